@@ -105,7 +105,7 @@ def run_case(folder, case, device, interpreted):
             setattr(module, jit, Unfused(getattr(module, jit)))
     names = [None if "left_out" in tensor else tensor["name"] for tensor in case["outputs"]]
     tensors = {tensor["name"]: decode(tensor, device) for tensor in case["inputs"]}
-    arguments = tensors | invoke.given(case)
+    arguments = tensors | invoke.argument_list(case)
     results = invoke.results(module.kernel_fn, arguments, names)
     expected = [None if "left_out" in tensor else decode(tensor, "cpu") for tensor in case["outputs"]]
     found, equal = [], 0

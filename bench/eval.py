@@ -9,9 +9,9 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "python"))
 
-from tilescript_worker.invoke import call, given, out_arguments
 from tilescript_worker.device import choose, describe
 from tilescript_worker.inputs import Guarded, values_of
+from tilescript_worker.invoke import argument_list, call, out_arguments
 from tilescript_worker.modules import load
 
 REPEATS = 2
@@ -24,10 +24,10 @@ def cpu_ms(request: dict) -> float:
     for _ in range(REPEATS + 1):
         values = values_of(request, module)
         inputs = {
-            spec["python"]: Guarded.of(spec, "cpu", values[spec["python"]]).tensor for spec in request["inputs"]
+            spec["python"]: Guarded.from_spec(spec, "cpu", values[spec["python"]]).tensor for spec in request["inputs"]
         }
-        outputs = {spec["python"]: Guarded.of(spec, "cpu").tensor for spec in request["outputs"]}
-        arguments = inputs | given(request) | (out_arguments(module.kernel_fn, outputs) or {})
+        outputs = {spec["python"]: Guarded.from_spec(spec, "cpu").tensor for spec in request["outputs"]}
+        arguments = inputs | argument_list(request) | (out_arguments(module.kernel_fn, outputs) or {})
         started = time.process_time()
         call(module.kernel_fn, arguments)
         times.append((time.process_time() - started) * 1e3)

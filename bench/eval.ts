@@ -130,7 +130,7 @@ for (const [kernel, kind, options] of examples) {
   const ours = await measure(kernel, drawn);
   const theirs = interpret(
     drawn.map((at) =>
-      verifyRequest(compiled, workspace.module, at, { passOut: true, tolerance: {}, on: "interpreter" }),
+      verifyRequest(compiled, workspace.module, at, { passOut: true, tolerance: {}, mode: "interpreter" }),
     ),
   );
   await workspace.remove();

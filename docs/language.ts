@@ -5,7 +5,7 @@ import { dtypeNames, isFp8, isInt, type DTypeName } from "../src/types/dtype.js"
 import { libdeviceTable, libdeviceTargets } from "../src/rules/libdevice-table.js";
 import { isValueKind, type Op } from "../src/ir/op.js";
 import { dtypeOfLetter } from "../src/rules/libdevice-rules.js";
-import { dtypeTargets, targetWords } from "../src/types/targets.js";
+import { dtypeTargets, formatTargets } from "../src/types/targets.js";
 import { constexprType, tileType, type TileType, type Typed } from "../src/types/types.js";
 import * as ops from "../src/ops/index.js";
 import * as targetInfo from "../src/ops/target.js";
@@ -137,7 +137,7 @@ function entry(each: Entry): string {
   const { op } = each;
   const also = op?.method ? " Also a method." : "";
   const made = op?.parts ? " Derived: a function of the emitted Python, made of other ops." : "";
-  const only = op?.needs.targets ? ` ${targetWords(op.needs.targets)}.` : "";
+  const only = op?.needs.targets ? ` ${formatTargets(op.needs.targets)}.` : "";
   return `- \`${written(each)}\`: ${each.text}${also}${made}${op ? dtypesOf(op) : ""}${only}`;
 }
 
@@ -233,7 +233,7 @@ function libdevice(): string {
       return `(${[...given].map(dtypeOfLetter).join(", ")}) → ${dtypeOfLetter(result)}`;
     });
     const targets = libdeviceTargets[name];
-    return `| \`${name}\` | ${overloads.join("; ")} | ${targets ? targetWords(targets) : ""} |`;
+    return `| \`${name}\` | ${overloads.join("; ")} | ${targets ? formatTargets(targets) : ""} |`;
   });
   return ["| function | takes and gives | backend |", "| --- | --- | --- |", ...rows.sort()].join("\n");
 }
@@ -255,7 +255,7 @@ export function languagePage(): string {
     `## 8-bit floats\n\nYou can load, store and move them, multiply them in \`tl.dot\` and cast them to float16, bfloat16 and float32 (float8e4b15 not to bfloat16). For arithmetic, cast to a wider float. Both backends have them, except: ${Object.entries(
       dtypeTargets,
     )
-      .map(([name, targets]) => `${name} (${targetWords(targets)})`)
+      .map(([name, targets]) => `${name} (${formatTargets(targets)})`)
       .join(", ")}.`,
     `## Not here\n\nWhat Triton can say and TileScript cannot, why, and what to write instead.\n\n${notHere.map((line) => `- ${line}`).join("\n")}`,
     `## Names of Triton\n\nEvery public name of \`triton.language\` 3.9 and its name in TileScript.\n\n${names()}`,

@@ -28,8 +28,8 @@ def benchmark(args: argparse.Namespace) -> tuple[dict[str, Any], int]:
     kernel = KernelFile.load(args.file)
     unknown = [name for name in args.sizes if name not in kernel.numbers]
     if unknown:
-        known = ", ".join(kernel.numbers) or "none"
-        raise script.KernelFileError(f"get_inputs has no size {', '.join(unknown)}; its sizes are {known}")
+        names = ", ".join(kernel.numbers) or "none"
+        raise script.KernelFileError(f"get_inputs has no size {', '.join(unknown)}; its sizes are {names}")
     for result in kernel.comparisons(args.sizes, args.seed, args.rtol, args.atol):
         if result["wrong"]:
             raise script.KernelFileError(
@@ -44,15 +44,15 @@ def benchmark(args: argparse.Namespace) -> tuple[dict[str, Any], int]:
     def time(function: Any) -> dict[str, float]:
         return measure(lambda: function(*inputs), args.warmup, args.iterations)
 
-    own, reference = time(module.kernel_fn), time(module.reference_fn)
+    kernel_times, reference_times = time(module.kernel_fn), time(module.reference_fn)
     result = {
-        "kernel_time_ms": own["median"],
-        "reference_time_ms": reference["median"],
-        "speedup": reference["median"] / own["median"],
+        "kernel_time_ms": kernel_times["median"],
+        "reference_time_ms": reference_times["median"],
+        "speedup": reference_times["median"] / kernel_times["median"],
         "warmup_iters": args.warmup,
         "benchmark_iters": args.iterations,
-        "kernel_spread_ms": [own["low"], own["high"]],
-        "reference_spread_ms": [reference["low"], reference["high"]],
+        "kernel_spread_ms": [kernel_times["low"], kernel_times["high"]],
+        "reference_spread_ms": [reference_times["low"], reference_times["high"]],
         "sizes": kernel.numbers | args.sizes,
         "device": torch.cuda.get_device_name(),
     }
@@ -87,8 +87,10 @@ def _size(text: str) -> tuple[str, int]:
 def main() -> int:
     parser = script.arguments("Times a Triton kernel beside its PyTorch reference.")
     parser.add_argument("--size", dest="sizes", action="append", type=_size, default=[], metavar="NAME=N")
-    parser.add_argument("--warmup", type=script.whole, default=25, help="calls before the first that counts (25)")
-    parser.add_argument("--iterations", type=script.positive, default=100, help="calls that are timed (100)")
+    parser.add_argument(
+        "--warmup", type=script.non_negative_int, default=25, help="calls before the first that counts (25)"
+    )
+    parser.add_argument("--iterations", type=script.positive_int, default=100, help="calls that are timed (100)")
     parser.add_argument("--profile", action="store_true", help="call once for a profiler, and time nothing")
     parser.add_argument("--no-compile", dest="compile", action="store_false", help="leave torch.compile out")
     args = parser.parse_args()

@@ -14,7 +14,7 @@ from typing import Any
 from tilescript_worker import script
 from tilescript_worker.device import choose
 
-# The interpreter takes minutes for shapes whose numbers multiply to more than this.
+# Limit on the product of a shape's numbers. The interpreter takes minutes for larger shapes.
 INTERPRETED_WORK = 2**24
 
 
@@ -22,18 +22,18 @@ def verify(args: argparse.Namespace) -> tuple[dict[str, Any], int]:
     """The verdict as the result and the exit code."""
     device = choose(args.device)
 
-    from tilescript_worker.kernel_file import KernelFile, drawn_sizes
+    from tilescript_worker.kernel_file import KernelFile, sample_sizes
     from tilescript_worker.protocol import number
 
-    first = KernelFile.load(args.file)
-    declared, left = _declared(first.shapes, device.interpreted)
-    own = {name: declared[0][name] for name in first.sizes}
-    tally = _Tally(device, args, first.config_count, len(declared))
-    for config in range(first.config_count):
+    kernel_file = KernelFile.load(args.file)
+    shapes, skipped = _split_shapes(kernel_file.shapes, device.interpreted)
+    default_sizes = {name: shapes[0][name] for name in kernel_file.sizes}
+    tally = _Tally(device, args, kernel_file.config_count, len(shapes))
+    for config in range(kernel_file.config_count):
         kernel = KernelFile.load(args.file, config)
-        for shape in declared:
+        for shape in shapes:
             tally.run(kernel, shape, is_declared=True)
-        tally.near(kernel, declared[0], own, drawn_sizes(own))
+        tally.try_sizes(kernel, shapes[0], default_sizes, sample_sizes(default_sizes))
     result = {
         "correct": tally.ran > 0 and not tally.wrong,
         "max_abs_diff": number(tally.largest),
@@ -43,17 +43,17 @@ def verify(args: argparse.Namespace) -> tuple[dict[str, Any], int]:
         "failures": tally.wrong,
         "refused": tally.refused,
         "unfit": tally.unfit,
-        "not_run": [f"{_text(shape)}: too large for the interpreter" for shape in left],
+        "not_run": [f"{_text(shape)}: too large for the interpreter" for shape in skipped],
     }
     return result, script.OK if result["correct"] else script.FAILED
 
 
-def _declared(shapes: list[dict[str, Any]], interpreted: bool) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The file's shapes to run, the smallest first, and those to leave; the smallest always runs."""
+def _split_shapes(shapes: list[dict[str, Any]], interpreted: bool) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The file's shapes to run, smallest first, and the skipped ones. The smallest shape always runs."""
     ordered = sorted(shapes, key=_work)
     limit = INTERPRETED_WORK if interpreted else math.inf
-    ran = [shape for place, shape in enumerate(ordered) if place == 0 or _work(shape) <= limit]
-    return ran, ordered[len(ran) :]
+    included = [shape for i, shape in enumerate(ordered) if i == 0 or _work(shape) <= limit]
+    return included, ordered[len(included) :]
 
 
 def _work(shape: dict[str, Any]) -> int:
@@ -65,7 +65,7 @@ def _text(sizes: dict[str, Any]) -> str:
 
 
 class _Tally:
-    """What the cases gave."""
+    """Accumulates the results of the cases."""
 
     def __init__(self, device: Any, args: argparse.Namespace, configs: int, declared: int) -> None:
         self.device, self.args, self.configs, self.declared = device, args, configs, declared
@@ -75,64 +75,66 @@ class _Tally:
         self.wrong: list[str] = []
         self.sizes: set[str] = set()
 
-    def near(self, kernel: Any, shape: dict[str, Any], own: dict[str, int], wanted: list[dict[str, int]]) -> None:
-        """Runs drawn sizes; instead of sizes that are refused, those nearer to the file's own."""
-        from tilescript_worker.kernel_file import nearer_sizes
+    def try_sizes(
+        self, kernel: Any, shape: dict[str, Any], default_sizes: dict[str, int], candidates: list[dict[str, int]]
+    ) -> None:
+        """Runs sampled sizes. Rejected sizes are shrunk toward the file's defaults."""
+        from tilescript_worker.kernel_file import shrink_sizes
 
-        tried, queue = [own], list(wanted)
+        tried_sizes, queue = [default_sizes], list(candidates)
         while queue:
             sizes = queue.pop(0)
-            if sizes in tried:
+            if sizes in tried_sizes:
                 continue
-            tried.append(sizes)
+            tried_sizes.append(sizes)
             if not self.run(kernel, {**shape, **sizes}, is_declared=False):
-                queue += nearer_sizes(own, sizes)
+                queue += shrink_sizes(default_sizes, sizes)
 
     def run(self, kernel: Any, sizes: dict[str, Any], is_declared: bool) -> bool:
-        """Runs one case. False where the file does not take the sizes, which is an error for its own."""
-        from tilescript_worker.failures import is_misfit
-        from tilescript_worker.kernel_file import Excluded, Refused
+        """Runs one case. False if the file rejects the sizes. Raises an error for declared sizes."""
+        from tilescript_worker.failures import is_out_of_resources
+        from tilescript_worker.kernel_file import Excluded, SizesRejected
 
-        where = _text(sizes) + (f", {kernel.config_text()}" if self.configs > 1 else "")
+        case = _text(sizes) + (f", {kernel.config_text()}" if self.configs > 1 else "")
         args = self.args
         try:
-            found = list(kernel.comparisons(sizes, args.seed, args.rtol, args.atol))
+            comparisons = list(kernel.comparisons(sizes, args.seed, args.rtol, args.atol))
             self.device.synchronize()
         except Excluded:
             return True
-        except Refused as refusal:
+        except SizesRejected as rejection:
             if is_declared:
-                raise refusal.error from None
-            self.refused.append(f"{where}: {refusal}")
+                raise rejection.error from None
+            self.refused.append(f"{case}: {rejection}")
             return False
         except Exception as error:
-            # Triton's autotuner passes over such a config, as long as another one is left.
-            if self.configs == 1 or not is_misfit(error):
+            # Triton's autotuner also skips such a config if another one remains.
+            if self.configs == 1 or not is_out_of_resources(error):
                 raise
-            self.unfit.append(f"{where}: {error}")
+            self.unfit.append(f"{case}: {error}")
             return True
         self.ran += 1
         self.sizes.add(_text(sizes))
-        self.largest = max(self.largest, *(float(result["maxAbsDiff"]) for result in found))
-        self.relative = max(self.relative, *(float(result["maxRelDiff"]) for result in found))
-        self.wrong += [f"{where}: {_problem(result)}" for result in found if result["wrong"]]
+        self.largest = max(self.largest, *(float(result["maxAbsDiff"]) for result in comparisons))
+        self.relative = max(self.relative, *(float(result["maxRelDiff"]) for result in comparisons))
+        self.wrong += [f"{case}: {_problem(result)}" for result in comparisons if result["wrong"]]
         return True
 
     def details(self) -> str:
         if self.ran == 0:
             return f"no case ran: {self.unfit[0] if self.unfit else 'every config was pruned at every size'}"
         configs, sizes = self.configs, len(self.sizes)
-        tried = f"{self.ran} cases on {self.device.kind}: {configs} config{'s' * (configs > 1)}"
-        tried += f" at {sizes} size{'s' * (sizes > 1)}"
+        text = f"{self.ran} cases on {self.device.kind}: {configs} config{'s' * (configs > 1)}"
+        text += f" at {sizes} size{'s' * (sizes > 1)}"
         if self.declared > 1:
-            tried += f", {self.declared} of them declared"
+            text += f", {self.declared} of them declared"
         if "get_inputs()" in self.sizes:
-            tried += "; give get_inputs sizes as parameters, as in get_inputs(M=512), to have other sizes tried"
+            text += "; give get_inputs sizes as parameters, as in get_inputs(M=512), to have other sizes tried"
         if self.refused:
-            tried += f"; {len(self.refused)} draws were refused"
+            text += f"; {len(self.refused)} draws were refused"
         if self.unfit:
-            tried += f"; {len(self.unfit)} do not fit this GPU, such as {self.unfit[0]}"
-        return f"{tried}; {len(self.wrong)} wrong, first {self.wrong[0]}" if self.wrong else tried
+            text += f"; {len(self.unfit)} do not fit this GPU, such as {self.unfit[0]}"
+        return f"{text}; {len(self.wrong)} wrong, first {self.wrong[0]}" if self.wrong else text
 
 
 def _unverified(details: str) -> dict[str, Any]:
@@ -153,7 +155,7 @@ def _problem(result: dict[str, Any]) -> str:
 def main() -> int:
     parser = script.arguments("Verifies a Triton kernel against its PyTorch reference.")
     parser.add_argument("--device", choices=("auto", "cuda", "hip", "interpreter"), default="auto")
-    return script.run(parser.parse_args(), verify, _unverified, apart=True)
+    return script.run(parser.parse_args(), verify, _unverified, in_subprocess=True)
 
 
 if __name__ == "__main__":

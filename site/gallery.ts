@@ -7,7 +7,7 @@ import { originalPositionFor, TraceMap } from "@jridgewell/trace-mapping";
 import { accessPicture } from "../src/visualize/access-picture.js";
 import { programMap } from "../src/visualize/program-map.js";
 import { build } from "../src/pipeline/build.js";
-import { caseText } from "../src/runtime/cases/case-text.js";
+import { formatCase } from "../src/runtime/cases/case-text.js";
 import { proofSummary } from "../src/runtime/report/proof-text.js";
 import { figuresOf } from "./figures.js";
 import type { Highlight } from "./highlight.js";
@@ -89,7 +89,7 @@ function picturesOf({ definition, kernel }: Entry): readonly string[] {
   const { program, grid } = accesses[Math.floor(accesses.length / 2)]!;
   const one = accesses.filter((each) => each.program.join() === program.join());
   const config = shown.kernel.configs[shown.at.config]?.values ?? {};
-  const at = [caseText(shown.at), ...Object.entries(config).map((pair) => pair.join("="))].join(" ");
+  const at = [formatCase(shown.at), ...Object.entries(config).map((pair) => pair.join("="))].join(" ");
   const which = `Program (${program.join(", ")}) of ${grid.join(" × ")}, at ${at}.`;
   return [
     `<p>${escape(which)} The <a href="../playground/index.html#playground">playground</a> steps through them.</p>`,

@@ -1,4 +1,4 @@
-/** The `tilescript` command, and the language that kernel files import. */
+/** The `tilescript` command, with a loader for the package that kernel files import. */
 import { runBinary } from "./runtime/cli/cli.js";
 import { terminal } from "./runtime/system/streams.js";
 

@@ -1,4 +1,4 @@
-/** The entry for bundlers: builds kernels without the author's source, and evaluates them. */
+/** The entry point for bundlers: builds kernels without the author's source, and evaluates them. */
 import { compile } from "./pipeline/compile-kernel.js";
 import type { CompiledKernel } from "./compiled/compiled-kernel.js";
 import type { KernelFunction } from "./params/kernel.js";
@@ -6,14 +6,14 @@ import { kernelOn } from "./pipeline/runnable.js";
 
 export * from "./language.js";
 
-/** Compiles a kernel. Names in the Python come from ops, since a page does not have the author's file. */
+/** Compiles a kernel. Without the author's source, variable names in the emitted Python come from ops. */
 export async function build(kernel: unknown): Promise<CompiledKernel> {
   return compile(kernel);
 }
 
 const unchecked = ["a page has no device to run on, so the kernel was evaluated in-process"];
 
-export const kernel: KernelFunction = kernelOn({ build, call: async () => ({ device: "eval", unchecked }) });
+export const kernel: KernelFunction = kernelOn({ build, args: async () => ({ device: "eval", unchecked }) });
 
-/** Does nothing, because a kernel file is not a program in a page. */
+/** Does nothing, because a kernel file in a page is not a program. */
 export function main(..._ignored: readonly unknown[]): void {}

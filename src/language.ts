@@ -1,4 +1,4 @@
-/** The public surface that Node and browsers share: everything that needs only JavaScript. */
+/** The public API that Node and browsers share. It needs only JavaScript. */
 export { compile, type CompileOptions } from "./pipeline/compile-kernel.js";
 export type { Access, AccessKind, WantedAccesses } from "./compiled/access.js";
 export type {
@@ -24,7 +24,7 @@ export { python } from "./dsl/record-reference.js";
 export { tl } from "./dsl/tl-namespace.js";
 export { libdevice } from "./ops/libdevice.js";
 
-// Declaration files of authors need a name here for every type that can occur in an export.
+// Declaration files of authors must be able to name every type that can occur in an export.
 export type { When } from "./dsl/branches.js";
 export type { ConstBool, Constexpr, ConstFloat, ConstFn, ConstLike, ConstString } from "./types/constexpr.js";
 export type { Descriptor, DescriptorLike } from "./rules/descriptor-types.js";

@@ -13,7 +13,7 @@ import { isOptional, type ParamDescription } from "../../src/dsl/params.js";
 import { build } from "../../src/pipeline/build.js";
 import { runCli } from "../../src/runtime/cli/cli.js";
 import { elemOf, members } from "../../src/types/dtype.js";
-import { inFolder, tsc } from "../../tests/support/tsc.js";
+import { inProjectFolder, tsc } from "../../tests/support/tsc.js";
 import { writeReport } from "../write-report.js";
 import { tasks } from "./tasks.js";
 
@@ -113,7 +113,7 @@ async function kernelIn(file: string): Promise<KernelDefinition | string> {
 function typeErrors(name: string, text: string): string {
   const looser = { noUncheckedIndexedAccess: false, exactOptionalPropertyTypes: false };
   const check = (folder: string): string => tsc(["-p", folder, "--pretty", "false"]);
-  return inFolder("judged", { [`${name}.ts`]: text }, check, looser).trim();
+  return inProjectFolder("judged", { [`${name}.ts`]: text }, check, looser).trim();
 }
 
 export interface Judging {

@@ -1,7 +1,7 @@
-"""Starts workers on a machine for a runner elsewhere, which sent this file and speaks through these pipes.
+"""Agent on a remote machine. The runner sends this file, and talks to it through standard input and output.
 
-It needs nothing but Python's own library: the Python that runs it need not be the one that runs kernels. Messages are
-lines of JSON. Those to the runner begin with a word of its choice, since a login may print too.
+It imports only Python's standard library, because its Python may differ from the one that runs kernels. Messages are
+lines of JSON. Lines to the runner start with a prefix that the runner chose, since a login shell may print too.
 """
 
 from __future__ import annotations
@@ -22,34 +22,34 @@ import time
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
-# A runner that says nothing for so many seconds is gone, though its connection may look alive from here.
+# Seconds without a message after which the runner counts as lost, even if the connection looks alive.
 SILENCE = 300
 PREFIX = "tilescript-module-"
 DAY = 86_400
 
 
 class Agent:
-    """Serves messages from ``requests`` until they end; then nothing that it started or wrote is left."""
+    """Serves messages from ``requests`` until they end. Then it kills its programs and removes its files."""
 
     def __init__(self, requests: BinaryIO, replies: int) -> None:
         self._requests = requests
         self._replies = replies
         self._lock = threading.Lock()
-        self._word = b""
-        self._heard = time.monotonic()
+        self._prefix = b""
+        self._last_message_time = time.monotonic()
         self._folder = ""
-        self._placed = 0
+        self._file_count = 0
         self._programs: dict[int, subprocess.Popen] = {}
         self._channels: dict[int, socket.socket] = {}
 
     def serve(self) -> None:
         """Answers until the runner closes its end."""
         try:
-            self._word = self._requests.readline().strip()
+            self._prefix = self._requests.readline().strip()
             threading.Thread(target=self._watch, daemon=True).start()
             self._send({"ready": True, **self._facts()})
             for line in self._requests:
-                self._heard = time.monotonic()
+                self._last_message_time = time.monotonic()
                 self._answer(json.loads(line))
         except (OSError, ValueError):
             # The connection broke, perhaps in the middle of a line.
@@ -74,7 +74,7 @@ class Agent:
             "make": lambda each: os.makedirs(each["path"], exist_ok=True),
             "lock": self._lock_file,
             "remove": lambda each: _remove(each["path"]),
-            "place": self._place,
+            "place": self._write_module,
             "replace": _replace,
             "write": _write,
             "read": _read,
@@ -92,7 +92,7 @@ class Agent:
         self._send({"id": message["id"], **reply})
 
     def _send(self, message: dict[str, Any]) -> None:
-        data = b"\n" + self._word + json.dumps(message).encode() + b"\n"
+        data = b"\n" + self._prefix + json.dumps(message).encode() + b"\n"
         with self._lock:
             try:
                 while data:
@@ -101,7 +101,7 @@ class Agent:
                 self._end()
 
     def _facts(self) -> dict[str, Any]:
-        """What the runner wants to know of this machine."""
+        """Facts about this machine that the runner needs."""
         names = ("TILESCRIPT_PYTHON", "VIRTUAL_ENV", "XDG_CACHE_HOME", "PYTHONPATH")
         return {
             "home": os.path.expanduser("~"),
@@ -110,13 +110,13 @@ class Agent:
             "platform": sys.platform,
         }
 
-    def _place(self, message: dict[str, Any]) -> str:
-        """Writes a file into a folder of its own, which goes with this process."""
+    def _write_module(self, message: dict[str, Any]) -> str:
+        """Writes a file into a new temporary folder, which this process removes when it ends."""
         if not self._folder:
             sweep()
             self._folder = tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-")
-        self._placed += 1
-        folder = os.path.join(self._folder, str(self._placed))
+        self._file_count += 1
+        folder = os.path.join(self._folder, str(self._file_count))
         path = os.path.join(folder, message["name"])
         os.mkdir(folder)
         with open(path, "w", encoding="utf-8") as file:
@@ -124,7 +124,7 @@ class Agent:
         return path
 
     def _lock_file(self, message: dict[str, Any]) -> bool:
-        """Whether a file is locked now; it stays so until this process ends."""
+        """Locks a file until this process ends. False if another process holds the lock."""
         import fcntl
 
         file = os.open(message["path"], os.O_RDWR | os.O_CREAT, 0o644)
@@ -147,27 +147,27 @@ class Agent:
         return self._wait(message["program"], program)
 
     def _start(self, message: dict[str, Any]) -> None:
-        """Starts a worker, whose messages go through a socket of their own."""
+        """Starts a worker with a socket as its message channel."""
         number = message["program"]
-        own, other = socket.socketpair()
-        own.set_inheritable(False)
+        channel, remote_channel = socket.socketpair()
+        channel.set_inheritable(False)
         try:
-            program = self._spawn(message, other.fileno())
+            program = self._spawn(message, remote_channel.fileno())
         except OSError as error:
-            own.close()
+            channel.close()
             code = errno.errorcode.get(error.errno or 0, "unknown")
             self._send({"program": number, "ended": {"exitCode": None, "signal": None, "unstarted": code}})
             return
         finally:
-            other.close()
-        self._programs[number], self._channels[number] = program, own
-        threading.Thread(target=self._read_lines, args=(number, own), daemon=True).start()
+            remote_channel.close()
+        self._programs[number], self._channels[number] = program, channel
+        threading.Thread(target=self._read_lines, args=(number, channel), daemon=True).start()
         for name in ("stdout", "stderr"):
             self._forward(number, name, getattr(program, name))
         threading.Thread(target=self._report_end, args=(number, program), daemon=True).start()
 
     def _spawn(self, message: dict[str, Any], channel: int | None = None) -> subprocess.Popen:
-        """A program that leads a group of its own, without input."""
+        """Starts a program in a new process group, without input."""
         arguments = [str(channel) if each is None else each for each in message["arguments"]]
         return subprocess.Popen(
             [message["command"], *arguments],
@@ -199,7 +199,7 @@ class Agent:
         try:
             self._channels[number].sendall(line.encode() + b"\n")
         except (KeyError, OSError):
-            # It has ended, which is reported by itself.
+            # The program has ended. `_report_end` reports that.
             pass
 
     def _report_end(self, number: int, program: subprocess.Popen) -> None:
@@ -208,7 +208,7 @@ class Agent:
     def _wait(self, number: int, program: subprocess.Popen) -> dict[str, Any]:
         code = program.wait()
         self._kill_group(program)
-        # What it wrote last comes before its end; what it left behind may hold its streams open.
+        # Wait for the last output. A surviving child may hold the streams open, so do not wait for their end.
         time.sleep(0.1)
         self._programs.pop(number, None)
         self._channels.pop(number, None)
@@ -228,7 +228,7 @@ class Agent:
             pass
 
     def _watch(self) -> None:
-        while time.monotonic() - self._heard < SILENCE:
+        while time.monotonic() - self._last_message_time < SILENCE:
             time.sleep(5)
         self._end()
 
@@ -241,42 +241,42 @@ class Agent:
 
 
 def _key_of(folder: str) -> str:
-    """What the files of a folder hold, as one word; none where there is no such folder."""
+    """A hash of the files in a folder; empty if the folder has none."""
     digest = hashlib.sha256()
-    found = []
-    for where, _, names in os.walk(folder):
-        found += [os.path.relpath(os.path.join(where, name), folder) for name in names]
-    for name in sorted(found):
+    paths = []
+    for parent, _, names in os.walk(folder):
+        paths += [os.path.relpath(os.path.join(parent, name), folder) for name in names]
+    for name in sorted(paths):
         with open(os.path.join(folder, name), "rb") as file:
             data = file.read()
         digest.update(f"{name}\0{len(data)}\0".encode() + data)
-    return digest.hexdigest() if found else ""
+    return digest.hexdigest() if paths else ""
 
 
 def _keep(folder: str, files: dict[str, str]) -> None:
-    """Writes a folder completely or not at all. What lay there and was something else is replaced."""
+    """Writes a folder atomically and replaces an older version."""
     os.makedirs(os.path.dirname(folder), exist_ok=True)
-    made = tempfile.mkdtemp(prefix="incoming-", dir=os.path.dirname(folder))
+    incoming = tempfile.mkdtemp(prefix="incoming-", dir=os.path.dirname(folder))
     try:
         for name, text in files.items():
-            path = os.path.join(made, name)
+            path = os.path.join(incoming, name)
             os.makedirs(os.path.dirname(path), exist_ok=True)
             with open(path, "w", encoding="utf-8", newline="") as file:
                 file.write(text)
         if os.path.isdir(folder):
-            os.rename(folder, f"{made}-old")
-        os.rename(made, folder)
+            os.rename(folder, f"{incoming}-old")
+        os.rename(incoming, folder)
     except OSError as error:
         # Another runner may have written the same at the same time.
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
             raise
     finally:
-        shutil.rmtree(made, ignore_errors=True)
-        shutil.rmtree(f"{made}-old", ignore_errors=True)
+        shutil.rmtree(incoming, ignore_errors=True)
+        shutil.rmtree(f"{incoming}-old", ignore_errors=True)
 
 
 def _replace(message: dict[str, Any]) -> None:
-    """Writes a file completely or not at all."""
+    """Writes a file atomically."""
     incoming = f"{message['path']}.{os.getpid()}"
     with open(incoming, "w", encoding="utf-8") as file:
         file.write(message["text"])
@@ -284,7 +284,7 @@ def _replace(message: dict[str, Any]) -> None:
 
 
 def _write(message: dict[str, Any]) -> None:
-    """Appends bytes to a file, which the first part makes."""
+    """Appends bytes to a file. The first chunk creates it."""
     with open(message["path"], "wb" if message["first"] else "ab") as file:
         file.write(base64.b64decode(message["data"]))
 

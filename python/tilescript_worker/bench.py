@@ -1,4 +1,4 @@
-"""Timing one case on a GPU: the kernel, and other ways to the same result beside it."""
+"""Benchmarks one case on a GPU: the kernel and its baselines."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 
 import torch
 
-from .invoke import Arguments, call, given, results
 from .compare import compare
 from .device import Device
 from .gpu_state import gpu_state
 from .inputs import values_of
+from .invoke import Arguments, argument_list, call, results
 from .modules import autotuner, load
 from .protocol import RequestError
 
 EAGER = "eager"
-# What torch.compile is told, by what a request calls it.
+# Request name of each `torch.compile` baseline, and the mode passed to it.
 COMPILED = {"torch.compile": None, "torch.compile max-autotune": "max-autotune"}
 
 
@@ -28,9 +28,9 @@ def bench(request: dict[str, Any], device: Device) -> dict[str, Any]:
     from .timing import measure
 
     module = load(request["module"], request["jits"], request["config"], request.get("gpu"))
-    arguments: Arguments = {name: value.to(device.torch) for name, value in values_of(request, module).items()} | given(
-        request
-    )
+    arguments: Arguments = {
+        name: value.to(device.torch) for name, value in values_of(request, module).items()
+    } | argument_list(request)
 
     def time(function: Callable[..., Any]) -> dict[str, float]:
         return measure(lambda: call(function, arguments), request["warmup"], request["iterations"])
@@ -40,19 +40,19 @@ def bench(request: dict[str, Any], device: Device) -> dict[str, Any]:
     state = gpu_state() if request.get("state") else None
     for name in request["providers"]:
         try:
-            times[name] = time(way_to(name, module, request, arguments))
+            times[name] = time(baseline(name, module, request, arguments))
         except Exception as error:
             times[name] = {"error": f"{type(error).__name__}: {str(error).strip().splitlines()[0]}"}
     return {
         "times": times,
         "config": chosen_config(module, request["jits"], arguments),
         **({"state": state} if state else {}),
-        "flops": counted_flops(module, arguments) if EAGER in request["providers"] else 0,
+        "flops": count_flops(module, arguments) if EAGER in request["providers"] else 0,
     }
 
 
-def way_to(name: str, module: ModuleType, request: dict[str, Any], arguments: Arguments) -> Callable[..., Any]:
-    """The function behind a name: the reference, the reference compiled, or a function of the author's.
+def baseline(name: str, module: ModuleType, request: dict[str, Any], arguments: Arguments) -> Callable[..., Any]:
+    """The function to time: the reference, the compiled reference, or the author's provider.
 
     Raises:
         ValueError: the author's function gives another result than the reference.
@@ -60,7 +60,7 @@ def way_to(name: str, module: ModuleType, request: dict[str, Any], arguments: Ar
     if name == EAGER:
         return module.reference_fn
     if name in COMPILED:
-        # What was compiled for other sizes would make this one general.
+        # A graph cached for other sizes would make PyTorch compile a dynamic one.
         torch._dynamo.reset()
         return torch.compile(module.reference_fn, mode=COMPILED[name], dynamic=False)
     function = getattr(module, f"provider_{name}")
@@ -76,8 +76,8 @@ def way_to(name: str, module: ModuleType, request: dict[str, Any], arguments: Ar
     return function
 
 
-def counted_flops(module: ModuleType, arguments: Arguments) -> int:
-    """What PyTorch counts of the reference: products of matrices, convolutions, attention. 0 without any."""
+def count_flops(module: ModuleType, arguments: Arguments) -> int:
+    """FLOPs of the reference that PyTorch counts: matrix products, convolutions, attention. 0 without any."""
     from torch.utils.flop_counter import FlopCounterMode
 
     with FlopCounterMode(display=False) as counter:
@@ -86,13 +86,13 @@ def counted_flops(module: ModuleType, arguments: Arguments) -> int:
 
 
 def chosen_config(module: ModuleType, jits: list[str], arguments: Arguments) -> int | None:
-    """Index of the config that a call runs; None of several kernels, or where the warp-specialized one runs."""
+    """The index of the config that a call runs; None for several kernels or the warp-specialized kernel."""
     if len(jits) > 1:
         return None
     tuner = autotuner(getattr(module, jits[0]))
     if tuner is None or len(tuner.configs) == 1:
         return 0
-    # The wrapper remembers launches; without them the autotuner is asked, which remembers its choice too.
+    # Clear the wrapper's launch cache and the autotuner's last choice, so that this call sets `best_config`.
     getattr(module, "_LAUNCHES", {}).clear()
     tuner.best_config = None
     call(module.kernel_fn, arguments)

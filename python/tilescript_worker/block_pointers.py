@@ -1,7 +1,7 @@
-"""Block pointers for versions of Triton that have none any more, as Triton 3.6 writes them out.
+"""Block pointers for Triton versions without them, lowered as Triton 3.6 does.
 
-``tl.make_block_ptr`` gives an address, sizes, strides and offsets; an access through it has an index for each axis, in
-64 bits, and a mask for each axis of ``boundary_check``. So an author's kernel compiles as it is.
+``tl.make_block_ptr`` returns an address, sizes, strides and offsets. An access through it has an int64 index per axis,
+and a mask for each axis in ``boundary_check``. Old kernels therefore compile unchanged.
 """
 
 from __future__ import annotations
@@ -14,27 +14,29 @@ from unittest import mock
 import triton.language as tl
 from triton.language import core
 
-# Triton 3.6 has them, and Triton 3.9 says that they are gone.
+# Triton 3.9 has removed them.
 ARE_GONE = not hasattr(tl, "advance")
 
 
 class BlockPointerType(core.base_type):
-    def __init__(self, parts: Sequence[Any], block_shape: Sequence[int]) -> None:
-        self.parts = tuple(parts)
+    def __init__(self, fields: Sequence[Any], block_shape: Sequence[int]) -> None:
+        self.fields = tuple(fields)
         self.block_shape = tuple(block_shape)
 
     # As of Triton 3.6: the dtype of what it points to, `p.type.element_ty` and `p.dtype.element_ty`.
     @property
     def element_ty(self) -> Any:
-        return self.parts[0].element_ty
+        return self.fields[0].element_ty
 
     @property
     def scalar(self) -> Any:
-        return self.parts[0]
+        return self.fields[0]
 
     def __eq__(self, other: object) -> bool:
         return (
-            isinstance(other, BlockPointerType) and self.parts == other.parts and self.block_shape == other.block_shape
+            isinstance(other, BlockPointerType)
+            and self.fields == other.fields
+            and self.block_shape == other.block_shape
         )
 
     def __hash__(self) -> int:
@@ -44,62 +46,62 @@ class BlockPointerType(core.base_type):
         return f"a block pointer to {self.element_ty} of {list(self.block_shape)}"
 
     def mangle(self) -> str:
-        return f"BP{'_'.join(part.mangle() for part in self.parts)}_{'_'.join(map(str, self.block_shape))}"
+        return f"BP{'_'.join(field.mangle() for field in self.fields)}_{'_'.join(map(str, self.block_shape))}"
 
     def _flatten_ir_types(self, builder: Any, out: list[Any]) -> None:
-        for part in self.parts:
-            part._flatten_ir_types(builder, out)
+        for field in self.fields:
+            field._flatten_ir_types(builder, out)
 
     def _unflatten_ir(self, handles: list[Any], cursor: int) -> tuple[BlockPointer, int]:
-        parts = []
-        for part in self.parts:
-            value, cursor = part._unflatten_ir(handles, cursor)
-            parts.append(value)
-        return BlockPointer(parts, self.block_shape), cursor
+        values = []
+        for field in self.fields:
+            value, cursor = field._unflatten_ir(handles, cursor)
+            values.append(value)
+        return BlockPointer(values, self.block_shape), cursor
 
 
 class BlockPointer(core.base_value):
     """The base, then a size, a stride and an offset for each axis."""
 
-    def __init__(self, parts: Sequence[Any], block_shape: Sequence[int]) -> None:
+    def __init__(self, fields: Sequence[Any], block_shape: Sequence[int]) -> None:
         super().__init__()
-        self.parts = tuple(parts)
-        self.type = BlockPointerType([part.type for part in parts], block_shape)
+        self.fields = tuple(fields)
+        self.type = BlockPointerType([field.type for field in fields], block_shape)
 
     @property
     def dtype(self) -> Any:
-        return self.parts[0].type
+        return self.fields[0].type
 
     @property
     def rank(self) -> int:
         return len(self.type.block_shape)
 
     def axis(self, axis: int) -> tuple[Any, Any, Any]:
-        size, stride, offset = (self.parts[1 + axis + part * self.rank] for part in range(3))
+        size, stride, offset = (self.fields[1 + axis + field * self.rank] for field in range(3))
         return size, stride, offset
 
-    def axes(self, given: Any) -> list[int]:
+    def axes(self, checked: Any) -> list[int]:
         """The axes of ``boundary_check``."""
-        axes = [axis + self.rank if axis < 0 else axis for axis in _items(given)]
+        axes = [axis + self.rank if axis < 0 else axis for axis in _items(checked)]
         if any(not 0 <= axis < self.rank for axis in axes) or len(set(axes)) < len(axes):
             raise ValueError(f"boundary_check has to name each axis of {list(self.type.block_shape)} once at most")
         return axes
 
     def _flatten_ir(self, handles: list[Any]) -> None:
-        for part in self.parts:
-            part._flatten_ir(handles)
+        for field in self.fields:
+            field._flatten_ir(handles)
 
     def _set_name(self, builder: Any, name: str) -> None:
         return None
 
     def addresses(self, checked: Sequence[int], semantic: Any) -> tuple[Any, Any]:
-        """The address of each element, and whether it is inside of the axes that are checked, if any is."""
-        addresses, conditions = self.parts[0], []
+        """The address of each element, and the mask of the checked axes; None without a check."""
+        addresses, conditions = self.fields[0], []
         for axis, length in enumerate(self.type.block_shape):
             size, stride, offset = self.axis(axis)
             index = semantic.add(_wide(offset, semantic), _wide(semantic.arange(0, length), semantic), False)
-            for place in range(self.rank):
-                index = index if place == axis else semantic.expand_dims(index, place)
+            for other_axis in range(self.rank):
+                index = index if other_axis == axis else semantic.expand_dims(index, other_axis)
             addresses = semantic.add(addresses, semantic.mul(index, stride, False), False)
             if axis in checked:
                 conditions += [semantic.greater_equal(index, semantic.to_tensor(0)), semantic.less_than(index, size)]
@@ -123,16 +125,16 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _items(given: Any) -> list[Any]:
-    given = _plain(given)
-    return [_plain(each) for each in (given if hasattr(given, "__iter__") else [given])]
+def _items(value: Any) -> list[Any]:
+    value = _plain(value)
+    return [_plain(each) for each in (value if hasattr(value, "__iter__") else [value])]
 
 
 @core.builtin
 def make_block_ptr(
     base: Any, shape: Any, strides: Any, offsets: Any, block_shape: Any, order: Any, _semantic: Any = None
 ) -> BlockPointer:
-    sizes, steps, starts, block = (_items(given) for given in (shape, strides, offsets, block_shape))
+    sizes, steps, starts, block = (_items(value) for value in (shape, strides, offsets, block_shape))
     ranks = {len(each) for each in (sizes, steps, starts, block, _items(order))}
     if len(ranks) > 1 or isinstance(base, BlockPointer) or not base.type.is_ptr():
         raise ValueError(
@@ -145,10 +147,12 @@ def make_block_ptr(
 
 @core.builtin
 def advance(base: BlockPointer, offsets: Any, _semantic: Any = None) -> BlockPointer:
-    more = [_semantic.cast(_semantic.to_tensor(each), tl.int32) for each in _items(offsets)]
-    kept, moved = base.parts[: -base.rank], base.parts[-base.rank :]
-    added = [_semantic.add(one, other, False) for one, other in zip(moved, more, strict=True)]
-    return BlockPointer([*kept, *added], base.type.block_shape)
+    increments = [_semantic.cast(_semantic.to_tensor(each), tl.int32) for each in _items(offsets)]
+    fixed_parts, offset_parts = base.fields[: -base.rank], base.fields[-base.rank :]
+    new_offsets = [
+        _semantic.add(offset, increment, False) for offset, increment in zip(offset_parts, increments, strict=True)
+    ]
+    return BlockPointer([*fixed_parts, *new_offsets], base.type.block_shape)
 
 
 @core.builtin
@@ -163,14 +167,16 @@ def load(
     volatile: Any = False,
     _semantic: Any = None,
 ) -> Any:
-    named = {"cache_modifier": cache_modifier, "eviction_policy": eviction_policy, "volatile": volatile}
+    options = {"cache_modifier": cache_modifier, "eviction_policy": eviction_policy, "volatile": volatile}
     if not isinstance(pointer, BlockPointer):
-        return PLAIN["load"](pointer, mask, other, **named, _semantic=_semantic)
+        return PLAIN["load"](pointer, mask, other, **options, _semantic=_semantic)
     if mask is not None or other is not None:
         raise ValueError("`mask` and `other` arguments cannot be specified for loading block pointers")
-    addresses, inside = pointer.addresses(pointer.axes(boundary_check), _semantic)
+    addresses, mask_in_bounds = pointer.addresses(pointer.axes(boundary_check), _semantic)
     padding = {"": None, "zero": 0, "nan": float("nan")}[_plain(padding_option) or ""]
-    return PLAIN["load"](addresses, inside, padding if inside is not None else None, **named, _semantic=_semantic)
+    return PLAIN["load"](
+        addresses, mask_in_bounds, padding if mask_in_bounds is not None else None, **options, _semantic=_semantic
+    )
 
 
 @core.builtin
@@ -183,13 +189,13 @@ def store(
     eviction_policy: Any = "",
     _semantic: Any = None,
 ) -> Any:
-    named = {"cache_modifier": cache_modifier, "eviction_policy": eviction_policy}
+    options = {"cache_modifier": cache_modifier, "eviction_policy": eviction_policy}
     if not isinstance(pointer, BlockPointer):
-        return PLAIN["store"](pointer, value, mask, **named, _semantic=_semantic)
+        return PLAIN["store"](pointer, value, mask, **options, _semantic=_semantic)
     if mask is not None:
         raise ValueError("`mask` and `other` arguments cannot be specified for loading block pointers")
-    addresses, inside = pointer.addresses(pointer.axes(boundary_check), _semantic)
-    return PLAIN["store"](addresses, value, inside, **named, _semantic=_semantic)
+    addresses, mask_in_bounds = pointer.addresses(pointer.axes(boundary_check), _semantic)
+    return PLAIN["store"](addresses, value, mask_in_bounds, **options, _semantic=_semantic)
 
 
 PLAIN = {"load": tl.load, "store": tl.store}
@@ -197,7 +203,7 @@ PLAIN = {"load": tl.load, "store": tl.store}
 
 @contextmanager
 def block_pointers() -> Iterator[None]:
-    """Inside a ``with``, Triton's language has them."""
+    """Inside a ``with``, adds block pointers to Triton's language."""
     if not ARE_GONE:
         yield
         return

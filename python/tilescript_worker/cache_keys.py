@@ -1,4 +1,4 @@
-"""Lists what cases would look up in Triton's cache on disk."""
+"""Lists the lookups of test cases in Triton's cache on disk."""
 
 from __future__ import annotations
 
@@ -7,43 +7,43 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from .launching import aim, call_on_zeros
+from .launching import call_on_zeros, set_target
 
 
 def launches(request: dict[str, Any]) -> dict[str, Any]:
-    """Serves a ``launches`` request: what each case would look up in Triton's cache, and whether it is there.
+    """Serves a ``launches`` request: the lookups of each case in Triton's cache, and whether they hit.
 
-    A case that ends with an exception before it launches anything says so when it is run.
+    A case that raises before its first launch has no lookups. Running it reports the error.
     """
     if "target" in request:
-        aim(request["target"])
+        set_target(request["target"])
     return {"launches": [_lookups(case) for case in request["cases"]]}
 
 
 def _lookups(request: dict[str, Any]) -> list[dict[str, Any]]:
-    found = []
+    lookups = []
 
     def look_up(jit: Any, launch: Callable[..., Any], arguments: Any, options: Any) -> None:
-        with _keys_instead(jit) as keys:
+        with _capture_keys(jit) as keys:
             try:
                 launch(*arguments, warmup=True, **options)
-            except _Stop:
-                found.extend({"key": key, "cached": _is_cached(key, name)} for key, name in keys)
+            except _StopLaunch:
+                lookups.extend({"key": key, "cached": _is_cached(key, name)} for key, name in keys)
 
     try:
         call_on_zeros(request, look_up)
     except Exception:
-        return found
-    return found
+        return lookups
+    return lookups
 
 
-class _Stop(Exception):
-    """Ends a launch where it would compile."""
+class _StopLaunch(Exception):
+    """Stops a launch before it compiles."""
 
 
 @contextmanager
-def _keys_instead(jit: Any) -> Iterator[list[tuple[str, str]]]:
-    """Inside a ``with``, the kernel's compiler only records what it would look up, and the name of the source."""
+def _capture_keys(jit: Any) -> Iterator[list[tuple[str, str]]]:
+    """Inside a ``with``, records the cache key and the name of each source instead of compiling."""
     from triton.runtime import driver
 
     # Created once for each device; after that ``compile`` is an attribute.
@@ -52,7 +52,7 @@ def _keys_instead(jit: Any) -> Iterator[list[tuple[str, str]]]:
 
     def note(src: Any, target: Any, options: dict[str, Any], **_: Any) -> None:
         keys.append((_key(src, target, options), src.name))
-        raise _Stop
+        raise _StopLaunch
 
     jit.compile = note
     try:

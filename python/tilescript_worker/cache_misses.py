@@ -1,4 +1,4 @@
-"""How often Triton compiled a kernel because its cache did not have it."""
+"""Counts the kernels that Triton compiled because of a cache miss."""
 
 from __future__ import annotations
 

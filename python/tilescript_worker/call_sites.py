@@ -1,4 +1,4 @@
-"""Where a script launches a kernel: what it writes there for the grid and for each argument."""
+"""Call sites of kernels in a script: the source of the grid and of each argument."""
 
 from __future__ import annotations
 
@@ -11,116 +11,120 @@ from typing import Any
 
 import triton
 
-from .host_trees import Leaf, Tree, given_by, of_meta, tree_of
+from .host_trees import Leaf, Tree, meta_param, returned_expression, tree_of
 
-# Definitions that a name is followed through.
-MOST_STEPS = 6
+# Maximum number of definitions to follow for a name.
+MAX_STEPS = 6
 
 
 class CallSite:
     """One launch in the text of a script, ``kernel[grid](x, n, BLOCK=64)``."""
 
-    def __init__(self, call: ast.Call, inside: ast.AST, params: Sequence[str], place: str) -> None:
+    def __init__(self, call: ast.Call, scope: ast.AST, params: Sequence[str], location: str) -> None:
         self._params = params
-        self._definitions = _definitions(inside)
+        self._definitions = _definitions(scope)
         self._arguments = {
             **dict(zip(params, call.args, strict=False)),
-            **{word.arg: word.value for word in call.keywords if word.arg},
+            **{keyword.arg: keyword.value for keyword in call.keywords if keyword.arg},
         }
         assert isinstance(call.func, ast.Subscript)
         self._grid = call.func.slice
         self._texts: dict[str, str] = {}
-        for param, given in self._arguments.items():
-            for each in self._steps(given):
-                if not isinstance(each, ast.Constant):
-                    self._texts.setdefault(_text(each), param)
+        for param, value in self._arguments.items():
+            for step in self._steps(value):
+                if not isinstance(step, ast.Constant):
+                    self._texts.setdefault(_normalized_text(step), param)
         # The file and the line.
-        self.place = place
+        self.location = location
 
     def grid(self) -> list[Tree] | None:
         """The number of programs on each axis."""
         node, meta = self._grid, None
-        for each in self._steps(self._grid):
-            node = each
+        for step in self._steps(self._grid):
+            node = step
         if isinstance(node, ast.Lambda | ast.FunctionDef):
-            given = given_by(node)
-            if given is None or len(node.args.args) != 1:
+            expression = returned_expression(node)
+            if expression is None or len(node.args.args) != 1:
                 return None
-            node, meta = given, node.args.args[0].arg
-        parts = node.elts if isinstance(node, ast.Tuple | ast.List) else [node]
-        trees = [tree_of(part, self._leaf(meta)) for part in parts]
-        return None if any(each is None for each in trees) else trees
+            node, meta = expression, node.args.args[0].arg
+        sizes = node.elts if isinstance(node, ast.Tuple | ast.List) else [node]
+        trees = [tree_of(size, self._leaf(meta)) for size in sizes]
+        return None if any(step is None for step in trees) else trees
 
     def grid_text(self) -> str:
         *_, last = self._steps(self._grid)
-        return _text(last)
+        return _normalized_text(last)
 
     def argument(self, param: str) -> Tree | None:
-        """What is passed for a parameter, from the others."""
-        given = self._arguments.get(param)
-        return None if given is None else tree_of(given, self._leaf(besides=param))
+        """The tree of a parameter's argument, over the other parameters."""
+        expression = self._arguments.get(param)
+        return None if expression is None else tree_of(expression, self._leaf(excluded=param))
 
     def argument_text(self, param: str) -> str | None:
-        given = self._arguments.get(param)
-        if given is None:
+        expression = self._arguments.get(param)
+        if expression is None:
             return None
-        *_, last = self._steps(given)
-        return _text(last)
+        *_, last = self._steps(expression)
+        return _normalized_text(last)
 
-    def _leaf(self, meta: str | None = None, besides: str | None = None, depth: int = 0) -> Leaf:
+    def _leaf(self, meta: str | None = None, excluded: str | None = None, depth: int = 0) -> Leaf:
         def leaf(node: ast.expr) -> Tree | None:
-            found = of_meta(node, meta, self._params)
-            if found is not None:
-                return found
+            meta_tree = meta_param(node, meta, self._params)
+            if meta_tree is not None:
+                return meta_tree
             steps = self._steps(node)
-            for each in steps:
-                param = self._texts.get(_text(each))
-                if param is not None and param != besides:
+            for step in steps:
+                param = self._texts.get(_normalized_text(step))
+                if param is not None and param != excluded:
                     return {"param": param}
-            if len(steps) == 1 or depth == MOST_STEPS:
+            if len(steps) == 1 or depth == MAX_STEPS:
                 return None
-            return tree_of(steps[-1], self._leaf(meta, besides, depth + 1))
+            return tree_of(steps[-1], self._leaf(meta, excluded, depth + 1))
 
         return leaf
 
     def _steps(self, node: ast.AST) -> list[Any]:
-        """An expression, and what it is by the definitions of the names that it leads to."""
+        """An expression, followed by the definitions that it resolves to."""
         steps = [node]
-        while isinstance(steps[-1], ast.Name) and steps[-1].id in self._definitions and len(steps) < MOST_STEPS:
+        while isinstance(steps[-1], ast.Name) and steps[-1].id in self._definitions and len(steps) < MAX_STEPS:
             steps.append(self._definitions[steps[-1].id])
         return steps
 
 
-def _definitions(inside: ast.AST) -> dict[str, ast.AST]:
-    """What each name is in a function that gives it one value."""
-    found: dict[str, list[ast.AST]] = {}
-    if isinstance(inside, ast.FunctionDef):
-        # A caller gives them another value.
-        found |= {arg.arg: [arg] for arg in ast.walk(inside.args) if isinstance(arg, ast.arg)}
-    for node in ast.walk(inside):
-        if isinstance(node, ast.FunctionDef) and node is not inside:
-            found.setdefault(node.name, []).append(node)
+def _definitions(scope: ast.AST) -> dict[str, ast.AST]:
+    """The value of each name that has exactly one definition in a function."""
+    values: dict[str, list[ast.AST]] = {}
+    if isinstance(scope, ast.FunctionDef):
+        # A caller may pass any value.
+        values |= {arg.arg: [arg] for arg in ast.walk(scope.args) if isinstance(arg, ast.arg)}
+    for node in ast.walk(scope):
+        if isinstance(node, ast.FunctionDef) and node is not scope:
+            values.setdefault(node.name, []).append(node)
         elif isinstance(node, ast.Assign):
             for target in node.targets:
-                _define(target, node.value, found)
+                _define(target, node.value, values)
         elif isinstance(node, ast.AugAssign | ast.For):
             for name in ast.walk(node.target):
                 if isinstance(name, ast.Name):
-                    found.setdefault(name.id, []).extend([node, node])
-    return {name: value for name, (value, *more) in found.items() if not more and not isinstance(value, ast.arg)}
+                    values.setdefault(name.id, []).extend([node, node])
+    return {
+        name: value
+        for name, (value, *redefinitions) in values.items()
+        if not redefinitions and not isinstance(value, ast.arg)
+    }
 
 
-def _define(target: ast.expr, value: ast.expr, found: dict[str, list[ast.AST]]) -> None:
+def _define(target: ast.expr, value: ast.expr, values: dict[str, list[ast.AST]]) -> None:
     if isinstance(target, ast.Name):
-        found.setdefault(target.id, []).append(value)
+        values.setdefault(target.id, []).append(value)
     elif isinstance(target, ast.Tuple | ast.List):
-        known = value.elts if isinstance(value, ast.Tuple | ast.List) else None
-        for i, each in enumerate(target.elts):
-            part = known[i] if known and len(known) == len(target.elts) else None
-            _define(each, part or ast.Subscript(value, ast.Constant(i), ast.Load()), found)
+        elements = value.elts if isinstance(value, ast.Tuple | ast.List) else None
+        for i, item in enumerate(target.elts):
+            element = elements[i] if elements and len(elements) == len(target.elts) else None
+            _define(item, element or ast.Subscript(value, ast.Constant(i), ast.Load()), values)
 
 
-class _Shapes(ast.NodeTransformer):
+class _SizeToShape(ast.NodeTransformer):
     """``x.size(0)`` is ``x.shape[0]``."""
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
@@ -131,15 +135,15 @@ class _Shapes(ast.NodeTransformer):
         return ast.Subscript(shape, node.args[0], ast.Load()) if node.args else shape
 
 
-def _text(node: ast.AST) -> str:
+def _normalized_text(node: ast.AST) -> str:
     copied = ast.parse(ast.unparse(node))
-    return ast.unparse(_Shapes().visit(copied)).strip()
+    return ast.unparse(_SizeToShape().visit(copied)).strip()
 
 
 def call_site(frame: FrameType | None, params: Sequence[str]) -> CallSite | None:
     """The launch that runs in a frame or in one that called it, the innermost outside of Triton and this package."""
-    own = (os.path.dirname(triton.__file__), os.path.dirname(__file__))
-    while frame is not None and frame.f_code.co_filename.startswith(own):
+    skipped_folders = (os.path.dirname(triton.__file__), os.path.dirname(__file__))
+    while frame is not None and frame.f_code.co_filename.startswith(skipped_folders):
         frame = frame.f_back
     if frame is None:
         return None
@@ -158,9 +162,9 @@ def call_site(frame: FrameType | None, params: Sequence[str]) -> CallSite | None
     ]
     if len(launches) != 1:
         return None
-    inside = [
+    functions = [
         node
         for node in ast.walk(module)
         if isinstance(node, ast.FunctionDef) and node.lineno <= line <= (node.end_lineno or 0)
     ]
-    return CallSite(launches[0], inside[-1] if inside else module, params, f"{os.path.basename(file)}:{line}")
+    return CallSite(launches[0], functions[-1] if functions else module, params, f"{os.path.basename(file)}:{line}")

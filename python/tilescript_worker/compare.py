@@ -1,11 +1,15 @@
-"""Comparing a kernel's output with what it should be.
+"""Compares a kernel's output with its reference.
 
-An element is right when ``|got - expected| <= atol + rtol * |expected| + rms * magnitude`` with ``expected`` in float64
-and ``magnitude`` the root mean square of all elements or of those beside it on one axis, when it is exactly what
-rounding ``expected`` to the output's dtype gives (so an overflow to infinity counts as right where it is due), or when
-both are NaN. An integer is right when it is the expected one, or up to ``atol`` from it in no more than the part
-``share`` of the elements. The request brings the tolerance, which ``src/compiled/tolerance.ts`` decides. Gradients may
-also differ by what rounding leaves of them (``rounding.py``).
+A float element is right if one of these conditions is true:
+
+- ``|got - expected| <= atol + rtol * |expected| + rms * magnitude``, with ``expected`` in float64. ``magnitude`` is the
+  root mean square of all elements, or of the elements along one axis.
+- It is exactly ``expected`` rounded to the output's dtype. An overflow to infinity may therefore be right.
+- Both are NaN.
+
+An integer element is right if it is equal. If at most the fraction ``share`` of the elements differ, each may differ by
+up to ``atol``. The request contains the tolerance, which ``src/compiled/tolerance.ts`` computes. Gradients get an
+additional tolerance for rounding (``rounding.py``).
 """
 
 from __future__ import annotations
@@ -18,9 +22,9 @@ import torch
 from .protocol import number
 
 # Elements shown on each side of the worst one, along the last two axes.
-NEIGHBOURS = 2
-# A constant that fills elements is this much larger than what stands beside it.
-FILL = 2**10
+NEIGHBORS = 2
+# Ratio from which a repeated largest value counts as a fill constant.
+FILL_RATIO = 2**10
 
 
 def compare(
@@ -28,93 +32,93 @@ def compare(
     got: torch.Tensor,
     expected: torch.Tensor,
     tolerance: dict[str, float],
-    besides: torch.Tensor | float = 0.0,
+    extra: torch.Tensor | float = 0.0,
 ) -> dict[str, Any]:
-    """How one output differs from its reference; ``besides`` is what each element may differ beside the tolerance."""
+    """Compares one output with its reference. ``extra`` is an additional absolute tolerance per element."""
     if tuple(got.shape) != tuple(expected.shape):
         return _mismatch(name, f"has shape {list(got.shape)}, the reference has {list(expected.shape)}")
     exact = expected.to(torch.float64)
     if got.dtype.is_floating_point:
-        right, severity, least = _floats(got, exact, tolerance, besides)
-        shown, due = got.to(torch.float64), exact
+        is_right, severity, absolute = _compare_floats(got, exact, tolerance, extra)
+        got_values, expected_values = got.to(torch.float64), exact
     else:
-        right, severity, least = _integers(got, expected.to(got.dtype), tolerance)
-        shown, due = got, expected
+        is_right, severity, absolute = _compare_integers(got, expected.to(got.dtype), tolerance)
+        got_values, expected_values = got, expected
     result: dict[str, Any] = {
         "output": name,
-        "wrong": int((~right).sum()),
+        "wrong": int((~is_right).sum()),
         "total": got.numel(),
         "maxAbsDiff": number(severity.max().item() if got.numel() else 0.0),
-        "maxRelDiff": number(_relative(severity, exact, least)),
+        "maxRelDiff": number(_relative(severity, exact, absolute)),
     }
     if got.numel():
         # The worst wrong element, else the one that differs most.
-        ranked = severity if right.all() else torch.where(right, -1.0, severity)
-        result["worst"] = _worst(int(ranked.argmax()), shown, due)
+        ranked = severity if is_right.all() else torch.where(is_right, -1.0, severity)
+        result["worst"] = _describe_worst(int(ranked.argmax()), got_values, expected_values)
     return result
 
 
-def _floats(
-    got: torch.Tensor, exact: torch.Tensor, tolerance: dict[str, float], besides: torch.Tensor | float
+def _compare_floats(
+    got: torch.Tensor, exact: torch.Tensor, tolerance: dict[str, float], extra: torch.Tensor | float
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Which elements are right, how far each is off, and what each may be off where nothing is expected of it."""
+    """For each element: is it right, its error, and the absolute part of its tolerance."""
     rounded, value = exact.to(got.dtype).to(torch.float64), got.to(torch.float64)
     difference = (value - exact).abs()
     rms = tolerance.get("rms", 0.0)
-    least = tolerance["atol"] + (rms * magnitudes(exact) if rms > 0 else torch.zeros_like(exact))
+    absolute = tolerance["atol"] + (rms * magnitudes(exact) if rms > 0 else torch.zeros_like(exact))
     equal = (value == rounded) | (value == exact) | (value.isnan() & exact.isnan())
-    # A NaN or infinite difference fails the comparison; only the infinite limit of an infinite value would not.
-    allowed = least + tolerance["rtol"] * exact.abs() + besides
-    right = equal | (exact.isfinite() & (difference <= allowed))
+    # A NaN or infinite difference fails. An infinite expected value is excluded, as its limit would be infinite.
+    allowed = absolute + tolerance["rtol"] * exact.abs() + extra
+    is_right = equal | (exact.isfinite() & (difference <= allowed))
     difference = torch.where(equal & ~difference.isfinite(), torch.zeros_like(difference), difference)
-    return right, torch.where(difference.isnan(), math.inf, difference), least
+    return is_right, torch.where(difference.isnan(), math.inf, difference), absolute
 
 
-def _integers(
+def _compare_integers(
     got: torch.Tensor, expected: torch.Tensor, tolerance: dict[str, float]
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """As ``_floats``, of two tensors of one integer dtype. Float64 does not hold every integer of 64 bits."""
+    """Same as ``_compare_floats`` for two integer tensors. Float64 does not represent every 64-bit integer."""
     difference = (got.to(torch.float64) - expected.to(torch.float64)).abs()
     if got.dtype.itemsize == 8:
-        apart = got.view(torch.int64) - expected.view(torch.int64)
-        difference = torch.where(difference < 2**53, apart.abs().to(torch.float64), difference)
-    right = difference <= math.floor(tolerance["atol"])
+        integer_difference = got.view(torch.int64) - expected.view(torch.int64)
+        difference = torch.where(difference < 2**53, integer_difference.abs().to(torch.float64), difference)
+    is_right = difference <= math.floor(tolerance["atol"])
     if int((difference > 0).sum()) > math.ceil(tolerance.get("share", 0.0) * got.numel()):
-        right = difference == 0
-    return right, difference, torch.zeros_like(difference)
+        is_right = difference == 0
+    return is_right, difference, torch.zeros_like(difference)
 
 
-def largest_difference(left: torch.Tensor, right: torch.Tensor) -> float:
+def largest_difference(first: torch.Tensor, second: torch.Tensor) -> float:
     """The largest finite difference of two tensors of one shape."""
-    difference = (left.to(torch.float64) - right.to(torch.float64)).abs()
+    difference = (first.to(torch.float64) - second.to(torch.float64)).abs()
     difference = difference[difference.isfinite()]
     return difference.max().item() if difference.numel() else 0.0
 
 
 def magnitudes(exact: torch.Tensor) -> torch.Tensor:
-    """The scale of each element's rounding errors, as ``src/eval/magnitude.ts`` has it; broadcasts to ``exact``.
+    """The scale of each element's rounding errors; broadcasts to ``exact``. Same rule as ``src/eval/magnitude.ts``.
 
-    The largest root mean square of finite elements: of all, or of those that share every index with it but one. Rows
-    may differ in magnitude, as those of causal attention do. A constant that fills elements (-1e9 for masked ones)
-    tells nothing of the others, so if it is far larger than their root mean square, it is left out.
+    The largest root mean square of finite elements: over all, or over the elements along one axis. Rows may differ in
+    magnitude, as in causal attention. A fill constant (-1e9 for masked elements) that is far larger than the root mean
+    square of the others is ignored.
     """
     sizes = exact.abs()
-    counted = sizes.isfinite() & (sizes <= largest_counted(exact))
-    largest = sizes[counted].max() if counted.any() else sizes.new_zeros(())
+    is_counted = sizes.isfinite() & (sizes <= largest_counted(exact))
+    largest = sizes[is_counted].max() if is_counted.any() else sizes.new_zeros(())
     if largest == 0:
         return torch.zeros_like(exact)
     # Squares of float64's largest numbers overflow, so they are taken relative to the largest.
-    squares = torch.where(counted, sizes / largest, 0.0).square()
-    found = squares.sum() / counted.sum()
+    squares = torch.where(is_counted, sizes / largest, 0.0).square()
+    mean_square = squares.sum() / is_counted.sum()
     for axis in range(exact.dim()):
         if exact.dim() > 1 and exact.shape[axis] > 1:
-            beside = squares.sum(axis, keepdim=True) / counted.sum(axis, keepdim=True).clamp(min=1)
-            found = torch.maximum(found, beside)
-    return largest * found.sqrt()
+            axis_mean_square = squares.sum(axis, keepdim=True) / is_counted.sum(axis, keepdim=True).clamp(min=1)
+            mean_square = torch.maximum(mean_square, axis_mean_square)
+    return largest * mean_square.sqrt()
 
 
 def largest_counted(exact: torch.Tensor) -> float:
-    """The largest element in size that is finite and fills no others; 0 if there is none."""
+    """The largest finite magnitude that is not a fill constant; 0 if there is none."""
     sizes = exact.abs().flatten()
     sizes = sizes[sizes.isfinite()]
     while sizes.numel():
@@ -122,8 +126,8 @@ def largest_counted(exact: torch.Tensor) -> float:
         if largest == 0:
             return 0.0
         others = sizes[sizes < largest]
-        rest = _root_mean_square(others, largest)
-        if sizes.numel() - others.numel() < 2 or rest == 0 or largest <= FILL * rest:
+        others_rms = _root_mean_square(others, largest)
+        if sizes.numel() - others.numel() < 2 or others_rms == 0 or largest <= FILL_RATIO * others_rms:
             return largest
         sizes = others
     return 0.0
@@ -134,27 +138,27 @@ def _root_mean_square(sizes: torch.Tensor, largest: float) -> float:
     return largest * (sizes / largest).square().mean().sqrt().item() if sizes.numel() else 0.0
 
 
-def _relative(severity: torch.Tensor, exact: torch.Tensor, least: torch.Tensor) -> float:
-    """Largest difference relative to the expected value, over elements that are not lost in ``least``."""
+def _relative(severity: torch.Tensor, exact: torch.Tensor, absolute: torch.Tensor) -> float:
+    """Largest difference relative to the expected value, over elements above the absolute tolerance."""
     scale = exact.abs()
-    counted = (scale > least) & scale.isfinite()
-    return (severity[counted] / scale[counted]).max().item() if counted.any() else 0.0
+    is_counted = (scale > absolute) & scale.isfinite()
+    return (severity[is_counted] / scale[is_counted]).max().item() if is_counted.any() else 0.0
 
 
-def _worst(flat: int, value: torch.Tensor, due: torch.Tensor) -> dict[str, Any]:
-    index = [int(i) for i in torch.unravel_index(torch.tensor(flat), value.shape)] if value.dim() else []
+def _describe_worst(flat: int, got: torch.Tensor, expected: torch.Tensor) -> dict[str, Any]:
+    index = [int(i) for i in torch.unravel_index(torch.tensor(flat), got.shape)] if got.dim() else []
     window = tuple(
-        slice(i, i + 1) if axis < value.dim() - 2 else slice(max(0, i - NEIGHBOURS), i + NEIGHBOURS + 1)
+        slice(i, i + 1) if axis < got.dim() - 2 else slice(max(0, i - NEIGHBORS), i + NEIGHBORS + 1)
         for axis, i in enumerate(index)
     )
     return {
         "index": index,
-        "expected": number(due[tuple(index)].item()),
-        "got": number(value[tuple(index)].item()),
+        "expected": number(expected[tuple(index)].item()),
+        "got": number(got[tuple(index)].item()),
         "around": {
-            "start": [part.start for part in window],
-            "expected": _rows(due[window]),
-            "got": _rows(value[window]),
+            "start": [axis_slice.start for axis_slice in window],
+            "expected": _rows(expected[window]),
+            "got": _rows(got[window]),
         },
     }
 

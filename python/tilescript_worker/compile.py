@@ -1,4 +1,4 @@
-"""Compiles what a case launches for a GPU, without having one.
+"""Compiles the launches of a case for a GPU. No GPU is needed.
 
 Triton's cache on disk is the same for all processes, so one process can compile what another will launch.
 """
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .failures import compiler_output
-from .launching import aim, call_on_zeros
+from .launching import call_on_zeros, set_target
 from .machine_code import machine_code
 from .modules import load
 from .protocol import RequestError
@@ -21,15 +21,15 @@ from .specialized import kernel_of, tuner_of
 
 def compile_case(request: dict[str, Any]) -> dict[str, Any]:
     """Serves a ``compile`` request: compiles what a case launches for a target, and reads the binaries."""
-    started = time.perf_counter()
-    compiled = _compiled(request)
+    start = time.perf_counter()
+    compiled = _compile_kernels(request)
     if not compiled:
         raise RequestError("python-error", "the wrapper launches nothing for these sizes")
-    seconds = round(time.perf_counter() - started, 3)
-    seen = [found for kernel in compiled if (found := machine_code(kernel))]
+    seconds = round(time.perf_counter() - start, 3)
+    reports = [report for kernel in compiled if (report := machine_code(kernel))]
     return resources(compiled[-1]) | {
         "seconds": seconds,
-        "machineCode": seen,
+        "machineCode": reports,
         "specialized": _specialized(request, compiled[-1]),
     }
 
@@ -45,16 +45,16 @@ def _specialized(request: dict[str, Any], kernel: Any) -> dict[str, Any] | None:
 
 def compile_ahead(request: dict[str, Any]) -> dict[str, Any]:
     """Serves an ``ahead`` request: compiles every kernel of a case for a target, into Triton's cache."""
-    return {"keys": [kernel.hash for kernel in _compiled(request)]}
+    return {"keys": [kernel.hash for kernel in _compile_kernels(request)]}
 
 
-def _compiled(request: dict[str, Any]) -> list[Any]:
-    aim(request["target"])
+def _compile_kernels(request: dict[str, Any]) -> list[Any]:
+    set_target(request["target"])
     compiled = []
 
     def compile_it(_: Any, launch: Callable[..., Any], arguments: Any, options: Any) -> Any:
         if request["target"][0] == "hip":
-            # As `_maxnreg` of the module leaves it out where PyTorch is AMD's.
+            # The module's `_maxnreg` also omits it if PyTorch is built for AMD.
             options.pop("maxnreg", None)
         compiled.append(launch(*arguments, warmup=True, **options))
         return compiled[-1]

@@ -1,4 +1,4 @@
-"""Compiles a kernel with other constants than a call gives, for the types of the code that these leave out."""
+"""Compiles a kernel with other constants, to observe types in code that the given call does not compile."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from typing import Any
 
 from triton.runtime.jit import JITFunction
 
-from .ttir import Argument, Observed, constants, observe
+from .ttir import Argument, ObservedTypes, constants, observe
 
-# A kernel has to be read within a few seconds.
-MOST_SECONDS = 1.0
-MOST_COMPILES = 24
+# Limits that keep the import of a kernel within a few seconds.
+MAX_SECONDS = 1.0
+MAX_COMPILES = 24
 
 
-def observe_others(kernel: JITFunction, given: dict[str, Argument], observed: Observed) -> None:
-    """Changes one constant at a time, and further ones where that led to code that was not seen before."""
-    others = list(_others(kernel, given))
-    until = time.monotonic() + MOST_SECONDS
-    bases, tried = [given], {_key(given)}
+def observe_variants(kernel: JITFunction, signature: dict[str, Argument], observed: ObservedTypes) -> None:
+    """Changes one constant at a time, and a second one after a change that made new code compile."""
+    variants = list(_variants(kernel, signature))
+    deadline = time.monotonic() + MAX_SECONDS
+    bases, tried_keys = [signature], {_key(signature)}
     for base in bases:
-        for name, value in others:
+        for name, value in variants:
             changed = {**base, name: Argument("constant", value=value)}
             key = _key(changed)
-            if key in tried:
+            if key in tried_keys:
                 continue
-            if len(tried) > MOST_COMPILES or time.monotonic() > until:
+            if len(tried_keys) > MAX_COMPILES or time.monotonic() > deadline:
                 return
-            tried.add(key)
-            before = len(observed.types)
+            tried_keys.add(key)
+            type_count = len(observed.types)
             observe(kernel, changed, observed)
-            if len(observed.types) > before:
+            if len(observed.types) > type_count:
                 bases.append(changed)
 
 
@@ -40,38 +40,38 @@ def _key(signature: dict[str, Argument]) -> str:
     return repr(sorted((name, repr(value)) for name, value in constants(signature).items()))
 
 
-def _others(kernel: JITFunction, given: dict[str, Argument]) -> Iterator[tuple[str, Any]]:
-    """Other values that the code tells apart: flags turned over, and what a constant is compared with."""
-    compared = _compared(kernel)
-    for name, argument in given.items():
+def _variants(kernel: JITFunction, signature: dict[str, Argument]) -> Iterator[tuple[str, Any]]:
+    """Values that change control flow: negated flags, and constants that the parameter is compared with."""
+    compared = _compared_constants(kernel)
+    for name, argument in signature.items():
         values: list[Any] = compared.get(name, [])
         if argument.kind == "constant" and isinstance(argument.value, bool):
             yield name, not argument.value
         elif argument.kind == "constant" and isinstance(argument.value, int | str):
             kind = type(argument.value)
             yield from ((name, value) for value in values if type(value) is kind and value != argument.value)
-            if kind is int and name in _conditions(kernel):
+            if kind is int and name in _condition_names(kernel):
                 yield name, int(not argument.value)
         elif argument.kind == "pointer" and None in values:
             yield name, None
 
 
-def _compared(kernel: JITFunction) -> dict[str, list[Any]]:
-    """What names are compared with in the kernel and in the functions that it reaches, where these are constants."""
-    found: dict[str, list[Any]] = {}
+def _compared_constants(kernel: JITFunction) -> dict[str, list[Any]]:
+    """For each name, the constants that it is compared with in the kernel and its helper functions."""
+    constants_by_name: dict[str, list[Any]] = {}
     for function, node in _nodes(kernel):
         if not isinstance(node, ast.Compare):
             continue
         sides = [node.left, *node.comparators]
         names = [side.id for side in sides if isinstance(side, ast.Name)]
         for name in names:
-            known = found.setdefault(name, [])
+            constants = constants_by_name.setdefault(name, [])
             values = [value for side in sides for value in _values(side, function)]
             if any(isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE) for op in node.ops):
-                # Sizes are powers of two.
+                # Sizes are powers of two, so also try the next one.
                 values = [greater for each in values if type(each) is int for greater in (1 << each.bit_length(), each)]
-            known += [value for value in values if value not in known]
-    return found
+            constants += [value for value in values if value not in constants]
+    return constants_by_name
 
 
 def _values(side: ast.expr, function: JITFunction) -> list[Any]:
@@ -86,8 +86,8 @@ def _values(side: ast.expr, function: JITFunction) -> list[Any]:
     return []
 
 
-def _conditions(kernel: JITFunction) -> set[str]:
-    """Names that stand as conditions."""
+def _condition_names(kernel: JITFunction) -> set[str]:
+    """Names that are used as conditions."""
     tests = (node.test for _, node in _nodes(kernel) if isinstance(node, ast.If | ast.IfExp))
     return {name.id for test in tests for name in _operands(test) if isinstance(name, ast.Name)}
 
@@ -108,6 +108,10 @@ def _nodes(kernel: JITFunction) -> Iterator[tuple[JITFunction, ast.AST]]:
     for function in functions:
         for node in ast.walk(function.parse()):
             yield function, node
-            named = function.fn.__globals__.get(node.id) if isinstance(node, ast.Name) else None
-            if isinstance(named, JITFunction) and named not in functions and not named.__module__.startswith("triton."):
-                functions.append(named)
+            callee = function.fn.__globals__.get(node.id) if isinstance(node, ast.Name) else None
+            if (
+                isinstance(callee, JITFunction)
+                and callee not in functions
+                and not callee.__module__.startswith("triton.")
+            ):
+                functions.append(callee)

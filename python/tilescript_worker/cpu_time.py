@@ -1,58 +1,58 @@
-"""Seconds of this processor that an import spends in Triton's compiler and in the user's script, beside its own."""
+"""CPU seconds that an import spends in Triton's compiler, in the user's script, and in this package."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 
 @dataclass
-class Spent:
-    """Whatever ends in a ``with`` counts, also where it raises."""
+class CompileTime:
+    """CPU seconds of a measured block. A block that raises counts too."""
 
     triton: float = 0.0
     script: float = 0.0
-    own: float = 0.0
+    worker: float = 0.0
 
     def json(self) -> dict[str, float]:
-        return asdict(self)
+        return {"triton": self.triton, "script": self.script, "own": self.worker}
 
 
-# Those that are measured now, the innermost last.
-_open: list[Spent] = []
+# The open measurements, the innermost last.
+_active: list[CompileTime] = []
 
 
 @contextmanager
-def measured() -> Iterator[Spent]:
-    """Inside a ``with``, seconds are summed up; what is neither Triton's nor the script's is its own."""
-    spent = Spent()
-    before = time.process_time()
-    _open.append(spent)
+def measure_cpu_time() -> Iterator[CompileTime]:
+    """Measures a ``with`` block. Time outside of Triton and the script is the worker's."""
+    compile_time = CompileTime()
+    start = time.process_time()
+    _active.append(compile_time)
     try:
-        yield spent
+        yield compile_time
     finally:
-        _open.remove(spent)
-        spent.own = time.process_time() - before - spent.triton - spent.script
+        _active.remove(compile_time)
+        compile_time.worker = time.process_time() - start - compile_time.triton - compile_time.script
 
 
 @contextmanager
 def in_triton() -> Iterator[None]:
-    before = time.process_time()
+    start = time.process_time()
     try:
         yield
     finally:
-        for spent in _open:
-            spent.triton += time.process_time() - before
+        for compile_time in _active:
+            compile_time.triton += time.process_time() - start
 
 
 @contextmanager
 def in_script() -> Iterator[None]:
-    """The script, and Triton within it."""
-    before = time.process_time()
+    """Counts the script, including Triton within it."""
+    start = time.process_time()
     try:
         yield
     finally:
-        for spent in _open:
-            spent.script += time.process_time() - before
+        for compile_time in _active:
+            compile_time.script += time.process_time() - start

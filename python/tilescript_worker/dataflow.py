@@ -1,8 +1,8 @@
-"""Whether two kernels are the same program to Triton: their IR (TTIR) compared as graphs of data.
+"""Compares two kernels as dataflow graphs of Triton's IR (TTIR).
 
-Names of values, the order of pure operations and that of commuting operands do not matter. Operations with effects
-keep their order, and a load stands after the same writes. What a loop carries is told apart by where it starts and
-how it changes: columns are refined until no more of them differ.
+Names of values, the order of pure operations and the order of commutative operands do not matter. Operations with
+effects keep their order, and a load depends on the writes before it. Loop-carried variables are equal if their starts
+and updates are equal: partition refinement finds the classes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .index_sums import IndexSums
-from .value_graph import Node, Nodes, in_order
+from .value_graph import Node, ValueGraph, sort_commutative
 
 USE = re.compile(r"%[\w.$-]+(?:#\d+)?")
 # One name for all results of an operation, `%0:2`, or a name for each, `%left, %right`.
@@ -31,26 +31,25 @@ PURE = re.compile(
     r"precise_sqrt|precise_divf|mulhiui|histogram|gather|make_tensor_descriptor|map_elementwise)\b"
 )
 READ = re.compile(r"tt\.(load|descriptor_load|descriptor_gather)\b")
-# Which operand of an access is its mask, if it has one.
-MASK_PLACES = {"tt.load": 1, "tt.store": 2}
+# Index of the mask operand of an access.
+MASK_INDICES = {"tt.load": 1, "tt.store": 2}
 TERMINATORS = ("scf.yield", "scf.condition", "tt.reduce.return", "tt.scan.return", "tt.map_elementwise.return")
 
-# Of the values that a loop carries.
-NOTHING_MOVES: Mapping[int, Node] = {}
+# Induction variables of a loop without any.
+NO_INDUCTION: Mapping[int, Node] = {}
 
 Environment = dict[str, Node]
-# An argument by its name in the other kernel, or by the names and numbers of which it is the product.
+# The name of an argument of the other kernel, or the factors of a product of its arguments.
 Name = str | tuple[str | int, ...]
 
 
 @dataclass(frozen=True)
 class Views:
-    """How a kernel with views is compared with one that computes its pointers.
+    """Rules for comparing a kernel with views to one that computes its pointers.
 
-    Indices and the bounds that they are compared with are sums of products, as they fit their integers: it does not
-    matter how a sum is written, nor whether a loop adds the same amount in each turn or multiplies it by the number of
-    the turn. A mask has no parts that always hold. What is computed for each element may get its further axes before or
-    after. A masked load through one of these arguments that leaves its other lanes open has 0 in them, as a view has.
+    Indices and their bounds are canonical sums of products, assumed not to overflow. An induction variable equals its
+    start plus step times iteration. Masks omit conjuncts that are always true. Elementwise operations commute with
+    ``expand_dims``. A masked load without padding through an argument in ``opened`` has a padding of 0, as a view has.
     """
 
     sums: IndexSums
@@ -59,20 +58,20 @@ class Views:
 
 @dataclass
 class _Block:
-    """What a block does: its effects in order, and what its terminator hands on."""
+    """The effects of a block in order, and the operands of its terminator."""
 
     effects: list[Node]
-    given: list[Node]
+    results: list[Node]
     end: int
 
 
 class _Reader:
-    def __init__(self, text: str, nodes: Nodes, views: Views | None = None) -> None:
+    def __init__(self, text: str, graph: ValueGraph, views: Views | None = None) -> None:
         self._views = views
         self._lines = [line for each in text.splitlines() if (line := each.strip()) and not line.startswith("#")]
-        self._nodes = nodes
+        self._graph = graph
         self._depth = 0
-        self._memory = nodes.node("memory at the start")
+        self._memory = graph.node("memory at the start")
         self._functions: dict[str, Node] = {}
 
     def kernel(self, names: Sequence[Name]) -> list[Node]:
@@ -94,7 +93,7 @@ class _Reader:
     def _argument(self, name: Name, kind: str) -> Node:
         """An argument, or the product of several ones of the other kernel."""
         factors = (name,) if isinstance(name, str) else name
-        nodes = [self._nodes.node(f"argument {each}: {kind}") for each in factors if isinstance(each, str)]
+        nodes = [self._graph.node(f"argument {each}: {kind}") for each in factors if isinstance(each, str)]
         if len(nodes) == len(factors) == 1:
             return nodes[0]
         if self._views is None:
@@ -106,44 +105,44 @@ class _Reader:
     def _block(self, at: int, environment: Environment) -> _Block:
         """Reads up to the line that closes the region."""
         effects: list[Node] = []
-        given: list[Node] = []
+        yielded: list[Node] = []
         while not self._lines[at].startswith("}"):
             line = self._lines[at]
             if line.startswith("^"):
                 self._label(line, environment, effects)
                 at += 1
                 continue
-            found = RESULTS.match(line)
-            text = line[found.end() :] if found else line
+            match = RESULTS.match(line)
+            text = line[match.end() :] if match else line
             name = text.split(" ", 1)[0].split("(", 1)[0].strip('"')
             if name in TERMINATORS:
-                given = self._uses(text, environment)
+                yielded = self._uses(text, environment)
                 at += 1
                 continue
             results, at = self._operation(name, text, at, environment, effects)
-            if found:
-                self._define(found, results, environment)
-        return _Block(effects, given, at)
+            if match:
+                self._define(match, results, environment)
+        return _Block(effects, yielded, at)
 
-    def _define(self, found: re.Match[str], results: list[Node], environment: Environment) -> None:
-        names, count = found.group(1).split(", "), found.group(2)
+    def _define(self, match: re.Match[str], results: list[Node], environment: Environment) -> None:
+        names, count = match.group(1).split(", "), match.group(2)
         if count is not None:
             names = [f"{names[0]}#{i}" for i in range(int(count))]
         if len(names) == 1 and count is None:
             environment[names[0]] = results[0]
             return
         for i, name in enumerate(names):
-            environment[name] = results[i] if i < len(results) else self._nodes.node(f"result {i}", results[0])
+            environment[name] = results[i] if i < len(results) else self._graph.node(f"result {i}", results[0])
 
     def _label(self, line: str, environment: Environment, effects: list[Node]) -> None:
-        """A block that is jumped to."""
+        """The label of a basic block."""
         label = re.match(r"\^\w+", line)
         assert label is not None
         name = label.group(0)
         for i, (argument, kind) in enumerate(re.findall(r"(%[\w.$-]+): ([^,)]+)", line)):
-            environment[argument] = self._nodes.node(f"{name} takes {i}: {kind}")
-        effects.append(self._nodes.node(f"block {name}"))
-        self._memory = self._nodes.node(f"memory at {name}")
+            environment[argument] = self._graph.node(f"{name} takes {i}: {kind}")
+        effects.append(self._graph.node(f"block {name}"))
+        self._memory = self._graph.node(f"memory at {name}")
 
     def _uses(self, text: str, environment: Environment) -> list[Node]:
         return [environment[use] for use in USE.findall(text)]
@@ -158,54 +157,56 @@ class _Reader:
                 return self._while(text, at, environment, effects)
             return self._regions(name, text, at, environment, effects)
         children = self._uses(text, environment)
-        label = _of_bits(USE.sub("%", text))
+        label = _as_bit_ops(USE.sub("%", text))
         if self._views is not None:
             same = self._views.sums.truth(label, children)
             if same is not None:
                 return [same], at + 1
             label, children = self._as_view(name, label, children, self._views)
-        children = list(in_order(label, children))
+        children = list(sort_commutative(label, children))
         if name == "tt.call":
             callee = re.search(r"@([\w.$\"-]+)", text)
             assert callee is not None
             label = label.replace(callee.group(0), "@")
-            children.append(self._called(callee.group(1)))
-        is_read = READ.match(text) is not None and "isVolatile = true" not in text
-        if is_read:
+            children.append(self._callee(callee.group(1)))
+        is_load = READ.match(text) is not None and "isVolatile = true" not in text
+        if is_load:
             children.append(self._memory)
         expand = EXPAND.match(label) if self._views is not None else None
-        made = self._nodes.expanded(children[0], *expand.groups()) if expand else self._nodes.node(label, *children)
+        node = self._graph.expand_dims(children[0], *expand.groups()) if expand else self._graph.node(label, *children)
         is_pure = PURE.match(text) is not None or (name == "tt.elementwise_inline_asm" and "pure = true" in text)
-        if not is_read and not is_pure and not (name == "tt.extern_elementwise" and "pure = true" in text):
-            self._effect(made, effects)
-        return [made], at + 1
+        if not is_load and not is_pure and not (name == "tt.extern_elementwise" and "pure = true" in text):
+            self._effect(node, effects)
+        return [node], at + 1
 
     def _as_view(self, name: str, label: str, children: list[Node], views: Views) -> tuple[str, list[Node]]:
-        """An operation up to what a view may do otherwise than pointer arithmetic."""
+        """Canonicalizes an operation that a view may lower in another way."""
         if name == "tt.addptr":
-            base, before = self._nodes.address_of(children[0])
-            return f"address {label.split(' : ')[1].rsplit(', ', 1)[0]}", [base, views.sums.sum(before, children[1])]
-        place = MASK_PLACES.get(name, len(children))
-        if place < len(children):
-            mask = views.sums.all_of([children[place]])
-            children = [*children[:place], mask, *children[place + 1 :]]
-            if mask == self._nodes.node("all"):
-                # A mask that always holds is none.
-                return label.replace("%, " * (len(children) - 1) + "%", "%, " * (place - 1) + "%", 1), children[:place]
-        if name == "tt.load" and len(children) == 2 and self._nodes.root_of(children[0]) in views.opened:
-            label, zero = _with_zero(label)
-            return label, [*children, self._nodes.node(zero)]
+            base, offset = self._graph.address_of(children[0])
+            return f"address {label.split(' : ')[1].rsplit(', ', 1)[0]}", [base, views.sums.add(offset, children[1])]
+        mask_index = MASK_INDICES.get(name, len(children))
+        if mask_index < len(children):
+            mask = views.sums.all_of([children[mask_index]])
+            children = [*children[:mask_index], mask, *children[mask_index + 1 :]]
+            if mask == self._graph.node("all"):
+                # Drop a mask that is always true.
+                return label.replace("%, " * (len(children) - 1) + "%", "%, " * (mask_index - 1) + "%", 1), children[
+                    :mask_index
+                ]
+        if name == "tt.load" and len(children) == 2 and self._graph.root_of(children[0]) in views.opened:
+            label, zero = _with_zero_padding(label)
+            return label, [*children, self._graph.node(zero)]
         return label, children
 
-    def _effect(self, made: Node, effects: list[Node]) -> None:
-        effects.append(made)
-        self._memory = self._nodes.node("memory after", self._memory, made)
+    def _effect(self, node: Node, effects: list[Node]) -> None:
+        effects.append(node)
+        self._memory = self._graph.node("memory after", self._memory, node)
 
-    def _called(self, name: str) -> Node:
+    def _callee(self, name: str) -> Node:
         if name not in self._functions:
             start = next(i for i, line in enumerate(self._lines) if (f := FUNCTION.match(line)) and f.group(2) == name)
-            memory, self._memory = self._memory, self._nodes.node("memory at a call")
-            self._functions[name] = self._nodes.node("function", *self._function(start, None))
+            memory, self._memory = self._memory, self._graph.node("memory at a call")
+            self._functions[name] = self._graph.node("function", *self._function(start, None))
             self._memory = memory
         return self._functions[name]
 
@@ -218,157 +219,161 @@ class _Reader:
         pairs = PAIR.findall(carried or "")
 
         def body(columns: list[Node]) -> tuple[_Block, list[Node]]:
-            inside = {**environment, index: self._index(bounds)}
-            inside |= {argument: column for (argument, _), column in zip(pairs, columns, strict=True)}
-            block = self._block(at + 1, inside)
-            return block, block.given
+            body_environment = {**environment, index: self._index(bounds)}
+            body_environment |= {argument: column for (argument, _), column in zip(pairs, columns, strict=True)}
+            block = self._block(at + 1, body_environment)
+            return block, block.results
 
-        moved = self._moved(pairs, environment, bounds, body)
-        block, turns = self._refined(pairs, environment, body, moved)
+        induction = self._induction_variables(pairs, environment, bounds, body)
+        block, next_columns = self._refine_columns(pairs, environment, body, induction)
         attributes = self._lines[block.end][1:].strip()
-        # The order of what is carried does not matter, so neither does that of its types: each start has one.
+        # The order of loop-carried variables and of their types does not matter: each start value has its type.
         label = f"scf.for {sign or ''}{attributes}".strip()
-        kept = {turn for i, turn in enumerate(turns) if i not in moved}
-        loop = self._nodes.node(label, *bounds, *block.effects, *sorted(kept))
+        carried_columns = {column for i, column in enumerate(next_columns) if i not in induction}
+        loop = self._graph.node(label, *bounds, *block.effects, *sorted(carried_columns))
         if block.effects:
             self._effect(loop, effects)
-        return [self._nodes.node("value after a loop", loop, turn) for turn in turns] or [loop], block.end + 1
+        return [self._graph.node("value after a loop", loop, column) for column in next_columns] or [
+            loop
+        ], block.end + 1
 
     def _index(self, bounds: list[Node]) -> Node:
-        """The index of the loop that is open, in one of its turns."""
+        """The index of the open loop in one iteration."""
         if self._views is None:
-            return self._nodes.node(f"index of loop {self._depth}", *bounds)
-        return self._views.sums.index(bounds[0], bounds[2], self._nodes.node(f"turn of loop {self._depth}", *bounds))
+            return self._graph.node(f"index of loop {self._depth}", *bounds)
+        return self._views.sums.index(bounds[0], bounds[2], self._graph.node(f"turn of loop {self._depth}", *bounds))
 
-    def _moved(
+    def _induction_variables(
         self, pairs: list[tuple[str, str]], environment: Environment, bounds: list[Node], body: Any
     ) -> dict[int, Node]:
-        """What a loop carries that changes by the same amount in each turn, as the turn has it, by its place."""
+        """The induction variables among a loop's variables, by index: each as a function of the iteration."""
         if self._views is None or not pairs:
             return {}
-        before = self._memory
+        memory_before = self._memory
         self._depth += 1
         starts = [environment[start] for _, start in pairs]
-        columns = [self._nodes.node(f"column {i} of loop {self._depth}", start) for i, start in enumerate(starts)]
-        self._memory = self._nodes.node(f"memory in loop {self._depth}", before)
-        turn = self._nodes.node(f"turn of loop {self._depth}", *bounds)
-        varies = frozenset([*columns, turn, self._memory])
-        _, given = body(columns)
+        columns = [self._graph.node(f"column {i} of loop {self._depth}", start) for i, start in enumerate(starts)]
+        self._memory = self._graph.node(f"memory in loop {self._depth}", memory_before)
+        iteration = self._graph.node(f"turn of loop {self._depth}", *bounds)
+        varying = frozenset([*columns, iteration, self._memory])
+        _, results = body(columns)
         self._depth -= 1
-        self._memory = before
-        found = [
-            self._views.sums.moved(start, column, each, turn, varies)
-            for start, column, each in zip(starts, columns, given, strict=True)
+        self._memory = memory_before
+        values = [
+            self._views.sums.induction_value(start, column, each, iteration, varying)
+            for start, column, each in zip(starts, columns, results, strict=True)
         ]
-        return {i: each for i, each in enumerate(found) if each is not None}
+        return {i: each for i, each in enumerate(values) if each is not None}
 
     def _while(self, text: str, at: int, environment: Environment, effects: list[Node]) -> tuple[list[Node], int]:
         pairs = PAIR.findall(text)
 
         def body(columns: list[Node]) -> tuple[_Block, list[Node]]:
-            inside = {**environment}
-            inside |= {argument: column for (argument, _), column in zip(pairs, columns, strict=True)}
-            asked = self._block(at + 1, inside)
-            after = asked.end + 1
-            within = {**environment}
+            condition_environment = {**environment}
+            condition_environment |= {argument: column for (argument, _), column in zip(pairs, columns, strict=True)}
+            condition = self._block(at + 1, condition_environment)
+            after = condition.end + 1
+            body_environment = {**environment}
             if self._lines[after].startswith("^"):
                 arguments = re.findall(r"(%[\w.$-]+):", self._lines[after])
-                within |= {name: node for name, node in zip(arguments, asked.given[1:], strict=True)}
+                body_environment |= {name: node for name, node in zip(arguments, condition.results[1:], strict=True)}
                 after += 1
-            worked = self._block(after, within)
-            done = self._nodes.node("do", *worked.effects)
-            return _Block([*asked.effects, done, *asked.given], asked.given[1:], worked.end), worked.given
+            loop_body = self._block(after, body_environment)
+            body_effects = self._graph.node("do", *loop_body.effects)
+            return _Block(
+                [*condition.effects, body_effects, *condition.results], condition.results[1:], loop_body.end
+            ), loop_body.results
 
-        block, turns = self._refined(pairs, environment, body)
-        loop = self._nodes.node("scf.while", *block.effects, *sorted(set(turns)))
+        block, next_columns = self._refine_columns(pairs, environment, body)
+        loop = self._graph.node("scf.while", *block.effects, *sorted(set(next_columns)))
         self._effect(loop, effects)
-        return [self._nodes.node("value after a loop", loop, node) for node in block.given] or [loop], block.end + 1
+        return [self._graph.node("value after a loop", loop, node) for node in block.results] or [loop], block.end + 1
 
-    def _refined(
+    def _refine_columns(
         self,
         pairs: list[tuple[str, str]],
         environment: Environment,
         body: Any,
-        moved: Mapping[int, Node] = NOTHING_MOVES,
+        induction: Mapping[int, Node] = NO_INDUCTION,
     ) -> tuple[_Block, list[Node]]:
-        """Reads a loop's body until what it carries is told apart; gives it with each column's start and change."""
-        before = self._memory
+        """Reads a loop's body until the partition of its variables is stable, by start and by update."""
+        memory_before = self._memory
         self._depth += 1
         columns = [
-            moved.get(i, self._nodes.node(f"start of loop {self._depth}", environment[start]))
+            induction.get(i, self._graph.node(f"start of loop {self._depth}", environment[start]))
             for i, (_, start) in enumerate(pairs)
         ]
-        memory = self._nodes.node(f"memory in loop {self._depth}", before)
+        memory = self._graph.node(f"memory in loop {self._depth}", memory_before)
         while True:
             self._memory = memory
-            block, given = body(columns)
-            if self._memory == memory and memory != before:
-                # Nothing is written in it.
-                memory = before
+            block, results = body(columns)
+            if self._memory == memory and memory != memory_before:
+                # The loop writes no memory.
+                memory = memory_before
                 continue
-            turns = [
-                moved.get(i, self._nodes.node("turn", column, each))
-                for i, (column, each) in enumerate(zip(columns, given, strict=True))
+            next_columns = [
+                induction.get(i, self._graph.node("turn", column, each))
+                for i, (column, each) in enumerate(zip(columns, results, strict=True))
             ]
-            if len(set(turns)) == len(set(columns)):
+            if len(set(next_columns)) == len(set(columns)):
                 break
-            columns = turns
+            columns = next_columns
         self._depth -= 1
-        self._memory = before
-        return block, turns
+        self._memory = memory_before
+        return block, next_columns
 
     def _regions(
         self, name: str, text: str, at: int, environment: Environment, effects: list[Node]
     ) -> tuple[list[Node], int]:
-        """A branch, or an operation with functions of elements."""
+        """A branch, or an operation with a region per element."""
         operands = self._uses(text, environment)
-        parts: list[_Block] = []
-        before = self._memory
+        blocks: list[_Block] = []
+        memory_before = self._memory
         end = at
         while True:
-            self._memory = before
-            inside = {**environment}
+            self._memory = memory_before
+            region_environment = {**environment}
             self._depth += 1
             first = end + 1
             if self._lines[first].startswith("^"):
                 arguments = re.findall(r"(%[\w.$-]+): ([^,)]+)", self._lines[first])
-                inside |= {
-                    each: self._nodes.node(f"{i}: {kind} of region {self._depth}")
+                region_environment |= {
+                    each: self._graph.node(f"{i}: {kind} of region {self._depth}")
                     for i, (each, kind) in enumerate(arguments)
                 }
                 first += 1
-            parts.append(self._block(first, inside))
+            blocks.append(self._block(first, region_environment))
             self._depth -= 1
-            end = parts[-1].end
+            end = blocks[-1].end
             if not self._lines[end].endswith("{"):
                 break
-        self._memory = before
-        nodes = [self._nodes.node("region", *part.effects) for part in parts]
+        self._memory = memory_before
+        nodes = [self._graph.node("region", *block.effects) for block in blocks]
         label = f"{USE.sub('%', text)} {self._lines[end][1:].strip()}"
         if name == "scf.if":
             label = "scf.if"
             results = [
-                self._nodes.node("value of scf.if", *operands, *each)
-                for each in zip(*(part.given for part in parts), strict=True)
+                self._graph.node("value of scf.if", *operands, *each)
+                for each in zip(*(block.results for block in blocks), strict=True)
             ]
         else:
-            nodes += [self._nodes.node("gives", *part.given) for part in parts]
+            nodes += [self._graph.node("gives", *block.results) for block in blocks]
             results = []
-        made = self._nodes.node(label, *operands, *nodes)
-        if any(part.effects for part in parts) or (name != "scf.if" and not PURE.match(text.strip('"'))):
-            self._effect(made, effects)
-        return results or [made], end + 1
+        node = self._graph.node(label, *operands, *nodes)
+        if any(block.effects for block in blocks) or (name != "scf.if" and not PURE.match(text.strip('"'))):
+            self._effect(node, effects)
+        return results or [node], end + 1
 
 
-def _of_bits(label: str) -> str:
-    """A product of single bits is their conjunction, and a sum what only one of them has."""
+def _as_bit_ops(label: str) -> str:
+    """Rewrites arithmetic on i1 as bit operations: a product is a conjunction, a sum an exclusive or."""
     if not re.search(r": (tensor<[\dx]*xi1>|i1)$", label):
         return label
     return label.replace("arith.muli ", "arith.andi ").replace("arith.addi ", "arith.xori ")
 
 
-def _with_zero(label: str) -> tuple[str, str]:
-    """A masked load that leaves its other lanes open, with 0 in them, and the IR of that constant."""
+def _with_zero_padding(label: str) -> tuple[str, str]:
+    """Adds a padding of 0 to a masked load without one. Returns the label and the IR of the constant."""
     kind = re.sub(r"!tt\.ptr<(\w+)>", r"\1", label.rsplit(" : ", 1)[1])
     element = kind.removeprefix("tensor<").removesuffix(">").rsplit("x", 1)[-1]
     value = "0.000000e+00" if element.startswith(("f", "bf")) else "false" if element == "i1" else "0"
@@ -378,23 +383,29 @@ def _with_zero(label: str) -> tuple[str, str]:
 
 
 def difference(
-    left: str, left_names: Sequence[str], right: str, right_names: Sequence[Name], *, views: Sequence[str] | None = None
+    left_text: str,
+    left_names: Sequence[str],
+    right_text: str,
+    right_names: Sequence[Name],
+    *,
+    views: Sequence[str] | None = None,
 ) -> tuple[str, str] | None:
     """The first operations of two kernels that differ, or None if the kernels are equal.
 
-    The names say which argument of one kernel is which of the other, or the product of which; both lists are in the
-    order of the IR's arguments. ``views`` are the arguments whose accesses are views in the right
-    kernel.
+    The names map the arguments of one kernel to those of the other, or to products of them. Both lists have the order
+    of the IR's arguments. ``views`` are the arguments that the right kernel accesses through views.
     """
-    nodes = Nodes()
-    sums = IndexSums(nodes)
-    one = _Reader(left, nodes, None if views is None else Views(sums, frozenset(views))).kernel(left_names)
-    other = _Reader(right, nodes, None if views is None else Views(sums)).kernel(right_names)
-    for pair in zip(one, other, strict=False):
+    graph = ValueGraph()
+    sums = IndexSums(graph)
+    left_effects = _Reader(left_text, graph, None if views is None else Views(sums, frozenset(views))).kernel(
+        left_names
+    )
+    right_effects = _Reader(right_text, graph, None if views is None else Views(sums)).kernel(right_names)
+    for pair in zip(left_effects, right_effects, strict=False):
         if pair[0] != pair[1]:
-            return nodes.difference(*pair)
-    if len(one) == len(other):
+            return graph.difference(*pair)
+    if len(left_effects) == len(right_effects):
         return None
-    longer, place = (one, 0) if len(one) > len(other) else (other, 1)
-    more = nodes.difference(longer[min(len(one), len(other))], nodes.node("nothing more"))[0]
-    return (more, "nothing more") if place == 0 else ("nothing more", more)
+    longer, longer_side = (left_effects, 0) if len(left_effects) > len(right_effects) else (right_effects, 1)
+    extra = graph.difference(longer[min(len(left_effects), len(right_effects))], graph.node("nothing more"))[0]
+    return (extra, "nothing more") if longer_side == 0 else ("nothing more", extra)

@@ -1,4 +1,4 @@
-"""Tensor descriptors that a launch passes: their types, and which constants of the kernel their blocks are."""
+"""Tensor descriptors of a launch: their types, and the constexprs that give their block shapes."""
 
 from __future__ import annotations
 
@@ -17,60 +17,64 @@ from .ttir import Argument, Block
 Sample = tuple[Mapping[str, tuple[int, ...]], Mapping[str, Any]]
 
 
-def described(value: TensorDescriptor) -> Argument:
-    """What Triton would make of a descriptor."""
+def descriptor_argument(value: TensorDescriptor) -> Argument:
+    """The argument of Triton's signature for a descriptor."""
     padding = getattr(value, "padding", "zero")
     return Argument("descriptor", canonicalize_dtype(value.base.dtype), Block(tuple(value.block_shape), padding))
 
 
-def with_blocks(given: dict[str, Argument], config: Mapping[str, Any]) -> dict[str, Argument]:
-    """The arguments with the values of constants that blocks name."""
-    known = {**config, **{name: each.value for name, each in given.items() if each.kind == "constant"}}
+def resolve_blocks(signature: dict[str, Argument], config: Mapping[str, Any]) -> dict[str, Argument]:
+    """Replaces the constexprs in block shapes by their values."""
+    constants = {**config, **{name: each.value for name, each in signature.items() if each.kind == "constant"}}
 
     def size(name: str, dim: Any) -> int:
         if isinstance(dim, int):
             return dim
-        if isinstance(known.get(dim), int):
-            return int(known[dim])
-        instead = f"add {dim}=64, or write a number"
-        raise RequestError("unsupported", f"--types: the block of {name} names {dim}; {instead}")
+        if isinstance(constants.get(dim), int):
+            return int(constants[dim])
+        remedy = f"add {dim}=64, or write a number"
+        raise RequestError("unsupported", f"--types: the block of {name} names {dim}; {remedy}")
 
     return {
         name: Argument("descriptor", each.dtype, Block(tuple(size(name, dim) for dim in each.value.sizes)))
         if each.kind == "descriptor"
         else each
-        for name, each in given.items()
+        for name, each in signature.items()
     }
 
 
-def instead_of_pointer(said: str) -> str:
-    """What to give where a kernel asks a pointer or a number for a method of a descriptor."""
-    is_asked = any(f"has no attribute '{method}'" in said for method in ("load", "store", "gather", "scatter"))
-    instead = "; a tensor descriptor is given with its block, such as a_desc:tensordesc<fp16[BLOCK_M,64]>"
-    return instead if is_asked else ""
+def descriptor_hint(message: str) -> str:
+    """A hint for a kernel that calls a descriptor's method on a pointer or a number."""
+    is_descriptor_method = any(
+        f"has no attribute '{method}'" in message for method in ("load", "store", "gather", "scatter")
+    )
+    hint = "; a tensor descriptor is given with its block, such as a_desc:tensordesc<fp16[BLOCK_M,64]>"
+    return hint if is_descriptor_method else ""
 
 
-def named_blocks(found: Mapping[str, list[Any]], types: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """The blocks, with the constants that ``--types`` names."""
-    said = {name: each["block"] for name, each in types.items() if each["kind"] == "descriptor" and name in found}
-    named = {
-        name: [[dim] if isinstance(dim, str) else known for dim, known in zip(block, found[name], strict=True)]
-        for name, block in said.items()
+def apply_named_blocks(blocks: Mapping[str, list[Any]], types: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """The blocks, with the constexprs that ``--types`` declares for them."""
+    declared_blocks = {
+        name: each["block"] for name, each in types.items() if each["kind"] == "descriptor" and name in blocks
     }
-    return {**found, **named}
+    named_dims = {
+        name: [[dim] if isinstance(dim, str) else dims for dim, dims in zip(declared, blocks[name], strict=True)]
+        for name, declared in declared_blocks.items()
+    }
+    return {**blocks, **named_dims}
 
 
 def blocks_of(kernel: Any, signatures: Sequence[Mapping[str, Argument]]) -> dict[str, list[Any]]:
-    """For each axis of each descriptor's block, the constants that it always is.
+    """For each axis of each descriptor's block, the constexprs that always equal its size.
 
-    That is in every noted call, and in the configs that hooks of the autotuner set it for. A number stands where it is
-    the same one everywhere, and no constant's.
+    Samples are the recorded calls, and the configs whose autotuner hooks set the block. A constant size that equals no
+    constexpr is a number.
     """
     first = signatures[0]
     described_params = [name for name, each in first.items() if each.kind == "descriptor"]
     if not described_params:
         return {}
-    samples = [*(_noted(each) for each in signatures), *_hooked(kernel, first)]
+    samples = [*(_sample_of(each) for each in signatures), *_hook_samples(kernel, first)]
     return {
         name: [_dim(name, axis, samples) for axis in range(len(first[name].value.sizes))] for name in described_params
     }
@@ -78,13 +82,14 @@ def blocks_of(kernel: Any, signatures: Sequence[Mapping[str, Argument]]) -> dict
 
 def _dim(name: str, axis: int, samples: Sequence[Sample]) -> Any:
     sizes = [blocks[name][axis] for blocks, _ in samples]
-    named = [
+    constant_names = [
         constant
         for constant, value in samples[0][1].items()
-        if _is_size(value) and all(known.get(constant) == size for size, (_, known) in zip(sizes, samples, strict=True))
+        if _is_size(value)
+        and all(constants.get(constant) == size for size, (_, constants) in zip(sizes, samples, strict=True))
     ]
-    if named:
-        return named
+    if constant_names:
+        return constant_names
     return [sizes[0]] if len(set(sizes)) == 1 else []
 
 
@@ -92,13 +97,13 @@ def _is_size(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
-def _noted(signature: Mapping[str, Argument]) -> Sample:
+def _sample_of(signature: Mapping[str, Argument]) -> Sample:
     blocks = {name: each.value.sizes for name, each in signature.items() if each.kind == "descriptor"}
     return blocks, {name: each.value for name, each in signature.items() if each.kind == "constant"}
 
 
-def _hooked(kernel: Any, first: Mapping[str, Argument]) -> list[Sample]:
-    """The blocks that hooks set for their configs, and for values that no two constants of a config share."""
+def _hook_samples(kernel: Any, first: Mapping[str, Argument]) -> list[Sample]:
+    """Block shapes that hooks set for their configs, and for distinct values of all constexprs."""
     samples = []
     for tuner in (each for each in decorators_of(kernel) if isinstance(each, Autotuner)):
         for config in tuner.configs:
@@ -106,28 +111,30 @@ def _hooked(kernel: Any, first: Mapping[str, Argument]) -> list[Sample]:
             if hook is None:
                 continue
             sizes = [name for name, value in config.kwargs.items() if _is_size(value)]
-            # Neither a quotient nor a product of two of these is another one.
-            apart = {name: 10 ** (i + 2) + 2 * i + 1 for i, name in enumerate(sizes)}
-            for values in (config.kwargs, {**config.kwargs, **apart}):
-                samples.append(_set(hook, first, values))
+            # No product or quotient of two of these equals a third one.
+            distinct_sizes = {name: 10 ** (i + 2) + 2 * i + 1 for i, name in enumerate(sizes)}
+            for values in (config.kwargs, {**config.kwargs, **distinct_sizes}):
+                samples.append(_call_hook(hook, first, values))
     return samples
 
 
-class _Described(TensorDescriptor):
-    """What a hook sets the block of; it may ask whether that is a descriptor."""
+class _RecordingDescriptor(TensorDescriptor):
+    """A descriptor that only records the block shape set by a hook. It passes ``isinstance`` checks."""
 
     def __init__(self, argument: Argument) -> None:
         self.block_shape = list(argument.value.sizes)
 
 
-def _set(hook: Any, first: Mapping[str, Argument], values: Mapping[str, Any]) -> Sample:
-    blocks, constants = _noted(first)
-    known = {**constants, **values}
-    stands = {name: _Described(first[name]) for name in blocks}
+def _call_hook(hook: Any, first: Mapping[str, Argument], values: Mapping[str, Any]) -> Sample:
+    blocks, constants = _sample_of(first)
+    all_constants = {**constants, **values}
+    descriptors = {name: _RecordingDescriptor(first[name]) for name in blocks}
     try:
-        hook({**dict.fromkeys(first), **known, **stands})
-        return {name: tuple(int(each) for each in stand.block_shape) for name, stand in stands.items()}, known
+        hook({**dict.fromkeys(first), **all_constants, **descriptors})
+        return {
+            name: tuple(int(each) for each in descriptor.block_shape) for name, descriptor in descriptors.items()
+        }, all_constants
     except Exception as error:
-        why = f"a pre_hook of its configs does not say the blocks of {', '.join(blocks)} by constants alone"
-        instead = "let a hook of its own do what else it does"
-        raise RequestError("unsupported", f"{why} ({type(error).__name__}: {error}); {instead}") from error
+        problem = f"a pre_hook of its configs does not say the blocks of {', '.join(blocks)} by constants alone"
+        remedy = "let a hook of its own do what else it does"
+        raise RequestError("unsupported", f"{problem} ({type(error).__name__}: {error}); {remedy}") from error

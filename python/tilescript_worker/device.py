@@ -1,4 +1,4 @@
-"""Which device this process runs kernels on. Must be decided before Triton is imported."""
+"""The device that runs kernels. It must be chosen before Triton is imported."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from .protocol import RequestError
 
 @dataclass(frozen=True)
 class Device:
-    """``kind`` is what the user named, ``torch`` where tensors live."""
+    """``kind`` is the device that the user selected, ``torch`` the device of tensors."""
 
     kind: str
     torch: str
-    # How many GPUs torch sees before one of them was chosen.
+    # Number of GPUs visible to torch before one was selected.
     gpu_count: int = 0
 
     @property
     def interpreted(self) -> bool:
-        """Whether kernels run on Triton's interpreter."""
+        """True if kernels run on Triton's interpreter."""
         return self.kind == "interpreter"
 
     def synchronize(self) -> None:
@@ -33,24 +33,31 @@ class Device:
             torch.cuda.synchronize()
 
 
-def choose(wanted: str, only: int | None = None) -> Device:
-    """Takes a GPU if one was asked for or is there, else sets up the interpreter and corrects it.
+def choose(requested: str, gpu_index: int | None = None) -> Device:
+    """Selects the requested device, or a GPU if there is one, or else the patched interpreter.
 
-    ``only`` is the index of the GPU that this process sees from now on. The compiler needs no device: it is told
-    which GPU to compile for.
+    ``gpu_index`` hides all other GPUs from this process. The compiler needs no device: each request names its target.
     """
     import torch
 
     gpu = "hip" if getattr(torch.version, "hip", None) else "cuda"
     count = torch.cuda.device_count()
-    if only is not None:
-        _see_only(only, wanted, count)
-    if wanted == "auto":
-        wanted = gpu if torch.cuda.is_available() else "interpreter"
-    if wanted == "interpreter":
-        # Triton reads this when it decorates its own library, so it has to stand before the first import.
+    if gpu_index is not None:
+        _see_only(gpu_index, requested, count)
+    if requested == "auto":
+        requested = gpu if torch.cuda.is_available() else "interpreter"
+    if requested == "interpreter":
+        # Triton reads this when it decorates its own library, so it must be set before the first import.
         os.environ["TRITON_INTERPRET"] = "1"
-        from . import patch_assertions, patch_bf16, patch_conditions, patch_argmax_nan, patch_scalars, patch_loop_indices, patch_unsupported
+        from . import (
+            patch_argmax_nan,
+            patch_assertions,
+            patch_bf16,
+            patch_conditions,
+            patch_loop_indices,
+            patch_scalars,
+            patch_unsupported,
+        )
 
         patch_bf16.install()
         patch_conditions.install()
@@ -61,25 +68,25 @@ def choose(wanted: str, only: int | None = None) -> Device:
         patch_assertions.install()
         return Device("interpreter", "cpu")
     os.environ.pop("TRITON_INTERPRET", None)
-    if wanted == "compiler":
+    if requested == "compiler":
         return Device("compiler", "cpu")
-    if wanted != gpu or not torch.cuda.is_available():
-        raise RequestError("no-device", f"torch {torch.__version__} sees no {wanted} device; use --device auto")
+    if requested != gpu or not torch.cuda.is_available():
+        raise RequestError("no-device", f"torch {torch.__version__} sees no {requested} device; use --device auto")
     cache_misses.install()
-    return Device(wanted, "cuda", count)
+    return Device(requested, "cuda", count)
 
 
 def _see_only(index: int, kind: str, count: int) -> None:
-    """Hides the other GPUs from this process, so that it computes as it would on a machine with this one alone."""
+    """Hides the other GPUs from this process."""
     import torch
 
     if index >= count:
-        known = "one, cuda:0" if count == 1 else f"{count}, {kind}:0 to {kind}:{count - 1}"
-        raise RequestError("no-device", f"there is no {kind}:{index}; torch sees {known}")
+        available = "one, cuda:0" if count == 1 else f"{count}, {kind}:0 to {kind}:{count - 1}"
+        raise RequestError("no-device", f"there is no {kind}:{index}; torch sees {available}")
     name = "CUDA_VISIBLE_DEVICES" if kind == "cuda" else "HIP_VISIBLE_DEVICES"
     visible = [each.strip() for each in os.environ.get(name, "").split(",") if each.strip()]
     os.environ[name] = visible[index] if visible else str(index)
-    # The driver reads the variable once. Without NVML torch has asked it to count, and still sees all GPUs.
+    # The driver reads the variable once. Without NVML, torch has already initialized it and sees all GPUs.
     if torch._C._cuda_getDeviceCount() != 1:
         raise RequestError("no-device", f"{kind}:{index} can't be chosen here; set {name}={index} instead")
 

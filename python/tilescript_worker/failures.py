@@ -22,21 +22,21 @@ class WrongResult(Exception):
 
 
 def describe(error: BaseException, module: str | None) -> dict[str, Any]:
-    """The error message of the protocol. ``fatal`` means that this process can't be trusted any more."""
+    """The error object of the protocol. ``fatal`` means that this process is no longer usable."""
     chain = _chain(error)
     kind = _kind(chain)
     printed = getattr(error, "compiler_output", "")
-    frames = [frame for link in chain for frame in _frames(link, module)]
+    frames = [frame for exception in chain for frame in _frames(exception, module)]
     message = _message(chain[-1])
     if module:
-        # It is inside the kernel, so it comes after the wrapper's line that launches the kernel.
+        # Frames inside the kernel follow the frame of the wrapper that launches it.
         frames += _compiler_frames(chain, module)
-        if place := _printed_error(printed, module):
-            line, message = place
+        if location := _printed_error(printed, module):
+            line, message = location
             frames.append(_frame_of_line(module, line))
             kind = "compile-error"
-    if launched := getattr(error, "launched", None):
-        message = f"{launched}: {message}"
+    if launch := getattr(error, "launched", None):
+        message = f"{launch}: {message}"
     return {
         "kind": kind,
         "message": message,
@@ -68,9 +68,9 @@ def compiler_output(folder: str) -> Iterator[None]:
         finally:
             for stream in streams:
                 stream.flush()
-            for number, kept in enumerate(real, 1):
-                os.dup2(kept, number)
-                os.close(kept)
+            for number, saved in enumerate(real, 1):
+                os.dup2(saved, number)
+                os.close(saved)
             sys.stderr.write(_read(file))
 
 
@@ -90,8 +90,8 @@ def _chain(error: BaseException) -> list[BaseException]:
 def _message(error: BaseException) -> str:
     """The message of an exception, without the source code that Triton's compiler puts before it."""
     text = getattr(error, "error_message", None) or str(error) or type(error).__name__
-    if few := _FEW_REGISTERS.search(text):
-        text = few[1].rstrip(".")
+    if shortage := _REGISTER_SHORTAGE.search(text):
+        text = shortage[1].rstrip(".")
     if isinstance(error, SyntaxError):
         # Without the file and the line, which the frames have.
         text = error.msg
@@ -102,14 +102,14 @@ def _message(error: BaseException) -> str:
 _COMPILE_ERRORS = {"CompilationError", "CompileTimeAssertionFailure", "UnsupportedLanguageConstruct", "PTXASError"}
 
 
-# What ptxas says of a kernel that cannot be compiled into as many registers as `maxnreg` and the warps leave a thread.
-_FEW_REGISTERS = re.compile(r"fatal\s*: (?:\(C\d+\) )?((?:Register allocation failed|Insufficient registers).*)")
+# The message of ptxas if a kernel needs more registers than `maxnreg` and the warps allow a thread.
+_REGISTER_SHORTAGE = re.compile(r"fatal\s*: (?:\(C\d+\) )?((?:Register allocation failed|Insufficient registers).*)")
 
 
-def is_misfit(error: BaseException) -> bool:
-    """Whether Triton or ptxas says that a GPU has too little for this config, which Triton's autotuner passes over."""
+def is_out_of_resources(error: BaseException) -> bool:
+    """True if the config exceeds the GPU's resources. Triton's autotuner skips such a config."""
     name = type(error).__name__
-    return name == "OutOfResources" or (name == "PTXASError" and _FEW_REGISTERS.search(str(error)) is not None)
+    return name == "OutOfResources" or (name == "PTXASError" and _REGISTER_SHORTAGE.search(str(error)) is not None)
 
 
 # torch's messages on a GPU, and on the CPU.
@@ -125,9 +125,9 @@ def _kind(chain: list[BaseException]) -> str:
         return "no-space"
     name = type(error).__name__
     text = str(error)
-    if name == "OutOfMemoryError" or isinstance(error, MemoryError) or any(words in text for words in _NO_MEMORY):
+    if name == "OutOfMemoryError" or isinstance(error, MemoryError) or any(phrase in text for phrase in _NO_MEMORY):
         return "out-of-memory"
-    if any(is_misfit(link) for link in chain):
+    if any(is_out_of_resources(link) for link in chain):
         return "out-of-resources"
     if "CUDA error" in text or "HIP error" in text or "device-side assert" in text:
         return "device-error"
@@ -148,10 +148,10 @@ def _frames(error: BaseException, module: str | None) -> list[dict[str, Any]]:
         if frame.lineno is not None and _same_file(frame.filename, module)
     ]
     if isinstance(error, SyntaxError) and error.lineno and _same_file(error.filename or "", module):
-        before = "\n".join(_lines(module)[: error.lineno])
-        around = re.findall(r"^def (\w+)", before, re.MULTILINE)
-        frames.append(_frame_of_line(module, error.lineno, *around[-1:]))
-    # A wrong result is detected after the function has returned, so no frame shows it.
+        preceding = "\n".join(_lines(module)[: error.lineno])
+        functions = re.findall(r"^def (\w+)", preceding, re.MULTILINE)
+        frames.append(_frame_of_line(module, error.lineno, *functions[-1:]))
+    # The function has already returned, so the traceback has no frame of it.
     if isinstance(error, WrongResult) and (code := getattr(error.function, "__code__", None)):
         frames.append(_frame_of_line(module, code.co_firstlineno, code.co_name))
     return frames
@@ -172,17 +172,17 @@ def _compiler_frames(chain: list[BaseException], module: str) -> list[dict[str, 
 
 def _printed_error(printed: str, module: str) -> tuple[int, str] | None:
     """The line of the module and the text of an error that a compiler pass or ptxas printed."""
-    if found := re.findall(rf"{re.escape(module)}:(\d+):\d+\)*: error: (.*)", printed):
-        return int(found[-1][0]), found[-1][1]
-    if not (found := re.search(r"^ptxas\S* .*, line (\d+); error *: (.*)", printed, re.MULTILINE)):
+    if match := re.findall(rf"{re.escape(module)}:(\d+):\d+\)*: error: (.*)", printed):
+        return int(match[-1][0]), match[-1][1]
+    if not (match := re.search(r"^ptxas\S* .*, line (\d+); error *: (.*)", printed, re.MULTILINE)):
         return None
     # Triton prints the PTX too. In it, `.file 1 "…/gemm.py"` and `.loc 1 42 5` say where an instruction comes from.
     ptx = re.search(r"^//\n// Generated by LLVM NVPTX.*", printed, re.MULTILINE | re.DOTALL)
-    before = "\n".join(ptx[0].split("\n")[: int(found[1])]) if ptx else ""
-    places = re.findall(r"^\s*\.loc\s+(\d+) (\d+)", before, re.MULTILINE)
+    preceding = "\n".join(ptx[0].split("\n")[: int(match[1])]) if ptx else ""
+    locations = re.findall(r"^\s*\.loc\s+(\d+) (\d+)", preceding, re.MULTILINE)
     files = dict(re.findall(r'^\s*\.file\s+(\d+) "(.*)"', ptx[0], re.MULTILINE)) if ptx else {}
-    here = [int(line) for file, line in places if files.get(file, "").endswith(os.path.basename(module))]
-    return (here[-1], f"ptxas: {found[2]}") if here else None
+    lines = [int(line) for file, line in locations if files.get(file, "").endswith(os.path.basename(module))]
+    return (lines[-1], f"ptxas: {match[2]}") if lines else None
 
 
 def _frame_of_line(module: str, line: int, function: str = "") -> dict[str, Any]:
@@ -194,5 +194,5 @@ def _lines(module: str) -> list[str]:
         return file.read().split("\n")
 
 
-def _same_file(left: str, right: str) -> bool:
-    return os.path.realpath(left) == os.path.realpath(right)
+def _same_file(path: str, other_path: str) -> bool:
+    return os.path.realpath(path) == os.path.realpath(other_path)

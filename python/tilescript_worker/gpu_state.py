@@ -1,4 +1,4 @@
-"""What a GPU runs at: a time means little without its clocks."""
+"""Clocks, temperature and power of a GPU, which put a measured time into context."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ _FIELDS = {
 def gpu_state() -> dict[str, Any] | None:
     """The current GPU's driver, clocks in MHz, what limits them, temperature in °C and power in W.
 
-    None where NVIDIA's tool does not tell. ``limited_by`` is NVML's set of reasons, a number in base 16.
+    None if nvidia-smi fails. ``limited_by`` is NVML's bit mask of reasons, in hexadecimal.
     """
     name = f"GPU-{torch.cuda.get_device_properties(torch.cuda.current_device()).uuid}"
     command = ["nvidia-smi", f"--query-gpu={','.join(_FIELDS)}", "--format=csv,noheader,nounits", f"--id={name}"]
     try:
-        ran = subprocess.run(command, capture_output=True, text=True, timeout=20, stdin=subprocess.DEVNULL)
+        completed = subprocess.run(command, capture_output=True, text=True, timeout=20, stdin=subprocess.DEVNULL)
     except (OSError, subprocess.SubprocessError):
         return None
-    return parse(ran.stdout) if ran.returncode == 0 else None
+    return parse(completed.stdout) if completed.returncode == 0 else None
 
 
 def parse(printed: str) -> dict[str, Any] | None:
-    """The fields of one line of nvidia-smi; those that it does not know are left out."""
+    """Parses one line of nvidia-smi. Fields without a value are omitted."""
     values = [value.strip() for value in printed.strip().split(",")]
     if len(values) != len(_FIELDS):
         return None
-    known = {name: value for name, value in zip(_FIELDS.values(), values, strict=True) if not value.startswith("[")}
-    return {name: _number(value) if name not in ("driver", "limited_by") else value for name, value in known.items()}
+    fields = {name: value for name, value in zip(_FIELDS.values(), values, strict=True) if not value.startswith("[")}
+    return {name: _number(value) if name not in ("driver", "limited_by") else value for name, value in fields.items()}
 
 
 def _number(text: str) -> float | str:

@@ -1,4 +1,4 @@
-"""The gradients that a module's ``kernel_fn`` has in PyTorch, beside those of its reference."""
+"""Compares the PyTorch gradients of a module's ``kernel_fn`` with those of its reference."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 import torch
 
-from .invoke import Arguments, call, given
 from .compare import compare
 from .device import Device
 from .inputs import Guarded
-from .rounding import reach, reach_of_dtype
+from .invoke import Arguments, argument_list, call
+from .rounding import dtype_rounding_reach, rounding_reach
 
 
-def compared(
+def compare_gradients(
     module: ModuleType,
     guarded: dict[str, Guarded],
     values: dict[str, torch.Tensor],
@@ -24,70 +24,75 @@ def compared(
 ) -> list[dict[str, Any]]:
     """One comparison for each gradient: torch.autograd of the operator, and of the reference in float64."""
     names = [name for name in request["gradients"] if name in values]
-    own = {name: guard.tensor for name, guard in guarded.items()}
-    outputs, leaves = differentiable(module.kernel_fn, own, names, request)
+    tensors = {name: guard.tensor for name, guard in guarded.items()}
+    outputs, leaves = differentiable(module.kernel_fn, tensors, names, request)
     generator = torch.Generator().manual_seed(request["seed"] + len(values))
-    above = [torch.randn(out.shape, generator=generator).to(out.device, out.dtype) for out in outputs]
-    got = gradients(outputs, leaves, above)
-    # A sum or a transposition gives gradients that are not in row-major order.
-    again, others = differentiable(module.kernel_fn, own, names, request)
-    strided = gradients(again, others, [apart(grad) for grad in above])
+    output_gradients = [torch.randn(out.shape, generator=generator).to(out.device, out.dtype) for out in outputs]
+    got = gradients(outputs, leaves, output_gradients)
+    # A sum or a transposition passes output gradients that are not in row-major order.
+    second_outputs, second_leaves = differentiable(module.kernel_fn, tensors, names, request)
+    strided = gradients(second_outputs, second_leaves, [strided_copy(grad) for grad in output_gradients])
 
     def of_reference(inputs: dict[str, torch.Tensor], dtype: torch.dtype | None = torch.float64) -> list[torch.Tensor]:
         """The gradients of the reference with all floats in ``dtype``, or in their own."""
-        placed = {
+        converted = {
             name: value.to(device.torch, (dtype if value.dtype.is_floating_point else None) or value.dtype)
             for name, value in inputs.items()
         }
-        outputs, leaves = differentiable(module.reference_fn, placed, names, request)
-        return gradients(outputs, leaves, [grad.to(out.dtype) for grad, out in zip(above, outputs, strict=True)])
+        outputs, leaves = differentiable(module.reference_fn, converted, names, request)
+        return gradients(
+            outputs, leaves, [grad.to(out.dtype) for grad, out in zip(output_gradients, outputs, strict=True)]
+        )
 
     expected = of_reference(values)
     device.synchronize()
-    besides: list[torch.Tensor | float] = [0.0] * len(names)
+    extra: list[torch.Tensor | float] = [0.0] * len(names)
 
     def comparisons() -> list[dict[str, Any]]:
-        """Of the outputs' gradients in row-major order, and of the other layout where that one is worse."""
-        every = [
+        """For each input, the worse of the results for row-major and for strided output gradients."""
+        by_layout = [
             [
-                compare(f"{name}.grad", mine, right, request["tolerances"][f"{name}.grad"], more)
-                for name, mine, right, more in zip(names, values, expected, besides, strict=True)
+                compare(f"{name}.grad", actual, reference, request["tolerances"][f"{name}.grad"], more_tolerance)
+                for name, actual, reference, more_tolerance in zip(names, values, expected, extra, strict=True)
             ]
             for values in (got, strided)
         ]
-        return [max(pair, key=lambda comparison: comparison["wrong"]) for pair in zip(*every, strict=True)]
+        return [max(pair, key=lambda comparison: comparison["wrong"]) for pair in zip(*by_layout, strict=True)]
 
-    found = comparisons()
-    if all(comparison["wrong"] == 0 for comparison in found):
-        return found
-    # Kernels compute in float32, whatever the dtype of their tensors, or in float64. Some round to less on the way.
+    first_comparisons = comparisons()
+    if all(comparison["wrong"] == 0 for comparison in first_comparisons):
+        return first_comparisons
+    # Kernels compute in float32 or float64, for tensors of any dtype. Some round intermediates to a narrower dtype.
     is_double = any(values[name].dtype == torch.float64 for name in names)
     unit = max(torch.finfo(torch.float64 if is_double else torch.float32).eps, request["roundingUnit"])
-    moved = reach(lambda: of_reference(values), expected, unit, request["seed"])
-    own = reach_of_dtype(of_reference, values, expected, request["seed"])
-    besides = [torch.maximum(one, other) for one, other in zip(moved, own, strict=True)]
+    rounding = rounding_reach(lambda: of_reference(values), expected, unit, request["seed"])
+    tensors = dtype_rounding_reach(of_reference, values, expected, request["seed"])
+    extra = [torch.maximum(left, right) for left, right in zip(rounding, tensors, strict=True)]
     return comparisons()
 
 
 def differentiable(
     function: Callable[..., Any], tensors: dict[str, torch.Tensor], names: list[str], request: dict[str, Any]
 ) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
-    """The results that have a gradient, and the tensors to differentiate by."""
+    """The results that require a gradient, and the leaf tensors."""
     leaves = {name: tensor.detach().requires_grad_(name in names) for name, tensor in tensors.items()}
-    arguments: Arguments = leaves | given(request)
+    arguments: Arguments = leaves | argument_list(request)
     returned = call(function, arguments)
     results = list(returned) if isinstance(returned, tuple | list) else [returned]
     return [result for result in results if result.requires_grad], [leaves[name] for name in names]
 
 
 def gradients(
-    outputs: list[torch.Tensor], leaves: list[torch.Tensor], above: list[torch.Tensor], keep: bool = False
+    outputs: list[torch.Tensor],
+    leaves: list[torch.Tensor],
+    output_gradients: list[torch.Tensor],
+    retain_graph: bool = False,
 ) -> list[torch.Tensor]:
-    """Zeros are the gradient of tensors that the outputs do not depend on; ``keep`` lets them be asked for again."""
-    found = torch.autograd.grad(outputs, leaves, above, allow_unused=True, retain_graph=keep)
-    return [torch.zeros_like(leaf) if grad is None else grad for grad, leaf in zip(found, leaves, strict=True)]
+    """Gradients, with zeros for tensors that the outputs do not depend on."""
+    computed = torch.autograd.grad(outputs, leaves, output_gradients, allow_unused=True, retain_graph=retain_graph)
+    return [torch.zeros_like(leaf) if grad is None else grad for grad, leaf in zip(computed, leaves, strict=True)]
 
 
-def apart(tensor: torch.Tensor) -> torch.Tensor:
-    """The same values, with an unused element behind each of them."""
+def strided_copy(tensor: torch.Tensor) -> torch.Tensor:
+    """A non-contiguous tensor with the same values. Unused elements between them are NaN."""
     return torch.stack([tensor, torch.full_like(tensor, torch.nan)], -1)[..., 0]

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from .bench import bench
+from .cache_keys import launches
 from .compile import compile_ahead, compile_case
 from .device import choose, describe
-from .cache_keys import launches
 from .prewarm import prewarm
 from .protocol import Handler
 from .run import run
 from .verify import verify
 
 
-def handlers(wanted: str, gpu: int | None = None) -> dict[str, Handler]:
+def handlers(device_name: str, gpu: int | None = None) -> dict[str, Handler]:
     """One handler for each type of request, on the requested device, of whose GPUs it may name one."""
-    device = choose(wanted, gpu)
+    device = choose(device_name, gpu)
     if device.kind == "compiler":
         # It imports Triton, which decides then whether it interprets: the device must have been chosen before.
         from .importing import match, read_kernels

@@ -1,4 +1,4 @@
-"""What the host decides about a kernel: its configs and heuristics, the grid, and constants that depend on numbers."""
+"""Host-side parts of a kernel: configs, heuristics, the grid, and computed constexprs."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING, Any
 
 from triton.runtime.autotuner import Autotuner, Heuristics
 
-from .host_trees import Tree, has_params, heuristic, holds, text_of
+from .host_trees import Tree, has_params, heuristic_tree, is_consistent, source_text
 from .ttir import constant
 
 if TYPE_CHECKING:
-    from .recording import Calls, Launched
+    from .recording import RecordedCalls, RecordedLaunch
 
-# Of a grid that no expression gives.
-MOST_EXAMPLES = 3
+# Number of grids to report if no expression computes the grid.
+MAX_GRIDS = 3
 
 
 def decorators_of(kernel: Any) -> list[Any]:
-    """The decorators around a jit function, the outermost first."""
+    """The decorators around a jit function, outermost first."""
     wrapped = kernel.fn.__globals__.get(kernel.__name__)
-    found = []
+    decorators = []
     while wrapped is not None and wrapped is not kernel:
-        found.append(wrapped)
+        decorators.append(wrapped)
         wrapped = getattr(wrapped, "fn", None)
-    return [] if wrapped is None else found
+    return [] if wrapped is None else decorators
 
 
 def first_config(kernel: Any) -> dict[str, Any]:
@@ -34,16 +34,16 @@ def first_config(kernel: Any) -> dict[str, Any]:
     return dict(tuners[0].configs[0].kwargs) if tuners else {}
 
 
-def tuning_of(kernel: Any, launched: Sequence[Launched]) -> dict[str, Any]:
-    """Configs, heuristics that agree with what was launched, and what Triton does not specialize on."""
+def tuning_of(kernel: Any, launches: Sequence[RecordedLaunch]) -> dict[str, Any]:
+    """Configs, heuristics that agree with the recorded launches, and unspecialized parameters."""
     names = [param.name for param in kernel.params]
-    said: dict[str, Any] = {
+    tuning: dict[str, Any] = {
         "heuristics": {},
         "doNotSpecialize": [param.name for param in kernel.params if param.do_not_specialize],
     }
     for decorator in decorators_of(kernel):
         if isinstance(decorator, Autotuner):
-            said["autotune"] = {
+            tuning["autotune"] = {
                 "key": [name for name in decorator.keys if name in names],
                 "configs": [_config(config) for config in decorator.configs],
                 "resetToZero": list(decorator.reset_to_zero),
@@ -51,68 +51,77 @@ def tuning_of(kernel: Any, launched: Sequence[Launched]) -> dict[str, Any]:
             }
         elif isinstance(decorator, Heuristics):
             for name, function in decorator.values.items():
-                tree = heuristic(function, names)
-                agrees = tree is not None and holds(tree, [(each.values, each.values.get(name)) for each in launched])
-                said["heuristics"][name] = tree if agrees else {"text": text_of(function)}
-    return said
+                tree = heuristic_tree(function, names)
+                agrees = tree is not None and is_consistent(
+                    tree, [(each.values, each.values.get(name)) for each in launches]
+                )
+                tuning["heuristics"][name] = tree if agrees else {"text": source_text(function)}
+    return tuning
 
 
 def _config(config: Any) -> dict[str, Any]:
     options = {"num_warps": config.num_warps, "num_stages": config.num_stages}
-    more = {"num_ctas": config.num_ctas if config.num_ctas != 1 else None, "maxnreg": config.maxnreg}
+    optional_options = {"num_ctas": config.num_ctas if config.num_ctas != 1 else None, "maxnreg": config.maxnreg}
     values = {
         name: constant(each) for name, each in config.kwargs.items() if isinstance(each, bool | int | float | str)
     }
-    return {"values": values, "options": {**options, **{name: each for name, each in more.items() if each is not None}}}
+    return {
+        "values": values,
+        "options": {**options, **{name: each for name, each in optional_options.items() if each is not None}},
+    }
 
 
-def launch_of(kernel: Any, calls: Calls) -> dict[str, Any]:
-    """The grid and the constants that the script computes, where expressions give what was noted at every launch."""
-    launched, site = calls.launched, calls.site
-    options = launched[0].options
-    grids = list(dict.fromkeys(each.grid for each in launched if each.grid is not None))
-    said: dict[str, Any] = {
+def launch_of(kernel: Any, calls: RecordedCalls) -> dict[str, Any]:
+    """The grid and the computed constexprs. An expression is included only if it agrees with every recorded launch."""
+    launches, site = calls.launches, calls.site
+    options = launches[0].options
+    grids = list(dict.fromkeys(each.grid for each in launches if each.grid is not None))
+    result: dict[str, Any] = {
         "options": options,
-        "grids": grids[:MOST_EXAMPLES],
-        "noted": [_noted(each) for each in launched],
+        "grids": grids[:MAX_GRIDS],
+        "noted": [_launch_json(each) for each in launches],
         "computed": {},
         "passed": {},
     }
     if site is None:
-        return said
-    said |= {"place": site.place, "gridText": site.grid_text()}
+        return result
+    result |= {"place": site.location, "gridText": site.grid_text()}
     trees = site.grid()
     if trees is not None and all(
-        each.grid is not None and len(each.grid) == len(trees) and _gives(trees, each.values, each.grid)
-        for each in launched
+        each.grid is not None and len(each.grid) == len(trees) and _matches_grid(trees, each.values, each.grid)
+        for each in launches
     ):
-        said["grid"] = trees
-    decided = {name for each in decorators_of(kernel) for name in _decided(each)}
+        result["grid"] = trees
+    chosen_names = {name for each in decorators_of(kernel) for name in _decorator_constants(each)}
     for param in kernel.params:
-        if not param.is_constexpr or param.name in decided or not isinstance(launched[0].values.get(param.name), int):
+        if (
+            not param.is_constexpr
+            or param.name in chosen_names
+            or not isinstance(launches[0].values.get(param.name), int)
+        ):
             continue
         tree, text = site.argument(param.name), site.argument_text(param.name)
         if text is None or (tree is not None and not has_params(tree)):
             continue
-        # Also of what is computed: where no kernel can be built so, its value is that of the first call.
-        said["passed"][param.name] = text
-        if tree is not None and holds(tree, [(each.values, each.values.get(param.name)) for each in launched]):
-            said["computed"][param.name] = tree
-    return said
+        # Recorded also for a computed constexpr: the importer falls back to the first call's value.
+        result["passed"][param.name] = text
+        if tree is not None and is_consistent(tree, [(each.values, each.values.get(param.name)) for each in launches]):
+            result["computed"][param.name] = tree
+    return result
 
 
-def _noted(launched: Launched) -> dict[str, Any]:
-    """The numbers of one launch; those that JSON has not are left out."""
-    tensors = {name: {"shape": each.shape, "strides": each.strides} for name, each in launched.tensors.items()}
-    values = {name: value for name, value in launched.values.items() if not isinstance(value, float) or isfinite(value)}
-    return {"values": values, "tensors": tensors, **({"grid": launched.grid} if launched.grid is not None else {})}
+def _launch_json(launch: RecordedLaunch) -> dict[str, Any]:
+    """The numbers of one launch. Numbers that JSON cannot represent are omitted."""
+    tensors = {name: {"shape": each.shape, "strides": each.strides} for name, each in launch.tensors.items()}
+    values = {name: value for name, value in launch.values.items() if not isinstance(value, float) or isfinite(value)}
+    return {"values": values, "tensors": tensors, **({"grid": launch.grid} if launch.grid is not None else {})}
 
 
-def _decided(decorator: Any) -> list[str]:
+def _decorator_constants(decorator: Any) -> list[str]:
     if isinstance(decorator, Autotuner):
         return [name for config in decorator.configs for name in config.kwargs]
     return list(decorator.values) if isinstance(decorator, Heuristics) else []
 
 
-def _gives(trees: list[Tree], values: dict[str, Any], grid: tuple[int, ...]) -> bool:
-    return all(holds(tree, [(values, size)]) for tree, size in zip(trees, grid, strict=True))
+def _matches_grid(trees: list[Tree], values: dict[str, Any], grid: tuple[int, ...]) -> bool:
+    return all(is_consistent(tree, [(values, size)]) for tree, size in zip(trees, grid, strict=True))

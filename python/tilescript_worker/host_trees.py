@@ -1,4 +1,4 @@
-"""What the host computes for a launch, such as ``triton.cdiv(n, meta["BLOCK"])``, as a tree over parameters.
+"""Host expressions, such as ``triton.cdiv(n, meta["BLOCK"])``, as trees over parameters.
 
 A tree is JSON: ``{"op": "cdiv", "of": [{"param": "n"}, {"param": "BLOCK"}]}``, with numbers and truth values as leaves.
 """
@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 Tree = dict[str, Any]
-# What else an expression may be: a parameter, or a definition to read in its place.
+# Resolves other expressions: a parameter, or the definition of a name.
 Leaf = Callable[[ast.expr], Tree | None]
 
 BINARY = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.FloorDiv: "floorDiv", ast.Mod: "mod"}
@@ -42,57 +42,57 @@ VALUES: dict[str, Callable[..., Any]] = {
 
 
 def tree_of(node: ast.expr, leaf: Leaf) -> Tree | None:
-    """The tree of an expression, or None if it has a part that is neither arithmetic nor known to ``leaf``."""
+    """The tree of an expression; None if a part is neither arithmetic nor resolved by ``leaf``."""
     if isinstance(node, ast.Constant) and isinstance(node.value, bool | int):
         return {"value": node.value}
-    found = leaf(node)
-    if found is not None:
-        return found
+    leaf_tree = leaf(node)
+    if leaf_tree is not None:
+        return leaf_tree
     if isinstance(node, ast.BinOp) and type(node.op) in BINARY:
-        return _made(BINARY[type(node.op)], [node.left, node.right], leaf)
+        return _op_tree(BINARY[type(node.op)], [node.left, node.right], leaf)
     if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in COMPARE:
-        return _made(COMPARE[type(node.ops[0])], [node.left, node.comparators[0]], leaf)
+        return _op_tree(COMPARE[type(node.ops[0])], [node.left, node.comparators[0]], leaf)
     if isinstance(node, ast.BoolOp):
-        return _folded("and" if isinstance(node.op, ast.And) else "or", node.values, leaf)
+        return _fold_tree("and" if isinstance(node.op, ast.And) else "or", node.values, leaf)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        return _made("not", [node.operand], leaf)
+        return _op_tree("not", [node.operand], leaf)
     if isinstance(node, ast.Call) and not node.keywords:
-        name = _called(node.func)
+        name = _callee_name(node.func)
         if name == "int" and len(node.args) == 1:
             return tree_of(node.args[0], leaf)
         if name in ("min", "max"):
-            return _folded(CALLS[name], node.args, leaf)
+            return _fold_tree(CALLS[name], node.args, leaf)
         if name in CALLS:
-            return _made(CALLS[name], node.args, leaf)
+            return _op_tree(CALLS[name], node.args, leaf)
     return None
 
 
-def _called(function: ast.expr) -> str:
-    """The last part of a function's name: ``triton.cdiv`` and a bare ``cdiv`` are the same to a reader."""
+def _callee_name(function: ast.expr) -> str:
+    """The last part of a function's name, so that ``triton.cdiv`` equals ``cdiv``."""
     if isinstance(function, ast.Attribute):
         return function.attr
     return function.id if isinstance(function, ast.Name) else ""
 
 
-def _made(op: str, parts: Sequence[ast.expr], leaf: Leaf) -> Tree | None:
-    of = [tree_of(part, leaf) for part in parts]
-    if any(each is None for each in of):
+def _op_tree(op: str, operands: Sequence[ast.expr], leaf: Leaf) -> Tree | None:
+    trees = [tree_of(operand, leaf) for operand in operands]
+    if any(each is None for each in trees):
         return None
-    return {"op": op, "of": of}
+    return {"op": op, "of": trees}
 
 
-def _folded(op: str, parts: Sequence[ast.expr], leaf: Leaf) -> Tree | None:
-    of = [tree_of(part, leaf) for part in parts]
-    made = of[0] if of else None
-    for each in of[1:]:
-        if made is None or each is None:
+def _fold_tree(op: str, operands: Sequence[ast.expr], leaf: Leaf) -> Tree | None:
+    trees = [tree_of(operand, leaf) for operand in operands]
+    result = trees[0] if trees else None
+    for each in trees[1:]:
+        if result is None or each is None:
             return None
-        made = {"op": op, "of": [made, each]}
-    return made
+        result = {"op": op, "of": [result, each]}
+    return result
 
 
-def value_of(tree: Tree, values: Mapping[str, Any]) -> Any:
-    """What the tree gives for these values of parameters.
+def evaluate(tree: Tree, values: Mapping[str, Any]) -> Any:
+    """Evaluates a tree with these values of the parameters.
 
     Raises KeyError for a parameter without a value, and what arithmetic raises.
     """
@@ -100,13 +100,13 @@ def value_of(tree: Tree, values: Mapping[str, Any]) -> Any:
         return tree["value"]
     if "param" in tree:
         return values[tree["param"]]
-    return VALUES[tree["op"]](*(value_of(each, values) for each in tree["of"]))
+    return VALUES[tree["op"]](*(evaluate(each, values) for each in tree["of"]))
 
 
-def holds(tree: Tree, cases: Sequence[tuple[Mapping[str, Any], Any]]) -> bool:
-    """Whether the tree gives what each case has."""
+def is_consistent(tree: Tree, cases: Sequence[tuple[Mapping[str, Any], Any]]) -> bool:
+    """True if the tree evaluates to the expected value of each case."""
     try:
-        return all(value_of(tree, values) == expected for values, expected in cases)
+        return all(evaluate(tree, values) == expected for values, expected in cases)
     except (KeyError, ArithmeticError, TypeError, ValueError):
         return False
 
@@ -115,7 +115,7 @@ def has_params(tree: Tree) -> bool:
     return "param" in tree or any(has_params(each) for each in tree.get("of", ()))
 
 
-def of_meta(node: ast.expr, meta: str | None, params: Sequence[str]) -> Tree | None:
+def meta_param(node: ast.expr, meta: str | None, params: Sequence[str]) -> Tree | None:
     """``META["BLOCK"]``"""
     if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Name) or node.value.id != meta:
         return None
@@ -125,7 +125,7 @@ def of_meta(node: ast.expr, meta: str | None, params: Sequence[str]) -> Tree | N
 
 
 def source_of(function: Any) -> tuple[str, ast.expr] | None:
-    """The parameter of a function that only gives an expression, and that expression."""
+    """The parameter and the expression of a function that only returns an expression."""
     code = getattr(function, "__code__", None)
     if code is None or code.co_argcount != 1:
         return None
@@ -133,43 +133,47 @@ def source_of(function: Any) -> tuple[str, ast.expr] | None:
         module = ast.parse("".join(linecache.getlines(code.co_filename)))
     except (SyntaxError, ValueError):
         return None
-    found = [node for node in ast.walk(module) if isinstance(node, ast.Lambda | ast.FunctionDef) and _has(node, code)]
-    if not found:
+    functions = [
+        node
+        for node in ast.walk(module)
+        if isinstance(node, ast.Lambda | ast.FunctionDef) and _is_definition_of(node, code)
+    ]
+    if not functions:
         return None
-    # The innermost: a lambda may stand inside of another one.
-    node = found[-1]
-    given = given_by(node)
-    return None if given is None else (node.args.args[0].arg, given)
+    # The innermost one, because lambdas may be nested.
+    node = functions[-1]
+    expression = returned_expression(node)
+    return None if expression is None else (node.args.args[0].arg, expression)
 
 
-def _has(node: ast.Lambda | ast.FunctionDef, code: Any) -> bool:
-    """Whether this is the function: several lambdas may stand in one line."""
+def _is_definition_of(node: ast.Lambda | ast.FunctionDef, code: Any) -> bool:
+    """True if the node defines this function. One line may contain several lambdas."""
     if isinstance(node, ast.FunctionDef):
         first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
         return node.name == code.co_name and first == code.co_firstlineno
     if code.co_name != "<lambda>" or node.lineno != code.co_firstlineno:
         return False
     start, end = (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
-    known = [(line, column) for line, _, column, _ in code.co_positions() if line is not None and column]
-    return all(start <= each <= end for each in known)
+    positions = [(line, column) for line, _, column, _ in code.co_positions() if line is not None and column]
+    return all(start <= each <= end for each in positions)
 
 
-def given_by(node: ast.Lambda | ast.FunctionDef) -> ast.expr | None:
+def returned_expression(node: ast.Lambda | ast.FunctionDef) -> ast.expr | None:
     if isinstance(node, ast.Lambda):
         return node.body
-    (last, *more) = reversed(node.body)
-    return last.value if isinstance(last, ast.Return) and not more else None
+    (last, *earlier) = reversed(node.body)
+    return last.value if isinstance(last, ast.Return) and not earlier else None
 
 
-def heuristic(function: Any, params: Sequence[str]) -> Tree | None:
+def heuristic_tree(function: Any, params: Sequence[str]) -> Tree | None:
     """The tree of a heuristic, ``lambda args: args["N"] % args["BLOCK"] == 0``."""
     source = source_of(function)
     if source is None:
         return None
     meta, node = source
-    return tree_of(node, lambda each: of_meta(each, meta, params))
+    return tree_of(node, lambda each: meta_param(each, meta, params))
 
 
-def text_of(function: Any) -> str:
+def source_text(function: Any) -> str:
     source = source_of(function)
     return "a function" if source is None else ast.unparse(source[1])

@@ -1,4 +1,4 @@
-"""The Python half of ``tilescript import``: what a Triton file has, and whether emitted kernels are the same.
+"""The Python part of ``tilescript import``: reads Triton files and compares emitted kernels with them.
 
 Nothing of the user's project is changed, and no kernel runs.
 """
@@ -16,77 +16,81 @@ from triton.compiler.errors import CompilationError
 from triton.runtime.jit import JITFunction
 
 from .block_pointers import block_pointers
+from .constexpr_variants import observe_variants
+from .cpu_time import in_script, measure_cpu_time
 from .dataflow import difference
-from .descendants import none_left
-from .descriptors import blocks_of, instead_of_pointer, named_blocks, with_blocks
-from .given_types import listed, refusal, stars, unknown_names
+from .descendants import kill_descendants
+from .descriptors import apply_named_blocks, blocks_of, descriptor_hint, resolve_blocks
+from .given_types import error_for, format_list, pointer_depth_hint, unknown_names
 from .host import first_config, launch_of, tuning_of
 from .modules import import_file
-from .constexpr_variants import observe_others
 from .protocol import RequestError
-from .cpu_time import in_script, measured
-from .ttir import Argument, Block, Observed, ttir
+from .ttir import Argument, Block, ObservedTypes, ttir
 from .typed_tree import Trees
 from .user_file import import_user_file
 
 if TYPE_CHECKING:
-    from .recording import Calls
+    from .recording import RecordedCalls
 
 
 def read_kernels(request: dict[str, Any]) -> dict[str, Any]:
     """Serves an ``import`` request: every kernel of a file, for given types or for what a script launches."""
-    with none_left(), block_pointers(), measured() as spent:
+    with kill_descendants(), block_pointers(), measure_cpu_time() as compile_time:
         kernels = _kernels(request)
-    return {**kernels, "spent": spent.json()}
+    return {**kernels, "spent": compile_time.json()}
 
 
 def _kernels(request: dict[str, Any]) -> dict[str, Any]:
     path = os.path.realpath(request["file"])
     if "call" in request:
-        return _launched(path, os.path.realpath(request["call"]), request)
+        return _import_launched(path, os.path.realpath(request["call"]), request)
     with in_script():
         module = import_user_file(path)
-    found = {name: kernel for name, kernel in kernels_of(module, path).items() if _is_wanted(name, request)}
-    if not found:
-        why = "; it sets TRITON_INTERPRET, with which Triton makes none: remove that line" if _interprets() else ""
-        others = listed("; it has ", kernels_of(module, path))
-        raise RequestError("unsupported", f"the file has no kernel{_named(request)}{why or others}")
-    unknown = unknown_names(found, request["types"])
+    kernels = {name: kernel for name, kernel in kernels_of(module, path).items() if _is_selected(name, request)}
+    if not kernels:
+        hint = "; it sets TRITON_INTERPRET, with which Triton makes none: remove that line" if _interprets() else ""
+        known_kernels = format_list("; it has ", kernels_of(module, path))
+        raise RequestError("unsupported", f"the file has no kernel{_kernel_names(request)}{hint or known_kernels}")
+    unknown = unknown_names(kernels, request["types"])
     if unknown is not None:
         raise RequestError("unsupported", unknown)
-    several = len(found) > 1
-    return {"kernels": [_for_types(name, each, module, request["types"], several) for name, each in found.items()]}
+    has_several = len(kernels) > 1
+    return {
+        "kernels": [
+            _import_for_types(name, each, module, request["types"], has_several) for name, each in kernels.items()
+        ]
+    }
 
 
-def _launched(path: str, script: str, request: dict[str, Any]) -> dict[str, Any]:
+def _import_launched(path: str, script: str, request: dict[str, Any]) -> dict[str, Any]:
     """The kernels of the file that the script launches."""
     from .recording import record
 
     launches = record(script)
-    own = {
+    kernel_calls = {
         kernel: calls
         for kernel, calls in launches.calls.items()
-        if os.path.realpath(inspect.getsourcefile(kernel.fn) or "") == path and _is_wanted(kernel.__name__, request)
+        if os.path.realpath(inspect.getsourcefile(kernel.fn) or "") == path and _is_selected(kernel.__name__, request)
     }
-    if not own:
-        why = f": it stopped, {launches.stopped}" if launches.stopped else ""
-        why += "; it sets TRITON_INTERPRET: remove that line" if _interprets() else ""
-        why = why or listed("; it launches ", [_with_file(kernel, path) for kernel in launches.calls])
-        raise RequestError("unsupported", f"the script launches no kernel of the file{_named(request)}{why}")
-    kernels = [_as_launched(kernel, calls) for kernel, calls in own.items()]
+    if not kernel_calls:
+        problem = f": it stopped, {launches.stopped}" if launches.stopped else ""
+        problem += "; it sets TRITON_INTERPRET: remove that line" if _interprets() else ""
+        problem = problem or format_list("; it launches ", [_with_file(kernel, path) for kernel in launches.calls])
+        raise RequestError("unsupported", f"the script launches no kernel of the file{_kernel_names(request)}{problem}")
+    kernels = [_import_kernel(kernel, calls) for kernel, calls in kernel_calls.items()]
     return {"kernels": kernels, **({"stopped": launches.stopped} if launches.stopped else {})}
 
 
 def _with_file(kernel: JITFunction, path: str) -> str:
-    own = os.path.realpath(inspect.getsourcefile(kernel.fn) or "")
-    return kernel.__name__ if own == path else f"{kernel.__name__} of {own}"
+    kernel_path = os.path.realpath(inspect.getsourcefile(kernel.fn) or "")
+    return kernel.__name__ if kernel_path == path else f"{kernel.__name__} of {kernel_path}"
 
 
-def _as_launched(kernel: JITFunction, calls: Calls) -> dict[str, Any]:
-    with measured() as spent:
+def _import_kernel(kernel: JITFunction, calls: RecordedCalls) -> dict[str, Any]:
+    with measure_cpu_time() as compile_time:
         read = _read(kernel.__name__, kernel, calls.arguments)
-        found = {**read, "tuning": tuning_of(kernel, calls.launched), "launch": launch_of(kernel, calls)}
-    return {**found, "spent": spent.json()}
+        result = {**read, "tuning": tuning_of(kernel, calls.launches), "launch": launch_of(kernel, calls)}
+    return {**result, "spent": compile_time.json()}
 
 
 def _interprets() -> bool:
@@ -94,27 +98,27 @@ def _interprets() -> bool:
     return bool(knobs.runtime.interpret)
 
 
-def _named(request: dict[str, Any]) -> str:
+def _kernel_names(request: dict[str, Any]) -> str:
     return f" {', '.join(request['kernels'])}" if request["kernels"] else ""
 
 
 def match(request: dict[str, Any]) -> dict[str, Any]:
     """Serves a ``match`` request: whether each call gives the emitted kernel the IR of the original."""
-    with measured() as spent:
+    with measure_cpu_time() as compile_time:
         module = import_file(request["module"])
         kernel = jit_of(getattr(module, request["jit"]))
-        calls = [_matched(kernel, call) for call in request["calls"]]
-    return {"calls": calls, "spent": spent.json()}
+        calls = [_match_call(kernel, call) for call in request["calls"]]
+    return {"calls": calls, "spent": compile_time.json()}
 
 
-def _matched(kernel: JITFunction, call: dict[str, Any]) -> dict[str, Any]:
+def _match_call(kernel: JITFunction, call: dict[str, Any]) -> dict[str, Any]:
     order = [param.name for param in kernel.params]
     originals = call["names"]
-    more = next((name for name in order if name not in originals), None)
-    if more is not None:
-        return {"kind": "differs", "original": "no such argument", "imported": f"the argument {more}"}
-    given = {name: [argument(call["arguments"][each]) for each in originals[name]] for name in order}
-    signature = {name: _product(factors) for name, factors in given.items()}
+    extra = next((name for name in order if name not in originals), None)
+    if extra is not None:
+        return {"kind": "differs", "original": "no such argument", "imported": f"the argument {extra}"}
+    arguments = {name: [argument(call["arguments"][each]) for each in originals[name]] for name in order}
+    signature = {name: _product(factors) for name, factors in arguments.items()}
     try:
         text = ttir(kernel, signature)
     except Exception as error:
@@ -124,48 +128,52 @@ def _matched(kernel: JITFunction, call: dict[str, Any]) -> dict[str, Any]:
         for name in order
         if signature[name].kind != "constant"
         for each in (
-            _parts(originals[name][0], signature[name])
+            _ir_names(originals[name][0], signature[name])
             if signature[name].kind == "descriptor"
             else [
                 tuple(
                     original if factor.kind != "constant" else factor.value
-                    for original, factor in zip(originals[name], given[name], strict=True)
+                    for original, factor in zip(originals[name], arguments[name], strict=True)
                 )
             ]
         )
     ]
-    apart = difference(call["ttir"], _of_ir(call), text, names, views=call.get("views"))
-    return {"kind": "equal"} if apart is None else {"kind": "differs", "original": apart[0], "imported": apart[1]}
+    difference_found = difference(call["ttir"], _ir_arguments(call), text, names, views=call.get("views"))
+    return (
+        {"kind": "equal"}
+        if difference_found is None
+        else {"kind": "differs", "original": difference_found[0], "imported": difference_found[1]}
+    )
 
 
-def _of_ir(call: dict[str, Any]) -> list[str]:
+def _ir_arguments(call: dict[str, Any]) -> list[str]:
     """The original's arguments as its IR has them."""
-    return [each for name in call["runtime"] for each in _parts(name, argument(call["arguments"][name]))]
+    return [each for name in call["runtime"] for each in _ir_names(name, argument(call["arguments"][name]))]
 
 
-def _parts(name: str, given: Argument) -> list[str]:
+def _ir_names(name: str, ir_argument: Argument) -> list[str]:
     """An argument of the IR; of a descriptor also one for each of its sizes and strides."""
-    if given.kind != "descriptor":
+    if ir_argument.kind != "descriptor":
         return [name]
-    rank = len(given.value.sizes)
-    return [name, *(f"{name}, {part} {axis}" for part in ("size", "stride") for axis in range(rank))]
+    rank = len(ir_argument.value.sizes)
+    return [name, *(f"{name}, {field} {axis}" for field in ("size", "stride") for axis in range(rank))]
 
 
 def _product(factors: list[Argument]) -> Argument:
-    """What Triton compiles for an argument of which the original has the factors. It makes a constant of a 1."""
+    """The argument for a product of the original's arguments. Triton specializes an integer 1 to a constant."""
     if not factors:
         return Argument("constant", value=1)
     return factors[0] if len(factors) == 1 else Argument("scalar", "i32")
 
 
 def kernels_of(module: ModuleType, path: str) -> dict[str, JITFunction]:
-    """The jit functions that the file itself defines, by name, but for those that only others call."""
-    own = {}
+    """The jit functions that the file itself defines, by name."""
+    kernels = {}
     for name, value in vars(module).items():
         kernel = jit_of(value)
         if kernel is not None and os.path.realpath(inspect.getsourcefile(kernel.fn) or "") == path:
-            own[name] = kernel
-    return own
+            kernels[name] = kernel
+    return kernels
 
 
 def jit_of(value: Any) -> Any | None:
@@ -175,28 +183,31 @@ def jit_of(value: Any) -> Any | None:
     return value
 
 
-def _is_wanted(name: str, request: dict[str, Any]) -> bool:
+def _is_selected(name: str, request: dict[str, Any]) -> bool:
     return not request["kernels"] or name in request["kernels"]
 
 
-def _for_types(
-    name: str, kernel: JITFunction, module: ModuleType, types: dict[str, Any], others: bool
+def _import_for_types(
+    name: str, kernel: JITFunction, module: ModuleType, types: dict[str, Any], has_others: bool
 ) -> dict[str, Any]:
-    said = refusal(kernel, types, others)
-    if said is not None:
-        return {**_head(name, kernel), "refused": said}
-    tuned = first_config(kernel)
-    with measured() as spent:
+    error_text = error_for(kernel, types, has_others)
+    if error_text is not None:
+        return {**_head(name, kernel), "refused": error_text}
+    config_values = first_config(kernel)
+    with measure_cpu_time() as compile_time:
         try:
-            given = with_blocks({param.name: _given(param, types, tuned, module) for param in kernel.params}, tuned)
+            signature = resolve_blocks(
+                {param.name: _param_argument(param, types, config_values, module) for param in kernel.params},
+                config_values,
+            )
         except RequestError as error:
             return {**_head(name, kernel), "refused": str(error)}
-        found = {**_read(name, kernel, [given]), "tuning": tuning_of(kernel, [])}
-        if "blocks" in found:
-            found["blocks"] = named_blocks(found["blocks"], types)
-        if "refused" in found:
-            found["refused"] += stars(kernel, given) or instead_of_pointer(found["refused"])
-    return {**found, "spent": spent.json()}
+        result = {**_read(name, kernel, [signature]), "tuning": tuning_of(kernel, [])}
+        if "blocks" in result:
+            result["blocks"] = apply_named_blocks(result["blocks"], types)
+        if "refused" in result:
+            result["refused"] += pointer_depth_hint(kernel, signature) or descriptor_hint(result["refused"])
+    return {**result, "spent": compile_time.json()}
 
 
 def _head(name: str, kernel: JITFunction) -> dict[str, Any]:
@@ -205,27 +216,27 @@ def _head(name: str, kernel: JITFunction) -> dict[str, Any]:
 
 def _read(name: str, kernel: JITFunction, signatures: list[dict[str, Argument]]) -> dict[str, Any]:
     """A kernel's trees, and its IR for each call that Triton compiles."""
-    observed = Observed()
+    observed = ObservedTypes()
     compiled: list[tuple[dict[str, Argument], str]] = []
-    refused: dict[str, Any] = {"refused": "it is not called"}
+    refusal: dict[str, Any] = {"refused": "it is not called"}
     for signature in signatures:
-        other = next((argument for argument in signature.values() if argument.kind == "other"), None)
-        if other is not None:
-            refused = {"refused": f"an argument is a {other.value}"}
+        unsupported = next((argument for argument in signature.values() if argument.kind == "other"), None)
+        if unsupported is not None:
+            refusal = {"refused": f"an argument is a {unsupported.value}"}
             continue
         observed.call = len(compiled)
         try:
             compiled.append((signature, ttir(kernel, signature, observed)))
         except Exception as error:
-            refused = _refusal(kernel, error)
+            refusal = _compile_error(kernel, error)
     if not compiled:
-        return {**_head(name, kernel), **refused}
+        return {**_head(name, kernel), **refusal}
     observed.call = -1
-    observe_others(kernel, compiled[0][0], observed)
+    observe_variants(kernel, compiled[0][0], observed)
     trees = Trees(observed)
-    functions = trees.of(kernel)
+    functions = trees.trees_of(kernel)
     calls = [
-        {"arguments": {each: trees.shown(value) for each, value in signature.items()}, "ttir": text}
+        {"arguments": {each: trees.argument_json(value) for each, value in signature.items()}, "ttir": text}
         for signature, text in compiled
     ]
     try:
@@ -235,7 +246,7 @@ def _read(name: str, kernel: JITFunction, signatures: list[dict[str, Argument]])
     return {**_head(name, kernel), "functions": functions, "calls": calls, **({"blocks": blocks} if blocks else {})}
 
 
-def _refusal(kernel: JITFunction, error: Exception) -> dict[str, Any]:
+def _compile_error(kernel: JITFunction, error: Exception) -> dict[str, Any]:
     """Why Triton does not compile a kernel, with the line of the kernel's file."""
     refused: dict[str, Any] = {"refused": f"Triton does not compile it: {_last_line(error)}"}
     node = getattr(error, "node", None)
@@ -245,44 +256,48 @@ def _refusal(kernel: JITFunction, error: Exception) -> dict[str, Any]:
     return refused
 
 
-def _given(param: Any, types: dict[str, Any], tuned: dict[str, Any], module: ModuleType) -> Argument:
+def _param_argument(param: Any, types: dict[str, Any], config_values: dict[str, Any], module: ModuleType) -> Argument:
     if param.name not in types:
-        return Argument("constant", value=tuned.get(param.name, param.default))
-    given = argument(types[param.name])
-    if not isinstance(given.value, str) or not given.value.startswith("@"):
-        return given
-    named = jit_of(getattr(module, given.value[1:], None))
-    if named is None:
-        functions = listed("; it has ", [each for each, value in vars(module).items() if jit_of(value) is not None])
-        raise RequestError("unsupported", f"--types: the file has no @triton.jit function {given.value[1:]}{functions}")
-    return Argument("constant", value=named)
+        return Argument("constant", value=config_values.get(param.name, param.default))
+    parsed = argument(types[param.name])
+    if not isinstance(parsed.value, str) or not parsed.value.startswith("@"):
+        return parsed
+    helper = jit_of(getattr(module, parsed.value[1:], None))
+    if helper is None:
+        functions = format_list(
+            "; it has ", [each for each, value in vars(module).items() if jit_of(value) is not None]
+        )
+        raise RequestError(
+            "unsupported", f"--types: the file has no @triton.jit function {parsed.value[1:]}{functions}"
+        )
+    return Argument("constant", value=helper)
 
 
-def argument(given: dict[str, Any]) -> Argument:
+def argument(description: dict[str, Any]) -> Argument:
     """An argument as requests have it."""
-    if given["kind"] == "constant":
-        return Argument("constant", value=_constant(given["value"]))
-    if given["kind"] == "descriptor":
-        block = Block(tuple(given["block"]), given.get("padding", "zero"))
-        return Argument("descriptor", given["dtype"], block)
-    return Argument(given["kind"], given["dtype"])
+    if description["kind"] == "constant":
+        return Argument("constant", value=_constant(description["value"]))
+    if description["kind"] == "descriptor":
+        block = Block(tuple(description["block"]), description.get("padding", "zero"))
+        return Argument("descriptor", description["dtype"], block)
+    return Argument(description["kind"], description["dtype"])
 
 
-def _constant(known: dict[str, Any]) -> Any:
-    if known["what"] == "dtype":
-        return tl.dtype(known["dtype"])
-    if known["what"] == "list":
-        return tuple(_constant(item) for item in known["items"])
-    if known["what"] == "helper":
+def _constant(description: dict[str, Any]) -> Any:
+    if description["what"] == "dtype":
+        return tl.dtype(description["dtype"])
+    if description["what"] == "list":
+        return tuple(_constant(item) for item in description["items"])
+    if description["what"] == "helper":
         raise RequestError("unsupported", "a function as a constant")
-    if known["what"] != "constant":
-        raise RequestError("unsupported", f"a constant that is a {known['what']}")
-    value, kind = known["value"], known["of"]
+    if description["what"] != "constant":
+        raise RequestError("unsupported", f"a constant that is a {description['what']}")
+    value, kind = description["value"], description["of"]
     return {"NoneType": lambda _: None, "bool": bool, "int": int, "float": float, "str": str}[kind](value)
 
 
 def _last_line(error: BaseException) -> str:
-    """What Triton says at the end of its message, with the innermost reason."""
+    """The last line of Triton's message, from the innermost cause."""
     while error.__cause__ is not None:
         error = error.__cause__
     lines = [line for line in str(error).strip().splitlines() if line.strip()]

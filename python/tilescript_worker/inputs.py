@@ -1,4 +1,4 @@
-"""Tensors for one case: values from a seed, the requested layout, and guards around each tensor."""
+"""Tensors of one test case: seeded values, the requested layout, and guards around each tensor."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ import torch
 
 from .failures import WrongResult
 
-# Elements before and after each tensor's own. Wide enough to catch most accesses past the end, and a multiple of
+# Guard elements before and after each tensor. Wide enough to catch most out-of-bounds accesses, and a multiple of
 # every alignment that Triton specializes on.
 GUARD = 1024
 
 
-def value_of(given: Any) -> Any:
-    """What a request gives besides tensors, of which JSON holds some as text: `toWire` of the protocol writes it."""
-    if not isinstance(given, dict):
-        return given
-    if "dtype" in given:
-        return dtype_of(given["dtype"])
-    return float(given["float"]) if "float" in given else int(given["int"])
+def decode_value(value: Any) -> Any:
+    """Decodes a scalar argument. ``toWire`` in the protocol encodes those that JSON cannot represent."""
+    if not isinstance(value, dict):
+        return value
+    if "dtype" in value:
+        return dtype_of(value["dtype"])
+    return float(value["float"]) if "float" in value else int(value["int"])
 
 
 def dtype_of(name: str) -> torch.dtype:
@@ -43,9 +43,9 @@ def dtype_of(name: str) -> torch.dtype:
 def poison(tensor: torch.Tensor, mark: int = 0) -> None:
     """Fills with a value that no correct result contains: NaN, or one of the largest integers.
 
-    The bits of neighboring marks differ: what is read behind one tensor shows when it is written behind another.
+    The bits of neighboring marks differ, so that a copy from one guard to another is detected.
     """
-    dtype, mark = tensor.dtype, mark % MARKS
+    dtype, mark = tensor.dtype, mark % POISON_COUNT
     if dtype.is_floating_point and dtype.itemsize == 1:
         # float8 can't be filled; these bits are NaN in the formats that Triton has.
         tensor.view(torch.uint8).fill_(0xFF if mark % 2 else 0x7F)
@@ -58,15 +58,15 @@ def poison(tensor: torch.Tensor, mark: int = 0) -> None:
         tensor.fill_(torch.iinfo(dtype).max - mark)
 
 
-# The number of poison values: few, so that those of int8 are large, too.
-MARKS = 16
+# The number of poison values. It is small, so that those of int8 are also large.
+POISON_COUNT = 16
 
 
 class Guarded:
     """A tensor inside a larger buffer of poison.
 
     A read past its end brings NaN into the result, and a write past its end changes the buffer, which
-    :meth:`damaged` tells.
+    :meth:`is_damaged` detects.
     """
 
     def __init__(
@@ -81,13 +81,13 @@ class Guarded:
         start = GUARD + offset
         self._buffer = torch.empty(start + _extent(shape, strides) + GUARD, dtype=dtype, device=device)
         poison(self._buffer, mark)
-        self._before = self._buffer.clone()
+        self._initial = self._buffer.clone()
         self._outside = torch.ones(self._buffer.shape, dtype=torch.bool, device=device)
         _distinct(self._outside.as_strided(shape, strides, start)).fill_(False)
         self.tensor = self._buffer.as_strided(shape, strides, start)
 
     @classmethod
-    def of(cls, spec: dict[str, Any], device: str, values: torch.Tensor | None = None, mark: int = 0) -> Guarded:
+    def from_spec(cls, spec: dict[str, Any], device: str, values: torch.Tensor | None = None, mark: int = 0) -> Guarded:
         """A tensor of the request, with values or with poison."""
         layout = spec.get("layout", "contiguous")
         strides = strides_of(spec["shape"], layout)
@@ -95,16 +95,16 @@ class Guarded:
         if values is not None:
             memory = _distinct(guarded.tensor)
             memory.copy_(values[tuple(slice(size) for size in memory.shape)].to(device))
-            guarded._before.copy_(guarded._buffer)
+            guarded._initial.copy_(guarded._buffer)
         return guarded
 
-    def damaged(self, inside: bool) -> bool:
-        """Whether a byte changed outside the tensor, or (``inside``) anywhere."""
-        changed = (_bytes(self._buffer) != _bytes(self._before)).any(dim=1)
-        return bool((changed if inside else changed & self._outside).any())
+    def is_damaged(self, include_inside: bool) -> bool:
+        """True if a byte changed outside the tensor, or anywhere with ``include_inside``."""
+        changed = (_bytes(self._buffer) != _bytes(self._initial)).any(dim=1)
+        return bool((changed if include_inside else changed & self._outside).any())
 
 
-def blank(spec: dict[str, Any]) -> torch.Tensor:
+def zeros_for(spec: dict[str, Any]) -> torch.Tensor:
     """Zeros on the CPU with the layout of the requested tensor and the same alignment to 16 bytes."""
     shape, dtype, layout = spec["shape"], dtype_of(spec["dtype"]), spec["layout"]
     strides, start = strides_of(shape, layout), _offset(layout)
@@ -154,7 +154,7 @@ def draw(spec: dict[str, Any], seed: int) -> torch.Tensor:
     shape, dtype, fill = spec["shape"], dtype_of(spec["dtype"]), spec["fill"]
     if fill["kind"] == "normal":
         values = torch.randn(shape, generator=generator).to(dtype)
-        _put_special(values, fill.get("special", []), generator)
+        _insert_special(values, fill.get("special", []), generator)
     elif fill["kind"] == "uniform":
         values = torch.empty(shape).uniform_(fill["low"], fill["high"], generator=generator).to(dtype)
     elif fill["kind"] == "integers":
@@ -174,26 +174,26 @@ def draw(spec: dict[str, Any], seed: int) -> torch.Tensor:
     return values[:1].expand(shape).contiguous() if spec.get("layout") == "expanded" else values
 
 
-# One in this many elements is special; with more, a reduction over a row would give nothing else.
-RARE = 16
+# One in this many elements is special. With more, every reduction over a row would be special.
+SPECIAL_PERIOD = 16
 
 
-def _put_special(values: torch.Tensor, kinds: Sequence[str], generator: torch.Generator) -> None:
+def _insert_special(values: torch.Tensor, kinds: Sequence[str], generator: torch.Generator) -> None:
     """Overwrites some elements by special values, of either sign where the kind has two."""
     if not kinds or values.numel() == 0:
         return
-    count = math.ceil(values.numel() / RARE)
-    places = torch.randint(0, values.numel(), (count,), generator=generator)
+    count = math.ceil(values.numel() / SPECIAL_PERIOD)
+    indices = torch.randint(0, values.numel(), (count,), generator=generator)
     chosen = torch.randint(0, len(kinds), (count,), generator=generator)
     signs = torch.randint(0, 2, (count,), generator=generator) * 2 - 1
     numbers = torch.tensor([_special(kind, values.dtype) for kind in kinds], dtype=torch.float64)[chosen]
     signed = torch.tensor([kind in ("subnormal", "largest", "large") for kind in kinds])[chosen]
-    values.view(-1)[places] = torch.where(signed, numbers * signs, numbers).to(values.dtype)
+    values.view(-1)[indices] = torch.where(signed, numbers * signs, numbers).to(values.dtype)
 
 
 def _special(kind: str, dtype: torch.dtype) -> float:
     info = torch.finfo(dtype)
-    known = {
+    special_values = {
         "nan": math.nan,
         "infinity": math.inf,
         "-infinity": -math.inf,
@@ -202,20 +202,20 @@ def _special(kind: str, dtype: torch.dtype) -> float:
         "large": 100.0,
     }
     # The smallest positive number: below the smallest normal one by the mantissa.
-    return known[kind] if kind in known else info.smallest_normal * info.eps
+    return special_values[kind] if kind in special_values else info.smallest_normal * info.eps
 
 
 def values_of(request: dict[str, Any], module: ModuleType) -> dict[str, torch.Tensor]:
     """The inputs of a request by Python name: drawn here, or by the module if its author describes them."""
     inputs, seed = request["inputs"], request["seed"]
-    values = {spec["python"]: draw(spec, seed + place) for place, spec in enumerate(inputs)}
-    described = request.get("drawn")
-    if described:
+    values = {spec["python"]: draw(spec, seed + index) for index, spec in enumerate(inputs)}
+    draw_spec = request.get("drawn")
+    if draw_spec:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            arguments = {name: value_of(value) for name, value in described["arguments"].items()}
-            drawn = module.draw_inputs(**arguments, device="cpu")
-        for name, value in zip(described["tensors"], drawn if isinstance(drawn, tuple) else [drawn], strict=True):
+            arguments = {name: decode_value(value) for name, value in draw_spec["arguments"].items()}
+            tensors = module.draw_inputs(**arguments, device="cpu")
+        for name, value in zip(draw_spec["tensors"], tensors if isinstance(tensors, tuple) else [tensors], strict=True):
             # Tensors that this case omits are not inputs.
             if name not in values:
                 continue
@@ -226,15 +226,15 @@ def values_of(request: dict[str, Any], module: ModuleType) -> dict[str, torch.Te
     return values
 
 
-def changed_elements(left: torch.Tensor, right: torch.Tensor) -> int:
-    """How many elements of two tensors of one shape and dtype differ in their bits."""
-    return int((_bytes(flat(left)) != _bytes(flat(right))).any(dim=1).sum())
+def changed_elements(first: torch.Tensor, second: torch.Tensor) -> int:
+    """The number of elements whose bits differ, for two tensors of one shape and dtype."""
+    return int((_bytes(flat(first)) != _bytes(flat(second))).any(dim=1).sum())
 
 
 def flat(tensor: torch.Tensor) -> torch.Tensor:
-    """The elements in row-major order, one after another in memory.
+    """The elements in row-major order, contiguous in memory.
 
-    A tensor of one element counts as contiguous whatever its strides are, and could not be viewed as bytes.
+    A tensor of one element counts as contiguous with any strides, and then could not be viewed as bytes.
     """
     return tensor.contiguous().as_strided((tensor.numel(),), (1,))
 

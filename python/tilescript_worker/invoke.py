@@ -1,4 +1,4 @@
-"""Calling ``kernel_fn`` and ``reference_fn``, and giving names to what they return."""
+"""Calls ``kernel_fn`` and ``reference_fn``, and names their results."""
 
 from __future__ import annotations
 
@@ -12,102 +12,102 @@ from torch._library.custom_ops import CustomOpDef
 from torch.overrides import TorchFunctionMode
 
 from .failures import WrongResult
-from .inputs import Guarded, value_of
+from .inputs import Guarded, decode_value
 
 Arguments = dict[str, Any]
 
 
-def given(request: dict[str, Any]) -> Arguments:
-    """What a request gives besides tensors: numbers, strings, truth values, and dtypes by their names."""
-    return {name: value_of(value) for name, value in request["arguments"].items()}
+def argument_list(request: dict[str, Any]) -> Arguments:
+    """The non-tensor arguments of a request: numbers, strings, booleans and dtypes."""
+    return {name: decode_value(value) for name, value in request["arguments"].items()}
 
 
 def call(function: Callable[..., Any], arguments: Arguments) -> Any:
-    """Calls by keyword, with those arguments that the function has."""
+    """Calls a function by keyword, with the arguments that it accepts."""
     accepted = inspect.signature(function).parameters
     return function(**{name: value for name, value in arguments.items() if name in accepted})
 
 
 def out_arguments(function: Callable[..., Any], outputs: dict[str, torch.Tensor]) -> Arguments | None:
-    """Outputs the way a wrapper takes them: a single one as ``out``, several by name; None if it takes none."""
+    """Output tensors as a wrapper accepts them: one as ``out``, several by name; None if it accepts none."""
     accepted = inspect.signature(function).parameters
     if len(outputs) == 1 and "out" in accepted:
         return {"out": next(iter(outputs.values()))}
     return dict(outputs) if outputs and all(name in accepted for name in outputs) else None
 
 
-def are_placed(outputs: list[dict[str, Any]]) -> bool:
-    """Whether a request says how an output lies in memory: then it has to be passed to the wrapper."""
+def has_output_layout(outputs: list[dict[str, Any]]) -> bool:
+    """True if the request sets the layout of an output. The wrapper must then receive that output."""
     return any(spec.get("layout", "contiguous") != "contiguous" for spec in outputs)
 
 
 def results(
-    function: Callable[..., Any], arguments: Arguments, names: list[str | None], passed: Arguments | None = None
+    function: Callable[..., Any], arguments: Arguments, names: list[str | None], out_tensors: Arguments | None = None
 ) -> dict[str, torch.Tensor]:
-    """Calls a function; its results by name: what it returns, in the order of the signature, else what it updates.
+    """Calls a function. Returns its results by name, or the arguments that it updates if it returns None.
 
-    A name that is None stands for a result that the call leaves out, whatever the function gives for it.
+    A name of None marks an omitted result, whose value is ignored.
     """
-    returned = call(function, arguments | (passed or {}))
+    returned = call(function, arguments | (out_tensors or {}))
     present = [name for name in names if name is not None]
-    wanted = f"it must give {', '.join(present)}"
+    requirement = f"it must give {', '.join(present)}"
     if returned is None:
         if any(name not in arguments for name in present):
-            raise WrongResult(function, f"it returns None; {wanted}")
+            raise WrongResult(function, f"it returns None; {requirement}")
         return {name: arguments[name] for name in present}
     values = list(returned) if isinstance(returned, tuple | list) else [returned]
     if len(values) != len(names):
-        raise WrongResult(function, f"it returns {len(values)} value{'s' * (len(values) != 1)}; {wanted}")
-    found = {name: value for name, value in zip(names, values, strict=True) if name is not None}
-    for value in found.values():
+        raise WrongResult(function, f"it returns {len(values)} value{'s' * (len(values) != 1)}; {requirement}")
+    tensors = {name: value for name, value in zip(names, values, strict=True) if name is not None}
+    for value in tensors.values():
         if not isinstance(value, torch.Tensor):
-            raise WrongResult(function, f"it returns a value of type {type(value).__name__}, no tensor; {wanted}")
-    return found
+            raise WrongResult(function, f"it returns a value of type {type(value).__name__}, no tensor; {requirement}")
+    return tensors
 
 
 class GuardedMemory(TorchFunctionMode):
-    """Inside a ``with``, ``torch.empty`` and its kin give poison between guards.
+    """Inside a ``with``, ``torch.empty`` and similar functions return poison between guards.
 
-    Elements never written show in the result, and a write past the end shows in :attr:`damaged` instead of
-    corrupting what lies behind.
+    Unwritten elements appear in the result. A write past the end sets :attr:`is_damaged` instead of corrupting other
+    memory.
     """
 
     _current: GuardedMemory | None = None
 
     def __init__(self, mark: int = 0) -> None:
         super().__init__()
-        # Of the poison around the first tensor; each has the next one.
+        # The mark of the first tensor. Each further tensor has the next mark.
         self._mark = mark
-        self._made: list[Guarded] = []
-        self._around: list[GuardedMemory | None] = []
+        self._tensors: list[Guarded] = []
+        self._outer: list[GuardedMemory | None] = []
 
     def __enter__(self) -> GuardedMemory:
-        # Entered again inside an operator, so that what was outside is kept for each time.
-        self._around.append(GuardedMemory._current)
+        # An operator may enter the mode again, so this is a stack.
+        self._outer.append(GuardedMemory._current)
         GuardedMemory._current = self
         return super().__enter__()
 
     def __exit__(self, *error: Any) -> None:
-        GuardedMemory._current = self._around.pop()
+        GuardedMemory._current = self._outer.pop()
         super().__exit__(*error)
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
-        if func not in _UNINITIALISED or result.numel() == 0:
+        if func not in _UNINITIALIZED or result.numel() == 0:
             return result
-        mark = self._mark + len(self._made)
+        mark = self._mark + len(self._tensors)
         guarded = Guarded(result.shape, result.stride(), result.dtype, str(result.device), mark=mark)
-        self._made.append(guarded)
+        self._tensors.append(guarded)
         return guarded.tensor
 
     @property
-    def damaged(self) -> bool:
-        """Whether something was written outside a tensor that was allocated."""
-        return any(guarded.damaged(inside=False) for guarded in self._made)
+    def is_damaged(self) -> bool:
+        """True if a write outside an allocated tensor was detected."""
+        return any(guarded.is_damaged(include_inside=False) for guarded in self._tensors)
 
 
 def guard_operators(module: ModuleType, device: str) -> None:
-    """Lets :class:`GuardedMemory` see what a module's operators allocate: PyTorch runs those outside such a mode."""
+    """Applies :class:`GuardedMemory` to a module's operators, which PyTorch runs outside of function modes."""
     for operator in list(vars(module).values()):
         if isinstance(operator, CustomOpDef):
             operator.register_kernel(device)(_guarded(operator._init_fn))
@@ -124,7 +124,7 @@ def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
     return guarded
 
 
-_UNINITIALISED = {
+_UNINITIALIZED = {
     torch.empty,
     torch.empty_like,
     torch.empty_strided,

@@ -1,8 +1,8 @@
 """Python files with the exports ``kernel_fn``, ``reference_fn`` and ``get_inputs``, from TileScript or not.
 
-``get_inputs()`` gives a list of fresh arguments. Where it has parameters with integers as defaults, those are sizes,
-and a file is tried at other sizes too. Parameters by keyword alone keep their values. A list ``SHAPES`` in the file has
-keyword arguments of ``get_inputs`` at which the kernel has to be right.
+``get_inputs()`` returns a list of fresh arguments. Its positional parameters with integer defaults are sizes, and the
+file is also run at other sizes. Keyword-only parameters keep their defaults. An optional list ``SHAPES`` contains
+keyword arguments of ``get_inputs`` that the kernel must support.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .modules import autotuners, import_file
 from .script import KernelFileError
 from .tolerances import MOST, RELATIVE, SHARE, SHORT_SUM, SMALLEST, TF32, UNIT_ROUNDOFF, UNITS
 
-# A call of tl.dot, as far as brackets inside it go two deep.
+# A call of tl.dot, with brackets nested at most two deep inside it.
 CALL_OF_DOT = re.compile(r"tl\.dot\w*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)")
 
 KEYWORD_ONLY = inspect.Parameter.KEYWORD_ONLY
@@ -33,8 +33,8 @@ class Excluded(Exception):
     """The kernel's own pruning drops this config at these sizes."""
 
 
-class Refused(Exception):
-    """A part of the file does not take these sizes."""
+class SizesRejected(Exception):
+    """A function of the file rejects these sizes."""
 
     def __init__(self, function: str, error: Exception) -> None:
         super().__init__(f"{function} refuses them: {error}")
@@ -43,7 +43,7 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class KernelFile:
-    """An imported file with one config of each autotuned kernel left, or all of them for ``config=None``."""
+    """An imported file, with one config per autotuned kernel, or all of them for ``config=None``."""
 
     module: ModuleType
     path: str
@@ -57,7 +57,7 @@ class KernelFile:
             raise KernelFileError(f"{path} has no {' and no '.join(missing)}; it must define {', '.join(EXPORTS)}")
         if config is not None:
             for tuner in autotuners(module):
-                _leave_pruned(tuner, config % len(tuner.configs))
+                _select_config(tuner, config % len(tuner.configs))
         return cls(module, path)
 
     @property
@@ -67,21 +67,21 @@ class KernelFile:
 
     def config_text(self) -> str:
         """The remaining configs, for a report."""
-        left = [config for tuner in autotuners(self.module) for config in tuner.configs]
+        configs = [config for tuner in autotuners(self.module) for config in tuner.configs]
         return "; ".join(
             ", ".join(f"{key}={value}" for key, value in config.all_kwargs().items() if value is not None)
-            for config in left
+            for config in configs
         )
 
     @property
     def shapes(self) -> list[dict[str, Any]]:
         """The author's arguments of ``get_inputs``: those of ``SHAPES``, or its defaults."""
         shapes = getattr(self.module, "SHAPES", None)
-        known = inspect.signature(self.module.get_inputs).parameters
+        parameters = inspect.signature(self.module.get_inputs).parameters
         if not isinstance(shapes, list) or not all(isinstance(shape, dict) for shape in shapes) or not shapes:
             return [self.sizes]
         for shape in shapes:
-            if unknown := [name for name in shape if name not in known]:
+            if unknown := [name for name in shape if name not in parameters]:
                 raise KernelFileError(f"SHAPES has {', '.join(unknown)}, which get_inputs does not take")
         return [{**self.sizes, **shape} for shape in shapes]
 
@@ -103,40 +103,40 @@ class KernelFile:
 
     @property
     def products(self) -> list[str]:
-        """The calls of ``tl.dot`` in the file, without what their brackets hold of others."""
+        """The calls of ``tl.dot`` in the file."""
         with open(self.path, encoding="utf-8") as file:
             return CALL_OF_DOT.findall(file.read())
 
     def inputs(self, sizes: dict[str, Any], seed: int) -> list[Any]:
         torch.manual_seed(seed)
         try:
-            given = self.module.get_inputs(**sizes)
+            arguments = self.module.get_inputs(**sizes)
         except Exception as error:
-            raise Refused("get_inputs", error) from error
-        if not isinstance(given, list | tuple):
+            raise SizesRejected("get_inputs", error) from error
+        if not isinstance(arguments, list | tuple):
             raise KernelFileError(
-                f"get_inputs returns {type(given).__name__}; it must return a list, one entry for each argument"
+                f"get_inputs returns {type(arguments).__name__}; it must return a list, one entry for each argument"
             )
-        return list(given)
+        return list(arguments)
 
     def tolerance(
         self, dtype: torch.dtype, rtol: float | None, atol: float | None, inputs: Sequence[Any] = ()
     ) -> dict[str, float]:
         """The given tolerance, or the default of the dtype.
 
-        What the kernel does is not known here. A file that multiplies matrices is taken to sum over the columns of the
-        first matrix among the inputs, and to round to the dtypes of its inputs on the way, as attention rounds its
-        weights.
+        The kernel's arithmetic is unknown here. A file with matrix products is assumed to sum over the columns of the
+        first matrix among the inputs. It is also assumed to round intermediates to its input dtypes, as attention
+        rounds its weights.
         """
         tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
         floats = {value.dtype for value in tensors if value.dtype.is_floating_point}
         matrices = [value for value in tensors if value.dim() >= 2]
-        multiplies = len(self.products) > 0
-        terms = matrices[0].shape[-1] if matrices and multiplies else 1
-        on_the_way = [UNIT_ROUNDOFF.get(each, 0.0) for each in floats | {dtype}] if multiplies else []
-        on_a_gpu = any(value.is_cuda for value in tensors)
-        products = [TF32] if on_a_gpu and torch.float32 in floats and may_run_in_tf32(self.products) else []
-        return tolerance_of_sum(dtype, terms, UNITS * max([0.0, *on_the_way, *products]), rtol, atol)
+        has_products = len(self.products) > 0
+        terms = matrices[0].shape[-1] if matrices and has_products else 1
+        intermediate_roundoffs = [UNIT_ROUNDOFF.get(each, 0.0) for each in floats | {dtype}] if has_products else []
+        is_on_gpu = any(value.is_cuda for value in tensors)
+        products = [TF32] if is_on_gpu and torch.float32 in floats and may_run_in_tf32(self.products) else []
+        return tolerance_of_sum(dtype, terms, UNITS * max([0.0, *intermediate_roundoffs, *products]), rtol, atol)
 
     def comparisons(
         self, sizes: dict[str, Any], seed: int, rtol: float | None, atol: float | None
@@ -144,119 +144,119 @@ class KernelFile:
         """Runs the kernel and the reference on equal inputs, and compares each output."""
         inputs = self.inputs(sizes, seed)
         try:
-            returned = self.module.kernel_fn(*_copied(inputs), **_asked(self.module.kernel_fn))
+            returned = self.module.kernel_fn(*_clone_tensors(inputs), **_request_all_outputs(self.module.kernel_fn))
         except ValueError as error:
-            raise Refused("kernel_fn", error) from error
-        got = _tensors(returned, "kernel_fn")
+            raise SizesRejected("kernel_fn", error) from error
+        got = _to_tensors(returned, "kernel_fn")
         try:
-            expected = _expected(self.module.reference_fn, inputs)
+            expected = _reference_outputs(self.module.reference_fn, inputs)
         except KernelFileError:
             raise
         except Exception as error:
-            raise Refused("reference_fn", error) from error
+            raise SizesRejected("reference_fn", error) from error
         if len(got) != len(expected):
             raise KernelFileError(
                 f"kernel_fn returns {len(got)} tensors and reference_fn {len(expected)}; they must return the same"
             )
-        for place, (left, right) in enumerate(zip(got, expected, strict=True)):
-            name = "the output" if len(got) == 1 else f"output {place}"
-            yield compare(name, left, right, self.tolerance(left.dtype, rtol, atol, inputs))
+        for index, (actual, reference) in enumerate(zip(got, expected, strict=True)):
+            name = "the output" if len(got) == 1 else f"output {index}"
+            yield compare(name, actual, reference, self.tolerance(actual.dtype, rtol, atol, inputs))
 
 
 def may_run_in_tf32(products: Sequence[str]) -> bool:
-    """Whether one of these calls of ``tl.dot`` leaves float32 to Triton's default or asks for TF32."""
+    """True if a call of ``tl.dot`` uses Triton's default precision for float32, or TF32."""
     return any("input_precision" not in call or re.search(r"""["']tf32["']""", call) for call in products)
 
 
 def tolerance_of_sum(
-    dtype: torch.dtype, terms: int, way: float, rtol: float | None, atol: float | None
+    dtype: torch.dtype, terms: int, intermediate_rounding: float, rtol: float | None, atol: float | None
 ) -> dict[str, float]:
     """The rule of ``toleranceOfSum`` in ``src/compiled/tolerance.ts``; a test compares the two."""
-    own = RELATIVE.get(dtype)
+    relative = RELATIVE.get(dtype)
     if not dtype.is_floating_point:
         steps = math.floor(atol or 0.0)
         return {"rtol": 0.0, "atol": float(steps), "rms": 0.0} | ({"share": SHARE} if steps else {})
-    if own is None:
+    if relative is None:
         return {"rtol": rtol or 0.0, "atol": atol or 0.0, "rms": 0.0}
-    sums = min(own, RELATIVE[torch.float32]) * max(1.0, math.sqrt(terms / SHORT_SUM))
-    rms = min(max(sums, way), MOST)
+    sums = min(relative, RELATIVE[torch.float32]) * max(1.0, math.sqrt(terms / SHORT_SUM))
+    rms = min(max(sums, intermediate_rounding), MOST)
     return {
-        "rtol": max(own, rms) if rtol is None else rtol,
+        "rtol": max(relative, rms) if rtol is None else rtol,
         "atol": SMALLEST.get(dtype, 0.0) if atol is None else atol,
         "rms": rms if atol is None else 0.0,
     }
 
 
-def drawn_sizes(defaults: dict[str, int]) -> list[dict[str, int]]:
+def sample_sizes(defaults: dict[str, int]) -> list[dict[str, int]]:
     """Sizes below the given ones: primes, which no block divides; one more than a power of two; and ones."""
     if not defaults:
         return []
-    own = {name: min(size, 1024) for name, size in defaults.items()}
-    odd = {name: _prime_below(max(size // 3 + 7 * place, 3)) for place, (name, size) in enumerate(own.items())}
-    beyond = {name: 1 + 2 ** max(1, int(math.log2(max(size // 4, 2)))) for name, size in own.items()}
-    cases = [odd, beyond, {name: 1 for name in own}]
-    return [case for place, case in enumerate(cases) if case != defaults and case not in cases[:place]]
+    bounded = {name: min(size, 1024) for name, size in defaults.items()}
+    primes = {name: _prime_below(max(size // 3 + 7 * index, 3)) for index, (name, size) in enumerate(bounded.items())}
+    above_power_of_two = {name: 1 + 2 ** max(1, int(math.log2(max(size // 4, 2)))) for name, size in bounded.items()}
+    cases = [primes, above_power_of_two, {name: 1 for name in bounded}]
+    return [case for index, case in enumerate(cases) if case != defaults and case not in cases[:index]]
 
 
-def nearer_sizes(own: dict[str, int], refused: dict[str, int]) -> list[dict[str, int]]:
-    """What to try where sizes are refused: a single one of them beside the file's own, then a multiple of that one."""
-    changed = [name for name, size in refused.items() if own[name] != size]
+def shrink_sizes(default_sizes: dict[str, int], rejected: dict[str, int]) -> list[dict[str, int]]:
+    """Shrinks rejected sizes: first to a single changed size, then to a multiple that requirements may accept."""
+    changed = [name for name, size in rejected.items() if default_sizes[name] != size]
     if len(changed) != 1:
-        return [{**own, name: refused[name]} for name in changed]
+        return [{**default_sizes, name: rejected[name]} for name in changed]
     (name,) = changed
-    # Requirements ask for multiples of powers of two that the file's own size has too.
-    step = min(own[name] & -own[name], 128) if own[name] > 0 else 1
-    rounded = max(step, refused[name] // step * step)
-    return [{**own, name: rounded}] if rounded not in (own[name], refused[name]) else []
+    # Requirements are usually multiples of a power of two, which also divides the default size.
+    step = min(default_sizes[name] & -default_sizes[name], 128) if default_sizes[name] > 0 else 1
+    rounded = max(step, rejected[name] // step * step)
+    return [{**default_sizes, name: rounded}] if rounded not in (default_sizes[name], rejected[name]) else []
 
 
 def _prime_below(limit: int) -> int:
     return next(n for n in range(limit, 1, -1) if all(n % d for d in range(2, math.isqrt(n) + 1)))
 
 
-def _leave_pruned(tuner: Any, config: int) -> None:
+def _select_config(tuner: Any, config: int) -> None:
     """Keeps one config. Triton does not prune a single one, so a launch calls the kernel's own pruning first."""
     tuner.configs = [tuner.configs[config]]
     if tuner.early_config_prune is None:
         return
     run = tuner.run
 
-    def pruned(*args: Any, **kwargs: Any) -> Any:
+    def run_pruned(*args: Any, **kwargs: Any) -> Any:
         try:
-            kept = tuner.early_config_prune(tuner.configs, dict(zip(tuner.arg_names, args, strict=False)), **kwargs)
+            configs = tuner.early_config_prune(tuner.configs, dict(zip(tuner.arg_names, args, strict=False)), **kwargs)
         except ValueError as error:
             raise Excluded(str(error)) from None
-        if not kept:
+        if not configs:
             raise Excluded("no config is left")
         return run(*args, **kwargs)
 
-    tuner.run = pruned
+    tuner.run = run_pruned
 
 
-def _asked(function: Callable[..., Any]) -> dict[str, bool]:
-    """Asks for every output that a call may leave out: those that take True."""
+def _request_all_outputs(function: Callable[..., Any]) -> dict[str, bool]:
+    """Keyword arguments that request every optional output."""
     parameters = inspect.signature(function).parameters.values()
     return {p.name: True for p in parameters if p.kind is KEYWORD_ONLY and bool in get_args(p.annotation)}
 
 
-def _copied(values: Sequence[Any]) -> list[Any]:
+def _clone_tensors(values: Sequence[Any]) -> list[Any]:
     return [value.clone() if isinstance(value, torch.Tensor) else value for value in values]
 
 
-def _expected(reference: Callable[..., Any], inputs: Sequence[Any]) -> list[torch.Tensor]:
-    """The reference in float64 where it can be computed so, else in the inputs' own dtypes."""
+def _reference_outputs(reference: Callable[..., Any], inputs: Sequence[Any]) -> list[torch.Tensor]:
+    """The reference in float64, or in the inputs' dtypes if it does not support float64."""
     wide = [
         value.to(torch.float64) if isinstance(value, torch.Tensor) and value.is_floating_point() else value
-        for value in _copied(inputs)
+        for value in _clone_tensors(inputs)
     ]
     try:
-        return _tensors(reference(*wide), "reference_fn")
+        return _to_tensors(reference(*wide), "reference_fn")
     except Exception:
         # It requires its inputs' dtype, because of a cast or an op that float64 lacks.
-        return _tensors(reference(*_copied(inputs)), "reference_fn")
+        return _to_tensors(reference(*_clone_tensors(inputs)), "reference_fn")
 
 
-def _tensors(returned: Any, function: str) -> list[torch.Tensor]:
+def _to_tensors(returned: Any, function: str) -> list[torch.Tensor]:
     values = list(returned) if isinstance(returned, tuple | list) else [returned]
     if not values or not all(isinstance(value, torch.Tensor) for value in values):
         raise KernelFileError(f"{function} must return a tensor or several; it returned {returned!r}")

@@ -1,7 +1,7 @@
-"""Calls a wrapper without running its kernels: a function gets the arguments of each launch.
+"""Calls a wrapper without running its kernels. A handler receives the arguments of each launch.
 
-The wrapper itself is called, with tensors of zeros on the CPU: what Triton then specializes on is what a launch with
-these sizes would specialize on, and constexprs are those that the wrapper and the heuristics compute.
+The arguments are tensors of zeros on the CPU. Triton specializes on the same properties as for a real launch with these
+sizes. The wrapper and the heuristics compute the constexprs.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any
 import torch
 
 from . import gradients
-from .invoke import Arguments, are_placed, call, given, out_arguments
-from .inputs import blank
+from .inputs import zeros_for
+from .invoke import Arguments, argument_list, call, has_output_layout, out_arguments
 from .modules import load
 from .specialized import kernel_of, specialized
 
@@ -24,52 +24,52 @@ from .specialized import kernel_of, specialized
 def call_on_zeros(request: dict[str, Any], launch: Callable[..., Any]) -> None:
     """Calls the wrapper, and its gradient if the request has one; ``launch`` gets the arguments of each kernel."""
     module = load(request["module"], request["jits"], request["config"], request.get("gpu"))
-    tensors = {spec["python"]: blank(spec) for spec in request["inputs"]}
+    tensors = {spec["python"]: zeros_for(spec) for spec in request["inputs"]}
     with ExitStack() as stack:
-        stack.enter_context(anywhere(module))
+        stack.enter_context(without_device_check(module))
         form = request.get("specialized")
         if form is not None:
-            stack.enter_context(specialized(module, form, compiles=True))
-        others = [] if form is None else [kernel_of(module)]
-        for jit in [*request["jits"], *filter(None, others)]:
-            stack.enter_context(intercepted(getattr(module, jit), launch))
+            stack.enter_context(specialized(module, form, compile_only=True))
+        specialized_kernels = [] if form is None else [kernel_of(module)]
+        for jit in [*request["jits"], *filter(None, specialized_kernels)]:
+            stack.enter_context(intercept_launches(getattr(module, jit), launch))
         names = [name for name in request.get("gradients", []) if name in tensors]
         if names:
             outputs, leaves = gradients.differentiable(module.kernel_fn, tensors, names, request)
             zeros = [torch.zeros_like(output) for output in outputs]
             # Both layouts that `verify` tries: Triton compiles another kernel for other strides.
-            gradients.gradients(outputs, leaves, zeros, keep=True)
-            gradients.gradients(outputs, leaves, [gradients.apart(zero) for zero in zeros])
+            gradients.gradients(outputs, leaves, zeros, retain_graph=True)
+            gradients.gradients(outputs, leaves, [gradients.strided_copy(zero) for zero in zeros])
         else:
-            arguments: Arguments = tensors | given(request)
-            if are_placed(request["outputs"]):
-                outputs = {spec["python"]: blank(spec) for spec in request["outputs"]}
+            arguments: Arguments = tensors | argument_list(request)
+            if has_output_layout(request["outputs"]):
+                outputs = {spec["python"]: zeros_for(spec) for spec in request["outputs"]}
                 arguments |= out_arguments(module.kernel_fn, outputs) or {}
             call(module.kernel_fn, arguments)
 
 
 @contextmanager
-def anywhere(module: ModuleType) -> Iterator[None]:
-    """Inside a ``with``, the wrapper takes tensors of the CPU: nothing is launched."""
-    before = vars(module).get("_INTERPRETED")
+def without_device_check(module: ModuleType) -> Iterator[None]:
+    """Inside a ``with``, the wrapper accepts CPU tensors. Nothing is launched."""
+    interpreted_before = vars(module).get("_INTERPRETED")
     module._INTERPRETED = True
     try:
         yield
     finally:
-        module._INTERPRETED = before
+        module._INTERPRETED = interpreted_before
 
 
 @contextmanager
-def intercepted(kernel: Any, instead: Callable[..., Any]) -> Iterator[None]:
-    """Inside a ``with``, a launch of the kernel is a call of ``instead``."""
+def intercept_launches(kernel: Any, handler: Callable[..., Any]) -> Iterator[None]:
+    """Inside a ``with``, ``handler`` replaces each launch of the kernel."""
     jit = kernel
-    # Below the autotuner and the heuristics.
+    # The jit function below the autotuner and the heuristics.
     while hasattr(jit.fn, "run"):
         jit = jit.fn
     launch = jit.run
 
     def run(*arguments: Any, warmup: bool, **options: Any) -> Any:
-        return instead(jit, launch, arguments, options)
+        return handler(jit, launch, arguments, options)
 
     jit.run = run
     try:
@@ -78,8 +78,8 @@ def intercepted(kernel: Any, instead: Callable[..., Any]) -> Iterator[None]:
         del jit.run
 
 
-def aim(target: list[Any]) -> None:
-    """Lets Triton compile for a GPU, without having one."""
+def set_target(target: list[Any]) -> None:
+    """Makes Triton compile for a GPU. No GPU is needed."""
     from triton.backends.compiler import GPUTarget
     from triton.runtime import driver
 
@@ -88,7 +88,7 @@ def aim(target: list[Any]) -> None:
 
 @dataclass(frozen=True)
 class _TargetDriver:
-    """Tells Triton which GPU to compile for, which is all that its compiler needs from a driver."""
+    """The only driver methods that Triton's compiler needs."""
 
     target: Any
 

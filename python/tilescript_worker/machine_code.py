@@ -1,9 +1,9 @@
 """Finds faults of ptxas in its machine code: uniform registers that are read before they are written.
 
-A finding is certain, because each doubt is decided against it. Paths: an instruction goes wherever it might. Reads:
-only operands that are sources without doubt, and of several registers the first. Writes: every register that an
-instruction may write, under a predicate or not. Vector registers and predicates are not looked at: ptxas itself reads
-some that hold nothing, where the value makes no difference.
+The analysis has no false positives. Control flow is over-approximated. Reads count only operands that are certainly
+sources, and of a register range only the first. Writes count every register that an instruction may write, even under
+a predicate. Vector registers and predicates are not checked: ptxas reads some of them unwritten where the value does
+not matter.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ ALL_REGISTERS = -1
 def machine_code(kernel: Any) -> dict[str, Any] | None:
     """The faults in the machine code of a ``triton.compiler.CompiledKernel``; None on AMD, which has no ptxas.
 
-    ``compiler`` is ptxas with its version, and ``variable`` the environment variable that names another one.
-    ``unwritten`` has the certain reads of nothing, or ``unchecked`` says why the code was not looked at.
+    ``compiler`` is ptxas with its version, and ``variable`` the environment variable that selects another ptxas.
+    ``unwritten`` contains the reads of unwritten registers. ``unchecked`` is the reason if the code was not checked.
     """
     target = kernel.metadata.target
     if target.backend != "cuda":
@@ -32,15 +32,15 @@ def machine_code(kernel: Any) -> dict[str, Any] | None:
 
     version = re.search(r"V(\d[\d.]*)", get_ptxas_version(target.arch))
     regular = get_ptxas(target.arch).path == knobs.nvidia.ptxas.path
-    found = {
+    report = {
         "compiler": f"ptxas {version[1]}" if version else "ptxas",
         "variable": "TRITON_PTXAS_PATH" if regular else "TRITON_PTXAS_BLACKWELL_PATH",
     }
     try:
-        return found | {"unwritten": unwritten_reads(disassembly_of(kernel.asm["cubin"]))}
+        return report | {"unwritten": unwritten_reads(disassembly_of(kernel.asm["cubin"]))}
     except (OSError, RuntimeError, subprocess.CalledProcessError) as error:
         # Triton raises a RuntimeError if it finds no nvdisasm.
-        return found | {"unchecked": f"nvdisasm gives no disassembly: {_reason(error)}"}
+        return report | {"unchecked": f"nvdisasm gives no disassembly: {_reason(error)}"}
 
 
 def disassembly_of(cubin: bytes) -> str:
@@ -60,11 +60,11 @@ def _reason(error: Exception) -> str:
 
 
 def unwritten_reads(disassembly: str) -> list[dict[str, str]]:
-    """The first read of each uniform register that nothing can have written before, in what ``nvdisasm`` prints.
+    """The first read of each unwritten uniform register, in the output of ``nvdisasm``.
 
-    Only kernels are looked at: what calls a function of another section may have written for it.
+    Only kernels are checked: the caller of any other function may have written its registers.
     """
-    return [found for code in kernels_in(disassembly) for found in _first_of_each(code)]
+    return [read for code in kernels_in(disassembly) for read in _first_reads(code)]
 
 
 def kernels_in(disassembly: str) -> list[list[Instruction]]:
@@ -81,13 +81,13 @@ def kernels_in(disassembly: str) -> list[list[Instruction]]:
     return kernels
 
 
-def _first_of_each(code: list[Instruction]) -> list[dict[str, str]]:
-    first: dict[int, Instruction] = {}
-    for at, register in _certain(code):
-        first.setdefault(register, code[at])
+def _first_reads(code: list[Instruction]) -> list[dict[str, str]]:
+    first_readers: dict[int, Instruction] = {}
+    for index, register in _unwritten_reads(code):
+        first_readers.setdefault(register, code[index])
     return [
-        {"register": f"UR{register}", "address": f"0x{each.address}", "instruction": each.text}
-        for register, each in first.items()
+        {"register": f"UR{register}", "address": f"0x{instruction.address}", "instruction": instruction.text}
+        for register, instruction in first_readers.items()
     ]
 
 
@@ -95,13 +95,13 @@ def _first_of_each(code: list[Instruction]) -> list[dict[str, str]]:
 class Instruction:
     address: str
     text: str
-    guarded: bool
+    is_predicated: bool
     opcode: str
     operands: list[str]
-    # Where it may go.
-    next: list[int] = field(default_factory=list)
-    # It calls a function that is not in this section.
-    leaves: bool = False
+    # Possible successors, as indices.
+    successors: list[int] = field(default_factory=list)
+    # True for a call of a function in another section.
+    has_external_call: bool = False
 
     @property
     def name(self) -> str:
@@ -123,9 +123,9 @@ def _parse(text: str) -> list[Instruction]:
         address, instruction, label = match.groups()
         if label:
             labels[label] = len(code)
-        elif parts := _INSTRUCTION.match(instruction):
-            guard, opcode, rest = parts.groups()
-            operands = [operand.strip() for operand in rest.split(",")] if rest else []
+        elif fields := _INSTRUCTION.match(instruction):
+            guard, opcode, operand_text = fields.groups()
+            operands = [operand.strip() for operand in operand_text.split(",")] if operand_text else []
             code.append(Instruction(address, instruction, guard is not None, opcode, operands))
     _link(code, labels)
     return code
@@ -140,28 +140,28 @@ def _link(code: list[Instruction], labels: dict[str, int]) -> None:
     for at, each in enumerate(code):
         targets = _targets(each, labels)
         after = [at + 1]
-        goes: Iterable[int]
+        successors: Iterable[int]
         if each.name == "EXIT":
-            goes = after if each.guarded else []
+            successors = after if each.is_predicated else []
         elif each.name in ("BRA", "JMP"):
-            only = not each.guarded and each.opcode == each.name and len(each.operands) == 1
-            goes = [*targets, *([] if only else after)] if targets else anywhere
+            is_unconditional = not each.is_predicated and each.opcode == each.name and len(each.operands) == 1
+            successors = [*targets, *([] if is_unconditional else after)] if targets else anywhere
         elif each.name == "CALL":
-            each.leaves = not targets
-            goes = [*targets, *(after if each.guarded or each.leaves else [])]
+            each.has_external_call = not targets
+            successors = [*targets, *(after if each.is_predicated or each.has_external_call else [])]
         elif each.name == "RET":
-            goes = [*returns, *after]
+            successors = [*returns, *after]
         elif each.name == "BSYNC":
-            goes = [*joins, *after]
+            successors = [*joins, *after]
         elif each.name in ("BRX", "BRXU", "JMX", "JMXU"):
-            goes = anywhere
+            successors = anywhere
         else:
-            goes = [*targets, *after]
-        each.next = [place for place in goes if place < len(code)]
+            successors = [*targets, *after]
+        each.successors = [index for index in successors if index < len(code)]
 
 
 def _targets(instruction: Instruction, labels: dict[str, int]) -> list[int]:
-    """The places in this section that an instruction names. RET names the function that it is in."""
+    """The indices of the targets in this section. RET names the function that contains it."""
     if instruction.name == "RET":
         return []
     return [labels[name] for name in _TARGET.findall(instruction.text) if name in labels]
@@ -171,7 +171,7 @@ _UNIFORM = re.compile(r"(?<![A-Z0-9_])UR(\d+)")
 _BARE_REGISTER = re.compile(r"U?R(Z|\d+)$")
 _BARE_PREDICATE = re.compile(r"U?P(T|R|\d)$")
 
-# These keep a part of the register that they write, and that part may be unwritten.
+# These preserve a part of the destination register. That part may be unwritten.
 _PARTIAL = {"UPRMT", "UP2UR"}
 # These write one register, or as many as a modifier says: UIMAD.WIDE, LDCU.128.
 _ONE_REGISTER = {
@@ -187,20 +187,20 @@ def _destination(instruction: Instruction) -> int | None:
     """The index of the written operand: the first register, if only predicates come before it."""
     if instruction.name.endswith("SETP"):
         return None
-    for place, operand in enumerate(instruction.operands):
+    for index, operand in enumerate(instruction.operands):
         if _BARE_REGISTER.match(operand):
-            return place
+            return index
         if not _BARE_PREDICATE.match(operand):
             return None
     return None
 
 
 def _writes(instruction: Instruction) -> int:
-    """The uniform registers that may be written, as bits."""
-    if instruction.leaves:
+    """A bit mask of the uniform registers that may be written."""
+    if instruction.has_external_call:
         return ALL_REGISTERS
-    place = _destination(instruction)
-    if place is None or not (register := _UNIFORM.match(instruction.operands[place])):
+    index = _destination(instruction)
+    if index is None or not (register := _UNIFORM.match(instruction.operands[index])):
         return 0
     return ((1 << _width(instruction)) - 1) << int(register[1])
 
@@ -209,7 +209,7 @@ def _width(instruction: Instruction) -> int:
     if instruction.name not in _ONE_REGISTER:
         return _MOST_REGISTERS
     _, *modifiers = instruction.opcode.split(".")
-    bits = [int(found) for modifier in modifiers for found in re.findall(r"64|128|256", modifier)]
+    bits = [int(bits_text) for modifier in modifiers for bits_text in re.findall(r"64|128|256", modifier)]
     return max([32, *bits, *(64 for modifier in modifiers if modifier == "WIDE")]) // 32
 
 
@@ -218,60 +218,62 @@ def _reads(instruction: Instruction) -> set[int]:
     if instruction.name in _PARTIAL:
         return set()
     destination = _destination(instruction)
-    found: set[int] = set()
-    for place, operand in enumerate(instruction.operands):
-        if place == destination:
+    registers: set[int] = set()
+    for index, operand in enumerate(instruction.operands):
+        if index == destination:
             continue
-        first = [int(register) for register in _UNIFORM.findall(operand)]
+        operand_registers = [int(register) for register in _UNIFORM.findall(operand)]
         if operand.startswith("gdesc[") and instruction.name.endswith("GMMA"):
             # Descriptors of both operands in four registers. Those of A are not read where A is in vector registers.
-            found.update(register + 2 for register in first)
-            if place != 1:
+            registers.update(register + 2 for register in operand_registers)
+            if index != 1:
                 continue
-        found.update(first)
-    return found
+        registers.update(operand_registers)
+    return registers
 
 
-def _certain(code: list[Instruction]) -> list[tuple[int, int]]:
-    """Instructions that, when they first run, read a register that cannot have been written."""
-    writes = [_writes(each) for each in code]
+def _unwritten_reads(code: list[Instruction]) -> list[tuple[int, int]]:
+    """Reads on first execution of a register that no path has written."""
+    writes = [_writes(instruction) for instruction in code]
     return [
-        (at, register)
-        for at, written in sorted(_written(code, writes).items())
-        for register in sorted(_reads(code[at]))
-        if not written >> register & 1 and not _may_be_written(code, writes, at, 1 << register)
+        (index, register)
+        for index, possible_writes in sorted(_possible_writes(code, writes).items())
+        for register in sorted(_reads(code[index]))
+        if not possible_writes >> register & 1 and not _may_be_written(code, writes, index, 1 << register)
     ]
 
 
-def _written(code: list[Instruction], writes: list[int]) -> dict[int, int]:
-    """For each instruction that runs, the registers that every path to it may have written."""
-    before = {0: 0} if code else {}
-    queue = list(before)
+def _possible_writes(code: list[Instruction], writes: list[int]) -> dict[int, int]:
+    """For each reachable instruction, the registers that every path to it may have written."""
+    writes_before = {0: 0} if code else {}
+    queue = list(writes_before)
     while queue:
-        at = queue.pop()
-        after = before[at] | writes[at]
-        for place in code[at].next:
-            known = before.get(place, ALL_REGISTERS)
-            if place not in before or known & after != known:
-                before[place] = known & after
-                queue.append(place)
-    return before
+        index = queue.pop()
+        writes_after = writes_before[index] | writes[index]
+        for successor in code[index].successors:
+            previous = writes_before.get(successor, ALL_REGISTERS)
+            if successor not in writes_before or previous & writes_after != previous:
+                writes_before[successor] = previous & writes_after
+                queue.append(successor)
+    return writes_before
 
 
-def _may_be_written(code: list[Instruction], writes: list[int], at: int, register: int) -> bool:
-    """Whether some path writes the register and then comes to ``at``, where it was not before."""
-    earlier = _reachable(code, [0], without=at)
-    writers = [place for place in earlier if writes[place] & register]
-    return at in _reachable(code, [after for place in writers for after in code[place].next], without=None)
+def _may_be_written(code: list[Instruction], writes: list[int], index: int, register: int) -> bool:
+    """True if a path that has not passed ``index`` writes the register and then reaches ``index``."""
+    earlier = _reachable(code, [0], without=index)
+    writers = [writer for writer in earlier if writes[writer] & register]
+    return index in _reachable(
+        code, [successor for writer in writers for successor in code[writer].successors], without=None
+    )
 
 
 def _reachable(code: list[Instruction], start: list[int], without: int | None) -> set[int]:
-    seen: set[int] = set()
+    visited: set[int] = set()
     queue = list(start)
     while queue:
-        at = queue.pop()
-        if at in seen or at == without:
+        index = queue.pop()
+        if index in visited or index == without:
             continue
-        seen.add(at)
-        queue.extend(code[at].next)
-    return seen
+        visited.add(index)
+        queue.extend(code[index].successors)
+    return visited

@@ -1,4 +1,4 @@
-"""Emitted modules: importing them by path, and choosing one of their autotune configs."""
+"""Imports emitted modules by path, and selects one of their autotune configs."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ class _Loaded:
     module: ModuleType
     configs: dict[Any, list[Any]]
     config: int | None = None
-    # Whether a launch can be the warp-specialized kernel's, as the module decides it.
-    suits_specialized: Any = None
+    # The module's predicate for launches of the warp-specialized kernel.
+    predicate: Any = None
 
 
 _loaded: dict[str, _Loaded] = {}
 
 
 def load(path: str, jits: list[str], config: int | None, gpu: dict[str, int] | None = None) -> ModuleType:
-    """The module with one config left, or with all of them for ``None``; imported again once the file changes.
+    """Loads a module with one config selected, or all of them for ``None``. A changed file is imported again.
 
-    A file is imported once for all its configs: PyTorch has an operator's name once, and a second import would take
-    it from the first. What the module remembers between calls goes with the config that is left. ``gpu`` is the one
-    that the module takes for its own where it runs on none.
+    A file is imported once for all configs, because a second import would register its PyTorch operators again.
+    Selecting another config clears the module's launch cache. ``gpu`` is the GPU that the module assumes if none runs
+    it.
     """
     path, modified = os.path.realpath(path), os.stat(path).st_mtime_ns
     if path not in _loaded or _loaded[path].modified != modified:
@@ -49,9 +49,9 @@ def load(path: str, jits: list[str], config: int | None, gpu: dict[str, int] | N
             tuner.configs = configs
             tuner.cache.clear()
         if hasattr(loaded.module, "_is_specialized"):
-            # A config is one of the plain kernel's; the specialized one has configs of its own.
-            loaded.suits_specialized = suits_specialized(loaded.module)
-            loaded.module._is_specialized = loaded.suits_specialized if config is None else _never
+            # The config belongs to the plain kernel. The specialized kernel has its own configs.
+            loaded.predicate = specialization_predicate(loaded.module)
+            loaded.module._is_specialized = loaded.predicate if config is None else _never
         for jit in jits:
             _select(getattr(loaded.module, jit), config, several=len(jits) > 1)
         loaded.config = config
@@ -64,14 +64,14 @@ def _never(*_tensors: Any) -> bool:
     return False
 
 
-def suits_specialized(module: ModuleType) -> Any:
-    """The module's own ``_is_specialized``, whatever a config has put in its place."""
-    known = [each.suits_specialized for each in _loaded.values() if each.module is module and each.suits_specialized]
-    return known[0] if known else module._is_specialized
+def specialization_predicate(module: ModuleType) -> Any:
+    """The module's original ``_is_specialized``, even if a selected config has replaced it."""
+    predicates = [each.predicate for each in _loaded.values() if each.module is module and each.predicate]
+    return predicates[0] if predicates else module._is_specialized
 
 
 def import_file(path: str) -> ModuleType:
-    """A file as a module, new each time."""
+    """Imports a file as a new module."""
     name = f"_tilescript_kernel_{next(_count)}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
@@ -85,7 +85,7 @@ def import_file(path: str) -> ModuleType:
 def _select(kernel: Any, config: int | None, several: bool) -> None:
     """Keeps one config, so that Triton launches it without a benchmark (the interpreter has no driver for one).
 
-    Of ``several`` kernels each has its own configs, and begins again with the first where it has fewer.
+    If ``several`` kernels have configs, the index wraps around for a kernel with fewer.
     """
     if config is None:
         return
@@ -103,8 +103,8 @@ def _select(kernel: Any, config: int | None, several: bool) -> None:
 
 def autotuners(module: ModuleType) -> list[Any]:
     """The autotuner of each kernel of a module that has one."""
-    found = [autotuner(value) for value in vars(module).values() if hasattr(value, "fn")]
-    return [tuner for place, tuner in enumerate(found) if tuner is not None and tuner not in found[:place]]
+    tuners = [autotuner(value) for value in vars(module).values() if hasattr(value, "fn")]
+    return [tuner for index, tuner in enumerate(tuners) if tuner is not None and tuner not in tuners[:index]]
 
 
 def autotuner(kernel: Any) -> Any | None:

@@ -1,4 +1,4 @@
-"""The order in which Triton's interpreter runs programs."""
+"""Changes the order in which Triton's interpreter runs programs."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ def reversed_programs() -> Iterator[None]:
     builder = interpreter.interpreter_builder
     forwards = builder.set_grid_idx
 
-    def backwards(*place: int) -> None:
-        forwards(*(size - 1 - index for size, index in zip(builder.grid_dim, place, strict=True)))
+    def backwards(*index: int) -> None:
+        forwards(*(size - 1 - coordinate for size, coordinate in zip(builder.grid_dim, index, strict=True)))
 
     builder.set_grid_idx = backwards
     try:

@@ -1,7 +1,7 @@
-"""Lets rows of NaN have an index of their extreme on Triton's interpreter.
+"""Returns an index for rows of NaN on Triton's interpreter.
 
-The interpreter asks NumPy for ``tl.argmax`` and its kin, which raises where a row has nothing but NaN. A GPU gives some
-index, and such a row is often one that a mask leaves out. :func:`install` gives the first.
+The interpreter calls NumPy for ``tl.argmax`` and ``tl.argmin``, which raises if all elements of a row are NaN. A GPU
+returns some index, and often the row is masked. :func:`install` returns the first index.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ def install() -> None:
     original = interpreter.ReduceOps.min_max
 
     def min_max(self: Any, input: Any, val_reduce_op: Any, idx_reduce_op: Any = None) -> Any:
-        return original(self, input, val_reduce_op, _INSTEAD.get(idx_reduce_op, idx_reduce_op))
+        return original(self, input, val_reduce_op, _REPLACEMENTS.get(idx_reduce_op, idx_reduce_op))
 
     interpreter.ReduceOps.min_max = min_max
 
 
-def _of_numbers(reduce: Callable[..., Any]) -> Callable[..., Any]:
+def _accept_nan_rows(reduce: Callable[..., Any]) -> Callable[..., Any]:
     """The reduction, which takes a row of NaN for one of zeros."""
 
-    def of_numbers(data: Any, axis: int | None, keepdims: bool) -> Any:
-        nothing = np.isnan(data).all(axis=axis, keepdims=True)
-        return reduce(np.where(nothing, data.dtype.type(0), data), axis=axis, keepdims=keepdims)
+    def reduce_rows(data: Any, axis: int | None, keepdims: bool) -> Any:
+        is_nan_row = np.isnan(data).all(axis=axis, keepdims=True)
+        return reduce(np.where(is_nan_row, data.dtype.type(0), data), axis=axis, keepdims=keepdims)
 
-    return of_numbers
+    return reduce_rows
 
 
-_INSTEAD = {reduce: _of_numbers(reduce) for reduce in (np.nanargmin, np.nanargmax)}
+_REPLACEMENTS = {reduce: _accept_nan_rows(reduce) for reduce in (np.nanargmin, np.nanargmax)}

@@ -1,7 +1,7 @@
 """Makes Triton's interpreter check assertions.
 
-``tl.device_assert`` does nothing unless Triton is in debug mode, in which the interpreter would also refuse integers
-that wrap around, as they do on every GPU. :func:`install` turns on the one without the other.
+``tl.device_assert`` has no effect unless Triton is in debug mode. In debug mode the interpreter would also reject
+integer overflow, which wraps around on every GPU. :func:`install` enables assertions only.
 """
 
 from __future__ import annotations

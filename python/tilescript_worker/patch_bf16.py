@@ -1,10 +1,10 @@
 """Corrects bfloat16 on Triton's interpreter.
 
-The interpreter keeps bfloat16 values as their bits in uint16 arrays and hands those to numpy's arithmetic, so
-``1.5 + 0.5`` gives 1e38, and it cuts float32 off instead of rounding it. :func:`install` replaces the few methods
-through which all bfloat16 values pass: operands become float32, numpy computes, and the result is rounded to nearest
-even. For ``+ - * /`` and square root this equals one correctly rounded bfloat16 operation, because float32 has more
-than twice the bits (Figueroa 1995). Everything that only moves bits (load, store, reshape, select) stays as it is.
+The interpreter keeps bfloat16 values as their bits in uint16 arrays. It passes those bits to NumPy's arithmetic, so
+``1.5 + 0.5`` gives 1e38, and it truncates float32 instead of rounding it. :func:`install` replaces the methods that
+compute with bfloat16: operands become float32, NumPy computes, and the result is rounded to nearest even. For
+``+ - * /`` and square root this equals one correctly rounded bfloat16 operation, because float32 has more than twice
+the bits (Figueroa 1995). Operations that only move bits (load, store, reshape, select) are unchanged.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def from_bf16(bits: np.ndarray) -> np.ndarray:
 def fma_to_bf16(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
     """The bits of ``x * y + z``, rounded once; the operands are float32 arrays of bfloat16 values.
 
-    The product is exact in float64. The steps on the way to bfloat16 round to odd, after which the last one rounds as
-    if it had the exact sum (Boldo and Melquiond 2008); what a sum of two loses is known (Knuth's TwoSum).
+    The product is exact in float64. Intermediate roundings are to odd, so the last rounding gives the same result as
+    for the exact sum (Boldo and Melquiond 2008). Knuth's TwoSum gives the error of the sum.
     """
     with np.errstate(all="ignore"):
         product, z = x.astype(np.float64) * y, z.astype(np.float64)
@@ -41,11 +41,11 @@ def fma_to_bf16(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
         return round_to_bf16(_to_odd(single, wide - single))
 
 
-def _to_odd(nearest: np.ndarray, rest: np.ndarray) -> np.ndarray:
-    """What rounding to odd gives instead of the nearest float, `rest` away from the exact value."""
+def _to_odd(nearest: np.ndarray, error: np.ndarray) -> np.ndarray:
+    """Rounds to odd: ``nearest`` is the nearest float, and ``error`` its distance from the exact value."""
     even = nearest.view(f"i{nearest.dtype.itemsize}") & 1 == 0
-    towards = np.where(rest > 0, np.inf, -np.inf).astype(nearest.dtype)
-    return np.where(even & (rest != 0) & ~np.isnan(rest), np.nextafter(nearest, towards), nearest)
+    direction = np.where(error > 0, np.inf, -np.inf).astype(nearest.dtype)
+    return np.where(even & (error != 0) & ~np.isnan(error), np.nextafter(nearest, direction), nearest)
 
 
 def install() -> None:
@@ -82,7 +82,7 @@ class _Patch:
         scan_ops.cumprod = self.scan(scan_ops.cumprod, np.multiply)
 
     def is_bf16(self, value: Any) -> bool:
-        """Whether a handle holds bfloat16 bits. A comparison's result has its operands' dtype, but booleans inside."""
+        """True if a handle contains bfloat16 bits. A comparison's handle has that dtype too, but contains booleans."""
         return (
             isinstance(value, self.handle) and value.dtype.scalar == self.tl.bfloat16 and value.data.dtype == np.uint16
         )
@@ -94,7 +94,7 @@ class _Patch:
         return self.handle(round_to_bf16(values), self.tl.bfloat16)
 
     def arithmetic(self, original: Any) -> Any:
-        """Computes in float32; a result that is not a truth value is bfloat16 again."""
+        """Computes in float32 and converts a result that is not boolean back to bfloat16."""
 
         def patched(builder: Any, *operands: Any) -> Any:
             # The last operand of `select` is one of the values chosen from, and its condition is not a bfloat16.
@@ -156,34 +156,34 @@ class _Patch:
         return patched
 
     def atomic(self, original: Any) -> Any:
-        """Atomic addition, lane after lane; the interpreter refuses bfloat16."""
+        """Atomic addition, lane by lane. The interpreter itself does not support bfloat16."""
         add, raw = self.module._ir.ATOMIC_OP.FADD, self.module._interpreter
 
         def patched(builder: Any, op: Any, pointer: Any, value: Any, mask: Any, *order: Any) -> Any:
             if not self.is_bf16(value) or op != add:
                 return original(builder, op, pointer, value, mask, *order)
             pointers, values, masks = np.broadcast_arrays(pointer.data, from_bf16(value.data), mask.data)
-            before = np.zeros(pointers.shape, dtype=np.uint16)
+            old_bits = np.zeros(pointers.shape, dtype=np.uint16)
             for lane in np.ndindex(pointers.shape):
                 if masks[lane]:
-                    at, on = np.array([pointers[lane]]), np.ones(1, dtype=bool)
-                    old = raw.load(at, on, np.zeros(1, dtype=np.uint16), np.dtype(np.uint16))
-                    raw.store(at, round_to_bf16(from_bf16(old) + values[lane]), on)
-                    before[lane] = old[0]
-            return self.handle(before, self.tl.bfloat16)
+                    address, is_active = np.array([pointers[lane]]), np.ones(1, dtype=bool)
+                    old = raw.load(address, is_active, np.zeros(1, dtype=np.uint16), np.dtype(np.uint16))
+                    raw.store(address, round_to_bf16(from_bf16(old) + values[lane]), is_active)
+                    old_bits[lane] = old[0]
+            return self.handle(old_bits, self.tl.bfloat16)
 
         return patched
 
     def min_max(self, original: Any) -> Any:
-        def patched(ops: Any, operand: Any, *reductions: Any, **named: Any) -> Any:
+        def patched(ops: Any, operand: Any, *reductions: Any, **options: Any) -> Any:
             # A tuple is (value, index), of which the original takes the value.
             operand = operand[0] if isinstance(operand, tuple) else operand
             if not self.is_bf16(operand.handle):
-                return original(ops, operand, *reductions, **named)
-            result = original(ops, self.widened(operand), *reductions, **named)
+                return original(ops, operand, *reductions, **options)
+            result = original(ops, self.widen(operand), *reductions, **options)
             if isinstance(result, tuple):
-                return self.narrowed(result[0]), result[1]
-            return self.narrowed(result) if result.dtype == self.tl.float32 else result
+                return self.narrow(result[0]), result[1]
+            return self.narrow(result) if result.dtype == self.tl.float32 else result
 
         return patched
 
@@ -220,10 +220,10 @@ class _Patch:
 
         return patched
 
-    def widened(self, tensor: Any) -> Any:
+    def widen(self, tensor: Any) -> Any:
         block = self.tl.block_type(self.tl.float32, list(tensor.handle.data.shape))
         return self.tl.core.tensor(self.decode(tensor.handle), block)
 
-    def narrowed(self, tensor: Any) -> Any:
+    def narrow(self, tensor: Any) -> Any:
         kind = self.tl.block_type(self.tl.bfloat16, list(tensor.shape)) if tensor.shape else self.tl.bfloat16
         return self.tl.core.tensor(self.encode(tensor.handle.data), kind)

@@ -1,8 +1,8 @@
 """Corrects scalar conditions on Triton's interpreter.
 
-A comparison's handle has its operands' dtype with booleans inside. Spreading one over a tile, as
-``tile_mask & (i < n)`` does, makes numbers of them, which loads and stores refuse as masks.
-:func:`install` keeps what is inside.
+The handle of a comparison has its operands' dtype, but contains booleans. Broadcasting it over a tile, as
+``tile_mask & (i < n)`` does, converts them to numbers, which loads and stores reject as masks. :func:`install` keeps
+the booleans.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ def install() -> None:
     original = builder.create_splat
 
     def create_splat(self: Any, target: Any, value: Any) -> Any:
-        spread = original(self, target, value)
-        held = value.data.reshape(-1)[0]
-        return interpreter.TensorHandle(np.full(spread.data.shape, held, value.data.dtype), spread.dtype)
+        splat = original(self, target, value)
+        condition = value.data.reshape(-1)[0]
+        return interpreter.TensorHandle(np.full(splat.data.shape, condition, value.data.dtype), splat.dtype)
 
     builder.create_splat = create_splat

@@ -1,9 +1,9 @@
-"""Makes loop indices tensors on Triton's interpreter.
+"""Converts loop indices to tensors on Triton's interpreter.
 
-The interpreter runs ``for k in range(n)`` as Python does, so ``k`` is an int: ``k.to(...)``,
-``tl.broadcast_to(k, ...)`` and others fail, and its arithmetic never wraps around. The compiler makes a scalar tensor
-of it, with the promoted dtype of the loop's bounds. :func:`install` does the same. ``tl.static_range`` keeps ints, as
-its indices are constexprs.
+The interpreter runs ``for k in range(n)`` in Python, so ``k`` is an int. Then ``k.to(...)`` and
+``tl.broadcast_to(k, ...)`` fail, and arithmetic never wraps around. The compiler creates a scalar tensor with the
+promoted dtype of the loop's bounds. :func:`install` does the same. ``tl.static_range`` keeps ints, because its indices
+are constexprs.
 """
 
 from __future__ import annotations

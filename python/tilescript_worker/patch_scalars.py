@@ -1,8 +1,7 @@
-"""Makes numbers of the caller tensors on Triton's interpreter.
+"""Converts float arguments to tensors on Triton's interpreter.
 
-The interpreter hands a float to the kernel as Python's: ``eps.to(...)`` fails, a division by zero raises, and
-arithmetic among such numbers is float64's. The compiler makes a scalar tensor of float32. :func:`install` does the
-same.
+The interpreter passes a Python float to the kernel: ``eps.to(...)`` fails, a division by zero raises, and scalar
+arithmetic is in float64. The compiler creates a scalar tensor of float32. :func:`install` does the same.
 """
 
 from __future__ import annotations

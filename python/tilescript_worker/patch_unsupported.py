@@ -1,7 +1,7 @@
-"""Refuses on Triton's interpreter what it lacks: libdevice, what only one vendor's GPUs have, and ``map_elementwise``.
+"""Rejects functions that Triton's interpreter does not support: libdevice, vendor ops and ``map_elementwise``.
 
-A function of ``triton.language.extra.libdevice`` is there an empty one that returns None, and the others ask for a part
-of the compiler: the interpreter would complain of something else. :func:`install` makes the call itself the error.
+The interpreter would fail with a misleading error: a function of ``triton.language.extra.libdevice`` returns None, and
+the others access the compiler. :func:`install` makes the call itself raise an error.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ def install() -> None:
 
     for name, function in vars(libdevice).copy().items():
         if isinstance(function, FunctionType):
-            setattr(libdevice, name, _refused(f"libdevice.{name}"))
+            setattr(libdevice, name, _unsupported(f"libdevice.{name}"))
     vendors: dict[str, ModuleType] = {"cuda": cuda, "hip": hip}
     for vendor, module in vendors.items():
         for name, function in vars(module).copy().items():
             if isinstance(function, FunctionType) and is_builtin(function):
-                setattr(module, name, _refused(f"tl.extra.{vendor}.{name}"))
+                setattr(module, name, _unsupported(f"tl.extra.{vendor}.{name}"))
     if hasattr(tl, "map_elementwise"):
-        tl.map_elementwise = _refused("tl.map_elementwise")
+        tl.map_elementwise = _unsupported("tl.map_elementwise")
 
 
-def _refused(name: str) -> Callable[..., NoReturn]:
+def _unsupported(name: str) -> Callable[..., NoReturn]:
     def refused(*_args: Any, **_options: Any) -> NoReturn:
         raise NotImplementedError(f"{name} is not supported in interpreter mode")
 

@@ -1,4 +1,4 @@
-"""The wire: newline-delimited JSON. ``src/runtime/worker/protocol.ts`` has the same messages as types."""
+"""Newline-delimited JSON messages. ``src/runtime/worker/protocol.ts`` defines their types."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def number(value: float) -> float | str:
 def serve(requests: TextIO, replies: TextIO, make_handlers: Callable[[], dict[str, Handler]]) -> None:
     """Answers each line of ``requests`` with one line, until ``shutdown`` or the end of input.
 
-    The handlers are made on the first request, so that a failing import of torch is a reply too.
+    The handlers are created on the first request, so that a failing import of torch becomes a reply.
     """
     served_by = os.getpid()
     handlers: dict[str, Handler] | None = None
@@ -58,7 +58,7 @@ def serve(requests: TextIO, replies: TextIO, make_handlers: Callable[[], dict[st
         except RequestError as error:
             reply |= {"ok": False, "error": {"kind": error.kind, "message": str(error), "frames": [], "fatal": False}}
         except BaseException as error:
-            # The kernel's module may also leave by SystemExit.
+            # The kernel's module may also raise SystemExit.
             from .failures import describe
 
             reply |= {"ok": False, "error": describe(error, request.get("module"))}

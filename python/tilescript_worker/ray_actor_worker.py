@@ -1,6 +1,6 @@
-"""A worker on a node of a Ray cluster. An actor has one, and needs nothing but Python's own library itself.
+"""A worker on a node of a Ray cluster. The actor that owns it needs only Python's standard library.
 
-The worker is a process of its own. So a kernel that crashes or hangs is an answer, and Ray loses the actor only where
+The worker is a separate process, so that a kernel that crashes or hangs becomes a reply. Ray loses the actor only if
 its node fails.
 """
 
@@ -22,21 +22,21 @@ from typing import Any
 from .agent import PREFIX, sweep
 from .protocol import VERSION
 
-# Python starts in a fraction of a second; torch is imported later. In the worker's own time, not in a kernel's.
+# Time for Python to start. Torch is imported later, in the worker's own time limit.
 START_SECONDS = 60
-TAIL = 4000
+LOG_TAIL = 4000
 
 
-class Lost(Exception):
-    """No answer came: ``how`` is ``late``, ``ended`` or ``garbled``."""
+class WorkerLost(Exception):
+    """The worker sent no valid reply. ``reason`` is ``late``, ``ended`` or ``garbled``."""
 
-    def __init__(self, how: str) -> None:
-        super().__init__(how)
-        self.how = how
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
-class Seat:
-    """Asks a worker, which is started when it is needed."""
+class RayActorWorker:
+    """A Ray actor that owns a worker process and starts it on demand."""
 
     def __init__(self, device: str) -> None:
         self._device = device
@@ -46,31 +46,31 @@ class Seat:
         self._busy = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._channel: socket.socket | None = None
-        self._rest = b""
+        self._buffer = b""
         self._ended = False
 
     def ask(self, name: str, request: dict[str, Any], module: str | None, seconds: float) -> dict[str, Any]:
-        """The worker's reply, or how it was lost. ``module`` is the text of the module that the request names.
+        """The worker's reply, or the reason for its loss. ``module`` is the text of the request's module.
 
-        A seat that ``name`` does not mean works on nothing: Ray has put it in another's place, perhaps on another GPU.
+        An actor with another ``name`` rejects the request: Ray has restarted it, perhaps on another GPU.
         """
         if name != self._name:
             return {"lost": "moved"}
         with self._busy:
             if module is not None:
-                request = {**request, "module": self._placed(request["module"], module)}
+                request = {**request, "module": self._write_module(request["module"], module)}
             self._ended = False
             try:
                 reply = self._exchange(request, seconds)
-            except (Lost, OSError) as error:
-                return self._lost(error.how if isinstance(error, Lost) else "ended")
+            except (WorkerLost, OSError) as error:
+                return self._describe_loss(error.reason if isinstance(error, WorkerLost) else "ended")
             answer = {"reply": reply, "printed": self._printed()}
-            if _damages(reply):
+            if _is_damaging(reply):
                 self._stop()
             return answer
 
     def where(self) -> dict[str, Any]:
-        """The seat's name, its node and that one's name, its Python, and the GPU that Ray gave to this actor."""
+        """The actor's name, host, node, Python, and the GPU that Ray assigned to it."""
         import ray
 
         gpus = ray.get_gpu_ids()
@@ -80,12 +80,12 @@ class Seat:
         return {"name": self._name, "python": sys.executable, **where}
 
     def end(self) -> None:
-        """Ends the worker, whatever it does. The next request gets another one."""
+        """Kills the worker, even during a request. The next request starts another one."""
         self._ended = True
         self._kill()
 
     def close(self) -> None:
-        """Leaves nothing on the node."""
+        """Ends the worker and removes its files."""
         self.end()
         shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -98,51 +98,51 @@ class Seat:
         self._channel.sendall(json.dumps(request).encode() + b"\n")
         reply = self._receive(seconds)
         if reply.get("id") != request["id"]:
-            raise Lost("garbled")
+            raise WorkerLost("garbled")
         return reply
 
     def _start(self) -> None:
-        own, other = socket.socketpair()
-        arguments = ["--device", self._device, "--channel", str(other.fileno())]
+        channel, remote_channel = socket.socketpair()
+        arguments = ["--device", self._device, "--channel", str(remote_channel.fileno())]
         package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
         path = os.pathsep.join(each for each in (package, os.environ.get("PYTHONPATH", "")) if each)
-        with other, open(self._log, "ab") as log:
+        with remote_channel, open(self._log, "ab") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "tilescript_worker", *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                # Where Ray keeps the package, nothing may be written.
+                # Ray's copy of the package must not be written to.
                 env={**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"},
                 cwd=self._folder,
                 start_new_session=True,
-                pass_fds=(other.fileno(),),
+                pass_fds=(remote_channel.fileno(),),
             )
-        self._channel, self._rest = own, b""
+        self._channel, self._buffer = channel, b""
         if self._receive(START_SECONDS) != {"v": VERSION, "ready": True}:
-            raise Lost("garbled")
+            raise WorkerLost("garbled")
 
     def _receive(self, seconds: float) -> dict[str, Any]:
         """The next line of the worker."""
         assert self._channel is not None
         until = time.monotonic() + seconds
-        while b"\n" not in self._rest:
+        while b"\n" not in self._buffer:
             self._channel.settimeout(max(until - time.monotonic(), 0.001))
             try:
                 data = self._channel.recv(1 << 20)
             except TimeoutError:
-                raise Lost("late") from None
+                raise WorkerLost("late") from None
             if not data:
-                raise Lost("ended")
-            self._rest += data
-        line, _, self._rest = self._rest.partition(b"\n")
+                raise WorkerLost("ended")
+            self._buffer += data
+        line, _, self._buffer = self._buffer.partition(b"\n")
         try:
             return dict(json.loads(line))
         except (ValueError, TypeError):
-            raise Lost("garbled") from None
+            raise WorkerLost("garbled") from None
 
-    def _placed(self, path: str, text: str) -> str:
-        """Writes a module where the worker can import it. A path has one text."""
+    def _write_module(self, path: str, text: str) -> str:
+        """Writes a module to a path that the worker can import. A path always has the same text."""
         file = os.path.join(self._folder, path)
         if not os.path.exists(file):
             os.makedirs(os.path.dirname(file), exist_ok=True)
@@ -151,13 +151,13 @@ class Seat:
             os.replace(f"{file}.new", file)
         return file
 
-    def _lost(self, how: str) -> dict[str, Any]:
-        """What is known of a worker without an answer, which is over then."""
+    def _describe_loss(self, how: str) -> dict[str, Any]:
+        """Stops a worker that did not reply, and describes its end."""
         process = self._process
         code = None
         if process is not None:
             try:
-                # What closed its channel is about to end.
+                # A process that closed its channel is about to exit.
                 code = process.wait(1 if how == "ended" else 0)
             except subprocess.TimeoutExpired:
                 code = None
@@ -174,11 +174,11 @@ class Seat:
         return os.path.join(self._folder, "printed")
 
     def _printed(self) -> str:
-        """The end of what the worker has printed since it was asked last."""
+        """The end of the worker's output since the last request."""
         if not os.path.exists(self._log):
             return ""
         with open(self._log, "r+b") as file:
-            file.seek(max(0, os.path.getsize(self._log) - TAIL))
+            file.seek(max(0, os.path.getsize(self._log) - LOG_TAIL))
             text = file.read().decode(errors="replace")
             file.truncate(0)
         return text
@@ -200,6 +200,6 @@ class Seat:
                 pass
 
 
-def _damages(reply: dict[str, Any]) -> bool:
-    """Whether the worker can't be trusted any more; ``isDamaging`` of ``protocol.ts`` says the same."""
+def _is_damaging(reply: dict[str, Any]) -> bool:
+    """True if the worker's process is unusable. Same rule as ``isDamaging`` in ``protocol.ts``."""
     return bool(reply["result"].get("corrupted") if reply["ok"] else reply["error"]["fatal"])

@@ -1,7 +1,7 @@
-"""Runs a user's script as on a GPU, with each launch of a Triton kernel noted instead of executed.
+"""Runs a user's script with a simulated GPU, and records each launch of a Triton kernel instead of executing it.
 
-Tensors for ``cuda`` are made on the CPU, which keeps their dtypes, shapes and strides; what kernels would compute is
-missing, so a script may stop where it looks at results. What was launched until then is known.
+Tensors for ``cuda`` are created on the CPU with the same dtypes, shapes and strides. Outputs of kernels are undefined,
+so a script may fail when it reads them. Launches recorded before that point are kept.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from triton.runtime.jit import JITFunction
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from .call_sites import CallSite, call_site
-from .descriptors import described
 from .cpu_time import in_script
+from .descriptors import descriptor_argument
 from .ttir import TARGET, Argument
 
-# Of each kernel, which a script may launch thousands of times.
-MOST_CALLS = 8
-MOST_LAUNCHES = 32
-# Options of a launch that a config has too.
+# Limits per kernel. A script may launch a kernel thousands of times.
+MAX_CALLS = 8
+MAX_LAUNCHES = 32
+# Launch options that a config may also set.
 OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 
-# Functions of torch.cuda that have nothing to do here.
+# Functions of torch.cuda that do nothing here.
 IGNORED = (
     "synchronize",
     "empty_cache",
@@ -66,19 +66,19 @@ GPU = SimpleNamespace(
 
 @dataclass
 class Layout:
-    """How a tensor lies in memory."""
+    """The shape and the strides of a tensor."""
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
 
 
 @dataclass
-class Launched:
-    """What the host decides at one launch."""
+class RecordedLaunch:
+    """The arguments, grid and options of one launch."""
 
-    # Numbers and truth values, by parameter.
+    # Numbers and booleans, by parameter.
     values: dict[str, Any]
-    # None if the script's function for it fails.
+    # None if the script's grid function fails.
     grid: tuple[int, ...] | None
     options: dict[str, int]
     # The shape and the strides of each tensor, by parameter.
@@ -86,81 +86,81 @@ class Launched:
 
 
 @dataclass
-class Calls:
-    """The launches of a kernel: those that differ in types and constants, and those that differ in numbers."""
+class RecordedCalls:
+    """The distinct launches of a kernel: ``arguments`` by types and constants, ``launches`` by numbers."""
 
     arguments: list[dict[str, Argument]] = field(default_factory=list)
-    launched: list[Launched] = field(default_factory=list)
+    launches: list[RecordedLaunch] = field(default_factory=list)
     site: CallSite | None = None
 
-    def note(self, arguments: dict[str, Argument], launched: Launched) -> None:
-        if arguments not in self.arguments and len(self.arguments) < MOST_CALLS:
+    def record(self, arguments: dict[str, Argument], launched: RecordedLaunch) -> None:
+        if arguments not in self.arguments and len(self.arguments) < MAX_CALLS:
             self.arguments.append(arguments)
-        if launched not in self.launched and len(self.launched) < MOST_LAUNCHES:
-            self.launched.append(launched)
+        if launched not in self.launches and len(self.launches) < MAX_LAUNCHES:
+            self.launches.append(launched)
 
 
 @dataclass
-class Launches:
-    """The calls of each kernel, and why the script stopped, if it did not end."""
+class Recording:
+    """The calls of each kernel, and the reason if the script stopped early."""
 
-    calls: dict[JITFunction, Calls] = field(default_factory=dict)
+    calls: dict[JITFunction, RecordedCalls] = field(default_factory=dict)
     stopped: str | None = None
 
 
-def record(script: str) -> Launches:
-    """Runs the script as a program."""
-    launches = Launches()
+def record(script: str) -> Recording:
+    """Runs the script as ``__main__``."""
+    recording = Recording()
     module = ModuleType("__main__")
     module.__file__ = script
-    before = sys.modules["__main__"], sys.argv, list(sys.path)
+    saved_state = sys.modules["__main__"], sys.argv, list(sys.path)
     sys.modules["__main__"], sys.argv = module, [script]
     sys.path.insert(0, os.path.dirname(script))
     try:
         with tokenize.open(script) as file:
             code = compile(file.read(), script, "exec")
-        with _noted(launches), _on_the_cpu(), in_script():
+        with _record_launches(recording), _pretend_gpu(), in_script():
             exec(code, module.__dict__)
     except SystemExit as error:
-        launches.stopped = None if error.code in (None, 0) else f"it ended with exit code {error.code}"
+        recording.stopped = None if error.code in (None, 0) else f"it ended with exit code {error.code}"
     except BaseException as error:
-        launches.stopped = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+        recording.stopped = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
     finally:
-        sys.modules["__main__"], sys.argv, sys.path[:] = before
-    return launches
+        sys.modules["__main__"], sys.argv, sys.path[:] = saved_state
+    return recording
 
 
 @contextmanager
-def _noted(launches: Launches) -> Iterator[None]:
-    """Inside a ``with``, a launch of a kernel is a note, and an autotuner takes its first config."""
+def _record_launches(recording: Recording) -> Iterator[None]:
+    """Inside a ``with``, records launches instead of running them. Autotuners use their first config."""
 
     def run(self: JITFunction, *args: Any, grid: Any = None, warmup: bool = False, **kwargs: Any) -> Any:
         names = {param.name for param in self.params}
-        given = {name: value for name, value in kwargs.items() if name in names}
-        bound = self.signature.bind(*args, **given)
+        parameters = {name: value for name, value in kwargs.items() if name in names}
+        bound = self.signature.bind(*args, **parameters)
         bound.apply_defaults()
-        calls = launches.calls.get(self)
+        calls = recording.calls.get(self)
         if calls is None:
-            calls = launches.calls[self] = Calls(site=call_site(sys._getframe(1), list(self.arg_names)))
+            calls = recording.calls[self] = RecordedCalls(site=call_site(sys._getframe(1), list(self.arg_names)))
         options = {name: kwargs[name] for name in OPTIONS if kwargs.get(name) is not None}
         numbers, tensors = _numbers(bound.arguments), _tensors(bound.arguments)
-        launched = Launched(numbers, _programs(grid, bound.arguments), options, tensors)
-        calls.note({param.name: _argument(param, bound.arguments[param.name]) for param in self.params}, launched)
+        launch = RecordedLaunch(numbers, _evaluate_grid(grid, bound.arguments), options, tensors)
+        calls.record({param.name: _argument(param, bound.arguments[param.name]) for param in self.params}, launch)
         return mock.MagicMock(name="a compiled kernel")
 
     def first(self: Autotuner, *args: Any, **kwargs: Any) -> Any:
-        # Scripts read it behind a launch.
+        # Scripts read it after a launch.
         self.best_config = self.configs[0]
         fixed = {name: value for name, value in self.best_config.all_kwargs().items() if value is not None}
         if self.best_config.pre_hook is not None:
-            # It sets the blocks of descriptors.
+            # The hook sets the block shapes of descriptors.
             self.best_config.pre_hook({**dict(zip(self.arg_names, args, strict=False)), **kwargs, **fixed})
         return self.fn.run(*args, **{**kwargs, **fixed})
 
     with (
         mock.patch.object(JITFunction, "run", run),
         mock.patch.object(Autotuner, "run", first),
-        # An autotuner with a `run` of its own: its trials are no launches.
+        # Subclasses may override `run`; their benchmark runs are not launches.
         mock.patch.object(Autotuner, "_bench", lambda *_, **__: [1.0, 1.0, 1.0]),
     ):
         yield
@@ -179,23 +179,23 @@ def _tensors(arguments: dict[str, Any]) -> dict[str, Layout]:
     }
 
 
-def _programs(grid: Any, arguments: dict[str, Any]) -> tuple[int, ...] | None:
+def _evaluate_grid(grid: Any, arguments: dict[str, Any]) -> tuple[int, ...] | None:
     try:
-        given = grid(arguments) if callable(grid) else grid
-        return tuple(int(each) for each in (given if isinstance(given, tuple | list) else [given]))
+        value = grid(arguments) if callable(grid) else grid
+        return tuple(int(each) for each in (value if isinstance(value, tuple | list) else [value]))
     except Exception:
         return None
 
 
 def _argument(param: Any, value: Any) -> Argument:
-    """What Triton would make of an argument."""
+    """The argument of Triton's signature for a value."""
     while isinstance(value, tl.constexpr):
         value = value.value
     if param.is_constexpr or value is None:
         return Argument("constant", value=tuple(value) if isinstance(value, list) else value)
     if isinstance(value, TensorDescriptor):
-        return described(value)
-    # Triton takes whatever has an address for a tensor.
+        return descriptor_argument(value)
+    # Triton treats every object with a data pointer as a tensor.
     if hasattr(value, "data_ptr") and hasattr(value, "dtype"):
         return Argument("pointer", canonicalize_dtype(value.dtype))
     if param.annotation_type:
@@ -210,7 +210,7 @@ def _argument(param: Any, value: Any) -> Argument:
 
 
 class _Driver:
-    """What Triton and scripts ask a driver of, for the GPU that is pretended."""
+    """A driver for the simulated GPU, with the methods that Triton and scripts use."""
 
     utils = SimpleNamespace(
         get_device_properties=lambda _: {
@@ -250,55 +250,55 @@ class _Driver:
 
 
 def _benchmark(function: Any, *_: Any, quantiles: Any = None, **__: Any) -> Any:
-    """Calls what is measured once."""
+    """Calls the function once instead of timing it."""
     function()
     return 1.0 if quantiles is None else [1.0 for _ in quantiles]
 
 
-def _nothing(*_: Any, **__: Any) -> None:
+def _no_op(*_: Any, **__: Any) -> None:
     return None
 
 
-def _ignored(name: str) -> Any:
-    """A function of its own: PyTorch's compiler keeps a table of them."""
+def _make_no_op(name: str) -> Any:
+    """A distinct function for each name, because PyTorch's compiler keeps a table of functions."""
 
-    def nothing(*_: Any, **__: Any) -> None:
+    def no_op(*_: Any, **__: Any) -> None:
         return None
 
-    nothing.__name__ = name
-    return nothing
+    no_op.__name__ = name
+    return no_op
 
 
 class _CudaIsCpu(TorchFunctionMode):
-    """Calls of PyTorch that name the device ``cuda`` get the CPU, and every tensor says that it is on a GPU."""
+    """Replaces the device ``cuda`` by the CPU in calls of PyTorch. Every tensor claims to be on a GPU."""
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        named = dict(kwargs or {})
+        named_arguments = dict(kwargs or {})
         name = getattr(function, "__name__", "")
         if name == "cuda":
             return args[0]
         if getattr(function, "__self__", None) is torch.Tensor.is_cuda:
             return True
-        named.pop("pin_memory", None)
-        if "device" in named:
-            named["device"] = _cpu(named["device"])
-        return function(*(_cpu(each) for each in args) if name == "to" else args, **named)
+        named_arguments.pop("pin_memory", None)
+        if "device" in named_arguments:
+            named_arguments["device"] = _to_cpu(named_arguments["device"])
+        return function(*(_to_cpu(each) for each in args) if name == "to" else args, **named_arguments)
 
 
-def _cpu(given: Any) -> Any:
-    is_cuda = isinstance(given, int) and not isinstance(given, bool)
-    is_cuda = is_cuda or (isinstance(given, torch.device) and given.type == "cuda")
-    return "cpu" if is_cuda or (isinstance(given, str) and given.startswith("cuda")) else given
+def _to_cpu(value: Any) -> Any:
+    is_cuda = isinstance(value, int) and not isinstance(value, bool)
+    is_cuda = is_cuda or (isinstance(value, torch.device) and value.type == "cuda")
+    return "cpu" if is_cuda or (isinstance(value, str) and value.startswith("cuda")) else value
 
 
 @contextmanager
-def _on_the_cpu() -> Iterator[None]:
-    """Inside a ``with``, PyTorch and Triton take this machine for one with the GPU that is pretended."""
+def _pretend_gpu() -> Iterator[None]:
+    """Inside a ``with``, PyTorch and Triton see the simulated GPU."""
     generator = SimpleNamespace(
-        get_state=lambda: torch.zeros(16, dtype=torch.uint8), set_state=_nothing, initial_seed=lambda: 0
+        get_state=lambda: torch.zeros(16, dtype=torch.uint8), set_state=_no_op, initial_seed=lambda: 0
     )
-    event = SimpleNamespace(record=_nothing, elapsed_time=lambda _: 1.0, synchronize=_nothing, wait=_nothing)
-    stream = SimpleNamespace(cuda_stream=0, synchronize=_nothing, wait_stream=_nothing)
+    event = SimpleNamespace(record=_no_op, elapsed_time=lambda _: 1.0, synchronize=_no_op, wait=_no_op)
+    stream = SimpleNamespace(cuda_stream=0, synchronize=_no_op, wait_stream=_no_op)
     pretended = {
         "is_available": lambda: True,
         "device_count": lambda: 1,
@@ -313,7 +313,7 @@ def _on_the_cpu() -> Iterator[None]:
         "device": contextlib.nullcontext,
         "stream": contextlib.nullcontext,
         "device_of": contextlib.nullcontext,
-        **{name: _ignored(name) for name in IGNORED},
+        **{name: _make_no_op(name) for name in IGNORED},
     }
     threads = torch.get_num_threads()
     with contextlib.ExitStack() as stack:

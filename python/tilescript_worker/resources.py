@@ -16,16 +16,16 @@ def resources(kernel: Any) -> dict[str, Any]:
     share, in bytes. ``tensorMemory`` is Blackwell's, in columns.
     """
     metadata = kernel.metadata
-    found = {"warps": metadata.num_warps, "shared": metadata.shared}
+    result = {"warps": metadata.num_warps, "shared": metadata.shared}
     if metadata.target.backend == "cuda":
         if getattr(metadata, "tmem_size", None):
-            found["tensorMemory"] = metadata.tmem_size
-        return found | _of_cubin(kernel.asm["cubin"])
-    return found | _of_amdgcn(kernel.asm["amdgcn"])
+            result["tensorMemory"] = metadata.tmem_size
+        return result | _of_cubin(kernel.asm["cubin"])
+    return result | _of_amdgcn(kernel.asm["amdgcn"])
 
 
 def _of_cubin(cubin: bytes) -> dict[str, int]:
-    """The driver calls a thread's frame its local memory; Triton's ``n_spills`` is that in words of 4 bytes."""
+    """The driver calls a thread's frame its local memory; Triton's ``n_spills`` is its size in words of 4 bytes."""
     import triton
 
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
@@ -34,11 +34,11 @@ def _of_cubin(cubin: bytes) -> dict[str, int]:
         usage = subprocess.run(
             [triton.knobs.nvidia.cuobjdump.path, "-res-usage", file.name], check=True, stdout=subprocess.PIPE, text=True
         ).stdout
-    found = {name: int(value) for name, value in re.findall(r"\b(REG|STACK|LOCAL):(\d+)", usage)}
-    return {"registers": found["REG"], "spilled": found["STACK"] + found["LOCAL"]}
+    usage_fields = {name: int(value) for name, value in re.findall(r"\b(REG|STACK|LOCAL):(\d+)", usage)}
+    return {"registers": usage_fields["REG"], "spilled": usage_fields["STACK"] + usage_fields["LOCAL"]}
 
 
 def _of_amdgcn(text: str) -> dict[str, int]:
-    """The metadata that the loader reads, at the end of the assembly. Scratch memory holds nothing but spills."""
-    found = {name: int(value) for name, value in re.findall(r"^ *(?:- )?\.(\w+): +(\d+)$", text, re.MULTILINE)}
-    return {"registers": found["vgpr_count"], "spilled": found["private_segment_fixed_size"]}
+    """The metadata that the loader reads, at the end of the assembly. Scratch memory contains only spills."""
+    metadata = {name: int(value) for name, value in re.findall(r"^ *(?:- )?\.(\w+): +(\d+)$", text, re.MULTILINE)}
+    return {"registers": metadata["vgpr_count"], "spilled": metadata["private_segment_fixed_size"]}

@@ -1,11 +1,11 @@
-"""How far rounding alone may move a gradient.
+"""Error bounds of gradients that follow from rounding alone.
 
-Some gradients are small differences of large terms: that of a layer norm over one element is 0, and what rounding
-leaves of it is multiplied by 1/sqrt(eps). No fixed tolerance fits those, and no last bit of an input shows them. So the
-reference is differentiated again in float64 with each operation off by up to a unit in the last place of the dtype that
-kernels compute in, or by as much as the kernel's own roundings on the way, a few times, at random: Monte Carlo
-arithmetic (D. S. Parker, "Monte Carlo Arithmetic: exploiting randomness in floating-point arithmetic", UCLA CSD-970002,
-1997).
+Some gradients are small differences of large terms. The gradient of a layer norm over one element is 0, and its
+rounding error is multiplied by 1/sqrt(eps). No fixed tolerance fits such gradients, and perturbing the inputs does not
+show the error. So the reference is differentiated again in float64, several times, with a random error in each
+operation: up to one unit in the last place of the compute dtype, or up to the kernel's intermediate roundings. This is
+Monte Carlo arithmetic (D. S. Parker, "Monte Carlo Arithmetic: exploiting randomness in
+floating-point arithmetic", UCLA CSD-970002, 1997).
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map_only
 
 RUNS = 8
-# The largest of eight such moves is about 1.6 standard deviations. Three times that is beyond what a few million
-# elements show, and leaves room for the other order and the other formulas of a kernel.
+# The largest of eight samples is about 1.6 standard deviations. Three times that covers a few million elements, and
+# kernels that sum in another order or use other formulas.
 MARGIN = 3
-# Operations of PyTorch that round. What moves or chooses elements does not, nor does one that is unknown here.
+# PyTorch operations that round. Data movement does not round, nor do operations that are not listed.
 ROUNDING = frozenset(
     """
     add addcdiv addcmul addmm baddbmm bmm convolution cos cumsum div erf exp exp2 expm1 log log1p log2 logsumexp mean mm
@@ -31,57 +31,57 @@ ROUNDING = frozenset(
     _log_softmax _softmax
     """.split()
 )
-# These are off by a part of their terms, which may cancel: kernels round the operands, and add in another order.
+# Perturb the operands of these: kernels round the operands and sum in another order, so terms may cancel.
 PRODUCTS = frozenset("addmm baddbmm bmm convolution mm".split())
 
 
-def reach(
+def rounding_reach(
     gradients: Callable[[], list[torch.Tensor]], expected: list[torch.Tensor], unit: float, seed: int
 ) -> list[torch.Tensor]:
-    """How far each element of what ``gradients`` computes moves from ``expected``: [0, inf).
+    """The largest distance of each element of ``gradients()`` from ``expected`` under random rounding: [0, inf).
 
-    Each operation is off by up to ``unit``, relative to what it gives. Attention takes its steps one by one: fused,
-    they would count as one that does not round.
+    Each operation has a relative error of up to ``unit``. Attention runs unfused, because a fused operation would
+    count as one without rounding.
     """
     farthest = [torch.zeros_like(exact) for exact in expected]
     for run in range(RUNS):
         with sdpa_kernel(SDPBackend.MATH), _Rounded(unit, seed + run):
-            found = gradients()
-        for far, exact, moved in zip(farthest, expected, found, strict=True):
-            # Where it moves to an infinity or NaN, the error is unknown.
-            distance = (moved - exact).abs().nan_to_num(nan=0.0, posinf=0.0)
-            torch.maximum(far, distance, out=far)
-    return [MARGIN * far for far in farthest]
+            perturbed = gradients()
+        for distance_so_far, exact, perturbed_gradient in zip(farthest, expected, perturbed, strict=True):
+            # An infinity or NaN gives no estimate of the error.
+            distance = (perturbed_gradient - exact).abs().nan_to_num(nan=0.0, posinf=0.0)
+            torch.maximum(distance_so_far, distance, out=distance_so_far)
+    return [MARGIN * distance_so_far for distance_so_far in farthest]
 
 
-def reach_of_dtype(
+def dtype_rounding_reach(
     gradients: Callable[[dict[str, torch.Tensor], torch.dtype | None], list[torch.Tensor]],
     values: dict[str, torch.Tensor],
     expected: list[torch.Tensor],
     seed: int,
 ) -> list[torch.Tensor]:
-    """How far PyTorch itself is off in the dtypes of ``values``: [0, inf), 0 where it has no such operation.
+    """PyTorch's own error in the dtypes of ``values``: [0, inf), 0 if it lacks an operation.
 
-    Its kernels have formulas that the reference in float64 lacks: those of attention take the sum of a row of gradients
-    from the rounded output. Inputs that differ in their last bits round in other ways.
+    PyTorch's kernels use formulas that the float64 reference lacks: attention computes a row sum of gradients from the
+    rounded output. Inputs are perturbed in their last bits, because they then round differently.
     """
     generator = torch.Generator().manual_seed(seed)
     farthest = [torch.zeros_like(exact) for exact in expected]
     for _ in range(RUNS):
-        near = {name: _near(value, generator) for name, value in values.items()}
+        perturbed = {name: _near(value, generator) for name, value in values.items()}
         try:
-            found = gradients(near, None)
+            computed = gradients(perturbed, None)
         except Exception:
             return farthest
-        exact = gradients(near, torch.float64)
-        for far, own, right in zip(farthest, found, exact, strict=True):
-            distance = (own.to(torch.float64) - right).abs().nan_to_num(nan=0.0, posinf=0.0)
-            torch.maximum(far, distance, out=far)
-    return [MARGIN * far for far in farthest]
+        exact = gradients(perturbed, torch.float64)
+        for distance_so_far, native, reference in zip(farthest, computed, exact, strict=True):
+            distance = (native.to(torch.float64) - reference).abs().nan_to_num(nan=0.0, posinf=0.0)
+            torch.maximum(distance_so_far, distance, out=distance_so_far)
+    return [MARGIN * distance_so_far for distance_so_far in farthest]
 
 
 def _near(value: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """The value with its floats changed by up to a unit in the last place."""
+    """Perturbs floats by up to one unit in the last place."""
     if not value.dtype.is_floating_point:
         return value
     unit = torch.finfo(value.dtype).eps
@@ -91,14 +91,14 @@ def _near(value: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
 
 @cache
 def _decompositions() -> dict[Any, Callable[..., Any]]:
-    """PyTorch's operations as others that are simpler; it makes the table anew at each call."""
+    """PyTorch's decompositions into core operations, cached because PyTorch rebuilds the table at each call."""
     from torch._decomp import core_aten_decompositions
 
     return dict(core_aten_decompositions())
 
 
 class _Rounded(TorchDispatchMode):
-    """Inside a ``with``, what operations give is off by up to ``unit``, relative to it."""
+    """Inside a ``with``, perturbs results of operations by a relative error of up to ``unit``."""
 
     def __init__(self, unit: float, seed: int) -> None:
         super().__init__()
@@ -114,15 +114,15 @@ class _Rounded(TorchDispatchMode):
                 return self.steps[function](*args, **kwargs)
         name = function.overloadpacket.__name__
         if name in PRODUCTS:
-            args = tree_map_only(torch.Tensor, self._moved, args)
+            args = tree_map_only(torch.Tensor, self._perturb, args)
         result = function(*args, **kwargs)
         rounds = name in ROUNDING
-        return tree_map_only(torch.Tensor, self._moved, result) if rounds else result
+        return tree_map_only(torch.Tensor, self._perturb, result) if rounds else result
 
-    def _moved(self, exact: torch.Tensor) -> torch.Tensor:
+    def _perturb(self, exact: torch.Tensor) -> torch.Tensor:
         if not exact.is_floating_point():
             return exact
-        # On the device of the numbers: the CPU takes minutes to draw as many as a GPU computes in a second.
+        # Generated on the tensor's device: the CPU would take minutes for a GPU-sized tensor.
         generator = self.generators.get(exact.device)
         if generator is None:
             generator = self.generators[exact.device] = torch.Generator(exact.device).manual_seed(self.seed)

@@ -1,4 +1,7 @@
-"""Runs a program as ``tilescript_worker.parent_watch`` runs a module: ``tilescript_worker.run_with_parent COMMAND ARGUMENT…``."""
+"""Runs a program as a child: ``python -m tilescript_worker.run_with_parent COMMAND ARGUMENT…``.
+
+With ``tilescript_worker.parent_watch`` before it, the program ends with the runner.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What the two scripts share: one JSON object on stdout, messages on stderr, and exit codes.
+"""Code shared by the two scripts: one JSON object on stdout, messages on stderr, and exit codes.
 
-0 is right, 1 wrong, 2 a mistake on the command line, 3 no usable device.
+The exit code is 0 if right, 1 if wrong, 2 for a command-line error, and 3 without a usable device.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from typing import Any
 from .protocol import RequestError
 
 OK, FAILED, USAGE, ENVIRONMENT = range(4)
-# Of Ctrl-C, as a shell has it.
+# Exit code of a shell after Ctrl-C.
 INTERRUPTED = 130
-# What this package needs.
+# Required packages.
 PACKAGES = ("numpy", "torch", "triton")
 
 
@@ -38,20 +38,20 @@ def arguments(description: str) -> argparse.ArgumentParser:
     parser.add_argument("file", help="a Python file with kernel_fn, reference_fn and get_inputs")
     parser.add_argument("--rtol", type=_tolerance, help="relative tolerance; by the output's dtype if left out")
     parser.add_argument("--atol", type=_tolerance, help="absolute tolerance; by the output's dtype if left out")
-    parser.add_argument("--seed", type=whole, default=0, help="of the random inputs (0)")
+    parser.add_argument("--seed", type=non_negative_int, default=0, help="of the random inputs (0)")
     return parser
 
 
-def whole(text: str) -> int:
-    """An option's value that counts."""
+def non_negative_int(text: str) -> int:
+    """Parses a non-negative integer option."""
     if not text.isdecimal() or int(text) >= 2**63:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 to 2^63 - 1")
     return int(text)
 
 
-def positive(text: str) -> int:
-    """An option's value that counts, from 1 up."""
-    value = whole(text)
+def positive_int(text: str) -> int:
+    """Parses a positive integer option."""
+    value = non_negative_int(text)
     if value == 0:
         raise argparse.ArgumentTypeError("0 is too few; give 1 or more")
     return value
@@ -67,10 +67,10 @@ def _tolerance(text: str) -> float:
     return value
 
 
-def run(args: argparse.Namespace, action: Action, problem: Callable[[str], Result], apart: bool = False) -> int:
-    """Prints what ``action`` answers, or ``problem`` of what went wrong; nothing else reaches stdout.
+def run(args: argparse.Namespace, action: Action, problem: Callable[[str], Result], in_subprocess: bool = False) -> int:
+    """Prints the result of ``action``, or ``problem(message)`` after an error. Nothing else reaches stdout.
 
-    With ``apart`` it runs in a process of its own: what ends that one, such as an illegal access, is reported too.
+    ``in_subprocess`` runs the action in a child process, so that its crash, such as an illegal access, is reported.
     """
 
     def failed(text: str, code: int) -> tuple[Result, int]:
@@ -99,12 +99,14 @@ def run(args: argparse.Namespace, action: Action, problem: Callable[[str], Resul
             return failed(_text(error, args.file), FAILED)
 
     try:
-        return _print(*(_apart(outcome, failed) if apart else outcome()))
+        return _print(*(_run_in_subprocess(outcome, failed) if in_subprocess else outcome()))
     except KeyboardInterrupt:
         return INTERRUPTED
 
 
-def _apart(outcome: Callable[[], tuple[Result, int]], failed: Callable[[str, int], tuple[Result, int]]) -> Any:
+def _run_in_subprocess(
+    outcome: Callable[[], tuple[Result, int]], failed: Callable[[str, int], tuple[Result, int]]
+) -> Any:
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -131,7 +133,7 @@ def _apart(outcome: Callable[[], tuple[Result, int]], failed: Callable[[str, int
 
 
 def _print(result: Result, code: int) -> int:
-    """The exit code, once the result is written."""
+    """Prints the result and returns the exit code."""
     try:
         print(json.dumps(result), flush=True)
         return code
@@ -140,18 +142,18 @@ def _print(result: Result, code: int) -> int:
     except OSError as error:
         print(f"error: standard output can't be written: {error.strerror}", file=sys.stderr)
         code = ENVIRONMENT
-    # Python writes what is left once more as it ends.
+    # Python flushes stdout again at exit.
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     return code
 
 
 def _text(error: Exception, path: str) -> str:
-    """The error, and the last line of the file that it passed through."""
+    """The error, and the last line of the file in its traceback."""
     if isinstance(error, KernelFileError):
         return str(error)
     from .failures import describe
 
-    known = describe(error, path)
-    frames = known["frames"]
-    place = f" ({os.path.basename(path)}:{frames[-1]['line']}: {frames[-1]['text'].strip()})" if frames else ""
-    return f"{known['exception']}: {known['message']}{place}"
+    report = describe(error, path)
+    frames = report["frames"]
+    location = f" ({os.path.basename(path)}:{frames[-1]['line']}: {frames[-1]['text'].strip()})" if frames else ""
+    return f"{report['exception']}: {report['message']}{location}"

@@ -1,4 +1,4 @@
-"""The warp-specialized kernel of a module, launched with one of its own configs wherever it can be."""
+"""Launches the warp-specialized kernel of a module with a selected config."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from .modules import autotuner, suits_specialized
+from .modules import autotuner, specialization_predicate
 
 
 @dataclass(frozen=True)
 class Launch:
-    """The config of a launch: its place among those that fit the sizes, how many fit, and its values."""
+    """The config of a launch: its index among the valid configs, their count, and its values."""
 
     config: int
-    of: int
+    config_count: int
     values: dict[str, Any]
 
     def __str__(self) -> str:
-        return f"the warp-specialized kernel, with its config {self.config} of {self.of} ({self.values})"
+        return f"the warp-specialized kernel, with its config {self.config} of {self.config_count} ({self.values})"
 
 
 @contextmanager
-def specialized(module: ModuleType, place: int, compiles: bool = False) -> Iterator[list[Launch]]:
-    """Inside a ``with``, calls launch the warp-specialized kernel where their tensors suit it; the list says which did.
+def specialized(module: ModuleType, config_index: int, compile_only: bool = False) -> Iterator[list[Launch]]:
+    """Inside a ``with``, calls launch the warp-specialized kernel if their tensors allow it, and are listed.
 
-    It has the config at ``place``, counted on from the first behind the last. An error of such a launch says so. Where
-    it is only compiled, any GPU will do.
+    ``config_index`` selects a config, modulo the number of valid ones. An exception of a specialized launch gets the
+    attribute ``launched``. With ``compile_only``, no check of the GPU is made.
     """
     tuner = tuner_of(module)
     if tuner is None:
@@ -40,43 +40,43 @@ def specialized(module: ModuleType, place: int, compiles: bool = False) -> Itera
     def run_one(*arguments: Any, **options: Any) -> Any:
         tuner.nargs = dict(zip(tuner.arg_names, arguments, strict=False))
         fitting = tuner.prune_configs(options)
-        config = fitting[place % len(fitting)]
-        launches.append(Launch(place % len(fitting), len(fitting), config.all_kwargs()))
-        with _replaced(tuner, configs=[config]):
+        config = fitting[config_index % len(fitting)]
+        launches.append(Launch(config_index % len(fitting), len(fitting), config.all_kwargs()))
+        with _patch_attributes(tuner, configs=[config]):
             return run(*arguments, **options)
 
     chosen = {"_is_faster": lambda *_: True} if hasattr(module, "_is_faster") else {}
-    remembered = getattr(module, "_LAUNCHES", {})
-    # A call like an earlier one would go straight to the launch of that.
-    remembered.clear()
+    launch_cache = getattr(module, "_LAUNCHES", {})
+    # A cached launch would bypass the selected config.
+    launch_cache.clear()
     try:
-        suits = _are_movable(module) if compiles else suits_specialized(module)
-        with _replaced(tuner, run=run_one), _replaced(module, _is_specialized=suits, **chosen):
+        predicate = _tma_predicate(module) if compile_only else specialization_predicate(module)
+        with _patch_attributes(tuner, run=run_one), _patch_attributes(module, _is_specialized=predicate, **chosen):
             yield launches
     except Exception as error:
         if launches:
             error.launched = str(launches[-1])  # type: ignore[attr-defined]
         raise
     finally:
-        remembered.clear()
+        launch_cache.clear()
 
 
-def _are_movable(module: ModuleType) -> Callable[..., bool]:
+def _tma_predicate(module: ModuleType) -> Callable[..., bool]:
     return lambda *tensors: all(map(module._is_movable, tensors))
 
 
 @contextmanager
-def _replaced(owner: Any, **values: Any) -> Iterator[None]:
-    """Inside a ``with``, attributes of an object have other values."""
-    own = vars(owner)
-    before = {name: own[name] for name in values if name in own}
-    own.update(values)
+def _patch_attributes(owner: Any, **values: Any) -> Iterator[None]:
+    """Inside a ``with``, replaces attributes of an object."""
+    attributes = vars(owner)
+    saved = {name: attributes[name] for name in values if name in attributes}
+    attributes.update(values)
     try:
         yield
     finally:
         for name in values:
-            del own[name]
-        own.update(before)
+            del attributes[name]
+        attributes.update(saved)
 
 
 def tuner_of(module: ModuleType) -> Any | None:

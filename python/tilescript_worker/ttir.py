@@ -1,6 +1,6 @@
 """A kernel as Triton's IR, from the types of its arguments and without a GPU.
 
-While Triton generates the IR, an observer may note the type that it gives each expression of the author's Python.
+While Triton generates the IR, an observer may record the inferred type of each expression in the author's Python.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from triton.compiler.compiler import make_backend
 
 from .cpu_time import in_triton
 
-# The front end is the same for every GPU but for questions about the target.
+# The front end gives the same IR for every GPU, except for target queries.
 TARGET = GPUTarget("cuda", 90, 32)
 
 Types = list[dict[str, Any]]
-# An expression: its function, and where it stands in the function's own source.
-Place = tuple[int, int, int, int, int]
+# Key of an expression: its function, and its position in the function's source.
+ExpressionKey = tuple[int, int, int, int, int]
 
 
 @dataclass(frozen=True)
 class Block:
-    """What a tensor descriptor moves at once, and what it reads outside of its tensor."""
+    """The block shape of a tensor descriptor, and its padding outside of the tensor."""
 
     sizes: tuple[Any, ...]
     padding: str = "zero"
@@ -38,7 +38,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Argument:
-    """What a launch passes: a pointer, a descriptor or a number of a dtype, a tuple of those, or a constant."""
+    """An argument of a launch: a pointer, a descriptor, a number, a tuple of those, or a constant."""
 
     kind: str
     dtype: str = ""
@@ -46,7 +46,7 @@ class Argument:
 
     @property
     def type(self) -> Any:
-        """As Triton's signatures have it."""
+        """The type in Triton's signature."""
         if self.kind == "tuple":
             return tuple(item.type for item in self.value)
         if self.kind == "descriptor":
@@ -55,33 +55,33 @@ class Argument:
 
 
 @dataclass
-class Observed:
-    """The types of every expression that Triton has visited, in every function."""
+class ObservedTypes:
+    """The types of every expression that Triton has visited, by expression."""
 
-    types: dict[Place, Types] = field(default_factory=dict)
-    # The number of the call that is compiled, which a type notes; -1 for one that nobody made.
+    types: dict[ExpressionKey, Types] = field(default_factory=dict)
+    # Index of the compiled call, which is stored with each type; -1 for a variant that no caller passes.
     call: int = 0
 
-    def note(self, function: Any, node: ast.AST, value: Any) -> None:
+    def record(self, function: Any, node: ast.AST, value: Any) -> None:
         is_own = not function.__module__.startswith("triton.")
-        # What Triton makes itself, such as the targets of defaults, stands nowhere.
+        # Nodes that Triton creates, such as the targets of defaults, have no position.
         if not is_own or not isinstance(node, ast.expr) or "lineno" not in vars(node):
             return
-        known = self.types.setdefault(place_of(function, node), [])
-        described = describe(value)
-        for each in known:
-            if {name: part for name, part in each.items() if name != "calls"} == described:
+        types = self.types.setdefault(expression_key(function, node), [])
+        described_type = describe_type(value)
+        for each in types:
+            if {name: field for name, field in each.items() if name != "calls"} == described_type:
                 if self.call not in each["calls"]:
                     each["calls"].append(self.call)
                 return
-        known.append({**described, "calls": [self.call]})
+        types.append({**described_type, "calls": [self.call]})
 
 
-def place_of(function: Any, node: Any) -> Place:
+def expression_key(function: Any, node: Any) -> ExpressionKey:
     return (id(function), node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
 
 
-def ttir(function: Any, signature: Mapping[str, Argument], observed: Observed | None = None) -> str:
+def ttir(function: Any, signature: Mapping[str, Argument], observed: ObservedTypes | None = None) -> str:
     """The text of the IR after Triton's own clean-up, without locations.
 
     Raises what Triton raises for a kernel that it cannot compile.
@@ -90,65 +90,65 @@ def ttir(function: Any, signature: Mapping[str, Argument], observed: Observed | 
     options = backend.parse_options({})
     context = ir.context()
     with in_triton():
-        module = _generated(function, signature, observed, backend, context)
+        module = _generate_ir(function, signature, observed, backend, context)
         metadata = {"num_warps": options.num_warps, "num_ctas": 1, "target": TARGET, "shared": 0}
         return backend.make_ttir(module, metadata, options, 90).str_nodebug()
 
 
-def observe(function: Any, signature: Mapping[str, Argument], observed: Observed) -> None:
-    """Notes the types of what Triton compiles, up to where it refuses the kernel."""
+def observe(function: Any, signature: Mapping[str, Argument], observed: ObservedTypes) -> None:
+    """Records the types of a compilation, up to an error."""
     try:
         with in_triton():
-            _generated(function, signature, observed, make_backend(TARGET), ir.context())
+            _generate_ir(function, signature, observed, make_backend(TARGET), ir.context())
     except Exception:
-        # Not every combination of constants is a kernel.
+        # Some combinations of constants do not compile.
         return
 
 
-def _generated(
-    function: Any, signature: Mapping[str, Argument], observed: Observed | None, backend: Any, context: Any
+def _generate_ir(
+    function: Any, signature: Mapping[str, Argument], observed: ObservedTypes | None, backend: Any, context: Any
 ) -> Any:
-    """What Triton's front end makes of a kernel."""
+    """The output of Triton's front end."""
     options = backend.parse_options({})
     source = ASTSource(function, {name: argument.type for name, argument in signature.items()}, constants(signature))
     ir.load_dialects(context)
     backend.load_dialects(context)
     codegen = backend.get_codegen_implementation(options)
-    with _watched(observed):
+    with _observe_visits(observed):
         return source.make_ir(TARGET, options, codegen, backend.get_module_map(), context)
 
 
 def constants(signature: Mapping[str, Argument]) -> dict[Any, Any]:
-    """The constants of a signature, by name; those inside of tuples by place."""
-    found: dict[Any, Any] = {}
+    """The constants of a signature by name; those in tuples by index."""
+    values: dict[Any, Any] = {}
     for position, (name, argument) in enumerate(signature.items()):
         if argument.kind == "constant":
-            found[name] = argument.value
+            values[name] = argument.value
         if argument.kind == "tuple":
-            found |= {(position, i): item.value for i, item in enumerate(argument.value) if item.kind == "constant"}
-    return found
+            values |= {(position, i): item.value for i, item in enumerate(argument.value) if item.kind == "constant"}
+    return values
 
 
 @contextmanager
-def _watched(observed: Observed | None) -> Iterator[None]:
+def _observe_visits(observed: ObservedTypes | None) -> Iterator[None]:
     if observed is None:
         yield
         return
     visit = CodeGenerator.visit
 
-    def watching(self: Any, node: ast.AST) -> Any:
+    def observing_visit(self: Any, node: ast.AST) -> Any:
         value = visit(self, node)
-        observed.note(self.jit_fn, node, value)
+        observed.record(self.jit_fn, node, value)
         return value
 
-    CodeGenerator.visit = watching
+    CodeGenerator.visit = observing_visit
     try:
         yield
     finally:
         CodeGenerator.visit = visit
 
 
-def describe(value: Any) -> dict[str, Any]:
+def describe_type(value: Any) -> dict[str, Any]:
     """The type of a value of Triton's front end, as JSON."""
     while isinstance(value, tl.constexpr):
         value = value.value
@@ -163,7 +163,7 @@ def describe(value: Any) -> dict[str, Any]:
             return {"kind": "pointer", "dtype": str(element.element_ty), "shape": shape}
         return {"kind": "tile", "dtype": element.name, "shape": shape}
     if isinstance(value, tl.tuple | tuple | list):
-        return {"kind": "tuple", "items": [describe(item) for item in value]}
+        return {"kind": "tuple", "items": [describe_type(item) for item in value]}
     if isinstance(value, tl.core.tensor_descriptor_base):
         return {"kind": "descriptor", "dtype": value.dtype.name}
     return {"kind": "other", "name": type(value).__name__}

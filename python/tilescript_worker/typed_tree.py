@@ -1,4 +1,4 @@
-"""A ``@triton.jit`` function as JSON: its syntax tree, what each name stands for, and the types that Triton found."""
+"""A ``@triton.jit`` function as JSON: its syntax tree, resolved names, and the types that Triton inferred."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ import triton
 import triton.language as tl
 from triton.runtime.jit import JITFunction
 
-from .ttir import Argument, Observed, constant, place_of
+from .ttir import Argument, ObservedTypes, constant, expression_key
 
-# What the translation knows of Python's builtins.
+# Python builtins that the importer translates.
 BUILTINS = {"range", "min", "max", "len", "float", "int", "abs", "print", "isinstance", "tuple", "list", "bool", "zip"}
 
 
 class Trees:
     """The trees of a kernel and of the helper functions that it reaches."""
 
-    def __init__(self, observed: Observed) -> None:
+    def __init__(self, observed: ObservedTypes) -> None:
         self._observed = observed
         self._functions: list[Any] = []
 
-    def of(self, kernel: Any) -> list[dict[str, Any]]:
+    def trees_of(self, kernel: Any) -> list[dict[str, Any]]:
         """The kernel's tree first, then those of its helper functions, by the numbers that calls have."""
         self._number(kernel)
         trees = []
@@ -37,10 +37,10 @@ class Trees:
             trees.append(_Tree(function, self._observed, self._number).json())
         return trees
 
-    def shown(self, argument: Argument) -> dict[str, Any]:
+    def argument_json(self, argument: Argument) -> dict[str, Any]:
         """An argument of a call, as JSON."""
         if argument.kind == "constant":
-            return {"kind": "constant", "value": known(argument.value, self._number)}
+            return {"kind": "constant", "value": describe_object(argument.value, self._number)}
         if argument.kind == "descriptor":
             block = argument.value
             return {"kind": "descriptor", "dtype": argument.dtype, "block": block.sizes, "padding": block.padding}
@@ -53,7 +53,7 @@ class Trees:
 
 
 class _Tree:
-    def __init__(self, function: Any, observed: Observed, number: Callable[[Any], int]) -> None:
+    def __init__(self, function: Any, observed: ObservedTypes, number: Callable[[Any], int]) -> None:
         self._function = function
         self._observed = observed
         self._number = number
@@ -75,12 +75,12 @@ class _Tree:
             "noinline": bool(function.noinline),
             **({"doc": doc} if doc is not None else {}),
             "body": [self._node(statement) for statement in body],
-            **_layout(function.src, _end_of_head(definition)),
+            **_comment_layout(function.src, _end_of_head(definition)),
         }
 
     def _param(self, param: Any) -> dict[str, Any]:
-        said = {"name": param.name, "constexpr": bool(param.is_constexpr)}
-        return {**said, "default": known(param.default, self._number)} if param.has_default else said
+        result = {"name": param.name, "constexpr": bool(param.is_constexpr)}
+        return {**result, "default": describe_object(param.default, self._number)} if param.has_default else result
 
     def _node(self, node: Any) -> Any:
         if isinstance(node, list):
@@ -89,28 +89,28 @@ class _Tree:
             return node
         if "lineno" not in vars(node) or isinstance(node, ast.keyword):
             return self._fields(node) if isinstance(node, ast.keyword | ast.comprehension) else type(node).__name__
-        said = {"kind": type(node).__name__, "line": node.lineno, "end": node.end_lineno, **self._fields(node)}
+        result = {"kind": type(node).__name__, "line": node.lineno, "end": node.end_lineno, **self._fields(node)}
         if isinstance(node, ast.AugAssign):
-            # Triton computes it as a sum that stands in its place, whose type is found there.
-            said["types"] = self._observed.types.get(place_of(self._function, node), [])
+            # Triton visits a new BinOp at the same position, so its type is recorded there.
+            result["types"] = self._observed.types.get(expression_key(self._function, node), [])
         if not isinstance(node, ast.expr):
-            return said
+            return result
         if isinstance(node, ast.Constant):
-            said |= {"value": constant(node.value), "of": type(node.value).__name__}
-        said["types"] = self._observed.types.get(place_of(self._function, node), [])
-        found, value = self._resolve(node)
-        if found:
-            said["known"] = known(value, self._number)
+            result |= {"value": constant(node.value), "of": type(node.value).__name__}
+        result["types"] = self._observed.types.get(expression_key(self._function, node), [])
+        is_resolved, value = self._resolve(node)
+        if is_resolved:
+            result["known"] = describe_object(value, self._number)
         if isinstance(node, ast.Call):
-            said |= self._call(node)
-        return said
+            result |= self._call(node)
+        return result
 
     def _fields(self, node: ast.AST) -> dict[str, Any]:
-        left_out = {"ctx", "type_comment", "kind", "type_params"}
-        return {name: self._node(value) for name, value in ast.iter_fields(node) if name not in left_out}
+        skipped_fields = {"ctx", "type_comment", "kind", "type_params"}
+        return {name: self._node(value) for name, value in ast.iter_fields(node) if name not in skipped_fields}
 
     def _resolve(self, node: ast.AST) -> tuple[bool, Any]:
-        """The object outside of the function that a name or a chain of attributes stands for."""
+        """The global object that a name or a chain of attributes refers to."""
         if isinstance(node, ast.Name):
             if node.id in self._locals:
                 return False, None
@@ -118,17 +118,19 @@ class _Tree:
                 return True, self._scope[node.id]
             return (True, getattr(builtins, node.id)) if node.id in BUILTINS else (False, None)
         if isinstance(node, ast.Attribute):
-            found, base = self._resolve(node.value)
-            if found and isinstance(base, ModuleType | type | tl.dtype) and hasattr(base, node.attr):
+            is_resolved, base = self._resolve(node.value)
+            if is_resolved and isinstance(base, ModuleType | type | tl.dtype) and hasattr(base, node.attr):
                 return True, getattr(base, node.attr)
         return False, None
 
     def _call(self, node: ast.Call) -> dict[str, Any]:
-        """What is called, and the arguments by the names of its parameters."""
-        found, callee = self._resolve(node.func)
+        """The callee, and the arguments by parameter name."""
+        is_resolved, callee = self._resolve(node.func)
         receiver: list[ast.expr] = []
-        if not found and isinstance(node.func, ast.Attribute):
-            kinds = {each["kind"] for each in self._observed.types.get(place_of(self._function, node.func.value), [])}
+        if not is_resolved and isinstance(node.func, ast.Attribute):
+            kinds = {
+                each["kind"] for each in self._observed.types.get(expression_key(self._function, node.func.value), [])
+            }
             owner = tl.tensor if kinds & {"tile", "pointer"} or kinds == {"constant"} else None
             callee = getattr(owner, node.func.attr, None) if owner else None
             receiver = [node.func.value]
@@ -136,25 +138,31 @@ class _Tree:
             return {}
         parameters = _parameters(callee)
         if parameters is None or any(isinstance(arg, ast.Starred) for arg in node.args):
-            return {"callee": known(callee, self._number)}
+            return {"callee": describe_object(callee, self._number)}
         try:
             bound = inspect.Signature(parameters).bind(
-                *receiver, *node.args, **{word.arg: word.value for word in node.keywords if word.arg}
+                *receiver, *node.args, **{keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
             )
         except TypeError:
-            return {"callee": known(callee, self._number)}
-        named = {}
-        for name, given in bound.arguments.items():
+            return {"callee": describe_object(callee, self._number)}
+        named_arguments = {}
+        for name, argument in bound.arguments.items():
             default = bound.signature.parameters[name].default
-            if isinstance(given, ast.Constant) and type(given.value) is type(default) and given.value == default:
+            if (
+                isinstance(argument, ast.Constant)
+                and type(argument.value) is type(default)
+                and argument.value == default
+            ):
                 continue
-            named[name] = [self._node(each) for each in given] if isinstance(given, tuple) else self._node(given)
+            named_arguments[name] = (
+                [self._node(each) for each in argument] if isinstance(argument, tuple) else self._node(argument)
+            )
         names = [parameter.name for parameter in parameters]
-        return {"callee": known(callee, self._number), "bound": named, "parameters": names}
+        return {"callee": describe_object(callee, self._number), "bound": named_arguments, "parameters": names}
 
 
-def known(value: Any, number: Callable[[Any], int]) -> dict[str, Any]:
-    """What an object outside of a function is, as JSON; ``number`` gives helper functions theirs."""
+def describe_object(value: Any, number: Callable[[Any], int]) -> dict[str, Any]:
+    """A global object as JSON. ``number`` returns the index of a helper function."""
     while isinstance(value, tl.constexpr):
         value = value.value
     if value is None or isinstance(value, bool | int | float | str):
@@ -164,7 +172,7 @@ def known(value: Any, number: Callable[[Any], int]) -> dict[str, Any]:
     if isinstance(value, JITFunction) and not value.__module__.startswith("triton."):
         return {"what": "helper", "number": number(value), "name": value.__name__}
     if isinstance(value, tuple | list):
-        return {"what": "list", "items": [known(item, number) for item in value]}
+        return {"what": "list", "items": [describe_object(item, number) for item in value]}
     if isinstance(value, ModuleType):
         return {"what": "module"}
     if callable(value):
@@ -183,16 +191,16 @@ def _parameters(callee: Any) -> list[inspect.Parameter] | None:
 
 
 def _name_of(function: Any) -> str:
-    """The name by which Triton's documentation knows a function: ``tl.exp``, ``libdevice.tanh``, ``triton.cdiv``."""
+    """The documented name of a Triton function: ``tl.exp``, ``libdevice.tanh``, ``triton.cdiv``."""
     name, module = getattr(function, "__name__", ""), getattr(function, "__module__", "") or ""
     if module == "builtins" or name in ("builtin_min", "builtin_max"):
         return name.removeprefix("builtin_")
     if "libdevice" in module:
         return f"libdevice.{name}"
-    for place, prefix in ((tl, "tl"), (tl.tensor, "tl"), (triton, "triton")):
-        if getattr(place, name, None) is function:
+    for namespace, prefix in ((tl, "tl"), (tl.tensor, "tl"), (triton, "triton")):
+        if getattr(namespace, name, None) is function:
             return f"{prefix}.{name}"
-    # Methods of tensors are wrappers without names of their own.
+    # Methods of tensors are unnamed wrappers.
     for method, wrapper in vars(tl.tensor).items():
         if wrapper is function:
             return f"tl.{method}"
@@ -210,20 +218,20 @@ def _local_names(definition: ast.FunctionDef) -> set[str]:
 
 def _end_of_head(definition: ast.FunctionDef) -> int:
     """The last line of a function's parameters."""
-    parts = [*ast.walk(definition.args), definition.returns]
-    return max([definition.lineno, *(part.end_lineno for part in parts if part is not None and "lineno" in vars(part))])
+    nodes = [*ast.walk(definition.args), definition.returns]
+    return max([definition.lineno, *(node.end_lineno for node in nodes if node is not None and "lineno" in vars(node))])
 
 
-def _layout(source: str, head: int) -> dict[str, Any]:
-    """The comments of a function's body by line, whether each has a line of its own, and the lines that are blank."""
+def _comment_layout(source: str, head: int) -> dict[str, Any]:
+    """The comments of a function's body by line, with ``own`` for comments on a separate line, and the blank lines."""
     lines = source.splitlines()
     comments = []
     try:
         for token in tokenize.generate_tokens(io.StringIO(source).readline):
             if token.type == tokenize.COMMENT and token.start[0] > head:
                 row = token.start[0]
-                own = lines[row - 1].lstrip().startswith("#")
-                comments.append({"line": row, "text": token.string.lstrip("#").strip(), "own": own})
+                is_own_line = lines[row - 1].lstrip().startswith("#")
+                comments.append({"line": row, "text": token.string.lstrip("#").strip(), "own": is_own_line})
     except (tokenize.TokenError, IndentationError):
         comments = []
     return {"comments": comments, "blank": [row for row, line in enumerate(lines, 1) if not line.strip()]}

@@ -1,4 +1,4 @@
-"""A user's Python file as a module, whether it stands alone or in a package."""
+"""Imports a user's Python file, alone or as a member of its package."""
 
 from __future__ import annotations
 
@@ -12,51 +12,51 @@ from .protocol import RequestError
 
 
 def import_user_file(path: str) -> ModuleType:
-    """Runs the file as Python does for an importer: what it imports beside it and in its package is found.
+    """Imports the file. Modules next to it and in its package can be imported.
 
-    Raises RequestError with the reason, and what the file raises.
+    Raises RequestError with the reason, and exceptions of the file.
     """
-    root, parts = _in_package(path)
-    before = list(sys.path)
+    root, names = _package_path(path)
+    saved_path = list(sys.path)
     sys.path[:0] = [os.path.dirname(path), root]
     try:
-        return _member(root, parts) if len(parts) > 1 and _is_free(root, parts[0]) else import_file(path)
+        return _import_member(root, names) if len(names) > 1 and _is_name_free(root, names[0]) else import_file(path)
     except ImportError as error:
         raise RequestError("unsupported", f"the file can't be imported: {error}") from None
     except SyntaxError as error:
-        place = "" if error.lineno is None else f"line {error.lineno}: "
-        raise RequestError("unsupported", f"the file is no Python: {place}{error.msg}") from None
+        location = "" if error.lineno is None else f"line {error.lineno}: "
+        raise RequestError("unsupported", f"the file is no Python: {location}{error.msg}") from None
     except SystemExit:
         raise RequestError("unsupported", "the file ends the process when it is imported") from None
     finally:
-        sys.path[:] = before
+        sys.path[:] = saved_path
 
 
-def _in_package(path: str) -> tuple[str, list[str]]:
-    """The folder that an import starts from, and the names that lead to the file from there."""
+def _package_path(path: str) -> tuple[str, list[str]]:
+    """The root folder of the import, and the names of the packages and the module."""
     folder, file = os.path.split(path)
-    parts = [os.path.splitext(file)[0]]
+    names = [os.path.splitext(file)[0]]
     while os.path.isfile(os.path.join(folder, "__init__.py")) and os.path.basename(folder):
         folder, package = os.path.split(folder)
-        parts.insert(0, package)
-    return folder, parts
+        names.insert(0, package)
+    return folder, names
 
 
-def _is_free(root: str, package: str) -> bool:
-    """Whether a package's name is not that of another one which this process has, such as Triton itself."""
-    known = sys.modules.get(package)
-    return known is None or os.path.join(root, package) in getattr(known, "__path__", [])
+def _is_name_free(root: str, package: str) -> bool:
+    """True if no other package of this process has the name, such as Triton itself."""
+    module = sys.modules.get(package)
+    return module is None or os.path.join(root, package) in getattr(module, "__path__", [])
 
 
-def _member(root: str, parts: list[str]) -> ModuleType:
+def _import_member(root: str, names: list[str]) -> ModuleType:
     try:
-        return importlib.import_module(".".join(parts))
+        return importlib.import_module(".".join(names))
     except Exception:
-        # The rest of a package may need what this machine lacks: the file and what it imports may not.
-        for name in [name for name in sys.modules if name == parts[0] or name.startswith(f"{parts[0]}.")]:
+        # The package's __init__ may need modules that this machine lacks. Import the file without running it.
+        for name in [name for name in sys.modules if name == names[0] or name.startswith(f"{names[0]}.")]:
             del sys.modules[name]
-        for depth in range(1, len(parts)):
-            package = ModuleType(".".join(parts[:depth]))
-            package.__path__ = [os.path.join(root, *parts[:depth])]
+        for depth in range(1, len(names)):
+            package = ModuleType(".".join(names[:depth]))
+            package.__path__ = [os.path.join(root, *names[:depth])]
             sys.modules[package.__name__] = package
-        return importlib.import_module(".".join(parts))
+        return importlib.import_module(".".join(names))

@@ -1,4 +1,4 @@
-"""One case: run the kernel as often as asked, run the reference, compare."""
+"""Verifies one test case: runs the kernel and the reference, and compares the results."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 
 import torch
 
-from . import gradients, cache_misses
-from .invoke import Arguments, GuardedMemory, are_placed, given, guard_operators, out_arguments, results
+from . import cache_misses, gradients
 from .compare import compare, largest_difference
 from .device import Device
-from .failures import compiler_output, describe, is_misfit
+from .failures import compiler_output, describe, is_out_of_resources
 from .inputs import Guarded, changed_elements, values_of
+from .invoke import Arguments, GuardedMemory, argument_list, guard_operators, has_output_layout, out_arguments, results
 from .modules import load
 from .order import reversed_programs
 from .protocol import RequestError, number
@@ -31,34 +31,36 @@ def verify(request: dict[str, Any], device: Device) -> dict[str, Any]:
     values = values_of(request, module)
     first = _run(module, values, request, device, reverse=False)
     has_reference = hasattr(module, "reference_fn")
-    expected, own = _reference(module, values, first.results, request, device) if has_reference else ({}, None)
+    expected, specialized_run = (
+        _reference(module, values, first.results, request, device) if has_reference else ({}, None)
+    )
     device.synchronize()
     _check_shapes(first.results, expected)
     specs = [*request["inputs"], *request["outputs"]]
     _check_kinds(first.results, expected, {spec["python"]: spec["dtype"] for spec in specs})
-    comparisons = _comparisons(first.results, expected, own, request)
+    comparisons = _comparisons(first.results, expected, specialized_run, request)
 
     problems, corrupted = first.problems, first.corrupted
-    for turn in range(1, request["repeats"]):
+    for repetition in range(1, request["repeats"]):
         if corrupted:
             break
-        reverse = device.interpreted and request["reversible"] and turn % 2 == 1
-        again = _run(module, values, request, device, reverse)
-        corrupted = again.corrupted
-        problems = problems or again.problems or _differences(first.results, again.results, request, reverse)
+        reverse = device.interpreted and request["reversible"] and repetition % 2 == 1
+        rerun = _run(module, values, request, device, reverse)
+        corrupted = rerun.corrupted
+        problems = problems or rerun.problems or _differences(first.results, rerun.results, request, reverse)
         if all(comparison["wrong"] == 0 for comparison in comparisons):
-            comparisons = _comparisons(again.results, expected, own, request)
-    taken = None
+            comparisons = _comparisons(rerun.results, expected, specialized_run, request)
+    selection = None
     if request["specialized"] is not None and not corrupted:
-        own = _specialized(module, values, request, device, request["specialized"])
-        taken, corrupted = own.taken, own.corrupted
-        problems = problems or own.problems
-        compared = _comparisons(own.results, expected, None, request)
+        specialized_run = _specialized(module, values, request, device, request["specialized"])
+        selection, corrupted = specialized_run.selection, specialized_run.corrupted
+        problems = problems or specialized_run.problems
+        compared = _comparisons(specialized_run.results, expected, None, request)
         if any(comparison["wrong"] for comparison in compared):
-            comparisons, problems = compared, problems or [f"{own.kernel} differs from the reference"]
+            comparisons, problems = compared, problems or [f"{specialized_run.kernel} differs from the reference"]
     if has_reference and request["gradients"] and not corrupted:
         with GuardedMemory(len(first.inputs)) as memory:
-            comparisons += gradients.compared(module, first.inputs, values, request, device)
+            comparisons += gradients.compare_gradients(module, first.inputs, values, request, device)
         outside = _outside_writes(first.inputs, {}, memory)
         problems = problems or outside or _changed_inputs(request["inputs"], first.inputs)
         corrupted = bool(outside)
@@ -66,9 +68,9 @@ def verify(request: dict[str, Any], device: Device) -> dict[str, Any]:
         "comparisons": comparisons,
         "problems": problems,
         "corrupted": corrupted,
-        "specialized": taken,
+        "specialized": selection,
         "compiled": cache_misses.count() - compiled,
-        "unreliable": unreliable(request, device),
+        "unreliable": unreliable_reasons(request, device),
     }
 
 
@@ -76,24 +78,26 @@ def verify(request: dict[str, Any], device: Device) -> dict[str, Any]:
 class _Run:
     inputs: dict[str, Guarded]
     results: dict[str, torch.Tensor]
-    # Writes to memory that is not the kernel's, and changed inputs, as phrases.
+    # Descriptions of out-of-bounds writes and changed inputs.
     problems: list[str]
-    # Something was written outside every tensor.
+    # True after a write outside every tensor.
     corrupted: bool
 
 
 def _run(
     module: ModuleType, values: dict[str, torch.Tensor], request: dict[str, Any], device: Device, reverse: bool
 ) -> _Run:
-    """Calls the kernel once, on inputs of its own."""
+    """Calls the kernel once on fresh inputs."""
     inputs, marks = request["inputs"], itertools.count()
-    guarded = {spec["python"]: Guarded.of(spec, device.torch, values[spec["python"]], next(marks)) for spec in inputs}
-    arguments: Arguments = {name: guard.tensor for name, guard in guarded.items()} | given(request)
-    outputs = {spec["python"]: Guarded.of(spec, device.torch, mark=next(marks)) for spec in request["outputs"]}
+    guarded = {
+        spec["python"]: Guarded.from_spec(spec, device.torch, values[spec["python"]], next(marks)) for spec in inputs
+    }
+    arguments: Arguments = {name: guard.tensor for name, guard in guarded.items()} | argument_list(request)
+    outputs = {spec["python"]: Guarded.from_spec(spec, device.torch, mark=next(marks)) for spec in request["outputs"]}
     passed = out_arguments(module.kernel_fn, {name: guard.tensor for name, guard in outputs.items()})
-    if are_placed(request["outputs"]) and passed is None:
+    if has_output_layout(request["outputs"]) and passed is None:
         raise RequestError("python-error", "the wrapper takes no outputs, and the case says how one lies in memory")
-    if passed is None or not (request["passOut"] or are_placed(request["outputs"])):
+    if passed is None or not (request["passOut"] or has_output_layout(request["outputs"])):
         outputs, passed = {}, {}
 
     compiles = not device.interpreted
@@ -110,72 +114,74 @@ def _run(
 
 @dataclass(frozen=True)
 class _Specialized:
-    # Its place among the configs that fit, and how many do; None where a launch cannot be specialized.
-    taken: dict[str, Any] | None
-    # None where it did not run.
+    # The index of the config among the valid ones, and their count; None if the launch is not specializable.
+    selection: dict[str, Any] | None
+    # Empty if the kernel did not run.
     results: dict[str, torch.Tensor]
     problems: list[str]
     corrupted: bool
-    # What it is, in words.
+    # A description of the kernel and its config.
     kernel: str = ""
 
 
 def _specialized(
-    module: ModuleType, values: dict[str, torch.Tensor], request: dict[str, Any], device: Device, place: int
+    module: ModuleType, values: dict[str, torch.Tensor], request: dict[str, Any], device: Device, config_index: int
 ) -> _Specialized:
-    """Runs the warp-specialized kernel twice at least, where the case suits it; both must agree to the bit."""
+    """Runs the warp-specialized kernel at least twice, if the case allows it. Results must be bitwise equal."""
     runs = []
     try:
-        with specialized(module, place) as launches:
+        with specialized(module, config_index) as launches:
             while len(runs) < max(2, request["repeats"]):
                 runs.append(_run(module, values, request, device, reverse=False))
                 if not launches or runs[-1].corrupted:
                     break
     except Exception as error:
-        if not is_misfit(error):
+        if not is_out_of_resources(error):
             raise
         return _Specialized({"misfit": describe(error, None)["message"]}, {}, [], False)
     if not launches:
         return _Specialized(None, {}, [], False)
     first, *others = runs
-    found = [problem for run in runs for problem in run.problems]
-    found += [problem for run in others for problem in _differences(first.results, run.results, request, False)]
-    problems = [f"{launches[0]}: {problem}" for problem in found[:1]]
-    taken = {"config": launches[0].config, "of": launches[0].of}
-    return _Specialized(taken, runs[-1].results, problems, any(run.corrupted for run in runs), str(launches[0]))
+    problems_found = [problem for run in runs for problem in run.problems]
+    problems_found += [
+        problem for run in others for problem in _differences(first.results, run.results, request, False)
+    ]
+    problems = [f"{launches[0]}: {problem}" for problem in problems_found[:1]]
+    selection = {"config": launches[0].config, "of": launches[0].config_count}
+    return _Specialized(selection, runs[-1].results, problems, any(run.corrupted for run in runs), str(launches[0]))
 
 
 def _comparisons(
     got: dict[str, torch.Tensor],
     expected: dict[str, torch.Tensor],
-    own: dict[str, torch.Tensor] | None,
+    native: dict[str, torch.Tensor] | None,
     request: dict[str, Any],
 ) -> list[dict[str, Any]]:
-    """Each result beside its reference; none without a reference."""
+    """Compares each result with its reference; empty without a reference."""
     comparisons = []
     for name, tensor in got.items() if expected else ():
         tolerance = request["tolerances"][name]
         comparison = compare(name, tensor, expected[name], tolerance)
-        if own is not None:
-            comparison["referenceDiff"] = number(largest_difference(own[name], expected[name]))
+        if native is not None:
+            comparison["referenceDiff"] = number(largest_difference(native[name], expected[name]))
         comparisons.append(comparison)
     return comparisons
 
 
 def _check_shapes(got: dict[str, torch.Tensor], expected: dict[str, torch.Tensor]) -> None:
-    """Refuses a reference of other shapes than the kernel's results."""
-    for name, right in expected.items():
-        if (shape := list(got[name].shape)) != list(right.shape):
-            problem = f"{name} has shape {shape}, its reference has {list(right.shape)}"
+    """Rejects a reference whose shapes differ from the kernel's results."""
+    for name, reference in expected.items():
+        if (shape := list(got[name].shape)) != list(reference.shape):
+            problem = f"{name} has shape {shape}, its reference has {list(reference.shape)}"
             raise RequestError("reference", f"{problem}; return one of {name}'s shape")
 
 
 def _check_kinds(got: dict[str, torch.Tensor], expected: dict[str, torch.Tensor], dtypes: dict[str, str]) -> None:
-    """Refuses a reference of floats for integers and the like; a float of any width stands for one of another."""
-    for name, right in expected.items():
-        own, given = _kind(got[name].dtype), _kind(right.dtype)
-        if own != given:
-            problem = f"{name} holds {own} ({dtypes[name]}), its reference gives {given}"
+    """Rejects a reference whose dtype has another kind than the result, such as floats for integers."""
+    for name, reference in expected.items():
+        kind, reference_kind = _kind(got[name].dtype), _kind(reference.dtype)
+        if kind != reference_kind:
+            problem = f"{name} holds {kind} ({dtypes[name]}), its reference gives {reference_kind}"
             raise RequestError("reference", f"{problem}; convert what it returns, such as with .to(tl.{dtypes[name]})")
 
 
@@ -188,17 +194,17 @@ def _kind(dtype: torch.dtype) -> str:
 
 
 def _differences(
-    first: dict[str, torch.Tensor], again: dict[str, torch.Tensor], request: dict[str, Any], reverse: bool
+    first: dict[str, torch.Tensor], rerun: dict[str, torch.Tensor], request: dict[str, Any], reverse: bool
 ) -> list[str]:
-    """Results that depend on what the inputs do not say, as phrases."""
+    """Descriptions of results that differ between runs on equal inputs."""
     if request["unordered"]:
         return []
     when = "when programs run in reverse" if reverse else "between two runs on the same inputs"
-    found = []
+    problems = []
     for name, tensor in first.items():
-        if tensor.shape == again[name].shape and (differing := changed_elements(tensor, again[name])):
-            found.append(f"{name} differs {when}, in {differing} of {tensor.numel()} elements: programs race")
-    return found
+        if tensor.shape == rerun[name].shape and (differing := changed_elements(tensor, rerun[name])):
+            problems.append(f"{name} differs {when}, in {differing} of {tensor.numel()} elements: programs race")
+    return problems
 
 
 def _reference(
@@ -208,22 +214,22 @@ def _reference(
     request: dict[str, Any],
     device: Device,
 ) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor] | None]:
-    """The expected results, in float64 where the reference allows it, and PyTorch's own in the dtype beside those.
+    """The expected results, in float64 if possible, and PyTorch's own results in the inputs' dtypes.
 
-    PyTorch refuses to pool empty tensors, and the like: then what is empty is as expected.
+    PyTorch raises an error for some empty tensors, such as in pooling. Empty results then count as expected.
     """
 
     def run(dtype: torch.dtype | None) -> dict[str, torch.Tensor]:
         arguments: Arguments = {
             name: value.to(device.torch, dtype if dtype and value.dtype.is_floating_point else value.dtype, copy=True)
             for name, value in values.items()
-        } | given(request)
+        } | argument_list(request)
         return results(module.reference_fn, arguments, request["results"])
 
     try:
         exact = run(torch.float64)
     except Exception:
-        # The reference insists on its inputs' dtype (an explicit cast, an op without float64): use it as it is.
+        # The reference requires its inputs' dtypes, because of a cast or an op without float64.
         try:
             return run(None), None
         except Exception:
@@ -233,32 +239,34 @@ def _reference(
     try:
         return exact, run(None)
     except Exception:
-        # PyTorch lacks some ops for half precision on the CPU; float64 gave the verdict already.
+        # PyTorch lacks some half-precision ops on the CPU. The float64 result suffices.
         return exact, None
 
 
 def _outside_writes(inputs: dict[str, Guarded], outputs: dict[str, Guarded], memory: GuardedMemory) -> list[str]:
-    """Writes to places that belong to no tensor, as phrases."""
-    found = [f"the kernel wrote outside {name}" for name, guard in inputs.items() if guard.damaged(inside=False)]
+    """Descriptions of writes outside every tensor."""
+    problems = [
+        f"the kernel wrote outside {name}" for name, guard in inputs.items() if guard.is_damaged(include_inside=False)
+    ]
     for name, guard in outputs.items():
-        if guard.damaged(inside=False):
-            found.append(f"the kernel wrote outside an output that was passed to it: {name}")
-    if memory.damaged:
-        found.append("the kernel wrote outside a tensor that its wrapper allocated")
-    return found
+        if guard.is_damaged(include_inside=False):
+            problems.append(f"the kernel wrote outside an output that was passed to it: {name}")
+    if memory.is_damaged:
+        problems.append("the kernel wrote outside a tensor that its wrapper allocated")
+    return problems
 
 
 def _changed_inputs(specs: list[dict[str, Any]], inputs: dict[str, Guarded]) -> list[str]:
-    """Inputs that do not hold what they held before."""
+    """Descriptions of inputs that the kernel changed."""
     return [
         f"the kernel changed an input: {spec['name']}"
         for spec in specs
-        if spec["role"] == "in" and inputs[spec["python"]].damaged(inside=True)
+        if spec["role"] == "in" and inputs[spec["python"]].is_damaged(include_inside=True)
     ]
 
 
-def unreliable(request: dict[str, Any], device: Device) -> list[str]:
-    """Why the numbers of this case mean nothing on this device."""
+def unreliable_reasons(request: dict[str, Any], device: Device) -> list[str]:
+    """Reasons why this device cannot compute the case reliably."""
     if not device.interpreted:
         return []
     dtypes = {spec["dtype"] for spec in [*request["inputs"], *request["outputs"]]}

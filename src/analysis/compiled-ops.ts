@@ -1,6 +1,6 @@
 /**
- * The ops of a kernel that Triton compiles: only one arm of a constexpr condition, and helper functions that are
- * called.
+ * The ops of a kernel that Triton compiles: only one branch of an `if` on a constexpr, and only helper functions that
+ * are called.
  */
 import { typeOfArgument } from "../ir/typed.js";
 import {
@@ -19,12 +19,12 @@ import {
 import type { Constant } from "../values/runtime-values.js";
 import { argumentsOf, blocksOf, bodiesOf, definitions } from "../ir/walk.js";
 
-/** The constant value of an argument; undefined if the launch decides it or it varies. */
+/** The constant value of an argument. Undefined if only the launch determines it, or if it varies. */
 export type Constants = (argument: Argument) => Constant | undefined;
 
 /**
  * The ops of a kernel and of the helper functions that it calls. If `constant` does not know a constexpr condition,
- * both arms are omitted, so every listed op is certainly compiled.
+ * both branches are omitted, so every returned op is certainly compiled.
  */
 export function compiledOps({ body }: KernelIR, constant: Constants = () => undefined): Iterable<OpStatement> {
   const called = new Set<FunctionIR>();
@@ -38,8 +38,10 @@ export function compiledOps({ body }: KernelIR, constant: Constants = () => unde
           yield* visit(argument.function.body);
         }
       }
-      const inside = isFolded(statement) ? (takenArm(statement, constant) ?? []) : blocksOf(statement);
-      for (const inner of inside) yield* visit(inner);
+      const compiledBlocks = isConstexprBranch(statement)
+        ? (selectedBranch(statement, constant) ?? [])
+        : blocksOf(statement);
+      for (const inner of compiledBlocks) yield* visit(inner);
     }
   }
   return visit(body);
@@ -51,8 +53,8 @@ export function* reachedOps(ir: KernelIR, constant: Constants): Iterable<OpState
 }
 
 /**
- * The statements that Triton may compile, those of helper functions that they call included: of a constexpr condition
- * that `constant` knows, the arm that is taken.
+ * The statements that Triton may compile, including those of helper functions that they call. If `constant` knows a
+ * constexpr condition, only the selected branch is included.
  */
 export function* reachedStatements({ body }: KernelIR, constant: Constants): Iterable<Statement> {
   const called = new Set<FunctionIR>();
@@ -64,34 +66,37 @@ export function* reachedStatements({ body }: KernelIR, constant: Constants): Ite
         called.add(argument.function);
         yield* visit(argument.function.body);
       }
-      const arm = isFolded(statement) ? takenArm(statement, constant) : undefined;
-      for (const inner of arm ?? blocksOf(statement)) yield* visit(inner);
+      const branch = isConstexprBranch(statement) ? selectedBranch(statement, constant) : undefined;
+      for (const inner of branch ?? blocksOf(statement)) yield* visit(inner);
     }
   }
   yield* visit(body);
 }
 
-/** Constants of a kernel where its arguments have these values: a literal, an argument, or what ops make of them. */
+/** Constants of a kernel for these argument values: literals, arguments, and results of ops that can be folded. */
 export function constantsOf(ir: KernelIR, argumentOf: (value: Value) => Constant | undefined): Constants {
-  const made = definitions(...bodiesOf(ir));
+  const definitionsOf = definitions(...bodiesOf(ir));
   const constant: Constants = (argument) => {
     if (isLiteral(argument)) return argument.value;
     if (!isValue(argument)) return undefined;
-    const statement = made.get(argument);
+    const statement = definitionsOf.get(argument);
     if (statement === undefined) return argumentOf(argument);
     if (statement.kind !== "op" || !statement.op.fold) return undefined;
-    const given = statement.operands.map((operand) => operand && constant(operand));
-    return given.includes(undefined) ? undefined : statement.op.fold(...(given as Constant[]));
+    const constants = statement.operands.map((operand) => operand && constant(operand));
+    return constants.includes(undefined) ? undefined : statement.op.fold(...(constants as Constant[]));
   };
   return constant;
 }
 
-/** Whether Triton decides the branch when it compiles. */
-const isFolded = (statement: Statement): statement is IfStatement =>
+/** True if Triton resolves the branch at compile time. */
+const isConstexprBranch = (statement: Statement): statement is IfStatement =>
   statement.kind === "if" && typeOfArgument(statement.condition).kind === "constexpr";
 
-/** The arm of such a branch that is compiled; undefined if `constant` does not know the condition. */
-function takenArm({ condition, then, otherwise }: IfStatement, constant: Constants): readonly [Block] | undefined {
-  const decided = constant(condition);
-  return decided === undefined ? undefined : [decided ? then : otherwise];
+/** The branch that is compiled. Undefined if `constant` does not know the condition. */
+function selectedBranch(
+  { condition, then, otherwise }: IfStatement,
+  constant: Constants,
+): readonly [Block] | undefined {
+  const conditionValue = constant(condition);
+  return conditionValue === undefined ? undefined : [conditionValue ? then : otherwise];
 }

@@ -1,4 +1,4 @@
-/** The tensors that a lowered kernel accesses through descriptors, and what descriptors require of them. */
+/** The tensors that a lowered kernel accesses through descriptors, and the requirements of descriptors on them. */
 import { DESCRIPTOR_BYTES } from "../types/limits.js";
 import { dtypeTable, members } from "../types/dtype.js";
 import {
@@ -20,37 +20,41 @@ export interface TensorViaDescriptor {
   readonly axis: number;
 }
 
-/** Each tensor once, in the order of the parameters. */
+/** The distinct tensors, in the order of the parameters. */
 export function tensorsViaDescriptor(ir: KernelIR): readonly TensorViaDescriptor[] {
-  const made = descriptorsMade(ir);
+  const descriptors = deviceDescriptors(ir);
   return ir.params.flatMap((param): TensorViaDescriptor[] => {
     if (param.kind !== "tensor") return [];
     if (param.block) return [{ param, axis: param.dims.length - 1 }];
-    const axes = made.flatMap((statement) => contiguousAxis(param, statement));
+    const axes = descriptors.flatMap((statement) => contiguousAxis(param, statement));
     return [...new Set(axes)].map((axis) => ({ param, axis }));
   });
 }
 
-/** The sizes of what descriptors reach, each once: Triton casts those that the kernel gives them to int32. */
-export function describedSizes(ir: KernelIR): readonly (Value | number)[] {
-  const known = new Set(ir.params.flatMap(({ kind, value }) => (kind === "size" || kind === "scalar" ? [value] : [])));
+/**
+ * The distinct sizes of tensors that descriptors access. Triton casts sizes that the kernel passes to them to int32.
+ */
+export function descriptorSizes(ir: KernelIR): readonly (Value | number)[] {
+  const sizeValues = new Set(
+    ir.params.flatMap(({ kind, value }) => (kind === "size" || kind === "scalar" ? [value] : [])),
+  );
   const shapes = [
     ...paramsOf(ir, "tensor").flatMap(({ block, dims }) => (block ? dims : [])),
-    ...descriptorsMade(ir).flatMap(({ operands: [, shape] }) => (isList(shape) ? shape : [])),
+    ...deviceDescriptors(ir).flatMap(({ operands: [, shape] }) => (isList(shape) ? shape : [])),
   ];
   const sizes = shapes.flatMap((size): (Value | number)[] => {
     if (isLiteral(size)) return [Number(size.value)];
-    return isValue(size) && (known.has(size) || size.type.kind === "constexpr") ? [size] : [];
+    return isValue(size) && (sizeValues.has(size) || size.type.kind === "constexpr") ? [size] : [];
   });
   return [...new Set(sizes)];
 }
 
-/** Whether the kernel makes descriptors itself, which needs scratch memory. */
-export function makesDescriptors(ir: KernelIR): boolean {
-  return descriptorsMade(ir).length > 0;
+/** True if the kernel creates descriptors itself, which requires scratch memory. */
+export function hasDeviceDescriptors(ir: KernelIR): boolean {
+  return deviceDescriptors(ir).length > 0;
 }
 
-/** The tensors that reach the kernel as descriptors whose blocks a choice of configs decides. */
+/** The tensors passed to the kernel as descriptors whose block shapes depend on the config. */
 export function descriptorsWithTunedBlocks(ir: KernelIR): readonly TensorParam[] {
   if (ir.tuning.key === undefined || ir.tuning.configs.length < 2) return [];
   const isConfig = (dim: Argument) =>
@@ -58,49 +62,51 @@ export function descriptorsWithTunedBlocks(ir: KernelIR): readonly TensorParam[]
   return paramsOf(ir, "tensor").filter(({ block = [] }) => block.some(isConfig));
 }
 
-/** Whether a tensor is accessed only through descriptors, so that the kernel computes none of its offsets in int32. */
+/** True if a tensor is accessed only through descriptors, so that the kernel computes none of its offsets in int32. */
 export function isDescriptorOnly(ir: KernelIR, param: TensorParam): boolean {
   if (param.block) return true;
-  const made = new Set<unknown>(descriptorsMade(ir));
+  const descriptors = new Set<unknown>(deviceDescriptors(ir));
   let isOnly = tensorsViaDescriptor(ir).some((each) => each.param === param);
   walkAll(ir, (statement) => {
-    if (!made.has(statement) && argumentsOf(statement).some((argument) => argument === param.pointer)) isOnly = false;
+    if (!descriptors.has(statement) && argumentsOf(statement).some((argument) => argument === param.pointer))
+      isOnly = false;
   });
   return isOnly;
 }
 
 /**
- * The sizes that must be multiples of a number, so that the rows of contiguous tensors are multiples of 16 bytes: those
- * of the contiguous axis, in tensors with more than one axis.
+ * The sizes that must be multiples of a number, so that rows of contiguous tensors are multiples of 16 bytes. They
+ * belong to the contiguous axis of tensors with more than one axis.
  */
 export function requiredDivisors(ir: KernelIR): Readonly<Record<string, number>> {
-  const found: Record<string, number> = {};
+  const divisors: Record<string, number> = {};
   for (const { param, axis } of tensorsViaDescriptor(ir)) {
     const name = param.dimNames[axis];
     if (typeof name !== "string" || param.dims.length < 2) continue;
     const bits = Math.min(...members(param.dtype).map((dtype) => dtypeTable[dtype].bits));
-    found[name] = Math.max(found[name] ?? 1, (DESCRIPTOR_BYTES * 8) / bits);
+    divisors[name] = Math.max(divisors[name] ?? 1, (DESCRIPTOR_BYTES * 8) / bits);
   }
-  return found;
+  return divisors;
 }
 
-function descriptorsMade(ir: KernelIR): readonly OpStatement[] {
-  const found: OpStatement[] = [];
+function deviceDescriptors(ir: KernelIR): readonly OpStatement[] {
+  const descriptors: OpStatement[] = [];
   walkAll(ir, (statement) => {
-    if (statement.kind === "op" && statement.results[0]?.type.kind === "descriptor") found.push(statement);
+    if (statement.kind === "op" && statement.results[0]?.type.kind === "descriptor") descriptors.push(statement);
   });
-  return found;
+  return descriptors;
 }
 
-/** The axis of a tensor whose stride a descriptor assumes to be 1; the descriptor lists the strides of all others. */
+/** The axis whose stride a descriptor assumes to be 1. The descriptor lists the strides of all other axes. */
 function contiguousAxis(param: TensorParam, { operands }: OpStatement): readonly number[] {
   const [base, , strides] = operands;
   if (!isValue(base) || base !== param.pointer || !strides || !isList(strides)) return [];
-  const given = strides.slice(0, -1);
-  const missing = [...param.strides.keys()].filter((axis) => !given.includes(param.strides[axis]!));
-  // Products of sizes are computed in the kernel, as values of their own.
-  const products = given.filter((stride) => isValue(stride) && !param.strides.includes(stride));
-  const listed = missing.filter((axis) => isList(param.strides[axis]));
-  const left = products.length === listed.length ? missing.filter((axis) => !listed.includes(axis)) : missing;
-  return strides.length === param.strides.length && left.length === 1 ? left : [];
+  const outerStrides = strides.slice(0, -1);
+  const missing = [...param.strides.keys()].filter((axis) => !outerStrides.includes(param.strides[axis]!));
+  // Products of sizes are computed in the kernel, as separate values.
+  const products = outerStrides.filter((stride) => isValue(stride) && !param.strides.includes(stride));
+  const productAxes = missing.filter((axis) => isList(param.strides[axis]));
+  const candidates =
+    products.length === productAxes.length ? missing.filter((axis) => !productAxes.includes(axis)) : missing;
+  return strides.length === param.strides.length && candidates.length === 1 ? candidates : [];
 }

@@ -1,4 +1,4 @@
-/** The dtypes that a kernel can be called with, and its types for each choice of them. */
+/** The dtypes that a kernel can be called with, and its types for each combination of them. */
 import { type Argument, isDType, isLiteral, isValue, type KernelIR, type Statement, type Value } from "../ir/nodes.js";
 import type { Constant } from "../values/runtime-values.js";
 import type { Constants } from "./compiled-ops.js";
@@ -20,20 +20,21 @@ export function dtypeVariables(ir: Pick<KernelIR, "params">): ReadonlyMap<string
   return variables;
 }
 
-/** Every choice of dtypes that the kernel can be called with. */
+/** Every combination of dtypes that the kernel can be called with. */
 export function dtypeBindings(ir: KernelIR): readonly DTypeBinding[] {
   return [...dtypeVariables(ir)].reduce<readonly DTypeBinding[]>(
-    (all, [name, members]) => all.flatMap((binding) => members.map((member) => ({ ...binding, [name]: member }))),
+    (bindings, [name, members]) =>
+      bindings.flatMap((binding) => members.map((member) => ({ ...binding, [name]: member }))),
     [{}],
   );
 }
 
 /**
- * What Triton knows of a condition once the dtypes are bound. A truth value that something else decides may be either;
- * the result is known if it is the same for both.
+ * Constant conditions for bound dtypes. An unknown boolean may be true or false. The result is constant if it is the
+ * same for both.
  */
-export function dtypeConstants(made: ReadonlyMap<Value, Statement>, binding: DTypeBinding): Constants {
-  const possible = (argument: Argument | undefined): readonly Constant[] | undefined => {
+export function dtypeConstants(definitionsOf: ReadonlyMap<Value, Statement>, binding: DTypeBinding): Constants {
+  const possibleValues = (argument: Argument | undefined): readonly Constant[] | undefined => {
     if (argument === undefined) return undefined;
     if (isLiteral(argument)) return [argument.value];
     if (isDType(argument)) {
@@ -41,31 +42,31 @@ export function dtypeConstants(made: ReadonlyMap<Value, Statement>, binding: DTy
       return typeof elem === "string" ? [elem] : undefined;
     }
     if (!isValue(argument)) return undefined;
-    const statement = made.get(argument);
-    const isTruth = argument.type.kind === "constexpr" && argument.type.of === "bool";
-    const unknown = isTruth ? [true, false] : undefined;
+    const statement = definitionsOf.get(argument);
+    const isBoolean = argument.type.kind === "constexpr" && argument.type.of === "bool";
+    const unknown = isBoolean ? [true, false] : undefined;
     if (statement?.kind !== "op" || !statement.op.fold) return unknown;
-    const given = statement.operands.map(possible);
-    if (given.some((each) => each === undefined)) return unknown;
-    const choices = given.reduce<readonly Constant[][]>(
-      (all, each) => all.flatMap((before) => each!.map((one) => [...before, one])),
+    const operandValues = statement.operands.map(possibleValues);
+    if (operandValues.some((each) => each === undefined)) return unknown;
+    const choices = operandValues.reduce<readonly Constant[][]>(
+      (prefixes, each) => prefixes.flatMap((prefix) => each!.map((value) => [...prefix, value])),
       [[]],
     );
     return [...new Set(choices.map((choice) => statement.op.fold!(...choice)))];
   };
   return (argument) => {
-    const values = possible(argument);
+    const values = possibleValues(argument);
     return values?.length === 1 ? values[0] : undefined;
   };
 }
 
-/** Replaces dtype variables by their dtypes, in types and in the texts of dimensions. */
+/** Replaces dtype variables by their dtypes, in types and in the texts of dims. */
 export function substitution(binding: DTypeBinding): Substitution {
-  const bound = new Map<Type, Type>();
-  const type = (given: Type): Type => {
-    const known = bound.get(given) ?? bind(given, binding);
-    bound.set(given, known);
-    return known;
+  const cache = new Map<Type, Type>();
+  const type = (unbound: Type): Type => {
+    const boundType = cache.get(unbound) ?? bind(unbound, binding);
+    cache.set(unbound, boundType);
+    return boundType;
   };
   return { type, elem: (elem) => bindElem(elem, binding) };
 }
@@ -73,7 +74,7 @@ export function substitution(binding: DTypeBinding): Substitution {
 function bindElem(elem: Elem, binding: DTypeBinding): Elem {
   if (typeof elem === "string") return elem;
   const bound = binding[elem.name];
-  // In an arm that this dtype does not reach, the variable has other members.
+  // In a branch that this dtype does not reach, the variable has other members.
   return bound !== undefined && elem.members.includes(bound) ? bound : elem;
 }
 
@@ -89,7 +90,7 @@ function bind(type: Type, binding: DTypeBinding): Type {
 /** A constexpr can read a dtype: `T.bits` becomes `float16.bits`. */
 function bindText(text: string, binding: DTypeBinding): string {
   if (!text.includes(".")) return text;
-  return text.replace(/\b([A-Za-z_]\w*)\.(?=[a-z])/g, (found, name: string) =>
-    name in binding ? `${binding[name]}.` : found,
+  return text.replace(/\b([A-Za-z_]\w*)\.(?=[a-z])/g, (matched, name: string) =>
+    name in binding ? `${binding[name]}.` : matched,
   );
 }

@@ -1,4 +1,4 @@
-/** Finds the values that addresses and masks are computed from, back to the values that were loaded. */
+/** The backward slice of addresses and masks, up to loaded values. */
 import {
   type Argument,
   isFunction,
@@ -14,63 +14,68 @@ import type { Type } from "../types/types.js";
 import { argumentsOf, bodiesOf, definitions, handedOver, resultsOf, valuesIn, walkAll } from "../ir/walk.js";
 
 export function indexValues(ir: KernelIR): ReadonlySet<Value> {
-  let known = found.get(ir);
-  if (known === undefined) found.set(ir, (known = findIndexValues(ir)));
-  return known;
+  let values = cache.get(ir);
+  if (values === undefined) cache.set(ir, (values = findIndexValues(ir)));
+  return values;
 }
 
-/** Cached, because a property test evaluates a kernel a thousand times. */
-const found = new WeakMap<KernelIR, ReadonlySet<Value>>();
+/** A cache, because a property test evaluates a kernel a thousand times. */
+const cache = new WeakMap<KernelIR, ReadonlySet<Value>>();
 
 function findIndexValues(ir: KernelIR): ReadonlySet<Value> {
   const roots: Argument[] = [];
   walkAll(ir, (statement) => {
-    if (statement.kind === "op" && statement.op.effect !== "pure") roots.push(...placesOf(statement));
+    if (statement.kind === "op" && statement.op.effect !== "pure") roots.push(...addressOperandsOf(statement));
   });
   return loadedSources(ir)(...roots);
 }
 
-/** Gives the integers, masks and addresses that arguments are computed from, and themselves, back to what was loaded. */
+/**
+ * Returns the integers, masks and addresses that arguments are computed from, including the arguments, up to loaded
+ * values.
+ */
 export function loadedSources(ir: KernelIR): (...roots: readonly Argument[]) => ReadonlySet<Value> {
   const sources = indexOperands(ir);
   return (...roots) => {
-    const reached = new Set<Value>();
-    const follow = (value: Value): void => {
-      if (reached.has(value)) return;
-      reached.add(value);
-      sources(value).forEach(follow);
+    const slice = new Set<Value>();
+    const visit = (value: Value): void => {
+      if (slice.has(value)) return;
+      slice.add(value);
+      sources(value).forEach(visit);
     };
-    roots.flatMap(indicesIn).forEach(follow);
-    return reached;
+    roots.flatMap(indicesIn).forEach(visit);
+    return slice;
   };
 }
 
-/** Gives the integers, masks and addresses that a value is computed from directly. */
+/** Returns the integers, masks and addresses that a value is directly computed from. */
 export function indexOperands(ir: KernelIR): (value: Value) => readonly Value[] {
-  const made = definitions(...bodiesOf(ir));
+  const definitionsOf = definitions(...bodiesOf(ir));
   const writes = new Map<Variable, Argument[]>();
-  const handed = new Map<Value, Argument[]>();
+  const passedArguments = new Map<Value, Argument[]>();
   walkAll(ir, (statement) => {
-    for (const [param, given] of handedOver(statement)) handed.set(param, [...(handed.get(param) ?? []), given]);
+    for (const [param, argument] of handedOver(statement))
+      passedArguments.set(param, [...(passedArguments.get(param) ?? []), argument]);
     if (statement.kind === "let") writes.set(statement.variable, [statement.initial]);
     if (statement.kind === "write") writes.get(statement.variable)?.push(statement.value);
   });
-  return (value) => [...(handed.get(value) ?? []), ...sourcesOf(value, made.get(value), writes)].flatMap(indicesIn);
+  return (value) =>
+    [...(passedArguments.get(value) ?? []), ...sourcesOf(value, definitionsOf.get(value), writes)].flatMap(indicesIn);
 }
 
 const indicesIn = (argument: Argument): readonly Value[] => valuesIn(argument).filter(({ type }) => isIndex(type));
 
-/** The addresses and the mask of an access, and where in a descriptor it is. */
-function placesOf(statement: OpStatement): readonly Argument[] {
+/** The addresses, mask and descriptor offsets of an access. */
+function addressOperandsOf(statement: OpStatement): readonly Argument[] {
   const { reaches } = statement.op.proof;
   if (!reaches) return [];
   const { mask } = statement.options;
   const { address, offsets, rows, column } = reaches;
-  const places = [address, offsets, rows, column].flatMap((name) => operandOf(statement, name) ?? []);
-  return mask ? [...places, mask] : places;
+  const operands = [address, offsets, rows, column].flatMap((name) => operandOf(statement, name) ?? []);
+  return mask ? [...operands, mask] : operands;
 }
 
-/** The arguments that a value is computed from. The search ends at loaded values. */
+/** The arguments that a value is computed from. Loaded values have none. */
 function sourcesOf(
   value: Value,
   statement: Statement | undefined,
@@ -79,26 +84,26 @@ function sourcesOf(
   if (statement?.kind === "read") return writes.get(statement.variable) ?? [];
   if (statement?.kind === "for") return [statement.start, statement.end, statement.step];
   if (statement?.kind === "if") {
-    const place = statement.results.indexOf(value);
-    return [statement.then, statement.otherwise].flatMap((arm) => arm.yields[place] ?? []);
+    const index = statement.results.indexOf(value);
+    return [statement.then, statement.otherwise].flatMap((branch) => branch.yields[index] ?? []);
   }
   if (statement?.kind !== "op") return [];
   const [callee] = statement.operands;
   if (statement.op.spelling.form === "apply" && isFunction(callee)) {
-    const place = resultsOf(statement).indexOf(value);
-    return callee.function.body.yields.slice(place, place + 1);
+    const index = resultsOf(statement).indexOf(value);
+    return callee.function.body.yields.slice(index, index + 1);
   }
   if (statement.op.effect !== "pure") return [];
-  const given = argumentsOf(statement);
-  const place = resultsOf(statement).indexOf(value);
-  // What a function makes of lanes: `tl.reduce(x, 0, f)`.
+  const args = argumentsOf(statement);
+  const index = resultsOf(statement).indexOf(value);
+  // The results of a function that is applied to lanes: `tl.reduce(x, 0, f)`.
   return [
-    ...given,
-    ...given.flatMap((each) => (isFunction(each) ? each.function.body.yields.slice(place, place + 1) : [])),
+    ...args,
+    ...args.flatMap((each) => (isFunction(each) ? each.function.body.yields.slice(index, index + 1) : [])),
   ];
 }
 
-/** Whether the type is an integer, a mask or an address. The search does not continue through floats. */
+/** True for integers, masks and addresses. The slice does not continue through floats. */
 function isIndex(type: Type): boolean {
   return type.kind !== "tile" || typeof type.dtype !== "string" || !isFloat(type.dtype as NumericDType);
 }

@@ -1,8 +1,9 @@
 /**
- * What a kernel counts in int32 besides the offsets of ordinary tensors, whose reach the wrapper compares: the axes of tensors
- * with int64 offsets, the elements behind raw pointers, and what masks compare an index with. Arithmetic of int32 on the way
- * to an index makes it a count in int32, also where it is cast afterwards, unless it only adds to a number of 64 bits or counts
- * blocks. The rule is fixed: the wrapper depends on it.
+ * Int32 counts: axes of tensors with int64 offsets, elements behind raw pointers, and sizes that masks compare an index
+ * with. The offsets of other tensors are excluded, because the wrapper compares their extents.
+ *
+ * An index counts in int32 if int32 arithmetic contributes to it, even if it is cast afterwards. Exceptions are int32
+ * terms of a 64-bit sum, and numbers of blocks. The rule is fixed, because the wrapper depends on it.
  */
 import {
   type Argument,
@@ -23,7 +24,7 @@ import { bodiesOf, definitions, walkAll } from "../ir/walk.js";
 import { dtypeTable, isInt, members } from "../types/dtype.js";
 import { indexValues, loadedSources, indexOperands } from "./index-values.js";
 
-const COMPARES: ReadonlySet<IntegerSemantics | undefined> = new Set<IntegerSemantics>([
+const COMPARISONS: ReadonlySet<IntegerSemantics | undefined> = new Set<IntegerSemantics>([
   "below",
   "at most",
   "above",
@@ -31,44 +32,44 @@ const COMPARES: ReadonlySet<IntegerSemantics | undefined> = new Set<IntegerSeman
 ]);
 
 export function int32Counts(ir: KernelIR): Counted {
-  return new Counts(ir).counted();
+  return new CountAnalysis(ir).analyze();
 }
 
-class Counts {
-  readonly #made: ReadonlyMap<Value, Statement>;
+class CountAnalysis {
+  readonly #definitions: ReadonlyMap<Value, Statement>;
   readonly #origins: (...roots: readonly Argument[]) => ReadonlySet<Value>;
   readonly #sizes = new Map<Value | number, "index" | "mask">();
   readonly #tensors = new Set<TensorParam>();
   readonly #sources: (value: Value) => readonly Value[];
-  readonly #known = new Map<Value, boolean>();
+  readonly #isCountedCache = new Map<Value, boolean>();
   readonly #wide: ReadonlySet<Value>;
 
   constructor(readonly ir: KernelIR) {
-    this.#made = definitions(...bodiesOf(ir));
+    this.#definitions = definitions(...bodiesOf(ir));
     this.#origins = loadedSources(ir);
     this.#sources = indexOperands(ir);
     this.#wide = new Set(paramsOf(ir, "size").map(({ value }) => value));
   }
 
-  counted(): Counted {
+  analyze(): Counted {
     walkAll(this.ir, (statement) => {
       if (statement.kind !== "op") return;
       const [first, second] = statement.operands;
       if (statement.op.lowering?.view) this.#view(first, second);
-      else if (COMPARES.has(statement.op.facts.integer)) this.#comparison(statement);
-      else this.#byHand(operandOf(statement, statement.op.proof.reaches?.address));
+      else if (COMPARISONS.has(statement.op.facts.integer)) this.#comparison(statement);
+      else this.#pointer(operandOf(statement, statement.op.proof.reaches?.address));
     });
     return { sizes: this.#sizes, tensors: this.#tensors };
   }
 
-  /** The axes of a tensor with int64 offsets; of one whose axes were permuted, all of them. */
+  /** Records the axes of a tensor with int64 offsets. If its axes were permuted, all of them are recorded. */
   #view(tensor: Argument | undefined, indices: Argument | undefined): void {
     const param = this.#wideTensor(tensor);
     if (!param || !isList(indices)) return;
     const isPermuted = tensor !== param.value;
     const counts = indices.map((index) => this.#isCounted(index));
     param.dims.forEach((dim, axis) => {
-      if (isPermuted ? counts.includes(true) : counts[axis]) this.#note(dim);
+      if (isPermuted ? counts.includes(true) : counts[axis]) this.#recordIndex(dim);
     });
   }
 
@@ -77,84 +78,92 @@ class Counts {
     return paramsOf(this.ir, "tensor").find(({ offsets, value }) => offsets === "int64" && origins?.has(value));
   }
 
-  /** `i < N`, of an index that a mask compares with a size. */
+  /** Records `N` of `i < N`, where a mask compares an index with a size. */
   #comparison({ operands, results: [result] }: OpStatement): void {
     if (!result || !indexValues(this.ir).has(result)) return;
-    operands.forEach((size, place) => {
-      const index = operands[1 - place];
+    operands.forEach((size, position) => {
+      const index = operands[1 - position];
       if (isValue(size) && this.#wide.has(size) && index && this.#isCounted(index) && !this.#sizes.has(size))
         this.#sizes.set(size, "mask");
     });
   }
 
-  /** What a pointer's offsets count: elements behind it, axes of a tensor, or all of one whose rows they do not widen. */
-  #byHand(address: Argument | undefined): void {
+  /**
+   * Records the counts of a pointer's offsets: the elements behind it, the axes of a tensor, or a whole tensor if row
+   * offsets are not widened.
+   */
+  #pointer(address: Argument | undefined): void {
     if (!isValue(address) || address.type.kind !== "pointer") return;
     const origins = this.#origins(address);
     if (![...origins].some((value) => this.#isArithmetic(value))) return;
     for (const { value, numel } of paramsOf(this.ir, "pointer"))
-      if (origins.has(value) && numel !== undefined) this.#note(numel);
+      if (origins.has(value) && numel !== undefined) this.#recordIndex(numel);
     for (const param of paramsOf(this.ir, "tensor")) {
       if (param.offsets !== "int64" || !origins.has(param.pointer)) continue;
       const products = [...origins].filter((value) => this.#isProduct(value));
       const isWide = products.some((value) => !isNarrow(value)) || param.dims.length < 2;
       if (!isWide || products.some(isNarrow)) this.#tensors.add(param);
-      else param.dims.forEach((dim) => this.#note(dim));
+      else param.dims.forEach((dim) => this.#recordIndex(dim));
     }
   }
 
-  /** Whether a value is the product of two numbers that only a launch knows, such as an index and a stride. */
+  /** True for the product of two numbers that only a launch determines, such as an index and a stride. */
   #isProduct(value: Value): boolean {
-    const made = this.#made.get(value);
-    if (made?.kind !== "op" || !isProduct(made)) return false;
-    return made.operands.every((operand) => isValue(operand) && operand.type.kind === "tile");
+    const definition = this.#definitions.get(value);
+    if (definition?.kind !== "op" || !isProduct(definition)) return false;
+    return definition.operands.every((operand) => isValue(operand) && operand.type.kind === "tile");
   }
 
-  #note(size: Argument | number): void {
+  #recordIndex(size: Argument | number): void {
     if (typeof size === "number" || isValue(size)) this.#sizes.set(size, "index");
     else if (isLiteral(size)) this.#sizes.set(Number(size.value), "index");
   }
 
-  /** Whether int32 counts all of an index: not where it only adds to a number of 64 bits, or counts blocks. */
+  /** True if an index is counted in int32: not if int32 terms only contribute to a 64-bit sum, or count blocks. */
   #isCounted(index: Argument): boolean {
     if (!isValue(index)) return false;
-    let counted = this.#known.get(index);
+    let counted = this.#isCountedCache.get(index);
     if (counted !== undefined) return counted;
-    this.#known.set(index, false);
-    counted = this.#isArithmetic(index) || this.#counting(index).some((each) => this.#isCounted(each));
-    this.#known.set(index, counted);
+    this.#isCountedCache.set(index, false);
+    counted = this.#isArithmetic(index) || this.#countingSources(index).some((each) => this.#isCounted(each));
+    this.#isCountedCache.set(index, counted);
     return counted;
   }
 
-  #counting(value: Value): readonly Value[] {
-    const made = this.#made.get(value);
+  #countingSources(value: Value): readonly Value[] {
+    const definition = this.#definitions.get(value);
     const sources = this.#sources(value);
-    const meaning = made?.kind === "op" ? made.op.facts.integer : undefined;
+    const meaning = definition?.kind === "op" ? definition.op.facts.integer : undefined;
     if (isNarrow(value) || meaning === undefined) return sources;
     if (meaning === "product") return [];
     const wide = sources.filter((each) => this.#isWide(each));
     return wide.length > 0 && (meaning === "sum" || meaning === "difference") ? wide : sources;
   }
 
-  /** Whether a value has more than 32 bits of its own: from a product, from memory, or from the caller. */
+  /** True if a value is genuinely wide: the 64 bits come from a product, from memory, or from the caller. */
   #isWide(value: Value): boolean {
     return [...this.#origins(value)].some((each) => {
-      const made = this.#made.get(each);
-      const isOwn = made === undefined || (made.kind === "op" && (made.op.effect !== "pure" || isProduct(made)));
-      return isOwn && each.type.kind === "tile" && !isNarrow(each);
+      const definition = this.#definitions.get(each);
+      const isSource =
+        definition === undefined ||
+        (definition.kind === "op" && (definition.op.effect !== "pure" || isProduct(definition)));
+      return isSource && each.type.kind === "tile" && !isNarrow(each);
     });
   }
 
-  /** Whether a value comes of arithmetic that may wrap in 32 bits, or counts turns in them. */
+  /** True for the result of int32 arithmetic that may wrap, and for an int32 loop index. */
   #isArithmetic(value: Value): boolean {
-    const made = this.#made.get(value);
-    return isNarrow(value) && (made?.kind === "for" || (made?.kind === "op" && made.op.proof.wraps === true));
+    const definition = this.#definitions.get(value);
+    return (
+      isNarrow(value) &&
+      (definition?.kind === "for" || (definition?.kind === "op" && definition.op.proof.wraps === true))
+    );
   }
 }
 
 const isProduct = ({ op }: OpStatement): boolean => op.facts.integer === "product";
 
-/** Whether a value is an integer of no more than 32 bits, or may be one. */
+/** True for an integer of at most 32 bits. For dtype variables, true if a member is one. */
 function isNarrow({ type }: Value): boolean {
   return type.kind === "tile" && members(type.dtype).some((dtype) => isInt(dtype) && dtypeTable[dtype].bits <= 32);
 }

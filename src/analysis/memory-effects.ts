@@ -1,4 +1,4 @@
-/** What a kernel does to the memory of each argument. */
+/** The effects of a kernel on the memory of each argument. */
 import {
   type Block,
   isFunction,
@@ -20,15 +20,15 @@ export type Effects = ReadonlySet<Op["effect"]>;
 export const isWritten = (effects: Effects | undefined): boolean =>
   effects !== undefined && (effects.has("write") || effects.has("atomic"));
 
-/** The raw pointers to whose memory the kernel writes. */
+/** The raw pointers through which the kernel writes. */
 export function writtenPointers(ir: KernelIR): readonly PointerParam[] {
   const pointers = ir.params.filter((param) => param.kind === "pointer");
   if (pointers.length === 0) return [];
-  const touched = accesses(ir);
-  return pointers.filter((param) => isWritten(touched.get(param)));
+  const effects = accesses(ir);
+  return pointers.filter((param) => isWritten(effects.get(param)));
 }
 
-/** How each tensor and each raw pointer is accessed, in helper functions too. */
+/** The effects on each tensor and raw pointer, including those of helper functions. */
 export function accesses(ir: KernelIR): ReadonlyMap<Memory, Effects> {
   const roots = new Map<Value | Variable, Memory>();
   for (const param of ir.params) {
@@ -36,21 +36,21 @@ export function accesses(ir: KernelIR): ReadonlyMap<Memory, Effects> {
     roots.set(param.value, param);
     if (param.kind === "tensor") roots.set(param.pointer, param);
   }
-  const found = new Map<Memory, Set<Op["effect"]>>();
-  const visit = (body: Block) => walk(body, note);
+  const effects = new Map<Memory, Set<Op["effect"]>>();
+  const visit = (body: Block) => walk(body, recordEffects);
   visit(ir.body);
-  return found;
+  return effects;
 
-  function note(statement: Statement): void {
+  function recordEffects(statement: Statement): void {
     if (statement.kind === "read") {
-      const held = roots.get(statement.variable);
-      if (held) roots.set(statement.result, held);
+      const variableRoot = roots.get(statement.variable);
+      if (variableRoot) roots.set(statement.result, variableRoot);
       return;
     }
-    // A helper function's accesses count where it is called.
+    // A helper function's accesses count at its calls.
     for (const [param, argument] of handedOver(statement)) {
-      const given = isValue(argument) ? roots.get(argument) : undefined;
-      if (given) roots.set(param, given);
+      const passedRoot = isValue(argument) ? roots.get(argument) : undefined;
+      if (passedRoot) roots.set(param, passedRoot);
       else roots.delete(param);
     }
     for (const argument of argumentsOf(statement)) if (isFunction(argument)) visit(argument.function.body);
@@ -62,6 +62,6 @@ export function accesses(ir: KernelIR): ReadonlyMap<Memory, Effects> {
     if (statement.kind !== "op") return;
     const { effect } = statement.op;
     for (const result of statement.results) if ("access" in result.type) roots.set(result, root);
-    found.set(root, new Set([...(found.get(root) ?? []), effect]));
+    effects.set(root, new Set([...(effects.get(root) ?? []), effect]));
   }
 }

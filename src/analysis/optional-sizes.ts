@@ -1,13 +1,16 @@
-/** Sizes that inputs have, all of which may be left out. The first one given decides the size; without any it is 0. */
+/**
+ * Sizes that only optional inputs have. The first input that is present determines the size. If all are absent, it is
+ * 0.
+ */
 import { type KernelIR, paramsOf, type SizeParam, type TensorParam, tensorsOf } from "../ir/nodes.js";
 
 export interface OptionalSize {
   readonly param: SizeParam;
-  /** The inputs that have it, in the author's order, and the first axis of each that does. */
+  /** The inputs that have the size, in the author's order, each with the first axis of that size. */
   readonly holders: readonly { readonly tensor: TensorParam; readonly axis: number }[];
 }
 
-/** A required output that has the size needs it before anything is given, so the caller passes such a size. */
+/** The sizes of optional inputs only. A required output with the size needs it in advance, so the caller passes it. */
 export function optionalSizes(ir: Pick<KernelIR, "params">): readonly OptionalSize[] {
   const required = paramsOf(ir, "tensor").filter(({ optional }) => !optional);
   const inputs = tensorsOf(ir, "in", "inout");
@@ -21,7 +24,7 @@ export function optionalSizes(ir: Pick<KernelIR, "params">): readonly OptionalSi
   });
 }
 
-/** The sizes that are 0 because every input that has them is left out. */
+/** The sizes that are 0 because every input that has them is absent. */
 export function sizesWithoutTensor(ir: Pick<KernelIR, "params">, absent: readonly string[]): readonly string[] {
   if (absent.length === 0) return [];
   return optionalSizes(ir)

@@ -1,4 +1,4 @@
-/** Which dimensions of tiles that a launch computes are certainly powers of two; the wrapper asks about the others. */
+/** The computed tile dims that are not provably powers of two. The wrapper checks them. */
 import { type Argument, type ConstexprParam, isLiteral, type KernelIR, paramsOf } from "../ir/nodes.js";
 import { isPower } from "../types/dims.js";
 import { memoize } from "./integers.js";
@@ -7,37 +7,37 @@ import { tileDims } from "./tile-sizes.js";
 
 export function dimsNotKnownPowerOfTwo(ir: KernelIR, computed: readonly ConstexprParam[]): readonly ConstexprParam[] {
   const dimensions = tileDims(ir);
-  const asked = computed.filter(({ name }) => dimensions.has(name));
-  if (asked.length === 0) return [];
-  const powers = new Powers(ir);
-  return asked.filter(({ compute }) => !powers.isPower(compute!.block.yields[0]!));
+  const candidates = computed.filter(({ name }) => dimensions.has(name));
+  if (candidates.length === 0) return [];
+  const powers = new PowerOfTwoAnalysis(ir);
+  return candidates.filter(({ compute }) => !powers.isPower(compute!.block.yields[0]!));
 }
 
-class Powers {
+class PowerOfTwoAnalysis {
   readonly #facts: LaunchFacts;
-  /** Sizes that are positive where any output has elements, and so at each launch. */
-  readonly #filled: ReadonlySet<unknown>;
+  /** Sizes that are positive at each launch, because otherwise all outputs are empty and the kernel is not launched. */
+  readonly #nonempty: ReadonlySet<unknown>;
   readonly #powers = new Map<Argument, boolean>();
   readonly #positive = new Map<Argument, boolean>();
 
   constructor(ir: KernelIR) {
     this.#facts = new LaunchFacts(ir);
     const [first, ...others] = paramsOf(ir, "tensor").filter(({ role }) => role !== "in");
-    this.#filled = new Set(first?.dims.filter((dim) => others.every(({ dims }) => dims.includes(dim))));
+    this.#nonempty = new Set(first?.dims.filter((dim) => others.every(({ dims }) => dims.includes(dim))));
   }
 
-  /** A power of two from 1 up. */
+  /** True for a power of two that is at least 1. */
   isPower(x: Argument): boolean {
     return memoize(this.#powers, x, () => this.#isPower(x));
   }
 
   #isPower(x: Argument): boolean {
-    const known = this.#facts.integers.constants(x);
-    if (known) return known.every(isPower);
-    const made = this.#facts.integers.made(x);
-    if (made?.kind !== "op" || !made.op.facts.powerOfTwo) return false;
-    const operands = made.operands.filter((each) => each !== undefined);
-    return made.op.facts.powerOfTwo(
+    const constants = this.#facts.integers.constants(x);
+    if (constants) return constants.every(isPower);
+    const definition = this.#facts.integers.definitionOf(x);
+    if (definition?.kind !== "op" || !definition.op.facts.powerOfTwo) return false;
+    const operands = definition.operands.filter((each) => each !== undefined);
+    return definition.op.facts.powerOfTwo(
       operands.map((each) => this.isPower(each)),
       operands.map((each) => this.#isPositive(each)),
     );
@@ -48,11 +48,11 @@ class Powers {
   }
 
   #derivesPositive(x: Argument): boolean {
-    if (this.#filled.has(x) || this.#facts.isAtLeast(x, 1)) return true;
-    const made = this.#facts.integers.made(x);
-    if (made?.kind === "op" && made.op.facts.positive)
-      return made.op.facts.positive(
-        made.operands.flatMap((each) => (each === undefined ? [] : this.#isPositive(each))),
+    if (this.#nonempty.has(x) || this.#facts.isAtLeast(x, 1)) return true;
+    const definition = this.#facts.integers.definitionOf(x);
+    if (definition?.kind === "op" && definition.op.facts.positive)
+      return definition.op.facts.positive(
+        definition.operands.flatMap((each) => (each === undefined ? [] : this.#isPositive(each))),
       );
     return !isLiteral(x) && this.isPower(x);
   }

@@ -1,4 +1,4 @@
-/** Constexprs that a caller passes and that are tile dimensions. A launch checks them as the build checks configs. */
+/** Constexprs that a caller passes and that are tile dims. A launch checks them as the build checks configs. */
 import { compiledOps } from "./compiled-ops.js";
 import { dtypeBindings, substitution } from "./dtype-bindings.js";
 import { type ConstexprParam, type KernelIR, paramsOf } from "../ir/nodes.js";
@@ -8,7 +8,10 @@ import { resultsOf } from "../ir/walk.js";
 export interface TileSize {
   /** A tile dimension, so it must be a power of two. */
   readonly param: ConstexprParam;
-  /** The smallest value that every op accepts for some choice of dtypes, such as for the inner dimension of a dot. */
+  /**
+   * The smallest value that every op accepts for at least one combination of dtypes, such as for the inner dim of a
+   * dot.
+   */
   readonly least: number;
 }
 
@@ -18,15 +21,15 @@ export function tileSizes(ir: KernelIR): readonly TileSize[] {
     ({ from, name }) => (from === "dim" || from === "argument") && dimensions.has(name),
   );
   if (params.length === 0) return [];
-  const least = dtypeBindings(ir).map((binding) => leastSizes(ir, substitution(binding)));
-  return params.map((param) => ({ param, least: Math.min(...least.map((sizes) => sizes.get(param.name) ?? 1)) }));
+  const minimums = dtypeBindings(ir).map((binding) => minimumSizes(ir, substitution(binding)));
+  return params.map((param) => ({ param, least: Math.min(...minimums.map((sizes) => sizes.get(param.name) ?? 1)) }));
 }
 
-/** The numbers that are dimensions of tiles whatever the config: `tl.arange(0, 128)`. */
+/** The numbers that are tile dims in every config: `tl.arange(0, 128)`. */
 export const constantTileDims = (ir: KernelIR): readonly number[] =>
   [...tileDims(ir)].filter((dim): dim is number => typeof dim === "number" && dim > 1);
 
-/** The dimensions of the tiles that every launch compiles. */
+/** The dims of the tiles that every launch compiles. */
 export function tileDims(ir: KernelIR): ReadonlySet<number | string> {
   const dimensions = new Set<number | string>();
   for (const statement of compiledOps(ir))
@@ -35,11 +38,11 @@ export function tileDims(ir: KernelIR): ReadonlySet<number | string> {
   return dimensions;
 }
 
-/** What every op accepts at least for each dimension, for one choice of dtypes. */
-function leastSizes(ir: KernelIR, bound: Substitution): ReadonlyMap<number | string, number> {
-  const least = new Map<number | string, number>();
+/** The smallest value that every op accepts for each dim, for one combination of dtypes. */
+function minimumSizes(ir: KernelIR, bound: Substitution): ReadonlyMap<number | string, number> {
+  const minimums = new Map<number | string, number>();
   for (const statement of compiledOps(ir))
-    for (const { dim, least: size } of statement.op.needs.least?.(typedArguments(statement, bound)) ?? [])
-      least.set(dim, Math.max(size, least.get(dim) ?? 1));
-  return least;
+    for (const { dim, minimum: size } of statement.op.needs.least?.(typedArguments(statement, bound)) ?? [])
+      minimums.set(dim, Math.max(size, minimums.get(dim) ?? 1));
+  return minimums;
 }

@@ -1,4 +1,4 @@
-/** Finds the uses of Triton features that the oldest supported version, 3.6, lacks. */
+/** Uses of Triton features that the oldest supported version, 3.6, lacks. */
 import type { Location } from "../diagnostics/diagnostic.js";
 import type { KernelIR } from "../ir/nodes.js";
 import { typedArguments } from "../ir/typed.js";
@@ -10,13 +10,13 @@ export interface VersionedFeatureUse {
   readonly at: Location | undefined;
 }
 
-/** Every use of a feature that needs Triton 3.9, in program order. */
+/** Every use of a feature that requires Triton 3.9, in program order. */
 export function usesOfTriton39(ir: KernelIR): readonly VersionedFeatureUse[] {
-  const found: VersionedFeatureUse[] = [];
+  const uses: VersionedFeatureUse[] = [];
   walkAll(ir, (statement) => {
     if (statement.kind !== "op" || !statement.op.needs.needsTriton39?.(typedArguments(statement))) return;
     const { name, spelling } = statement.op;
-    found.push({ name: spelling.form === "call" ? spelling.name : name, at: statement.at });
+    uses.push({ name: spelling.form === "call" ? spelling.name : name, at: statement.at });
   });
-  return found;
+  return uses;
 }

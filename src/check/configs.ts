@@ -1,4 +1,4 @@
-/** Checks configs against the kernel's constexprs, and what autotuning needs to measure correctly. */
+/** Checks configs against the kernel's constexprs, and the settings that autotuning needs to measure correctly. */
 import { type Config, launchOptionNames } from "../compiled/compiled-kernel.js";
 import { type Diagnostic, errorDiagnostic, type MessageOfCode, warning } from "../diagnostics/diagnostic.js";
 import {
@@ -17,33 +17,36 @@ const POWERS = new Set([1, 2, 4, 8, 16, 32]);
 
 export function checkConfigs(ir: KernelIR): readonly Diagnostic[] {
   const { configs, key } = ir.tuning;
-  const found: Diagnostic[] = [];
-  const place = (i: number) => (key ? `${ir.name}: config ${i} (${describe(configs[i]!)})` : `${ir.name}: its config`);
-  configs.forEach((config, i) => found.push(...checkConfig(ir, config, place(i))));
+  const diagnostics: Diagnostic[] = [];
+  const describeConfig = (i: number) =>
+    key ? `${ir.name}: config ${i} (${describe(configs[i]!)})` : `${ir.name}: its config`;
+  configs.forEach((config, i) => diagnostics.push(...checkConfig(ir, config, describeConfig(i))));
   const texts = configs.map((config) => JSON.stringify({ ...config, at: undefined }));
   configs.forEach(({ at }, i) => {
     const first = texts.indexOf(texts[i]!);
-    if (first < i) found.push(warning(configRepeated(place(i), first), at));
+    if (first < i) diagnostics.push(warning(configRepeated(describeConfig(i), first), at));
   });
   if (key) {
-    if (configs.length === 0) found.push(errorDiagnostic(configSources.none(ir.name), ir.at));
+    if (configs.length === 0) diagnostics.push(errorDiagnostic(configSources.none(ir.name), ir.at));
   }
-  found.push(...checkSpace(ir));
-  return found;
+  diagnostics.push(...checkSpace(ir));
+  return diagnostics;
 }
 
 function checkSpace(ir: KernelIR): readonly Diagnostic[] {
-  const chosen = ir.params.filter((param) => param.kind === "constexpr" && isChosen(param)).map(({ name }) => name);
-  const known = [...chosen, ...launchOptionNames];
+  const configurable = ir.params
+    .filter((param) => param.kind === "constexpr" && isConfigurable(param))
+    .map(({ name }) => name);
+  const allowedNames = [...configurable, ...launchOptionNames];
   return Object.entries(ir.tuning.space ?? {}).flatMap(([name, values]) => {
-    if (!known.includes(name)) return [errorDiagnostic(tuningSpace.unknown(ir.name, name, known), ir.at)];
+    if (!allowedNames.includes(name)) return [errorDiagnostic(tuningSpace.unknown(ir.name, name, allowedNames), ir.at)];
     return Array.isArray(values) && values.length > 0 ? [] : [errorDiagnostic(tuningSpace.empty(ir.name, name), ir.at)];
   });
 }
 
-/** Whether a config may give it a value. */
-function isChosen({ from, of }: ConstexprParam): boolean {
-  return from === "config" || (from === "argument" && of !== "dtype");
+/** True if a config may set the constexpr. */
+function isConfigurable({ from, of: valueKind }: ConstexprParam): boolean {
+  return from === "config" || (from === "argument" && valueKind !== "dtype");
 }
 
 function describe(config: Config): string {
@@ -52,43 +55,44 @@ function describe(config: Config): string {
   return values.join(", ");
 }
 
-function checkConfig(ir: KernelIR, config: Config, where: string): readonly Diagnostic[] {
+function checkConfig(ir: KernelIR, config: Config, subject: string): readonly Diagnostic[] {
   const constexprs = paramsOf(ir, "constexpr");
   const byName = new Map(constexprs.map((param) => [param.name, param]));
   const expected = constexprs.filter((param) => param.from === "config").map((param) => param.name);
-  const found: Diagnostic[] = [];
-  const refuse = (said: MessageOfCode) => found.push(errorDiagnostic(said, config.at));
+  const diagnostics: Diagnostic[] = [];
+  const report = (message: MessageOfCode) => diagnostics.push(errorDiagnostic(message, config.at));
   for (const [name, value] of Object.entries(config.values)) {
     const param = byName.get(name);
-    if (!param) refuse(configName.unknown(where, name, expected, launchOptionNames));
-    else if (param.from === "heuristic") refuse(configName.heuristic(where, name));
-    else if (param.of === "dtype") refuse(configName.dtype(where, name));
-    else if (param.from === "launch") refuse(configName.launch(where, name));
-    else if (param.from === "dim") refuse(configName.dim(where, name));
-    else if (typeof value !== typeofParam(param)) refuse(configValue.type(where, name, value, aTypeOf(param)));
+    if (!param) report(configName.unknown(subject, name, expected, launchOptionNames));
+    else if (param.from === "heuristic") report(configName.heuristic(subject, name));
+    else if (param.of === "dtype") report(configName.dtype(subject, name));
+    else if (param.from === "launch") report(configName.launch(subject, name));
+    else if (param.from === "dim") report(configName.dim(subject, name));
+    else if (typeof value !== typeofParam(param))
+      report(configValue.type(subject, name, value, describeParamType(param)));
     else if (param.choices && !param.choices.includes(String(value)))
-      refuse(configValue.choice(where, name, value, param.choices));
-    else if (param.of === "float" && Object.is(value, -0)) refuse(configValue.negativeZero(where, name));
-    else if (param.of === "int" && !Number.isInteger(value)) refuse(configValue.integer(where, name, value));
+      report(configValue.choice(subject, name, value, param.choices));
+    else if (param.of === "float" && Object.is(value, -0)) report(configValue.negativeZero(subject, name));
+    else if (param.of === "int" && !Number.isInteger(value)) report(configValue.integer(subject, name, value));
   }
-  for (const name of expected) if (!(name in config.values)) refuse(configMissing(where, name));
+  for (const name of expected) if (!(name in config.values)) report(configMissing(subject, name));
   const { numWarps, numStages, numCtas, maxnreg } = config;
-  if (numWarps !== undefined && !POWERS.has(numWarps)) refuse(configValue.numWarps(where, numWarps));
+  if (numWarps !== undefined && !POWERS.has(numWarps)) report(configValue.numWarps(subject, numWarps));
   for (const [name, value] of Object.entries({ numStages, numCtas, maxnreg }))
     if (value !== undefined && !(Number.isInteger(value) && value > 0))
-      refuse(configValue.launchOption(where, name, value));
-  return found;
+      report(configValue.launchOption(subject, name, value));
+  return diagnostics;
 }
 
-function typeofParam({ of }: ConstexprParam): string {
-  return of === "bool" ? "boolean" : of === "string" ? "string" : "number";
+function typeofParam({ of: valueKind }: ConstexprParam): string {
+  return valueKind === "bool" ? "boolean" : valueKind === "string" ? "string" : "number";
 }
 
-function aTypeOf({ of }: ConstexprParam): string {
-  return of === "bool" ? "true or false" : of === "string" ? "a string" : "a number";
+function describeParamType({ of: valueKind }: ConstexprParam): string {
+  return valueKind === "bool" ? "true or false" : valueKind === "string" ? "a string" : "a number";
 }
 
-/** Warnings about configs. */
+/** Warnings about tensor params that the kernel does not use. */
 export function unusedParams(ir: KernelIR): readonly Diagnostic[] {
   const used = new Set<unknown>();
   walkAll(ir, (statement) => {

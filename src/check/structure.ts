@@ -1,7 +1,6 @@
 /**
- * Checks a finished kernel against the rules that built it: every op is typed again by its own rule, for each member of
- * each dtype variable, and every field of the type must come out the same. An arm that the dtypes exclude is no code
- * for them.
+ * Checks a finished kernel against the type rules: each op is inferred again, for each member of each dtype variable,
+ * and every field of its result types must be equal. Branches that the dtypes exclude are skipped.
  */
 import { type Diagnostic, errorDiagnostic } from "../diagnostics/diagnostic.js";
 import { ruleViolation } from "../diagnostics/catalog/rule-codes.js";
@@ -13,34 +12,34 @@ import { sameType, showType } from "../types/types.js";
 import { bodiesOf, definitions } from "../ir/walk.js";
 
 export function checkStructure(ir: KernelIR): readonly Diagnostic[] {
-  const found = new Map<string, Diagnostic>();
-  const made = definitions(...bodiesOf(ir));
+  const diagnostics = new Map<string, Diagnostic>();
+  const definitionsOf = definitions(...bodiesOf(ir));
   for (const binding of dtypeBindings(ir)) {
     const [bound, suffix] = [substitution(binding), suffixOf(binding)];
-    for (const statement of reachedOps(ir, dtypeConstants(made, binding))) {
-      const message = retype(statement, bound, suffix);
+    for (const statement of reachedOps(ir, dtypeConstants(definitionsOf, binding))) {
+      const message = retypingError(statement, bound, suffix);
       if (message !== "")
-        found.set(`${message}@${statement.at?.line}`, errorDiagnostic(ruleViolation(message), statement.at));
+        diagnostics.set(`${message}@${statement.at?.line}`, errorDiagnostic(ruleViolation(message), statement.at));
     }
   }
-  return [...found.values()];
+  return [...diagnostics.values()];
 }
 
-/** What is wrong with a statement when dtype variables are bound, or "". */
-function retype(statement: OpStatement, bound: Substitution, suffix: string): string {
-  const answer = statement.op.infer(typedArguments(statement, bound));
-  if (typeof answer === "string") return `${answer}${suffix}`;
-  const types = "kind" in answer ? (answer.kind === "none" ? [] : [answer]) : answer;
+/** The type error of a statement if dtype variables are bound, or "". */
+function retypingError(statement: OpStatement, bound: Substitution, suffix: string): string {
+  const inferred = statement.op.infer(typedArguments(statement, bound));
+  if (typeof inferred === "string") return `${inferred}${suffix}`;
+  const types = "kind" in inferred ? (inferred.kind === "none" ? [] : [inferred]) : inferred;
   for (const [i, value] of statement.results.entries()) {
     const expected = bound.type(value.type);
-    const got = types[i];
-    if (got && sameType(bound.type(got), expected)) continue;
-    return `${statement.op.name}: gives ${got ? showType(got) : "nothing"} where ${showType(expected)} is expected${suffix}; cast with .to(…)`;
+    const actual = types[i];
+    if (actual && sameType(bound.type(actual), expected)) continue;
+    return `${statement.op.name}: gives ${actual ? showType(actual) : "nothing"} where ${showType(expected)} is expected${suffix}; cast with .to(…)`;
   }
   return "";
 }
 
 function suffixOf(binding: DTypeBinding): string {
-  const which = Object.entries(binding).map(([name, member]) => `${name} = ${member}`);
-  return which.length > 0 ? ` (with ${which.join(", ")})` : "";
+  const bindings = Object.entries(binding).map(([name, member]) => `${name} = ${member}`);
+  return bindings.length > 0 ? ` (with ${bindings.join(", ")})` : "";
 }

@@ -1,6 +1,6 @@
 /**
- * What Triton refuses in a tile, checked for every config: sizes that are not powers of two, too many elements, small
- * dots, and what an op's own rule refuses once the sizes are known.
+ * Checks Triton's limits on tiles for every config: powers of two, the number of elements, and the sizes of dots. Also
+ * checks each op's type rule with concrete sizes.
  */
 import { belowMinimumDim, MAX_NUMEL, DESCRIPTOR_BYTES } from "../types/limits.js";
 import { type Diagnostic, errorDiagnostic } from "../diagnostics/diagnostic.js";
@@ -17,49 +17,50 @@ import { resultsOf, walkAll } from "../ir/walk.js";
 import { isPower } from "../types/dims.js";
 
 export function checkLimits(ir: KernelIR): readonly Diagnostic[] {
-  const found = limitsWith(ir, {});
-  if (found.length > 0) return found;
-  // A caller may pass other numbers than the defaults, but those must do.
-  const defaults = paramsOf(ir, "constexpr").flatMap(({ name, of, from, default: initial }) =>
-    of === "int" && from === "argument" && initial !== undefined ? [[name, initial] as const] : [],
+  const diagnostics = limitsWith(ir, {});
+  if (diagnostics.length > 0) return diagnostics;
+  // A caller may pass other numbers than the defaults, but the defaults must be valid.
+  const defaults = paramsOf(ir, "constexpr").flatMap(({ name, of: valueKind, from, default: initial }) =>
+    valueKind === "int" && from === "argument" && initial !== undefined ? [[name, initial] as const] : [],
   );
   return defaults.length === 0 ? [] : limitsWith(ir, Object.fromEntries(defaults));
 }
 
 function limitsWith(ir: KernelIR, defaults: Numbers): readonly Diagnostic[] {
-  const found = new Map<string, Diagnostic>();
+  const diagnostics = new Map<string, Diagnostic>();
   const nameOf = new Map(ir.params.map(({ value, name }) => [value, name]));
-  const flags = choosingFlags(ir);
+  const flags = sizeFlags(ir);
   const cases = ir.tuning.configs.flatMap(({ values }, i) =>
-    truths(flags, values).map((truth) => ({ i, values, truth })),
+    flagAssignments(flags, values).map((truth) => ({ i, values, truth })),
   );
   cases.forEach(({ i, values, truth }) => {
-    const where = (ir.tuning.key ? ` in config ${i}` : "") + inWords({ ...defaults, ...truth });
+    const context = (ir.tuning.key ? ` in config ${i}` : "") + describeFlags({ ...defaults, ...truth });
     const numbers: Numbers = { ...defaults, ...values, ...truth };
     const sizes = sizesIn(numbers);
     const report = (diagnostic: Diagnostic | undefined) => {
-      if (diagnostic) found.set(`${diagnostic.message}@${diagnostic.at?.line}:${diagnostic.at?.column}`, diagnostic);
+      if (diagnostic)
+        diagnostics.set(`${diagnostic.message}@${diagnostic.at?.line}:${diagnostic.at?.column}`, diagnostic);
     };
-    // The first tile with a wrong size says it for all that have it.
+    // Only the first tile with an invalid size is reported.
     const reportTile = (diagnostic: Diagnostic | undefined) => {
-      if (diagnostic && !found.has(diagnostic.message)) found.set(diagnostic.message, diagnostic);
-      isWrong ||= diagnostic !== undefined;
+      if (diagnostic && !diagnostics.has(diagnostic.message)) diagnostics.set(diagnostic.message, diagnostic);
+      hasInvalidTile ||= diagnostic !== undefined;
     };
-    let isWrong = false;
+    let hasInvalidTile = false;
     const constant = constantsOf(ir, (value) => numbers[nameOf.get(value) ?? ""] as Constant | undefined);
     for (const statement of reachedStatements(ir, constant)) {
-      for (const value of resultsOf(statement)) reportTile(checkTile(value, sizes, where));
-      if (statement.kind === "op") checkLeast(statement, sizes, where).forEach(report);
+      for (const value of resultsOf(statement)) reportTile(checkTile(value, sizes, context));
+      if (statement.kind === "op") checkMinimumDims(statement, sizes, context).forEach(report);
     }
-    for (const { value } of ir.params) reportTile(checkTile(value, sizes, where));
-    if (isWrong) return;
-    for (const statement of compiledOps(ir, constant)) report(checkSizes(statement, sizes, where));
+    for (const { value } of ir.params) reportTile(checkTile(value, sizes, context));
+    if (hasInvalidTile) return;
+    for (const statement of compiledOps(ir, constant)) report(checkSizes(statement, sizes, context));
   });
-  return [...found.values()];
+  return [...diagnostics.values()];
 }
 
-/** The flags by which the size of a tile is chosen. */
-function choosingFlags(ir: KernelIR): readonly string[] {
+/** The flags that select the size of a tile. */
+function sizeFlags(ir: KernelIR): readonly string[] {
   const texts = new Set<string>();
   walkAll(ir, (statement) => {
     for (const { type } of resultsOf(statement))
@@ -70,51 +71,52 @@ function choosingFlags(ir: KernelIR): readonly string[] {
   return [...new Set([...texts].flatMap((text) => text.match(/[A-Za-z_][\w.]*/g) ?? []))].filter(isFlag);
 }
 
-/** Every choice of these flags, but for those that the config has. */
-function truths(flags: readonly string[], values: Numbers): readonly Readonly<Record<string, boolean>>[] {
+/** All assignments of these flags, except those that the config sets. */
+function flagAssignments(flags: readonly string[], values: Numbers): readonly Readonly<Record<string, boolean>>[] {
   return flags
     .filter((name) => !(name in values))
-    .slice(0, MOST_FLAGS)
+    .slice(0, MAX_FLAGS)
     .reduce<Record<string, boolean>[]>(
-      (all, name) =>
-        all.flatMap((each) => [
-          { ...each, [name]: true },
-          { ...each, [name]: false },
+      (assignments, name) =>
+        assignments.flatMap((assignment) => [
+          { ...assignment, [name]: true },
+          { ...assignment, [name]: false },
         ]),
       [{}],
     );
 }
-/** Beyond this many flags among sizes, the launch alone decides. */
-const MOST_FLAGS = 6;
+/** With more flags among sizes, the remaining ones are only checked at launch. */
+const MAX_FLAGS = 6;
 
-function inWords(flags: Numbers): string {
-  const words = Object.entries(flags).map(([name, value]) => `${name} is ${value}`);
-  return words.length === 0 ? "" : ` where ${words.join(" and ")}`;
+function describeFlags(flags: Numbers): string {
+  const phrases = Object.entries(flags).map(([name, value]) => `${name} is ${value}`);
+  return phrases.length === 0 ? "" : ` where ${phrases.join(" and ")}`;
 }
 
-/** `[BLOCK]` reshapes to `[32]` in some configs only. */
-function checkSizes(statement: OpStatement, sizes: Sizes, where: string): Diagnostic | undefined {
+/** Checks type rules with concrete sizes: `[BLOCK]` may reshape to `[32]` only in some configs. */
+function checkSizes(statement: OpStatement, sizes: Sizes, context: string): Diagnostic | undefined {
   const dim = (each: Dim): Dim => sizes(each) ?? each;
-  const type = (of: Type): Type => {
-    if (of.kind === "constexpr" && of.of === "int") return { ...of, text: String(dim(of.text)) };
-    return "shape" in of ? { ...of, shape: of.shape.map(dim) } : of;
+  const type = (original: Type): Type => {
+    if (original.kind === "constexpr" && original.of === "int")
+      return { ...original, text: String(dim(original.text)) };
+    return "shape" in original ? { ...original, shape: original.shape.map(dim) } : original;
   };
-  const answer = statement.op.infer(typedArguments(statement, { type, elem: (elem) => elem }));
-  return typeof answer === "string" ? errorDiagnostic(tileSize.rule(answer, where), statement.at) : undefined;
+  const inferred = statement.op.infer(typedArguments(statement, { type, elem: (elem) => elem }));
+  return typeof inferred === "string" ? errorDiagnostic(tileSize.rule(inferred, context), statement.at) : undefined;
 }
 
 type Numbers = Readonly<Record<string, unknown>>;
 
-/** The value of a dimension in a config; undefined where it is decided at launch. */
+/** The value of a dim in a config. Undefined if only the launch determines it. */
 type Sizes = (dim: Dim) => number | undefined;
 
-/** Each text is read once: a kernel has few, and hundreds of values whose shapes consist of them. */
+/** Caches each text: a kernel has few distinct dims, and hundreds of values with shapes that consist of them. */
 function sizesIn(numbers: Numbers): Sizes {
-  const known = new Map<string, number | undefined>();
+  const cache = new Map<string, number | undefined>();
   return (dim) => {
     if (typeof dim === "number") return dim;
-    if (!known.has(dim)) known.set(dim, valueOf(dim, numbers));
-    return known.get(dim);
+    if (!cache.has(dim)) cache.set(dim, valueOf(dim, numbers));
+    return cache.get(dim);
   };
 }
 
@@ -126,35 +128,35 @@ function valueOf(text: string, numbers: Numbers): number | undefined {
   }
 }
 
-function checkTile(value: Value, sizes: Sizes, where: string): Diagnostic | undefined {
+function checkTile(value: Value, sizes: Sizes, context: string): Diagnostic | undefined {
   const { type } = value;
   if (!("shape" in type)) return undefined;
   let numel = 1;
   for (const dim of type.shape) {
     const size = sizes(dim);
     if (size === undefined) return undefined;
-    if (!isPower(size)) return errorDiagnostic(tileSize.dimension(dim, size, where), value.at);
+    if (!isPower(size)) return errorDiagnostic(tileSize.dimension(dim, size, context), value.at);
     numel *= size;
   }
   if (type.kind === "descriptor") {
     const last = type.shape.at(-1)!;
     const [size, bits] = [sizes(last)!, narrowest(type.to)];
-    const least = (DESCRIPTOR_BYTES * 8) / bits;
-    if (size < least) return errorDiagnostic(tileSize.descriptor(last, size, where, bits, least), value.at);
+    const minimum = (DESCRIPTOR_BYTES * 8) / bits;
+    if (size < minimum) return errorDiagnostic(tileSize.descriptor(last, size, context, bits, minimum), value.at);
   }
   if (numel <= MAX_NUMEL) return undefined;
   const shape = `[${type.shape.join(", ")}]`;
-  return errorDiagnostic(tileSize.elements(shape, numel, where, MAX_NUMEL), value.at);
+  return errorDiagnostic(tileSize.elements(shape, numel, context, MAX_NUMEL), value.at);
 }
 
 const narrowest = (elem: Elem): number => Math.min(...members(elem).map((name) => dtypeTable[name].bits));
 
-function checkLeast(statement: OpStatement, sizes: Sizes, where: string): readonly Diagnostic[] {
+function checkMinimumDims(statement: OpStatement, sizes: Sizes, context: string): readonly Diagnostic[] {
   const bounds = statement.op.needs.least?.(typedArguments(statement)) ?? [];
-  const said = (why: string) => (statement.op.facts.contracts ? dotSize(why) : tileSize.rule(why, ""));
+  const messageOf = (why: string) => (statement.op.facts.contracts ? dotSize(why) : tileSize.rule(why, ""));
   return bounds.flatMap((bound) => {
     const size = sizes(bound.dim);
-    const why = size === undefined ? undefined : belowMinimumDim(bound, size, where);
-    return why === undefined ? [] : errorDiagnostic(said(why), statement.at);
+    const reason = size === undefined ? undefined : belowMinimumDim(bound, size, context);
+    return reason === undefined ? [] : errorDiagnostic(messageOf(reason), statement.at);
   });
 }

@@ -1,8 +1,8 @@
 /**
- * The interface of a compiled kernel: emitted Python, a signature that can be JSON, and a way to
- * evaluate it in-process. The runtime only sees this, not the IR.
+ * The interface of a compiled kernel: emitted Python, a signature that is serializable as JSON, and in-process
+ * evaluation. The runtime uses only this interface, not the IR.
  */
-import { numberText } from "./canonical-json.js";
+import { formatNumber } from "./canonical-json.js";
 import type { Access, WantedAccesses } from "./access.js";
 import type { ConfigGpu } from "./configs-by-gpu.js";
 import type { Architecture, DeclaredTargets } from "./kernel-targets.js";
@@ -13,9 +13,9 @@ import type { Diagnostic, Location } from "../diagnostics/diagnostic.js";
 /** A dtype's name (`"float16"`), or the name of a dtype variable of the signature (`{ variable: "T" }`). */
 export type SignatureDType = string | { readonly variable: string };
 
-/** A tensor argument. `dims` holds names of sizes and fixed numbers, one an axis. */
+/** A tensor argument. `dims` has a size's name or a fixed number per axis. */
 export interface TensorSignature {
-  /** Reached through a descriptor: rows are contiguous, and a multiple of 16 bytes apart. */
+  /** Accessed through a TMA descriptor: rows must be contiguous, and their stride a multiple of 16 bytes. */
   readonly described?: boolean;
   readonly name: string;
   /** Its name in Python. */
@@ -24,26 +24,29 @@ export interface TensorSignature {
   readonly dtype: SignatureDType;
   readonly dims: readonly (string | number)[];
   readonly optional: boolean;
-  /** Whether it must be contiguous. */
+  /** True if the tensor must be contiguous. */
   readonly contiguous: boolean;
-  /** The tensor whose strides it has. */
+  /** The tensor with which it shares strides. */
   readonly stridesOf?: string;
-  /** What its elements are promised to be; `CompiledKernel.ranges` gives the numbers of a case. */
+  /** The declared range of its elements; `CompiledKernel.ranges` returns the numbers of a case. */
   readonly range?: RangeSignature;
-  /** The size up to which its elements rise, and whether the first of them is 0, as that of offsets is. */
+  /**
+   * The declared partition: its elements rise up to a size. It also states whether the first element is 0, as in
+   * offsets.
+   */
   readonly partition?: PartitionSignature;
 }
 
-/** Offsets are one more than rows: the first is 0. */
+/** A partition of a size. `offsets` has one element more than there are rows, and the first is 0. */
 export interface PartitionSignature {
   readonly size: string;
   readonly holds: "offsets" | "ends";
 }
 
-/** The lowest value, and the end, which integers stay below and floats may reach. */
+/** The minimum, and the end of each range, which is exclusive for integers and inclusive for floats. */
 export type Ranges = Readonly<Record<string, readonly [number, number]>>;
 
-/** That a range is declared, and the sizes, scalars and constexprs that its bounds use. */
+/** A declared range, and the sizes, scalars and constexprs in its bounds. */
 export interface RangeSignature {
   readonly uses: readonly string[];
 }
@@ -54,7 +57,7 @@ export interface PointerSignature {
   readonly python: string;
   readonly dtype: SignatureDType;
   readonly optional: boolean;
-  /** How many elements lie behind it at least: a number or a size's name. */
+  /** The minimum number of elements at the address: a number or a size's name. */
   readonly numel?: number | string;
 }
 
@@ -67,36 +70,36 @@ export interface ScalarSignature {
   readonly range?: RangeSignature;
 }
 
-/** A value that Triton knows when it compiles the kernel. */
+/** A compile-time constant of the kernel. */
 export interface ConstexprSignature {
   readonly name: string;
   readonly python: string;
   readonly kind: "int" | "float" | "bool" | "string" | "dtype";
   /**
    * `config`: autotuned or fixed by the kernel; `launch`: computed from sizes; `heuristic`: computed from sizes and the
-   * config; `dim`: bound from a shape; `argument`: the caller's.
+   * config; `dim`: bound from a shape; `argument`: passed by the caller.
    */
   readonly from: "config" | "launch" | "heuristic" | "dim" | "argument";
-  /** The strings, or names of dtypes, that are allowed. */
+  /** The allowed strings or names of dtypes. */
   readonly choices?: readonly string[];
-  /** For a dtype: the variable of `dtypes` that it binds. A case has its value in `dtypes`. */
+  /** For a dtype: the variable of `dtypes` that it binds. A test case has its value in `dtypes`. */
   readonly variable?: string;
   readonly default?: number | boolean | string;
   readonly range?: RangeSignature;
-  /** Whether the kernel's config computes it, so that a call may set it instead. */
+  /** True if the kernel's config computes it, so that a call may set it instead. */
   readonly computedByConfig?: boolean;
 }
 
-/** What the rounding errors of a kernel's outputs follow from. */
+/** The properties of a kernel that determine the rounding errors of its outputs. */
 export interface RoundingProfile {
-  /** Dtypes narrower than float64 that values are rounded to and then computed with, and how many statements do so. */
+  /** Dtypes narrower than float64 to which intermediate values are rounded, and the number of statements that do so. */
   readonly rounds: readonly { readonly dtype: SignatureDType; readonly count: number }[];
-  /** Products of matrices (`tl.dot`): the dtype of the first operand, and Triton's `input_precision`. */
+  /** Dots (`tl.dot`): the dtype of the first operand, and Triton's `input_precision`. */
   readonly dots: readonly { readonly dtype: SignatureDType; readonly precision: string }[];
 }
 
 export interface Signature {
-  /** The author's name of the kernel, in snake_case: also the wrapper's name. */
+  /** The author's name of the kernel in snake_case, which is also the wrapper's name. */
   readonly name: string;
   /** The `@triton.jit` function's name. */
   readonly jit: string;
@@ -108,31 +111,34 @@ export interface Signature {
   readonly pointers: readonly PointerSignature[];
   readonly scalars: readonly ScalarSignature[];
   readonly constexprs: readonly ConstexprSignature[];
-  /** Sizes that the shapes of the inputs bind, in order of first use. */
+  /** Sizes bound by the shapes of the inputs, in order of first use. */
   readonly sizes: readonly string[];
-  /** Sizes that no input has, so the caller passes them. */
+  /** Sizes of no input, which the caller passes. */
   readonly givenSizes?: readonly { readonly name: string; readonly python: string }[];
-  /** Sizes that only optional inputs have: 0 where all of those are left out. */
+  /** Sizes of optional inputs only: 0 if all of these inputs are absent. */
   readonly optionalSizes?: readonly string[];
   /** Properties of the GPU that a launch depends on. */
   readonly gpu?: readonly (keyof DeviceProperties)[];
   /** Sizes that must be multiples of a number because of descriptors. */
   readonly multiples?: Readonly<Record<string, number>>;
-  /** Sizes that are dimensions of tiles, so they must be powers of two; with the least value that an op accepts. */
+  /** Sizes that are dims of tiles and therefore powers of two, each with the minimum that an op accepts. */
   readonly tileSizes?: Readonly<Record<string, number>>;
-  /** What the module's `draw_inputs` makes: its arguments besides the device, and the tensors by name, in order. */
+  /**
+   * The module's `draw_inputs`: its arguments except the device, and the names of the tensors that it returns, in
+   * order.
+   */
   readonly drawn?: {
     readonly arguments: readonly { readonly name: string; readonly python: string }[];
     readonly tensors: readonly string[];
   };
   /** Members of each dtype variable. */
   readonly dtypes: Readonly<Record<string, readonly string[]>>;
-  /** Sizes that are summed over: in some input, in no output. Error bounds grow with them. */
+  /** Contracted sizes, which occur in an input but in no output. Error bounds grow with them. */
   readonly contracted: readonly string[];
   readonly arithmetic: RoundingProfile;
-  /** It adds floats by atomics, in an order that is not fixed: two runs may differ within the tolerance. */
+  /** True if the kernel adds floats with atomics in an unspecified order. Two runs may differ within the tolerance. */
   readonly unordered?: boolean;
-  /** A loop may wait for what another program does, so not every order of programs ends. */
+  /** True if a loop may wait for another program. Some program orders then deadlock. */
   readonly waits?: boolean;
 }
 
@@ -143,28 +149,28 @@ export interface Config {
   readonly numStages?: number;
   readonly numCtas?: number;
   readonly maxnreg?: number;
-  /** The GPUs whose list has it, where configs are given by GPU; without it, the list is the default one. */
+  /** The GPUs of its list, if configs depend on the GPU. Absent for the default list. */
   readonly gpu?: ConfigGpu;
   readonly at?: Location | undefined;
 }
 
-/** The keys of a config besides constexprs. */
+/** The keys of a config that are launch options instead of constexprs. */
 export const launchOptionNames: readonly string[] = ["numWarps", "numStages", "numCtas", "maxnreg"];
 
-/** Values to try of constexprs and launch options, by the names of a config. */
+/** Candidate values of constexprs and launch options, by the names of a config. */
 export type SearchSpace = Readonly<Record<string, readonly (number | boolean | string)[] | undefined>>;
 
-/** What one evaluation or verification runs: sizes, dtypes, how inputs lie in memory, and which config. */
+/** The input of one evaluation or verification: sizes, dtypes, memory layouts and the config. */
 export interface TestCase {
   readonly sizes: Readonly<Record<string, number>>;
   readonly dtypes: Readonly<Record<string, string>>;
   readonly scalars?: Readonly<Record<string, number>>;
   readonly constexprs?: Readonly<Record<string, number | boolean | string>>;
-  /** Layout of each tensor that is not contiguous, by name. Outputs with one are passed to the wrapper. */
+  /** Layout of each tensor that is not contiguous, by name. Outputs with a layout are passed to the wrapper. */
   readonly layouts?: Readonly<Record<string, Layout>>;
-  /** Optional tensors that are not given. */
+  /** Optional tensors that are not passed. */
   readonly absent?: readonly string[];
-  /** Properties of the GPU where they are not those of an H200. A real GPU has its own. */
+  /** Properties of the GPU that differ from an H200. A real GPU uses its own properties. */
   readonly gpu?: Partial<DeviceProperties>;
   /** Special values among the drawn floats. */
   readonly special?: readonly SpecialValue[];
@@ -174,14 +180,13 @@ export interface TestCase {
 }
 
 /**
-/**
- * How a tensor lies in memory: `transposed` swaps the last two axes' strides, `sliced` is every second element of the
- * last axis, `offset` starts one element in, `expanded` repeats its first row along the first axis, whose stride is 0.
- * Numbers are the strides themselves, in elements.
+ * The memory layout of a tensor: `transposed` swaps the last two axes' strides, `sliced` is every second element of the
+ * last axis, `offset` starts one element in, `expanded` repeats its first row along the first axis with stride 0.
+ * Numbers are the strides in elements.
  */
 export type Layout = "contiguous" | "transposed" | "sliced" | "offset" | "expanded" | readonly number[];
 
-/** A tensor given to the evaluator: values in row-major order of `shape`, in the type that holds the dtype exactly. */
+/** A tensor for the evaluator: values in row-major order of `shape`, in a typed array that holds the dtype exactly. */
 export interface TensorData {
   readonly dtype: string;
   readonly shape: readonly number[];
@@ -190,7 +195,7 @@ export interface TensorData {
 
 /** A finding of the evaluator's sanitizer. */
 export interface Finding {
-  /** `docs/diagnostics.md` has what each means. */
+  /** `docs/diagnostics.md` explains each code. */
   readonly code: FindingCode;
   readonly message: string;
   readonly at?: Location | undefined;
@@ -199,69 +204,69 @@ export interface Finding {
   readonly lane: readonly number[];
 }
 
-/** What a proof says about one obligation of a kernel. */
+/** The verdict of a proof about one obligation of a kernel. */
 export type Verdict =
-  /** For every shape, every stride and every config; by one argument for all configs, or by one for each. */
+  /** Proved for every shape, stride and config; by one argument for all configs, or by one for each. */
   | { readonly kind: "proved"; readonly configs: "together" | "each" }
-  /** A case whose evaluation gives the finding. */
+  /** A counterexample: a test case whose evaluation has this finding. */
   | { readonly kind: "refuted"; readonly at: TestCase; readonly finding: Finding }
-  /** What a proof would have to know, in words. */
+  /** The fact that a proof would need, as text. */
   | { readonly kind: "unknown"; readonly missing: string }
-  /** Nothing shows it, and the author says why it is right, with `tl.trusted`. */
+  /** Not proved, but waived by the author with this reason (`tl.trusted`). */
   | { readonly kind: "waived"; readonly reason: string };
 
 /**
- * What a proof shows. `bounds`: the active lanes of an access lie in its tensor. `claim`: what the author assumes holds.
- * `coverage`: every element of an output is written. `race`: no two programs, and no two lanes of a store, meet at an
- * element. `dividend`: `//` and `%` have a dividend that is not negative and a positive divisor. `overflow`: int32
- * arithmetic of indices does not wrap. `padding`: what a
- * masked lane holds changes no result. `requirement`: what the author requires holds of every launch anyway.
+ * A property to be proved. `bounds`: the active lanes of an access are inside its tensor. `claim`: an assumption of the
+ * author is true. `coverage`: every element of an output is written. `race`: no two programs, and no two lanes of a
+ * store, conflict at an element. `dividend`: the dividend of `//` and `%` is not negative and the divisor is positive.
+ * `overflow`: int32 index arithmetic does not wrap. `padding`: the values of masked lanes affect no result.
+ * `requirement`: a requirement is redundant, because every launch satisfies it.
  */
 export type ProofProperty =
   "bounds" | "claim" | "coverage" | "race" | "dividend" | "overflow" | "padding" | "requirement";
 
-/** One thing that must hold of a kernel, and whether it does. */
+/** A property that must be true of a kernel, with the verdict of the proof. */
 export interface Obligation {
   readonly property: ProofProperty;
-  /** What it is about: `the store to c`. */
+  /** The subject: `the store to c`. */
   readonly of: string;
   readonly at?: Location | undefined;
   readonly verdict: Verdict;
 }
 
-/** What the host computes from sizes, numbers and constexprs by their names; `op` is the name of a method. */
+/** A host expression of sizes, numbers and constexprs by name; `op` is the name of a method. */
 export type HostExpression =
   | { readonly value: number | boolean }
   | { readonly param: string }
   | { readonly op: string; readonly of: readonly HostExpression[] };
 
-/** Something that no proof shows, and conditions of a launch of which one or more may be what is missing. */
+/** A gap, and launch conditions of which one or more may close it. */
 export interface MissingPrecondition {
   readonly property: ProofProperty;
-  /** What it is about: `the store to c`. */
+  /** The subject: `the store to c`. */
   readonly of: string;
-  /** The plainest first; none where it depends on what memory holds. */
+  /** The simplest first; empty if the property depends on memory contents. */
   readonly wanted: readonly HostExpression[];
 }
 
-/** What is proved of a kernel for every shape. `docs/proofs.md` says what it rests on. */
+/** The proved properties of a kernel for every shape. `docs/proofs.md` states the assumptions. */
 export interface Certificate {
   readonly configs: number;
   readonly obligations: readonly Obligation[];
-  /** What the author promises and no launch checks, in words: `offsets is a partition of TOTAL`. */
+  /** Promises of the author that no launch checks, as text: `offsets is a partition of TOTAL`. */
   readonly promises: readonly string[];
-  /** Bounds that the grid sets on sizes, which the wrapper checks: `H <= 65535`. */
+  /** Bounds on sizes imposed by the grid, which the wrapper checks: `H <= 65535`. */
   readonly limits: readonly string[];
 }
 
-/** Certificates of earlier builds, by a text that kernels share only if the same is proved of them. */
+/** A cache of certificates from earlier builds. Kernels share a key only if they have the same proof. */
 export interface ProofCache {
-  read(text: string): KeptProof | undefined;
-  write(text: string, kept: KeptProof): void;
+  read(key: string): CachedProof | undefined;
+  write(key: string, proof: CachedProof): void;
 }
 
-/** A certificate, and where the kernel stood. */
-export interface KeptProof {
+/** A certificate with the location of its kernel. */
+export interface CachedProof {
   readonly certificate: Certificate;
   readonly at: Location | undefined;
 }
@@ -270,7 +275,7 @@ export interface Comparison {
   readonly correct: boolean;
   readonly maxAbsDiff: number;
   readonly maxRelDiff: number;
-  /** The worst element: which output, where, expected and got. */
+  /** The worst element: its output and index, the expected and the actual value. */
   readonly worst?: {
     readonly output: string;
     readonly index: readonly number[];
@@ -278,11 +283,11 @@ export interface Comparison {
     readonly got: number | bigint;
   };
   /**
-   * For a wrong result, what tells of it: a `mistake` also shows where every float is a float64, and the numbers here are
-   * those; `rounding` does not.
+   * For a wrong result, the kind of error. A `mistake` also occurs with every float in float64, and the numbers here
+   * are from that run. `rounding` does not.
    */
   readonly finds?: "mistake" | "rounding";
-  /** The worst element is an integer. */
+  /** Present if the worst element is an integer. */
   readonly integers?: true;
   /** The number of elements out of tolerance, and of all elements. */
   readonly wrong: number;
@@ -294,62 +299,67 @@ export interface Evaluation {
   readonly outputs: Readonly<Record<string, TensorData>>;
   readonly findings: readonly Finding[];
   readonly comparison?: Comparison;
-  /** What could not be checked, in words. */
+  /** Aspects that could not be checked, as text. */
   readonly unchecked: readonly string[];
-  /** What `tl.devicePrint` printed, one line for each element, with the program and the lane; absent if nothing. */
+  /** The output of `tl.devicePrint`, one line per element with the program and the lane; absent if empty. */
   readonly printed?: readonly string[];
-  /** Where the case reached accesses, with a lane that was on, and other ops that proofs speak of. */
+  /** The locations of executed accesses with an active lane, and of other executed ops with proof obligations. */
   readonly reached?: readonly Location[];
-  /** The accesses that were asked for, in the order in which they were made. */
+  /** The requested accesses in execution order. */
   readonly accesses?: readonly Access[];
 }
 
 /**
- * An element of floats may differ by `atol + rtol * |expected| + rms * (the root mean square of the expected output)`.
- * Integers may differ by `atol`, in no more than the part `share` of the elements.
+ * The allowed difference of a float is `atol + rtol * |expected| + rms * (the root mean square of the expected
+ * output)`. Integers may differ by `atol`, in at most the fraction `share` of the elements.
  */
 export interface Tolerance {
   readonly rtol: number;
   readonly atol: number;
-  /** Default 0. */
+  /** Default: 0. */
   readonly rms?: number;
-  /** Default 0. */
+  /** Default: 0. */
   readonly share?: number;
 }
 
-/** What an author says of all outputs, and of some by their names, over the defaults of their dtypes. */
-export type GivenTolerance = Partial<Tolerance> & OwnTolerances;
-/** Outputs may have any names, those of the parts among them. */
-type OwnTolerances = { readonly [output: string]: Partial<Tolerance> | number | undefined };
+/**
+ * Tolerances declared by the author for all outputs, and for individual outputs by name. They override the defaults of
+ * the dtypes.
+ */
+export type GivenTolerance = Partial<Tolerance> & OutputTolerances;
+/** Outputs may have any names, including those of tolerance fields. */
+type OutputTolerances = { readonly [output: string]: Partial<Tolerance> | number | undefined };
 
 export interface EvaluateOptions {
-  /** Instead of inputs drawn from the case's seed. */
+  /** Replaces the inputs drawn from the test case's seed. */
   readonly inputs?: Readonly<Record<string, TensorData>>;
   /** Overrides the kernel's own tolerance and the defaults of each output's dtype. */
   readonly tolerance?: GivenTolerance;
   /** The order in which programs run. Default: `sequential`. A result that depends on it is wrong. */
   readonly order?: ProgramOrder | undefined;
   /**
-   * Puts special values among the inputs that are drawn: some of each kind, or of those that are named. Default those
-   * of the case.
+   * Adds special values to the drawn inputs: some of each kind, or of the listed kinds. Default: those of the test
+   * case.
    */
   readonly special?: boolean | readonly SpecialValue[] | undefined;
-  /** Also reports the ops that make NaN from numbers, or an infinity from finite numbers. */
+  /** Also reports ops that compute NaN from numbers, or infinity from finite numbers. */
   readonly nonFinite?: boolean | undefined;
-  /** The time (`performance.now()`) at which a case that still runs ends with an error. */
+  /** The deadline (`performance.now()`), after which the evaluation ends with an error. */
   readonly until?: number | undefined;
-  /** Also runs the lowered kernel, with views as pointers and masks, and reports where it does something else. */
+  /** Also runs the lowered kernel, with views as pointers and masks, and reports differences. */
   readonly lowered?: boolean | undefined;
-  /** Keeps what one program, or every program, reads and writes. */
+  /** Records the memory accesses of one program or of every program. */
   readonly accesses?: WantedAccesses | undefined;
 }
 
-/** `shuffled` by the case's seed; a list names each program once, counted in the grid's order, first axis fastest. */
+/**
+ * `shuffled` uses the case's seed. A list names each program once, numbered in grid order with the first axis fastest.
+ */
 export type ProgramOrder = "sequential" | "reversed" | "shuffled" | readonly number[];
 
 /**
- * Floats that kernels meet and tests forget: `largest`, `subnormal` (the smallest positive number) and `large` (100, of
- * which exp overflows float32) have either sign.
+ * Floats that occur in practice and are often missing in tests. `largest`, `subnormal` (the smallest positive number)
+ * and `large` (100, whose exp overflows float32) have either sign.
  */
 export type SpecialValue = "nan" | "infinity" | "-infinity" | "-0" | "subnormal" | "largest" | "large";
 
@@ -358,64 +368,65 @@ export interface EmitOptions {
   /** Also registers the wrapper as `torch.ops.NAMESPACE.NAME`. */
   readonly op?: {
     readonly namespace: string;
-    /** `triton_op` lets torch.compile see into it; `custom_op` takes any kernel. */
+    /** `triton_op` is transparent to torch.compile; `custom_op` supports any kernel. */
     readonly form?: "custom_op" | "triton_op";
   };
   /** Also adds a function `provider_NAME` for each provider, for measurements. */
   readonly providers?: boolean;
   /**
-   * `fast`, the default, ends the module in a block that takes a call like an earlier one straight to its launch. `plain`
-   * leaves the block out: each call then goes through all checks.
+   * `fast`, the default, appends a launch cache to the module: a repeated call goes directly to its launch. `plain`
+   * omits it, so that each call runs all checks.
    */
   readonly launch?: "fast" | "plain";
-  /** Members of dtype variables that `get_inputs` draws. Default the first of each. */
+  /** Members of dtype variables that `get_inputs` draws. Default: the first of each. */
   readonly dtypes?: Readonly<Record<string, string>>;
-  /** In place of what the kernel's spec says. */
+  /** Overrides the kernel's spec. */
   readonly specialize?: Specialize;
 }
 
 /**
- * Whether a module has a second, warp-specialized kernel, for Hopper GPUs and tensors that the copy engine can move:
- * `never`; `auto`, if the kernel has a form that TileScript can specialize, and of an autotuned kernel the wrapper
- * launches whichever of both is faster for the autotuner's key; `always`, so that it is launched wherever it can be, and a
- * build fails if there is none.
+ * Controls the second, warp-specialized kernel for Hopper GPUs and tensors that satisfy the requirements of TMA.
+ *
+ * `never`: no such kernel. `auto`: emitted if TileScript can specialize the kernel; the wrapper of an autotuned kernel
+ * launches the faster one for the autotuner's key. `always`: launched wherever possible; the build fails if it cannot
+ * be emitted.
  */
 export type Specialize = "auto" | "never" | "always";
-export const SPECIALISE: readonly Specialize[] = ["auto", "never", "always"];
+export const SPECIALIZE_MODES: readonly Specialize[] = ["auto", "never", "always"];
 
 /**
- * What a constexpr of configs is to a kernel's tiles: the `rows`, `columns` or `inner` dimension of a product of matrices;
- * the `length` of an axis of other tiles; or, without sizing any, the `order` in which programs take their tiles.
+ * The role of a config's constexpr in a kernel's tiles: the `rows`, `columns` or `inner` dimension of a dot; the
+ * `length` of an axis of other tiles; or the `order` in which programs process tiles.
  */
 export type TileRole = "rows" | "columns" | "inner" | "length" | "order";
 
-/** The parts of an autotuned kernel that tuning uses. */
+/** The properties of an autotuned kernel that tuning uses. */
 export interface Tunable {
-  /** Whether the author gives lists of configs by GPU. */
+  /** True if the author lists configs by GPU. */
   readonly byGpu?: true;
-  /** The space that the author declared; without one there is nothing to search. */
+  /** The declared search space. If absent, a space is derived from `roles`. */
   readonly space?: SearchSpace;
-  /** What constexprs that configs choose are to the kernel's tiles, as far as its body shows it. */
+  /** The roles of the configs' constexprs in the kernel's tiles, if its body determines them. */
   readonly roles: Readonly<Record<string, TileRole>>;
-  /** Whether a loop multiplies what it loads, so that Triton keeps several of its turns in flight. */
+  /** True if a loop multiplies the tiles that it loads, so that Triton pipelines its iterations. */
   readonly pipelined: boolean;
-  /** What a launch in a config moves and multiplies. */
-  traffic(config: Config, at: TestCase): Traffic;
-  /** Why Triton would refuse a config whatever the sizes, or undefined. */
+  /** The memory traffic and multiplications of a launch in a config. */
+  traffic(config: Config, testCase: TestCase): Traffic;
+  /** The reason why Triton would reject a config for any size, or undefined. */
   unfit(config: Config): string | undefined;
   /**
-   * The author's file with what was found on each kind of GPU: in place of the kernel's list of configs, or where they
-   * are given by GPU, in the list of exactly that GPU, which is added if it is new.
+   * The author's file with the results for each kind of GPU. They replace the kernel's list of configs. If configs
+   * depend on the GPU, they replace or add the list of exactly that GPU.
    *
-   * @throws TileScriptError where they are not written as lists there.
+   * @throws TileScriptError if the configs are not written as literal lists.
    */
-  rewrite(found: readonly FoundConfigs[]): { readonly file: string; readonly before: string; readonly text: string };
+  rewrite(results: readonly FoundConfigs[]): { readonly file: string; readonly before: string; readonly text: string };
 }
 
-/** The configs that were the fastest on a kind of GPU. */
+/** The fastest configs on a kind of GPU. */
 export interface FoundConfigs {
   readonly configs: readonly Config[];
-  /** What the GPU is called; absent if the configs are for any. */
+  /** The name of the GPU; absent if the configs apply to any GPU. */
   readonly kind?: string;
   readonly architecture?: Architecture | null | undefined;
 }
@@ -424,19 +435,19 @@ export interface FoundConfigs {
 export interface Emitted {
   readonly python: string;
   readonly map: string;
-  /** What the options ask for and the kernel does not have. */
+  /** Warnings about options that the kernel does not support. */
   readonly warnings?: readonly Diagnostic[];
 }
 
-/** A helper function of the kernel, as calls with arguments of one combination of types have it. */
+/** A helper function of the kernel, for one combination of argument types. */
 export interface HelperSignature {
-  /** Where the author defined it. */
+  /** The location of its definition. */
   readonly at?: Location | undefined;
-  /** The types as an author writes them: `TileOf<typeof T, ["BLOCK"]>`; undefined where there is no such text. */
+  /** The types in TypeScript syntax: `TileOf<typeof T, ["BLOCK"]>`; undefined if they have none. */
   readonly params: readonly { readonly name: string; readonly type?: string | undefined }[];
 }
 
-/** What a parameter of the `@triton.jit` function stands for. */
+/** A parameter of the `@triton.jit` function and its origin. */
 export interface KernelArgument {
   readonly python: string;
   /** The author's name of the tensor, size, number or constexpr. */
@@ -445,25 +456,25 @@ export interface KernelArgument {
   readonly axis?: number;
 }
 
-/** An estimate of what all programs of a launch do. */
+/** An estimate of the work of all programs of a launch. */
 export interface Work {
-  /** Operations, each on a whole tile. */
+  /** The number of tile operations. */
   readonly ops: number;
-  /** Elements of tiles that the operations compute. */
+  /** The number of elements that these operations compute. */
   readonly lanes: number;
-  /** The turns of a loop follow from data: it counts as many as the longest size. */
+  /** Present if a loop's trip count depends on data. The estimate then uses the longest size. */
   readonly guessed?: true;
 }
 
-/** The same with what bounds a launch's time on a GPU. */
+/** The work of a launch, with the quantities that bound its time on a GPU. */
 export interface Traffic extends Work {
   /** The number of programs. */
   readonly programs: number;
-  /** Bytes that accesses move, each time that they are made; masked lanes count. */
+  /** Bytes moved by all accesses, including repeated ones and masked lanes. */
   readonly bytes: number;
-  /** Multiplications inside products of matrices. */
+  /** Multiplications in dots. */
   readonly products: number;
-  /** Elements of the largest tile that is loaded or stored, and of the largest that products of matrices are added to. */
+  /** The number of elements of the largest loaded or stored tile. `sums` is that of the largest accumulator of dots. */
   readonly widest: number;
   readonly sums: number;
 }
@@ -471,11 +482,11 @@ export interface Traffic extends Work {
 export interface CompiledKernel {
   readonly signature: Signature;
   readonly configs: readonly Config[];
-  /** Dimensions of tiles that no config chooses. */
+  /** Dims of tiles that no config chooses. */
   readonly tileDims: readonly number[];
-  /** Sizes that the author gave to verify and measure with. */
+  /** The declared sizes for verification and measurement. */
   readonly shapes: readonly Readonly<Record<string, number>>[];
-  /** Scalars and constexprs that the author gave with each of `shapes`. */
+  /** The declared scalars and constexprs for each of `shapes`. */
   readonly arguments?: readonly Readonly<Record<string, number | boolean | string>>[];
   /** The emitted module. */
   readonly python: string;
@@ -483,62 +494,65 @@ export interface CompiledKernel {
   readonly file: string;
   /** Source Map v3 of the module, as JSON text. */
   readonly map: string;
-  /** The module with other options. */
+  /** Emits the module with other options. */
   emit(options?: EmitOptions): Emitted;
   /** For an operator: its kernels. */
   readonly parts?: readonly CompiledKernel[];
   /** The IR as text. */
   readonly ir: string;
-  /** What its `@triton.jit` function may take; absent for an operator, whose parts have them. */
+  /** The parameters of its `@triton.jit` function; absent for an operator, whose parts have them. */
   readonly kernelArguments?: readonly KernelArgument[];
   /** Its helper functions; absent for an operator, whose parts have them. */
   readonly helpers?: readonly HelperSignature[];
   readonly warnings: readonly Diagnostic[];
-  /** Behind each config of the warp-specialized kernel that the module has besides: the author's. Absent without one. */
+  /**
+   * For each config of the warp-specialized kernel, the author's config from which it is derived. Absent without that
+   * kernel.
+   */
   readonly specialized?: readonly Config[];
-  /** Whether `reference` exists, and whether the evaluator can compute it. */
+  /** `none`: no reference. `recorded`: the evaluator can compute it. `python`: only PyTorch can. */
   readonly reference: "none" | "python" | "recorded";
   /** Names of the author's alternative implementations. */
   readonly providers?: readonly string[];
-  /** The number of floating-point operations of a case, if the author declares it. */
-  flops?(at: TestCase): number;
-  /** Absent where the kernel has one config that nothing is measured for. */
+  /** The number of floating-point operations of a test case, if the author declares it. */
+  flops?(testCase: TestCase): number;
+  /** Absent if the kernel has a single config and nothing to tune. */
   readonly tuning?: Tunable;
-  /** Fixed tolerance of the author, over the defaults of the output's dtype. */
+  /** The tolerance that the author declares. It overrides the defaults of the output's dtype. */
   readonly tolerance?: GivenTolerance;
-  /** Of each kernel that is not for every GPU, those that it is for. */
+  /** The supported GPUs of each kernel that does not support all. */
   readonly targets?: readonly DeclaredTargets[];
-  /** Every size and constexpr dim of a case, including computed ones. */
-  sizes(at: TestCase): Readonly<Record<string, number>>;
-  /** Every constexpr of a case, also those that are computed; of an operator those that the caller gives. */
-  constexprs(at: TestCase): Readonly<Record<string, number | boolean | string>>;
+  /** Every size and constexpr dim of a test case, including computed ones. */
+  sizes(testCase: TestCase): Readonly<Record<string, number>>;
+  /** Every constexpr of a test case, including computed ones. For an operator, those that the caller passes. */
+  constexprs(testCase: TestCase): Readonly<Record<string, number | boolean | string>>;
   /** The declared ranges of tensors' elements, scalars and constexprs, by name. */
-  ranges(at: TestCase): Ranges;
-  /** What the case costs, estimated from its grid, its blocks and the iterations of its loops. */
-  work(at: TestCase): Work;
-  /** Why the config cannot be launched at these sizes (a `requires` does not hold), or undefined. */
-  refusal(at: TestCase): string | undefined;
+  ranges(testCase: TestCase): Ranges;
+  /** The cost of the test case, estimated from its grid, its blocks and the iterations of its loops. */
+  work(testCase: TestCase): Work;
+  /** The reason why the config cannot be launched with these sizes (a `requires` is false), or undefined. */
+  refusal(testCase: TestCase): string | undefined;
   /**
-   * What holds of the kernel for every shape. Computed on the first call, or taken from a cache; nothing that is emitted
-   * depends on it.
+   * The certificate of the kernel. Computed on the first call, or read from a cache. The emitted module does not depend
+   * on it.
    */
   proof(cache?: ProofCache): Certificate;
   /**
-   * What a launch would have to meet so that what is open is proved: suggestions for `requires`. With further
-   * requirements, what is open then; undefined where no launch can be asked them.
+   * Suggests conditions for `requires` that would close gaps of the proof. With further requirements, returns the
+   * remaining gaps. Undefined if no launch can check them.
    */
   suggestPreconditions?(requires?: readonly HostExpression[]): readonly MissingPrecondition[] | undefined;
-  /** Runs one case in-process. */
-  evaluate(at: TestCase, options?: EvaluateOptions): Evaluation;
+  /** Runs one test case in-process. */
+  evaluate(testCase: TestCase, options?: EvaluateOptions): Evaluation;
   /**
-   * Evaluates one case, and throws unless the result agrees with the reference and the sanitizer is silent.
+   * Evaluates one test case. Throws if the result differs from the reference or if the sanitizer has findings.
    *
-   * @throws Error that says which case, and which element or which line.
+   * @throws Error that names the test case, and the element or the line.
    */
-  check(at: TestCase, options?: EvaluateOptions): Evaluation;
+  check(testCase: TestCase, options?: EvaluateOptions): Evaluation;
 }
 
-/** The constexprs that a caller passes as values; a dtype is chosen by its variable. */
+/** The constexprs that a caller passes as values. A dtype is chosen by its variable instead. */
 export function passedConstexprs({ constexprs }: Pick<Signature, "constexprs">): readonly ConstexprSignature[] {
   return constexprs.filter(({ from, kind }) => from === "argument" && kind !== "dtype");
 }
@@ -546,6 +560,6 @@ export function passedConstexprs({ constexprs }: Pick<Signature, "constexprs">):
 /** `M=300 N=200` */
 export function formatSizes(sizes: Readonly<Record<string, number>>): string {
   return Object.entries(sizes)
-    .map(([name, value]) => `${name}=${numberText(value)}`)
+    .map(([name, value]) => `${name}=${formatNumber(value)}`)
     .join(" ");
 }

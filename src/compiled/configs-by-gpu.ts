@@ -1,66 +1,69 @@
-/** Configs that are for some GPUs only, and which of them a GPU chooses from. */
+/** Configs that apply only to some GPUs, and their selection for a GPU. */
 import type { Architecture } from "./kernel-targets.js";
 
-/** The GPUs of a list of configs: NVIDIA's from a compute capability up to the next list's, or one of AMD's architectures. */
+/** The GPUs of a list of configs. NVIDIA: a compute capability up to that of the next list. AMD: one architecture. */
 export type ConfigGpu = { readonly cuda: number } | { readonly hip: string };
 
-/** A config with the GPUs that it is for; without them, it is for those that no other list names. */
-interface ForGpu {
+/** A config with its GPUs. Without `gpu`, it applies to all GPUs that no other list names. */
+interface GpuSpecific {
   readonly gpu?: ConfigGpu;
 }
 
-/** Whether the GPU decides which configs there are to choose from. */
-export const isPerGpu = (configs: readonly ForGpu[]): boolean => configs.some(({ gpu }) => gpu !== undefined);
+/** True if the list of configs depends on the GPU. */
+export const isPerGpu = (configs: readonly GpuSpecific[]): boolean => configs.some(({ gpu }) => gpu !== undefined);
 
-/** The list that a GPU chooses from, of those that there are: undefined is the default one. */
+/** The list that applies to a GPU; undefined is the default list. */
 export function selectConfigs(lists: readonly (ConfigGpu | undefined)[], [backend, arch]: Architecture) {
-  const own = lists.filter((gpu) => gpu !== undefined);
-  if (backend === "hip") return own.find((gpu) => "hip" in gpu && gpu.hip === arch);
-  return own
+  const gpuLists = lists.filter((gpu) => gpu !== undefined);
+  if (backend === "hip") return gpuLists.find((gpu) => "hip" in gpu && gpu.hip === arch);
+  return gpuLists
     .filter((gpu) => "cuda" in gpu && gpu.cuda <= Number(arch))
     .reduce<ConfigGpu | undefined>((newest, gpu) => (capability(gpu) > capability(newest) ? gpu : newest), undefined);
 }
 
 const capability = (gpu: ConfigGpu | undefined): number => (gpu && "cuda" in gpu ? gpu.cuda : 0);
 
-/** The places of the configs that a GPU chooses from; without a GPU, as on Triton's interpreter, all are tried. */
+/** The indices of the configs that apply to a GPU. Without a GPU, as on Triton's interpreter, all of them. */
 export function configsFor(
-  configs: readonly ForGpu[],
+  configs: readonly GpuSpecific[],
   architecture: Architecture | null | undefined,
 ): readonly number[] {
-  const places = [...configs.keys()];
-  if (!architecture) return places;
-  const chosen = selectConfigs(
+  const indices = [...configs.keys()];
+  if (!architecture) return indices;
+  const selected = selectConfigs(
     configs.map(({ gpu }) => gpu),
     architecture,
   );
-  return places.filter((place) => gpuText(configs[place]!.gpu) === gpuText(chosen));
+  return indices.filter((index) => formatGpu(configs[index]!.gpu) === formatGpu(selected));
 }
 
-/** The list of exactly this GPU. */
+/** The list for exactly this GPU. */
 export function configsForExactGpu([backend, arch]: Architecture): ConfigGpu {
   return backend === "cuda" ? { cuda: Number(arch) } : { hip: String(arch) };
 }
 
 /** `sm_90`, `gfx942`, or `default` */
-export function gpuText(gpu: ConfigGpu | undefined): string {
+export function formatGpu(gpu: ConfigGpu | undefined): string {
   if (!gpu) return "default";
   return "cuda" in gpu ? `sm_${gpu.cuda}` : gpu.hip;
 }
 
-/** Lists by GPU, as a spec has them. */
+/** Lists by GPU, in the form of a spec. */
 export interface PerGpu<List> {
   readonly default: List;
   readonly cuda?: Readonly<Record<string, List>>;
   readonly hip?: Readonly<Record<string, List>>;
 }
 
-/** The lists in the order of a kernel's configs: the default one, NVIDIA's by rising capability, AMD's as written. */
-export function listsOf<List>(given: PerGpu<List>): readonly { readonly gpu?: ConfigGpu; readonly list: List }[] {
-  const cuda = Object.entries(given.cuda ?? {}).sort(([a], [b]) => Number(a) - Number(b));
+/**
+ * The lists in the order of a kernel's configs: the default one, NVIDIA's by rising capability, AMD's in declared
+ * order.
+ */
+export function listsOf<List>(lists: PerGpu<List>): readonly { readonly gpu?: ConfigGpu; readonly list: List }[] {
+  const cuda = Object.entries(lists.cuda ?? {}).sort(([a], [b]) => Number(a) - Number(b));
   return [
-    { list: given.default },
+    { list: lists.default },
     ...cuda.map(([key, list]) => ({ gpu: { cuda: Number(key) }, list })),
-    ...Object.entries(given.hip ?? {}).map(([hip, list]) => ({ gpu: { hip }, list })),
+    ...Object.entries(lists.hip ?? {}).map(([hip, list]) => ({ gpu: { hip }, list })),
   ];
 }

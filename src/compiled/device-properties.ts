@@ -1,4 +1,4 @@
-/** Properties of a GPU that a launch may depend on, under PyTorch's names of `torch.cuda.get_device_properties`. */
+/** GPU properties that a launch may depend on, named as in `torch.cuda.get_device_properties`. */
 
 export interface DeviceProperties {
   /** Streaming multiprocessors (AMD: compute units). */
@@ -12,7 +12,7 @@ export interface DeviceProperties {
   readonly minor: number;
 }
 
-/** An NVIDIA H200. The evaluator and Triton's interpreter, which have no GPU, launch as on this one. */
+/** An NVIDIA H200. The evaluator and Triton's interpreter have no GPU and launch as on this one. */
 export const H200: DeviceProperties = {
   multiProcessorCount: 132,
   sharedMemoryPerBlockOptin: 232_448,

@@ -1,26 +1,26 @@
-/** What a wrong result was found to be, in words. */
+/** Formats the kind of error behind a wrong result. */
 import type { Comparison } from "./compiled-kernel.js";
 
-/** What reports call the question that an unrounded run answers. */
+/** The name that reports use for the comparison of an unrounded run. */
 export const ALGORITHM_CHECK = "the algorithm apart from rounding";
 
-interface Told {
+interface ErrorKindFacts {
   readonly finds?: Comparison["finds"] | undefined;
   readonly integers?: true;
   readonly worst?: { readonly output: string };
 }
 
-const texts = {
+const KIND_TEXTS = {
   mistake: "they are wrong with every float in float64 too, so it is no rounding",
   rounding: "with every float in float64 they are right, so it is rounding: compute in a wider dtype",
 } as const;
 
-/** A phrase that follows `; `, or nothing. */
-export function describeErrorKind({ finds, integers, worst }: Told): string {
+/** A phrase that follows `; `, or an empty string. */
+export function describeErrorKind({ finds, integers, worst }: ErrorKindFacts): string {
   if (!finds) return "";
-  const steps =
+  const advice =
     finds === "rounding" && integers && worst
       ? `, or allow a step to few of its elements with tolerance: { ${worst.output}: { atol: 1 } }`
       : "";
-  return `; ${texts[finds]}${steps}`;
+  return `; ${KIND_TEXTS[finds]}${advice}`;
 }

@@ -1,16 +1,16 @@
-/** The GPUs that a kernel is for, where it is not for all of them. */
+/** The GPUs that a kernel supports, if it does not support all. */
 import type { Location } from "../diagnostics/diagnostic.js";
 
 export interface KernelTargets {
-  /** The oldest of NVIDIA's, by compute capability: 90 is sm_90. Without it, the kernel is for none of NVIDIA's. */
+  /** The minimum compute capability: 90 is sm_90. If omitted, the kernel supports no NVIDIA GPU. */
   readonly cuda?: number;
-  /** AMD's, by architecture: `["gfx942", "gfx950"]`. Without it, the kernel is for none of AMD's. */
+  /** AMD architectures, such as `["gfx942", "gfx950"]`. If omitted, the kernel supports no AMD GPU. */
   readonly hip?: readonly string[];
-  /** Why it is for no others: what they lack. */
+  /** The reason for the restriction: the features that other GPUs lack. */
   readonly reason: string;
 }
 
-/** With the place where the author says so. */
+/** Targets with the location of their declaration. */
 export interface DeclaredTargets extends KernelTargets {
   readonly at: Location | undefined;
 }
@@ -18,12 +18,12 @@ export interface DeclaredTargets extends KernelTargets {
 /** Triton's name of a target: a backend with its architecture. */
 export type Architecture = readonly [backend: "cuda" | "hip", arch: number | string, ...rest: unknown[]];
 
-/** Whether a kernel with these targets is for a GPU. */
+/** True if a kernel with these targets supports a GPU. */
 export function supportsGpu({ cuda, hip }: KernelTargets, [backend, arch]: Architecture): boolean {
   return backend === "cuda" ? cuda !== undefined && Number(arch) >= cuda : hip?.includes(String(arch)) === true;
 }
 
 /** `sm_90 and later, gfx950: loads through the copy engine` */
-export function targetsText({ cuda, hip = [], reason }: KernelTargets): string {
+export function formatTargets({ cuda, hip = [], reason }: KernelTargets): string {
   return `${[...(cuda === undefined ? [] : [`sm_${cuda} and later`]), ...hip].join(", ")}: ${reason}`;
 }

@@ -1,14 +1,14 @@
 /**
- * How far an output may be from its float64 reference. Decided here once, for the worker and for the evaluator; the
- * figures that `verify_kernel.py` uses are generated from these, and `docs/testing.md` derives them. An author's own
- * tolerance and the command line's override them, and a failure never widens them. What rounding leaves of a gradient
- * that cancels depends on its values, so the worker computes that (`rounding.py`).
+ * Tolerances of outputs relative to their float64 reference, for the worker and the evaluator. The constants of
+ * `verify_kernel.py` are generated from these; `docs/testing.md` derives them. Tolerances of the author and the command
+ * line override them, and a failure never widens them. The rounding error of a gradient with cancellation depends on
+ * its values, so the worker computes it (`rounding.py`).
  */
 import type { RoundingProfile, TestCase, Signature, SignatureDType, Tolerance } from "./compiled-kernel.js";
 
 /**
- * The error of an element relative to itself, by the output's dtype: two roundings to it, or for float32 and float64 a
- * chain of approximate functions. Every other dtype is compared exactly.
+ * The relative error of an element by the output's dtype: two roundings, or for float32 and float64 a chain of
+ * approximate functions. All other dtypes are compared exactly.
  */
 export const relative: Readonly<Record<string, number>> = {
   float16: 1e-3,
@@ -19,7 +19,7 @@ export const relative: Readonly<Record<string, number>> = {
   float8e4nv: 0.125,
 };
 
-/** Unit roundoffs: what one rounding to nearest changes at most, relative to the value. */
+/** Unit roundoffs: the maximum relative error of one rounding to nearest. */
 export const unitRoundoff: Readonly<Record<string, number>> = {
   float32: 2 ** -24,
   float16: 2 ** -11,
@@ -31,7 +31,7 @@ export const unitRoundoff: Readonly<Record<string, number>> = {
   float8e5b16: 2 ** -3,
 };
 
-/** The smallest numbers that a dtype tells apart, or where GPUs flush subnormal ones, the smallest normal one. */
+/** The smallest positive number of a dtype; if GPUs flush subnormal numbers, the smallest normal one. */
 export const smallestSubnormal: Readonly<Record<string, number>> = {
   float16: 2 ** -24,
   bfloat16: 2 ** -126,
@@ -41,7 +41,7 @@ export const smallestSubnormal: Readonly<Record<string, number>> = {
   float8e4nv: 2 ** -9,
 };
 
-/** What rounding the operands of a float32 product costs, relative to it, by Triton's `input_precision`. */
+/** The relative error of a float32 product from rounding its operands, by Triton's `input_precision`. */
 export const dotPrecision: Readonly<Record<string, number>> = {
   tf32: 2 ** -10,
   tf32x3: 2 ** -20,
@@ -51,22 +51,23 @@ export const dotPrecision: Readonly<Record<string, number>> = {
 };
 
 /**
- * What a sum of this many products of 8-bit floats is off by, as a part of its magnitude. Tensor cores add them in 14 bits
- * (NVIDIA H100): each is cut at the last place of the largest, and of the sum so far. On an H200, of up to 16384 products
- * of normal values, some 30 times as large as others, no element of 10⁵ was off by more than 2⁻¹³ · 1.5 · √K, nor, where
- * one product is most of the sum, by more than 2⁻⁹.
+ * The error of a sum of this many products of 8-bit floats, relative to its magnitude. Tensor cores add them with 14
+ * bits (NVIDIA H100): each is truncated at the last place of the largest product and of the partial sum. Measured on an
+ * H200 with up to 16384 products of normal values, some of them 30 times larger: no element of 10⁵ was off by more than
+ * 2⁻¹³ · 1.5 · √K. If one product dominates the sum, no element was off by more than 2⁻⁹.
  */
 const float8Sum = (terms: number): number => 2 ** -13 * Math.max(4, Math.sqrt(terms) / 2);
 
-/** A sum or product of values that were rounded to nearest is off by more than this many units in no element. */
+/** No element of a sum or product of values rounded to nearest is off by more than this many units. */
 export const UNITS_PER_ROUNDING = 4;
 
-/** More than this part of the output's magnitude is not taken for rounding unless the author says so. */
+/** The limit for rounding errors relative to the output's magnitude, unless the author declares a larger one. */
 export const MAX_RMS_TOLERANCE = 0.04;
 
 /**
- * Where an author lets integers differ, no more than this part of them may. A float that is rounded to an integer, as by
- * a quantizing kernel, lies next to the border of two for few elements; truncating instead changes half of them.
+ * The maximum fraction of integers that may differ if the author allows it. A float that is rounded to an integer, as
+ * in a quantizing kernel, is close to a rounding boundary for few elements. Truncation instead of rounding changes half
+ * of them.
  */
 export const MAX_MISMATCHED_FRACTION = 0.01;
 
@@ -74,37 +75,40 @@ export const MAX_MISMATCHED_FRACTION = 0.01;
 export const SHORT_SUM = 64;
 
 /**
- * An unrounded run may differ from the unrounded reference by what a literal costs that the author wrote with the digits
- * of a float32. Float64 itself costs a billionth of that.
+ * The error of a literal written with the digits of a float32. An unrounded run may differ from the unrounded reference
+ * by this much. The error of float64 itself is a billion times smaller.
  */
-const ALGORITHM = 2 ** -23;
+const LITERAL_ERROR = 2 ** -23;
 
-/** Where a kernel runs. Triton's interpreter multiplies float32 without rounding; the evaluator rounds as GPUs do. */
+/**
+ * The execution mode of a kernel. Triton's interpreter multiplies float32 without rounding; the evaluator rounds like
+ * GPUs.
+ */
 export type ExecutionMode = "eval" | "interpreter" | "cuda" | "hip";
 
-/** How far an unrounded run may be from the unrounded reference. What the author allows holds here too. */
+/** The tolerance of an unrounded run against the unrounded reference. It includes the author's tolerance. */
 export function algorithmTolerance({
   rtol = 0,
   atol = 0,
   rms = 0,
   share = MAX_MISMATCHED_FRACTION,
 }: Partial<Tolerance> = {}): Tolerance {
-  return { rtol: Math.max(rtol, ALGORITHM), atol, rms: Math.max(rms, ALGORITHM), share };
+  return { rtol: Math.max(rtol, LITERAL_ERROR), atol, rms: Math.max(rms, LITERAL_ERROR), share };
 }
 
 type Sizes = Readonly<Record<string, number>>;
-type Of = Pick<Signature, "arithmetic" | "contracted">;
+type RoundingFacts = Pick<Signature, "arithmetic" | "contracted">;
 
-/** The tolerance of one output of one case. `sizes` has the derived sizes too. */
+/** The tolerance of one output in one case. `sizes` includes derived sizes. */
 export function toleranceFor(
   dtype: string,
-  { arithmetic, contracted }: Of,
+  { arithmetic, contracted }: RoundingFacts,
   { sizes, dtypes }: Pick<TestCase, "sizes" | "dtypes">,
-  on: ExecutionMode,
+  mode: ExecutionMode,
   override: Partial<Tolerance> = {},
 ): Tolerance {
-  const terms = termsOf(contracted, sizes);
-  return toleranceOfSum(dtype, terms, roundedOnTheWay(arithmetic, dtypes, on, terms), override);
+  const terms = termCount(contracted, sizes);
+  return toleranceOfSum(dtype, terms, intermediateError(arithmetic, dtypes, mode, terms), override);
 }
 
 /** The tolerance of the gradient of `tensor`, which is a sum over every size that the tensor does not have. */
@@ -113,17 +117,17 @@ export function gradientTolerance(
   { arithmetic, tensors, sizes: names }: Pick<Signature, "arithmetic" | "tensors" | "sizes">,
   tensor: string,
   { sizes, dtypes }: Pick<TestCase, "sizes" | "dtypes">,
-  on: ExecutionMode,
+  mode: ExecutionMode,
   override: Partial<Tolerance> = {},
 ): Tolerance {
-  const own = tensors.find(({ name }) => name === tensor)?.dims ?? [];
-  const summed = names.filter((name) => !own.includes(name));
-  const terms = termsOf(summed, sizes);
-  return toleranceOfSum(dtype, terms, roundedOnTheWay(oneChain(arithmetic), dtypes, on, terms), override);
+  const dims = tensors.find(({ name }) => name === tensor)?.dims ?? [];
+  const contracted = names.filter((name) => !dims.includes(name));
+  const terms = termCount(contracted, sizes);
+  return toleranceOfSum(dtype, terms, intermediateError(mergeRoundings(arithmetic), dtypes, mode, terms), override);
 }
 
-/** A gradient comes after the roundings of all of an operator's kernels, so those of one dtype are counted together. */
-function oneChain({ rounds, dots }: RoundingProfile): RoundingProfile {
+/** Merges roundings by dtype, because a gradient follows the roundings of all kernels of an operator. */
+function mergeRoundings({ rounds, dots }: RoundingProfile): RoundingProfile {
   const counts = new Map<string, RoundingProfile["rounds"][number]>();
   for (const { dtype, count } of rounds) {
     const key = JSON.stringify(dtype);
@@ -132,54 +136,54 @@ function oneChain({ rounds, dots }: RoundingProfile): RoundingProfile {
   return { rounds: [...counts.values()], dots };
 }
 
-const termsOf = (summed: readonly string[], sizes: Sizes): number =>
-  summed.reduce((product, name) => product * (sizes[name] ?? 1), 1);
+const termCount = (contracted: readonly string[], sizes: Sizes): number =>
+  contracted.reduce((product, name) => product * (sizes[name] ?? 1), 1);
 
-/** Whether a product of float32 matrices may round its operands to TF32. Triton's interpreter multiplies exactly. */
+/** True if a float32 dot may round its operands to TF32. Triton's interpreter multiplies exactly. */
 export function mayRunInTf32({ dots }: RoundingProfile, dtypes: TestCase["dtypes"]): boolean {
-  return dots.some(({ dtype, precision }) => precision === "tf32" && nameOf(dtype, dtypes) === "float32");
+  return dots.some(({ dtype, precision }) => precision === "tf32" && dtypeName(dtype, dtypes) === "float32");
 }
 
-/** What a kernel's roundings before the last one cost, relative to the magnitude of the output, a sum of so many terms. */
-function roundedOnTheWay(
+/** The error from all roundings except the last, relative to the magnitude of an output that sums `terms` terms. */
+function intermediateError(
   arithmetic: RoundingProfile,
   dtypes: TestCase["dtypes"],
-  on: ExecutionMode,
+  mode: ExecutionMode,
   terms: number,
 ): number {
-  const narrow = arithmetic.rounds.map(
-    ({ dtype, count }) => (unitRoundoff[nameOf(dtype, dtypes)] ?? 0) * Math.sqrt(count),
+  const roundingErrors = arithmetic.rounds.map(
+    ({ dtype, count }) => (unitRoundoff[dtypeName(dtype, dtypes)] ?? 0) * Math.sqrt(count),
   );
-  return UNITS_PER_ROUNDING * Math.max(0, ...narrow, ...productErrors(arithmetic, dtypes, on, terms));
+  return UNITS_PER_ROUNDING * Math.max(0, ...roundingErrors, ...dotErrors(arithmetic, dtypes, mode, terms));
 }
 
-/** What one of a kernel's operations before the last rounding is off by at most, relative to what it gives. */
-export function roundingUnit(arithmetic: RoundingProfile, dtypes: TestCase["dtypes"], on: ExecutionMode): number {
-  const narrow = arithmetic.rounds.map(({ dtype }) => unitRoundoff[nameOf(dtype, dtypes)] ?? 0);
-  return Math.max(0, ...narrow, ...productErrors(arithmetic, dtypes, on, 1));
+/** The maximum relative error of a single operation before the last rounding. */
+export function roundingUnit(arithmetic: RoundingProfile, dtypes: TestCase["dtypes"], mode: ExecutionMode): number {
+  const roundoffs = arithmetic.rounds.map(({ dtype }) => unitRoundoff[dtypeName(dtype, dtypes)] ?? 0);
+  return Math.max(0, ...roundoffs, ...dotErrors(arithmetic, dtypes, mode, 1));
 }
 
-function productErrors(
+function dotErrors(
   { dots }: RoundingProfile,
   dtypes: TestCase["dtypes"],
-  on: ExecutionMode,
+  mode: ExecutionMode,
   terms: number,
 ): readonly number[] {
-  if (on === "interpreter") return [];
+  if (mode === "interpreter") return [];
   return dots.map(({ dtype, precision }) => {
-    const operand = nameOf(dtype, dtypes);
+    const operand = dtypeName(dtype, dtypes);
     if (operand === "float32") return dotPrecision[precision] ?? 0;
-    // The evaluator adds them in float32.
-    return operand.startsWith("float8") && on !== "eval" ? float8Sum(terms) : 0;
+    // The evaluator accumulates in float32.
+    return operand.startsWith("float8") && mode !== "eval" ? float8Sum(terms) : 0;
   });
 }
 
-const nameOf = (dtype: SignatureDType, dtypes: TestCase["dtypes"]): string =>
+const dtypeName = (dtype: SignatureDType, dtypes: TestCase["dtypes"]): string =>
   typeof dtype === "string" ? dtype : (dtypes[dtype.variable] ?? "");
 
 /**
- * The rule: `relative` of the element, and of the output's root mean square what rounding on the way costs (`way`), or
- * what sums of this many float32 terms do.
+ * The tolerance of a sum. The element-relative part is `relative`. The part relative to the output's root mean square
+ * is the larger of `intermediate` and the error of a float32 sum of `terms` terms.
  *
  * A sum of K products of independent inputs grows with √K, and so does its rounding error (N. Higham, T. Mary, "A New
  * Approach to Probabilistic Rounding Error Analysis", SIAM J. Sci. Comput. 41(5), 2019: λ√K·u holds with high
@@ -188,20 +192,20 @@ const nameOf = (dtype: SignatureDType, dtypes: TestCase["dtypes"]): string =>
 export function toleranceOfSum(
   dtype: string,
   terms: number,
-  way: number,
+  intermediate: number,
   override: Partial<Tolerance> = {},
 ): Tolerance {
-  const own = relative[dtype];
-  // PyTorch has the bytes of float8e4b15 alone.
+  const elementError = relative[dtype];
+  // PyTorch stores float8e4b15 only as bytes.
   if (/^u?int|^float8e4b15$/.test(dtype)) {
     const steps = Math.floor(override.atol ?? 0);
     return { rtol: 0, atol: steps, rms: 0, ...(steps > 0 && { share: override.share ?? MAX_MISMATCHED_FRACTION }) };
   }
-  if (own === undefined) return { rtol: 0, atol: 0, rms: 0, ...override };
-  const sums = Math.min(own, relative["float32"]!) * Math.max(1, Math.sqrt(terms / SHORT_SUM));
-  const rms = Math.min(Math.max(sums, way), MAX_RMS_TOLERANCE);
+  if (elementError === undefined) return { rtol: 0, atol: 0, rms: 0, ...override };
+  const sums = Math.min(elementError, relative["float32"]!) * Math.max(1, Math.sqrt(terms / SHORT_SUM));
+  const rms = Math.min(Math.max(sums, intermediate), MAX_RMS_TOLERANCE);
   return {
-    rtol: override.rtol ?? Math.max(own, rms),
+    rtol: override.rtol ?? Math.max(elementError, rms),
     atol: override.atol ?? smallestSubnormal[dtype] ?? 0,
     rms: override.rms ?? (override.atol === undefined ? rms : 0),
   };

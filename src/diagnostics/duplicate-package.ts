@@ -8,7 +8,7 @@ const all = globalThis as { [COPIES]?: Set<string> };
 /** The folder of this copy; a bundle of several modules is one place, too. */
 const own = String(import.meta.url)
   .replace(/[?#].*$/s, "")
-  .replace(/\/diagnostics\/copies\.[jt]s$/, "");
+  .replace(/\/diagnostics\/duplicate-package\.[jt]s$/, "");
 
 (all[COPIES] ??= new Set()).add(own);
 

@@ -17,7 +17,7 @@ import {
   whyUnknown,
 } from "../params/kernel-call-types.js";
 import { isTorchNode, type Launched, type TorchArgument, type TorchNode } from "../torch/node.js";
-import { argument, noted, tensorProxy } from "../torch/proxy.js";
+import { argument, reportNode, tensorProxy } from "../torch/proxy.js";
 import type { KernelDefinition } from "./definition.js";
 
 /** A tensor as known before anything runs: the names of its sizes, and its dtype. */
@@ -63,7 +63,7 @@ export function launch(definition: KernelDefinition, given: Readonly<Record<stri
   );
   checkArguments(kernel, args, into, at);
   const { sizes, typeOf } = bindTypes(kernel, args, into, at);
-  const call: KernelLaunch = noted({ kind: "launch", kernel, args, sizes, at });
+  const call: KernelLaunch = reportNode({ kind: "launch", kernel, args, sizes, at });
   const results = {};
   for (const param of kernel.params) {
     if (param.kind !== "tensor" || param.role !== "out" || (param.optional && args[param.name] !== true)) continue;

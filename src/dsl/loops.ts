@@ -25,7 +25,7 @@ import {
 } from "../rules/control-rules.js";
 import type { Scalar } from "../types/tile.js";
 import type { Type } from "../types/types.js";
-import { failOnUnknown } from "../ops/define.js";
+import { failOnUnknownOption } from "../ops/define.js";
 import { argumentOf, literal, failIf, checkArity } from "./argument.js";
 
 /**
@@ -111,7 +111,7 @@ function optionsOf(
     if (value === undefined) continue;
     const kind = known[key];
     if (!kind) {
-      failOnUnknown(recorder, name, key, Object.keys(known), at);
+      failOnUnknownOption(recorder, name, key, Object.keys(known), at);
     }
     const argument = argumentOf(recorder, value, `${name}: ${key} cannot be this`, at);
     const type = typeOfArgument(argument);

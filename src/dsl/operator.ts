@@ -15,7 +15,7 @@ import { type Composition, gradientOf, type OperatorIR } from "../ir/operator-ir
 import { type OperatorFunction, whyNoInput, whyNoResult, whyResult } from "../params/operator-types.js";
 import { aliasedTensors } from "../torch/facts.js";
 import { recordOf } from "../torch/functions.js";
-import { isTorchNode, partsOf, type TorchArgument, type TorchNode } from "../torch/node.js";
+import { isTorchNode, torchOperands, type TorchArgument, type TorchNode } from "../torch/node.js";
 import type { SourceIndex } from "../ir/source.js";
 import { checkTolerance } from "../compiled/declared-tolerance.js";
 import { checkDescriptions, checkParts, KernelDefinition, type RawSpec, describeMissingPart } from "./definition.js";
@@ -23,7 +23,7 @@ import { isObject, kindOf } from "./spec-forms.js";
 import { type AbstractTensor, includes, withLaunchRecorder } from "./kernel-call.js";
 import { flagsOf, variablesOf } from "./record-spec.js";
 import { type RecorderArguments, record, prefixMessages, stepsOf } from "../torch/record-author.js";
-import { isRecord, type Made, nodeOf, tensorProxy } from "../torch/proxy.js";
+import { isRecord, type RecordedNode, nodeOf, tensorProxy } from "../torch/proxy.js";
 import { trace } from "./trace.js";
 
 type Forward = (inputs: Readonly<Record<string, unknown>>, torch: unknown) => unknown;
@@ -137,7 +137,7 @@ class Recording {
     const { name, at, forward } = this.definition;
     const outputs = tensorsOf(this.face, "out");
     const given = tensorsOf(this.face, "in").map((param) => param.name);
-    const known = { what: "the operator", tensors: given, variables: variablesOf(this.face.params) };
+    const known = { subject: "the operator", tensors: given, variables: variablesOf(this.face.params) };
     return this.#record(known, forward, (returned) => {
       const results = this.#results(returned, () => false);
       for (const output of outputs) {
@@ -187,7 +187,7 @@ class Recording {
     const variables = variablesOf(this.face.params, dtypesOfGradients(outputs));
     const differentiable = inputs.filter(({ dtype }) => !members(dtype).some(isInt));
     const composition = this.#record(
-      { what: "the gradient", tensors: given, variables },
+      { subject: "the gradient", tensors: given, variables },
       (known, torch) => backward(known, gradients, torch),
       (returned) => {
         // A gradient reaches all inputs of a sum as it is. An optional input has none where it is left out.
@@ -212,7 +212,7 @@ class Recording {
   }
 
   #record(
-    given: Pick<RecorderArguments, "what" | "tensors" | "variables">,
+    given: Pick<RecorderArguments, "subject" | "tensors" | "variables">,
     author: Forward,
     results: (returned: unknown) => Composition["results"],
   ): Composition {
@@ -227,11 +227,11 @@ class Recording {
       ownedBy: (node: TorchNode) => this.#owners(node).flatMap((of) => (of.kind === "input" ? [of.name] : []))[0],
     };
     const known = { ...given, numbers: numbers.map(({ name }) => name), flags: flagsOf(numbers) };
-    const { made, result } = prefixMessages(`${this.face.name}:`, () =>
+    const { nodes: made, result } = prefixMessages(`${this.face.name}:`, () =>
       withLaunchRecorder(into, () => record(author, known, this.definition.at)),
     );
     // The operator's kernels are those that its calls name.
-    return { steps: stepsOf(made as readonly Made<Composition["steps"][number]>[]), results: results(result) };
+    return { steps: stepsOf(made as readonly RecordedNode<Composition["steps"][number]>[]), results: results(result) };
   }
 
   /** `mayBeOne` tells of two results whether they may be one tensor. */
@@ -261,7 +261,7 @@ class Recording {
   #isNumber(node: TorchNode): boolean {
     const { params } = this.face;
     if (node.kind === "input") return params.some((param) => param.kind !== "tensor" && param.name === node.name);
-    return node.kind === "arithmetic" || (node.kind === "method" && recordOf(node)?.number === true);
+    return node.kind === "arithmetic" || (node.kind === "method" && recordOf(node)?.isPythonNumber === true);
   }
 
   #owners(node: TorchNode): readonly TorchNode[] {
@@ -305,7 +305,7 @@ function valuesIn({ steps, results }: Composition): ReadonlySet<string> {
     seen.add(argument);
     if (argument.kind === "input") found.add(argument.name);
     const isAbout = argument.kind === "attribute" && aliasedTensors(argument, () => undefined)[0] === argument;
-    if (!isAbout) partsOf(argument).forEach(visit);
+    if (!isAbout) torchOperands(argument).forEach(visit);
   };
   Object.values(results).forEach(visit);
   for (const step of steps) if (step.kind === "launch") Object.values(step.args).forEach(visit);

@@ -37,7 +37,7 @@ export function recordReferenceSpec(
 ) {
   const numbers = params.filter((param) => !isMemoryParam(param));
   const given = {
-    what,
+    subject: what,
     tensors: tensorNames(params, ["in", "inout"]),
     numbers: numbers.map(({ name }) => name),
     flags: flagsOf(numbers),
@@ -66,7 +66,7 @@ export function inputsOf({ spec }: KernelDefinition, params: readonly Param[], a
     (param.kind === "constexpr" && (param.from === "dim" || param.from === "argument"));
   const numbers = params.filter(early);
   const given = {
-    what: "inputs",
+    subject: "inputs",
     tensors: [],
     numbers: numbers.map(({ name }) => name),
     flags: flagsOf(numbers),

@@ -1,7 +1,7 @@
 /** Runs an author's function once, with symbolic arguments, and records it as IR. */
 import { typeOfArgument } from "../ir/typed.js";
 import { checkOutputTolerances, type ToleratedOutput } from "../compiled/declared-tolerance.js";
-import { launchOptionNames, SPECIALISE, type Specialize } from "../compiled/compiled-kernel.js";
+import { launchOptionNames, SPECIALIZE_MODES, type Specialize } from "../compiled/compiled-kernel.js";
 import {
   type Diagnostic,
   fail,
@@ -36,7 +36,7 @@ import { walkUses } from "../ir/walk.js";
 import { type DTypeName, isInt, members } from "../types/dtype.js";
 import { showType } from "../types/types.js";
 import type { SourceIndex, SpecPlaces } from "../ir/source.js";
-import { refusePromise, toArgument } from "../ops/define.js";
+import { rejectPromise, toArgument } from "../ops/define.js";
 import * as ops from "../ops/index.js";
 import { type ComputedConfig, computedConfig } from "./computed-config.js";
 import { deviceProperties } from "./device.js";
@@ -185,7 +185,7 @@ function versionOf({ name, spec: { triton }, at }: KernelDefinition): KernelIR["
 }
 
 function specializeOf({ name, spec: { specialize = "never" }, at }: KernelDefinition): Specialize {
-  return SPECIALISE.find((each) => each === specialize) ?? fail(specValue.specialize(name, specialize), at);
+  return SPECIALIZE_MODES.find((each) => each === specialize) ?? fail(specValue.specialize(name, specialize), at);
 }
 
 /** The names that the spec's tables may use. */
@@ -279,7 +279,7 @@ function traceBody(
   const once = (): BodyResult => {
     const { depth } = recorder;
     const result: unknown = explained(recorder, () => kernel.body(args()));
-    refusePromise(result, written);
+    rejectPromise(result, written);
     if (Object.prototype.toString.call(result) === "[object Generator]") fail(earlyExit.generator(), written);
     if (result !== undefined) fail(kernelResult(kernel.name), returned);
     if (recorder.depth !== depth) fail(earlyExit.left(kernel.name), kernel.at);

@@ -1,4 +1,4 @@
-/** Keeps the accesses of a run, of one program or of all. */
+/** Records the memory accesses of a run, of one program or of all programs. */
 import type { Access, AccessKind, WantedAccesses } from "../compiled/access.js";
 import type { Location } from "../diagnostics/diagnostic.js";
 import { permute, sizeOf } from "../numerics/array.js";
@@ -6,17 +6,17 @@ import { stepsAlong } from "../values/axis-lanes.js";
 import type { Addresses, Allocation } from "../values/runtime-values.js";
 import type { AccessLanes } from "./lanes.js";
 
-/** How many lanes are kept: with two axes, about 70 MB. */
-const MOST_LANES = 4_000_000;
+/** Maximum number of recorded lanes. With two axes this is about 70 MB. */
+const MAX_LANES = 4_000_000;
 
 export class AccessRecord {
   readonly accesses: Access[] = [];
   readonly #grids: (readonly number[])[] = [];
   #kernel = "";
   #lanes = 0;
-  #left = 0;
+  #omittedLanes = 0;
 
-  constructor(readonly wanted: WantedAccesses) {}
+  constructor(readonly filter: WantedAccesses) {}
 
   /** Starts a launch. */
   launch(kernel: string, grid: readonly number[]): void {
@@ -24,23 +24,23 @@ export class AccessRecord {
     this.#grids.push(grid);
   }
 
-  note(
+  add(
     kind: AccessKind,
     address: Addresses,
     lanes: AccessLanes,
-    at: Location | undefined,
+    location: Location | undefined,
     program: readonly number[],
   ): void {
-    const { wanted } = this;
-    if (wanted !== "all" && program.some((id, axis) => id !== (wanted[axis] ?? 0))) return;
-    const { allocation, shape: tile } = address;
-    const { performed, refused } = lanes;
-    if (this.#lanes + performed.length > MOST_LANES) {
-      this.#left += performed.length;
+    const { filter } = this;
+    if (filter !== "all" && program.some((id, axis) => id !== (filter[axis] ?? 0))) return;
+    const { allocation, shape: tileShape } = address;
+    const { performed, rejected: refused } = lanes;
+    if (this.#lanes + performed.length > MAX_LANES) {
+      this.#omittedLanes += performed.length;
       return;
     }
     this.#lanes += performed.length;
-    // Lanes lie in pooled buffers, so they are copied.
+    // Lanes use pooled buffers, so they are copied.
     this.accesses.push({
       kind,
       kernel: this.#kernel,
@@ -49,8 +49,8 @@ export class AccessRecord {
       program,
       tensor: allocation.name,
       shape: allocation.shape,
-      at,
-      tile: [...tile],
+      at: location,
+      tile: [...tileShape],
       indices: indicesOf(address),
       active: performed.slice(),
       refused: refused?.slice() ?? new Uint8Array(performed.length),
@@ -58,50 +58,50 @@ export class AccessRecord {
   }
 
   /**
-   * What is not kept, in words.
+   * Descriptions of the accesses that were not recorded.
    *
-   * @throws Error if no launch has the wanted program.
+   * @throws Error if no launch contains the requested program.
    */
-  leftOut(): readonly string[] {
-    const { wanted } = this;
-    if (wanted !== "all" && this.#grids.length > 0 && !this.#grids.some((grid) => holds(grid, wanted))) {
+  describeOmissions(): readonly string[] {
+    const { filter } = this;
+    if (filter !== "all" && this.#grids.length > 0 && !this.#grids.some((grid) => containsProgram(grid, filter))) {
       const grids = this.#grids.map((grid) => `(${grid.join(", ")})`).join(", ");
-      throw new Error(`accesses: there is no program (${wanted.join(", ")}) in a grid of ${grids}; ids count from 0`);
+      throw new Error(`accesses: there is no program (${filter.join(", ")}) in a grid of ${grids}; ids count from 0`);
     }
-    if (this.#left === 0) return [];
-    return [`${this.#left} lanes of accesses are not kept: ask for one program, or for smaller sizes`];
+    if (this.#omittedLanes === 0) return [];
+    return [`${this.#omittedLanes} lanes of accesses are not kept: ask for one program, or for smaller sizes`];
   }
 }
 
-function holds(grid: readonly number[], wanted: readonly number[]): boolean {
-  const axes = Math.max(grid.length, wanted.length);
-  return Array.from({ length: axes }, (_, axis) => axis).every((axis) => (wanted[axis] ?? 0) < (grid[axis] ?? 1));
+function containsProgram(grid: readonly number[], program: readonly number[]): boolean {
+  const axes = Math.max(grid.length, program.length);
+  return Array.from({ length: axes }, (_, axis) => axis).every((axis) => (program[axis] ?? 0) < (grid[axis] ?? 1));
 }
 
-/** The index of each lane on each axis of the tensor. */
+/** Index of each lane on each axis of the tensor. */
 function indicesOf({ allocation, offsets, indexed }: Addresses): readonly Float64Array[] {
   if (!indexed) return elementsOf(allocation, offsets);
   const { axes, shape, order } = indexed;
-  const found = allocation.shape.map(() => new Float64Array(sizeOf(shape)));
-  for (const { axis, ...placed } of axes) stepsAlong(found[axis]!, placed);
-  if (!order) return found;
-  return found.map((data) => permute({ dtype: "float64", shape, data }, order).data as Float64Array);
+  const indices = allocation.shape.map(() => new Float64Array(sizeOf(shape)));
+  for (const { axis, ...axisLanes } of axes) stepsAlong(indices[axis]!, axisLanes);
+  if (!order) return indices;
+  return indices.map((data) => permute({ dtype: "float64", shape, data }, order).data as Float64Array);
 }
 
-/** The indices of the element at each offset. Offsets before or behind the tensor continue its longest stride. */
+/** Indices of the element at each offset. Offsets outside the tensor extend its axis of longest stride. */
 function elementsOf({ shape, strides }: Allocation, offsets: Float64Array): readonly Float64Array[] {
-  const found = shape.map(() => new Float64Array(offsets.length));
+  const indices = shape.map(() => new Float64Array(offsets.length));
   const order = [...strides.keys()].filter((axis) => shape[axis]! > 1 && strides[axis]! > 0);
-  // Of a tensor with one element, any offset is one along its last axis.
-  if (order.length === 0 && shape.length > 0) found.at(-1)!.set(offsets);
+  // In a tensor with one element, every offset counts along the last axis.
+  if (order.length === 0 && shape.length > 0) indices.at(-1)!.set(offsets);
   order.sort((a, b) => strides[b]! - strides[a]!);
   for (let lane = 0; lane < offsets.length; lane++) {
-    let rest = offsets[lane]!;
+    let remainder = offsets[lane]!;
     for (const axis of order) {
-      const index = Math.floor(rest / strides[axis]!);
-      found[axis]![lane] = index;
-      rest -= index * strides[axis]!;
+      const index = Math.floor(remainder / strides[axis]!);
+      indices[axis]![lane] = index;
+      remainder -= index * strides[axis]!;
     }
   }
-  return found;
+  return indices;
 }

@@ -6,27 +6,31 @@ import { formatLocation } from "../diagnostics/diagnostic.js";
 /**
  * Returns the evaluation if it agrees with the reference and has no findings.
  *
- * @throws Error that names the case, and the wrong element or the finding's line.
+ * @throws Error that names the test case, and the incorrect element or the location of the finding.
  */
-export function assertCorrect({ name }: Pick<Signature, "name">, at: TestCase, evaluation: Evaluation): Evaluation {
+export function assertCorrect(
+  { name }: Pick<Signature, "name">,
+  testCase: TestCase,
+  evaluation: Evaluation,
+): Evaluation {
   const { comparison, findings, unchecked } = evaluation;
-  const where = `${name} at ${formatSizes(at.sizes)}, config ${at.config}`;
+  const subject = `${name} at ${formatSizes(testCase.sizes)}, config ${testCase.config}`;
   const [first, ...others] = findings;
   if (first) {
-    const place = first.at ? `${formatLocation(first.at)}: ` : "";
+    const prefix = first.at ? `${formatLocation(first.at)}: ` : "";
     const more = others.length > 0 ? ` (and ${others.length} more findings)` : "";
-    throw new Error(`${where}: ${place}${first.message}${more}`);
+    throw new Error(`${subject}: ${prefix}${first.message}${more}`);
   }
   if (!comparison) {
-    const why = unchecked.length > 0 ? unchecked.join("; ") : "the kernel has no reference; give it one";
-    throw new Error(`${where}: nothing was compared: ${why}`);
+    const reason = unchecked.length > 0 ? unchecked.join("; ") : "the kernel has no reference; give it one";
+    throw new Error(`${subject}: nothing was compared: ${reason}`);
   }
   if (!comparison.correct) {
     const { wrong, total, worst } = comparison;
     const element = worst
       ? `; ${worst.output}[${worst.index.join(", ")}] is ${worst.got}, expected ${worst.expected}`
       : "";
-    throw new Error(`${where}: ${wrong} of ${total} elements are wrong${element}${describeErrorKind(comparison)}`);
+    throw new Error(`${subject}: ${wrong} of ${total} elements are wrong${element}${describeErrorKind(comparison)}`);
   }
   return evaluation;
 }

@@ -1,4 +1,4 @@
-/** Values known before a program runs: sizes, scalars, constexprs, dtypes, and what the host computes from them. */
+/** Values fixed before a program runs: sizes, scalars, constexprs, dtypes, and host expressions of them. */
 import { type DeviceProperties, H200 } from "../compiled/device-properties.js";
 import { type DTypeName, type Elem, reflect, reflections } from "../types/dtype.js";
 import { unroundedDType } from "../numerics/numeric.js";
@@ -19,26 +19,26 @@ import type { Type } from "../types/types.js";
 import { constexprValue } from "../types/constexpr-value.js";
 import { dtypeVariables } from "../analysis/dtype-bindings.js";
 
-/** What the caller passes. */
+/** The arguments of a launch. */
 export interface Launch {
-  /** Sizes, except derived ones, and dims that are constexprs. */
+  /** Sizes, except derived sizes and dims that are constexprs. */
   readonly sizes: Readonly<Record<string, number>>;
   readonly dtypes: Readonly<Record<string, string>>;
   readonly scalars?: Readonly<Record<string, number>> | undefined;
-  /** The config's and the caller's. */
+  /** Constexprs of the config and of the caller. */
   readonly constexprs: Readonly<Record<string, number | boolean | string>>;
-  /** Optional arguments that the caller leaves out. */
+  /** Omitted optional arguments. */
   readonly absent?: readonly string[] | undefined;
-  /** Computes every float in float64, so that nothing is rounded: what is left is the kernel's algorithm. */
+  /** True to compute every float in float64. Nothing is rounded, so the result shows the algorithm alone. */
   readonly unrounded?: boolean | undefined;
-  /** Properties of the GPU, where they are not those of an H200. */
+  /** GPU properties that differ from those of an H200. */
   readonly gpu?: Partial<DeviceProperties> | undefined;
 }
 
 export class Bindings {
   readonly #launch: Launch;
   readonly #params: ReadonlyMap<Value, Param>;
-  readonly #known = new Map<Value, Constant>();
+  readonly #constants = new Map<Value, Constant>();
   /** The members of each dtype variable of the parameters. */
   readonly #members: ReadonlyMap<string, readonly DTypeName[]>;
   readonly #dims = new Map<string, number>();
@@ -61,57 +61,59 @@ export class Bindings {
     this.scalars = Object.fromEntries(valuesOf("scalar")) as Record<string, number>;
   }
 
-  /** The Python value of a size, scalar or constexpr, or of a value that a host block computed. */
+  /** The Python value of a size, scalar or constexpr, or of a value computed in a host block. */
   constant(argument: Argument): Constant {
     if (isLiteral(argument)) return argument.value;
     if (isDType(argument)) return this.dtype(argument.dtype);
     if (!isValue(argument)) throw new TypeError("the host computes with numbers only");
-    const known = this.#known.get(argument);
-    if (known !== undefined) return known;
+    const cachedValue = this.#constants.get(argument);
+    if (cachedValue !== undefined) return cachedValue;
     const param = this.#params.get(argument);
     if (!param) throw new Error("a value of the kernel was used on the host");
-    const value = this.#ofParam(param);
-    this.#known.set(argument, value);
+    const value = this.#paramValue(param);
+    this.#constants.set(argument, value);
     return value;
   }
 
-  #ofParam(param: Param): Constant {
+  #paramValue(param: Param): Constant {
     const { sizes, scalars, constexprs } = this.#launch;
     if (param.kind === "size")
-      return param.derived ? this.host(param.derived)[0]! : given(param.name, sizes[param.name]);
+      return param.derived ? this.host(param.derived)[0]! : requireValue(param.name, sizes[param.name]);
     if (param.kind === "device") return this.#launch.gpu?.[param.name] ?? H200[param.name];
-    if (param.kind === "scalar") return given(param.name, scalars?.[param.name] ?? param.default);
+    if (param.kind === "scalar") return requireValue(param.name, scalars?.[param.name] ?? param.default);
     if (param.kind !== "constexpr") throw new TypeError(`${param.name} is not a number`);
     if (param.compute) return this.host(param.compute)[0]!;
     if (param.variable) return this.dtype(param.variable);
-    return given(param.name, constexprs[param.name] ?? (param.from === "dim" ? sizes[param.name] : param.default));
+    return requireValue(
+      param.name,
+      constexprs[param.name] ?? (param.from === "dim" ? sizes[param.name] : param.default),
+    );
   }
 
-  /** Runs a host block, in Python's arithmetic. */
+  /** Evaluates a host block with Python's arithmetic. */
   host({ block }: HostBlock): readonly Constant[] {
     for (const statement of block.statements) {
       if (statement.kind !== "op") throw new TypeError("the host computes with numbers only");
-      this.#known.set(
+      this.#constants.set(
         statement.results[0]!,
-        folded(statement, (argument) => this.constant(argument)),
+        foldConstants(statement, (argument) => this.constant(argument)),
       );
     }
     return block.yields.map((argument) => this.constant(argument));
   }
 
-  /** The dtype that an element type has in this launch. */
   dtype(elem: Elem): DTypeName {
     if (typeof elem === "string") return elem;
     const bound = this.#launch.dtypes[elem.name];
-    // An arm for some members only is prepared for all of them.
-    const possible = this.#members.get(elem.name) ?? elem.members;
-    if (!possible.includes(bound as DTypeName))
+    // A branch for some members only is prepared for all of them.
+    const members = this.#members.get(elem.name) ?? elem.members;
+    if (!members.includes(bound as DTypeName))
       throw new Error(`the dtype ${elem.name} is ${bound ?? "not given"}; it is one of ${elem.members.join(", ")}`);
     return bound as DTypeName;
   }
 
-  /** The dtype that values of an element type have in this evaluation: float64 for every float, if nothing is rounded. */
-  held(elem: Elem): DTypeName {
+  /** The dtype of this element type during evaluation. In an unrounded run it is float64 for every float. */
+  evaluationDType(elem: Elem): DTypeName {
     const dtype = this.dtype(elem);
     return this.#launch.unrounded ? unroundedDType(dtype) : dtype;
   }
@@ -126,19 +128,19 @@ export class Bindings {
     return value;
   }
 
-  /** A dimension may depend on a dtype, such as on its width, and on which arguments the caller gave. */
+  /** Other inputs of dims: properties of dtypes, and which optional arguments are present. */
   #facts(): Record<string, number> {
     const facts: Record<string, number> = {};
     for (const [name, dtype] of Object.entries(this.#launch.dtypes))
       for (const property of reflections) facts[`${name}.${property}`] = Number(reflect(dtype as DTypeName, property));
-    for (const [name, all] of this.#members)
-      for (const member of all) facts[`${name}.is.${member}`] = Number(this.#launch.dtypes[name] === member);
+    for (const [name, members] of this.#members)
+      for (const member of members) facts[`${name}.is.${member}`] = Number(this.#launch.dtypes[name] === member);
     for (const { name } of this.#params.values()) facts[`${name}.given`] = Number(!this.#launch.absent?.includes(name));
     return facts;
   }
 
-  /** Runs `body` with the index of an unrolled loop, given by its text, bound to `value`. */
-  within<T>(index: string, value: number, body: () => T): T {
+  /** Calls `body` with the index of an unrolled loop bound to `value`. */
+  withLoopIndex<T>(index: string, value: number, body: () => T): T {
     this.#indices.set(index, value);
     this.#dims.clear();
     try {
@@ -149,28 +151,29 @@ export class Bindings {
     }
   }
 
-  /** The type with dtype variables and dimensions bound; undefined unless it is a tile, a pointer or a view. */
-  result(type: Type): ResultType | undefined {
-    const declared = this.declared(type);
-    return declared && this.#launch.unrounded ? { ...declared, dtype: unroundedDType(declared.dtype) } : declared;
+  /** The type with dtype variables and dims bound. Undefined unless it is a tile, a pointer or a view. */
+  resultType(type: Type): ResultType | undefined {
+    const declaredType = this.declaredType(type);
+    return declaredType && this.#launch.unrounded
+      ? { ...declaredType, dtype: unroundedDType(declaredType.dtype) }
+      : declaredType;
   }
 
-  /** The same with the author's dtypes, also where nothing is rounded. */
-  declared(type: Type): ResultType | undefined {
+  /** {@link resultType} with the author's dtypes, even in an unrounded run. */
+  declaredType(type: Type): ResultType | undefined {
     if (type.kind === "tile") return { dtype: this.dtype(type.dtype), shape: type.shape.map((dim) => this.dim(dim)) };
     if (type.kind === "pointer" || type.kind === "view")
       return { dtype: this.dtype(type.to), shape: type.shape.map((dim) => this.dim(dim)) };
     return undefined;
   }
 
-  /** Whether nothing is rounded. */
   get unrounded(): boolean {
     return this.#launch.unrounded === true;
   }
 }
 
-/** An op on constants, in Python's arithmetic. */
-export function folded(
+/** Evaluates an op on constants with Python's arithmetic. */
+export function foldConstants(
   { op, operands }: Pick<OpStatement, "op" | "operands">,
   constant: (argument: Argument) => Constant,
 ): Constant {
@@ -178,7 +181,7 @@ export function folded(
   return op.fold(...operands.flatMap((operand) => (operand === undefined ? [] : [constant(operand)])));
 }
 
-function given<T>(name: string, value: T | undefined): T {
+function requireValue<T>(name: string, value: T | undefined): T {
   if (value === undefined) throw new Error(`${name} has no value; give it one`);
   return value;
 }

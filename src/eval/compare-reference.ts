@@ -1,6 +1,6 @@
 /**
- * Tells mistakes from rounding. A kernel that is evaluated with every float in float64 shows its algorithm alone, which
- * must agree with the reference much more closely than any narrower dtype does.
+ * Distinguishes incorrect algorithms from rounding errors. Evaluating a kernel with every float in float64 shows its
+ * algorithm alone. That result must agree with the reference much more closely than any narrower dtype.
  */
 import type { Comparison, GivenTolerance } from "../compiled/compiled-kernel.js";
 import { EvaluationTimeout } from "../compiled/timeout.js";
@@ -16,48 +16,53 @@ import { mergeComparisons } from "./compare-outputs.js";
 import type { RunResult } from "./evaluate-kernel.js";
 import { ReferenceOutputs, type Tolerances } from "./reference-outputs.js";
 
-/** The comparison with the reference, if there is one, and what could not be compared. */
+/** The comparison with the reference, if possible, and the reasons for omitted comparisons. */
 export interface ReferenceComparison {
   readonly comparison?: Comparison;
   readonly unchecked: readonly string[];
 }
 
 /**
- * Compares the outputs of a run, and its algorithm, with the reference. `rerun` runs the kernel again, unrounded.
- * `given` is the author's tolerance, which holds for the algorithm too.
+ * Compares the outputs of a run, and its algorithm, with the reference. `rerun` evaluates the kernel again, unrounded.
+ * The author's `declaredTolerance` also applies to the algorithm.
  */
 export function compareWithReference(
   face: KernelIR,
   { outputs, findings }: Pick<RunResult, "outputs" | "findings">,
-  known: ReferenceInputs,
+  referenceInputs: ReferenceInputs,
   tolerance: Tolerances | undefined,
-  given: GivenTolerance,
+  declaredTolerance: GivenTolerance,
   rerun: () => Pick<RunResult, "outputs" | "rounded">,
 ): ReferenceComparison {
   if (!tolerance) return { unchecked: ["no tolerance was given, so the numbers were not compared with the reference"] };
-  const reference = new ReferenceOutputs(face, known);
-  const found = reference.compare(outputs, tolerance);
-  if (typeof found === "string") return { unchecked: [found] };
-  if (found.length === 0) return { unchecked: [] };
-  const comparison = mergeComparisons(found);
+  const reference = new ReferenceOutputs(face, referenceInputs);
+  const comparisons = reference.compare(outputs, tolerance);
+  if (typeof comparisons === "string") return { unchecked: [comparisons] };
+  if (comparisons.length === 0) return { unchecked: [] };
+  const comparison = mergeComparisons(comparisons);
   if (findings.length > 0) return { comparison, unchecked: [] };
-  const doubtful = new Set(found.flatMap(({ correct, worst }) => (correct || !worst ? [] : [worst.output])));
-  const apart = algorithm(reference, given, rerun, doubtful);
-  if (apart === "agrees")
+  const incorrectOutputs = new Set(
+    comparisons.flatMap(({ correct, worst }) => (correct || !worst ? [] : [worst.output])),
+  );
+  const algorithmResult = compareAlgorithm(reference, declaredTolerance, rerun, incorrectOutputs);
+  if (algorithmResult === "agrees")
     return { comparison: comparison.correct ? comparison : { ...comparison, finds: "rounding" }, unchecked: [] };
-  return typeof apart === "string" ? { comparison, unchecked: [apart] } : { comparison: apart, unchecked: [] };
+  return typeof algorithmResult === "string"
+    ? { comparison, unchecked: [algorithmResult] }
+    : { comparison: algorithmResult, unchecked: [] };
 }
 
 /**
- * The comparison of an unrounded run that disagrees with the reference, or why there is none. If an op rounded
- * nevertheless, the difference need not be a mistake. Integers that are right as they are stay out of it: a difference in
- * the last bit of a float64 can make one of them another. `doubtful` names the outputs that are not right.
+ * Compares an unrounded run with the reference: "agrees", the failed comparison, or the reason why there is none. If an
+ * op rounded nevertheless, a difference need not be a mistake. Correct integer outputs are excluded, because a
+ * difference in the last bit of a float64 can change an integer. `incorrectOutputs` names the outputs that failed the
+ * rounded comparison.
  */
-function algorithm(
+function compareAlgorithm(
   reference: ReferenceOutputs,
-  given: GivenTolerance,
+  declaredTolerance: GivenTolerance,
   rerun: () => Pick<RunResult, "outputs" | "rounded">,
-  doubtful: ReadonlySet<string>,
+  incorrectOutputs: ReadonlySet<string>,
 ): Comparison | "agrees" | string {
   let run: ReturnType<typeof rerun>;
   try {
@@ -66,17 +71,17 @@ function algorithm(
     if (error instanceof EvaluationTimeout) throw error;
     return `${ALGORITHM_CHECK}: in float64, ${error instanceof Error ? error.message : String(error)}`;
   }
-  const judged = Object.entries(run.outputs).filter(
-    ([name, { dtype }]) => isFloat(dtype as DTypeName) || doubtful.has(name),
+  const comparedOutputs = Object.entries(run.outputs).filter(
+    ([name, { dtype }]) => isFloat(dtype as DTypeName) || incorrectOutputs.has(name),
   );
-  const limits = (output: string) => algorithmTolerance(declaredToleranceFor(given, output));
-  const found = reference.compare(Object.fromEntries(judged), limits, true);
-  if (typeof found === "string") return `${ALGORITHM_CHECK}: ${found}`;
-  const wrong = found.filter(({ correct }) => !correct);
+  const limits = (output: string) => algorithmTolerance(declaredToleranceFor(declaredTolerance, output));
+  const comparisons = reference.compare(Object.fromEntries(comparedOutputs), limits, true);
+  if (typeof comparisons === "string") return `${ALGORITHM_CHECK}: ${comparisons}`;
+  const wrong = comparisons.filter(({ correct }) => !correct);
   if (wrong.length === 0) return "agrees";
-  const [rounds] = run.rounded;
-  if (!rounds) return { ...mergeComparisons(wrong), finds: "mistake" };
+  const [roundingOp] = run.rounded;
+  if (!roundingOp) return { ...mergeComparisons(wrong), finds: "mistake" };
   const names = wrong.flatMap(({ worst }) => worst?.output ?? []).join(", ");
-  const where = rounds.at ? ` at ${formatLocation(rounds.at)}` : "";
-  return `${ALGORITHM_CHECK}, of ${names}: tl.${rounds.op.name}${where} computes in its own dtype`;
+  const locationText = roundingOp.at ? ` at ${formatLocation(roundingOp.at)}` : "";
+  return `${ALGORITHM_CHECK}, of ${names}: tl.${roundingOp.op.name}${locationText} computes in its own dtype`;
 }

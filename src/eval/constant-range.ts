@@ -1,4 +1,7 @@
-/** Integers that Triton knows when it compiles and the build does not, beside what cannot hold them. */
+/**
+ * Detects constexpr integers outside the range of the dtype that they are combined with. Triton knows their values at
+ * compile time; the build does not.
+ */
 import { compiledOps, type Constants } from "../analysis/compiled-ops.js";
 import { type Argument, isDType, isList, type KernelIR } from "../ir/nodes.js";
 import { typedArguments, typeOfArgument } from "../ir/typed.js";
@@ -9,19 +12,19 @@ import { isUnrolled } from "../types/shape.js";
 import { type ConstexprType, literalValue, type Type } from "../types/types.js";
 import type { Bindings } from "./bindings.js";
 
-/** What an op's own rule says of such a number, which Triton would refuse: 300 beside a tile of int8. */
+/** The type rule's message for an out-of-range constant, which Triton would reject, such as 300 with a tile of int8. */
 export function constantOutOfRange(ir: KernelIR, bindings: Bindings, constant: Constants): string | undefined {
   for (const statement of compiledOps(ir, constant)) {
-    const given = argumentsOf(statement);
-    const types = given.map(typeOfArgument);
-    const open = types.filter(isOpen);
-    // What depends on the index of an unrolled loop is known only inside it.
-    if (open.length === 0 || types.some(isOfTurn)) continue;
-    const numbers = open.map(({ text }) => bindings.dim(text));
-    const elems = given.flatMap(elemsOf).map((elem) => bindings.dtype(elem));
-    if (elems.every((dtype) => numbers.every((value) => holds(dtype, value)))) continue;
-    const answer = statement.op.infer(typedArguments(statement, boundBy(bindings)));
-    if (typeof answer === "string") return answer;
+    const args = argumentsOf(statement);
+    const types = args.map(typeOfArgument);
+    const openTypes = types.filter(isOpen);
+    // A value that depends on the index of an unrolled loop is known only in its body.
+    if (openTypes.length === 0 || types.some(isUnrolledIndexType)) continue;
+    const numbers = openTypes.map(({ text }) => bindings.dim(text));
+    const elems = args.flatMap(elemsOf).map((elem) => bindings.dtype(elem));
+    if (elems.every((dtype) => numbers.every((value) => isRepresentable(dtype, value)))) continue;
+    const result = statement.op.infer(typedArguments(statement, bindingSubstitution(bindings)));
+    if (typeof result === "string") return result;
   }
   return undefined;
 }
@@ -29,10 +32,10 @@ export function constantOutOfRange(ir: KernelIR, bindings: Bindings, constant: C
 const isOpen = (type: Type): type is ConstexprType =>
   type.kind === "constexpr" && type.of === "int" && literalValue(type) === undefined;
 
-const isOfTurn = (type: Type): boolean =>
+const isUnrolledIndexType = (type: Type): boolean =>
   type.kind === "constexpr" ? isUnrolled(type.text) : "shape" in type && type.shape.some(isUnrolled);
 
-/** The elements of a tile or of memory, and a dtype itself. */
+/** Element types of a tile or of memory, and a dtype argument itself. */
 function elemsOf(argument: Argument): readonly Elem[] {
   if (isList(argument)) return argument.flatMap(elemsOf);
   if (isDType(argument)) return [argument.dtype];
@@ -41,20 +44,20 @@ function elemsOf(argument: Argument): readonly Elem[] {
   return "to" in type ? [type.to] : [];
 }
 
-function holds(dtype: DTypeName, value: number): boolean {
+function isRepresentable(dtype: DTypeName, value: number): boolean {
   if (!isInt(dtype)) return true;
   const limit = 2 ** (bitsOf(dtype) - (isSigned(dtype) ? 1 : 0));
   return value < limit && value >= (isSigned(dtype) ? -limit : 0);
 }
 
-function boundBy(bindings: Bindings): Parameters<typeof typedArguments>[1] {
-  const elem = (of: Elem): Elem => bindings.dtype(of);
-  const shaped = (type: Type): Type =>
+function bindingSubstitution(bindings: Bindings): Parameters<typeof typedArguments>[1] {
+  const elem = (unbound: Elem): Elem => bindings.dtype(unbound);
+  const bindShape = (type: Type): Type =>
     "shape" in type ? { ...type, shape: type.shape.map((dim) => bindings.dim(dim)) } : type;
-  const held = (type: Type): Type => ("to" in type ? { ...type, to: elem(type.to) } : type);
-  const type = (of: Type): Type => {
-    if (isOpen(of)) return { ...of, text: String(bindings.dim(of.text)) };
-    return shaped(of.kind === "tile" ? { ...of, dtype: elem(of.dtype) } : held(of));
+  const bindElement = (type: Type): Type => ("to" in type ? { ...type, to: elem(type.to) } : type);
+  const type = (unbound: Type): Type => {
+    if (isOpen(unbound)) return { ...unbound, text: String(bindings.dim(unbound.text)) };
+    return bindShape(unbound.kind === "tile" ? { ...unbound, dtype: elem(unbound.dtype) } : bindElement(unbound));
   };
   return { type, elem };
 }

@@ -1,6 +1,6 @@
 /**
- * What a case costs, estimated before it runs: every program of the grid, with its blocks and the iterations of its
- * loops. The program at the start of the grid and the one at its end stand for all of them.
+ * Estimates the cost of a test case before it runs: all programs of the grid, with their tiles and loop iterations. The
+ * first and the last program represent all others.
  */
 import type { TestCase, Traffic } from "../compiled/compiled-kernel.js";
 import {
@@ -23,44 +23,46 @@ import type { Constant } from "../values/runtime-values.js";
 import { Bindings } from "./bindings.js";
 import { launchOf } from "./case-launch.js";
 
-/** The work of one case of a kernel. */
-export function estimateWork(ir: KernelIR, at: TestCase): Traffic {
-  const bindings = new Bindings(ir, launchOf(ir, at));
+/** Estimated work of a kernel in one test case. */
+export function estimateWork(ir: KernelIR, testCase: TestCase): Traffic {
+  const bindings = new Bindings(ir, launchOf(ir, testCase));
   const grid = bindings.host(ir.grid).map(Number);
   const programs = product(grid);
-  // A causal loop is shortest at one end of the grid; at which one, the kernel decides.
-  const [first, last] = [grid.map(() => 0), grid].map((place) => new Program(ir, bindings, grid, place).cost());
+  // The iterations of a causal loop grow towards one end of the grid. Which end depends on the kernel.
+  const [first, last] = [grid.map(() => 0), grid].map((programId) =>
+    new ProgramCost(ir, bindings, grid, programId).cost(),
+  );
   const [a, b] = [first!, last!];
-  return { ...times(greater(a, b), programs), programs };
+  return { ...scaleCost(maxCost(a, b), programs), programs };
 }
 
 const product = (sizes: readonly number[]): number => sizes.reduce((total, size) => total * size, 1);
 
 /**
- * One program: scalars that follow from sizes, constexprs and the program's place are known, loaded ones are not. What is
- * declared of a tensor's elements makes some of these likely.
+ * The cost of one program, by constant propagation. Scalars computed from sizes, constexprs and program ids are
+ * constants; loaded scalars are unknown. Declared ranges and partitions of tensors give estimates of loaded scalars.
  */
-class Program {
-  readonly #known = new Map<Value | Variable, Constant | undefined>();
-  /** Of what is not known, what it may be: it bounds loops, and decides no branch. */
-  readonly #likely = new Map<Value | Variable, number | undefined>();
+class ProgramCost {
+  readonly #constants = new Map<Value | Variable, Constant | undefined>();
+  /** Estimates of unknown values. They bound loops, but never decide a branch. */
+  readonly #estimates = new Map<Value | Variable, number | undefined>();
   readonly #views = new Map<Value, { readonly tensor: TensorParam; readonly indices: readonly Argument[] }>();
-  readonly #place: readonly number[];
-  readonly #longest: number;
-  /** Turns of while loops that were followed. */
-  #turns = 0;
+  readonly #programId: readonly number[];
+  readonly #maxSize: number;
+  /** Iterations of while loops evaluated so far. */
+  #whileIterations = 0;
 
   constructor(
     readonly ir: KernelIR,
     readonly bindings: Bindings,
     readonly grid: readonly number[],
-    place: readonly number[],
+    programId: readonly number[],
   ) {
-    this.#place = place.map((index) => Math.max(0, index - 1));
-    this.#longest = Math.max(1, ...Object.values(bindings.sizes), ...dimsOf(bindings));
+    this.#programId = programId.map((index) => Math.max(0, index - 1));
+    this.#maxSize = Math.max(1, ...Object.values(bindings.sizes), ...dimsOf(bindings));
     for (const param of ir.params)
       if (param.kind === "size" || param.kind === "scalar" || param.kind === "constexpr" || param.kind === "device")
-        this.#known.set(param.value, bindings.constant(param.value));
+        this.#constants.set(param.value, bindings.constant(param.value));
   }
 
   cost(): Traffic {
@@ -68,8 +70,8 @@ class Program {
   }
 
   #block({ statements }: Block): Traffic {
-    let total: Traffic = NOTHING;
-    for (const statement of statements) total = bothWorks(total, this.#statement(statement));
+    let total: Traffic = ZERO_COST;
+    for (const statement of statements) total = addCosts(total, this.#statement(statement));
     return total;
   }
 
@@ -78,15 +80,15 @@ class Program {
       case "op":
         return this.#op(statement);
       case "let":
-        this.#take(statement.variable, statement.initial);
-        return ONE;
+        this.#assign(statement.variable, statement.initial);
+        return ONE_OP;
       case "write":
-        this.#take(statement.variable, statement.value);
-        return ONE;
+        this.#assign(statement.variable, statement.value);
+        return ONE_OP;
       case "read":
-        this.#known.set(statement.result, this.#known.get(statement.variable));
-        this.#likely.set(statement.result, this.#likely.get(statement.variable));
-        return NOTHING;
+        this.#constants.set(statement.result, this.#constants.get(statement.variable));
+        this.#estimates.set(statement.result, this.#estimates.get(statement.variable));
+        return ZERO_COST;
       case "for":
         return this.#for(statement);
       case "while":
@@ -94,95 +96,101 @@ class Program {
       case "if": {
         const condition = this.#constant(statement.condition);
         if (condition !== undefined)
-          return bothWorks(ONE, this.#block(condition ? statement.then : statement.otherwise));
+          return addCosts(ONE_OP, this.#block(condition ? statement.then : statement.otherwise));
         const [yes, no] = [this.#block(statement.then), this.#block(statement.otherwise)];
-        this.#forget(statement.then, statement.otherwise);
-        return bothWorks(ONE, greater(yes, no));
+        this.#invalidate(statement.then, statement.otherwise);
+        return addCosts(ONE_OP, maxCost(yes, no));
       }
       case "exit":
-        return NOTHING;
+        return ZERO_COST;
       default:
         return statement satisfies never;
     }
   }
 
-  /** The turns that it takes, if its condition follows from what is known; else as many as the longest size. */
+  /** Evaluates the loop if its condition is constant. Otherwise assumes as many iterations as the longest size. */
   #while({ condition, body }: WhileStatement): Traffic {
-    let total: Traffic = NOTHING;
-    while (this.#turns++ < MOST_TURNS) {
-      total = bothWorks(total, this.#block(condition));
-      const goesOn = condition.yields[0] && this.#constant(condition.yields[0]);
-      if (goesOn === undefined) break;
-      if (!goesOn) return total;
-      total = bothWorks(total, this.#block(body));
+    let total: Traffic = ZERO_COST;
+    while (this.#whileIterations++ < MAX_WHILE_ITERATIONS) {
+      total = addCosts(total, this.#block(condition));
+      const conditionValue = condition.yields[0] && this.#constant(condition.yields[0]);
+      if (conditionValue === undefined) break;
+      if (!conditionValue) return total;
+      total = addCosts(total, this.#block(body));
     }
-    const once = bothWorks(this.#block(condition), this.#block(body));
-    this.#forget(body);
-    return { ...times(once, this.#longest), guessed: true };
+    const iterationCost = addCosts(this.#block(condition), this.#block(body));
+    this.#invalidate(body);
+    return { ...scaleCost(iterationCost, this.#maxSize), guessed: true };
   }
 
-  /** State that these blocks assign has a value that is no longer known. */
-  #forget(...blocks: readonly Block[]): void {
+  /** Invalidates the variables that these blocks assign. */
+  #invalidate(...blocks: readonly Block[]): void {
     for (const variable of blocks.flatMap(assignedIn)) {
-      this.#known.set(variable, undefined);
-      this.#likely.set(variable, undefined);
+      this.#constants.set(variable, undefined);
+      this.#estimates.set(variable, undefined);
     }
   }
 
-  #take(variable: Variable, value: Argument): void {
-    this.#known.set(variable, this.#constant(value));
-    this.#likely.set(variable, this.#guess(value));
+  #assign(variable: Variable, value: Argument): void {
+    this.#constants.set(variable, this.#constant(value));
+    this.#estimates.set(variable, this.#estimate(value));
   }
 
-  /** The iteration in the middle stands for all of them, also where the bounds of an inner loop depend on the index. */
+  /** Represents all iterations by the middle one, also if the bounds of an inner loop depend on the index. */
   #for({ index, start, end, step, unrolled, body }: ForStatement): Traffic {
     const isKnown = [start, end].every((bound) => this.#number(bound) !== undefined);
-    const [from, to] = [start, end].map((bound) => this.#number(bound) ?? this.#guess(bound));
+    const [from, to] = [start, end].map((bound) => this.#number(bound) ?? this.#estimate(bound));
     const by = this.#number(step);
     const stride = Math.abs(by ?? 1) || 1;
-    const isLikely = from !== undefined && to !== undefined;
-    const turns = isLikely ? Math.ceil(Math.abs(to - from) / stride) : Infinity;
-    const trips = isKnown ? turns : Math.min(turns, Math.ceil(this.#longest / stride));
-    const isEmpty = trips === 0 || (isLikely && (to - from) * (by ?? 1) < 0);
-    if (isEmpty) return isKnown ? ONE : { ...ONE, guessed: true };
-    const middle = isLikely ? from + (by ?? 1) * Math.floor((trips - 1) / 2) : undefined;
-    this.#known.set(index, isKnown ? middle : undefined);
-    this.#likely.set(index, middle);
-    const once = (): Traffic => {
-      const all = times(bothWorks(ONE, this.#block(body)), trips);
-      if (trips > 1) this.#forget(body);
-      return isKnown ? all : { ...all, guessed: true };
+    const isEstimated = from !== undefined && to !== undefined;
+    const estimatedTrips = isEstimated ? Math.ceil(Math.abs(to - from) / stride) : Infinity;
+    const tripCount = isKnown ? estimatedTrips : Math.min(estimatedTrips, Math.ceil(this.#maxSize / stride));
+    const isEmpty = tripCount === 0 || (isEstimated && (to - from) * (by ?? 1) < 0);
+    if (isEmpty) return isKnown ? ONE_OP : { ...ONE_OP, guessed: true };
+    const middle = isEstimated ? from + (by ?? 1) * Math.floor((tripCount - 1) / 2) : undefined;
+    this.#constants.set(index, isKnown ? middle : undefined);
+    this.#estimates.set(index, middle);
+    const loopCost = (): Traffic => {
+      const cost = scaleCost(addCosts(ONE_OP, this.#block(body)), tripCount);
+      if (tripCount > 1) this.#invalidate(body);
+      return isKnown ? cost : { ...cost, guessed: true };
     };
-    if (!unrolled || !isKnown || middle === undefined || index.type.kind !== "constexpr") return once();
-    return this.bindings.within(index.type.text, middle, once);
+    if (!unrolled || !isKnown || middle === undefined || index.type.kind !== "constexpr") return loopCost();
+    return this.bindings.withLoopIndex(index.type.text, middle, loopCost);
   }
 
   #op(statement: OpStatement): Traffic {
     const { op, operands, results } = statement;
     const callee = operands[0];
     if (isFunction(callee)) {
-      for (const [param, argument] of handedOver(statement)) this.#known.set(param, this.#constant(argument));
-      const inside = handedOver(statement).length > 0 ? this.#block(callee.function.body) : NOTHING;
+      for (const [param, argument] of handedOver(statement)) this.#constants.set(param, this.#constant(argument));
+      const calleeCost = handedOver(statement).length > 0 ? this.#block(callee.function.body) : ZERO_COST;
       const { yields } = callee.function.body;
-      results.forEach((result, i) => this.#known.set(result, yields[i] && this.#constant(yields[i])));
-      return bothWorks(inside, { ...ONE, lanes: this.#lanes(statement) });
+      results.forEach((result, i) => this.#constants.set(result, yields[i] && this.#constant(yields[i])));
+      return addCosts(calleeCost, { ...ONE_OP, lanes: this.#lanes(statement) });
     }
     const [first] = operands;
     const tensor = results[0]?.type.kind === "view" && isValue(first) ? this.#tensor(first) : undefined;
     if (tensor) this.#views.set(results[0]!, { tensor, indices: operands[1] as readonly Argument[] });
     if (results[0]) {
-      const known = this.#computed(statement, (each) => this.#constant(each));
-      this.#known.set(results[0], known);
-      this.#likely.set(results[0], known === undefined ? this.#expected(statement) : undefined);
+      const constant = this.#evaluateOp(statement, (argument) => this.#constant(argument));
+      this.#constants.set(results[0], constant);
+      this.#estimates.set(results[0], constant === undefined ? this.#expectedValue(statement) : undefined);
     }
     const ops = op.spelling.form === "call" || op.evaluate ? 1 : 0;
-    return { ...NOTHING, ops, lanes: this.#lanes(statement), ...this.#moved(statement), ...this.#products(statement) };
+    return {
+      ...ZERO_COST,
+      ops,
+      lanes: this.#lanes(statement),
+      ...this.#memoryTraffic(statement),
+      ...this.#products(statement),
+    };
   }
 
-  /** What an access moves: the tile that it loads, or that it stores. */
-  #moved({ op, operands, results }: OpStatement): Partial<Traffic> {
+  /** The memory traffic of an access: its loaded or stored tile. */
+  #memoryTraffic({ op, operands, results }: OpStatement): Partial<Traffic> {
     if (op.effect !== "read" && op.effect !== "write" && op.effect !== "atomic") return {};
-    const tile = results[0] ?? operands.find((each) => isValue(each) && each.type.kind === "tile");
+    const tile = results[0] ?? operands.find((operand) => isValue(operand) && operand.type.kind === "tile");
     if (!tile || !isValue(tile) || tile.type.kind !== "tile") return {};
     const widest = product(this.#shape(tile));
     const bits = dtypeTable[this.bindings.dtype(tile.type.dtype)].bits;
@@ -196,32 +204,35 @@ class Program {
     return { products: sums * ((first && this.#shape(first).at(-1)) ?? 1), sums };
   }
 
-  #computed({ op, operands }: OpStatement, ask: (argument: Argument) => Constant | undefined): Constant | undefined {
+  #evaluateOp(
+    { op, operands }: OpStatement,
+    valueOf: (argument: Argument) => Constant | undefined,
+  ): Constant | undefined {
     const axis = operands[0] && this.#number(operands[0]);
-    if (op.facts.queries === "program") return this.#place[axis ?? 0] ?? 0;
+    if (op.facts.queries === "program") return this.#programId[axis ?? 0] ?? 0;
     if (op.facts.queries === "grid") return this.grid[axis ?? 0] ?? 1;
-    const given = operands.flatMap((operand) => (operand === undefined ? [] : [ask(operand)]));
-    if (!op.fold) return op.facts.isIdentity ? given[0] : undefined;
-    return given.every((value) => value !== undefined) ? op.fold(...given) : undefined;
+    const values = operands.flatMap((operand) => (operand === undefined ? [] : [valueOf(operand)]));
+    if (!op.fold) return op.facts.isIdentity ? values[0] : undefined;
+    return values.every((value) => value !== undefined) ? op.fold(...values) : undefined;
   }
 
-  /** What an op gives where its operands are as expected; of a load, what the tensor's declaration says. */
-  #expected(statement: OpStatement): number | undefined {
+  /** The result of an op for estimated operands. For a load, an estimate from the tensor's declaration. */
+  #expectedValue(statement: OpStatement): number | undefined {
     const [first] = statement.operands;
     const view = statement.op.effect === "read" && isValue(first) ? this.#views.get(first) : undefined;
-    if (view) return this.#element(view.tensor, view.indices);
-    const value = this.#computed(statement, (each) => this.#constant(each) ?? this.#guess(each));
+    if (view) return this.#expectedElement(view.tensor, view.indices);
+    const value = this.#evaluateOp(statement, (each) => this.#constant(each) ?? this.#estimate(each));
     return value === undefined || typeof value === "string" ? undefined : Number(value);
   }
 
-  /** Rows of a partition are expected to be equally long, and other integers as large as they may be. */
-  #element({ partition, range, dims }: TensorParam, indices: readonly Argument[]): number | undefined {
+  /** Assumes rows of equal length in a partition, and the largest allowed value for other integers. */
+  #expectedElement({ partition, range, dims }: TensorParam, indices: readonly Argument[]): number | undefined {
     if (partition) {
-      const [place, count] = [indices, dims].map((each) => this.#number(each.at(-1)!));
+      const [index, count] = [indices, dims].map((each) => this.#number(each.at(-1)!));
       const total = this.#number(partition.total);
-      if (place === undefined || count === undefined || total === undefined) return undefined;
-      const [before, rows] = partition.holds === "offsets" ? [place, count - 1] : [place + 1, count];
-      return Math.round((total * before) / Math.max(1, rows));
+      if (index === undefined || count === undefined || total === undefined) return undefined;
+      const [precedingRows, rows] = partition.holds === "offsets" ? [index, count - 1] : [index + 1, count];
+      return Math.round((total * precedingRows) / Math.max(1, rows));
     }
     return range && Math.max(0, Number(this.bindings.host(range)[1]) - 1);
   }
@@ -230,17 +241,17 @@ class Program {
     return this.ir.params.find((param): param is TensorParam => param.kind === "tensor" && param.value === value);
   }
 
-  #guess(argument: Argument): number | undefined {
-    return isValue(argument) ? this.#likely.get(argument) : undefined;
+  #estimate(argument: Argument): number | undefined {
+    return isValue(argument) ? this.#estimates.get(argument) : undefined;
   }
 
-  /** Lanes of the largest tile that takes part; a product of matrices has its third dimension too. */
+  /** Lanes of the largest tile operand or result. For a dot, its multiplications count too. */
   #lanes({ op, operands, results }: OpStatement): number {
     const shapes = [...results, ...operands.filter(isValue)].map((value) => this.#shape(value));
     const largest = Math.max(1, ...shapes.map(product));
     if (!op.facts.contracts) return largest;
     const inner = shapes[results.length]?.at(-1) ?? 1;
-    return Math.ceil((product(shapes[0] ?? []) * inner) / PRODUCTS_A_LANE);
+    return Math.ceil((product(shapes[0] ?? []) * inner) / PRODUCTS_PER_LANE_OP);
   }
 
   #shape({ type }: Value): readonly number[] {
@@ -248,7 +259,7 @@ class Program {
   }
 
   #constant(argument: Argument): Constant | undefined {
-    if (isValue(argument)) return this.#known.get(argument);
+    if (isValue(argument)) return this.#constants.get(argument);
     return "kind" in argument && argument.kind === "literal" ? argument.value : undefined;
   }
 
@@ -258,38 +269,39 @@ class Program {
   }
 }
 
-/** While loops that take more turns, all of a program together, are not followed to their end. */
-const MOST_TURNS = 1000;
+/** Limit on all while-loop iterations of a program. Beyond it, the cost is a guess. */
+const MAX_WHILE_ITERATIONS = 1000;
 
-/** A multiplication inside a product of matrices costs this much less than an op on a lane. */
-const PRODUCTS_A_LANE = 4;
+/** Multiplications in a dot that cost as much as one op on a lane. */
+const PRODUCTS_PER_LANE_OP = 4;
 
-const NOTHING: Traffic = { ops: 0, lanes: 0, programs: 0, bytes: 0, products: 0, widest: 0, sums: 0 };
-const ONE: Traffic = { ...NOTHING, ops: 1 };
+const ZERO_COST: Traffic = { ops: 0, lanes: 0, programs: 0, bytes: 0, products: 0, widest: 0, sums: 0 };
+const ONE_OP: Traffic = { ...ZERO_COST, ops: 1 };
 
-const guess = (...of: readonly Traffic[]) => (of.some(({ guessed }) => guessed) ? ({ guessed: true } as const) : {});
+const guessedFlag = (...costs: readonly Traffic[]) =>
+  costs.some(({ guessed }) => guessed) ? ({ guessed: true } as const) : {};
 
-/** The work of two parts, one after the other. */
-const bothWorks = (a: Traffic, b: Traffic): Traffic => joined(a, b, (x, y) => x + y);
-/** The work of one of two parts, whichever does more of each. */
-const greater = (a: Traffic, b: Traffic): Traffic => joined(a, b, Math.max);
+/** The cost of two statements in sequence. */
+const addCosts = (a: Traffic, b: Traffic): Traffic => combineCosts(a, b, (x, y) => x + y);
+/** The cost of two alternatives: the maximum of each component. */
+const maxCost = (a: Traffic, b: Traffic): Traffic => combineCosts(a, b, Math.max);
 
-function joined(a: Traffic, b: Traffic, join: (x: number, y: number) => number): Traffic {
+function combineCosts(a: Traffic, b: Traffic, combine: (x: number, y: number) => number): Traffic {
   return {
-    ops: join(a.ops, b.ops),
-    lanes: join(a.lanes, b.lanes),
-    programs: join(a.programs, b.programs),
-    bytes: join(a.bytes, b.bytes),
-    products: join(a.products, b.products),
+    ops: combine(a.ops, b.ops),
+    lanes: combine(a.lanes, b.lanes),
+    programs: combine(a.programs, b.programs),
+    bytes: combine(a.bytes, b.bytes),
+    products: combine(a.products, b.products),
     widest: Math.max(a.widest, b.widest),
     sums: Math.max(a.sums, b.sums),
-    ...guess(a, b),
+    ...guessedFlag(a, b),
   };
 }
 
-function times(of: Traffic, count: number): Traffic {
-  const { ops, lanes, bytes, products } = of;
-  return { ...of, ops: ops * count, lanes: lanes * count, bytes: bytes * count, products: products * count };
+function scaleCost(cost: Traffic, count: number): Traffic {
+  const { ops, lanes, bytes, products } = cost;
+  return { ...cost, ops: ops * count, lanes: lanes * count, bytes: bytes * count, products: products * count };
 }
 
 /** Integer constexprs, which bound loops as sizes do. */

@@ -1,7 +1,7 @@
 /**
- * Ops that keep the author's dtypes where floats are computed without rounding. Most ops compute in float64 as they do in
- * any float, functions for float32 alone among them. An op keeps its dtypes if its type rule refuses float64, or gives
- * another type for it, and it does not simply give the dtype that it takes: bitcasts, random numbers, scaled products.
+ * Ops that keep the author's dtypes in an unrounded run. Most ops, including float32-only functions, compute in float64
+ * as in any float dtype. An op keeps its dtypes if its type rule rejects float64 or infers a different result type for
+ * it, unless its result simply has the operand's dtype. Examples: bitcasts, random numbers, scaled dots.
  */
 import type { TileArray } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
@@ -16,32 +16,33 @@ import type { Bindings } from "./bindings.js";
 
 type Args = Readonly<Record<string, Runtime>>;
 
-/** Whether an op keeps its dtypes. Accesses never do: memory holds what ops give. */
+/** True if an op keeps its dtypes. Accesses never do, because memory stores the results of ops. */
 export function isDTypeSensitive(statement: OpStatement, bindings: Bindings): boolean {
   const { op, results } = statement;
   if (!bindings.unrounded || op.effect !== "pure") return false;
-  const gives = (elem: (elem: Elem) => DTypeName): "refused" | boolean => {
+  const isResultTypeKept = (elem: (elem: Elem) => DTypeName): "refused" | boolean => {
     const substitution: Substitution = { type: (type) => withElem(type, elem), elem };
-    const answer = op.infer(typedArguments(statement, substitution));
-    if (typeof answer === "string") return "refused";
-    const types = "kind" in answer ? [answer] : answer;
-    const wanted = results.map(({ type }) => withElem(type, (each) => bindings.held(each)));
-    return wanted.every((type, i) => types[i] && sameType(types[i], type));
+    const result = op.infer(typedArguments(statement, substitution));
+    if (typeof result === "string") return "refused";
+    const types = "kind" in result ? [result] : result;
+    const expectedTypes = results.map(({ type }) => withElem(type, (each) => bindings.evaluationDType(each)));
+    return expectedTypes.every((type, i) => types[i] && sameType(types[i], type));
   };
-  const answer = gives((elem) => bindings.held(elem));
-  if (answer === "refused") return !hasOneDType(statement, bindings);
-  // A quotient of integers is a float32, and that of float64 a float64.
-  return !answer && gives(() => "float64") !== true;
+  const isKept = isResultTypeKept((elem) => bindings.evaluationDType(elem));
+  if (isKept === "refused") return !isSingleDTypeOp(statement, bindings);
+  // The quotient of integers is float32; that of float64 values is float64.
+  return !isKept && isResultTypeKept(() => "float64") !== true;
 }
 
-/** Whether an op takes floats of one dtype and gives a float of that dtype, as functions for float32 only do. */
-function hasOneDType(statement: OpStatement, bindings: Bindings): boolean {
+/** True if all floats among operands and result have one dtype, as in float32-only functions. */
+function isSingleDTypeOp(statement: OpStatement, bindings: Bindings): boolean {
   const dtypes = (types: readonly Type[]): ReadonlySet<DTypeName> =>
     new Set(types.flatMap((type) => (type.kind === "tile" ? [bindings.dtype(type.dtype)] : [])));
-  const given = dtypes(argumentsOf(statement).map(typeOfArgument));
-  const [only] = given;
-  if (only === undefined || given.size !== 1 || !isFloat(only) || statement.results.length !== 1) return false;
-  return [...dtypes(statement.results.map(({ type }) => type))].join() === only;
+  const operandDTypes = dtypes(argumentsOf(statement).map(typeOfArgument));
+  const [dtype] = operandDTypes;
+  if (dtype === undefined || operandDTypes.size !== 1 || !isFloat(dtype) || statement.results.length !== 1)
+    return false;
+  return [...dtypes(statement.results.map(({ type }) => type))].join() === dtype;
 }
 
 function withElem(type: Type, elem: (elem: Elem) => DTypeName): Type {
@@ -50,38 +51,40 @@ function withElem(type: Type, elem: (elem: Elem) => DTypeName): Type {
 }
 
 /**
- * An op's computation in the author's dtypes, of values held in float64. `rounded` is called when its result cannot be
- * exact: when it takes floats that its dtype does not hold, or gives floats that are not what the bits of others say.
+ * Evaluates an op in the author's dtypes on float64 values. Calls `onRounding` if the result may be inexact: if an
+ * operand is not representable in its dtype, or if the op returns floats that are not the result of a bitcast.
  */
 export function evaluateInDeclaredDTypes(
   statement: OpStatement,
   compute: (args: Args) => Runtime | readonly Runtime[],
   bindings: Bindings,
-  rounded: () => void,
+  onRounding: () => void,
 ): (args: Args) => Runtime | readonly Runtime[] {
   const dtypes = new Map<string, DTypeName>();
-  const note = (name: string, argument: Argument | undefined): void => {
-    const type = argument && bindings.declared(typeOfArgument(argument));
+  const addDType = (name: string, argument: Argument | undefined): void => {
+    const type = argument && bindings.declaredType(typeOfArgument(argument));
     if (type && isFloat(type.dtype)) dtypes.set(name, type.dtype);
   };
-  Object.keys(statement.op.operands).forEach((name, i) => note(name, statement.operands[i]));
-  for (const [name, argument] of Object.entries(statement.options)) note(name, argument);
-  const narrowed = (name: string, value: Runtime): Runtime => {
+  Object.keys(statement.op.operands).forEach((name, i) => addDType(name, statement.operands[i]));
+  for (const [name, argument] of Object.entries(statement.options)) addDType(name, argument);
+  const narrowArgument = (name: string, value: Runtime): Runtime => {
     const dtype = dtypes.get(name);
     if (!dtype || !isTile(value)) return value;
     const narrow = cast(value, dtype);
-    if (!holdsAll(narrow, value)) rounded();
+    if (!holdsAll(narrow, value)) onRounding();
     return narrow;
   };
   const isBitcast = typedArguments(statement)["bitcast"]?.literal === true;
-  const widened = (value: Runtime): Runtime => {
+  const widenResult = (value: Runtime): Runtime => {
     if (!isTile(value) || !isFloat(value.dtype)) return value;
-    if (!isBitcast) rounded();
+    if (!isBitcast) onRounding();
     return cast(value, "float64");
   };
   return (args) => {
-    const value = compute(Object.fromEntries(Object.entries(args).map(([name, arg]) => [name, narrowed(name, arg)])));
-    return Array.isArray(value) ? value.map(widened) : widened(value as Runtime);
+    const value = compute(
+      Object.fromEntries(Object.entries(args).map(([name, arg]) => [name, narrowArgument(name, arg)])),
+    );
+    return Array.isArray(value) ? value.map(widenResult) : widenResult(value as Runtime);
   };
 }
 

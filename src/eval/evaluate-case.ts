@@ -1,6 +1,4 @@
-/**
- * Evaluates one case of a kernel and compares it with its reference: the implementation of `CompiledKernel.evaluate`.
- */
+/** Evaluates one test case of a kernel and compares it with its reference. Implements `CompiledKernel.evaluate`. */
 import type { TestCase, EvaluateOptions, Evaluation, Signature, TensorData } from "../compiled/compiled-kernel.js";
 import type { KernelIR } from "../ir/nodes.js";
 import { formatLocation } from "../diagnostics/diagnostic.js";
@@ -18,28 +16,31 @@ import { checkRanges, describedInputs, makeInputs } from "./make-inputs.js";
 import { launchOf, rangesOf, sizesOf } from "./case-launch.js";
 import { UnknownAddress } from "./tensor.js";
 
-/** Options of a case, with the lowered kernel where that is run too. */
+/** Options of a test case. `lowered` is the lowered kernel, if it is evaluated too. */
 export interface CaseOptions extends Omit<EvaluateOptions, "lowered"> {
   readonly lowered?: KernelIR | undefined;
 }
 
-/** Evaluates one case. The seed determines inputs that are not given. Without `tolerance`, which is that of rounding, nothing is compared. */
+/**
+ * Evaluates one test case. The seed determines the inputs that are not given. Without `tolerance`, outputs are not
+ * compared.
+ */
 export function evaluateCase(
   ir: KernelIR,
   signature: Signature,
-  at: TestCase,
+  testCase: TestCase,
   tolerance: Tolerances | undefined,
-  { inputs: given = {}, special, lowered, tolerance: override = {}, accesses, ...options }: CaseOptions = {},
+  { inputs: callerInputs = {}, special, lowered, tolerance: override = {}, accesses, ...options }: CaseOptions = {},
 ): Evaluation {
-  const why = notEvaluated(ir, given);
-  if (why !== undefined) return { outputs: {}, findings: [], unchecked: [why] };
-  const launch = launchOf(ir, at);
+  const reason = describeUnsupported(ir, callerInputs);
+  if (reason !== undefined) return { outputs: {}, findings: [], unchecked: [reason] };
+  const launch = launchOf(ir, testCase);
   const bindings = new Bindings(ir, launch);
   checkHostValues(ir, bindings);
-  checkMemoryLimit(ir, bindings, at.absent);
-  const inputs = { ...inputsOf(ir, signature, at, special ?? at.special), ...given };
-  checkRanges(signature, inputs, rangesOf(ir, at), { inputs: withoutGiven(ir, given), at: ir.at });
-  const { absent = [], layouts, seed } = at;
+  checkMemoryLimit(ir, bindings, testCase.absent);
+  const inputs = { ...inputsOf(ir, signature, testCase, special ?? testCase.special), ...callerInputs };
+  checkRanges(signature, inputs, rangesOf(ir, testCase), { inputs: describedExcept(ir, callerInputs), at: ir.at });
+  const { absent = [], layouts, seed } = testCase;
   const record = accesses && new AccessRecord(accesses);
   const prints = new Prints();
   const run = { ...launch, inputs, absent, layouts, seed, record, prints, ...options };
@@ -50,25 +51,25 @@ export function evaluateCase(
     if (error instanceof UnknownAddress) return { outputs: {}, findings: [], unchecked: [error.message] };
     throw error;
   }
-  const { outputs, findings, more, reached } = result;
+  const { outputs, findings, unlistedFindings: more, reached } = result;
   const missing = Object.fromEntries(absent.map((name) => [name, null]));
-  const known = { ...numbersOf(ir, launch), ...inputs, ...missing };
-  const { unchecked, ...verdict } = compareWithReference(ir, result, known, tolerance, override, () =>
+  const referenceInputs = { ...numbersOf(ir, launch), ...inputs, ...missing };
+  const { unchecked, ...verdict } = compareWithReference(ir, result, referenceInputs, tolerance, override, () =>
     evaluateKernel(ir, { ...run, nonFinite: false, unrounded: true, record: undefined, prints: undefined }),
   );
   const unlisted = more > 0 ? [`${more} more findings are not listed`] : [];
-  const left = record?.leftOut() ?? [];
-  const seen = {
+  const omissions = record?.describeOmissions() ?? [];
+  const observations = {
     reached,
     ...(record && { accesses: record.accesses }),
     ...(prints.lines.length > 0 && { printed: prints.lines }),
   };
-  return { outputs, findings, unchecked: [...left, ...unlisted, ...unchecked], ...verdict, ...seen };
+  return { outputs, findings, unchecked: [...omissions, ...unlisted, ...unchecked], ...verdict, ...observations };
 }
 
-/** The inputs that the author describes and the caller does not give. */
-function withoutGiven({ inputs }: KernelIR, given: Readonly<Record<string, TensorData>>): KernelIR["inputs"] {
-  return Object.fromEntries(Object.entries(inputs).filter(([name]) => !(name in given)));
+/** The author's input descriptions, except those replaced by the caller's inputs. */
+function describedExcept({ inputs }: KernelIR, callerInputs: Readonly<Record<string, TensorData>>): KernelIR["inputs"] {
+  return Object.fromEntries(Object.entries(inputs).filter(([name]) => !(name in callerInputs)));
 }
 
 /** Sizes, scalars and constexprs by name. None is a bigint, because the host computes in numbers. */
@@ -77,30 +78,44 @@ function numbersOf(ir: KernelIR, launch: Launch): Record<string, number | boolea
   return { ...sizes, ...scalars, ...constexprs } as Record<string, number | boolean | string>;
 }
 
-/** The inputs of a case: those that the author describes, and the others drawn from the seed. */
+/** The inputs of a test case: described by the author, or drawn from the seed. */
 export function inputsOf(
   ir: KernelIR,
   signature: Signature,
-  at: TestCase,
+  testCase: TestCase,
   special?: EvaluateOptions["special"],
 ): Record<string, TensorData> {
-  const drawn = makeInputs(signature, at, { sizes: sizesOf(ir, at), ranges: rangesOf(ir, at) }, special);
-  return { ...drawn, ...describedInputs(ir, drawn, numbersOf(ir, launchOf(ir, at)), at.seed) };
+  const randomInputs = makeInputs(
+    signature,
+    testCase,
+    { sizes: sizesOf(ir, testCase), ranges: rangesOf(ir, testCase) },
+    special,
+  );
+  return {
+    ...randomInputs,
+    ...describedInputs(ir, randomInputs, numbersOf(ir, launchOf(ir, testCase)), testCase.seed),
+  };
 }
 
-/** Why the kernel cannot be evaluated: raw pointers without memory, or ops without an evaluation. */
-export function notEvaluated(ir: KernelIR, given: Readonly<Record<string, TensorData>>): string | undefined {
+/** The reason why the kernel cannot be evaluated: a raw pointer without memory, or an op without `evaluate`. */
+export function describeUnsupported(
+  ir: KernelIR,
+  callerInputs: Readonly<Record<string, TensorData>>,
+): string | undefined {
   const pointers = ir.params
-    .filter((param) => param.kind === "pointer" && !param.given && param.numel === undefined && !(param.name in given))
+    .filter(
+      (param) => param.kind === "pointer" && !param.given && param.numel === undefined && !(param.name in callerInputs),
+    )
     .map((param) => param.name);
   if (pointers.length > 0)
     return `${pointers.join(", ")}: the extent of a raw pointer is unknown, so the kernel was not evaluated; pointer(dtype, { numel: … }) states it`;
-  const found = new Map<string, string>();
+  const unsupportedOps = new Map<string, string>();
   walkAll(ir, (statement) => {
     if (statement.kind !== "op" || statement.op.evaluate || statement.op.fold) return;
-    const where = statement.at ? ` at ${formatLocation(statement.at)}` : "";
-    if (!found.has(statement.op.name)) found.set(statement.op.name, `tl.${statement.op.name}${where}`);
+    const locationText = statement.at ? ` at ${formatLocation(statement.at)}` : "";
+    if (!unsupportedOps.has(statement.op.name))
+      unsupportedOps.set(statement.op.name, `tl.${statement.op.name}${locationText}`);
   });
-  if (found.size === 0) return undefined;
-  return `${[...found.values()].join(", ")}: not modeled, so the kernel was not evaluated`;
+  if (unsupportedOps.size === 0) return undefined;
+  return `${[...unsupportedOps.values()].join(", ")}: not modeled, so the kernel was not evaluated`;
 }

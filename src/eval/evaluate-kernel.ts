@@ -1,4 +1,4 @@
-/** Runs every program of a kernel's grid in-process, and checks every access. */
+/** Evaluates every program of a kernel's grid in-process and checks every access. */
 import { cacheKey } from "../compiled/canonical-json.js";
 import type { Finding, Layout, ProgramOrder, TensorData } from "../compiled/compiled-kernel.js";
 import { checkHostValues } from "./host-values.js";
@@ -26,47 +26,68 @@ import { Bindings, type Launch } from "./bindings.js";
 import { checkMemoryLimit } from "./memory-limit.js";
 import { Program } from "./program.js";
 import type { Prints } from "./prints.js";
-import { programOrder } from "./program-order.js";
 import { Sanitizer } from "./sanitizer.js";
 import { ALLOCATION_GAP, Tensor, UnknownAddress } from "./tensor.js";
 import { TimeLimit } from "./time-limit.js";
 import { attributeToLoads } from "./poison-sources.js";
+import { seedOf, shuffled, uniform } from "../numerics/seeded-random.js";
+
+/**
+ * Maps each position in the execution order to a program. Programs are numbered from 0 with the grid's first axis
+ * fastest.
+ *
+ * @throws RangeError if a list is not a permutation of the programs.
+ */
+function programOrder(count: number, order: ProgramOrder = "sequential", seed = 0): (position: number) => number {
+  if (order === "sequential") return (position) => position;
+  if (order === "reversed") return (position) => count - 1 - position;
+  const programs = order === "shuffled" ? shuffled(count, uniform(seedOf(seed, "order"))) : Array.from(order);
+  const distinct = new Set(programs);
+  const isPermutation =
+    programs.length === count && Array.from({ length: count }, (_, i) => i).every((i) => distinct.has(i));
+  if (!isPermutation)
+    throw new RangeError(
+      `order is ${JSON.stringify(order)}; it is "sequential", "reversed", "shuffled", or each program from 0 to ${count - 1} once`,
+    );
+  return (position) => programs[position]!;
+}
 
 export interface Run extends Launch {
   /** Values of each input and updated tensor, by name. */
   readonly inputs: Readonly<Record<string, TensorData>>;
-  /** Optional tensors that are left out. */
+  /** Omitted optional tensors. */
   readonly absent?: readonly string[] | undefined;
   readonly layouts?: Readonly<Record<string, Layout>> | undefined;
-  /** The order in which programs run. The result must not depend on it. */
+  /** Execution order of the programs. Results must not depend on it. */
   readonly order?: ProgramOrder | undefined;
-  /** Determines the shuffled order. */
+  /** Seed of the shuffled order. */
   readonly seed?: number;
-  /** Also reports the ops that make a NaN out of numbers or an infinity out of finite ones. */
+  /** True to also report ops that make NaN from numbers or infinity from finite numbers. */
   readonly nonFinite?: boolean | undefined;
-  /** When it ends with an error, as `performance.now()`. */
+  /** Deadline on the clock of `performance.now()`. */
   readonly until?: number | undefined;
-  /** Keeps the accesses. */
+  /** Receives the accesses. */
   readonly record?: AccessRecord | undefined;
-  /** Takes what the kernel prints. */
+  /** Receives the output of `tl.devicePrint`. */
   readonly prints?: Prints | undefined;
 }
 
 export interface RunResult {
   readonly outputs: Readonly<Record<string, TensorData>>;
   readonly findings: readonly Finding[];
-  /** How many further findings are not listed. */
-  readonly more: number;
-  /** Where the run was: see the sanitizer. */
+  /** Number of findings beyond the listed ones. */
+  readonly unlistedFindings: number;
+  /** Locations reached by some program. See {@link Sanitizer.reached}. */
   readonly reached: readonly Location[];
-  /** The ops that round although the run is unrounded. */
+  /** Ops that round although the run is unrounded. */
   readonly rounded: readonly OpStatement[];
 }
 
 /**
  * @throws Error if a value is missing, or if the evaluator cannot run the kernel.
- * @throws RangeError for a case with more programs or elements than the evaluator has room for.
- * @throws TileScriptError at the author's line for a launch that cannot be computed and for a loop that never ends.
+ * @throws RangeError for a test case with more programs or elements than the evaluator supports.
+ * @throws TileScriptError at the author's line if a host expression of the launch fails, or if a loop does not
+ *   terminate.
  */
 export function evaluateKernel(ir: KernelIR, run: Run): RunResult {
   const bindings = new Bindings(ir, run);
@@ -83,37 +104,37 @@ export function evaluateKernel(ir: KernelIR, run: Run): RunResult {
   run.record?.launch(ir.name, grid);
   const sanitizer = new Sanitizer(grid, run.record);
   const values = argumentsOf(ir, tensors, bindings, run.inputs);
-  const memory = layOut(values);
+  const memory = assignAddresses(values);
   const [x = 1, y = 1, z = 1] = grid;
   const program = programFor(ir, bindings, run);
-  const numberAt = programOrder(x * y * z, run.order, run.seed);
-  const numbers = Array.from({ length: x * y * z }, (_, turn) => numberAt(turn) + 1);
+  const programAt = programOrder(x * y * z, run.order, run.seed);
+  const order = Array.from({ length: x * y * z }, (_, position) => programAt(position) + 1);
   try {
     const limit = new TimeLimit(run.until);
-    program.launch(values, { memory, sanitizer, grid: [x, y, z], limit, prints: run.prints }, numbers);
+    program.launch(values, { memory, sanitizer, grid: [x, y, z], limit, prints: run.prints }, order);
   } catch (error) {
     if (error instanceof UnknownAddress || error instanceof EvaluationTimeout || error instanceof TileScriptError)
       throw error;
-    const { at } = program.running;
-    const where = at ? `${formatLocation(at)}: ` : "";
-    throw new Error(`${where}${error instanceof Error ? error.message : String(error)}`, { cause: error });
+    const { at: location } = program.state;
+    const prefix = location ? `${formatLocation(location)}: ` : "";
+    throw new Error(`${prefix}${error instanceof Error ? error.message : String(error)}`, { cause: error });
   }
   for (const [param, tensor] of tensors)
     if (param.role === "out" && !param.zeroed) checkWritten(tensor, param, ir, sanitizer);
-  const written = memory.filter((tensor) => tensor.role !== "in");
+  const writableTensors = memory.filter((tensor) => tensor.role !== "in");
   const declared = new Map(
     ir.params.flatMap((param) => ("dtype" in param ? [[param.name, param.dtype] as const] : [])),
   );
-  const read = (tensor: Tensor): TensorData => ({
+  const readTensor = (tensor: Tensor): TensorData => ({
     ...tensor.read(),
     dtype: bindings.dtype(declared.get(tensor.name)!),
   });
   return {
-    outputs: Object.fromEntries(written.map((tensor) => [tensor.name, read(tensor)])),
-    findings: sanitizer.findings.list(attributeToLoads(ir, sanitizer.unset)),
-    more: sanitizer.findings.left,
+    outputs: Object.fromEntries(writableTensors.map((tensor) => [tensor.name, readTensor(tensor)])),
+    findings: sanitizer.findings.list(attributeToLoads(ir, sanitizer.poisonSources)),
+    unlistedFindings: sanitizer.findings.unlisted,
     reached: [...sanitizer.reached],
-    rounded: [...program.running.rounded],
+    rounded: [...program.state.rounded],
   };
 }
 
@@ -121,20 +142,23 @@ function tensorFor(param: TensorParam, bindings: Bindings, { inputs, layouts }: 
   const shape = param.dims.map((dim) => Number(bindings.constant(dim)));
   // The wrapper makes such an input contiguous.
   const layout = param.contiguous ? "contiguous" : layouts?.[param.name];
-  const tensor = new Tensor(param.name, param.role, bindings.held(param.dtype), shape, layout, param.zeroed);
-  const given = inputs[param.name];
+  const tensor = new Tensor(param.name, param.role, bindings.evaluationDType(param.dtype), shape, layout, param.zeroed);
+  const input = inputs[param.name];
   if (param.role === "out") return tensor;
-  if (!given) throw new Error(`${param.name} is an input and has no value; give it one`);
-  fill(tensor, given, bindings);
+  if (!input) throw new Error(`${param.name} is an input and has no value; give it one`);
+  fill(tensor, input, bindings);
   return tensor;
 }
 
-/** An unrounded run also takes floats that their dtype does not hold, as another unrounded run gives them. */
-function fill(tensor: Tensor, given: TensorData, bindings: Bindings): void {
-  tensor.fill(bindings.unrounded ? { ...given, dtype: unroundedDType(given.dtype as DTypeName) } : given);
+/**
+ * Fills a tensor. In an unrounded run, inputs may be outputs of another unrounded run, so their floats need not fit
+ * their dtype.
+ */
+function fill(tensor: Tensor, input: TensorData, bindings: Bindings): void {
+  tensor.fill(bindings.unrounded ? { ...input, dtype: unroundedDType(input.dtype as DTypeName) } : input);
 }
 
-/** The run-time value of each parameter of the kernel. */
+/** The run-time value of each kernel parameter. */
 function argumentsOf(
   ir: KernelIR,
   tensors: ReadonlyMap<TensorParam, Tensor>,
@@ -142,21 +166,21 @@ function argumentsOf(
   inputs: Run["inputs"],
 ): ReadonlyMap<Value, Runtime> {
   const values = new Map<Value, Runtime>();
-  const scalar = (argument: Argument, number: number): void => {
+  const setScalar = (argument: Argument, number: number): void => {
     if (!("kind" in argument) || argument.kind !== "value") return;
-    const type = bindings.result(argument.type);
+    const type = bindings.resultType(argument.type);
     if (type) values.set(argument, cast(full([], number, "float64"), type.dtype));
   };
   for (const param of ir.params) {
     if (param.kind === "pointer") {
-      const given = inputs[param.name];
-      if (param.given) values.set(param.given, given !== undefined);
-      if (given) values.set(param.value, addressesOf(pointedAt(param, given, bindings)));
+      const input = inputs[param.name];
+      if (param.given) values.set(param.given, input !== undefined);
+      if (input) values.set(param.value, addressesOf(pointerTensor(param, input, bindings)));
       else if (!param.given) throw new Error(`${param.name} is a raw pointer of unknown extent; give a tensor for it`);
     }
     if (param.kind === "tensor" && param.given) values.set(param.given, tensors.has(param));
     if (param.kind === "constexpr") values.set(param.value, bindings.constant(param.value));
-    else if (!isMemoryParam(param)) scalar(param.value, Number(bindings.constant(param.value)));
+    else if (!isMemoryParam(param)) setScalar(param.value, Number(bindings.constant(param.value)));
   }
   for (const [param, allocation] of tensors) {
     if (param.block) {
@@ -165,23 +189,23 @@ function argumentsOf(
     }
     values.set(param.value, { kind: "tensor", allocation });
     values.set(param.pointer, addressesOf(allocation));
-    param.strides.forEach((stride, axis) => scalar(stride, allocation.strides[axis]!));
+    param.strides.forEach((stride, axis) => setScalar(stride, allocation.strides[axis]!));
   }
   return values;
 }
 
-/** The memory behind a raw pointer: the tensor given for it. */
-function pointedAt(param: PointerParam, given: TensorData, bindings: Bindings): Tensor {
-  const least = typeof param.numel === "object" ? Number(bindings.constant(param.numel)) : (param.numel ?? 0);
-  if (given.data.length < least)
-    throw new Error(`${param.name} needs at least ${least} elements, and has ${given.data.length}`);
-  const tensor = new Tensor(param.name, "inout", bindings.held(param.dtype), given.shape);
-  fill(tensor, given, bindings);
+/** The memory of a raw pointer: the tensor passed for it. */
+function pointerTensor(param: PointerParam, input: TensorData, bindings: Bindings): Tensor {
+  const minElements = typeof param.numel === "object" ? Number(bindings.constant(param.numel)) : (param.numel ?? 0);
+  if (input.data.length < minElements)
+    throw new Error(`${param.name} needs at least ${minElements} elements, and has ${input.data.length}`);
+  const tensor = new Tensor(param.name, "inout", bindings.evaluationDType(param.dtype), input.shape);
+  fill(tensor, input, bindings);
   return tensor;
 }
 
-/** Gives each tensor an address of its own. */
-function layOut(values: ReadonlyMap<Value, Runtime>): readonly Tensor[] {
+/** Assigns a separate address range to each tensor. */
+function assignAddresses(values: ReadonlyMap<Value, Runtime>): readonly Tensor[] {
   const tensors = [...values.values()].flatMap((value) =>
     hasMemory(value) && value.allocation instanceof Tensor ? [value.allocation] : [],
   );
@@ -192,7 +216,7 @@ function layOut(values: ReadonlyMap<Value, Runtime>): readonly Tensor[] {
 const hasMemory = (value: Runtime): value is Addresses | DescriptorRuntime =>
   typeof value === "object" && "kind" in value && (value.kind === "addresses" || value.kind === "descriptor");
 
-/** The descriptor that the wrapper would make of a tensor. */
+/** The descriptor that the wrapper would create for a tensor. */
 function descriptorOf(
   { padding = "zero" }: TensorParam,
   block: readonly Argument[],
@@ -208,40 +232,48 @@ function addressesOf(allocation: Tensor): Addresses {
   return { kind: "addresses", allocation, dtype: allocation.dtype, shape: [], offsets: new Float64Array(1) };
 }
 
-const prepared = new WeakMap<KernelIR, Map<string, Program>>();
+const programCache = new WeakMap<KernelIR, Map<string, Program>>();
 
-/** How many prepared programs to keep for each kernel: a property test cycles through its configs and dtypes. */
-const MOST_PREPARED = 16;
+/** Maximum number of cached programs per kernel. A property test cycles through configs and dtypes. */
+const MAX_CACHED_PROGRAMS = 16;
 
-/** The kernel, prepared for these dtypes and constexprs, and without these arguments. */
+/** The kernel, prepared for these dtypes, constexprs and absent arguments. */
 function programFor(ir: KernelIR, bindings: Bindings, { dtypes, absent = [], nonFinite = false }: Run): Program {
-  let known = prepared.get(ir);
-  if (known === undefined) prepared.set(ir, (known = new Map()));
+  let programs = programCache.get(ir);
+  if (programs === undefined) programCache.set(ir, (programs = new Map()));
   const key = cacheKey([dtypes, bindings.constexprs, absent, nonFinite, bindings.unrounded]);
-  let program = known.get(key);
+  let program = programs.get(key);
   if (program === undefined) program = new Program(ir, bindings, nonFinite);
-  else known.delete(key);
+  else programs.delete(key);
   // Insertion order is by last use, so the first entry is the least recently used.
-  known.set(key, program);
-  if (known.size > MOST_PREPARED) known.delete(known.keys().next().value!);
+  programs.set(key, program);
+  if (programs.size > MAX_CACHED_PROGRAMS) programs.delete(programs.keys().next().value!);
   return program;
 }
 
 function checkWritten(tensor: Tensor, { value }: TensorParam, ir: KernelIR, { findings, grid }: Sanitizer): void {
-  const { count, first } = tensor.unwritten();
+  const { count, first } = tensor.findUnwritten();
   if (count === 0) return;
   const total = tensor.shape.reduce((product, dim) => product * dim, 1);
   const element = `${tensor.name}[${first.join(", ")}]`;
-  const said = neverWritten(tensor.name, [count, total], element, grid.join(", "));
-  findings.add(said.code, leftOutAt(tensor, ir.grid, grid) ?? value.at, 1, () => ({ said, program: [], lane: [] }));
+  const message = neverWritten(tensor.name, [count, total], element, grid.join(", "));
+  findings.add(message.code, unwrittenLocation(tensor, ir.grid, grid) ?? value.at, 1, () => ({
+    message,
+    program: [],
+    lane: [],
+  }));
 }
 
 /**
- * The place to blame for unwritten elements: an axis of the grid without programs, else the only statement that writes.
+ * The location reported for unwritten elements: the grid axis without programs, or else the only statement that writes.
  */
-function leftOutAt({ writtenAt }: Tensor, { block, at }: HostBlock, grid: readonly number[]): Location | undefined {
+function unwrittenLocation(
+  { writtenAt }: Tensor,
+  { block, at }: HostBlock,
+  grid: readonly number[],
+): Location | undefined {
   const empty = block.yields[grid.indexOf(0)];
   if (empty) return isValue(empty) ? empty.at : at;
-  const [only, ...others] = writtenAt;
-  return others.length === 0 ? only : undefined;
+  const [location, ...others] = writtenAt;
+  return others.length === 0 ? location : undefined;
 }

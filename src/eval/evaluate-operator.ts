@@ -1,4 +1,4 @@
-/** Runs an operator in-process: its kernels in order, and PyTorch calls between them in float64. */
+/** Evaluates an operator in-process: its kernels in order, and the PyTorch calls between them in float64. */
 import type { Location } from "../diagnostics/diagnostic.js";
 import type {
   TestCase,
@@ -18,7 +18,7 @@ import type { OperatorIR, KernelLaunch } from "../ir/operator-ir.js";
 import {
   isTorchNode,
   type Launch,
-  partsOf,
+  torchOperands,
   type ReferenceInputs,
   type TorchArgument,
   type TorchNode,
@@ -27,7 +27,7 @@ import { isFloat } from "../numerics/numeric.js";
 import { AccessRecord } from "./access-record.js";
 import { Bindings } from "./bindings.js";
 import { evaluateForms } from "./emitted-form.js";
-import { notEvaluated } from "./evaluate-case.js";
+import { describeUnsupported } from "./evaluate-case.js";
 import type { Run, RunResult } from "./evaluate-kernel.js";
 import { compareWithReference } from "./compare-reference.js";
 import type { Tolerances } from "./reference-outputs.js";
@@ -40,57 +40,62 @@ import { evaluateReference } from "../torch/evaluate-torch.js";
 import { UnknownAddress } from "./tensor.js";
 import { estimateWork } from "./cost-estimate.js";
 
-/** A number, a flag or a choice. */
+/** A number, a flag or a string. */
 type Scalar = number | boolean | string;
 type Scalars = Readonly<Record<string, Scalar>>;
 const isScalar = (value: unknown): value is Scalar => ["number", "boolean", "string"].includes(typeof value);
 
-/** Why one of its kernels cannot be launched with the case's sizes; undefined if no known size prevents it. */
-export function operatorRefusal(operator: OperatorIR, at: TestCase): string | undefined {
-  for (const [kernel, launched] of launchesKnown(operator, at)) {
-    const why = refusal(kernel, launched);
-    if (why !== undefined) return `${kernel.name}: ${why}`;
+/**
+ * The reason why one of the kernels cannot be launched with these sizes. Undefined if no statically known size prevents
+ * it.
+ */
+export function operatorRefusal(operator: OperatorIR, testCase: TestCase): string | undefined {
+  for (const [kernel, kernelCase] of staticLaunches(operator, testCase)) {
+    const reason = refusal(kernel, kernelCase);
+    if (reason !== undefined) return `${kernel.name}: ${reason}`;
   }
   return undefined;
 }
 
-/** The work of the launches whose arguments the case decides. */
-export function operatorWork(operator: OperatorIR, at: TestCase): Work {
-  const works = launchesKnown(operator, at).map(([kernel, launched]) => estimateWork(kernel, launched));
-  const guessed = works.some((work) => work.guessed) && ({ guessed: true } as const);
-  return works.reduce<Work>((all, { ops, lanes }) => ({ ...all, ops: all.ops + ops, lanes: all.lanes + lanes }), {
+/** The cost of the launches whose arguments are determined by the test case. */
+export function operatorWork(operator: OperatorIR, testCase: TestCase): Work {
+  const costs = staticLaunches(operator, testCase).map(([kernel, kernelCase]) => estimateWork(kernel, kernelCase));
+  const guessed = costs.some((work) => work.guessed) && ({ guessed: true } as const);
+  return costs.reduce<Work>((all, { ops, lanes }) => ({ ...all, ops: all.ops + ops, lanes: all.lanes + lanes }), {
     ops: 0,
     lanes: 0,
     ...guessed,
   });
 }
 
-/** Each launch whose arguments the case decides, as a case of its kernel. */
-function launchesKnown(
+/** Each launch whose arguments are determined by the test case, as a test case of its kernel. */
+function staticLaunches(
   { face, forward, backward }: OperatorIR,
-  at: TestCase,
+  testCase: TestCase,
 ): readonly (readonly [KernelIR, TestCase])[] {
-  const { sizes, constexprs } = new Bindings(face, launchOf(face, { ...at, config: 0 }));
-  /** Flags and choices that a launch has from the operator's caller or from the author. */
-  const chosen = ({ args }: KernelLaunch): Scalars =>
+  const { sizes, constexprs } = new Bindings(face, launchOf(face, { ...testCase, config: 0 }));
+  /** Constant arguments of a launch, and constexprs that the operator's caller passes on. */
+  const constantFlags = ({ args }: KernelLaunch): Scalars =>
     Object.fromEntries(
       Object.entries(args).flatMap(([name, argument]) => {
-        const isOfCaller = isTorchNode(argument) && argument.kind === "input";
-        const value: unknown = isOfCaller ? constexprs[argument.name] : argument;
+        const isCallerInput = isTorchNode(argument) && argument.kind === "input";
+        const value: unknown = isCallerInput ? constexprs[argument.name] : argument;
         return isScalar(value) ? [[name, value] as const] : [];
       }),
     );
   return [...forward.steps, ...(backward?.steps ?? [])].flatMap((step) => {
     if (step.kind !== "launch") return [];
-    const { kernel, sizes: bound } = step;
-    const known = Object.entries(bound).flatMap(([name, size]) => {
+    const { kernel, sizes: boundSizes } = step;
+    const knownSizes = Object.entries(boundSizes).flatMap(([name, size]) => {
       const value = typeof size === "number" ? size : sizes[size];
       return value === undefined ? [] : [[name, value] as const];
     });
-    const flags = chosen(step);
-    if (!kernel.params.every((param) => isKnown(param, step, known, flags))) return [];
-    const config = at.config % kernel.tuning.configs.length;
-    return [[kernel, { ...at, sizes: Object.fromEntries(known), scalars: {}, constexprs: flags, config }] as const];
+    const flags = constantFlags(step);
+    if (!kernel.params.every((param) => isKnown(param, step, knownSizes, flags))) return [];
+    const config = testCase.config % kernel.tuning.configs.length;
+    return [
+      [kernel, { ...testCase, sizes: Object.fromEntries(knownSizes), scalars: {}, constexprs: flags, config }] as const,
+    ];
   });
 }
 
@@ -107,19 +112,19 @@ function isKnown(
   return !(param.name in args) && (param.from !== "dim" || sizes.some(([name]) => name === param.name));
 }
 
-/** Options of a case, with the lowered form of each kernel if those run too. */
+/** Options of a test case, with the lowered form of each kernel that is evaluated in lowered form too. */
 export interface OperatorOptions extends Omit<EvaluateOptions, "lowered"> {
   readonly lowered?: ReadonlyMap<KernelIR, KernelIR> | undefined;
 }
 
-/** Evaluates one case of the forward function. */
+/** Evaluates one test case of the forward function. */
 export function evaluateOperator(
   operator: OperatorIR,
   signature: Signature,
-  at: TestCase,
+  testCase: TestCase,
   tolerance: Tolerances,
   {
-    inputs: given = {},
+    inputs: callerInputs = {},
     special,
     order,
     nonFinite,
@@ -130,32 +135,43 @@ export function evaluateOperator(
   }: OperatorOptions = {},
 ): Evaluation {
   const { face, kernels } = operator;
-  const why = kernels.map((kernel) => notEvaluated(kernel, {})).find((reason) => reason !== undefined);
-  if (why !== undefined) return { outputs: {}, findings: [], unchecked: [why] };
-  const bindings = new Bindings(face, launchOf(face, { ...at, config: 0 }));
-  checkElements(face, bindings, at.absent);
+  const reason = kernels.map((kernel) => describeUnsupported(kernel, {})).find((reason) => reason !== undefined);
+  if (reason !== undefined) return { outputs: {}, findings: [], unchecked: [reason] };
+  const bindings = new Bindings(face, launchOf(face, { ...testCase, config: 0 }));
+  checkElements(face, bindings, testCase.absent);
   const { sizes, scalars, constexprs } = bindings;
   const numbers = { ...sizes, ...scalars, ...constexprs } as Record<string, number | boolean | string>;
-  const ranges = rangesOf(face, { ...at, config: 0 });
-  const drawn = makeInputs(signature, at, { sizes: { ...at.sizes, ...sizes }, ranges }, special ?? at.special);
-  const inputs = { ...drawn, ...describedInputs(face, drawn, numbers, at.seed), ...given };
+  const ranges = rangesOf(face, { ...testCase, config: 0 });
+  const randomInputs = makeInputs(
+    signature,
+    testCase,
+    { sizes: { ...testCase.sizes, ...sizes }, ranges },
+    special ?? testCase.special,
+  );
+  const inputs = { ...randomInputs, ...describedInputs(face, randomInputs, numbers, testCase.seed), ...callerInputs };
   checkRanges(signature, inputs, ranges, face);
-  const missing = Object.fromEntries((at.absent ?? []).map((name) => [name, null]));
-  const known: ReferenceInputs = { ...numbers, ...inputs, ...missing };
+  const missing = Object.fromEntries((testCase.absent ?? []).map((name) => [name, null]));
+  const referenceInputs: ReferenceInputs = { ...numbers, ...inputs, ...missing };
   const record = accesses && new AccessRecord(accesses);
   try {
-    const result = new Steps(operator, at, known, { order, nonFinite, until, lowered, record }).run();
-    const { outputs, findings, more, reached } = result;
-    const { unchecked, ...verdict } = compareWithReference(face, result, known, tolerance, override, () =>
-      new Steps(operator, at, known, { order, until, unrounded: true }).run(),
+    const result = new OperatorRun(operator, testCase, referenceInputs, {
+      order,
+      nonFinite,
+      until,
+      lowered,
+      record,
+    }).run();
+    const { outputs, findings, unlistedFindings: more, reached } = result;
+    const { unchecked, ...verdict } = compareWithReference(face, result, referenceInputs, tolerance, override, () =>
+      new OperatorRun(operator, testCase, referenceInputs, { order, until, unrounded: true }).run(),
     );
-    const besides = [
-      ...(record?.leftOut() ?? []),
+    const omissions = [
+      ...(record?.describeOmissions() ?? []),
       ...(more > 0 ? [`${more} more findings are not listed`] : []),
       ...(operator.backward ? ["the gradient: torch.autograd computes it, which needs Python"] : []),
     ];
-    const seen = { reached, ...(record && { accesses: record.accesses }) };
-    return { outputs, findings, unchecked: [...besides, ...unchecked], ...verdict, ...seen };
+    const observations = { reached, ...(record && { accesses: record.accesses }) };
+    return { outputs, findings, unchecked: [...omissions, ...unchecked], ...verdict, ...observations };
   } catch (error) {
     if (error instanceof UnknownAddress || error instanceof UnsupportedByEvaluator)
       return { outputs: {}, findings: [], unchecked: [error.message] };
@@ -163,17 +179,17 @@ export function evaluateOperator(
   }
 }
 
-class Steps {
+class OperatorRun {
   readonly #values = new Map<TorchNode, TensorData>();
   readonly #results = new Map<Launch, Readonly<Record<string, TensorData>>>();
   readonly #findings: Finding[] = [];
-  #more = 0;
+  #unlistedFindings = 0;
   readonly #reached = new Set<Location>();
   readonly #rounded: OpStatement[] = [];
 
   constructor(
     readonly operator: OperatorIR,
-    readonly at: TestCase,
+    readonly testCase: TestCase,
     readonly inputs: ReferenceInputs,
     readonly options: Pick<OperatorOptions, "order" | "nonFinite" | "until" | "lowered"> &
       Pick<Run, "record" | "unrounded">,
@@ -183,23 +199,29 @@ class Steps {
     const { face, forward } = this.operator;
     for (const step of forward.steps) {
       if (step.kind === "launch") this.#launch(step);
-      // Computed now, because a later kernel may change its inputs.
+      // Computed immediately, because a later kernel may change its inputs.
       else this.#values.set(step, this.#compute(step));
     }
     const declared = tensorsOf(face, "out");
     const outputs = declared.map(({ name, dtype }) => {
       const value = this.#tensor(forward.results[name]!);
-      const wanted = typeof dtype === "string" ? dtype : this.at.dtypes[dtype.name];
-      return [name, this.#cast(value, wanted as DTypeName)] as const;
+      const expectedDType = typeof dtype === "string" ? dtype : this.testCase.dtypes[dtype.name];
+      return [name, this.#cast(value, expectedDType as DTypeName)] as const;
     });
-    const [findings, more, rounded] = [this.#findings, this.#more, this.#rounded];
-    return { outputs: Object.fromEntries(outputs), findings, more, rounded, reached: [...this.#reached] };
+    const [findings, more, rounded] = [this.#findings, this.#unlistedFindings, this.#rounded];
+    return {
+      outputs: Object.fromEntries(outputs),
+      findings,
+      unlistedFindings: more,
+      rounded,
+      reached: [...this.#reached],
+    };
   }
 
   #launch(launch: KernelLaunch): void {
     const { kernel, args } = launch;
     const tensors = tensorsOf(kernel, "in", "inout");
-    const given: Record<string, TensorData> = {};
+    const inputs: Record<string, TensorData> = {};
     const sizes: Record<string, number> = {};
     const dtypes: Record<string, string> = {};
     const layouts: Record<string, Layout> = {};
@@ -208,11 +230,11 @@ class Steps {
       if (!isTorchNode(node)) continue;
       const value = this.#tensor(node);
       const dtype = typeof param.dtype === "string" ? param.dtype : (dtypes[param.dtype.name] ??= value.dtype);
-      given[param.name] = this.#cast(value, dtype as DTypeName);
+      inputs[param.name] = this.#cast(value, dtype as DTypeName);
       param.dimNames.forEach((dim, axis) => {
         if (typeof dim === "string") sizes[dim] = value.shape[axis]!;
       });
-      const layout = node.kind === "input" ? this.at.layouts?.[node.name] : undefined;
+      const layout = node.kind === "input" ? this.testCase.layouts?.[node.name] : undefined;
       if (layout) layouts[param.name] = layout;
     }
     const values = Object.fromEntries(
@@ -229,11 +251,13 @@ class Steps {
     const numbers = Object.fromEntries(
       Object.entries(values).filter((entry): entry is [string, number] => typeof entry[1] === "number"),
     );
-    const asked = tensorsOf(kernel, "out").filter(({ optional, name }) => !optional || args[name] === true);
-    const here = [...Object.keys(given), ...asked.map(({ name }) => name)];
-    const absent = tensorsOf(kernel, "in", "inout", "out").flatMap(({ name }) => (here.includes(name) ? [] : [name]));
-    const config = this.at.config % kernel.tuning.configs.length;
-    const at: TestCase = {
+    const outputParams = tensorsOf(kernel, "out").filter(({ optional, name }) => !optional || args[name] === true);
+    const presentNames = [...Object.keys(inputs), ...outputParams.map(({ name }) => name)];
+    const absent = tensorsOf(kernel, "in", "inout", "out").flatMap(({ name }) =>
+      presentNames.includes(name) ? [] : [name],
+    );
+    const config = this.testCase.config % kernel.tuning.configs.length;
+    const kernelCase: TestCase = {
       sizes: { ...sizes, ...numbers },
       dtypes,
       scalars: numbers,
@@ -243,11 +267,17 @@ class Steps {
       seed: 0,
     };
     const { lowered, ...options } = this.options;
-    const run = { ...launchOf(kernel, at), inputs: given, absent, layouts, seed: this.at.seed, ...options };
-    const { outputs, findings, more, rounded, reached } = evaluateForms(kernel, lowered?.get(kernel), run);
+    const run = { ...launchOf(kernel, kernelCase), inputs, absent, layouts, seed: this.testCase.seed, ...options };
+    const {
+      outputs,
+      findings,
+      unlistedFindings: more,
+      rounded,
+      reached,
+    } = evaluateForms(kernel, lowered?.get(kernel), run);
     this.#findings.push(...findings);
-    this.#more += more;
-    for (const at of reached) this.#reached.add(at);
+    this.#unlistedFindings += more;
+    for (const location of reached) this.#reached.add(location);
     this.#rounded.push(...rounded);
     this.#results.set(launch, outputs);
     for (const param of tensors) {
@@ -257,8 +287,8 @@ class Steps {
   }
 
   #tensor(node: TorchNode): TensorData {
-    const known = this.#values.get(node);
-    if (known) return known;
+    const cachedValue = this.#values.get(node);
+    if (cachedValue) return cachedValue;
     if (node.kind === "launched") {
       const value = this.#results.get(node.launch)![node.output]!;
       this.#values.set(node, value);
@@ -270,18 +300,18 @@ class Steps {
 
   /** Evaluates PyTorch calls in float64. */
   #compute(node: TorchNode): TensorData {
-    this.#settle(node);
+    this.#materialize(node);
     const [array] = evaluateReference([node], this.inputs, {
-      given: this.#values,
+      values: this.#values,
       unrounded: this.options.unrounded === true,
     });
     return { dtype: "float64", ...array! };
   }
 
-  /** Unrounded, floats keep their values, whatever their dtype is called. */
+  /** In an unrounded run, floats keep their values regardless of the dtype. */
   #cast(value: TensorData, dtype: DTypeName): TensorData {
-    const isFree = this.options.unrounded && isFloat(dtype) && isFloat(value.dtype as DTypeName);
-    return isFree ? { ...value, dtype } : castTo(value, dtype);
+    const isUnconverted = this.options.unrounded && isFloat(dtype) && isFloat(value.dtype as DTypeName);
+    return isUnconverted ? { ...value, dtype } : castTo(value, dtype);
   }
 
   #dtype(node: TorchNode): string {
@@ -291,17 +321,17 @@ class Steps {
   }
 
   #scalar(node: TorchNode): Scalar {
-    const given = node.kind === "input" ? this.inputs[node.name] : undefined;
-    if (isScalar(given)) return given;
+    const input = node.kind === "input" ? this.inputs[node.name] : undefined;
+    if (isScalar(input)) return input;
     return Number(this.#compute(node).data[0]);
   }
 
-  /** Stores the values of kernel results before PyTorch calls use them. */
-  #settle(argument: TorchArgument): void {
-    if (Array.isArray(argument)) argument.forEach((item) => this.#settle(item));
+  /** Stores kernel results that a PyTorch call uses. */
+  #materialize(argument: TorchArgument): void {
+    if (Array.isArray(argument)) argument.forEach((item) => this.#materialize(item));
     if (!isTorchNode(argument) || this.#values.has(argument)) return;
     if (argument.kind === "launched") this.#tensor(argument);
-    partsOf(argument).forEach((part) => this.#settle(part));
+    torchOperands(argument).forEach((part) => this.#materialize(part));
   }
 }
 

@@ -1,4 +1,4 @@
-/** The current launch and program, as prepared steps see them. */
+/** The current launch and program, shared by all prepared steps. */
 import type { Location } from "../diagnostics/diagnostic.js";
 import type { OpStatement } from "../ir/nodes.js";
 import type { DTypeName } from "../types/dtype.js";
@@ -26,9 +26,9 @@ export class ExecutionState {
   sanitizer = new Sanitizer([]);
   grid: Triple = [0, 0, 0];
   program: Triple = [0, 0, 0];
-  /** The current statement, for errors of the evaluator itself. */
+  /** The current location, for internal errors of the evaluator. */
   at: Location | undefined;
-  /** Where nothing should be rounded: the ops that rounded nevertheless. */
+  /** Ops that rounded although the run is unrounded. */
   readonly rounded = new Set<OpStatement>();
 
   limit = new TimeLimit();
@@ -44,8 +44,8 @@ export class ExecutionState {
     this.rounded.clear();
   }
 
-  /** Notes that an op rounded where nothing should be. */
-  rounds(statement: OpStatement): void {
+  /** Records an op that rounded in an unrounded run. */
+  recordRounding(statement: OpStatement): void {
     this.rounded.add(statement);
   }
 
@@ -55,7 +55,7 @@ export class ExecutionState {
     this.sanitizer = new Sanitizer([]);
   }
 
-  /** Starts a program; numbers count from 1. */
+  /** Starts a program. Program numbers count from 1. */
   begin(number: number): void {
     this.limit.check(this.at);
     this.sanitizer.enterProgram(number);
@@ -63,12 +63,12 @@ export class ExecutionState {
     this.program = [x, y, z];
   }
 
-  /** The context that a statement's op is evaluated in. */
-  context(types: readonly (ResultType | undefined)[], at: Location | undefined): Context {
+  /** The evaluation context of a statement's op. */
+  context(types: readonly (ResultType | undefined)[], location: Location | undefined): Context {
     return new StatementContext(
       types.map((type) => type ?? NO_RESULT),
       this,
-      at,
+      location,
     );
   }
 }
@@ -80,53 +80,53 @@ class StatementContext implements Context {
 
   constructor(
     readonly results: readonly ResultType[],
-    readonly running: ExecutionState,
+    readonly state: ExecutionState,
     readonly at: Location | undefined,
   ) {
     this.result = results[0] ?? NO_RESULT;
   }
 
   get program(): Triple {
-    return this.running.program;
+    return this.state.program;
   }
 
   get grid(): Triple {
-    return this.running.grid;
+    return this.state.grid;
   }
 
   load(...[address, mask, other]: Parameters<Context["load"]>): ReturnType<Context["load"]> {
-    return load(address, mask, other, this.running.sanitizer, this.at);
+    return load(address, mask, other, this.state.sanitizer, this.at);
   }
 
   store(...[address, value, mask]: Parameters<Context["store"]>): void {
-    store(address, value, mask, this.running.sanitizer, this.at);
+    store(address, value, mask, this.state.sanitizer, this.at);
   }
 
   atomic(...[address, mask, access]: Parameters<Context["atomic"]>): ReturnType<Context["atomic"]> {
-    return atomic(address, mask, access, this.running.sanitizer, this.at);
+    return atomic(address, mask, access, this.state.sanitizer, this.at);
   }
 
   poll(...[address, expected, how]: Parameters<Context["poll"]>): ReturnType<Context["poll"]> {
-    return poll(address, expected, how, this.running.sanitizer, this.at);
+    return poll(address, expected, how, this.state.sanitizer, this.at);
   }
 
   barrier(): void {
-    this.running.sanitizer.order.barrier();
+    this.state.sanitizer.order.barrier();
   }
 
   allocationAt(address: bigint, dtype: DTypeName): Tensor {
-    return tensorAt(this.running.memory, address, dtype);
+    return tensorAt(this.state.memory, address, dtype);
   }
 
   print(...[prefix, values, hex]: Parameters<Context["print"]>): void {
-    this.running.prints?.print(prefix, values, hex, { program: this.program, at: this.at });
+    this.state.prints?.print(prefix, values, hex, { program: this.program, at: this.at });
   }
 
-  undefine(said: Parameters<Context["undefine"]>[0]): void {
-    this.running.sanitizer.recordPoison(said, this.at);
+  undefine(message: Parameters<Context["undefine"]>[0]): void {
+    this.state.sanitizer.recordPoison(message, this.at);
   }
 
-  report(...[said, shape, lanes]: Parameters<Context["report"]>): void {
-    this.running.sanitizer.lanes(said.code, lanes, shape, this.at, () => said);
+  report(...[message, shape, lanes]: Parameters<Context["report"]>): void {
+    this.state.sanitizer.reportLanes(message.code, lanes, shape, this.at, () => message);
   }
 }

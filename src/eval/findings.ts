@@ -1,63 +1,67 @@
-/** Collects findings: one for each code and source location, with a count, and no more than a reader can use. */
+/** Collects findings: one per code and location, with a count, up to a limit. */
 import type { Finding } from "../compiled/compiled-kernel.js";
 import type { Message } from "../diagnostics/catalog/define-code.js";
 import type { FindingCode } from "../diagnostics/catalog/index.js";
 import type { Location } from "../diagnostics/diagnostic.js";
 
-/** How many findings to keep; further ones are only counted. */
+/** Maximum number of listed findings. Further findings are only counted. */
 const LIMIT = 20;
 
-interface Kept {
+interface Entry {
   readonly finding: Finding;
-  times: number;
+  laneCount: number;
 }
 
-/** What is wrong, in which program and lane. */
-interface Found extends Pick<Finding, "program" | "lane"> {
-  readonly said: Message<FindingCode>;
+/** The message of a finding, with the program and lane where it occurred. */
+interface FindingDetails extends Pick<Finding, "program" | "lane"> {
+  readonly message: Message<FindingCode>;
 }
 
-function findingOf({ said: { code, message }, program, lane }: Found, at: Location | undefined): Finding {
-  return { code, at, message, program, lane };
+function findingOf(
+  { message: { code, message: text }, program, lane }: FindingDetails,
+  location: Location | undefined,
+): Finding {
+  return { code, at: location, message: text, program, lane };
 }
 
 export class Findings {
-  readonly #kept = new Map<string, Kept>();
-  #left = 0;
+  readonly #entries = new Map<string, Entry>();
+  #unlisted = 0;
   /** Number of calls of `add`. */
   count = 0;
 
-  /** Adds `times` lanes with the same mistake. `describe` is called once for each code and location. */
-  add(code: FindingCode, at: Location | undefined, times: number, describe: () => Found): void {
+  /** Adds a finding in `laneCount` lanes. `describe` is called once per code and location. */
+  add(code: FindingCode, location: Location | undefined, laneCount: number, describe: () => FindingDetails): void {
     this.count++;
-    const key = `${code} ${at?.file}:${at?.line}:${at?.column}`;
-    const known = this.#kept.get(key);
-    if (known) known.times += times;
-    else if (this.#kept.size >= LIMIT) this.#left += times;
-    else this.#kept.set(key, { finding: findingOf(describe(), at), times });
+    const key = `${code} ${location?.file}:${location?.line}:${location?.column}`;
+    const entry = this.#entries.get(key);
+    if (entry) entry.laneCount += laneCount;
+    else if (this.#entries.size >= LIMIT) this.#unlisted += laneCount;
+    else this.#entries.set(key, { finding: findingOf(describe(), location), laneCount });
   }
 
-  /** The kept findings, in the order of their first occurrence. `told` adds what only the whole run shows. */
-  list(told: (finding: Finding) => Finding = (finding) => finding): Finding[] {
-    return [...this.#kept.values()].map(({ finding: kept, times }) => {
-      const finding = told(kept);
-      return times === 1 ? finding : { ...finding, message: `${finding.message} (and ${times - 1} more like it)` };
+  /** The findings in the order of their first occurrence. `amend` adds information that only the whole run provides. */
+  list(amend: (finding: Finding) => Finding = (finding) => finding): Finding[] {
+    return [...this.#entries.values()].map(({ finding: original, laneCount }) => {
+      const finding = amend(original);
+      return laneCount === 1
+        ? finding
+        : { ...finding, message: `${finding.message} (and ${laneCount - 1} more like it)` };
     });
   }
 
-  /** How many lanes had findings that are not kept. */
-  get left(): number {
-    return this.#left;
+  /** Number of lanes with findings that are not listed. */
+  get unlisted(): number {
+    return this.#unlisted;
   }
 }
 
-/** The coordinates of the element at a row-major position. */
 export function coordinates(shape: readonly number[], position: number): number[] {
   const result = shape.map(() => 0);
-  let rest = position;
+  let remainder = position;
   for (let axis = shape.length - 1; axis >= 0; axis--) {
-    result[axis] = rest % shape[axis]!;
-    rest = Math.floor(rest / shape[axis]!);
+    result[axis] = remainder % shape[axis]!;
+    remainder = Math.floor(remainder / shape[axis]!);
   }
   return result;
 }

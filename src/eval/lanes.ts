@@ -1,4 +1,4 @@
-/** Determines which lanes of an access are performed: those that no mask turns off and whose address is valid. */
+/** Determines the performed lanes of an access: active lanes with a valid address. */
 import type { AccessKind } from "../compiled/access.js";
 import type { Message } from "../diagnostics/catalog/define-code.js";
 import type { FindingCode } from "../diagnostics/catalog/index.js";
@@ -14,10 +14,10 @@ export type Mask = TileArray | boolean | undefined;
 
 export interface AccessLanes {
   readonly performed: Uint8Array;
-  /** Lanes that an explicit mask turns off, except those that the view masks itself. */
-  readonly masked?: Uint8Array | undefined;
+  /** Lanes that an explicit mask turns off, except those that the view already masks. */
+  readonly maskedLanes?: Uint8Array | undefined;
   /** Lanes with a finding, which are not performed. */
-  readonly refused?: Uint8Array | undefined;
+  readonly rejected?: Uint8Array | undefined;
 }
 
 export function lanesOf(
@@ -26,64 +26,65 @@ export function lanesOf(
   mask: Mask,
   kind: AccessKind,
   sanitizer: Sanitizer,
-  at: Location | undefined,
+  location: Location | undefined,
 ): AccessLanes {
-  const lanes = decided(tensor, address, mask, does[kind], sanitizer, at);
-  sanitizer.recordAccess(kind, address, lanes, at);
+  const lanes = resolveLanes(tensor, address, mask, accessVerbs[kind], sanitizer, location);
+  sanitizer.recordAccess(kind, address, lanes, location);
   return lanes;
 }
 
-const does: Readonly<Record<AccessKind, "read" | "written">> = {
+const accessVerbs: Readonly<Record<AccessKind, "read" | "written">> = {
   load: "read",
   store: "written",
   atomic: "written",
   poll: "read",
 };
 
-function decided(
+function resolveLanes(
   tensor: Tensor,
   address: Addresses,
   mask: Mask,
-  does: "read" | "written",
+  verb: "read" | "written",
   sanitizer: Sanitizer,
-  at: Location | undefined,
+  location: Location | undefined,
 ): AccessLanes {
-  const { shape, inside, broken, poison, offsets } = address;
+  const { shape, inBounds, broken, poison, offsets } = address;
   const size = sizeOf(shape);
-  if (inside && mask === undefined && !broken && !poison) return { performed: inside };
+  if (inBounds && mask === undefined && !broken && !poison) return { performed: inBounds };
   const performed = ones(size);
-  if (inside) performed.set(inside);
-  let refused: Uint8Array | undefined;
-  const refuse = (code: FindingCode, wrong: Uint8Array, describe: Describe): void => {
-    const marked = bothOn(wrong, performed);
-    if (!marked) return;
-    sanitizer.lanes(code, marked, shape, at, describe);
-    refused = either(refused, marked);
-    turnOff(performed, marked, 1);
+  if (inBounds) performed.set(inBounds);
+  let rejected: Uint8Array | undefined;
+  const reject = (code: FindingCode, invalid: Uint8Array, describe: Describe): void => {
+    const rejectedLanes = intersect(invalid, performed);
+    if (!rejectedLanes) return;
+    sanitizer.reportLanes(code, rejectedLanes, shape, location, describe);
+    rejected = either(rejected, rejectedLanes);
+    turnOff(performed, rejectedLanes, 1);
   };
 
   const bits = mask === undefined ? undefined : maskLanes(mask, shape);
   if (bits?.poison) {
-    refuse(uninitialized.code, bits.poison, () => uninitialized.mask(tensor.name, does));
+    reject(uninitialized.code, bits.poison, () => uninitialized.mask(tensor.name, verb));
   }
-  const masked = bits && turnOff(performed, bits.on, 0);
+  const maskedLanes = bits && turnOff(performed, bits.on, 0);
   if (poison) {
-    refuse(uninitialized.code, poison, () => uninitialized.address(tensor.name, does));
+    reject(uninitialized.code, poison, () => uninitialized.address(tensor.name, verb));
   }
-  if (broken) refuse(falseInBounds.code, broken, (lane) => falseClaim(tensor, address, lane));
-  if (!inside) {
-    const beside = outside(tensor, offsets, performed);
-    if (beside) refuse(outOfBounds.code, beside, (lane) => beyond(tensor, offsets[lane]!, does));
+  if (broken) reject(falseInBounds.code, broken, (lane) => falseClaim(tensor, address, lane));
+  if (!inBounds) {
+    const outOfBoundsLanes = lanesOutOfBounds(tensor, offsets, performed);
+    if (outOfBoundsLanes)
+      reject(outOfBounds.code, outOfBoundsLanes, (lane) => outOfBoundsMessage(tensor, offsets[lane]!, verb));
   }
-  return { performed, masked, refused };
+  return { performed, maskedLanes, rejected };
 }
 
 /** The performed lanes whose address is not that of an element. */
-function outside(tensor: Tensor, offsets: Float64Array, performed: Uint8Array): Uint8Array | undefined {
-  let marks: Uint8Array | undefined;
+function lanesOutOfBounds(tensor: Tensor, offsets: Float64Array, performed: Uint8Array): Uint8Array | undefined {
+  let flags: Uint8Array | undefined;
   for (let i = 0; i < performed.length; i++)
-    if (performed[i] && !tensor.holds(offsets[i]!)) (marks ??= new Uint8Array(offsets.length))[i] = 1;
-  return marks;
+    if (performed[i] && !tensor.hasElement(offsets[i]!)) (flags ??= new Uint8Array(offsets.length))[i] = 1;
+  return flags;
 }
 
 function maskLanes(
@@ -95,22 +96,22 @@ function maskLanes(
   return { on: data as Uint8Array, poison };
 }
 
-/** Turns off the lanes that have this mark. Returns those that were on. */
-function turnOff(performed: Uint8Array, marks: Uint8Array, mark: 0 | 1): Uint8Array | undefined {
-  let turned: Uint8Array | undefined;
+/** Turns off the lanes with this flag. Returns those that were active. */
+function turnOff(performed: Uint8Array, flags: Uint8Array, flag: 0 | 1): Uint8Array | undefined {
+  let disabled: Uint8Array | undefined;
   for (let i = 0; i < performed.length; i++) {
-    if (marks[i] !== mark || !performed[i]) continue;
-    (turned ??= zeros(Uint8Array, performed.length))[i] = 1;
+    if (flags[i] !== flag || !performed[i]) continue;
+    (disabled ??= zeros(Uint8Array, performed.length))[i] = 1;
     performed[i] = 0;
   }
-  return turned;
+  return disabled;
 }
 
-/** The lanes marked in both, or undefined if there are none. */
-function bothOn(a: Uint8Array, b: Uint8Array): Uint8Array | undefined {
-  let both: Uint8Array | undefined;
-  for (let i = 0; i < a.length; i++) if (a[i] && b[i]) (both ??= zeros(Uint8Array, a.length))[i] = 1;
-  return both;
+/** The lanes set in both masks. Undefined if there are none. */
+function intersect(a: Uint8Array, b: Uint8Array): Uint8Array | undefined {
+  let intersection: Uint8Array | undefined;
+  for (let i = 0; i < a.length; i++) if (a[i] && b[i]) (intersection ??= zeros(Uint8Array, a.length))[i] = 1;
+  return intersection;
 }
 
 function falseClaim(tensor: Tensor, { claims }: Addresses, lane: number): Message<FindingCode> {
@@ -118,6 +119,10 @@ function falseClaim(tensor: Tensor, { claims }: Addresses, lane: number): Messag
   return falseInBounds(tensor.name, axis, claims?.index[lane], tensor.shape[axis]);
 }
 
-function beyond({ name, shape, strides }: Tensor, offset: number, does: "read" | "written"): Message<FindingCode> {
-  return outOfBounds(name, offset, does, [`[${shape.join(", ")}]`, `[${strides.join(", ")}]`]);
+function outOfBoundsMessage(
+  { name, shape, strides }: Tensor,
+  offset: number,
+  verb: "read" | "written",
+): Message<FindingCode> {
+  return outOfBounds(name, offset, verb, [`[${shape.join(", ")}]`, `[${strides.join(", ")}]`]);
 }

@@ -1,4 +1,4 @@
-/** Draws a case's inputs from its seed. */
+/** Generates the inputs of a test case from its seed. */
 import type {
   TestCase,
   PartitionSignature,
@@ -22,55 +22,64 @@ import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { specInputs } from "../diagnostics/catalog/reference-codes.js";
 import type { TorchArray } from "../torch/array.js";
 
-/** Bound of integers without a declared range: sums of small integers are exact in any dtype. */
+/** Maximum of integers without a declared range. Sums of small integers are exact in any dtype. */
 const SMALL = 8;
 
-/** Draws the tensors that a kernel reads. `sizes` includes derived sizes, `ranges` those of tensors. */
+/** Generates the tensors that a kernel reads. `sizes` includes derived sizes; `ranges` are those of tensors. */
 export function makeInputs(
   signature: Signature,
-  at: TestCase,
+  testCase: TestCase,
   {
-    sizes = at.sizes,
+    sizes = testCase.sizes,
     ranges = {},
   }: { readonly sizes?: Readonly<Record<string, number>>; readonly ranges?: Ranges } = {},
   special: boolean | readonly SpecialValue[] = false,
 ): Record<string, TensorData> {
-  const read = signature.tensors.filter((tensor) => tensor.role !== "out" && !at.absent?.includes(tensor.name));
-  const drawn = read.map((tensor) => [tensor.name, draw(tensor, at, sizes, ranges[tensor.name])] as const);
-  const pointed = signature.pointers.flatMap(({ name, dtype, numel }) =>
-    numel === undefined || at.absent?.includes(name)
-      ? []
-      : [[name, draw({ name, dtype, dims: [numel] }, at, sizes, undefined)] as const],
+  const inputTensors = signature.tensors.filter(
+    (tensor) => tensor.role !== "out" && !testCase.absent?.includes(tensor.name),
   );
-  const kinds = special === true ? SPECIAL_VALUES : special || [];
-  for (const [i, [name, data]] of drawn.entries()) {
-    // Special values would leave a declared range.
-    if (!read[i]!.range) putSpecial(data, kinds, uniform(seedOf(at.seed, `${name} special`)));
-    if (at.layouts?.[name] === "expanded") repeatFirst(data);
+  const tensors = inputTensors.map(
+    (tensor) => [tensor.name, draw(tensor, testCase, sizes, ranges[tensor.name])] as const,
+  );
+  const pointerTensors = signature.pointers.flatMap(({ name, dtype, numel }) =>
+    numel === undefined || testCase.absent?.includes(name)
+      ? []
+      : [[name, draw({ name, dtype, dims: [numel] }, testCase, sizes, undefined)] as const],
+  );
+  const specialValues = special === true ? SPECIAL_VALUES : special || [];
+  for (const [i, [name, data]] of tensors.entries()) {
+    // Special values would violate a declared range.
+    if (!inputTensors[i]!.range)
+      insertSpecialValues(data, specialValues, uniform(seedOf(testCase.seed, `${name} special`)));
+    if (testCase.layouts?.[name] === "expanded") repeatFirstRow(data);
   }
-  return Object.fromEntries([...drawn, ...pointed]);
+  return Object.fromEntries([...tensors, ...pointerTensors]);
 }
 
 const SPECIAL_VALUES: readonly SpecialValue[] = ["nan", "infinity", "-infinity", "-0", "subnormal", "largest"];
 
-/** One element in this many is special: with more, every reduction over a row would give a special value. */
-const RARE = 16;
+/** One in this many elements is special. With more, every reduction over a row would return a special value. */
+const SPECIAL_VALUE_INTERVAL = 16;
 
-/** Overwrites some elements of a float tensor with special values. Integer tensors stay as they are. */
-function putSpecial({ dtype, data }: TensorData, kinds: readonly SpecialValue[], random: () => number): void {
-  if (kinds.length === 0 || data.length === 0 || !isFloat(dtype as DTypeName)) return;
+/** Overwrites some elements of a float tensor with special values. Integer tensors do not change. */
+function insertSpecialValues(
+  { dtype, data }: TensorData,
+  specialValues: readonly SpecialValue[],
+  random: () => number,
+): void {
+  if (specialValues.length === 0 || data.length === 0 || !isFloat(dtype as DTypeName)) return;
   const rounded = round(dtype as FloatDType);
-  const below = (end: number): number => Math.floor(random() * end);
-  for (let count = Math.ceil(data.length / RARE); count > 0; count--) {
-    const kind = kinds[below(kinds.length)]!;
-    (data as NumberData)[below(data.length)] = rounded(
+  const randomIndex = (end: number): number => Math.floor(random() * end);
+  for (let count = Math.ceil(data.length / SPECIAL_VALUE_INTERVAL); count > 0; count--) {
+    const kind = specialValues[randomIndex(specialValues.length)]!;
+    (data as NumberData)[randomIndex(data.length)] = rounded(
       specialValue(kind, dtype as FloatDType, random() < 0.5 ? 1 : -1),
     );
   }
 }
 
 /** Copies the first row to all others, as in an expanded tensor. */
-function repeatFirst({ shape: [rows = 1], data }: TensorData): void {
+function repeatFirstRow({ shape: [rows = 1], data }: TensorData): void {
   const length = data.length / Math.max(rows, 1);
   for (let start = length; start < data.length; start += length) data.copyWithin(start, 0, length);
 }
@@ -97,39 +106,46 @@ function specialValue(kind: SpecialValue, dtype: FloatDType, sign: 1 | -1): numb
   }
 }
 
-/** The inputs that the author describes. Each replaces a drawn tensor and takes its dtype and shape. */
+/** The inputs that the author describes. Each replaces a random tensor and has its dtype and shape. */
 export function describedInputs(
-  { inputs, at }: Pick<KernelIR, "inputs" | "at">,
-  drawn: Readonly<Record<string, TensorData>>,
+  { inputs, at: location }: Pick<KernelIR, "inputs" | "at">,
+  randomInputs: Readonly<Record<string, TensorData>>,
   sizes: ReferenceInputs,
   seed: number,
 ): Record<string, TensorData> {
   const names = Object.keys(inputs);
-  // Evaluates absent inputs too, so that the others get the same numbers with and without them.
+  // Absent inputs are evaluated too, so that the other inputs do not depend on them.
   const values = evaluateReference(Object.values(inputs), sizes, { random: uniform(seedOf(seed, "inputs")) });
-  const found = names.flatMap((name, i) => {
-    const of = drawn[name];
-    return of ? [[name, fitted(name, values[i]!, of, placeOf(inputs[name], at))] as const] : [];
+  const entries = names.flatMap((name, i) => {
+    const template = randomInputs[name];
+    return template
+      ? [[name, convertInput(name, values[i]!, template, locationOf(inputs[name], location))] as const]
+      : [];
   });
-  return Object.fromEntries(found);
+  return Object.fromEntries(entries);
 }
 
-/** The author's line of a described input, or else of the kernel. */
-function placeOf(node: TorchNode | undefined, kernel: Location | undefined): Location | undefined {
+/** The location of a described input, or else of the kernel. */
+function locationOf(node: TorchNode | undefined, kernel: Location | undefined): Location | undefined {
   return (node && "at" in node ? node.at : undefined) ?? kernel;
 }
 
-function fitted(name: string, { shape, data }: TorchArray, of: TensorData, at: Location | undefined): TensorData {
-  if (shape.join() !== of.shape.join()) fail(specInputs.shape(name, of.shape, shape), at);
-  const values = cast(tileArray("float64", shape, data), of.dtype as DTypeName);
-  return { dtype: of.dtype, shape, data: values.data };
+function convertInput(
+  name: string,
+  { shape, data }: TorchArray,
+  template: TensorData,
+  location: Location | undefined,
+): TensorData {
+  if (shape.join() !== template.shape.join()) fail(specInputs.shape(name, template.shape, shape), location);
+  const values = cast(tileArray("float64", shape, data), template.dtype as DTypeName);
+  return { dtype: template.dtype, shape, data: values.data };
 }
 
 /**
- * Checks that inputs lie in their declared ranges. `ir` describes some of them.
+ * Checks that inputs are in their declared ranges. `ir` describes some of the inputs.
  *
- * @throws Error that names the tensor and its first value outside the range; for one that the author describes, a
- *   TileScriptError at that line.
+ * @throws Error that names the tensor and its first value out of range. For a described input, a TileScriptError at the
+ *   author's line.
  */
 export function checkRanges(
   { tensors }: Signature,
@@ -138,27 +154,31 @@ export function checkRanges(
   ir: Pick<KernelIR, "inputs" | "at">,
 ): void {
   for (const { name, partition } of tensors) {
-    const given = inputs[name];
+    const input = inputs[name];
     const range = ranges[name];
-    if (!range || !given) continue;
-    const why = partition === undefined ? outOfRange(name, given, range) : notPartition(name, given, range, partition);
-    if (why === undefined) continue;
-    if (name in ir.inputs) fail(specInputs.range(why), placeOf(ir.inputs[name], ir.at));
-    throw new Error(why);
+    if (!range || !input) continue;
+    const reason =
+      partition === undefined ? outOfRange(name, input, range) : whyNotPartition(name, input, range, partition);
+    if (reason === undefined) continue;
+    if (name in ir.inputs) fail(specInputs.range(reason), locationOf(ir.inputs[name], ir.at));
+    throw new Error(reason);
   }
 }
 
 function outOfRange(name: string, { dtype, data }: TensorData, [low, end]: Ranges[string]): string | undefined {
-  // Rounding to a narrow dtype may give the end of the range.
-  const isEndIn = isFloat(dtype as DTypeName);
-  const isAbove = (value: number): boolean => (isEndIn ? value > end : value >= end);
-  const wrong = data.find((value) => Number(value) < low || isAbove(Number(value)));
-  if (wrong === undefined) return undefined;
-  return `${name} holds ${wrong}; its range is ${low} up to ${isEndIn ? "" : "but not including "}${end}`;
+  // Rounding to a narrow dtype may return the end of the range.
+  const isEndIncluded = isFloat(dtype as DTypeName);
+  const isAbove = (value: number): boolean => (isEndIncluded ? value > end : value >= end);
+  const outlier = data.find((value) => Number(value) < low || isAbove(Number(value)));
+  if (outlier === undefined) return undefined;
+  return `${name} holds ${outlier}; its range is ${low} up to ${isEndIncluded ? "" : "but not including "}${end}`;
 }
 
-/** Why elements do not rise to the end without falling, offsets from 0. One element is both the first and the last. */
-function notPartition(
+/**
+ * The reason why elements are not a partition: non-decreasing offsets from 0 to the end. A single element is both the
+ * first and the last.
+ */
+function whyNotPartition(
   name: string,
   { data }: TensorData,
   [, end]: Ranges[string],
@@ -166,39 +186,39 @@ function notPartition(
 ): string | undefined {
   const values = Array.from(data, Number);
   const total = end - 1;
-  const falls = values.findIndex((value, i) => i > 0 && value < values[i - 1]!);
-  const why =
-    falls > 0
-      ? `element ${falls} is ${values[falls]}, below the ${values[falls - 1]} before it`
+  const firstDecrease = values.findIndex((value, i) => i > 0 && value < values[i - 1]!);
+  const reason =
+    firstDecrease > 0
+      ? `element ${firstDecrease} is ${values[firstDecrease]}, below the ${values[firstDecrease - 1]} before it`
       : values.length > 0 && (holds === "offsets" ? values[0] !== 0 : values[0]! < 0)
         ? `its first element is ${values[0]}, ${holds === "offsets" ? "not 0" : "below 0"}`
         : values.length > 0 && values.at(-1) !== total
           ? `its last element is ${values.at(-1)}, not ${total}`
           : undefined;
   return (
-    why &&
-    `${name} ${holds === "offsets" ? "is a partition" : "has the ends of a partition"} of ${size}, ${total}, but ${why}`
+    reason &&
+    `${name} ${holds === "offsets" ? "is a partition" : "has the ends of a partition"} of ${size}, ${total}, but ${reason}`
   );
 }
 
 function draw(
   tensor: Pick<TensorSignature, "name" | "dtype" | "dims" | "partition">,
-  at: TestCase,
+  testCase: TestCase,
   sizes: Readonly<Record<string, number>>,
   range: Ranges[string] | undefined,
 ): TensorData {
-  const dtype = (typeof tensor.dtype === "string" ? tensor.dtype : at.dtypes[tensor.dtype.variable]) as DTypeName;
+  const dtype = (typeof tensor.dtype === "string" ? tensor.dtype : testCase.dtypes[tensor.dtype.variable]) as DTypeName;
   const number = (size: number | string): number => (typeof size === "number" ? size : (sizes[size] ?? Number.NaN));
   const shape = tensor.dims.map(number);
   const data = allocate(dtype, sizeOf(shape));
-  const random = uniform(seedOf(at.seed, tensor.name));
-  const between = ([low, end]: readonly [number, number]): number => low + random() * (end - low);
+  const random = uniform(seedOf(testCase.seed, tensor.name));
+  const randomIn = ([low, end]: readonly [number, number]): number => low + random() * (end - low);
   if (isFloat(dtype)) {
-    const [next, rounded] = [range ? () => between(range) : normal(random), round(dtype)];
+    const [next, rounded] = [range ? () => randomIn(range) : normal(random), round(dtype)];
     for (let i = 0; i < data.length; i++) (data as NumberData)[i] = rounded(next());
     return { dtype, shape, data };
   }
-  const integer = (): number => Math.floor(between(range ?? smallRange(dtype)));
+  const integer = (): number => Math.floor(randomIn(range ?? smallRange(dtype)));
   const values = Array.from({ length: data.length }, integer);
   if (tensor.partition !== undefined && values.length > 0) {
     values.sort((x, y) => x - y);

@@ -1,6 +1,6 @@
 /**
- * Loads and stores. An invalid lane is reported and not performed. A loaded lane without a value is poison: an explicit
- * mask turned it off without `other`, or its element has no value.
+ * Evaluates loads and stores. An invalid lane is reported and not performed. A loaded lane is poison if an explicit
+ * mask turned it off without `other`, or if its element is uninitialized.
  */
 import type { Location } from "../diagnostics/diagnostic.js";
 import { laneConflict, uninitialized, writeToInput } from "../diagnostics/catalog/finding-codes.js";
@@ -18,27 +18,27 @@ import type { Sanitizer } from "./sanitizer.js";
 import { Tensor } from "./tensor.js";
 
 type Value = TileArray | Constant;
-type At = Location | undefined;
+type OptionalLocation = Location | undefined;
 
 export function load(
   address: Addresses,
   mask: Mask,
   other: Value | undefined,
   sanitizer: Sanitizer,
-  at: At,
+  location: OptionalLocation,
 ): TileArray {
   const tensor = tensorOf(address);
   const { shape } = address;
-  const { performed, masked, refused } = lanesOf(tensor, address, mask, "load", sanitizer, at);
-  const empty = recordRead(tensor, address, performed, sanitizer, at);
-  const rest = other === undefined ? undefined : spread(other, tensor.dtype, shape);
-  // Lanes that a view masks hold 0 unless there is `other`.
-  const data = rest ? copyOf(rest.data) : allocate(tensor.dtype, performed.length);
-  const to = copyView(data);
-  gather(kindOf(to))(tensor.words, to, address.offsets, performed);
-  const left = rest ? rest.poison && off(rest.poison, performed) : masked;
-  const poison = union([refused, empty, left]);
-  if (poison && at) sanitizer.unset.set(at, undefined);
+  const { performed, maskedLanes, rejected } = lanesOf(tensor, address, mask, "load", sanitizer, location);
+  const empty = recordRead(tensor, address, performed, sanitizer, location);
+  const otherLanes = other === undefined ? undefined : spread(other, tensor.dtype, shape);
+  // Lanes masked by a view are 0 unless there is `other`.
+  const data = otherLanes ? copyOf(otherLanes.data) : allocate(tensor.dtype, performed.length);
+  const target = copyView(data);
+  gather(kindOf(target))(tensor.numberView, target, address.offsets, performed);
+  const maskedPoison = otherLanes ? otherLanes.poison && inMaskedLanes(otherLanes.poison, performed) : maskedLanes;
+  const poison = union([rejected, empty, maskedPoison]);
+  if (poison && location) sanitizer.poisonSources.set(location, undefined);
   return tileArray(tensor.dtype, shape, data, poison);
 }
 
@@ -48,26 +48,32 @@ function copyOf(data: TileData): TileData {
   return copy;
 }
 
-export function store(address: Addresses, value: Value, mask: Mask, sanitizer: Sanitizer, at: At): void {
+export function store(
+  address: Addresses,
+  value: Value,
+  mask: Mask,
+  sanitizer: Sanitizer,
+  location: OptionalLocation,
+): void {
   const tensor = tensorOf(address);
   const { shape, offsets } = address;
-  const { performed } = lanesOf(tensor, address, mask, "store", sanitizer, at);
+  const { performed } = lanesOf(tensor, address, mask, "store", sanitizer, location);
   if (tensor.role === "in") {
-    sanitizer.lanes(writeToInput.code, performed, shape, at, () => writeToInput.store(tensor.name));
+    sanitizer.reportLanes(writeToInput.code, performed, shape, location, () => writeToInput.store(tensor.name));
     return;
   }
-  if (at) tensor.writtenAt.add(at);
+  if (location) tensor.writtenAt.add(location);
   const { data, poison } = spread(value, tensor.dtype, shape);
   if (poison) {
     const stored = poison.map((flag, i) => flag & performed[i]!);
-    sanitizer.lanes(uninitialized.code, stored, shape, at, (lane) =>
-      uninitialized.stored(tensor.nameOf(offsets[lane]!)),
+    sanitizer.reportLanes(uninitialized.code, stored, shape, location, (lane) =>
+      uninitialized.stored(tensor.formatElement(offsets[lane]!)),
     );
   }
   const values = copyView(data);
-  const isRepeated = recordWrite(tensor, address, performed, values, sanitizer, at);
-  scatter(kindOf(tensor.words))(values, tensor.words, offsets, performed);
-  if (isRepeated) reportConflicts(tensor, address, data, performed, sanitizer, at);
+  const isRepeated = recordWrite(tensor, address, performed, values, sanitizer, location);
+  scatter(kindOf(tensor.numberView))(values, tensor.numberView, offsets, performed);
+  if (isRepeated) reportConflicts(tensor, address, data, performed, sanitizer, location);
 }
 
 /** Reports lanes of one store that write different values to the same element. */
@@ -77,28 +83,28 @@ function reportConflicts(
   values: TileData,
   performed: Uint8Array,
   sanitizer: Sanitizer,
-  at: At,
+  location: OptionalLocation,
 ): void {
-  const lost = firstLost(kindOf(values))(values as NumberData, tensor.data as NumberData, offsets, performed);
-  if (lost < 0) return;
-  const offset = offsets[lost]!;
-  const winner = offsets.findLastIndex((other, lane) => other === offset && performed[lane] === 1);
-  const marked = new Uint8Array(performed.length);
-  marked[lost] = 1;
-  sanitizer.lanes(laneConflict.code, marked, shape, at, () => {
-    const other = `lane (${coordinates(shape, winner).join(", ")})`;
-    return laneConflict(tensor.nameOf(offset), String(values[lost]), String(values[winner]), other);
+  const lostLane = firstLostLane(kindOf(values))(values as NumberData, tensor.data as NumberData, offsets, performed);
+  if (lostLane < 0) return;
+  const offset = offsets[lostLane]!;
+  const winner = offsets.findLastIndex((candidate, lane) => candidate === offset && performed[lane] === 1);
+  const conflicts = new Uint8Array(performed.length);
+  conflicts[lostLane] = 1;
+  sanitizer.reportLanes(laneConflict.code, conflicts, shape, location, () => {
+    const winnerName = `lane (${coordinates(shape, winner).join(", ")})`;
+    return laneConflict(tensor.formatElement(offset), String(values[lostLane]), String(values[winner]), winnerName);
   });
 }
 
-/** The first lane whose value memory does not hold, or -1. Any two NaNs are equal here. */
-const firstLost = loopsOf(
+/** The first lane whose value is not in memory, or -1. Any two NaNs are equal here. */
+const firstLostLane = loopsOf(
   () =>
     (values: NumberData, memory: NumberData, offsets: Float64Array, performed: Uint8Array): number => {
       for (let i = 0; i < performed.length; i++) {
         if (!performed[i]) continue;
-        const [value, there] = [values[i]!, memory[offsets[i]!]!];
-        if (value !== there && !(value !== value && there !== there)) return i;
+        const [value, stored] = [values[i]!, memory[offsets[i]!]!];
+        if (value !== stored && !(value !== value && stored !== stored)) return i;
       }
       return -1;
     },
@@ -109,13 +115,13 @@ export function tensorOf({ allocation }: Addresses): Tensor {
   return allocation;
 }
 
-/** A value in every lane of a shape, in the tensor's dtype. */
+/** Broadcasts a value to a shape, in the tensor's dtype. */
 export function spread(value: Value, dtype: DTypeName, shape: readonly number[]): TileArray {
   if (typeof value === "object") return broadcastTo(cast(value, dtype), shape);
   return full(shape, isBig(dtype) ? BigInt(value) : Number(value), dtype);
 }
 
-const off = (poison: Uint8Array, performed: Uint8Array): Uint8Array =>
+const inMaskedLanes = (poison: Uint8Array, performed: Uint8Array): Uint8Array =>
   poison.map((flag, i) => flag & (1 - performed[i]!));
 
 export function union(masks: readonly (Uint8Array | undefined)[]): Uint8Array | undefined {
@@ -123,12 +129,15 @@ export function union(masks: readonly (Uint8Array | undefined)[]): Uint8Array | 
   return all?.includes(1) ? all : undefined;
 }
 
-/** Copies the performed lanes out of a tensor. Each kind of array has its own loop, so the cast to numbers is safe. */
+/**
+ * Copies the performed lanes from a tensor. {@link loopsOf} compiles a loop per kind of array, so the cast to numbers
+ * is safe.
+ */
 const gather = loopsOf(() => (from: NumberData, to: NumberData, offsets: Float64Array, performed: Uint8Array): void => {
   for (let i = 0; i < performed.length; i++) if (performed[i]) to[i] = from[offsets[i]!]!;
 });
 
-/** Copies the performed lanes into a tensor. */
+/** Copies the performed lanes to a tensor. */
 const scatter = loopsOf(
   () =>
     (from: NumberData, to: NumberData, offsets: Float64Array, performed: Uint8Array): void => {

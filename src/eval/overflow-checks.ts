@@ -1,5 +1,5 @@
 /**
- * Checks the results of ops: index arithmetic that differs from Python's, and, on request, ops that make a NaN or an
+ * Checks the results of ops: index arithmetic that differs from Python's, and optionally ops that create NaN or
  * infinity.
  */
 import { broadcastTo, sizeOf, type TileArray } from "../numerics/array.js";
@@ -16,43 +16,42 @@ import { indexValues } from "../analysis/index-values.js";
 import type { ExecutionState } from "./execution-state.js";
 
 type Args = Readonly<Record<string, Runtime>>;
-/** Checks one op's operands and result. */
 export type OpCheck = (args: Args, result: Runtime) => void;
 
 export class OverflowChecker {
-  readonly #index: ReadonlySet<Value>;
+  readonly #indexValues: ReadonlySet<Value>;
 
   constructor(
     ir: KernelIR,
-    readonly running: ExecutionState,
-    /** Whether ops that make a NaN or an infinity are reported. */
+    readonly state: ExecutionState,
+    /** True to report ops that create NaN or infinity. */
     readonly nonFinite: boolean,
   ) {
-    this.#index = indexValues(ir);
+    this.#indexValues = indexValues(ir);
   }
 
   /** The check to run after a statement, if any. */
-  watch(statement: OpStatement): OpCheck | undefined {
-    const { op, results, at } = statement;
+  checkFor(statement: OpStatement): OpCheck | undefined {
+    const { op, results, at: location } = statement;
     const [result] = results;
     if (results.length !== 1 || result?.type.kind !== "tile" || op.effect !== "pure") return undefined;
     const report: Report = (code, { shape }, lane, describe) => {
-      const marked = new Uint8Array(sizeOf(shape));
-      marked[lane] = 1;
-      this.running.sanitizer.lanes(code, marked, shape, at, describe);
+      const lanes = new Uint8Array(sizeOf(shape));
+      lanes[lane] = 1;
+      this.state.sanitizer.reportLanes(code, lanes, shape, location, describe);
     };
-    // Masks cannot overflow.
-    if (carries(op) && result.type.dtype !== "int1" && this.#index.has(result))
+    if (isCarrying(op) && result.type.dtype !== "int1" && this.#indexValues.has(result))
       return (args, value) => {
         if (isTile(value) && !isFloat(value.dtype)) checkIndex(op, args, value, report);
       };
-    const checked = op.proof.wraps && result.type.dtype !== "int1" && this.#index.has(result) && op.evaluate;
-    if (checked)
+    const isFoldChecked =
+      op.proof.wraps && result.type.dtype !== "int1" && this.#indexValues.has(result) && op.evaluate;
+    if (isFoldChecked)
       return (args, value) => {
         if (isTile(value) && !isFloat(value.dtype) && !isBig(value.dtype))
-          checkIn64(this.running, statement, args, value, report);
+          checkAgainstInt64(this.state, statement, args, value, report);
       };
-    // Ops inside a helper function report their own results.
+    // Ops in a helper function report their own results.
     if (!this.nonFinite || Object.values(op.operands).includes("function")) return undefined;
     return (args, value) => {
       if (isTile(value) && isFloat(value.dtype)) checkFinite(op, args, value, report);
@@ -60,15 +59,15 @@ export class OverflowChecker {
   }
 }
 
-/** Integer arithmetic of two operands that Python can repeat. Of bits there is nothing to carry. */
-const carries = ({ fold, operands, spelling }: Op): boolean =>
+/** True for integer arithmetic of two operands that Python can repeat. Bitwise ops cannot overflow. */
+const isCarrying = ({ fold, operands, spelling }: Op): boolean =>
   fold !== undefined &&
   Object.keys(operands).join() === "x,y" &&
   !(spelling.form === "infix" && spelling.truth !== undefined);
 
 type Report = (code: FindingCode, tile: TileArray, lane: number, describe: () => Message<FindingCode>) => void;
 
-/** An operand lane by lane: the element of lane `i` is `data[i * step]`. */
+/** An operand lane by lane: lane `i` is `data[i * step]`. */
 interface Lanes {
   readonly data: ArrayLike<number | bigint>;
   readonly step: 0 | 1;
@@ -80,17 +79,17 @@ function lanesOf(operand: Runtime | undefined, shape: readonly number[]): Lanes 
   return { data: broadcastTo(operand, shape).data, step: 1 };
 }
 
-/** The largest element, or infinity if an element is negative. */
-function highest(operand: Runtime | undefined): number {
+/** The maximum element, or infinity if an element is negative. */
+function maxElement(operand: Runtime | undefined): number {
   if (!isTile(operand)) return Number(operand) < 0 ? Infinity : Number(operand);
   const data = operand.data as NumberData;
-  let most = 0;
+  let max = 0;
   for (let i = 0; i < data.length; i++) {
     const value = data[i]!;
     if (value < 0) return Infinity;
-    if (value > most) most = value;
+    if (value > max) max = value;
   }
-  return Number(most);
+  return Number(max);
 }
 
 function hasNegative(data: BigData): boolean {
@@ -98,73 +97,78 @@ function hasNegative(data: BigData): boolean {
   return false;
 }
 
-/** Whether non-negative operands up to these cannot leave the dtype. The ops here are monotonic in each operand. */
-const isSmall = (op: Op, left: number, right: number, limit: number): boolean =>
-  left + right < limit && !(Number(op.fold!(left, right)) >= limit);
+/**
+ * True if the op stays below the limit for all operands up to `x` and `y`. The ops here are monotonic in each operand.
+ */
+const isWithinLimit = (op: Op, x: number, y: number, limit: number): boolean =>
+  x + y < limit && !(Number(op.fold!(x, y)) >= limit);
 
-/** Reports `//` and `%` of a negative dividend, and overflow, once for each tile. */
+/** Reports overflow, and `//` and `%` of a negative dividend, once per tile. */
 function checkIndex(op: Op, { x, y }: Args, result: TileArray, report: Report): void {
   const { dtype, data, shape, poison } = result;
-  // Authors choose unsigned integers to wrap.
+  // Unsigned integers may wrap intentionally.
   if (!isSigned(dtype as IntName)) return;
   const limit = 2 ** (bitsOf(dtype) - 1);
   const isWide = isBig(dtype);
-  if (!isWide && isSmall(op, highest(x), highest(y), limit)) return;
+  if (!isWide && isWithinLimit(op, maxElement(x), maxElement(y), limit)) return;
   if (isWide && isTile(x) && isBig(x.dtype) && !hasNegative(x.data as BigData)) return;
   const [a, b] = [lanesOf(x, shape), lanesOf(y, shape)];
   for (let lane = 0; lane < data.length; lane++) {
-    const left = a.data[lane * a.step]!;
+    const lhs = a.data[lane * a.step]!;
     // Offsets never overflow 64 bits, so only negative dividends matter.
-    if (isWide && left >= 0) continue;
-    const right = b.data[lane * b.step]!;
-    const exact = Number(op.fold!(left, right));
-    const got = Number(data[lane]);
-    // The division itself reports a divisor of 0.
-    if (exact === got || !Number.isFinite(exact) || poison?.[lane]) continue;
-    const isOutside = exact < -limit || exact >= limit;
+    if (isWide && lhs >= 0) continue;
+    const rhs = b.data[lane * b.step]!;
+    const exact = Number(op.fold!(lhs, rhs));
+    const actual = Number(data[lane]);
+    // The division itself reports a zero divisor.
+    if (exact === actual || !Number.isFinite(exact) || poison?.[lane]) continue;
+    const isOverflow = exact < -limit || exact >= limit;
     if (isWide && Math.abs(exact) >= 2 ** 53) continue;
     const { spelling } = op;
-    const sentence =
-      spelling.form === "infix" ? `${left} ${spelling.operator} ${right}` : `${op.name}(${left}, ${right})`;
-    if (left < 0 && !isOutside)
-      report(negativeDivision.code, result, lane, () => negativeDivision(sentence, got, exact));
-    else report(overflow.code, result, lane, () => overflow(sentence, exact, got, dtype));
+    const expression = spelling.form === "infix" ? `${lhs} ${spelling.operator} ${rhs}` : `${op.name}(${lhs}, ${rhs})`;
+    if (lhs < 0 && !isOverflow)
+      report(negativeDivision.code, result, lane, () => negativeDivision(expression, actual, exact));
+    else report(overflow.code, result, lane, () => overflow(expression, exact, actual, dtype));
     return;
   }
 }
 
-/** Reports what the same op gives in 64 bits otherwise: a sum of lanes, or a number whose negative the dtype lacks. */
-function checkIn64(
-  running: ExecutionState,
-  { op, at }: OpStatement,
+/**
+ * Reports a result that differs from that of the same op in 64 bits, such as a sum of lanes or the absolute value of
+ * the minimum.
+ */
+function checkAgainstInt64(
+  state: ExecutionState,
+  { op, at: location }: OpStatement,
   args: Args,
   result: TileArray,
   report: Report,
 ): void {
   const { x } = args;
   const { dtype, data, shape, poison } = result;
-  if (!isSigned(dtype as IntName) || !isTile(x) || isFloat(x.dtype) || isMild(op, x, 2 ** (bitsOf(dtype) - 1))) return;
+  if (!isSigned(dtype as IntName) || !isTile(x) || isFloat(x.dtype) || isFarFromLimits(op, x, 2 ** (bitsOf(dtype) - 1)))
+    return;
   const wide = op.evaluate!(
     { ...args, x: cast(x, "int64") },
-    running.context([{ dtype: "int64", shape }], at),
+    state.context([{ dtype: "int64", shape }], location),
   ) as TileArray;
   const lane = data.findIndex((value: number | bigint, i: number) => BigInt(value) !== wide.data[i] && !poison?.[i]);
   if (lane < 0) return;
-  const of = op.proof.foldSemantics ? " of its lanes" : `(${lanesOf(x, shape).data[lane]})`;
+  const operandText = op.proof.foldSemantics ? " of its lanes" : `(${lanesOf(x, shape).data[lane]})`;
   report(overflow.code, result, lane, () =>
-    overflow(`tl.${op.name}${of}`, Number(wide.data[lane]), Number(data[lane]), dtype),
+    overflow(`tl.${op.name}${operandText}`, Number(wide.data[lane]), Number(data[lane]), dtype),
   );
 }
 
-/** Whether numbers are so far from the ends of a dtype that even all lanes together stay in it. */
-function isMild({ proof: { foldSemantics: folds } }: Op, x: TileArray, limit: number): boolean {
+/** True if the values are so small that even the sum of all lanes fits the dtype. */
+function isFarFromLimits({ proof: { foldSemantics: folds } }: Op, x: TileArray, limit: number): boolean {
   if (folds && !folds.adds) return false;
-  let most = 0;
-  for (const value of x.data as Iterable<number | bigint>) most = Math.max(most, Math.abs(Number(value)));
-  return most * (folds ? x.data.length : 1) < limit;
+  let max = 0;
+  for (const value of x.data as Iterable<number | bigint>) max = Math.max(max, Math.abs(Number(value)));
+  return max * (folds ? x.data.length : 1) < limit;
 }
 
-/** Reports a NaN made from numbers, and an infinity made from finite numbers. */
+/** Reports NaN computed from numbers, and infinity computed from finite numbers. */
 function checkFinite(op: Op, args: Args, result: TileArray, report: Report): void {
   const { data, shape, poison } = result;
   const numbers = data as ArrayLike<number>;
@@ -172,42 +176,47 @@ function checkFinite(op: Op, args: Args, result: TileArray, report: Report): voi
   for (let lane = 0; lane < numbers.length; lane++) {
     const value = numbers[lane]!;
     if (Number.isFinite(value) || poison?.[lane]) continue;
-    operands ??= Object.entries(args).flatMap(([name, given]) =>
-      operandsOf(name, given, shape, op.facts.lanewise === true),
+    operands ??= Object.entries(args).flatMap(([name, argument]) =>
+      operandsOf(name, argument, shape, op.facts.lanewise === true),
     );
     const isNew = Number.isNaN(value)
-      ? !operands.some((operand) => operand.any(lane, Number.isNaN))
-      : !operands.some((operand) => operand.any(lane, (x) => !Number.isFinite(x)));
+      ? !operands.some((operand) => operand.some(lane, Number.isNaN))
+      : !operands.some((operand) => operand.some(lane, (x) => !Number.isFinite(x)));
     if (!isNew) continue;
-    const from = operands.flatMap(({ name, at }) => (at ? [`${name} = ${at(lane)}`] : []));
-    const out = from.length > 0 ? ` where ${from.join(" and ")}` : "";
-    const made = Number.isNaN(value) ? "NaN" : value > 0 ? "an infinity" : "a negative infinity";
-    report(nonFinite.code, result, lane, () => nonFinite(op.name, made, out));
+    const operandValues = operands.flatMap(({ name, elementAt: at }) => (at ? [`${name} = ${at(lane)}`] : []));
+    const condition = operandValues.length > 0 ? ` where ${operandValues.join(" and ")}` : "";
+    const resultText = Number.isNaN(value) ? "NaN" : value > 0 ? "an infinity" : "a negative infinity";
+    report(nonFinite.code, result, lane, () => nonFinite(op.name, resultText, condition));
     return;
   }
 }
 
-/** An op's operand, as seen from a lane of the result. */
+/** An op's operand, relative to a lane of the result. */
 interface Operand {
   readonly name: string;
-  /** Whether `test` holds for any element that the lane is computed from. */
-  any(lane: number, test: (x: number) => boolean): boolean;
-  /** The element that the lane is computed from, if it is only one. */
-  readonly at?: (lane: number) => number | bigint;
+  /** True if `test` is true for any element that the lane depends on. */
+  some(lane: number, test: (x: number) => boolean): boolean;
+  /** The element that the lane depends on, if it is the only one. */
+  readonly elementAt?: (lane: number) => number | bigint;
 }
 
-function operandsOf(name: string, given: Runtime, shape: readonly number[], isLanewise: boolean): readonly Operand[] {
-  if (Array.isArray(given))
-    return (given as readonly Runtime[]).flatMap((item) => operandsOf(name, item, shape, isLanewise));
-  if (typeof given === "number") return [{ name, any: (_, test) => test(given), at: () => given }];
-  if (!isTile(given)) return [];
+function operandsOf(
+  name: string,
+  argument: Runtime,
+  shape: readonly number[],
+  isLanewise: boolean,
+): readonly Operand[] {
+  if (Array.isArray(argument))
+    return (argument as readonly Runtime[]).flatMap((item) => operandsOf(name, item, shape, isLanewise));
+  if (typeof argument === "number") return [{ name, some: (_, test) => test(argument), elementAt: () => argument }];
+  if (!isTile(argument)) return [];
   if (isLanewise) {
-    const { data, step } = lanesOf(given, shape);
-    const at = (lane: number): number | bigint => data[lane * step]!;
-    return [{ name, at, any: (lane, test) => test(Number(at(lane))) }];
+    const { data, step } = lanesOf(argument, shape);
+    const elementAt = (lane: number): number | bigint => data[lane * step]!;
+    return [{ name, elementAt, some: (lane, test) => test(Number(elementAt(lane))) }];
   }
-  const { data } = given;
-  return [{ name, any: (_, test) => isFloat(given.dtype) && (data as NumberData).some(test) }];
+  const { data } = argument;
+  return [{ name, some: (_, test) => isFloat(argument.dtype) && (data as NumberData).some(test) }];
 }
 
 const isTile = (x: Runtime | undefined): x is TileArray => typeof x === "object" && "data" in x;

@@ -1,4 +1,4 @@
-/** What left the lanes without a defined value that a finding is about: loads, and ops that no device defines there. */
+/** Sources of the poison that a finding reports: loads, and ops whose result no device defines for these operands. */
 import type { Finding } from "../compiled/compiled-kernel.js";
 import type { Message } from "../diagnostics/catalog/define-code.js";
 import type { FindingCode } from "../diagnostics/catalog/index.js";
@@ -16,79 +16,89 @@ import {
 } from "../ir/nodes.js";
 import { argumentsOf, handedOver, resultsOf, walkAll } from "../ir/walk.js";
 
-const keyOf = (at: Location | undefined): string => (at ? `${at.file}:${at.line}:${at.column}` : "");
+const keyOf = (location: Location | undefined): string =>
+  location ? `${location.file}:${location.line}:${location.column}` : "";
 
-/** Why an op left lanes without a defined value; undefined for a load. */
-type Unset = ReadonlyMap<Location, Message<FindingCode> | undefined>;
+/** The location of each source of poison, with the message of an op. A load has no message. */
+type PoisonMessages = ReadonlyMap<Location, Message<FindingCode> | undefined>;
 
 /**
- * Makes findings about unset lanes name the loads. Where an op left them, the finding is that op's. `unset` has the places
- * that left some.
+ * Adds the responsible loads to findings about poison. If the source is an op, the finding becomes the op's finding.
+ * `poisonSources` contains the locations of all sources in the run.
  */
-export function attributeToLoads(ir: KernelIR, unset: Unset): (finding: Finding) => Finding {
+export function attributeToLoads(ir: KernelIR, poisonSources: PoisonMessages): (finding: Finding) => Finding {
   let origins: Origins | undefined;
   return (finding) => {
-    const { at } = finding;
-    if (finding.code !== uninitialized.code || !at || unset.size === 0) return finding;
-    const found = (origins ??= new Origins(ir, unset.keys())).of(at);
-    const [first] = found;
+    const { at: findingLocation } = finding;
+    if (finding.code !== uninitialized.code || !findingLocation || poisonSources.size === 0) return finding;
+    const sources = (origins ??= new Origins(ir, poisonSources.keys())).sourcesAt(findingLocation);
+    const [first] = sources;
     if (!first) return finding;
-    const from = (place: Location): string => (place.file === at.file ? `line ${place.line}` : formatLocation(place));
-    const loads = found.filter((place) => !unset.get(place));
-    const said = unset.get(first);
-    if (said && loads.length === 0)
-      return { ...finding, code: said.code, at: first, message: `${said.message}; ${usedAt(from(at))}` };
-    const others = found.flatMap((place) => {
-      const why = unset.get(place);
-      return why ? [`; or, in ${from(place)}, ${why.message}`] : [];
+    const formatLine = (location: Location): string =>
+      location.file === findingLocation.file ? `line ${location.line}` : formatLocation(location);
+    const loads = sources.filter((location) => !poisonSources.get(location));
+    const message = poisonSources.get(first);
+    if (message && loads.length === 0)
+      return {
+        ...finding,
+        code: message.code,
+        at: first,
+        message: `${message.message}; ${usedAt(formatLine(findingLocation))}`,
+      };
+    const alternatives = sources.flatMap((location) => {
+      const message = poisonSources.get(location);
+      return message ? [`; or, in ${formatLine(location)}, ${message.message}`] : [];
     });
-    return { ...finding, message: `${finding.message}; ${leftUnset([...new Set(loads.map(from))])}${others.join("")}` };
+    return {
+      ...finding,
+      message: `${finding.message}; ${leftUnset([...new Set(loads.map(formatLine))])}${alternatives.join("")}`,
+    };
   };
 }
 
-/** Where the values of a program come from. */
+/** Data dependences of a program. */
 class Origins {
   readonly #loads: ReadonlyMap<string, Location>;
-  /** The statements at each place. */
-  readonly #at = new Map<string, Statement[]>();
-  /** What each value and variable gets its lanes from. */
-  readonly #from = new Map<Value | Variable, (Argument | Variable)[]>();
-  readonly #made = new Map<Value, Statement>();
+  readonly #statementsByLocation = new Map<string, Statement[]>();
+  /** The operands from which each value and variable gets its lanes. */
+  readonly #operands = new Map<Value | Variable, (Argument | Variable)[]>();
+  readonly #definitions = new Map<Value, Statement>();
 
-  constructor(ir: KernelIR, unset: Iterable<Location>) {
-    this.#loads = new Map([...unset].map((at) => [keyOf(at), at]));
+  constructor(ir: KernelIR, poisonSources: Iterable<Location>) {
+    this.#loads = new Map([...poisonSources].map((at) => [keyOf(at), at]));
     walkAll(ir, (statement) => {
-      push(this.#at, keyOf(statement.at), statement);
-      for (const value of resultsOf(statement)) this.#made.set(value, statement);
-      for (const [param, given] of handedOver(statement)) push(this.#from, param, given);
-      if (statement.kind === "let") push(this.#from, statement.variable, statement.initial);
-      if (statement.kind === "write") push(this.#from, statement.variable, statement.value);
-      if (statement.kind === "read") push(this.#from, statement.result, statement.variable);
+      push(this.#statementsByLocation, keyOf(statement.at), statement);
+      for (const value of resultsOf(statement)) this.#definitions.set(value, statement);
+      for (const [param, argument] of handedOver(statement)) push(this.#operands, param, argument);
+      if (statement.kind === "let") push(this.#operands, statement.variable, statement.initial);
+      if (statement.kind === "write") push(this.#operands, statement.variable, statement.value);
+      if (statement.kind === "read") push(this.#operands, statement.result, statement.variable);
       if (statement.kind === "if")
         statement.results.forEach((result, i) => {
-          for (const { yields } of [statement.then, statement.otherwise]) push(this.#from, result, yields[i]!);
+          for (const { yields } of [statement.then, statement.otherwise]) push(this.#operands, result, yields[i]!);
         });
     });
   }
 
-  /** What left lanes unset and what happens at a place depends on, in the order of their lines. */
-  of(at: Location): readonly Location[] {
-    const found = new Set<Location>();
-    const seen = new Set<unknown>();
+  /** The sources of poison that the statements at a location depend on, in source order. */
+  sourcesAt(location: Location): readonly Location[] {
+    const sources = new Set<Location>();
+    const visited = new Set<unknown>();
     const visit = (source: Argument | Variable): void => {
       if (source instanceof Variable || isValue(source)) {
-        if (seen.has(source)) return;
-        seen.add(source);
-        const statement = source instanceof Variable ? undefined : this.#made.get(source);
+        if (visited.has(source)) return;
+        visited.add(source);
+        const statement = source instanceof Variable ? undefined : this.#definitions.get(source);
         const load = this.#loads.get(keyOf(statement?.at));
-        if (load) found.add(load);
+        if (load) sources.add(load);
         else if (statement?.kind === "op") argumentsOf(statement).forEach(visit);
-        this.#from.get(source)?.forEach(visit);
+        this.#operands.get(source)?.forEach(visit);
       } else if (isList(source)) source.forEach(visit);
       else if (isFunction(source)) source.function.body.yields.forEach(visit);
     };
-    for (const statement of this.#at.get(keyOf(at)) ?? []) argumentsOf(statement).forEach(visit);
-    return [...found].sort((a, b) => a.line - b.line || a.column - b.column);
+    for (const statement of this.#statementsByLocation.get(keyOf(location)) ?? [])
+      argumentsOf(statement).forEach(visit);
+    return [...sources].sort((a, b) => a.line - b.line || a.column - b.column);
   }
 }
 

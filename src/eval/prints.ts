@@ -1,59 +1,58 @@
-/** What `tl.devicePrint` prints while a kernel is evaluated: one line for each element, as on a GPU. */
+/** Collects the output of `tl.devicePrint` during evaluation: one line per element, as on a GPU. */
 import type { Location } from "../diagnostics/diagnostic.js";
 import type { ValueRuntime } from "../values/runtime-values.js";
 import { isTile } from "../values/operands.js";
 
-/** Lines of one evaluation. */
-const MOST = 1000;
+/** Maximum number of lines of one evaluation. */
+const MAX_LINES = 1000;
 
 export class Prints {
   readonly #lines: string[] = [];
-  #left = 0;
+  #omittedLines = 0;
 
-  /** The lines, and how many more there were. */
+  /** The lines, with a final note on omitted lines. */
   get lines(): readonly string[] {
-    return this.#left > 0 ? [...this.#lines, `${this.#left} more lines were printed`] : this.#lines;
+    return this.#omittedLines > 0 ? [...this.#lines, `${this.#omittedLines} more lines were printed`] : this.#lines;
   }
 
-  /** Prints each element of each value. */
   print(
     prefix: string,
     values: readonly ValueRuntime[],
     hex: boolean,
-    { program, at }: { readonly program: readonly number[]; readonly at: Location | undefined },
+    { program, at: location }: { readonly program: readonly number[]; readonly at: Location | undefined },
   ): void {
-    const where = `${at ? `${at.file.split("/").at(-1)}:${at.line} ` : ""}program (${program.join(", ")})`;
-    if (values.length === 0) return this.#add(() => `${where} ${prefix}`);
+    const prefixText = `${location ? `${location.file.split("/").at(-1)}:${location.line} ` : ""}program (${program.join(", ")})`;
+    if (values.length === 0) return this.#add(() => `${prefixText} ${prefix}`);
     values.forEach((value, operand) => {
       const name = values.length > 1 ? `${prefix}(operand ${operand})` : prefix;
-      if (!isTile(value)) return this.#add(() => `${where} ${name}: ${text(value, hex)}`);
+      if (!isTile(value)) return this.#add(() => `${prefixText} ${name}: ${formatValue(value, hex)}`);
       for (let i = 0; i < value.data.length; i++) {
         const lane = value.shape.length > 0 ? ` lane [${indicesOf(i, value.shape).join(", ")}]` : "";
-        const shown = value.poison?.[i] ? "no value" : text(value.data[i]!, hex);
-        this.#add(() => `${where}${lane} ${name}: ${shown}`);
+        const valueText = value.poison?.[i] ? "no value" : formatValue(value.data[i]!, hex);
+        this.#add(() => `${prefixText}${lane} ${name}: ${valueText}`);
       }
     });
   }
 
   #add(line: () => string): void {
-    if (this.#lines.length < MOST) this.#lines.push(line());
-    else this.#left++;
+    if (this.#lines.length < MAX_LINES) this.#lines.push(line());
+    else this.#omittedLines++;
   }
 }
 
-function text(value: unknown, hex: boolean): string {
+function formatValue(value: unknown, hex: boolean): string {
   if (hex && (typeof value === "bigint" || Number.isInteger(value))) return `0x${(value as number).toString(16)}`;
   return typeof value === "object" ? "an address" : String(value);
 }
 
-/** The indices of an element in row-major order. */
+/** The indices of the element with this row-major index. */
 function indicesOf(element: number, shape: readonly number[]): readonly number[] {
-  let rest = element;
+  let remainder = element;
   return shape
     .toReversed()
     .map((dim) => {
-      const index = rest % dim;
-      rest = Math.floor(rest / dim);
+      const index = remainder % dim;
+      remainder = Math.floor(remainder / dim);
       return index;
     })
     .toReversed();

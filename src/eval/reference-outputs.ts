@@ -1,4 +1,4 @@
-/** Compares the outputs of a case with those of the kernel's reference. */
+/** Compares the outputs of a test case with those of the kernel's reference. */
 import type { Comparison, TensorData, Tolerance } from "../compiled/compiled-kernel.js";
 import { fail, TileScriptError } from "../diagnostics/diagnostic.js";
 import { referenceResult, torchCall } from "../diagnostics/catalog/reference-codes.js";
@@ -6,19 +6,19 @@ import { type KernelIR, tensorsOf } from "../ir/nodes.js";
 import { evaluateReference } from "../torch/evaluate-torch.js";
 import { UnsupportedByEvaluator, TorchError } from "../torch/errors.js";
 import { type TorchArray, torchArray } from "../torch/array.js";
-import { kindOf, kindOfDType, type TorchKind } from "../torch/kind.js";
+import { kindOf, kindOfDType, type TorchKind } from "../torch/facts.js";
 import type { ReferenceInputs, TorchNode } from "../torch/node.js";
 import type { DTypeName } from "../types/dtype.js";
 import { compareOutput } from "./compare-outputs.js";
 
-/** The tolerance of every output, or of each, which has a dtype. */
+/** One tolerance for all outputs, or a function of the output and its dtype. */
 export type Tolerances = Tolerance | ((output: string, dtype: string) => Tolerance);
 
-/** What the reference gives in one case. */
+/** The outputs of the reference in one test case. */
 export class ReferenceOutputs {
   readonly #face: KernelIR;
   readonly #inputs: ReferenceInputs;
-  /** What it gives without rounding, if that is the same. */
+  /** The outputs, if computing them did not round: then the unrounded outputs are the same. */
   #exact: readonly TorchArray[] | undefined;
 
   constructor(face: KernelIR, inputs: ReferenceInputs) {
@@ -27,11 +27,10 @@ export class ReferenceOutputs {
   }
 
   /**
-   * One comparison for each output, the reason why there is none, or none without a reference. In an unrounded
-   * reference, casts to floats change nothing.
+   * Returns one comparison per output, the reason why there is none, or an empty list if there is no reference. In an
+   * unrounded reference, casts to floats have no effect.
    *
-   * @throws TileScriptError at the reference if its shape is not the output's, or if it gives floats for integers and the
-   * like.
+   * @throws TileScriptError at the reference if its outputs have another shape or kind of elements.
    */
   compare(
     outputs: Readonly<Record<string, TensorData>>,
@@ -41,22 +40,22 @@ export class ReferenceOutputs {
     const { reference } = this.#face;
     if (!reference) return [];
     if (reference.kind === "python") return "the reference is Python source, which cannot be evaluated here";
-    // The reference does not compute memory behind raw pointers.
-    const given = tensorsOf(this.#face, "out", "inout").flatMap(({ name }, i) =>
+    // The reference does not compute memory of raw pointers.
+    const compared = tensorsOf(this.#face, "out", "inout").flatMap(({ name }, i) =>
       outputs[name] ? [[name, outputs[name], i] as const] : [],
     );
     const toleranceOf = typeof tolerance === "function" ? tolerance : () => tolerance;
     try {
       const expected = (unrounded && this.#exact) || this.#evaluate(reference.outputs, unrounded);
-      return given.map(([name, output, i]) => {
+      return compared.map(([name, output, i]) => {
         if (!unrounded) checkKind(name, output, this.#kindOf(reference.outputs[i]!, expected[i]!));
         return compareOutput(name, output, expected[i]!, toleranceOf(name, output.dtype));
       });
     } catch (error) {
       if (error instanceof UnsupportedByEvaluator) return error.message;
-      // PyTorch refuses to pool empty tensors, and the like: then what is empty is as expected.
-      if (isRefusedCall(error) && given.every(([, { data }]) => data.length === 0))
-        return given.map(([name, output]) =>
+      // PyTorch rejects some calls with empty tensors, such as pooling. An empty output is then correct.
+      if (isRefusedCall(error) && compared.every(([, { data }]) => data.length === 0))
+        return compared.map(([name, output]) =>
           compareOutput(name, output, torchArray(output.shape, new Float64Array()), toleranceOf(name, output.dtype)),
         );
       if (error instanceof TorchError) fail(referenceResult.refused(error.message), reference.at);
@@ -64,15 +63,15 @@ export class ReferenceOutputs {
     }
   }
 
-  /** What PyTorch's promotion decides shows in fractions alone. */
+  /** The kind of a reference output. If PyTorch's type promotion decides it, only fractions show that it is floats. */
   #kindOf(node: TorchNode, { data }: TorchArray): TorchKind | undefined {
     return kindOf(node, this.#inputs) ?? (data.some((x) => !Number.isInteger(x)) ? "floats" : undefined);
   }
 
   #evaluate(nodes: Parameters<typeof evaluateReference>[0], unrounded: boolean): readonly TorchArray[] {
-    let rounds = false;
-    const outputs = evaluateReference(nodes, this.#inputs, { unrounded, onRounding: () => (rounds = true) });
-    if (!rounds) this.#exact = outputs;
+    let hasRounded = false;
+    const outputs = evaluateReference(nodes, this.#inputs, { unrounded, onRounding: () => (hasRounded = true) });
+    if (!hasRounded) this.#exact = outputs;
     return outputs;
   }
 }
@@ -81,15 +80,15 @@ const isRefusedCall = (error: unknown): boolean =>
   error instanceof TileScriptError && error.diagnostics.some(({ code }) => code === torchCall.code);
 
 /**
- * A float of any width stands for one of another, and so do integers. Integers for floats, or truth values for integers,
- * mean something else.
+ * Checks the kind of an output's elements. Floats of different widths are compatible, and so are integers. Integers in
+ * place of floats, or booleans in place of integers, are not.
  *
- * @throws TorchRefuses
+ * @throws TorchError
  */
-function checkKind(name: string, { dtype }: TensorData, given: TorchKind | undefined): void {
-  const own = kindOfDType(dtype as DTypeName);
-  if (given === undefined || given === own) return;
+function checkKind(name: string, { dtype }: TensorData, referenceKind: TorchKind | undefined): void {
+  const outputKind = kindOfDType(dtype as DTypeName);
+  if (referenceKind === undefined || referenceKind === outputKind) return;
   throw new TorchError(
-    `${name} holds ${own} (${dtype}), its reference gives ${given}; convert what it returns, such as with .to(tl.${dtype})`,
+    `${name} holds ${outputKind} (${dtype}), its reference gives ${referenceKind}; convert what it returns, such as with .to(tl.${dtype})`,
   );
 }

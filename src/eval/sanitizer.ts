@@ -1,4 +1,4 @@
-/** Knows the running program and reports its mistakes. */
+/** Records the accesses of the running program and reports its findings. */
 import type { Message } from "../diagnostics/catalog/define-code.js";
 import type { FindingCode } from "../diagnostics/catalog/index.js";
 import type { Location } from "../diagnostics/diagnostic.js";
@@ -9,79 +9,81 @@ import { coordinates, Findings } from "./findings.js";
 import type { AccessLanes } from "./lanes.js";
 import { Order } from "./happens-before.js";
 
-/** Describes the mistake of one lane. */
 export type Describe = (lane: number) => Message<FindingCode>;
 
 export class Sanitizer {
   readonly findings = new Findings();
   readonly order = new Order();
-  /** Where lanes were left without a defined value: by loads, and by ops whose result is undefined there, with why. */
-  readonly unset = new Map<Location, Message<FindingCode> | undefined>();
-  /** Accesses that some lane performed, and other ops that proofs speak of where a program ran them. */
+  /** Locations of loads and ops that returned poison, with the message of an op. */
+  readonly poisonSources = new Map<Location, Message<FindingCode> | undefined>();
+  /** Locations of accesses performed by some lane, and of executed ops that proof obligations refer to. */
   readonly reached = new Set<Location>();
-  /** Number of calls of `undefine`. */
+  /** Number of calls of {@link Sanitizer.recordPoison}. */
   poisonCount = 0;
   /** The running program, counted from 1 in the order of the grid, its first axis fastest. */
-  number = 0;
+  programNumber = 0;
 
   constructor(
     readonly grid: readonly number[],
     readonly record?: AccessRecord,
   ) {}
 
-  /** How often something was told of an op, in a finding or of its undefined lanes. */
+  /** Number of reports so far, of findings and of poison. */
   get reportCount(): number {
     return this.findings.count + this.poisonCount;
   }
 
-  /** Starts a program. */
   enterProgram(number: number): void {
-    this.number = number;
+    this.programNumber = number;
     this.order.begin(number);
   }
 
-  /** The coordinates of a program. */
+  /** The ids of a program on the axes of the grid. */
   program(number: number): readonly number[] {
-    let rest = number - 1;
+    let remainder = number - 1;
     return this.grid.map((size) => {
-      const id = rest % size;
-      rest = Math.floor(rest / size);
+      const id = remainder % size;
+      remainder = Math.floor(remainder / size);
       return id;
     });
   }
 
-  /** Notes that an access was reached, and keeps it where that is asked for. */
-  recordAccess(kind: AccessKind, address: Addresses, lanes: AccessLanes, at: Location | undefined): void {
-    if (at && !this.reached.has(at) && lanes.performed.includes(1)) this.reached.add(at);
-    this.record?.note(kind, address, lanes, at, this.program(this.number));
+  /** Records that an access was reached, and its lanes if they are requested. */
+  recordAccess(kind: AccessKind, address: Addresses, lanes: AccessLanes, location: Location | undefined): void {
+    if (location && !this.reached.has(location) && lanes.performed.includes(1)) this.reached.add(location);
+    this.record?.add(kind, address, lanes, location, this.program(this.programNumber));
   }
 
-  /** Notes why an op left lanes without a defined value. */
-  recordPoison(said: Message<FindingCode>, at: Location | undefined): void {
+  /** Records the reason why an op returned poison. */
+  recordPoison(message: Message<FindingCode>, location: Location | undefined): void {
     this.poisonCount++;
-    if (at && !this.unset.has(at)) this.unset.set(at, said);
+    if (location && !this.poisonSources.has(location)) this.poisonSources.set(location, message);
   }
 
-  /** Reports the marked lanes of a tile, if there are any. */
-  lanes(
+  /** Reports the flagged lanes of a tile, if any. */
+  reportLanes(
     code: FindingCode,
-    marked: Uint8Array,
+    flags: Uint8Array,
     shape: readonly number[],
-    at: Location | undefined,
+    location: Location | undefined,
     describe: Describe,
   ): void {
-    const first = marked.indexOf(1);
+    const first = flags.indexOf(1);
     if (first < 0) return;
-    const times = marked.reduce((sum, lane) => sum + lane, 0);
-    this.findings.add(code, at, times, () => ({
-      said: describe(first),
-      program: this.program(this.number),
+    const laneCount = flags.reduce((sum, lane) => sum + lane, 0);
+    this.findings.add(code, location, laneCount, () => ({
+      message: describe(first),
+      program: this.program(this.programNumber),
       lane: coordinates(shape, first),
     }));
   }
 
-  /** Reports something about the whole program. */
-  scalar(said: Message<FindingCode>, at: Location | undefined): void {
-    this.findings.add(said.code, at, 1, () => ({ said, program: this.program(this.number), lane: [] }));
+  /** Reports a finding about the whole program. */
+  reportProgram(message: Message<FindingCode>, location: Location | undefined): void {
+    this.findings.add(message.code, location, 1, () => ({
+      message,
+      program: this.program(this.programNumber),
+      lane: [],
+    }));
   }
 }

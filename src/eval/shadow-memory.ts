@@ -1,7 +1,7 @@
 /**
- * Records which program and which lane read or wrote each element, to find races and reads of elements without a value.
- * Two accesses of one element race if nothing orders their programs; atomics are always ordered among themselves. Two
- * lanes of one program are unordered unless a barrier, or an atomic on one element, stands between their accesses.
+ * Records the program and the lane of the last accesses to each element, to detect races and reads of uninitialized
+ * elements. Two accesses of an element race if their programs are not ordered; atomics never race with atomics. Two
+ * lanes of one program are unordered unless a barrier, or an atomic on one element, separates their accesses.
  */
 import type { Location } from "../diagnostics/diagnostic.js";
 import type { Message } from "../diagnostics/catalog/define-code.js";
@@ -9,31 +9,71 @@ import type { FindingCode } from "../diagnostics/catalog/index.js";
 import { race, uninitialized, unorderedLanes } from "../diagnostics/catalog/finding-codes.js";
 import type { NumberData } from "../numerics/numeric.js";
 import type { Addresses } from "../values/runtime-values.js";
-import { firstKey, nameOfLane, MULTIPLE_READERS } from "./lane-order.js";
 import type { Sanitizer } from "./sanitizer.js";
 import type { Tensor } from "./tensor.js";
+import { coordinates } from "./findings.js";
 
-type At = Location | undefined;
+/**
+ * A lane of a tile: the id of the shape, and the lane's index in row-major order. Triton distributes lanes over threads,
+ * which run concurrently, so program order holds only between equal keys.
+ */
+type Key = number;
 
-/** Whether a tensor has no values before the first program runs. */
-function startsEmpty({ role, zeroed }: Tensor): boolean {
+/** Maximum number of lanes of a Triton tile. */
+const LANES = 2 ** 20;
+/**
+ * Limit on shape ids, so that keys fit into 32 bits. Further shapes share ids, which can hide a conflict but never
+ * invents one.
+ */
+const MAX_SHAPES = 2 ** 11 - 1;
+
+const shapes: (readonly number[])[] = [];
+const shapeIds = new Map<string, number>();
+
+/** The key of a tile's first lane. The keys of other lanes follow. */
+function firstKey(shape: readonly number[]): Key {
+  const text = shape.join();
+  let shapeId = shapeIds.get(text);
+  if (shapeId === undefined) {
+    shapeId = shapeIds.size % MAX_SHAPES;
+    shapes[shapeId] = shape;
+    shapeIds.set(text, shapeId);
+  }
+  return shapeId * LANES;
+}
+
+/** `lane (3) of a [64] tile` */
+function formatLane(key: Key): string {
+  if (key === MULTIPLE_READERS) return "several lanes";
+  const shape = shapes[Math.floor(key / LANES)]!;
+  if (shape.length === 0) return "a scalar access";
+  return `lane (${coordinates(shape, key % LANES).join(", ")}) of a [${shape.join(", ")}] tile`;
+}
+
+/** Key of an element that several lanes have read. */
+const MULTIPLE_READERS: Key = -1;
+
+type OptionalLocation = Location | undefined;
+
+/** True if a tensor is uninitialized before the first program runs. */
+function isInitiallyPoison({ role, zeroed }: Tensor): boolean {
   return role === "out" && !zeroed;
 }
 
-/** Records a read. Returns the lanes whose element has no value yet. */
+/** Records a read. Returns the lanes whose element is uninitialized. */
 export function recordRead(
   tensor: Tensor,
   { offsets, shape }: Addresses,
   performed: Uint8Array,
   sanitizer: Sanitizer,
-  at: At,
+  location: OptionalLocation,
 ): Uint8Array | undefined {
   const { writers, readers, atomics, lanes } = tensor;
   if (!writers || !readers || !lanes) return undefined;
-  const meetings = new Meetings();
-  const unordered = new Unordered();
-  let empty: Uint8Array | undefined;
-  const isEmpty = startsEmpty(tensor);
+  const races = new Races();
+  const conflicts = new LaneConflicts();
+  let poisonLanes: Uint8Array | undefined;
+  const isPoison = isInitiallyPoison(tensor);
   const { order } = sanitizer;
   const { stamp } = order;
   const first = firstKey(shape);
@@ -41,37 +81,37 @@ export function recordRead(
     if (!performed[i]) continue;
     const offset = offsets[i]!;
     const writer = writers[offset]!;
-    const changer = atomics === undefined ? 0 : atomics[offset]!;
+    const atomicStamp = atomics === undefined ? 0 : atomics[offset]!;
     const lane = first + i;
     lanes.readers[offset] = readers[offset] === stamp && lanes.readers[offset] !== lane ? MULTIPLE_READERS : lane;
     readers[offset] = stamp;
-    if (writer === stamp && lanes.writers[offset] !== lane) unordered.note(i, lanes.writers[offset]!, WRITTEN);
-    else if (changer === stamp && lanes.changers![offset] !== lane)
-      unordered.note(i, lanes.changers![offset]!, CHANGED);
-    if (writer === 0 && changer === 0) {
-      if (isEmpty) (empty ??= new Uint8Array(performed.length))[i] = 1;
-    } else if (writer !== stamp && !order.sees(writer)) meetings.note(i, writer, WRITTEN);
-    else if (!order.sees(changer)) meetings.note(i, changer, CHANGED);
+    if (writer === stamp && lanes.writers[offset] !== lane) conflicts.add(i, lanes.writers[offset]!, WRITTEN);
+    else if (atomicStamp === stamp && lanes.atomics![offset] !== lane)
+      conflicts.add(i, lanes.atomics![offset]!, CHANGED);
+    if (writer === 0 && atomicStamp === 0) {
+      if (isPoison) (poisonLanes ??= new Uint8Array(performed.length))[i] = 1;
+    } else if (writer !== stamp && !order.isOrderedBefore(writer)) races.add(i, writer, WRITTEN);
+    else if (!order.isOrderedBefore(atomicStamp)) races.add(i, atomicStamp, CHANGED);
   }
-  meetings.report("read", tensor, offsets, shape, sanitizer, at);
-  unordered.report("read", tensor, offsets, shape, sanitizer, at);
-  reportEmpty(empty, tensor, offsets, shape, sanitizer, at);
-  return empty;
+  races.report("read", tensor, offsets, shape, sanitizer, location);
+  conflicts.report("read", tensor, offsets, shape, sanitizer, location);
+  reportPoison(poisonLanes, tensor, offsets, shape, sanitizer, location);
+  return poisonLanes;
 }
 
-/** Records a write. Returns whether the program wrote one of the elements before, possibly in this same store. */
+/** Records a write. Returns true if the program already wrote one of the elements, possibly in the same store. */
 export function recordWrite(
   tensor: Tensor,
   { offsets, shape }: Addresses,
   performed: Uint8Array,
   values: NumberData,
   sanitizer: Sanitizer,
-  at: At,
+  location: OptionalLocation,
 ): boolean {
-  const { writers, readers, atomics, lanes, words } = tensor;
+  const { writers, readers, atomics, lanes, numberView: memory } = tensor;
   if (!writers || !readers || !lanes) return false;
-  const meetings = new Meetings();
-  const unordered = new Unordered();
+  const races = new Races();
+  const conflicts = new LaneConflicts();
   let isRepeated = false;
   const { order } = sanitizer;
   const { stamp } = order;
@@ -81,63 +121,65 @@ export function recordWrite(
     const offset = offsets[i]!;
     const writer = writers[offset]!;
     const reader = readers[offset]!;
-    const changer = atomics === undefined ? 0 : atomics[offset]!;
+    const atomicStamp = atomics === undefined ? 0 : atomics[offset]!;
     const lane = first + i;
-    const before = lanes.writers[offset]!;
+    const previousLane = lanes.writers[offset]!;
     writers[offset] = stamp;
     lanes.writers[offset] = lane;
     if (writer === stamp) {
       isRepeated = true;
       if (
-        before !== lane &&
-        isChanged(words, values, offset, i) &&
-        !isOfThisStore(before - first, i, offsets, performed)
+        previousLane !== lane &&
+        isChanged(memory, values, offset, i) &&
+        !isOfThisStore(previousLane - first, i, offsets, performed)
       )
-        unordered.note(i, before, WRITTEN);
+        conflicts.add(i, previousLane, WRITTEN);
     }
-    if (reader === stamp && lanes.readers[offset] !== lane && isChanged(words, values, offset, i))
-      unordered.note(i, lanes.readers[offset]!, READ);
-    if (changer === stamp && changer !== 0 && lanes.changers![offset] !== lane)
-      unordered.note(i, lanes.changers![offset]!, CHANGED);
-    // Fast path: most elements have had no other access.
-    if ((writer === 0 || writer === stamp) && changer === 0 && (reader === 0 || reader === stamp)) continue;
-    if (writer !== stamp && !order.sees(writer)) meetings.note(i, writer, WRITTEN);
-    else if (!order.sees(changer)) meetings.note(i, changer, CHANGED);
-    else if (reader !== stamp && !order.sees(reader)) meetings.note(i, reader, READ);
+    if (reader === stamp && lanes.readers[offset] !== lane && isChanged(memory, values, offset, i))
+      conflicts.add(i, lanes.readers[offset]!, READ);
+    if (atomicStamp === stamp && atomicStamp !== 0 && lanes.atomics![offset] !== lane)
+      conflicts.add(i, lanes.atomics![offset]!, CHANGED);
+    // Fast path: most elements have no other access.
+    if ((writer === 0 || writer === stamp) && atomicStamp === 0 && (reader === 0 || reader === stamp)) continue;
+    if (writer !== stamp && !order.isOrderedBefore(writer)) races.add(i, writer, WRITTEN);
+    else if (!order.isOrderedBefore(atomicStamp)) races.add(i, atomicStamp, CHANGED);
+    else if (reader !== stamp && !order.isOrderedBefore(reader)) races.add(i, reader, READ);
   }
-  meetings.report("written", tensor, offsets, shape, sanitizer, at);
-  unordered.report("written", tensor, offsets, shape, sanitizer, at);
+  races.report("written", tensor, offsets, shape, sanitizer, location);
+  conflicts.report("written", tensor, offsets, shape, sanitizer, location);
   return isRepeated;
 }
 
-/** Whether a lane of a store gives an element another value. Any two NaNs are equal here. */
-function isChanged(words: NumberData, values: NumberData, offset: number, lane: number): boolean {
-  const [there, value] = [words[offset]!, values[lane]!];
-  return there !== value && !(there !== there && value !== value);
+/** True if a lane of a store changes the element. Any two NaNs are equal here. */
+function isChanged(memory: NumberData, values: NumberData, offset: number, lane: number): boolean {
+  const [stored, value] = [memory[offset]!, values[lane]!];
+  return stored !== value && !(stored !== stored && value !== value);
 }
 
-/** Whether an earlier lane of the same store wrote the element: lanes of one store are compared by their values. */
-function isOfThisStore(before: number, lane: number, offsets: Float64Array, performed: Uint8Array): boolean {
-  return before >= 0 && before < lane && performed[before] === 1 && offsets[before] === offsets[lane];
+/** True if an earlier lane of the same store wrote the element. Lanes of one store are compared by value. */
+function isOfThisStore(previousLane: number, lane: number, offsets: Float64Array, performed: Uint8Array): boolean {
+  return (
+    previousLane >= 0 && previousLane < lane && performed[previousLane] === 1 && offsets[previousLane] === offsets[lane]
+  );
 }
 
-/** Records an atomic. Returns the lanes whose element has no value yet. */
+/** Records an atomic. Returns the lanes whose element is uninitialized. */
 export function recordAtomic(
   tensor: Tensor,
   { offsets, shape }: Addresses,
   performed: Uint8Array,
-  does: { readonly reads: boolean; readonly writes: boolean },
+  access: { readonly reads: boolean; readonly writes: boolean },
   sanitizer: Sanitizer,
-  at: At,
+  location: OptionalLocation,
 ): Uint8Array | undefined {
   const { writers, readers, lanes } = tensor;
   if (!writers || !readers || !lanes) return undefined;
   const atomics = (tensor.atomics ??= new Int32Array(writers.length));
-  const changers = (lanes.changers ??= new Int32Array(writers.length));
-  const meetings = new Meetings();
-  const unordered = new Unordered();
-  let empty: Uint8Array | undefined;
-  const isEmpty = startsEmpty(tensor);
+  const atomicLanes = (lanes.atomics ??= new Int32Array(writers.length));
+  const races = new Races();
+  const conflicts = new LaneConflicts();
+  let poisonLanes: Uint8Array | undefined;
+  const isPoison = isInitiallyPoison(tensor);
   const { order } = sanitizer;
   const { stamp } = order;
   const first = firstKey(shape);
@@ -147,83 +189,97 @@ export function recordAtomic(
     const writer = writers[offset]!;
     const reader = readers[offset]!;
     const lane = first + i;
-    if (writer === stamp && lanes.writers[offset] !== lane) unordered.note(i, lanes.writers[offset]!, WRITTEN);
-    else if (does.writes && reader === stamp && lanes.readers[offset] !== lane)
-      unordered.note(i, lanes.readers[offset]!, READ);
-    if (isEmpty && does.reads && writer === 0 && atomics[offset] === 0)
-      (empty ??= new Uint8Array(performed.length))[i] = 1;
-    if (!order.sees(writer)) meetings.note(i, writer, WRITTEN);
-    else if (does.writes && !order.sees(reader)) meetings.note(i, reader, READ);
-    if (!does.writes) continue;
-    changers[offset] = atomics[offset] === stamp && changers[offset] !== lane ? MULTIPLE_READERS : lane;
+    if (writer === stamp && lanes.writers[offset] !== lane) conflicts.add(i, lanes.writers[offset]!, WRITTEN);
+    else if (access.writes && reader === stamp && lanes.readers[offset] !== lane)
+      conflicts.add(i, lanes.readers[offset]!, READ);
+    if (isPoison && access.reads && writer === 0 && atomics[offset] === 0)
+      (poisonLanes ??= new Uint8Array(performed.length))[i] = 1;
+    if (!order.isOrderedBefore(writer)) races.add(i, writer, WRITTEN);
+    else if (access.writes && !order.isOrderedBefore(reader)) races.add(i, reader, READ);
+    if (!access.writes) continue;
+    atomicLanes[offset] = atomics[offset] === stamp && atomicLanes[offset] !== lane ? MULTIPLE_READERS : lane;
     atomics[offset] = stamp;
   }
-  meetings.report("changed by an atomic", tensor, offsets, shape, sanitizer, at);
-  unordered.report("changed by an atomic", tensor, offsets, shape, sanitizer, at);
-  reportEmpty(empty, tensor, offsets, shape, sanitizer, at);
-  return empty;
+  races.report("changed by an atomic", tensor, offsets, shape, sanitizer, location);
+  conflicts.report("changed by an atomic", tensor, offsets, shape, sanitizer, location);
+  reportPoison(poisonLanes, tensor, offsets, shape, sanitizer, location);
+  return poisonLanes;
 }
 
 const [WRITTEN, READ, CHANGED] = [1, 2, 3];
-const WORDS = ["", "written", "read", "changed by an atomic"];
+const VERBS = ["", "written", "read", "changed by an atomic"];
 
-/** Lanes whose element was accessed before, by whom and how. */
+/** Lanes that conflict with an earlier access of the same element. */
 abstract class Conflicts {
-  /** By lane; undefined for most accesses. */
-  #met: Map<number, { readonly by: number; readonly did: number }> | undefined;
+  /** Conflicts by lane. Undefined for most accesses. */
+  #conflicts: Map<number, { readonly opponent: number; readonly kind: number }> | undefined;
 
-  note(lane: number, by: number, did: number): void {
-    (this.#met ??= new Map()).set(lane, { by, did });
+  add(lane: number, opponent: number, kind: number): void {
+    (this.#conflicts ??= new Map()).set(lane, { opponent, kind });
   }
 
   report(
-    does: string,
+    verb: string,
     tensor: Tensor,
     offsets: Float64Array,
     shape: readonly number[],
     sanitizer: Sanitizer,
-    at: At,
+    location: OptionalLocation,
   ): void {
-    const met = this.#met;
-    if (met === undefined) return;
-    const marked = new Uint8Array(offsets.length);
-    for (const lane of met.keys()) marked[lane] = 1;
-    sanitizer.lanes(this.code, marked, shape, at, (lane) => {
-      const { by, did } = met.get(lane)!;
-      return this.describe(tensor.nameOf(offsets[lane]!), does, WORDS[did]!, by, sanitizer);
+    const conflicts = this.#conflicts;
+    if (conflicts === undefined) return;
+    const flags = new Uint8Array(offsets.length);
+    for (const lane of conflicts.keys()) flags[lane] = 1;
+    sanitizer.reportLanes(this.code, flags, shape, location, (lane) => {
+      const { opponent, kind } = conflicts.get(lane)!;
+      return this.describe(tensor.formatElement(offsets[lane]!), verb, VERBS[kind]!, opponent, sanitizer);
     });
   }
 
   abstract readonly code: FindingCode;
-  abstract describe(element: string, does: string, did: string, by: number, of: Sanitizer): Message<FindingCode>;
+  abstract describe(
+    element: string,
+    verb: string,
+    otherVerb: string,
+    opponent: number,
+    sanitizer: Sanitizer,
+  ): Message<FindingCode>;
 }
 
-/** Lanes whose element another program accessed before, which has this stamp. */
-class Meetings extends Conflicts {
+/** Conflicts with another program. The opponent is a stamp. */
+class Races extends Conflicts {
   readonly code = race.code;
 
-  describe(element: string, does: string, did: string, stamp: number, of: Sanitizer): Message<FindingCode> {
-    return race(element, does, did, of.program(of.order.owner(stamp)).join(", "));
+  describe(
+    element: string,
+    verb: string,
+    otherVerb: string,
+    stamp: number,
+    sanitizer: Sanitizer,
+  ): Message<FindingCode> {
+    return race(element, verb, otherVerb, sanitizer.program(sanitizer.order.owner(stamp)).join(", "));
   }
 }
 
-/** Lanes whose element another lane of the program accessed since the last barrier, which has this key. */
-class Unordered extends Conflicts {
+/** Conflicts with another lane of the program since the last barrier. The opponent is a lane key. */
+class LaneConflicts extends Conflicts {
   readonly code = unorderedLanes.code;
 
-  describe(element: string, does: string, did: string, key: number): Message<FindingCode> {
-    return unorderedLanes(element, does, did, nameOfLane(key));
+  describe(element: string, verb: string, otherVerb: string, key: number): Message<FindingCode> {
+    return unorderedLanes(element, verb, otherVerb, formatLane(key));
   }
 }
 
-function reportEmpty(
-  empty: Uint8Array | undefined,
+function reportPoison(
+  poisonLanes: Uint8Array | undefined,
   tensor: Tensor,
   offsets: Float64Array,
   shape: readonly number[],
   sanitizer: Sanitizer,
-  at: At,
+  location: OptionalLocation,
 ): void {
-  if (empty === undefined) return;
-  sanitizer.lanes(uninitialized.code, empty, shape, at, (lane) => uninitialized.memory(tensor.nameOf(offsets[lane]!)));
+  if (poisonLanes === undefined) return;
+  sanitizer.reportLanes(uninitialized.code, poisonLanes, shape, location, (lane) =>
+    uninitialized.memory(tensor.formatElement(offsets[lane]!)),
+  );
 }

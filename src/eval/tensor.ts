@@ -1,4 +1,4 @@
-/** A tensor's memory during evaluation: its elements, placed by its strides, and which program accessed each. */
+/** A tensor's memory during evaluation: its elements, laid out by its strides, and shadow memory for its accesses. */
 import type { Layout, TensorData } from "../compiled/compiled-kernel.js";
 import type { Location } from "../diagnostics/diagnostic.js";
 import { fromNumbers, sizeOf, stridedIndex, stridesOf, take, tileArray } from "../numerics/array.js";
@@ -9,30 +9,29 @@ import { type BigData, isBig, type NumberData, type TileData } from "../numerics
 import type { Allocation } from "../values/runtime-values.js";
 import { coordinates } from "./findings.js";
 
-/** The distance between allocations, so that an address determines its allocation. */
+/** Distance between allocations. An address therefore determines its allocation. */
 export const ALLOCATION_GAP = 2n ** 44n;
 
 export class Tensor implements Allocation {
-  /** Address of its first element. */
   base = 0n;
   readonly strides: readonly number[];
-  /** Indexed by offset; strides may leave gaps. */
+  /** Indexed by offset. Strides may leave gaps. */
   readonly data: TileData;
-  /** The same memory, typed for copying elements. */
-  readonly words: NumberData;
-  /** Offset of each element, in row-major order; undefined if a contiguous tensor needs none. */
+  /** The same memory, viewed as a type for copying elements. */
+  readonly numberView: NumberData;
+  /** Offset of each element in row-major order. Undefined for a contiguous tensor. */
   readonly #offsets: Int32Array | undefined;
-  /** Marks the offsets that hold an element; undefined if there are no gaps. */
+  /** 1 at the offsets of elements. Undefined if there are no gaps. */
   readonly #elements: Uint8Array | undefined;
   /** The stamp of the last write to each offset; 0 if there was none. Undefined for inputs. */
   readonly writers: Int32Array | undefined;
   /** The stamp of the last read of each offset. Undefined for inputs. */
   readonly readers: Int32Array | undefined;
-  /** The lanes of these last accesses and of the last atomic, as keys of `lane-order`. Undefined for inputs. */
-  readonly lanes: { readonly writers: Int32Array; readonly readers: Int32Array; changers?: Int32Array } | undefined;
+  /** The lanes of the last write, read and atomic, as keys of `lane-order`. Undefined for inputs. */
+  readonly lanes: { readonly writers: Int32Array; readonly readers: Int32Array; atomics?: Int32Array } | undefined;
   /** The stamp of the last atomic that changed each offset. Undefined before the first atomic. */
   atomics: Int32Array | undefined;
-  /** The statements that wrote it. */
+  /** Locations of the statements that wrote to this tensor. */
   readonly writtenAt = new Set<Location>();
 
   constructor(
@@ -41,14 +40,14 @@ export class Tensor implements Allocation {
     readonly dtype: DTypeName,
     readonly shape: readonly number[],
     layout: Layout = "contiguous",
-    /** Whether it holds zeros before the first program runs. */
+    /** True if the tensor is zeroed before the first program runs. */
     readonly zeroed = false,
   ) {
     this.strides = layoutStrides(shape, layout);
     const size = sizeOf(shape);
     const extent = size === 0 ? 0 : shape.reduce((sum, dim, axis) => sum + (dim - 1) * this.strides[axis]!, 1);
     this.data = allocate(dtype, extent);
-    this.words = copyView(this.data);
+    this.numberView = copyView(this.data);
     if (size > 0 && this.strides.join() !== stridesOf(shape).join()) this.#offsets = stridedIndex(shape, this.strides);
     if (extent !== size) {
       this.#elements = new Uint8Array(extent);
@@ -61,38 +60,38 @@ export class Tensor implements Allocation {
     }
   }
 
-  /** Whether an element lies at this offset. */
-  holds(offset: number): boolean {
+  /** True if there is an element at this offset. */
+  hasElement(offset: number): boolean {
     return offset >= 0 && offset < this.data.length && (this.#elements === undefined || this.#elements[offset] === 1);
   }
 
   /** `c[3, 5]`, or `c + offset` for an offset without an element. */
-  nameOf(offset: number): string {
-    const position = this.#offsets ? this.#offsets.indexOf(offset) : this.holds(offset) ? offset : -1;
+  formatElement(offset: number): string {
+    const position = this.#offsets ? this.#offsets.indexOf(offset) : this.hasElement(offset) ? offset : -1;
     return position >= 0 ? `${this.name}[${coordinates(this.shape, position).join(", ")}]` : `${this.name} + ${offset}`;
   }
 
-  /** Fills it with values in row-major order. */
+  /** Sets all elements, in row-major order. */
   fill({ data, shape, dtype }: TensorData): void {
     if (dtype !== this.dtype) throw new Error(`${this.name} must be ${this.dtype}, got ${dtype}`);
     if (shape.join() !== this.shape.join())
       throw new Error(`${this.name} must have shape [${this.shape.join(", ")}], got [${shape.join(", ")}]`);
-    const isHeldAlike = data.constructor === this.data.constructor && data.length === sizeOf(shape);
-    const values = isHeldAlike ? data : fromNumbers(this.dtype, shape, data as ArrayLike<number | bigint>).data;
+    const isSameStorage = data.constructor === this.data.constructor && data.length === sizeOf(shape);
+    const values = isSameStorage ? data : fromNumbers(this.dtype, shape, data as ArrayLike<number | bigint>).data;
     const [offsets, memory] = [this.#offsets, this.data];
     if (!offsets) (memory as NumberData).set(values as NumberData);
     else if (isBig(this.dtype)) offsets.forEach((offset, i) => (memory[offset] = (values as BigData)[i]!));
     else offsets.forEach((offset, i) => (memory[offset] = (values as NumberData)[i]!));
   }
 
-  /** Its values in row-major order. */
+  /** All elements in row-major order. */
   read(): TensorData {
     if (!this.#offsets) return { dtype: this.dtype, shape: this.shape, data: this.data.slice() };
     return take(tileArray(this.dtype, [this.data.length], this.data), this.shape, this.#offsets);
   }
 
-  /** The number of elements that no program wrote, and the coordinates of the first. */
-  unwritten(): { readonly count: number; readonly first: readonly number[] } {
+  /** The number of elements that no program wrote, and the indices of the first. */
+  findUnwritten(): { readonly count: number; readonly first: readonly number[] } {
     let count = 0;
     let first = -1;
     const size = sizeOf(this.shape);
@@ -106,8 +105,8 @@ export class Tensor implements Allocation {
 }
 
 /**
- * The strides of a layout. `offset` has those of `contiguous`: the evaluator checks accesses against the tensor itself,
- * so its start in the storage makes no difference.
+ * The strides of a layout. `offset` has the strides of `contiguous`. Accesses are checked against the tensor itself, so
+ * its offset in the storage is irrelevant.
  */
 export function layoutStrides(shape: readonly number[], layout: Layout): number[] {
   const rank = shape.length;
@@ -115,11 +114,11 @@ export function layoutStrides(shape: readonly number[], layout: Layout): number[
   if (layout === "sliced" && rank > 0) return stridesOf(shape).map((stride) => stride * 2);
   if (layout === "expanded") return stridesOf(shape).map((stride, axis) => (axis === 0 ? 0 : stride));
   if (layout !== "transposed" || rank < 2) return stridesOf(shape);
-  const swapped = stridesOf([...shape.slice(0, -2), shape[rank - 1]!, shape[rank - 2]!]);
-  return [...swapped.slice(0, -2), swapped[rank - 1]!, swapped[rank - 2]!];
+  const swappedStrides = stridesOf([...shape.slice(0, -2), shape[rank - 1]!, shape[rank - 2]!]);
+  return [...swappedStrides.slice(0, -2), swappedStrides[rank - 1]!, swappedStrides[rank - 2]!];
 }
 
-/** Thrown for an address that is not in any known tensor. */
+/** Thrown for an address outside all known tensors. */
 export class UnknownAddress extends Error {
   override readonly name = "UnknownAddress";
 }

@@ -1,18 +1,19 @@
-/** The end of a case that runs for too long. */
+/** The time limit of an evaluation. */
 import { EvaluationTimeout } from "../compiled/timeout.js";
 import type { Location } from "../diagnostics/diagnostic.js";
 
-/** How many steps pass between two looks at the clock. */
-const STEPS = 64;
+/** Number of calls between two readings of the clock. */
+const CHECK_INTERVAL = 64;
 
-/** Asked at each program and each iteration of a loop. */
+/** Checked at each program and each iteration of a loop. */
 export class TimeLimit {
   #steps = 0;
 
-  constructor(readonly until = Infinity) {}
+  constructor(readonly deadline = Infinity) {}
 
-  /** @throws OutOfTime */
-  check(at: Location | undefined): void {
-    if (++this.#steps % STEPS === 0 && performance.now() > this.until) throw new EvaluationTimeout(at);
+  /** @throws EvaluationTimeout */
+  check(location: Location | undefined): void {
+    if (++this.#steps % CHECK_INTERVAL === 0 && performance.now() > this.deadline)
+      throw new EvaluationTimeout(location);
   }
 }

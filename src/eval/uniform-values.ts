@@ -1,4 +1,4 @@
-/** Finds the values that are the same for every program, which are computed only once. */
+/** Detects uniform values, which are the same in every program and are computed only once. */
 import {
   type Argument,
   isDType,
@@ -11,42 +11,47 @@ import {
   type Value,
 } from "../ir/nodes.js";
 
-/** Whether a value is the same in every launch with these constexprs, in every program of one launch, or neither. */
+/**
+ * The uniformity of a value: the same in every launch with these constexprs, the same in every program of one launch,
+ * or neither.
+ */
 export type UniformityQuery = "always" | "launch" | undefined;
 
 export class UniformValues {
-  readonly #known = new Map<Value, UniformityQuery>();
+  readonly #uniformity = new Map<Value, UniformityQuery>();
 
   constructor(params: readonly Param[]) {
     for (const param of params)
       for (const value of valuesOf(param)) this.set(value, param.kind === "constexpr" ? "always" : "launch");
   }
 
-  set(value: Value, fixed: UniformityQuery): void {
-    this.#known.set(value, fixed);
+  set(value: Value, uniformity: UniformityQuery): void {
+    this.#uniformity.set(value, uniformity);
   }
 
-  /** The kind of an op's results, from the kinds of its arguments. */
-  ofResults({ op, operands, options }: OpStatement): UniformityQuery {
+  /** The uniformity of an op's results, from that of its arguments. */
+  uniformityOfResults({ op, operands, options }: OpStatement): UniformityQuery {
     if (op.effect !== "pure" || op.facts.queries === "program") return undefined;
-    const parts = [...operands, ...Object.values(options)].map((argument) => this.#of(argument));
-    return least(op.facts.queries === "grid" ? ["launch", ...parts] : parts);
+    const uniformities = [...operands, ...Object.values(options)].map((argument) => this.#uniformityOf(argument));
+    return weakest(op.facts.queries === "grid" ? ["launch", ...uniformities] : uniformities);
   }
 
-  #of(argument: Argument | undefined): UniformityQuery {
+  #uniformityOf(argument: Argument | undefined): UniformityQuery {
     if (argument === undefined || isLiteral(argument) || isDType(argument)) return "always";
     if (isFunction(argument)) return undefined;
-    return isList(argument) ? least(argument.map((item) => this.#of(item))) : this.#known.get(argument as Value);
+    return isList(argument)
+      ? weakest(argument.map((item) => this.#uniformityOf(item)))
+      : this.#uniformity.get(argument as Value);
   }
 }
 
-function least(parts: readonly UniformityQuery[]): UniformityQuery {
-  return parts.includes(undefined) ? undefined : parts.includes("launch") ? "launch" : "always";
+function weakest(uniformities: readonly UniformityQuery[]): UniformityQuery {
+  return uniformities.includes(undefined) ? undefined : uniformities.includes("launch") ? "launch" : "always";
 }
 
-/** The values of a parameter in the program. */
+/** The values of a parameter in the kernel. */
 function valuesOf(param: Param): readonly Value[] {
-  const given = "given" in param && param.given ? [param.given] : [];
-  if (param.kind !== "tensor") return [param.value, ...given];
-  return [param.value, param.pointer, ...param.strides.filter(isValue), ...given];
+  const presenceFlag = "given" in param && param.given ? [param.given] : [];
+  if (param.kind !== "tensor") return [param.value, ...presenceFlag];
+  return [param.value, param.pointer, ...param.strides.filter(isValue), ...presenceFlag];
 }

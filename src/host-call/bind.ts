@@ -1,4 +1,7 @@
-/** Binds the arguments of a call: reads sizes and dtypes from them, and refuses those that the kernel cannot take. */
+/**
+ * Binds the arguments of a call: infers sizes and dtypes from them, and rejects arguments that the kernel does not
+ * support.
+ */
 import { jsonText } from "../compiled/canonical-json.js";
 import {
   type TestCase,
@@ -16,51 +19,59 @@ import { isDType, type DTypeName } from "../types/dtype.js";
 import { dtypeOf, NDArray, type TypedArray } from "./ndarray.js";
 
 type Constant = number | boolean | string;
-type Given = Readonly<Record<string, unknown>>;
+type CallArguments = Readonly<Record<string, unknown>>;
 
-/** A call in the form that the evaluator and the worker take. */
+/** A call in the form that the evaluator and the worker accept. */
 export interface BoundCall {
-  readonly at: TestCase;
+  readonly testCase: TestCase;
   readonly inputs: Readonly<Record<string, TensorData>>;
 }
 
 /**
- * The config options among the second argument of a call, which override those of a config.
+ * The config options in the second argument of a call, which override the values of a config.
  *
  * @throws TileScriptError if a name is not a constexpr of the kernel, or not one that the caller can set.
  */
-export function configOverrides({ signature }: CompiledKernel, given: Given, at: Location | undefined): Given {
-  const known = new Map(signature.constexprs.map((each) => [each.name, each]));
-  const part = Object.entries(given).filter(([name, value]) => {
+export function configOverrides(
+  { signature }: CompiledKernel,
+  args: CallArguments,
+  location: Location | undefined,
+): CallArguments {
+  const constexprByName = new Map(signature.constexprs.map((constexpr) => [constexpr.name, constexpr]));
+  const overrides = Object.entries(args).filter(([name, value]) => {
     if (value === undefined) return false;
     if (launchOptionNames.includes(name)) return true;
-    const constexpr = known.get(name);
+    const constexpr = constexprByName.get(name);
     if (!constexpr)
-      wrong(signature.name, `${name} is not a constexpr of the kernel; it has ${listed([...known.keys()])}`, at);
+      failCall(
+        signature.name,
+        `${name} is not a constexpr of the kernel; it has ${formatNames([...constexprByName.keys()])}`,
+        location,
+      );
     const { from, computedByConfig } = constexpr;
     if (computedByConfig) return true;
-    if (from === "dim") wrong(signature.name, `${name} is a size of a tensor's shape; leave it out`, at);
+    if (from === "dim") failCall(signature.name, `${name} is a size of a tensor's shape; leave it out`, location);
     if (from === "launch" || from === "heuristic")
-      wrong(signature.name, `${name} is computed at each launch; leave it out`, at);
+      failCall(signature.name, `${name} is computed at each launch; leave it out`, location);
     return from === "config";
   });
-  return Object.fromEntries(part);
+  return Object.fromEntries(overrides);
 }
 
-/** @throws TileScriptError that names the argument and says what it must be. */
+/** @throws TileScriptError that names the argument and describes the required value. */
 export function bindCall(
   kernel: CompiledKernel,
-  given: Given,
-  constexprs: Given,
+  args: CallArguments,
+  constexprs: CallArguments,
   location: Location | undefined,
   gpu?: TestCase["gpu"],
 ): BoundCall {
-  return new Binder(kernel, location, gpu).bind(given, constexprs);
+  return new Binder(kernel, location, gpu).bind(args, constexprs);
 }
 
 class Binder {
-  readonly #sizes = new Map<string, { readonly value: number; readonly of: string }>();
-  readonly #dtypes = new Map<string, { readonly value: string; readonly of: string }>();
+  readonly #sizes = new Map<string, { readonly value: number; readonly origin: string }>();
+  readonly #dtypes = new Map<string, { readonly value: string; readonly origin: string }>();
 
   constructor(
     readonly kernel: CompiledKernel,
@@ -68,21 +79,21 @@ class Binder {
     readonly gpu: TestCase["gpu"],
   ) {}
 
-  bind(given: Given, constexprs: Given): BoundCall {
+  bind(args: CallArguments, constexprs: CallArguments): BoundCall {
     const { signature } = this.kernel;
-    this.#checkNames(given);
-    for (const name of signature.sizes) if (given[name] !== undefined) this.#size(name, given[name], "the size given");
+    this.#checkNames(args);
+    for (const name of signature.sizes) if (args[name] !== undefined) this.#size(name, args[name], "the size given");
     const constants = this.#constexprs(constexprs);
-    const read = [
+    const reads = [
       ...signature.tensors.filter(({ role }) => role !== "out"),
       ...signature.pointers.map((pointer) => ({ ...pointer, dims: undefined })),
     ];
-    const present = read.filter(({ name, optional }) => {
-      const isGiven = given[name] !== undefined && given[name] !== null;
-      if (!isGiven && !optional) this.#wrong(`${name} is missing; ${this.#expected(name)}`);
-      return isGiven;
+    const present = reads.filter(({ name, optional }) => {
+      const isPresent = args[name] !== undefined && args[name] !== null;
+      if (!isPresent && !optional) this.#reject(`${name} is missing; ${this.#describeExpected(name)}`);
+      return isPresent;
     });
-    const arrays = new Map(present.map(({ name }) => [name, this.#array(name, given[name])]));
+    const arrays = new Map(present.map(({ name }) => [name, this.#array(name, args[name])]));
     for (const { name, dtype, dims } of present) {
       const array = arrays.get(name)!;
       if (dims) this.#shape(name, array.shape, dims);
@@ -91,18 +102,19 @@ class Binder {
     for (const name of signature.optionalSizes ?? [])
       if (!this.#sizes.has(name)) this.#size(name, 0, "the tensors that are left out");
     for (const name of signature.sizes)
-      if (!this.#sizes.has(name)) this.#wrong(`${name} is missing; no tensor's shape determines this size, so give it`);
+      if (!this.#sizes.has(name))
+        this.#reject(`${name} is missing; no tensor's shape determines this size, so give it`);
     for (const name of Object.keys(signature.dtypes))
-      if (!this.#dtypes.has(name)) this.#wrong(`the dtype ${name} is missing; give it with the constexprs`);
-    const scalars = this.#scalars(given);
+      if (!this.#dtypes.has(name)) this.#reject(`the dtype ${name} is missing; give it with the constexprs`);
+    const scalars = this.#scalars(args);
     const layouts = signature.tensors.flatMap(({ name }): [string, Layout][] => {
       const array = arrays.get(name);
       return array && !array.isContiguous ? [[name, array.strides]] : [];
     });
     const absent = signature.tensors.filter(({ name, role, optional }) =>
-      role === "out" ? optional && !this.#asks(name, given[name]) : !arrays.has(name),
+      role === "out" ? optional && !this.#isRequested(name, args[name]) : !arrays.has(name),
     );
-    const at: TestCase = {
+    const testCase: TestCase = {
       sizes: valuesOf(this.#sizes),
       dtypes: valuesOf(this.#dtypes),
       scalars,
@@ -113,42 +125,42 @@ class Binder {
       config: 0,
       seed: 0,
     };
-    this.#checkComputed(at, arrays);
-    const refusal = this.kernel.refusal(at);
+    this.#checkComputed(testCase, arrays);
+    const refusal = this.kernel.refusal(testCase);
     if (refusal !== undefined) fail(callRefused(signature.name, refusal), this.location);
-    return { at, inputs: Object.fromEntries([...arrays].map(([name, array]) => [name, tensorData(array)])) };
+    return { testCase, inputs: Object.fromEntries([...arrays].map(([name, array]) => [name, tensorData(array)])) };
   }
 
-  #checkNames(given: Given): void {
+  #checkNames(args: CallArguments): void {
     const { tensors, pointers, scalars, constexprs, sizes } = this.kernel.signature;
     const outputs = tensors.filter(({ role, optional }) => role === "out" && !optional).map(({ name }) => name);
     const inputs = [...tensors, ...pointers, ...scalars]
       .map(({ name }) => name)
       .filter((name) => !outputs.includes(name));
-    for (const name of Object.keys(given)) {
+    for (const name of Object.keys(args)) {
       if (inputs.includes(name) || sizes.includes(name)) continue;
-      if (outputs.includes(name)) this.#wrong(`${name} is an output, which the call returns; leave it out`);
-      if (constexprs.some((each) => each.name === name))
-        this.#wrong(`${name} is a constexpr; give it in the second argument`);
-      this.#wrong(`${name} is not an input of the kernel; it has ${listed(inputs)}`);
+      if (outputs.includes(name)) this.#reject(`${name} is an output, which the call returns; leave it out`);
+      if (constexprs.some((constexpr) => constexpr.name === name))
+        this.#reject(`${name} is a constexpr; give it in the second argument`);
+      this.#reject(`${name} is not an input of the kernel; it has ${formatNames(inputs)}`);
     }
   }
 
-  /** Whether the caller wants an output that may be left out. */
-  #asks(name: string, value: unknown): boolean {
+  /** True if the caller requests an optional output. */
+  #isRequested(name: string, value: unknown): boolean {
     if (value === undefined || value === null || typeof value === "boolean") return value === true;
-    return this.#wrong(`${name} is an output, which the call returns; give true to have it, or leave it out`);
+    return this.#reject(`${name} is an output, which the call returns; give true to have it, or leave it out`);
   }
 
   #array(name: string, value: unknown): NDArray {
     if (value instanceof NDArray) return value;
     if (dtypeOf(value)) return NDArray.of(value as TypedArray);
-    const is = Array.isArray(value) ? "a JavaScript array" : `a ${typeof value}`;
-    return this.#wrong(`${name} is ${is}; ${this.#expected(name)}`);
+    const actual = Array.isArray(value) ? "a JavaScript array" : `a ${typeof value}`;
+    return this.#reject(`${name} is ${actual}; ${this.#describeExpected(name)}`);
   }
 
-  /** The required argument, as the end of a sentence. */
-  #expected(name: string): string {
+  /** A description of the required argument, for the end of a sentence. */
+  #describeExpected(name: string): string {
     const { tensors, pointers } = this.kernel.signature;
     const tensor = tensors.find((each) => each.name === name);
     const dtype = (tensor ?? pointers.find((each) => each.name === name))?.dtype;
@@ -161,106 +173,110 @@ class Binder {
   }
 
   #shape(name: string, shape: readonly number[], dims: readonly (string | number)[]): void {
-    const got = `${name} has shape [${shape.join(", ")}]`;
+    const actual = `${name} has shape [${shape.join(", ")}]`;
     if (shape.length !== dims.length) {
       const remedy = shape.length === 1 ? "; give its shape, NDArray.of(values, shape)" : "";
-      this.#wrong(`${got}, and needs [${dims.join(", ")}]${remedy}`);
+      this.#reject(`${actual}, and needs [${dims.join(", ")}]${remedy}`);
     }
     dims.forEach((dim, axis) => {
-      if (typeof dim === "number" && shape[axis] !== dim) this.#wrong(`${got}, and needs [${dims.join(", ")}]`);
+      if (typeof dim === "number" && shape[axis] !== dim) this.#reject(`${actual}, and needs [${dims.join(", ")}]`);
       if (typeof dim === "string" && this.kernel.signature.sizes.includes(dim))
         this.#size(dim, shape[axis], `${name} with shape [${shape.join(", ")}]`);
     });
   }
 
-  #size(name: string, value: unknown, of: string): void {
+  #size(name: string, value: unknown, origin: string): void {
     if (typeof value !== "number" || !Number.isInteger(value) || value < 0)
-      this.#wrong(`${name} is ${String(value)}; a size is a whole number`);
-    const known = this.#sizes.get(name);
-    if (known && known.value !== value)
-      this.#wrong(`${name} is ${known.value} by ${known.of} and ${String(value)} by ${of}; give arrays that agree`);
-    if (!known) this.#sizes.set(name, { value: value as number, of });
+      this.#reject(`${name} is ${String(value)}; a size is a whole number`);
+    const bound = this.#sizes.get(name);
+    if (bound && bound.value !== value)
+      this.#reject(
+        `${name} is ${bound.value} by ${bound.origin} and ${String(value)} by ${origin}; give arrays that agree`,
+      );
+    if (!bound) this.#sizes.set(name, { value: value as number, origin });
   }
 
-  #dtype(name: string, got: string, declared: SignatureDType): void {
+  #dtype(name: string, actual: string, declared: SignatureDType): void {
     const members = this.#members(declared);
-    if (!members.includes(got))
-      this.#wrong(
-        `${name} is ${got}, and needs ${members.join(" or ")}; NDArray.of(values, shape, tl.${members[0]}) converts`,
+    if (!members.includes(actual))
+      this.#reject(
+        `${name} is ${actual}, and needs ${members.join(" or ")}; NDArray.of(values, shape, tl.${members[0]}) converts`,
       );
     if (typeof declared === "string") return;
-    const known = this.#dtypes.get(declared.variable);
-    if (known && known.value !== got)
-      this.#wrong(`${declared.variable} is ${known.value} by ${known.of} and ${got} by ${name}; give one dtype`);
-    if (!known) this.#dtypes.set(declared.variable, { value: got, of: name });
+    const bound = this.#dtypes.get(declared.variable);
+    if (bound && bound.value !== actual)
+      this.#reject(
+        `${declared.variable} is ${bound.value} by ${bound.origin} and ${actual} by ${name}; give one dtype`,
+      );
+    if (!bound) this.#dtypes.set(declared.variable, { value: actual, origin: name });
   }
 
-  #scalars(given: Given): Record<string, number> {
+  #scalars(args: CallArguments): Record<string, number> {
     const values = this.kernel.signature.scalars.map(({ name, dtype, default: initial }) => {
-      const value = given[name] ?? initial;
-      if (typeof value !== "number") this.#wrong(`${name} is ${what(value)}; give a number`);
+      const value = args[name] ?? initial;
+      if (typeof value !== "number") this.#reject(`${name} is ${describeValue(value)}; give a number`);
       if (dtype.includes("int") && !Number.isInteger(value))
-        this.#wrong(`${name} is ${String(value)}, and needs ${dtype}`);
+        this.#reject(`${name} is ${String(value)}, and needs ${dtype}`);
       return [name, value as number] as const;
     });
     return Object.fromEntries(values);
   }
 
-  /** Flags and choices that no config sets; also binds dtype variables. */
-  #constexprs(given: Given): Record<string, Constant> {
-    const chosen: Record<string, Constant> = {};
+  /** Binds flags and choices that no config sets. Also binds dtype variables. */
+  #constexprs(args: CallArguments): Record<string, Constant> {
+    const values: Record<string, Constant> = {};
     for (const constexpr of this.kernel.signature.constexprs) {
       if (constexpr.from !== "argument") continue;
       const { name, variable } = constexpr;
-      const token = given[name] ?? constexpr.default;
+      const token = args[name] ?? constexpr.default;
       const value = isDType(token) ? token.name : token;
       // An input may already bind the dtype.
       if (variable !== undefined && value === undefined) continue;
-      const why = whyConstexpr(constexpr, value);
-      if (why) this.#wrong(`${name} is ${what(value)}; ${why}`);
-      if (variable !== undefined) this.#dtypes.set(variable, { value: value as string, of: name });
-      else chosen[name] = value as Constant;
+      const reason = whyConstexpr(constexpr, value);
+      if (reason) this.#reject(`${name} is ${describeValue(value)}; ${reason}`);
+      if (variable !== undefined) this.#dtypes.set(variable, { value: value as string, origin: name });
+      else values[name] = value as Constant;
     }
-    return chosen;
+    return values;
   }
 
   /** Compares shapes with derived sizes. */
-  #checkComputed(at: TestCase, arrays: ReadonlyMap<string, NDArray>): void {
-    const sizes = this.kernel.sizes(at);
+  #checkComputed(testCase: TestCase, arrays: ReadonlyMap<string, NDArray>): void {
+    const sizes = this.kernel.sizes(testCase);
     for (const { name, dims } of this.kernel.signature.tensors) {
       const shape = arrays.get(name)?.shape;
       dims.forEach((dim, axis) => {
         if (shape && typeof dim === "string" && sizes[dim] !== shape[axis])
-          this.#wrong(`${name} has shape [${shape.join(", ")}], and its ${dim} must be ${sizes[dim]}`);
+          this.#reject(`${name} has shape [${shape.join(", ")}], and its ${dim} must be ${sizes[dim]}`);
       });
     }
   }
 
-  #wrong(message: string): never {
-    return wrong(this.kernel.signature.name, message, this.location);
+  #reject(message: string): never {
+    return failCall(this.kernel.signature.name, message, this.location);
   }
 }
 
-/** The remedy for a wrong value of a constexpr, or undefined if the value is right. */
+/** The remedy for a wrong value of a constexpr; undefined if the value is correct. */
 function whyConstexpr({ kind, choices }: ConstexprSignature, value: unknown): string | undefined {
-  if (choices) return choices.includes(value as string) ? undefined : `give one of ${listed(choices)}`;
+  if (choices) return choices.includes(value as string) ? undefined : `give one of ${formatNames(choices)}`;
   if (kind === "bool") return typeof value === "boolean" ? undefined : "give true or false";
   if (kind === "int") return Number.isInteger(value) ? undefined : "give a whole number";
   return typeof value === "number" ? undefined : "give a number";
 }
 
-const what = (value: unknown): string => (value === undefined || value === null ? "missing" : jsonText(value));
-const listed = (names: readonly string[]): string => (names.length === 0 ? "none" : names.join(", "));
+const describeValue = (value: unknown): string => (value === undefined || value === null ? "missing" : jsonText(value));
+const formatNames = (names: readonly string[]): string => (names.length === 0 ? "none" : names.join(", "));
 
-function wrong(kernel: string, message: string, at: Location | undefined): never {
-  return fail(callArgument(kernel, message), at);
+function failCall(kernel: string, message: string, location: Location | undefined): never {
+  return fail(callArgument(kernel, message), location);
 }
 
-function valuesOf<T>(bound: ReadonlyMap<string, { readonly value: T }>): Record<string, T> {
-  return Object.fromEntries([...bound].map(([name, { value }]) => [name, value]));
+function valuesOf<T>(entries: ReadonlyMap<string, { readonly value: T }>): Record<string, T> {
+  return Object.fromEntries([...entries].map(([name, { value }]) => [name, value]));
 }
 
-/** The array in the form that the evaluator takes. */
+/** The array in the form that the evaluator accepts. */
 export function tensorData({ dtype, shape, data }: NDArray): TensorData {
   return { dtype, shape, data: fromNumbers(dtype as DTypeName, shape, data as ArrayLike<number | bigint>).data };
 }

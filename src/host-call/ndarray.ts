@@ -1,4 +1,4 @@
-/** Arrays on the host: the arguments and results of kernels that run from TypeScript. */
+/** Arrays on the host: arguments and results of kernels that run from TypeScript. */
 import { fail } from "../diagnostics/diagnostic.js";
 import { hostArray } from "../diagnostics/catalog/call-codes.js";
 import { normal, uniform } from "../numerics/seeded-random.js";
@@ -7,7 +7,7 @@ import { formatArray } from "./array-text.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import { type DType, type DTypeName, dtypes, isDType } from "../types/dtype.js";
 import { isBig, isFloat } from "../numerics/numeric.js";
-import { round, holdsExactly } from "../numerics/numeric-float.js";
+import { round, isExactlyRepresentable } from "../numerics/numeric-float.js";
 
 const arrayTypes = {
   int1: Uint8Array,
@@ -30,8 +30,8 @@ const arrayTypes = {
   float64: Float64Array,
 } as const satisfies Record<DTypeName, unknown>;
 
-/** The dtypes that a JavaScript typed array has. */
-const ownDTypes = [
+/** The dtypes of JavaScript typed arrays. */
+const typedArrayDTypes = [
   ["float32", Float32Array],
   ["float64", Float64Array],
   ["int8", Int8Array],
@@ -43,22 +43,19 @@ const ownDTypes = [
   ["int64", BigInt64Array],
   ["uint64", BigUint64Array],
 ] as const;
-type OwnDType = (typeof ownDTypes)[number][0];
+type TypedArrayDType = (typeof typedArrayDTypes)[number][0];
 
-/**
- * The typed array that holds a dtype's values: its own, a `Uint8Array` of 0 and 1, or a `Float32Array` for narrow
- * floats.
- */
+/** The typed array for values of a dtype: its own, a `Uint8Array` of 0 and 1, or a `Float32Array` for narrow floats. */
 export type DataOf<D extends DTypeName> = D extends DTypeName ? (typeof arrayTypes)[D]["prototype"] : never;
 /** The typed array whose elements have one of these dtypes. */
-export type TypedArrayOf<D extends DTypeName> = D extends OwnDType ? DataOf<D> : never;
-export type TypedArray = TypedArrayOf<OwnDType>;
+export type TypedArrayOf<D extends DTypeName> = D extends TypedArrayDType ? DataOf<D> : never;
+export type TypedArray = TypedArrayOf<TypedArrayDType>;
 /** The dtype of a typed array's elements. */
-export type DTypeOf<A> = { [D in OwnDType]: A extends DataOf<D> ? D : never }[OwnDType];
+export type DTypeOf<A> = { [D in TypedArrayDType]: A extends DataOf<D> ? D : never }[TypedArrayDType];
 
 /** The dtype of a typed array's elements, or undefined for anything else. */
-export function dtypeOf(values: unknown): OwnDType | undefined {
-  return ownDTypes.find(([, type]) => values instanceof type)?.[0];
+export function dtypeOf(values: unknown): TypedArrayDType | undefined {
+  return typedArrayDTypes.find(([, type]) => values instanceof type)?.[0];
 }
 
 /** Nested lists of numbers, one level per axis. */
@@ -70,8 +67,8 @@ type Concrete = { readonly [D in DTypeName]: DType<D> }[DTypeName];
 type NameOf<T extends Concrete> = T extends DType<infer D extends DTypeName> ? D : never;
 
 /**
- * An array of any rank: a dtype, a shape, and strides in elements. Views share memory. It holds values, not bit
- * patterns: float16, bfloat16 and float8 lie in a `Float32Array`, rounded to nearest even. An array never changes.
+ * An array of any rank: a dtype, a shape, and strides in elements. Views share memory. It stores values, not bit
+ * patterns: float16, bfloat16 and float8 use a `Float32Array`, rounded to nearest even. An array is immutable.
  */
 export class NDArray<out D extends DTypeName = DTypeName> {
   readonly #memory: TypedArray;
@@ -109,7 +106,7 @@ export class NDArray<out D extends DTypeName = DTypeName> {
   ): NDArray {
     checkShape(shape);
     if (sizeOf(shape) !== values.length)
-      wrong(`shape [${shape.join(", ")}] has ${sizeOf(shape)} elements, got ${values.length} values`);
+      failArray(`shape [${shape.join(", ")}] has ${sizeOf(shape)} elements, got ${values.length} values`);
     return NDArray.#make(shape, dtype, (i) => values[i]!);
   }
 
@@ -129,7 +126,8 @@ export class NDArray<out D extends DTypeName = DTypeName> {
 
   /** Normal random numbers with mean 0 and variance 1. A seed gives the same numbers on every machine. */
   static randn<T extends Concrete = DType<"float32">>(shape: Shape, dtype?: T, seed = 0): NDArray<NameOf<T>> {
-    if (dtype && !isFloat(nameOf(dtype))) wrong(`randn: ${nameOf(dtype)} is not a float dtype; use NDArray.randint`);
+    if (dtype && !isFloat(nameOf(dtype)))
+      failArray(`randn: ${nameOf(dtype)} is not a float dtype; use NDArray.randint`);
     return NDArray.#make(shape, dtype, normal(uniform(seed)));
   }
 
@@ -150,7 +148,7 @@ export class NDArray<out D extends DTypeName = DTypeName> {
     return sizeOf(this.shape);
   }
 
-  /** Whether the elements lie in row-major order, without gaps. */
+  /** True if the elements are in row-major order without gaps. */
   get isContiguous(): boolean {
     return areContiguous(this.shape, this.strides);
   }
@@ -160,8 +158,8 @@ export class NDArray<out D extends DTypeName = DTypeName> {
     const { size } = this;
     if (this.isContiguous) return this.#memory.subarray(this.#offset, this.#offset + size) as DataOf<D>;
     const copy: TypedArray = new arrayTypes[this.dtype](size);
-    const places = stridedIndex(this.shape, this.strides, this.#offset);
-    for (let i = 0; i < size; i++) copy[i] = this.#memory[places[i]!] as never;
+    const indices = stridedIndex(this.shape, this.strides, this.#offset);
+    for (let i = 0; i < size; i++) copy[i] = this.#memory[indices[i]!] as never;
     return copy as DataOf<D>;
   }
 
@@ -169,31 +167,34 @@ export class NDArray<out D extends DTypeName = DTypeName> {
   toArray(): Nested {
     const { data, shape } = this;
     const strides = stridesOf(shape);
-    const from = (axis: number, start: number): Nested =>
+    const nested = (axis: number, start: number): Nested =>
       axis === shape.length
         ? data[start]!
-        : Array.from({ length: shape[axis]! }, (_, i) => from(axis + 1, start + i * strides[axis]!));
-    return from(0, 0);
+        : Array.from({ length: shape[axis]! }, (_, i) => nested(axis + 1, start + i * strides[axis]!));
+    return nested(0, 0);
   }
 
-  /** What `console.log` shows: dtype, shape and values, of large arrays the first and last of each axis. */
+  /**
+   * The text that `console.log` shows: dtype, shape and values. Of large arrays, only the first and last of each axis.
+   */
   [Symbol.for("nodejs.util.inspect.custom")](): string {
     const { dtype, shape, strides } = this;
-    const at = (indices: readonly number[]): number | bigint =>
-      this.#memory[indices.reduce((place, index, axis) => place + index * strides[axis]!, this.#offset)]!;
-    return `NDArray ${dtype}[${shape.join(", ")}] ${formatArray(shape, at)}`;
+    const elementAt = (indices: readonly number[]): number | bigint =>
+      this.#memory[indices.reduce((offset, index, axis) => offset + index * strides[axis]!, this.#offset)]!;
+    return `NDArray ${dtype}[${shape.join(", ")}] ${formatArray(shape, elementAt)}`;
   }
 
   /** A view with two axes swapped. Negative axes count from the end. */
   transpose(first: number, second: number): NDArray<D> {
     const [a, b] = [this.#axis(first), this.#axis(second)];
-    const swapped = (of: Shape): Shape => of.with(a, of[b]!).with(b, of[a]!);
-    return new NDArray(this.dtype, swapped(this.shape), swapped(this.strides), this.#memory, this.#offset);
+    const swapAxes = (values: Shape): Shape => values.with(a, values[b]!).with(b, values[a]!);
+    return new NDArray(this.dtype, swapAxes(this.shape), swapAxes(this.strides), this.#memory, this.#offset);
   }
 
   /** A view of a matrix with its rows and columns swapped. */
   t(): NDArray<D> {
-    if (this.shape.length !== 2) wrong(`t: the array has ${this.shape.length} axes, not 2; name two with transpose`);
+    if (this.shape.length !== 2)
+      failArray(`t: the array has ${this.shape.length} axes, not 2; name two with transpose`);
     return this.transpose(0, 1);
   }
 
@@ -201,21 +202,21 @@ export class NDArray<out D extends DTypeName = DTypeName> {
    * A view of every `step`th index of an axis, from `start` up to but not including `end`, like `x[…, start:end:step]`.
    */
   slice(axis: number, start: number, end?: number, step = 1): NDArray<D> {
-    const at = this.#axis(axis);
-    const dim = this.shape[at]!;
-    if (!Number.isInteger(step) || step < 1) wrong(`slice: step is ${step}; it is a positive integer`);
-    const place = (index: number): number => Math.min(Math.max(index < 0 ? index + dim : index, 0), dim);
-    const [first, last] = [place(start), place(end ?? dim)];
-    const shape = this.shape.with(at, Math.max(Math.ceil((last - first) / step), 0));
-    const stride = this.strides[at]!;
-    const strides = this.strides.with(at, stride * step);
+    const axisIndex = this.#axis(axis);
+    const dim = this.shape[axisIndex]!;
+    if (!Number.isInteger(step) || step < 1) failArray(`slice: step is ${step}; it is a positive integer`);
+    const clampIndex = (index: number): number => Math.min(Math.max(index < 0 ? index + dim : index, 0), dim);
+    const [first, last] = [clampIndex(start), clampIndex(end ?? dim)];
+    const shape = this.shape.with(axisIndex, Math.max(Math.ceil((last - first) / step), 0));
+    const stride = this.strides[axisIndex]!;
+    const strides = this.strides.with(axisIndex, stride * step);
     return new NDArray(this.dtype, shape, strides, this.#memory, this.#offset + first * stride);
   }
 
   #axis(axis: number): number {
     const rank = this.shape.length;
     if (!Number.isInteger(axis) || axis < -rank || axis >= rank)
-      wrong(`there is no axis ${axis}; the array has shape [${this.shape.join(", ")}]`);
+      failArray(`there is no axis ${axis}; the array has shape [${this.shape.join(", ")}]`);
     return axis < 0 ? axis + rank : axis;
   }
 
@@ -226,40 +227,41 @@ export class NDArray<out D extends DTypeName = DTypeName> {
   ): NDArray<NameOf<T>> {
     checkShape(shape);
     const name = nameOf(dtype ?? dtypes.float32) as NameOf<T>;
-    const hold = holder(name);
+    const convert = converterTo(name);
     const memory: TypedArray = new arrayTypes[name](sizeOf(shape));
-    for (let i = 0; i < memory.length; i++) memory[i] = hold(valueOf(i));
+    for (let i = 0; i < memory.length; i++) memory[i] = convert(valueOf(i));
     return new NDArray(name, shape, stridesOf(shape), memory, 0);
   }
 }
 
 function checkShape(shape: Shape): void {
   if (!Array.isArray(shape) || !shape.every((dim) => Number.isInteger(dim) && dim >= 0))
-    wrong(`${JSON.stringify(shape)} is not a shape; list the sizes of the axes, such as [2, 3]`);
+    failArray(`${JSON.stringify(shape)} is not a shape; list the sizes of the axes, such as [2, 3]`);
 }
 
 function nameOf(dtype: unknown): DTypeName {
-  if (!isDType(dtype)) return wrong(`${JSON.stringify(dtype)} is not a dtype; give one such as tl.float16`);
-  if (dtype.members) return wrong(`${dtype.name} is a dtype variable; name one of ${dtype.members.join(", ")}`);
+  if (!isDType(dtype)) return failArray(`${JSON.stringify(dtype)} is not a dtype; give one such as tl.float16`);
+  if (dtype.members) return failArray(`${dtype.name} is a dtype variable; name one of ${dtype.members.join(", ")}`);
   return dtype.name as DTypeName;
 }
 
 /** Converts a value to a dtype: floats round, integers must hold it exactly. */
-function holder(dtype: DTypeName): (value: number | bigint | boolean) => never {
+function converterTo(dtype: DTypeName): (value: number | bigint | boolean) => never {
   if (isFloat(dtype)) {
     const rounded = round(dtype);
     return (value) => rounded(Number(value)) as never;
   }
-  const refuse = (value: unknown): never =>
-    wrong(`${String(value)} is not a value of ${dtype}; give a dtype that holds it`);
-  if (!isBig(dtype)) return (value) => (holdsExactly(dtype, Number(value)) ? (Number(value) as never) : refuse(value));
+  const reject = (value: unknown): never =>
+    failArray(`${String(value)} is not a value of ${dtype}; give a dtype that holds it`);
+  if (!isBig(dtype))
+    return (value) => (isExactlyRepresentable(dtype, Number(value)) ? (Number(value) as never) : reject(value));
   const wrap = dtype === "int64" ? BigInt.asIntN : BigInt.asUintN;
   return (value) => {
-    if (typeof value === "number" && !Number.isInteger(value)) return refuse(value);
-    return wrap(64, BigInt(value)) === BigInt(value) ? (BigInt(value) as never) : refuse(value);
+    if (typeof value === "number" && !Number.isInteger(value)) return reject(value);
+    return wrap(64, BigInt(value)) === BigInt(value) ? (BigInt(value) as never) : reject(value);
   };
 }
 
-function wrong(message: string): never {
+function failArray(message: string): never {
   return fail(hostArray(message), captureLocation());
 }

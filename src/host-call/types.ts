@@ -1,4 +1,4 @@
-/** The types of a call's arguments and results, from the types of the kernel's params. */
+/** The types of a call's arguments and results, derived from the types of the kernel's params. */
 import type { DeviceName } from "../compiled/device-names.js";
 import type { DeviceProperties } from "../compiled/device-properties.js";
 import type { Comparison, Finding, GivenTolerance, ProgramOrder } from "../compiled/compiled-kernel.js";
@@ -9,7 +9,7 @@ import type { Flat, IsAny } from "../types/rule-error.js";
 import type { Config } from "../params/spec.js";
 import type { NDArray, TypedArray, TypedArrayOf } from "./ndarray.js";
 
-/** The dtypes of a tensor's or pointer's elements; a descriptor's element comes with its block. */
+/** The dtypes of a tensor's or pointer's elements. A descriptor's element type includes its block. */
 type DTypesOf<T> = T extends { readonly [$param]: readonly [string, infer E, ...any] }
   ? E extends readonly [infer D extends Element, any]
     ? Members<D>
@@ -18,24 +18,24 @@ type DTypesOf<T> = T extends { readonly [$param]: readonly [string, infer E, ...
 type RankOf<T> = T extends { readonly [$param]: readonly [string, any, infer Dims extends readonly unknown[], any] }
   ? Dims["length"]
   : 1;
-/** A typed array has no shape, so it can be given only for a tensor with one axis. */
-type Given<T> = NDArray<DTypesOf<T>> | (RankOf<T> extends 1 ? TypedArrayOf<DTypesOf<T>> : never);
+/** A typed array has no shape, so it is allowed only for a tensor with one axis. */
+type ArrayArgument<T> = NDArray<DTypesOf<T>> | (RankOf<T> extends 1 ? TypedArrayOf<DTypesOf<T>> : never);
 
-type Read = ["tensor" | "descriptor", any, any, "in" | "inout"] | ["pointer", any];
-type Optional = ["optional", any, any, any] | ["optionalPointer", any];
-/** Written where the caller gives it, or asks for it. */
-type MaybeWritten = ["optional", any, any, "out" | "inout"];
-type Written = ["tensor" | "descriptor", any, any, "out" | "inout"] | ["pointer" | "optionalPointer", any];
+type ReadParam = ["tensor" | "descriptor", any, any, "in" | "inout"] | ["pointer", any];
+type OptionalParam = ["optional", any, any, any] | ["optionalPointer", any];
+/** Written only if the caller passes or requests it. */
+type OptionallyWrittenParam = ["optional", any, any, "out" | "inout"];
+type WrittenParam = ["tensor" | "descriptor", any, any, "out" | "inout"] | ["pointer" | "optionalPointer", any];
 
 /** The run-time arguments of a launch by name: tensors, scalars, and sizes that no tensor's shape determines. */
 export type Inputs<P> =
   IsAny<P> extends true
     ? Readonly<Record<string, NDArray | TypedArray | number | boolean | null | undefined>>
     : Flat<
-        { readonly [K in NamesWhere<P, Read>]: Given<P[K]> } & {
-          /** Of an output: whether the kernel computes it. */
-          readonly [K in NamesWhere<P, Optional>]?:
-            (K extends OptionalOutputNames<P> ? boolean : Given<P[K]>) | null | undefined;
+        { readonly [K in NamesWhere<P, ReadParam>]: ArrayArgument<P[K]> } & {
+          /** For an output: true if the kernel should compute it. */
+          readonly [K in NamesWhere<P, OptionalParam>]?:
+            (K extends OptionalOutputNames<P> ? boolean : ArrayArgument<P[K]>) | null | undefined;
         } & { readonly [K in NamesWhere<P, ["scalar", any]> | Exclude<DimsOfParams<P>, keyof P>]?: number }
       >;
 
@@ -49,11 +49,11 @@ export type Constexprs<P> =
 export type Outputs<P> =
   IsAny<P> extends true
     ? Readonly<Record<string, NDArray>>
-    : [NamesWhere<P, MaybeWritten>] extends [never]
-      ? { readonly [K in NamesWhere<P, Written>]: NDArray<DTypesOf<P[K]>> }
+    : [NamesWhere<P, OptionallyWrittenParam>] extends [never]
+      ? { readonly [K in NamesWhere<P, WrittenParam>]: NDArray<DTypesOf<P[K]>> }
       : Flat<
-          { readonly [K in NamesWhere<P, Written>]: NDArray<DTypesOf<P[K]>> } & {
-            readonly [K in NamesWhere<P, MaybeWritten>]?: NDArray<DTypesOf<P[K]>>;
+          { readonly [K in NamesWhere<P, WrittenParam>]: NDArray<DTypesOf<P[K]>> } & {
+            readonly [K in NamesWhere<P, OptionallyWrittenParam>]?: NDArray<DTypesOf<P[K]>>;
           }
         >;
 
@@ -65,13 +65,16 @@ export interface CallOptions {
   readonly order?: ProgramOrder;
   /** Properties of the GPU that a launch depends on. Default: those of an NVIDIA H200. */
   readonly gpu?: Partial<DeviceProperties>;
-  /** Also reports the ops that make a NaN out of numbers or an infinity out of finite ones. */
+  /** Also reports ops that compute NaN from numbers or infinity from finite ones. */
   readonly nonFinite?: boolean;
 }
 
 /** Options of `run`. */
 export interface RunOptions {
-  /** The device, by default `auto`: a GPU, else Triton's interpreter, else the evaluator. `docs/devices.md` has them all. */
+  /**
+   * The device. Default: `auto`, which is a GPU, otherwise Triton's interpreter, otherwise the evaluator.
+   * `docs/devices.md` lists all.
+   */
   readonly device?: DeviceName;
   /** The Python executable, by default the one that `tilescript doctor` shows. */
   readonly python?: string;
@@ -80,13 +83,13 @@ export interface RunOptions {
 /** The result of an in-process evaluation. */
 export interface KernelEvaluation<P = any> {
   readonly outputs: Outputs<P>;
-  /** Whether the outputs agree with the reference; null if no reference can be evaluated. */
+  /** True if the outputs agree with the reference; null if no reference can be evaluated. */
   readonly correct: boolean | null;
   /** The differences from the reference. */
   readonly comparison?: Comparison;
-  /** The sanitizer's findings: each is a mistake of the kernel, even if the outputs are right. */
+  /** The sanitizer's findings: each is a mistake of the kernel, even if the outputs are correct. */
   readonly findings: readonly Finding[];
-  /** What could not be checked, in words. */
+  /** Aspects that could not be checked, as text. */
   readonly unchecked: readonly string[];
 }
 
@@ -94,11 +97,11 @@ export interface KernelEvaluation<P = any> {
 export interface KernelRun<P = any> {
   readonly outputs: Outputs<P>;
   readonly device: "cuda" | "hip" | "interpreter" | "eval";
-  /** Why no other device ran it, and what this one cannot check, in words. */
+  /** The reason why no other device ran it, and aspects that this one cannot check, as text. */
   readonly unchecked: readonly string[];
 }
 
-// This augmentation must be in a file that the package's declarations import for its types; they drop other imports.
+// This augmentation must be in a file that the package's declarations import for its types. They drop other imports.
 declare module "../params/kernel.js" {
   interface Kernel<out Name extends string, in out P> {
     /**

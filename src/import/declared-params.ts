@@ -1,5 +1,5 @@
 /** A kernel's parameters as the spec declares them. */
-import { LAUNCH_NAMES } from "../codegen/names/launch-names.js";
+import { LAUNCH_NAMES } from "../codegen/names/kernel-names.js";
 import { authorName } from "./author-name.js";
 import type { FunctionScope } from "./function-scope.js";
 import { descriptorText } from "./descriptors.js";

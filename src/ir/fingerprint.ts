@@ -1,5 +1,5 @@
 /** A kernel as text that two kernels share only if the same holds of both, wherever they stand in their file. */
-import { numberText } from "../compiled/canonical-json.js";
+import { formatNumber } from "../compiled/canonical-json.js";
 import type { Location } from "../diagnostics/diagnostic.js";
 import type { Op } from "./op.js";
 import { type KernelIR, Value, Variable } from "./nodes.js";
@@ -21,7 +21,7 @@ class Writer {
   text(of: unknown): string {
     if (typeof of === "bigint") return `${of}n`;
     if (typeof of === "function") return String(of);
-    if (typeof of === "number") return numberText(of);
+    if (typeof of === "number") return formatNumber(of);
     if (typeof of !== "object" || of === null) return JSON.stringify(of) ?? String(of);
     const known = this.#numbers.get(of);
     if (known !== undefined) return `#${known}`;

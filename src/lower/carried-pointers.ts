@@ -1,4 +1,4 @@
-/** Pointers that a loop carries: set up before it, advanced at its end. */
+/** Loop-carried pointers: initialized before the loop, advanced at the end of an iteration. */
 import type { Location } from "../diagnostics/diagnostic.js";
 import type { Builder } from "../ir/builder.js";
 import { Handle, valueOf } from "../ir/handle.js";
@@ -16,71 +16,74 @@ import {
 import { walk } from "../ir/walk.js";
 import {
   isConstexpr,
-  isInside,
+  isDefinedInLoop,
   type InductionIndex,
   laneInductionIndex,
   scalarInductionIndex,
   loopHasDot,
 } from "./induction-index.js";
-import { ADD, asAuthorArgument, id, isScalar, MUL, term, sumOffsets, type View } from "./view-terms.js";
+import { ADD, asAuthorArgument, argumentKey, isScalar, MUL, term, sumOffsets, type View } from "./view-terms.js";
 import type { ValuePlacement } from "./value-placement.js";
 
-/** A loop that is open, and the pointers that it carries. */
-interface Loop {
+/** An open loop, and its loop-carried pointers. */
+interface OpenLoop {
   readonly statement: ForStatement;
-  /** How many blocks are open outside it. */
+  /** The number of open blocks outside it. */
   readonly depth: number;
-  readonly multiplies: boolean;
-  readonly carried: Map<string, Carried>;
+  readonly hasDot: boolean;
+  readonly pointers: Map<string, CarriedPointer>;
 }
 
-interface Carried {
+interface CarriedPointer {
   readonly variable: Variable;
   readonly view: View;
-  /** How the index of each axis moves; undefined where it stays. */
-  readonly parts: readonly (Part | undefined)[];
-  /** The block at whose end they are advanced: the loop's, or an arm's that Triton decides when it compiles. */
-  readonly in: Block;
+  /** The progression of each axis's index. Undefined if the index is invariant. */
+  readonly progressions: readonly (Progression | undefined)[];
+  /** The block at whose end the pointers are advanced: the loop's body, or a branch of an `if` on a constexpr. */
+  readonly block: Block;
 }
 
-/** An index that moves with a loop. */
-interface Part extends Pick<InductionIndex, "times"> {
-  /** Made before the loop; none where the index is a single number. */
+/** The progression of an index in a loop. */
+interface Progression extends Pick<InductionIndex, "times"> {
+  /** Lanes computed before the loop. Undefined if the index is a scalar. */
   readonly lanes?: Value;
 }
 
-/** An index with lanes that moves with a loop, and what is added to them in a turn. */
-interface Lanes extends Part, Pick<InductionIndex, "by"> {
+/** The progression of an index with lanes. `by` is the amount added to the lanes in an iteration. */
+interface LaneProgression extends Progression, Pick<InductionIndex, "by"> {
   readonly lanes: Value;
 }
 
 export class CarriedPointers {
-  /** Indices whose lanes are made before a loop. */
-  readonly moved = new Set<Value>();
-  readonly #loops: Loop[] = [];
-  /** The branch of each arm. */
-  readonly #arms = new Map<Block, IfStatement>();
+  /** Indices whose lanes are computed before a loop. */
+  readonly hoistedIndices = new Set<Value>();
+  readonly #loops: OpenLoop[] = [];
+  /** The `if` statement of each branch. */
+  readonly #branches = new Map<Block, IfStatement>();
 
-  /** `kept` are indices that the lowered program still computes in their loop; `carries`, whether loops carry any. */
+  /**
+   * @param retained Indices that the lowered program still computes in their loop.
+   * @param isEnabled False if no loop may carry pointers.
+   */
   constructor(
     readonly recorder: Builder,
     readonly values: ValuePlacement,
     readonly definitions: ReadonlyMap<Value, Statement>,
     bodies: readonly Block[],
-    readonly kept: ReadonlySet<Value>,
-    readonly carries: boolean,
+    readonly retained: ReadonlySet<Value>,
+    readonly isEnabled: boolean,
   ) {
     for (const body of bodies)
       walk(body, (statement) => {
         if (statement.kind !== "if") return;
-        for (const arm of [statement.then, statement.otherwise]) this.#arms.set(arm, statement);
+        for (const branch of [statement.then, statement.otherwise]) this.#branches.set(branch, statement);
       });
   }
 
-  /** Runs `body`, in which a loop is open. */
+  /** Runs `body` while a loop is open. */
   loop<T>(statement: ForStatement, body: () => T): T {
-    const multiplies = loopHasDot(statement);
-    const loop: Loop = { statement, depth: this.recorder.depth, multiplies, carried: new Map() };
+    const hasDot = loopHasDot(statement);
+    const loop: OpenLoop = { statement, depth: this.recorder.depth, hasDot, pointers: new Map() };
     this.#loops.push(loop);
     try {
       return body();
@@ -89,68 +92,83 @@ export class CarriedPointers {
     }
   }
 
-  /** The pointers of a view that moves with the innermost loop: set up before it, advanced at its end. */
+  /**
+   * The loop-carried pointers of a view, initialized before the innermost loop and advanced at its end. Undefined if
+   * the view is not carried.
+   */
   pointer(view: View): Handle | undefined {
     const loop = this.#loops.at(-1);
-    // Outside the loop an optional tensor may be absent.
-    if (!loop || !this.carries || view.tensor.given) return undefined;
-    const parts = view.indices.map((index, axis) => {
-      if (loop.multiplies) return this.#part(index, loop);
-      // Of elements side by side, the loop's index is the offset: `x_ptr + i`.
+    // Outside the loop, an optional tensor may be absent.
+    if (!loop || !this.isEnabled || view.tensor.given) return undefined;
+    const progressions = view.indices.map((index, axis) => {
+      if (loop.hasDot) return this.#laneProgression(index, loop);
+      // For contiguous elements, the loop's index is the offset: `x_ptr + i`.
       const stride = view.tensor.strides[axis]!;
-      const isNext = isLiteral(stride) && stride.value === 1;
-      return isNext ? undefined : scalarInductionIndex(index, loop.statement, this.definitions);
+      const isContiguous = isLiteral(stride) && stride.value === 1;
+      return isContiguous ? undefined : scalarInductionIndex(index, loop.statement, this.definitions);
     });
-    const stays = view.indices.every((index, axis) => parts[axis] !== undefined || !isInside(index, loop.statement));
-    if (!stays || parts.every((part) => part === undefined)) return undefined;
-    // A permuted tensor has the same name and other strides.
-    const strides = view.tensor.strides.map(id).join();
-    const key = `${view.tensor.name}[${view.indices.map(id).join()}]@${view.axes.join()}/${strides}`;
-    const block = this.#advancedIn(key, loop);
+    const isCarriable = view.indices.every(
+      (index, axis) => progressions[axis] !== undefined || !isDefinedInLoop(index, loop.statement),
+    );
+    if (!isCarriable || progressions.every((part) => part === undefined)) return undefined;
+    // A permuted tensor has the same name but other strides.
+    const strides = view.tensor.strides.map(argumentKey).join();
+    const key = `${view.tensor.name}[${view.indices.map(argumentKey).join()}]@${view.axes.join()}/${strides}`;
+    const block = this.#advanceBlock(key, loop);
     if (!block) return undefined;
-    let pointers = loop.carried.get(key);
-    if (!pointers) {
-      const variable = this.recorder.outside(loop.depth, () => this.#start(view, parts, loop));
-      pointers = { variable, view, parts, in: block };
-      loop.carried.set(key, pointers);
+    let carried = loop.pointers.get(key);
+    if (!carried) {
+      const variable = this.recorder.outside(loop.depth, () => this.#initialize(view, progressions, loop));
+      carried = { variable, view, progressions, block };
+      loop.pointers.set(key, carried);
     }
-    return this.#read(pointers.variable, loop);
+    return this.#read(carried.variable, loop);
   }
 
   /**
-   * Where pointers are advanced. Those that one arm of a branch alone uses are advanced in it if Triton decides the branch
-   * when it compiles, so that the other arm does not carry them. An arm that only a launch decides has none.
+   * The block in which pointers are advanced. Pointers that are only used in one branch of an `if` on a constexpr are
+   * advanced in that branch, so that the other branch does not carry them. Pointers in a branch on a run-time condition
+   * are not carried.
    */
-  #advancedIn(key: string, { statement }: Loop): Block | undefined {
-    const around = this.values.around(`${key} in loop %${statement.index.id}`);
-    const inner = around.slice(around.indexOf(statement.body) + 1);
-    const arms = inner.map((block) => this.#arms.get(block));
-    if (arms.some((arm) => arm !== undefined && !isConstexpr(arm.condition))) return undefined;
-    return arms.every((arm) => arm !== undefined) ? around.at(-1) : statement.body;
+  #advanceBlock(key: string, { statement }: OpenLoop): Block | undefined {
+    const enclosing = this.values.recordUse(`${key} in loop %${statement.index.id}`);
+    const inner = enclosing.slice(enclosing.indexOf(statement.body) + 1);
+    const branches = inner.map((block) => this.#branches.get(block));
+    if (branches.some((branch) => branch !== undefined && !isConstexpr(branch.condition))) return undefined;
+    return branches.every((branch) => branch !== undefined) ? enclosing.at(-1) : statement.body;
   }
 
   /**
-   * `a_ptrs = a_ptr + (rm[:, None] * stride_am + rk[None, :] * stride_ak)`. In a loop that starts elsewhere than at 0, what
-   * all lanes share lies on the pointer: `q_ptr + head * stride_qh + ((start + rm)[:, None] * stride_qm + rd[None, :])`,
-   * and `lse_ptr + head * S + start + rm`. Triton 3.6 makes 1740 instructions of attention's gradients for sm_90 so, and
-   * 1822 if everything is added up first; attention itself, most of whose keys start at 0, has fewer in its loop if it is.
-   * It also lies there in a loop inside another, which would widen the sum each time: a grouped product takes an H200 0.98
-   * of the time of one written by hand so, and 1.02 otherwise.
+   * `a_ptrs = a_ptr + (rm[:, None] * stride_am + rk[None, :] * stride_ak)`. If the loop does not start at 0, terms that
+   * all lanes share are added to the pointer first: `q_ptr + head * stride_qh + ((start + rm)[:, None] * stride_qm +
+   * rd[None, :])`, and `lse_ptr + head * S + start + rm`. Triton 3.6 then emits 1740 instructions for the gradients of
+   * attention on sm_90, and 1822 if all offsets are summed first. For attention itself, where most key loops start at
+   * 0, the sum gives fewer instructions in the loop.
+   * In a nested loop, shared terms are also added to the pointer, because the sum would be widened in each iteration. A
+   * grouped GEMM then takes 0.98 of the time of a handwritten one on an H200, and 1.02 otherwise.
    */
-  #start(view: View, parts: readonly (Part | undefined)[], { statement, multiplies }: Loop): Variable {
+  #initialize(
+    view: View,
+    progressions: readonly (Progression | undefined)[],
+    { statement, hasDot }: OpenLoop,
+  ): Variable {
     const { start, at } = statement;
     return this.#pinnedAt(at, () => {
-      const isApart = !isLiteral(start) || start.value !== 0;
-      const isShared = isApart || this.#loops.length > 1 || !multiplies;
+      const hasOffsetStart = !isLiteral(start) || start.value !== 0;
+      const addsSharedFirst = hasOffsetStart || this.#loops.length > 1 || !hasDot;
       const isRow = view.indices.filter((index) => !isScalar(index)).length === 1;
       const shared: unknown[] = [];
       const [first, ...others] = view.indices.flatMap((index, axis) => {
-        const part = parts[axis];
-        if (part && !part.lanes) return [];
-        if (isApart && part && isRow) shared.push(...term(timed(start, part), view, axis, true));
-        const own = term(part && isApart && !isRow ? from(start, part) : (part?.lanes ?? index), view, axis);
-        if (!isShared || !isScalar(index)) return own;
-        shared.push(...own);
+        const progression = progressions[axis];
+        if (progression && !progression.lanes) return [];
+        if (hasOffsetStart && progression && isRow) shared.push(...term(scaled(start, progression), view, axis, true));
+        const axisTerms = term(
+          progression && hasOffsetStart && !isRow ? initialLanes(start, progression) : (progression?.lanes ?? index),
+          view,
+          axis,
+        );
+        if (!addsSharedFirst || !isScalar(index)) return axisTerms;
+        shared.push(...axisTerms);
         return [];
       });
       const offsets = first === undefined ? [] : [others.length > 0 ? ADD(first, ...others) : first];
@@ -163,84 +181,87 @@ export class CarriedPointers {
     });
   }
 
-  #read(variable: Variable, { statement }: Loop): Handle {
+  #read(variable: Variable, { statement }: OpenLoop): Handle {
     const result = this.recorder.value(variable.type, statement.at);
     this.recorder.append({ kind: "read", variable, result, at: statement.at });
     return new Handle(result);
   }
 
-  /** `a_ptrs += BLOCK_K * stride_ak`, once all of the block is done. */
+  /** `a_ptrs += BLOCK_K * stride_ak`, at the end of the block. */
   advance(block: Block): void {
     const loop = this.#loops.at(-1);
     if (!loop) return;
     const { statement } = loop;
     this.#pinnedAt(statement.at, () => {
-      for (const { variable, view, parts, in: end } of loop.carried.values()) {
-        if (end !== block) continue;
-        const steps = parts.flatMap((part, axis) => (part ? term(timed(statement.step, part), view, axis, true) : []));
+      for (const { variable, view, progressions, block: advanceBlock } of loop.pointers.values()) {
+        if (advanceBlock !== block) continue;
+        const steps = progressions.flatMap((progression, axis) =>
+          progression ? term(scaled(statement.step, progression), view, axis, true) : [],
+        );
         const value = valueOf(ADD(this.#read(variable, loop), ...steps) as Handle);
         this.recorder.append({ kind: "write", variable, value, at: statement.at });
       }
     });
   }
 
-  /** Whether the innermost loop multiplies matrices, so that each instruction for an address counts. */
-  get multiplies(): boolean {
-    return this.#loops.at(-1)?.multiplies ?? false;
+  /** True if the innermost loop contains a dot. Each address instruction then affects the run time. */
+  get hasDot(): boolean {
+    return this.#loops.at(-1)?.hasDot ?? false;
   }
 
-  /** Whether an index is the same in each turn of the innermost loop. */
-  stays(index: Argument): boolean {
+  /** True if an index is the same in each iteration of the innermost loop. */
+  isInvariant(index: Argument): boolean {
     const loop = this.#loops.at(-1);
-    return !loop || !isInside(index, loop.statement);
+    return !loop || !isDefinedInLoop(index, loop.statement);
   }
 
-  /** Whether some of these indices change in the innermost loop and others stay. */
-  mixes(indices: readonly Argument[]): boolean {
+  /** True if some of these indices are invariant in the innermost loop and others are not. */
+  hasPartlyInvariant(indices: readonly Argument[]): boolean {
     const loop = this.#loops.at(-1);
-    const moving = loop ? indices.filter((index) => isInside(index, loop.statement)).length : 0;
-    return moving > 0 && moving < indices.length;
+    const varyingCount = loop ? indices.filter((index) => isDefinedInLoop(index, loop.statement)).length : 0;
+    return varyingCount > 0 && varyingCount < indices.length;
   }
 
-  /** The lanes of an index that moves with the innermost loop, and what is added to them. */
-  moving(index: Argument): Lanes | undefined {
+  /** The lanes of an index that varies in the innermost loop, and the amount added to them. */
+  laneProgression(index: Argument): LaneProgression | undefined {
     const loop = this.#loops.at(-1);
-    return loop && this.#part(index, loop);
+    return loop && this.#laneProgression(index, loop);
   }
 
   /**
-   * Lanes that are made in the loop are made before it instead: under the author's name for the index, unless the index
-   * itself is still computed in the loop.
+   * Hoists the lanes of an index out of the loop. They get the author's name of the index, unless the index itself is
+   * still computed in the loop.
    */
-  #part(index: Argument, loop: Loop): Lanes | undefined {
-    if (!this.carries || !loop.multiplies || !isValue(index)) return undefined;
-    const moving = laneInductionIndex(index, loop.statement.index, this.definitions);
-    if (!moving) return undefined;
-    const { lanes, sum, times, ...others } = moving;
-    const known = times === undefined ? others : { ...others, times: this.#before(times, loop) };
-    const [given] = lanes.results;
-    if (!isInside(given!, loop.statement)) return { lanes: given!, ...known };
-    const operands = lanes.operands.map((operand) => operand && this.#before(operand, loop));
+  #laneProgression(index: Argument, loop: OpenLoop): LaneProgression | undefined {
+    if (!this.isEnabled || !loop.hasDot || !isValue(index)) return undefined;
+    const induction = laneInductionIndex(index, loop.statement.index, this.definitions);
+    if (!induction) return undefined;
+    const { lanes, sum, times, ...others } = induction;
+    const progression = times === undefined ? others : { ...others, times: this.#hoistConstexpr(times, loop) };
+    const [lanesValue] = lanes.results;
+    if (!isDefinedInLoop(lanesValue!, loop.statement)) return { lanes: lanesValue!, ...progression };
+    const operands = lanes.operands.map((operand) => operand && this.#hoistConstexpr(operand, loop));
     const make = (): Handle => {
-      const at = this.kept.has(sum) ? lanes.at : index.at;
+      const location = this.retained.has(sum) ? lanes.at : index.at;
       this.recorder.anonymous = false;
-      const [value] = this.recorder.op(lanes.op, operands, lanes.options, [given!.type], at);
+      const [value] = this.recorder.op(lanes.op, operands, lanes.options, [lanesValue!.type], location);
       this.recorder.anonymous = true;
       return new Handle(value!);
     };
-    this.moved.add(sum);
-    const key = `lanes of ${id(index)}`;
-    return { lanes: valueOf(this.values.at(key, loop.depth, make)), ...known };
+    this.hoistedIndices.add(sum);
+    const key = `lanes of ${argumentKey(index)}`;
+    return { lanes: valueOf(this.values.getOrCreateAt(key, loop.depth, make)), ...progression };
   }
 
-  /** A constexpr that the loop's body computes, such as `BLOCK * 2`, computed before the loop instead. */
-  #before(constexpr: Argument, loop: Loop): Argument {
-    const made = isValue(constexpr) && isInside(constexpr, loop.statement) && this.definitions.get(constexpr);
-    if (!made || made.kind !== "op") return constexpr;
-    const operands = made.operands.map((operand) => operand && this.#before(operand, loop));
+  /** A constexpr that the loop's body computes, such as `BLOCK * 2`, is computed before the loop instead. */
+  #hoistConstexpr(constexpr: Argument, loop: OpenLoop): Argument {
+    const definition =
+      isValue(constexpr) && isDefinedInLoop(constexpr, loop.statement) && this.definitions.get(constexpr);
+    if (!definition || definition.kind !== "op") return constexpr;
+    const operands = definition.operands.map((operand) => operand && this.#hoistConstexpr(operand, loop));
     const make = (): Handle =>
-      new Handle(this.recorder.op(made.op, operands, made.options, [constexpr.type], constexpr.at)[0]!);
-    return valueOf(this.values.at(`constexpr ${id(constexpr)}`, loop.depth, make));
+      new Handle(this.recorder.op(definition.op, operands, definition.options, [constexpr.type], constexpr.at)[0]!);
+    return valueOf(this.values.getOrCreateAt(`constexpr ${argumentKey(constexpr)}`, loop.depth, make));
   }
 
   #pinnedAt<T>(at: Location | undefined, body: () => T): T {
@@ -254,13 +275,13 @@ export class CarriedPointers {
   }
 }
 
-/** The lanes of a loop's first turn. */
-function from(start: Argument, part: Part): Value {
-  return valueOf(ADD(asAuthorArgument(timed(start, part)), asAuthorArgument(part.lanes!)) as Handle);
+/** The lanes of a loop's first iteration. */
+function initialLanes(start: Argument, progression: Progression): Value {
+  return valueOf(ADD(asAuthorArgument(scaled(start, progression)), asAuthorArgument(progression.lanes!)) as Handle);
 }
 
-/** How far an index is or moves where its loop's own is `index` or moves so far. */
-function timed(index: Argument, { times }: Part): Argument {
+/** The product of a loop index or step and the progression's factor. */
+function scaled(index: Argument, { times }: Progression): Argument {
   if (times === undefined) return index;
   if (isLiteral(index) && isLiteral(times)) return { ...index, value: Number(index.value) * Number(times.value) };
   if (isLiteral(index) && index.value === 1) return times;

@@ -1,46 +1,46 @@
 /**
- * Values that lowering writes once, for every access that can see them. A kernel is lowered twice: the first time notes where
- * each value is used, the second time writes it into the innermost block around all of these places.
+ * Value numbering across all accesses of a kernel. A kernel is lowered twice: the first pass records the uses of each
+ * value, and the second emits each value in the innermost block that contains all of its uses.
  */
 import type { Builder } from "../ir/builder.js";
 import { Handle } from "../ir/handle.js";
 import { type Argument, type Block, isValue, type OpStatement, type Statement, type Value } from "../ir/nodes.js";
 import { walk } from "../ir/walk.js";
 
-/** The blocks around a place, outermost first. */
-type Path = readonly Block[];
+/** The blocks that enclose a program point, outermost first. */
+type BlockPath = readonly Block[];
 
-/** What a run notes of the author's program. */
+/** The result of the first pass. */
 export interface PlacementPlan {
-  /** The blocks around all uses of each value. */
-  readonly places: ReadonlyMap<string, Path>;
-  /** Statements of the author's that compute one of them. */
+  /** The blocks that enclose all uses of each value. */
+  readonly paths: ReadonlyMap<string, BlockPath>;
+  /** Authored statements that compute one of the values. */
   readonly authored: ReadonlyMap<string, OpStatement>;
 }
 
 export class ValuePlacement {
   readonly #recorder: Builder;
-  readonly #planned: PlacementPlan | undefined;
-  /** By what they are, in each block that is open. */
+  readonly #plan: PlacementPlan | undefined;
+  /** The open blocks, with the values that each defines. */
   readonly #blocks: { readonly block: Block; readonly values: Map<string, Handle> }[] = [];
-  /** How many functions were begun. */
+  /** The number of function bodies visited so far. */
   #roots = 0;
-  readonly #places = new Map<string, Path>();
+  readonly #paths = new Map<string, BlockPath>();
   readonly #authored = new Map<string, OpStatement>();
-  /** Statements of the author's that were written before their place. */
-  readonly #early = new Set<Statement>();
-  /** Statements of the author's that stand at their place. */
+  /** Authored statements that were hoisted. */
+  readonly #hoisted = new Set<Statement>();
+  /** Authored statements that stay at their original position. */
   readonly #inPlace = new Set<Statement>();
-  /** The blocks around what makes each value of the author's. */
-  readonly #made = new Map<Value, Path>();
+  /** The blocks that enclose the definition of each authored value. */
+  readonly #definitionPaths = new Map<Value, BlockPath>();
 
-  /** The bodies of loops over a range. */
+  /** The bodies of `for` loops. */
   readonly #loops = new Set<Block>();
 
-  /** `planned` is what an earlier run noted. */
+  /** @param planned The plan of an earlier pass. */
   constructor(recorder: Builder, bodies: readonly Block[], planned?: PlacementPlan) {
     this.#recorder = recorder;
-    this.#planned = planned;
+    this.#plan = planned;
     for (const body of bodies)
       walk(body, (statement) => {
         if (statement.kind === "for") this.#loops.add(statement.body);
@@ -48,14 +48,14 @@ export class ValuePlacement {
   }
 
   get plan(): PlacementPlan {
-    return { places: this.#places, authored: this.#authored };
+    return { paths: this.#paths, authored: this.#authored };
   }
 
-  get #path(): Path {
+  get #path(): BlockPath {
     return this.#blocks.map(({ block }) => block);
   }
 
-  /** Runs `body`, in which a block of the author's is open. */
+  /** Runs `body` while an authored block is open. */
   block<T>(block: Block, body: () => T): T {
     if (this.#blocks.length === 0) this.#roots++;
     this.#blocks.push({ block, values: new Map() });
@@ -66,96 +66,104 @@ export class ValuePlacement {
     }
   }
 
-  /** Notes that the author's program makes these values here, unless they stand earlier. */
+  /** Records that the author's program defines these values here, unless they were hoisted. */
   recordDefinition(values: readonly Value[]): void {
-    for (const value of values) if (!this.#made.has(value)) this.#made.set(value, this.#path);
+    for (const value of values) if (!this.#definitionPaths.has(value)) this.#definitionPaths.set(value, this.#path);
   }
 
-  /** Whether a statement of the author's stands already where its value was first needed. */
+  /** True if an authored statement was already emitted at the first use of its value. */
   isHoisted(statement: Statement): boolean {
-    return this.#early.has(statement);
+    return this.#hoisted.has(statement);
   }
 
-  /** Lets a statement of the author's stand for what lowering would write; of these arguments, it may stand earlier. */
-  registerAuthored(key: string, from: readonly Argument[], statement: OpStatement): void {
-    const own = this.#own(key);
-    this.#note(own);
+  /** Registers an authored statement as the value for this key. It may be hoisted if its operands are all in `movableOperands`. */
+  registerAuthored(key: string, movableOperands: readonly Argument[], statement: OpStatement): void {
+    const scopedKey = this.#scopedKey(key);
+    this.#recordPath(scopedKey);
     this.#inPlace.add(statement);
-    const isMovable = statement.operands.every((operand) => operand === undefined || from.includes(operand));
-    if (isMovable && !this.#authored.has(own)) this.#authored.set(own, statement);
-    this.#blocks.at(-1)!.values.set(own, new Handle(statement.results[0]!));
+    const isMovable = statement.operands.every((operand) => operand === undefined || movableOperands.includes(operand));
+    if (isMovable && !this.#authored.has(scopedKey)) this.#authored.set(scopedKey, statement);
+    this.#blocks.at(-1)!.values.set(scopedKey, new Handle(statement.results[0]!));
   }
 
-  /** The value of this key, made of these arguments where it is not there yet. */
-  getOrCreate(key: string, from: readonly Argument[], make: () => Handle): Handle {
-    const path = this.#placed(key, from);
-    const own = this.#own(key);
-    const authored = path === this.#planned?.places.get(own) ? this.#planned.authored.get(own) : undefined;
-    // One that stands in a block before this place, such as a loop's body, cannot be seen here and stays where it is.
-    const isLater = authored !== undefined && !this.#inPlace.has(authored);
-    return this.at(key, path.length, isLater ? () => this.#writeEarly(authored, path) : make);
+  /** The value of this key. `make` is called if no visible block defines it yet. */
+  getOrCreate(key: string, operands: readonly Argument[], make: () => Handle): Handle {
+    const path = this.#placementPath(key, operands);
+    const scopedKey = this.#scopedKey(key);
+    const authored = path === this.#plan?.paths.get(scopedKey) ? this.#plan.authored.get(scopedKey) : undefined;
+    // A statement that was already emitted in a nested block, such as a loop's body, is not visible here and stays
+    // there.
+    const isNotYetEmitted = authored !== undefined && !this.#inPlace.has(authored);
+    return this.getOrCreateAt(key, path.length, isNotYetEmitted ? () => this.#hoist(authored, path) : make);
   }
 
-  /** All operands are there: what needs the value is made of them too. */
-  #writeEarly(statement: OpStatement, path: Path): Handle {
-    this.#early.add(statement);
-    for (const value of statement.results) this.#made.set(value, path);
+  /** Hoists an authored statement. Its operands are visible, because users of the value depend on them as well. */
+  #hoist(statement: OpStatement, path: BlockPath): Handle {
+    this.#hoisted.add(statement);
+    for (const value of statement.results) this.#definitionPaths.set(value, path);
     this.#recorder.append(statement);
     return new Handle(statement.results[0]!);
   }
 
-  /** The value of this key, made in this block where no block around it has it. */
+  /** The value of this key, defined in this block if no enclosing block defines it. */
   getOrCreateInBlock(key: string, make: () => Handle): Handle {
-    return this.at(key, this.#path.length, make);
+    return this.getOrCreateAt(key, this.#path.length, make);
   }
 
-  /** The value that all uses share, or one for this block, before all loops in which it does not change. */
-  getOrHoist(key: string, from: readonly Argument[], make: () => Handle, isOwn = false): Handle {
-    let path = isOwn ? this.#path : this.#placed(key, from);
-    while (this.#loops.has(path.at(-1)!) && this.#isSeen(from, path.slice(0, -1))) path = path.slice(0, -1);
-    return this.at(key, path.length, make);
+  /**
+   * The value of this key, hoisted out of all loops in which it is invariant. With `isPrivate`, it is not shared with other
+   * blocks.
+   */
+  getOrHoist(key: string, operands: readonly Argument[], make: () => Handle, isPrivate = false): Handle {
+    let path = isPrivate ? this.#path : this.#placementPath(key, operands);
+    while (this.#loops.has(path.at(-1)!) && this.#areVisible(operands, path.slice(0, -1))) path = path.slice(0, -1);
+    return this.getOrCreateAt(key, path.length, make);
   }
 
-  /** The innermost block around all uses; this one, where what it is made of is unknown outside. */
-  #placed(key: string, from: readonly Argument[]): Path {
-    const path = this.around(key);
-    return this.#isSeen(from, path) ? path : this.#path;
+  /** The innermost block that encloses all uses, or the current block if the operands are not visible there. */
+  #placementPath(key: string, operands: readonly Argument[]): BlockPath {
+    const path = this.recordUse(key);
+    return this.#areVisible(operands, path) ? path : this.#path;
   }
 
-  #isSeen(from: readonly Argument[], path: Path): boolean {
-    return from.every((argument) => !isValue(argument) || isAround(this.#made.get(argument) ?? [], path));
+  #areVisible(operands: readonly Argument[], path: BlockPath): boolean {
+    return operands.every(
+      (argument) => !isValue(argument) || isPrefix(this.#definitionPaths.get(argument) ?? [], path),
+    );
   }
 
-  /** The same, made in the block at `depth`. */
-  at(key: string, depth: number, make: () => Handle): Handle {
-    const own = this.#own(key);
+  /** The value of this key, defined in the block at `depth` if no open block defines it. */
+  getOrCreateAt(key: string, depth: number, make: () => Handle): Handle {
+    const scopedKey = this.#scopedKey(key);
     for (const { values } of this.#blocks) {
-      const value = values.get(own);
+      const value = values.get(scopedKey);
       if (value) return value;
     }
-    const made = this.#recorder.outside(depth, make);
-    this.#blocks[depth - 1]!.values.set(own, made);
-    return made;
+    const created = this.#recorder.outside(depth, make);
+    this.#blocks[depth - 1]!.values.set(scopedKey, created);
+    return created;
   }
 
-  /** Notes that something is used here, and gives the blocks around all its uses as far as they are known. */
-  around(key: string): Path {
-    const own = this.#own(key);
-    this.#note(own);
-    return this.#planned?.places.get(own) ?? this.#path;
+  /** Records a use here. Returns the blocks that enclose all recorded uses. */
+  recordUse(key: string): BlockPath {
+    const scopedKey = this.#scopedKey(key);
+    this.#recordPath(scopedKey);
+    return this.#plan?.paths.get(scopedKey) ?? this.#path;
   }
 
-  #note(key: string): void {
-    const [path, known] = [this.#path, this.#places.get(key)];
-    this.#places.set(key, known ? path.filter((block, depth) => known[depth] === block) : path);
+  #recordPath(key: string): void {
+    const [path, recordedPath] = [this.#path, this.#paths.get(key)];
+    this.#paths.set(key, recordedPath ? path.filter((block, depth) => recordedPath[depth] === block) : path);
   }
 
-  /** Functions share the kernel's sizes, but not the values made of them. */
-  #own(key: string): string {
+  /**
+   * Scopes a key to the current function. Functions share the kernel's sizes, but not the values computed from them.
+   */
+  #scopedKey(key: string): string {
     return `${this.#roots}:${key}`;
   }
 }
 
-function isAround(outer: Path, path: Path): boolean {
+function isPrefix(outer: BlockPath, path: BlockPath): boolean {
   return outer.every((block, depth) => path[depth] === block);
 }

@@ -1,6 +1,7 @@
 /**
- * Views as pointer arithmetic: a load of `a.at(rm, rk)` becomes a load of `a + rm[:, None] * stride_am + …` under the mask
- * that the view stands for. Written with the ops themselves, so what comes out is checked as an author's code is.
+ * Lowers views to pointer arithmetic: a load of `a.at(rm, rk)` becomes a load of `a + rm[:, None] * stride_am + …`,
+ * masked by the view's bounds. The terms are built with the public ops, so the result is type-checked like authored
+ * code.
  */
 import { fail } from "../diagnostics/diagnostic.js";
 import { unmaskedView } from "../diagnostics/catalog/operand-codes.js";
@@ -38,7 +39,7 @@ import {
   promoteIndex,
   blockIn,
   GE,
-  id,
+  argumentKey,
   isScalar,
   LT,
   expandIndex,
@@ -52,33 +53,33 @@ import {
 } from "./view-terms.js";
 import { type PlacementPlan, ValuePlacement } from "./value-placement.js";
 
-/** The kernel with every view written out. `carries` says whether loops that multiply may carry pointers. */
-export function lowerViews(ir: KernelIR, { carries = true } = {}): KernelIR {
-  const known = { bounds: viewBounds(ir), definitions: definitions(...bodiesOf(ir)), carries };
-  const first = new Lowering(ir, known);
-  first.kernel();
-  const second = new Lowering(ir, known, first.plan);
-  const lowered = second.kernel();
-  // Only a program without views tells which indices are still computed where pointers advance.
+/** Lowers all views of a kernel. `carriesPointers` is false if loops must not carry pointers. */
+export function lowerViews(ir: KernelIR, { carriesPointers = true } = {}): KernelIR {
+  const analyses = { bounds: viewBounds(ir), definitions: definitions(...bodiesOf(ir)), carriesPointers };
+  const first = new Lowering(ir, analyses);
+  first.lower();
+  const second = new Lowering(ir, analyses, first.plan);
+  const lowered = second.lower();
+  // Only the lowered program shows which indices are still computed in loops whose pointers advance.
   const used = usedIn(lowered);
-  const kept = new Set([...second.moved].filter((index) => used.has(index)));
-  const named = kept.size === 0 ? lowered : new Lowering(ir, known, first.plan, kept).kernel();
-  return { ...named, counted: int32Counts(ir) };
+  const retained = new Set([...second.hoistedIndices].filter((index) => used.has(index)));
+  const renamed = retained.size === 0 ? lowered : new Lowering(ir, analyses, first.plan, retained).lower();
+  return { ...renamed, counted: int32Counts(ir) };
 }
 
 function usedIn(ir: KernelIR): ReadonlySet<Value> {
   return new Set(bodiesOf(ir).flatMap((body) => [...usageOf(body).uses.keys()]));
 }
 
-/** What is known of the author's program. */
-interface Known {
-  readonly bounds: (place: ViewAxis) => BoundsChecks;
+/** Analyses of the author's program. */
+interface Analyses {
+  readonly bounds: (viewAxis: ViewAxis) => BoundsChecks;
   readonly definitions: ReadonlyMap<Value, Statement>;
-  readonly carries: boolean;
+  readonly carriesPointers: boolean;
 }
 
-/** A comparison of a mask. */
-interface Compared {
+/** A comparison that is part of a mask. */
+interface Comparison {
   readonly key: string;
   readonly mask: Handle;
 }
@@ -86,24 +87,31 @@ interface Compared {
 class Lowering {
   readonly #recorder: Builder = new Builder();
   readonly #views = new Map<Value, View>();
-  /** Tensors whose axes were permuted, as parameters in that order. */
+  /** Tensors with permuted axes, as parameters with axes in that order. */
   readonly #tensors = new Map<Value, TensorParam>();
   readonly #functions = new Map<FunctionIR, FunctionIR>();
   readonly #values: ValuePlacement;
   readonly #definitions: ReadonlyMap<Value, Statement>;
-  readonly #carried: CarriedPointers;
-  readonly #bounds: (place: ViewAxis) => BoundsChecks;
+  readonly #carriedPointers: CarriedPointers;
+  readonly #bounds: (viewAxis: ViewAxis) => BoundsChecks;
 
   constructor(
     readonly ir: KernelIR,
-    { bounds, definitions, carries }: Known,
-    planned?: PlacementPlan,
-    kept: ReadonlySet<Value> = new Set(),
+    { bounds, definitions, carriesPointers }: Analyses,
+    plan?: PlacementPlan,
+    retained: ReadonlySet<Value> = new Set(),
   ) {
     this.#bounds = bounds;
     this.#definitions = definitions;
-    this.#values = new ValuePlacement(this.#recorder, bodiesOf(ir), planned);
-    this.#carried = new CarriedPointers(this.#recorder, this.#values, this.#definitions, bodiesOf(ir), kept, carries);
+    this.#values = new ValuePlacement(this.#recorder, bodiesOf(ir), plan);
+    this.#carriedPointers = new CarriedPointers(
+      this.#recorder,
+      this.#values,
+      this.#definitions,
+      bodiesOf(ir),
+      retained,
+      carriesPointers,
+    );
   }
 
   get plan(): PlacementPlan {
@@ -111,11 +119,11 @@ class Lowering {
   }
 
   /** Indices whose pointers a loop carries. */
-  get moved(): ReadonlySet<Value> {
-    return this.#carried.moved;
+  get hoistedIndices(): ReadonlySet<Value> {
+    return this.#carriedPointers.hoistedIndices;
   }
 
-  kernel(): KernelIR {
+  lower(): KernelIR {
     const { functions, body } = this.ir;
     return recording(this.#recorder, () => {
       this.#recorder.rewriting = true;
@@ -126,34 +134,34 @@ class Lowering {
     });
   }
 
-  /** An argument of a lowered statement: helper functions are the lowered ones. */
-  #renewed(argument: Argument): Argument {
+  /** An argument of a lowered statement. Helper functions are replaced by the lowered ones. */
+  #loweredArgument(argument: Argument): Argument {
     return isFunction(argument) ? { kind: "function", function: this.#functions.get(argument.function)! } : argument;
   }
 
-  #block(block: Block, ...given: readonly Value[]): Block {
+  #block(block: Block, ...definedValues: readonly Value[]): Block {
     return this.#values.block(block, () => {
-      this.#values.recordDefinition(given);
+      this.#values.recordDefinition(definedValues);
       this.#recorder.open("a lowered block", undefined);
       for (const statement of block.statements) {
         this.#statement(statement);
         this.#values.recordDefinition(resultsOf(statement));
       }
-      this.#carried.advance(block);
+      this.#carriedPointers.advance(block);
       return { statements: this.#recorder.close().statements, yields: block.yields };
     });
   }
 
   #statement(statement: Statement): void {
     if (statement.kind === "for") {
-      const body = this.#carried.loop(statement, () => this.#block(statement.body, statement.index));
+      const body = this.#carriedPointers.loop(statement, () => this.#block(statement.body, statement.index));
       this.#recorder.append({ ...statement, body });
     } else if (statement.kind === "while") {
       const blocks = { condition: this.#block(statement.condition), body: this.#block(statement.body) };
       this.#recorder.append({ ...statement, ...blocks });
     } else if (statement.kind === "if") {
-      const arms = { then: this.#block(statement.then), otherwise: this.#block(statement.otherwise) };
-      this.#recorder.append({ ...statement, ...arms });
+      const branches = { then: this.#block(statement.then), otherwise: this.#block(statement.otherwise) };
+      this.#recorder.append({ ...statement, ...branches });
     } else if (statement.kind === "op") this.#op(statement);
     else this.#recorder.append(statement);
   }
@@ -166,22 +174,22 @@ class Lowering {
     else if (describes) this.#describe(statement);
     else if (this.#viewIn(statement)) this.#access(statement);
     else if (statement.operands.some(isFunction)) {
-      const operands = statement.operands.map((operand) => operand && this.#renewed(operand));
+      const operands = statement.operands.map((operand) => operand && this.#loweredArgument(operand));
       this.#recorder.append({ ...statement, operands });
     } else if (!this.#values.isHoisted(statement)) {
       this.#recorder.append(statement);
-      this.#offer(statement);
+      this.#registerBoundsCheck(statement);
     }
   }
 
-  /** The author's own `cols < N` is what a view would compare. */
-  #offer(statement: OpStatement): void {
+  /** Reuses the author's `cols < N` as the bounds check of a view. */
+  #registerBoundsCheck(statement: OpStatement): void {
     const [x, limit] = statement.operands;
     if (statement.op !== opOf(lt) || x === undefined || limit === undefined) return;
     const placement = placementOf(x, this.#definitions);
     if (!placement) return;
-    const { index, where } = placement;
-    this.#values.registerAuthored(belowKey(index, limit, where), [index, limit], statement);
+    const { index, axisKey: key } = placement;
+    this.#values.registerAuthored(belowKey(index, limit, key), [index, limit], statement);
   }
 
   #viewIn(statement: OpStatement): View | undefined {
@@ -189,18 +197,18 @@ class Lowering {
     return isValue(address) ? this.#views.get(address) : undefined;
   }
 
-  /** The axes of a tensor or a view in another order. */
+  /** Permutes the axes of a tensor or a view. */
   #permute(statement: OpStatement, permutes: NonNullable<OpLowering["permutes"]>): void {
-    const [from] = statement.operands as [Value];
+    const [source] = statement.operands as [Value];
     const [result] = statement.results;
-    const view = this.#views.get(from);
+    const view = this.#views.get(source);
     if (view) {
       const order = permutes(statement.operands, view.rank);
       const axes = view.axes.map((axis) => (axis === undefined ? undefined : order.indexOf(axis)));
       this.#views.set(result!, { ...view, axes, at: statement.at });
       return;
     }
-    const param = this.#tensor(from);
+    const param = this.#tensor(source);
     const order = permutes(statement.operands, param.dims.length);
     const reorder = <T>(items: readonly T[]): T[] => order.map((axis) => items[axis]!);
     const { dims, dimNames, strides } = param;
@@ -217,20 +225,20 @@ class Lowering {
     return permuted ?? this.ir.params.find((p): p is TensorParam => p.kind === "tensor" && p.value === value)!;
   }
 
-  /** A descriptor of a tensor, with the shape and the strides that the tensor has. */
+  /** A descriptor of a tensor, with the tensor's shape and strides. */
   #describe(statement: OpStatement): void {
     const [base, shape, , block] = statement.operands;
     if (shape) return this.#recorder.append(statement);
     const { pointer, dims, strides } = this.#tensor(base);
     const last: Argument = { kind: "literal", value: 1 };
-    // The wrapper lets a tensor that only descriptors reach be longer than 32 bits count.
+    // The wrapper accepts a tensor with 64-bit offsets if it is only accessed through descriptors.
     const wide = (stride: Argument): Argument =>
       isList(stride) ? valueOf(strideOf(stride, dtypes.int64) as Handle) : stride;
-    const apart = strides.slice(0, -1).map(wide);
-    this.#recorder.append({ ...statement, operands: [pointer, dims, [...apart, last], block] });
+    const outerStrides = strides.slice(0, -1).map(wide);
+    this.#recorder.append({ ...statement, operands: [pointer, dims, [...outerStrides, last], block] });
   }
 
-  /** A view waits for the accesses that use it. */
+  /** Registers a view. Its accesses lower it. */
   #view(statement: OpStatement, layout: "grid" | "lanes"): void {
     const [tensor, list] = statement.operands;
     const param = this.#tensor(tensor);
@@ -251,75 +259,79 @@ class Lowering {
   #access(statement: OpStatement): void {
     const view = this.#viewIn(statement)!;
     this.#recorder.pinned = statement.at;
-    const pointer = this.#carried.pointer(view) ?? this.#shared(statement, view);
+    const pointer = this.#carriedPointers.pointer(view) ?? this.#sharedPointer(statement, view);
     const mask = this.#mask(view, statement.options.mask);
     if (mask && !("mask" in statement.op.options)) fail(unmaskedView(statement.op.name), statement.at);
     const options: Record<string, Argument> = { ...statement.options, ...(mask && { mask: valueOf(mask) }) };
     const { maskedLanes } = statement.op.lowering ?? {};
     if (mask && maskedLanes !== undefined) options.other ??= { kind: "literal", value: maskedLanes };
-    const { mask: first, other, ...rest } = options;
+    const { mask: first, other: padding, ...otherOptions } = options;
     this.#recorder.pinned = undefined;
     this.#recorder.append({
       ...statement,
       operands: [valueOf(pointer), ...statement.operands.slice(1)],
-      // Triton takes `other` only beside a mask; without one no lane holds it.
-      options: { ...(first && { mask: first, ...(other && { other }) }), ...rest },
+      // Triton accepts `other` only with a mask. Without a mask, there are no masked lanes.
+      options: { ...(first && { mask: first, ...(padding && { other: padding }) }), ...otherOptions },
     });
   }
 
-  /** The pointers of a view, which all its accesses share. */
-  #shared({ operands, options }: OpStatement, view: View): Handle {
-    const of = operands[0] as Value;
-    const key = `pointers of ${id(of)}`;
+  /** The pointers of a view, shared by all its accesses. */
+  #sharedPointer({ operands, options }: OpStatement, view: View): Handle {
+    const viewValue = operands[0] as Value;
+    const key = `pointers of ${argumentKey(viewValue)}`;
     const make = () => this.#pointer(view, options.mask);
-    // Outside its branch an optional tensor may be absent.
+    // Outside its branch, an optional tensor may be absent.
     if (view.tensor.given) return this.#values.getOrCreateInBlock(key, make);
-    return this.#values.getOrCreate(key, [...view.indices, of], make);
-  }
-
-  /** `x_ptr + row * stride_xm + (rm[:, None] * stride_xk + rn[None, :] * stride_xn)`: lanes are added up in 32 bits. */
-  #pointer(view: View, mask: Argument | undefined): Handle {
-    const axes = [...view.indices.keys()];
-    const lanes = axes.filter((axis) => !isScalar(view.indices[axis]!));
-    const others = axes.filter((axis) => !lanes.includes(axis));
-    const own = others.map((axis) => ({ axis, index: view.indices[axis]! }));
-    const block = lanes.length === 1 && others.length > 0 ? this.#blockOf(view, lanes[0]!, mask) : undefined;
-    if (block) {
-      const [axis] = lanes as [number];
-      const row = this.#start(view, [...own, { axis, index: block.base }]);
-      return this.#under(view, () => ADD(row, ...term(block.lanes, view, axis)));
-    }
-    const start = this.#start(view, own);
-    const isGather = this.#carried.multiplies && lanes.length === 1;
-    const apart = isGather ? splitGather(view, lanes[0]!, this.#definitions) : undefined;
-    if (apart) {
-      const row = ADD(start, asAuthorArgument(apart.x));
-      return this.#under(view, () => apart.join(row, asAuthorArgument(apart.y)));
-    }
-    const [first, ...more] = lanes.flatMap((axis) => term(view.indices[axis]!, view, axis));
-    if (first === undefined) return start;
-    // In a loop, what stays is widened once; a sum in 32 bits would be widened again each time.
-    const isApart = more.length === 0 || this.#carried.mixes(lanes.map((axis) => view.indices[axis]!));
-    if (isApart) return this.#under(view, () => ADD(start, first, ...more));
-    const offsets = ADD(first, ...more);
-    return this.#under(view, () => ADD(start, offsets));
+    return this.#values.getOrCreate(key, [...view.indices, viewValue], make);
   }
 
   /**
-   * `group * GROUP + lanes`, where no mask needs the index itself: its first lane lies on the pointer too. Offsets of 32
-   * bits hold both parts of an index that they hold, as neither is negative.
+   * `x_ptr + row * stride_xm + (rm[:, None] * stride_xk + rn[None, :] * stride_xn)`: terms with lanes are added in 32
+   * bits.
+   */
+  #pointer(view: View, mask: Argument | undefined): Handle {
+    const axes = [...view.indices.keys()];
+    const lanes = axes.filter((axis) => !isScalar(view.indices[axis]!));
+    const scalarAxes = axes.filter((axis) => !lanes.includes(axis));
+    const scalarTerms = scalarAxes.map((axis) => ({ axis, index: view.indices[axis]! }));
+    const block = lanes.length === 1 && scalarAxes.length > 0 ? this.#blockOf(view, lanes[0]!, mask) : undefined;
+    if (block) {
+      const [axis] = lanes as [number];
+      const row = this.#rowPointer(view, [...scalarTerms, { axis, index: block.base }]);
+      return this.#withViewName(view, () => ADD(row, ...term(block.lanes, view, axis)));
+    }
+    const start = this.#rowPointer(view, scalarTerms);
+    const isGather = this.#carriedPointers.hasDot && lanes.length === 1;
+    const split = isGather ? splitGather(view, lanes[0]!, this.#definitions) : undefined;
+    if (split) {
+      const row = ADD(start, asAuthorArgument(split.x));
+      return this.#withViewName(view, () => split.combine(row, asAuthorArgument(split.y)));
+    }
+    const [first, ...more] = lanes.flatMap((axis) => term(view.indices[axis]!, view, axis));
+    if (first === undefined) return start;
+    // In a loop, invariant terms are widened once. A 32-bit sum would be widened in each iteration.
+    const addsSeparately =
+      more.length === 0 || this.#carriedPointers.hasPartlyInvariant(lanes.map((axis) => view.indices[axis]!));
+    if (addsSeparately) return this.#withViewName(view, () => ADD(start, first, ...more));
+    const offsets = ADD(first, ...more);
+    return this.#withViewName(view, () => ADD(start, offsets));
+  }
+
+  /**
+   * Splits `group * GROUP + lanes` if no mask needs the index itself, so that its first lane is added to the pointer.
+   * If the index fits in 32 bits, both parts do, because neither is negative.
    */
   #blockOf(view: View, axis: number, mask: Argument | undefined): ReturnType<typeof blockIn> {
-    if (!this.#carried.stays(view.indices[axis]!)) return undefined;
-    const given = mask === undefined ? [] : conjunctsOf(mask, this.#definitions);
-    const isMasked = this.#boundsOf(view, axis, given);
-    const block = isMasked.lower || isMasked.upper ? undefined : blockIn(view, axis, this.#definitions);
+    if (!this.#carriedPointers.isInvariant(view.indices[axis]!)) return undefined;
+    const masks = mask === undefined ? [] : conjunctsOf(mask, this.#definitions);
+    const checks = this.#boundsOf(view, axis, masks);
+    const block = checks.lower || checks.upper ? undefined : blockIn(view, axis, this.#definitions);
     const dim = view.tensor.dims[axis]!;
     return block && !this.#bounds({ index: block.base, dim, axis, claimed: [] }).lower ? block : undefined;
   }
 
-  /** Pointers under the name that the author gave their view. */
-  #under(view: View, make: () => unknown): Handle {
+  /** Creates pointers with the author's name of their view. */
+  #withViewName(view: View, make: () => unknown): Handle {
     const { pinned } = this.#recorder;
     this.#recorder.pinned = view.at;
     this.#recorder.anonymous = false;
@@ -332,73 +344,81 @@ class Lowering {
   }
 
   /**
-   * `x_ptr + (row * stride_xm + head * stride_xh)`: what all lanes share lies on the pointer, as one offset. In a loop that
-   * changes the row it is `x_ptr + head * stride_xh + row * stride_xm`.
+   * `x_ptr + (row * stride_xm + head * stride_xh)`: terms that all lanes share are added to the pointer as one offset.
+   * In a loop that changes the row, it is `x_ptr + head * stride_xh + row * stride_xm`.
    */
-  #start(view: View, parts: readonly { readonly axis: number; readonly index: Argument }[]): Handle {
+  #rowPointer(view: View, scalarTerms: readonly { readonly axis: number; readonly index: Argument }[]): Handle {
     const pointer = new Handle(view.tensor.pointer);
-    const indices = parts.map(({ index }) => index);
+    const indices = scalarTerms.map(({ index }) => index);
     if (indices.every((index) => isLiteral(index) && index.value === 0)) return pointer;
-    // What changes in a loop comes after what stays, so that the loop does not add that up each time.
-    const staying = this.#carried.mixes(indices) ? parts.filter(({ index }) => this.#carried.stays(index)) : [];
-    const from = staying.length > 0 ? this.#start(view, staying) : pointer;
+    // Varying terms follow invariant ones, so that the loop does not add the invariant ones in each iteration.
+    const invariant = this.#carriedPointers.hasPartlyInvariant(indices)
+      ? scalarTerms.filter(({ index }) => this.#carriedPointers.isInvariant(index))
+      : [];
+    const base = invariant.length > 0 ? this.#rowPointer(view, invariant) : pointer;
     const terms = () =>
-      parts.flatMap((part) => (staying.includes(part) ? [] : term(part.index, view, part.axis, true)));
-    const strides = parts.map(({ axis }) => view.tensor.strides[axis]!);
-    const key = `${view.tensor.name}[${indices.map(id).join()}]/${strides.map(id).join()}`;
-    const make = () => ADD(from, ...sumOffsets(terms())) as Handle;
+      scalarTerms.flatMap((scalarTerm) =>
+        invariant.includes(scalarTerm) ? [] : term(scalarTerm.index, view, scalarTerm.axis, true),
+      );
+    const strides = scalarTerms.map(({ axis }) => view.tensor.strides[axis]!);
+    const key = `${view.tensor.name}[${indices.map(argumentKey).join()}]/${strides.map(argumentKey).join()}`;
+    const make = () => ADD(base, ...sumOffsets(terms())) as Handle;
     return this.#values.getOrHoist(key, indices, make, view.tensor.given !== undefined);
   }
 
   #mask(view: View, explicit: Argument | undefined): Handle | undefined {
-    const given = explicit === undefined ? [] : conjunctsOf(explicit, this.#definitions);
-    const compared = view.indices
-      .flatMap((index, axis) => this.#compared(view, index, axis, given))
-      .filter(({ mask }) => !given.includes(valueOf(mask)));
-    const all = [...compared.map(({ mask }) => mask), ...(explicit ? [asAuthorArgument(explicit)] : [])];
-    if (all.length <= 1) return all[0] as Handle | undefined;
-    const key = [...compared.map((each) => each.key), ...(explicit ? [id(explicit)] : [])].join("&");
-    // An author's own comparison may stand further inside than where all uses of these meet.
-    const masks = all.flatMap((mask) => (isHandle(mask) ? [valueOf(mask)] : []));
+    const explicitMasks = explicit === undefined ? [] : conjunctsOf(explicit, this.#definitions);
+    const comparisons = view.indices
+      .flatMap((index, axis) => this.#comparisons(view, index, axis, explicitMasks))
+      .filter(({ mask }) => !explicitMasks.includes(valueOf(mask)));
+    const conjuncts = [...comparisons.map(({ mask }) => mask), ...(explicit ? [asAuthorArgument(explicit)] : [])];
+    if (conjuncts.length <= 1) return conjuncts[0] as Handle | undefined;
+    const key = [...comparisons.map((each) => each.key), ...(explicit ? [argumentKey(explicit)] : [])].join("&");
+    // An authored comparison may be in a deeper block than the one that encloses all uses of these masks.
+    const masks = conjuncts.flatMap((mask) => (isHandle(mask) ? [valueOf(mask)] : []));
     const from = [...view.indices, ...view.tensor.dims, ...masks];
-    return this.#values.getOrCreate(key, from, () => AND(...all) as Handle);
+    return this.#values.getOrCreate(key, from, () => AND(...conjuncts) as Handle);
   }
 
-  #boundsOf(view: View, axis: number, given: readonly Argument[]): BoundsChecks {
-    const limits = limitsFromMask(given, axisKey(view, axis), this.#definitions);
+  #boundsOf(view: View, axis: number, masks: readonly Argument[]): BoundsChecks {
+    const limits = limitsFromMask(masks, axisKey(view, axis), this.#definitions);
     const [index, dim] = [view.indices[axis]!, view.tensor.dims[axis]!];
     return this.#bounds({ index, dim, axis, claimed: view.claimed, limits });
   }
 
-  /** The comparisons that keep an index inside its axis; none where it certainly is. */
-  #compared(view: View, index: Argument, axis: number, given: readonly Argument[]): readonly Compared[] {
+  /** The comparisons that keep an index in bounds. Empty if the index is provably in bounds. */
+  #comparisons(view: View, index: Argument, axis: number, masks: readonly Argument[]): readonly Comparison[] {
     const dim = view.tensor.dims[axis]!;
-    const { lower, upper } = this.#boundsOf(view, axis, given);
-    const where = axisKey(view, axis);
-    const once = (key: string, make: () => Handle): Compared => ({
+    const { lower, upper } = this.#boundsOf(view, axis, masks);
+    const axisText = axisKey(view, axis);
+    const comparison = (key: string, make: () => Handle): Comparison => ({
       key,
       mask: this.#values.getOrCreate(key, [index, dim], make),
     });
-    // The order in which they are written first, which decides their names.
-    const upperBound = upper ? [once(belowKey(index, dim, where), () => this.#below(view, index, axis))] : [];
-    const lowerBound = () => once(`${id(index)}>=0${where}`, () => GE(expandIndex(index, view, axis), 0) as Handle);
+    // The order of emission determines the names.
+    const upperBound = upper ? [comparison(belowKey(index, dim, axisText), () => this.#below(view, index, axis))] : [];
+    const lowerBound = () =>
+      comparison(`${argumentKey(index)}>=0${axisText}`, () => GE(expandIndex(index, view, axis), 0) as Handle);
     return [...(lower ? [lowerBound()] : []), ...upperBound];
   }
 
-  /** `rk < K`, in a loop that carries pointers `lanes < K - k`. */
+  /** `rk < K`, or `lanes < K - k` in a loop that carries pointers. */
   #below(view: View, index: Argument, axis: number): Handle {
     const size = view.tensor.dims[axis]!;
-    const moving = this.#carried.moving(index);
-    if (!moving) return LT(expandIndex(promoteIndex(size, index), view, axis), asAuthorArgument(size)) as Handle;
-    return LT(expandIndex(moving.lanes, view, axis), SUB(asAuthorArgument(size), new Handle(moving.by))) as Handle;
+    const progression = this.#carriedPointers.laneProgression(index);
+    if (!progression) return LT(expandIndex(promoteIndex(size, index), view, axis), asAuthorArgument(size)) as Handle;
+    return LT(
+      expandIndex(progression.lanes, view, axis),
+      SUB(asAuthorArgument(size), new Handle(progression.by)),
+    ) as Handle;
   }
 }
 
-function belowKey(index: Argument, limit: Argument, where: string): string {
-  return `${id(index)}<${id(limit)}${where}`;
+function belowKey(index: Argument, limit: Argument, axisText: string): string {
+  return `${argumentKey(index)}<${argumentKey(limit)}${axisText}`;
 }
 
-/** Whether an argument is a tensor or a view, whose axes lowering keeps; those of a tile are the program's. */
+/** True for a tensor or a view, whose axes exist only until lowering. The axes of a tile belong to the program. */
 function hasAxes(argument: Argument | undefined): boolean {
   return isValue(argument) && (argument.type.kind === "tensor" || argument.type.kind === "view");
 }

@@ -18,24 +18,24 @@ import { wrap, wrapBig } from "./numeric-int.js";
 import { type IntName, isFp8, isSigned } from "../types/dtype.js";
 
 export interface CastOptions extends RoundOptions {
-  /** Keep the bits instead of the value; both dtypes must have the same width. */
+  /** Keeps the bits instead of the value. Both dtypes must have the same width. */
   readonly bitcast?: boolean | undefined;
 }
 
-/** Converts every element and keeps poison. */
+/** Converts every element. Poison stays poison. */
 export function cast(x: TileArray, dtype: NumericDType, options: CastOptions = {}): TileArray {
   if (x.dtype === dtype) return x;
-  // A Float32Array holds only values that float32 keeps.
+  // A Float32Array contains only float32 values.
   if (!options.bitcast && dtype === "float32" && x.data instanceof Float32Array)
     return tileArray(dtype, x.shape, x.data, x.poison);
-  return tileArray(dtype, x.shape, options.bitcast ? bitcast(x, dtype) : converted(x, dtype, options), x.poison);
+  return tileArray(dtype, x.shape, options.bitcast ? bitcast(x, dtype) : convertElements(x, dtype, options), x.poison);
 }
 
 /**
- * The lanes of floats that a cast gives another value on each device. {@link cast} gives what PTX gives for sm_90. An
- * integer dtype lacks NaN and what truncates to none of its values: LLVM leaves that undefined. An 8-bit float lacks what
- * rounds to beyond its largest value, infinity among it: sm_89 and sm_90 give the largest, sm_80 gives infinity, and AMD
- * and PyTorch give infinity or NaN by the dtype.
+ * Flags the lanes of floats whose cast differs between devices. {@link cast} returns the value of PTX for sm_90. For
+ * integers, LLVM leaves casts of NaN and of truncated values out of range undefined. For 8-bit floats, values that
+ * round beyond the largest finite one, including infinity, differ. sm_89 and sm_90 return the largest finite value,
+ * sm_80 returns infinity, and AMD and PyTorch return infinity or NaN depending on the dtype.
  */
 export function outOfRange(
   { data, dtype: from, poison }: TileArray,
@@ -43,43 +43,43 @@ export function outOfRange(
   { rounding }: RoundOptions = {},
 ): Uint8Array | undefined {
   if (!isFloat(from)) return undefined;
-  const isHeld = isFloat(to) ? (rounding === "rtz" ? undefined : heldByFloat8(to)) : heldByInteger(to);
-  if (!isHeld) return undefined;
+  const isInRange = isFloat(to) ? (rounding === "rtz" ? undefined : float8Range(to)) : integerRange(to);
+  if (!isInRange) return undefined;
   let lanes: Uint8Array | undefined;
   for (let i = 0; i < data.length; i++) {
-    if (isHeld(data[i] as number) || poison?.[i]) continue;
+    if (isInRange(data[i] as number) || poison?.[i]) continue;
     (lanes ??= new Uint8Array(data.length))[i] = 1;
   }
   return lanes;
 }
 
-type Held = (x: number) => boolean;
+type RangePredicate = (x: number) => boolean;
 
-function heldByInteger(to: IntName): Held | undefined {
+function integerRange(to: IntName): RangePredicate | undefined {
   if (to === "int1") return undefined;
   const limit = 2 ** (bitsOf(to) - (isSigned(to) ? 1 : 0));
-  const least = isSigned(to) ? -limit : 0;
-  return (x) => Math.trunc(x) >= least && Math.trunc(x) < limit;
+  const min = isSigned(to) ? -limit : 0;
+  return (x) => Math.trunc(x) >= min && Math.trunc(x) < limit;
 }
 
-/** Only CUDA has float8e4b15, and all of its GPUs clamp there. */
-function heldByFloat8(to: FloatDType): Held | undefined {
+/** float8e4b15 exists only in CUDA, where all GPUs clamp. */
+function float8Range(to: FloatDType): RangePredicate | undefined {
   if (!isFp8(to) || to === "float8e4b15") return undefined;
   const unclamped = round(to, { saturate: false });
   return (x) => Number.isNaN(x) || Number.isFinite(unclamped(x));
 }
 
-/** The least and the largest float of one dtype that {@link cast} turns into the same value of another on all devices. */
+/** The range of floats that {@link cast} converts to the same value on all devices. */
 export function castableRange(from: FloatDType, to: IntName | FloatDType): readonly [number, number] {
   const { mantissaBits, max } = floatFormats[from];
   if (isFloat(to)) return [-floatFormats[to].max, floatFormats[to].max];
   const bits = bitsOf(to) - (isSigned(to) ? 1 : 0);
-  // Of integers with more bits than a float keeps, the largest float has the low bits clear.
-  const most = 2 ** bits - 2 ** Math.max(bits - mantissaBits - 1, 0);
-  return [isSigned(to) ? -Math.min(2 ** bits, max) : 0, Math.min(most, max)];
+  // For integers with more bits than the mantissa, the low bits of the largest float are clear.
+  const largest = 2 ** bits - 2 ** Math.max(bits - mantissaBits - 1, 0);
+  return [isSigned(to) ? -Math.min(2 ** bits, max) : 0, Math.min(largest, max)];
 }
 
-function converted(x: TileArray, dtype: NumericDType, options: RoundOptions): NumberData | BigData {
+function convertElements(x: TileArray, dtype: NumericDType, options: RoundOptions): NumberData | BigData {
   if (isBig(dtype)) return toBigs(x, allocateUnset(dtype, x.data.length) as BigData, dtype);
   const out = allocateUnset(dtype, x.data.length) as NumberData;
   if (isBig(x.dtype)) return fromBigs(x, out, dtype, options);
@@ -107,7 +107,7 @@ function toBigs(x: TileArray, out: BigData, dtype: "int64" | "uint64"): BigData 
     return out;
   }
   const from = numbersOf(x);
-  // Negative numbers sign-extend, also into uint64: the array wraps them.
+  // Negative numbers sign-extend, also into uint64, because storing into the array wraps them.
   const f = isFloat(x.dtype) ? floatToBig(dtype) : BigInt;
   for (let i = 0; i < out.length; i++) out[i] = f(from[i]!);
   return out;

@@ -1,4 +1,4 @@
-/** The matrix products of `tl.dot`. */
+/** Evaluates the matrix products of `tl.dot`. */
 import { numbersOf, sizeOf, tileArray, type TileArray } from "./array.js";
 import { cast } from "./array-cast.js";
 import { allocate } from "./buffer-pool.js";
@@ -6,7 +6,7 @@ import type { NumberData } from "./numeric.js";
 import { columnsOf, hasPeriod, periodOf, rowsOf } from "./periods.js";
 import { round, roundToTf32, truncateToTf32 } from "./numeric-float.js";
 
-/** How float32 operands are rounded before the product. Other operands are multiplied exactly. */
+/** Rounding of float32 operands before the product. Other operands are multiplied exactly. */
 export type InputPrecision = "tf32" | "tf32x3" | "ieee" | "bf16x3" | "bf16x6";
 export type AccumulatorDType = "float16" | "float32" | "float64" | "int32";
 
@@ -17,12 +17,12 @@ export interface DotOptions {
 }
 
 /**
- * `acc + a @ b` of `[…, M, K]` and `[…, K, N]`, with equal leading (batch) dimensions. Poison in a row of `a` or a
- * column of `b` poisons every result that uses it.
+ * `acc + a @ b` of `[…, M, K]` and `[…, K, N]`, with equal leading (batch) dims. Poison in a row of `a` or a column of
+ * `b` poisons every result that uses it.
  *
  * float32 accumulates with one fused multiply-add per step, in order of k. (The sum is rounded to float64 first, which
  * makes a difference only if that is a tie of float32.) A float16 accumulator is rounded once, at the end. int32 wraps,
- * as wgmma does; `mma.sync`, which Triton uses on sm_90 for M < 64, saturates instead (`satfinite`).
+ * as in wgmma. `mma.sync`, which Triton uses on sm_90 for M < 64, saturates instead (`satfinite`).
  */
 export function dot(a: TileArray, b: TileArray, acc: TileArray | undefined, options: DotOptions): TileArray {
   const size = sizesOf(a.shape, b.shape);
@@ -70,9 +70,10 @@ function multiplyFloat32(
 }
 
 /**
- * Splits operands into parts of decreasing size and adds their products, smallest first, without those beyond the last
- * part's order (Triton's F32DotTC pass). If a part is infinite, the small products are NaN, because infinity times 0
- * is. The pass replaces NaN with 0, so the product of the largest parts determines the result.
+ * Splits operands into parts of decreasing size and adds the products of parts, smallest first. Products beyond the
+ * order of the last part are omitted (Triton's F32DotTC pass). If a part is infinite, the small products are NaN,
+ * because infinity times 0 is NaN. The pass replaces NaN with 0, so the product of the largest parts determines the
+ * result.
  */
 function multiplySplit(
   acc: Float32Array,
@@ -82,26 +83,26 @@ function multiplySplit(
   count: number,
   toPart: (x: number) => number,
 ): NumberData {
-  const [as, bs] = [split(a, count, toPart), split(b, count, toPart)];
+  const [aParts, bParts] = [split(a, count, toPart), split(b, count, toPart)];
   const out = new Float32Array(acc.length);
   for (let order = count - 1; order > 0; order--) {
-    for (let i = order; i >= 0; i--) accumulate(out, as[i]!, bs[order - i]!, size);
+    for (let i = order; i >= 0; i--) accumulate(out, aParts[i]!, bParts[order - i]!, size);
   }
   for (let i = 0; i < out.length; i++) if (Number.isNaN(out[i])) out[i] = 0;
-  accumulate(out, as[0]!, bs[0]!, size);
+  accumulate(out, aParts[0]!, bParts[0]!, size);
   return out.map((x, i) => x + acc[i]!);
 }
 
 function split(x: Float32Array, count: number, toPart: (x: number) => number): Float32Array[] {
-  let rest = x;
+  let remainder = x;
   return Array.from({ length: count }, () => {
-    const part = rest.map(toPart);
-    rest = rest.map((value, i) => value - part[i]!);
+    const part = remainder.map(toPart);
+    remainder = remainder.map((value, i) => value - part[i]!);
     return part;
   });
 }
 
-/** Adds the product to `out` and returns `out`. The inner loops of each kind of number see only one kind of array. */
+/** Adds the product to `out` and returns `out`. Each inner loop handles only one kind of array. */
 function accumulate(out: NumberData, a: NumberData, b: NumberData, size: Sizes): NumberData {
   if (out instanceof Float32Array) accumulateFloats(out, a as Float32Array, b as Float32Array, size, addFloat32);
   else if (out instanceof Float64Array) accumulateFloats(out, a as Float64Array, b as Float64Array, size, addFloat64);
@@ -112,35 +113,35 @@ function accumulate(out: NumberData, a: NumberData, b: NumberData, size: Sizes):
 type Floats = Float32Array | Float64Array;
 
 /**
- * Each partial sum is rounded to the dtype of `out`. Zeros of `a` and columns of zeros at the end of `b` are passed over, for
- * tiles of small tensors are zeros mostly. Adding their products changes nothing but a sum of -0, whose row is computed
- * again with them; and where an operand is not finite, a product with zero is NaN.
+ * Rounds each partial sum to the dtype of `out`. As an optimization, skips zeros of `a` and trailing zero columns of
+ * `b`, because tiles of small tensors are mostly zeros. Adding their products changes only a sum of -0; its row is
+ * recomputed with them. If an operand is not finite, nothing is skipped, because its product with zero is NaN.
  */
 function accumulateFloats<F extends Floats>(out: F, a: F, b: F, size: Sizes, addProducts: AddProducts<F>): void {
   const { batch, m, n, k } = size;
-  const { rows, width } = batch === 1 ? distinct(out, a, b, size) : { rows: batch * m, width: n };
+  const { rows, width } = batch === 1 ? distinctLines(out, a, b, size) : { rows: batch * m, width: n };
   const columns = allFinite(a) ? Math.min(columnsUsed(b, n), width) : width;
-  const skipsZeros = allFinite(b);
+  const canSkipZeros = allFinite(b);
   const steps = new Int32Array(k);
   for (let row = 0; row < rows; row++) {
-    const places = { start: row * n, aStart: row * k, bStart: Math.floor(row / m) * k * n };
+    const rowStarts = { start: row * n, aStart: row * k, bStart: Math.floor(row / m) * k * n };
     let count = 0;
-    for (let p = 0; p < k; p++) if (!skipsZeros || a[row * k + p] !== 0) steps[count++] = p;
-    const isWhole = count === k && columns === width;
-    const before = isWhole ? out : out.slice(row * n, row * n + width);
-    addProducts(out, a, b, places, n, columns, steps.subarray(0, count));
-    if (!isWhole && hasNegativeZero(out, row * n, width)) {
-      out.set(before, row * n);
-      const all = steps.map((_, p) => p);
-      addProducts(out, a, b, places, n, width, all);
+    for (let p = 0; p < k; p++) if (!canSkipZeros || a[row * k + p] !== 0) steps[count++] = p;
+    const isComplete = count === k && columns === width;
+    const originalRow = isComplete ? out : out.slice(row * n, row * n + width);
+    addProducts(out, a, b, rowStarts, n, columns, steps.subarray(0, count));
+    if (!isComplete && hasNegativeZero(out, row * n, width)) {
+      out.set(originalRow, row * n);
+      const allSteps = steps.map((_, p) => p);
+      addProducts(out, a, b, rowStarts, n, width, allSteps);
     }
     for (let j = row * n + width; j < (row + 1) * n; j++) out[j] = out[j - width]!;
   }
-  for (let at = rows * n; at < out.length; at += rows * n) out.copyWithin(at, 0, rows * n);
+  for (let offset = rows * n; offset < out.length; offset += rows * n) out.copyWithin(offset, 0, rows * n);
 }
 
-/** How many rows and columns of the sum to compute; the others repeat them. */
-function distinct(out: Floats, a: Floats, b: Floats, { m, n, k }: Sizes) {
+/** The number of distinct rows and columns of the sum. The others repeat them. */
+function distinctLines(out: Floats, a: Floats, b: Floats, { m, n, k }: Sizes) {
   const [rows, width] = [periodOf(a, rowsOf(m, k)), periodOf(b, columnsOf(k, n))];
   return {
     rows: hasPeriod(out, rowsOf(m, n), rows) ? rows : m,
@@ -148,16 +149,16 @@ function distinct(out: Floats, a: Floats, b: Floats, { m, n, k }: Sizes) {
   };
 }
 
-interface Places {
+interface RowStarts {
   readonly start: number;
   readonly aStart: number;
   readonly bStart: number;
 }
 
-/** Adds one row of the product for these steps of k. */
-type AddProducts<F> = (out: F, a: F, b: F, places: Places, n: number, columns: number, steps: Int32Array) => void;
+/** Adds one row of the product, for these steps of k. */
+type AddProducts<F> = (out: F, a: F, b: F, rowStarts: RowStarts, n: number, columns: number, steps: Int32Array) => void;
 
-/** Four steps at a time, so that partial sums stay in registers. */
+/** Adds four steps at a time, so that partial sums stay in registers. */
 const addFloat32: AddProducts<Float32Array> = (out, a, b, { start, aStart, bStart }, n, columns, steps) => {
   let i = 0;
   for (; i + 3 < steps.length; i += 4) {
@@ -184,7 +185,7 @@ const addFloat64: AddProducts<Float64Array> = (out, a, b, { start, aStart, bStar
 
 const { fround } = Math;
 
-/** Four steps, as a separate function: in one function with the remainder's loop, V8 deoptimized at each remainder. */
+/** Adds four steps. A separate function, because V8 deoptimized a combined loop at each remainder. */
 function addFour(
   out: Float32Array,
   start: number,
@@ -214,16 +215,16 @@ function allFinite(data: Floats): boolean {
   return true;
 }
 
-/** The number of columns up to the last that is not all zeros. */
+/** The number of columns up to the last nonzero one. */
 function columnsUsed(b: Floats, n: number): number {
-  let used = 0;
+  let columns = 0;
   for (let row = 0; row < b.length; row += n)
-    for (let j = n - 1; j >= used; j--)
+    for (let j = n - 1; j >= columns; j--)
       if (b[row + j] !== 0) {
-        used = j + 1;
+        columns = j + 1;
         break;
       }
-  return used;
+  return columns;
 }
 
 function hasNegativeZero(data: Floats, start: number, length: number): boolean {

@@ -1,6 +1,6 @@
 /**
- * Elementwise functions on tiles. Operands broadcast; results are rounded or wrapped to the result's dtype; a lane is
- * poison if it is poison in any operand.
+ * Elementwise functions of tiles. Operands broadcast, and results are rounded or wrapped to the result's dtype. A lane
+ * is poison if it is poison in any operand.
  *
  * The `Big` variants take int64 and uint64 operands, so the loops over numbers never see a bigint.
  */
@@ -11,7 +11,7 @@ import { roundAll } from "./numeric-float.js";
 import { wrap } from "./numeric-int.js";
 import { allocateUninitialized, zeros, allocateUnset } from "./buffer-pool.js";
 
-/** Comparisons may give booleans for a result of `int1`. */
+/** Comparisons may return booleans for a result of `int1`. */
 type NumberResult = number | boolean;
 type BigResult = bigint | number | boolean;
 
@@ -19,7 +19,7 @@ type BigResult = bigint | number | boolean;
 export function map1(x: TileArray, dtype: NumericDType, f: (x: number) => NumberResult): TileArray {
   const raw = allocateRaw(dtype, x.data.length);
   loop1(f)(raw, numbersOf(x));
-  return tileArray(dtype, x.shape, settle(dtype, raw), x.poison);
+  return tileArray(dtype, x.shape, roundOrWrap(dtype, raw), x.poison);
 }
 
 /** A function of two tiles. */
@@ -33,7 +33,7 @@ export function map2(
   const [a, b] = [operand(x, shape), operand(y, shape)];
   const raw = allocateRaw(dtype, sizeOf(shape));
   loop2(f)(raw, numbersOf(a), numbersOf(b));
-  return tileArray(dtype, shape, settle(dtype, raw), poisonOf(shape, [a, b]));
+  return tileArray(dtype, shape, roundOrWrap(dtype, raw), poisonOf(shape, [a, b]));
 }
 
 /** A function of three tiles. */
@@ -48,7 +48,7 @@ export function map3(
   const [a, b, c] = [operand(x, shape), operand(y, shape), operand(z, shape)];
   const raw = allocateRaw(dtype, sizeOf(shape));
   loop3(f)(raw, numbersOf(a), numbersOf(b), numbersOf(c));
-  return tileArray(dtype, shape, settle(dtype, raw), poisonOf(shape, [a, b, c]));
+  return tileArray(dtype, shape, roundOrWrap(dtype, raw), poisonOf(shape, [a, b, c]));
 }
 
 /** {@link map1} of an int64 or uint64 tile. */
@@ -80,31 +80,31 @@ export function mapBig3(
   // Storing into a 64-bit array wraps.
   const raw = isBig(dtype) ? (allocateUnset(dtype, sizeOf(shape)) as BigData) : allocateRaw(dtype, sizeOf(shape));
   loopBig(f)(raw as BigData, bigsOf(tiles[0]), bigsOf(tiles[1]), bigsOf(tiles[2]));
-  return tileArray(dtype, shape, isBig(dtype) ? raw : settle(dtype, raw as NumberData), poison);
+  return tileArray(dtype, shape, isBig(dtype) ? raw : roundOrWrap(dtype, raw as NumberData), poison);
 }
 
-/** `where(condition, x, y)`; only the chosen side can poison a lane. `x` and `y` have the same dtype. */
+/** `where(condition, x, y)`. Only the selected operand can poison a lane. `x` and `y` have the same dtype. */
 export function select(condition: TileArray, x: TileArray, y: TileArray): TileArray {
   const shape = broadcastShapes(broadcastShapes(condition.shape, x.shape), y.shape);
   const size = sizeOf(shape);
   const [c, a, b] = [broadcastTo(condition, shape), operand(x, shape), operand(y, shape)];
-  const chosen = c.data as Uint8Array;
+  const isChosen = c.data as Uint8Array;
   const data = allocateUnset(x.dtype, size);
-  const to = copyView(data);
-  choosing(kindOf(to))(to, chosen, copyView(a.data), copyView(b.data));
+  const target = copyView(data);
+  selectLoop(kindOf(target))(target, isChosen, copyView(a.data), copyView(b.data));
   if (!c.poison && !a.poison && !b.poison) return tileArray(x.dtype, shape, data);
   const poison = allocateUninitialized(Uint8Array, size);
   for (let i = 0; i < size; i++) {
-    const side = chosen[i] ? a : b;
-    poison[i] = (c.poison?.[i] ?? 0) | (side.poison?.[side.data.length === 1 ? 0 : i] ?? 0);
+    const selected = isChosen[i] ? a : b;
+    poison[i] = (c.poison?.[i] ?? 0) | (selected.poison?.[selected.data.length === 1 ? 0 : i] ?? 0);
   }
   return tileArray(x.dtype, shape, data, poison);
 }
 
-const choosing = loopsOf(() => (out: NumberData, chosen: Uint8Array, x: NumberData, y: NumberData): void => {
+const selectLoop = loopsOf(() => (out: NumberData, isChosen: Uint8Array, x: NumberData, y: NumberData): void => {
   const dx = x.length === 1 ? 0 : 1;
   const dy = y.length === 1 ? 0 : 1;
-  for (let i = 0; i < out.length; i++) out[i] = chosen[i] ? x[i * dx]! : y[i * dy]!;
+  for (let i = 0; i < out.length; i++) out[i] = isChosen[i] ? x[i * dx]! : y[i * dy]!;
 });
 
 /** The array for results before rounding or wrapping: float64 for floats other than float32. */
@@ -114,8 +114,8 @@ function allocateRaw(dtype: NumericDType, length: number): NumberData {
   return allocateUnset(dtype, length) as NumberData;
 }
 
-/** Rounds or wraps raw results, unless storing them has done so. */
-function settle(dtype: NumericDType, raw: NumberData): NumberData {
+/** Rounds or wraps raw results, unless storing already did. */
+function roundOrWrap(dtype: NumericDType, raw: NumberData): NumberData {
   if (isFloat(dtype)) {
     return dtype === "float32" || dtype === "float64" ? raw : roundAll(dtype, raw as Float64Array);
   }
@@ -124,7 +124,7 @@ function settle(dtype: NumericDType, raw: NumberData): NumberData {
   return raw;
 }
 
-/** Broadcasts an operand, except a single element, which the loops read repeatedly. */
+/** Broadcasts an operand. A single element is not copied; the loops read it repeatedly. */
 function operand(x: TileArray, shape: readonly number[]): TileArray {
   return x.data.length === 1 ? x : broadcastTo(x, shape);
 }

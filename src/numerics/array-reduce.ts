@@ -1,6 +1,6 @@
 /**
- * Folds tiles along an axis, first element to last. Triton promises no order (it folds within threads, then across
- * them), so inexact results of compiled code agree only within bounds.
+ * Reduces and scans tiles along an axis, first element to last. Triton guarantees no order: it reduces within threads,
+ * then across them. Inexact results of compiled code therefore agree only within bounds.
  */
 import { bigsOf, flip, numbersOf, reshape, sizeOf, take, tileArray, type TileArray } from "./array.js";
 import { loopsOf } from "./lane-loops.js";
@@ -10,21 +10,21 @@ import { round } from "./numeric-float.js";
 import { wrap } from "./numeric-int.js";
 
 /**
- * Reduces an axis in the operand's dtype; to accumulate in another dtype, cast first. Poison in a lane poisons its
+ * Reduces an axis in the operand's dtype. To accumulate in another dtype, cast first. Poison in a lane poisons its
  * result.
  */
 export function reduce(x: TileArray, axis: number | "all", f: (acc: number, x: number) => number): TileArray {
   if (axis === "all") return reduce(flat(x), 0, f);
-  const { data, shape } = folded(x, axis);
-  reducing(f)(numbersOf(x), data as NumberData, lanesOf(x, axis), finisher(x.dtype));
+  const { data, shape } = allocateResult(x, axis);
+  reduceLoop(f)(numbersOf(x), data as NumberData, lanesOf(x, axis), finisher(x.dtype));
   return tileArray(x.dtype, shape, data, poisonOf(x, axis));
 }
 
 /** {@link reduce} of an int64 or uint64 tile. */
 export function reduceBig(x: TileArray, axis: number | "all", f: (acc: bigint, x: bigint) => bigint): TileArray {
   if (axis === "all") return reduceBig(flat(x), 0, f);
-  const { data, shape } = folded(x, axis);
-  reducing(f as never)(x.data as NumberData, data as NumberData, lanesOf(x, axis), same);
+  const { data, shape } = allocateResult(x, axis);
+  reduceLoop(f as never)(x.data as NumberData, data as NumberData, lanesOf(x, axis), identity);
   return tileArray(x.dtype, shape, data, poisonOf(x, axis));
 }
 
@@ -32,43 +32,46 @@ export function reduceBig(x: TileArray, axis: number | "all", f: (acc: bigint, x
 export function indexOfFirst(
   x: TileArray,
   axis: number | "all",
-  before: (a: number | bigint, b: number | bigint) => boolean,
+  isBefore: (a: number | bigint, b: number | bigint) => boolean,
 ): readonly [TileArray, TileArray] {
-  if (axis === "all") return indexOfFirst(flat(x), 0, before);
+  if (axis === "all") return indexOfFirst(flat(x), 0, isBefore);
   const { distance, block } = lanesOf(x, axis);
   const shape = x.shape.toSpliced(axis, 1);
-  const places = new Int32Array(sizeOf(shape));
-  const indices = new Int32Array(places.length);
-  const poison = x.poison && new Uint8Array(places.length);
-  places.forEach((_, lane) => {
+  const positions = new Int32Array(sizeOf(shape));
+  const indices = new Int32Array(positions.length);
+  const poison = x.poison && new Uint8Array(positions.length);
+  positions.forEach((_, lane) => {
     const start = Math.floor(lane / distance) * block + (lane % distance);
     let best = start;
     for (let i = start; i < start + block; i += distance) {
-      if (before(x.data[i]!, x.data[best]!)) best = i;
+      if (isBefore(x.data[i]!, x.data[best]!)) best = i;
       if (poison && x.poison![i]) poison[lane] = 1;
     }
-    places[lane] = best;
+    positions[lane] = best;
     indices[lane] = (best - start) / distance;
   });
-  return [tileArray(x.dtype, shape, take(x, shape, places).data, poison), tileArray("int32", shape, indices, poison)];
+  return [
+    tileArray(x.dtype, shape, take(x, shape, positions).data, poison),
+    tileArray("int32", shape, indices, poison),
+  ];
 }
 
 const flat = (x: TileArray): TileArray => reshape(x, [sizeOf(x.shape)]);
 
-/** The shape and array of a reduction's result. */
-function folded({ dtype, shape }: TileArray, axis: number): { data: TileData; shape: readonly number[] } {
-  const rest = shape.toSpliced(axis, 1);
-  return { data: allocateUnset(dtype, sizeOf(rest)), shape: rest };
+/** Allocates the result of a reduction. */
+function allocateResult({ dtype, shape }: TileArray, axis: number): { data: TileData; shape: readonly number[] } {
+  const resultShape = shape.toSpliced(axis, 1);
+  return { data: allocateUnset(dtype, sizeOf(resultShape)), shape: resultShape };
 }
 
 /** Reads the accumulator back from `out`, which rounds it at every step. */
-const reducing = loopsOf(
+const reduceLoop = loopsOf(
   (f: (acc: number, x: number) => number) =>
     (from: NumberData, out: NumberData, { distance, block }: Lanes, finish: (x: number) => number) => {
-      for (let start = 0, to = 0; to < out.length; start += block, to += distance) {
-        for (let i = 0; i < distance; i++) out[to + i] = from[start + i]!;
-        for (let at = start + distance; at < start + block; at += distance)
-          for (let i = 0; i < distance; i++) out[to + i] = finish(f(out[to + i]!, from[at + i]!));
+      for (let start = 0, target = 0; target < out.length; start += block, target += distance) {
+        for (let i = 0; i < distance; i++) out[target + i] = from[start + i]!;
+        for (let row = start + distance; row < start + block; row += distance)
+          for (let i = 0; i < distance; i++) out[target + i] = finish(f(out[target + i]!, from[row + i]!));
       }
     },
 );
@@ -80,11 +83,11 @@ function poisonOf({ shape, poison }: TileArray, axis: number): Uint8Array | unde
 const or = (acc: number, x: number): number => acc | x;
 
 export interface ScanOptions {
-  /** From the last element to the first. */
+  /** Scans from the last element to the first. */
   readonly reverse?: boolean | undefined;
 }
 
-/** The inclusive prefix folds along an axis: element `i` of a lane is the fold of its elements up to `i`. */
+/** The inclusive scan along an axis: element `i` of a lane is the reduction of its elements up to `i`. */
 export function scan(
   x: TileArray,
   axis: number,
@@ -110,7 +113,10 @@ export function scanBig(
   return tileArray(x.dtype, x.shape, data, poisonAlong(x, axis));
 }
 
-/** A tile as `[…, length, distance]`: lanes run over blocks of `length * distance` elements, `distance` apart. */
+/**
+ * A tile as `[…, length, distance]`. Elements of a lane are `distance` apart, within blocks of `length * distance`
+ * elements.
+ */
 interface Lanes {
   readonly distance: number;
   readonly block: number;
@@ -121,11 +127,11 @@ function lanesOf(x: TileArray, axis: number): Lanes {
   return { distance, block: distance * x.shape[axis]! };
 }
 
-const same = (x: number): number => x;
+const identity = (x: number): number => x;
 
 /** Rounds or wraps, unless storing does so. */
 function finisher(dtype: NumericDType): (x: number) => number {
-  if (isBig(dtype) || dtype === "float32" || dtype === "int32" || dtype === "uint32") return same;
+  if (isBig(dtype) || dtype === "float32" || dtype === "int32" || dtype === "uint32") return identity;
   return isFloat(dtype) ? round(dtype) : wrap(dtype);
 }
 

@@ -1,67 +1,67 @@
 /** Sorts a tile along its last axis. */
 import { take, type TileArray } from "./array.js";
 
-type Value = (place: number) => number | bigint;
+type Value = (index: number) => number | bigint;
 
 /** Sorts rows. A poisoned lane poisons its row. */
 export function sortLast(x: TileArray, descending: boolean): TileArray {
-  return reordered(x, (row, value) =>
-    isUnordered(row, value) ? sortingNetwork(row, value, descending) : sorted(row, value, descending),
+  return reorderRows(x, (row, value) =>
+    isUnordered(row, value) ? sortingNetwork(row, value, descending) : sortRow(row, value, descending),
   );
 }
 
-/** Sorts bitonic rows: compares and swaps at distance n/2, n/4, …, 1. */
+/** Sorts bitonic rows: compares and swaps at distances n/2, n/4, …, 1. */
 export function bitonicMerge(x: TileArray, descending: boolean): TileArray {
-  return reordered(x, (row, value) => merge(row, value, Math.log2(row.length), () => descending));
+  return reorderRows(x, (row, value) => merge(row, value, Math.log2(row.length), () => descending));
 }
 
-/** The `k` first of each sorted row. Where a row has NaN, numbers win over it when halves are thrown away. */
+/** The first `k` elements of each sorted row. In a row with NaN, numbers win over NaN when a half is discarded. */
 export function topLast(x: TileArray, k: number, descending: boolean): TileArray {
-  const [stages, all] = [Math.log2(k), Math.log2(x.shape.at(-1)!)];
-  return reordered(
+  const [stages, allStages] = [Math.log2(k), Math.log2(x.shape.at(-1)!)];
+  return reorderRows(
     x,
     (row, value) => {
-      if (!isUnordered(row, value)) return sorted(row, value, descending).slice(0, k);
-      if (k === 1) return [row.reduce((best, each) => winner(best, each, value, descending))];
-      let kept = row;
+      if (!isUnordered(row, value)) return sortRow(row, value, descending).slice(0, k);
+      if (k === 1) return [row.reduce((best, candidate) => winner(best, candidate, value, descending))];
+      let candidates = row;
       for (let stage = 1; stage <= stages; stage++)
-        kept = merge(kept, value, stage, (i) => (stage < all ? bit(i, stage) : descending));
-      for (let stage = stages + 1; stage <= all; stage++) {
-        const before = kept;
-        kept = Array.from({ length: kept.length / 2 }, (_, i) => {
-          const left = (i >> stages) * 2 * k + (i & (k - 1));
-          return winner(before[left]!, before[left + k]!, value, descending);
+        candidates = merge(candidates, value, stage, (i) => (stage < allStages ? bit(i, stage) : descending));
+      for (let stage = stages + 1; stage <= allStages; stage++) {
+        const previous = candidates;
+        candidates = Array.from({ length: candidates.length / 2 }, (_, i) => {
+          const index = (i >> stages) * 2 * k + (i & (k - 1));
+          return winner(previous[index]!, previous[index + k]!, value, descending);
         });
-        kept = merge(kept, value, stages, (i) => (stage < all ? bit(i, stages) : descending));
+        candidates = merge(candidates, value, stages, (i) => (stage < allStages ? bit(i, stages) : descending));
       }
-      return kept;
+      return candidates;
     },
     k,
   );
 }
 
-function sorted(row: number[], value: Value, descending: boolean): number[] {
+function sortRow(row: number[], value: Value, descending: boolean): number[] {
   const sign = descending ? -1 : 1;
   return row.sort((i, j) => (value(i) < value(j) ? -sign : value(j) < value(i) ? sign : 0));
 }
 
-/** The place of the greater or lesser of two, as `tl.max` and `tl.min` choose: a number wins over NaN. */
-function winner(left: number, right: number, value: Value, descending: boolean): number {
-  const [a, b] = [value(left), value(right)];
-  if (a !== a) return right;
-  return b !== b || (descending ? a > b : a < b) ? left : right;
+/** The index of the greater or lesser of two elements, as in `tl.max` and `tl.min`: a number wins over NaN. */
+function winner(first: number, second: number, value: Value, descending: boolean): number {
+  const [a, b] = [value(first), value(second)];
+  if (a !== a) return second;
+  return b !== b || (descending ? a > b : a < b) ? first : second;
 }
 
-const bit = (i: number, place: number): boolean => ((i >> place) & 1) === 1;
+const bit = (i: number, position: number): boolean => ((i >> position) & 1) === 1;
 
-/** Whether the order of comparisons matters: in a row with NaN, and in one with zeros of both signs. */
+/** True if the order of comparisons matters: if a row contains NaN or -0. */
 function isUnordered(row: readonly number[], value: Value): boolean {
-  return row.some((place) => Number.isNaN(value(place)) || Object.is(value(place), -0));
+  return row.some((index) => Number.isNaN(value(index)) || Object.is(value(index), -0));
 }
 
 /**
- * Triton's sorting network. Each lane takes its partner's element or keeps its own by a comparison of its own, and one
- * with NaN holds for neither: then both lanes have the same element, and the other is lost.
+ * Triton's sorting network. Each lane decides by its own comparison whether to take its partner's element. Comparisons
+ * with NaN are false in both lanes, so both lanes end up with the same element and the other is lost.
  */
 function sortingNetwork(row: number[], value: Value, descending: boolean): number[] {
   const stages = Math.log2(row.length);
@@ -71,21 +71,26 @@ function sortingNetwork(row: number[], value: Value, descending: boolean): numbe
   return merged;
 }
 
-/** Compares and swaps at the distances 2^(stages - 1) to 1; `falls` says which lanes descend. */
-function merge(row: readonly number[], value: Value, stages: number, falls: (lane: number) => boolean): number[] {
+/** Compares and swaps at the distances 2^(stages - 1) to 1. `isDescending` selects the lanes in descending order. */
+function merge(
+  row: readonly number[],
+  value: Value,
+  stages: number,
+  isDescending: (lane: number) => boolean,
+): number[] {
   let merged = [...row];
   for (let stage = stages - 1; stage >= 0; stage--) {
-    const before = merged;
-    merged = before.map((own, i) => {
-      const other = before[i ^ (1 << stage)]!;
-      return value(own) > value(other) !== (falls(i) !== bit(i, stage)) ? other : own;
+    const previous = merged;
+    merged = previous.map((element, i) => {
+      const partner = previous[i ^ (1 << stage)]!;
+      return value(element) > value(partner) !== (isDescending(i) !== bit(i, stage)) ? partner : element;
     });
   }
   return merged;
 }
 
-/** Rows of `size` elements; `arrange` chooses them by the positions of a row's elements. */
-function reordered(
+/** Selects `size` elements of each row. `arrange` gets and returns indices of elements. */
+function reorderRows(
   x: TileArray,
   arrange: (row: number[], value: Value) => readonly number[],
   size: number = x.shape.at(-1)!,
@@ -96,13 +101,13 @@ function reordered(
   for (let r = 0; r < rows; r++) {
     const row = Array.from({ length }, (_, i) => r * length + i);
     index.set(
-      arrange(row, (place) => x.data[place]!),
+      arrange(row, (position) => x.data[position]!),
       r * size,
     );
   }
   const { poison, ...clean } = x;
-  const taken = take(clean, [...x.shape.slice(0, -1), size], index);
-  if (!poison) return taken;
+  const result = take(clean, [...x.shape.slice(0, -1), size], index);
+  if (!poison) return result;
   const isPoisoned = (r: number) => poison.subarray(r * length, (r + 1) * length).includes(1);
-  return { ...taken, poison: Uint8Array.from(index, (_, i) => (isPoisoned(Math.floor(i / size)) ? 1 : 0)) };
+  return { ...result, poison: Uint8Array.from(index, (_, i) => (isPoisoned(Math.floor(i / size)) ? 1 : 0)) };
 }

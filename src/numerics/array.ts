@@ -1,19 +1,18 @@
-/** The run-time value of a tile, and ops that move its elements. */
+/** Tiles at run time, and functions that move their elements. */
 import { kindOf, loopsOf, copyView } from "./lane-loops.js";
 import { round } from "./numeric-float.js";
 import { isBig, isFloat, type BigData, type NumberData, type NumericDType, type TileData } from "./numeric.js";
 import { allocateUninitialized, zeros, allocate, allocateUnset } from "./buffer-pool.js";
 
-/** Elements in row-major order, each exactly representable in the dtype. A finished tile never changes. */
+/** Elements in row-major order, each exactly representable in the dtype. A finished tile is immutable. */
 export interface TileArray {
   readonly dtype: NumericDType;
   readonly shape: readonly number[];
   readonly data: TileData;
-  /** Lanes without a value, 1 = poison; undefined if there are none. */
+  /** 1 in poison lanes. Undefined if there are none. */
   readonly poison?: Uint8Array;
 }
 
-/** Makes a tile. */
 export function tileArray(
   dtype: NumericDType,
   shape: readonly number[],
@@ -29,7 +28,7 @@ export function sizeOf(shape: readonly number[]): number {
   return size;
 }
 
-/** The elements of a tile whose dtype is not 64-bit integer. */
+/** The elements of a tile whose dtype is not a 64-bit integer. */
 export function numbersOf(x: TileArray): NumberData {
   if (isBig(x.dtype)) throw new TypeError(`${x.dtype} elements are bigints`);
   return x.data as NumberData;
@@ -41,7 +40,7 @@ export function bigsOf(x: TileArray): BigData {
   return x.data as BigData;
 }
 
-/** A tile of one value. A float is rounded, by way of float32 to what is narrower, as Triton makes its constants. */
+/** A constant tile. A narrow float is rounded by way of float32, as in Triton's constants. */
 export function full(shape: readonly number[], value: number | bigint, dtype: NumericDType): TileArray {
   const data = allocateUnset(dtype, sizeOf(shape));
   if (isBig(dtype)) (data as BigData).fill(BigInt(value));
@@ -50,7 +49,7 @@ export function full(shape: readonly number[], value: number | bigint, dtype: Nu
   return tileArray(dtype, shape, data);
 }
 
-/** `start, start + 1, …, end - 1` as int32, as `tl.arange` gives it. */
+/** `start, start + 1, …, end - 1` as int32, the result of `tl.arange`. */
 export function arange(start: number, end: number): TileArray {
   const data = allocateUninitialized(Int32Array, end - start);
   for (let i = 0; i < data.length; i++) data[i] = start + i;
@@ -72,18 +71,18 @@ export function fromNumbers(
   return tileArray(dtype, shape, data);
 }
 
-/** Picks elements of a tile by their row-major index. The functions below use it. */
+/** Selects elements of a tile by their row-major index. The functions below use it. */
 export function take(x: TileArray, shape: readonly number[], index: Int32Array): TileArray {
   const data = allocateUnset(x.dtype, index.length);
-  const to = copyView(data);
-  picking(kindOf(to))(copyView(x.data), to, index);
+  const target = copyView(data);
+  takeLoop(kindOf(target))(copyView(x.data), target, index);
   if (x.poison === undefined) return tileArray(x.dtype, shape, data);
   const poison = allocateUninitialized(Uint8Array, index.length);
-  picking(Uint8Array)(x.poison, poison, index);
+  takeLoop(Uint8Array)(x.poison, poison, index);
   return tileArray(x.dtype, shape, data, poison);
 }
 
-const picking = loopsOf(() => (from: NumberData, to: NumberData, index: Int32Array): void => {
+const takeLoop = loopsOf(() => (from: NumberData, to: NumberData, index: Int32Array): void => {
   for (let i = 0; i < index.length; i++) to[i] = from[index[i]!]!;
 });
 
@@ -98,7 +97,7 @@ export function stridesOf(shape: readonly number[]): number[] {
   return strides;
 }
 
-/** Whether elements with these strides lie in row-major order, without gaps, as PyTorch's `is_contiguous` says. */
+/** True if these strides are row-major without gaps, as in PyTorch's `is_contiguous`. */
 export function areContiguous(shape: readonly number[], strides: readonly number[]): boolean {
   const rowMajor = stridesOf(shape);
   return sizeOf(shape) === 0 || shape.every((dim, axis) => dim === 1 || strides[axis] === rowMajor[axis]);
@@ -108,13 +107,13 @@ export function areContiguous(shape: readonly number[], strides: readonly number
 export function stridedIndex(shape: readonly number[], strides: readonly number[], offset = 0): Int32Array {
   const index = allocateUninitialized(Int32Array, sizeOf(shape));
   index[0] = offset;
-  // Fill the last axis, then repeat the filled part along each outer axis.
-  let filled = 1;
+  // Fills the last axis, then repeats the filled part along each outer axis.
+  let filledLength = 1;
   for (let axis = shape.length - 1; axis >= 0; axis--) {
-    const size = filled * shape[axis]!;
+    const size = filledLength * shape[axis]!;
     const stride = strides[axis]!;
-    for (let i = filled; i < size; i++) index[i] = index[i - filled]! + stride;
-    filled = size;
+    for (let i = filledLength; i < size; i++) index[i] = index[i - filledLength]! + stride;
+    filledLength = size;
   }
   return index;
 }
@@ -126,7 +125,7 @@ export function isSameShape(x: readonly number[], y: readonly number[]): boolean
   return true;
 }
 
-/** The shape that two shapes broadcast to: the shorter one gets leading ones, and a 1 stretches to the other's size. */
+/** The broadcast shape of two shapes. The shorter one gets leading ones, and a 1 stretches to the other's size. */
 export function broadcastShapes(x: readonly number[], y: readonly number[]): readonly number[] {
   if (isSameShape(x, y)) return x;
   const rank = Math.max(x.length, y.length);
@@ -150,16 +149,17 @@ export function broadcastTo(x: TileArray, shape: readonly number[]): TileArray {
   if (sizeOf(x.shape) === sizeOf(shape)) return reshape(x, shape);
   const along = spreadOf(x.shape, shape);
   if (along) return tileArray(x.dtype, shape, spread(x.data, along), x.poison && spread(x.poison, along));
-  const own = stridesOf(x.shape);
+  const sourceStrides = stridesOf(x.shape);
   const strides = shape.map((_, i) => {
     const axis = i - shape.length + x.shape.length;
-    return (x.shape[axis] ?? 1) === 1 ? 0 : own[axis]!;
+    return (x.shape[axis] ?? 1) === 1 ? 0 : sourceStrides[axis]!;
   });
   return take(x, shape, stridedIndex(shape, strides));
 }
 
 /**
- * How elements along one axis repeat in a larger shape, seen as `[outer, count, inner]`: element `j` fills `[:, j, :]`.
+ * The repetition of elements along one axis in a larger shape, viewed as `[outer, count, inner]`: element `j` fills
+ * `[:, j, :]`.
  */
 export interface Spread {
   readonly outer: number;
@@ -167,7 +167,7 @@ export interface Spread {
   readonly inner: number;
 }
 
-/** How a shape broadcasts to another, if at most one of its dimensions is not 1. */
+/** The repetition that broadcasts one shape to another, if at most one of its dims is not 1. */
 export function spreadOf(from: readonly number[], to: readonly number[]): Spread | undefined {
   const count = sizeOf(from);
   const axis = from.findIndex((dim) => dim !== 1);
@@ -177,28 +177,29 @@ export function spreadOf(from: readonly number[], to: readonly number[]): Spread
   return { outer: sizeOf(to) === 0 ? 0 : sizeOf(to) / (count * inner), count, inner };
 }
 
-/** Repeats elements as a {@link Spread} says. */
+/** Repeats elements according to a {@link Spread}. */
 export function spread<Data extends TileData>(data: Data, { outer, count, inner }: Spread): Data {
   const row = count * inner;
   const out = allocateUninitialized(kindOf(data), outer * row) as NumberData;
-  const from = data as NumberData;
+  const source = data as NumberData;
   if (outer === 0) return out as Data;
-  if (inner === 1) out.set(from);
-  else for (let j = 0; j < count; j++) out.fill(from[j]!, j * inner, (j + 1) * inner);
-  // Double the filled part until it covers the rest.
-  for (let filled = row; filled < out.length; filled *= 2) out.copyWithin(filled, 0, filled);
+  if (inner === 1) out.set(source);
+  else for (let j = 0; j < count; j++) out.fill(source[j]!, j * inner, (j + 1) * inner);
+  // Doubles the filled part until it covers the array.
+  for (let filledLength = row; filledLength < out.length; filledLength *= 2)
+    out.copyWithin(filledLength, 0, filledLength);
   return out as Data;
 }
 
-/** The lanes marked in either mask. */
+/** The union of two lane masks. */
 export function either(a: Uint8Array | undefined, b: Uint8Array | undefined): Uint8Array | undefined {
   if (!a || !b) return a ?? b;
-  const both = allocateUninitialized(Uint8Array, a.length);
-  for (let i = 0; i < both.length; i++) both[i] = a[i]! | b[i]!;
-  return both;
+  const union = allocateUninitialized(Uint8Array, a.length);
+  for (let i = 0; i < union.length; i++) union[i] = a[i]! | b[i]!;
+  return union;
 }
 
-/** The same elements in the same order under another shape. Shares memory. */
+/** The same elements in the same order in another shape. Shares memory. */
 export function reshape(x: TileArray, shape: readonly number[]): TileArray {
   if (sizeOf(shape) !== x.data.length) {
     throw new RangeError(`[${x.shape.join(", ")}] does not reshape to [${shape.join(", ")}]`);
@@ -235,7 +236,7 @@ export function slice(x: TileArray, axis: number, position: number): TileArray {
   return take(x, shape, stridedIndex(shape, strides.toSpliced(axis, 1), position * strides[axis]!));
 }
 
-/** Joins tiles of one shape and dtype along a new axis: the inverse of {@link slice}. */
+/** Concatenates tiles of one shape and dtype along a new axis. The inverse of {@link slice}. */
 export function stack(xs: readonly [TileArray, ...TileArray[]], axis: number): TileArray {
   const [{ dtype, shape }] = xs;
   const size = sizeOf(shape);

@@ -1,7 +1,8 @@
 /**
- * Reuses the buffers of tiles. Making and collecting a typed array costs as much as a few passes over a tile, and a
- * kernel makes some for every op of every program. Inside a scope, each array from {@link allocate}, {@link allocateUninitialized} or
- * {@link zeros} belongs to the scope. When the scope ends, all of them are reused except those named as kept.
+ * Reuses the buffers of tiles. Allocating and collecting a typed array costs as much as a few passes over a tile, and
+ * each op of each program needs some. In a scope, each array from {@link allocate}, {@link allocateUninitialized} or
+ * {@link zeros} belongs to that scope. At the end of the scope, all its arrays are reused, except explicitly retained
+ * ones.
  */
 import { arrayOf, type NumericDType, type TileData } from "./numeric.js";
 
@@ -9,39 +10,39 @@ type ArrayOf<T extends TileData> = new (length: number) => T;
 /** A position in the order of allocation. */
 export type PoolMark = number;
 
-/** Arrays up to this length are cheap, because V8 stores their elements in the object; they are not pooled. */
-const SMALL = 8;
-/** The most bytes to pool; further arrays are left to the garbage collector. */
-const MOST_BYTES = 2 ** 26;
+/**
+ * Maximum length of arrays that are not pooled. Small arrays are cheap, because V8 stores their elements in the object.
+ */
+const MAX_UNPOOLED_LENGTH = 8;
+/** Limit on pooled bytes. Further arrays are left to the garbage collector. */
+const MAX_POOLED_BYTES = 2 ** 26;
 
-const free = new Map<unknown, Map<number, TileData[]>>();
-const taken: TileData[] = [];
+const freeArrays = new Map<unknown, Map<number, TileData[]>>();
+const usedArrays: TileData[] = [];
 let bytes = 0;
 let isOpen = false;
 let generation = 0;
 
-/**
- * Changes whenever buffers are released: arrays computed before may have been overwritten. Constant outside scopes.
- */
+/** Changes whenever buffers are released, because earlier arrays may then be overwritten. Constant outside scopes. */
 export const poolGeneration = (): number => (isOpen ? generation : -1);
 
 /** An array with arbitrary elements, which the caller must overwrite. */
-export function allocateUninitialized<T extends TileData>(of: ArrayOf<T>, length: number): T {
-  if (!isOpen || length <= SMALL) return new of(length);
-  return (reused(of, length) as T | undefined) ?? fresh(of, length);
+export function allocateUninitialized<T extends TileData>(arrayType: ArrayOf<T>, length: number): T {
+  if (!isOpen || length <= MAX_UNPOOLED_LENGTH) return new arrayType(length);
+  return (takeFree(arrayType, length) as T | undefined) ?? allocateNew(arrayType, length);
 }
 
 /** An array of zeros. */
-export function zeros<T extends TileData>(of: ArrayOf<T>, length: number): T {
-  if (!isOpen || length <= SMALL) return new of(length);
-  const again = reused(of, length) as T | undefined;
-  if (again === undefined) return fresh(of, length);
-  if (again instanceof BigInt64Array || again instanceof BigUint64Array) again.fill(0n);
-  else again.fill(0);
-  return again;
+export function zeros<T extends TileData>(arrayType: ArrayOf<T>, length: number): T {
+  if (!isOpen || length <= MAX_UNPOOLED_LENGTH) return new arrayType(length);
+  const array = takeFree(arrayType, length) as T | undefined;
+  if (array === undefined) return allocateNew(arrayType, length);
+  if (array instanceof BigInt64Array || array instanceof BigUint64Array) array.fill(0n);
+  else array.fill(0);
+  return array;
 }
 
-/** An array of ones, such as a mask with every lane on. */
+/** An array of ones, such as a mask whose lanes are all active. */
 export function ones(length: number): Uint8Array {
   return allocateUninitialized(Uint8Array, length).fill(1);
 }
@@ -56,25 +57,25 @@ export function allocateUnset(dtype: NumericDType, length: number): TileData {
   return allocateUninitialized(arrayOf(dtype), length);
 }
 
-function reused(of: unknown, length: number): TileData | undefined {
-  const array = free.get(of)?.get(length)?.pop();
-  if (array !== undefined) taken.push(array);
+function takeFree(arrayType: unknown, length: number): TileData | undefined {
+  const array = freeArrays.get(arrayType)?.get(length)?.pop();
+  if (array !== undefined) usedArrays.push(array);
   return array;
 }
 
-function fresh<T extends TileData>(of: ArrayOf<T>, length: number): T {
-  const array = new of(length);
-  if (bytes + array.byteLength > MOST_BYTES) return array;
+function allocateNew<T extends TileData>(arrayType: ArrayOf<T>, length: number): T {
+  const array = new arrayType(length);
+  if (bytes + array.byteLength > MAX_POOLED_BYTES) return array;
   bytes += array.byteLength;
-  taken.push(array);
+  usedArrays.push(array);
   return array;
 }
 
-/** Runs `body` in an outermost scope, which keeps nothing. Such scopes do not nest. */
+/** Calls `body` in an outermost scope, which retains nothing. These scopes do not nest. */
 export function pooled(body: () => void): void {
-  // Drop arrays whose lengths only other kernels need.
-  if (bytes > MOST_BYTES / 2) {
-    free.clear();
+  // Drops arrays whose lengths only other kernels need.
+  if (bytes > MAX_POOLED_BYTES / 2) {
+    freeArrays.clear();
     bytes = 0;
   }
   isOpen = true;
@@ -86,36 +87,36 @@ export function pooled(body: () => void): void {
   }
 }
 
-/** Runs `body` without pooling its allocations. */
+/** Calls `body` without pooling its allocations. */
 export function unpooled<T>(body: () => T): T {
-  const was = isOpen;
+  const wasOpen = isOpen;
   isOpen = false;
   try {
     return body();
   } finally {
-    isOpen = was;
+    isOpen = wasOpen;
   }
 }
 
-/** Starts a scope inside the outermost one. */
-export const mark = (): PoolMark => taken.length;
+/** Starts a scope in the outermost one. */
+export const mark = (): PoolMark => usedArrays.length;
 
-/** Ends the scope that started at `since`: releases its arrays, except those in these buffers. */
-export function release(since: PoolMark, kept?: ReadonlySet<ArrayBufferLike>): void {
-  if (taken.length === since) return;
+/** Ends the scope that started at `start`: releases its arrays, except those in these buffers. */
+export function release(start: PoolMark, retained?: ReadonlySet<ArrayBufferLike>): void {
+  if (usedArrays.length === start) return;
   generation++;
-  let next = since;
-  for (let i = since; i < taken.length; i++) {
-    const array = taken[i]!;
-    if (kept?.has(array.buffer)) taken[next++] = array;
-    else giveBack(array);
+  let next = start;
+  for (let i = start; i < usedArrays.length; i++) {
+    const array = usedArrays[i]!;
+    if (retained?.has(array.buffer)) usedArrays[next++] = array;
+    else returnToPool(array);
   }
-  taken.length = next;
+  usedArrays.length = next;
 }
 
-function giveBack(array: TileData): void {
-  let lengths = free.get(array.constructor);
-  if (lengths === undefined) free.set(array.constructor, (lengths = new Map()));
+function returnToPool(array: TileData): void {
+  let lengths = freeArrays.get(array.constructor);
+  if (lengths === undefined) freeArrays.set(array.constructor, (lengths = new Map()));
   const list = lengths.get(array.length);
   if (list === undefined) lengths.set(array.length, [array]);
   else list.push(array);

@@ -4,16 +4,16 @@ import { floatFormats } from "./numeric-float.js";
 /** To nearest even, toward zero, down, up. */
 export type RoundingMode = "n" | "z" | "d" | "u";
 
-/** `m · 2^e`; `rest` means that less than one unit in the last place of m was truncated from its magnitude. */
+/** `m · 2^e`. `isTruncated` means that less than one unit in the last place of m was truncated from its magnitude. */
 export interface Exact {
   readonly m: bigint;
   readonly e: number;
-  readonly rest?: boolean;
+  readonly isTruncated?: boolean;
 }
 
 const bitLength = (magnitude: bigint): number => (magnitude === 0n ? 0 : magnitude.toString(2).length);
 const absolute = (x: bigint): bigint => (x < 0n ? -x : x);
-const shift = (x: bigint, by: number): bigint => (by < 0 ? x >> BigInt(-by) : x << BigInt(by));
+const shift = (x: bigint, count: number): bigint => (count < 0 ? x >> BigInt(-count) : x << BigInt(count));
 
 const double = new Float64Array(1);
 const bits = new BigUint64Array(double.buffer);
@@ -27,9 +27,9 @@ export function exactOf(x: number): Exact {
   return { m: x < 0 ? -m : m, e: Math.max(field, 1) - 1075 };
 }
 
-/** Rounds an exact number to a float of a dtype in a direction; overflow follows IEEE 754. */
+/** Rounds an exact number to a float dtype in a direction. Overflow follows IEEE 754. */
 export function roundExact(
-  { m, e, rest = false }: Exact,
+  { m, e, isTruncated = false }: Exact,
   dtype: "float32" | "float64",
   direction: RoundingMode,
 ): number {
@@ -37,19 +37,21 @@ export function roundExact(
   const isNegative = m < 0n;
   const magnitude = absolute(m);
   // The exponent of the result's last place.
-  const place = Math.max(bitLength(magnitude) + e - 1, 1 - bias) - mantissaBits;
-  const drop = place - e;
-  let kept = shift(magnitude, -drop);
-  const cut = drop > 0 ? magnitude - shift(kept, drop) : 0n;
+  const lastPlace = Math.max(bitLength(magnitude) + e - 1, 1 - bias) - mantissaBits;
+  const drop = lastPlace - e;
+  let mantissa = shift(magnitude, -drop);
+  const truncated = drop > 0 ? magnitude - shift(mantissa, drop) : 0n;
   const half = drop > 0 ? 1n << BigInt(drop - 1) : 1n;
-  const isInexact = cut !== 0n || rest;
-  const isNearer = cut > half || (cut === half && (rest || (kept & 1n) === 1n));
-  const isAway = { n: isNearer, z: false, d: isInexact && isNegative, u: isInexact && !isNegative }[direction];
-  if (isAway) kept += 1n;
-  const value = Number(kept) * 2 ** place;
-  const staysFinite = direction === "z" || direction === (isNegative ? "u" : "d");
-  const inRange = value <= max ? value : staysFinite ? max : Infinity;
-  return isNegative ? -inRange : inRange;
+  const isInexact = truncated !== 0n || isTruncated;
+  const isNearestAbove = truncated > half || (truncated === half && (isTruncated || (mantissa & 1n) === 1n));
+  const shouldIncrement = { n: isNearestAbove, z: false, d: isInexact && isNegative, u: isInexact && !isNegative }[
+    direction
+  ];
+  if (shouldIncrement) mantissa += 1n;
+  const value = Number(mantissa) * 2 ** lastPlace;
+  const isClamped = direction === "z" || direction === (isNegative ? "u" : "d");
+  const clamped = value <= max ? value : isClamped ? max : Infinity;
+  return isNegative ? -clamped : clamped;
 }
 
 export const productOf = (x: Exact, y: Exact): Exact => ({ m: x.m * y.m, e: x.e + y.e });
@@ -59,22 +61,22 @@ export function sumOf(x: Exact, y: Exact): Exact {
   return { m: shift(x.m, x.e - e) + shift(y.m, y.e - e), e };
 }
 
-/** Bits of quotients and roots: more than any dtype keeps, so `rest` suffices for the truncated part. */
+/** Bits of quotients and roots: more than any dtype has, so `isTruncated` suffices for the truncated part. */
 const BITS = 128;
 
 export function quotientOf(x: Exact, y: Exact): Exact {
-  const by = Math.max(BITS + bitLength(absolute(y.m)) - bitLength(absolute(x.m)), 0);
-  const dividend = shift(x.m, by);
-  return { m: dividend / y.m, e: x.e - by - y.e, rest: dividend % y.m !== 0n };
+  const shiftCount = Math.max(BITS + bitLength(absolute(y.m)) - bitLength(absolute(x.m)), 0);
+  const dividend = shift(x.m, shiftCount);
+  return { m: dividend / y.m, e: x.e - shiftCount - y.e, isTruncated: dividend % y.m !== 0n };
 }
 
 /** The square root of a positive number. */
 export function rootOf({ m, e }: Exact): Exact {
-  const by = 2 * BITS + (e & 1);
-  const square = shift(m, by);
+  const shiftCount = 2 * BITS + (e & 1);
+  const square = shift(m, shiftCount);
   let root = 1n << BigInt(Math.ceil(bitLength(square) / 2));
   for (let next = root - 1n; next < root; next = (root + square / root) >> 1n) root = next;
-  return { m: root, e: (e - by) / 2, rest: root * root !== square };
+  return { m: root, e: (e - shiftCount) / 2, isTruncated: root * root !== square };
 }
 
 export type DirectedOp = "add" | "sub" | "mul" | "div" | "rcp" | "sqrt" | "fma";
@@ -82,31 +84,31 @@ export type DirectedOp = "add" | "sub" | "mul" | "div" | "rcp" | "sqrt" | "fma";
 /** An IEEE 754 operation whose result is rounded in a direction. Operands are floats of the dtype. */
 export function directed(op: DirectedOp, dtype: "float32" | "float64", direction: RoundingMode) {
   const toDType = (exact: Exact) => roundExact(exact, dtype, direction);
-  /** A sum that is 0 is +0, and -0 when rounding down, unless both sides are zeros of one sign. */
-  const sum = (exact: Exact, plain: number, oneSign: boolean) =>
-    exact.m !== 0n ? toDType(exact) : oneSign ? plain : direction === "d" ? -0 : 0;
+  /** A zero sum is +0, or -0 when rounding down, unless both operands are zeros of the same sign. */
+  const sum = (exact: Exact, nearest: number, haveOneSign: boolean) =>
+    exact.m !== 0n ? toDType(exact) : haveOneSign ? nearest : direction === "d" ? -0 : 0;
   return (x: number, y = 0, z = 0): number => {
-    const plain = { add: x + y, sub: x - y, mul: x * y, div: x / y, rcp: 1 / x, sqrt: Math.sqrt(x), fma: x * y + z }[
+    const nearest = { add: x + y, sub: x - y, mul: x * y, div: x / y, rcp: 1 / x, sqrt: Math.sqrt(x), fma: x * y + z }[
       op
     ];
     const divisor = op === "div" ? y : op === "rcp" ? x : 1;
-    if (![x, y, z].every(Number.isFinite) || divisor === 0 || Number.isNaN(plain)) return plain;
+    if (![x, y, z].every(Number.isFinite) || divisor === 0 || Number.isNaN(nearest)) return nearest;
     const [a, b, c] = [exactOf(x), exactOf(y), exactOf(z)];
     switch (op) {
       case "add":
-        return sum(sumOf(a, b), plain, x === 0 && y === 0 && Object.is(x, y));
+        return sum(sumOf(a, b), nearest, x === 0 && y === 0 && Object.is(x, y));
       case "sub":
-        return sum(sumOf(a, { m: -b.m, e: b.e }), plain, x === 0 && y === 0 && !Object.is(x, y));
+        return sum(sumOf(a, { m: -b.m, e: b.e }), nearest, x === 0 && y === 0 && !Object.is(x, y));
       case "fma":
-        return sum(sumOf(productOf(a, b), c), plain, x * y === 0 && z === 0 && Object.is(x * y, z));
+        return sum(sumOf(productOf(a, b), c), nearest, x * y === 0 && z === 0 && Object.is(x * y, z));
       case "mul":
-        return x * y === 0 && (x === 0 || y === 0) ? plain : toDType(productOf(a, b));
+        return x * y === 0 && (x === 0 || y === 0) ? nearest : toDType(productOf(a, b));
       case "div":
-        return x === 0 ? plain : toDType(quotientOf(a, b));
+        return x === 0 ? nearest : toDType(quotientOf(a, b));
       case "rcp":
         return toDType(quotientOf({ m: 1n, e: 0 }, a));
       case "sqrt":
-        return x === 0 ? plain : toDType(rootOf(a));
+        return x === 0 ? nearest : toDType(rootOf(a));
       default:
         return op satisfies never;
     }

@@ -1,6 +1,6 @@
-/** The gamma function and its logarithm to float64's precision. */
+/** The gamma function and its logarithm, with float64 precision. */
 
-/** ζ(k) - 1 for k from 2 on; the Euler-Maclaurin formula gives the sum's tail. */
+/** ζ(k) - 1 for k from 2 on. The Euler-Maclaurin formula gives the tail of the sum. */
 const zetaMinusOne = Array.from({ length: 60 }, (_, i) => {
   const k = i + 2;
   const N = 60;
@@ -27,10 +27,16 @@ const STIRLING = [1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360
 
 /** `sin(πx)` with exact argument reduction. */
 export function sinpi(x: number): number {
-  const near = Math.round(2 * x) / 2;
-  const rest = Math.PI * (x - near);
-  const turn = (((2 * near) % 4) + 4) % 4;
-  return turn === 0 ? Math.sin(rest) : turn === 1 ? Math.cos(rest) : turn === 2 ? -Math.sin(rest) : -Math.cos(rest);
+  const nearestHalf = Math.round(2 * x) / 2;
+  const remainder = Math.PI * (x - nearestHalf);
+  const quadrant = (((2 * nearestHalf) % 4) + 4) % 4;
+  return quadrant === 0
+    ? Math.sin(remainder)
+    : quadrant === 1
+      ? Math.cos(remainder)
+      : quadrant === 2
+        ? -Math.sin(remainder)
+        : -Math.cos(remainder);
 }
 
 /** The logarithm of |Γ(x)|. */
@@ -39,36 +45,36 @@ export function lgamma(x: number): number {
   if (x <= 0 && Number.isInteger(x)) return Infinity;
   if (x < 0.5) {
     if (Math.abs(x) < 1e-17) return -Math.log(Math.abs(x));
-    // If both terms below are close, their difference would cancel.
+    // The difference of the two terms below would cancel if they are close.
     if (x > -20) return Math.log(Math.abs(tgamma(x)));
     return Math.log(Math.PI / Math.abs(sinpi(x))) - lgamma(1 - x);
   }
   if (x < 1.5) return logGammaNear2(x - 1) - Math.log1p(x - 1);
   if (x <= 2.5) return logGammaNear2(x - 2);
   if (x < 12) {
-    let [at, product] = [x, 1];
-    while (at > 2.5) product *= at -= 1;
-    return Math.log(product) + logGammaNear2(at - 2);
+    let [argument, product] = [x, 1];
+    while (argument > 2.5) product *= argument -= 1;
+    return Math.log(product) + logGammaNear2(argument - 2);
   }
   const inverse = 1 / x;
   const series = STIRLING.reduceRight((sum, c) => sum * inverse * inverse + c, 0) * inverse;
   return (x - 0.5) * Math.log(x) - x + (0.5 * Math.log(2 * Math.PI) + series);
 }
 
-/** Γ(x); NaN at the negative integers. */
+/** Γ(x). NaN at the negative integers. */
 export function tgamma(x: number): number {
   if (x === 0) return 1 / x;
   if (x === -Infinity || (x < 0 && Number.isInteger(x))) return NaN;
   if (x > 172) return Infinity;
   if (x < -185) return sinpi(x) < 0 ? -0 : 0;
-  let [at, product] = [x, 1];
-  while (at > 2.5) product *= at -= 1;
+  let [argument, product] = [x, 1];
+  while (argument > 2.5) product *= argument -= 1;
   let divisor = 1;
   // Two divisors, because one product could overflow if the result is subnormal.
   let outer = 1;
-  for (; at < 1.5; at += 1) {
-    divisor *= at;
+  for (; argument < 1.5; argument += 1) {
+    divisor *= argument;
     if (Math.abs(divisor) > 1e150) [outer, divisor] = [outer * divisor, 1];
   }
-  return (product * Math.exp(logGammaNear2(at - 2))) / divisor / outer;
+  return (product * Math.exp(logGammaNear2(argument - 2))) / divisor / outer;
 }

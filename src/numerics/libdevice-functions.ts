@@ -1,6 +1,7 @@
 /**
- * The functions of libdevice: floats in float64, which the evaluator rounds once; integers and directed rounding
- * exactly. An overload has its own entry, such as `clz l`, if its letters (see `libdevice-table.ts`) matter.
+ * The functions of libdevice. Floats are computed in float64, which the evaluator rounds once; integers and directed
+ * rounding are exact. If an overload differs by operand letters (see `libdevice-table.ts`), it has a separate entry,
+ * such as `clz l`.
  */
 import { i0, i1, j0, j1, jn, y0, y1, yn } from "./bessel.js";
 import {
@@ -15,7 +16,7 @@ import {
   type DirectedOp,
 } from "./exact-rational.js";
 import { lgamma, sinpi, tgamma } from "./gamma.js";
-import { flush, flush64, LEAST } from "./libdevice-subnormals.js";
+import { flush, flush64, MIN_NORMAL } from "./libdevice-subnormals.js";
 import { isBig } from "./numeric.js";
 import { fromBits, toBits } from "./numeric-bits.js";
 import { floatToBig, floatToInt } from "./numeric-convert.js";
@@ -23,35 +24,35 @@ import { erf, erfc, erfcinv, erfcx, erfinv, normcdf, roundHalfEven } from "./spe
 
 type Compute = (x: number, y: number, z: number, w: number) => number;
 type Lane = number | bigint;
-/** Takes one lane of each operand; 64-bit integers are bigints. Storing the result wraps integers. */
+/** Takes one lane of each operand. 64-bit integers are bigints. Storing the result wraps integers. */
 export type Overload = (...lanes: Lane[]) => Lane;
 
 // ---- bits -----------------------------------------------------------------------------------------------------------
 
 const double = new Float64Array(1);
-const words = new Int32Array(double.buffer);
+const wordView = new Int32Array(double.buffer);
 const bits = new BigInt64Array(double.buffer);
 const HIGH = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1 ? 1 : 0;
 /** The low and the high word. */
 function wordsOf(x: number): readonly [number, number] {
   double[0] = x;
-  return [words[1 - HIGH]!, words[HIGH]!];
+  return [wordView[1 - HIGH]!, wordView[HIGH]!];
 }
-/** The value without its low word. */
-function high(x: number): number {
+/** The value with its low word cleared. */
+function highWord(x: number): number {
   double[0] = x;
-  words[1 - HIGH] = 0;
+  wordView[1 - HIGH] = 0;
   return double[0]!;
 }
 
 const popc = (x: bigint) => x.toString(2).replaceAll("0", "").length;
-const reversed = (x: bigint, width: number) =>
+const reverseBits = (x: bigint, width: number) =>
   BigInt(`0b${[...x.toString(2).padStart(width, "0")].reverse().join("")}`);
 const integers = (width: 32 | 64): Readonly<Record<string, (...lanes: Lane[]) => bigint>> => {
   const unsigned = (x: Lane | undefined) => BigInt.asUintN(width, BigInt(x!));
   const low24 = (x: Lane | undefined) => BigInt.asIntN(24, BigInt(x!));
   return {
-    brev: (x) => reversed(unsigned(x), width),
+    brev: (x) => reverseBits(unsigned(x), width),
     clz: (x) => BigInt(unsigned(x) === 0n ? width : width - unsigned(x).toString(2).length),
     ffs: (x) => (unsigned(x) === 0n ? 0n : BigInt((unsigned(x) & -unsigned(x)).toString(2).length)),
     mul24: (x, y) => low24(x) * low24(y),
@@ -61,14 +62,14 @@ const integers = (width: 32 | 64): Readonly<Record<string, (...lanes: Lane[]) =>
     // Each nibble of the selector selects one of eight bytes; its top bit is ignored.
     bytePerm: (x, y, s) => {
       const bytes = unsigned(x) | (unsigned(y) << 32n);
-      const at = (i: bigint) => (bytes >> (8n * ((BigInt(s!) >> (4n * i)) & 7n))) & 255n;
-      return [0n, 1n, 2n, 3n].reduce((sum, i) => sum | (at(i) << (8n * i)), 0n);
+      const selectByte = (i: bigint) => (bytes >> (8n * ((BigInt(s!) >> (4n * i)) & 7n))) & 255n;
+      return [0n, 1n, 2n, 3n].reduce((sum, i) => sum | (selectByte(i) << (8n * i)), 0n);
     },
   };
 };
 const [integers32, integers64] = [integers(32), integers(64)];
 
-/** The next float64 from x towards y. */
+/** The next float64 after x toward y. */
 function nextafter(x: number, y: number): number {
   if (Number.isNaN(x) || Number.isNaN(y)) return NaN;
   if (x === y) return y;
@@ -76,12 +77,12 @@ function nextafter(x: number, y: number): number {
   bits[0] = x === 0 ? 1n : x > 0 === y > x ? bits[0]! + 1n : bits[0]! - 1n;
   return x < 0 || (x === 0 && y < 0) ? -double[0] : double[0];
 }
-/** The next float32 from x towards y; from zero it is the smallest normal one, because CUDA flushes subnormals. */
+/** The next float32 after x toward y. After zero comes the smallest normal one, because CUDA flushes subnormals. */
 function nextafter32(x: number, y: number): number {
   const [from, to] = [flush(x), flush(y)];
   if (Number.isNaN(from) || Number.isNaN(to)) return NaN;
   if (from === to) return to;
-  if (from === 0) return copysign(LEAST, to);
+  if (from === 0) return copysign(MIN_NORMAL, to);
   const code = toBits("float32")(Math.abs(from)) + (from > 0 === to > from ? 1 : -1);
   return copysign(fromBits("float32")(code), from);
 }
@@ -90,19 +91,19 @@ function nextafter32(x: number, y: number): number {
 
 /** Rounds to the nearest integer, ties away from zero. */
 const round = (x: number) => {
-  const down = Math.trunc(x);
-  return Math.abs(x - down) >= 0.5 ? down + Math.sign(x) : down;
+  const truncated = Math.trunc(x);
+  return Math.abs(x - truncated) >= 0.5 ? truncated + Math.sign(x) : truncated;
 };
 /** `x - y · n` with the integer n nearest to x / y, ties to even. */
 const remainder = (x: number, y: number) => {
   if (!Number.isFinite(y)) return Number.isNaN(y) ? y : x;
-  // Modulo 2 |y| also gives the parity of n, for any n.
+  // The modulus 2 |y| also determines the parity of n, for any n.
   const magnitude = Math.abs(y);
-  let rest = Math.abs(x) % (2 * magnitude);
-  if (2 * magnitude === Infinity) rest = Math.abs(x);
-  if (rest > magnitude / 2 && rest !== magnitude * 1.5 && rest < magnitude * 1.5) rest -= magnitude;
-  else if (rest >= magnitude * 1.5) rest -= 2 * magnitude;
-  return Object.is(x, -0) || x < 0 ? -rest : rest;
+  let result = Math.abs(x) % (2 * magnitude);
+  if (2 * magnitude === Infinity) result = Math.abs(x);
+  if (result > magnitude / 2 && result !== magnitude * 1.5 && result < magnitude * 1.5) result -= magnitude;
+  else if (result >= magnitude * 1.5) result -= 2 * magnitude;
+  return Object.is(x, -0) || x < 0 ? -result : result;
 };
 const copysign = (x: number, y: number) => (y < 0 || Object.is(y, -0) ? -Math.abs(x) : Math.abs(x));
 /** The exponent of a finite, non-zero number. */
@@ -111,19 +112,19 @@ const exponent = (x: number) => {
   return m.toString(2).length - 1 + e;
 };
 /** `x · 2ⁿ` with one rounding. */
-const scaled = (x: number, n: number) => {
+const scaleByPowerOfTwo = (x: number, n: number) => {
   if (x === 0 || !Number.isFinite(x)) return x;
   const { m, e } = exactOf(x);
   return roundExact({ m, e: e + Math.max(Math.min(n, 5000), -5000) }, "float64", "n");
 };
 /** For a subnormal, CUDA returns twice the value for any n. */
-const scaled32 = (x: number, n: number) => (Math.abs(x) < LEAST ? x + x : scaled(x, n));
-/** `x` to an integer power by repeated squaring, as in libdevice; `round` rounds each product. */
+const scaleByPowerOfTwo32 = (x: number, n: number) => (Math.abs(x) < MIN_NORMAL ? x + x : scaleByPowerOfTwo(x, n));
+/** `x` to an integer power by repeated squaring, as in libdevice. `round` rounds each product. */
 const power = (round: (x: number) => number) => (x: number, n: number) => {
   let [square, product] = [round(x), 1];
-  for (let rest = Math.abs(n); ; rest = Math.floor(rest / 2)) {
-    if (rest % 2 === 1) product = round(product * square);
-    if (rest < 2) return n < 0 ? 1 / product : product;
+  for (let remainingExponent = Math.abs(n); ; remainingExponent = Math.floor(remainingExponent / 2)) {
+    if (remainingExponent % 2 === 1) product = round(product * square);
+    if (remainingExponent < 2) return n < 0 ? 1 / product : product;
     square = round(square * square);
   }
 };
@@ -132,8 +133,8 @@ const power = (round: (x: number) => number) => (x: number, n: number) => {
 const norm =
   (isReciprocal: boolean) =>
   (...xs: readonly number[]) => {
-    const plain = xs.some((x) => Math.abs(x) === Infinity) ? Infinity : xs.reduce((sum, x) => sum + Math.abs(x), 0);
-    if (!xs.every(Number.isFinite) || plain === 0) return isReciprocal ? 1 / plain : plain;
+    const l1Norm = xs.some((x) => Math.abs(x) === Infinity) ? Infinity : xs.reduce((sum, x) => sum + Math.abs(x), 0);
+    if (!xs.every(Number.isFinite) || l1Norm === 0) return isReciprocal ? 1 / l1Norm : l1Norm;
     const root = rootOf(xs.map((x) => productOf(exactOf(x), exactOf(x))).reduce((sum, x) => sumOf(sum, x)));
     return roundExact(isReciprocal ? quotientOf({ m: 1n, e: 0 }, root) : root, "float64", "n");
   };
@@ -142,7 +143,7 @@ const [hypot, rhypot] = [norm(false), norm(true)];
 /** `cos(πx)`, never -0. */
 const cospi = (x: number) => sinpi(Math.abs(x % 2) + 0.5) + 0;
 const mulRz = directed("mul", "float32", "z");
-/** sin.approx and cos.approx convert an angle to turns, truncated to float32. These are half turns. */
+/** sin.approx and cos.approx convert an angle to full rotations, truncated to float32. These are half rotations. */
 const halfTurns = (x: number) => 2 * mulRz(x, Math.fround(0.5 / Math.PI));
 const fastSin = (x: number) => sinpi(halfTurns(x));
 const fastCos = (x: number) => cospi(halfTurns(x));
@@ -176,8 +177,8 @@ const functions: Readonly<Record<string, Compute>> = {
   exp2: (x) => 2 ** x,
   expm1: Math.expm1,
   fastCosf: fastCos,
-  // From 2¹²⁶ on, the reciprocal of y is subnormal and flushed.
-  fastDividef: (x, y) => (Math.abs(y) > 1 / LEAST ? x * copysign(0, y) : x / y),
+  // For y from 2¹²⁶ on, the reciprocal is subnormal and flushed.
+  fastDividef: (x, y) => (Math.abs(y) > 1 / MIN_NORMAL ? x * copysign(0, y) : x / y),
   fastExp10f: (x) => 10 ** x,
   fastExpf: Math.exp,
   fastLog10f: Math.log10,
@@ -193,8 +194,8 @@ const functions: Readonly<Record<string, Compute>> = {
   fmod: (x, y) => x % y,
   hadd: (x, y) => Math.floor((x + y) / 2),
   hiloint2double: (hi, lo) => {
-    words[HIGH] = hi;
-    words[1 - HIGH] = lo;
+    wordView[HIGH] = hi;
+    wordView[1 - HIGH] = lo;
     return double[0]!;
   },
   hypot,
@@ -205,8 +206,8 @@ const functions: Readonly<Record<string, Compute>> = {
   j0,
   j1,
   jn,
-  ldexp: scaled,
-  "ldexp fi": scaled32,
+  ldexp: scaleByPowerOfTwo,
+  "ldexp fi": scaleByPowerOfTwo32,
   lgamma,
   log: Math.log,
   log10: Math.log10,
@@ -214,7 +215,7 @@ const functions: Readonly<Record<string, Compute>> = {
   log2: Math.log2,
   logb: (x) => (x === 0 ? -Infinity : Number.isFinite(x) ? exponent(x) : Math.abs(x)),
   // CUDA counts the leading zeros of a subnormal after flushing it.
-  "logb f": (x) => (x !== 0 && Math.abs(x) < LEAST ? -150 : functions.logb!(x, 0, 0, 0)),
+  "logb f": (x) => (x !== 0 && Math.abs(x) < MIN_NORMAL ? -150 : functions.logb!(x, 0, 0, 0)),
   nearbyint: roundHalfEven,
   "nextafter ff": nextafter32,
   nextafter,
@@ -236,10 +237,10 @@ const functions: Readonly<Record<string, Compute>> = {
   round,
   rsqrt: (x) => 1 / Math.sqrt(x),
   rsqrtRn: (x) => 1 / Math.sqrt(x),
-  rcp64h: (x) => flush64(high(1 / flush64(high(x)))),
+  rcp64h: (x) => flush64(highWord(1 / flush64(highWord(x)))),
   saturatef: (x) => (Number.isNaN(x) ? 0 : Math.min(Math.max(x, 0), 1)),
-  scalbn: scaled,
-  "scalbn fi": scaled32,
+  scalbn: scaleByPowerOfTwo,
+  "scalbn fi": scaleByPowerOfTwo32,
   signbit: (x) => Number(x < 0 || Object.is(x, -0)),
   sin: Math.sin,
   sinh: Math.sinh,
@@ -265,7 +266,7 @@ const kinds = {
   ull: "uint64",
 } as const;
 type Kind = (typeof kinds)[keyof typeof kinds];
-const toWhole = { n: roundHalfEven, z: Math.trunc, d: Math.floor, u: Math.ceil };
+const roundToInteger = { n: roundHalfEven, z: Math.trunc, d: Math.floor, u: Math.ceil };
 
 function conversion(from: Kind, to: Kind, direction: RoundingMode): Overload {
   if (to === "float32" || to === "float64") {
@@ -273,7 +274,7 @@ function conversion(from: Kind, to: Kind, direction: RoundingMode): Overload {
     return (x) => (Number.isFinite(x) && x !== 0 ? roundExact(exactOf(x as number), to, direction) : x!);
   }
   const convert = isBig(to) ? floatToBig(to) : floatToInt(from as "float32", to);
-  return (x) => convert(toWhole[direction](x as number));
+  return (x) => convert(roundToInteger[direction](x as number));
 }
 
 const ROUNDED = /^(add|sub|mul|div|rcp|sqrt|fma)R([nzdu])$/;
@@ -281,9 +282,9 @@ const CONVERSION = /^(float|double|u?int|u?ll)2(float|double|u?int|u?ll)R([nzdu]
 
 /** The function of an overload. `letters` are those of its operands. */
 export function libdeviceOverload(name: string, letters: string): Overload | undefined {
-  const conversions = CONVERSION.exec(name);
-  if (conversions) {
-    const [, from, to, direction] = conversions as unknown as [
+  const conversionMatch = CONVERSION.exec(name);
+  if (conversionMatch) {
+    const [, from, to, direction] = conversionMatch as unknown as [
       string,
       keyof typeof kinds,
       keyof typeof kinds,
@@ -292,11 +293,12 @@ export function libdeviceOverload(name: string, letters: string): Overload | und
     return conversion(kinds[from], kinds[to], direction);
   }
   const dtype = letters.includes("d") ? "float64" : "float32";
-  const rounded = ROUNDED.exec(name === "fma" ? "fmaRn" : name);
-  if (rounded) return directed(rounded[1] as DirectedOp, dtype, rounded[2] as RoundingMode) as Overload;
+  const roundingMatch = ROUNDED.exec(name === "fma" ? "fmaRn" : name);
+  if (roundingMatch)
+    return directed(roundingMatch[1] as DirectedOp, dtype, roundingMatch[2] as RoundingMode) as Overload;
   if (name === "llrint" || name === "llround") {
-    const [whole, convert] = [name === "llrint" ? roundHalfEven : round, floatToBig("int64")];
-    return (x) => convert(whole(x as number));
+    const [toInteger, convert] = [name === "llrint" ? roundHalfEven : round, floatToBig("int64")];
+    return (x) => convert(toInteger(x as number));
   }
   if (letters[0] === "l" && name === "abs") return (x) => (x! < 0n ? -x! : x!);
   if (name === "mul24" && letters === "uu") return (x, y) => (BigInt(x!) & 0xffffffn) * (BigInt(y!) & 0xffffffn);

@@ -17,13 +17,13 @@ import { wrap } from "./numeric-int.js";
 /** Dtypes of at most 32 bits, whose codes are numbers. */
 export type NarrowDType = Exclude<NumericDType, BigDType | "float64">;
 
-/** The bits of a representable value as an unsigned integer. Every NaN gives the format's quiet NaN. */
+/** The bits of a representable value as an unsigned integer. Every NaN becomes the format's quiet NaN. */
 export function toBits(dtype: NarrowDType): (x: number) => number {
   const bits = bitsOf(dtype);
   if (!isFloat(dtype)) return bits === 32 ? (x) => x >>> 0 : (x) => x & ((1 << bits) - 1);
   if (dtype === "float32") return float32ToBits;
   const format = floatFormats[dtype];
-  // Some codes lie beyond `max`: 1.875 is float8e4b15's last value, but no cast gives it.
+  // Some codes are beyond `max`: 1.875 is the largest float8e4b15, but no cast returns it.
   const table = quanta({ ...format, max: 2 ** (Math.floor(Math.log2(format.max)) + 1) });
   const perBinade = 2 ** format.mantissaBits;
   const firstField = 1024 - format.bias;
@@ -40,7 +40,7 @@ export function toBits(dtype: NarrowDType): (x: number) => number {
   };
 }
 
-/** The value of bits. */
+/** The value with these bits. */
 export function fromBits(dtype: NarrowDType): (bits: number) => number {
   if (!isFloat(dtype)) return wrap(dtype);
   if (dtype === "float32") return float32FromBits;
@@ -90,7 +90,7 @@ function decode(dtype: TabledDType, code: number): number {
   return code >= sign ? -value : value;
 }
 
-/** Values as little-endian bytes; one byte for each `int1`, as in PyTorch. */
+/** Values as little-endian bytes. An `int1` takes one byte, as in PyTorch. */
 export function toBytes(dtype: NumericDType, data: TileData): Uint8Array<ArrayBuffer> {
   if (isBig(dtype) || dtype === "float64") return new Uint8Array(bytesOf(data));
   const buffer = new ArrayBuffer(data.length * bytesPerElement(dtype));

@@ -1,4 +1,4 @@
-/** Float formats and rounding to them. Every function rounds a float64 once. */
+/** Float formats, and rounding to them. Every function rounds a float64 once. */
 import { isSigned } from "../types/dtype.js";
 import { bitsOf, type FloatDType, isFloat, type NumericDType } from "./numeric.js";
 import { allocateUninitialized } from "./buffer-pool.js";
@@ -6,35 +6,38 @@ import { allocateUninitialized } from "./buffer-pool.js";
 interface FloatFormat {
   readonly mantissaBits: number;
   readonly bias: number;
-  /** The largest finite value that a cast gives. */
+  /** The largest finite result of a cast. */
   readonly max: number;
   readonly hasInfinity: boolean;
-  /** The code of the NaN that casts give; in a format without one, NaN becomes `max`. */
+  /** The code of the NaN that casts return. In a format without NaN, NaN becomes `max`. */
   readonly nan: number | undefined;
   readonly hasNegativeZero: boolean;
-  /** The default above `max`: whether to clamp; otherwise infinity, or NaN in a format without infinities. */
-  readonly saturates: boolean;
+  /**
+   * True if casts clamp values above `max` by default. Otherwise they become infinity, or NaN in a format without
+   * infinity.
+   */
+  readonly isSaturating: boolean;
   readonly ties: "even" | "away";
 }
 
-const ieee = { hasInfinity: true, hasNegativeZero: true, saturates: false, ties: "even" } as const;
+const ieee = { hasInfinity: true, hasNegativeZero: true, isSaturating: false, ties: "even" } as const;
 
 /**
- * The defaults are those of casts that Triton 3.9 compiles for sm_90, as its PTX shows. `cvt.rn.satfinite.e4m3x2` and
- * `cvt.rn.satfinite.e5m2x2` clamp values out of range, including infinity. float8e4b15 uses integer instructions that
- * clamp to 1.75 (code 0x7e), round ties away from zero and turn NaN into 1.75; code 0x7f (1.875) can still be read. NaN
- * codes are IEEE's default quiet NaN. The `fnuz` formats exist only on AMD.
+ * The defaults are those of casts that Triton 3.9 compiles for sm_90, as shown by its PTX. `cvt.rn.satfinite.e4m3x2`
+ * and `cvt.rn.satfinite.e5m2x2` clamp values out of range, including infinity. float8e4b15 uses integer instructions
+ * that clamp to 1.75 (code 0x7e), round ties away from zero and turn NaN into 1.75; code 0x7f (1.875) can still be
+ * read. NaN codes are IEEE's default quiet NaN. The `fnuz` formats exist only on AMD.
  */
 export const floatFormats: { readonly [D in FloatDType]: FloatFormat } = {
-  float8e5: { ...ieee, mantissaBits: 2, bias: 15, max: 57344, nan: 0x7f, saturates: true },
-  float8e4nv: { ...ieee, mantissaBits: 3, bias: 7, max: 448, nan: 0x7f, saturates: true, hasInfinity: false },
+  float8e5: { ...ieee, mantissaBits: 2, bias: 15, max: 57344, nan: 0x7f, isSaturating: true },
+  float8e4nv: { ...ieee, mantissaBits: 3, bias: 7, max: 448, nan: 0x7f, isSaturating: true, hasInfinity: false },
   float8e4b15: {
     ...ieee,
     mantissaBits: 3,
     bias: 15,
     max: 1.75,
     nan: undefined,
-    saturates: true,
+    isSaturating: true,
     hasInfinity: false,
     ties: "away",
   },
@@ -47,18 +50,18 @@ export const floatFormats: { readonly [D in FloatDType]: FloatFormat } = {
 };
 
 function fnuz(size: Pick<FloatFormat, "mantissaBits" | "bias" | "max">): FloatFormat {
-  return { ...ieee, ...size, hasInfinity: false, nan: 0x80, hasNegativeZero: false, saturates: true };
+  return { ...ieee, ...size, hasInfinity: false, nan: 0x80, hasNegativeZero: false, isSaturating: true };
 }
 
 const scratch = new Float64Array(1);
-const words = new Int32Array(scratch.buffer);
+const wordView = new Int32Array(scratch.buffer);
 const HIGH = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1 ? 1 : 0;
 
-/** Adding and subtracting this many quanta rounds a smaller float64 to whole quanta, ties to even. */
-const ROUNDS_TO_QUANTA = 1.5 * 2 ** 52;
+/** Adding and subtracting this many quanta rounds a smaller float64 to a multiple of the quantum, ties to even. */
+const ROUNDING_SHIFT = 1.5 * 2 ** 52;
 
 /**
- * The distance between neighboring values of a format, by the exponent field of a float64; infinite above the format's
+ * The distance between neighboring values of a format, by the exponent field of a float64. Infinite above the format's
  * last binade.
  */
 export function quanta({ mantissaBits, bias, max }: FloatFormat): Float64Array {
@@ -73,27 +76,27 @@ export function quanta({ mantissaBits, bias, max }: FloatFormat): Float64Array {
 /** The exponent field of a float64: 0 for zero and subnormals, 2047 for infinity and NaN. */
 export function exponentField(x: number): number {
   scratch[0] = x;
-  return (words[HIGH]! >>> 20) & 0x7ff;
+  return (wordView[HIGH]! >>> 20) & 0x7ff;
 }
 
 export type Rounding = "rtne" | "rtz";
 export interface RoundOptions {
   /** `rtz` is Triton's `fp_downcast_rounding="rtz"`. */
   readonly rounding?: Rounding | undefined;
-  /** Whether values beyond the largest finite one are clamped to it. Default: what compiled Triton does on sm_90. */
+  /** True to clamp values beyond the largest finite one. The default is the behavior of compiled Triton on sm_90. */
   readonly saturate?: boolean | undefined;
 }
 
-/** Rounds to a float dtype: takes any float64 and gives an exactly representable value. */
+/** Rounds any float64 to a value that is exactly representable in the dtype. */
 export function round(dtype: FloatDType, options: RoundOptions = {}): (x: number) => number {
-  const { rounding = "rtne", saturate = floatFormats[dtype].saturates } = options;
+  const { rounding = "rtne", saturate = floatFormats[dtype].isSaturating } = options;
   const key = `${dtype} ${rounding} ${saturate}`;
   let rounder = rounders.get(key);
   if (rounder === undefined) rounders.set(key, (rounder = makeRounder(dtype, rounding, saturate)));
   return rounder;
 }
 
-/** Cached, because making a rounder's table costs more than rounding a small tile. */
+/** Cached, because creating a rounder's table costs more than rounding a small tile. */
 const rounders = new Map<string, (x: number) => number>();
 
 function makeRounder(dtype: FloatDType, rounding: Rounding, saturate: boolean): (x: number) => number {
@@ -108,8 +111,8 @@ function makeRounder(dtype: FloatDType, rounding: Rounding, saturate: boolean): 
 }
 
 /**
- * Rounds the elements of an array to a dtype that a Float32Array holds, with {@link round}'s rule. One loop without
- * calls is three times as fast.
+ * Rounds the elements of an array like {@link round}, to a dtype stored in a Float32Array. One loop without calls is
+ * three times as fast.
  */
 export function roundAll(
   dtype: Exclude<FloatDType, "float64">,
@@ -126,26 +129,26 @@ export function roundAll(
   // Reads exponents from the array's own memory: 11 bits of a float64's high word, or 8 bits of a float32.
   const isDouble = from instanceof Float64Array;
   const bits = new Int32Array(from.buffer, from.byteOffset, isDouble ? 2 * from.length : from.length);
-  const [step, first, drop, mask] = isDouble ? [2, HIGH, 20, 0x7ff] : [1, 0, 23, 0xff];
+  const [step, firstWord, drop, mask] = isDouble ? [2, HIGH, 20, 0x7ff] : [1, 0, 23, 0xff];
   const table = shiftsOf(dtype, isDouble);
   for (let i = 0; i < out.length; i++) {
     const x = from[i]!;
-    const word = bits[i * step + first]!;
-    const shift = table[(word >>> drop) & mask]!;
+    const highWord = bits[i * step + firstWord]!;
+    const shift = table[(highWord >>> drop) & mask]!;
     const magnitude = Math.abs(x) + shift - shift;
-    out[i] = magnitude <= max ? (word < 0 ? -magnitude : magnitude) : roundOne(x);
+    out[i] = magnitude <= max ? (highWord < 0 ? -magnitude : magnitude) : roundOne(x);
   }
   return out;
 }
 
 const shifts = new Map<string, Float64Array>();
 
-/** {@link quanta} times `ROUNDS_TO_QUANTA`, indexed by the exponent field of a float64 or float32. */
+/** {@link quanta} times `ROUNDING_SHIFT`, indexed by the exponent field of a float64 or float32. */
 function shiftsOf(dtype: FloatDType, isDouble: boolean): Float64Array {
   const key = `${dtype} ${isDouble}`;
   let table = shifts.get(key);
   if (table === undefined) {
-    const byDouble = quanta(floatFormats[dtype]).map((quantum) => quantum * ROUNDS_TO_QUANTA);
+    const byDouble = quanta(floatFormats[dtype]).map((quantum) => quantum * ROUNDING_SHIFT);
     // Fields 0 to 254 of a float32 correspond to 896 and up of a float64; subnormals (0) have the quantum of 897.
     table = isDouble ? byDouble : byDouble.slice(896, 896 + 256).fill(Infinity, 255);
     shifts.set(key, table);
@@ -158,27 +161,27 @@ type OutOfRange = (x: number) => number;
 
 function outOfRangeToNearest({ max, nan, hasInfinity }: FloatFormat, saturate: boolean): OutOfRange {
   const overflow = saturate ? max : hasInfinity ? Infinity : NaN;
-  const ofNaN = nan === undefined ? max : NaN;
-  return (x) => (x > 0 ? overflow : x < 0 ? -overflow : ofNaN);
+  const nanResult = nan === undefined ? max : NaN;
+  return (x) => (x > 0 ? overflow : x < 0 ? -overflow : nanResult);
 }
 
-/** Truncation never leaves the finite range; infinity stays (Triton takes e5m2's byte from `cvt.rz.f16.f32`). */
+/** Truncation never leaves the finite range. Infinity stays, because Triton takes e5m2's byte from `cvt.rz.f16.f32`. */
 function outOfRangeTowardsZero({ max, nan, hasInfinity }: FloatFormat, saturate: boolean): OutOfRange {
-  const ofInfinity = hasInfinity ? Infinity : saturate ? max : NaN;
-  const ofNaN = nan === undefined ? max : NaN;
+  const infinityResult = hasInfinity ? Infinity : saturate ? max : NaN;
+  const nanResult = nan === undefined ? max : NaN;
   return (x) => {
-    const magnitude = Math.abs(x) === Infinity ? ofInfinity : max;
-    return x > 0 ? magnitude : x < 0 ? -magnitude : ofNaN;
+    const magnitude = Math.abs(x) === Infinity ? infinityResult : max;
+    return x > 0 ? magnitude : x < 0 ? -magnitude : nanResult;
   };
 }
 
-/** Above the last binade the quantum is infinite, so the sum is NaN and fails the comparison, as NaN itself does. */
+/** Above the last binade the quantum is infinite, so the sum is NaN and fails the comparison, as does NaN itself. */
 function roundToNearestEven(format: FloatFormat, outOfRange: OutOfRange): (x: number) => number {
-  const table = quanta(format).map((quantum) => quantum * ROUNDS_TO_QUANTA);
+  const table = quanta(format).map((quantum) => quantum * ROUNDING_SHIFT);
   const { max } = format;
   return (x) => {
     scratch[0] = x;
-    const high = words[HIGH]!;
+    const high = wordView[HIGH]!;
     const shift = table[(high >>> 20) & 0x7ff]!;
     const magnitude = Math.abs(x) + shift - shift;
     if (magnitude <= max) return high < 0 ? -magnitude : magnitude;
@@ -201,11 +204,11 @@ function roundByQuanta(format: FloatFormat, outOfRange: OutOfRange, toInteger: (
 
 const truncate = Math.floor;
 function halfAway(x: number): number {
-  const whole = Math.floor(x);
-  return x - whole >= 0.5 ? whole + 1 : whole;
+  const floor = Math.floor(x);
+  return x - floor >= 0.5 ? floor + 1 : floor;
 }
 
-/** Truncates a float32 to tf32: tensor cores ignore the low 13 mantissa bits (Triton 3.9 emits no conversion). */
+/** Truncates a float32 to tf32. Tensor cores ignore the low 13 mantissa bits, and Triton 3.9 emits no conversion. */
 export const truncateToTf32: (x: number) => number = roundTo11Bits("rtz");
 
 /** Rounds a float32 to tf32, ties away from zero: `cvt.rna.tf32.f32`, with which `tf32x3` splits operands. */
@@ -220,7 +223,7 @@ function roundTo11Bits(mode: "rtz" | "rna"): (x: number) => number {
 
 /**
  * `x * y + z` with one rounding, for operands of any dtype up to float32. The product is exact in a float64, and the
- * sum is rounded to odd; rounding that to a format of at most 51 bits is the same as rounding the exact sum (Boldo and
+ * sum is rounded to odd. Rounding that to a format of at most 51 bits equals rounding the exact sum (Boldo and
  * Melquiond, "Emulation of FMA and correctly rounded sums", 2008).
  */
 export function fma(dtype: Exclude<FloatDType, "float64">): (x: number, y: number, z: number) => number {
@@ -235,19 +238,19 @@ function sumToOdd(a: number, b: number): number {
   const error = a - (sum - bPart) + (b - bPart);
   if (error === 0 || !Number.isFinite(sum)) return sum;
   scratch[0] = sum;
-  const low = words[1 - HIGH]!;
+  const low = wordView[1 - HIGH]!;
   if ((low & 1) === 1) return sum;
   if (error > 0 === sum > 0) {
-    words[1 - HIGH] = low + 1;
+    wordView[1 - HIGH] = low + 1;
   } else {
-    words[1 - HIGH] = low - 1;
-    if (low === 0) words[HIGH] = words[HIGH]! - 1;
+    wordView[1 - HIGH] = low - 1;
+    if (low === 0) wordView[HIGH] = wordView[HIGH]! - 1;
   }
   return scratch[0];
 }
 
-/** Whether a dtype can represent this value exactly, including the sign of zero. */
-export function holdsExactly(dtype: NumericDType, value: number): boolean {
+/** True if a dtype can represent this value exactly, including the sign of zero. */
+export function isExactlyRepresentable(dtype: NumericDType, value: number): boolean {
   if (isFloat(dtype)) return Object.is(round(dtype, { saturate: false })(value), value);
   const bits = bitsOf(dtype);
   const [min, end] = isSigned(dtype) ? [-(2 ** (bits - 1)), 2 ** (bits - 1)] : [0, 2 ** bits];

@@ -2,18 +2,18 @@
 import { type IntName, isSigned } from "../types/dtype.js";
 import { bitsOf, type BigDType, isBig, type SmallIntDType } from "./numeric.js";
 
-/** Makes a function once for each dtype, so that each keeps its own compiled loop. */
-function perDType<F>(make: (dtype: SmallIntDType) => F): (dtype: SmallIntDType) => F {
-  const made = new Map<SmallIntDType, F>();
+/** Creates a function once per dtype, so that each has its own compiled loop. */
+function memoizeByDType<F>(make: (dtype: SmallIntDType) => F): (dtype: SmallIntDType) => F {
+  const cache = new Map<SmallIntDType, F>();
   return (dtype) => {
-    let known = made.get(dtype);
-    if (known === undefined) made.set(dtype, (known = make(dtype)));
-    return known;
+    let cachedFunction = cache.get(dtype);
+    if (cachedFunction === undefined) cache.set(dtype, (cachedFunction = make(dtype)));
+    return cachedFunction;
   };
 }
 
-/** Wraps an integer to a dtype by dropping high bits; the number must hold the integer exactly. */
-export const wrap: (dtype: SmallIntDType) => (x: number) => number = perDType((dtype) => {
+/** Wraps an integer to a dtype by dropping high bits. The number must represent the integer exactly. */
+export const wrap: (dtype: SmallIntDType) => (x: number) => number = memoizeByDType((dtype) => {
   if (dtype === "int1") return (x) => x & 1;
   if (dtype === "uint32") return (x) => x >>> 0;
   const unused = 32 - bitsOf(dtype);
@@ -27,14 +27,14 @@ export function wrapBig(dtype: BigDType): (x: bigint) => bigint {
   return dtype === "int64" ? (x) => BigInt.asIntN(64, x) : (x) => BigInt.asUintN(64, x);
 }
 
-/** {@link wrap} for every dtype, of numbers that hold their integers exactly and of bigints. */
+/** {@link wrap} for every dtype, of exact integers or bigints. */
 export function wrapInteger(dtype: IntName): (x: number | bigint) => number | bigint {
   if (isBig(dtype)) {
-    const wrapped = wrapBig(dtype);
-    return (x) => wrapped(BigInt(x));
+    const wrapValue = wrapBig(dtype);
+    return (x) => wrapValue(BigInt(x));
   }
-  const wrapped = wrap(dtype);
-  return (x) => wrapped(typeof x === "bigint" ? Number(BigInt.asIntN(32, x)) : x);
+  const wrapValue = wrap(dtype);
+  return (x) => wrapValue(typeof x === "bigint" ? Number(BigInt.asIntN(32, x)) : x);
 }
 
 /*
@@ -54,37 +54,37 @@ export const remainder = (x: number, y: number): number => (y === 0 ? 0 : (x % y
 export const remainderBig = (x: bigint, y: bigint): bigint => (y === 0n ? 0n : x % y);
 
 /**
- * Whether a shift count is negative, or the operand's width or more. The result is undefined in MLIR; callers report
+ * True if a shift count is negative, or at least the operand's width. The result is undefined in MLIR; callers report
  * it.
  */
-export const shiftIsTooFar = (bits: number, count: number | bigint): boolean => count < 0 || count >= bits;
+export const isShiftTooFar = (bits: number, count: number | bigint): boolean => count < 0 || count >= bits;
 
 /*
- * Such shifts follow PTX: "shift amounts greater than the register width N are clamped to N", with unsigned amounts. So
- * the result is 0, or copies of the sign.
+ * These shifts follow PTX: "shift amounts greater than the register width N are clamped to N", with unsigned amounts.
+ * The result is therefore 0, or copies of the sign.
  */
 
 type Shift = (x: number, count: number) => number;
 
 /** `x << count`. */
-export const shiftLeft: (dtype: SmallIntDType) => Shift = perDType((dtype) => {
+export const shiftLeft: (dtype: SmallIntDType) => Shift = memoizeByDType((dtype) => {
   const bits = bitsOf(dtype);
-  return (x, count) => (shiftIsTooFar(bits, count) ? 0 : x << count);
+  return (x, count) => (isShiftTooFar(bits, count) ? 0 : x << count);
 });
 
 /** `x >> count`: arithmetic for signed dtypes, logical for others. */
-export const shiftRight: (dtype: SmallIntDType) => Shift = perDType((dtype) => {
+export const shiftRight: (dtype: SmallIntDType) => Shift = memoizeByDType((dtype) => {
   const bits = bitsOf(dtype);
-  if (isSigned(dtype)) return (x, count) => x >> (shiftIsTooFar(bits, count) ? 31 : count);
-  return (x, count) => (shiftIsTooFar(bits, count) ? 0 : x >>> count);
+  if (isSigned(dtype)) return (x, count) => x >> (isShiftTooFar(bits, count) ? 31 : count);
+  return (x, count) => (isShiftTooFar(bits, count) ? 0 : x >>> count);
 });
 
-export const shiftLeftBig = (x: bigint, count: bigint): bigint => (shiftIsTooFar(64, count) ? 0n : x << count);
+export const shiftLeftBig = (x: bigint, count: bigint): bigint => (isShiftTooFar(64, count) ? 0n : x << count);
 
 /** `x >> count`: logical for uint64, whose values are never negative, and arithmetic for int64. */
-export const shiftRightBig = (x: bigint, count: bigint): bigint => x >> (shiftIsTooFar(64, count) ? 64n : count);
+export const shiftRightBig = (x: bigint, count: bigint): bigint => x >> (isShiftTooFar(64, count) ? 64n : count);
 
-/** The high half of the product of two 32-bit integers taken as unsigned, as in compiled `tl.umulhi`. */
+/** The high half of the product of two 32-bit integers as unsigned, as in compiled `tl.umulhi`. */
 export function umulhi(x: number, y: number): number {
   // The product and the difference are off by at most 2^10, so the quotient is off by at most 2^-21.
   const difference = (x >>> 0) * (y >>> 0) - (Math.imul(x, y) >>> 0);

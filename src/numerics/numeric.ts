@@ -1,10 +1,10 @@
-/** How the evaluator represents values of each dtype. */
+/** Representation of values of each dtype in the evaluator. */
 import { dtypeTable, isInt, type DTypeName, type IntName } from "../types/dtype.js";
 
 /** Every dtype of arithmetic values. */
 export type NumericDType = DTypeName;
 export type FloatDType = Exclude<NumericDType, IntName>;
-/** The dtypes whose values are JavaScript bigints; all others are numbers. */
+/** The dtypes whose values are JavaScript bigints. All others are numbers. */
 export type BigDType = "int64" | "uint64";
 /** The integers whose values are JavaScript numbers. */
 export type SmallIntDType = Exclude<IntName, BigDType>;
@@ -13,29 +13,29 @@ export type NumberData = Float32Array | Float64Array | Int32Array | Uint32Array 
 export type BigData = BigInt64Array | BigUint64Array;
 export type TileData = NumberData | BigData;
 
-/** Width of a value in bits. (In memory an `int1` takes a byte.) */
+/** Width of a value in bits. (In memory, an `int1` takes a byte.) */
 export const bitsOf = (dtype: NumericDType): number => dtypeTable[dtype].bits;
 
 export function isFloat(dtype: NumericDType): dtype is FloatDType {
   return !isInt(dtype);
 }
 
-/** The dtype in which values of a dtype are computed without rounding: float64 for every float. */
+/** The dtype for computing without rounding: float64 for every float. */
 export function unroundedDType(dtype: NumericDType): NumericDType {
   return isFloat(dtype) ? "float64" : dtype;
 }
 
-/** Whether values are held as bigints. */
+/** True if values are represented as bigints. */
 export function isBig(dtype: NumericDType): dtype is BigDType {
   return dtype === "int64" || dtype === "uint64";
 }
 
 /**
- * The array that holds values of a dtype.
+ * The kind of array that stores values of a dtype.
  *
- * Small integers live in an Int32Array and small floats in a Float32Array rather than in arrays of their own width:
- * V8 compiles a keyed access that has seen up to four kinds of array inline, and a fifth makes it about six times
- * slower (measured, Node 20). With these four kinds for numbers and bytes for `int1`, loops stay below the limit.
+ * Small integers are stored in an Int32Array and small floats in a Float32Array, instead of arrays of their width. V8
+ * compiles a keyed access inline for up to four kinds of array; a fifth kind makes it about six times slower (measured,
+ * Node 20). With these four kinds for numbers, and bytes for `int1`, loops stay below the limit.
  */
 export function arrayOf(dtype: NumericDType): new (length: number) => TileData {
   if (dtype === "int64") return BigInt64Array;

@@ -1,6 +1,6 @@
 /**
- * The Philox generator: turns counters and keys into as many random words (Salmon et al., "Parallel random numbers",
- * 2011).
+ * The Philox generator: maps counters and keys to the same number of random words (Salmon et al., "Parallel random
+ * numbers", 2011).
  */
 import { umulhi, umulhiBig } from "./numeric-int.js";
 
@@ -50,15 +50,15 @@ const SCALE = f(4.6566127342e-10);
 const SCALE_LONG = f(1.0842020432385337e-19);
 
 /** Maps a word to a float32 in [0, 1). */
-export const uniform32 = (word: number): number => f(f((word | 0) < 0 ? ~(word | 0) : word | 0) * SCALE);
+export const uniform32 = (bits: number): number => f(f((bits | 0) < 0 ? ~(bits | 0) : bits | 0) * SCALE);
 
 /** Maps a 64-bit word to a float32 in [0, 1). */
-export function uniform64(word: bigint): number {
-  const signed = BigInt.asIntN(64, word);
+export function uniform64(bits: bigint): number {
+  const signed = BigInt.asIntN(64, bits);
   return f(f(Number(signed < 0n ? ~signed : signed)) * SCALE_LONG);
 }
 
-/** Turns two uniform numbers into two normal ones (Box-Muller), in float32 as Triton computes it. */
+/** Converts two uniform numbers to two normal ones (Box-Muller), in float32 as Triton does. */
 export function normals(u1: number, u2: number): readonly [number, number] {
   const angle = f(f(6.283185307179586) * u2);
   const radius = f(Math.sqrt(f(-2 * f(Math.log(Math.max(f(1e-7), u1))))));

@@ -1,12 +1,12 @@
-/** Functions that JavaScript's Math lacks, to nearly float64's precision. */
+/** Functions missing from JavaScript's Math, with nearly float64 precision. */
 
 const polynomial = (x: number, coefficients: readonly number[]): number =>
   coefficients.reduceRight((sum, coefficient) => sum * x + coefficient, 0);
 
 /**
- * The rational approximations of erf and erfc from Sun's fdlibm (s_erf.c, 1993), lowest coefficient first: below
- * 0.84375, up to 1.25, up to 1 / 0.35, and up to 28, beyond which erfc is 0. The error of erf is below one unit in the
- * last place, that of erfc below three.
+ * Rational approximations of erf and erfc from Sun's fdlibm (s_erf.c, 1993), lowest coefficient first. Their ranges are
+ * below 0.84375, up to 1.25, up to 1 / 0.35, and up to 28, beyond which erfc is 0. The error of erf is below one unit
+ * in the last place, that of erfc below three.
  */
 const NEAR = {
   p: [
@@ -49,15 +49,15 @@ const TAIL = {
   ],
 };
 const ratio = (x: number, { p, q }: typeof NEAR): number => polynomial(x, p) / polynomial(x, q);
-/** erf(1) to 24 bits, and a constant that the approximations of `erfcx` leave out of their exponent. */
+/** erf(1) to 24 bits, and a constant that is subtracted from the exponent in the approximations of erfc. */
 const ERF_ONE = 8.45062911510467529297e-1;
 const SHIFT = 0.5625;
 
 export function erf(x: number): number {
-  const size = Math.abs(x);
-  if (size < 0.84375) return x + x * ratio(x * x, NEAR);
-  if (size < 1.25) return Math.sign(x) * (ERF_ONE + ratio(size - 1, ONE));
-  return Math.sign(x) * (1 - (size < 6 ? erfcAbove(size) : 0));
+  const magnitude = Math.abs(x);
+  if (magnitude < 0.84375) return x + x * ratio(x * x, NEAR);
+  if (magnitude < 1.25) return Math.sign(x) * (ERF_ONE + ratio(magnitude - 1, ONE));
+  return Math.sign(x) * (1 - (magnitude < 6 ? erfcAbove(magnitude) : 0));
 }
 
 /** `1 - erf(x)` without cancellation. */
@@ -71,8 +71,8 @@ export function erfc(x: number): number {
 /** erfc from 1.25 to 28. `exp(-x²)` is computed in two parts; the first square is exact. */
 function erfcAbove(x: number): number {
   const high = Math.fround(x);
-  const rest = ratio(1 / (x * x), x < 1 / 0.35 ? FAR : TAIL);
-  return (Math.exp(-high * high - SHIFT) * Math.exp((high - x) * (high + x) + rest)) / x;
+  const correction = ratio(1 / (x * x), x < 1 / 0.35 ? FAR : TAIL);
+  return (Math.exp(-high * high - SHIFT) * Math.exp((high - x) * (high + x) + correction)) / x;
 }
 
 /** `exp(factor · x²)` without rounding x² first, because the exponential would multiply that error by x². */
@@ -82,7 +82,7 @@ function expSquare(x: number, factor: 1 | -1 | -0.5): number {
   return Math.exp(factor * high * high) * Math.exp(factor * low);
 }
 
-/** `exp(x²) · erfc(x)`, which does not underflow as erfc does; a continued fraction from 1 on (DLMF 7.9.1). */
+/** `exp(x²) · erfc(x)`, which does not underflow as erfc does. From 1 on, a continued fraction (DLMF 7.9.1). */
 export function erfcx(x: number): number {
   if (x < -27) return Infinity;
   if (x < 1) return expSquare(x, 1) * erfc(x);
@@ -103,7 +103,7 @@ export function erfcinv(y: number): number {
   if (!(y > 0 && y < 2)) return y === 0 ? Infinity : y === 2 ? -Infinity : NaN;
   if (y > 0.5 && y < 1.5) return erfinv(1 - y);
   if (y >= 1.5) return -erfcinv(2 - y);
-  // The start: erfc(x) is nearly exp(-x²) / (x √π) here.
+  // The initial value: erfc(x) is nearly exp(-x²) / (x √π) here.
   let x = Math.sqrt(-Math.log(y));
   for (let i = 0; i < 8; i++) {
     // log(erfc) = -x² + log(erfcx); its slope is -2 / (√π erfcx).
@@ -124,8 +124,8 @@ export function erfinv(y: number): number {
 
 /** Rounds to the nearest integer, ties to even. */
 export function roundHalfEven(x: number): number {
-  const down = Math.floor(x);
-  const rest = x - down;
-  const near = rest < 0.5 || (rest === 0.5 && down % 2 === 0) ? down : down + 1;
-  return near === 0 && x < 0 ? -0 : near;
+  const floor = Math.floor(x);
+  const fraction = x - floor;
+  const nearest = fraction < 0.5 || (fraction === 0.5 && floor % 2 === 0) ? floor : floor + 1;
+  return nearest === 0 && x < 0 ? -0 : nearest;
 }

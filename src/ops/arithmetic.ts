@@ -6,7 +6,7 @@ import {
   type NumberClasses,
   NAN,
   NUMBERS,
-  ofIntegers,
+  wrapIntegers,
   ONE,
   negateClass,
   multiplyClasses,
@@ -16,7 +16,7 @@ import {
 } from "../symbolic/number-class.js";
 import { addText, divText, floorDivText, modText, mulText, subText } from "../types/constexpr-text.js";
 import { divide, divideBig, remainder, remainderBig } from "../numerics/numeric-int.js";
-import { pythonDivision, floorDivided, pythonArithmetic } from "../numerics/python-arithmetic.js";
+import { pythonDivision, floorDivide, pythonArithmetic } from "../numerics/python-arithmetic.js";
 import type { Validate } from "../types/rule-error.js";
 import { offsetOut, whyOffset } from "../rules/memory-rules.js";
 import {
@@ -77,20 +77,19 @@ declare module "../types/tile.js" {
       other: Validate<O, WhyFloor<"floorDiv", T[El], T[Sh], O>>,
     ): ArithOut<T[El], T[Sh], O>;
     /**
-     * `x % y`, with the sign of the dividend as in C. For floats an NVIDIA GPU computes `x - trunc(x / y) * y`, which
-     * is the remainder only while the quotient is exact (below 2²⁴ for float32, 2⁵³ for float64); a remainder of 0 is
-     * 0.0.
+     * `x % y`, with the sign of the dividend as in C. For floats, an NVIDIA GPU computes `x - trunc(x / y) * y`, which
+     * is the remainder only if the quotient is exact (below 2²⁴ for float32, 2⁵³ for float64). A remainder of 0 is 0.0.
      */
     mod<T extends TileLike, const O>(
       this: T,
       other: Validate<O, WhyRemainder<"mod", T[El], T[Sh], O>>,
     ): ModuloOut<T[El], T[Sh], O>;
-    /** `-x`. For a float 0.0 the result is -0.0; Triton 3.6 gives 0.0. */
+    /** `-x`. The result for 0.0 is -0.0; in Triton 3.6 it is 0.0. */
     neg<T extends TileLike>(this: Validate<T, WhyNeg<T>>): Tile<T[El], T[Sh]>;
   }
 }
 
-/** The type of `pointer + offset`, or of a sum. */
+/** The type of `pointer + offset`, or of a sum of values. */
 function inferOffset(op: string, x: Type, y: Type, sum: () => Type | string): Type | string {
   if (x.kind === "pointer") return whyOffset(op, x, y) || offsetOut(x, y);
   return sum();
@@ -98,20 +97,19 @@ function inferOffset(op: string, x: Type, y: Type, sum: () => Type | string): Ty
 
 const infix = (operator: string) => ({ form: "infix", operator }) as const;
 const operands = { x: "valueOrPointer", y: "value" } as const;
-type Two = TypedArguments<typeof operands>;
-const types = ({ x, y }: Two): [Type, Type] => [x.type, y.type];
+type BinaryArgs = TypedArguments<typeof operands>;
+const types = ({ x, y }: BinaryArgs): [Type, Type] => [x.type, y.type];
 
-/** Signs: whether the result is non-negative if the operands are. */
-const bothSigns = (signs: readonly boolean[]) => signs.every(Boolean);
+const allNonNegative = (signs: readonly boolean[]) => signs.every(Boolean);
 /**
- * The sign of `//` and `%` is the dividend's: the evaluator reports divisors that are not positive. Python (`folded`) floors
- * and reports nothing, so there the divisor counts too.
+ * `//` and `%` have the sign of the dividend, because the evaluator reports divisors that are not positive. Constant
+ * folding follows Python, which floors and accepts negative divisors, so there the divisor matters too.
  */
 const dividendSign = ([dividend, divisor]: readonly boolean[], { folded }: SignContext<unknown>) =>
   dividend === true && (divisor === true || !folded);
 
-/** The rule for what a lane of two numbers' result holds. */
-const arithmetic =
+/** The transfer function on number classes, with separate rules for floats and integers. */
+const arithmeticTransfer =
   (
     floats: (x: NumberClasses, y: NumberClasses) => NumberClasses,
     integers: (x: NumberClasses, y: NumberClasses) => NumberClasses,
@@ -136,11 +134,11 @@ export const add = defineOp<Pair<"add">>()({
     (x, y) => x + y,
   ),
   evaluate: offsetPointer(1, binary({ float: (x, y) => x + y, int: (x, y) => x + y, big: (x, y) => x + y })),
-  facts: { integer: "sum", isDataMovement: true, lanewise: true, nonNegative: bothSigns },
+  facts: { integer: "sum", isDataMovement: true, lanewise: true, nonNegative: allNonNegative },
   proof: {
     wraps: true,
-    classTransfer: arithmetic(addClasses, ofIntegers(addClasses, ZERO)),
-    isNeutral: (held) => held === ZERO,
+    classTransfer: arithmeticTransfer(addClasses, wrapIntegers(addClasses, ZERO)),
+    isNeutral: (classes) => classes === ZERO,
   },
 });
 
@@ -160,11 +158,11 @@ export const sub = defineOp<Pair<"sub">>()({
   facts: { integer: "difference", lanewise: true },
   proof: {
     wraps: true,
-    classTransfer: arithmetic(
+    classTransfer: arithmeticTransfer(
       (x, y) => addClasses(x, negateClass(y)),
       (x, y) => (y === ZERO ? x : NUMBERS),
     ),
-    isNeutral: (held, _, isFirst) => held === ZERO && !isFirst,
+    isNeutral: (classes, _, isFirst) => classes === ZERO && !isFirst,
   },
 });
 
@@ -185,14 +183,14 @@ export const mul = defineOp<Pair<"mul">>()({
   facts: {
     integer: "product",
     lanewise: true,
-    nonNegative: bothSigns,
+    nonNegative: allNonNegative,
     positive: (operands) => operands.every(Boolean),
     powerOfTwo: (powers) => powers.every(Boolean),
   },
   proof: {
     wraps: true,
-    classTransfer: arithmetic(multiplyClasses, ofIntegers(multiplyClasses, ONE)),
-    isNeutral: (held) => held === ONE,
+    classTransfer: arithmeticTransfer(multiplyClasses, wrapIntegers(multiplyClasses, ONE)),
+    isNeutral: (classes) => classes === ONE,
   },
 });
 
@@ -209,11 +207,11 @@ export const div = defineOp<Pair<"div">>()({
   facts: { lanewise: true },
   proof: {
     classTransfer: ({ x, y }) => divideClasses(x, y),
-    isNeutral: (held, _, isFirst) => held === ONE && !isFirst,
+    isNeutral: (classes, _, isFirst) => classes === ONE && !isFirst,
   },
 });
 
-/** `x // y`: integers truncate toward zero; constexprs and sizes on the host floor, as in Python. */
+/** `x // y`. Integers truncate toward zero; constexprs and sizes on the host floor, as in Python. */
 export const floorDiv = defineOp<Pair<"floorDiv">>()({
   name: "floorDiv",
   operands,
@@ -221,16 +219,16 @@ export const floorDiv = defineOp<Pair<"floorDiv">>()({
   effect: "pure",
   spelling: { ...infix("//"), host: infix("//") },
   infer: (args) => inferFloorDivide("floorDiv", ...types(args), floorDivText),
-  fold: pythonDivision((x, y) => Math.floor(x / y), floorDivided),
+  fold: pythonDivision((x, y) => Math.floor(x / y), floorDivide),
   evaluate: quotient({ int: divide, big: divideBig }),
   facts: { integer: "quotient", nonNegative: dividendSign },
   proof: { classTransfer: ({ x }) => (x === ZERO ? ZERO : ANY_VALUE) },
 });
 
 /**
- * `x % y`, with the sign of the dividend; for constexprs and sizes on the host with that of the divisor, as in Python.
- * For floats an NVIDIA GPU computes `x - trunc(x / y) * y`: the remainder while the quotient is exact (below 2²⁴ for
- * float32), and 0.0 for -0.0.
+ * `x % y`, with the sign of the dividend. For constexprs and sizes on the host, it has the sign of the divisor, as in
+ * Python. For floats, an NVIDIA GPU computes `x - trunc(x / y) * y`, which is the remainder only if the quotient is
+ * exact (below 2²⁴ for float32). It returns 0.0 instead of -0.0.
  */
 export const mod = defineOp<Pair<"mod">>()({
   name: "mod",
@@ -241,14 +239,14 @@ export const mod = defineOp<Pair<"mod">>()({
   infer: (args) => inferModulo("mod", ...types(args), modText),
   fold: pythonDivision(
     (x, y) => x - y * Math.floor(x / y),
-    (x, y) => x - y * floorDivided(x, y),
+    (x, y) => x - y * floorDivide(x, y),
   ),
   evaluate: quotient({ float: (x, y) => x % y, int: remainder, big: remainderBig }),
   facts: { integer: "remainder", lanewise: true, nonNegative: dividendSign },
   proof: { classTransfer: ({ x, y }) => (x === ZERO && y !== ZERO && y !== NAN ? ZERO : ANY_VALUE) },
 });
 
-/** `-x`. For a float 0.0 the result is -0.0; Triton 3.6 gives 0.0. */
+/** `-x`. The result for 0.0 is -0.0; in Triton 3.6 it is 0.0. */
 export const neg = defineOp<<T extends TileLike>(x: Validate<T, WhyNeg<T>>) => Tile<T[El], T[Sh]>>()({
   name: "neg",
   operands: { x: "value" },

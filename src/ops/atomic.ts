@@ -1,4 +1,4 @@
-/** Atomics: several programs may change the same memory. Each returns the old value. */
+/** Atomic read-modify-write ops. Each returns the old value. */
 import { bitwise, changeIn, exchange, greatest, least, sum, type Change } from "../numerics/array-atomic.js";
 import {
   type Atomic,
@@ -22,7 +22,7 @@ import type { Constant } from "../values/runtime-values.js";
 const ordering = { sem: "constant?", scope: "constant?" } as const;
 const SEMANTICS = ["acquire", "release", "acq_rel", "relaxed"];
 
-/** The checks of the types, repeated for authors in JavaScript. */
+/** Repeats the checks of TypeScript's types for authors who write JavaScript. */
 function whyOrdering(op: string, { sem, scope }: TypedArguments<typeof ordering>, allowed = SEMANTICS): string {
   if (sem && !allowed.includes(String(sem.literal)))
     return `${op}: sem is one of ${allowed.join(", ")}, this is ${String(sem.literal)}`;
@@ -32,14 +32,14 @@ function whyOrdering(op: string, { sem, scope }: TypedArguments<typeof ordering>
 }
 
 /** The memory order of an access, for the evaluator. */
-const orderOf = (sem: Constant | undefined, otherwise: string): string => (typeof sem === "string" ? sem : otherwise);
+const orderOf = (sem: Constant | undefined, fallback: string): string => (typeof sem === "string" ? sem : fallback);
 
 function atomic<Name extends string, Kind extends AtomicKind>(
   name: Name,
   python: string,
   kind: Kind,
   change: Change,
-  reads: boolean,
+  needsOldValue: boolean,
 ) {
   return defineOp<Atomic<Name, Kind>>()({
     name,
@@ -51,9 +51,11 @@ function atomic<Name extends string, Kind extends AtomicKind>(
       const { address, value, mask } = args;
       const why = whyAtomic(name, kind, address.type) || whyOrdering(name, args);
       if (why) return why;
-      const place = address.type as PointerType | ViewType;
+      const addressType = address.type as PointerType | ViewType;
       return (
-        whyAtomicValue(name, place, value.type) || (mask && whyAtomicMask(name, place, mask.type)) || loadOut(place)
+        whyAtomicValue(name, addressType, value.type) ||
+        (mask && whyAtomicMask(name, addressType, mask.type)) ||
+        loadOut(addressType)
       );
     },
     evaluate: ({ address, value, mask, sem }, context) => {
@@ -61,7 +63,7 @@ function atomic<Name extends string, Kind extends AtomicKind>(
       return context.atomic(address, mask, {
         operands: [value],
         change: f,
-        reads,
+        reads: needsOldValue,
         order: orderOf(sem, "acq_rel"),
       });
     },
@@ -69,11 +71,11 @@ function atomic<Name extends string, Kind extends AtomicKind>(
   });
 }
 
-/** Adds the value: `tl.atomic_add(ptr, value, mask=mask)`. */
+/** Atomic addition: `tl.atomic_add(ptr, value, mask=mask)`. */
 export const atomicAdd = atomic("atomicAdd", "tl.atomic_add", "add", sum, true);
-/** Keeps the greater: `tl.atomic_max(ptr, value, mask=mask)`. A NaN in memory stays; a positive NaN operand wins. */
+/** Atomic maximum: `tl.atomic_max(ptr, value, mask=mask)`. A NaN in memory stays; a positive NaN operand wins. */
 export const atomicMax = atomic("atomicMax", "tl.atomic_max", "extreme", greatest, true);
-/** Keeps the lesser: `tl.atomic_min(ptr, value, mask=mask)`. A positive NaN loses to any number. */
+/** Atomic minimum: `tl.atomic_min(ptr, value, mask=mask)`. A positive NaN operand loses to any number. */
 export const atomicMin = atomic("atomicMin", "tl.atomic_min", "extreme", least, true);
 /** Bitwise and: `tl.atomic_and(ptr, value, mask=mask)`. */
 export const atomicAnd = atomic("atomicAnd", "tl.atomic_and", "bits", bitwise("and"), true);
@@ -85,8 +87,8 @@ export const atomicXor = atomic("atomicXor", "tl.atomic_xor", "bits", bitwise("x
 export const atomicXchg = atomic("atomicXchg", "tl.atomic_xchg", "exchange", exchange, false);
 
 /**
- * Writes `value` if memory equals `compare` bit for bit: `tl.atomic_cas(ptr, compare, value)`. Both have the address's
- * dtype and shape. It takes no mask, so each index of a view must be in bounds.
+ * Compare-and-swap: writes `value` if memory equals `compare` bit for bit, `tl.atomic_cas(ptr, compare, value)`. Both
+ * operands must have the dtype and shape of the address. There is no mask, so each index of a view must be in bounds.
  */
 export const atomicCas = defineOp<AtomicCas>()({
   name: "atomicCas",
@@ -98,8 +100,12 @@ export const atomicCas = defineOp<AtomicCas>()({
     const { address, compare, value } = args;
     const why = whyAtomic("atomicCas", "compare", address.type) || whyOrdering("atomicCas", args);
     if (why) return why;
-    const place = address.type as PointerType | ViewType;
-    return whySwap("atomicCas", place, compare.type) || whySwap("atomicCas", place, value.type) || loadOut(place);
+    const addressType = address.type as PointerType | ViewType;
+    return (
+      whySwap("atomicCas", addressType, compare.type) ||
+      whySwap("atomicCas", addressType, value.type) ||
+      loadOut(addressType)
+    );
   },
   evaluate: ({ address, compare, value, sem }, context) =>
     context.atomic(address, undefined, {
@@ -111,7 +117,7 @@ export const atomicCas = defineOp<AtomicCas>()({
   proof: { reaches: { address: "address", value: "value" } },
 });
 
-/** Reads atomically: `tl.atomic_load(ptr)`. Needs Triton 3.9. */
+/** Atomic load: `tl.atomic_load(ptr)`. Needs Triton 3.9. */
 export const atomicLoad = defineOp<AtomicLoad>()({
   name: "atomicLoad",
   operands: { address: "address" },
@@ -123,8 +129,8 @@ export const atomicLoad = defineOp<AtomicLoad>()({
     const why =
       whyAtomicRead("atomicLoad", "any", address.type) || whyOrdering("atomicLoad", args, ["acquire", "relaxed"]);
     if (why) return why;
-    const place = address.type as PointerType | ViewType;
-    return (mask && whyAtomicMask("atomicLoad", place, mask.type)) || loadOut(place);
+    const addressType = address.type as PointerType | ViewType;
+    return (mask && whyAtomicMask("atomicLoad", addressType, mask.type)) || loadOut(addressType);
   },
   evaluate: ({ address, mask, sem }, context) =>
     context.atomic(address, mask, {
@@ -137,7 +143,7 @@ export const atomicLoad = defineOp<AtomicLoad>()({
   proof: { reaches: { address: "address" } },
 });
 
-/** Writes atomically: `tl.atomic_store(ptr, value)`. Needs Triton 3.9. */
+/** Atomic store: `tl.atomic_store(ptr, value)`. Needs Triton 3.9. */
 export const atomicStore = defineOp<AtomicStore>()({
   name: "atomicStore",
   operands: { address: "address", value: "value" },
@@ -149,10 +155,10 @@ export const atomicStore = defineOp<AtomicStore>()({
     const why =
       whyAtomic("atomicStore", "any", address.type) || whyOrdering("atomicStore", args, ["release", "relaxed"]);
     if (why) return why;
-    const place = address.type as PointerType | ViewType;
+    const addressType = address.type as PointerType | ViewType;
     return (
-      whyAtomicValue("atomicStore", place, value.type) ||
-      (mask && whyAtomicMask("atomicStore", place, mask.type)) ||
+      whyAtomicValue("atomicStore", addressType, value.type) ||
+      (mask && whyAtomicMask("atomicStore", addressType, mask.type)) ||
       none
     );
   },
@@ -170,9 +176,9 @@ export const atomicStore = defineOp<AtomicStore>()({
 });
 
 /**
- * Waits until memory holds the expected value: `tl.atomic_poll(ptr, expected)`. Returns true if it does, false after
- * the timeout. Needs Triton 3.9. The program that writes the value must be running: programs of one launch may run one
- * after another.
+ * Waits until memory contains the expected value: `tl.atomic_poll(ptr, expected)`. Returns true if it does, false after
+ * the timeout. Needs Triton 3.9. The program that writes the value must be running already: a GPU may run the programs
+ * of a launch sequentially.
  */
 export const atomicPoll = defineOp<AtomicPoll>()({
   name: "atomicPoll",
@@ -185,8 +191,8 @@ export const atomicPoll = defineOp<AtomicPoll>()({
     const why =
       whyAtomicRead("atomicPoll", "poll", address.type) || whyOrdering("atomicPoll", args, ["acquire", "relaxed"]);
     if (why) return why;
-    const place = address.type as PointerType | ViewType;
-    return whyAtomicValue("atomicPoll", place, expected.type) || tileType("int1", place.shape);
+    const addressType = address.type as PointerType | ViewType;
+    return whyAtomicValue("atomicPoll", addressType, expected.type) || tileType("int1", addressType.shape);
   },
   evaluate: ({ address, expected, sem, timeoutNs }, context) =>
     context.poll(address, expected, {

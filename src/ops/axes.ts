@@ -26,7 +26,7 @@ import {
 } from "../rules/shape-rules.js";
 import type { El, Scalar, Sh, Tile, TileLike } from "../types/tile.js";
 import { defineOp } from "./define.js";
-import { isAddresses, keepsSign, toResult, listOf } from "../values/operands.js";
+import { isAddresses, isFirstNonNegative, toResult, listOf } from "../values/operands.js";
 import { permuteAddresses } from "../values/view-addresses.js";
 
 declare module "../types/tile.js" {
@@ -36,7 +36,7 @@ declare module "../types/tile.js" {
       this: T,
       axis: Validate<Ax, WhyExpandAll<T[Sh], Ax>>,
     ): Tile<T[El], ExpandAll<T[Sh], Ax>>;
-    /** Permutes the axes: `x.permute([2, 0, 1])` is `tl.permute(x, [2, 0, 1])`. */
+    /** Permutes the axes: `x.permute([2, 0, 1])` emits `tl.permute(x, [2, 0, 1])`. */
     permute<T extends TileLike, const P extends readonly number[]>(
       this: T,
       order: Validate<P, WhyPermuted<T, P>>,
@@ -51,8 +51,8 @@ declare module "../types/tile.js" {
   }
 }
 
-const numbers = (given: Typed | undefined) =>
-  given?.items?.map((item) => Number(item.literal)) ?? (given ? [Number(given.literal)] : []);
+const numbers = (operand: Typed | undefined) =>
+  operand?.items?.map((item) => Number(item.literal)) ?? (operand ? [Number(operand.literal)] : []);
 
 /** Adds axes of size 1 at these positions of the result: `x[:, None]`, `x[None, :, None]`. */
 export const expandDims = defineOp<
@@ -70,12 +70,12 @@ export const expandDims = defineOp<
   evaluate: ({ x, axis }) => {
     const axes = listOf(axis).map(Number);
     if (!isAddresses(x)) return axes.reduce(expandArray, x);
-    return axes.reduce((addresses: Addresses, at) => {
-      const position = at < 0 ? at + addresses.shape.length + 1 : at;
+    return axes.reduce((addresses: Addresses, insertedAxis) => {
+      const position = insertedAxis < 0 ? insertedAxis + addresses.shape.length + 1 : insertedAxis;
       return { ...addresses, shape: addresses.shape.toSpliced(position, 0, 1) };
     }, x);
   },
-  facts: { nonNegative: keepsSign, keepsClaims: true },
+  facts: { nonNegative: isFirstNonNegative, keepsClaims: true },
   proof: { lane: (lane, { args }) => withoutAxes(lane, numbers(args.axis)), anyWidth: true },
 });
 
@@ -92,7 +92,7 @@ export const unsqueeze = defineOp<
   spelling: { form: "call", name: "tl.unsqueeze" },
   infer: ({ x, dim }) => whyTile("unsqueeze", x.type) || inferExpand(x.type, numbers(dim), false),
   evaluate: toResult,
-  facts: { nonNegative: keepsSign },
+  facts: { nonNegative: isFirstNonNegative },
   proof: { lane: (lane, { args }) => withoutAxes(lane, numbers(args.dim)), anyWidth: true },
   needs: { needsTriton39: () => true },
 });
@@ -110,7 +110,7 @@ export const squeeze = defineOp<
   spelling: { form: "call", name: "tl.squeeze" },
   infer: ({ x, dim }) => inferSqueeze(x.type, Number(dim.literal)),
   evaluate: toResult,
-  facts: { nonNegative: keepsSign },
+  facts: { nonNegative: isFirstNonNegative },
   proof: {
     lane: (lane, { args, from }) => {
       const axis = Number(args.dim.literal);
@@ -130,7 +130,7 @@ export const item = defineOp<<X>(x: Validate<X, WhyItem<X>>) => Reshaped<X, []>>
   spelling: { form: "method", name: "item" },
   infer: ({ x }) => inferItem(x.type),
   evaluate: toResult,
-  facts: { nonNegative: keepsSign },
+  facts: { nonNegative: isFirstNonNegative },
   proof: { lane: (_, { from }) => from.map(() => number(0)), anyWidth: true },
 });
 
@@ -148,8 +148,8 @@ export const permute = defineOp<
   spelling: { form: "call", name: "tl.permute" },
   infer: ({ x, order }) => inferPermute(x.type, numbers(order)),
   evaluate: ({ x, order }) => permuteArray(x, listOf(order).map(Number)),
-  facts: { nonNegative: keepsSign },
-  proof: { lane: (lane, { args }) => permutedBack(lane, numbers(args.order)), anyWidth: true },
+  facts: { nonNegative: isFirstNonNegative },
+  proof: { lane: (lane, { args }) => invertPermutation(lane, numbers(args.order)), anyWidth: true },
 });
 
 /** Swaps the last two axes: `tl.trans(x)`; or permutes all: `tl.trans(x, [2, 0, 1])`. */
@@ -164,30 +164,33 @@ export const trans = defineOp<
   method: true,
   effect: "pure",
   spelling: { form: "call", name: "tl.trans" },
-  lowering: { permutes: (_, rank) => lastTwoSwapped(rank) },
+  lowering: { permutes: (_, rank) => swapLastTwo(rank) },
   infer: ({ x, order }) => inferTrans(x.type, order && numbers(order)),
   evaluate: ({ x, order }) => {
-    if (isAddresses(x)) return permuteAddresses(x, lastTwoSwapped(x.shape.length));
-    return permuteArray(x, order === undefined ? lastTwoSwapped(x.shape.length) : listOf(order).map(Number));
+    if (isAddresses(x)) return permuteAddresses(x, swapLastTwo(x.shape.length));
+    return permuteArray(x, order === undefined ? swapLastTwo(x.shape.length) : listOf(order).map(Number));
   },
-  facts: { nonNegative: keepsSign },
+  facts: { nonNegative: isFirstNonNegative },
   proof: {
-    lane: (lane, { args }) => permutedBack(lane, args.order ? numbers(args.order) : lastTwoSwapped(lane.length)),
+    lane: (lane, { args }) => invertPermutation(lane, args.order ? numbers(args.order) : swapLastTwo(lane.length)),
     anyWidth: true,
   },
 });
 
-/** The lane without the axes that were added, each at its position of the result so far. */
+/** Maps a lane of the result to the lane of the operand, by removing the added axes. */
 function withoutAxes(lane: readonly Term[], axes: readonly number[]): readonly Term[] {
   const sizes = axes.map((_, i) => lane.length - axes.length + i + 1);
-  return axes.reduceRight((left, axis, i) => left.toSpliced(axis < 0 ? axis + sizes[i]! : axis, 1), lane as Term[]);
+  return axes.reduceRight(
+    (remaining, axis, i) => remaining.toSpliced(axis < 0 ? axis + sizes[i]! : axis, 1),
+    lane as Term[],
+  );
 }
 
-/** The lane before a permutation of axes. */
-function permutedBack(lane: readonly Term[], order: readonly number[]): readonly Term[] {
+/** Maps a lane of the permuted tile to the lane of the operand. */
+function invertPermutation(lane: readonly Term[], order: readonly number[]): readonly Term[] {
   return order.map((_, axis) => lane[order.indexOf(axis)]!);
 }
 
-function lastTwoSwapped(rank: number): number[] {
+function swapLastTwo(rank: number): number[] {
   return Array.from({ length: rank }, (_, axis) => (axis < rank - 2 ? axis : 2 * rank - 3 - axis));
 }

@@ -1,4 +1,4 @@
-/** Shifts, and logical ops on masks. */
+/** Bit shifts, and logical ops on masks. */
 import { NUMBERS, ONE, ZERO } from "../symbolic/number-class.js";
 import {
   andTerm,
@@ -14,7 +14,7 @@ import {
 import { shiftAmount } from "../diagnostics/catalog/finding-codes.js";
 import { callText } from "../types/constexpr-text.js";
 import { bitsOf, isBig, type SmallIntDType } from "../numerics/numeric.js";
-import { shiftIsTooFar, shiftLeft, shiftLeftBig, shiftRight, shiftRightBig } from "../numerics/numeric-int.js";
+import { isShiftTooFar, shiftLeft, shiftLeftBig, shiftRight, shiftRightBig } from "../numerics/numeric-int.js";
 import { pythonArithmetic } from "../numerics/python-arithmetic.js";
 import type { Validate } from "../types/rule-error.js";
 import type { Context } from "../values/runtime-values.js";
@@ -26,7 +26,7 @@ import { type Broadcast, broadcast, type Shape } from "../types/shape.js";
 import type { El, Sh, Tile, TileLike } from "../types/tile.js";
 import { tileType } from "../types/types.js";
 import { defineOp } from "./define.js";
-import { binary, promoteOperands, ofBits } from "../values/operands.js";
+import { binary, promoteOperands, bitwiseBinary } from "../values/operands.js";
 import type { RuntimeArguments } from "../ir/op.js";
 
 type Shift<Name extends string> = <const X, const Y>(
@@ -66,11 +66,11 @@ declare module "../types/tile.js" {
 
 const operands = { x: "value", y: "value" } as const;
 
-/** A shift by a number multiplies, or divides and floors. */
-function shifted(name: "shl" | "shr", x: Term, y: Term): Term | undefined {
+/** The term of a shift by a constant: a product, or a floor division. */
+function shiftTerm(name: "shl" | "shr", x: Term, y: Term): Term | undefined {
   if (!isNumber(y) || y.value < 0n || y.value >= 63n) return undefined;
-  const by = number(1n << y.value);
-  return name === "shl" ? product(asInteger(x), by) : quotient(asInteger(x), by, true);
+  const factor = number(1n << y.value);
+  return name === "shl" ? product(asInteger(x), factor) : quotient(asInteger(x), factor, true);
 }
 
 type Fold = ReturnType<typeof pythonArithmetic>;
@@ -86,7 +86,7 @@ function shift<Name extends "shl" | "shr">(name: Name, operator: "<<" | ">>", fo
     fold,
     evaluate: (args, context) => {
       const dtype = context.result.dtype;
-      reportFarShifts(args, context);
+      reportOversizedShifts(args, context);
       const big = name === "shl" ? shiftLeftBig : shiftRightBig;
       if (isBig(dtype)) return binary({ big })(args, context);
       const int = name === "shl" ? shiftLeft(dtype as SmallIntDType) : shiftRight(dtype as SmallIntDType);
@@ -94,24 +94,24 @@ function shift<Name extends "shl" | "shr">(name: Name, operator: "<<" | ">>", fo
     },
     facts: { nonNegative: ([x]) => x === true && name === "shr" },
     proof: {
-      term: ({ x, y }, { truth }) => (truth ? undefined : shifted(name, x, y)),
+      term: ({ x, y }, { truth }) => (truth ? undefined : shiftTerm(name, x, y)),
       wraps: name === "shl",
       classTransfer: ({ x }) => (x === ZERO ? ZERO : NUMBERS),
     },
   });
 }
 
-/** Reports shifts by the width or more: their result in compiled code is undefined. */
-function reportFarShifts({ x, y }: RuntimeArguments<typeof operands>, context: Context): void {
+/** Reports shift amounts that are at least the bit width. Their result is undefined in compiled code. */
+function reportOversizedShifts({ x, y }: RuntimeArguments<typeof operands>, context: Context): void {
   const [value, count, dtype] = promoteOperands(x, y);
   const bits = bitsOf(dtype);
-  if (!count.data.some((by, i) => shiftIsTooFar(bits, by) && !count.poison?.[i])) return;
+  if (!count.data.some((amount, i) => isShiftTooFar(bits, amount) && !count.poison?.[i])) return;
   const shape = broadcastShapes(value.shape, count.shape);
-  const spread = broadcastTo(count, shape);
-  const lanes = Uint8Array.from(spread.data as ArrayLike<number | bigint>, (by, i) =>
-    shiftIsTooFar(bits, by) && !spread.poison?.[i] ? 1 : 0,
+  const amounts = broadcastTo(count, shape);
+  const lanes = Uint8Array.from(amounts.data as ArrayLike<number | bigint>, (amount, i) =>
+    isShiftTooFar(bits, amount) && !amounts.poison?.[i] ? 1 : 0,
   );
-  context.report(shiftAmount(dtype, spread.data[lanes.indexOf(1)]!, bits), shape, lanes);
+  context.report(shiftAmount(dtype, amounts.data[lanes.indexOf(1)]!, bits), shape, lanes);
 }
 
 /** `x << y` */
@@ -138,7 +138,7 @@ function logic<Name extends "logicalAnd" | "logicalOr">(
   python: string,
   int: (x: number, y: number) => number,
   term: (...terms: readonly Term[]) => Term,
-  deciding: 0 | -1,
+  absorbingElement: 0 | -1,
 ) {
   return defineOp<Logic<Name>>()({
     name,
@@ -149,10 +149,10 @@ function logic<Name extends "logicalAnd" | "logicalOr">(
     infer: ({ x, y }) => {
       if (x.type.kind !== "tile") return notATile(name, x.type);
       const why = whyLogic(name, x.type.dtype, x.type.shape, y.type);
-      const other = y.type.kind === "tile" ? y.type.shape : [];
-      return why || tileType("int1", broadcast(x.type.shape, other) ?? x.type.shape);
+      const otherShape = y.type.kind === "tile" ? y.type.shape : [];
+      return why || tileType("int1", broadcast(x.type.shape, otherShape) ?? x.type.shape);
     },
-    evaluate: ofBits({ int }, deciding),
+    evaluate: bitwiseBinary({ int }, absorbingElement),
     proof: { term: ({ x, y }) => term(asTruth(x), asTruth(y)), classTransfer: () => ZERO | ONE },
   });
 }

@@ -32,9 +32,9 @@ type ToOut<D, S> = D extends DType<any> ? Tile<D[Dt], AsShape<S>> : Tile<any, As
 
 /** Options of a cast. */
 export interface CastOptions<Bitcast = false> {
-  /** Rounding to narrower floats: to nearest even, or toward zero. */
+  /** The rounding mode of casts to narrower floats: to nearest even (`rtne`), or toward zero (`rtz`). */
   fpDowncastRounding?: Rounding;
-  /** Keeps the bits instead of the value; both dtypes must have the same width. */
+  /** Preserves the bits instead of the value. Both dtypes must have the same width. */
   bitcast?: Bitcast;
 }
 
@@ -63,67 +63,69 @@ type Cast = <T extends TileLike, const D, const B = false>(
 
 const operands = { x: "value", dtype: "dtype" } as const;
 const options = { fpDowncastRounding: "constant?", bitcast: "constant?" } as const;
-type CastKinds = typeof operands & typeof options;
+type CastOperands = typeof operands & typeof options;
 
 const hasRtz = (to: DTypeName) => to === "float16" || to === "bfloat16" || to === "float8e5";
 
-function inferCast({ x, dtype, bitcast, fpDowncastRounding }: TypedArguments<CastKinds>) {
+function inferCast({ x, dtype, bitcast, fpDowncastRounding }: TypedArguments<CastOperands>) {
   if (!dtype.dtype) return notADType("to", dtype.literal);
   if (x.type.kind !== "tile" && x.type.kind !== "constexpr") return notATile("to", x.type);
   const type = inferTo(x.type, dtype.dtype, bitcast?.literal === true);
   if (typeof type === "string" || fpDowncastRounding === undefined || x.type.kind !== "tile") return type;
   const why = whyChoice("to: fpDowncastRounding", fpDowncastRounding.literal, ["rtne", "rtz"]);
   if (why) return why;
-  const narrows = members(x.type.dtype).every((from) =>
+  const isNarrowing = members(x.type.dtype).every((from) =>
     members(dtype.dtype!).every((to) => isFloat(from) && isFloat(to) && bitsOf(to) < bitsOf(from)),
   );
-  if (!narrows) return "to: fpDowncastRounding is for casts of floats to narrower floats";
-  // Triton's front end accepts the other pairs, but LLVM has no instruction for them.
-  const truncates = members(x.type.dtype).every((from) => from === "float32") && members(dtype.dtype).every(hasRtz);
-  return fpDowncastRounding.literal !== "rtz" || truncates
+  if (!isNarrowing) return "to: fpDowncastRounding is for casts of floats to narrower floats";
+  // Triton's front end accepts the other pairs, but LLVM cannot lower them.
+  const canTruncate = members(x.type.dtype).every((from) => from === "float32") && members(dtype.dtype).every(hasRtz);
+  return fpDowncastRounding.literal !== "rtz" || canTruncate
     ? type
     : "to: only float32 rounds toward zero, and only to float16, bfloat16 and float8e5";
 }
 
-const evaluate = ({ x, bitcast, fpDowncastRounding }: RuntimeArguments<CastKinds>, context: Context) =>
+const evaluate = ({ x, bitcast, fpDowncastRounding }: RuntimeArguments<CastOperands>, context: Context) =>
   castIn(context, x, context.result.dtype, {
     bitcast: bitcast === true,
     rounding: fpDowncastRounding as Rounding | undefined,
   });
 
-/** Triton casts from and to float8e4b15 four elements at a time. */
-function leastCast({ x, dtype }: TypedArguments<CastKinds>): readonly MinimumDim[] {
+/** Triton casts from and to float8e4b15 in groups of four elements. */
+function castMinimumDims({ x, dtype }: TypedArguments<CastOperands>): readonly MinimumDim[] {
   const { type } = x;
   if (type.kind !== "tile" || ![type.dtype, dtype.dtype].includes("float8e4b15")) return [];
-  const dim = type.shape.map((each) => `(${each})`).join(" * ") || 1;
-  return [{ what: "the number of elements", dim, who: "casts from and to float8e4b15", least: 4 }];
+  const dim = type.shape.map((size) => `(${size})`).join(" * ") || 1;
+  return [{ subject: "the number of elements", dim, consumers: "casts from and to float8e4b15", minimum: 4 }];
 }
 
 /**
- * Whether non-negative numbers stay non-negative in another dtype: not if a signed integer is too narrow for them. A
+ * True if a cast to `to` keeps non-negative values non-negative. A signed integer that is too narrow does not. A
  * constexpr counts as an int32.
  */
-export function keepsSignAs({ type }: Typed, to: Elem, bitcast = false): boolean {
+export function isSignPreserved({ type }: Typed, to: Elem, bitcast = false): boolean {
   const from: readonly DTypeName[] = type.kind === "tile" ? members(type.dtype) : ["int32"];
-  return members(to).every((target) => !isSigned(target) || from.every((source) => hasRoom(source, target, bitcast)));
+  return members(to).every(
+    (target) => !isSigned(target) || from.every((source) => canHoldNonNegative(source, target, bitcast)),
+  );
 }
 
-/** The value, where every integer of the one dtype is one of the other; whether it is not 0, as a truth value. */
+/** The term of a cast: unchanged if the integer cast is lossless, `x != 0` for a cast to int1, else unknown. */
 function castTerm(
   { x }: { readonly x: Term },
-  { args, truth }: TermContext<TypedArguments<CastKinds>>,
+  { args, truth }: TermContext<TypedArguments<CastOperands>>,
 ): Term | undefined {
   if (args.bitcast?.literal === true) return undefined;
   if (truth) return asTruth(x);
   const from: readonly DTypeName[] = args.x.type.kind === "tile" ? members(args.x.type.dtype) : ["int32"];
-  const fits = members(args.dtype.dtype!).every((to) => from.every((source) => holdsAll(source, to)));
-  return fits ? asInteger(x) : undefined;
+  const isLossless = members(args.dtype.dtype!).every((to) => from.every((source) => isSubrange(source, to)));
+  return isLossless ? asInteger(x) : undefined;
 }
 
-/** What a cast holds. Integers have no infinities, and a float that is cast to one loses its fraction. */
-function castKinds(
+/** The transfer function of a cast. Integers have no infinities, and a cast to an integer truncates the fraction. */
+function castClasses(
   { x }: { readonly x: NumberClasses },
-  { args, float }: { readonly args: TypedArguments<CastKinds>; readonly float: boolean },
+  { args, float }: { readonly args: TypedArguments<CastOperands>; readonly float: boolean },
 ): NumberClasses {
   if (args.bitcast?.literal === true) return x === ZERO && !float ? NUMBERS : ANY_VALUE;
   const dtypes = args.x.type.kind === "tile" ? members(args.x.type.dtype) : (["int32"] as const);
@@ -136,14 +138,14 @@ function castKinds(
   return isWhole || x === LOWEST || x === HIGHEST || x === NAN ? NUMBERS : x | ZERO;
 }
 
-function holdsAll(from: DTypeName, to: DTypeName): boolean {
+function isSubrange(from: DTypeName, to: DTypeName): boolean {
   if (!isInt(from) || !isInt(to)) return false;
   if (isSigned(from)) return isSigned(to) && bitsOf(to) >= bitsOf(from);
   return bitsOf(to) > bitsOf(from) || (!isSigned(to) && bitsOf(to) === bitsOf(from));
 }
 
-function hasRoom(from: DTypeName, to: DTypeName, bitcast: boolean): boolean {
-  // -0.0 counts as non-negative, but its bits are negative.
+function canHoldNonNegative(from: DTypeName, to: DTypeName, bitcast: boolean): boolean {
+  // -0.0 counts as non-negative, but its bits are those of a negative integer.
   if (isFloat(from)) return !bitcast;
   return isSigned(from) ? bitsOf(to) >= bitsOf(from) : bitsOf(to) > bitsOf(from);
 }
@@ -159,13 +161,13 @@ const record = {
     lanewise: true,
     isIdentity: true,
     nonNegative: ([isNonNegative], { args: { x, dtype, bitcast } }) =>
-      isNonNegative === true && keepsSignAs(x, dtype.dtype!, bitcast?.literal === true),
+      isNonNegative === true && isSignPreserved(x, dtype.dtype!, bitcast?.literal === true),
   },
-  needs: { least: leastCast },
-  proof: { term: castTerm, anyWidth: true, classTransfer: castKinds },
+  needs: { least: castMinimumDims },
+  proof: { term: castTerm, anyWidth: true, classTransfer: castClasses },
 } as const satisfies Omit<OpRecord<typeof operands, typeof options>, "name" | "spelling">;
 
-/** `x.to(tl.float16)`; a constexpr becomes a run-time scalar. */
+/** `x.to(tl.float16)`. A constexpr becomes a run-time scalar. */
 export const to = defineOp<Cast>()({ ...record, name: "to", called: ".to", spelling: { form: "method", name: "to" } });
 
 /** `tl.cast(x, tl.float16)`, the same as `x.to(tl.float16)`. */

@@ -1,4 +1,4 @@
-/** One of two values that Triton knows when it compiles. */
+/** `tl.choose`: a conditional expression over constexprs. */
 import {
   type Chosen,
   type ConstBool,
@@ -12,8 +12,8 @@ import type { Validate } from "../types/rule-error.js";
 import { defineOp } from "./define.js";
 
 /**
- * One of two constexprs or numbers, by a condition that Triton knows: `64 if FLAG else 32`. It may size a tile. Also
- * `FLAG.choose(64, 32)`.
+ * Selects one of two constexprs or numbers at compile time: `64 if FLAG else 32`. The result may be a dimension of a
+ * tile. Also `FLAG.choose(64, 32)`.
  */
 export const choose = defineOp<
   <Name extends string, const X, const Y>(

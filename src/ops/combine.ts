@@ -1,4 +1,4 @@
-/** Ops that take a function of elements: reductions, scans and maps with the author's function. */
+/** Reductions, scans and elementwise maps with a function of the author. */
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { helperArgument, helperCapture, helperFunction } from "../diagnostics/catalog/control-codes.js";
 import { argumentList } from "../diagnostics/catalog/operand-codes.js";
@@ -32,11 +32,11 @@ import { traceHelper } from "./helper.js";
 import { listOf, isTile } from "../values/operands.js";
 
 const tilesOf = ({ x }: { readonly x: Typed }): readonly Type[] => x.items?.map(({ type }) => type) ?? [x.type];
-const folding =
+const combinerOf =
   ({ combineFn }: { readonly combineFn: FunctionRuntime }) =>
-  (left: readonly TileArray[], right: readonly TileArray[]) =>
-    combineFn.call([...left, ...right]) as readonly TileArray[];
-const unlisted = <T>(list: readonly T[]): T | readonly T[] => (list.length === 1 ? list[0]! : list);
+  (lhs: readonly TileArray[], rhs: readonly TileArray[]) =>
+    combineFn.call([...lhs, ...rhs]) as readonly TileArray[];
+const unwrapSingle = <T>(list: readonly T[]): T | readonly T[] => (list.length === 1 ? list[0]! : list);
 
 const reduceOp = defineOp<(x: unknown, axis: number, combineFn: unknown, options: object) => unknown>()({
   name: "reduce",
@@ -50,20 +50,20 @@ const reduceOp = defineOp<(x: unknown, axis: number, combineFn: unknown, options
     }),
   evaluate(args) {
     const axis = Number(args.axis);
-    const folded = foldLanes(listOf(args.x), axis, folding(args)).map((tile) => lastAlongAxis(tile, axis));
-    return unlisted(args.keepDims === true ? folded.map((tile) => expandDims(tile, axis)) : folded);
+    const results = foldLanes(listOf(args.x), axis, combinerOf(args)).map((tile) => lastAlongAxis(tile, axis));
+    return unwrapSingle(args.keepDims === true ? results.map((tile) => expandDims(tile, axis)) : results);
   },
   proof: { foldSemantics: { form: "reduction", kinds: undefined } },
 });
 
 /**
- * Reduces an axis with the author's function: `tl.reduce(x, 0, (a, b) => tl.maximum(a, b))`. Several tiles of one shape
- * are reduced together: `tl.reduce([m, s], 0, ([m1, s1], [m2, s2]) => […])`. The function takes and returns scalars
- * of the tiles' dtypes. Triton chooses the order of calls, so it must be associative and commutative.
+ * Reduces an axis with a combine function: `tl.reduce(x, 0, (a, b) => tl.maximum(a, b))`. Several tiles of one shape
+ * can be reduced together: `tl.reduce([m, s], 0, ([m1, s1], [m2, s2]) => […])`. The function accepts and returns
+ * scalars of the tiles' dtypes. It must be associative and commutative, because Triton chooses the order of calls.
  */
 export const reduce = withRecord(reduceOp, ((x: unknown, axis: number, combine: unknown, options: object = {}) => {
-  const at = captureLocation();
-  return reduceOp(x, axisOf("reduce", x, axis, at), combineOf("reduce", x, combine, at), options);
+  const location = captureLocation();
+  return reduceOp(x, axisOf("reduce", x, axis, location), traceCombine("reduce", x, combine, location), options);
 }) as unknown as <const X, const Ax, const Keep = false>(
   x: Validate<X, WhyTiles<"reduce", X>>,
   axis: Validate<Ax, WhyFoldAxis<"reduce", FirstOf<X>, Ax>>,
@@ -79,13 +79,14 @@ const scanOp = defineOp<(x: unknown, axis: number, combineFn: unknown, options: 
   spelling: { form: "call", name: "tl.associative_scan" },
   infer: (args) =>
     inferFold("associativeScan", tilesOf(args), Number(args.axis.literal), args.combineFn.signature, { scan: true }),
-  evaluate: (args) => unlisted(foldLanes(listOf(args.x), Number(args.axis), folding(args), args.reverse === true)),
+  evaluate: (args) =>
+    unwrapSingle(foldLanes(listOf(args.x), Number(args.axis), combinerOf(args), args.reverse === true)),
   proof: { foldSemantics: { form: "scan", kinds: undefined } },
 });
 
 /**
- * The inclusive prefix folds along an axis: `tl.associativeScan(x, 0, (a, b) => a.add(b), { reverse: true })`. Several
- * tiles of one shape are scanned together, as with `tl.reduce`.
+ * An inclusive scan along an axis: `tl.associativeScan(x, 0, (a, b) => a.add(b), { reverse: true })`. Several tiles of
+ * one shape can be scanned together, as with `tl.reduce`.
  */
 export const associativeScan = withRecord(scanOp, ((
   x: unknown,
@@ -93,8 +94,13 @@ export const associativeScan = withRecord(scanOp, ((
   combine: unknown,
   options: object = {},
 ) => {
-  const at = captureLocation();
-  return scanOp(x, axisOf("associativeScan", x, axis, at), combineOf("associativeScan", x, combine, at), options);
+  const location = captureLocation();
+  return scanOp(
+    x,
+    axisOf("associativeScan", x, axis, location),
+    traceCombine("associativeScan", x, combine, location),
+    options,
+  );
 }) as unknown as <const X, const Ax>(
   x: Validate<X, WhyTiles<"associativeScan", X>>,
   axis: Validate<Ax, WhyFoldAxis<"associativeScan", FirstOf<X>, Ax>>,
@@ -114,22 +120,22 @@ const mapOp = defineOp<(scalarFn: unknown, args: readonly unknown[], options: ob
     ),
   evaluate({ scalarFn, args }, context) {
     const call = scalarFn.call as (lanes: readonly TileArray[]) => readonly TileArray[];
-    return unlisted(mapLanes(args.filter(isTile), context.result.shape, call));
+    return unwrapSingle(mapLanes(args.filter(isTile), context.result.shape, call));
   },
 });
 
 /**
  * Calls a function of scalars for every element: `tl.mapElementwise((x) => tl.when(x.gt(0), …).otherwise(…), x)`. Use
- * it if the arms of a branch differ greatly in cost; else use tiles and `tl.where`. Triton's `pack` is not offered,
- * because the layout decides which elements share a call.
+ * it if the arms of a branch differ greatly in cost; otherwise use tiles and `tl.where`. Triton's `pack` is not
+ * available, because the layout decides which elements share a call.
  */
 export const mapElementwise = withRecord(mapOp, ((scalarFn: unknown, ...args: readonly unknown[]) => {
-  const at = captureLocation();
+  const location = captureLocation();
   const types = args.map((arg) => (isHandle(arg) ? valueOf(arg).type : undefined));
-  const wrong = types.find((type) => type?.kind !== "tile");
-  if (args.length === 0 || types.includes(undefined) || wrong) fail(helperArgument.tiles(), at);
+  const invalid = types.find((type) => type?.kind !== "tile");
+  if (args.length === 0 || types.includes(undefined) || invalid) fail(helperArgument.tiles(), location);
   const scalars = types.map((type) => (type?.kind === "tile" ? scalarOf(type) : undefined));
-  return mapOp(helperFor("mapElementwise", scalarFn, scalars, at), args, {});
+  return mapOp(traceElementFunction("mapElementwise", scalarFn, scalars, location), args, {});
 }) as unknown as <const A extends readonly unknown[], R>(
   scalarFn: MapFunction<NoInfer<A>, R>,
   ...args: { readonly [K in keyof A]: Validate<A[K], WhyTile<"mapElementwise", A[K]>> }
@@ -137,45 +143,52 @@ export const mapElementwise = withRecord(mapOp, ((scalarFn: unknown, ...args: re
 
 // ---- the function -----------------------------------------------------------------------------------------------------
 
-/** A scalar for tracing the function, of which only the type matters. */
+/** A placeholder argument for tracing the function. Only its type matters. */
 function scalarOf(type: Type & { kind: "tile" }): Handle {
   const recorder = builder("a combine function");
   return new Handle(recorder.value(tileType(type.dtype, []), undefined));
 }
 
-function combineOf(what: string, x: unknown, combine: unknown, at: Location | undefined): unknown {
+function traceCombine(opName: string, x: unknown, combine: unknown, location: Location | undefined): unknown {
   const tiles = (Array.isArray(x) ? x : [x]).map((tile) => (isHandle(tile) ? valueOf(tile).type : undefined));
-  const why = tiles.includes(undefined) ? `${what}: needs a tile, or a list of tiles` : whyTiles(what, tiles as Type[]);
-  if (why !== "") fail(ruleViolation(why), at);
-  const side = () => {
+  const why = tiles.includes(undefined)
+    ? `${opName}: needs a tile, or a list of tiles`
+    : whyTiles(opName, tiles as Type[]);
+  if (why !== "") fail(ruleViolation(why), location);
+  const makeOperand = () => {
     const scalars = tiles.map((type) => scalarOf(type as Type & { kind: "tile" }));
     return Array.isArray(x) ? scalars : scalars[0];
   };
-  // Triton's own way: each tile's element by itself.
+  // Triton's combine functions have one parameter per tile and side.
   if (Array.isArray(x) && typeof combine === "function" && combine.length === 2 * x.length && x.length > 1)
-    fail(helperFunction.sides(what, x.length), at);
-  return helperFor(what, combine, [side(), side()], at);
+    fail(helperFunction.sides(opName, x.length), location);
+  return traceElementFunction(opName, combine, [makeOperand(), makeOperand()], location);
 }
 
-function helperFor(what: string, given: unknown, args: readonly unknown[], at: Location | undefined): unknown {
-  if (typeof given !== "function") fail(helperFunction.scalars(what), at);
-  const body = given as (...args: unknown[]) => unknown;
-  const definition = definitionOfHelper(given) ?? {
+function traceElementFunction(
+  opName: string,
+  callback: unknown,
+  args: readonly unknown[],
+  location: Location | undefined,
+): unknown {
+  if (typeof callback !== "function") fail(helperFunction.scalars(opName), location);
+  const body = callback as (...args: unknown[]) => unknown;
+  const definition = definitionOfHelper(callback) ?? {
     body,
-    name: body.name || (what === "mapElementwise" ? "element" : "combine"),
+    name: body.name || (opName === "mapElementwise" ? "element" : "combine"),
     noinline: false,
-    at: undefined,
-    what,
+    location: undefined,
+    opName,
   };
-  const { helper } = traceHelper(builder(`tl.${what}`), definition, args, at);
-  if (capturesOf(helper).length > 0) fail(helperCapture.elements(what), at);
-  if (effectOf(helper) !== "pure") fail(helperFunction.order(what), at);
+  const { helper } = traceHelper(builder(`tl.${opName}`), definition, args, location);
+  if (capturesOf(helper).length > 0) fail(helperCapture.elements(opName), location);
+  if (effectOf(helper) !== "pure") fail(helperFunction.order(opName), location);
   return { kind: "function", function: helper };
 }
 
-/** The axis counted from the front; Triton's interpreter needs this form. */
-function axisOf(what: string, x: unknown, axis: unknown, at: Location | undefined): number {
-  if (typeof axis !== "number") fail(argumentList.axis(what), at);
+/** The axis, counted from the front. Triton's interpreter does not accept negative axes here. */
+function axisOf(opName: string, x: unknown, axis: unknown, location: Location | undefined): number {
+  if (typeof axis !== "number") fail(argumentList.axis(opName), location);
   const first: unknown = Array.isArray(x) ? x[0] : x;
   const type = isHandle(first) ? valueOf(first).type : undefined;
   const rank = type?.kind === "tile" ? type.shape.length : 0;

@@ -19,7 +19,7 @@ import {
   sum,
   type Term,
 } from "../symbolic/term.js";
-import { exactly, pythonBitwise } from "../numerics/python-arithmetic.js";
+import { toExact, pythonBitwise } from "../numerics/python-arithmetic.js";
 import type { Constant } from "../values/runtime-values.js";
 import { callText } from "../types/constexpr-text.js";
 import type { Validate } from "../types/rule-error.js";
@@ -39,7 +39,7 @@ import type { OperatorOut, WhyOperatorFirst, WhyOperatorSecond } from "../rules/
 import type { El, Sh, Tile, TileLike } from "../types/tile.js";
 import type { AtLeastOne } from "../types/constexpr.js";
 import { defineOp } from "./define.js";
-import { binary, type Loops, unary, ofBits } from "../values/operands.js";
+import { binary, type Loops, unary, bitwiseBinary } from "../values/operands.js";
 
 declare module "../types/tile.js" {
   interface TileOps {
@@ -86,7 +86,7 @@ function comparison<Name extends string>(
   name: Name,
   operator: string,
   compare: (x: number | bigint, y: number | bigint) => boolean,
-  means: IntegerSemantics | ((x: Term, y: Term) => Term),
+  semantics: IntegerSemantics | ((x: Term, y: Term) => Term),
 ) {
   const loops: Loops = { float: compare, int: compare, big: compare };
   return defineOp<Pair<Name>>()({
@@ -96,21 +96,21 @@ function comparison<Name extends string>(
     effect: "pure",
     spelling: { form: "infix", operator, host: { form: "infix", operator } },
     infer: ({ x, y }) => inferCompare(name, x.type, y.type, operator),
-    fold: (x, y) => compare(ordered(x), ordered(y)),
+    fold: (x, y) => compare(comparable(x), comparable(y)),
     evaluate: binary(loops),
-    facts: typeof means === "string" ? { integer: means } : {},
+    facts: typeof semantics === "string" ? { integer: semantics } : {},
     triton36: { strongLiterals: true },
     proof: {
-      ...(typeof means === "function" && {
-        term: ({ x, y }: { readonly x: Term; readonly y: Term }) => means(asInteger(x), asInteger(y)),
+      ...(typeof semantics === "function" && {
+        term: ({ x, y }: { readonly x: Term; readonly y: Term }) => semantics(asInteger(x), asInteger(y)),
       }),
       classTransfer: () => ZERO | ONE,
     },
   });
 }
 
-/** Strings compare only for equality, and as strings, not as numbers. */
-const ordered = (x: Constant) => exactly(x) as number | bigint;
+/** The operand of a folded comparison. Strings are compared only for equality, and not converted to numbers. */
+const comparable = (x: Constant) => toExact(x) as number | bigint;
 
 /** `x < y` */
 export const lt = comparison("lt", "<", (x, y) => x < y, "below");
@@ -133,14 +133,14 @@ export const ne = comparison(
 function bitwise<Name extends string>(
   name: Name,
   operator: string,
-  truth: string,
+  truthOperator: string,
   int: (x: number, y: number) => number,
   big: (x: bigint, y: bigint) => bigint,
   nonNegative: (signs: readonly boolean[]) => boolean,
   term: (x: Term, y: Term) => Term | undefined,
-  bits: (x: NumberClasses, y: NumberClasses) => NumberClasses,
-  idle: NumberClasses,
-  deciding?: 0 | -1,
+  transfer: (x: NumberClasses, y: NumberClasses) => NumberClasses,
+  neutralClasses: NumberClasses,
+  absorbingElement?: 0 | -1,
 ) {
   const integers = pythonBitwise(int, big);
   return defineOp<Pair<Name>>()({
@@ -149,48 +149,53 @@ function bitwise<Name extends string>(
     method: true,
     variadic: name !== "xor",
     effect: "pure",
-    spelling: { form: "infix", operator, truth, host: { form: "infix", operator, truth } },
-    infer: ({ x, y }) => inferBits(name, x.type, y.type, (a, b) => callText(truth, a, b)),
+    spelling: {
+      form: "infix",
+      operator,
+      truth: truthOperator,
+      host: { form: "infix", operator, truth: truthOperator },
+    },
+    infer: ({ x, y }) => inferBits(name, x.type, y.type, (a, b) => callText(truthOperator, a, b)),
     fold: (x, y) => (typeof x === "boolean" ? int(Number(x), Number(y)) !== 0 : integers(x, y)),
-    evaluate: deciding === undefined ? binary({ int, big }) : ofBits({ int, big }, deciding),
+    evaluate: absorbingElement === undefined ? binary({ int, big }) : bitwiseBinary({ int, big }, absorbingElement),
     facts: { nonNegative, ...(name === "and" && { integer: "both" as const }) },
     proof: {
       term: ({ x, y }) => term(x, y),
-      classTransfer: ({ x, y }) => bits(x, y),
-      isNeutral: (held) => held === idle,
+      classTransfer: ({ x, y }) => transfer(x, y),
+      isNeutral: (classes) => classes === neutralClasses,
     },
   });
 }
 
-/** No bits leave the other number as it is. */
-const beside = (x: NumberClasses, y: NumberClasses): NumberClasses => (x === ZERO ? y : y === ZERO ? x : NUMBERS);
+/** The transfer function of `|` and `^`: 0 is their neutral element. */
+const orTransfer = (x: NumberClasses, y: NumberClasses): NumberClasses => (x === ZERO ? y : y === ZERO ? x : NUMBERS);
 
-/** `x & (2^k - 1)` is the remainder by 2^k that is not negative. */
-function lowBits(x: Term, mask: Term): Term | undefined {
+/** The term of `x & (2^k - 1)`: the non-negative remainder of `x` by 2^k. */
+function lowBitsTerm(x: Term, mask: Term): Term | undefined {
   const size = mask.value + 1n;
-  const keeps = !isTruth(x) && isNumber(mask) && mask.value >= 0n && (size & mask.value) === 0n;
-  return keeps ? remainder(x, number(size), true) : undefined;
+  const isLowMask = !isTruth(x) && isNumber(mask) && mask.value >= 0n && (size & mask.value) === 0n;
+  return isLowMask ? remainder(x, number(size), true) : undefined;
 }
 
 /**
- * `x | y` of a multiple of 2^k and a number that has only the bits below is their sum; whether it has is a condition. Beside
- * other numbers the result is unknown.
+ * The term of `x | y` or `x ^ y`. For a multiple of 2^k and a number in [0, 2^k) it is their sum. This range is a
+ * condition of the term; otherwise the result is an uninterpreted function.
  */
-function joined(name: "or" | "xor", x: Term, y: Term): Term | undefined {
+function disjointOrTerm(name: "or" | "xor", x: Term, y: Term): Term | undefined {
   if (isTruth(x) || isTruth(y)) return undefined;
   if (isNumber(x) && isNumber(y)) return number(name === "or" ? x.value | y.value : x.value ^ y.value);
-  const [high, low] = powerIn(x) >= powerIn(y) ? [x, y] : [y, x];
-  const size = powerIn(high);
+  const [high, low] = powerOfTwoDivisor(x) >= powerOfTwoDivisor(y) ? [x, y] : [y, x];
+  const size = powerOfTwoDivisor(high);
   if (size <= 1n) return undefined;
   const isBelow = andTerm(atLeast(low, number(0)), below(low, number(size)));
   return iteTerm(isBelow, sum(high, low), call(`bits of ${name}`, x, y));
 }
 
-/** A power of two that certainly divides a term. */
-function powerIn({ kind, parts, value }: Term): bigint {
+/** A power of two that divides a term: a lower bound of the largest one. */
+function powerOfTwoDivisor({ kind, parts: termOperands, value }: Term): bigint {
   if (kind === "number") return value === 0n ? 2n ** 62n : value & -value;
-  if (kind === "product") return parts.reduce((power, part) => power * powerIn(part), 1n);
-  if (kind === "sum") return parts.map(powerIn).reduce((x, y) => (x < y ? x : y));
+  if (kind === "product") return termOperands.reduce((power, part) => power * powerOfTwoDivisor(part), 1n);
+  if (kind === "sum") return termOperands.map(powerOfTwoDivisor).reduce((x, y) => (x < y ? x : y));
   return 1n;
 }
 
@@ -202,7 +207,7 @@ export const and = bitwise(
   (x, y) => x & y,
   (x, y) => x & y,
   (signs) => signs.some(Boolean),
-  (x, y) => (isTruth(x) && isTruth(y) ? andTerm(x, y) : (lowBits(x, y) ?? lowBits(y, x))),
+  (x, y) => (isTruth(x) && isTruth(y) ? andTerm(x, y) : (lowBitsTerm(x, y) ?? lowBitsTerm(y, x))),
   (x, y) => (x === ZERO || y === ZERO ? ZERO : NUMBERS),
   EMPTY,
   0,
@@ -215,8 +220,8 @@ export const or = bitwise(
   (x, y) => x | y,
   (x, y) => x | y,
   (signs) => signs.every(Boolean),
-  (x, y) => (isTruth(x) && isTruth(y) ? orTerm(x, y) : joined("or", x, y)),
-  beside,
+  (x, y) => (isTruth(x) && isTruth(y) ? orTerm(x, y) : disjointOrTerm("or", x, y)),
+  orTransfer,
   ZERO,
   -1,
 );
@@ -228,12 +233,12 @@ export const xor = bitwise(
   (x, y) => x ^ y,
   (x, y) => x ^ y,
   (signs) => signs.every(Boolean),
-  (x, y) => (isTruth(x) && isTruth(y) ? iteTerm(x, invert(y), y) : joined("xor", x, y)),
-  beside,
+  (x, y) => (isTruth(x) && isTruth(y) ? iteTerm(x, invert(y), y) : disjointOrTerm("xor", x, y)),
+  orTransfer,
   ZERO,
 );
 
-/** `~x`, of a mask or of integers; `not x` of a truth value that Triton knows when it compiles. */
+/** `~x`, of a mask or of integers; `not x` of a boolean constexpr. */
 export const not = defineOp<<T extends TileLike>(x: Validate<T, WhyNot<T>>) => Tile<T[El], T[Sh]>>()({
   name: "not",
   operands: { x: "value" },

@@ -1,4 +1,4 @@
-/** Ops that make values: program ids, ranges, constants. */
+/** Ops that create values: program ids, ranges, constants. */
 import { asInteger, asTruth, FALSE, number, sum } from "../symbolic/term.js";
 import { arange as arangeArray, full as fullArray, tileArray } from "../numerics/array.js";
 import { type DimsOf, dimsOf, notAShape, type ShapeArg, whyDims } from "../types/constexpr.js";
@@ -18,12 +18,12 @@ import {
 import { type Plain, whyTile, type WhyTile } from "../rules/math-rules.js";
 import type { Scalar, Tile } from "../types/tile.js";
 import { tileType, type Typed } from "../types/types.js";
-import { keepsSignAs } from "./cast.js";
+import { isSignPreserved } from "./cast.js";
 import { defineOp } from "./define.js";
 import { castIn } from "../values/undefined-lanes.js";
 
 const scalarInt = tileType("int32", []);
-const never = () => true;
+const isNeverNegative = () => true;
 
 /** The id of this program on an axis of the grid: `tl.program_id(0)`. */
 export const programId = defineOp<(axis: 0 | 1 | 2) => Scalar<"int32">>()({
@@ -33,7 +33,7 @@ export const programId = defineOp<(axis: 0 | 1 | 2) => Scalar<"int32">>()({
   spelling: { form: "call", name: "tl.program_id" },
   infer: ({ axis }) => whyGridAxis("programId", axis) || scalarInt,
   evaluate: ({ axis }, { program }) => fullArray([], program[axis as 0 | 1 | 2], "int32"),
-  facts: { queries: "program", nonNegative: never },
+  facts: { queries: "program", nonNegative: isNeverNegative },
   proof: { term: (_, { args, program }) => program[Number(args.axis.literal)] },
 });
 
@@ -45,7 +45,7 @@ export const numPrograms = defineOp<(axis: 0 | 1 | 2) => Scalar<"int32">>()({
   spelling: { form: "call", name: "tl.num_programs" },
   infer: ({ axis }) => whyGridAxis("numPrograms", axis) || scalarInt,
   evaluate: ({ axis }, { grid }) => fullArray([], grid[axis as 0 | 1 | 2], "int32"),
-  facts: { queries: "grid", nonNegative: never },
+  facts: { queries: "grid", nonNegative: isNeverNegative },
   proof: { term: (_, { args, grid }) => grid[Number(args.axis.literal)] },
 });
 
@@ -83,9 +83,9 @@ export const zeros = defineOp<
   operands: { shape: "shape", dtype: "dtype" },
   effect: "pure",
   spelling: { form: "call", name: "tl.zeros", keywords: ["dtype"] },
-  infer: ({ shape, dtype }) => filled("zeros", shape, dtype),
+  infer: ({ shape, dtype }) => inferFilled("zeros", shape, dtype),
   evaluate: (_, { result }) => fullArray(result.shape, isBig(result.dtype) ? 0n : 0, result.dtype),
-  facts: { nonNegative: never },
+  facts: { nonNegative: isNeverNegative },
   proof: { term: (_, { truth }) => (truth ? FALSE : number(0)), anyWidth: true, classTransfer: () => ZERO },
 });
 
@@ -101,7 +101,8 @@ export const full = defineOp<
   operands: { shape: "shape", value: "value", dtype: "dtype" },
   effect: "pure",
   spelling: { form: "call", name: "tl.full", keywords: ["dtype"] },
-  infer: ({ shape, value, dtype }) => (dtype.dtype && whyFill(value.type, dtype.dtype)) || filled("full", shape, dtype),
+  infer: ({ shape, value, dtype }) =>
+    (dtype.dtype && whyFill(value.type, dtype.dtype)) || inferFilled("full", shape, dtype),
   evaluate: ({ value }, context) => {
     const { result } = context;
     const scalar = castIn(context, value, result.dtype);
@@ -112,7 +113,7 @@ export const full = defineOp<
   },
   facts: {
     nonNegative: ([, isNonNegative], { args: { value, dtype } }) =>
-      isNonNegative === true && (value.literal !== undefined || keepsSignAs(value, dtype.dtype!)),
+      isNonNegative === true && (value.literal !== undefined || isSignPreserved(value, dtype.dtype!)),
   },
   proof: {
     term: ({ value }, { truth }) => (truth ? asTruth(value) : asInteger(value)),
@@ -128,11 +129,11 @@ export const zerosLike = defineOp<<X>(x: Validate<X, WhyTile<"zerosLike", X>>) =
   spelling: { form: "call", name: "tl.zeros_like" },
   infer: ({ x }) => whyTile("zerosLike", x.type) || x.type,
   evaluate: (_, { result }) => fullArray(result.shape, isBig(result.dtype) ? 0n : 0, result.dtype),
-  facts: { nonNegative: never },
+  facts: { nonNegative: isNeverNegative },
   proof: { term: (_, { truth }) => (truth ? FALSE : number(0)), anyWidth: true, classTransfer: () => ZERO },
 });
 
-function filled(op: string, shape: Typed, dtype: Typed) {
+function inferFilled(op: string, shape: Typed, dtype: Typed) {
   if (!shape.items) return notAShape(op);
   const dims = shape.items.map((item) => item.type);
   if (!dtype.dtype) return notADType(op, dtype.literal);

@@ -1,4 +1,4 @@
-/** Assertions, printing and barriers. They keep their place in the program. */
+/** Assertions, printing and barriers. All are side effects, so they are not reordered. */
 import type { ConstLike } from "../types/constexpr.js";
 import { failedAssert } from "../diagnostics/catalog/finding-codes.js";
 import type { Validate } from "../types/rule-error.js";
@@ -7,9 +7,9 @@ import type { TileLike } from "../types/tile.js";
 import { defineOp } from "./define.js";
 import { reportFalse } from "./hints.js";
 
-const nothing = { kind: "none" } as const;
+const noResult = { kind: "none" } as const;
 type Printable = TileLike | ConstLike | number | boolean | string;
-/** Text is printed while Triton compiles only. */
+/** Strings can be printed only at compile time. */
 type RunTimePrintable = TileLike | ConstLike<any, "int" | "float" | "bool"> | number | boolean;
 
 /**
@@ -31,7 +31,7 @@ export const deviceAssert = defineOp<
   infer: ({ condition, message, mask }) =>
     whyCond("deviceAssert", condition.type) ||
     (mask && whyCond("deviceAssert", mask.type)) ||
-    (message && typeof message.literal !== "string" ? "deviceAssert: the message is a string" : nothing),
+    (message && typeof message.literal !== "string" ? "deviceAssert: the message is a string" : noResult),
   evaluate: ({ condition, message, mask }, context) => {
     reportFalse(failedAssert(message ? String(message) : undefined), condition, mask, context);
     return [];
@@ -55,14 +55,14 @@ export const devicePrint = defineOp<
     const text = prefix.literal;
     if (typeof text !== "string" || /[^\t-\r -~]/.test(text))
       return 'devicePrint: the prefix is a string of ASCII characters; write tl.devicePrint("x", x)';
-    // Triton puts it into the format of a GPU's printf as it is.
+    // Triton copies the prefix into a printf format without escaping it.
     if (text.includes("%"))
       return "devicePrint: a GPU's printf takes % in the prefix for a value's place; leave it out";
-    const isNumber = values.items.every(
+    const isPrintable = values.items.every(
       ({ type }) =>
         type.kind === "tile" || type.kind === "pointer" || (type.kind === "constexpr" && type.of !== "string"),
     );
-    return isNumber ? nothing : "devicePrint: prints tiles, scalars and numbers";
+    return isPrintable ? noResult : "devicePrint: prints tiles, scalars and numbers";
   },
   evaluate: ({ prefix, values, hex }, context) => {
     context.print(String(prefix), values, hex === true);
@@ -70,7 +70,7 @@ export const devicePrint = defineOp<
   },
 });
 
-/** Fails compilation if a condition that Triton knows is false: `tl.static_assert(BLOCK >= 16, "too small")`. */
+/** Fails compilation if a constexpr condition is false: `tl.static_assert(BLOCK >= 16, "too small")`. */
 export const staticAssert = defineOp<(condition: ConstLike<any, "bool"> | boolean, message?: string) => void>()({
   name: "staticAssert",
   operands: { condition: "value", message: "constant?" },
@@ -80,7 +80,7 @@ export const staticAssert = defineOp<(condition: ConstLike<any, "bool"> | boolea
     const { type } = condition;
     if (type.kind !== "constexpr" || type.of !== "bool")
       return "staticAssert: the condition must be known when Triton compiles; use deviceAssert for tiles";
-    return message && typeof message.literal !== "string" ? "staticAssert: the message is a string" : nothing;
+    return message && typeof message.literal !== "string" ? "staticAssert: the message is a string" : noResult;
   },
   evaluate: ({ condition, message }, context) => {
     reportFalse(failedAssert(message ? String(message) : undefined), condition, undefined, context);
@@ -88,27 +88,27 @@ export const staticAssert = defineOp<(condition: ConstLike<any, "bool"> | boolea
   },
 });
 
-/** Prints while Triton compiles: `tl.static_print("BLOCK", BLOCK)`. The evaluator prints nothing. */
+/** Prints at compile time: `tl.static_print("BLOCK", BLOCK)`. The evaluator prints nothing. */
 export const staticPrint = defineOp<(...values: readonly Printable[]) => void>()({
   name: "staticPrint",
   operands: { values: "values" },
   rest: true,
   effect: "write",
   spelling: { form: "call", name: "tl.static_print" },
-  infer: () => nothing,
+  infer: () => noResult,
   evaluate: () => [],
 });
 
 /**
- * Waits until every thread of the program arrives, so that what they stored before can be loaded by others after:
- * `tl.debug_barrier()`.
+ * Waits until every thread of the program arrives: `tl.debug_barrier()`. Stores before the barrier are visible to loads
+ * after it.
  */
 export const debugBarrier = defineOp<() => void>()({
   name: "debugBarrier",
   operands: {},
   effect: "write",
   spelling: { form: "call", name: "tl.debug_barrier" },
-  infer: () => nothing,
+  infer: () => noResult,
   evaluate: (_, context) => {
     context.barrier();
     return [];

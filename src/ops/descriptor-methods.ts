@@ -1,4 +1,4 @@
-/** Methods of tensor descriptors besides loads and stores: rows by index, and reductions into memory. */
+/** Gather, scatter and atomic reductions of tensor descriptors. */
 import type { MinimumDim } from "../types/limits.js";
 import { bitwise, changeIn, greatest, least, sum, type Change } from "../numerics/array-atomic.js";
 import { dtypeTable, members } from "../types/dtype.js";
@@ -18,7 +18,7 @@ import { defineOp } from "./define.js";
 import { writtenBlock } from "./descriptor.js";
 
 type Rows = Readonly<Record<"desc" | "rows" | "column", Typed>>;
-/** Authors call these as methods, whose types are in `rules/descriptor-types.ts`. */
+/** An untyped signature: authors call these ops as methods, which `rules/descriptor-types.ts` types. */
 type Method = (desc: unknown, ...args: unknown[]) => unknown;
 
 function rowsOf(op: string, { desc, rows, column }: Rows): DescriptorType | string {
@@ -27,24 +27,24 @@ function rowsOf(op: string, { desc, rows, column }: Rows): DescriptorType | stri
   return whyRows(op, type, rows.type) || whyBlockOffset(op, column.type) || type;
 }
 
-/** The hardware moves four rows at a time, of at least 32 bytes each. */
-function leastRows(op: string, { desc, rows }: Rows): readonly MinimumDim[] {
+/** TMA transfers four rows at a time, of at least 32 bytes each. */
+function minimumRowDims(op: string, { desc, rows }: Rows): readonly MinimumDim[] {
   const { type } = desc;
   if (type.kind !== "descriptor" || rows.type.kind !== "tile") return [];
   const narrowest = Math.min(...members(type.to).map((name) => dtypeTable[name].bits));
   return [
-    { what: `${op}: the number of rows`, dim: rows.type.shape[0]!, who: "descriptors", least: 8 },
+    { subject: `${op}: the number of rows`, dim: rows.type.shape[0]!, consumers: "descriptors", minimum: 8 },
     {
-      what: `${op}: the length of a row`,
+      subject: `${op}: the length of a row`,
       dim: type.shape[1]!,
-      who: `${narrowest}-bit elements`,
-      least: Math.floor(32 / narrowest) * 8,
+      consumers: `${narrowest}-bit elements`,
+      minimum: Math.floor(32 / narrowest) * 8,
     },
   ];
 }
 
 /**
- * Loads rows by index, from one column on, through a descriptor with blocks `[1, N]`: `x_desc.gather(rows, j)`. On
+ * Loads rows by index, starting at a column, through a descriptor with blocks `[1, N]`: `x_desc.gather(rows, j)`. On
  * NVIDIA GPUs it needs sm_100 or later.
  */
 export const descriptorGather = defineOp<Method>()({
@@ -58,10 +58,10 @@ export const descriptorGather = defineOp<Method>()({
     return typeof type === "string" ? type : tileType(type.to, rowsShape(type, args.rows.type));
   },
   evaluate: ({ desc, rows, column }, context) => {
-    const { address, inside } = rowsAt(desc, rows, column, context);
-    return context.load(address, inside, paddingOf(desc));
+    const { address, inBounds: mask } = rowsAt(desc, rows, column, context);
+    return context.load(address, mask, paddingOf(desc));
   },
-  needs: { least: (args) => leastRows("gather", args) },
+  needs: { least: (args) => minimumRowDims("gather", args) },
   proof: { reaches: { address: "desc", rows: "rows", column: "column" } },
 });
 
@@ -79,28 +79,34 @@ export const descriptorScatter = defineOp<Method>()({
     return whyBlockWrite("scatter", type) || whyBlockValue("scatter", type.to, shape, args.value.type) || none;
   },
   evaluate: ({ desc, value, rows, column }, context) => {
-    const { address, inside } = rowsAt(desc, rows, column, context);
-    context.store(address, value, inside);
+    const { address, inBounds: mask } = rowsAt(desc, rows, column, context);
+    context.store(address, value, mask);
     return [];
   },
-  needs: { least: (args) => leastRows("scatter", args) },
+  needs: { least: (args) => minimumRowDims("scatter", args) },
   proof: { reaches: { address: "desc", rows: "rows", column: "column", value: "value" } },
 });
 
-function reduction<Name extends string>(name: Name, author: string, python: string, kind: ReduceKind, change: Change) {
+function reduction<Name extends string>(
+  name: Name,
+  methodName: string,
+  python: string,
+  kind: ReduceKind,
+  change: Change,
+) {
   return defineOp<Method>()({
     name,
-    called: `.${author}`,
+    called: `.${methodName}`,
     operands: { desc: "descriptor", offsets: "values", value: "tile" },
     effect: "atomic",
     spelling: { form: "method", name: python },
     infer: (args) => {
-      const block = writtenBlock(author, args);
-      return typeof block === "string" ? block : whyReduced(author, kind, block.to) || none;
+      const block = writtenBlock(methodName, args);
+      return typeof block === "string" ? block : whyReduced(methodName, kind, block.to) || none;
     },
     evaluate: ({ desc, offsets, value }, context) => {
-      const { address, inside } = blockAt(desc, offsets, context);
-      context.atomic(address, inside, {
+      const { address, inBounds: mask } = blockAt(desc, offsets, context);
+      context.atomic(address, mask, {
         operands: [value],
         change: changeIn(change, address.dtype),
         reads: true,
@@ -114,9 +120,9 @@ function reduction<Name extends string>(name: Name, author: string, python: stri
 
 /** Adds a block to memory, each element atomically: `c_desc.atomic_add([i, j], x)`. */
 export const descriptorAtomicAdd = reduction("descriptorAtomicAdd", "atomicAdd", "atomic_add", "add", sum);
-/** Keeps the greater value of each element: `c_desc.atomic_max([i, j], x)`. Floats need sm_90 or later. */
+/** Atomic maximum of each element: `c_desc.atomic_max([i, j], x)`. Floats need sm_90 or later. */
 export const descriptorAtomicMax = reduction("descriptorAtomicMax", "atomicMax", "atomic_max", "extreme", greatest);
-/** Keeps the lesser value of each element: `c_desc.atomic_min([i, j], x)`. Floats need sm_90 or later. */
+/** Atomic minimum of each element: `c_desc.atomic_min([i, j], x)`. Floats need sm_90 or later. */
 export const descriptorAtomicMin = reduction("descriptorAtomicMin", "atomicMin", "atomic_min", "extreme", least);
 /** Bitwise and: `c_desc.atomic_and([i, j], x)`. */
 export const descriptorAtomicAnd = reduction("descriptorAtomicAnd", "atomicAnd", "atomic_and", "bits", bitwise("and"));

@@ -1,4 +1,4 @@
-/** Tensor descriptors: tensors that are read and written in blocks, by TMA on GPUs that have it. */
+/** Tensor descriptors, which load and store blocks of a tensor with TMA. */
 import {
   inferDescriptor,
   type LoadTensorDescriptor,
@@ -14,7 +14,7 @@ import { blockAt, descriptorAt, paddingOf } from "../values/block-addresses.js";
 import { defineOp, withRecord } from "./define.js";
 import type { TypedArguments } from "../ir/op.js";
 
-const described = defineOp<
+const makeDescriptor = defineOp<
   (base: unknown, shape: unknown, strides: unknown, block: unknown, options: object) => unknown
 >()({
   name: "makeTensorDescriptor",
@@ -28,30 +28,30 @@ const described = defineOp<
 });
 
 /**
- * Makes a descriptor: `tl.make_tensor_descriptor(a_ptr, shape=[M, K], strides=[stride_am, 1], block_shape=[BLOCK_M,
- * BLOCK_K])`. For a tensor `a` write `tl.makeTensorDescriptor(a, [BLOCK_M, BLOCK_K])`; for a pointer, give shape and
- * strides before the block. The last axis must be contiguous, the address and all other strides multiples of 16 bytes,
- * and a block at least 16 bytes wide along the last axis; the wrapper checks tensors.
+ * Creates a descriptor: `tl.make_tensor_descriptor(a_ptr, shape=[M, K], strides=[stride_am, 1], block_shape=[BLOCK_M,
+ * BLOCK_K])`. For a tensor `a`, write `tl.makeTensorDescriptor(a, [BLOCK_M, BLOCK_K])`. For a pointer, pass its shape
+ * and strides before the block shape. The last axis must be contiguous. The address and all other strides must be
+ * multiples of 16 bytes, and a block must be at least 16 bytes wide along the last axis. The wrapper checks tensors.
  */
-export const makeTensorDescriptor = withRecord<MakeTensorDescriptor>(described, ((...args: unknown[]) => {
+export const makeTensorDescriptor = withRecord<MakeTensorDescriptor>(makeDescriptor, ((...args: unknown[]) => {
   const isExplicit = Array.isArray(args[2]);
-  const [base, block, ...rest] = args;
+  const [base, block, ...options] = args;
   return isExplicit
-    ? (described as (...all: unknown[]) => unknown)(...args)
-    : (described as (...all: unknown[]) => unknown)(base, undefined, undefined, block, ...rest);
+    ? (makeDescriptor as (...all: unknown[]) => unknown)(...args)
+    : (makeDescriptor as (...all: unknown[]) => unknown)(base, undefined, undefined, block, ...options);
 }) as MakeTensorDescriptor);
 
 const blockOperands = { desc: "descriptor", offsets: "values" } as const;
 
-/** Types of a descriptor and of the offsets of a block in it. */
+/** The type of the descriptor, after a check of the block's offsets. */
 function blockOf(op: string, { desc, offsets }: TypedArguments<typeof blockOperands>): DescriptorType | string {
   const { type } = desc;
   if (type.kind !== "descriptor") return whyDescriptor(op, type);
-  const given = offsets.items.map((item) => item.type);
-  return whyBlockOffsets(op, type.shape, given) || type;
+  const offsetTypes = offsets.items.map((item) => item.type);
+  return whyBlockOffsets(op, type.shape, offsetTypes) || type;
 }
 
-/** The same, where the block is written. */
+/** The type of the descriptor, after a check of a write of a block. */
 export function writtenBlock(
   op: string,
   args: TypedArguments<typeof blockOperands & { value: "tile" }>,
@@ -62,7 +62,7 @@ export function writtenBlock(
 }
 
 /**
- * Loads the block that starts at these offsets, one per axis: `a_desc.load([i, k])`. Also a method of a descriptor,
+ * Loads the block that starts at these offsets, one per axis: `a_desc.load([i, k])`. Also a method of descriptors:
  * `desc.load(offsets)`.
  */
 export const loadTensorDescriptor = defineOp<LoadTensorDescriptor>()({
@@ -76,14 +76,14 @@ export const loadTensorDescriptor = defineOp<LoadTensorDescriptor>()({
     return typeof block === "string" ? block : tileType(block.to, block.shape);
   },
   evaluate: ({ desc, offsets }, context) => {
-    const { address, inside } = blockAt(desc, offsets, context);
-    return context.load(address, inside, paddingOf(desc));
+    const { address, inBounds: mask } = blockAt(desc, offsets, context);
+    return context.load(address, mask, paddingOf(desc));
   },
   proof: { reaches: { address: "desc", offsets: "offsets" } },
 });
 
 /**
- * Writes the part of a block that lies in the tensor: `c_desc.store([i, j], acc)`. Also a method of a descriptor,
+ * Stores the part of a block that is within the tensor: `c_desc.store([i, j], acc)`. Also a method of descriptors:
  * `desc.store(offsets, value)`.
  */
 export const storeTensorDescriptor = defineOp<StoreTensorDescriptor>()({
@@ -97,8 +97,8 @@ export const storeTensorDescriptor = defineOp<StoreTensorDescriptor>()({
     return typeof block === "string" ? block : none;
   },
   evaluate: ({ desc, offsets, value }, context) => {
-    const { address, inside } = blockAt(desc, offsets, context);
-    context.store(address, value, inside);
+    const { address, inBounds: mask } = blockAt(desc, offsets, context);
+    context.store(address, value, mask);
     return [];
   },
   proof: { reaches: { address: "desc", offsets: "offsets", value: "value" } },

@@ -1,10 +1,10 @@
-/** The matrix product of scaled small floats. */
+/** `tl.dotScaled`: the matrix product of 4-bit and 8-bit floats with scales (microscaling formats). */
 import { type TileArray, tileArray } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
 import type { DTypeName } from "../types/dtype.js";
 import type { Validate } from "../types/rule-error.js";
 import type { Context } from "../values/runtime-values.js";
-import { leastInner } from "../rules/dot-rules.js";
+import { minimumInnerDims } from "../rules/dot-rules.js";
 import {
   inferDotScaled,
   type FirstRows,
@@ -23,11 +23,11 @@ import { defineOp } from "./define.js";
 import type { TypedArguments, RuntimeArguments } from "../ir/op.js";
 
 interface ScaledOptions<PA, PB, FA, FB> {
-  /** Lets Triton trade accuracy for speed. */
+  /** Allows Triton to trade accuracy for speed. */
   fastMath?: boolean;
-  /** Whether the two e2m1 elements of a byte lie along K (the default) or along M. */
+  /** True (the default) if the two e2m1 elements of a byte are adjacent along K, false if along M. */
   lhsKPack?: Validate<PA, WhyPack<PA, FA>>;
-  /** The same for the second operand: along K or along N. */
+  /** The same for the second operand: true for K, false for N. */
   rhsKPack?: Validate<PB, WhyPack<PB, FB>>;
 }
 
@@ -42,9 +42,9 @@ const operands = {
 } as const;
 const options = { fastMath: "constant?", lhsKPack: "constant?", rhsKPack: "constant?" } as const;
 type Args = RuntimeArguments<typeof operands & typeof options>;
-type Typeds = TypedArguments<typeof operands & typeof options>;
+type TypedArgs = TypedArguments<typeof operands & typeof options>;
 
-const sideOf = (args: Typeds, side: "lhs" | "rhs") => ({
+const sideOf = (args: TypedArgs, side: "lhs" | "rhs") => ({
   type: args[side]!.type,
   scale: args[`${side}Scale`]?.type,
   format: args[`${side}Format`]!.literal as ScaledFormat,
@@ -52,9 +52,9 @@ const sideOf = (args: Typeds, side: "lhs" | "rhs") => ({
 });
 
 /**
- * `a @ b`, with each element multiplied by the scale of its group along K, plus `acc` if given:
- * `tl.dot_scaled(a, a_scale, "e4m3", b, b_scale, "e4m3")`. The scales of `b` have one row per column of `b`; `null`
- * stands for an operand without scales. The result is float32.
+ * `a @ b`, with each element multiplied by the scale of its group along K, plus the optional `acc`:
+ * `tl.dot_scaled(a, a_scale, "e4m3", b, b_scale, "e4m3")`. The scales of `b` have one row per column of `b`. Pass
+ * `null` for an operand without scales. The result is float32.
  */
 export const dotScaled = defineOp<
   <
@@ -87,9 +87,9 @@ export const dotScaled = defineOp<
   evaluate: scaledProduct,
   facts: { contracts: true },
   proof: {
-    // Every format writes 0 as 0, which stays 0 beside each scale but the one that is NaN.
+    // 0 is exact in every format, and 0 times a scale is 0 unless the scale is NaN.
     classTransfer: ({ lhs, lhsScale }) => (lhs === ZERO ? (lhsScale === HIGHEST ? NAN : ZERO) : lhs),
-    isNeutral: (held) => held === ZERO,
+    isNeutral: (classes) => classes === ZERO,
     foldSemantics: {
       form: "packed",
       kinds: addClasses,
@@ -100,13 +100,13 @@ export const dotScaled = defineOp<
     },
   },
   needs: {
-    least: ({ lhs }) => leastInner("dotScaled", lhs.type),
+    least: ({ lhs }) => minimumInnerDims("dotScaled", lhs.type),
     // Triton 3.6 cannot lower it for gfx942.
     targets: { cuda: "3.6", hip: "3.9" },
   },
 });
 
-/** The values of a format's codes that fit in four bits: sign, two bits of exponent, one of mantissa. */
+/** The values of the 4-bit codes: one sign bit, two exponent bits, one mantissa bit. */
 const E2M1 = [0, 0.5, 1, 1.5, 2, 3, 4, 6, -0, -0.5, -1, -1.5, -2, -3, -4, -6];
 const BYTES: Readonly<Partial<Record<ScaledFormat, DTypeName>>> = {
   e4m3: "float8e4nv",
@@ -115,7 +115,7 @@ const BYTES: Readonly<Partial<Record<ScaledFormat, DTypeName>>> = {
   fp16: "float16",
 };
 
-/** An operand's elements: `at(batch, outer, k)`, where outer is its row or column. */
+/** Accesses the scaled elements of an operand. `outer` is the row of the first or the column of the second operand. */
 function elements(args: Args, side: "lhs" | "rhs") {
   const tile = args[side];
   const format = args[`${side}Format`] as ScaledFormat;
@@ -125,21 +125,24 @@ function elements(args: Args, side: "lhs" | "rhs") {
   const dtype = BYTES[format];
   const data = dtype ? cast(tile, dtype, { bitcast: true }).data : tile.data;
   const isPacked = format === "e2m1";
-  const [outerSize, kHeld] = side === "lhs" ? [rows, columns] : [columns, rows];
-  const k = isPacked && kPack ? kHeld * 2 : kHeld;
-  const outers = isPacked && !kPack ? outerSize * 2 : outerSize;
+  const [outerSize, storedK] = side === "lhs" ? [rows, columns] : [columns, rows];
+  const k = isPacked && kPack ? storedK * 2 : storedK;
+  const outerCount = isPacked && !kPack ? outerSize * 2 : outerSize;
   const factor = (batch: number, outer: number, i: number) => {
     if (!scale) return 1;
     const groups = scale.shape.at(-1)!;
-    const held = Number(scale.data[(batch * outers + outer) * groups + Math.floor((i * groups) / k)]);
-    return scale.dtype === "uint8" ? (held === 255 ? NaN : 2 ** (held - 127)) : held;
+    const scaleCode = Number(scale.data[(batch * outerCount + outer) * groups + Math.floor((i * groups) / k)]);
+    return scale.dtype === "uint8" ? (scaleCode === 255 ? NaN : 2 ** (scaleCode - 127)) : scaleCode;
   };
   const value = (batch: number, outer: number, i: number) => {
     const [o, j] = isPacked ? (kPack ? [outer, i >> 1] : [outer >> 1, i]) : [outer, i];
-    const held = Number(data[batch * rows * columns + (side === "lhs" ? o * columns + j : j * columns + o)]);
-    return isPacked ? E2M1[((kPack ? i : outer) & 1 ? held >> 4 : held) & 15]! : held;
+    const code = Number(data[batch * rows * columns + (side === "lhs" ? o * columns + j : j * columns + o)]);
+    return isPacked ? E2M1[((kPack ? i : outer) & 1 ? code >> 4 : code) & 15]! : code;
   };
-  return { k, at: (batch: number, outer: number, i: number) => value(batch, outer, i) * factor(batch, outer, i) };
+  return {
+    k,
+    elementAt: (batch: number, outer: number, i: number) => value(batch, outer, i) * factor(batch, outer, i),
+  };
 }
 
 function scaledProduct(args: Args, { result }: Context): TileArray {
@@ -148,11 +151,11 @@ function scaledProduct(args: Args, { result }: Context): TileArray {
   const shape = result.shape;
   const [m, n] = shape.slice(-2) as [number, number];
   const data = new Float32Array(shape.reduce((size, dim) => size * dim, 1));
-  for (let at = 0; at < data.length; at++) {
-    const [batch, i, j] = [Math.floor(at / (m * n)), Math.floor(at / n) % m, at % n];
-    let sum = acc ? Number(acc.data[at]) : 0;
-    for (let k = 0; k < a.k; k++) sum += a.at(batch, i, k) * b.at(batch, j, k);
-    data[at] = sum;
+  for (let index = 0; index < data.length; index++) {
+    const [batch, i, j] = [Math.floor(index / (m * n)), Math.floor(index / n) % m, index % n];
+    let sum = acc ? Number(acc.data[index]) : 0;
+    for (let k = 0; k < a.k; k++) sum += a.elementAt(batch, i, k) * b.elementAt(batch, j, k);
+    data[index] = sum;
   }
   const isPoison = Object.values(args).some(
     (arg) => typeof arg === "object" && "poison" in arg && arg.poison !== undefined,

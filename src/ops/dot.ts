@@ -1,4 +1,4 @@
-/** The matrix product. */
+/** `tl.dot`: the matrix product. */
 import { dot as dotArrays, type AccumulatorDType, type InputPrecision } from "../numerics/array-dot.js";
 import { type Validate, whyChoice } from "../types/rule-error.js";
 import {
@@ -6,7 +6,7 @@ import {
   dotAcc,
   type DotOut,
   inferDot,
-  leastInner,
+  minimumInnerDims,
   type OptionsFor,
   type WhyDotFirst,
   type WhyDotSecond,
@@ -16,18 +16,18 @@ import { members } from "../types/dtype.js";
 import type { Type } from "../types/types.js";
 import { defineOp } from "./define.js";
 
-/** How many products may accumulate in fewer bits, at most K. */
-function whyImprecise(a: Type, given: unknown): string {
+/** Checks `maxNumImpreciseAcc`: the number of products that may accumulate with lower precision, at most K. */
+function whyImprecise(a: Type, limit: unknown): string {
   const k = a.kind === "tile" ? a.shape.at(-1) : undefined;
-  return typeof given === "number" && typeof k === "number" && given > k
-    ? `dot: maxNumImpreciseAcc is ${given}, more than the inner dimension ${k}; give at most that`
+  return typeof limit === "number" && typeof k === "number" && limit > k
+    ? `dot: maxNumImpreciseAcc is ${limit}, more than the inner dimension ${k}; give at most that`
     : "";
 }
 
 /**
- * `a @ b`, plus `acc` if given: `acc = tl.dot(a, b, acc)`. Products accumulate in float32 (int8: int32, float64:
- * float64); float16 and 8-bit floats in float16 if `outDtype` asks for it. float32 operands are rounded to TF32 unless
- * `inputPrecision` says otherwise.
+ * `a @ b`, plus the optional `acc`: `acc = tl.dot(a, b, acc)`. Products accumulate in float32 (int8: int32, float64:
+ * float64). Products of float16 and 8-bit floats accumulate in float16 if that is the `outDtype`. float32 operands are
+ * rounded to TF32 unless `inputPrecision` selects another precision.
  */
 export const dot = defineOp<
   <A, B, const C = undefined, const O = undefined>(
@@ -44,8 +44,9 @@ export const dot = defineOp<
   spelling: {
     form: "call",
     name: "tl.dot",
-    symbols: { outDtype: { int32: "tl.int32", float64: "tl.float64" } }, // What Triton takes by default for float32 has changed between versions, and it decides the result's precision. 3.6
-    // wants an accumulator of float32 unless it is told.
+    symbols: { outDtype: { int32: "tl.int32", float64: "tl.float64" } },
+    // The default precision of float32 differs between Triton versions. 3.6 expects a float32 accumulator unless
+    // outDtype is set.
     pinned: ({ a, acc }) => {
       if (a.type.kind !== "tile") return {};
       const { dtype } = a.type;
@@ -62,8 +63,8 @@ export const dot = defineOp<
       whyImprecise(a.type, maxNumImpreciseAcc?.literal);
     if (why) return why;
     const inferred = inferDot(a.type, b.type, acc?.type, outDtype?.dtype);
-    const isNoDType = outDtype !== undefined && !outDtype.dtype;
-    return isNoDType && typeof inferred === "object" ? "dot: outDtype is a dtype, such as tl.float16" : inferred;
+    const isInvalidDType = outDtype !== undefined && !outDtype.dtype;
+    return isInvalidDType && typeof inferred === "object" ? "dot: outDtype is a dtype, such as tl.float16" : inferred;
   },
   evaluate: ({ a, b, acc, inputPrecision }, { result }) =>
     dotArrays(a, b, acc, {
@@ -75,7 +76,7 @@ export const dot = defineOp<
     wraps: true,
     classTransfer: ({ a, b }) => multiplyClasses(a, b),
     foldSemantics: { form: "contraction", kinds: addClasses },
-    isNeutral: (held) => held === ZERO,
+    isNeutral: (classes) => classes === ZERO,
   },
-  needs: { least: ({ a }) => leastInner("dot", a.type) },
+  needs: { least: ({ a }) => minimumInnerDims("dot", a.type) },
 });

@@ -1,4 +1,4 @@
-/** `tl.extern`: a `@triton.jit` function of a Python file that the author has. */
+/** `tl.extern`: calls a `@triton.jit` function of the author's Python file. */
 import { typeOfArgument } from "../ir/typed.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { helperArgument, helperCapture } from "../diagnostics/catalog/control-codes.js";
@@ -19,21 +19,21 @@ import { type HelperDefinition, traceHelper } from "./helper.js";
 
 type AnyFunction = (...args: any[]) => unknown;
 
-/** What is known of a function in Python: what it computes, or only what comes out. */
+/** The model of a Python function: an equivalent computation, or only the types of its results and its effect. */
 export type ExternOptions<F extends AnyFunction> =
   | {
-      /** The same computation with `tl`: its type and effect are the function's, and the evaluator runs it. */
+      /** An equivalent computation with `tl`. It determines the type and effect, and the evaluator runs it. */
       readonly evaluate: F;
     }
   | {
-      /** Gives tiles of the dtypes and shapes that come out, `(x) => x` or `(x) => tl.zeros(x.shape, tl.float32)`. */
+      /** Returns tiles with the results' dtypes and shapes: `(x) => x` or `(x) => tl.zeros(x.shape, tl.float32)`. */
       readonly result: F;
-      /** What it does to memory: nothing, unless it gives nothing. */
+      /** The effect on memory. The default is "pure", or "write" if there is no result. */
       readonly effect?: Effect;
     };
 
-/** Stands for what the function does where the author does not say. */
-function opaque(effect: Effect): Op {
+/** The op that represents a function without a model in the IR. */
+function opaqueOp(effect: Effect): Op {
   return opOf(
     defineOp<unknown>()({
       name: "extern",
@@ -45,67 +45,68 @@ function opaque(effect: Effect): Op {
   )!;
 }
 const OPAQUE: Readonly<Record<Effect, Op>> = {
-  pure: opaque("pure"),
-  read: opaque("read"),
-  write: opaque("write"),
-  atomic: opaque("atomic"),
+  pure: opaqueOp("pure"),
+  read: opaqueOp("read"),
+  write: opaqueOp("write"),
+  atomic: opaqueOp("atomic"),
 };
 
 /**
- * A `@triton.jit` function out of a Python file beside the author's: `const softcap = tl.extern("./ops.py", "softcap",
- * { evaluate: (x: Tile<"float32", Shape>, cap: number) => … })`. Its source, and what it needs of that file (other jit
- * functions and `tl.constexpr` globals), is copied into the emitted module. Numbers, strings and truth values are
- * handed over as they are. Without `evaluate` it is not modeled: a kernel that calls it is not evaluated in-process.
+ * Imports a `@triton.jit` function of a Python file: `const softcap = tl.extern("./ops.py", "softcap",
+ * { evaluate: (x: Tile<"float32", Shape>, cap: number) => … })`. The path is relative to the author's file. The source
+ * of the function is copied into the emitted module, with the jit functions and `tl.constexpr` globals that it uses.
+ * Numbers, strings and booleans are passed unchanged. Without `evaluate` the function is not modeled, so a kernel that
+ * calls it is not evaluated in-process.
  */
 export function extern<const F extends AnyFunction>(file: string, name: string, options: ExternOptions<F>): F {
-  const at = captureLocation();
-  if (typeof file !== "string" || !file.endsWith(".py")) fail(externFile.missing(), at);
-  if (typeof name !== "string" || !/^[A-Za-z_]\w*$/.test(name)) fail(pythonName.function(name), at);
+  const location = captureLocation();
+  if (typeof file !== "string" || !file.endsWith(".py")) fail(externFile.missing(), location);
+  if (typeof name !== "string" || !/^[A-Za-z_]\w*$/.test(name)) fail(pythonName.function(name), location);
   const body = options && ("evaluate" in options ? options.evaluate : options.result);
-  if (typeof body !== "function") fail(externMeaning(), at);
+  if (typeof body !== "function") fail(externMeaning(), location);
   const effect = "effect" in options ? options.effect : undefined;
-  if (effect !== undefined && !(effect in OPAQUE)) fail(unknownEffect.extern(effect), at);
+  if (effect !== undefined && !(effect in OPAQUE)) fail(unknownEffect.extern(effect), location);
   const definition: HelperDefinition = {
-    body: "evaluate" in options ? body : (...args) => declared(body, effect, args),
+    body: "evaluate" in options ? body : (...args) => traceResultTypes(body, effect, args),
     name,
     noinline: false,
-    at,
-    what: `extern ${name}`,
+    location,
+    opName: `extern ${name}`,
     extern: { file, name },
   };
   return ((...args: unknown[]) => callExtern(definition, args)) as F;
 }
 
-/** Runs the author's function for the types of its results alone. */
-function declared(result: AnyFunction, effect: Effect | undefined, args: readonly unknown[]): unknown {
+/** Traces the author's `result` function and keeps only the types of its results. */
+function traceResultTypes(result: AnyFunction, effect: Effect | undefined, args: readonly unknown[]): unknown {
   const recorder = builder("extern");
-  const given = result(...args);
-  const items = given === undefined ? [] : Array.isArray(given) ? given : [given];
+  const resultValue = result(...args);
+  const items = resultValue === undefined ? [] : Array.isArray(resultValue) ? resultValue : [resultValue];
   const values = items.map((item) => toArgument(item) as Argument);
-  const op = OPAQUE[effect ?? (given === undefined ? "write" : "pure")];
-  const at = recorder.location();
+  const op = OPAQUE[effect ?? (resultValue === undefined ? "write" : "pure")];
+  const location = recorder.location();
   const types = values.map((value) => (isValue(value) ? value.type : none));
-  const results = recorder.op(op, [values], {}, types, at).map((value) => new Handle(value));
-  return given === undefined ? undefined : Array.isArray(given) ? results : results[0];
+  const results = recorder.op(op, [values], {}, types, location).map((value) => new Handle(value));
+  return resultValue === undefined ? undefined : Array.isArray(resultValue) ? results : results[0];
 }
 
-function callExtern(definition: HelperDefinition, given: readonly unknown[]): unknown {
-  const { what } = definition;
-  const recorder = builder(what);
-  const at = recorder.location();
-  if (recorder.place === "host") fail(hostOnly.extern(what), at);
-  const values = given.map((each) => handedOver(recorder, each, what, at));
-  const { helper, body } = traceHelper(recorder, definition, given, at);
+function callExtern(definition: HelperDefinition, args: readonly unknown[]): unknown {
+  const { opName } = definition;
+  const recorder = builder(opName);
+  const location = recorder.location();
+  if (recorder.place === "host") fail(hostOnly.extern(opName), location);
+  const values = args.map((arg) => toExternArgument(recorder, arg, opName, location));
+  const { helper, body } = traceHelper(recorder, definition, args, location);
   const [captured] = capturesOf(helper);
-  if (captured) fail(helperCapture.extern(what, captured.parameter ?? "a value"), at);
-  return resultOf(appendCall(recorder, helper, values, at), body.form);
+  if (captured) fail(helperCapture.extern(opName, captured.parameter ?? "a value"), location);
+  return resultOf(appendCall(recorder, helper, values, location), body.form);
 }
 
-function handedOver(recorder: Builder, given: unknown, what: string, at: Location | undefined): Argument {
-  const argument = toArgument(given, at);
-  if (argument === undefined || isList(argument)) return fail(helperArgument.extern(what), at);
+function toExternArgument(recorder: Builder, value: unknown, opName: string, location: Location | undefined): Argument {
+  const argument = toArgument(value, location);
+  if (argument === undefined || isList(argument)) return fail(helperArgument.extern(opName), location);
   const type: Type = typeOfArgument(argument);
-  if (type.kind === "view" || type.kind === "tensor") fail(helperArgument.externView(what, type.kind), at);
-  recorder.use(argument, at);
+  if (type.kind === "view" || type.kind === "tensor") fail(helperArgument.externView(opName, type.kind), location);
+  recorder.use(argument, location);
   return argument;
 }

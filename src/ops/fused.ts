@@ -1,4 +1,4 @@
-/** Elementwise functions of two and three operands for certain dtypes. */
+/** Elementwise functions of two and three operands: fdiv, divRn, umulhi, fma, clamp. */
 import {
   classesIn,
   maxClasses,
@@ -45,12 +45,12 @@ import { markPoison } from "../values/undefined-lanes.js";
 import { extremes, propagation, widened36 } from "./select.js";
 
 const float32 = Math.fround;
-const holds = ({ type }: Typed, name: "float16" | "bfloat16" | "float32" | "float64") =>
+const hasDType = ({ type }: Typed, name: "float16" | "bfloat16" | "float32" | "float64") =>
   type.kind === "tile" && members(type.dtype).includes(name);
 
 /**
- * `x / y` of floats: `tl.fdiv(x, y)`. `ieeeRounding` rounds correctly; `approx` is faster and needs Triton 3.9. float16
- * and bfloat16 give float32.
+ * `x / y` of floats: `tl.fdiv(x, y)`. `ieeeRounding` rounds correctly; `approx` is faster and needs Triton 3.9. The
+ * result of float16 and bfloat16 operands is float32.
  */
 export const fdiv = defineOp<
   <const X, const Y>(
@@ -75,9 +75,9 @@ export const fdiv = defineOp<
   triton36: {
     strongLiterals: true,
     firstDecides: true,
-    // 3.6 divides halves as halves, and does not promote to float64.
+    // 3.6 divides 16-bit floats in 16 bits, and does not promote to float64.
     operands: ({ x, y }) => {
-      const has = (name: Parameters<typeof holds>[1]) => holds(x, name) || holds(y, name);
+      const has = (name: Parameters<typeof hasDType>[1]) => hasDType(x, name) || hasDType(y, name);
       if (has("float64")) return has("float32") || has("float16") || has("bfloat16") ? "float64" : undefined;
       return has("float16") || has("bfloat16") ? "float32" : undefined;
     },
@@ -99,7 +99,7 @@ export const divRn = defineOp<
   triton36: { strongLiterals: true },
 });
 
-/** The high half of the product of integers taken as unsigned: `tl.umulhi(x, y)`. */
+/** The high half of the product of unsigned integers: `tl.umulhi(x, y)`. Signed operands are reinterpreted. */
 export const umulhi = defineOp<<const X, const Y>(x: X, y: Validate<Y, WhyUmulhi<X, Y>>) => PairOf<X, Y>>()({
   name: "umulhi",
   operands: { x: "value", y: "value" },
@@ -163,7 +163,7 @@ export const clamp = defineOp<
       int: (x, low, high) => Math.min(Math.max(x, low), high),
       big: (x, low, high) => extremes.bigMin(extremes.bigMax(x, low), high),
     })(args, context);
-    return withBounds(clamped, args, context);
+    return poisonInvertedBounds(clamped, args, context);
   },
   facts: {
     // If `max` is below `min`, `max` wins.
@@ -173,7 +173,7 @@ export const clamp = defineOp<
     classTransfer: ({ x, min, max }, { args }) => {
       const all = args.propagateNan?.literal === "all";
       if (all && [x, min, max].includes(NAN)) return NAN;
-      return classesIn(maxClasses(x, min)).reduce((kinds, each) => kinds | minClasses(each, max), EMPTY);
+      return classesIn(maxClasses(x, min)).reduce((classes, each) => classes | minClasses(each, max), EMPTY);
     },
   },
   needs: { needsTriton39: (args) => !isFloat(clampType(args)) },
@@ -184,13 +184,13 @@ export const clamp = defineOp<
 });
 
 /**
- * The clamped values, undefined where the first bound is above the second: which bound wins is the compiler's choice. For
- * bounds of -a and a, Triton takes an instruction that knows only the sign of x.
+ * Marks lanes as poison if `min` is above `max`: the result then depends on the compiler. For bounds -a and a, Triton
+ * uses an instruction that considers only the sign of x.
  */
-function withBounds(clamped: TileArray, { min, max }: Bounds, context: Context): TileArray {
+function poisonInvertedBounds(clamped: TileArray, { min, max }: ClampBounds, context: Context): TileArray {
   const { dtype } = context.result;
-  const spread = (bound: Runtime) => broadcastTo(cast(tileOf(bound, dtype), dtype), clamped.shape);
-  const [low, high] = [spread(min), spread(max)];
+  const broadcastBound = (bound: Runtime) => broadcastTo(cast(tileOf(bound, dtype), dtype), clamped.shape);
+  const [low, high] = [broadcastBound(min), broadcastBound(max)];
   let lanes: Uint8Array | undefined;
   for (let i = 0; i < clamped.data.length; i++)
     if (!(low.data[i]! <= high.data[i]!) && !low.poison?.[i] && !high.poison?.[i])
@@ -198,7 +198,7 @@ function withBounds(clamped: TileArray, { min, max }: Bounds, context: Context):
   return markPoison(clamped, lanes, context, (lane) => clampBounds(low.data[lane]!, high.data[lane]!));
 }
 
-type Bounds = Readonly<Record<"min" | "max", Runtime>>;
+type ClampBounds = Readonly<Record<"min" | "max", Runtime>>;
 
 const clampType = ({ x, min, max }: Readonly<Record<"x" | "min" | "max", Typed>>) =>
   inferTriple("clamp", x.type, min.type, max.type);

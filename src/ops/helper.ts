@@ -1,4 +1,4 @@
-/** Helper functions, behind `tl.fn` and combine functions. Each is traced once per signature. */
+/** Traces helper functions (`tl.fn`, combine functions). Each is traced once per signature. */
 import { typeOfArgument } from "../ir/typed.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { earlyExit, helperArgument, helperResult, recursion } from "../diagnostics/catalog/control-codes.js";
@@ -10,22 +10,57 @@ import { type Argument, type ExternSource, type FunctionIR, isList, isValue, Val
 import { repeatParams } from "../ir/retrace-matcher.js";
 import { showType, type Type } from "../types/types.js";
 import { toArgument } from "./define.js";
-import { parameterNames } from "./parameter-names.js";
+
+/** Parses the parameter names of a function from its source text. */
+
+type ParameterName = string | readonly ParameterName[];
+
+/** One entry per parameter: its name, or the names in an array pattern. Undefined for any other pattern. */
+export function parameterNames(body: (...args: never[]) => unknown): readonly (ParameterName | undefined)[] {
+  const text = Function.prototype.toString.call(body);
+  const arrow = /^(?:async\s+)?([A-Za-z_$][\w$]*)\s*=>/.exec(text);
+  if (arrow) return [arrow[1]];
+  const open = text.indexOf("(");
+  return open < 0 ? [] : splitParameters(text.slice(open + 1)).map(nameOf);
+}
+
+/** Splits a list at its top-level commas, up to the closing bracket. */
+function splitParameters(text: string): readonly string[] {
+  const parameters: string[] = [];
+  let depth = 0;
+  let start = 0;
+  for (let i = 0; i < text.length; i++) {
+    const character = text[i]!;
+    if ("([{".includes(character)) depth++;
+    const isClosing = ")]}".includes(character);
+    if (depth === 0 && (character === "," || isClosing)) {
+      parameters.push(text.slice(start, i).trim());
+      start = i + 1;
+      if (isClosing) break;
+    } else if (isClosing) depth--;
+  }
+  return parameters.filter((part, i) => part !== "" || i < parameters.length - 1);
+}
+
+function nameOf(parameter: string): ParameterName | undefined {
+  if (parameter.startsWith("[")) return splitParameters(parameter.slice(1)).map((each) => nameOf(each) ?? "arg");
+  return /^[A-Za-z_$][\w$]*/.exec(parameter)?.[0];
+}
 
 type AuthorFunction = (...args: unknown[]) => unknown;
 
-/** An author's function that becomes a `@triton.jit` function of its own. */
+/** An author's function that is emitted as a separate `@triton.jit` function. */
 export interface HelperDefinition {
   readonly body: AuthorFunction;
-  /** Undefined if the author's variable gives the name. */
+  /** Undefined if the function is named after the author's variable. */
   readonly name: string | undefined;
   readonly noinline: boolean;
-  readonly at: Location | undefined;
-  /** The op that messages name: `fn`, `reduce` … */
-  readonly what: string;
-  /** Set for a function that is written in Python: it also gets literals as arguments. */
+  readonly location: Location | undefined;
+  /** The op's name in messages: `fn`, `reduce` … */
+  readonly opName: string;
+  /** Set for a function written in Python. Literals are then also passed as arguments. */
   readonly extern?: ExternSource;
-  /** Set for TileScript's own, which keep no state. */
+  /** True for functions of TileScript, which are known to have no JavaScript state. */
   readonly isLibrary?: boolean;
 }
 
@@ -34,40 +69,40 @@ export interface TracedHelper {
   readonly body: Body;
 }
 
-const traced = new WeakMap<Builder, Map<AuthorFunction, Map<string, TracedHelper>>>();
-const active = new WeakMap<Builder, Set<AuthorFunction>>();
+const helpersByBuilder = new WeakMap<Builder, Map<AuthorFunction, Map<string, TracedHelper>>>();
+const activeByBuilder = new WeakMap<Builder, Set<AuthorFunction>>();
 
-/** The function for arguments of these types. The author's function gets `given`, in the author's form. */
+/** Traces the helper for arguments of these types, or returns the cached result. */
 export function traceHelper(
   recorder: Builder,
   definition: HelperDefinition,
-  given: readonly unknown[],
-  at: Location | undefined,
+  args: readonly unknown[],
+  location: Location | undefined,
 ): TracedHelper {
-  const known = entry(
-    entry(traced, recorder, () => new Map()),
+  const cache = getOrCreate(
+    getOrCreate(helpersByBuilder, recorder, () => new Map()),
     definition.body,
     () => new Map<string, TracedHelper>(),
   );
-  const key = given.map((each) => keyOf(each)).join("; ");
-  const before = known.get(key);
-  const running = entry(active, recorder, () => new Set<AuthorFunction>());
-  const once = (): BodyResult => {
-    if (running.has(definition.body)) fail(recursion(definition.what), at);
-    running.add(definition.body);
-    const returned = inOwnScope(recorder, () => enterOnce(recorder, definition, given, at));
-    running.delete(definition.body);
-    return returned;
+  const key = args.map((each) => keyOf(each)).join("; ");
+  const previous = cache.get(key);
+  const activeFunctions = getOrCreate(activeByBuilder, recorder, () => new Set<AuthorFunction>());
+  const traceBody = (): BodyResult => {
+    if (activeFunctions.has(definition.body)) fail(recursion(definition.opName), location);
+    activeFunctions.add(definition.body);
+    const result = withHelperScope(recorder, () => traceDefinition(recorder, definition, args, location));
+    activeFunctions.delete(definition.body);
+    return result;
   };
-  const head = { what: "the helper function", kind: "helper", at: definition.at } as const;
-  const body = runHelper(recorder, head, before?.body, definition.isLibrary === true, once);
-  if (before) return before;
-  const made = { helper: functionOf(recorder, definition, body, at), body };
-  known.set(key, made);
-  return made;
+  const head = { what: "the helper function", kind: "helper", at: definition.location } as const;
+  const body = runHelper(recorder, head, previous?.body, definition.isLibrary === true, traceBody);
+  if (previous) return previous;
+  const tracedHelper = { helper: functionOf(recorder, definition, body, location), body };
+  cache.set(key, tracedHelper);
+  return tracedHelper;
 }
 
-function entry<K extends object, V>(
+function getOrCreate<K extends object, V>(
   map: { get(key: K): V | undefined; set(key: K, value: V): unknown },
   key: K,
   make: () => V,
@@ -77,33 +112,33 @@ function entry<K extends object, V>(
   return value;
 }
 
-/** The caller's constexprs come back afterwards: inside, a dimension may be a parameter. */
-function inOwnScope<T>(recorder: Builder, body: () => T): T {
+/** Restores the caller's constexprs afterwards: in the helper, a dimension may resolve to a parameter. */
+function withHelperScope<T>(recorder: Builder, body: () => T): T {
   const outer = new Map(recorder.constexprs);
   const isAnonymous = recorder.anonymous;
   recorder.anonymous = false;
-  const made = body();
+  const result = body();
   recorder.anonymous = isAnonymous;
   recorder.constexprs.clear();
   for (const [text, value] of outer) recorder.constexprs.set(text, value);
-  return made;
+  return result;
 }
 
-function enterOnce(
+function traceDefinition(
   recorder: Builder,
   definition: HelperDefinition,
-  given: readonly unknown[],
-  at: Location | undefined,
+  args: readonly unknown[],
+  location: Location | undefined,
 ): BodyResult {
   const { depth } = recorder;
   const params: Value[] = [];
   const names = parameterNames(definition.body);
-  const inside = given.map((each, i) => formal(recorder, each, names[i] ?? `arg${i}`, params, definition));
+  const formals = args.map((each, i) => toFormal(recorder, each, names[i] ?? `arg${i}`, params, definition));
   repeatParams(recorder, params);
-  const result = definition.body(...inside);
-  if (recorder.depth !== depth) fail(earlyExit.left(definition.what), at);
+  const result = definition.body(...formals);
+  if (recorder.depth !== depth) fail(earlyExit.left(definition.opName), location);
   const items = result === undefined ? [] : Array.isArray(result) ? result : [result];
-  const yields = items.map((item) => resultOf(recorder, item, definition, at));
+  const yields = items.map((item) => resultOf(recorder, item, definition, location));
   return { params, yields, form: result === undefined ? "nothing" : Array.isArray(result) ? "list" : "one" };
 }
 
@@ -111,7 +146,7 @@ function functionOf(
   recorder: Builder,
   definition: HelperDefinition,
   { params, block }: Body,
-  at: Location | undefined,
+  location: Location | undefined,
 ): FunctionIR {
   const helper: FunctionIR = {
     name: definition.name,
@@ -119,94 +154,99 @@ function functionOf(
     body: block,
     noinline: definition.noinline,
     ...(definition.extern && { extern: definition.extern }),
-    at: definition.at,
+    at: definition.location,
   };
-  if (definition.noinline) checkNoinline(helper, at);
+  if (definition.noinline) checkNoinline(helper, location);
   recorder.functions.push(helper);
   return helper;
 }
 
 type Names = string | readonly Names[];
 
-/** What the author's function gets for an argument. Values of the program become parameters. */
-function formal(
+/** The formal argument for an actual one. IR values become parameters of the helper. */
+function toFormal(
   recorder: Builder,
-  given: unknown,
+  arg: unknown,
   name: Names,
   params: Value[],
   definition: HelperDefinition,
 ): unknown {
-  if (Array.isArray(given))
-    return given.map((each, i) => {
-      const own = typeof name === "string" ? `${name}_${i}` : (name[i] ?? `arg${i}`);
-      return formal(recorder, each, own, params, definition);
+  if (Array.isArray(arg))
+    return arg.map((item, i) => {
+      const itemName = typeof name === "string" ? `${name}_${i}` : (name[i] ?? `arg${i}`);
+      return toFormal(recorder, item, itemName, params, definition);
     });
-  if (definition.extern && !isHandle(given)) {
-    params.push(recorder.value(typeOfArgument(toArgument(given)!), definition.at, String(name)));
-    return given;
+  if (definition.extern && !isHandle(arg)) {
+    params.push(recorder.value(typeOfArgument(toArgument(arg)!), definition.location, String(name)));
+    return arg;
   }
-  if (!isHandle(given) || valueOf(given).type.kind === "tensor") return given;
-  const { type } = valueOf(given);
-  const value = recorder.value(type, definition.at, typeof name === "string" ? name : "arg");
-  // Inside the function, a dimension of that text is the parameter.
+  if (!isHandle(arg) || valueOf(arg).type.kind === "tensor") return arg;
+  const { type } = valueOf(arg);
+  const value = recorder.value(type, definition.location, typeof name === "string" ? name : "arg");
+  // In the helper, a dimension with this text resolves to the parameter.
   if (type.kind === "constexpr") recorder.constexprs.set(type.text, value);
   params.push(value);
   return new Handle(value);
 }
 
-/** The program's values among the arguments. A call passes them in the order of the parameters. */
+/** The IR values among the arguments, in the order of the parameters. */
 export function actuals(
   recorder: Builder,
-  given: readonly unknown[],
-  what: string,
-  at: Location | undefined,
+  args: readonly unknown[],
+  opName: string,
+  location: Location | undefined,
 ): readonly Value[] {
-  return given.flatMap((each): readonly Value[] => {
-    if (Array.isArray(each)) return actuals(recorder, each, what, at);
-    if (!isHandle(each)) {
-      if (isPlain(each)) return [];
-      return fail(helperArgument.kind(what), at);
+  return args.flatMap((arg): readonly Value[] => {
+    if (Array.isArray(arg)) return actuals(recorder, arg, opName, location);
+    if (!isHandle(arg)) {
+      if (isPlain(arg)) return [];
+      return fail(helperArgument.kind(opName), location);
     }
-    const value = valueOf(each);
-    recorder.use(value, at);
-    if (value.type.kind === "view") fail(helperArgument.view(what), at);
+    const value = valueOf(arg);
+    recorder.use(value, location);
+    if (value.type.kind === "view") fail(helperArgument.view(opName), location);
     return value.type.kind === "tensor" ? [] : [value];
   });
 }
 
-/** Tracing knows JavaScript's own values, so each makes a function of its own. */
-function isPlain(given: unknown): boolean {
-  if (given === undefined || given === null || typeof given === "function" || isDType(given)) return true;
-  return ["number", "string", "boolean", "bigint"].includes(typeof given);
+/** True for JavaScript values, which tracing treats as constants. Each distinct value creates a separate function. */
+function isPlain(value: unknown): boolean {
+  if (value === undefined || value === null || typeof value === "function" || isDType(value)) return true;
+  return ["number", "string", "boolean", "bigint"].includes(typeof value);
 }
 
-const identities = new WeakMap<object, number>();
-let identified = 0;
+const functionIds = new WeakMap<object, number>();
+let functionCount = 0;
 
-/** A key, equal for arguments that can share one function. */
-function keyOf(given: unknown): string {
-  if (Array.isArray(given)) return `[${given.map(keyOf).join(", ")}]`;
-  if (isHandle(given)) {
-    const { type, id } = valueOf(given);
+/** A cache key. Arguments with equal keys can share one function. */
+function keyOf(arg: unknown): string {
+  if (Array.isArray(arg)) return `[${arg.map(keyOf).join(", ")}]`;
+  if (isHandle(arg)) {
+    const { type, id } = valueOf(arg);
     return type.kind === "tensor" ? `tensor %${id}` : `${showType(type)}${"access" in type ? ` ${type.access}` : ""}`;
   }
-  if (typeof given === "function") return `function ${entry(identities, given, () => ++identified)}`;
-  return `${typeof given} ${String(given)}`;
+  if (typeof arg === "function") return `function ${getOrCreate(functionIds, arg, () => ++functionCount)}`;
+  return `${typeof arg} ${String(arg)}`;
 }
 
-function resultOf(recorder: Builder, item: unknown, { what }: HelperDefinition, at: Location | undefined): Argument {
-  const argument = toArgument(item, at);
-  if (argument === undefined || isList(argument)) return fail(helperResult.kind(what), at);
-  recorder.use(argument, at);
+function resultOf(
+  recorder: Builder,
+  item: unknown,
+  { opName }: HelperDefinition,
+  location: Location | undefined,
+): Argument {
+  const argument = toArgument(item, location);
+  if (argument === undefined || isList(argument)) return fail(helperResult.kind(opName), location);
+  recorder.use(argument, location);
   const type: Type = isValue(argument) ? argument.type : { kind: "constexpr", of: "int", text: "" };
   if (type.kind === "tile" || type.kind === "pointer") return argument;
-  if (type.kind === "constexpr") fail(helperResult.number(what), at);
-  return fail(helperResult.address(what, type.kind), at);
+  if (type.kind === "constexpr") fail(helperResult.number(opName), location);
+  return fail(helperResult.address(opName, type.kind), location);
 }
 
-function checkNoinline({ params, body }: FunctionIR, at: Location | undefined): void {
+function checkNoinline({ params, body }: FunctionIR, location: Location | undefined): void {
   for (const argument of [...params, ...body.yields]) {
     const type = isValue(argument) ? argument.type : undefined;
-    if (type && "shape" in type && type.shape.length > 0) fail(helperArgument.noinline(showType(type)), at);
+    if (type && "shape" in type && type.shape.length > 0) fail(helperArgument.noinline(showType(type)), location);
   }
 }

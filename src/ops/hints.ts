@@ -1,4 +1,4 @@
-/** Hints to the compiler. A false hint makes results wrong on the GPU. */
+/** Compiler hints. A false hint causes incorrect results on the GPU, so the evaluator checks hints. */
 import type { Message } from "../diagnostics/catalog/define-code.js";
 import { falseAssume, falseHint } from "../diagnostics/catalog/finding-codes.js";
 import type { FindingCode } from "../diagnostics/catalog/index.js";
@@ -31,14 +31,14 @@ type HintCall<Name extends string> = <X, const V extends Values>(
   values: Validate<V, WhyHint<Name, X, V>>,
 ) => X extends TileLike ? Plain<X> : X;
 
-const numbers = (given: Typed | undefined) =>
-  given?.items?.map((item) => Number(item.literal)) ?? [Number(given?.literal)];
+const numbers = (operand: Typed | undefined) =>
+  operand?.items?.map((item) => Number(item.literal)) ?? [Number(operand?.literal)];
 
 function hint<Name extends string>(
   name: Name,
   python: string,
-  holds: (x: TileArray, values: readonly number[]) => boolean,
-  says: (values: readonly number[]) => string,
+  isSatisfied: (x: TileArray, values: readonly number[]) => boolean,
+  describe: (values: readonly number[]) => string,
 ) {
   return defineOp<HintCall<Name>>()({
     name,
@@ -53,11 +53,11 @@ function hint<Name extends string>(
       return typeof type === "string" ? type : whole || type;
     },
     evaluate: ({ x, values }, context) => {
-      const wanted = listOf(values).map(Number);
-      if (isTile(x) && !x.poison && !holds(x, wanted)) {
+      const expected = listOf(values).map(Number);
+      if (isTile(x) && !x.poison && !isSatisfied(x, expected)) {
         const lanes = new Uint8Array(x.data.length);
         lanes[0] = 1;
-        context.report(falseHint(name, says(wanted)), x.shape, lanes);
+        context.report(falseHint(name, describe(expected)), x.shape, lanes);
       }
       return x;
     },
@@ -66,14 +66,14 @@ function hint<Name extends string>(
   });
 }
 
-/** Whether a test holds for each line of a tile along each axis. */
+/** True if every line of the tile, along every axis, passes the test. */
 function everyLine(x: TileArray, test: (line: readonly number[], axis: number) => boolean): boolean {
   return x.shape.every((size, axis) => {
-    const positions = Array.from({ length: size }, (_, position) => slice(x, axis, position).data);
-    const [first] = positions;
+    const slices = Array.from({ length: size }, (_, position) => slice(x, axis, position).data);
+    const [first] = slices;
     return Array.from(first as ArrayLike<number | bigint>).every((_, i) =>
       test(
-        positions.map((data) => Number(data[i])),
+        slices.map((data) => Number(data[i])),
         axis,
       ),
     );
@@ -83,7 +83,10 @@ function everyLine(x: TileArray, test: (line: readonly number[], axis: number) =
 const chunks = (line: readonly number[], size: number) =>
   Array.from({ length: Math.ceil(line.length / size) }, (_, i) => line.slice(i * size, i * size + size));
 
-/** The first element of each contiguous group is a multiple of the value, one per axis: `tl.multiple_of(x, 16)`. */
+/**
+ * Hints that the first element of each contiguous group is a multiple of the value: `tl.multiple_of(x, 16)`. There is
+ * one value per axis.
+ */
 export const multipleOf = hint(
   "multipleOf",
   "tl.multiple_of",
@@ -96,7 +99,7 @@ export const multipleOf = hint(
   (values) => `it is a multiple of ${values.join(", ")}`,
 );
 
-/** Elements count up by 1 in groups of this size, one per axis: `tl.max_contiguous(x, BLOCK)`. */
+/** Hints that elements increase by 1 in groups of this size, one per axis: `tl.max_contiguous(x, BLOCK)`. */
 export const maxContiguous = hint(
   "maxContiguous",
   "tl.max_contiguous",
@@ -107,7 +110,7 @@ export const maxContiguous = hint(
   (values) => `${values.join(", ")} elements in a row count up`,
 );
 
-/** Elements are equal in groups of this size, one per axis: `tl.max_constancy(x, 4)`. */
+/** Hints that elements are equal in groups of this size, one per axis: `tl.max_constancy(x, 4)`. */
 export const maxConstancy = hint(
   "maxConstancy",
   "tl.max_constancy",
@@ -118,7 +121,7 @@ export const maxConstancy = hint(
   (values) => `${values.join(", ")} elements in a row are equal`,
 );
 
-/** Lets the compiler assume a condition: `tl.assume(stride > 0)`. */
+/** Allows the compiler to assume a condition: `tl.assume(stride > 0)`. */
 export const assume = defineOp<<const C>(condition: Validate<C, WhyAssumed<C>>) => void>()({
   name: "assume",
   operands: { condition: "value" },
@@ -137,28 +140,29 @@ export const assume = defineOp<<const C>(condition: Validate<C, WhyAssumed<C>>) 
   proof: { claims: "condition" },
 });
 
-/** Reports the lanes where a condition is false. */
+/** Reports the active lanes in which a condition is false. */
 export function reportFalse(
-  said: Message<FindingCode>,
+  message: Message<FindingCode>,
   condition: Runtime | undefined,
   mask: Runtime | undefined,
   context: Context,
 ): void {
   if (!isTile(condition)) {
-    if (condition === false) context.report(said, [], Uint8Array.of(1));
+    if (condition === false) context.report(message, [], Uint8Array.of(1));
     return;
   }
-  const isOff = (i: number) => isTile(mask) && !mask.data[mask.data.length === 1 ? 0 : i];
+  const isMasked = (i: number) => isTile(mask) && !mask.data[mask.data.length === 1 ? 0 : i];
   const lanes = Uint8Array.from(condition.data as Uint8Array, (value, i) =>
-    value === 0 && !condition.poison?.[i] && !isOff(i) ? 1 : 0,
+    value === 0 && !condition.poison?.[i] && !isMasked(i) ? 1 : 0,
   );
-  context.report(said, condition.shape, lanes);
+  context.report(message, condition.shape, lanes);
 }
 
 /**
- * `x`, which is right for a reason that no proof can find: `tl.trusted(y.at(slots), "each slot occurs once")`. Of a view,
- * proofs then waive that all of the output is written and that no two programs meet there; of a value, what lanes hold
- * that a mask left out. The certificate shows the reason. The evaluator checks as before, and nothing is emitted.
+ * Returns `x` and waives proof obligations, for a reason that a proof cannot find: `tl.trusted(y.at(slots), "each slot
+ * occurs once")`. For a view, proofs waive that the output is written completely and that programs do not race. For a
+ * value, they waive the padding of masked lanes. The certificate shows the reason. The evaluator checks as before, and
+ * nothing is emitted.
  */
 export const trusted = defineOp<
   <X, const R extends string>(
@@ -178,8 +182,8 @@ export const trusted = defineOp<
 });
 
 /**
- * `x`, which the author expects to have underflowed to 0 where the mask is true: `tl.expect_zero(x, mask)`. Needs
- * Triton 3.9.
+ * Returns `x`, with a hint that it has underflowed to 0 in the lanes in which the mask is true: `tl.expect_zero(x,
+ * mask)`. Needs Triton 3.9.
  */
 export const expectZero = defineOp<
   <X, M>(x: Validate<X, WhyTile<"expectZero", X>>, mask: Validate<M, WhyZeroed<X, M>>) => Plain<X>

@@ -1,4 +1,4 @@
-/** Every op. This list is both the author's `tl` and the table that checks, emission and documentation read. */
+/** All ops. This list defines the author's `tl` and the table that checks, emission and documentation read. */
 export * from "./arithmetic.js";
 export * from "./atomic.js";
 export * from "./bits.js";

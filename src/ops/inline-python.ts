@@ -1,4 +1,4 @@
-/** Triton features that TileScript does not model: Python source, inline assembly. */
+/** Features that TileScript does not model: Python source and inline assembly. */
 import type { Typed } from "../types/types.js";
 import { fail } from "../diagnostics/diagnostic.js";
 import { unknownEffect } from "../diagnostics/catalog/operand-codes.js";
@@ -30,20 +30,20 @@ function rawOp(effect: Effects): OpFunction<Call> {
 const raws = { pure: rawOp("pure"), read: rawOp("read"), write: rawOp("write") };
 
 /**
- * Emits Python source: `tl.raw("tl.math.erf({0})", [x], { dtype: tl.float32, shape: x.shape })`. `{0}` stands for the
- * first operand. The author gives the result's dtype and shape (without a dtype there is no result) and the effect on
- * memory: by default none, or a write if there is no result. A kernel with it is not evaluated in-process.
+ * Emits Python source: `tl.raw("tl.math.erf({0})", [x], { dtype: tl.float32, shape: x.shape })`. `{0}` is replaced by
+ * the first operand. The options declare the dtype and shape of the result; without a dtype there is no result. The
+ * default effect is "pure", or "write" if there is no result. A kernel that calls it is not evaluated in-process.
  */
 export const raw = withRecord(raws.pure, ((
   code: unknown,
   args: unknown = [],
   options?: Record<string, unknown> | null,
 ) => {
-  // Without a result it must have an effect.
-  const { effect = options?.["dtype"] ? "pure" : "write", ...rest } = options ?? {};
+  // A call without a result is useful only for its effect.
+  const { effect = options?.["dtype"] ? "pure" : "write", ...opOptions } = options ?? {};
   const op = raws[effect as Effects];
   if (!op) fail(unknownEffect.raw(effect), captureLocation());
-  return op(code, args, rest);
+  return op(code, args, opOptions);
 }) as unknown as <const Sh extends readonly unknown[] = [], E extends Element = never>(
   code: string,
   args?: readonly unknown[],
@@ -76,8 +76,8 @@ const asms = { pure: asmOp("pure"), write: asmOp("write") };
 
 /**
  * Runs assembly for every element: `tl.inlineAsmElementwise("add.f32 $0, $1, $2;", "=f,f,f", [x, y], tl.float32)`.
- * Operands broadcast; a list of dtypes gives several tiles. `pack` elements share one run; `isPure: false` keeps its
- * place.
+ * Operands are broadcast. A list of dtypes returns several tiles. Each run of the assembly processes `pack` elements.
+ * `isPure: false` prevents reordering.
  */
 export const inlineAsmElementwise = withRecord(asms.pure, ((
   asm: unknown,
@@ -86,8 +86,8 @@ export const inlineAsmElementwise = withRecord(asms.pure, ((
   dtype: unknown,
   options?: Record<string, unknown> | null,
 ) => {
-  const { isPure = true, pack = 1, ...rest } = options ?? {};
-  return (isPure ? asms.pure : asms.write)(asm, constraints, args, dtype, isPure, pack, rest);
+  const { isPure = true, pack = 1, ...opOptions } = options ?? {};
+  return (isPure ? asms.pure : asms.write)(asm, constraints, args, dtype, isPure, pack, opOptions);
 }) as unknown as <const A extends readonly unknown[], const D extends DType<any> | readonly DType<any>[]>(
   asm: string,
   constraints: string,

@@ -1,4 +1,4 @@
-/** Integer helpers, also for the host. */
+/** Integer functions of kernels and host expressions. */
 import { call, isNumber, NEXT_POWER, number } from "../symbolic/term.js";
 import type { Validate } from "../types/rule-error.js";
 import type { Constexpr } from "../types/constexpr.js";
@@ -15,14 +15,14 @@ import type { TileLike } from "../types/tile.js";
 import { defineOp } from "./define.js";
 import { quotient } from "../values/operands.js";
 import { divide, divideBig, wrap, wrapBig } from "../numerics/numeric-int.js";
-import { pythonDivision, floorDivided } from "../numerics/python-arithmetic.js";
+import { pythonDivision, floorDivide } from "../numerics/python-arithmetic.js";
 import { isBig, isFloat } from "../numerics/numeric.js";
 import { bitLength as bitLengthOf, nextPower } from "../types/constexpr-value.js";
 import { constexprType } from "../types/types.js";
 
 declare module "../types/constexpr.js" {
   interface ConstexprOps<Name extends string> {
-    /** How many blocks of `y` cover this: `tl.cdiv(x, y)`. */
+    /** The number of blocks of `y` that cover this: `tl.cdiv(x, y)`. */
     cdiv<const Y>(y: Validate<Y, WhyCdiv<Constexpr<Name>, Y>>): CdivOut<Constexpr<Name>, Y>;
   }
 }
@@ -45,9 +45,9 @@ export const cdiv = defineOp<
   infer: ({ x, y }) => inferCdiv(x.type, y.type),
   fold: pythonDivision(
     (x, y) => Math.floor((x + y - 1) / y),
-    (x, y) => floorDivided(x + y - 1n, y),
+    (x, y) => floorDivide(x + y - 1n, y),
   ),
-  // The sum wraps, as it does in Triton's `(x + y - 1) // y`.
+  // The sum wraps, as in Triton's `(x + y - 1) // y`.
   evaluate: (args, context) => {
     const dtype = context.result.dtype;
     const int = isBig(dtype) || isFloat(dtype) ? undefined : wrap(dtype);

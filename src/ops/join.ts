@@ -1,4 +1,4 @@
-/** Joining and splitting tiles, and moving elements within one. */
+/** Ops that join, split and reorder tiles. */
 import { difference, minTerm, product, quotient, remainder, sum, type Term } from "../symbolic/term.js";
 import type { Typed } from "../types/types.js";
 import { gatherIndex } from "../diagnostics/catalog/finding-codes.js";
@@ -51,7 +51,7 @@ declare module "../types/tile.js" {
       this: Validate<T, WhyFlip<T, -1>>,
       dim?: Validate<Ax, WhyFlip<T, Ax>>,
     ): Plain<T>;
-    /** Picks elements along an axis by an index tile: `tl.gather(x, index, 0)`. */
+    /** Gathers elements along an axis by an index tile: `tl.gather(x, index, 0)`. */
     gather<T extends TileLike, I, const Ax extends number>(
       this: T,
       index: Validate<I, WhyGatherIndex<T, I, Ax>>,
@@ -62,8 +62,8 @@ declare module "../types/tile.js" {
 
 const pair = { x: "tile", y: "tile" } as const;
 
-/** Both tiles along a new last axis. */
-function joined({ x, y }: RuntimeArguments<typeof pair>): TileArray {
+/** Stacks the broadcast tiles along a new last axis. */
+function stackPair({ x, y }: RuntimeArguments<typeof pair>): TileArray {
   const shape = broadcastShapes(x.shape, y.shape);
   return stack([broadcastTo(x, shape), broadcastTo(y, shape)], shape.length);
 }
@@ -77,7 +77,7 @@ export const join = defineOp<
   effect: "pure",
   spelling: { form: "call", name: "tl.join" },
   infer: ({ x, y }) => inferJoin(x.type, y.type),
-  evaluate: joined,
+  evaluate: stackPair,
   facts: { nonNegative: (signs) => signs.every(Boolean), preservesLeadingAxes: true },
   proof: { moves: true },
 });
@@ -104,13 +104,13 @@ export const interleave = defineOp<
   effect: "pure",
   spelling: { form: "call", name: "tl.interleave" },
   infer: ({ x, y }) => inferInterleave(x.type, y.type),
-  evaluate: (args, { result }) => reshape(joined(args), result.shape),
+  evaluate: (args, { result }) => reshape(stackPair(args), result.shape),
   facts: { nonNegative: (signs) => signs.every(Boolean) },
   proof: { moves: true },
 });
 
-const dimOf = ({ dim }: { readonly dim: Typed | undefined }, otherwise: number) =>
-  dim === undefined ? otherwise : Number(dim.literal);
+const dimOf = ({ dim }: { readonly dim: Typed | undefined }, fallback: number) =>
+  dim === undefined ? fallback : Number(dim.literal);
 
 /** Concatenates two tiles of one shape along an axis: `tl.cat(x, y, dim=0)`. Needs Triton 3.9. */
 export const cat = defineOp<
@@ -131,7 +131,7 @@ export const cat = defineOp<
   facts: { nonNegative: (signs) => signs.every(Boolean) },
   proof: { moves: true },
   needs: {
-    // 3.6 concatenates in an order of its own.
+    // 3.6 does not preserve the order of elements.
     needsTriton39: () => true,
   },
 });
@@ -161,9 +161,9 @@ export const flip = defineOp<
   needs: { needsTriton39: (args) => args.dim !== undefined && dimOf(args, 0) < 0 },
 });
 
-const picked = { x: "tile", index: "tile", axis: "constant" } as const;
+const gatherOperands = { x: "tile", index: "tile", axis: "constant" } as const;
 
-/** Picks elements along an axis by an index tile: `tl.gather(x, index, 0)`. */
+/** Gathers elements along an axis by an index tile: `tl.gather(x, index, 0)`. */
 export const gather = defineOp<
   <X, I, const Ax extends number>(
     x: Validate<X, WhyTile<"gather", X>>,
@@ -172,37 +172,37 @@ export const gather = defineOp<
   ) => GatherOut<X, I>
 >()({
   name: "gather",
-  operands: picked,
+  operands: gatherOperands,
   effect: "pure",
   spelling: { form: "call", name: "tl.gather" },
   infer: ({ x, index, axis }) => inferGather(x.type, index.type, Number(axis.literal)),
-  evaluate: gathered,
+  evaluate: gatherLanes,
   facts: { nonNegative: ([x]) => x === true },
   proof: { moves: true },
 });
 
-function gathered({ x: tile, index, axis }: RuntimeArguments<typeof picked>, context: Context): TileArray {
-  const picks = cast(index, "int32");
-  const along = axisOf(tile.shape.length, Number(axis))!;
-  const size = tile.shape[along]!;
-  const [own, steps] = [stridesOf(tile.shape), stridesOf(picks.shape)];
-  const outside = new Uint8Array(picks.data.length);
-  const places = Int32Array.from(picks.data as Int32Array, (pick, i) => {
-    if (pick < 0 || pick >= size) outside[i] = 1;
-    const wanted = outside[i] ? 0 : pick;
-    return own.reduce((sum, stride, a) => {
-      const at = Math.floor(i / steps[a]!) % picks.shape[a]!;
-      return sum + stride * (a === along ? wanted : at);
+function gatherLanes({ x: tile, index, axis }: RuntimeArguments<typeof gatherOperands>, context: Context): TileArray {
+  const indices = cast(index, "int32");
+  const gatherAxis = axisOf(tile.shape.length, Number(axis))!;
+  const size = tile.shape[gatherAxis]!;
+  const [strides, indexStrides] = [stridesOf(tile.shape), stridesOf(indices.shape)];
+  const outOfBounds = new Uint8Array(indices.data.length);
+  const offsets = Int32Array.from(indices.data as Int32Array, (element, i) => {
+    if (element < 0 || element >= size) outOfBounds[i] = 1;
+    const clampedIndex = outOfBounds[i] ? 0 : element;
+    return strides.reduce((sum, stride, a) => {
+      const coordinate = Math.floor(i / indexStrides[a]!) % indices.shape[a]!;
+      return sum + stride * (a === gatherAxis ? clampedIndex : coordinate);
     }, 0);
   });
-  const unknown = picks.poison ? outside.map((lane, i) => (picks.poison![i] ? 0 : lane)) : outside;
-  context.report(gatherIndex(size), picks.shape, unknown);
-  const taken = take(tile, picks.shape, places);
-  if (!picks.poison) return taken;
-  return { ...taken, poison: picks.poison.map((lane, i) => lane | (taken.poison?.[i] ?? 0)) };
+  const reportedLanes = indices.poison ? outOfBounds.map((lane, i) => (indices.poison![i] ? 0 : lane)) : outOfBounds;
+  context.report(gatherIndex(size), indices.shape, reportedLanes);
+  const result = take(tile, indices.shape, offsets);
+  if (!indices.poison) return result;
+  return { ...result, poison: indices.poison.map((lane, i) => lane | (result.poison?.[i] ?? 0)) };
 }
 
-const places = { i: "value", j: "value", sizeI: "value", sizeJ: "value", sizeG: "value" } as const;
+const swizzleOperands = { i: "value", j: "value", sizeI: "value", sizeJ: "value", sizeG: "value" } as const;
 
 /**
  * Maps program (i, j) of a row-major `sizeI × sizeJ` grid to its position in an order that visits groups of `sizeG`
@@ -218,39 +218,49 @@ export const swizzle2d = defineOp<
   ) => Swizzled<I, J, SI, SJ, SG>
 >()({
   name: "swizzle2d",
-  operands: places,
+  operands: swizzleOperands,
   effect: "pure",
   spelling: { form: "call", name: "tl.swizzle2d" },
   infer: ({ i, j, sizeI, sizeJ, sizeG }) => inferSwizzle(i.type, j.type, sizeI.type, sizeJ.type, sizeG.type),
-  evaluate: swizzled,
+  evaluate: swizzleLanes,
   facts: { nonNegative: (signs) => signs.every(Boolean) },
-  proof: { term: swizzledTerms },
+  proof: { term: swizzleTerms },
 });
 
-function swizzledTerms({ i, j, sizeI, sizeJ, sizeG }: Readonly<Record<keyof typeof places, Term>>): readonly Term[] {
-  const place = sum(product(i, sizeJ), j);
+function swizzleTerms({
+  i,
+  j,
+  sizeI,
+  sizeJ,
+  sizeG,
+}: Readonly<Record<keyof typeof swizzleOperands, Term>>): readonly Term[] {
+  const position = sum(product(i, sizeJ), j);
   const group = product(sizeG, sizeJ);
-  const first = product(quotient(place, group), sizeG);
+  const first = product(quotient(position, group), sizeG);
   const rows = minTerm(difference(sizeI, first), sizeG);
-  const inGroup = remainder(place, group);
+  const inGroup = remainder(position, group);
   return [sum(first, remainder(inGroup, rows)), quotient(inGroup, rows)];
 }
 
-function swizzled(args: RuntimeArguments<typeof places>, { results }: Context): TileArray[] {
+function swizzleLanes(args: RuntimeArguments<typeof swizzleOperands>, { results }: Context): TileArray[] {
   const { dtype, shape } = results[0]!;
   const lane = map1(broadcastTo(tileOf(0, "float64"), shape), "float64", (x) => x);
-  const spread = (x: TileArray | Constant) =>
+  const broadcastOperand = (x: TileArray | Constant) =>
     broadcastTo(cast(tileOf(x, dtype), "float64"), shape).data as Float64Array;
-  const [i, j] = [spread(args.i), spread(args.j)];
-  const [sizeI, sizeJ, sizeG] = [spread(args.sizeI), spread(args.sizeJ), spread(args.sizeG)];
-  const found = [lane, lane].map(() => new Float64Array(lane.data.length));
-  for (let at = 0; at < lane.data.length; at++) {
-    const place = i[at]! * sizeJ[at]! + j[at]!;
-    const group = sizeG[at]! * sizeJ[at]!;
-    const first = Math.trunc(place / group) * sizeG[at]!;
-    const rows = Math.min(sizeI[at]! - first, sizeG[at]!);
-    found[0]![at] = first + ((place % group) % rows);
-    found[1]![at] = Math.trunc((place % group) / rows);
+  const [i, j] = [broadcastOperand(args.i), broadcastOperand(args.j)];
+  const [sizeI, sizeJ, sizeG] = [
+    broadcastOperand(args.sizeI),
+    broadcastOperand(args.sizeJ),
+    broadcastOperand(args.sizeG),
+  ];
+  const coordinates = [lane, lane].map(() => new Float64Array(lane.data.length));
+  for (let index = 0; index < lane.data.length; index++) {
+    const position = i[index]! * sizeJ[index]! + j[index]!;
+    const group = sizeG[index]! * sizeJ[index]!;
+    const first = Math.trunc(position / group) * sizeG[index]!;
+    const rows = Math.min(sizeI[index]! - first, sizeG[index]!);
+    coordinates[0]![index] = first + ((position % group) % rows);
+    coordinates[1]![index] = Math.trunc((position % group) / rows);
   }
-  return found.map((data, k) => cast({ dtype: "float64", shape, data }, results[k]!.dtype));
+  return coordinates.map((data, k) => cast({ dtype: "float64", shape, data }, results[k]!.dtype));
 }

@@ -1,4 +1,4 @@
-/** Functions of float32 and float64 elements. The evaluator computes them in float64 and rounds once. */
+/** Elementwise functions of float32 and float64. The evaluator computes them in float64 and rounds once. */
 import {
   unaryTransfer,
   FINITE,
@@ -58,8 +58,8 @@ declare module "../types/tile.js" {
   }
 }
 
-/** What powers, logarithms and roots hold, by what their operand holds. */
-const powerOf = unaryTransfer({
+/** The transfer functions on number classes. */
+const expTransfer = unaryTransfer({
   least: ZERO,
   negative: POSITIVE,
   zero: ONE,
@@ -67,7 +67,7 @@ const powerOf = unaryTransfer({
   positive: POSITIVE,
   most: HIGHEST,
 });
-const logarithm = unaryTransfer({
+const logTransfer = unaryTransfer({
   least: NAN,
   negative: NAN,
   zero: LOWEST,
@@ -75,8 +75,15 @@ const logarithm = unaryTransfer({
   positive: FINITE,
   most: HIGHEST,
 });
-const root = unaryTransfer({ least: NAN, negative: NAN, zero: ZERO, one: ONE, positive: POSITIVE, most: HIGHEST });
-const errors = unaryTransfer({
+const sqrtTransfer = unaryTransfer({
+  least: NAN,
+  negative: NAN,
+  zero: ZERO,
+  one: ONE,
+  positive: POSITIVE,
+  most: HIGHEST,
+});
+const erfTransfer = unaryTransfer({
   least: NEGATIVE,
   negative: NEGATIVE,
   zero: ZERO,
@@ -84,14 +91,14 @@ const errors = unaryTransfer({
   positive: POSITIVE,
   most: ONE,
 });
-const wave = (zero: NumberClasses) =>
+const trigTransfer = (zero: NumberClasses) =>
   unaryTransfer({ least: NAN, negative: FINITE, zero, one: FINITE, positive: FINITE, most: NAN });
 
 function math<Name extends string>(
   name: Name,
   python: string,
   float: (x: number) => number,
-  holds: (x: NumberClasses) => NumberClasses,
+  transfer: (x: NumberClasses) => NumberClasses,
 ) {
   return defineOp<MathFunction<Name>>()({
     name,
@@ -102,33 +109,33 @@ function math<Name extends string>(
     infer: ({ x }) => inferMath(name, x.type),
     evaluate: unary({ float }),
     facts: { lanewise: true },
-    proof: { classTransfer: ({ x }) => holds(x) },
+    proof: { classTransfer: ({ x }) => transfer(x) },
   });
 }
 
 /** e to the power of x: `tl.exp(x)`. */
-export const exp = math("exp", "tl.exp", Math.exp, powerOf);
+export const exp = math("exp", "tl.exp", Math.exp, expTransfer);
 /** 2 to the power of x: `tl.exp2(x)`. */
-export const exp2 = math("exp2", "tl.exp2", (x) => 2 ** x, powerOf);
+export const exp2 = math("exp2", "tl.exp2", (x) => 2 ** x, expTransfer);
 /** Natural logarithm: `tl.log(x)`. */
-export const log = math("log", "tl.log", Math.log, logarithm);
+export const log = math("log", "tl.log", Math.log, logTransfer);
 /** Logarithm to base 2: `tl.log2(x)`. */
-export const log2 = math("log2", "tl.log2", Math.log2, logarithm);
+export const log2 = math("log2", "tl.log2", Math.log2, logTransfer);
 /** Sine of radians: `tl.sin(x)`. */
-export const sin = math("sin", "tl.sin", Math.sin, wave(ZERO));
+export const sin = math("sin", "tl.sin", Math.sin, trigTransfer(ZERO));
 /** Cosine of radians: `tl.cos(x)`. */
-export const cos = math("cos", "tl.cos", Math.cos, wave(ONE));
+export const cos = math("cos", "tl.cos", Math.cos, trigTransfer(ONE));
 /** Square root, approximate on the GPU: `tl.sqrt(x)`. */
-export const sqrt = math("sqrt", "tl.sqrt", Math.sqrt, root);
+export const sqrt = math("sqrt", "tl.sqrt", Math.sqrt, sqrtTransfer);
 /** Inverse square root: `tl.rsqrt(x)`. */
 export const rsqrt = math(
   "rsqrt",
   "tl.rsqrt",
   (x) => 1 / Math.sqrt(x),
-  (x) => divideClasses(ONE, root(x)),
+  (x) => divideClasses(ONE, sqrtTransfer(x)),
 );
 /** Error function: `tl.erf(x)`. */
-export const erf = math("erf", "tl.erf", erfOf, errors);
+export const erf = math("erf", "tl.erf", erfOf, erfTransfer);
 /** The largest whole number that is at most x: `tl.floor(x)`. */
 export const floor = math("floor", "tl.floor", Math.floor, (x) => (x === POSITIVE ? ZERO | POSITIVE : x));
 /** The smallest whole number that is at least x: `tl.ceil(x)`. */
@@ -144,7 +151,7 @@ export const sigmoid = defineOp<<const X>(x: Validate<X, WhyMath<"sigmoid", X>>)
   infer: ({ x }) => inferMath("sigmoid", x.type),
   evaluate: unary({ float: (x) => 1 / (1 + Math.exp(-x)) }),
   facts: { lanewise: true },
-  proof: { classTransfer: ({ x }) => divideClasses(ONE, addClasses(ONE, powerOf(negateClass(x)))) },
+  proof: { classTransfer: ({ x }) => divideClasses(ONE, addClasses(ONE, expTransfer(negateClass(x)))) },
 });
 
 /** Square root of float32, correctly rounded: `tl.sqrt_rn(x)`. */
@@ -157,10 +164,10 @@ export const sqrtRn = defineOp<<const X>(x: Validate<X, WhySingleOf<"sqrtRn", X>
   infer: ({ x }) => inferSingle("sqrtRn", x.type),
   evaluate: unary({ float: Math.sqrt }),
   facts: { lanewise: true },
-  proof: { classTransfer: ({ x }) => root(x) },
+  proof: { classTransfer: ({ x }) => sqrtTransfer(x) },
 });
 
-/** The absolute value, of integers and floats; the most negative integer stays as it is: `tl.abs(x)`. */
+/** The absolute value of integers and floats: `tl.abs(x)`. The most negative integer is unchanged. */
 export const abs = defineOp<<const X>(x: Validate<X, WhyAbs<X>>) => AbsOut<X>>()({
   name: "abs",
   operands: { x: "value" },

@@ -17,28 +17,26 @@ import type { PointerType, ViewType, Typed } from "../types/types.js";
 import { defineOp } from "./define.js";
 import type { TypedArguments } from "../ir/op.js";
 
-const CACHED = { load: ["", ".ca", ".cg", ".cv", ".cs"], store: ["", ".wb", ".cg", ".cs", ".wt"] } as const;
+const CACHE_MODIFIERS = { load: ["", ".ca", ".cg", ".cv", ".cs"], store: ["", ".wb", ".cg", ".cs", ".wt"] } as const;
 
 const cacheOptions = { cacheModifier: "constant?", evictionPolicy: "constant?" } as const;
 type CacheOptions = TypedArguments<typeof cacheOptions> & { readonly volatile?: Typed | undefined };
 
-/** PTX has one way to say how memory is cached; ptxas refuses two of them together. */
-function whyCached(op: "load" | "store", { cacheModifier, evictionPolicy, volatile }: CacheOptions): string {
+/** Checks the cache options. They exclude each other, because ptxas rejects a combination of them. */
+function whyCacheOptions(op: "load" | "store", { cacheModifier, evictionPolicy, volatile }: CacheOptions): string {
   const why =
-    whyChoice(`${op}: cacheModifier`, cacheModifier?.literal, CACHED[op]) ||
+    whyChoice(`${op}: cacheModifier`, cacheModifier?.literal, CACHE_MODIFIERS[op]) ||
     whyChoice(`${op}: evictionPolicy`, evictionPolicy?.literal, ["", "evict_first", "evict_last"]);
   if (why) return why;
-  const given = [
+  const present = [
     ...(cacheModifier?.literal ? ["cacheModifier"] : []),
     ...(evictionPolicy?.literal ? ["evictionPolicy"] : []),
     ...(volatile?.literal ? ["volatile"] : []),
   ];
-  return given.length > 1 ? `${op}: ${given.join(" and ")} exclude each other; give one of them` : "";
+  return present.length > 1 ? `${op}: ${present.join(" and ")} exclude each other; give one of them` : "";
 }
 
-/**
- * Declares that an index is in bounds, so that a view does not mask it. The evaluator checks this in every run.
- */
+/** Declares that an index is in bounds, so that a view does not mask it. The evaluator checks this in every run. */
 export const inBounds = defineOp<<const X>(index: Validate<X, WhyInBounds<X>>) => InBoundsOut<X>>()({
   name: "inBounds",
   operands: { index: "value" },
@@ -52,8 +50,8 @@ export const inBounds = defineOp<<const X>(index: Validate<X, WhyInBounds<X>>) =
 });
 
 /**
- * Reads a tile: `tl.load(ptr, mask=mask, other=0.0)`. Lanes that a view masks hold `other`, by default 0. Lanes that an
- * explicit mask turns off hold `other`, and have no value without it. `cacheModifier` ".cs" needs Triton 3.9.
+ * Loads a tile: `tl.load(ptr, mask=mask, other=0.0)`. Lanes that a view masks contain `other`, by default 0. Lanes that
+ * an explicit mask disables contain `other`, and are undefined without it. `cacheModifier` ".cs" needs Triton 3.9.
  */
 export const load = defineOp<Load>()({
   name: "load",
@@ -64,13 +62,13 @@ export const load = defineOp<Load>()({
   lowering: { maskedLanes: 0 },
   infer: (args) => {
     const { address, mask, other } = args;
-    const why = whyLoad(address.type) || whyCached("load", args);
+    const why = whyLoad(address.type) || whyCacheOptions("load", args);
     if (why) return why;
-    const place = address.type as PointerType | ViewType;
+    const addressType = address.type as PointerType | ViewType;
     return (
-      (mask && whyMaskFor("load", place, mask.type)) ||
-      (other && whyOther(place, mask !== undefined, other.type)) ||
-      loadOut(place)
+      (mask && whyMaskFor("load", addressType, mask.type)) ||
+      (other && whyOther(addressType, mask !== undefined, other.type)) ||
+      loadOut(addressType)
     );
   },
   evaluate: ({ address, mask, other }, context) => context.load(address, mask, other),
@@ -78,7 +76,7 @@ export const load = defineOp<Load>()({
   proof: { reaches: { address: "address" } },
 });
 
-/** Writes a tile: `tl.store(ptr, value, mask=mask)`. The value must have the tensor's dtype; a scalar broadcasts. */
+/** Stores a tile: `tl.store(ptr, value, mask=mask)`. The value must have the tensor's dtype. A scalar is broadcast. */
 export const store = defineOp<Store>()({
   name: "store",
   operands: { address: "address", value: "value" },
@@ -87,12 +85,12 @@ export const store = defineOp<Store>()({
   spelling: { form: "call", name: "tl.store" },
   infer: (args) => {
     const { address, value, mask } = args;
-    const why = whyWrite("store", address.type) || whyCached("store", args);
+    const why = whyWrite("store", address.type) || whyCacheOptions("store", args);
     if (why) return why;
-    const place = address.type as PointerType | ViewType;
+    const addressType = address.type as PointerType | ViewType;
     return (
-      whyValue("store", place.to, place.shape, value.type) ||
-      (mask && whyMaskFor("store", place, mask.type)) || { kind: "none" }
+      whyValue("store", addressType.to, addressType.shape, value.type) ||
+      (mask && whyMaskFor("store", addressType, mask.type)) || { kind: "none" }
     );
   },
   evaluate: ({ address, value, mask }, context) => {

@@ -1,4 +1,4 @@
-/** Code by dtype: what a branch on a dtype variable knows about it. */
+/** Narrowing of dtype variables in a branch: `x.as(dtype)` and `T.is(dtype)`. */
 import type { ConstBool } from "../types/constexpr.js";
 import { dtypeDisplayName, type Dt, type DType, type DTypeName, onMembership } from "../types/dtype.js";
 import { activeBuilder } from "../ir/builder.js";
@@ -10,15 +10,15 @@ import { defineOp } from "./define.js";
 
 declare module "../types/tile.js" {
   interface TileOps {
-    /** The same tile, in an arm where the dtype variable is one of these: `x.as(tl.int8)` where `T.is(tl.int8)`. */
+    /** The same tile, in a branch in which the dtype variable is known: `x.as(tl.int8)` if `T.is(tl.int8)`. */
     as<T extends TileLike, D extends DType<any>>(this: T, dtype: Validate<D, WhyAs<T, D>>): Tile<D[Dt], T[Sh]>;
   }
 }
 
 /**
- * The same tile, in an arm where its dtype variable is `dtype`: `tl.when(T.is(tl.int8), () => … x.as(tl.int8) …)`. For
- * several dtypes, `x.as(T.only(tl.float16, tl.bfloat16))`. Nothing is emitted; the build checks every dtype that reaches
- * it.
+ * The same tile, in a branch in which its dtype variable is `dtype`: `tl.when(T.is(tl.int8), () => … x.as(tl.int8) …)`.
+ * For several dtypes, write `x.as(T.only(tl.float16, tl.bfloat16))`. Nothing is emitted. The build checks every dtype
+ * that reaches the call.
  */
 export const as = defineOp<
   <X, D extends DType<any>>(x: X, dtype: Validate<D, WhyAs<X, D>>) => Tile<D[Dt], X extends TileLike ? X[Sh] : any>
@@ -33,8 +33,8 @@ export const as = defineOp<
   facts: { lanewise: true, rounds: false, nonNegative: ([x]) => x === true, keepsClaims: true, isIdentity: true },
 });
 
-/** `T.is(tl.int8)`, which Triton knows when it compiles: `x_ptr.dtype.element_ty == tl.int8`. */
-const is = defineOp<(dtype: DType<any>, other: DType<any>) => ConstBool<string>>()({
+/** `T.is(tl.int8)`, decided at compile time: `x_ptr.dtype.element_ty == tl.int8`. */
+const is = defineOp<(dtype: DType<any>, member: DType<any>) => ConstBool<string>>()({
   name: "is",
   operands: { dtype: "dtype", other: "dtype" },
   effect: "pure",
@@ -43,7 +43,7 @@ const is = defineOp<(dtype: DType<any>, other: DType<any>) => ConstBool<string>>
     dtype.dtype && other.dtype
       ? constexprType("bool", `${dtypeDisplayName(dtype.dtype)}.is.${dtypeDisplayName(other.dtype)}`)
       : "is: needs a dtype, such as tl.int8",
-  fold: (dtype, other) => (dtype as DTypeName) === (other as DTypeName),
+  fold: (dtype, member) => (dtype as DTypeName) === (member as DTypeName),
 });
 
-onMembership((dtype, other) => (activeBuilder() ? is(dtype, other) : undefined));
+onMembership((dtype, member) => (activeBuilder() ? is(dtype, member) : undefined));

@@ -1,4 +1,4 @@
-/** Pointers: casts to and from numbers, and address arithmetic while a kernel is evaluated. */
+/** Pointer casts, and the evaluation of pointer arithmetic. */
 import { broadcastShapes, broadcastTo, either, sizeOf, type TileArray, tileArray } from "../numerics/array.js";
 import { dtypeTable, type DType, type DTypeName, type Dt } from "../types/dtype.js";
 import type { Ac, Access, AddressLike, Pl, Pointer } from "../rules/tensor-types.js";
@@ -12,20 +12,20 @@ import { tileType } from "../types/types.js";
 import { defineOp } from "./define.js";
 import { isAddresses, tileOf } from "../values/operands.js";
 
-type PlaceOf<X> = X extends TileLike ? AsShape<X[Sh]> : X extends AddressLike ? AsShape<X[Pl]> : any;
+type PointerShape<X> = X extends TileLike ? AsShape<X[Sh]> : X extends AddressLike ? AsShape<X[Pl]> : any;
 type AccessOf<X> = X extends AddressLike ? (X[Ac] extends Access ? X[Ac] : never) : "inout";
-type PointerTo<D, X> = D extends DType<any> ? Pointer<D[Dt], PlaceOf<X>, AccessOf<X>> : never;
+type PointerTo<D, X> = D extends DType<any> ? Pointer<D[Dt], PointerShape<X>, AccessOf<X>> : never;
 
 declare module "../types/tile.js" {
   interface TileOps {
-    /** Addresses, out of a table of them, as pointers to elements of a dtype. */
+    /** Converts addresses, such as those of a pointer table, to pointers to elements of a dtype. */
     toPointer<T extends TileLike, D extends DType<any>>(this: Validate<T, WhyPointer<T>>, dtype: D): PointerTo<D, T>;
   }
 }
 
 /**
  * Converts addresses to pointers: `x.to(tl.pointer_type(tl.float16))`. `x` is an int64 tile, such as one loaded from a
- * table of addresses, or a pointer to elements of another dtype. The memory behind it is unknown.
+ * pointer table, or a pointer to elements of another dtype. Bounds are not checked, because the tensor is unknown.
  */
 export const toPointer = defineOp<
   <X, D extends DType<any>>(x: Validate<X, WhyPointer<X>>, dtype: D) => PointerTo<D, X>
@@ -45,13 +45,13 @@ export const toPointer = defineOp<
   },
   evaluate: ({ x, dtype }, context) => {
     const to = dtype.dtype;
-    if (!isAddresses(x)) return resolved(x, to, context);
+    if (!isAddresses(x)) return toAddresses(x, to, context);
     if (x.dtype !== to) throw new TypeError(`a pointer to ${x.dtype} as one to ${to} cannot be evaluated here`);
     return x;
   },
 });
 
-/** The addresses as numbers: `ptr.to(tl.int64)`. Authors call it as the method `to` of a pointer. */
+/** Converts pointers to integers: `ptr.to(tl.int64)`. Authors call it as the method `to` of a pointer. */
 export const toAddress = defineOp<(pointer: unknown, dtype: DType<"int64">) => Tile<"int64", any>>()({
   name: "to",
   called: ".to",
@@ -78,8 +78,8 @@ export const toAddress = defineOp<(pointer: unknown, dtype: DType<"int64">) => T
 
 const bytesOf = (dtype: DTypeName): number => Math.max(1, dtypeTable[dtype].bits / 8);
 
-/** Pointers into the one tensor that all addresses lie in. */
-function resolved({ data, shape, poison }: TileArray, to: DTypeName, context: Context): Addresses {
+/** Converts addresses to pointers into one tensor, which must contain them all. */
+function toAddresses({ data, shape, poison }: TileArray, to: DTypeName, context: Context): Addresses {
   const addresses = data as BigInt64Array;
   const allocation = context.allocationAt(addresses[0]!, to);
   const width = bytesOf(to);
@@ -89,22 +89,22 @@ function resolved({ data, shape, poison }: TileArray, to: DTypeName, context: Co
 
 type Evaluate = (args: Readonly<Record<string, Runtime | undefined>>, context: Context) => Runtime;
 
-/** `evaluate` of `+` and `-`: moves a pointer if `x` is one, else computes. */
-export function offsetPointer(sign: 1 | -1, otherwise: Evaluate): Evaluate {
+/** The evaluation of `+` and `-`: pointer arithmetic if `x` is a pointer, else `fallback`. */
+export function offsetPointer(sign: 1 | -1, fallback: Evaluate): Evaluate {
   return (args, context) => {
     const { x, y } = args;
-    return isAddresses(x) ? moved(x, tileOf(y, "int64"), sign) : otherwise(args, context);
+    return isAddresses(x) ? offsetAddresses(x, tileOf(y, "int64"), sign) : fallback(args, context);
   };
 }
 
-function moved(pointer: Addresses, offset: TileArray, sign: 1 | -1): Addresses {
+function offsetAddresses(pointer: Addresses, offset: TileArray, sign: 1 | -1): Addresses {
   const shape = broadcastShapes(pointer.shape, offset.shape);
   const steps = broadcastTo(offset, shape);
-  const offsets = spread(pointer, shape);
+  const offsets = broadcastOffsets(pointer, shape);
   if (isBig(steps.dtype))
     for (let i = 0; i < offsets.length; i++) offsets[i] = offsets[i]! + sign * Number(steps.data[i]);
   else addSteps(offsets, steps.data as NumberData, sign);
-  const poison = either(pointer.poison && spreadMask(pointer.poison, pointer.shape, shape), steps.poison);
+  const poison = either(pointer.poison && broadcastPoison(pointer.poison, pointer.shape, shape), steps.poison);
   return { ...pointer, shape, offsets, ...(poison && { poison }) };
 }
 
@@ -112,12 +112,12 @@ function addSteps(offsets: Float64Array, steps: NumberData, sign: 1 | -1): void 
   for (let i = 0; i < offsets.length; i++) offsets[i] = offsets[i]! + sign * steps[i]!;
 }
 
-function spread(pointer: Addresses, shape: readonly number[]): Float64Array {
+function broadcastOffsets(pointer: Addresses, shape: readonly number[]): Float64Array {
   const tile = { dtype: "float64", shape: pointer.shape, data: pointer.offsets } as const;
   return (broadcastTo(tile, shape).data as Float64Array).slice();
 }
 
-function spreadMask(mask: Uint8Array, from: readonly number[], to: readonly number[]): Uint8Array {
+function broadcastPoison(mask: Uint8Array, from: readonly number[], to: readonly number[]): Uint8Array {
   return sizeOf(from) === sizeOf(to)
     ? mask
     : (broadcastTo({ dtype: "int1", shape: from, data: mask }, to).data as Uint8Array);

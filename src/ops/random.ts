@@ -1,4 +1,4 @@
-/** Random numbers: the same seed and offset give the same number, on the GPU and in the evaluator. */
+/** Counter-based random numbers. The results are the same on the GPU and in the evaluator. */
 import { broadcastShapes, broadcastTo, type TileArray, tileArray } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
 import { type BigData, isBig, type NumberData } from "../numerics/numeric.js";
@@ -34,20 +34,20 @@ const ROUNDS = 10;
 const operands = { seed: "value", offset: "tile", nRounds: "constant?" } as const;
 const tuple = (type: ReturnType<typeof inferRandom>) => (typeof type === "string" ? type : [type, type, type, type]);
 
-/** The four words of each offset. */
-function words({ seed, offset, nRounds = ROUNDS }: Args): readonly Uint32Array[] {
+/** Computes the four Philox output words of each offset. */
+function randomWords({ seed, offset, nRounds = ROUNDS }: Args): readonly Uint32Array[] {
   const key = cast(tileOf(seed, "int64"), "uint64").data[0] as bigint;
   const [k0, k1] = [Number(key & 0xffffffffn), Number(key >> 32n)];
   const tile = offset;
   const wide = isBig(tile.dtype);
   const { length } = tile.data;
-  const low = wide ? lowWords(tile.data as BigData, 0n) : (tile.data as NumberData);
-  const high = wide ? lowWords(tile.data as BigData, 32n) : undefined;
+  const low = wide ? wordsAt(tile.data as BigData, 0n) : (tile.data as NumberData);
+  const high = wide ? wordsAt(tile.data as BigData, 32n) : undefined;
   const [a, b, c, d] = [0, 1, 2, 3].map(() => allocateUninitialized(Uint32Array, length)) as [
-    Words,
-    Words,
-    Words,
-    Words,
+    WordArray,
+    WordArray,
+    WordArray,
+    WordArray,
   ];
   const [counters, rounds] = [new Uint32Array(4), Number(nRounds)];
   for (let i = 0; i < length; i++) {
@@ -64,22 +64,22 @@ function words({ seed, offset, nRounds = ROUNDS }: Args): readonly Uint32Array[]
   return [a, b, c, d];
 }
 
-type Words = Uint32Array<ArrayBuffer>;
+type WordArray = Uint32Array<ArrayBuffer>;
 
-/** 32 bits of each, from `shift` on. */
-const lowWords = (data: BigData, shift: bigint): Words =>
+/** The 32 bits of each value that start at bit `shift`. */
+const wordsAt = (data: BigData, shift: bigint): WordArray =>
   Uint32Array.from(data as ArrayLike<bigint>, (value) => Number(BigInt.asUintN(32, value >> shift)));
 
-const filled = ({ shape, poison }: TileArray, dtype: Kind, data: Uint32Array | Float32Array) => {
+const toTile = ({ shape, poison }: TileArray, dtype: Kind, data: Uint32Array | Float32Array) => {
   return tileArray(dtype, shape, data, poison);
 };
 
-/** The four tiles of each kind of random number. */
-const four = {
-  int: (args: Args) => words(args),
-  uniform: (args: Args) => words(args).map((data) => Float32Array.from(data, uniform32)),
+/** Generators of four tiles for each distribution. */
+const generators = {
+  int: (args: Args) => randomWords(args),
+  uniform: (args: Args) => randomWords(args).map((data) => Float32Array.from(data, uniform32)),
   normal: (args: Args) => {
-    const [u1, u2, u3, u4] = four.uniform(args) as [Float32Array, Float32Array, Float32Array, Float32Array];
+    const [u1, u2, u3, u4] = generators.uniform(args) as [Float32Array, Float32Array, Float32Array, Float32Array];
     const pairs = [u1.map((u, i) => normals(u, u2[i]!)[0]), u1.map((u, i) => normals(u, u2[i]!)[1])];
     return [...pairs, u3.map((u, i) => normals(u, u4[i]!)[0]), u3.map((u, i) => normals(u, u4[i]!)[1])];
   },
@@ -96,43 +96,43 @@ type Four<Name extends string, E extends Kind> = <const S, X>(
   nRounds?: number,
 ) => Quad<Tile<E, ShapeOf<X>>>;
 
-function one<Name extends string, E extends Kind>(name: Name, dtype: E, kind: keyof typeof four) {
+function defineOne<Name extends string, E extends Kind>(name: Name, dtype: E, kind: keyof typeof generators) {
   return defineOp<One<Name, E>>()({
     name,
     operands,
     effect: "pure",
     spelling: { form: "call", name: `tl.${name}` },
     infer: ({ seed, offset }) => inferRandom(name, seed.type, offset.type, dtype),
-    evaluate: (args) => filled(args.offset, dtype, four[kind](args)[0]!),
+    evaluate: (args) => toTile(args.offset, dtype, generators[kind](args)[0]!),
     facts: { nonNegative: () => kind !== "normal" },
   });
 }
 
-function fourOf<Name extends string, E extends Kind>(name: Name, dtype: E, kind: keyof typeof four) {
+function defineFour<Name extends string, E extends Kind>(name: Name, dtype: E, kind: keyof typeof generators) {
   return defineOp<Four<Name, E>>()({
     name,
     operands,
     effect: "pure",
     spelling: { form: "call", name: `tl.${name}` },
     infer: ({ seed, offset }) => tuple(inferRandom(name, seed.type, offset.type, dtype)),
-    evaluate: (args) => four[kind](args).map((data) => filled(args.offset, dtype, data)),
+    evaluate: (args) => generators[kind](args).map((data) => toTile(args.offset, dtype, data)),
   });
 }
 
 /** A random uint32 for each offset: `tl.randint(seed, offset)`. */
-export const randint = one("randint", "uint32", "int");
+export const randint = defineOne("randint", "uint32", "int");
 /** Uniform float32 in [0, 1): `tl.rand(seed, offset)`. */
-export const rand = one("rand", "float32", "uniform");
+export const rand = defineOne("rand", "float32", "uniform");
 /** Standard normal float32: `tl.randn(seed, offset)`. */
-export const randn = one("randn", "float32", "normal");
-/** Four uint32 for each offset for the cost of one: `a, b, c, d = tl.randint4x(seed, offset)`. */
-export const randint4x = fourOf("randint4x", "uint32", "int");
-/** Four uniform float32 for each offset for the cost of one: `a, b, c, d = tl.rand4x(seed, offset)`. */
-export const rand4x = fourOf("rand4x", "float32", "uniform");
+export const randn = defineOne("randn", "float32", "normal");
+/** Four random uint32 for each offset at the cost of one: `a, b, c, d = tl.randint4x(seed, offset)`. */
+export const randint4x = defineFour("randint4x", "uint32", "int");
+/** Four uniform float32 in [0, 1) for each offset at the cost of one: `a, b, c, d = tl.rand4x(seed, offset)`. */
+export const rand4x = defineFour("rand4x", "float32", "uniform");
 /** Four standard normal float32 for each offset: `a, b, c, d = tl.randn4x(seed, offset)`. */
-export const randn4x = fourOf("randn4x", "float32", "normal");
+export const randn4x = defineFour("randn4x", "float32", "normal");
 
-/** Four random words for each set of four counters: `a, b, c, d = tl.philox(seed, c0, c1, c2, c3)`. */
+/** The four output words of Philox for four counters: `a, b, c, d = tl.philox(seed, c0, c1, c2, c3)`. */
 export const philox = defineOp<
   <const S, const A, const B, const C, const D>(
     seed: Validate<S, WhySeed<"philox", S>>,
@@ -158,11 +158,11 @@ export const philox = defineOp<
       if (dtype === "uint64") {
         const c = BigUint64Array.from(lane as bigint[]);
         philox64(c, key, 0n, Number(nRounds));
-        out.forEach((data, word) => ((data as BigUint64Array)[i] = c[word]!));
+        out.forEach((data, wordIndex) => ((data as BigUint64Array)[i] = c[wordIndex]!));
       } else {
         const c = Uint32Array.from(lane as number[]);
         philox32(c, Number(key & 0xffffffffn), Number(key >> 32n), Number(nRounds));
-        out.forEach((data, word) => ((data as Uint32Array)[i] = c[word]!));
+        out.forEach((data, wordIndex) => ((data as Uint32Array)[i] = c[wordIndex]!));
       }
     }
     return out.map((data) => tileArray(dtype, shape, data));
@@ -178,15 +178,15 @@ export const uintToUniformFloat = defineOp<<X>(x: Validate<X, WhyWords<X>>) => T
   infer: ({ x }) => inferUniform(x.type),
   evaluate: ({ x }) => {
     const { data, shape, poison } = x;
-    const uniform = Float32Array.from(data as ArrayLike<number | bigint>, (word) =>
-      typeof word === "bigint" ? uniform64(word) : uniform32(word),
+    const uniform = Float32Array.from(data as ArrayLike<number | bigint>, (bits) =>
+      typeof bits === "bigint" ? uniform64(bits) : uniform32(bits),
     );
     return tileArray("float32", shape, uniform, poison);
   },
   facts: { nonNegative: () => true },
 });
 
-/** Converts two uniform numbers to two normal ones: `a, b = tl.pair_uniform_to_normal(u, v)`. */
+/** Converts uniform to normal random numbers (Box-Muller): `a, b = tl.pair_uniform_to_normal(u, v)`. */
 export const pairUniformToNormal = defineOp<
   <X, Y>(u1: Validate<X, WhyUniform<X>>, u2: Validate<Y, WhyUniformPair<X, Y>>) => NormalPair<X, Y>
 >()({

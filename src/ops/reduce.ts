@@ -1,4 +1,4 @@
-/** Reductions over one axis or over all. */
+/** Reductions over one axis or all axes. */
 import { indexBesideNaN } from "../diagnostics/catalog/finding-codes.js";
 import { expandDims as expand, type TileArray, reshape, tileArray } from "../numerics/array.js";
 import { indexOfFirst, reduce, reduceBig } from "../numerics/array-reduce.js";
@@ -35,21 +35,21 @@ import type { TileLike } from "../types/tile.js";
 import type { Context, Runtime } from "../values/runtime-values.js";
 import { castIn, markPoison } from "../values/undefined-lanes.js";
 import { defineOp } from "./define.js";
-import { keepsSign } from "../values/operands.js";
+import { isFirstNonNegative } from "../values/operands.js";
 import type { TypedArguments, RuntimeArguments } from "../ir/op.js";
 
 interface KeepDims<Keep> {
-  /** Leaves the axis in place, with size 1. */
+  /** Keeps the reduced axis, with size 1. */
   keepDims?: Keep;
 }
 interface Ties {
-  /** Which index wins among equals: the first, or any. */
+  /** True if the first of several equal elements is selected, false for any of them. */
   tieBreakLeft?: boolean;
 }
 interface Indices<Ret> {
-  /** Gives the index of the element besides. */
+  /** Also returns the index of the element. */
   returnIndices?: Ret;
-  /** Which index wins among equals: the first, or any. */
+  /** True if the first of several equal elements is selected, false for any of them. */
   returnIndicesTieBreakLeft?: boolean;
 }
 
@@ -103,10 +103,10 @@ declare module "../types/tile.js" {
 const operands = { x: "tile", axis: "constant?" } as const;
 const options = { keepDims: "constant?" } as const;
 type Args = RuntimeArguments<typeof operands & typeof options>;
-type Typeds = TypedArguments<typeof operands & typeof options>;
+type TypedArgs = TypedArguments<typeof operands & typeof options>;
 
-const axisOf = ({ axis }: Pick<Typeds, "axis">) => axisNumber(axis);
-const keepsDims = ({ keepDims }: Pick<Typeds, "keepDims">) => keepDims?.literal === true;
+const axisOf = ({ axis }: Pick<TypedArgs, "axis">) => axisNumber(axis);
+const hasKeepDims = ({ keepDims }: Pick<TypedArgs, "keepDims">) => keepDims?.literal === true;
 
 type Fold = {
   readonly number: (a: number, b: number) => number;
@@ -114,32 +114,43 @@ type Fold = {
 };
 
 /**
- * Folds in the dtype of the result, first lane to last; the GPU's order is its own, so floats may differ in rounding.
+ * Folds in the dtype of the result, from the first lane to the last. A GPU may use another order and round differently.
  */
-function folding(fold: Fold) {
-  return (args: Args, context: Context): TileArray => folded(args, castIn(context, args.x, context.result.dtype), fold);
+function evaluateFold(fold: Fold) {
+  return (args: Args, context: Context): TileArray =>
+    foldTile(args, castIn(context, args.x, context.result.dtype), fold);
 }
 
-function along(axis: Runtime | undefined, tile: TileArray): number | "all" {
+function resolveAxis(axis: Runtime | undefined, tile: TileArray): number | "all" {
   return axis === undefined ? "all" : axisFrom(tile.shape.length, Number(axis))!;
 }
 
-function folded({ axis, keepDims }: Args, tile: TileArray, { number, big }: Fold): TileArray {
-  const at = along(axis, tile);
-  return kept(isBig(tile.dtype) ? reduceBig(tile, at, big) : reduce(tile, at, number), tile, at, keepDims);
+function foldTile({ axis, keepDims }: Args, tile: TileArray, { number, big }: Fold): TileArray {
+  const reducedAxis = resolveAxis(axis, tile);
+  return restoreDims(
+    isBig(tile.dtype) ? reduceBig(tile, reducedAxis, big) : reduce(tile, reducedAxis, number),
+    tile,
+    reducedAxis,
+    keepDims,
+  );
 }
 
-function kept(reduced: TileArray, from: TileArray, at: number | "all", keepDims: Runtime | undefined): TileArray {
+function restoreDims(
+  reduced: TileArray,
+  source: TileArray,
+  axis: number | "all",
+  keepDims: Runtime | undefined,
+): TileArray {
   if (keepDims !== true) return reduced;
-  return at === "all"
+  return axis === "all"
     ? reshape(
         reduced,
-        from.shape.map(() => 1),
+        source.shape.map(() => 1),
       )
-    : expand(reduced, at);
+    : expand(reduced, axis);
 }
 
-/** The sum over an axis: `tl.sum(x, axis=0)`. int8 and int16 accumulate in int32, unless `dtype` names another. */
+/** The sum over an axis: `tl.sum(x, axis=0)`. int8 and int16 accumulate in int32, unless `dtype` is set. */
 export const sum = defineOp<SumCall>()({
   name: "sum",
   operands,
@@ -148,26 +159,26 @@ export const sum = defineOp<SumCall>()({
   effect: "pure",
   spelling: { form: "call", name: "tl.sum", keywords: ["axis"] },
   infer: (args) =>
-    inferReduce(reduceRules.summing, "sum", args.x.type, axisOf(args), keepsDims(args), args.dtype?.dtype),
-  evaluate: folding({ number: (a, b) => a + b, big: (a, b) => a + b }),
-  facts: { rounds: true, nonNegative: keepsSign },
+    inferReduce(reduceRules.summing, "sum", args.x.type, axisOf(args), hasKeepDims(args), args.dtype?.dtype),
+  evaluate: evaluateFold({ number: (a, b) => a + b, big: (a, b) => a + b }),
+  facts: { rounds: true, nonNegative: isFirstNonNegative },
   proof: {
     wraps: true,
     foldSemantics: { form: "reduction", kinds: addClasses, adds: true },
-    isNeutral: (held) => held === ZERO,
+    isNeutral: (classes) => classes === ZERO,
   },
 });
 
-/** Of bits only 0 leaves the others as they are. */
-const noBits = {
+/** The proof rules of xor and or: 0 is their neutral element. */
+const bitwiseProof = {
   foldSemantics: {
     form: "reduction",
     kinds: (x: NumberClasses, y: NumberClasses) => (x === ZERO ? y : y === ZERO ? x : NUMBERS),
   },
-  isNeutral: (held: NumberClasses) => held === ZERO,
+  isNeutral: (classes: NumberClasses) => classes === ZERO,
 } as const;
 
-type First = (a: number | bigint, b: number | bigint) => boolean;
+type Precedes = (a: number | bigint, b: number | bigint) => boolean;
 
 type ExtremumCall<Name extends string> = <X, const Ax = undefined, const Keep = false, const Ret = false>(
   x: Validate<X, WhyExtremum<Name, X, Ret>>,
@@ -175,9 +186,9 @@ type ExtremumCall<Name extends string> = <X, const Ax = undefined, const Keep = 
   options?: KeepDims<Keep> & Indices<Ret>,
 ) => ExtremumOut<X, Ax, Keep, Ret>;
 
-function extremum<Name extends "max" | "min">(name: Name, first: First) {
-  const number = (a: number, b: number) => (Number.isNaN(a) ? b : Number.isNaN(b) || first(a, b) ? a : b);
-  const fold = folding({ number, big: (a, b) => (first(a, b) ? a : b) });
+function extremum<Name extends "max" | "min">(name: Name, precedes: Precedes) {
+  const number = (a: number, b: number) => (Number.isNaN(a) ? b : Number.isNaN(b) || precedes(a, b) ? a : b);
+  const fold = evaluateFold({ number, big: (a, b) => (precedes(a, b) ? a : b) });
   return defineOp<ExtremumCall<Name>>()({
     name,
     operands,
@@ -187,16 +198,16 @@ function extremum<Name extends "max" | "min">(name: Name, first: First) {
     spelling: { form: "call", name: `tl.${name}`, keywords: ["axis"] },
     infer: (args) =>
       args.returnIndices?.literal === true
-        ? inferReduceIndexed(name, args.x.type, axisOf(args), keepsDims(args))
-        : inferReduce(reduceRules.comparing, name, args.x.type, axisOf(args), keepsDims(args)),
+        ? inferReduceIndexed(name, args.x.type, axisOf(args), hasKeepDims(args))
+        : inferReduce(reduceRules.comparing, name, args.x.type, axisOf(args), hasKeepDims(args)),
     evaluate: (args, context) => (context.results.length === 2 ? withIndex(name, args, context) : fold(args, context)),
-    facts: { nonNegative: keepsSign },
+    facts: { nonNegative: isFirstNonNegative },
     proof: {
       foldSemantics: { form: "reduction", kinds: name === "max" ? maxClasses : minClasses },
       isNeutral: losesComparison(name === "max"),
     },
     triton36: {
-      // 3.6 widens bfloat16 where it gives indices.
+      // 3.6 widens bfloat16 if indices are returned.
       result: ({ x, returnIndices }) =>
         returnIndices?.literal === true && x.type.kind === "tile" && members(x.type.dtype).includes("bfloat16")
           ? "float32"
@@ -205,30 +216,31 @@ function extremum<Name extends "max" | "min">(name: Name, first: First) {
   });
 }
 
-const greater: First = (a, b) => a > b;
-const less: First = (a, b) => a < b;
+const greater: Precedes = (a, b) => a > b;
+const less: Precedes = (a, b) => a < b;
 
 /**
- * The value and its place. Among equals the first wins: where the choice is free, that is one of those allowed. A NaN is
- * neither greater nor less, so beside one the order of the comparisons decides both, and it follows from the layout.
+ * The extremum and its index. The first of several equal elements is selected, which is also a valid choice if any may
+ * be. With a NaN, both results are poison: every comparison with it is false, so they depend on the order of the
+ * comparisons, and thus on the layout.
  */
 function withIndex(name: "max" | "min" | "argmax" | "argmin", args: Args, context: Context): TileArray[] {
   const { x, axis, keepDims } = args;
-  const isMost = name === "max" || name === "argmax";
-  const at = along(axis, x);
-  const besideNaN = nanBeside(x, at);
-  return indexOfFirst(x, at, isMost ? greater : less).map((reduced) =>
-    kept(
-      markPoison(reduced, besideNaN, context, () => indexBesideNaN(name, isMost ? "-Infinity" : "Infinity")),
+  const isMax = name === "max" || name === "argmax";
+  const reducedAxis = resolveAxis(axis, x);
+  const nanLanes = lanesWithNaN(x, reducedAxis);
+  return indexOfFirst(x, reducedAxis, isMax ? greater : less).map((reduced) =>
+    restoreDims(
+      markPoison(reduced, nanLanes, context, () => indexBesideNaN(name, isMax ? "-Infinity" : "Infinity")),
       x,
-      at,
+      reducedAxis,
       keepDims,
     ),
   );
 }
 
-/** The lanes of a reduction that meet a NaN and something else. */
-function nanBeside(x: TileArray, axis: number | "all"): Uint8Array | undefined {
+/** The lanes of the result whose operands include a NaN. Undefined if there are none, or the axis has one element. */
+function lanesWithNaN(x: TileArray, axis: number | "all"): Uint8Array | undefined {
   const length = axis === "all" ? x.data.length : x.shape[axis]!;
   if (!isFloat(x.dtype) || length === 1 || !(x.data as NumberData).some(Number.isNaN)) return undefined;
   const isNaN = Uint8Array.from(x.data as NumberData, (value, i) => (value !== value && !x.poison?.[i] ? 1 : 0));
@@ -237,13 +249,13 @@ function nanBeside(x: TileArray, axis: number | "all"): Uint8Array | undefined {
 }
 
 /**
- * The largest element over an axis: `tl.max(x, axis=0)`. float16 and bfloat16 give float32, unless indices are
- * returned.
+ * The largest element over an axis: `tl.max(x, axis=0)`. The result for float16 and bfloat16 is float32, unless indices
+ * are returned.
  */
 export const max = extremum("max", greater);
 /**
- * The smallest element over an axis: `tl.min(x, axis=0)`. float16 and bfloat16 give float32, unless indices are
- * returned.
+ * The smallest element over an axis: `tl.min(x, axis=0)`. The result for float16 and bfloat16 is float32, unless
+ * indices are returned.
  */
 export const min = extremum("min", less);
 
@@ -261,7 +273,7 @@ function index<Name extends "argmax" | "argmin">(name: Name) {
     method: true,
     effect: "pure",
     spelling: { form: "call", name: `tl.${name}`, keywords: ["axis"] },
-    infer: (args) => inferReduce(reduceRules.indexing, name, args.x.type, axisOf(args), keepsDims(args)),
+    infer: (args) => inferReduce(reduceRules.indexing, name, args.x.type, axisOf(args), hasKeepDims(args)),
     evaluate: (args, context) => withIndex(name, args, context)[1]!,
     facts: { nonNegative: () => true },
     proof: { foldSemantics: { form: "reduction", kinds: undefined }, isNeutral: losesComparison(name === "argmax") },
@@ -269,17 +281,17 @@ function index<Name extends "argmax" | "argmin">(name: Name) {
 }
 
 /**
- * The index of the largest element along an axis: `tl.argmax(x, axis=0)`. Beside NaN Triton's order of comparisons decides
- * which it is.
+ * The index of the largest element along an axis: `tl.argmax(x, axis=0)`. With NaN elements, the result depends on
+ * Triton's order of comparisons.
  */
 export const argmax = index("argmax");
 /**
- * The index of the smallest element along an axis: `tl.argmin(x, axis=0)`. Beside NaN Triton's order of comparisons decides
- * which it is.
+ * The index of the smallest element along an axis: `tl.argmin(x, axis=0)`. With NaN elements, the result depends on
+ * Triton's order of comparisons.
  */
 export const argmin = index("argmin");
 
-/** Exclusive or over an axis, or over all: `tl.xor_sum(x, axis=0)`. */
+/** Exclusive or over one axis or all axes: `tl.xor_sum(x, axis=0)`. */
 export const xorSum = defineOp<
   <X, const Ax = undefined, const Keep = false>(
     x: Validate<X, WhyCombine<"xorSum", X>>,
@@ -293,10 +305,10 @@ export const xorSum = defineOp<
   method: true,
   effect: "pure",
   spelling: { form: "call", name: "tl.xor_sum", keywords: ["axis"] },
-  infer: (args) => inferReduce(reduceRules.combining, "xorSum", args.x.type, axisOf(args), keepsDims(args)),
-  evaluate: folding({ number: (a, b) => a ^ b, big: (a, b) => a ^ b }),
-  facts: { nonNegative: keepsSign },
-  proof: noBits,
+  infer: (args) => inferReduce(reduceRules.combining, "xorSum", args.x.type, axisOf(args), hasKeepDims(args)),
+  evaluate: evaluateFold({ number: (a, b) => a ^ b, big: (a, b) => a ^ b }),
+  facts: { nonNegative: isFirstNonNegative },
+  proof: bitwiseProof,
 });
 
 /** Bitwise or over an axis: `tl.reduce_or(x, axis=0)`. */
@@ -313,8 +325,8 @@ export const reduceOr = defineOp<
   method: true,
   effect: "pure",
   spelling: { form: "call", name: "tl.reduce_or", keywords: ["axis"] },
-  infer: (args) => inferReduce(reduceRules.combining, "reduceOr", args.x.type, axisOf(args), keepsDims(args)),
-  evaluate: folding({ number: (a, b) => a | b, big: (a, b) => a | b }),
-  facts: { nonNegative: keepsSign },
-  proof: noBits,
+  infer: (args) => inferReduce(reduceRules.combining, "reduceOr", args.x.type, axisOf(args), hasKeepDims(args)),
+  evaluate: evaluateFold({ number: (a, b) => a | b, big: (a, b) => a | b }),
+  facts: { nonNegative: isFirstNonNegative },
+  proof: bitwiseProof,
 });

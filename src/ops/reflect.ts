@@ -1,6 +1,4 @@
-/**
- * What a kernel asks of a dtype variable whose members differ: `T.bits`, `T.isFloating`, known when Triton compiles.
- */
+/** Properties of a dtype variable whose members differ: `T.bits`, `T.isFloating` and so on, as constexprs. */
 import type { ConstBool, Constexpr } from "../types/constexpr.js";
 import { hiddenCoercion } from "../diagnostics/catalog/source-codes.js";
 import { activeBuilder } from "../ir/builder.js";
@@ -18,7 +16,7 @@ import { defineOp } from "./define.js";
 
 type Member = Omit<Extract<Spelling, { form: "reflect" }>, "form">;
 
-function question<Result>(name: Reflection, member: Member) {
+function reflectionOp<Result>(name: Reflection, member: Member) {
   return defineOp<(dtype: DType<any>) => Result>()({
     name,
     operands: { dtype: "dtype" },
@@ -33,16 +31,16 @@ function question<Result>(name: Reflection, member: Member) {
   });
 }
 
-const questions = {
-  bits: question<Constexpr<string>>("bits", { member: "primitive_bitwidth" }),
-  isFloating: question<ConstBool<string>>("isFloating", { member: "is_floating", called: true }),
-  isInteger: question<ConstBool<string>>("isInteger", { member: "is_int", called: true }),
-  // Floats count as signed.
-  isSigned: question<ConstBool<string>>("isSigned", { member: "is_int_unsigned", called: true, negated: true }),
+const reflectionOps = {
+  bits: reflectionOp<Constexpr<string>>("bits", { member: "primitive_bitwidth" }),
+  isFloating: reflectionOp<ConstBool<string>>("isFloating", { member: "is_floating", called: true }),
+  isInteger: reflectionOp<ConstBool<string>>("isInteger", { member: "is_int", called: true }),
+  // is_int_unsigned is false for floats, which count as signed.
+  isSigned: reflectionOp<ConstBool<string>>("isSigned", { member: "is_int_unsigned", called: true, negated: true }),
 };
 
 onReflection((dtype, property) => {
   const builder = activeBuilder();
   builder?.refuseCompared((how) => hiddenCoercion.reflection(how, `${dtype.name}.${property}`));
-  return builder ? questions[property](dtype) : undefined;
+  return builder ? reflectionOps[property](dtype) : undefined;
 });

@@ -21,21 +21,21 @@ import type { TileLike } from "../types/tile.js";
 import type { LaneContext } from "../ir/op.js";
 import type { Typed } from "../types/types.js";
 import { defineOp } from "./define.js";
-import { keepsSign, tileOf, toResult } from "../values/operands.js";
+import { isFirstNonNegative, tileOf, toResult } from "../values/operands.js";
 
-/** The entries are checked where they stand, the whole against the tile. */
+/** The type of a shape argument. Errors in an entry are reported at the entry, a mismatch with the tile at the list. */
 type NewShape<Op extends string, X, D> = WhyReshaped<Op, X, D> extends "" ? ShapeArg<Op, D> : WhyReshaped<Op, X, D>;
 type ReorderOption = { canReorder?: boolean };
 
 declare module "../types/tile.js" {
   interface TileOps {
-    /** Reshapes a tile and keeps the order of elements: `tl.reshape(x, [BLOCK, 2])`. */
+    /** Reshapes a tile and preserves the order of elements: `tl.reshape(x, [BLOCK, 2])`. */
     reshape<T extends TileLike, const D extends readonly unknown[]>(
       this: T,
       shape: NewShape<"reshape", T, D>,
       options?: ReorderOption,
     ): Reshaped<T, DimsOf<D>>;
-    /** Reshapes, in an order of elements that Triton chooses: `tl.view(x, [BLOCK, 2])`. */
+    /** Reshapes without preserving the order of elements, which Triton chooses: `tl.view(x, [BLOCK, 2])`. */
     view<T extends TileLike, const D extends readonly unknown[]>(
       this: T,
       shape: NewShape<"view", T, D>,
@@ -51,8 +51,8 @@ declare module "../types/tile.js" {
 }
 
 /**
- * Reshapes a tile and keeps the order of elements: `tl.reshape(x, [BLOCK, 2])`. With `canReorder` Triton may choose
- * their order; the evaluator keeps it.
+ * Reshapes a tile and preserves the order of elements: `tl.reshape(x, [BLOCK, 2])`. With `canReorder`, Triton may
+ * reorder elements; the evaluator does not.
  */
 export const reshape = defineOp<
   <X, const D extends readonly unknown[]>(
@@ -69,11 +69,11 @@ export const reshape = defineOp<
   spelling: { form: "call", name: "tl.reshape" },
   infer: ({ x, shape }) => inferReshape("reshape", x.type, shape),
   evaluate: toResult,
-  facts: { nonNegative: keepsSign, preservesLeadingAxes: true },
-  proof: { lane: reshaped, anyWidth: true },
+  facts: { nonNegative: isFirstNonNegative, preservesLeadingAxes: true },
+  proof: { lane: reshapeLane, anyWidth: true },
 });
 
-/** Reshapes, in an order of elements that Triton chooses: `tl.view(x, [BLOCK, 2])`. */
+/** Reshapes without preserving the order of elements, which Triton chooses: `tl.view(x, [BLOCK, 2])`. */
 export const view = defineOp<
   <X, const D extends readonly unknown[]>(x: X, shape: NewShape<"view", X, D>) => Reshaped<X, DimsOf<D>>
 >()({
@@ -84,7 +84,7 @@ export const view = defineOp<
   spelling: { form: "call", name: "tl.view" },
   infer: ({ x, shape }) => inferReshape("view", x.type, shape),
   evaluate: toResult,
-  facts: { nonNegative: keepsSign },
+  facts: { nonNegative: isFirstNonNegative },
 });
 
 /** Flattens a tile: `tl.ravel(x)`. */
@@ -97,8 +97,8 @@ export const ravel = defineOp<<X>(x: Validate<X, WhyRavel<X>>, options?: Reorder
   spelling: { form: "call", name: "tl.ravel" },
   infer: ({ x }) => inferRavel(x.type),
   evaluate: toResult,
-  facts: { nonNegative: keepsSign },
-  proof: { lane: reshaped, anyWidth: true },
+  facts: { nonNegative: isFirstNonNegative },
+  proof: { lane: reshapeLane, anyWidth: true },
 });
 
 /** Broadcasts axes of size 1, or a scalar, to a shape: `tl.broadcast_to(x, [M, N])`. */
@@ -115,7 +115,7 @@ export const broadcastTo = defineOp<
   spelling: { form: "call", name: "tl.broadcast_to" },
   infer: ({ x, shape }) => inferBroadcastTo(x.type, shape),
   evaluate: ({ x }, { result }) => broadcastArray(tileOf(x, result.dtype), result.shape),
-  facts: { nonNegative: keepsSign },
+  facts: { nonNegative: isFirstNonNegative },
   proof: { lane: (lane, { from }) => lane.slice(lane.length - from.length), anyWidth: true },
 });
 
@@ -132,8 +132,8 @@ export const broadcast = defineOp<
   proof: { term: ({ x, y }) => [x, y], anyWidth: true },
 });
 
-/** The lane with the same row-major position; unknown where Triton may choose the order. */
-function reshaped(
+/** The lane with the same row-major position. Undefined (unknown) if Triton may reorder elements. */
+function reshapeLane(
   lane: readonly Term[],
   { args, from, to }: LaneContext<{ readonly canReorder?: Typed | undefined }>,
 ): readonly Term[] | undefined {
@@ -141,7 +141,7 @@ function reshaped(
   const strides = (shape: readonly Term[]) => shape.map((_, axis) => product(...shape.slice(axis + 1)));
   const position = sum(...strides(to).map((stride, axis) => product(lane[axis]!, stride)));
   return strides(from).map((stride, axis) => {
-    const place = quotient(position, stride);
-    return axis === 0 ? place : remainder(place, from[axis]!);
+    const coordinate = quotient(position, stride);
+    return axis === 0 ? coordinate : remainder(coordinate, from[axis]!);
   });
 }

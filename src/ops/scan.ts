@@ -1,4 +1,4 @@
-/** Scans, sorts and counts along an axis. */
+/** Scans, sorts and histograms. */
 import type { Typed } from "../types/types.js";
 import { fromNumbers, type TileArray } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
@@ -26,38 +26,38 @@ import { axisNumber, inferScan, reduceRules, type SumOf, type WhySum } from "../
 import type { Sh, Tile, TileLike } from "../types/tile.js";
 import { castIn } from "../values/undefined-lanes.js";
 import { defineOp } from "./define.js";
-import { isTile, keepsSign } from "../values/operands.js";
+import { isTile, isFirstNonNegative } from "../values/operands.js";
 import type { OpFold, RuntimeArguments } from "../ir/op.js";
 
 type ScanOut<X, D> = X extends TileLike ? Tile<SumOf<X, D>, X[Sh]> : Tile<any, any>;
 type WhyScanAxis<Op extends string, X, Ax> = X extends TileLike ? WhyAxis<Op, X[Sh], Ax> : "";
 
 interface ScanOptions<D> {
-  /** From the last element to the first. */
+  /** Scans from the last element to the first. */
   reverse?: boolean;
-  /** What the elements are cast to first. */
+  /** The dtype to which the elements are cast before the scan. */
   dtype?: D;
 }
 interface SortOptions {
-  /** The largest first. */
+  /** Sorts the largest element first. */
   descending?: boolean;
 }
 
 declare module "../types/tile.js" {
   interface TileOps {
-    /** Sums of the elements up to each: `tl.cumsum(x, axis=0)`. */
+    /** Inclusive prefix sums along an axis: `tl.cumsum(x, axis=0)`. */
     cumsum<T extends TileLike, const Ax = 0, D = undefined>(
       this: Validate<T, WhySum<"cumsum", T, D>>,
       axis?: Validate<Ax, WhyScanAxis<"cumsum", T, Ax>>,
       options?: ScanOptions<D>,
     ): ScanOut<T, D>;
-    /** Products of the elements up to each: `tl.cumprod(x, axis=0)`. */
+    /** Inclusive prefix products along an axis: `tl.cumprod(x, axis=0)`. */
     cumprod<T extends TileLike, const Ax = 0, D = undefined>(
       this: Validate<T, WhySum<"cumprod", T, D>>,
       axis?: Validate<Ax, WhyScanAxis<"cumprod", T, Ax>>,
       options?: ScanOptions<D>,
     ): ScanOut<T, D>;
-    /** How often each of 0, 1, …, bins - 1 occurs: `tl.histogram(x, 64)`. */
+    /** The number of occurrences of each of 0, 1, …, bins - 1: `tl.histogram(x, 64)`. */
     histogram<T extends TileLike, const B, M = undefined>(
       this: Validate<T, WhyHistogram<T>>,
       numBins: Validate<B, WhyDim<"histogram", B>>,
@@ -72,13 +72,13 @@ type ScanCall<Name extends string> = <X, const Ax = 0, D = undefined>(
   options?: ScanOptions<D>,
 ) => ScanOut<X, D>;
 
-function scanning<Name extends "cumsum" | "cumprod">(
+function defineScan<Name extends "cumsum" | "cumprod">(
   name: Name,
   fold: Readonly<Record<"float" | "int", (a: number, b: number) => number>> & {
     readonly big: (a: bigint, b: bigint) => bigint;
   },
 ) {
-  const isNew = ({ dtype }: { readonly dtype: Typed | undefined }) => name === "cumprod" && dtype !== undefined;
+  const hasNewDType = ({ dtype }: { readonly dtype: Typed | undefined }) => name === "cumprod" && dtype !== undefined;
   return defineOp<ScanCall<Name>>()({
     name,
     operands: { x: "tile", axis: "constant?" },
@@ -89,17 +89,17 @@ function scanning<Name extends "cumsum" | "cumprod">(
     infer: ({ x, axis, dtype }) => inferScan(reduceRules.summing, name, x.type, axisNumber(axis) ?? 0, dtype?.dtype),
     evaluate: ({ x, axis = 0, reverse }, context) => {
       const tile = castIn(context, x, context.result.dtype);
-      const at = axisOf(tile.shape.length, Number(axis))!;
+      const axisIndex = axisOf(tile.shape.length, Number(axis))!;
       const options = { reverse: reverse === true };
-      if (isBig(tile.dtype)) return scanBig(tile, at, fold.big, options);
-      return scan(tile, at, isFloat(tile.dtype) ? fold.float : fold.int, options);
+      if (isBig(tile.dtype)) return scanBig(tile, axisIndex, fold.big, options);
+      return scan(tile, axisIndex, isFloat(tile.dtype) ? fold.float : fold.int, options);
     },
-    facts: { rounds: true, nonNegative: keepsSign },
+    facts: { rounds: true, nonNegative: isFirstNonNegative },
     proof: {
       wraps: true,
       foldSemantics:
         name === "cumsum" ? { form: "scan", kinds: addClasses, adds: true } : { form: "scan", kinds: multiplyClasses },
-      isNeutral: (held) => held === (name === "cumsum" ? ZERO : ONE),
+      isNeutral: (classes) => classes === (name === "cumsum" ? ZERO : ONE),
     },
     triton36: {
       // 3.6 widens bfloat16 here.
@@ -107,19 +107,19 @@ function scanning<Name extends "cumsum" | "cumprod">(
         dtype === undefined && x.type.kind === "tile" && members(x.type.dtype).includes("bfloat16")
           ? "float32"
           : undefined,
-      // 3.6 multiplies small integers in their own width.
+      // 3.6 does not widen small integers.
       operands: (args) => {
-        if (name !== "cumprod" || isNew(args) || args.x.type.kind !== "tile") return undefined;
+        if (name !== "cumprod" || hasNewDType(args) || args.x.type.kind !== "tile") return undefined;
         const wide = sumElement(args.x.type.dtype);
         return wide && !sameElem(wide, args.x.type.dtype) ? wide : undefined;
       },
     },
-    needs: { needsTriton39: name === "cumprod" ? isNew : undefined },
+    needs: { needsTriton39: name === "cumprod" ? hasNewDType : undefined },
   });
 }
 
 /** Prefix sums along an axis: `tl.cumsum(x, axis=0)`. int8 and int16 accumulate in int32. */
-export const cumsum = scanning("cumsum", {
+export const cumsum = defineScan("cumsum", {
   float: (a, b) => a + b,
   int: (a, b) => a + b,
   big: (a, b) => a + b,
@@ -128,23 +128,23 @@ export const cumsum = scanning("cumsum", {
  * Prefix products along an axis: `tl.cumprod(x, axis=0)`. int8 and int16 accumulate in int32. `dtype`
  * needs Triton 3.9.
  */
-export const cumprod = scanning("cumprod", { float: (a, b) => a * b, int: Math.imul, big: (a, b) => a * b });
+export const cumprod = defineScan("cumprod", { float: (a, b) => a * b, int: Math.imul, big: (a, b) => a * b });
 
 const dimOf = ({ dim }: { readonly dim: Typed | undefined }) => axisNumber(dim);
 
-/** Each place of the result depends on all of the axis; what comes last stays there, and is what it was. */
-const ordering: OpFold = { form: "normalization", kinds: (x) => x, axis: -1 };
+/** The fold of a sort: every element of the result depends on the whole axis. */
+const orderingFold: OpFold = { form: "normalization", kinds: (x) => x, axis: -1 };
 
-/** Whether what a lane holds comes after all others, which so keep their places; `missing` is the order where none is given. */
+/** True if a masked lane is sorted after all active lanes, which then keep their positions. */
 const isLast =
-  (missing: boolean) =>
+  (isDescendingByDefault: boolean) =>
   (
-    held: NumberClasses,
-    beside: NumberClasses,
+    masked: NumberClasses,
+    active: NumberClasses,
     _: boolean,
     args?: { readonly descending?: Typed | undefined },
   ): boolean =>
-    losesComparison((args?.descending?.literal ?? missing) === true)(held, beside);
+    losesComparison((args?.descending?.literal ?? isDescendingByDefault) === true)(masked, active);
 
 type SortCall<Name extends string> = <X, const Ax extends number = number>(
   x: Validate<X, WhySort<Name, X>>,
@@ -152,7 +152,7 @@ type SortCall<Name extends string> = <X, const Ax extends number = number>(
   options?: SortOptions,
 ) => Plain<X>;
 
-/** Sorts the last axis: `tl.sort(x)`, or `tl.sort(x, descending=True)`. A row with NaN loses elements. */
+/** Sorts the last axis: `tl.sort(x)`, or `tl.sort(x, descending=True)`. A row with a NaN may lose elements. */
 export const sort = defineOp<SortCall<"sort">>()({
   name: "sort",
   operands: { x: "tile", dim: "constant?" },
@@ -161,8 +161,8 @@ export const sort = defineOp<SortCall<"sort">>()({
   spelling: { form: "call", name: "tl.sort", keywords: ["dim"] },
   infer: (args) => inferSort("sort", args.x.type, dimOf(args)),
   evaluate: ({ x, descending }) => sortLast(x, descending === true),
-  facts: { nonNegative: keepsSign },
-  proof: { foldSemantics: ordering, isNeutral: isLast(false) },
+  facts: { nonNegative: isFirstNonNegative },
+  proof: { foldSemantics: orderingFold, isNeutral: isLast(false) },
 });
 
 /** The last step of a bitonic sort, for a last axis that ascends and then descends: `tl.bitonic_merge(x)`. */
@@ -174,13 +174,13 @@ export const bitonicMerge = defineOp<SortCall<"bitonicMerge">>()({
   spelling: { form: "call", name: "tl.bitonic_merge", keywords: ["dim"] },
   infer: (args) => inferSort("bitonicMerge", args.x.type, dimOf(args)),
   evaluate: ({ x, descending }) => mergeArray(x, descending === true),
-  facts: { nonNegative: keepsSign },
-  proof: { foldSemantics: ordering, isNeutral: isLast(false) },
+  facts: { nonNegative: isFirstNonNegative },
+  proof: { foldSemantics: orderingFold, isNeutral: isLast(false) },
 });
 
 /**
- * The `k` largest of the last axis in order: `tl.topk(x, 8)`. `descending: false` gives the smallest and needs Triton
- * 3.9, as does `k` of 1. A row with NaN loses elements.
+ * The `k` largest elements of the last axis, sorted: `tl.topk(x, 8)`. `descending: false` returns the smallest elements
+ * and needs Triton 3.9, as does a `k` of 1. A row with a NaN may lose elements.
  */
 export const topk = defineOp<
   <X, const K, const Ax extends number = number>(
@@ -198,13 +198,13 @@ export const topk = defineOp<
   infer: (args) => inferTop(args.x.type, args.k.type, dimOf(args)),
   evaluate: ({ x, descending = true }, { result }) =>
     topLast(cast(x, result.dtype), result.shape.at(-1)!, descending === true),
-  facts: { nonNegative: keepsSign },
-  proof: { foldSemantics: ordering, isNeutral: isLast(true) },
+  facts: { nonNegative: isFirstNonNegative },
+  proof: { foldSemantics: orderingFold, isNeutral: isLast(true) },
   needs: { needsTriton39: ({ k, descending }) => descending !== undefined || k.literal === 1 },
 });
 
-const binned = { x: "tile", numBins: "constant" } as const;
-const masked = { mask: "mask?" } as const;
+const histogramOperands = { x: "tile", numBins: "constant" } as const;
+const histogramOptions = { mask: "mask?" } as const;
 
 /** Counts the occurrences of 0, 1, …, `numBins` - 1 and ignores other elements: `tl.histogram(x, 64)`. */
 export const histogram = defineOp<
@@ -215,19 +215,22 @@ export const histogram = defineOp<
   ) => HistogramOut<B>
 >()({
   name: "histogram",
-  operands: binned,
-  options: masked,
+  operands: histogramOperands,
+  options: histogramOptions,
   method: true,
   effect: "pure",
   spelling: { form: "call", name: "tl.histogram" },
   infer: ({ x, numBins, mask }) =>
     (mask && whyCond("histogram", mask.type)) || inferHistogram(x.type, numBins.type, mask?.type),
-  evaluate: counted,
+  evaluate: countBins,
   facts: { nonNegative: () => true },
   proof: { foldSemantics: { form: "reduction", kinds: undefined, mask: "mask" } },
 });
 
-function counted({ x, mask }: RuntimeArguments<typeof binned & typeof masked>, { result }: Context): TileArray {
+function countBins(
+  { x, mask }: RuntimeArguments<typeof histogramOperands & typeof histogramOptions>,
+  { result }: Context,
+): TileArray {
   const tile = x;
   const bins = new Int32Array(result.shape[0]!);
   let isPoison = false;

@@ -1,9 +1,9 @@
-/** Lane-wise selection. */
+/** Elementwise selection: minimum, maximum, where. */
 import { losesComparison, maxClasses, NAN, minClasses } from "../symbolic/number-class.js";
 import { asInteger, asTruth, iteTerm, maxTerm, type Term } from "../symbolic/term.js";
 import { select } from "../numerics/array-map.js";
 import { cast } from "../numerics/array-cast.js";
-import { exactly } from "../numerics/python-arithmetic.js";
+import { toExact } from "../numerics/python-arithmetic.js";
 import type { Validate } from "../types/rule-error.js";
 import {
   inferPair,
@@ -29,17 +29,17 @@ type Pair<Name extends string, Python extends string> = <const X, const Y>(
   options?: { propagateNan?: "none" | "all" },
 ) => PairOut<Python, X, Y>;
 
-/** How `propagateNan` is written. */
+/** Triton's constants for `propagateNan`. */
 export const propagation = {
   propagateNan: { none: "tl.PropagateNan.NONE", all: "tl.PropagateNan.ALL" },
 } as const;
 
-/** The smaller and the larger of two numbers. NaN gives way to a number, or wins where it propagates. */
+/** The smaller and the larger of two numbers. A NaN operand is ignored, unless NaN propagates. */
 export const extremes = {
-  min: (propagates: boolean) => (x: number, y: number) =>
-    propagates ? Math.min(x, y) : Number.isNaN(x) ? y : Number.isNaN(y) || x < y ? x : y,
-  max: (propagates: boolean) => (x: number, y: number) =>
-    propagates ? Math.max(x, y) : Number.isNaN(x) ? y : Number.isNaN(y) || x > y ? x : y,
+  min: (shouldPropagateNaN: boolean) => (x: number, y: number) =>
+    shouldPropagateNaN ? Math.min(x, y) : Number.isNaN(x) ? y : Number.isNaN(y) || x < y ? x : y,
+  max: (shouldPropagateNaN: boolean) => (x: number, y: number) =>
+    shouldPropagateNaN ? Math.max(x, y) : Number.isNaN(x) ? y : Number.isNaN(y) || x > y ? x : y,
   bigMin: (x: bigint, y: bigint) => (x < y ? x : y),
   bigMax: (x: bigint, y: bigint) => (x > y ? x : y),
 };
@@ -59,7 +59,7 @@ function extremum<Name extends "minimum" | "maximum", Python extends "min" | "ma
     spelling: { form: "call", name: `tl.${name}`, symbols: propagation, host: { form: "call", name: python } },
     infer: ({ x, y }) => inferPair(name, x.type, y.type, python),
     fold: (x, y) => {
-      const [a, b] = [exactly(x), exactly(y)];
+      const [a, b] = [toExact(x), toExact(y)];
       if (typeof a !== "bigint" && typeof b !== "bigint") return Math[python](Number(a), Number(b));
       return a < b === (python === "min") ? a : b;
     },
@@ -90,7 +90,7 @@ function extremum<Name extends "minimum" | "maximum", Python extends "min" | "ma
   });
 }
 
-/** 3.6 widens bfloat16 operands to float32 first, so a result of 16 bits is float32 there. */
+/** The result dtype in Triton 3.6, which widens bfloat16 operands: float32 instead of a 16-bit float. */
 export function widened36(result: Type | string, ...operands: readonly Type[]): "float32" | undefined {
   const isHalf = typeof result === "object" && result.kind === "tile" && members(result.dtype).some(is16);
   return isHalf && operands.some((type) => type.kind === "tile" && members(type.dtype).includes("bfloat16"))
@@ -99,22 +99,21 @@ export function widened36(result: Type | string, ...operands: readonly Type[]): 
 }
 const is16 = (name: DTypeName) => name === "float16" || name === "bfloat16";
 
-/** The smaller value; a number wins over NaN unless `propagateNan` is "all": `tl.minimum(x, y)`. */
+/** The smaller value: `tl.minimum(x, y)`. NaN is ignored unless `propagateNan` is "all". */
 export const minimum = extremum("minimum", "min", (signs) => signs.every(Boolean));
-/** The larger value; a number wins over NaN unless `propagateNan` is "all": `tl.maximum(x, y)`. */
+/** The larger value: `tl.maximum(x, y)`. NaN is ignored unless `propagateNan` is "all". */
 export const maximum = extremum("maximum", "max", (signs) => signs.some(Boolean));
 
-/** Two numbers, in the dtype of the result. */
-const lone = (x: Runtime, y: Runtime, dtype: DTypeName): [TileArray, TileArray, DTypeName] => [
+/** Converts two numbers to scalars of the result dtype. */
+const scalarPair = (x: Runtime, y: Runtime, dtype: DTypeName): [TileArray, TileArray, DTypeName] => [
   tileOf(x, dtype),
   tileOf(y, dtype),
   dtype,
 ];
 
 /**
- * `x` where the condition is true, else `y`: `tl.where(mask, x, 0.0)`. Both sides are computed. Two numbers give int32,
- * or float32 if one has a fraction; JavaScript has no 0.0, so add `.to(tl.float32)` where whole numbers are meant as
- * floats.
+ * `x` where the condition is true, else `y`: `tl.where(mask, x, 0.0)`. Both are computed. Two numbers give int32, or
+ * float32 if one has a fraction; add `.to(tl.float32)` to whole numbers that are meant as floats.
  */
 export const where = defineOp<
   <const C, const X, const Y>(
@@ -135,9 +134,9 @@ export const where = defineOp<
   },
   fold: (condition, x, y) => (condition ? x : y),
   evaluate: ({ condition, x, y }, { result }) => {
-    const [a, b, dtype] = isTile(x) || isTile(y) ? promoteOperands(x, y) : lone(x, y, result.dtype);
-    const chosen = isTile(condition) ? condition : tileOf(condition, "int1");
-    return select(chosen, cast(a, dtype), cast(b, dtype));
+    const [a, b, dtype] = isTile(x) || isTile(y) ? promoteOperands(x, y) : scalarPair(x, y, result.dtype);
+    const mask = isTile(condition) ? condition : tileOf(condition, "int1");
+    return select(mask, cast(a, dtype), cast(b, dtype));
   },
   facts: {
     lanewise: true,

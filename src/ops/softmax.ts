@@ -1,4 +1,4 @@
-/** softmax. */
+/** `tl.softmax`. */
 import { broadcastTo, expandDims, type TileArray } from "../numerics/array.js";
 import { map1, map2 } from "../numerics/array-map.js";
 import { reduce } from "../numerics/array-reduce.js";
@@ -13,7 +13,7 @@ import { defineOp } from "./define.js";
 
 type WhySoftmaxAxis<X, Ax> = X extends TileLike ? WhyAxis<"softmax", X[Sh], Ax> : "";
 interface SoftmaxOptions {
-  /** Divides with correct rounding. */
+  /** Rounds the division correctly. */
   ieeeRounding?: boolean;
 }
 
@@ -29,8 +29,7 @@ declare module "../types/tile.js" {
 }
 
 /**
- * `exp(x)` divided by its sum along an axis, by default the first: `tl.softmax(x, 0)`. Along another axis it needs
- * Triton 3.9.
+ * `exp(x)` divided by its sum along an axis, by default the first: `tl.softmax(x, 0)`. Any other axis needs Triton 3.9.
  */
 export const softmax = defineOp<
   <X, const Ax = 0>(
@@ -49,14 +48,14 @@ export const softmax = defineOp<
   evaluate: ({ x, dim = 0 }) => {
     const tile = x;
     const dtype = tile.dtype as DTypeName;
-    const at = axisOf(tile.shape.length, Number(dim))!;
-    const over = (fold: (a: number, b: number) => number, of: TileArray) =>
-      broadcastTo(expandDims(reduce(of, at, fold), at), tile.shape);
-    const shifted = map2(tile, over(Math.max, tile), dtype, (a, b) => a - b);
+    const axis = axisOf(tile.shape.length, Number(dim))!;
+    const foldAndBroadcast = (fold: (a: number, b: number) => number, source: TileArray) =>
+      broadcastTo(expandDims(reduce(source, axis, fold), axis), tile.shape);
+    const shifted = map2(tile, foldAndBroadcast(Math.max, tile), dtype, (a, b) => a - b);
     const powers = map1(shifted, dtype, Math.exp);
     return map2(
       powers,
-      over((a, b) => a + b, powers),
+      foldAndBroadcast((a, b) => a + b, powers),
       dtype,
       (a, b) => a / b,
     );
@@ -64,7 +63,7 @@ export const softmax = defineOp<
   facts: { nonNegative: () => true },
   proof: {
     foldSemantics: { form: "normalization", kinds: (x) => (x === LOWEST ? ZERO : x === NAN ? NAN : POSITIVE) },
-    isNeutral: (held) => held === LOWEST,
+    isNeutral: (classes) => classes === LOWEST,
   },
   needs: {
     needsTriton39: ({ x, dim }) => {

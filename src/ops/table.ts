@@ -1,4 +1,4 @@
-/** Every op's record: what checks, emission, evaluation and documentation read. */
+/** The records of all ops, for checks, emission, evaluation and documentation. */
 import type { Op } from "../ir/op.js";
 import { opOf } from "./define.js";
 import * as descriptors from "./descriptor-methods.js";

@@ -1,4 +1,4 @@
-/** The target that Triton compiles for, as truth values that Triton knows, so that it folds `tl.when` on them. */
+/** Queries of the compilation target. They are constexprs, so Triton folds a `tl.when` on them. */
 import type { ConstBool } from "../types/constexpr.js";
 import type { Validate } from "../types/rule-error.js";
 import { whyWhole, type WhyWhole } from "../types/promote.js";
@@ -16,18 +16,18 @@ function query<Name extends string, Python extends string>(name: Name, python: P
   });
 }
 
-/** Whether Triton compiles for NVIDIA: `tl.target_info.is_cuda()`. */
+/** True if the target is an NVIDIA GPU: `tl.target_info.is_cuda()`. */
 export const isCuda = query("isCuda", "is_cuda");
-/** Whether Triton compiles for AMD: `tl.target_info.is_hip()`. */
+/** True if the target is an AMD GPU: `tl.target_info.is_hip()`. */
 export const isHip = query("isHip", "is_hip");
-/** Whether Triton compiles for gfx942: `tl.target_info.is_hip_cdna3()`. */
+/** True if the target is gfx942: `tl.target_info.is_hip_cdna3()`. */
 export const isHipCdna3 = query("isHipCdna3", "is_hip_cdna3");
-/** Whether Triton compiles for gfx950: `tl.target_info.is_hip_cdna4()`. */
+/** True if the target is gfx950: `tl.target_info.is_hip_cdna4()`. */
 export const isHipCdna4 = query("isHipCdna4", "is_hip_cdna4");
-/** Whether Triton compiles for gfx1250, which needs Triton 3.9: `tl.target_info.is_hip_gfx1250()`. */
+/** True if the target is gfx1250: `tl.target_info.is_hip_gfx1250()`. Needs Triton 3.9. */
 export const isHipGfx1250 = query("isHipGfx1250", "is_hip_gfx1250", true);
 
-/** Whether Triton compiles for this CUDA capability or above: `tl.target_info.cuda_capability_geq(9, 0)`. */
+/** True if the target has at least this CUDA capability: `tl.target_info.cuda_capability_geq(9, 0)`. */
 export const cudaCapabilityGeq = defineOp<
   <const Major extends number, const Minor extends number | undefined = undefined>(
     major: Validate<Major, WhyWhole<"cudaCapabilityGeq", Major>>,
@@ -39,9 +39,10 @@ export const cudaCapabilityGeq = defineOp<
   effect: "pure",
   spelling: { form: "call", name: "tl.target_info.cuda_capability_geq" },
   infer: ({ major, minor }) => {
-    const given = [major.literal, minor ? minor.literal : 0];
-    if (!given.every((number) => typeof number === "number")) return "cudaCapabilityGeq: needs numbers, such as 9, 0";
-    const why = given.map((number) => whyWhole("cudaCapabilityGeq", String(number))).find(Boolean);
-    return why ?? constexprType("bool", `cuda_capability_geq(${given.join(", ")})`);
+    const capability = [major.literal, minor ? minor.literal : 0];
+    if (!capability.every((number) => typeof number === "number"))
+      return "cudaCapabilityGeq: needs numbers, such as 9, 0";
+    const why = capability.map((number) => whyWhole("cudaCapabilityGeq", String(number))).find(Boolean);
+    return why ?? constexprType("bool", `cuda_capability_geq(${capability.join(", ")})`);
   },
 });

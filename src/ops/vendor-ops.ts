@@ -11,7 +11,7 @@ function gridControl(name: string, python: string) {
     effect: "write",
     spelling: { form: "call", name: python },
     infer: () => none,
-    // The evaluator runs kernels one after another, so there is nothing to wait for.
+    // The evaluator runs kernels sequentially.
     evaluate: () => [],
   });
 }
@@ -21,13 +21,13 @@ export const gdcWait = gridControl("gdcWait", "tl.extra.cuda.gdc_wait");
 /** Lets the next kernel start: `tl.extra.cuda.gdc_launch_dependents()`. */
 export const gdcLaunchDependents = gridControl("gdcLaunchDependents", "tl.extra.cuda.gdc_launch_dependents");
 
-// ---- clocks and places --------------------------------------------------------------------------------------------------
+// ---- clocks and unit ids ------------------------------------------------------------------------------------------------
 
 function clock(name: string, python: string) {
   return defineOp<() => Scalar<"int64">>()({
     name,
     operands: {},
-    // Keeps its place, and is read once each time.
+    // Prevents reordering and CSE.
     effect: "write",
     spelling: { form: "call", name: python },
     infer: () => tileType("int64", []),
@@ -39,7 +39,7 @@ export const globaltimer = clock("globaltimer", "tl.extra.cuda.globaltimer");
 /** Ticks of an AMD GPU's global clock: `tl.extra.hip.memrealtime()`. */
 export const memrealtime = clock("memrealtime", "tl.extra.hip.memrealtime");
 
-function place(name: string, python: string, since39 = false) {
+function unitId(name: string, python: string, since39 = false) {
   return defineOp<() => Scalar<"int32">>()({
     name,
     operands: {},
@@ -52,9 +52,9 @@ function place(name: string, python: string, since39 = false) {
 }
 
 /** The multiprocessor of an NVIDIA GPU that runs this program: `tl.extra.cuda.smid()`. */
-export const smid = place("smid", "tl.extra.cuda.smid");
+export const smid = unitId("smid", "tl.extra.cuda.smid");
 /** The compute unit of an AMD GPU that runs this wave: `tl.extra.hip.smid()`. Needs Triton 3.9. */
-export const hipSmid = place("hipSmid", "tl.extra.hip.smid", true);
+export const hipSmid = unitId("hipSmid", "tl.extra.hip.smid", true);
 
 function count<Name extends string>(name: Name, python: string, since39 = false) {
   return defineOp<() => Constexpr<`${Name}()`>>()({

@@ -1,4 +1,4 @@
-/** Views of tensors. Authors call them as methods, `x.at(…)` and `x.gather(…)`; emission writes them as pointers. */
+/** Views of tensors: the methods `x.at(…)`, `x.gather(…)` and `x.permute(…)`. Lowering replaces them by pointers. */
 import { type Argument, isLiteral } from "../ir/nodes.js";
 import type { TileArray } from "../numerics/array.js";
 import { permuteShape, whyPermute } from "../types/dims.js";
@@ -21,8 +21,8 @@ function viewOf(tensor: TensorType, shape: ViewType["shape"]): ViewType {
 }
 
 /**
- * `x.at(i, j)`: one index per axis. A scalar drops its axis, rank-1 tiles span theirs in order. The view is masked to
- * the tensor; `claimed` marks the axes whose index is in bounds by `tl.inBounds`.
+ * `x.at(i, j)`: one index per axis. A scalar drops its axis; rank-1 tiles form the axes of the view, in order. The view
+ * is masked at the bounds of the tensor.
  */
 export const at = defineOp<(tensor: unknown, indices: readonly unknown[], options: object) => unknown>()({
   name: "at",
@@ -36,15 +36,15 @@ export const at = defineOp<(tensor: unknown, indices: readonly unknown[], option
     const tensor = tensorTypeOf("at", args);
     if (typeof tensor === "string") return tensor;
     const indices = args.indices.items.map((item) => item.type);
-    const why = whyCount("at", tensor.dims, indices) || indices.map(whyIndex).find((sentence) => sentence !== "");
-    const outside = why || whyInside(tensor.dims, indices);
-    return outside || viewOf(tensor, spans(indices));
+    const why = whyCount("at", tensor.dims, indices) || indices.map(whyIndex).find((message) => message !== "");
+    const error = why || whyInside(tensor.dims, indices);
+    return error || viewOf(tensor, spans(indices));
   },
   evaluate: ({ tensor, indices, claimed }) =>
     viewAddresses(tensor.allocation, indices as (TileArray | number)[], claimed as boolean[], "grid", tensor.order),
 });
 
-/** `x.gather(i, j)`: index tiles that broadcast to one shape, one per axis, masked as in `at`. */
+/** `x.gather(i, j)`: one index tile per axis, which are broadcast to one shape. The view is masked as in `at`. */
 export const gather = defineOp<(tensor: unknown, indices: readonly unknown[], options: object) => unknown>()({
   name: "gather",
   called: ".gather",
@@ -66,7 +66,7 @@ export const gather = defineOp<(tensor: unknown, indices: readonly unknown[], op
     viewAddresses(tensor.allocation, indices as (TileArray | number)[], claimed as boolean[], "lanes", tensor.order),
 });
 
-/** `x.permute([1, 0, 2])` of a tensor or a view: its axes in another order. Nothing moves in memory. */
+/** `x.permute([1, 0, 2])` permutes the axes of a tensor or a view. It does not move data. */
 export const permuteAxes = defineOp<(address: unknown, order: readonly number[]) => unknown>()({
   name: "permute",
   called: ".permute",
@@ -86,7 +86,7 @@ export const permuteAxes = defineOp<(address: unknown, order: readonly number[])
   evaluate: ({ address, order }) => {
     const axes = listOf(order).map(Number);
     if (isAddresses(address)) return permuteAddresses(address, axes);
-    const { kind, allocation, order: before } = address;
-    return { kind, allocation, order: axes.map((axis) => before?.[axis] ?? axis) };
+    const { kind, allocation, order: previousOrder } = address;
+    return { kind, allocation, order: axes.map((axis) => previousOrder?.[axis] ?? axis) };
   },
 });

@@ -1,4 +1,4 @@
-/** Builds a kernel on Node: finds its source, loads the source index, compiles. */
+/** Builds kernels on Node: loads the source index and compiles. */
 import { compile } from "./compile-kernel.js";
 import type { CompiledKernel, Config } from "../compiled/compiled-kernel.js";
 import type { SourceIndex } from "../ir/source.js";
@@ -6,7 +6,7 @@ import type { SourceIndex } from "../ir/source.js";
 let index: Promise<SourceIndex> | undefined;
 
 /**
- * The compiled kernel: emitted Python, signature, evaluator.
+ * Compiles a kernel: emitted Python, signature, evaluator.
  *
  * @throws TileScriptError with every error, at the author's file and line.
  */
@@ -14,7 +14,7 @@ export function build(kernel: unknown): Promise<CompiledKernel> {
   return buildWith(kernel);
 }
 
-/** The kernel with configs that replace the author's. */
+/** Compiles a kernel with `configs` in place of the author's. */
 export async function buildWith(kernel: unknown, configs?: readonly Config[]): Promise<CompiledKernel> {
   index ??= import("../source/call-site-index.js").then(({ createSourceIndex }) => createSourceIndex());
   return compile(kernel, { source: await index, configs });

@@ -1,4 +1,4 @@
-/** From the author's function to a runnable kernel: trace → check → lower → emit. Read this file first. */
+/** The compiler's pipeline: trace → check → lower → emit. Read this file first. */
 import { compileOperator } from "./compile-operator.js";
 import { constantTileDims } from "../analysis/tile-sizes.js";
 import { emitModule } from "../codegen/module/module.js";
@@ -15,46 +15,50 @@ import { estimateWork } from "../eval/cost-estimate.js";
 import { helpersOf } from "../ir/helpers.js";
 import { printIR } from "../ir/print.js";
 import type { SourceIndex } from "../ir/source.js";
-import { measuringOf } from "./tuning-interface.js";
-import { proofFrom } from "./proof.js";
+import { tuningInterface } from "./tuning-interface.js";
+import { cachedProof } from "./proof.js";
 import { obligationsWithPreconditions } from "./missing-preconditions.js";
-import { specializedConfigs, specializedFor } from "./warp-specialization.js";
+import { specializedConfigs, warpSpecializedKernel } from "./warp-specialization.js";
 import { declaredToleranceFor } from "../compiled/declared-tolerance.js";
 import { toleranceFor } from "../compiled/tolerance.js";
-import { throwIfErrors, loweredOf, traceAndCheck } from "./trace-and-check.js";
+import { throwIfErrors, lower, traceAndCheck } from "./trace-and-check.js";
 
 export interface CompileOptions {
-  /** Reads the author's source: names, comments, and errors that only the source shows. */
+  /** The author's source: names, comments, and errors that only the source shows. */
   readonly source?: SourceIndex | undefined;
-  /** Replace the author's configs. */
+  /** Configs that replace the author's. */
   readonly configs?: readonly Config[] | undefined;
 }
 
 /**
- * Builds a kernel. The same kernel and source give the same bytes.
+ * Compiles a kernel. The output is deterministic: the same kernel and source give the same bytes.
  *
  * @throws TileScriptError with every error.
  */
 export function compile(kernel: unknown, { source, configs }: CompileOptions = {}): CompiledKernel {
   if (kernel instanceof OperatorDefinition) return compileOperator(kernel, source, (part) => compile(part, { source }));
   const definition = definitionOf(kernel);
-  const { ir, seen } = traceAndCheck(definition, source, configs);
-  throwIfErrors(seen);
-  const lowered = loweredOf(ir);
+  const { ir, diagnostics } = traceAndCheck(definition, source, configs);
+  throwIfErrors(diagnostics);
+  const lowered = lower(ir);
   const signature = signatureOf(lowered);
   const file = `${signature.name}.py`;
-  const specialized = specializedFor(ir, lowered);
+  const specialized = warpSpecializedKernel(ir, lowered);
   const emit = (options?: EmitOptions): Emitted => {
     const printed = emitModule(lowered, source, options, specialized.form(options?.specialize));
     const warnings = specialized.warnings(options?.specialize);
     return { python: printed.text, map: sourceMap(file, printed.lines), ...(warnings.length > 0 && { warnings }) };
   };
-  const evaluate: CompiledKernel["evaluate"] = (at, { tolerance, lowered: both, ...options } = {}) => {
-    const given = { ...ir.tolerance, ...tolerance };
-    const known = { sizes: sizesOf(ir, at), dtypes: at.dtypes };
+  const evaluate: CompiledKernel["evaluate"] = (testCase, { tolerance, lowered: isBothStages, ...options } = {}) => {
+    const tolerances = { ...ir.tolerance, ...tolerance };
+    const context = { sizes: sizesOf(ir, testCase), dtypes: testCase.dtypes };
     const toleranceOf = (output: string, dtype: string) =>
-      toleranceFor(dtype, signature, known, "eval", declaredToleranceFor(given, output));
-    return evaluateCase(ir, signature, at, toleranceOf, { ...options, tolerance: given, ...(both && { lowered }) });
+      toleranceFor(dtype, signature, context, "eval", declaredToleranceFor(tolerances, output));
+    return evaluateCase(ir, signature, testCase, toleranceOf, {
+      ...options,
+      tolerance: tolerances,
+      ...(isBothStages && { lowered }),
+    });
   };
   let proof: Certificate | undefined;
   return {
@@ -68,20 +72,20 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
     ir: printIR(ir),
     kernelArguments: kernelArguments(lowered),
     helpers: helpersOf(ir),
-    warnings: [...seen, ...specialized.warnings()],
+    warnings: [...diagnostics, ...specialized.warnings()],
     ...specializedConfigs(specialized.form()),
     reference: ir.reference?.kind ?? "none",
-    ...measuringOf(ir, source),
+    ...tuningInterface(ir, source),
     ...(ir.tolerance && { tolerance: ir.tolerance }),
     ...(ir.targets && { targets: [ir.targets] }),
-    sizes: (at) => sizesOf(ir, at),
-    constexprs: (at) => constexprsOf(ir, at),
-    ranges: (at) => rangesOf(ir, at),
-    work: (at) => estimateWork(ir, at),
-    refusal: (at) => refusal(lowered, at),
-    proof: (cache) => (proof ??= proofFrom(cache, ir, lowered)),
+    sizes: (testCase) => sizesOf(ir, testCase),
+    constexprs: (testCase) => constexprsOf(ir, testCase),
+    ranges: (testCase) => rangesOf(ir, testCase),
+    work: (testCase) => estimateWork(ir, testCase),
+    refusal: (testCase) => refusal(lowered, testCase),
+    proof: (cache) => (proof ??= cachedProof(cache, ir, lowered)),
     suggestPreconditions: (requires = []) => obligationsWithPreconditions(definition, source, requires),
     evaluate,
-    check: (at, options) => assertCorrect(signature, at, evaluate(at, options)),
+    check: (testCase, options) => assertCorrect(signature, testCase, evaluate(testCase, options)),
   };
 }

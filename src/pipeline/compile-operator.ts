@@ -1,4 +1,4 @@
-/** Compiles an operator: each of its kernels, and the functions that call them. */
+/** Compiles an operator: its kernels, and the functions that call them. */
 import { constantTileDims } from "../analysis/tile-sizes.js";
 import { emitOperator } from "../codegen/module/module.js";
 import { operatorSignature, shapesOf } from "../codegen/module/signature.js";
@@ -15,47 +15,51 @@ import { printIR } from "../ir/print.js";
 import type { SourceIndex } from "../ir/source.js";
 import { declaredToleranceFor } from "../compiled/declared-tolerance.js";
 import { toleranceFor } from "../compiled/tolerance.js";
-import { joinedProofs, proofFrom } from "./proof.js";
-import { throwIfErrors, loweredOf, traceAndCheck } from "./trace-and-check.js";
+import { mergeCertificates, cachedProof } from "./proof.js";
+import { throwIfErrors, lower, traceAndCheck } from "./trace-and-check.js";
 
-/** `compilePart` compiles a kernel by itself. */
+/** Compiles an operator. `compilePart` compiles one of its kernels separately. */
 export function compileOperator(
   definition: OperatorDefinition,
   source: SourceIndex | undefined,
   compilePart: (kernel: KernelDefinition) => CompiledKernel,
 ): CompiledKernel {
-  const seen: Diagnostic[] = [];
+  const diagnostics: Diagnostic[] = [];
   const definitions: KernelDefinition[] = [];
   const traceKernel = (kernel: KernelDefinition): KernelIR => {
-    const part = traceAndCheck(kernel, source);
-    seen.push(...part.seen);
+    const traced = traceAndCheck(kernel, source);
+    diagnostics.push(...traced.diagnostics);
     definitions.push(kernel);
-    return part.ir;
+    return traced.ir;
   };
   const operator = traceOperator(definition, traceKernel, source);
-  throwIfErrors(seen);
+  throwIfErrors(diagnostics);
   const { face, kernels } = operator;
-  const lowered = kernels.map(loweredOf);
+  const lowered = kernels.map(lower);
   const signature = operatorSignature(operator);
   const file = `${signature.name}.py`;
   const emit = ({ op = { namespace: NAMESPACE }, dtypes }: EmitOptions = {}): Emitted => {
     const printed = emitOperator(operator, lowered, source, op, dtypes);
     return { python: printed.text, map: sourceMap(file, printed.lines) };
   };
-  const evaluate: CompiledKernel["evaluate"] = (at, { tolerance, lowered: both, ...options } = {}) => {
-    const given = { ...face.tolerance, ...tolerance };
-    const known = { sizes: sizesOf(face, { ...at, config: 0 }), dtypes: at.dtypes };
+  const evaluate: CompiledKernel["evaluate"] = (testCase, { tolerance, lowered: isBothStages, ...options } = {}) => {
+    const tolerances = { ...face.tolerance, ...tolerance };
+    const context = { sizes: sizesOf(face, { ...testCase, config: 0 }), dtypes: testCase.dtypes };
     const toleranceOf = (output: string, dtype: string) =>
-      toleranceFor(dtype, signature, known, "eval", declaredToleranceFor(given, output));
-    const forms = both && { lowered: new Map(kernels.map((kernel, i) => [kernel, lowered[i]!])) };
-    return evaluateOperator(operator, signature, at, toleranceOf, { ...options, tolerance: given, ...forms });
+      toleranceFor(dtype, signature, context, "eval", declaredToleranceFor(tolerances, output));
+    const stages = isBothStages && { lowered: new Map(kernels.map((kernel, i) => [kernel, lowered[i]!])) };
+    return evaluateOperator(operator, signature, testCase, toleranceOf, {
+      ...options,
+      tolerance: tolerances,
+      ...stages,
+    });
   };
   let proof: Certificate | undefined;
-  const most = Math.max(...kernels.map(({ tuning }) => tuning.configs.length));
+  const configCount = Math.max(...kernels.map(({ tuning }) => tuning.configs.length));
   return {
     signature,
     // Each kernel cycles through its own configs.
-    configs: Array.from({ length: most }, (_, i) => configAt(kernels, i)),
+    configs: Array.from({ length: configCount }, (_, i) => configAt(kernels, i)),
     tileDims: [...new Set(kernels.flatMap(constantTileDims))],
     ...shapesOf(face),
     ...emit(),
@@ -65,18 +69,18 @@ export function compileOperator(
       return definitions.map(compilePart);
     },
     ir: kernels.map(printIR).join("\n"),
-    warnings: seen,
+    warnings: diagnostics,
     reference: face.reference?.kind ?? "none",
     ...(face.tolerance && { tolerance: face.tolerance }),
     targets: kernels.flatMap(({ targets }) => targets ?? []),
-    sizes: (at) => sizesOf(face, { ...at, config: 0 }),
+    sizes: (testCase) => sizesOf(face, { ...testCase, config: 0 }),
     constexprs: ({ constexprs = {} }) => constexprs,
-    ranges: (at) => rangesOf(face, { ...at, config: 0 }),
-    work: (at) => operatorWork(operator, at),
-    refusal: (at) => operatorRefusal(operator, at),
-    proof: (cache) => (proof ??= joinedProofs(kernels.map((ir, i) => proofFrom(cache, ir, lowered[i]!)))),
+    ranges: (testCase) => rangesOf(face, { ...testCase, config: 0 }),
+    work: (testCase) => operatorWork(operator, testCase),
+    refusal: (testCase) => operatorRefusal(operator, testCase),
+    proof: (cache) => (proof ??= mergeCertificates(kernels.map((ir, i) => cachedProof(cache, ir, lowered[i]!)))),
     evaluate,
-    check: (at, options) => assertCorrect(signature, at, evaluate(at, options)),
+    check: (testCase, options) => assertCorrect(signature, testCase, evaluate(testCase, options)),
   };
 }
 
@@ -84,6 +88,6 @@ export function compileOperator(
 const NAMESPACE = "tilescript";
 
 function configAt(kernels: readonly KernelIR[], index: number): Config {
-  const chosen = kernels.map(({ tuning: { configs } }) => configs[index % configs.length]!);
-  return { values: Object.assign({}, ...chosen.map(({ values }) => values)) as Config["values"] };
+  const configs = kernels.map(({ tuning: { configs } }) => configs[index % configs.length]!);
+  return { values: Object.assign({}, ...configs.map(({ values }) => values)) as Config["values"] };
 }

@@ -1,4 +1,4 @@
-/** The kernel object that authors hold: its definition, with methods that run it. */
+/** The kernel object of authors: its definition, with methods that run it. */
 import { cacheKey } from "../compiled/canonical-json.js";
 import { type BoundCall, bindCall, configOverrides } from "../host-call/bind.js";
 import { NDArray } from "../host-call/ndarray.js";
@@ -14,16 +14,16 @@ import type { KernelFunction } from "../params/kernel.js";
 import type { callOnDevice } from "../runtime/devices/call.js";
 import { checkTolerance } from "../compiled/declared-tolerance.js";
 
-type Given = Readonly<Record<string, unknown>>;
+type Values = Readonly<Record<string, unknown>>;
 
-/** What the host provides to run kernels. */
+/** The host's functions that build and run kernels. */
 export interface KernelHost {
   build(kernel: unknown): Promise<CompiledKernel>;
-  call: typeof callOnDevice;
+  args: typeof callOnDevice;
 }
 
 class RunnableKernel extends KernelDefinition {
-  readonly #built = new Map<string, Promise<CompiledKernel>>();
+  readonly #builds = new Map<string, Promise<CompiledKernel>>();
 
   constructor(
     readonly host: KernelHost,
@@ -32,80 +32,112 @@ class RunnableKernel extends KernelDefinition {
     super(...definition);
   }
 
-  async evaluate(inputs: Given = {}, { tolerance, order, nonFinite, gpu, ...constexprs }: CallOptions & Given = {}) {
-    const { kernel, at, given } = await this.#bind(inputs, { tolerance, gpu }, constexprs, captureLocation());
-    return shown(kernel.evaluate(at, { inputs: given, ...(tolerance && { tolerance }), order, nonFinite }));
+  async evaluate(inputs: Values = {}, { tolerance, order, nonFinite, gpu, ...constexprs }: CallOptions & Values = {}) {
+    const {
+      kernel,
+      at: testCase,
+      given: tensors,
+    } = await this.#bind(inputs, { tolerance, gpu }, constexprs, captureLocation());
+    return toKernelEvaluation(
+      kernel.evaluate(testCase, { inputs: tensors, ...(tolerance && { tolerance }), order, nonFinite }),
+    );
   }
 
-  async check(inputs: Given = {}, { tolerance, order, nonFinite, gpu, ...constexprs }: CallOptions & Given = {}) {
-    const { kernel, at, given } = await this.#bind(inputs, { tolerance, gpu }, constexprs, captureLocation());
-    return shown(kernel.check(at, { inputs: given, ...(tolerance && { tolerance }), order, nonFinite }));
+  async check(inputs: Values = {}, { tolerance, order, nonFinite, gpu, ...constexprs }: CallOptions & Values = {}) {
+    const {
+      kernel,
+      at: testCase,
+      given: tensors,
+    } = await this.#bind(inputs, { tolerance, gpu }, constexprs, captureLocation());
+    return toKernelEvaluation(
+      kernel.check(testCase, { inputs: tensors, ...(tolerance && { tolerance }), order, nonFinite }),
+    );
   }
 
-  async run(inputs: Given = {}, { device, python, ...constexprs }: RunOptions & Given = {}): Promise<KernelRun> {
-    const { kernel, at, given, tuned } = await this.#bind(inputs, {}, constexprs, captureLocation());
-    const raw = mapValues(given, ({ dtype, shape, data }) => ({
+  async run(inputs: Values = {}, { device, python, ...constexprs }: RunOptions & Values = {}): Promise<KernelRun> {
+    const {
+      kernel,
+      at: testCase,
+      given: tensors,
+      tuned: isTuned,
+    } = await this.#bind(inputs, {}, constexprs, captureLocation());
+    const raw = mapValues(tensors, ({ dtype, shape, data }) => ({
       dtype,
       shape,
       bytes: toBytes(dtype as DTypeName, data),
     }));
-    const ran = await this.host.call(kernel, at, raw, { device: device ?? "auto", python, tuned });
-    if (ran.outputs) {
-      const outputs = mapValues(ran.outputs, ({ dtype, shape, bytes }) =>
-        arrayOf({ dtype, shape, data: fromBytes(dtype as DTypeName, bytes) }),
+    const result = await this.host.args(kernel, testCase, raw, {
+      device: device ?? "auto",
+      python,
+      isAutotuned: isTuned,
+    });
+    if (result.outputs) {
+      const outputs = mapValues(result.outputs, ({ dtype, shape, bytes }) =>
+        toNDArray({ dtype, shape, data: fromBytes(dtype as DTypeName, bytes) }),
       );
-      return { ...ran, outputs };
+      return { ...result, outputs };
     }
-    const { outputs, unchecked } = shown(kernel.evaluate(at, { inputs: given }));
-    return { outputs, device: "eval", unchecked: [...ran.unchecked, ...unchecked] };
+    const { outputs, unchecked } = toKernelEvaluation(kernel.evaluate(testCase, { inputs: tensors }));
+    return { outputs, device: "eval", unchecked: [...result.unchecked, ...unchecked] };
   }
 
   async #bind(
-    inputs: Given,
+    inputs: Values,
     { tolerance, gpu }: { readonly tolerance?: unknown; readonly gpu?: CallOptions["gpu"] | undefined },
-    constexprs: Given,
+    constexprs: Values,
     location: Location | undefined,
   ) {
     checkTolerance(this.name, tolerance, location);
     const plain = await this.#build({});
     const config = configOverrides(plain, constexprs, location);
     const kernel = await this.#build(config);
-    const { at, inputs: given }: BoundCall = bindCall(kernel, inputs, constexprs, location, gpu);
-    return { kernel, at, given, tuned: Object.keys(config).length === 0 };
+    const { testCase, inputs: tensors }: BoundCall = bindCall(kernel, inputs, constexprs, location, gpu);
+    return { kernel, at: testCase, given: tensors, tuned: Object.keys(config).length === 0 };
   }
 
-  /** The kernel with its own configs, or with one: the first, overridden by `config`. */
-  #build(config: Given): Promise<CompiledKernel> {
+  /** Builds the kernel with its own configs, or with a single one: the first, overridden by `config`. */
+  #build(config: Values): Promise<CompiledKernel> {
     const key = cacheKey(Object.entries(config).sort());
-    let built = this.#built.get(key);
-    if (!built) this.#built.set(key, (built = this.host.build(key === "[]" ? this : this.#with(config))));
-    return built;
+    let compiled = this.#builds.get(key);
+    if (!compiled) this.#builds.set(key, (compiled = this.host.build(key === "[]" ? this : this.#with(config))));
+    return compiled;
   }
 
-  #with(config: Given): KernelDefinition {
-    const { autotune, config: own } = this.spec;
-    const only = (given: unknown) => ({ ...(given as Given), ...config });
+  #with(config: Values): KernelDefinition {
+    const { autotune, config: authorConfig } = this.spec;
+    const withOverrides = (base: unknown) => ({ ...(base as Values), ...config });
     const spec: RawSpec = autotune
-      ? { ...this.spec, autotune: { ...autotune, configs: [only(rawConfigs(autotune)[0]?.raw)] } }
-      : { ...this.spec, config: typeof own === "function" ? (meta) => only(own(meta)) : only(own) };
+      ? { ...this.spec, autotune: { ...autotune, configs: [withOverrides(rawConfigs(autotune)[0]?.raw)] } }
+      : {
+          ...this.spec,
+          config:
+            typeof authorConfig === "function"
+              ? (meta) => withOverrides(authorConfig(meta))
+              : withOverrides(authorConfig),
+        };
     return new KernelDefinition(this.name, spec, this.body, this.at);
   }
 }
 
-/** Makes the `kernel` function of a host. */
+/** Creates the `kernel` function of a host. */
 export function kernelOn(host: KernelHost): KernelFunction {
-  return ((name: string, spec: RawSpec, body: (args: Record<string, Handle>) => unknown, ...further: unknown[]) => {
-    const defined = new RunnableKernel(host, name, spec, body, captureLocation());
-    checkDefinition(defined, further);
-    return defined;
+  return ((
+    name: string,
+    spec: RawSpec,
+    body: (args: Record<string, Handle>) => unknown,
+    ...extraArguments: unknown[]
+  ) => {
+    const kernel = new RunnableKernel(host, name, spec, body, captureLocation());
+    checkDefinition(kernel, extraArguments);
+    return kernel;
   }) as unknown as KernelFunction;
 }
 
-/** What the caller gets of an evaluation. What the kernel printed goes to the console, as on a GPU. */
-function shown({ outputs, comparison, findings, unchecked, printed }: Evaluation): KernelEvaluation {
+/** Converts an evaluation to its public form. The kernel's prints go to the console, as on a GPU. */
+function toKernelEvaluation({ outputs, comparison, findings, unchecked, printed }: Evaluation): KernelEvaluation {
   for (const line of printed ?? []) console.log(line);
   return {
-    outputs: mapValues(outputs, arrayOf),
+    outputs: mapValues(outputs, toNDArray),
     correct: comparison?.correct ?? null,
     ...(comparison && { comparison }),
     findings,
@@ -113,10 +145,10 @@ function shown({ outputs, comparison, findings, unchecked, printed }: Evaluation
   };
 }
 
-function arrayOf({ data, shape, dtype }: TensorData): NDArray {
+function toNDArray({ data, shape, dtype }: TensorData): NDArray {
   return NDArray.of(data, shape, dtypes[dtype as DTypeName] as DType<any>);
 }
 
-function mapValues<T, R>(record: Readonly<Record<string, T>>, of: (value: T) => R): Record<string, R> {
-  return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, of(value)]));
+function mapValues<T, R>(record: Readonly<Record<string, T>>, transform: (value: T) => R): Record<string, R> {
+  return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, transform(value)]));
 }

@@ -1,4 +1,4 @@
-/** A kernel's program, once everything that is to be said of it was looked for. */
+/** Traces a kernel and runs all checks on it. */
 import { checkAccumulation } from "../check/accumulation.js";
 import { checkConfigs, unusedParams } from "../check/configs.js";
 import { checkHost } from "../check/host-blocks.js";
@@ -19,24 +19,23 @@ import type { SourceIndex } from "../ir/source.js";
 import { lowerViews } from "../lower/views.js";
 import { withConfigs } from "./tuning-interface.js";
 
-export interface Traced {
+export interface CheckedTrace {
   readonly ir: KernelIR;
-  /** Errors and warnings. */
-  readonly seen: readonly Diagnostic[];
+  readonly diagnostics: readonly Diagnostic[];
 }
 
-/** `configs` are instead of those that the author wrote. */
+/** Traces and checks a kernel. `configs` replace the author's. */
 export function traceAndCheck(
   definition: KernelDefinition,
   source: SourceIndex | undefined,
   configs?: readonly Config[],
-): Traced {
+): CheckedTrace {
   const files = definition.at ? [definition.at.file] : [];
-  const seen = [...(source?.lint(files) ?? [])];
-  throwIfErrors(seen);
+  const diagnostics = [...(source?.lint(files) ?? [])];
+  throwIfErrors(diagnostics);
   const traced = trace(definition, source);
   const ir = configs ? withConfigs(traced, configs) : traced;
-  seen.push(
+  diagnostics.push(
     ...checkStructure(ir),
     ...checkHost(ir),
     ...checkConfigs(ir),
@@ -48,14 +47,14 @@ export function traceAndCheck(
     ...checkUnused(ir),
     ...checkPythonLimits(ir),
   );
-  if (!source) seen.push(withoutSource(ir));
-  return { ir, seen };
+  if (!source) diagnostics.push(noSourceWarning(ir));
+  return { ir, diagnostics };
 }
 
-/** The program with every view as pointers and masks, and so what is emitted. */
-export function loweredOf(ir: KernelIR): KernelIR {
+/** Lowers views to pointers and masks, the form for emission. */
+export function lower(ir: KernelIR): KernelIR {
   const lowered = lowerViews(ir);
-  // A flag of tests, which the package leaves out; in a page there are no environment variables.
+  // A flag of tests, not documented for users. Browsers have no environment variables.
   if (typeof process !== "undefined" && process.env["TILESCRIPT_STAGES"] !== undefined) {
     checkStage(ir, "traced");
     checkStage(lowered, "lowered");
@@ -63,11 +62,11 @@ export function loweredOf(ir: KernelIR): KernelIR {
   return lowered;
 }
 
-/** @throws TileScriptError with all of them, if one is an error. */
+/** @throws TileScriptError with all diagnostics, if one is an error. */
 export function throwIfErrors(diagnostics: readonly Diagnostic[]): void {
   if (diagnostics.some(({ severity }) => severity === "error")) throw new TileScriptError(diagnostics);
 }
 
-function withoutSource(ir: KernelIR): Diagnostic {
+function noSourceWarning(ir: KernelIR): Diagnostic {
   return warning(noSource(ir.name), ir.at);
 }

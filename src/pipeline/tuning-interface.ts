@@ -1,4 +1,4 @@
-/** The parts of a compiled kernel that only measuring and tuning use. */
+/** The parts of a compiled kernel that only benchmarks and tuning use. */
 import { isPipelined, tileRoles } from "../analysis/tile-roles.js";
 import { checkConfigs } from "../check/configs.js";
 import { checkLimits } from "../check/tile-limits.js";
@@ -11,33 +11,33 @@ import { estimateWork } from "../eval/cost-estimate.js";
 import type { KernelIR } from "../ir/nodes.js";
 import type { SourceIndex } from "../ir/source.js";
 
-/** The kernel with other configs. */
 export function withConfigs(ir: KernelIR, configs: readonly Config[]): KernelIR {
   return { ...ir, tuning: { ...ir.tuning, configs } };
 }
 
-export function measuringOf(
+export function tuningInterface(
   ir: KernelIR,
   source: SourceIndex | undefined,
 ): Pick<CompiledKernel, "providers" | "flops" | "tuning"> {
   const { at, flops, tuning } = ir;
   return {
     providers: Object.keys(ir.providers),
-    ...(flops && { flops: (given: TestCase) => flopsOf(ir, flops, given) }),
+    ...(flops && { flops: (testCase: TestCase) => flopsOf(ir, flops, testCase) }),
     ...(tuning.key && {
       tuning: {
         ...(tuning.byGpu && { byGpu: true as const }),
         ...(tuning.space && { space: tuning.space }),
         roles: tileRoles(ir),
         pipelined: isPipelined(ir),
-        traffic: (config: Config, given: TestCase) => estimateWork(withConfigs(ir, [config]), { ...given, config: 0 }),
+        traffic: (config: Config, testCase: TestCase) =>
+          estimateWork(withConfigs(ir, [config]), { ...testCase, config: 0 }),
         unfit: (config: Config) => {
-          const alone = withConfigs(ir, [config]);
-          return [...checkConfigs(alone), ...checkLimits(alone)][0]?.message;
+          const singleConfig = withConfigs(ir, [config]);
+          return [...checkConfigs(singleConfig), ...checkLimits(singleConfig)][0]?.message;
         },
-        rewrite: (found: readonly FoundConfigs[]) => {
-          const written = at && source?.withConfigs(at, found);
-          if (written) return { file: at.file, ...written };
+        rewrite: (configs: readonly FoundConfigs[]) => {
+          const rewritten = at && source?.withConfigs(at, configs);
+          if (rewritten) return { file: at.file, ...rewritten };
           return fail(configsInSource(ir.name), at);
         },
       },
@@ -45,8 +45,8 @@ export function measuringOf(
   };
 }
 
-function flopsOf(ir: KernelIR, flops: NonNullable<KernelIR["flops"]>, at: TestCase): number {
-  const count = flops({ ...sizesOf(ir, at), ...at.scalars, ...at.constexprs });
+function flopsOf(ir: KernelIR, flops: NonNullable<KernelIR["flops"]>, testCase: TestCase): number {
+  const count = flops({ ...sizesOf(ir, testCase), ...testCase.scalars, ...testCase.constexprs });
   if (typeof count === "number" && count >= 0) return count;
   return fail(specValue.flops(ir.name, count), ir.at);
 }

@@ -1,4 +1,4 @@
-/** The warp-specialized form of a kernel, where its spec or a caller asks for one. */
+/** The warp-specialized form of a kernel, if its spec or a caller requests one. */
 import type { CompiledKernel, Specialize } from "../compiled/compiled-kernel.js";
 import { type Diagnostic, fail, warning } from "../diagnostics/diagnostic.js";
 import { notSpecialized } from "../diagnostics/catalog/definition-codes.js";
@@ -8,27 +8,27 @@ import { NotSpecializable } from "../codegen/warp-specialize/pattern/not-special
 
 export interface WarpSpecializedKernel {
   /**
-   * The form, for what a caller asks, by default what the spec says.
+   * The form that a caller requests; by default the spec decides.
    *
-   * @throws TileScriptError at the statement that leaves the form, if there must be one.
+   * @throws TileScriptError at the statement that prevents specialization, if the form is required.
    */
-  form(asked?: Specialize): Specialized | undefined;
-  /** Why there is none, where one is asked for if there is one. */
-  warnings(asked?: Specialize): readonly Diagnostic[];
+  form(mode?: Specialize): Specialized | undefined;
+  /** The reason why the form is missing, if it is requested but not required. */
+  warnings(mode?: Specialize): readonly Diagnostic[];
 }
 
-export function specializedFor(ir: KernelIR, lowered: KernelIR): WarpSpecializedKernel {
-  let known: Specialized | NotSpecializable | undefined;
-  const found = () => (known ??= specialize(ir, lowered));
+export function warpSpecializedKernel(ir: KernelIR, lowered: KernelIR): WarpSpecializedKernel {
+  let cached: Specialized | NotSpecializable | undefined;
+  const specializeOnce = () => (cached ??= specialize(ir, lowered));
   return {
-    form(asked = ir.specialize) {
-      if (asked === "never") return undefined;
-      const form = found();
+    form(mode = ir.specialize) {
+      if (mode === "never") return undefined;
+      const form = specializeOnce();
       if (!(form instanceof NotSpecializable)) return form;
-      return asked === "always" ? fail(notSpecialized.required(ir.name, form.reason), form.at ?? ir.at) : undefined;
+      return mode === "always" ? fail(notSpecialized.required(ir.name, form.reason), form.at ?? ir.at) : undefined;
     },
-    warnings(asked = ir.specialize) {
-      const form = asked === "auto" ? found() : undefined;
+    warnings(mode = ir.specialize) {
+      const form = mode === "auto" ? specializeOnce() : undefined;
       return form instanceof NotSpecializable
         ? [warning(notSpecialized.plain(ir.name, form.reason), form.at ?? ir.at)]
         : [];
@@ -36,6 +36,6 @@ export function specializedFor(ir: KernelIR, lowered: KernelIR): WarpSpecialized
   };
 }
 
-/** The author's config behind each of the form's. */
+/** For each config of the warp-specialized form, the author's config it comes from. */
 export const specializedConfigs = (form: Specialized | undefined): Pick<CompiledKernel, "specialized"> =>
   form ? { specialized: form.configs.map(({ config }) => config) } : {};

@@ -1,6 +1,6 @@
 /**
- * Searches for the smallest case where something is wrong. Terms say which sizes are worth a try; only the evaluator
- * decides, so a case that is shown is real. The search counts steps, never time.
+ * Searches for a small test case that refutes an obligation. Terms only suggest sizes: the evaluator decides, so every
+ * reported counterexample is real. The search counts steps instead of time.
  */
 import type { TestCase, Evaluation, Finding } from "../compiled/compiled-kernel.js";
 import { boundarySizes } from "../compiled/boundary-sizes.js";
@@ -14,41 +14,44 @@ import type { SymbolDomain, Range } from "./model/launch.js";
 import type { SymbolicModel } from "./model/model.js";
 import { Valuation, type Values } from "./valuation.js";
 
-/** How cases of the kernel are run. */
+/** Runs test cases of the kernel. */
 export interface CaseRunner {
-  /** Why a case cannot be launched, or undefined. */
-  refusal(at: TestCase): string | undefined;
-  /** Lanes that a case computes. */
-  lanes(at: TestCase): number;
-  evaluate(at: TestCase): Evaluation;
+  /** The reason why a test case cannot be launched, or undefined. */
+  refusal(testCase: TestCase): string | undefined;
+  /** The number of lanes that a test case computes. */
+  lanes(testCase: TestCase): number;
+  evaluate(testCase: TestCase): Evaluation;
 }
 
-/** What may go wrong: a point where all `given` hold and `holds` does not. */
+/** A search for a point that satisfies all `facts` but not the `goal`. */
 export interface RefutationQuery {
-  readonly holds: Term;
-  readonly given: readonly Term[];
-  /** Programs, turns and lanes, outer ones first. */
+  readonly goal: Term;
+  readonly facts: readonly Term[];
+  /** Programs, iterations and lanes, outer ones first. */
   readonly variables: readonly string[];
-  /** Where the evaluator would say so. */
-  readonly places: readonly (Location | undefined)[];
-  readonly finds: readonly FindingCode[];
-  /** Instead: two points that reach one element, though they differ in `own`; none if any point may be wrong. */
+  /** The locations at which the evaluator would report the finding. */
+  readonly locations: readonly (Location | undefined)[];
+  readonly findingCodes: readonly FindingCode[];
+  /**
+   * Replaces `goal`: two points that access one element but differ in `identity`. Empty if any point may refute the
+   * obligation.
+   */
   readonly conflict?: readonly ConflictingAccess[];
-  /** What else it depends on. */
-  readonly about?: readonly Term[];
-  /** Only cases that are too large for the evaluator could show it. */
+  /** Other terms that the outcome depends on. */
+  readonly relevantTerms?: readonly Term[];
+  /** True if only test cases that are too large for the evaluator could refute the obligation. */
   readonly isTooLarge?: boolean;
-  /** How tensors lie in memory, for what only other strides than those of dense tensors show. */
+  /** The layouts of tensors, for findings that dense tensors do not show. */
   readonly layouts?: TestCase["layouts"];
 }
 
-/** An access as something that others may meet. */
+/** An access that may conflict with another. */
 export interface ConflictingAccess {
   readonly index: readonly Term[];
-  readonly given: readonly Term[];
+  readonly facts: readonly Term[];
   readonly variables: readonly string[];
-  /** Programs or lanes. */
-  readonly own: readonly string[];
+  /** The program ids or lanes that must differ for a conflict. */
+  readonly identity: readonly string[];
 }
 
 export interface Counterexample {
@@ -57,54 +60,56 @@ export interface Counterexample {
 }
 
 const LIMITS = { sizes: 4000, cases: 16, refused: 100, alike: 4, lanes: 4e7, values: 10 } as const;
-/** Lanes that the evaluator computes in the time of a step of the search. */
-const LANES_A_STEP = 40;
+/** The number of lanes that the evaluator computes in the time of one search step. */
+const LANES_PER_STEP = 40;
 
 export function findCounterexample(
   model: SymbolicModel,
   config: number,
-  question: RefutationQuery,
-  trial: CaseRunner,
+  query: RefutationQuery,
+  runner: CaseRunner,
   budget: Budget,
 ): Counterexample | undefined {
-  const search = new Search(model, question, budget);
-  let [tried, refused] = [0, 0];
-  const triedOnGrid = new Map<string, number>();
+  const search = new Search(model, query, budget);
+  let [runCount, rejectedCount] = [0, 0];
+  const runsByGrid = new Map<string, number>();
   for (const values of search.sizes()) {
-    if (budget.spent || tried >= LIMITS.cases || refused >= LIMITS.refused) return undefined;
-    // Sizes with as many programs mostly go wrong in the same way.
+    if (budget.isExhausted || runCount >= LIMITS.cases || rejectedCount >= LIMITS.refused) return undefined;
+    // Sizes with the same grid mostly fail in the same way.
     const grid = search.gridOf(values);
-    const alike = triedOnGrid.get(grid) ?? 0;
-    if (alike >= LIMITS.alike || !search.mayFail(values)) continue;
-    const at = { ...caseOf(model.ir, config, values), ...(question.layouts && { layouts: question.layouts }) };
-    const finding = findingAt(at, question, trial, budget);
+    const sameGridCount = runsByGrid.get(grid) ?? 0;
+    if (sameGridCount >= LIMITS.alike || !search.mayFail(values)) continue;
+    const testCase = { ...testCaseOf(model.ir, config, values), ...(query.layouts && { layouts: query.layouts }) };
+    const finding = findingIn(testCase, query, runner, budget);
     if (finding === "refused") {
-      refused++;
+      rejectedCount++;
       continue;
     }
-    tried++;
-    triedOnGrid.set(grid, alike + 1);
-    if (finding) return { at, finding };
+    runCount++;
+    runsByGrid.set(grid, sameGridCount + 1);
+    if (finding) return { at: testCase, finding };
   }
   return undefined;
 }
 
-/** What the evaluator finds of a question. */
-function findingAt(
-  at: TestCase,
-  { places, finds }: RefutationQuery,
-  trial: CaseRunner,
+/** The first finding of the evaluator that answers the query. */
+function findingIn(
+  testCase: TestCase,
+  { locations, findingCodes }: RefutationQuery,
+  runner: CaseRunner,
   budget: Budget,
 ): Finding | "refused" | undefined {
   try {
-    if (trial.refusal(at) !== undefined) return "refused";
-    const lanes = trial.lanes(at);
+    if (runner.refusal(testCase) !== undefined) return "refused";
+    const lanes = runner.lanes(testCase);
     if (lanes > LIMITS.lanes) return "refused";
-    budget.spend(Math.ceil(lanes / LANES_A_STEP));
-    const { findings } = trial.evaluate(at);
-    return findings.find(({ code, at: found }) => finds.includes(code) && places.some((place) => isSame(found, place)));
+    budget.spend(Math.ceil(lanes / LANES_PER_STEP));
+    const { findings } = runner.evaluate(testCase);
+    return findings.find(
+      ({ code, at: found }) => findingCodes.includes(code) && locations.some((expected) => isSame(found, expected)),
+    );
   } catch {
-    // A case may fail in other ways, such as a division by zero on the host.
+    // A test case may fail in other ways, such as a division by zero on the host.
     return undefined;
   }
 }
@@ -112,24 +117,25 @@ function findingAt(
 const isSame = (x: Location | undefined, y: Location | undefined): boolean =>
   x?.file === y?.file && x?.line === y?.line && x?.column === y?.column;
 
-/** The case with these sizes, the first member of each dtype variable and contiguous tensors. */
-function caseOf(ir: KernelIR, config: number, values: Values): TestCase {
-  const of = (name: string) => values.get(name) ?? 1;
-  const sizes = paramsOf(ir, "size").flatMap(({ name, derived }) => (derived ? [] : [[name, of(name)] as const]));
+/** The test case with these sizes, the first member of each dtype variable, and contiguous tensors. */
+function testCaseOf(ir: KernelIR, config: number, values: Values): TestCase {
+  const valueOf = (name: string) => values.get(name) ?? 1;
+  const sizes = paramsOf(ir, "size").flatMap(({ name, derived }) => (derived ? [] : [[name, valueOf(name)] as const]));
   const constexprs = paramsOf(ir, "constexpr");
-  const dims = constexprs.flatMap(({ name, from }) => (from === "dim" ? [[name, of(name)] as const] : []));
-  const passed = constexprs.flatMap((param) => {
+  const dims = constexprs.flatMap(({ name, from }) => (from === "dim" ? [[name, valueOf(name)] as const] : []));
+  const constexprArguments = constexprs.flatMap((param) => {
     if (param.from !== "argument" || param.compute || param.variable) return [];
     const { name, choices, default: preset } = param;
-    const value = param.of === "int" ? of(name) : param.of === "bool" ? of(name) === 1 : (preset ?? choices?.[0] ?? 0);
+    const value =
+      param.of === "int" ? valueOf(name) : param.of === "bool" ? valueOf(name) === 1 : (preset ?? choices?.[0] ?? 0);
     return [[name, value] as const];
   });
-  const scalars = paramsOf(ir, "scalar").map(({ name }) => [name, of(name)] as const);
+  const scalars = paramsOf(ir, "scalar").map(({ name }) => [name, valueOf(name)] as const);
   return {
     sizes: Object.fromEntries([...sizes, ...dims]),
     dtypes: Object.fromEntries(dtypesOf(ir).map(({ name, members }) => [name, members[0]!])),
     scalars: Object.fromEntries(scalars),
-    constexprs: Object.fromEntries(passed),
+    constexprs: Object.fromEntries(constexprArguments),
     absent: absentOf(ir, values),
     config,
     seed: 1,
@@ -149,83 +155,94 @@ function absentOf(ir: KernelIR, values: Values): readonly string[] {
   );
 }
 
-/** Small numbers come first; between two of one size, the positive one. */
+/** Small numbers come first; of two with the same magnitude, the positive one. */
 const costOf = (value: number): number => (value === 0 ? 1.5 : Math.abs(value) + (value < 0 ? 0.5 : 0));
 
-/** The values of a symbol that are worth a try, small ones first. */
-function optionsOf(choice: SymbolDomain, numbers: readonly number[], isBounded: boolean): readonly number[] {
-  if (choice === "truth") return [1, 0];
-  // Of a caller's number that nothing is said of, an author may well mean that it is not negative.
-  if (choice === "number" && isBounded) return [...numbers, -1, -2, -5].sort((x, y) => costOf(x) - costOf(y));
-  if (choice === "size" || choice === "number") return numbers;
-  return [1, 2, 4, 8].map((times) => choice.tile * times);
+/** The values of a symbol that the search tries, in order of cost. */
+function candidatesOf(domain: SymbolDomain, numbers: readonly number[], isBounded: boolean): readonly number[] {
+  if (domain === "truth") return [1, 0];
+  // A scalar without any bound is probably meant to be nonnegative, so only bounded ones get negative candidates.
+  if (domain === "number" && isBounded) return [...numbers, -1, -2, -5].sort((x, y) => costOf(x) - costOf(y));
+  if (domain === "size" || domain === "number") return numbers;
+  return [1, 2, 4, 8].map((times) => domain.tile * times);
 }
 
 class Search {
   readonly #model: SymbolicModel;
-  readonly #question: RefutationQuery;
-  /** The symbols that a case chooses and that matter. */
+  readonly #query: RefutationQuery;
+  /** The symbols of the domain that the query depends on. */
   readonly #names: readonly string[];
 
   constructor(
     model: SymbolicModel,
-    question: RefutationQuery,
+    query: RefutationQuery,
     readonly budget: Budget,
   ) {
     this.#model = model;
-    this.#question = question;
+    this.#query = query;
     const { launch, environment } = model;
-    const ranges = question.variables.flatMap((name) => environment.ranges.get(name) ?? []);
-    const met = (question.conflict ?? []).flatMap(({ index, given }) => [...index, ...given]);
+    const ranges = query.variables.flatMap((name) => environment.ranges.get(name) ?? []);
+    const conflictTerms = (query.conflict ?? []).flatMap(({ index, facts: given }) => [...index, ...given]);
     const ends = ranges.flatMap(({ from, to }) => [from, to]);
-    const roots = [question.holds, ...question.given, ...(question.about ?? []), ...met, ...ends, ...launch.grid];
-    const matters = new Set(symbolsIn(...roots));
+    const roots = [
+      query.goal,
+      ...query.facts,
+      ...(query.relevantTerms ?? []),
+      ...conflictTerms,
+      ...ends,
+      ...launch.grid,
+    ];
+    const relevant = new Set(symbolsIn(...roots));
     for (const fact of launch.facts) {
       const names = symbolsIn(fact);
-      if ([...names].some((name) => matters.has(name))) for (const name of names) matters.add(name);
+      if ([...names].some((name) => relevant.has(name))) for (const name of names) relevant.add(name);
     }
-    this.#names = [...launch.chosen.keys()].filter((name) => matters.has(name));
+    this.#names = [...launch.chosen.keys()].filter((name) => relevant.has(name));
   }
 
-  /** Values of sizes, small ones first; those that do not matter have the smallest. */
+  /** Assignments of the sizes, in order of cost. Irrelevant symbols get their first candidate. */
   *sizes(): Iterable<Values> {
     const { chosen, facts } = this.#model.launch;
     const numbers = this.#numbers();
     const bounded = symbolsIn(...facts);
-    const optionsFor = (name: string) => optionsOf(chosen.get(name)!, numbers, bounded.has(name));
-    const idle = [...chosen.keys()].map((name) => [name, optionsFor(name)[0]!] as const);
+    const candidatesFor = (name: string) => candidatesOf(chosen.get(name)!, numbers, bounded.has(name));
+    const defaults = [...chosen.keys()].map((name) => [name, candidatesFor(name)[0]!] as const);
     const names = this.#names;
-    const options = names.map(optionsFor);
-    const total = (places: readonly number[]) => places.reduce((sum, place, i) => sum + costOf(options[i]![place]!), 0);
-    let open = [{ places: names.map(() => 0), total: names.length }];
-    const seen = new Set([open[0]!.places.join()]);
-    for (let count = 0; open.length > 0 && count < LIMITS.sizes; count++) {
-      const best = open.reduce((least, each, i) => (each.total < open[least]!.total ? i : least), 0);
-      const [{ places }] = open.splice(best, 1) as [(typeof open)[number]];
-      const given = names.map((name, i) => [name, options[i]![places[i]!]!] as const);
-      yield this.#withDerived(new Map([...idle, ...given]));
+    const candidates = names.map(candidatesFor);
+    const costAt = (indices: readonly number[]) =>
+      indices.reduce((sum, index, i) => sum + costOf(candidates[i]![index]!), 0);
+    let frontier = [{ places: names.map(() => 0), total: names.length }];
+    const seen = new Set([frontier[0]!.places.join()]);
+    for (let count = 0; frontier.length > 0 && count < LIMITS.sizes; count++) {
+      const cheapest = frontier.reduce(
+        (cheapestIndex, entry, i) => (entry.total < frontier[cheapestIndex]!.total ? i : cheapestIndex),
+        0,
+      );
+      const [{ places }] = frontier.splice(cheapest, 1) as [(typeof frontier)[number]];
+      const assignment = names.map((name, i) => [name, candidates[i]![places[i]!]!] as const);
+      yield this.#withDerived(new Map([...defaults, ...assignment]));
       names.forEach((_, i) => {
-        if (places[i]! + 1 >= options[i]!.length) return;
+        if (places[i]! + 1 >= candidates[i]!.length) return;
         const next = places.with(i, places[i]! + 1);
         const key = next.join();
         if (seen.has(key)) return;
         seen.add(key);
-        open.push({ places: next, total: total(next) });
+        frontier.push({ places: next, total: costAt(next) });
       });
-      if (open.length > LIMITS.sizes) open = open.slice(0, LIMITS.sizes);
+      if (frontier.length > LIMITS.sizes) frontier = frontier.slice(0, LIMITS.sizes);
     }
   }
 
-  /** Small numbers, and those around the constants of the kernel, which blocks are made of. */
+  /** Small numbers, and those around the kernel's constants, which block sizes are derived from. */
   #numbers(): readonly number[] {
     const { launch, environment } = this.#model;
-    const { holds, given, variables, conflict: meets = [] } = this.#question;
+    const { goal, facts, variables, conflict: conflicts = [] } = this.#query;
     const ranges = variables.flatMap((name) => environment.ranges.get(name) ?? []);
-    const met = meets.flatMap(({ index, given: conditions }) => [...index, ...conditions]);
+    const conflictTerms = conflicts.flatMap(({ index, facts: conditions }) => [...index, ...conditions]);
     const terms = termsIn(
-      holds,
-      ...given,
-      ...met,
+      goal,
+      ...facts,
+      ...conflictTerms,
       ...launch.facts,
       ...launch.grid,
       ...ranges.flatMap(({ to }) => [to]),
@@ -236,29 +253,29 @@ class Search {
     return [...new Set([1, 0, 2, 3, 5, 8, 16, ...around])].sort((x, y) => costOf(x) - costOf(y));
   }
 
-  /** Derived sizes have the value of their equation. */
+  /** Computes derived sizes from their equations. */
   #withDerived(values: Map<string, number>): Values {
-    for (const { kind, parts } of this.#model.launch.facts) {
-      const [left, right] = parts;
-      if (kind !== "equal" || left!.kind !== "symbol" || values.has(left!.name)) continue;
-      const value = new Valuation(values).integer(right!);
-      if (value !== undefined) values.set(left!.name, value);
+    for (const { kind, parts: operands } of this.#model.launch.facts) {
+      const [lhs, rhs] = operands;
+      if (kind !== "equal" || lhs!.kind !== "symbol" || values.has(lhs!.name)) continue;
+      const value = new Valuation(values).integer(rhs!);
+      if (value !== undefined) values.set(lhs!.name, value);
     }
-    for (const [name, by] of this.#model.launch.multiples) {
+    for (const [name, multiple] of this.#model.launch.multiples) {
       const quotient = values.get(name) ?? 1;
       values.set(`${name}/`, quotient);
-      values.set(name, new Valuation(values).integer(by) ?? quotient);
+      values.set(name, new Valuation(values).integer(multiple) ?? quotient);
     }
     return values;
   }
 
-  /** The numbers of programs, as text. */
+  /** The grid as a text key. */
   gridOf(values: Values): string {
     const launched = new Valuation(values);
     return this.#model.launch.grid.map((size) => launched.integer(size)).join();
   }
 
-  /** Whether a point of these sizes may break the question; what is unknown may be anything. */
+  /** True if a point of these sizes may refute the query. Unknown values may be anything. */
   mayFail(values: Values): boolean {
     const launched = new Valuation(values);
     const { facts } = this.#model.launch;
@@ -268,65 +285,68 @@ class Search {
   }
 
   #fails(values: Map<string, number>): boolean {
-    const { variables, given, holds, conflict: meets } = this.#question;
-    if (meets) return this.#meet(values, meets);
-    for (const point of this.#points(variables, given, values)) if (point.truth(not(holds)) !== false) return true;
+    const { variables, facts, goal, conflict: conflicts } = this.#query;
+    if (conflicts) return this.#mayConflict(values, conflicts);
+    for (const point of this.#points(variables, facts, values)) if (point.truth(not(goal)) !== false) return true;
     return false;
   }
 
-  /** Whether two points reach one element, or one an element that is not known. */
-  #meet(values: Map<string, number>, spots: readonly ConflictingAccess[]): boolean {
-    if (spots.length === 0) return true;
-    const reachedFrom = new Map<string, string>();
-    for (const { index, given, variables, own } of spots)
-      for (const point of this.#points(variables, given, values)) {
-        const at = index.map((each) => point.integer(each));
-        if (at.includes(undefined)) return true;
-        const [element, from] = [at.join(), own.map((name) => point.values.get(name)).join()];
-        if ((reachedFrom.get(element) ?? from) !== from) return true;
-        reachedFrom.set(element, from);
+  /** True if two points access one element, or if an element's index is unknown. */
+  #mayConflict(values: Map<string, number>, accesses: readonly ConflictingAccess[]): boolean {
+    if (accesses.length === 0) return true;
+    const identities = new Map<string, string>();
+    for (const { index, facts, variables, identity } of accesses)
+      for (const point of this.#points(variables, facts, values)) {
+        const elementIndex = index.map((axisIndex) => point.integer(axisIndex));
+        if (elementIndex.includes(undefined)) return true;
+        const [element, identityKey] = [elementIndex.join(), identity.map((name) => point.values.get(name)).join()];
+        if ((identities.get(element) ?? identityKey) !== identityKey) return true;
+        identities.set(element, identityKey);
       }
     return false;
   }
 
-  /** Points near the ends of the variables' ranges where the conditions may hold. */
-  #points(variables: readonly string[], given: readonly Term[], values: Map<string, number>): Iterable<Valuation> {
+  /** Points near the ends of the variables' ranges that may satisfy the facts. */
+  #points(variables: readonly string[], facts: readonly Term[], values: Map<string, number>): Iterable<Valuation> {
     const lastOf = (condition: Term): number => {
       const names = symbolsIn(condition);
       return variables.findLastIndex((name) => names.has(name));
     };
-    const conditions = given.flatMap(conditionsOf).map((condition) => ({ condition, last: lastOf(condition) }));
-    // A condition is asked as soon as its variables have values.
+    const conditions = facts.flatMap(conditionsOf).map((condition) => ({ condition, last: lastOf(condition) }));
+    // A condition is checked as soon as its variables have values.
     const ready = variables.map((_, i) => conditions.flatMap(({ condition, last }) => (last === i ? [condition] : [])));
     return this.#pointsFrom(0, variables, ready, values);
   }
 
   *#pointsFrom(
-    place: number,
+    depth: number,
     variables: readonly string[],
     ready: readonly (readonly Term[])[],
     values: Map<string, number>,
   ): Iterable<Valuation> {
-    const name = variables[place];
+    const name = variables[depth];
     if (name === undefined) {
       const point = new Valuation(values);
       yield point;
       this.budget.spend(point.steps);
       return;
     }
-    for (const value of this.#corners(this.#model.environment.ranges.get(name), values)) {
-      if (this.budget.spent) return;
+    for (const value of this.#sampleValues(this.#model.environment.ranges.get(name), values)) {
+      if (this.budget.isExhausted) return;
       values.set(name, value);
-      const here = new Valuation(values);
-      const mayHold = ready[place]!.every((condition) => here.truth(condition) !== false);
-      this.budget.spend(here.steps);
-      if (mayHold) yield* this.#pointsFrom(place + 1, variables, ready, values);
+      const partial = new Valuation(values);
+      const mayHold = ready[depth]!.every((condition) => partial.truth(condition) !== false);
+      this.budget.spend(partial.steps);
+      if (mayHold) yield* this.#pointsFrom(depth + 1, variables, ready, values);
     }
     values.delete(name);
   }
 
-  /** The ends of a range; mistakes are there. A loop's first turns. */
-  #corners(range: Range | undefined, values: Values): readonly number[] {
+  /**
+   * The values of a variable that the search tries: the ends of its range, where errors are likely, or the first
+   * iterations of a loop.
+   */
+  #sampleValues(range: Range | undefined, values: Values): readonly number[] {
     if (!range) return [0, 1, 2, 3];
     const ends = new Valuation(values);
     const [from, to] = [ends.integer(range.from), ends.integer(range.to)];

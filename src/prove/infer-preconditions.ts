@@ -1,6 +1,6 @@
 /**
- * What a launch would have to meet so that what stands open is shown: conditions on parameters, found by taking each
- * program, turn and lane to its end. They are suggestions for `requires`.
+ * Infers preconditions that would prove unproved obligations: conditions on parameters, found by maximizing over
+ * programs, iterations and lanes. They are suggestions for `requires`.
  */
 import type { Precondition } from "../analysis/preconditions.js";
 import type { HostExpression, MissingPrecondition, ProofProperty } from "../compiled/compiled-kernel.js";
@@ -24,7 +24,7 @@ import { Budget } from "./algebra/budget.js";
 import { FactScopes } from "./model/fact-scopes.js";
 import { coverageObligations } from "./properties/coverage.js";
 import { dividendObligations } from "./properties/dividends.js";
-import { coefficientOf, expanded, maximumOver, minus, withoutTerm, sides } from "./model/maximum.js";
+import { coefficientOf, expand, maximumOver, minus, withoutTerm, splitBySign } from "./model/maximum.js";
 import type { Range, SymbolicLaunch } from "./model/launch.js";
 import { type SymbolicModel, modelOf } from "./model/model.js";
 import { withMonomials } from "./algebra/monomial.js";
@@ -36,17 +36,17 @@ const PROPERTIES: readonly (readonly [ProofProperty, ObligationGenerator])[] = [
   ["coverage", coverageObligations],
   ["dividend", dividendObligations],
 ];
-const STEPS = { each: 20_000, rest: 4_000 } as const;
+const STEPS = { limit: 20_000, minimum: 4_000 } as const;
 
-/** How many operands and ops a condition may have: what is longer says nothing to a reader. */
-const LONGEST = 13;
+/** The maximum number of operands and ops of a suggested condition, so that it stays readable. */
+const MAX_LENGTH = 13;
 
-/** What is open of a kernel in its first config, each with the conditions of which one would do, the plainest first. */
+/** The unproved obligations of a kernel in its first config, each with alternative conditions, the simplest first. */
 export function inferPreconditions(ir: KernelIR, checked: readonly Precondition[]): readonly MissingPrecondition[] {
-  return withTermTable(() => withMonomials(() => lacks(modelOf(ir, checked, fixedValues(ir)))));
+  return withTermTable(() => withMonomials(() => missingPreconditions(modelOf(ir, checked, fixedValues(ir)))));
 }
 
-/** Constexprs that are no positive integers; the others stay names. */
+/** The constexprs that are not positive integers. The others stay symbols. */
 function fixedValues(ir: KernelIR): Readonly<Record<string, number | boolean | string>> {
   const [first] = ir.tuning.configs;
   return Object.fromEntries(
@@ -54,60 +54,69 @@ function fixedValues(ir: KernelIR): Readonly<Record<string, number | boolean | s
   );
 }
 
-function lacks(model: SymbolicModel): readonly MissingPrecondition[] {
-  const steps = new Budget(STEPS.each, STEPS.rest);
+function missingPreconditions(model: SymbolicModel): readonly MissingPrecondition[] {
+  const steps = new Budget(STEPS.limit, STEPS.minimum);
   steps.refill();
-  const stand = { model, contexts: new FactScopes(model, steps) };
+  const context = { model, factScopes: new FactScopes(model, steps) };
   return PROPERTIES.flatMap(([property, dutiesOf]) =>
-    dutiesOf([model]).flatMap(({ of, prove: asks }) => {
+    dutiesOf([model]).flatMap(({ subject, prove }) => {
       steps.refill();
-      const open = asks(stand);
-      if (!open) return [];
-      steps.lose();
-      if (steps.spent) stand.contexts.forget();
-      const wanted = open.question ? conditionsFor(open.question, model) : [];
-      // A divisor or a dividend is what it is by its parameters' signs; where an index ends takes more.
+      const gap = prove(context);
+      if (!gap) return [];
+      steps.chargeShared();
+      if (steps.isExhausted) context.factScopes.forget();
+      const conditions = gap.refutation ? conditionsFor(gap.refutation, model) : [];
+      // The signs of parameters decide a dividend's or a divisor's sign, so short conditions come first. Bounds need
+      // more.
       const isSign = property === "dividend";
-      return [{ property, of, wanted: isSign ? wanted.toSorted((a, b) => lengthOf(a) - lengthOf(b)) : wanted }];
+      return [
+        {
+          property,
+          of: subject,
+          wanted: isSign ? conditions.toSorted((a, b) => lengthOf(a) - lengthOf(b)) : conditions,
+        },
+      ];
     }),
   );
 }
 
-function conditionsFor(question: RefutationQuery, model: SymbolicModel): readonly HostExpression[] {
-  const { holds, variables } = question;
-  const ranges = rangesFor(question, model);
+function conditionsFor(query: RefutationQuery, model: SymbolicModel): readonly HostExpression[] {
+  const { goal: holds, variables } = query;
+  const ranges = rangesFor(query, model);
   const goals = holds.kind === "some" ? holds.parts : [holds];
-  const texts = new Map<string, HostExpression>();
+  const conditions = new Map<string, HostExpression>();
   for (const goal of goals.flatMap(conditionsOf)) {
     if (goal.kind !== "atMost") continue;
     const [x, y] = goal.parts;
-    for (const excess of excesses(minus(x!, y!), question)) {
-      const most = maximumOver(excess, variables, ranges);
-      for (const each of most ? asHostConditions(expanded(most), model.launch) : [])
-        if (lengthOf(each) <= LONGEST) texts.set(JSON.stringify(each), each);
+    for (const excess of excesses(minus(x!, y!), query)) {
+      const maximum = maximumOver(excess, variables, ranges);
+      for (const condition of maximum ? asHostConditions(expand(maximum), model.launch) : [])
+        if (lengthOf(condition) <= MAX_LENGTH) conditions.set(JSON.stringify(condition), condition);
     }
   }
-  for (const name of symbolsIn(holds, ...question.given, ...model.launch.grid)) {
+  for (const name of symbolsIn(holds, ...query.facts, ...model.launch.grid)) {
     const param = nameOf(name, model.launch);
-    const each: HostExpression | undefined = param && { op: "ge", of: [param, { value: 1 }] };
-    if (each) texts.set(JSON.stringify(each), each);
+    const condition: HostExpression | undefined = param && { op: "ge", of: [param, { value: 1 }] };
+    if (condition) conditions.set(JSON.stringify(condition), condition);
   }
-  return [...texts.values()];
+  return [...conditions.values()];
 }
 
-/** Turns of loops have their ranges from what holds in a turn: `start + step * turn < stop`. */
-function rangesFor({ given, variables }: RefutationQuery, { environment }: SymbolicModel): ReadonlyMap<string, Range> {
+/** Derives the range of a loop's iterations from the condition of its body: `start + step * iteration < stop`. */
+function rangesFor({ facts, variables }: RefutationQuery, { environment }: SymbolicModel): ReadonlyMap<string, Range> {
   const ranges = new Map(environment.ranges);
-  const rooms = given.flatMap(conditionsOf).flatMap(({ kind, parts }) => (kind === "atMost" ? [parts] : []));
+  const inequalities = facts
+    .flatMap(conditionsOf)
+    .flatMap(({ kind, parts: operands }) => (kind === "atMost" ? [operands] : []));
   for (const name of variables) {
     if (ranges.has(name)) continue;
-    for (const [x, y] of rooms) {
-      const room = minus(y!, x!);
-      const own = coefficientOf(room, name);
-      if (!own || sides(own).negative === number(0)) continue;
-      const step = minus(number(0), own);
-      const rest = withoutTerm(room, product(step, symbol(name)));
-      ranges.set(name, { from: number(0), to: sum(quotient(rest, step), number(1)) });
+    for (const [x, y] of inequalities) {
+      const slack = minus(y!, x!);
+      const coefficient = coefficientOf(slack, name);
+      if (!coefficient || splitBySign(coefficient).negative === number(0)) continue;
+      const step = minus(number(0), coefficient);
+      const remainder = withoutTerm(slack, product(step, symbol(name)));
+      ranges.set(name, { from: number(0), to: sum(quotient(remainder, step), number(1)) });
     }
   }
   return ranges;
@@ -116,36 +125,36 @@ function rangesFor({ given, variables }: RefutationQuery, { environment }: Symbo
 const lengthOf = (tree: HostExpression): number =>
   "op" in tree ? 1 + tree.of.reduce((count, each) => count + lengthOf(each), 0) : 1;
 
-/** What must not be above 0: first with what a mask or a branch says of it, then by itself. */
-function excesses(excess: Term, { given, variables }: RefutationQuery): readonly Term[] {
-  const found: Term[] = [];
-  for (const condition of given.flatMap(conditionsOf)) {
+/** Terms that must not be positive: the excess combined with each mask or branch condition, then the excess alone. */
+function excesses(excess: Term, { facts, variables }: RefutationQuery): readonly Term[] {
+  const combined: Term[] = [];
+  for (const condition of facts.flatMap(conditionsOf)) {
     if (condition.kind !== "atMost") continue;
-    const room = minus(condition.parts[1]!, condition.parts[0]!);
+    const slack = minus(condition.parts[1]!, condition.parts[0]!);
     for (const name of variables) {
-      const [own, limited] = [coefficientOf(excess, name), coefficientOf(room, name)];
-      if (!own || limited?.kind !== "number" || limited.value !== -1n) continue;
-      if (own.kind === "number" && own.value <= 0n) continue;
-      found.push(withoutTerm(excess, product(own, room)));
+      const [coefficient, slackCoefficient] = [coefficientOf(excess, name), coefficientOf(slack, name)];
+      if (!coefficient || slackCoefficient?.kind !== "number" || slackCoefficient.value !== -1n) continue;
+      if (coefficient.kind === "number" && coefficient.value <= 0n) continue;
+      combined.push(withoutTerm(excess, product(coefficient, slack)));
     }
   }
-  return [...found, excess];
+  return [...combined, excess];
 }
 
-/** `most <= 0` as conditions of a launch, of which each may do. */
-function asHostConditions(most: Term, launch: SymbolicLaunch): readonly HostExpression[] {
-  if (most.kind === "number") return [];
-  const { positive, negative } = sides(most);
-  const [greater, smaller] = [hostOf(negative, launch), hostOf(positive, launch)];
+/** `most <= 0` as alternative launch conditions. */
+function asHostConditions(excess: Term, launch: SymbolicLaunch): readonly HostExpression[] {
+  if (excess.kind === "number") return [];
+  const { positive, negative } = splitBySign(excess);
+  const [greater, smaller] = [toHostExpression(negative, launch), toHostExpression(positive, launch)];
   if (!greater || !smaller) return [];
-  const whole = divisionsIn(most).flatMap((division) => {
-    const [size, block] = division.map((each) => hostOf(each, launch));
+  const divisibility = divisionsIn(excess).flatMap((division) => {
+    const [size, block] = division.map((each) => toHostExpression(each, launch));
     return size && block ? [{ op: "eq", of: [{ op: "mod", of: [size, block] }, { value: 0 }] }] : [];
   });
-  return [...whole, { op: "ge", of: [greater, smaller] }];
+  return [...divisibility, { op: "ge", of: [greater, smaller] }];
 }
 
-/** Sizes and what they are divided by, of which a whole number of blocks would do. */
+/** Pairs of a size and a divisor for which divisibility would suffice. */
 function divisionsIn(term: Term): readonly (readonly [Term, Term])[] {
   return [...termsIn(term)].flatMap((each): (readonly [Term, Term])[] => {
     if (each.kind !== "quotient" && each.kind !== "floorQuotient") return [];
@@ -164,13 +173,13 @@ const OPS: Readonly<Partial<Record<Term["kind"], string>>> = {
   greatest: "maximum",
 };
 
-/** A term of parameters alone. */
-function hostOf(term: Term, launch: SymbolicLaunch): HostExpression | undefined {
-  const of = (each: Term): HostExpression | undefined => hostOf(each, launch);
-  const folded = (op: string, parts: readonly Term[]): HostExpression | undefined => {
-    const made = parts.map(of);
-    return made.every((each) => each !== undefined)
-      ? made.reduce((left, right) => ({ op, of: [left, right] }))
+/** A term of parameters as a host expression. Undefined if it depends on anything else. */
+function toHostExpression(term: Term, launch: SymbolicLaunch): HostExpression | undefined {
+  const convert = (each: Term): HostExpression | undefined => toHostExpression(each, launch);
+  const reduceOperands = (op: string, terms: readonly Term[]): HostExpression | undefined => {
+    const operands = terms.map(convert);
+    return operands.every((each) => each !== undefined)
+      ? operands.reduce((lhs, rhs) => ({ op, of: [lhs, rhs] }))
       : undefined;
   };
   switch (term.kind) {
@@ -179,41 +188,45 @@ function hostOf(term: Term, launch: SymbolicLaunch): HostExpression | undefined 
     case "symbol":
       return nameOf(term.name, launch);
     case "sum": {
-      const { positive, negative } = sides(term);
-      const [plus, less] = [positive, negative].map((each) => folded("add", each.kind === "sum" ? each.parts : [each]));
+      const { positive, negative } = splitBySign(term);
+      const [plus, less] = [positive, negative].map((each) =>
+        reduceOperands("add", each.kind === "sum" ? each.parts : [each]),
+      );
       if (!plus || !less) return undefined;
       return "value" in less && less.value === 0 ? plus : { op: "sub", of: [plus, less] };
     }
     case "product":
-      return folded(
+      return reduceOperands(
         "mul",
-        withSizes(term.parts, launch).toSorted((a, b) => Number(isNumber(a)) - Number(isNumber(b))),
+        recombineSizes(term.parts, launch).toSorted((a, b) => Number(isNumber(a)) - Number(isNumber(b))),
       );
     case "quotient":
     case "floorQuotient": {
       const [x, y] = term.parts;
       const blocks = minus(x!, minus(y!, number(1)));
-      return countOf(blocks) < countOf(x!) ? binary("cdiv", of(blocks), of(y!)) : binary("floorDiv", of(x!), of(y!));
+      return summandCount(blocks) < summandCount(x!)
+        ? binary("cdiv", convert(blocks), convert(y!))
+        : binary("floorDiv", convert(x!), convert(y!));
     }
     case "call": {
       const [x] = term.parts;
-      const given = term.name === NEXT_POWER && x ? of(x) : undefined;
-      return given && { op: "nextPowerOf2", of: [given] };
+      const operand = term.name === NEXT_POWER && x ? convert(x) : undefined;
+      return operand && { op: "nextPowerOf2", of: [operand] };
     }
     default: {
       const op = OPS[term.kind];
-      return op === undefined ? undefined : folded(op, term.parts);
+      return op === undefined ? undefined : reduceOperands(op, term.parts);
     }
   }
 }
 
-const countOf = (term: Term): number => (term.kind === "sum" ? term.parts.length : 1);
+const summandCount = (term: Term): number => (term.kind === "sum" ? term.parts.length : 1);
 
-/** Factors that are a size which a requirement makes a multiple, as this size. */
-function withSizes(factors: readonly Term[], launch: Pick<SymbolicLaunch, "multiples">): readonly Term[] {
-  for (const [size, { kind, parts }] of launch.multiples) {
-    if (kind !== "product" || !parts.every((part) => factors.includes(part))) continue;
-    return withSizes([...factors.filter((each) => !parts.includes(each)), symbol(size)], launch);
+/** Replaces factors that form a size known to be a multiple by that size. */
+function recombineSizes(factors: readonly Term[], launch: Pick<SymbolicLaunch, "multiples">): readonly Term[] {
+  for (const [size, { kind, parts: operands }] of launch.multiples) {
+    if (kind !== "product" || !operands.every((part) => factors.includes(part))) continue;
+    return recombineSizes([...factors.filter((each) => !operands.includes(each)), symbol(size)], launch);
   }
   return factors;
 }
@@ -226,10 +239,10 @@ function nameOf(name: string, launch: SymbolicLaunch): HostExpression | undefine
   const { ir } = launch;
   const params = [...paramsOf(ir, "size"), ...paramsOf(ir, "scalar"), ...paramsOf(ir, "constexpr")];
   if (params.some((param) => param.name === name)) return { param: name };
-  // A size that a requirement makes a multiple of something.
-  const [whole] = [...launch.multiples].filter(([size]) => `${size}/` === name);
-  if (!whole) return undefined;
-  const [size, term] = whole;
+  // A size that a requirement makes a multiple of the divisor.
+  const [multiple] = [...launch.multiples].filter(([size]) => `${size}/` === name);
+  if (!multiple) return undefined;
+  const [size, term] = multiple;
   const divisor = term.kind === "product" ? product(...term.parts.filter((part) => part.name !== name)) : undefined;
-  return divisor && binary("floorDiv", { param: size }, hostOf(divisor, launch));
+  return divisor && binary("floorDiv", { param: size }, toHostExpression(divisor, launch));
 }

@@ -1,6 +1,7 @@
 /**
- * Proves what must hold of a kernel for every shape and config: first with configs as symbols, then what is left for each
- * config, then looks for a case where it is wrong. What is neither proved nor refuted is unknown, with what is missing.
+ * Proves the obligations of a kernel for every shape and config. It tries all configs at once, with constexprs as
+ * symbols, then each config, and then searches for a counterexample. Otherwise the verdict is unknown, with the missing
+ * fact.
  */
 import { cacheKey } from "../compiled/canonical-json.js";
 import type { Precondition } from "../analysis/preconditions.js";
@@ -25,7 +26,7 @@ import { raceObligations } from "./properties/races.js";
 import { findCounterexample, type RefutationQuery, type CaseRunner, type Counterexample } from "./counterexample.js";
 import { inputsReadBy } from "./model/input-elements.js";
 
-/** Everything that is shown of a kernel, in the order of the certificate. */
+/** All properties, in the order of the certificate. */
 const PROPERTIES: readonly ObligationGenerator[] = [
   boundsObligations,
   claimObligations,
@@ -36,37 +37,39 @@ const PROPERTIES: readonly ObligationGenerator[] = [
   paddingObligations,
 ];
 
-/** `checked` is what a launch of the lowered kernel checks. */
-export function prove(ir: KernelIR, checked: readonly Precondition[], trial: CaseRunner): Certificate {
-  return withTermTable(() => withMonomials(() => new Prover(ir, checked, trial).certificate()));
+/** Proves all obligations. `checked` contains the preconditions that a launch of the lowered kernel checks. */
+export function prove(ir: KernelIR, checked: readonly Precondition[], runner: CaseRunner): Certificate {
+  return withTermTable(() => withMonomials(() => new Prover(ir, checked, runner).certificate()));
 }
 
 class Prover {
-  readonly #together: readonly ProofContext[];
-  readonly #each = new Map<number, ProofContext>();
-  readonly #steps = new Budget(20_000, 4_000);
-  /** For the search for cases. */
-  readonly #trials = new Budget(1_000_000, 100_000);
+  readonly #symbolicContexts: readonly ProofContext[];
+  readonly #configContexts = new Map<number, ProofContext>();
+  readonly #budget = new Budget(20_000, 4_000);
+  /** The budget of the counterexample search. */
+  readonly #searchBudget = new Budget(1_000_000, 100_000);
 
   constructor(
     readonly ir: KernelIR,
     readonly checked: readonly Precondition[],
-    readonly trial: CaseRunner,
+    readonly runner: CaseRunner,
   ) {
-    this.#together = this.#variants().map((assigned) => this.#stand(assigned));
+    this.#symbolicContexts = this.#variants().map((assignment) => this.#contextOf(assignment));
   }
 
   certificate(): Certificate {
     const { ir } = this;
-    const models = this.#together.map(({ model }) => model);
-    const unfollowed = models.find((model) => model.truncatedAt)?.truncatedAt;
-    const duties = unfollowed ? [notFollowed(unfollowed)] : PROPERTIES.flatMap((dutiesOf) => dutiesOf(models));
+    const models = this.#symbolicContexts.map(({ model }) => model);
+    const truncatedAt = models.find((model) => model.truncatedAt)?.truncatedAt;
+    const obligations = truncatedAt
+      ? [truncatedObligation(truncatedAt)]
+      : PROPERTIES.flatMap((obligationsOf) => obligationsOf(models));
     return {
       configs: ir.tuning.configs.length,
       obligations: [
-        ...duties.map((duty) => {
-          const { property, of, at } = duty;
-          return { property, of, at, verdict: this.#decide(duty) };
+        ...obligations.map((obligation) => {
+          const { property, subject, at } = obligation;
+          return { property, of: subject, at, verdict: this.#decide(obligation) };
         }),
         ...redundantRequirements(ir),
       ],
@@ -75,14 +78,17 @@ class Prover {
     };
   }
 
-  #stand(assigned: ConstexprAssignment): ProofContext {
-    // What is known of a launch takes steps too, however many a question before took.
-    this.#steps.refill();
-    const model = modelOf(this.ir, this.checked, assigned);
-    return { model, contexts: new FactScopes(model, this.#steps) };
+  #contextOf(assignment: ConstexprAssignment): ProofContext {
+    // Deriving the facts of a launch takes steps too, so the budget starts full.
+    this.#budget.refill();
+    const model = modelOf(this.ir, this.checked, assignment);
+    return { model, factScopes: new FactScopes(model, this.#budget) };
   }
 
-  /** Configs without the integers that are symbols: those that are at least 1 in every config. */
+  /**
+   * The distinct constexpr assignments of configs, without integers that are at least 1 in every config, which become
+   * symbols.
+   */
   #variants(): readonly ConstexprAssignment[] {
     const { configs } = this.ir.tuning;
     const isSymbol = (name: string) =>
@@ -93,55 +99,55 @@ class Prover {
     return [...new Map(fixed.map((values) => [cacheKey(values), values])).values()];
   }
 
-  #config(index: number): ProofContext {
-    let stand = this.#each.get(index);
-    if (!stand) this.#each.set(index, (stand = this.#stand(this.ir.tuning.configs[index]!.values)));
-    return stand;
+  #configContext(index: number): ProofContext {
+    let context = this.#configContexts.get(index);
+    if (!context) this.#configContexts.set(index, (context = this.#contextOf(this.ir.tuning.configs[index]!.values)));
+    return context;
   }
 
-  /** The first config of those that differ in launch options alone. */
+  /** The first config of each group that differs in launch options alone. */
   #distinctConfigs(): readonly number[] {
-    const places = this.ir.tuning.configs.map(({ values }, index) => [cacheKey(values), index] as const);
-    return [...new Map(places.toReversed()).values()].toSorted((x, y) => x - y);
+    const indices = this.ir.tuning.configs.map(({ values }, index) => [cacheKey(values), index] as const);
+    return [...new Map(indices.toReversed()).values()].toSorted((x, y) => x - y);
   }
 
-  #decide(duty: ProofObligation): Verdict {
-    const ask = ({ contexts, model }: ProofContext) => {
-      this.#steps.refill();
-      const open = model.truncatedAt
-        ? { question: undefined, missing: TOO_MANY_CALLS }
-        : duty.prove({ contexts, model });
-      if (open) this.#steps.lose();
-      if (this.#steps.spent) contexts.forget();
-      return open;
+  #decide(obligation: ProofObligation): Verdict {
+    const gapIn = ({ factScopes: contexts, model }: ProofContext) => {
+      this.#budget.refill();
+      const gap = model.truncatedAt
+        ? { refutation: undefined, missing: TOO_MANY_CALLS }
+        : obligation.prove({ factScopes: contexts, model });
+      if (gap) this.#budget.chargeShared();
+      if (this.#budget.isExhausted) contexts.forget();
+      return gap;
     };
-    const open = this.#together.map(ask).find((each) => each !== undefined);
-    if (!open) return { kind: "proved", configs: "together" };
-    if (duty.waived !== undefined) return { kind: "waived", reason: duty.waived };
-    if (!open.question) return { kind: "unknown", missing: open.missing };
+    const gap = this.#symbolicContexts.map(gapIn).find((candidate) => candidate !== undefined);
+    if (!gap) return { kind: "proved", configs: "together" };
+    if (obligation.waiver !== undefined) return { kind: "waived", reason: obligation.waiver };
+    if (!gap.refutation) return { kind: "unknown", missing: gap.missing };
     for (const index of this.#distinctConfigs()) {
-      const stand = this.#config(index);
-      const left = ask(stand);
-      if (!left) continue;
-      const witness = left.question && this.#witness(stand, index, left.question);
-      return witness ? { kind: "refuted", ...witness } : { kind: "unknown", missing: left.missing };
+      const context = this.#configContext(index);
+      const gap = gapIn(context);
+      if (!gap) continue;
+      const counterexample = gap.refutation && this.#findCounterexample(context, index, gap.refutation);
+      return counterexample ? { kind: "refuted", ...counterexample } : { kind: "unknown", missing: gap.missing };
     }
     return { kind: "proved", configs: "each" };
   }
 
-  #witness({ model }: ProofContext, index: number, question: RefutationQuery): Counterexample | undefined {
-    if (question.isTooLarge === true || !this.#mayRefute(question)) return undefined;
-    this.#trials.refill();
-    const witness = findCounterexample(model, index, question, this.trial, this.#trials);
-    if (!witness) this.#trials.lose();
-    return witness;
+  #findCounterexample({ model }: ProofContext, index: number, query: RefutationQuery): Counterexample | undefined {
+    if (query.isTooLarge === true || !this.#mayRefute(query)) return undefined;
+    this.#searchBudget.refill();
+    const counterexample = findCounterexample(model, index, query, this.runner, this.#searchBudget);
+    if (!counterexample) this.#searchBudget.chargeShared();
+    return counterexample;
   }
 
-  /** What an input holds refutes something only where the author says what that is. */
-  #mayRefute({ holds, given, conflict: meets = [] }: RefutationQuery): boolean {
-    const met = meets.flatMap((spot) => [...spot.index, ...spot.given]);
-    return inputsReadBy(holds, ...given, ...met).every((name) => {
-      const param = paramsOf(this.ir, "tensor").find((each) => each.name === name);
+  /** The contents of an input can refute an obligation only if the author declares their range. */
+  #mayRefute({ goal, facts, conflict: conflicts = [] }: RefutationQuery): boolean {
+    const conflictTerms = conflicts.flatMap((access) => [...access.index, ...access.facts]);
+    return inputsReadBy(goal, ...facts, ...conflictTerms).every((name) => {
+      const param = paramsOf(this.ir, "tensor").find((candidate) => candidate.name === name);
       return param?.range !== undefined && !(name in this.ir.inputs);
     });
   }
@@ -150,18 +156,18 @@ class Prover {
 const TOO_MANY_CALLS =
   "proofs do not follow this many calls of helper functions that call one another; call them less often, or write some of them as loops";
 
-/** The one obligation of a kernel that is not followed to its end: all that it does. */
-function notFollowed({ at }: OpStatement): ProofObligation {
-  const open = { question: undefined, missing: TOO_MANY_CALLS };
-  return { property: "bounds", of: "what helper functions access", at, prove: () => open };
+/** The only obligation of a kernel whose symbolic execution was truncated. */
+function truncatedObligation({ at }: OpStatement): ProofObligation {
+  const gap = { refutation: undefined, missing: TOO_MANY_CALLS };
+  return { property: "bounds", subject: "what helper functions access", at, prove: () => gap };
 }
 
-/** What inputs are promised to hold: nothing on a GPU checks it. */
+/** Assumptions about the contents of inputs. Nothing checks them on the GPU. */
 function promisesOf(ir: KernelIR): readonly string[] {
   return paramsOf(ir, "tensor").flatMap(({ name, range, partition }) => {
     if (partition) {
-      const holds = partition.holds === "offsets" ? "is a partition" : "has the ends of a partition";
-      return [`${name} ${holds} of ${partition.total.parameter}`];
+      const statement = partition.holds === "offsets" ? "is a partition" : "has the ends of a partition";
+      return [`${name} ${statement} of ${partition.total.parameter}`];
     }
     return range ? [`${name} holds what its range declares`] : [];
   });

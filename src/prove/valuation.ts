@@ -1,13 +1,15 @@
-/** The value of a term for given values of its symbols; undefined where it depends on an unknown function. */
+/**
+ * Evaluates terms for given values of their symbols. The value is undefined if it depends on an uninterpreted function.
+ */
 import { NEXT_POWER, type Term } from "../symbolic/term.js";
 
 export type Values = ReadonlyMap<string, number>;
 type Value = number | boolean | undefined;
 
-/** Evaluates terms that share parts, each once. Division by zero has no value. */
+/** Evaluates terms that share operands, each term once. Division by zero has no value. */
 export class Valuation {
-  readonly #known = new Map<Term, Value>();
-  /** How many terms were computed. */
+  readonly #cache = new Map<Term, Value>();
+  /** The number of terms that were evaluated. */
   steps = 0;
 
   constructor(readonly values: Values) {}
@@ -23,10 +25,10 @@ export class Valuation {
   }
 
   #value(term: Term): Value {
-    if (this.#known.has(term)) return this.#known.get(term);
+    if (this.#cache.has(term)) return this.#cache.get(term);
     this.steps++;
     const value = this.#compute(term);
-    this.#known.set(term, value);
+    this.#cache.set(term, value);
     return value;
   }
 
@@ -39,16 +41,16 @@ export class Valuation {
       const condition = this.#value(parts[0]!);
       return condition === undefined ? undefined : this.#value(parts[condition ? 1 : 2]!);
     }
-    const given = parts.map((part) => this.#value(part));
-    if (kind === "all" && given.includes(false)) return false;
-    if (kind === "some" && given.includes(true)) return true;
-    if (given.includes(undefined)) return undefined;
-    const [x, y] = given as number[];
+    const operands = parts.map((part) => this.#value(part));
+    if (kind === "all" && operands.includes(false)) return false;
+    if (kind === "some" && operands.includes(true)) return true;
+    if (operands.includes(undefined)) return undefined;
+    const [x, y] = operands as number[];
     switch (kind) {
       case "sum":
-        return (given as number[]).reduce((total, each) => total + each, 0);
+        return (operands as number[]).reduce((total, operand) => total + operand, 0);
       case "product":
-        return (given as number[]).reduce((total, each) => total * each, 1);
+        return (operands as number[]).reduce((total, each) => total * each, 1);
       case "quotient":
         return y === 0 ? undefined : Math.trunc(x! / y!);
       case "floorQuotient":
@@ -72,7 +74,7 @@ export class Valuation {
       case "some":
         return false;
       case "not":
-        return !given[0];
+        return !operands[0];
       default:
         return kind satisfies never;
     }

@@ -1,6 +1,6 @@
 /**
- * Signatures of operators: `WhyX<Op, E, S, O>` is the rule for the operand O of a tile of E in S, `XOut` is the type of
- * the result; `inferX` is both for run-time types, with a constexpr on either side.
+ * Signatures of operators. `WhyX<Op, E, S, O>` is the rule of operand O for a tile of dtype E and shape S, and `XOut`
+ * is the type of the result. `inferX` computes both at run time, also with a constexpr on either side.
  */
 import type { ConstLike } from "../types/constexpr.js";
 import { compareText } from "../types/constexpr-text.js";
@@ -45,7 +45,7 @@ const isBooleanLiteral = (type: ConstexprType): boolean => type.text === "true" 
 interface BinaryRule {
   tiles(op: string, a: Elem, b: Elem): string;
   number(op: string, elem: Elem, value: number): string;
-  weak(op: string, elem: Elem, of: string): string;
+  weak(op: string, elem: Elem, kind: string): string;
   /** The result's dtype. */
   out(a: Elem, b: Elem): Elem | undefined;
   /** The rule for two constexprs. */
@@ -53,57 +53,57 @@ interface BinaryRule {
 }
 
 const isNumber = ({ of }: ConstexprType): boolean => of === "int" || of === "float";
-/** Numbers. */
+/** The rule that both operands are numbers. */
 function whyNumbers(op: string, x: ConstexprType, y: ConstexprType): string {
-  const wrong = [x, y].find((type) => !isNumber(type));
-  return wrong ? notAnOperand(op, wrong) : "";
+  const invalid = [x, y].find((type) => !isNumber(type));
+  return invalid ? notAnOperand(op, invalid) : "";
 }
-/** Integers. */
+/** The rule that both operands are integers. */
 function whyIntegers(op: string, x: ConstexprType, y: ConstexprType): string {
   const fraction = [x, y].find((type) => type.of === "float" && literalValue(type) !== undefined);
   if (fraction) return whyWhole(op, fraction.text);
   return x.of === "int" && y.of === "int" ? "" : `${op}: needs an integer, a constexpr or a tile`;
 }
-/** Two truth values, or two integers. */
+/** The rule that the operands are two booleans or two integers. */
 function whyTruths(op: string, x: ConstexprType, y: ConstexprType): string {
   return x.of === "bool" && y.of === "bool" ? "" : whyIntegers(op, x, y);
 }
 
-/** JavaScript makes NaN of what is undefined, so a NaN that decides every element is hardly meant. */
-function whyNaN(op: string, compares: boolean): string {
-  return compares
+/** Rejects a NaN literal. It is usually a mistake, because JavaScript computes NaN from undefined values. */
+function whyNaN(op: string, isComparison: boolean): string {
+  return isComparison
     ? `${op}: a comparison with NaN holds nowhere or everywhere; x.ne(x) holds where x is NaN`
     : `${op}: a number is NaN, and so would each element be; if that is meant, write tl.full(x.shape, NaN, x.dtype)`;
 }
 
-function whyOperand(rule: BinaryRule, op: string, tile: TileType, other: Type): string {
-  if (other.kind === "tile") {
-    return rule.tiles(op, tile.dtype, other.dtype) || whyBroadcast(op, tile.shape, other.shape);
+function whyOperand(rule: BinaryRule, op: string, tile: TileType, operand: Type): string {
+  if (operand.kind === "tile") {
+    return rule.tiles(op, tile.dtype, operand.dtype) || whyBroadcast(op, tile.shape, operand.shape);
   }
-  if (other.kind !== "constexpr") return notAnOperand(op, other);
-  const value = literalValue(other);
+  if (operand.kind !== "constexpr") return notAnOperand(op, operand);
+  const value = literalValue(operand);
   if (Number.isNaN(value)) return whyNaN(op, rule === comparison);
   if (value !== undefined) return rule.number(op, tile.dtype, value);
-  return isBooleanLiteral(other) ? notAnOperand(op, other) : rule.weak(op, tile.dtype, other.of);
+  return isBooleanLiteral(operand) ? notAnOperand(op, operand) : rule.weak(op, tile.dtype, operand.of);
 }
 
-/** The type of `x op y`, or the sentence that says why there is none. `text` names the result of two constexprs. */
+/** The type of `x op y`, or a message. `text` computes the text of the result of two constexprs. */
 function inferBinary(rule: BinaryRule, op: string, x: Type, y: Type, text: (a: string, b: string) => Type | string) {
   if (x.kind === "constexpr" && y.kind === "constexpr") return rule.constants(op, x, y) || text(x.text, y.text);
-  const [tile, other] = x.kind === "tile" ? [x, y] : [y, x];
+  const [tile, operand] = x.kind === "tile" ? [x, y] : [y, x];
   if (tile.kind !== "tile") return notAnOperand(op, x.kind === "constexpr" ? y : x);
-  const why = whyOperand(rule, op, tile, other);
+  const why = whyOperand(rule, op, tile, operand);
   if (why) return why;
-  const right = other.kind === "tile" ? other : tileType(tile.dtype, []);
-  const dtype = rule.out(tile.dtype, right.dtype);
-  const shape = broadcast(tile.shape, right.shape);
-  // The rule above has a sentence for every pair without a result. This catches a gap in it.
+  const rhs = operand.kind === "tile" ? operand : tileType(tile.dtype, []);
+  const dtype = rule.out(tile.dtype, rhs.dtype);
+  const shape = broadcast(tile.shape, rhs.shape);
+  // Unreachable unless the rule above is incomplete.
   return dtype && shape
     ? tileType(dtype, shape)
-    : `${op}: ${dtypeDisplayName(tile.dtype)} and ${dtypeDisplayName(right.dtype)} have no result`;
+    : `${op}: ${dtypeDisplayName(tile.dtype)} and ${dtypeDisplayName(rhs.dtype)} have no result`;
 }
 
-/** `min(A, B)`, `A + B`: two constexprs give a constexpr, an integer unless one is a float. */
+/** The result of an op on two constexprs: an integer, unless one is a float. */
 function constexprOf(x: Type, y: Type, text: string): ConstexprType {
   const isFloat = [x, y].some((type) => type.kind === "constexpr" && type.of === "float");
   return constexprType(isFloat ? "float" : "int", text);
@@ -139,7 +139,7 @@ type ArithWhys<Op extends string, E extends Element, S extends Shape, O> = O ext
     ? [WhyArith<Op, E, S, H>, ...ArithWhysNext<Op, ArithOut<E, S, H>, R>]
     : [];
 type ArithWhysNext<Op extends string, T, R> = T extends TileLike ? ArithWhys<Op, T[El], T[Sh], R> : [];
-/** Several operands, each against the result so far. Each sentence is at its operand. */
+/** Checks each operand against the result of the preceding ones. Each message is reported at its operand. */
 export type ArithArgs<Op extends string, E extends Element, S extends Shape, O> = {
   readonly [K in keyof O]: Validate<O[K], ArithWhys<Op, E, S, O>[K & keyof ArithWhys<Op, E, S, O>]>;
 };
@@ -162,20 +162,20 @@ export type WhyCmp<Op extends string, E, S extends Shape, O> = O extends number
       ? WhyWeak<Op, E, K>
       : NotAnOperand<Op, O>;
 export type CmpOut<S extends Shape, O> = O extends TileLike ? Tile<"int1", Broadcast<S, O[Sh]>> : Tile<"int1", S>;
-/** A mask beside an integer is an int32. */
-function whyBesideMask(op: string, value: number): string {
-  const isHeld = !Number.isInteger(value) || value === (value | 0);
-  return isHeld ? "" : `${op}: ${value} is out of range for int32, as which a mask is compared; it holds 0 and 1`;
+/** The rule of a comparison of a mask with a number: Triton converts the mask to int32. */
+function whyMaskComparison(op: string, value: number): string {
+  const isInRange = !Number.isInteger(value) || value === (value | 0);
+  return isInRange ? "" : `${op}: ${value} is out of range for int32, as which a mask is compared; it holds 0 and 1`;
 }
 
 const comparison: BinaryRule = {
   tiles: whyCompare,
-  number: (op, elem, value) => (elem === "int1" ? whyBesideMask(op, value) : whyNumber(op, elem, value)),
+  number: (op, elem, value) => (elem === "int1" ? whyMaskComparison(op, value) : whyNumber(op, elem, value)),
   weak: whyWeak,
   out: () => "int1",
   constants: (op, x, y) => (x.of === y.of && x.of !== "bool" ? "" : whyNumbers(op, x, y)),
 };
-/** `sign` is Python's, for the text of two constexprs. */
+/** `sign` is Python's operator, for the text of two constexprs. */
 export function inferCompare(op: string, x: Type, y: Type, sign: string): Type | string {
   return inferBinary(comparison, op, x, y, (a, b) => constexprType("bool", compareText(a, sign, b)));
 }
@@ -193,7 +193,7 @@ export type DivideOut<E extends Element, S extends Shape, O> = O extends TileLik
   ? Tile<Divide<E, O[El]>, Broadcast<S, O[Sh]>>
   : Tile<Divide<E, E>, S>;
 const division: BinaryRule = { tiles: whyDivide, number: whyNumber, weak: whyWeak, out: divide, constants: whyNumbers };
-/** `/`: two constexprs give a float. */
+/** `/`. The result of two constexprs is a float. */
 export function inferDivide(op: string, x: Type, y: Type, text: (a: string, b: string) => string): Type | string {
   return inferBinary(division, op, x, y, (a, b) => constexprType("float", text(a, b)));
 }
@@ -201,7 +201,7 @@ export function inferDivide(op: string, x: Type, y: Type, text: (a: string, b: s
 export type ModuloOut<E extends Element, S extends Shape, O> = O extends TileLike
   ? Tile<Modulo<E, O[El]>, Broadcast<S, O[Sh]>>
   : Tile<Modulo<E, E>, S>;
-/** The operand of `%`: as of `/`, and there is one dtype that comes out. */
+/** The rule of `%`: that of `/`, and all members of a dtype variable must have the same result dtype. */
 export type WhyRemainder<Op extends string, E, S extends Shape, O> = FirstError<
   WhyQuotient<Op, E, S, O>,
   WhyNoResult<Op, E, O extends TileLike ? O[El] : E>
@@ -222,7 +222,7 @@ export type WhyFloor<Op extends string, E, S extends Shape, O> = O extends numbe
 const floorDivision: BinaryRule = {
   tiles: whyFloorDivide,
   number: (op, elem, value) => whyInt(op, elem) || whyNumber(op, elem, value),
-  weak: (op, elem, of) => whyInt(op, elem) || whyWeak(op, elem, of),
+  weak: (op, elem, kind) => whyInt(op, elem) || whyWeak(op, elem, kind),
   out: promote,
   constants: whyIntegers,
 };
@@ -253,19 +253,19 @@ const bits: BinaryRule = {
   number: (op, elem, value) =>
     whyInt(op, elem) ||
     (elem === "int1" ? `${op}: int1 combines with int1, not with a number` : whyNumber(op, elem, value)),
-  weak: (op, elem, of) => whyInt(op, elem) || (of === "bool" && elem === "int1" ? "" : whyWeak(op, elem, of)),
+  weak: (op, elem, kind) => whyInt(op, elem) || (kind === "bool" && elem === "int1" ? "" : whyWeak(op, elem, kind)),
   out: promote,
   constants: whyTruths,
 };
 /** `& | ^ << >>`; the result is `ArithOut`. Masks combine with masks, with true and false, and with flags. */
 export function inferBits(op: string, x: Type, y: Type, text: (a: string, b: string) => string): Type | string {
-  const [tile, other] = x.kind === "tile" ? [x, y] : [y, x];
-  if (tile.kind === "tile" && other.kind === "constexpr" && isBooleanLiteral(other)) {
+  const [tile, operand] = x.kind === "tile" ? [x, y] : [y, x];
+  if (tile.kind === "tile" && operand.kind === "constexpr" && isBooleanLiteral(operand)) {
     return whyTruth(op, tile.dtype) || tile;
   }
-  const bool = [x, y].every((type) => type.kind === "constexpr" && type.of === "bool");
+  const areBooleans = [x, y].every((type) => type.kind === "constexpr" && type.of === "bool");
   return inferBinary(bits, op, x, y, (a, b) =>
-    bool ? constexprType("bool", text(a, b)) : constexprOf(x, y, text(a, b)),
+    areBooleans ? constexprType("bool", text(a, b)) : constexprOf(x, y, text(a, b)),
   );
 }
 
@@ -302,12 +302,12 @@ export type WhyLogic<Op extends string, E, S extends Shape, O> = E extends "int1
       ? ""
       : NotAnOperand<Op, O>
   : `${Op}: both sides must be int1, this one is ${Call<E>}; compare it first, .ne(0)`;
-export function whyLogic(op: string, elem: Elem, shape: readonly Dim[], other: Type): string {
+export function whyLogic(op: string, elem: Elem, shape: readonly Dim[], operand: Type): string {
   if (elem !== "int1")
     return `${op}: both sides must be int1, this one is ${dtypeDisplayName(elem)}; compare it first, .ne(0)`;
-  if (other.kind === "constexpr" && other.of === "bool") return "";
-  if (other.kind !== "tile") return notAnOperand(op, other);
-  return other.dtype === "int1"
-    ? whyBroadcast(op, shape, other.shape)
-    : `${op}: both sides must be int1, the other is ${dtypeDisplayName(other.dtype)}; compare it first, .ne(0)`;
+  if (operand.kind === "constexpr" && operand.of === "bool") return "";
+  if (operand.kind !== "tile") return notAnOperand(op, operand);
+  return operand.dtype === "int1"
+    ? whyBroadcast(op, shape, operand.shape)
+    : `${op}: both sides must be int1, the other is ${dtypeDisplayName(operand.dtype)}; compare it first, .ne(0)`;
 }

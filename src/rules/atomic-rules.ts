@@ -1,4 +1,4 @@
-/** Rules of atomics, each with its function twin: the dtypes that the hardware supports, and the operands. */
+/** Rules of atomics, as types and functions: the dtypes that the hardware supports, and the operands. */
 import { type Agree, type FirstError, type Validate, type IsAny } from "../types/rule-error.js";
 import {
   dtypeDisplayName,
@@ -24,8 +24,8 @@ import {
 } from "../types/shape.js";
 import {
   type ByName,
-  type Place,
-  type Target,
+  type ShapeOfAddress,
+  type ElementOfAddress,
   whyLoad,
   type WhyLoad,
   whyMaskFor,
@@ -40,37 +40,37 @@ import type { PointerType, Type, ViewType } from "../types/types.js";
 
 // ---- dtypes ---------------------------------------------------------------------------------------------------------
 
-const WORDS = ["int32", "uint32", "int64", "uint64"] as const;
+const WIDE_INTEGERS = ["int32", "uint32", "int64", "uint64"] as const;
 const FLOATS = ["float32", "float64"] as const;
 
-/** The dtypes that each kind of atomic takes, and their name in messages. */
+/** The dtypes that each kind of atomic supports, and their description in messages. */
 export const atomicKinds = {
   add: {
-    dtypes: [...WORDS, "float16", "bfloat16", ...FLOATS],
+    dtypes: [...WIDE_INTEGERS, "float16", "bfloat16", ...FLOATS],
     words: "32-bit and 64-bit integers, float16, bfloat16, float32 and float64",
   },
-  extreme: { dtypes: [...WORDS, ...FLOATS], words: "32-bit and 64-bit integers, float32 and float64" },
-  bits: { dtypes: WORDS, words: "32-bit and 64-bit integers" },
-  exchange: { dtypes: [...WORDS, ...FLOATS], words: "32-bit and 64-bit integers, float32 and float64" },
+  extreme: { dtypes: [...WIDE_INTEGERS, ...FLOATS], words: "32-bit and 64-bit integers, float32 and float64" },
+  bits: { dtypes: WIDE_INTEGERS, words: "32-bit and 64-bit integers" },
+  exchange: { dtypes: [...WIDE_INTEGERS, ...FLOATS], words: "32-bit and 64-bit integers, float32 and float64" },
   compare: {
-    dtypes: ["int16", "uint16", ...WORDS, "float16", "bfloat16", ...FLOATS],
+    dtypes: ["int16", "uint16", ...WIDE_INTEGERS, "float16", "bfloat16", ...FLOATS],
     words: "dtypes of 16, 32 and 64 bits",
   },
-  poll: { dtypes: ["int16", "uint16", ...WORDS], words: "integers of 16, 32 and 64 bits" },
+  poll: { dtypes: ["int16", "uint16", ...WIDE_INTEGERS], words: "integers of 16, 32 and 64 bits" },
   any: {
-    dtypes: ["int1", "int8", "uint8", "int16", "uint16", ...WORDS, "float16", "bfloat16", ...FLOATS],
+    dtypes: ["int1", "int8", "uint8", "int16", "uint16", ...WIDE_INTEGERS, "float16", "bfloat16", ...FLOATS],
     words: "integers, float16, bfloat16, float32 and float64",
   },
 } as const satisfies Readonly<Record<string, { readonly dtypes: readonly DTypeName[]; readonly words: string }>>;
 
 type Kinds = typeof atomicKinds;
 export type AtomicKind = keyof Kinds;
-type Refused<K extends AtomicKind, E> = Exclude<Members<E>, Kinds[K]["dtypes"][number]>;
+type Unsupported<K extends AtomicKind, E> = Exclude<Members<E>, Kinds[K]["dtypes"][number]>;
 
 export type WhyAtomicElement<Op extends string, K extends AtomicKind, E> =
   IsAny<E> extends true
     ? ""
-    : [Refused<K, E>] extends [never]
+    : [Unsupported<K, E>] extends [never]
       ? ""
       : `${Op}: does not work on ${Call<E>}; it takes ${Kinds[K]["words"]}`;
 function whyAtomicElement(op: string, kind: AtomicKind, elem: Elem): string {
@@ -82,7 +82,7 @@ function whyAtomicElement(op: string, kind: AtomicKind, elem: Elem): string {
 
 type Address = PointerType | ViewType;
 
-/** The address of an atomic that changes memory. */
+/** The rule of the address of an atomic that writes memory. */
 export type WhyAtomic<Op extends string, K extends AtomicKind, A> = FirstError<
   WhyWrite<Op, A>,
   A extends AddressLike ? WhyAtomicElement<Op, K, A[AddressElement]> : ""
@@ -90,7 +90,7 @@ export type WhyAtomic<Op extends string, K extends AtomicKind, A> = FirstError<
 export function whyAtomic(op: string, kind: AtomicKind, address: Type): string {
   return whyWrite(op, address) || whyAtomicElement(op, kind, (address as Address).to);
 }
-/** The address of an atomic that only reads. */
+/** The rule of the address of an atomic that only reads. */
 export type WhyAtomicRead<Op extends string, K extends AtomicKind, A> = FirstError<
   WhyLoad<A, Op>,
   A extends AddressLike ? WhyAtomicElement<Op, K, A[AddressElement]> : ""
@@ -101,7 +101,7 @@ export function whyAtomicRead(op: string, kind: AtomicKind, address: Type): stri
 
 // ---- operands -------------------------------------------------------------------------------------------------------
 
-/** Triton 3.6 adds no axes to an atomic's mask and value, so the rules refuse them for every version. */
+/** Triton 3.6 does not add axes to an atomic's mask and value, so the rules require equal rank for every version. */
 type SameRank<A extends Shape, B extends Shape> = number extends A["length"] | B["length"]
   ? true
   : B extends readonly []
@@ -118,23 +118,23 @@ type WhyRank<Op extends string, What extends string, S extends Shape, X> = X ext
       : `${Op}: the address is ${Show<S>}, the ${What} is ${Show<X[Sh]>}; give it the same rank with .row or expandDims`
     : ""
   : "";
-function whyRank(op: string, what: string, shape: readonly Dim[], x: Type): string {
+function whyRank(op: string, operandName: string, shape: readonly Dim[], x: Type): string {
   if (x.kind !== "tile" || !fitsIn(shape, x.shape) || sameRank(shape, x.shape)) return "";
-  return `${op}: the address is ${showShape(shape)}, the ${what} is ${showShape(x.shape)}; give it the same rank with .row or expandDims`;
+  return `${op}: the address is ${showShape(shape)}, the ${operandName} is ${showShape(x.shape)}; give it the same rank with .row or expandDims`;
 }
 
-/** The value to add, exchange and so on: a number, a scalar, or a tile of the address's shape. */
+/** The rule of the value to add, exchange and so on: a number, a scalar, or a tile with the address's shape. */
 export type WhyAtomicValue<Op extends string, A, V> = FirstError<
-  WhyValue<Op, Target<A>, Place<A>, V>,
-  WhyRank<Op, "value", Place<A>, V>
+  WhyValue<Op, ElementOfAddress<A>, ShapeOfAddress<A>, V>,
+  WhyRank<Op, "value", ShapeOfAddress<A>, V>
 >;
 export function whyAtomicValue(op: string, { to, shape }: Address, value: Type): string {
   return whyValue(op, to, shape, value) || whyRank(op, "value", shape, value);
 }
 
-/** Atomics do not take Python's True as a mask. */
+/** The rule of a mask. Unlike loads, atomics do not accept Python's True. */
 export type WhyAtomicMask<Op extends string, A, M> = M extends TileLike
-  ? FirstError<WhyMaskFor<Op, A, M>, WhyRank<Op, "mask", Place<A>, M>>
+  ? FirstError<WhyMaskFor<Op, A, M>, WhyRank<Op, "mask", ShapeOfAddress<A>, M>>
   : M extends boolean
     ? `${Op}: a mask is a tile of int1; leave it out, or leave the atomic out`
     : WhyMaskFor<Op, A, M>;
@@ -144,23 +144,23 @@ export function whyAtomicMask(op: string, address: Address, mask: Type): string 
   return whyMaskFor(op, address, mask) || whyRank(op, "mask", address.shape, mask);
 }
 
-/** Compare-and-swap takes Python's numbers as int32 and float32 scalars; it neither casts nor broadcasts. */
+/** Triton converts number operands of compare-and-swap to int32 and float32 scalars, without a cast or a broadcast. */
 type Exact = "int32" | "uint32" | "float32";
 const EXACT: ReadonlySet<Elem> = new Set(["int32", "uint32", "float32"]);
 
-/** An operand of compare-and-swap: exactly the address's dtype and shape. */
+/** The rule of an operand of compare-and-swap: it must have the address's dtype and shape. */
 export type WhySwap<Op extends string, A, V> = V extends number
-  ? Place<A> extends readonly []
-    ? Target<A> extends Exact
-      ? WhyValue<Op, Target<A>, [], V>
-      : `${Op}: a number is not cast here; write tl.full([], …, ${Token<Target<A>>})`
-    : `${Op}: a number is not spread here; write tl.full(${Show<Place<A>>}, …, ${Token<Target<A>>})`
+  ? ShapeOfAddress<A> extends readonly []
+    ? ElementOfAddress<A> extends Exact
+      ? WhyValue<Op, ElementOfAddress<A>, [], V>
+      : `${Op}: a number is not cast here; write tl.full([], …, ${Token<ElementOfAddress<A>>})`
+    : `${Op}: a number is not spread here; write tl.full(${Show<ShapeOfAddress<A>>}, …, ${Token<ElementOfAddress<A>>})`
   : V extends TileLike
-    ? Agree<Target<A>, V[El]> extends true
-      ? SameShape<Place<A>, V[Sh]> extends true
+    ? Agree<ElementOfAddress<A>, V[El]> extends true
+      ? SameShape<ShapeOfAddress<A>, V[Sh]> extends true
         ? ""
-        : `${Op}: the address is ${Show<Place<A>>}, the value is ${Show<V[Sh]>}; nothing is spread here`
-      : `${Op}: the tensor holds ${Call<Target<A>>}, the value is ${Call<V[El]>}; cast with .to(${Token<Target<A>>})`
+        : `${Op}: the address is ${Show<ShapeOfAddress<A>>}, the value is ${Show<V[Sh]>}; nothing is spread here`
+      : `${Op}: the tensor holds ${Call<ElementOfAddress<A>>}, the value is ${Call<V[El]>}; cast with .to(${Token<ElementOfAddress<A>>})`
     : `${Op}: needs a tile in the address's shape`;
 export function whySwap(op: string, { to, shape }: Address, value: Type): string {
   if (value.kind === "constexpr" && !Number.isNaN(Number(value.text)) && value.of !== "string") {
@@ -184,13 +184,15 @@ export type Semantics = "acquire" | "release" | "acq_rel" | "relaxed";
 export type Scope = "gpu" | "cta" | "sys";
 
 interface Ordering<S extends Semantics> {
-  /** Which accesses it orders: earlier ones before it (`release`), later ones after it (`acquire`), both, or none. */
+  /**
+   * The memory order: earlier accesses stay before it (`release`), later ones after it (`acquire`), both, or neither.
+   */
   sem?: S | undefined;
-  /** Who sees that order: this program, this GPU, or all GPUs and the CPU. */
+  /** The scope of the memory order: this program, this GPU, or all GPUs and the CPU. */
   scope?: Scope | undefined;
 }
 export interface AtomicOptions<Op extends string, A, M, S extends Semantics = Semantics> extends Ordering<S> {
-  /** The lanes to perform, of those that lie in the tensor. The result of other lanes is undefined. */
+  /** The active lanes, in addition to the bounds of the tensor. The result of masked lanes is undefined. */
   mask?: Validate<M, WhyAtomicMask<Op, A, M>> | undefined;
 }
 
@@ -223,7 +225,7 @@ export type AtomicStore = <A, const V, const M = unknown>(
   options?: AtomicOptions<"atomicStore", A, M, "release" | "relaxed">,
 ) => void;
 interface PollOptions extends Ordering<"acquire" | "relaxed"> {
-  /** How long to wait, in nanoseconds, for all lanes together. Without it, forever. */
+  /** The timeout in nanoseconds, for all lanes together. By default there is none. */
   timeoutNs?: number | undefined;
 }
 /** A call of `tl.atomicPoll`. */

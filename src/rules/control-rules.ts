@@ -14,13 +14,13 @@ import {
   type WhyIndexInt,
   type WhyWhole,
 } from "../types/promote.js";
-import { type LoneDType, defaultDType, type UntypedNumber, whyLone } from "../types/default-dtype.js";
+import { type DefaultDType, defaultDType, type UntypedNumber, whyDefaultDType } from "../types/default-dtype.js";
 import { sameShape, showShape, type Show } from "../types/shape.js";
 import type { El, Mut, MutOfNumber, Sh, StateLike, TileLike } from "../types/tile.js";
 import { literalValue, type TileType, tileType, type Type } from "../types/types.js";
 // ---- state ----------------------------------------------------------------------------------------------------------
 
-/** `tl.mut(initial)`: a tile, a pointer, or a number, which is a scalar of the dtype that Triton gives it. */
+/** The rule of `tl.mut(initial)`: a tile, a pointer, or a number, which becomes a scalar of its default dtype. */
 export type WhyMut<X> = X extends TileLike | AddressLike | UntypedNumber
   ? ""
   : X extends StateLike
@@ -30,25 +30,28 @@ export type MutOut<X> = X extends TileLike
   ? Mut<X[El], X[Sh]>
   : X extends AddressLike
     ? MutPointer<X[AddressElement], X[Pl], X[Ac]>
-    : MutOfNumber<LoneDType<X>>;
-/** The variable's type, or why there is none. */
+    : MutOfNumber<DefaultDType<X>>;
+/** The variable's type, or a message. */
 export function inferMut(initial: Type): Type | string {
   if (initial.kind === "tile" || initial.kind === "pointer") return initial;
   const dtype = defaultDType(initial);
   if (dtype === undefined || initial.kind !== "constexpr") return "mut: takes a tile, a pointer or a number";
-  return whyLone("mut", initial) || tileType(dtype, []);
+  return whyDefaultDType("mut", initial) || tileType(dtype, []);
 }
 
-/** The same of state, which may have begun as a number, `tl.mut(0)`: nobody wrote its shape, nor that it is an integer. */
-export function whyStateOperand(held: Type, next: Type): string {
-  const why = whyAssign(held, next);
-  if (!why || held.kind !== "tile" || next.kind !== "tile") return why;
-  const begun = `begin it so, tl.mut(${zerosOf(next)})`;
-  if (held.shape.length === 0 && next.shape.length > 0)
-    return `value: the variable holds a scalar ${dtypeDisplayName(held.dtype)}, the new value is ${showShape(next.shape)} of ${dtypeDisplayName(next.dtype)}; ${begun}`;
-  const isRounded = !isFloatElem(held.dtype) && isFloatElem(next.dtype) && sameShape(held.shape, next.shape);
+/**
+ * The rule of an assignment to state whose initial value may be a number, `tl.mut(0)`. Its shape and dtype were not
+ * explicit, so the message suggests another initial value.
+ */
+export function whyStateOperand(stateType: Type, next: Type): string {
+  const why = whyAssign(stateType, next);
+  if (!why || stateType.kind !== "tile" || next.kind !== "tile") return why;
+  const remedy = `begin it so, tl.mut(${zerosOf(next)})`;
+  if (stateType.shape.length === 0 && next.shape.length > 0)
+    return `value: the variable holds a scalar ${dtypeDisplayName(stateType.dtype)}, the new value is ${showShape(next.shape)} of ${dtypeDisplayName(next.dtype)}; ${remedy}`;
+  const isRounded = !isFloatElem(stateType.dtype) && isFloatElem(next.dtype) && sameShape(stateType.shape, next.shape);
   if (!isRounded) return why;
-  return `value: the variable holds ${dtypeDisplayName(held.dtype)}, the new value is ${dtypeDisplayName(next.dtype)}; ${begun}, or cast with .to(${dtypeSourceText(held.dtype)})`;
+  return `value: the variable holds ${dtypeDisplayName(stateType.dtype)}, the new value is ${dtypeDisplayName(next.dtype)}; ${remedy}, or cast with .to(${dtypeSourceText(stateType.dtype)})`;
 }
 
 const zerosOf = ({ dtype, shape }: TileType): string =>
@@ -56,35 +59,37 @@ const zerosOf = ({ dtype, shape }: TileType): string =>
     ? `tl.full([], 0, ${dtypeSourceText(dtype)})`
     : `tl.zeros(${showShape(shape)}, ${dtypeSourceText(dtype)})`;
 
-/** `state.value = next`. In the editor the accessor's own type is the rule; only the build has a sentence. */
-export function whyAssign(held: Type, next: Type): string {
-  if (held.kind === "pointer") {
+/** The rule of `state.value = next`. At type level, the accessor's type is the rule, without a message. */
+export function whyAssign(stateType: Type, next: Type): string {
+  if (stateType.kind === "pointer") {
     if (next.kind !== "pointer") return "value: the variable holds pointers; assign a pointer";
-    if (!sameElem(held.to, next.to)) {
-      return `value: the variable points to ${dtypeDisplayName(held.to)}, the new one to ${dtypeDisplayName(next.to)}; cast with .to(${dtypeSourceText(held.to)})`;
+    if (!sameElem(stateType.to, next.to)) {
+      return `value: the variable points to ${dtypeDisplayName(stateType.to)}, the new one to ${dtypeDisplayName(next.to)}; cast with .to(${dtypeSourceText(stateType.to)})`;
     }
-    return sameShape(held.shape, next.shape)
+    return sameShape(stateType.shape, next.shape)
       ? ""
-      : `value: the variable holds pointers ${showShape(held.shape)}, the new ones are ${showShape(next.shape)}`;
+      : `value: the variable holds pointers ${showShape(stateType.shape)}, the new ones are ${showShape(next.shape)}`;
   }
-  if (held.kind !== "tile") return "value: this cannot be held";
+  if (stateType.kind !== "tile") return "value: this cannot be held";
   if (next.kind === "constexpr") {
-    if (next.of === "bool") return whyTruth("value", held.dtype);
+    if (next.of === "bool") return whyTruth("value", stateType.dtype);
     const value = literalValue(next);
-    return value === undefined ? whyWeak("value", held.dtype, next.of) : whyLiteral("value", held.dtype, value);
+    return value === undefined
+      ? whyWeak("value", stateType.dtype, next.of)
+      : whyLiteral("value", stateType.dtype, value);
   }
   if (next.kind !== "tile") return "value: the variable holds a tile; assign a tile or a number";
-  if (!sameElem(held.dtype, next.dtype)) {
-    return `value: the variable holds ${dtypeDisplayName(held.dtype)}, the new value is ${dtypeDisplayName(next.dtype)}; cast with .to(${dtypeSourceText(held.dtype)})`;
+  if (!sameElem(stateType.dtype, next.dtype)) {
+    return `value: the variable holds ${dtypeDisplayName(stateType.dtype)}, the new value is ${dtypeDisplayName(next.dtype)}; cast with .to(${dtypeSourceText(stateType.dtype)})`;
   }
-  return sameShape(held.shape, next.shape)
+  return sameShape(stateType.shape, next.shape)
     ? ""
-    : `value: the variable holds ${showShape(held.shape)}, the new value is ${showShape(next.shape)}; reduce or broadcast it`;
+    : `value: the variable holds ${showShape(stateType.shape)}, the new value is ${showShape(next.shape)}; reduce or broadcast it`;
 }
 
 // ---- loops ----------------------------------------------------------------------------------------------------------
 
-/** Bounds and step of `tl.range`: scalars, constexprs or numbers. */
+/** The rule of bounds and steps of `tl.range`: scalars, constexprs or numbers. */
 export type WhyRangeBound<X, Op extends string = "range"> = X extends number
   ? WhyWhole<Op, X>
   : X extends ConstLike<any, "int">
@@ -107,7 +112,7 @@ export function whyRangeBound(bound: Type, op = "range"): string {
   );
 }
 
-/** The step of a loop. It may be negative where it is known. */
+/** The rule of the step of a loop. A step that is known at compile time may be negative. */
 export type WhyStep<X, Op extends string = "range"> =
   WhyRangeBound<X, Op> extends "" ? (X extends 0 ? `${Op}: a step of 0 never ends` : "") : WhyRangeBound<X, Op>;
 export function whyStep(step: Type, op = "range"): string {
@@ -128,25 +133,25 @@ type IntOption = number | ConstLike<any, "int"> | undefined;
 type FlagOption = boolean | ConstLike<any, "bool"> | undefined;
 /** The options of `tl.range`. */
 export interface RangeOptions {
-  /** How many iterations are in flight when the loop is pipelined. */
+  /** The number of pipeline stages. */
   numStages?: IntOption;
   loopUnrollFactor?: IntOption;
   /** Do not double-buffer the accumulator of a dot in the loop. */
   disallowAccMultiBuffer?: FlagOption;
-  /** Merge this loop with the one around it. */
+  /** Merge this loop with the enclosing loop. */
   flatten?: FlagOption;
   warpSpecialize?: FlagOption;
   /** Do not move loop-invariant code out of the loop. */
   disableLicm?: FlagOption;
 }
 
-type NoOptions = TileLike | StateLike | ConstLike<any, any> | readonly unknown[] | ((...given: never) => unknown);
-/** Whether an argument after the first bound is the options, which may stand last whatever bounds are left out. */
+type NoOptions = TileLike | StateLike | ConstLike<any, any> | readonly unknown[] | ((...args: never) => unknown);
+/** True if an argument is the options. They come last, also if bounds are omitted. */
 type IsOptions<X> = X extends NoOptions ? false : X extends object ? true : false;
 /** The second argument of `tl.range`: the end, or the options. */
 export type EndOrOptions<X> =
   IsOptions<X> extends true ? RangeOptions : Validate<X, X extends undefined ? "" : WhyRangeBound<X>>;
-/** The third: the step, or the options; nothing after options. */
+/** The third argument: the step, or the options. There must be none after the options. */
 export type StepOrOptions<X, End> =
   IsOptions<End> extends true
     ? "range: options come last"
@@ -156,7 +161,7 @@ export type StepOrOptions<X, End> =
 
 // ---- branches -------------------------------------------------------------------------------------------------------
 
-/** The condition of `tl.when` and `tl.whileLoop`. */
+/** The rule of the condition of `tl.when` and `tl.whileLoop`. */
 export type WhyWhen<C, Op extends string = "when"> = C extends TileLike
   ? C[Sh] extends readonly []
     ? C[El] extends "int1"
@@ -184,7 +189,7 @@ export function whyCondition(condition: Type, op = "when"): string {
     : `${op}: the condition must be int1, this is ${dtypeDisplayName(condition.dtype)}; compare it, .ne(0)`;
 }
 
-/** The condition of `tl.whileLoop`: a scalar that the body changes. */
+/** The rule of the condition of `tl.whileLoop`: a scalar that the body changes. */
 export type WhyWhile<C> = C extends boolean | ConstLike<any, "bool">
   ? "whileLoop: this condition never changes; use tl.when, or a condition on state"
   : WhyWhen<C, "whileLoop">;

@@ -1,4 +1,4 @@
-/** Signatures that make tiles or change their dtype and shape: arange, full, zeros, to, reshape, trans, join, split, … */
+/** Signatures of ops that create, cast, join or split tiles: arange, full, zeros, to, join, split, cat, gather, … */
 import { MAX_NUMEL } from "../types/limits.js";
 import { axisOf, type Axis, type DropAt, type WhyAxis, whyAxis, type WhyScalar } from "../types/axis.js";
 import { whyBitcast, whyCast, type WhyBitcast, type WhyCast } from "../types/casts.js";
@@ -51,7 +51,7 @@ import {
   type WhyBroadcast,
 } from "../types/shape.js";
 import { notATile, type NotATile } from "../types/operand.js";
-import { whyWord, type WhyWord } from "./elementwise-rules.js";
+import { whyInt32, type WhyInt32 } from "./elementwise-rules.js";
 import type { ElementIn, ShapeOf, WhyCond, WhyTile } from "./math-rules.js";
 import type { El, Sh, Tile, TileLike } from "../types/tile.js";
 import { literalValue, tileType, type Type } from "../types/types.js";
@@ -78,7 +78,7 @@ export function inferArange(start: Type, end: Type): Type | string {
   return tileType("int32", [/^\d+$/.test(text) ? Number(text) : text]);
 }
 
-/** The dtype of `zeros` and `full`, which stands at its place and not in an object, as Python's keyword would. */
+/** The rule of the dtype of `zeros` and `full`. It is a positional argument, not an option as in Python. */
 export type WhyDType<Op extends string, Call extends string, D> =
   D extends DType<any>
     ? ""
@@ -88,8 +88,8 @@ export type WhyDType<Op extends string, Call extends string, D> =
 export type FillElement<D> = D extends DType<any> ? D[Dt] : any;
 
 /**
- * Triton writes a tile of a number as a constant of its dtype, and has none of 8-bit floats but 0 (measured: 3.6 and 3.9
- * fail while they compile).
+ * The rule of a nonzero value of an 8-bit float dtype. Triton has no such constants (measured: 3.6 and 3.9 fail to
+ * compile).
  */
 type WhyFilled<E> =
   HasAny<E, Fp8Name> extends true
@@ -100,7 +100,7 @@ const whyFilled = (elem: Elem): string =>
     ? `full: Triton fills no ${dtypeDisplayName(elem)} with a number but 0; write tl.full(shape, value, tl.float32).to(dtype)`
     : "";
 
-/** The value of `full`: a number that the dtype can hold, a constexpr, or a scalar. */
+/** The rule of the value of `full`: a number in the dtype's range, a constexpr, or a scalar. */
 export type WhyFill<V, E> = V extends number
   ? V extends 0
     ? WhyLiteral<"full", E, V>
@@ -134,8 +134,8 @@ export type { DimsOf, ShapeArg };
 // ---- to -------------------------------------------------------------------------------------------------------------
 
 /**
- * `E` is the tile's dtype, not the tile: narrowed by a conditional type, `T[El]` would have the constraint `any`, and
- * the checker would settle the cast's first test where this alias is declared.
+ * The rule of a cast. `E` is the tile's dtype instead of the tile. Narrowed by a conditional type, `T[El]` would have the
+ * constraint `any`. The checker would then evaluate the first test of `WhyCast` at the declaration of this alias.
  */
 export type WhyTo<E, D, Bitcast = false> =
   D extends DType<infer F> ? (Bitcast extends true ? WhyBitcast<E, F> : WhyCast<E, F>) : NotADType<"to", D>;
@@ -233,25 +233,25 @@ export function inferGather(x: Type, index: Type, axis: number): Type | string {
   if (index.kind !== "tile") return notATile("gather", index);
   const why = whyInt("gather", index.dtype);
   if (why) return why;
-  const show = `${showShape(x.shape)} and the index ${showShape(index.shape)}`;
-  if (x.shape.length !== index.shape.length) return `gather: ${show} differ in rank`;
-  const range = whyAxis("gather", x.shape, axis);
-  if (range) return range;
-  const at = axisOf(x.shape.length, axis);
-  const without = (shape: readonly Dim[]) => shape.filter((_, i) => i !== at);
-  return sameShape(without(x.shape), without(index.shape))
+  const shapes = `${showShape(x.shape)} and the index ${showShape(index.shape)}`;
+  if (x.shape.length !== index.shape.length) return `gather: ${shapes} differ in rank`;
+  const axisError = whyAxis("gather", x.shape, axis);
+  if (axisError) return axisError;
+  const axisIndex = axisOf(x.shape.length, axis);
+  const withoutAxis = (shape: readonly Dim[]) => shape.filter((_, i) => i !== axisIndex);
+  return sameShape(withoutAxis(x.shape), withoutAxis(index.shape))
     ? tileType(x.dtype, index.shape)
-    : `gather: ${show} may differ on axis ${axis} only`;
+    : `gather: ${shapes} may differ on axis ${axis} only`;
 }
 
-/** The elements of histogram are 32 bits wide. */
+/** The rule of the operand of histogram: 32-bit integers of rank 1. */
 export type WhyHistogram<X> = X extends TileLike
   ? FirstError<
-      WhyWord<"histogram", X[El]>,
+      WhyInt32<"histogram", X[El]>,
       X[Sh] extends readonly [any] ? "" : `histogram: needs a tile of rank 1, this is ${Show<X[Sh]>}`
     >
   : NotATile<"histogram", X>;
-/** Which elements count: one truth value, or one for each. */
+/** The rule of the mask of histogram: a scalar, or one lane per element. */
 export type WhyHistogramMask<X, M> = M extends TileLike
   ? FirstError<
       WhyCond<"histogram", M>,
@@ -269,7 +269,7 @@ export function inferHistogram(x: Type, bins: Type, mask?: Type): Type | string 
   if (x.kind !== "tile") return notATile("histogram", x);
   if (mask?.kind === "tile" && mask.shape.length > 0 && !sameShape(mask.shape, x.shape))
     return `histogram: the mask is ${showShape(mask.shape)}, the tile ${showShape(x.shape)}`;
-  const why = whyWord("histogram", x.dtype);
+  const why = whyInt32("histogram", x.dtype);
   if (why) return why;
   if (x.shape.length !== 1) return `histogram: needs a tile of rank 1, this is ${showShape(x.shape)}`;
   return whyDim("histogram", bins) || (bins.kind === "constexpr" ? tileType("int32", [dimOf(bins)]) : "");

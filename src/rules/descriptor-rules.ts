@@ -1,4 +1,4 @@
-/** Rules of tensor descriptors and of their methods, each with its function twin. */
+/** Rules of tensor descriptors and of their methods, as types and functions. */
 import { type ConstLike, type DimsOf, type ShapeArg, whyDims } from "../types/constexpr.js";
 import type { Bl, De, Descriptor, DescriptorLike, Us } from "./descriptor-types.js";
 import {
@@ -22,7 +22,7 @@ import { type AsShape, type Dim, sameShape, type SameShape, type Shape, type Sho
 import type { El, Sh, StateLike, Tile, TileLike } from "../types/tile.js";
 import { type DescriptorType, literalValue, type Type, type Typed } from "../types/types.js";
 
-// ---- making one -----------------------------------------------------------------------------------------------------
+// ---- creation -------------------------------------------------------------------------------------------------------
 
 type Make = "makeTensorDescriptor";
 const MAKE = "makeTensorDescriptor";
@@ -46,7 +46,7 @@ type WhyBlockRank<Ds extends Shape, X extends readonly unknown[]> = number exten
     ? WhyRank<X["length"]>
     : `${Make}: ${Show<Ds>} needs one block dimension an axis, ${X["length"]} given`;
 
-/** The tensor behind a descriptor. */
+/** The rule of the tensor of a descriptor. */
 export type WhyDescribed<T> =
   IsAny<T> extends true
     ? ""
@@ -55,17 +55,17 @@ export type WhyDescribed<T> =
       : T extends AddressLike
         ? `${Make}: a pointer also needs its shape and strides, one an axis`
         : `${Make}: needs a tensor, or a pointer with its shape and strides`;
-/** The block of a descriptor. */
+/** The rule of the block shape of a descriptor. */
 export type WhyBlock<T, X extends readonly unknown[]> =
   T extends TensorLike<infer Ds extends Shape> ? WhyBlockRank<Ds, X> : "";
-export type Described<T, X> =
+export type DescriptorFor<T, X> =
   IsAny<T> extends true
     ? Descriptor<any, DimsOf<X>, any>
     : T extends Tensor<infer E, any, infer A>
       ? Descriptor<E, DimsOf<X>, A>
       : any;
 
-/** The address of the first element. */
+/** The rule of the base address of a descriptor. */
 export type WhyBase<P> =
   IsAny<P> extends true
     ? ""
@@ -88,8 +88,8 @@ type WhyExtent<O> = O extends number
 function whyExtent(type: Type): string {
   if (type.kind === "constexpr" && (type.of === "int" || literalValue(type) !== undefined))
     return type.of === "int" ? "" : whyWhole(MAKE, type.text);
-  const isWord = type.kind === "tile" && type.shape.length === 0 && EXTENTS.has(type.dtype);
-  return isWord ? "" : `${MAKE}: a size or stride is an integer scalar, a constexpr or a number`;
+  const isIntegerScalar = type.kind === "tile" && type.shape.length === 0 && EXTENTS.has(type.dtype);
+  return isIntegerScalar ? "" : `${MAKE}: a size or stride is an integer scalar, a constexpr or a number`;
 }
 const EXTENTS: ReadonlySet<Elem> = new Set(["int32", "int64", "uint32"]);
 export type Extents<X> = { readonly [K in keyof X]: Validate<X[K], WhyExtent<X[K]>> };
@@ -107,7 +107,7 @@ export type WhyBlockOf<S extends readonly unknown[], X extends readonly unknown[
   : X["length"] extends S["length"]
     ? WhyRank<X["length"]>
     : `${Make}: ${X["length"]} block dimensions for ${S["length"]} axes`;
-export type DescribedAt<P, X> =
+export type DescriptorAt<P, X> =
   IsAny<P> extends true
     ? Descriptor<any, DimsOf<X>, any>
     : P extends AddressLike
@@ -124,37 +124,37 @@ export interface DescriptorOptions<E> {
   /** The value of elements outside the tensor: 0, or NaN. */
   paddingOption?: "zero" | Nan<E> | undefined;
 }
-type HeldBy<T> = T extends Tensor<infer E, any, any> ? E : T extends AddressLike ? T[AddressElement] : any;
+type ElementOf<T> = T extends Tensor<infer E, any, any> ? E : T extends AddressLike ? T[AddressElement] : any;
 
 /** A call of `tl.makeTensorDescriptor`. */
 export interface MakeTensorDescriptor {
   <T, const X extends readonly unknown[]>(
     tensor: Validate<T, WhyDescribed<T>>,
     blockShape: Validate<ShapeArg<Make, X>, WhyBlock<T, X>>,
-    options?: DescriptorOptions<HeldBy<T>>,
-  ): Described<T, X>;
+    options?: DescriptorOptions<ElementOf<T>>,
+  ): DescriptorFor<T, X>;
   <P, const S extends readonly unknown[], const R extends readonly unknown[], const X extends readonly unknown[]>(
     base: Validate<P, WhyBase<P>>,
     shape: Extents<S>,
     strides: Validate<Extents<R>, WhyStrides<S, R>>,
     blockShape: Validate<ShapeArg<Make, X>, WhyBlockOf<S, X>>,
-    options?: DescriptorOptions<HeldBy<P>>,
-  ): DescribedAt<P, X>;
+    options?: DescriptorOptions<ElementOf<P>>,
+  ): DescriptorAt<P, X>;
 }
 
-/** The descriptor's type, or why there is none. */
+/** The descriptor's type, or a message. */
 export function inferDescriptor(args: Readonly<Record<string, Typed | undefined>>): DescriptorType | string {
   const { base, shape, strides, blockShape, paddingOption } = args;
   const block = (blockShape!.items ?? []).map(({ type }) => type);
   const type = base!.type;
-  const given = (list: Typed | undefined) => (list?.items ?? []).map((item) => item.type);
-  const why = shape ? whyExplicit(type, given(shape), given(strides), block) : whyDescribed(type, block);
+  const typesOf = (list: Typed | undefined) => (list?.items ?? []).map((item) => item.type);
+  const why = shape ? whyExplicit(type, typesOf(shape), typesOf(strides), block) : whyDescribed(type, block);
   if (why || !("to" in type)) return why;
   const { to, access } = type;
-  const padding = whyPadding(to, paddingOption?.literal);
-  if (padding) return padding;
-  const bad = whyDims(MAKE, block);
-  if (bad) return bad;
+  const paddingError = whyPadding(to, paddingOption?.literal);
+  if (paddingError) return paddingError;
+  const dimsError = whyDims(MAKE, block);
+  if (dimsError) return dimsError;
   const dims = block.map((dim) => (dim.kind === "constexpr" ? (literalValue(dim) ?? dim.text) : 1));
   return { kind: "descriptor", to, shape: dims, access };
 }
@@ -172,8 +172,8 @@ function whyExplicit(base: Type, shape: readonly Type[], strides: readonly Type[
   if (base.kind === "view") return `${MAKE}: this is a view; give the tensor, or x.ptr`;
   if (base.kind !== "pointer") return `${MAKE}: needs a tensor, or a pointer with its shape and strides`;
   if (base.shape.length > 0) return `${MAKE}: the base is one address, this is ${showShape(base.shape)}`;
-  const wrong = [...shape, ...strides].map(whyExtent).find((why) => why !== "");
-  if (wrong !== undefined) return wrong;
+  const invalid = [...shape, ...strides].map(whyExtent).find((why) => why !== "");
+  if (invalid !== undefined) return invalid;
   if (strides.length !== shape.length) return `${MAKE}: ${strides.length} strides for ${shape.length} axes`;
   const last = strides.at(-1);
   if (last?.kind !== "constexpr" || literalValue(last) !== 1)
@@ -190,7 +190,7 @@ export function whyPadding(elem: Elem, padding: Typed["literal"]): string {
 
 // ---- offsets --------------------------------------------------------------------------------------------------------
 
-/** Where a block starts on an axis. */
+/** The rule of the offset of a block on an axis. */
 export type WhyBlockOffset<Op extends string, O> = O extends number
   ? WhyWhole<Op, O>
   : O extends ConstLike<any, "int">
@@ -222,7 +222,7 @@ export type WhyOffsetCount<Op extends string, B, I extends readonly unknown[]> =
       ? ""
       : `${Op}: a block ${Show<B>} needs one offset an axis, ${I["length"]} given`
   : "";
-/** The number of offsets, and each offset. */
+/** Checks the number of offsets, and each offset. */
 export function whyBlockOffsets(op: string, block: readonly Dim[], offsets: readonly Type[]): string {
   if (offsets.length !== block.length)
     return `${op}: a block ${showShape(block)} needs one offset an axis, ${offsets.length} given`;
@@ -238,7 +238,7 @@ export function whyBlockWrite(op: string, { access }: DescriptorType): string {
   return access === "in" ? `${op}: this descriptor is of an input; declare that .out(...) or .inout(...)` : "";
 }
 
-/** The value to write: exactly the block's shape and dtype. */
+/** The rule of the value to store: it must have the block's shape and dtype. */
 export type WhyBlockValue<Op extends string, E, B extends Shape, V> = V extends TileLike
   ? Agree<E, V[El]> extends true
     ? SameShape<B, AsShape<V[Sh]>> extends true
@@ -249,19 +249,19 @@ export type WhyBlockValue<Op extends string, E, B extends Shape, V> = V extends 
     ? `${Op}: this is state; read it with .value`
     : `${Op}: needs a tile ${Show<B>}; of a number, tl.full(${Show<B>}, …, ${Token<E>})`;
 export function whyBlockValue(op: string, to: Elem, block: readonly Dim[], value: Type): string {
-  const shown = showShape(block);
+  const shapeText = showShape(block);
   if (value.kind !== "tile")
-    return `${op}: needs a tile ${shown}; of a number, tl.full(${shown}, …, ${dtypeSourceText(to)})`;
+    return `${op}: needs a tile ${shapeText}; of a number, tl.full(${shapeText}, …, ${dtypeSourceText(to)})`;
   if (!sameElem(to, value.dtype))
     return `${op}: the descriptor holds ${dtypeDisplayName(to)}, the value is ${dtypeDisplayName(value.dtype)}; cast with .to(${dtypeSourceText(to)})`;
   return sameShape(block, value.shape)
     ? ""
-    : `${op}: the block is ${shown}, the value is ${showShape(value.shape)}; nothing is spread here`;
+    : `${op}: the block is ${shapeText}, the value is ${showShape(value.shape)}; nothing is spread here`;
 }
 
 // ---- rows -----------------------------------------------------------------------------------------------------------
 
-/** Numbers of rows, for a descriptor whose block is one row. */
+/** The rule of row indices, for a descriptor whose block is one row. */
 export type WhyRows<Op extends string, B, R> =
   IsAny<B> extends true
     ? ""
@@ -284,7 +284,7 @@ export function whyRows(op: string, { shape }: DescriptorType, rows: Type): stri
     return `${op}: rows are int32 or int16, this is ${dtypeDisplayName(rows.dtype)}; cast with .to(tl.int32)`;
   return rows.shape.length === 1 ? "" : `${op}: rows are a tile of rank 1, this is ${showShape(rows.shape)}`;
 }
-/** The rows, each as long as the block. */
+/** The shape of gathered rows: each has the length of the block. */
 export type RowsShape<B, R> = B extends readonly [any, infer N]
   ? R extends TileLike
     ? IsAny<R[Sh]> extends true
@@ -301,15 +301,18 @@ export const rowsShape = ({ shape }: DescriptorType, rows: Type): Dim[] => [
 
 // ---- reductions into memory -----------------------------------------------------------------------------------------
 
-const WORDS = ["int32", "uint32", "int64", "uint64"] as const;
-/** The dtypes that each kind of reduction takes, and their name in messages. */
+const WIDE_INTEGERS = ["int32", "uint32", "int64", "uint64"] as const;
+/** The dtypes that each kind of reduction supports, and their description in messages. */
 export const reduceKinds = {
   add: {
     dtypes: ["int32", "uint32", "uint64", "float16", "bfloat16", "float32"],
     words: "int32, uint32, uint64, float16, bfloat16 and float32",
   },
-  extreme: { dtypes: [...WORDS, "float16", "bfloat16"], words: "32-bit and 64-bit integers, float16 and bfloat16" },
-  bits: { dtypes: WORDS, words: "32-bit and 64-bit integers" },
+  extreme: {
+    dtypes: [...WIDE_INTEGERS, "float16", "bfloat16"],
+    words: "32-bit and 64-bit integers, float16 and bfloat16",
+  },
+  bits: { dtypes: WIDE_INTEGERS, words: "32-bit and 64-bit integers" },
 } as const satisfies Readonly<Record<string, { readonly dtypes: readonly DTypeName[]; readonly words: string }>>;
 export type ReduceKind = keyof typeof reduceKinds;
 

@@ -1,4 +1,4 @@
-/** Tensor descriptors as authors see them. Types only; rules are in `descriptor-rules.ts`. */
+/** The author's types of tensor descriptors. Their rules are in `descriptor-rules.ts`. */
 import type { DType, Element } from "../types/dtype.js";
 import type { Validate } from "../types/rule-error.js";
 import type { Shape } from "../types/shape.js";
@@ -15,24 +15,24 @@ import type {
 import type { NotACondition, ShapeValues, Tile } from "../types/tile.js";
 import type { Access } from "../types/types.js";
 
-declare const $held: unique symbol;
+declare const $element: unique symbol;
 declare const $block: unique symbol;
-declare const $use: unique symbol;
-/** The part of a descriptor that rules read: elements of dtype E, moved in blocks of shape B. */
+declare const $access: unique symbol;
+/** The phantom properties of a descriptor, for rules: elements of dtype E, blocks of shape B, access A. */
 export interface DescriptorLike<E = any, B = any, A = any> {
-  readonly [$held]: E;
+  readonly [$element]: E;
   readonly [$block]: B;
-  readonly [$use]: A;
+  readonly [$access]: A;
 }
 /** Keys of a descriptor's element type, block shape and access: `D[De]`, `D[Bl]`, `D[Us]`. */
-export type De = typeof $held;
+export type De = typeof $element;
 export type Bl = typeof $block;
-export type Us = typeof $use;
+export type Us = typeof $access;
 
 /**
- * A tensor that is read and written in blocks, by the copy engine if the GPU has one (TMA). Elements outside the tensor
- * read as padding and are not written, so there are no masks. Offsets are in elements; the last is a multiple of 16
- * bytes.
+ * A tensor that is loaded and stored in blocks, by TMA if the GPU supports it. Loads return padding for elements
+ * outside the tensor and stores skip them, so there are no masks. Offsets are in elements; the last one must be a
+ * multiple of 16 bytes.
  */
 export interface Descriptor<
   in out E extends Element,
@@ -51,12 +51,12 @@ export interface Descriptor<
     offsets: Validate<BlockOffsets<"store", I>, WhyOffsetCount<"store", B, I>>,
     value: Validate<V, WhyBlockValue<"store", E, B, V>>,
   ): void;
-  /** The rows with these numbers, starting at column `j`, if blocks have the shape [1, N]: `x_desc.gather(rows, j)`. */
+  /** Loads rows by index, starting at column `j`, if blocks have the shape [1, N]: `x_desc.gather(rows, j)`. */
   gather<const R, const C>(
     rows: Validate<R, WhyRows<"gather", B, R>>,
     column: Validate<C, WhyBlockOffset<"gather", C>>,
   ): Tile<E, RowsShape<B, R>>;
-  /** Writes the rows with these numbers: `x_desc.scatter(value, rows, j)`. */
+  /** Writes rows by index: `x_desc.scatter(value, rows, j)`. */
   scatter<const V, const R, const C>(
     this: Validate<Descriptor<E, B, A>, WhyBlockWrite<"scatter", A>>,
     value: Validate<V, WhyBlockValue<"scatter", E, RowsShape<B, R>, V>>,
@@ -65,9 +65,9 @@ export interface Descriptor<
   ): void;
   /** Adds a block to memory, each element atomically: `c_desc.atomic_add([i, j], x)`. */
   atomicAdd: Reduce<"atomicAdd", "add", E, B, A>;
-  /** Keeps the greater element. Floats need sm_90 or later. */
+  /** Atomic maximum. Floats need sm_90 or later. */
   atomicMax: Reduce<"atomicMax", "extreme", E, B, A>;
-  /** Keeps the lesser element. Floats need sm_90 or later. */
+  /** Atomic minimum. Floats need sm_90 or later. */
   atomicMin: Reduce<"atomicMin", "extreme", E, B, A>;
   /** Bitwise and. */
   atomicAnd: Reduce<"atomicAnd", "bits", E, B, A>;

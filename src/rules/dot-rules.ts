@@ -26,7 +26,7 @@ import { tileType, type Type } from "../types/types.js";
 const dotDTypes = ["int8", "float16", "bfloat16", "float32", "float64"] as const;
 type DotDType = (typeof dotDTypes)[number] | Fp8Name;
 
-/** The first operand: its dtype and rank. */
+/** The rule of the first operand: its dtype and rank. */
 export type WhyDotFirst<A> = A extends TileLike
   ? FirstError<
       IsAny<A[El]> extends true
@@ -46,8 +46,10 @@ function whyDotFirst(a: Type): string {
   if (!members(a.dtype).every((name) => isFp8(name) || (dotDTypes as readonly string[]).includes(name))) {
     return `dot: ${dtypeDisplayName(a.dtype)} is not supported; int8, float16, bfloat16, float32, float64 and the 8-bit floats are`;
   }
-  const fits = a.shape.length === 2 || a.shape.length === 3;
-  return fits ? "" : `dot: needs tiles of rank 2 or 3, this is ${showShape(a.shape)}; of two vectors, tl.sum(a.mul(b))`;
+  const hasSupportedRank = a.shape.length === 2 || a.shape.length === 3;
+  return hasSupportedRank
+    ? ""
+    : `dot: needs tiles of rank 2 or 3, this is ${showShape(a.shape)}; of two vectors, tl.sum(a.mul(b))`;
 }
 
 type WhyDotTypes<E, F> =
@@ -82,15 +84,15 @@ type Swap<K, B> = B extends readonly [...any, any, infer N]
     : ""
   : "";
 function whyInner(a: readonly Dim[], b: readonly Dim[]): string {
-  const show = `${showShape(a)} x ${showShape(b)}`;
-  if (a.length !== b.length) return `dot: ranks differ, ${show}; add a batch dimension with expandDims`;
+  const shapes = `${showShape(a)} x ${showShape(b)}`;
+  if (a.length !== b.length) return `dot: ranks differ, ${shapes}; add a batch dimension with expandDims`;
   if (a.at(-1) !== b.at(-2)) {
-    return `dot: inner dimensions differ, ${show}${a.at(-1) === b.at(-1) ? "; transpose the second, tl.trans" : ""}`;
+    return `dot: inner dimensions differ, ${shapes}${a.at(-1) === b.at(-1) ? "; transpose the second, tl.trans" : ""}`;
   }
-  return sameShape(a.slice(0, -2), b.slice(0, -2)) ? "" : `dot: batch dimensions differ, ${show}`;
+  return sameShape(a.slice(0, -2), b.slice(0, -2)) ? "" : `dot: batch dimensions differ, ${shapes}`;
 }
 
-/** The second operand, checked against the first. */
+/** The rule of the second operand, checked against the first. */
 export type WhyDotSecond<A, B> = A extends TileLike
   ? B extends TileLike
     ? FirstError<FirstError<WhyDotTypes<A[El], B[El]>, WhyInner<A[Sh], B[Sh]>>, WhyMixed<A[El]>>
@@ -104,12 +106,12 @@ type WhyMixed<E extends Element> =
     : "";
 
 type DotElement<M> = M extends "int8" ? "int32" : M extends "float64" ? "float64" : "float32";
-/** The dtype in which products of E accumulate, unless another is asked for. */
+/** The default accumulator dtype of products of E. */
 export type DotAcc<E> = IsAny<E> extends true ? any : DotElement<Members<E>>;
-/** The element type that `outDtype` asks for; undefined without it. */
-type Asked<O> = O extends { readonly outDtype: DType<infer D> } ? D : undefined;
-type AccAsked<E, D> = D extends undefined ? DotAcc<E> : D;
-/** float16 and the 8-bit floats may also add up in float16. */
+/** The element type of the option `outDtype`. Undefined without it. */
+type OutDTypeOf<O> = O extends { readonly outDtype: DType<infer D> } ? D : undefined;
+type AccumulatorElement<E, D> = D extends undefined ? DotAcc<E> : D;
+/** The dtypes whose products may also accumulate in float16. */
 type Halves = "float16" | Fp8Name;
 type WhyAsked<E, D> = D extends undefined
   ? ""
@@ -120,21 +122,21 @@ type WhyAsked<E, D> = D extends undefined
         ? ""
         : `dot: outDtype of ${Call<E>} is float32 or float16, not ${Call<D>}`
       : `dot: outDtype of ${Call<E>} is ${Call<DotAcc<E>>}, not ${Call<D>}`;
-function whyAsked(elem: Elem, acc: Elem, asked: Elem): string {
-  if (sameElem(acc, asked)) return "";
-  const isHalf = addsUpInHalf(elem);
-  if (isHalf && asked === "float16") return "";
-  return `dot: outDtype of ${dtypeDisplayName(elem)} is ${isHalf ? "float32 or float16" : dtypeDisplayName(acc)}, not ${dtypeDisplayName(asked)}`;
+function whyAsked(elem: Elem, acc: Elem, outDType: Elem): string {
+  if (sameElem(acc, outDType)) return "";
+  const isHalf = canAccumulateInHalf(elem);
+  if (isHalf && outDType === "float16") return "";
+  return `dot: outDtype of ${dtypeDisplayName(elem)} is ${isHalf ? "float32 or float16" : dtypeDisplayName(acc)}, not ${dtypeDisplayName(outDType)}`;
 }
-const addsUpInHalf = (elem: Elem): boolean => members(elem).every((name) => name === "float16" || isFp8(name));
+const canAccumulateInHalf = (elem: Elem): boolean => members(elem).every((name) => name === "float16" || isFp8(name));
 
-/** The same at run time; undefined if the members of a variable differ. */
+/** The default accumulator dtype. Undefined if it differs between the members of a variable. */
 export function dotAcc(elem: Elem): Elem | undefined {
   const results = new Set(
     members(elem).map((name): Elem => (name === "int8" ? "int32" : name === "float64" ? "float64" : "float32")),
   );
-  const [only] = results;
-  return results.size === 1 ? only : undefined;
+  const [result] = results;
+  return results.size === 1 ? result : undefined;
 }
 
 type DotDims<A extends Shape, B extends Shape> = number extends A["length"] | B["length"]
@@ -149,15 +151,15 @@ type WhyAcc<E, S extends Shape, C, Half = ""> = C extends TileLike
     ? SameShape<S, C[Sh]> extends true
       ? ""
       : `dot: the product is ${Show<S>}, the accumulator ${Show<C[Sh]>}`
-    : `dot: accumulates in ${Call<E>}, the accumulator is ${Call<C[El]>}; cast it with .to(${Token<E>})${OrAsk<C[El], Half>}`
+    : `dot: accumulates in ${Call<E>}, the accumulator is ${Call<C[El]>}; cast it with .to(${Token<E>})${OutDTypeHint<C[El], Half>}`
   : "";
-/** The other remedy for a float16 accumulator. */
-type OrAsk<F, Half> = F extends "float16" ? (Half extends true ? ", or give { outDtype: tl.float16 }" : "") : "";
+/** The alternative remedy for a float16 accumulator. */
+type OutDTypeHint<F, Half> = F extends "float16" ? (Half extends true ? ", or give { outDtype: tl.float16 }" : "") : "";
 type IsHalf<E> = [Exclude<Members<E>, Halves>] extends [never] ? true : false;
-/** The accumulator, against what the options ask for; where they ask for the wrong dtype, they alone are wrong. */
+/** The rule of the accumulator, given the options. If `outDtype` is invalid, only that is reported. */
 export type WhyDotAcc<A, B, C, O = undefined> = C extends TileLike
-  ? WhyAsked<ElementIn<A>, Asked<O>> extends ""
-    ? WhyAcc<AccAsked<ElementIn<A>, Asked<O>>, DotShape<ShapeOf<A>, ShapeOf<B>>, C, IsHalf<ElementIn<A>>>
+  ? WhyAsked<ElementIn<A>, OutDTypeOf<O>> extends ""
+    ? WhyAcc<AccumulatorElement<ElementIn<A>, OutDTypeOf<O>>, DotShape<ShapeOf<A>, ShapeOf<B>>, C, IsHalf<ElementIn<A>>>
     : ""
   : C extends undefined
     ? ""
@@ -169,9 +171,9 @@ type WhyNoAcc<C> = C extends { readonly acc: any }
   : C extends object
     ? "dot: needs a tile here, or options, which are inputPrecision, maxNumImpreciseAcc and outDtype"
     : "dot: needs a tile";
-/** A wrong accumulator is reported at the accumulator; the result then is open, so that one mistake is one error. */
+/** The result type. It is `any` if the accumulator is invalid, so that one mistake is reported once. */
 export type DotOut<A, B, C, O = undefined> = DotOutOf<
-  AccAsked<ElementIn<A>, C extends TileLike | undefined ? Asked<O> : Asked<C>>,
+  AccumulatorElement<ElementIn<A>, C extends TileLike | undefined ? OutDTypeOf<O> : OutDTypeOf<C>>,
   DotShape<ShapeOf<A>, ShapeOf<B>>,
   C
 >;
@@ -184,21 +186,21 @@ export type AccOrOptions<A, B, C, O> = C extends undefined
     ? OptionsFor<A, C>
     : Validate<C, WhyDotAcc<A, B, C, O>>;
 
-/** The options of a product of A. The first branch, which is never taken, is where the checker infers O. */
+/** The options of a product of A. The first branch is never selected; the checker infers O from it. */
 export type OptionsFor<A, O> = [O] extends [never]
   ? O
   : O extends undefined
     ? undefined
-    : WhyAsked<ElementIn<A>, Asked<O>> extends ""
+    : WhyAsked<ElementIn<A>, OutDTypeOf<O>> extends ""
       ? DotOptions
-      : { outDtype: WhyAsked<ElementIn<A>, Asked<O>> };
+      : { outDtype: WhyAsked<ElementIn<A>, OutDTypeOf<O>> };
 
 export interface DotOptions {
   inputPrecision?: "tf32" | "tf32x3" | "ieee" | "bf16x3" | "bf16x6" | undefined;
   maxNumImpreciseAcc?: number | ConstLike<any, "int"> | undefined;
   /**
-   * The dtype in which products add up, and that of the result. Products of float16 and of 8-bit floats add up in
-   * float32; `tl.float16` is faster on some GPUs, and loses digits and range.
+   * The dtype of the accumulator and the result. Products of float16 and 8-bit floats accumulate in float32 by default.
+   * `tl.float16` is faster on some GPUs, but has less precision and range.
    */
   outDtype?: DType<any> | undefined;
 }
@@ -206,33 +208,36 @@ export interface DotOptions {
 /** A matrix instruction of CUDA takes K in steps of 256 bits. */
 const DOT_BITS = 256;
 
-/** How long the inner dimension must be, by the narrowest dtype that the first operand may have. */
-export function leastInner(op: string, a: Type): readonly MinimumDim[] {
+/** The minimum inner dimension, by the narrowest dtype that the first operand may have. */
+export function minimumInnerDims(op: string, a: Type): readonly MinimumDim[] {
   if (a.kind !== "tile") return [];
   const narrowest = Math.min(...members(a.dtype).map((name) => dtypeTable[name].bits));
-  const least = Math.max(DOT_BITS / narrowest, 1);
-  return [{ what: `${op}: the inner dimension`, dim: a.shape.at(-1)!, who: `${narrowest}-bit operands`, least }];
+  const minimum = Math.max(DOT_BITS / narrowest, 1);
+  return [
+    { subject: `${op}: the inner dimension`, dim: a.shape.at(-1)!, consumers: `${narrowest}-bit operands`, minimum },
+  ];
 }
 
-/** The type of a product, or why there is none. */
-export function inferDot(a: Type, b: Type, acc?: Type, asked?: Elem): Type | string {
+/** The type of a product, or a message. */
+export function inferDot(a: Type, b: Type, acc?: Type, outDType?: Elem): Type | string {
   const why = whyDotFirst(a);
   if (why || a.kind !== "tile") return why;
   if (b.kind !== "tile") return notATile("dot", b);
-  const pair = whyDotTypes(a.dtype, b.dtype) || whyInner(a.shape, b.shape);
-  if (pair) return pair;
-  const own = dotAcc(a.dtype);
-  if (own === undefined)
+  const operandError = whyDotTypes(a.dtype, b.dtype) || whyInner(a.shape, b.shape);
+  if (operandError) return operandError;
+  const accumulatorDType = dotAcc(a.dtype);
+  if (accumulatorDType === undefined)
     return `dot: the members of ${dtypeDisplayName(a.dtype)} add up in different dtypes; cast with .to(tl.float16)`;
-  const refused = asked === undefined ? "" : whyAsked(a.dtype, own, asked);
-  if (refused) return refused;
-  const elem = asked ?? own;
+  const outDTypeError = outDType === undefined ? "" : whyAsked(a.dtype, accumulatorDType, outDType);
+  if (outDTypeError) return outDTypeError;
+  const elem = outDType ?? accumulatorDType;
   const shape = [...a.shape.slice(0, -1), b.shape.at(-1) ?? 1];
   if (acc === undefined) return tileType(elem, shape);
   if (acc.kind !== "tile") return notATile("dot", acc);
   if (!sameElem(elem, acc.dtype)) {
-    const orAsk = acc.dtype === "float16" && addsUpInHalf(a.dtype) ? ", or give { outDtype: tl.float16 }" : "";
-    return `dot: accumulates in ${dtypeDisplayName(elem)}, the accumulator is ${dtypeDisplayName(acc.dtype)}; cast it with .to(${dtypeSourceText(elem)})${orAsk}`;
+    const alternative =
+      acc.dtype === "float16" && canAccumulateInHalf(a.dtype) ? ", or give { outDtype: tl.float16 }" : "";
+    return `dot: accumulates in ${dtypeDisplayName(elem)}, the accumulator is ${dtypeDisplayName(acc.dtype)}; cast it with .to(${dtypeSourceText(elem)})${alternative}`;
   }
   return sameShape(shape, acc.shape)
     ? tileType(elem, shape)

@@ -8,16 +8,16 @@ import type { ShapeOf } from "./math-rules.js";
 import type { El, Sh, Tile, TileLike } from "../types/tile.js";
 import { tileType, type TileType, type Type } from "../types/types.js";
 
-/** The storage of elements: two per byte for `e2m1`, 8-bit floats or their bytes for `e4m3` and `e5m2`. */
+/** The storage format: two elements per byte for `e2m1`, 8-bit floats or their bytes for `e4m3` and `e5m2`. */
 export type ScaledFormat = "e2m1" | "e4m3" | "e5m2" | "bf16" | "fp16";
-interface Holds {
+interface StorageDTypes {
   e2m1: "uint8";
   e4m3: "float8e4nv" | "uint8";
   e5m2: "float8e5" | "uint8";
   bf16: "bfloat16" | "uint16";
   fp16: "float16" | "uint16";
 }
-const holds: Readonly<Record<ScaledFormat, readonly string[]>> = {
+const storageDTypes: Readonly<Record<ScaledFormat, readonly string[]>> = {
   e2m1: ["uint8"],
   e4m3: ["float8e4nv", "uint8"],
   e5m2: ["float8e5", "uint8"],
@@ -25,10 +25,10 @@ const holds: Readonly<Record<ScaledFormat, readonly string[]>> = {
   fp16: ["float16", "uint16"],
 };
 
-/** One side: its dtype can hold the format, and its rank is 2 or 3. */
+/** The rule of an operand: its dtype can store the format, and its rank is 2 or 3. */
 export type WhyScaledSide<A, F> = A extends TileLike
   ? F extends ScaledFormat
-    ? A[El] extends Holds[F]
+    ? A[El] extends StorageDTypes[F]
       ? A[Sh] extends readonly [any, any] | readonly [any, any, any]
         ? ""
         : `dotScaled: needs tiles of rank 2 or 3, this is ${Show<A[Sh]>}`
@@ -37,18 +37,18 @@ export type WhyScaledSide<A, F> = A extends TileLike
   : NotATile<"dotScaled", A>;
 function whySide(side: Type, format: ScaledFormat): string {
   if (side.kind !== "tile") return notATile("dotScaled", side);
-  if (typeof side.dtype !== "string" || !holds[format].includes(side.dtype))
+  if (typeof side.dtype !== "string" || !storageDTypes[format].includes(side.dtype))
     return `dotScaled: ${dtypeDisplayName(side.dtype)} does not hold ${format}`;
-  const fits = side.shape.length === 2 || side.shape.length === 3;
-  return fits ? "" : `dotScaled: needs tiles of rank 2 or 3, this is ${showShape(side.shape)}`;
+  const hasSupportedRank = side.shape.length === 2 || side.shape.length === 3;
+  return hasSupportedRank ? "" : `dotScaled: needs tiles of rank 2 or 3, this is ${showShape(side.shape)}`;
 }
 
-/** K in elements: two per byte where the format is packed along it. */
+/** K in elements: doubled if the format is packed along K. */
 type Unpacked<D, F, Pack> = F extends "e2m1" ? (Pack extends false ? D : Double<D>) : D;
 type Rows<S> = S extends readonly [...any, infer M, any] ? M : any;
 type Columns<S> = S extends readonly [...any, any, infer N] ? N : any;
 type Batch<S> = S extends readonly [infer B, any, any] ? [B] : [];
-/** The second side against the first. */
+/** The rule of the second operand, checked against the first. */
 export type WhyScaledSecond<A, FA, PA, B, FB, PB> = FirstError<
   WhyScaledSide<B, FB>,
   SameShape<
@@ -62,7 +62,7 @@ type Wide<D, F, Pack> = F extends "e2m1" ? (Pack extends false ? Double<D> : D) 
 export type ScaledShape<A, FA, PA, B, FB, PB> = AsShape<
   [...Batch<ShapeOf<A>>, FirstRows<A, FA, PA>, SecondRows<B, FB, PB>]
 >;
-/** A scale: bytes (exponents of 2), or float8e4nv, of the side's rank; null where there is none. */
+/** The rule of a scale: bytes (exponents of 2) or float8e4nv, with the rank of its operand; null without scales. */
 export type WhyScale<S, A, F, Outer> = S extends null | undefined
   ? F extends "e2m1"
     ? "dotScaled: e2m1 needs a scale; give one"
@@ -79,10 +79,12 @@ type WhyScaleRows<S extends Shape, Outer> =
   Rows<S> extends Outer
     ? ""
     : `dotScaled: a scale has a row for each of ${Outer & (string | number)} rows, this is ${Show<S>}`;
-/** How many rows the scale of the first side has, and that of the second. */
+/** The number of rows of the scale of the first operand, and of the second. */
 export type FirstRows<A, F, Pack> = Wide<Rows<ShapeOf<A>>, F, Pack>;
 export type SecondRows<B, F, Pack> = Wide<Columns<ShapeOf<B>>, F, Pack>;
-/** Only e2m1 has two elements in a byte, so only e2m1 may have them along another axis than K. */
+/**
+ * The rule of a pack option: only e2m1 stores two elements per byte, so only e2m1 may pack along another axis than K.
+ */
 export type WhyPack<Pack, F> = Pack extends false ? (F extends "e2m1" ? "" : WhyPacked) : "";
 type WhyPacked = "dotScaled: only e2m1 is packed along another axis than K";
 const PACKED: WhyPacked = "dotScaled: only e2m1 is packed along another axis than K";
@@ -112,44 +114,44 @@ export interface ScaledSide {
   readonly type: Type;
   readonly scale: Type | undefined;
   readonly format: ScaledFormat;
-  /** Whether the two elements of a byte lie along K. */
+  /** True if the two elements of a byte are adjacent along K. */
   readonly kPack: boolean;
 }
-/** How many elements share a scale, where the sizes are numbers. */
-function groupOf({ scale }: ScaledSide, k: Dim): number | undefined {
-  const held = scale?.kind === "tile" ? scale.shape.at(-1) : undefined;
-  return typeof held === "number" && typeof k === "number" ? k / held : undefined;
+/** The number of elements that share a scale. Undefined unless the sizes are numbers. */
+function groupSize({ scale }: ScaledSide, k: Dim): number | undefined {
+  const scaleCount = scale?.kind === "tile" ? scale.shape.at(-1) : undefined;
+  return typeof scaleCount === "number" && typeof k === "number" ? k / scaleCount : undefined;
 }
 
 export function inferDotScaled(a: ScaledSide, b: ScaledSide, acc: Type | undefined): Type | string {
   for (const { format, kPack } of [a, b]) {
-    if (!(format in holds)) return `dotScaled: a format is one of ${Object.keys(holds).join(", ")}`;
+    if (!(format in storageDTypes)) return `dotScaled: a format is one of ${Object.keys(storageDTypes).join(", ")}`;
     if (!kPack && format !== "e2m1") return PACKED;
   }
-  const unpack = (dim: Dim, side: ScaledSide, along: boolean) =>
-    side.format === "e2m1" && side.kPack === along ? double(dim) : dim;
-  const first = whySide(a.type, a.format);
-  if (first || a.type.kind !== "tile") return first;
-  const s = a.type.shape;
-  const m = unpack(s.at(-2)!, a, false);
-  const second = whyScale(a, a.type, m) || whySide(b.type, b.format);
-  if (second || b.type.kind !== "tile") return second;
-  const t = b.type.shape;
-  const [left, right] = [unpack(s.at(-1)!, a, true), unpack(t.at(-2)!, b, true)];
-  if (left !== right || !sameShape(s.slice(0, -2), t.slice(0, -2)))
-    return `dotScaled: inner dimensions differ, ${showShape(s)} x ${showShape(t)}`;
-  const n = unpack(t.at(-1)!, b, false);
-  const scale = whyScale(b, b.type, n);
-  if (scale) return scale;
-  const groups = [a, b].map((side) => groupOf(side, left));
-  const [group = groups[1], other = group] = groups;
-  if (group !== other || (group !== undefined && group !== 16 && group !== 32))
+  const unpack = (dim: Dim, side: ScaledSide, isAlongK: boolean) =>
+    side.format === "e2m1" && side.kPack === isAlongK ? double(dim) : dim;
+  const lhsError = whySide(a.type, a.format);
+  if (lhsError || a.type.kind !== "tile") return lhsError;
+  const lhsShape = a.type.shape;
+  const m = unpack(lhsShape.at(-2)!, a, false);
+  const rhsError = whyScale(a, a.type, m) || whySide(b.type, b.format);
+  if (rhsError || b.type.kind !== "tile") return rhsError;
+  const rhsShape = b.type.shape;
+  const [lhsK, rhsK] = [unpack(lhsShape.at(-1)!, a, true), unpack(rhsShape.at(-2)!, b, true)];
+  if (lhsK !== rhsK || !sameShape(lhsShape.slice(0, -2), rhsShape.slice(0, -2)))
+    return `dotScaled: inner dimensions differ, ${showShape(lhsShape)} x ${showShape(rhsShape)}`;
+  const n = unpack(rhsShape.at(-1)!, b, false);
+  const scaleError = whyScale(b, b.type, n);
+  if (scaleError) return scaleError;
+  const groups = [a, b].map((side) => groupSize(side, lhsK));
+  const [group = groups[1], otherGroup = group] = groups;
+  if (group !== otherGroup || (group !== undefined && group !== 16 && group !== 32))
     return `dotScaled: a scale is of 16 or 32 elements along K, the same on both sides; these are of ${groups.join(" and ")}`;
-  const shape = [...s.slice(0, -2), m, n];
-  const wanted: Elem = "float32";
-  if (acc === undefined) return tileType(wanted, shape);
+  const shape = [...lhsShape.slice(0, -2), m, n];
+  const accumulatorDType: Elem = "float32";
+  if (acc === undefined) return tileType(accumulatorDType, shape);
   if (acc.kind !== "tile") return notATile("dotScaled", acc);
-  if (!sameElem(acc.dtype, wanted))
+  if (!sameElem(acc.dtype, accumulatorDType))
     return `dotScaled: accumulates in float32, the accumulator is ${dtypeDisplayName(acc.dtype)}`;
   return sameShape(shape, acc.shape)
     ? acc

@@ -1,4 +1,4 @@
-/** Signatures of elementwise functions that need certain dtypes, or take three operands: fdiv, umulhi, clamp, fma. */
+/** Signatures of elementwise functions with restricted dtypes or three operands: fdiv, umulhi, clamp, fma. */
 import type { ConstLike } from "../types/constexpr.js";
 import {
   dtypeDisplayName,
@@ -20,42 +20,42 @@ import {
   type WhyArith,
   type WhyQuotient,
 } from "./arithmetic-rules.js";
-import { defaultDType, type LoneDType, whyLone } from "../types/default-dtype.js";
+import { defaultDType, type DefaultDType, whyDefaultDType } from "../types/default-dtype.js";
 import type { Promote } from "../types/promote.js";
 import type { El, Scalar, Sh, Tile, TileLike } from "../types/tile.js";
 import { type ConstexprType, tileType, type TileType, type Type } from "../types/types.js";
 
 // ---- dtypes ---------------------------------------------------------------------------------------------------------
 
-type Asks<Op extends string, E, Wanted, Words extends string> =
+type WhyDTypes<Op extends string, E, Wanted, Words extends string> =
   IsAny<E> extends true
     ? ""
     : [Exclude<Members<E>, Wanted>] extends [never]
       ? ""
       : `${Op}: needs ${Words}, got ${Call<E>}`;
-const asks = (op: string, elem: Elem, wanted: (name: DTypeName) => boolean, words: string): string =>
-  members(elem).every(wanted) ? "" : `${op}: needs ${words}, got ${dtypeDisplayName(elem)}`;
+const whyDTypes = (op: string, elem: Elem, isSupported: (name: DTypeName) => boolean, description: string): string =>
+  members(elem).every(isSupported) ? "" : `${op}: needs ${description}, got ${dtypeDisplayName(elem)}`;
 
 /** float32 only. */
-export type WhySingle<Op extends string, E> = Asks<Op, E, "float32", "float32">;
-const whySingle = (op: string, elem: Elem): string => asks(op, elem, (name) => name === "float32", "float32");
+export type WhySingle<Op extends string, E> = WhyDTypes<Op, E, "float32", "float32">;
+const whySingle = (op: string, elem: Elem): string => whyDTypes(op, elem, (name) => name === "float32", "float32");
 /** Integers of 32 or 64 bits. */
 type WideInt = "int32" | "uint32" | "int64" | "uint64";
 const wideInts: readonly DTypeName[] = ["int32", "uint32", "int64", "uint64"];
-export type WhyWideInt<Op extends string, E> = Asks<Op, E, WideInt, "integers of 32 or 64 bits">;
+export type WhyWideInt<Op extends string, E> = WhyDTypes<Op, E, WideInt, "integers of 32 or 64 bits">;
 export const whyWideInt = (op: string, elem: Elem): string =>
-  asks(op, elem, (name) => wideInts.includes(name), "integers of 32 or 64 bits");
+  whyDTypes(op, elem, (name) => wideInts.includes(name), "integers of 32 or 64 bits");
 /** Integers of 32 bits. */
-export type WhyWord<Op extends string, E> = Asks<Op, E, "int32" | "uint32", "int32 or uint32">;
-export const whyWord = (op: string, elem: Elem): string =>
-  asks(op, elem, (name) => name === "int32" || name === "uint32", "int32 or uint32");
+export type WhyInt32<Op extends string, E> = WhyDTypes<Op, E, "int32" | "uint32", "int32 or uint32">;
+export const whyInt32 = (op: string, elem: Elem): string =>
+  whyDTypes(op, elem, (name) => name === "int32" || name === "uint32", "int32 or uint32");
 /** Floats of any width. */
-export type WhyFloats<Op extends string, E> = Asks<Op, E, Exclude<DTypeName, IntName>, "floats">;
-const whyFloats = (op: string, elem: Elem): string => asks(op, elem, (name) => !isInt(name), "floats");
+export type WhyFloats<Op extends string, E> = WhyDTypes<Op, E, Exclude<DTypeName, IntName>, "floats">;
+const whyFloats = (op: string, elem: Elem): string => whyDTypes(op, elem, (name) => !isInt(name), "floats");
 
 // ---- one operand ----------------------------------------------------------------------------------------------------
 
-/** sqrtRn: float32, or a number. */
+/** The rule of sqrtRn: float32, or a number. */
 export type WhySingleOf<Op extends string, X> = X extends TileLike
   ? WhySingle<Op, X[El]>
   : X extends number | ConstLike<any, "int" | "float">
@@ -68,17 +68,17 @@ export function inferSingle(op: string, x: Type): Type | string {
 
 // ---- two operands ---------------------------------------------------------------------------------------------------
 
-/** The two operands, of which at least one is a tile; a number takes its dtype. `x` stands at the first place. */
+/** The rule of two operands, at least one of which is a tile. A number adopts the tile's dtype. */
 type WhyTwo<Op extends string, X, Y> = X extends TileLike
   ? WhyArith<Op, X[El], X[Sh], Y>
   : Y extends TileLike
     ? WhyArith<Op, Y[El], Y[Sh], X>
     : NotATile<Op, X>;
 /** The first tile of two operands; undefined if there is none. */
-const tileAmong = (x: Type, y: Type): TileType | undefined =>
+const firstTile = (x: Type, y: Type): TileType | undefined =>
   x.kind === "tile" ? x : y.kind === "tile" ? y : undefined;
 
-/** divRn: float32 tiles, or one and a number. */
+/** The rule of divRn: float32 tiles, or a float32 tile and a number. */
 export type WhySingleSecond<Op extends string, X, Y> = FirstError<
   X extends TileLike ? WhySingle<Op, X[El]> : "",
   FirstError<Y extends TileLike ? WhySingle<Op, Y[El]> : "", WhyTwo<Op, X, Y>>
@@ -86,13 +86,13 @@ export type WhySingleSecond<Op extends string, X, Y> = FirstError<
 export function inferSinglePair(op: string, x: Type, y: Type): Type | string {
   return whyPair(op, x, y, whySingle) || inferArith(op, x, y, () => "");
 }
-/** The rule for each tile of two operands. One must be a tile. */
+/** Applies a dtype rule to each tile of two operands. At least one must be a tile. */
 function whyPair(op: string, x: Type, y: Type, rule: (op: string, elem: Elem) => string): string {
-  if (!tileAmong(x, y)) return notATile(op, x);
+  if (!firstTile(x, y)) return notATile(op, x);
   return (x.kind === "tile" ? rule(op, x.dtype) : "") || (y.kind === "tile" ? rule(op, y.dtype) : "");
 }
 
-/** fdiv: floats, which divide as `/` does. */
+/** The rule of fdiv: that of `/`, for floats only. */
 export type WhyFdiv<X, Y> = FirstError<
   X extends TileLike ? WhyFloats<"fdiv", X[El]> : "",
   FirstError<
@@ -109,17 +109,17 @@ export type FdivOut<X, Y> = X extends TileLike
   : Y extends TileLike
     ? DivideOut<Y[El], Y[Sh], X>
     : Tile<any, any>;
-export function inferFdiv(x: Type, y: Type, asks?: "ieeeRounding" | "approx"): Type | string {
+export function inferFdiv(x: Type, y: Type, option?: "ieeeRounding" | "approx"): Type | string {
   const type = inferQuotient(x, y);
-  return asks && typeof type === "object" && type.kind === "tile" && type.dtype !== "float32"
-    ? `fdiv: ${asks} is for float32, the result is ${dtypeDisplayName(type.dtype)}`
+  return option && typeof type === "object" && type.kind === "tile" && type.dtype !== "float32"
+    ? `fdiv: ${option} is for float32, the result is ${dtypeDisplayName(type.dtype)}`
     : type;
 }
 function inferQuotient(x: Type, y: Type): Type | string {
   return whyPair("fdiv", x, y, whyFloats) || inferDivide("fdiv", x, y, () => "");
 }
 
-/** umulhi. */
+/** The rule of umulhi. */
 export type WhyUmulhi<X, Y> = FirstError<
   X extends TileLike ? WhyWideInt<"umulhi", X[El]> : "",
   FirstError<Y extends TileLike ? WhyWideInt<"umulhi", Y[El]> : "", WhyTwo<"umulhi", X, Y>>
@@ -127,7 +127,7 @@ export type WhyUmulhi<X, Y> = FirstError<
 export function inferUmulhi(x: Type, y: Type): Type | string {
   return whyPair("umulhi", x, y, whyWideInt) || inferArith("umulhi", x, y, () => "");
 }
-/** A tile and its other operand, in either order. */
+/** The result of a tile and another operand, in either order. */
 export type PairOf<X, Y> = X extends TileLike
   ? ArithOut<X[El], X[Sh], Y>
   : Y extends TileLike
@@ -136,12 +136,12 @@ export type PairOf<X, Y> = X extends TileLike
 
 // ---- three operands -------------------------------------------------------------------------------------------------
 
-/** The first of three is a tile of the dtypes that the op takes, or a number. */
+/** The rule of the first of three operands: a tile with a supported dtype, or a number. */
 type WhyFirst<Op extends string, X> = X extends TileLike ? WhyTripled<Op, X[El]> : WhyNumber<Op, X>;
 type WhyNumber<Op extends string, X> = X extends number | ConstLike<any, "int" | "float"> ? "" : NotATile<Op, X>;
 export type WhyClamped<Op extends string, X> = WhyFirst<Op, X>;
 export type WhyFused<X> = WhyFirst<"fma", X>;
-/** fma takes floats only. Triton's front end clamps float64, LLVM's PTX does not. */
+/** The dtypes of fma are floats. Triton's front end accepts clamp of float64, but LLVM's PTX backend does not. */
 type WhyTripled<Op extends string, E> = Op extends "fma"
   ? WhyFloats<Op, E>
   : IsAny<E> extends true
@@ -149,13 +149,13 @@ type WhyTripled<Op extends string, E> = Op extends "fma"
     : "float64" extends Members<E>
       ? `${Op}: float64 does not compile; write tl.minimum(tl.maximum(x, min), max)`
       : "";
-/** The second operand of clamp and fma, against the first. */
+/** The rule of the second operand of clamp and fma, checked against the first. */
 export type WhySecond<Op extends string, X, Y> = X extends TileLike
   ? WhyArith<Op, X[El], X[Sh], Y>
   : Y extends TileLike
     ? FirstError<WhyTripled<Op, Y[El]>, WhyArith<Op, Y[El], Y[Sh], X>>
     : WhyNumber<Op, Y>;
-/** The third operand, against the result of the first two, or against both where they are numbers. */
+/** The rule of the third operand, checked against the result of the first two, or against each if both are numbers. */
 export type WhyThird<Op extends string, X, Y, Z> = [X] extends [TileLike]
   ? WhySecond<Op, PairOf<X, Y>, Z>
   : [Y] extends [TileLike]
@@ -163,8 +163,8 @@ export type WhyThird<Op extends string, X, Y, Z> = [X] extends [TileLike]
     : Z extends TileLike
       ? FirstError<WhyTripled<Op, Z[El]>, FirstError<WhyArith<Op, Z[El], Z[Sh], X>, WhyArith<Op, Z[El], Z[Sh], Y>>>
       : FirstError<WhyNumber<Op, Z>, WhyTripled<Op, LoneTriple<X, Y, Z>>>;
-/** Three numbers have the dtype that Triton gives them. */
-type LoneTriple<X, Y, Z> = Promote<Promote<LoneDType<X>, LoneDType<Y>>, LoneDType<Z>>;
+/** The dtype of three numbers: the promotion of their default dtypes. */
+type LoneTriple<X, Y, Z> = Promote<Promote<DefaultDType<X>, DefaultDType<Y>>, DefaultDType<Z>>;
 export type TripleOut<X, Y, Z> = [X] extends [TileLike]
   ? PairOf<PairOf<X, Y>, Z>
   : [Y] extends [TileLike]
@@ -173,24 +173,24 @@ export type TripleOut<X, Y, Z> = [X] extends [TileLike]
       ? PairOf<Z, X>
       : Scalar<LoneTriple<X, Y, Z>>;
 export function inferTriple(op: string, x: Type, y: Type, z: Type): Type | string {
-  // What stands beside a tile is asked with it.
-  const alone = x.kind === "tile" ? [] : [x, y];
-  const strange = alone.find((type) => type.kind !== "tile" && !isNumber(type));
-  if (strange) return notATile(op, strange);
+  // inferArith checks the operands that are combined with a tile.
+  const leading = x.kind === "tile" ? [] : [x, y];
+  const invalid = leading.find((type) => type.kind !== "tile" && !isNumber(type));
+  if (invalid) return notATile(op, invalid);
   const all = [x, y, z];
   if (all.every(isNumber)) return inferNumbers(op, all);
   const [tile, ...numbers] = x.kind === "tile" || y.kind === "tile" ? [inferArith(op, x, y, () => ""), z] : [z, x, y];
   if (typeof tile === "string") return tile;
   if (tile?.kind !== "tile") return notATile(op, z);
   let type: Type | string = tile;
-  for (const other of numbers) if (typeof type !== "string") type = inferArith(op, type, other, () => "");
+  for (const operand of numbers) if (typeof type !== "string") type = inferArith(op, type, operand, () => "");
   return type;
 }
 const isNumber = (type: Type): type is ConstexprType =>
   type.kind === "constexpr" && (type.of === "int" || type.of === "float");
-/** What Triton makes of numbers with no tile beside them. */
+/** The type that Triton infers for numbers only. */
 function inferNumbers(op: string, numbers: readonly ConstexprType[]): Type | string {
-  const why = numbers.map((each) => whyLone(op, each)).find((each) => each !== "");
+  const why = numbers.map((each) => whyDefaultDType(op, each)).find((each) => each !== "");
   const isFloat = numbers.some((each) => defaultDType(each) === "float32");
   return why ?? tileType(isFloat ? "float32" : "int32", []);
 }

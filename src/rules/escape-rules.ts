@@ -16,16 +16,16 @@ import type { ShapeOf } from "./math-rules.js";
 import type { Sh, Tile, TileLike } from "../types/tile.js";
 import { none, tileType, type Type } from "../types/types.js";
 
-/** `tl.raw`: the declared tile, or nothing. */
+/** The result of `tl.raw`: the declared tile, or none. */
 export function inferRaw(
   code: string,
   count: number,
   dtype: Elem | undefined,
   shape: readonly Type[] | undefined,
 ): Type | string {
-  for (const [place, index] of code.matchAll(/\{(\d+)\}/g))
+  for (const [placeholder, index] of code.matchAll(/\{(\d+)\}/g))
     if (Number(index) >= count)
-      return `raw: ${place} has no operand; give ${Number(index) + 1} operands, or write {{ for a brace`;
+      return `raw: ${placeholder} has no operand; give ${Number(index) + 1} operands, or write {{ for a brace`;
   if (dtype === undefined) return shape ? "raw: a shape needs a dtype; add dtype: tl.float32" : none;
   const why = shape ? whyDims("raw", shape) : "";
   return why || tileType(dtype, shape ? dimsOf(shape) : []);
@@ -36,7 +36,7 @@ type FirstWrong<A, S extends Shape = []> = A extends readonly [infer H, ...infer
     ? FirstError<WhyBroadcast<"inlineAsmElementwise", S, H[Sh]>, FirstWrong<R, AsShape<Broadcast<S, H[Sh]>>>>
     : NotATile<"inlineAsmElementwise", H>
   : "";
-/** The operands of `tl.inlineAsmElementwise`. */
+/** The rule of the operands of `tl.inlineAsmElementwise`. */
 export type WhyAsmArgs<A> = FirstWrong<A>;
 
 type AllShapes<A, S extends Shape = []> = A extends readonly [infer H, ...infer R]

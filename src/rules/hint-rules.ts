@@ -1,4 +1,4 @@
-/** Signatures of multipleOf, maxContiguous and maxConstancy. */
+/** Signatures of hints: multipleOf, maxContiguous, maxConstancy, assume, trusted and expectZero. */
 import { isInt, members, type Element, type IntName, type Members } from "../types/dtype.js";
 import type { WhyWhole } from "../types/promote.js";
 import type { AddressLike, Pl, Pointer, View } from "./tensor-types.js";
@@ -9,7 +9,7 @@ import type { WhyCond } from "./math-rules.js";
 import type { El, Sh, TileLike } from "../types/tile.js";
 import type { Type, Typed } from "../types/types.js";
 
-/** Integers and pointers. */
+/** The rule of the operand of a hint: integers or pointers. */
 export type WhyHintOf<Op extends string, X> = X extends TileLike
   ? WhyHinted<Op, X[El]>
   : X extends Pointer<any, any, any>
@@ -19,7 +19,7 @@ type WhyHinted<Op extends string, E extends Element> = [Exclude<Members<E>, IntN
   ? ""
   : `${Op}: hints are about integers and pointers`;
 
-/** One value per axis. multipleOf also takes a scalar, with one value. */
+/** The rule of the values of a hint: one per axis. multipleOf also accepts a scalar, with one value. */
 export type WhyHint<Op extends string, X, V> = X extends TileLike
   ? WhyCount<Op, X[Sh], V>
   : X extends AddressLike
@@ -53,13 +53,13 @@ export function inferHint(op: string, x: Type, values: readonly number[]): Type 
     : `${op}: give one value for each axis of ${showShape(x.shape)}`;
 }
 
-/** What `tl.trusted` takes: a tile, or a view of a tensor. */
+/** The rule of the operand of `tl.trusted`: a tile, or a view of a tensor. */
 export type WhyTrusted<X> = X extends TileLike
   ? ""
   : X extends View<any, any, any>
     ? ""
     : "trusted: needs a tile, or a view of a tensor, such as y.at(rows)";
-/** Why it is right: a sentence of the author's. */
+/** The rule of the reason of `tl.trusted`: a nonempty string. */
 export type WhyReason<R> = R extends "" ? "trusted: say why it is right" : "";
 
 export function inferTrusted(x: Type, reason: Typed): Type | string {
@@ -67,13 +67,13 @@ export function inferTrusted(x: Type, reason: Typed): Type | string {
   return typeof reason.literal === "string" && reason.literal !== "" ? x : "trusted: say why it is right";
 }
 
-/** The mask of `tl.expectZero`. */
+/** The rule of the mask of `tl.expectZero`. */
 export type WhyZeroed<X, M> = FirstError<
   WhyCond<"expectZero", M>,
   X extends TileLike ? (M extends TileLike ? WhyBroadcast<"expectZero", X[Sh], M[Sh]> : "") : ""
 >;
 
-/** The operand of `tl.assume`: one truth value. */
+/** The rule of the operand of `tl.assume`: a scalar of int1, or a boolean. */
 export type WhyAssumed<C> = C extends TileLike
   ? C[Sh] extends readonly []
     ? WhyCond<"assume", C>

@@ -1,4 +1,4 @@
-/** Signatures of libdevice: a call must match an overload exactly. Nothing promotes. */
+/** Signatures of libdevice. A call must match an overload exactly, without promotion. */
 import {
   dtypeDisplayName,
   type Call,
@@ -35,11 +35,11 @@ const letters: Partial<Record<DTypeName, string>> = {
   float32: "f",
   float64: "d",
 };
-/** The dtype behind a letter of the table. */
+/** The dtype of a letter of the table. */
 export const dtypeOfLetter = (letter: string): DTypeName =>
   (Object.keys(letters) as DTypeName[]).find((name) => letters[name] === letter)!;
 
-/** The letter of a dtype; a question mark if libdevice has no functions for it. */
+/** The letter of a dtype, or "?" if libdevice has no functions for it. */
 export const letterOf = (elem: Elem): string => (typeof elem === "string" ? letters[elem] : undefined) ?? "?";
 
 export type LibdeviceName = keyof typeof libdeviceTable;
@@ -54,8 +54,8 @@ type VariableIn<A> = A extends readonly [infer H, ...infer R]
     : VariableIn<R>
   : never;
 /**
- * An argument's letter, with member M for a dtype variable V. A number takes the dtype of the tile before it, if
- * that is float32 or int32.
+ * An argument's letter, with member M for a dtype variable V. A number adopts the dtype of the first argument if that
+ * is float32 or int32.
  */
 type LetterOf<E, V, M> =
   IsAny<E> extends true
@@ -77,18 +77,18 @@ type FirstLetter<A, V, M> = A extends readonly [infer H, ...unknown[]]
 type ArgLetters<A, First, V, M> = A extends readonly [infer H, ...infer R]
   ? `${H extends TileLike ? LetterOf<H[El], V, M> : H extends number | ConstLike<any, "int" | "float"> ? (First extends "f" | "i" ? First : "?") : "?"}${ArgLetters<R, First, V, M>}`
   : "";
-type Found<Rules extends string, L extends string> = Rules extends `${infer H} ${infer R}`
+type MatchOverload<Rules extends string, L extends string> = Rules extends `${infer H} ${infer R}`
   ? H extends `${L}->${infer Out}`
     ? Out
-    : Found<R, L>
+    : MatchOverload<R, L>
   : Rules extends `${L}->${infer Out}`
     ? Out
     : "none";
 type ResultWith<Name extends LibdeviceName, A, V, M> =
   ArgLetters<A, FirstLetter<A, V, M>, V, M> extends `${string}any${string}`
     ? "any"
-    : Found<Table[Name], ArgLetters<A, FirstLetter<A, V, M>, V, M>>;
-/** One letter, the variable itself where each of its members gives itself, or "none". */
+    : MatchOverload<Table[Name], ArgLetters<A, FirstLetter<A, V, M>, V, M>>;
+/** The result: one letter, the dtype variable if each member maps to itself, or "none". */
 type Result<Name extends LibdeviceName, A> = [VariableIn<A>] extends [never]
   ? ResultWith<Name, A, never, never>
   : VariableIn<A> extends OneOf<any, infer M extends readonly DTypeName[]>
@@ -114,7 +114,7 @@ type Given<A> = A extends readonly [infer H, ...infer R]
   ? `${H extends TileLike ? Call<H[El]> : "a number"}${R extends readonly [] ? "" : `, ${Given<R>}`}`
   : "";
 
-/** Whether the arguments match an overload. */
+/** The rule that the arguments match an overload. */
 export type WhyLibdevice<Name extends LibdeviceName, A> = A extends readonly [infer H, ...infer R]
   ? H extends TileLike
     ? Result<Name, A> extends "none"
@@ -143,21 +143,22 @@ export function inferLibdevice(name: string, rules: string, args: readonly Type[
   const elems = args.flatMap((type) => (type.kind === "tile" ? [type.dtype] : []));
   const variable = elems.find((elem) => typeof elem !== "string");
   const overloads = rules.split(" ").map((rule) => rule.split("->") as [string, string]);
-  const found = members(variable ?? first.dtype).map((member) => {
+  const resultLetters = members(variable ?? first.dtype).map((member) => {
     const letter = (elem: Elem) =>
       letters[typeof elem === "string" ? elem : sameElem(elem, variable!) ? member : "int8"];
     const weak = /[fi]/.test(letter(first.dtype) ?? "?") ? letter(first.dtype) : "?";
     const isNumber = (type: Type) => type.kind === "constexpr" && (type.of === "int" || type.of === "float");
     const letterOf = (type: Type) => (type.kind === "tile" ? letter(type.dtype) : isNumber(type) ? weak : "?") ?? "?";
-    const given = args.map(letterOf).join("");
-    return overloads.find(([takes]) => takes === given)?.[1];
+    const argLetters = args.map(letterOf).join("");
+    return overloads.find(([takes]) => takes === argLetters)?.[1];
   });
-  const isOne = found.every((out) => out === found[0]);
-  const isItself = variable !== undefined && members(variable).every((member, i) => letters[member] === found[i]);
-  if (found.includes(undefined) || !(isOne || isItself)) {
-    const words = (takes: string) => `(${[...takes].map(dtypeOfLetter).join(", ")})`;
+  const isUniform = resultLetters.every((out) => out === resultLetters[0]);
+  const isVariable =
+    variable !== undefined && members(variable).every((member, i) => letters[member] === resultLetters[i]);
+  if (resultLetters.includes(undefined) || !(isUniform || isVariable)) {
+    const formatDTypes = (takes: string) => `(${[...takes].map(dtypeOfLetter).join(", ")})`;
     const got = args.map((type) => (type.kind === "tile" ? dtypeDisplayName(type.dtype) : "a number")).join(", ");
-    return `libdevice.${name}: takes ${overloads.map(([takes]) => words(takes)).join(", ")}, got (${got})`;
+    return `libdevice.${name}: takes ${overloads.map(([takes]) => formatDTypes(takes)).join(", ")}, got (${got})`;
   }
   let shape: readonly Dim[] = [];
   for (const type of args) {
@@ -166,5 +167,5 @@ export function inferLibdevice(name: string, rules: string, args: readonly Type[
     if (why) return why;
     shape = broadcast(shape, type.shape) ?? shape;
   }
-  return tileType(isOne ? dtypeOfLetter(found[0]!) : variable!, shape);
+  return tileType(isUniform ? dtypeOfLetter(resultLetters[0]!) : variable!, shape);
 }

@@ -1,8 +1,8 @@
 import type { Targets } from "../types/targets.js";
 
 /**
- * The functions of libdevice: overloads by letters (i int32, u uint32, l int64, v uint64, f float32, d float64, b int1).
- * Python's names are these in snake_case.
+ * The functions of libdevice with their overloads. A letter is a dtype: i int32, u uint32, l int64, v uint64, f
+ * float32, d float64, b int1. The names in Python are in snake_case.
  */
 // prettier-ignore
 export const libdeviceTable = {
@@ -222,10 +222,10 @@ const onlyCuda = `
   scalbn remainder tgamma llround fdim logb`;
 const hipSince39 = "clz popc rint finitef isfinited";
 
-const words = (names: string) => names.trim().split(/\s+/);
-/** Functions that not every backend has. */
+const splitNames = (names: string) => names.trim().split(/\s+/);
+/** The targets of functions that not every backend supports. */
 export const libdeviceTargets: Readonly<Record<string, Targets>> = Object.fromEntries([
-  ...words(onlyCuda).map((name) => [name, { cuda: "3.6" }]),
-  ...words(hipSince39).map((name) => [name, { cuda: "3.6", hip: "3.9" }]),
+  ...splitNames(onlyCuda).map((name) => [name, { cuda: "3.6" }]),
+  ...splitNames(hipSince39).map((name) => [name, { cuda: "3.6", hip: "3.9" }]),
   ["fastTanhf", { hip: "3.6" }],
 ]);

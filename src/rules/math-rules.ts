@@ -1,4 +1,4 @@
-/** Signatures of elementwise functions: exp and similar ones, minimum and maximum, where, cdiv. */
+/** Signatures of elementwise functions: exp and similar functions, minimum, maximum, where, cdiv. */
 import type { ConstCall, ConstLike, Constexpr, WhyConst } from "../types/constexpr.js";
 import { callText } from "../types/constexpr-text.js";
 import { dtypeDisplayName, type Call, type Elem, sameElem } from "../types/dtype.js";
@@ -25,7 +25,7 @@ import {
   type WhyWhole,
 } from "../types/promote.js";
 import { broadcast, whyBroadcast, type Broadcast, type Shape, type WhyBroadcast } from "../types/shape.js";
-import { defaultDType, type LoneDType, type UntypedNumber, whyLone } from "../types/default-dtype.js";
+import { defaultDType, type DefaultDType, type UntypedNumber, whyDefaultDType } from "../types/default-dtype.js";
 import { notATile, type NotAnOperand, type NotATile } from "../types/operand.js";
 import { inferArith, inferFloorDivide, type ArithOut, type WhyArith, type WhyFloor } from "./arithmetic-rules.js";
 import type { El, Scalar, Sh, Tile, TileLike } from "../types/tile.js";
@@ -33,17 +33,17 @@ import { literalValue, tileType, type Type } from "../types/types.js";
 
 // ---- one operand ----------------------------------------------------------------------------------------------------
 
-/** A tile of any dtype. */
+/** The rule of an operand that must be a tile. */
 export type WhyTile<Op extends string, X> = X extends TileLike ? "" : NotATile<Op, X>;
 export function whyTile(op: string, x: Type): string {
   return x.kind === "tile" ? "" : notATile(op, x);
 }
-/** The plain tile type: a subtype loses its further properties. */
+/** The plain tile type, without additional properties of a subtype. */
 export type Plain<X> = X extends TileLike ? Tile<X[El], X[Sh]> : Tile<any, any>;
 export type ShapeOf<X> = X extends TileLike ? X[Sh] : [];
 export type ElementIn<X> = X extends TileLike ? X[El] : any;
 
-/** exp, log, sqrt, …: float32 or float64; a number is a float32. */
+/** The rule of exp, log, sqrt, …: float32 or float64. A number is a float32. */
 export type WhyMath<Op extends string, X> = X extends TileLike
   ? WhyFloat32<Op, X[El]>
   : X extends number | ConstLike<any, "int" | "float">
@@ -59,16 +59,16 @@ export function inferMath(op: string, x: Type): Type | string {
   return x.kind === "constexpr" && (x.of === "int" || x.of === "float") ? tileType("float32", []) : notATile(op, x);
 }
 
-/** abs: a tile, or a number, which has the dtype that Triton gives it. */
+/** The rule of abs: a tile, or a number, which has its default dtype. */
 export type WhyAbs<X> = X extends TileLike | number | ConstLike<any, "int" | "float"> ? "" : NotATile<"abs", X>;
-export type AbsOut<X> = X extends TileLike ? Tile<X[El], X[Sh]> : Scalar<LoneDType<X>>;
+export type AbsOut<X> = X extends TileLike ? Tile<X[El], X[Sh]> : Scalar<DefaultDType<X>>;
 export function inferAbs(x: Type): Type | string {
   const dtype = x.kind === "constexpr" && x.of !== "bool" ? defaultDType(x) : undefined;
   if (x.kind !== "constexpr" || dtype === undefined) return x.kind === "tile" ? x : notATile("abs", x);
-  return whyLone("abs", x) || tileType(dtype, []);
+  return whyDefaultDType("abs", x) || tileType(dtype, []);
 }
 
-/** An integer tile, constexpr or number. */
+/** The rule of an integer tile, constexpr or number. */
 export type WhyInts<Op extends string, X> = X extends TileLike
   ? WhyInt<Op, X[El]>
   : X extends number
@@ -85,15 +85,15 @@ export function whyInts(op: string, x: Type): string {
 
 // ---- two operands ---------------------------------------------------------------------------------------------------
 
-/** f(x, y): x is a tile, a number or a constexpr. */
+/** The rule of x in f(x, y): a tile, a number or a constexpr. */
 export type WhyPairFirst<Op extends string, X> = X extends TileLike | number | ConstLike ? "" : NotAnOperand<Op, X>;
-/** The checks of f(x, y), reported at y; either may be a number. */
+/** The rule of f(x, y), reported at y. Either operand may be a number. */
 export type WhyPairSecond<Op extends string, X, Y> = X extends TileLike
   ? WhyArith<Op, X[El], X[Sh], Y>
   : Y extends TileLike
     ? WhyArith<Op, Y[El], Y[Sh], X>
     : WhyConst<Op, Y, "int">;
-/** Two constexprs give a constexpr with the text `Name(x, y)`. */
+/** The result of f(x, y). For two constexprs, it is a constexpr with the text `Name(x, y)`. */
 export type PairOut<Name extends string, X, Y> =
   IsAny<X> extends true
     ? any
@@ -104,12 +104,12 @@ export type PairOut<Name extends string, X, Y> =
         : Y extends TileLike
           ? Tile<Y[El], Y[Sh]>
           : ConstCall<Name, X, Y>;
-/** minimum, maximum and similar functions; `name` is Python's, for the text of two constexprs. */
+/** The result of minimum, maximum and similar functions. `name` is Python's, for the text of two constexprs. */
 export function inferPair(op: string, x: Type, y: Type, name: string): Type | string {
   return inferArith(op, x, y, (a, b) => callText(name, a, b));
 }
 
-/** cdiv: integers. */
+/** The rule of cdiv: integers. */
 export type WhyCdiv<X, Y> = FirstError<
   FirstError<WhyInts<"cdiv", Y>, Y extends TileLike ? WhyMask<"cdiv", Y[El]> : "">,
   X extends TileLike ? WhyFloor<"cdiv", X[El], X[Sh], Y> : Y extends TileLike ? WhyFloor<"cdiv", Y[El], Y[Sh], X> : ""
@@ -121,7 +121,7 @@ export function inferCdiv(x: Type, y: Type): Type | string {
     whyInts("cdiv", x) || whyInts("cdiv", y) || mask || inferFloorDivide("cdiv", x, y, (a, b) => callText("cdiv", a, b))
   );
 }
-/** nextPowerOf2 and bitLength: on the host, of sizes. */
+/** The results of nextPowerOf2 and bitLength, which are available only on the host. */
 export type NextPowerOut<X> = Constexpr<X extends ConstLike<infer N extends string> ? `next_power_of_2(${N})` : string>;
 export type BitLengthOut<X> = Constexpr<X extends ConstLike<infer N extends string> ? `bit_length(${N})` : string>;
 
@@ -142,7 +142,7 @@ export function whyCond(op: string, condition: Type): string {
     : `${op}: the condition must be int1, this is ${dtypeDisplayName(condition.dtype)}; compare it, .ne(0)`;
 }
 
-/** At x: its kind, and its shape against the condition's. */
+/** The rule of x, reported at x: its kind, and its shape compared with that of the condition. */
 export type WhyWhereFirst<C, X> = X extends TileLike
   ? WhyBroadcast<"where", ShapeOf<C>, X[Sh]>
   : X extends View<any, any, any>
@@ -150,7 +150,7 @@ export type WhyWhereFirst<C, X> = X extends TileLike
     : X extends UntypedNumber | AddressLike
       ? ""
       : NotATile<"where", X>;
-/** At y: everything else. */
+/** The rule of y, with all other checks. */
 export type WhyWhereSecond<C, X, Y> = X extends AddressLike
   ? Y extends View<any, any, any>
     ? NotATile<"where", Y>
@@ -164,7 +164,7 @@ export type WhyWhereSecond<C, X, Y> = X extends AddressLike
       : Y extends UntypedNumber
         ? ""
         : NotATile<"where", Y>;
-/** `where` also takes truth values and 8-bit floats, though they have no arithmetic. */
+/** The rule of the other operand. `where` accepts int1 and 8-bit floats, although they have no arithmetic. */
 type WhyChosen<E, S extends Shape, O> = O extends number
   ? WhyNumberBeside<E, O>
   : O extends TileLike
@@ -174,7 +174,10 @@ type WhyChosen<E, S extends Shape, O> = O extends number
       : O extends ConstLike<any, infer K>
         ? WhyWeak<"where", E, K>
         : NotATile<"where", O>;
-/** 0 stands beside any number, 8-bit floats included: Triton casts it. Beside a truth value it would make an int32. */
+/**
+ * The rule of a number operand. Triton casts 0 to any dtype, including 8-bit floats. With int1 the result would be
+ * int32.
+ */
 type WhyNumberBeside<E, L extends number> =
   IsAny<E> extends true
     ? ""
@@ -202,26 +205,26 @@ export type WhereOut<C, X, Y> =
           ? any
           : Y extends TileLike
             ? Tile<Y[El], Broadcast<ShapeOf<C>, Y[Sh]>>
-            : Tile<Promote<LoneDType<X>, LoneDType<Y>>, ShapeOf<C>>;
+            : Tile<Promote<DefaultDType<X>, DefaultDType<Y>>, ShapeOf<C>>;
 export function inferWhere(condition: Type, x: Type, y: Type): Type | string {
   const why = whyCond("where", condition);
   if (why) return why;
   const lanes = condition.kind === "tile" ? condition.shape : [];
-  if (x.kind === "pointer") return wherePointers(lanes, x, y);
+  if (x.kind === "pointer") return inferWherePointers(lanes, x, y);
   if (x.kind === "tile") {
-    const clash = whyBroadcast("where", lanes, x.shape);
-    if (clash) return clash;
+    const shapeError = whyBroadcast("where", lanes, x.shape);
+    if (shapeError) return shapeError;
   }
-  const [tile, other] = x.kind === "tile" ? [x, y] : [y, x];
-  if (tile.kind !== "tile") return whereNumbers(lanes, x, y);
-  const chosen = whyChosen(tile, other) || (y.kind === "tile" ? whyBroadcast("where", lanes, y.shape) : "");
-  if (chosen) return chosen;
-  const right = other.kind === "tile" ? other : tileType(tile.dtype, []);
-  const shape = broadcast(lanes, broadcast(tile.shape, right.shape) ?? []);
-  return tileType(promote(tile.dtype, right.dtype) ?? tile.dtype, shape ?? tile.shape);
+  const [tile, operand] = x.kind === "tile" ? [x, y] : [y, x];
+  if (tile.kind !== "tile") return inferWhereNumbers(lanes, x, y);
+  const error = whyChosen(tile, operand) || (y.kind === "tile" ? whyBroadcast("where", lanes, y.shape) : "");
+  if (error) return error;
+  const rhs = operand.kind === "tile" ? operand : tileType(tile.dtype, []);
+  const shape = broadcast(lanes, broadcast(tile.shape, rhs.shape) ?? []);
+  return tileType(promote(tile.dtype, rhs.dtype) ?? tile.dtype, shape ?? tile.shape);
 }
-/** Two numbers have the dtype that Triton gives them. */
-function whereNumbers(lanes: readonly (string | number)[], x: Type, y: Type): Type | string {
+/** The type of `where` with two numbers: the promotion of their default dtypes. */
+function inferWhereNumbers(lanes: readonly (string | number)[], x: Type, y: Type): Type | string {
   const sides = [x, y].map((type) => {
     const dtype = defaultDType(type);
     return dtype === undefined || type.kind !== "constexpr" ? notATile("where", type) : { type, dtype };
@@ -229,10 +232,14 @@ function whereNumbers(lanes: readonly (string | number)[], x: Type, y: Type): Ty
   const [first, second] = sides;
   if (typeof first !== "object") return first ?? "";
   if (typeof second !== "object") return second ?? "";
-  const why = whyLone("where", first.type) || whyLone("where", second.type);
+  const why = whyDefaultDType("where", first.type) || whyDefaultDType("where", second.type);
   return why || tileType(promote(first.dtype, second.dtype) ?? first.dtype, lanes);
 }
-function wherePointers(lanes: readonly (string | number)[], x: Type & { kind: "pointer" }, y: Type): Type | string {
+function inferWherePointers(
+  lanes: readonly (string | number)[],
+  x: Type & { kind: "pointer" },
+  y: Type,
+): Type | string {
   if (y.kind === "view") return notATile("where", y);
   if (y.kind !== "pointer") return "where: one side is an address, the other is not; load it first";
   const why = whyBroadcast("where", x.shape, y.shape) || whyBroadcast("where", lanes, x.shape);
@@ -241,12 +248,12 @@ function wherePointers(lanes: readonly (string | number)[], x: Type & { kind: "p
     return `where: the pointers must be to one dtype, got ${dtypeDisplayName(x.to)} and ${dtypeDisplayName(y.to)}`;
   return { ...x, shape: broadcast(lanes, broadcast(x.shape, y.shape) ?? []) ?? x.shape };
 }
-function whyChosen(tile: Type & { kind: "tile" }, other: Type): string {
-  if (other.kind === "tile") {
-    return whySelect("where", tile.dtype, other.dtype) || whyBroadcast("where", tile.shape, other.shape);
+function whyChosen(tile: Type & { kind: "tile" }, operand: Type): string {
+  if (operand.kind === "tile") {
+    return whySelect("where", tile.dtype, operand.dtype) || whyBroadcast("where", tile.shape, operand.shape);
   }
-  if (other.kind !== "constexpr") return notATile("where", other);
-  const value = literalValue(other);
+  if (operand.kind !== "constexpr") return notATile("where", operand);
+  const value = literalValue(operand);
   if (value !== undefined) return whyNumberBeside(tile.dtype, value);
-  return other.of === "bool" ? whyTruth("where", tile.dtype) : whyWeak("where", tile.dtype, other.of);
+  return operand.of === "bool" ? whyTruth("where", tile.dtype) : whyWeak("where", tile.dtype, operand.of);
 }

@@ -1,4 +1,4 @@
-/** Rules of addresses: pointer offsets, indices of tensors, load and store; each with its function twin. */
+/** Rules of addresses, as types and functions: pointer offsets, tensor indices, load and store. */
 import type { FirstError, Agree, Validate, IsAny, IsUnknown } from "../types/rule-error.js";
 import type { ConstLike, Constexpr, TextOf } from "../types/constexpr.js";
 import type { DescriptorLike } from "./descriptor-types.js";
@@ -55,19 +55,22 @@ const whyNumberIsWhole = (op: string, { of, text }: ConstexprType): string => (o
 
 // ---- pointer offsets ------------------------------------------------------------------------------------------------
 
-/** Dtypes whose negative is an offset back. Triton adds the negative, which in others wraps: that of a uint8 200 is 56. */
-const NEGATED = ["int32", "int64", "uint64"] as const;
+/**
+ * The dtypes of offsets that may be subtracted. Triton adds the negated offset, which wraps in other dtypes: the
+ * negative of a uint8 200 is 56.
+ */
+const NEGATABLE = ["int32", "int64", "uint64"] as const;
 
 type WhyNegated<Op extends string, E> = Op extends "sub"
   ? IsAny<E> extends true
     ? ""
-    : [Exclude<Members<E>, (typeof NEGATED)[number]>] extends [never]
+    : [Exclude<Members<E>, (typeof NEGATABLE)[number]>] extends [never]
       ? ""
       : `sub: Triton adds the negative of an offset, which wraps in ${Call<E>}; cast with .to(tl.int64)`
   : "";
 function whyNegated(op: string, elem: Elem): string {
-  const negates = members(elem).every((name) => (NEGATED as readonly string[]).includes(name));
-  return op !== "sub" || negates
+  const isNegatable = members(elem).every((name) => (NEGATABLE as readonly string[]).includes(name));
+  return op !== "sub" || isNegatable
     ? ""
     : `sub: Triton adds the negative of an offset, which wraps in ${dtypeDisplayName(elem)}; cast with .to(tl.int64)`;
 }
@@ -101,7 +104,7 @@ export function offsetOut(pointer: PointerType, offset: Type): PointerType {
 type OffsetWhys<S extends Shape, O> = O extends readonly [infer H, ...infer R]
   ? [WhyOffset<"add", S, H>, ...OffsetWhys<OffsetOperand<S, H>, R>]
   : [];
-/** Several offsets, each against the pointer so far. Each sentence is at its operand. */
+/** Checks each offset against the pointer with the preceding ones. Each message is reported at its operand. */
 export type OffsetArgs<S extends Shape, O> = {
   readonly [K in keyof O]: Validate<O[K], OffsetWhys<S, O>[K & keyof OffsetWhys<S, O>]>;
 };
@@ -109,7 +112,7 @@ export type OffsetsShape<S extends Shape, O> = O extends readonly [infer H, ...i
   ? OffsetsShape<OffsetOperand<S, H>, R>
   : S;
 
-/** `x.toPointer(dtype)`: addresses are int64. */
+/** The rule of `x.toPointer(dtype)`: addresses are int64. */
 export type WhyPointer<X> = X extends TileLike
   ? X[El] extends "int64"
     ? ""
@@ -184,18 +187,18 @@ export function whyCount(op: string, dims: readonly Dim[], indices: readonly Typ
   return `${op}: ${showShape(dims)} needs one index an axis, ${indices.length} given; write x.${op}(i, j), an index for each`;
 }
 
-/** A number that is no index of its axis: all of the view would be masked off. */
+/** The rule of constant indices: out of bounds, the whole view would be masked. */
 export function whyInside(dims: readonly Dim[], indices: readonly Type[]): string {
   for (const [axis, index] of indices.entries()) {
     const dim = dims[axis]!;
     const number = index.kind === "constexpr" ? literalValue(index) : undefined;
     if (number === undefined || (number >= 0 && (typeof dim === "string" || number < dim))) continue;
-    const instead = typeof dim === "string" ? `${dim}.sub(${-number})` : `a number from 0 to below ${dim}`;
-    return `at: ${number} is no index of axis ${axis}; write ${instead}`;
+    const remedy = typeof dim === "string" ? `${dim}.sub(${-number})` : `a number from 0 to below ${dim}`;
+    return `at: ${number} is no index of axis ${axis}; write ${remedy}`;
   }
   return "";
 }
-/** What the checker knows of it: a number below 0, and the one past the last. */
+/** The same at type level, for negative numbers and the size of the axis. */
 export type WhyInside<Ds, I, Axis extends unknown[] = []> = [Ds, I] extends [
   readonly [infer D, ...infer DR],
   readonly [infer H, ...infer HR],
@@ -208,7 +211,7 @@ export type WhyInside<Ds, I, Axis extends unknown[] = []> = [Ds, I] extends [
         : WhyInside<DR, HR, [...Axis, 0]>
       : WhyInside<DR, HR, [...Axis, 0]>
   : "";
-/** What to write instead. */
+/** The remedy for an index that is out of bounds, or "". */
 type Outside<D, H extends number> = `${H}` extends `-${infer Positive}`
   ? D extends string
     ? `${D}.sub(${Positive})`
@@ -239,7 +242,7 @@ export type GatherShape<I, S extends Shape = []> = I extends readonly [infer H, 
     ? any
     : GatherShape<R, H extends TileLike ? Broadcast<S, H[Sh]> : S>
   : S;
-/** The shape, or why there is none. */
+/** The common shape of the index tiles, or a message. */
 export function gatherShape(indices: readonly Type[]): readonly Dim[] | string {
   let shape: readonly Dim[] = [];
   for (const index of indices) {
@@ -254,7 +257,7 @@ export function gatherShape(indices: readonly Type[]): readonly Dim[] | string {
   return shape;
 }
 
-/** `tl.inBounds(index)`: the author asserts that every lane lies in the tensor. */
+/** The rule of `tl.inBounds(index)`, which declares that every lane is in bounds. */
 export type WhyInBounds<X> = X extends TileLike
   ? WhyIndexInt<"inBounds", X[El]>
   : X extends number
@@ -262,7 +265,7 @@ export type WhyInBounds<X> = X extends TileLike
     : X extends ConstLike<any, "int">
       ? ""
       : "inBounds: needs an index: a tile of integers, a constexpr or a number";
-/** A number is a constexpr. */
+/** The result of `tl.inBounds`. For a number, it is a constexpr. */
 export type InBoundsOut<X> = X extends TileLike ? Tile<X[El], X[Sh]> : Constexpr<TextOf<X>>;
 export function whyInBounds(index: Type): string {
   if (isNumber(index)) return whyNumberIsWhole("inBounds", index);
@@ -315,16 +318,16 @@ export function whyWrite(op: string, address: Type): string {
 }
 
 /** Shape and element type of an address. */
-export type Place<A> = A extends AddressLike ? A[Pl] : any;
-export type Target<A> = A extends AddressLike ? A[AddressElement] : any;
+export type ShapeOfAddress<A> = A extends AddressLike ? A[Pl] : any;
+export type ElementOfAddress<A> = A extends AddressLike ? A[AddressElement] : any;
 
 export type WhyMaskFor<Op extends string, A, M> = M extends boolean
   ? ""
   : M extends TileLike
     ? M[El] extends "int1"
-      ? FitsIn<Place<A>, M[Sh]> extends true
+      ? FitsIn<ShapeOfAddress<A>, M[Sh]> extends true
         ? ""
-        : `${Op}: the mask is ${Show<M[Sh]>}, the address is ${Show<Place<A>>}; write a mask of each axis, rows.lt(M).col.and(cols.lt(N).row)`
+        : `${Op}: the mask is ${Show<M[Sh]>}, the address is ${Show<ShapeOfAddress<A>>}; write a mask of each axis, rows.lt(M).col.and(cols.lt(N).row)`
       : `${Op}: a mask is int1, this is ${Call<M[El]>}; compare it, .ne(0)`
     : M extends ConstLike<any, "bool">
       ? ""
@@ -341,7 +344,7 @@ export function whyMaskFor(op: string, address: AddressType, mask: Type): string
     : `${op}: the mask is ${showShape(mask.shape)}, the address is ${showShape(address.shape)}; write a mask of each axis, rows.lt(M).col.and(cols.lt(N).row)`;
 }
 
-/** A value for elements of E in shape S: a scalar is broadcast, anything else has the address's shape. */
+/** The rule of a value for elements of E in shape S: a scalar, or a tile with the address's shape. */
 export type WhyValue<Op extends string, E, S extends Shape, V> = V extends number
   ? WhyLiteral<Op, E, V>
   : V extends TileLike
@@ -382,36 +385,36 @@ export function whyValue(op: string, elem: Elem, shape: readonly Dim[], value: T
   return whyWeak(op, elem, value.of);
 }
 
-/** `other` of a load: a raw pointer needs a mask for it, a view has one. */
+/** The rule of `other` of a load. A raw pointer needs an explicit mask; a view is always masked. */
 export type WhyOther<A, M, V> =
   A extends View<any, any, any>
-    ? WhyValue<"load: other", Target<A>, Place<A>, V>
+    ? WhyValue<"load: other", ElementOfAddress<A>, ShapeOfAddress<A>, V>
     : IsUnknown<M> extends true
       ? "load: other needs a mask"
-      : WhyValue<"load: other", Target<A>, Place<A>, V>;
+      : WhyValue<"load: other", ElementOfAddress<A>, ShapeOfAddress<A>, V>;
 export function whyOther(address: AddressType, hasMask: boolean, value: Type): string {
   if (address.kind === "pointer" && !hasMask) return "load: other needs a mask";
   return whyValue("load: other", address.to, address.shape, value);
 }
 
 export interface LoadOptions<A, M, V> {
-  /** Lanes to load, beside those that lie in the tensor. */
+  /** The active lanes, in addition to the bounds of the tensor. */
   mask?: Validate<M, WhyMaskFor<"load", A, M>> | undefined;
   /** The value of masked lanes. The default for a view is 0. */
   other?: Validate<V, WhyOther<A, M, V>> | undefined;
-  /** The cache to use: `.ca` all levels, `.cg` L2, `.cv` none, `.cs` for data that is read once (needs Triton 3.9). */
+  /** The cache policy: `.ca` all levels, `.cg` L2 only, `.cv` none, `.cs` data that is read once (needs Triton 3.9). */
   cacheModifier?: "" | ".ca" | ".cg" | ".cv" | ".cs" | undefined;
   evictionPolicy?: "" | "evict_first" | "evict_last" | undefined;
   volatile?: boolean | undefined;
 }
 export interface StoreOptions<A, M> {
-  /** Lanes to store, beside those that lie in the tensor. */
+  /** The active lanes, in addition to the bounds of the tensor. */
   mask?: Validate<M, WhyMaskFor<"store", A, M>> | undefined;
   cacheModifier?: "" | ".wb" | ".cg" | ".cs" | ".wt" | undefined;
   evictionPolicy?: "" | "evict_first" | "evict_last" | undefined;
 }
 
-/** What the editor says of a mask by position, as Triton takes it. The build counts the arguments. */
+/** The type-level message for a positional mask, which Triton accepts. The build checks the number of arguments. */
 export type ByName<
   Op extends string,
   Options extends string,
@@ -426,7 +429,7 @@ export type Load = <A, const M = unknown, const V = unknown>(
 /** A call of `tl.store`: the signature of the op. */
 export type Store = <A, const V, const M = unknown>(
   address: Validate<A, WhyWrite<"store", A>>,
-  value: Validate<V, WhyValue<"store", Target<A>, Place<A>, V>>,
+  value: Validate<V, WhyValue<"store", ElementOfAddress<A>, ShapeOfAddress<A>, V>>,
   options?: StoreOptions<A, M> | ByName<"store", "{ mask }">,
   ...more: readonly ByName<"store", "{ mask }">[]
 ) => void;

@@ -1,4 +1,4 @@
-/** The rule of `x.as(dtype)`: a tile whose dtype is known to be one of fewer. */
+/** The rule of `x.as(dtype)`, which narrows the dtype of a tile. */
 import {
   dtypeDisplayName,
   choices,
@@ -28,7 +28,7 @@ type WhyNarrow<E, F> =
         ? `as: ${Call<F>} is none of ${Choices<M>}, which ${Name} may be; cast with .to(${Token<F>})`
         : `as: this is ${Call<E>}, not ${Call<F>}; cast with .to(${Token<F>}), or write it in an arm of tl.when(T.is(${Token<F>}), …)`;
 
-/** With dtype variables bound, what reaches it must be one of the narrower ones. */
+/** The narrowed type, or a message. If dtype variables are bound, the concrete dtype must be one of the members. */
 export function inferAs(x: Type, dtype: Elem | undefined): Type | string {
   if (x.kind !== "tile") return notATile("as", x);
   if (dtype === undefined) return "as: needs a dtype, such as tl.int8";

@@ -1,6 +1,6 @@
 /**
- * Signatures of operators that are called as functions, `tl.sub(x, y)`: either side may be a number or a constexpr, and
- * both may be constexprs. Methods of tiles are in `arithmetic-rules.ts`.
+ * Signatures of operators that are called as functions, `tl.sub(x, y)`. Each operand may be a tile, a number or a
+ * constexpr. Methods of tiles are in `arithmetic-rules.ts`.
  */
 import type { ConstBool, ConstFloat, ConstLike, ConstPair, TextOf, WhyConst, WhyConstInt } from "../types/constexpr.js";
 import type {
@@ -31,7 +31,7 @@ import type {
   WhyRemainder,
 } from "./arithmetic-rules.js";
 
-/** Python's sign for each comparison. */
+/** Python's comparison operators. */
 interface Signs {
   lt: "<";
   le: "<=";
@@ -40,7 +40,7 @@ interface Signs {
   eq: "==";
   ne: "!=";
 }
-/** Python's operators for two truth values. */
+/** Python's operators for two booleans. */
 interface Truths {
   and: "and";
   or: "or";
@@ -48,7 +48,7 @@ interface Truths {
 }
 type Whole = "floorDiv" | "mod" | "shl" | "shr";
 
-/** The operator's rule for a tile and another operand. */
+/** The rule for a tile and another operand. */
 type WhyWithTile<Op extends string, E, S extends Shape, O> = Op extends keyof Signs
   ? WhyCmp<Op, E, S, O>
   : Op extends "div"
@@ -60,7 +60,7 @@ type WhyWithTile<Op extends string, E, S extends Shape, O> = Op extends keyof Si
         : Op extends keyof Truths | "shl" | "shr"
           ? WhyBits<Op, E, S, O>
           : WhyArith<Op, E, S, O>;
-/** The rule for a constexpr on one side. */
+/** The rule of an operand if neither is a tile. */
 type WhyConstant<Op extends string, X> = X extends TorchScalar
   ? Op extends keyof TorchScalar
     ? ""
@@ -74,13 +74,13 @@ type WhyConstant<Op extends string, X> = X extends TorchScalar
       : WhyConst<Op, X, "int">;
 
 /**
- * The first operand: whether it can be an operand. Everything else is reported at the second. In a reference the
- * operands may be its numbers, `tl.sub(1, BETA)`.
+ * The rule of the first operand: its kind. Everything else is reported at the second. In a reference, the operands may
+ * be its numbers, `tl.sub(1, BETA)`.
  */
 export type WhyOperatorFirst<Op extends string, X> = X extends TileLike | number | boolean | ConstLike | TorchScalar
   ? ""
   : NotAnOperand<Op, X>;
-/** The second operand, against the first. */
+/** The rule of the second operand, checked against the first. */
 export type WhyOperatorSecond<Op extends string, X, Y> = X extends TileLike
   ? WhyWithTile<Op, X[El], X[Sh], Y>
   : Y extends TileLike

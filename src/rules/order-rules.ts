@@ -27,7 +27,7 @@ export function inferFlip(x: Type, dim: number): Type | string {
   return x.shape.length === 1 && x.shape[0] === 1 ? ONE : whyAxis("flip", x.shape, dim) || x;
 }
 
-/** sort, topk and bitonicMerge work along the last axis. */
+/** The rule of the operand of sort, topk and bitonicMerge, which work along the last axis. */
 export type WhySort<Op extends string, X> = X extends TileLike
   ? X[Sh] extends readonly []
     ? `${Op}: a scalar has no axis`
@@ -36,7 +36,7 @@ export type WhySort<Op extends string, X> = X extends TileLike
         X[Sh] extends readonly [...any, 1] ? `${Op}: the last axis has one element, which is in order` : ""
       >
   : NotATile<Op, X>;
-/** The axis. Triton takes only axes counted from the front. */
+/** The rule of the axis. Triton accepts only axes counted from the front. */
 export type WhySortDim<Op extends string, X, Ax> = X extends TileLike
   ? number extends X[Sh]["length"]
     ? ""
@@ -60,7 +60,7 @@ export function inferSort(op: string, x: Type, dim: number | undefined): Type | 
 
 // ---- topk -----------------------------------------------------------------------------------------------------------
 
-/** Whether k is the whole axis: then nothing widens. */
+/** True if k is the size of the axis. The result then keeps its dtype. */
 type TakesAll<S extends Shape, K> = S extends readonly [...any, infer D] ? Same<D, DimOf<K>> : false;
 type TopElement<X, K> = X extends TileLike ? (TakesAll<X[Sh], K> extends true ? X[El] : MaxElement<X[El]>) : any;
 export type TopOut<X, K> = Tile<TopElement<X, K>, AsShape<SetAt<ShapeOf<X>, Axis<ShapeOf<X>["length"], -1>, DimOf<K>>>>;
@@ -75,19 +75,19 @@ export function inferTop(x: Type, k: Type, dim: number | undefined): Type | stri
   if (typeof sorted === "string" || sorted.kind !== "tile") return sorted;
   const why = whyDim("topk", k);
   if (why || k.kind !== "constexpr") return why;
-  const [size, all] = [dimOf(k), sorted.shape.at(-1)!];
-  if (typeof size === "number" && typeof all === "number" && size > all)
-    return `topk: the last axis has ${all} elements, not ${size}`;
+  const [size, axisSize] = [dimOf(k), sorted.shape.at(-1)!];
+  if (typeof size === "number" && typeof axisSize === "number" && size > axisSize)
+    return `topk: the last axis has ${axisSize} elements, not ${size}`;
   const shape: readonly Dim[] = [...sorted.shape.slice(0, -1), size];
-  const takesAll = size === all && literalValue(k) !== 1;
-  const elem = takesAll ? sorted.dtype : maxElement(sorted.dtype);
+  const isWholeAxis = size === axisSize && literalValue(k) !== 1;
+  const elem = isWholeAxis ? sorted.dtype : maxElement(sorted.dtype);
   return elem === undefined ? whyReduceElement("topk", sorted.dtype, elem) : tileType(elem, shape);
 }
 
 // ---- swizzle2d ------------------------------------------------------------------------------------------------------
 
 type Cell<I, J, SJ> = PairOf<PairOf<I, SJ>, J>;
-/** The whole rule, reported at the last operand; the first is a tile or scalar. */
+/** The complete rule, reported at the last operand. The first operand is a tile or a scalar. */
 export type WhySwizzle<I, J, SI, SJ, SG> = I extends TileLike
   ? FirstError<
       FirstError<WhyInts<"swizzle2d", I>, WhyInts<"swizzle2d", J>>,
@@ -106,7 +106,7 @@ export type WhySwizzle<I, J, SI, SJ, SG> = I extends TileLike
       >
     >
   : NotATile<"swizzle2d", I>;
-/** Triton adds int32 values of its own, so only the two widest signed integers keep their dtype. */
+/** The rule of the dtypes. Triton adds int32 values internally, so only int32 and int64 keep their dtype. */
 type WhyMixes<X> = [Exclude<X, "int32" | "int64">] extends [never] ? "" : WhyWidth;
 type DtypeOf<X> = X extends TileLike ? (IsAny<X[El]> extends true ? never : X[El]) : never;
 type WhyWidth = "swizzle2d: works on int32 and int64; cast with .to(tl.int32)";
@@ -114,19 +114,19 @@ const WIDTH: WhyWidth = "swizzle2d: works on int32 and int64; cast with .to(tl.i
 type WhyOf<X, Y> = X extends TileLike
   ? FirstError<WhySecond<"swizzle2d", X, Y>, WhyFloor<"swizzle2d", X[El], X[Sh], Y>>
   : "";
-type Place<I, J, SI, SJ, SG> = Plain<PairOf<PairOf<Cell<I, J, SJ>, SG>, SI>>;
-export type Swizzled<I, J, SI, SJ, SG> = [Place<I, J, SI, SJ, SG>, Place<I, J, SI, SJ, SG>];
+type Position<I, J, SI, SJ, SG> = Plain<PairOf<PairOf<Cell<I, J, SJ>, SG>, SI>>;
+export type Swizzled<I, J, SI, SJ, SG> = [Position<I, J, SI, SJ, SG>, Position<I, J, SI, SJ, SG>];
 export function inferSwizzle(i: Type, j: Type, sizeI: Type, sizeJ: Type, sizeG: Type): readonly Type[] | string {
   if (i.kind !== "tile") return notATile("swizzle2d", i);
   const why = [i, j, sizeI, sizeJ, sizeG].map((type) => whyInts("swizzle2d", type)).find((sentence) => sentence !== "");
   if (why) return why;
-  const fits = (type: Type) => type.kind !== "tile" || type.dtype === "int32" || type.dtype === "int64";
-  if (![i, j, sizeI, sizeJ, sizeG].every(fits)) return WIDTH;
-  const then = (x: Type | string, y: Type) => {
+  const isSupported = (type: Type) => type.kind !== "tile" || type.dtype === "int32" || type.dtype === "int64";
+  if (![i, j, sizeI, sizeJ, sizeG].every(isSupported)) return WIDTH;
+  const combine = (x: Type | string, y: Type) => {
     if (typeof x === "string") return x;
     const floor = inferFloorDivide("swizzle2d", x, y, () => "");
     return typeof floor === "string" ? floor : inferArith("swizzle2d", x, y, () => "");
   };
-  const place = then(then(then(then(i, sizeJ), j), sizeG), sizeI);
-  return typeof place === "string" ? place : [place, place];
+  const position = combine(combine(combine(combine(i, sizeJ), j), sizeG), sizeI);
+  return typeof position === "string" ? position : [position, position];
 }

@@ -1,4 +1,4 @@
-/** Signatures of the random numbers: a seed, and a counter for each lane. */
+/** Signatures of the random number generators: a seed, and a counter for each lane. */
 import type { ConstLike } from "../types/constexpr.js";
 import { dtypeDisplayName, members, type Call, type Elem, type Members } from "../types/dtype.js";
 import type { FirstError, IsAny, IsUnion } from "../types/rule-error.js";
@@ -17,9 +17,9 @@ import { whyWideInt, type WhyWideInt } from "./elementwise-rules.js";
 import type { ShapeOf } from "./math-rules.js";
 import type { El, Sh, Tile, TileLike } from "../types/tile.js";
 import { literalValue, type TileType, tileType, type Type } from "../types/types.js";
-import { whyLone } from "../types/default-dtype.js";
+import { whyDefaultDType } from "../types/default-dtype.js";
 
-/** A seed is one integer. */
+/** The rule of a seed: one integer. */
 export type WhySeed<Op extends string, X> = X extends TileLike
   ? X[Sh] extends readonly []
     ? WhyInt<Op, X[El]>
@@ -38,7 +38,7 @@ function whySeed(op: string, seed: Type): string {
     : `${op}: the seed is a scalar, this is ${showShape(seed.shape)}`;
 }
 
-/** Offsets are integers. */
+/** The rule of offsets: integers. */
 export type WhyOffsets<Op extends string, X> = X extends TileLike ? WhyInt<Op, X[El]> : NotATile<Op, X>;
 export function inferRandom(op: string, seed: Type, offset: Type, dtype: "float32" | "uint32"): Type | string {
   const why = whySeed(op, seed) || (offset.kind === "tile" ? whyInt(op, offset.dtype) : notATile(op, offset));
@@ -49,19 +49,21 @@ export function inferRandom(op: string, seed: Type, offset: Type, dtype: "float3
 
 type WideName<M> = M extends "int32" | "uint32" ? "uint32" : M extends "int64" | "uint64" ? "uint64" : any;
 type Wide<E> = IsAny<E> extends true ? any : WideName<Members<E>>;
-const wide = (elem: Elem): Elem =>
+const wideDType = (elem: Elem): Elem =>
   members(elem).every((name) => name === "int32" || name === "uint32") ? "uint32" : "uint64";
-/** The members of a variable must have one width. */
+/** The rule that all members of a dtype variable have the same width. */
 type WhyWidth<E> =
   IsUnion<Wide<E>> extends true ? `philox: the members of ${Call<E>} differ in width; cast with .to(tl.int32)` : "";
 function whyWidth(elem: Elem): string {
-  return new Set(members(elem).map(wide)).size > 1
+  return new Set(members(elem).map(wideDType)).size > 1
     ? `philox: the members of ${dtypeDisplayName(elem)} differ in width; cast with .to(tl.int32)`
     : "";
 }
-/** The dtype of a counter: a number is int32, as Triton takes it. */
+/** The dtype of a counter. A number is int32, as in Triton. */
 type CounterEl<C> = C extends TileLike ? C[El] : C extends number | ConstLike<any, "int"> ? "int32" : any;
-/** Counters of one width. 64-bit counters cannot be scalars: Triton's own key then has the shape [1]. */
+/**
+ * The rule of counters: equal width. 64-bit counters cannot be scalars, because Triton's key then has the shape [1].
+ */
 export type WhyCounter<X, C> = C extends TileLike
   ? FirstError<
       FirstError<FirstError<WhyWideInt<"philox", C[El]>, WhyWidth<C[El]>>, WhyRank<C[El], C[Sh]>>,
@@ -93,25 +95,26 @@ export function inferPhilox(seed: Type, counters: readonly Type[]): readonly Typ
   for (const counter of counters) {
     const type = counterType(counter);
     if (typeof type === "string") return type;
-    if (dtype !== undefined && wide(dtype) !== wide(type.dtype))
+    if (dtype !== undefined && wideDType(dtype) !== wideDType(type.dtype))
       return `philox: the counters must have one width, got ${dtypeDisplayName(dtype)} and ${dtypeDisplayName(type.dtype)}`;
     const clash = whyBroadcast("philox", shape, type.shape);
     if (clash) return clash;
     dtype ??= type.dtype;
     shape = broadcast(shape, type.shape) ?? shape;
   }
-  const word = tileType(wide(dtype!), shape);
-  return [word, word, word, word];
+  const result = tileType(wideDType(dtype!), shape);
+  return [result, result, result, result];
 }
 
-/** A counter as a tile, or why it is none. */
+/** The type of a counter as a tile, or a message. */
 function counterType(counter: Type): TileType | string {
-  if (counter.kind === "constexpr" && counter.of === "int") return whyLone("philox", counter) || tileType("int32", []);
+  if (counter.kind === "constexpr" && counter.of === "int")
+    return whyDefaultDType("philox", counter) || tileType("int32", []);
   if (counter.kind === "constexpr" && literalValue(counter) !== undefined) return whyWhole("philox", counter.text);
   if (counter.kind !== "tile") return notATile("philox", counter);
   const width = whyWideInt("philox", counter.dtype) || whyWidth(counter.dtype);
   if (width) return width;
-  if (wide(counter.dtype) === "uint64" && counter.shape.length === 0)
+  if (wideDType(counter.dtype) === "uint64" && counter.shape.length === 0)
     return "philox: counters of 64 bits are tiles, not scalars";
   return counter;
 }
@@ -126,7 +129,7 @@ export function inferUniform(x: Type): Type | string {
   return whyWideInt("uintToUniformFloat", x.dtype) || tileType("float32", x.shape);
 }
 
-/** The two uniform numbers that make two normal ones. */
+/** The rule of the operands of pairUniformToNormal. */
 export type WhyUniform<X> = X extends TileLike
   ? IsAny<X[El]> extends true
     ? ""

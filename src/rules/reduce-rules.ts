@@ -35,12 +35,12 @@ import type { ElementIn, Plain, ShapeOf, WhyTile } from "./math-rules.js";
 import type { El, Scalar, Sh, Tile, TileLike } from "../types/tile.js";
 import { sameType, showType, tileType, type Type, type Typed } from "../types/types.js";
 
-/** A reduction's rule for its operand's dtype, and the dtype that it gives. */
+/** A reduction's rule of the operand's dtype, and the dtype of the result. */
 interface ReduceRule {
   why(op: string, elem: Elem): string;
   out(elem: Elem): Elem | undefined;
 }
-const keep = (elem: Elem): Elem => elem;
+const identity = (elem: Elem): Elem => elem;
 /** sum, cumsum: small integers widen. */
 const summing: ReduceRule = { why: whyNoArithmetic, out: sumElement };
 /** max, min: everything widens to 32 bits. */
@@ -48,13 +48,13 @@ const comparing: ReduceRule = { why: () => "", out: maxElement };
 /** argmax, argmin: elements are compared without widening. */
 const indexing: ReduceRule = { why: whyNoArithmetic, out: () => "int32" };
 /** max, min with indices. */
-const picking: ReduceRule = { why: whyNoArithmetic, out: keep };
+const picking: ReduceRule = { why: whyNoArithmetic, out: identity };
 /** xorSum, reduceOr. */
-const combining: ReduceRule = { why: whyInt, out: keep };
+const combining: ReduceRule = { why: whyInt, out: identity };
 /** `tl.reduce`: the combine function decides the dtype. */
-const folding: ReduceRule = { why: () => "", out: keep };
+const folding: ReduceRule = { why: () => "", out: identity };
 /** sigmoid, softmax. */
-const normalizing: ReduceRule = { why: whyFloat32, out: keep };
+const normalizing: ReduceRule = { why: whyFloat32, out: identity };
 export const reduceRules = { summing, comparing, indexing, combining, folding, normalizing } as const;
 
 export type WhySum<Op extends string, X, D = undefined> = X extends TileLike
@@ -74,14 +74,14 @@ export type WhyCombine<Op extends string, X> = X extends TileLike
   : NotATile<Op, X>;
 export type WhyNormalize<Op extends string, X> = X extends TileLike ? WhyFloat32<Op, X[El]> : NotATile<Op, X>;
 
-/** The axis; undefined means all. */
+/** The rule of the axis. Undefined means all axes. */
 export type WhyReduceAxis<Op extends string, X, Ax> = X extends TileLike
   ? [Ax] extends [undefined]
     ? ""
     : WhyAxis<Op, X[Sh], Ax>
   : "";
 
-/** The given axis, or undefined if there is none; NaN for anything but a number. */
+/** The value of the axis argument: undefined if it is missing, NaN if it is not a number. */
 export function axisNumber(axis: Typed | undefined): number | undefined {
   return axis && (typeof axis.literal === "number" ? axis.literal : Number.NaN);
 }
@@ -93,7 +93,7 @@ export type ReduceOut<X, E extends Element, Ax, Keep> = X extends TileLike
 export type SumOf<X, D = undefined> = D extends DType<any> ? D[Dt] : X extends TileLike ? SumElement<X[El]> : any;
 export type MaxOf<X> = X extends TileLike ? MaxElement<X[El]> : any;
 
-/** The type of a reduction, or why there is none. `dtype` is the option of `sum`. */
+/** The type of a reduction, or a message. `dtype` is the option of `sum`. */
 export function inferReduce(
   rule: ReduceRule,
   op: string,
@@ -106,17 +106,17 @@ export function inferReduce(
   const why = rule.why(op, x.dtype);
   if (why) return why;
   const elem = dtype ?? rule.out(x.dtype);
-  const open = whyReduceElement(op, x.dtype, elem);
-  if (open || elem === undefined) return open;
+  const elementError = whyReduceElement(op, x.dtype, elem);
+  if (elementError || elem === undefined) return elementError;
   if (x.shape.length === 0) return whyNoAxis(op);
-  const range = axis === undefined ? "" : whyAxis(op, x.shape, axis);
-  return range || tileType(elem, reduceShape(x.shape, axis, keepDims));
+  const axisError = axis === undefined ? "" : whyAxis(op, x.shape, axis);
+  return axisError || tileType(elem, reduceShape(x.shape, axis, keepDims));
 }
-/** The index of the greatest or least element. */
+/** The rule of reductions that return the index of an extremum. */
 export type WhyIndexed<Op extends string, X> = X extends TileLike
   ? FirstError<WhyNoArithmetic<Op, X[El]>, WhyScalar<Op, X[Sh]>>
   : NotATile<Op, X>;
-/** max and min: with indices the value keeps its dtype. */
+/** The rule of max and min. With indices, the value keeps its dtype. */
 export type WhyExtremum<Op extends string, X, Ret> = Ret extends true ? WhyIndexed<Op, X> : WhyMax<Op, X>;
 export type ExtremumOut<X, Ax, Keep, Ret> = Ret extends true
   ? [ReduceOut<X, ElementIn<X>, Ax, Keep>, ReduceOut<X, "int32", Ax, Keep>]
@@ -148,7 +148,7 @@ export type Lanes<X> = X extends readonly unknown[]
   : Scalar<ElementIn<X>>;
 export type Combine<X> =
   IsAny<X> extends true ? (left: any, right: any) => any : (left: Lanes<X>, right: Lanes<X>) => Combined<X>;
-/** What it returns: several may be a list that is `as const`. */
+/** The result of a combine function. For several tiles, it is a list, which may be `as const`. */
 type Combined<X> = X extends readonly unknown[]
   ? { readonly [K in keyof X]: Scalar<ElementIn<X[K]>> }
   : Scalar<ElementIn<X>>;
@@ -158,7 +158,7 @@ export type ReduceAll<X, Ax, Keep> = X extends readonly unknown[]
 export type ScanAll<X> = X extends readonly unknown[] ? { -readonly [K in keyof X]: Plain<X[K]> } : Plain<X>;
 export type FirstOf<X> = X extends readonly [infer H, ...unknown[]] ? H : X;
 
-/** One tile, or several of one shape. */
+/** The rule of the operands: one tile, or several of one shape. */
 export type WhyTiles<Op extends string, X> = X extends readonly [infer H, ...infer R]
   ? FirstError<WhyTile<Op, H>, WhyOneShape<Op, H, R>>
   : WhyTile<Op, X>;
@@ -171,9 +171,9 @@ type WhyOneShape<Op extends string, H, R> = R extends readonly [infer B, ...infe
     >
   : "";
 export function whyTiles(op: string, tiles: readonly Type[]): string {
-  const [first, ...rest] = tiles;
+  const [first, ...others] = tiles;
   if (first?.kind !== "tile") return first ? notATile(op, first) : `${op}: needs a tile`;
-  for (const tile of rest) {
+  for (const tile of others) {
     if (tile.kind !== "tile") return notATile(op, tile);
     if (!sameShape(first.shape, tile.shape)) {
       return `${op}: the tiles must have one shape, got ${showShape(first.shape)} and ${showShape(tile.shape)}`;
@@ -182,14 +182,14 @@ export function whyTiles(op: string, tiles: readonly Type[]): string {
   return "";
 }
 
-/** A call of `tl.sum`: the shape of every reduction's signature. */
+/** A call of `tl.sum`. Other reductions have similar signatures. */
 export type SumCall = <X, const Ax = undefined, const Keep = false, D = undefined>(
   x: Validate<X, WhySum<"sum", X, D>>,
   axis?: Validate<Ax, WhyReduceAxis<"sum", X, Ax>>,
   options?: { keepDims?: Keep; dtype?: D },
 ) => ReduceOut<X, SumOf<X, D>, Ax, Keep>;
 
-/** The axis of a fold: `tl.reduce` and `tl.associativeScan` take one at a time. */
+/** The rule of the axis of `tl.reduce` and `tl.associativeScan`: exactly one. */
 export type WhyFoldAxis<Op extends string, X, Ax> = [Ax] extends [number]
   ? WhyReduceAxis<Op, X, Ax>
   : `${Op}: needs an axis; fold one axis at a time, tl.${Op}(x, 0, …)`;
@@ -200,7 +200,7 @@ interface Signature {
   readonly results: readonly Type[];
 }
 
-/** The types of a fold with a combine function, which gives scalars of the tiles' own dtypes. */
+/** The types of a fold with a combine function, which must return scalars with the tiles' dtypes. */
 export function inferFold(
   op: string,
   tiles: readonly Type[],
@@ -211,15 +211,15 @@ export function inferFold(
   const why = whyTiles(op, tiles);
   if (why !== "") return why;
   const scalars = tiles.map((tile) => (tile.kind === "tile" ? tileType(tile.dtype, []) : tile));
-  const isRight =
+  const hasMatchingResults =
     combine.results.length === scalars.length && scalars.every((s, i) => sameType(s, combine.results[i]!));
-  if (!isRight) {
-    const given = combine.results.length === 0 ? "nothing" : combine.results.map(showType).join(", ");
-    return `${op}: the function must give ${scalars.map(showType).join(", ")}, as it gets, but gives ${given}; cast with .to(…)`;
+  if (!hasMatchingResults) {
+    const resultText = combine.results.length === 0 ? "nothing" : combine.results.map(showType).join(", ");
+    return `${op}: the function must give ${scalars.map(showType).join(", ")}, as it gets, but gives ${resultText}; cast with .to(…)`;
   }
   const types = tiles.map((tile) => inferReduce(folding, op, tile, axis, keepDims));
-  const wrong = types.find((type) => typeof type === "string");
-  return wrong !== undefined ? (wrong as string) : scan ? tiles : (types as readonly Type[]);
+  const error = types.find((type) => typeof type === "string");
+  return error !== undefined ? (error as string) : scan ? tiles : (types as readonly Type[]);
 }
 
 // ---- element by element ---------------------------------------------------------------------------------------------
@@ -230,7 +230,7 @@ export type MapFunction<A extends readonly unknown[], R> = (...scalars: Scalars<
 type ShapeOfAll<A, S extends Shape = []> = A extends readonly [infer H, ...infer R]
   ? ShapeOfAll<R, AsShape<Broadcast<S, AsShape<ShapeOf<H>>>>>
   : S;
-/** A tile for each scalar that the function gives. */
+/** The results of `tl.mapElementwise`: one tile per scalar that the function returns. */
 export type MapOut<A, R> = R extends readonly unknown[]
   ? { -readonly [K in keyof R]: Tile<ElementIn<R[K]>, ShapeOfAll<A>> }
   : Tile<ElementIn<R>, ShapeOfAll<A>>;
@@ -242,8 +242,8 @@ export function inferMap(args: readonly Type[], { results }: Signature): readonl
     if (why !== "") return why;
     shape = broadcast(shape, arg.shape)!;
   }
-  const wrong = results.find((type) => type.kind !== "tile" || type.shape.length > 0);
-  if (wrong ?? results.length === 0)
-    return `mapElementwise: the function gives scalars, this is ${wrong ? showType(wrong) : "nothing"}; return what it computes`;
+  const invalid = results.find((type) => type.kind !== "tile" || type.shape.length > 0);
+  if (invalid ?? results.length === 0)
+    return `mapElementwise: the function gives scalars, this is ${invalid ? showType(invalid) : "nothing"}; return what it computes`;
   return results.map((type) => (type.kind === "tile" ? tileType(type.dtype, shape) : type));
 }

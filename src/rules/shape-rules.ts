@@ -1,4 +1,4 @@
-/** Signatures that change a tile's shape: expandDims, permute, reshape, ravel, broadcastTo, squeeze, item. */
+/** Signatures of ops that change a tile's shape: expandDims, permute, reshape, ravel, broadcastTo, squeeze, item. */
 import {
   axisOf,
   expandShape,
@@ -44,9 +44,9 @@ import type { ElementIn, ShapeOf } from "./math-rules.js";
 import type { El, Sh, Tile, TileLike } from "../types/tile.js";
 import { tileType, type TileType, type Type, type Typed } from "../types/types.js";
 
-/** A tile's own dtype in another shape. */
+/** A tile with the same dtype and another shape. */
 export type Reshaped<X, S> = Tile<ElementIn<X>, AsShape<S>>;
-function reshaped(
+function inferReshaped(
   op: string,
   x: Type,
   why: (tile: TileType) => string,
@@ -74,12 +74,12 @@ export type WhyExpandAll<S extends Shape, Ax> = Ax extends readonly [infer H, ..
   : Ax extends readonly unknown[]
     ? ""
     : WhyExpand<S, Ax>;
-export function inferExpand(x: Type, axes: readonly number[], several: boolean): Type | string {
+export function inferExpand(x: Type, axes: readonly number[], isList: boolean): Type | string {
   if (x.kind !== "tile" && x.kind !== "pointer") return notATile("expandDims", x);
   let shape: readonly Dim[] = x.shape;
   for (const [i, axis] of axes.entries()) {
-    if (several && axis < 0) return `expandDims: several axes are counted from the front, this is ${axis}`;
-    if (several && i > 0 && axis <= axes[i - 1]!) return `expandDims: [${axes.join(", ")}] must count up`;
+    if (isList && axis < 0) return `expandDims: several axes are counted from the front, this is ${axis}`;
+    if (isList && i > 0 && axis <= axes[i - 1]!) return `expandDims: [${axes.join(", ")}] must count up`;
     const why = whyExpand(shape, axis);
     if (why) return why;
     shape = expandShape(shape, axis);
@@ -93,7 +93,7 @@ export type WhySqueeze<S extends Shape, Ax> = number extends S["length"]
 type WhyOne<S extends Shape, Ax, D> = D extends 1 ? "" : `squeeze: axis ${Ax & number} of ${Show<S>} is not 1`;
 export type Squeeze<S extends Shape, Ax> = DropAt<S, Axis<S["length"], Ax>>;
 export function inferSqueeze(x: Type, axis: number): Type | string {
-  return reshaped(
+  return inferReshaped(
     "squeeze",
     x,
     ({ shape }) => {
@@ -104,7 +104,7 @@ export function inferSqueeze(x: Type, axis: number): Type | string {
   );
 }
 
-/** item: a tile of one element. */
+/** The rule of item: a tile of one element. */
 export type WhyItem<X> = X extends TileLike
   ? X[Sh] extends readonly 1[]
     ? ""
@@ -117,7 +117,7 @@ export function inferItem(x: Type): Type | string {
     shape.every((dim) => dim === 1)
       ? ""
       : `item: needs a tile of one element, this is ${showShape(shape)}; reduce it first, tl.sum(x)`;
-  return reshaped("item", x, why, () => []);
+  return inferReshaped("item", x, why, () => []);
 }
 
 // ---- permute, trans -------------------------------------------------------------------------------------------------
@@ -128,14 +128,14 @@ export type WhyPermuted<X, P> = X extends TileLike
     : "permute: needs a list of axes, such as [1, 0]"
   : NotATile<"permute", X>;
 export function inferPermute(x: Type, order: readonly number[]): Type | string {
-  return reshaped(
+  return inferReshaped(
     "permute",
     x,
     ({ shape }) => whyPermute(shape, order),
     (shape) => permuteShape(shape, order),
   );
 }
-/** trans: permute if it has an order, else a swap of the last two axes. */
+/** The rule of trans: a permutation if there is an order, else a swap of the last two axes. */
 export type WhyTransposed<X, P> = X extends TileLike
   ? [P] extends [undefined]
     ? WhyTrans<X[Sh]>
@@ -152,8 +152,7 @@ export function inferTrans(x: Type, order: readonly number[] | undefined): Type 
 
 // ---- reshape, ravel -------------------------------------------------------------------------------------------------
 
-/** The new shape, checked once each of its entries is valid. */
-/** Triton's functions for these do not take scalars. */
+/** The message for a scalar operand, which Triton's reshape and ravel do not accept. */
 type NoAxis<Op extends string> = `${Op}: a scalar has no axis; spread it with tl.broadcastTo(x, [1])`;
 const noAxis = <Op extends string>(op: Op): NoAxis<Op> =>
   `${op}: a scalar has no axis; spread it with tl.broadcastTo(x, [1])`;
@@ -173,7 +172,7 @@ export function inferReshape(op: string, x: Type, shape: Typed): Type | string {
   const why = whyDims(op, types);
   return (
     why ||
-    reshaped(
+    inferReshaped(
       op,
       x,
       (tile) => whyReshape(op, tile.shape, dimsOf(types)),
@@ -200,7 +199,7 @@ export type WhyRavel<X> = X extends TileLike
   : NotATile<"ravel", X>;
 export function inferRavel(x: Type): Type | string {
   if (x.kind === "tile" && x.shape.length === 0) return noAxis("ravel");
-  return reshaped(
+  return inferReshaped(
     "ravel",
     x,
     () => "",
@@ -228,7 +227,7 @@ export function inferBroadcastTo(x: Type, shape: Typed): Type | string {
   const why = whyDims("broadcastTo", types);
   if (why) return why;
   const to = dimsOf(types);
-  return reshaped(
+  return inferReshaped(
     "broadcastTo",
     x,
     (tile) => (tile.shape.length === 0 ? "" : whyBroadcastTo(tile.shape, to)),

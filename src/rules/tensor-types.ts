@@ -34,14 +34,14 @@ export type { Ac, AddressLike, Pl, AddressElement, TensorLike } from "../types/o
 
 // ---- raw pointers ---------------------------------------------------------------------------------------------------
 
-/** Open to ops, as `TileOps` is. */
+/** The methods of a pointer. Ops may declare more by module augmentation, as for `TileOps`. */
 // oxlint-disable-next-line typescript/no-empty-interface, typescript/no-empty-object-type
 export interface PointerOps {}
 
-/** Addresses computed by hand, as in Triton. Nothing is masked unless you mask it. */
+/** A raw pointer, as in Triton. Accesses are masked only by explicit masks. */
 export interface Pointer<in out E extends Element, in out S extends Shape, in out A extends Access = "inout">
   extends AddressLike<E, S, A>, PointerOps, ForeignCalls<typeof foreignToPointers, "this pointer"> {
-  /** What it points to. */
+  /** The dtype of the elements. */
   readonly dtype: DType<E>;
   add<const O extends AtLeastOne>(...offsets: OffsetArgs<S, O>): Pointer<E, OffsetsShape<S, O>, A>;
   sub<const O>(offset: Validate<O, WhyOffset<"sub", S, O>>): Pointer<E, OffsetOperand<S, O>, A>;
@@ -49,7 +49,7 @@ export interface Pointer<in out E extends Element, in out S extends Shape, in ou
   broadcastTo<const X extends readonly unknown[]>(
     shape: Validate<ShapeArg<"broadcastTo", X>, WhyBroadcastTo<S, DimsOf<X>>>,
   ): Pointer<E, DimsOf<X>, A>;
-  /** The addresses as numbers: `ptr.to(tl.int64)`. */
+  /** Converts the pointers to integers: `ptr.to(tl.int64)`. */
   to<const D>(
     dtype: Validate<
       D,
@@ -63,17 +63,17 @@ export interface Pointer<in out E extends Element, in out S extends Shape, in ou
   readonly then: NotACondition;
 }
 
-/** A raw pointer that the caller may leave out: use it where `given` holds. */
+/** A raw pointer that the caller may omit. Use it only if `given` is true. */
 export interface OptionalPointer<in out E extends Element, out Name extends string = string> extends Pointer<
   E,
   [],
   "inout"
 > {
-  /** Whether the caller gave it: known when Triton compiles. */
+  /** True if the caller passed it, as a constexpr. */
   readonly given: ConstBool<`${Name}.given`>;
 }
 
-/** A pointer that loops and branches bump. */
+/** A mutable pointer, for loops and branches. */
 export interface MutPointer<
   in out E extends Element,
   in out S extends Shape,
@@ -86,7 +86,7 @@ export interface MutPointer<
 
 // ---- tensors --------------------------------------------------------------------------------------------------------
 
-/** A rectangle or a gather of a tensor, masked on every axis that may leave the tensor. */
+/** A rectangle or a gather of a tensor, masked on every axis on which it may be out of bounds. */
 export interface View<in out E extends Element, in out S extends Shape, in out A extends Access>
   extends AddressLike<E, S, A>, ForeignCalls<typeof foreignToViews, "this view"> {
   readonly dtype: DType<E>;
@@ -109,12 +109,12 @@ export interface Tensor<in out E extends Element, in out Ds extends Shape, in ou
   readonly dtype: DType<E>;
   /** Address of its first element. */
   readonly ptr: Pointer<E, [], A>;
-  /** One index per axis: a scalar drops its axis, a tile of rank 1 spans it. */
+  /** A view with one index per axis. A scalar drops its axis; a tile of rank 1 becomes an axis of the view. */
   at<const I extends readonly unknown[]>(
     this: Validate<Tensor<E, Ds, A>, FirstError<WhyCount<"at", Ds, I>, WhyInside<Ds, I>>>,
     ...indices: IndexArgs<I>
   ): View<E, IndexedShape<I>, A>;
-  /** Index tiles that broadcast to one shape. */
+  /** A view with one index tile per axis, which are broadcast to one shape. */
   gather<const I extends readonly unknown[]>(
     this: Validate<Tensor<E, Ds, A>, WhyCount<"gather", Ds, I>>,
     ...indices: GatherArgs<I>
@@ -126,20 +126,20 @@ export interface Tensor<in out E extends Element, in out Ds extends Shape, in ou
       ? Tensor<E, [N, M], A>
       : Problem<`T: needs a tensor of rank 2, this is ${Show<Ds>}; use permute`>;
   permute<const P extends readonly number[]>(order: Validate<P, WhyPermute<Ds, P>>): Tensor<E, Permute<Ds, P>, A>;
-  /** The distance from one index of an axis to the next, in elements: int32, as Triton passes what fits it. */
+  /** The stride of an axis in elements. It is int32, because Triton passes integers in that range as int32. */
   stride<const Ax extends number>(
     axis: Validate<Ax, Axis<Ds["length"], Ax> extends "none" ? `stride: there is no axis ${Ax}` : "">,
   ): Scalar<"int32">;
   readonly then: NotACondition;
 }
 
-/** A tensor that the caller may leave out: use it where `given` holds. */
+/** A tensor that the caller may omit. Use it only if `given` is true. */
 export interface OptionalTensor<
   in out E extends Element,
   in out Ds extends Shape,
   in out A extends Access,
   out Name extends string = string,
 > extends Tensor<E, Ds, A> {
-  /** Whether the caller gave it: known when Triton compiles. */
+  /** True if the caller passed it, as a constexpr. */
   readonly given: ConstBool<`${Name}.given`>;
 }

@@ -1,6 +1,6 @@
 /**
- * Types for helper functions, by the dtype as the author holds it: `TileOf<typeof T, ["BLOCK"]>` where
- * `const T = tl.dtype("T", […])`. A dtype variable has the types of its kernel's parameters.
+ * Types for parameters of helper functions, by the type of a dtype value: `TileOf<typeof T, ["BLOCK"]>` with
+ * `const T = tl.dtype("T", […])`.
  */
 import type { Descriptor } from "./descriptor-types.js";
 import type { DType, Dt } from "../types/dtype.js";
@@ -9,7 +9,10 @@ import type { Pointer, Tensor, View } from "./tensor-types.js";
 import type { Access } from "../types/types.js";
 import type { Shape } from "../types/shape.js";
 
-/** Values of a dtype in a shape, whose dimensions are numbers and names of constexprs: `TileOf<typeof T, ["BLOCK", 16]>`. */
+/**
+ * Values of a dtype in a shape, whose dimensions are numbers and names of constexprs: `TileOf<typeof T, ["BLOCK",
+ * 16]>`.
+ */
 export type TileOf<D extends DType<any>, S extends Shape> = Tile<D[Dt], S>;
 /** One value of a dtype. */
 export type ScalarOf<D extends DType<any>> = Tile<D[Dt], []>;
@@ -17,7 +20,7 @@ export type ScalarOf<D extends DType<any>> = Tile<D[Dt], []>;
 export type MutOf<D extends DType<any>, S extends Shape> = Mut<D[Dt], S>;
 /** A tensor parameter of a kernel: `TensorOf<typeof T, ["M", "K"]>` for `tensor(T, ["M", "K"])`. */
 export type TensorOf<D extends DType<any>, Dims extends Shape, A extends Access = "in"> = Tensor<D[Dt], Dims, A>;
-/** What `at` and `gather` of a tensor return. */
+/** The result of a tensor's `at` and `gather`. */
 export type ViewOf<D extends DType<any>, S extends Shape, A extends Access = "in"> = View<D[Dt], S, A>;
 /** A raw pointer, or a tile of them. */
 export type PointerOf<D extends DType<any>, S extends Shape = [], A extends Access = "inout"> = Pointer<D[Dt], S, A>;

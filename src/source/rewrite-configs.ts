@@ -2,7 +2,7 @@
 import { formatLiteral } from "../compiled/canonical-json.js";
 import { ts } from "./typescript.js";
 import type { Config, FoundConfigs } from "../compiled/compiled-kernel.js";
-import { configsForExactGpu, gpuText } from "../compiled/configs-by-gpu.js";
+import { configsForExactGpu, formatGpu } from "../compiled/configs-by-gpu.js";
 import type { SourceIndex } from "../ir/source.js";
 import { property, type WrittenConfigs, writtenConfigs } from "./spec-locations.js";
 import { locate } from "./sites.js";
@@ -34,7 +34,7 @@ type ByGpu = Extract<WrittenConfigs, { kind: "by GPU" }>;
 function changesByGpu(written: ByGpu, found: readonly FoundConfigs[]): readonly Change[] {
   const groups = new Map<string, readonly FoundConfigs[]>();
   for (const each of found) {
-    const gpu = gpuText(each.architecture ? configsForExactGpu(each.architecture) : undefined);
+    const gpu = formatGpu(each.architecture ? configsForExactGpu(each.architecture) : undefined);
     groups.set(gpu, [...(groups.get(gpu) ?? []), each]);
   }
   const added: Record<"cuda" | "hip", (readonly [string, readonly FoundConfigs[]])[]> = { cuda: [], hip: [] };

@@ -1,4 +1,4 @@
-/** What ops compute of integers, and the term of each meaning. */
+/** The integer semantics of ops, and their terms. */
 import {
   above,
   asInteger,
@@ -18,8 +18,8 @@ import {
 } from "./term.js";
 
 /**
- * What an op computes of integers, to the rules that bound indices and to proofs: `blocks` is `cdiv`, `least` the smaller of
- * two, `both` a condition that is two.
+ * The integer semantics of an op, for index bounds and proofs. `blocks` is `cdiv`, `least` is the minimum, and `both`
+ * is a conjunction.
  */
 export type IntegerSemantics =
   | "sum"
@@ -36,7 +36,10 @@ export type IntegerSemantics =
   | "at least"
   | "both";
 
-/** `floors` as Python does, where the quotient and the remainder do. Of integers, `both` is about their bits. */
+/**
+ * `floors` selects Python's rounding of quotients and remainders. `both` has no term, because on integers it operates
+ * on bits.
+ */
 const TERMS: Readonly<Record<Exclude<IntegerSemantics, "both">, (x: Term, y: Term, floors: boolean) => Term>> = {
   sum: (x, y) => sum(x, y),
   difference,
@@ -52,14 +55,14 @@ const TERMS: Readonly<Record<Exclude<IntegerSemantics, "both">, (x: Term, y: Ter
   "at least": atLeast,
 };
 
-/** The rule for a lane of the result. Truth values add up to a truth value, which wraps. */
-export function termOfMeaning(meaning: Exclude<IntegerSemantics, "both">) {
-  const combine = TERMS[meaning];
+/** The term of a result's lane. Truth values added up give a truth value, which wraps, so they have no term. */
+export function termOfMeaning(semantics: Exclude<IntegerSemantics, "both">) {
+  const combine = TERMS[semantics];
   return (
     { x, y }: { readonly x: Term; readonly y: Term },
     { truth, folded }: { readonly truth: boolean; readonly folded: boolean },
   ): Term | undefined => {
-    const made = combine(asInteger(x), asInteger(y), folded);
-    return truth && !isTruth(made) ? undefined : made;
+    const result = combine(asInteger(x), asInteger(y), folded);
+    return truth && !isTruth(result) ? undefined : result;
   };
 }

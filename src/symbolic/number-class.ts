@@ -1,6 +1,6 @@
 /**
- * What a lane may hold, as far as padding matters: a set of kinds of numbers, as bits. A rule gets one kind for each
- * operand and gives all kinds that the result may be. Floats are taken neither to overflow nor to underflow.
+ * Number classes: the abstract values of the padding analysis, as a bit set. A transfer function gets one class for
+ * each operand and returns all classes of the result. It assumes that floats neither overflow nor underflow.
  */
 
 export type NumberClasses = number;
@@ -17,34 +17,34 @@ export const POSITIVE: NumberClasses = 16;
 /** Infinity, or the highest number of an integer dtype. */
 export const HIGHEST: NumberClasses = 32;
 export const NAN: NumberClasses = 64;
-/** No value: a mask turned the lane off, and nothing says what it holds instead. */
+/** Poison: a masked lane without a defined value. */
 export const POISON: NumberClasses = 128;
 
 export const FINITE: NumberClasses = NEGATIVE | ZERO | POSITIVE;
 export const NUMBERS: NumberClasses = LOWEST | FINITE | HIGHEST;
 export const ANY_VALUE: NumberClasses = NUMBERS | NAN;
 
-const EACH = [LOWEST, NEGATIVE, ZERO, ONE, POSITIVE, HIGHEST, NAN, POISON] as const;
-/** The kinds of a set, one by one. */
-export const classesIn = (kinds: NumberClasses): readonly NumberClasses[] =>
-  EACH.filter((kind) => (kinds & kind) !== 0);
+const ALL_CLASSES = [LOWEST, NEGATIVE, ZERO, ONE, POSITIVE, HIGHEST, NAN, POISON] as const;
+/** The members of a set, each as a set of one class. */
+export const classesIn = (classes: NumberClasses): readonly NumberClasses[] =>
+  ALL_CLASSES.filter((numberClass) => (classes & numberClass) !== 0);
 
-/** The kind of a number. `least` and `most` are those of an integer dtype, and infinities for floats. */
-export function classify(value: number, least = -Infinity, most = Infinity): NumberClasses {
+/** The class of a number. `least` and `most` are the ends of an integer dtype, and infinities for floats. */
+export function classify(value: number, lowest = -Infinity, highest = Infinity): NumberClasses {
   if (Number.isNaN(value)) return NAN;
-  if (value <= least && value < 0) return LOWEST;
-  if (value >= most) return HIGHEST;
+  if (value <= lowest && value < 0) return LOWEST;
+  if (value >= highest) return HIGHEST;
   return value < 0 ? NEGATIVE : value === 0 ? ZERO : value === 1 ? ONE : POSITIVE;
 }
 
-/** Whether a number of one kind is among those that the kinds describe. */
-export const covers = (kinds: NumberClasses, kind: NumberClasses): boolean =>
-  (kinds & kind) !== 0 || (kind === ONE && (kinds & POSITIVE) !== 0);
+/** True if the classes contain this class. `POSITIVE` contains `ONE`. */
+export const covers = (classes: NumberClasses, numberClass: NumberClasses): boolean =>
+  (classes & numberClass) !== 0 || (numberClass === ONE && (classes & POSITIVE) !== 0);
 
 const isAbove = (x: NumberClasses) => x === ONE || x === POSITIVE;
 const isInfinite = (x: NumberClasses) => x === LOWEST || x === HIGHEST;
 
-/** A rule for numbers; NaN gives NaN. */
+/** Lifts a rule for numbers so that a NaN operand gives NaN. */
 export const propagateNaN =
   (rule: (x: NumberClasses, y: NumberClasses) => NumberClasses) =>
   (x: NumberClasses, y: NumberClasses): NumberClasses =>
@@ -78,8 +78,8 @@ export const divideClasses = propagateNaN((x, y) => {
   return multiplyClasses(x, y === NEGATIVE ? NEGATIVE : POSITIVE);
 });
 
-/** The kinds in order: all numbers of one place are below all of the next. */
-const PLACES: ReadonlyMap<NumberClasses, number> = new Map([
+/** The classes in order: all numbers of one rank are less than all numbers of the next. */
+const RANKS: ReadonlyMap<NumberClasses, number> = new Map([
   [LOWEST, 0],
   [NEGATIVE, 1],
   [ZERO, 2],
@@ -87,53 +87,53 @@ const PLACES: ReadonlyMap<NumberClasses, number> = new Map([
   [POSITIVE, 3],
   [HIGHEST, 4],
 ]);
-const place = (x: NumberClasses): number => PLACES.get(x) ?? NaN;
+const rank = (x: NumberClasses): number => RANKS.get(x) ?? NaN;
 
-/** Whether every number of one kind is at most every number of the other. */
+/** True if every number of one class is at most every number of the other. */
 function isAtMost(x: NumberClasses, y: NumberClasses): boolean {
-  return place(x) < place(y) || (x === y && (x === LOWEST || x === ZERO || x === ONE || x === HIGHEST));
+  return rank(x) < rank(y) || (x === y && (x === LOWEST || x === ZERO || x === ONE || x === HIGHEST));
 }
 
-/** Whether a number never wins beside another, where the largest is wanted or the smallest. */
+/** Returns a test whether a class is never selected over another by max (`isLargest`) or min. */
 export const losesComparison =
-  (isLargest: boolean) =>
-  (held: NumberClasses, beside: NumberClasses): boolean =>
-    isLargest ? isAtMost(held, beside) : isAtMost(beside, held);
+  (isMax: boolean) =>
+  (x: NumberClasses, y: NumberClasses): boolean =>
+    isMax ? isAtMost(x, y) : isAtMost(y, x);
 
-/** The larger of two; a number wins over NaN. */
+/** The larger of two numbers. A number wins over NaN. */
 export function maxClasses(x: NumberClasses, y: NumberClasses): NumberClasses {
   if (x === NAN) return y;
   if (y === NAN) return x;
-  return place(x) > place(y) ? x : place(y) > place(x) ? y : x | y;
+  return rank(x) > rank(y) ? x : rank(y) > rank(x) ? y : x | y;
 }
 
 export function minClasses(x: NumberClasses, y: NumberClasses): NumberClasses {
   if (x === NAN) return y;
   if (y === NAN) return x;
-  return place(x) < place(y) ? x : place(y) < place(x) ? y : x | y;
+  return rank(x) < rank(y) ? x : rank(y) < rank(x) ? y : x | y;
 }
 
-/** A rule for functions of one number, by the kind of it; NaN gives NaN. */
+/** The transfer function of a function of one number, from its result for each class. NaN gives NaN. */
 export function unaryTransfer(
   results: Readonly<Record<"least" | "negative" | "zero" | "one" | "positive" | "most", NumberClasses>>,
 ): (x: NumberClasses) => NumberClasses {
-  const { least, negative, zero, one, positive, most } = results;
+  const { least: lowest, negative, zero, one, positive, most: highest } = results;
   const table = new Map([
-    [LOWEST, least],
+    [LOWEST, lowest],
     [NEGATIVE, negative],
     [ZERO, zero],
     [ONE, one],
     [POSITIVE, positive],
-    [HIGHEST, most],
+    [HIGHEST, highest],
   ]);
   return (x) => table.get(x) ?? NAN;
 }
 
-/** Arithmetic of integers: beyond the ends of the dtype it wraps. `idle` leaves the other number as it is. */
-export const ofIntegers =
-  (rule: (x: NumberClasses, y: NumberClasses) => NumberClasses, idle: NumberClasses) =>
+/** The transfer function of integer arithmetic, which wraps at the ends of the dtype. `idle` is the neutral element. */
+export const wrapIntegers =
+  (rule: (x: NumberClasses, y: NumberClasses) => NumberClasses, neutral: NumberClasses) =>
   (x: NumberClasses, y: NumberClasses): NumberClasses =>
-    x === idle ? y : y === idle ? x : isInfinite(x) || isInfinite(y) ? NUMBERS : rule(x, y);
+    x === neutral ? y : y === neutral ? x : isInfinite(x) || isInfinite(y) ? NUMBERS : rule(x, y);
 
-/** The kind of an integer as a float, which has more room at its ends. */
+/** The class of an integer that is converted to a float, whose range is larger. */
 export const asFloat = (x: NumberClasses): NumberClasses => (x === LOWEST ? NEGATIVE : x === HIGHEST ? POSITIVE : x);

@@ -1,13 +1,13 @@
 /**
- * Integers and truth values as expressions over symbols: sizes, constexprs, program ids, turns of loops, lanes. They are
- * mathematical integers, which never wrap. Equal expressions are one object.
+ * Terms: integer and boolean expressions over symbols for sizes, constexprs, program ids, loop iterations and lanes.
+ * Integers are mathematical and never wrap. Terms are interned, so equal terms are one object.
  */
 
 export type TermKind = IntegerKind | TruthKind;
 /**
- * `number`, `symbol`, `sum`, `product`; `quotient` and `remainder` truncate as kernels do, `floorQuotient` and
- * `floorRemainder` floor as Python does; `least` and `greatest` of two; `choice` of a condition and two values; `call`
- * is an unknown function, such as what a tensor holds at an index.
+ * `quotient` and `remainder` truncate as kernels do. `floorQuotient` and `floorRemainder` floor as Python does. `least`
+ * and `greatest` are the minimum and the maximum of two, `choice` is if-then-else, and `call` is an uninterpreted
+ * function, such as a tensor's element at an index.
  */
 export type IntegerKind =
   | "number"
@@ -28,65 +28,74 @@ export type TruthKind = "true" | "false" | "atMost" | "equal" | "all" | "some" |
 export interface Term {
   readonly kind: TermKind;
   readonly parts: readonly Term[];
-  /** Of a symbol or a call. */
+  /** The name of a symbol or a call. */
   readonly name: string;
-  /** Of a number. */
+  /** The value of a number. */
   readonly value: bigint;
   readonly id: number;
-  /** Nodes, those that are shared counted each time: what follows every way through the term takes as many steps. */
+  /**
+   * The number of nodes of the term as a tree, in which shared terms count each time. A traversal without memoization
+   * takes as many steps.
+   */
   readonly nodes: number;
-  /** Monomials, if it is multiplied out. */
+  /** The number of monomials of the expanded term. */
   readonly monomials: number;
-  /** How far terms lie inside one another. */
+  /** The height of the term as a tree. */
   readonly depth: number;
 }
 
-/** A larger term is an unknown function of the symbols and calls in it: of values that are used twice each, terms double. */
-const MOST_NODES = 20_000;
-const MOST_MONOMIALS = { sum: 200, product: 24 };
-const MOST_DEPTH = 300;
+/**
+ * The limits of a term. A larger term becomes an uninterpreted function of its symbols and calls, because terms grow
+ * exponentially if values are used twice each.
+ */
+const MAX_NODES = 20_000;
+const MAX_MONOMIALS = { sum: 200, product: 24 };
+const MAX_DEPTH = 300;
 const LARGE = "large ";
 
-const made = new Map<string, Term>();
+const interned = new Map<string, Term>();
 let nextId = 0;
 
-/** Runs something that makes terms, and forgets them: a process that stays builds many kernels. */
+/**
+ * Runs a function that creates terms and clears the table afterwards, because a long-running process compiles many
+ * kernels.
+ */
 export function withTermTable<T>(run: () => T): T {
   try {
     return run();
   } finally {
-    made.clear();
+    interned.clear();
   }
 }
 
-function make(kind: TermKind, parts: readonly Term[], name = "", value = 0n): Term {
+function intern(kind: TermKind, parts: readonly Term[], name = "", value = 0n): Term {
   const key = `${kind} ${name} ${value} ${parts.map(({ id }) => id).join()}`;
-  let term = made.get(key);
+  let term = interned.get(key);
   if (term === undefined)
-    made.set(key, (term = limited({ kind, parts, name, value, id: nextId++, ...sizeOf(kind, parts) })));
+    interned.set(key, (term = limitSize({ kind, parts, name, value, id: nextId++, ...sizeOf(kind, parts) })));
   return term;
 }
 
 function sizeOf(kind: TermKind, parts: readonly Term[]): Pick<Term, "nodes" | "monomials" | "depth"> {
-  const monomials = parts.map((part) => part.monomials);
+  const monomials = parts.map((operand) => operand.monomials);
   return {
-    nodes: parts.reduce((total, part) => total + part.nodes, 1),
+    nodes: parts.reduce((total, operand) => total + operand.nodes, 1),
     monomials:
       kind === "sum"
         ? monomials.reduce((total, each) => total + each, 0)
         : kind === "product"
           ? monomials.reduce((total, each) => total * each, 1)
           : 1,
-    depth: 1 + Math.max(0, ...parts.map((part) => part.depth)),
+    depth: 1 + Math.max(0, ...parts.map((operand) => operand.depth)),
   };
 }
 
-/** The term, or what stands for one that is too large. */
-function limited(term: Term): Term {
-  const most = term.kind === "product" ? MOST_MONOMIALS.product : MOST_MONOMIALS.sum;
-  const isLarge = term.nodes > MOST_NODES || term.monomials > most || term.depth > MOST_DEPTH;
+/** The term, or an uninterpreted function in place of a term that exceeds the limits. */
+function limitSize(term: Term): Term {
+  const maxMonomials = term.kind === "product" ? MAX_MONOMIALS.product : MAX_MONOMIALS.sum;
+  const isLarge = term.nodes > MAX_NODES || term.monomials > maxMonomials || term.depth > MAX_DEPTH;
   if (!isLarge || (term.kind === "call" && term.name.startsWith(LARGE))) return term;
-  // A symbol with its name stands for a call, so that the term still shows what it hangs on.
+  // A symbol with its name represents a call, so that the term still shows what it depends on.
   const names = [...termsIn(...term.parts)].flatMap(({ kind, name }) =>
     kind === "symbol" || (kind === "call" && !name.startsWith(LARGE)) ? [name] : [],
   );
@@ -102,53 +111,56 @@ const TRUTHS: ReadonlySet<TermKind> = new Set<TermKind>(["true", "false", "atMos
 export const isTruth = ({ kind }: Term): boolean => TRUTHS.has(kind);
 export const isNumber = ({ kind }: Term): boolean => kind === "number";
 
-export const number = (value: bigint | number): Term => make("number", [], "", BigInt(value));
-export const symbol = (name: string): Term => make("symbol", [], name);
-export const call = (name: string, ...parts: readonly Term[]): Term => make("call", parts, name);
-/** The name of the function to the smallest power of two that is at least its argument, or 0. */
+export const number = (value: bigint | number): Term => intern("number", [], "", BigInt(value));
+export const symbol = (name: string): Term => intern("symbol", [], name);
+export const call = (name: string, ...parts: readonly Term[]): Term => intern("call", parts, name);
+/**
+ * The name of the function that returns the smallest power of two not below its argument, or 0 for a nonpositive
+ * argument.
+ */
 export const NEXT_POWER = "next power of 2";
 export const truth = (value: boolean): Term => (value ? TRUE : FALSE);
 
 export function sum(...terms: readonly Term[]): Term {
   let constant = 0n;
-  const rest: Term[] = [];
+  const symbolicTerms: Term[] = [];
   for (const term of terms.flatMap((each) => (each.kind === "sum" ? each.parts : [each])))
     if (isNumber(term)) constant += term.value;
-    else rest.push(term);
-  if (constant !== 0n || rest.length === 0) rest.push(number(constant));
-  return rest.length === 1 ? rest[0]! : make("sum", rest);
+    else symbolicTerms.push(term);
+  if (constant !== 0n || symbolicTerms.length === 0) symbolicTerms.push(number(constant));
+  return symbolicTerms.length === 1 ? symbolicTerms[0]! : intern("sum", symbolicTerms);
 }
 
 export function product(...terms: readonly Term[]): Term {
   let constant = 1n;
-  const rest: Term[] = [];
+  const factors: Term[] = [];
   for (const term of terms.flatMap((each) => (each.kind === "product" ? each.parts : [each])))
     if (isNumber(term)) constant *= term.value;
-    else rest.push(term);
+    else factors.push(term);
   if (constant === 0n) return number(0);
-  if (constant !== 1n || rest.length === 0) rest.unshift(number(constant));
-  return rest.length === 1 ? rest[0]! : make("product", rest);
+  if (constant !== 1n || factors.length === 0) factors.unshift(number(constant));
+  return factors.length === 1 ? factors[0]! : intern("product", factors);
 }
 
 export const negative = (x: Term): Term => product(number(-1), x);
 export const difference = (x: Term, y: Term): Term => sum(x, negative(y));
 
 const isOne = (x: Term) => isNumber(x) && x.value === 1n;
-const bothNumbers = (x: Term, y: Term) => isNumber(x) && isNumber(y);
+const areNumbers = (x: Term, y: Term) => isNumber(x) && isNumber(y);
 
-/** `x // y`, which truncates toward zero, or floors. */
+/** `x // y`, which truncates toward zero, or rounds down if `floors`. */
 export function quotient(x: Term, y: Term, floors = false): Term {
   if (isOne(y)) return x;
-  if (bothNumbers(x, y) && y.value !== 0n) return number(floors ? floorOf(x.value, y.value) : x.value / y.value);
-  return make(floors ? "floorQuotient" : "quotient", [x, y]);
+  if (areNumbers(x, y) && y.value !== 0n) return number(floors ? floorOf(x.value, y.value) : x.value / y.value);
+  return intern(floors ? "floorQuotient" : "quotient", [x, y]);
 }
 
-/** `x % y`, with the sign of the dividend, or of the divisor where the quotient floors. */
+/** `x % y`, with the sign of the dividend, or of the divisor if `floors`. */
 export function remainder(x: Term, y: Term, floors = false): Term {
   if (isOne(y)) return number(0);
-  if (bothNumbers(x, y) && y.value !== 0n)
+  if (areNumbers(x, y) && y.value !== 0n)
     return number(floors ? x.value - y.value * floorOf(x.value, y.value) : x.value % y.value);
-  return make(floors ? "floorRemainder" : "remainder", [x, y]);
+  return intern(floors ? "floorRemainder" : "remainder", [x, y]);
 }
 
 function floorOf(x: bigint, y: bigint): bigint {
@@ -161,27 +173,27 @@ export const cdiv = (x: Term, y: Term, floors = false): Term => quotient(sum(x, 
 
 export function minTerm(x: Term, y: Term): Term {
   if (x === y) return x;
-  if (bothNumbers(x, y)) return x.value < y.value ? x : y;
-  return make("least", [x, y]);
+  if (areNumbers(x, y)) return x.value < y.value ? x : y;
+  return intern("least", [x, y]);
 }
 
 export function maxTerm(x: Term, y: Term): Term {
   if (x === y) return x;
-  if (bothNumbers(x, y)) return x.value > y.value ? x : y;
-  return make("greatest", [x, y]);
+  if (areNumbers(x, y)) return x.value > y.value ? x : y;
+  return intern("greatest", [x, y]);
 }
 
-/** `x` where the condition holds, else `y`; of two truth values a truth value. */
+/** `x` if the condition is true, else `y`. Two truth values give a truth value. */
 export function iteTerm(condition: Term, x: Term, y: Term): Term {
   if (condition === TRUE || x === y) return x;
   if (condition === FALSE) return y;
   if (isTruth(x) || isTruth(y)) return orTerm(andTerm(condition, asTruth(x)), andTerm(not(condition), asTruth(y)));
-  return make("choice", [condition, x, y]);
+  return intern("choice", [condition, x, y]);
 }
 
 export function atMost(x: Term, y: Term): Term {
   if (x === y) return TRUE;
-  return bothNumbers(x, y) ? truth(x.value <= y.value) : make("atMost", [x, y]);
+  return areNumbers(x, y) ? truth(x.value <= y.value) : intern("atMost", [x, y]);
 }
 
 export const atLeast = (x: Term, y: Term): Term => atMost(y, x);
@@ -190,26 +202,28 @@ export const above = (x: Term, y: Term): Term => below(y, x);
 
 export function equal(x: Term, y: Term): Term {
   if (x === y) return TRUE;
-  return bothNumbers(x, y) ? FALSE : make("equal", [x, y]);
+  return areNumbers(x, y) ? FALSE : intern("equal", [x, y]);
 }
 
 export function andTerm(...terms: readonly Term[]): Term {
-  const parts = new Set(terms.flatMap((each) => conditionsOf(each)));
-  if (parts.has(FALSE)) return FALSE;
-  const [first = TRUE, ...more] = parts;
-  return more.length === 0 ? first : make("all", [first, ...more]);
+  const conjuncts = new Set(terms.flatMap((each) => conditionsOf(each)));
+  if (conjuncts.has(FALSE)) return FALSE;
+  const [first = TRUE, ...more] = conjuncts;
+  return more.length === 0 ? first : intern("all", [first, ...more]);
 }
 
-/** The conditions that hold together where a term is true. */
+/** The conjuncts of a term. */
 export function conditionsOf(term: Term): readonly Term[] {
   return term.kind === "all" ? term.parts : term === TRUE ? [] : [term];
 }
 
 export function orTerm(...terms: readonly Term[]): Term {
-  const parts = new Set(terms.flatMap((each) => (each.kind === "some" ? each.parts : each === FALSE ? [] : [each])));
-  if (parts.has(TRUE)) return TRUE;
-  const [first = FALSE, ...more] = parts;
-  return more.length === 0 ? first : make("some", [first, ...more]);
+  const disjuncts = new Set(
+    terms.flatMap((each) => (each.kind === "some" ? each.parts : each === FALSE ? [] : [each])),
+  );
+  if (disjuncts.has(TRUE)) return TRUE;
+  const [first = FALSE, ...more] = disjuncts;
+  return more.length === 0 ? first : intern("some", [first, ...more]);
 }
 
 export function not(x: Term): Term {
@@ -227,16 +241,16 @@ export function not(x: Term): Term {
     case "some":
       return andTerm(...x.parts.map(not));
     default:
-      return make("not", [x]);
+      return intern("not", [x]);
   }
 }
 
-/** A truth value as 0 or 1; an integer stays. */
+/** A truth value as 0 or 1. Integers are unchanged. */
 export const asInteger = (x: Term): Term => (isTruth(x) ? iteTerm(x, number(1), number(0)) : x);
-/** Whether an integer is not 0; a truth value stays. */
+/** An integer as its test for nonzero. Truth values are unchanged. */
 export const asTruth = (x: Term): Term => (isTruth(x) ? x : not(equal(x, number(0))));
 
-const rebuilders: Readonly<Record<TermKind, ((parts: readonly Term[], of: Term) => Term) | undefined>> = {
+const rebuilders: Readonly<Record<TermKind, ((parts: readonly Term[], original: Term) => Term) | undefined>> = {
   number: undefined,
   symbol: undefined,
   true: undefined,
@@ -258,40 +272,40 @@ const rebuilders: Readonly<Record<TermKind, ((parts: readonly Term[], of: Term) 
   not: ([x]) => not(x!),
 };
 
-/** The term with other parts. */
+/** The term with other operands. */
 export function withOperands(term: Term, parts: readonly Term[]): Term {
-  if (parts.every((part, i) => part === term.parts[i])) return term;
+  if (parts.every((operand, i) => operand === term.parts[i])) return term;
   return rebuilders[term.kind]?.(parts, term) ?? term;
 }
 
-/** The term with symbols replaced, by their names. */
-export function substitute(term: Term, by: ReadonlyMap<string, Term>, known = new Map<Term, Term>()): Term {
-  let result = known.get(term);
+/** The term with symbols replaced by name. */
+export function substitute(term: Term, replacements: ReadonlyMap<string, Term>, cache = new Map<Term, Term>()): Term {
+  let result = cache.get(term);
   if (result !== undefined) return result;
   result =
     term.kind === "symbol"
-      ? (by.get(term.name) ?? term)
+      ? (replacements.get(term.name) ?? term)
       : withOperands(
           term,
-          term.parts.map((part) => substitute(part, by, known)),
+          term.parts.map((operand) => substitute(operand, replacements, cache)),
         );
-  known.set(term, result);
+  cache.set(term, result);
   return result;
 }
 
-/** Every term inside, each once, parts before wholes. */
+/** All subterms, each once, operands first. */
 export function termsIn(...terms: readonly Term[]): ReadonlySet<Term> {
-  const found = new Set<Term>();
+  const subterms = new Set<Term>();
   const visit = (term: Term): void => {
-    if (found.has(term)) return;
+    if (subterms.has(term)) return;
     term.parts.forEach(visit);
-    found.add(term);
+    subterms.add(term);
   };
   terms.forEach(visit);
-  return found;
+  return subterms;
 }
 
-/** The names of the symbols inside. */
+/** The names of the symbols in terms. */
 export function symbolsIn(...terms: readonly Term[]): ReadonlySet<string> {
   return new Set([...termsIn(...terms)].flatMap(({ kind, name }) => (kind === "symbol" ? [name] : [])));
 }

@@ -1,4 +1,4 @@
-/** Matchers for kernels, for any `expect` that Jest's `extend` describes; `vitest.ts` adds them to vitest's. */
+/** Matchers for kernels, for any `expect.extend` compatible with Jest; `vitest.ts` adds them to vitest's `expect`. */
 import pc from "picocolors";
 import { build } from "../pipeline/build.js";
 import { dtypeOf, NDArray, type Nested, type TypedArray } from "../host-call/ndarray.js";
@@ -18,29 +18,27 @@ import { describeErrorKind } from "../compiled/error-kind.js";
 import { declaredToleranceFor } from "../compiled/declared-tolerance.js";
 import { toleranceOfSum } from "../compiled/tolerance.js";
 
-/** What is verified, and where: as on the command line, everything that is left out is chosen. */
+/** Options for the verification. As on the command line, omitted ones have defaults. */
 export interface VerifyMatcherOptions extends RunOptions {
-  /** Sizes by name, instead of the kernel's own and ours. */
+  /** Sizes by name, in place of the default ones. */
   readonly shape?: Readonly<Record<string, number>>;
-  /** One dtype for each variable. */
+  /** One dtype for each dtype variable. */
   readonly dtype?: Readonly<Record<string, string>>;
-  /** Index of the only config to try. */
+  /** Index of the only config to run. */
   readonly config?: number;
-  /** Default 0. */
+  /** The seed of the inputs. Default: 0. */
   readonly seed?: number;
 }
 
-/** Values of outputs by name: arrays, or plain numbers in nested lists. */
+/** Expected values of outputs by name: arrays, or plain numbers in nested lists. */
 export type Expected<P> = { readonly [K in keyof Outputs<P>]?: NDArray | TypedArray | Nested };
 
 export interface KernelMatchers<P, R> {
-  /**
-   * Verifies the kernel against its reference, over shapes, dtypes, layouts and configs: what `tilescript run` does.
-   */
+  /** Verifies the kernel against its reference, over shapes, dtypes, layouts and configs, as `tilescript run` does. */
   toVerify(options?: VerifyMatcherOptions): Promise<R>;
   /**
-   * Evaluates the kernel and compares what it writes with values written down, within the tolerance of each dtype. A
-   * finding of the sanitizer fails it, and so does a reference that disagrees.
+   * Evaluates the kernel and compares its outputs with the expected values, within the tolerance of each dtype. A
+   * finding of the sanitizer or a mismatch with the reference also fails the test.
    */
   toEvaluate(inputs: Inputs<P>, expected: Expected<P>, options?: Constexprs<P> & CallOptions): Promise<R>;
 }
@@ -53,7 +51,7 @@ interface Verdict {
 export const matchers = {
   async toVerify(
     kernel: unknown,
-    { shape, dtype, config, seed = 0, device: wanted = "auto", python, ...unknown }: VerifyMatcherOptions = {},
+    { shape, dtype, config, seed = 0, device: requestedDevice = "auto", python, ...unknown }: VerifyMatcherOptions = {},
   ): Promise<Verdict> {
     for (const name of Object.keys(unknown))
       throw new UsageError(
@@ -70,7 +68,7 @@ export const matchers = {
       },
       { shape: "toVerify: shape", dtype: "toVerify: dtype", config: "toVerify: config" },
     );
-    const device = await sharedDevice(wanted, python);
+    const device = await sharedDevice(requestedDevice, python);
     const verification = await verify(compiled, device, { selection });
     const report = textReport(verification, device, pc.createColors(false), false);
     return { pass: summarize(verification, device).correct, message: () => report };
@@ -83,49 +81,52 @@ export const matchers = {
     options: Constexprs<any> & CallOptions = {},
   ): Promise<Verdict> {
     definitionOf(kernel);
-    const expects = Object.keys(expected ?? {}).length > 0;
-    if (!expects) throw new UsageError("toEvaluate: nothing is expected; name an output, such as { y: [1, 2, 3] }");
+    const hasExpected = Object.keys(expected ?? {}).length > 0;
+    if (!hasExpected) throw new UsageError("toEvaluate: nothing is expected; name an output, such as { y: [1, 2, 3] }");
     const evaluation = await (kernel as Kernel<string, any>).evaluate(inputs, options);
-    const wrong = complaints(evaluation, expected, options);
+    const failures = findMismatches(evaluation, expected, options);
     const outputs = Object.keys(expected).join(", ");
     return {
-      pass: wrong.length === 0,
-      message: () => (wrong.length > 0 ? wrong.join("\n") : `${outputs}: the kernel gives what was not expected of it`),
+      pass: failures.length === 0,
+      message: () =>
+        failures.length > 0 ? failures.join("\n") : `${outputs}: the kernel gives what was not expected of it`,
     };
   },
 };
 
-function complaints(
+function findMismatches(
   { outputs, findings, correct, comparison }: KernelEvaluation,
   expected: Expected<any>,
   { tolerance }: CallOptions,
 ): string[] {
-  const seen = findings.map(({ code, message, at }) => formatDiagnostic({ code, severity: "error", message, at }));
-  const disagrees =
+  const findingMessages = findings.map(({ code, message, at: location }) =>
+    formatDiagnostic({ code, severity: "error", message, at: location }),
+  );
+  const referenceMismatch =
     correct === false
       ? [
           `${comparison!.wrong} of ${comparison!.total} elements are not the reference's${describeErrorKind(comparison!)}`,
         ]
       : [];
-  const differing = Object.entries(expected).flatMap(([name, values]) => {
+  const outputMismatches = Object.entries(expected).flatMap(([name, values]) => {
     const got = outputs[name];
     if (!got) return [`there is no output ${name}; the kernel writes ${Object.keys(outputs).join(", ")}`];
-    const due = dueOf(values as NDArray | TypedArray | Nested);
-    if (due.shape.join() !== got.shape.join())
-      return [`${name} has shape [${got.shape.join(", ")}], expected [${due.shape.join(", ")}]`];
+    const expectedOutput = toExpectedOutput(values as NDArray | TypedArray | Nested);
+    if (expectedOutput.shape.join() !== got.shape.join())
+      return [`${name} has shape [${got.shape.join(", ")}], expected [${expectedOutput.shape.join(", ")}]`];
     const limits = toleranceOfSum(got.dtype, 1, 0, declaredToleranceFor(tolerance, name));
-    const { correct: agrees, wrong, total, worst } = compareOutput(name, tensorData(got), due, limits);
-    if (agrees) return [];
+    const { correct: isCorrect, wrong, total, worst } = compareOutput(name, tensorData(got), expectedOutput, limits);
+    if (isCorrect) return [];
     const element = worst ? `; ${name}[${worst.index.join(", ")}] is ${worst.got}, expected ${worst.expected}` : "";
     return [`${name}: ${wrong} of ${total} elements are wrong${element}`];
   });
-  return [...seen, ...disagrees, ...differing];
+  return [...findingMessages, ...referenceMismatch, ...outputMismatches];
 }
 
-/** Expected values as a reference has them; bigints stay exact. */
-function dueOf(values: NDArray | TypedArray | Nested): ExpectedOutput {
+/** The expected values in the form of a reference's output; bigints stay exact. */
+function toExpectedOutput(values: NDArray | TypedArray | Nested): ExpectedOutput {
   if (values instanceof NDArray) return values;
-  if (dtypeOf(values)) return dueOf(NDArray.of(values as TypedArray));
+  if (dtypeOf(values)) return toExpectedOutput(NDArray.of(values as TypedArray));
   const shape: number[] = [];
   for (let level: unknown = values; Array.isArray(level); level = level[0]) shape.push(level.length);
   const elements = ([values] as readonly unknown[]).flat(Infinity);

@@ -1,30 +1,33 @@
-/** Activation functions, each of one element but `glu`. */
+/** Activation functions. All are elementwise, except `glu`. */
 import { sizeOf } from "../numerics/array.js";
 import { erf } from "../numerics/special.js";
 import { map, torchArray, type TorchArray } from "./array.js";
 import { TorchError } from "./errors.js";
-import { type Args, array, axisGiven, elementwise, number } from "./call.js";
+import { type Args, array, axisOrDefault, elementwise, number } from "./call.js";
 import { both, everywhere, functional, type Unary } from "./record.js";
 import type { TorchNumber, TorchTensor } from "./values.js";
 
 const sigmoid = (x: number): number => 1 / (1 + Math.exp(-x));
-/** `log(1 + exp(x))`, computed so that nothing overflows. */
+/** `log(1 + exp(x))`, computed without overflow. */
 export const softplus = (x: number): number => (x > 0 ? x + Math.log1p(Math.exp(-x)) : Math.log1p(Math.exp(x)));
 const gelu = (x: number): number => 0.5 * x * (1 + erf(x * Math.SQRT1_2));
 const geluTanh = (x: number): number => 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)));
 
-/** Half of an axis, gated by the sigmoid of the other half. */
+/** The first half of an axis, multiplied by the sigmoid of the second half. */
 function glu({ input, dim }: Args): TorchArray {
   const x = array(input);
-  const axis = axisGiven(dim, -1, x);
+  const axis = axisOrDefault(dim, -1, x);
   const half = x.shape[axis]! / 2;
   if (!Number.isInteger(half)) throw new TorchError(`an axis of ${x.shape[axis]} elements has no half`);
   const inner = sizeOf(x.shape.slice(axis + 1)) * half;
-  const at = (i: number): number => Math.trunc(i / inner) * 2 * inner + (i % inner);
+  const sourceIndex = (i: number): number => Math.trunc(i / inner) * 2 * inner + (i % inner);
   const shape = x.shape.with(axis, half);
   return torchArray(
     shape,
-    Float64Array.from({ length: sizeOf(shape) }, (_, i) => x.data[at(i)]! / (1 + Math.exp(-x.data[at(i) + inner]!))),
+    Float64Array.from(
+      { length: sizeOf(shape) },
+      (_, i) => x.data[sourceIndex(i)]! / (1 + Math.exp(-x.data[sourceIndex(i) + inner]!)),
+    ),
   );
 }
 
@@ -49,6 +52,6 @@ export const activations = {
   hardswish: functional<Unary>(elementwise((x) => (x * Math.min(Math.max(x + 3, 0), 6)) / 6)),
   logsigmoid: functional<Unary>(elementwise((x) => -softplus(-x))),
   mish: functional<Unary>(elementwise((x) => x * Math.tanh(softplus(x)))),
-  /** Half of an axis, gated by the sigmoid of the other half. */
+  /** The first half of an axis, multiplied by the sigmoid of the second half. */
   glu: functional<(input: TorchTensor, dim?: number) => TorchTensor>({ params: ["input", "dim"], run: glu }),
 };

@@ -1,4 +1,4 @@
-/** Arithmetic of two tensors, and functions of each element. */
+/** Elementwise arithmetic of one or two tensors. */
 import { TorchError } from "./errors.js";
 import { erf, roundHalfEven } from "../numerics/special.js";
 import { map, zip } from "./array.js";
@@ -6,56 +6,56 @@ import { array, elementwise, number, pairwise } from "./call.js";
 import { both, overloaded, type Unary } from "./record.js";
 import type { TorchNumber, TorchOperand, TorchScalar, TorchTensor } from "./values.js";
 
-// Two numbers are Python's, for which torch has no function: they are written with the operator.
+// Two numbers are Python numbers, for which torch has no function. They are emitted with the operator.
 interface Binary {
   (input: TorchNumber, other: TorchNumber): TorchScalar;
   (input: TorchOperand, other: TorchOperand): TorchTensor;
 }
 type BinaryMethod = (other: TorchOperand) => TorchTensor;
 interface Quotient {
-  /** Of two numbers. */
+  /** The quotient of two numbers. */
   (input: TorchNumber, other: TorchNumber): TorchScalar;
-  /** The quotient; `rounding_mode` makes it an integer. */
+  /** The quotient. With `rounding_mode` it is an integer. */
   (input: TorchOperand, other: TorchOperand, keywords?: Rounding): TorchTensor;
 }
 type QuotientMethod = (other: TorchOperand, keywords?: Rounding) => TorchTensor;
 interface Rounding {
   rounding_mode?: "trunc" | "floor";
 }
-type OfTensor = (input: TorchTensor, other: TorchOperand) => TorchTensor;
-type OfTensors = (input: TorchTensor, other: TorchTensor) => TorchTensor;
+type TensorBinary = (input: TorchTensor, other: TorchOperand) => TorchTensor;
+type TwoTensors = (input: TorchTensor, other: TorchTensor) => TorchTensor;
 
-/** Truth values stay truth values. */
-const OF_BOTH = { truth: ["input", "other"], integers: ["input", "other"] };
+/** Booleans stay booleans. */
+const BOTH_OPERANDS = { truth: ["input", "other"], integers: ["input", "other"] };
 const INTEGERS = { integers: ["input", "other"] };
 const INTEGER = { integers: ["input"] };
 
 export const arithmetic = {
-  add: overloaded<Binary, BinaryMethod>(pairwise((x, y) => x + y, OF_BOTH)),
+  add: overloaded<Binary, BinaryMethod>(pairwise((x, y) => x + y, BOTH_OPERANDS)),
   sub: overloaded<Binary, BinaryMethod>(pairwise((x, y) => x - y, INTEGERS)),
-  mul: overloaded<Binary, BinaryMethod>(pairwise((x, y) => x * y, OF_BOTH)),
-  /** The quotient; `rounding_mode` makes it an integer. */
+  mul: overloaded<Binary, BinaryMethod>(pairwise((x, y) => x * y, BOTH_OPERANDS)),
+  /** The quotient. With `rounding_mode` it is an integer. */
   div: overloaded<Quotient, QuotientMethod>({
     params: ["input", "other", "rounding_mode"],
     run: ({ input, other, rounding_mode: mode }) => {
-      const settle = mode === "trunc" ? Math.trunc : mode === "floor" ? Math.floor : (x: number) => x;
-      return zip([array(input), array(other)], (x, y) => settle(x / y));
+      const roundQuotient = mode === "trunc" ? Math.trunc : mode === "floor" ? Math.floor : (x: number) => x;
+      return zip([array(input), array(other)], (x, y) => roundQuotient(x / y));
     },
   }),
   /** The remainder, with the divisor's sign. */
-  remainder: both<OfTensor>(pairwise((x, y) => x - y * Math.floor(x / y), INTEGERS)),
+  remainder: both<TensorBinary>(pairwise((x, y) => x - y * Math.floor(x / y), INTEGERS)),
   /** The remainder, with the dividend's sign. */
-  fmod: both<OfTensor>(pairwise((x, y) => x % y, INTEGERS)),
-  floor_divide: both<OfTensor>(pairwise((x, y) => Math.floor(x / y), INTEGERS)),
+  fmod: both<TensorBinary>(pairwise((x, y) => x % y, INTEGERS)),
+  floor_divide: both<TensorBinary>(pairwise((x, y) => Math.floor(x / y), INTEGERS)),
   pow: both<(input: TorchTensor, exponent: TorchOperand) => TorchTensor>({
     params: ["input", "exponent"],
     run: ({ input, exponent }) => zip([array(input), array(exponent)], (x, y) => x ** y),
     integers: ["input", "exponent"],
   }),
-  atan2: both<OfTensors>(pairwise(Math.atan2)),
-  hypot: both<OfTensors>(pairwise(Math.hypot)),
-  maximum: both<OfTensors>(pairwise(Math.max, OF_BOTH)),
-  minimum: both<OfTensors>(pairwise(Math.min, OF_BOTH)),
+  atan2: both<TwoTensors>(pairwise(Math.atan2)),
+  hypot: both<TwoTensors>(pairwise(Math.hypot)),
+  maximum: both<TwoTensors>(pairwise(Math.max, BOTH_OPERANDS)),
+  minimum: both<TwoTensors>(pairwise(Math.min, BOTH_OPERANDS)),
   /** `start + weight * (end - start)` */
   lerp: both<(input: TorchTensor, end: TorchTensor, weight: TorchOperand) => TorchTensor>({
     params: ["input", "end", "weight"],
@@ -72,7 +72,7 @@ export const arithmetic = {
     },
     ...INTEGER,
   }),
-  /** Numbers in place of NaN and of the infinities, for which the largest numbers stand unless others are given. */
+  /** Replaces NaN and infinities by numbers. By default, infinities become the largest finite numbers. */
   nan_to_num: both<(input: TorchTensor, nan?: TorchNumber, posinf?: TorchNumber, neginf?: TorchNumber) => TorchTensor>({
     params: ["input", "nan", "posinf", "neginf"],
     run: ({ input, nan, posinf, neginf }) =>
@@ -108,7 +108,7 @@ export const arithmetic = {
   erf: both<Unary>(elementwise(erf)),
   floor: both<Unary>(elementwise(Math.floor)),
   ceil: both<Unary>(elementwise(Math.ceil)),
-  /** To the nearest integer, and to the even one of two that are as near. */
+  /** Rounds to the nearest integer, ties to even. */
   round: both<Unary>(elementwise(roundHalfEven)),
   trunc: both<Unary>(elementwise(Math.trunc)),
 };

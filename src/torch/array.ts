@@ -1,4 +1,4 @@
-/** The float64 arrays that references compute with, and functions that move, map and fold their elements. */
+/** Float64 arrays, with which references are evaluated, and functions that move, map and fold their elements. */
 import { broadcastShapes, broadcastTo, permute, sizeOf, tileArray, type TileArray } from "../numerics/array.js";
 import { TorchError } from "./errors.js";
 
@@ -14,7 +14,7 @@ export function torchArray(shape: readonly number[], data: Float64Array): TorchA
 
 export const scalarArray = (value: number): TorchArray => torchArray([], Float64Array.of(value));
 
-/** As a tile, whose functions move elements in the same way. */
+/** As a tile, to use the functions that move its elements. */
 function asTile({ shape, data }: TorchArray): TileArray {
   return tileArray("float64", shape, data);
 }
@@ -22,11 +22,11 @@ function asTile({ shape, data }: TorchArray): TileArray {
 const fromTile = ({ shape, data }: TileArray): TorchArray => torchArray(shape, data as Float64Array);
 
 export function expandTo(x: TorchArray, shape: readonly number[]): TorchArray {
-  return fitting(() => fromTile(broadcastTo(asTile(x), shape)));
+  return withTorchErrors(() => fromTile(broadcastTo(asTile(x), shape)));
 }
 
-/** Reports shapes that do not broadcast as the author's mistake. */
-function fitting<R>(compute: () => R): R {
+/** Converts errors about shapes that do not broadcast to {@link TorchError}. */
+function withTorchErrors<R>(compute: () => R): R {
   try {
     return compute();
   } catch (error) {
@@ -38,14 +38,16 @@ export function map(x: TorchArray, f: (x: number) => number): TorchArray {
   return torchArray(x.shape, x.data.map(f));
 }
 
-/** A function of arrays that broadcast to one shape. */
+/** Elementwise function of arrays that broadcast to one shape. */
 export function zip(xs: readonly [TorchArray, TorchArray], f: (x: number, y: number) => number): TorchArray;
 export function zip(
   xs: readonly [TorchArray, TorchArray, TorchArray],
   f: (x: number, y: number, z: number) => number,
 ): TorchArray;
 export function zip(xs: readonly TorchArray[], f: (...values: number[]) => number): TorchArray {
-  const shape = fitting(() => xs.reduce<readonly number[]>((sofar, x) => broadcastShapes(sofar, x.shape), []));
+  const shape = withTorchErrors(() =>
+    xs.reduce<readonly number[]>((result, x) => broadcastShapes(result, x.shape), []),
+  );
   const [a, b, c] = xs.map((x) => expandTo(x, shape).data);
   const out = new Float64Array(sizeOf(shape));
   if (c) for (let i = 0; i < out.length; i++) out[i] = f(a![i]!, b![i]!, c[i]!);
@@ -59,10 +61,10 @@ export function total(lane: Float64Array): number {
   return sum;
 }
 
-/** An axis counted from the front. Of a scalar, PyTorch takes the axis 0. */
+/** Normalizes a negative axis. PyTorch also accepts axis 0 of a scalar. */
 export function axisOf(axis: number, rank: number): number {
-  const found = axis < 0 ? axis + Math.max(rank, 1) : axis;
-  if (found >= 0 && found < Math.max(rank, 1)) return found;
+  const index = axis < 0 ? axis + Math.max(rank, 1) : axis;
+  if (index >= 0 && index < Math.max(rank, 1)) return index;
   throw new TorchError(`there is no axis ${axis} of ${rank === 1 ? "one axis" : `${rank} axes`}`);
 }
 
@@ -83,19 +85,19 @@ export function reorder(x: TorchArray, order: readonly number[]): TorchArray {
       axes.map((axis) => x.shape[axis]!),
       x.data,
     );
-  return axes.every((axis, place) => axis === place) ? x : fromTile(permute(asTile(x), axes));
+  return axes.every((axis, position) => axis === position) ? x : fromTile(permute(asTile(x), axes));
 }
 
-/** The same elements; one dimension may be -1. */
+/** The same elements in another shape. One dim may be -1. */
 export function reshapeTo(x: TorchArray, shape: readonly number[]): TorchArray {
-  const known = shape.reduce((product, dim) => (dim === -1 ? product : product * dim), 1);
-  const whole = shape.map((dim) => (dim === -1 ? x.data.length / known : dim));
-  if (sizeOf(whole) !== x.data.length || whole.some(Number.isNaN))
+  const knownSize = shape.reduce((product, dim) => (dim === -1 ? product : product * dim), 1);
+  const fullShape = shape.map((dim) => (dim === -1 ? x.data.length / knownSize : dim));
+  if (sizeOf(fullShape) !== x.data.length || fullShape.some(Number.isNaN))
     throw new TorchError(`[${x.shape.join(", ")}] does not reshape to [${shape.join(", ")}]`);
-  return torchArray(whole, x.data);
+  return torchArray(fullShape, x.data);
 }
 
-/** Folds some axes away: `fold` gets the elements of one lane. No axes means all. */
+/** Reduces axes with `fold`, which gets the elements of one lane. No axes means all. */
 export function reduceAxes(
   x: TorchArray,
   axes: readonly number[],
@@ -103,34 +105,36 @@ export function reduceAxes(
   fold: (lane: Float64Array) => number,
 ): TorchArray {
   const rank = x.shape.length;
-  const counted = axes.map((axis) => axisOf(axis, rank));
+  const normalized = axes.map((axis) => axisOf(axis, rank));
   if (rank === 0) return scalarArray(fold(x.data));
-  const gone = new Set(axes.length === 0 ? x.shape.keys() : counted);
-  const kept = x.shape.map((_, axis) => axis).filter((axis) => !gone.has(axis));
-  const { data } = reorder(x, [...kept, ...gone]);
-  const length = [...gone].reduce((product, axis) => product * x.shape[axis]!, 1);
-  const out = new Float64Array(sizeOf(kept.map((axis) => x.shape[axis]!)));
+  const reducedAxes = new Set(axes.length === 0 ? x.shape.keys() : normalized);
+  const remainingAxes = x.shape.map((_, axis) => axis).filter((axis) => !reducedAxes.has(axis));
+  const { data } = reorder(x, [...remainingAxes, ...reducedAxes]);
+  const length = [...reducedAxes].reduce((product, axis) => product * x.shape[axis]!, 1);
+  const out = new Float64Array(sizeOf(remainingAxes.map((axis) => x.shape[axis]!)));
   for (let i = 0; i < out.length; i++) out[i] = fold(data.subarray(i * length, (i + 1) * length));
-  const shape = keep ? x.shape.map((dim, axis) => (gone.has(axis) ? 1 : dim)) : kept.map((axis) => x.shape[axis]!);
+  const shape = keep
+    ? x.shape.map((dim, axis) => (reducedAxes.has(axis) ? 1 : dim))
+    : remainingAxes.map((axis) => x.shape[axis]!);
   return torchArray(shape, out);
 }
 
-/** Replaces each lane along an axis by another one of its length. */
+/** Replaces each lane along an axis by another lane, of the same length. */
 export function mapLanes(x: TorchArray, axis: number, f: (lane: Float64Array) => Float64Array): TorchArray {
   const last = x.shape.length - 1;
   if (axisOf(axis, x.shape.length) > last) return torchArray([], f(x.data));
-  const moved = transpose(x, axis, last);
-  const length = moved.shape[last]!;
-  const out = new Float64Array(moved.data.length);
+  const transposed = transpose(x, axis, last);
+  const length = transposed.shape[last]!;
+  const out = new Float64Array(transposed.data.length);
   for (let start = 0; start < out.length; start += length)
-    out.set(f(moved.data.subarray(start, start + length)), start);
-  return transpose(torchArray(moved.shape, out), axis, last);
+    out.set(f(transposed.data.subarray(start, start + length)), start);
+  return transpose(torchArray(transposed.shape, out), axis, last);
 }
 
-/** Elements by their place in the operand's row-major order. */
-export function pick(x: TorchArray, shape: readonly number[], places: ArrayLike<number>): TorchArray {
+/** Elements by their row-major index. */
+export function pick(x: TorchArray, shape: readonly number[], indices: ArrayLike<number>): TorchArray {
   return torchArray(
     shape,
-    Float64Array.from(places, (place) => x.data[place]!),
+    Float64Array.from(indices, (index) => x.data[index]!),
   );
 }

@@ -1,4 +1,4 @@
-/** The arguments of torch's functions while they are evaluated, and functions that many records have in common. */
+/** Evaluated arguments of torch functions, and helpers for defining functions. */
 import { TorchError } from "./errors.js";
 import { axisOf, map, mapLanes, reduceAxes, scalarArray, type TorchArray, zip } from "./array.js";
 import type { Facts, TorchFunction } from "./record.js";
@@ -9,7 +9,7 @@ export type Args = Readonly<Record<string, TorchValue>>;
 
 export const isArray = (x: TorchValue): x is TorchArray => typeof x === "object" && x !== null && "data" in x;
 
-/** A dtype comes by its name. */
+/** A dtype argument is its name. */
 export const isDTypeName = (x: TorchValue): x is DTypeName => typeof x === "string" && Object.hasOwn(dtypeTable, x);
 
 export function array(x: TorchValue, name = "this argument"): TorchArray {
@@ -23,46 +23,48 @@ export function numbers(x: TorchValue): readonly number[] {
   return (typeof x === "object" && !isArray(x) ? (x as readonly TorchValue[]).flat() : [x]).map(Number);
 }
 
-export const number = (x: TorchValue, otherwise: number): number => (typeof x === "number" ? x : otherwise);
+export const number = (x: TorchValue, fallback: number): number => (typeof x === "number" ? x : fallback);
 
-/** The tensors of a list. */
 export function arrays(x: TorchValue): readonly TorchArray[] {
   if (!Array.isArray(x)) throw new TorchError("a list of tensors is needed");
   return x.map((item) => array(item as TorchValue));
 }
 
-/** The axis that is given, or the default, counted from the front. */
-export const axisGiven = (x: TorchValue, otherwise: number, { shape }: TorchArray): number =>
-  axisOf(number(x, otherwise), shape.length);
+/** The normalized axis argument, or the default. */
+export const axisOrDefault = (x: TorchValue, fallback: number, { shape }: TorchArray): number =>
+  axisOf(number(x, fallback), shape.length);
 
-/** @throws TorchRefuses if a tensor has another shape than the call needs. */
-export function sameShape(is: readonly number[], due: readonly number[]): void {
-  if (is.length !== due.length || is.some((size, axis) => size !== due[axis]))
-    throw new TorchError(`it needs shape [${due.join(", ")}], not [${is.join(", ")}]`);
+/** @throws TorchError if a tensor does not have the shape that the call requires. */
+export function sameShape(actual: readonly number[], expected: readonly number[]): void {
+  if (actual.length !== expected.length || actual.some((size, axis) => size !== expected[axis]))
+    throw new TorchError(`it needs shape [${expected.join(", ")}], not [${actual.join(", ")}]`);
 }
 
-/** The axis of a function where it is negative for a tensor with one axis more. */
+/** Normalizes the axis of a function that inserts an axis. */
 export const newAxis = (axis: number, { shape }: TorchArray): number => (axis < 0 ? axis + shape.length + 1 : axis);
 
-/** Each element by itself. */
+/** A function of each element. */
 export const elementwise = (f: (x: number) => number, facts?: Facts): TorchFunction => ({
   params: ["input"],
   run: ({ input }) => map(array(input), f),
   ...facts,
 });
-/** Each element of two tensors that broadcast. */
+/** A function of the elements of two tensors that broadcast. */
 export const pairwise = (f: (x: number, y: number) => number, facts?: Facts): TorchFunction => ({
   params: ["input", "other"],
   run: ({ input, other }) => zip([array(input), array(other)], f),
   ...facts,
 });
-/** The greatest of no elements is nothing, as PyTorch sees it. No axes means all. */
-export function ofSome({ shape }: TorchArray, axes: readonly number[]): void {
-  const folded = axes.length === 0 ? shape : axes.map((axis) => shape[axisOf(axis, shape.length)]);
-  if (folded.includes(0)) throw new TorchError("an axis that it folds has no elements");
+/**
+ * @throws TorchError if a reduced axis is empty, because PyTorch defines no maximum of zero elements. No axes means
+ *   all.
+ */
+export function checkNotEmpty({ shape }: TorchArray, axes: readonly number[]): void {
+  const foldedSizes = axes.length === 0 ? shape : axes.map((axis) => shape[axisOf(axis, shape.length)]);
+  if (foldedSizes.includes(0)) throw new TorchError("an axis that it folds has no elements");
 }
 
-/** A fold over one axis, over several, or over all. */
+/** A reduction of one axis, of several, or of all. */
 export const reduction = (fold: (lane: Float64Array) => number, facts?: Partial<TorchFunction>): TorchFunction => ({
   params: ["input", "dim", "keepdim", "dtype"],
   run: ({ input, dim, keepdim }) => {
@@ -71,10 +73,10 @@ export const reduction = (fold: (lane: Float64Array) => number, facts?: Partial<
   },
   ...facts,
 });
-/** Each lane along an axis becomes another one of its length. */
+/** A function that replaces each lane along an axis by another of the same length. */
 export const alongAxis = (f: (lane: Float64Array) => Float64Array, facts?: Facts): TorchFunction => ({
   params: ["input", "dim", "dtype"],
-  needs: ["dim"],
+  required: ["dim"],
   run: ({ input, dim }) => mapLanes(array(input), Number(dim), f),
   ...facts,
 });

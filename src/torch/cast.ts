@@ -1,4 +1,4 @@
-/** Casts in references: a wider type changes nothing in float64, a narrower one rounds. */
+/** Casts in references. In float64, a cast to a wider type has no effect; a cast to a narrower type rounds. */
 import { cast } from "../numerics/array-cast.js";
 import { tileArray } from "../numerics/array.js";
 import { type DTypeName, dtypeTable, dtypeNames } from "../types/dtype.js";
@@ -8,27 +8,30 @@ import { array } from "./call.js";
 import { method, type TorchFunction } from "./record.js";
 import type { TorchDType, TorchTensor } from "./values.js";
 
-/** Dtypes by torch's and by Triton's names. The recorder does not use aliases such as `torch.half`. */
-const named: ReadonlyMap<string, DTypeName> = new Map(
+/** Dtypes by their torch and Triton names. The recorder does not use aliases such as `torch.half`. */
+const dtypesByName: ReadonlyMap<string, DTypeName> = new Map(
   dtypeNames.flatMap((name) => [[name, name] as const, [dtypeTable[name].torch, name] as const]),
 );
 
-/** Beyond its largest value PyTorch clamps this dtype alone; the other floats become infinity, or NaN without one. */
+/**
+ * PyTorch saturates only casts to this dtype. In other float dtypes overflow gives infinity, or NaN if the dtype has no
+ * infinity.
+ */
 const CLAMPED: ReadonlySet<DTypeName> = new Set(["float8e4nv"]);
 
-/** @throws TorchRefuses if there is no such dtype. */
+/** @throws TorchError if there is no such dtype. */
 export function castTo(x: TorchArray, name: string): TorchArray {
-  const dtype = named.get(name.replace(/^(torch|tl)\./, ""));
+  const dtype = dtypesByName.get(name.replace(/^(torch|tl)\./, ""));
   if (!dtype) throw new TorchError(`${name} is no dtype`);
   if (dtype === "float32" || dtype === "float64") return x;
   const { data } = cast(tileArray("float64", x.shape, x.data), dtype, CLAMPED.has(dtype) ? {} : { saturate: false });
   return torchArray(x.shape, Float64Array.from(data as ArrayLike<number | bigint>, Number));
 }
 
-/** Casts of floats round, unless the reference is evaluated unrounded. */
-const casting = (dtype: DTypeName, truth?: "always"): TorchFunction => ({
+/** Casts to floats round, unless the reference is evaluated unrounded. */
+const castFunction = (dtype: DTypeName, truth?: "always"): TorchFunction => ({
   params: ["input"],
-  casts: dtype,
+  castDType: dtype,
   run: ({ input }) => castTo(array(input), dtype),
   ...(truth && { truth }),
 });
@@ -36,16 +39,16 @@ const casting = (dtype: DTypeName, truth?: "always"): TorchFunction => ({
 type Cast = () => TorchTensor;
 
 export const casts = {
-  float: method<Cast>(casting("float32")),
-  double: method<Cast>(casting("float64")),
-  half: method<Cast>(casting("float16")),
-  bfloat16: method<Cast>(casting("bfloat16")),
-  int: method<Cast>(casting("int32")),
-  long: method<Cast>(casting("int64")),
-  bool: method<Cast>(casting("int1", "always")),
+  float: method<Cast>(castFunction("float32")),
+  double: method<Cast>(castFunction("float64")),
+  half: method<Cast>(castFunction("float16")),
+  bfloat16: method<Cast>(castFunction("bfloat16")),
+  int: method<Cast>(castFunction("int32")),
+  long: method<Cast>(castFunction("int64")),
+  bool: method<Cast>(castFunction("int1", "always")),
   to: method<(dtype: TorchDType) => TorchTensor>({
     params: ["input", "dtype"],
-    castsTo: "dtype",
+    dtypeParam: "dtype",
     run: ({ input, dtype }) => castTo(array(input), String(dtype)),
   }),
 };

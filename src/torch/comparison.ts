@@ -1,4 +1,4 @@
-/** Comparisons, logic and bits, and what chooses by truth values. */
+/** Comparisons, logical and bitwise functions, and selection by booleans. */
 import { zip } from "./array.js";
 import { array, elementwise, pairwise } from "./call.js";
 import { both, inTorch, type TorchFunction, type Unary } from "./record.js";
@@ -10,7 +10,7 @@ type Logic = (input: TorchTensor, other: TorchTensor) => TorchTensor;
 const compare = (f: (x: number, y: number) => boolean): TorchFunction =>
   pairwise((x, y) => Number(f(x, y)), { truth: "always", integers: ["input", "other"] });
 const test = (f: (x: number) => boolean): TorchFunction => elementwise((x) => Number(f(x)), { truth: "always" });
-/** Integers that a float64 holds, beyond 32 bits too. */
+/** Operates on integers that a float64 represents exactly, which can have more than 32 bits. */
 const bits = (f: (x: bigint, y: bigint) => bigint): TorchFunction =>
   pairwise((x, y) => Number(f(BigInt(x), BigInt(y))), { truth: ["input", "other"], integers: ["input", "other"] });
 
@@ -32,7 +32,7 @@ export const comparison = {
   bitwise_or: both<Comparison>(bits((x, y) => x | y)),
   bitwise_xor: both<Comparison>(bits((x, y) => x ^ y)),
   bitwise_right_shift: both<Comparison>(pairwise((x, y) => Math.floor(x / 2 ** y), { integers: ["input", "other"] })),
-  /** `input` where the condition holds, and `other` elsewhere. */
+  /** `input` where the condition is true, and `other` elsewhere. */
   where: inTorch<(condition: TorchTensor, input: TorchOperand, other: TorchOperand) => TorchTensor>({
     params: ["condition", "input", "other"],
     run: ({ condition, input, other }) => zip([array(condition), array(input), array(other)], (c, x, y) => (c ? x : y)),

@@ -6,11 +6,10 @@ import { isFloat, unroundedDType } from "../numerics/numeric.js";
 import type { DTypeName } from "../types/dtype.js";
 import { UnsupportedByEvaluator, TorchError } from "./errors.js";
 import { scalarArray, torchArray, type TorchArray } from "./array.js";
-import { itemOf, torchAttributes } from "./attributes.js";
+import { itemOf, torchAttributes, isTruth } from "./facts.js";
 import { isArray, isDTypeName, type TorchValue } from "./call.js";
 import { TorchIntegers } from "./integers.js";
-import { isTruth } from "./facts.js";
-import { bound, recordOf } from "./functions.js";
+import { bindArguments, recordOf } from "./functions.js";
 import {
   isTorchNode,
   type NumberComparison,
@@ -22,21 +21,21 @@ import {
 } from "./node.js";
 
 export interface TorchEvaluation {
-  /** Gives uniform numbers in [0, 1) to the functions that draw. */
+  /** Returns uniform numbers in [0, 1), for random functions. */
   readonly random?: () => number;
-  /** The values of some nodes that are known already. */
-  readonly given?: ReadonlyMap<TorchNode, TensorData>;
-  /** Casts to floats change nothing. */
+  /** Values of nodes that are already computed. */
+  readonly values?: ReadonlyMap<TorchNode, TensorData>;
+  /** True if casts to floats have no effect. */
   readonly unrounded?: boolean;
-  /** Called where a cast to a float may round. */
+  /** Called for each cast to a float that may round. */
   readonly onRounding?: () => void;
 }
 
 /**
- * The values of expressions, one for each node.
+ * The values of expressions, one per node.
  *
- * @throws NotEvaluated if a function has no record.
- * @throws TileScriptError at the author's call of what PyTorch would refuse, such as shapes that do not fit.
+ * @throws UnsupportedByEvaluator if a function is not in the table.
+ * @throws TileScriptError at the author's call if PyTorch would reject it, for example because shapes do not match.
  */
 export function evaluateReference(
   nodes: readonly TorchNode[],
@@ -47,24 +46,24 @@ export function evaluateReference(
   return nodes.map((node) => evaluation.tensor(node));
 }
 
-/** The values of expressions for some inputs. A node is computed once, however often it is used. */
+/** Evaluates expressions for given inputs. Each node is evaluated once. */
 class Evaluation {
   readonly #inputs: ReferenceInputs;
   readonly #random: (() => number) | undefined;
   readonly #values: Map<TorchNode, TorchValue>;
-  /** Inputs, which have a node wherever the author writes them. */
+  /** Arrays of inputs by name, because each use of an input has its own node. */
   readonly #arrays = new Map<string, TorchArray>();
 
   readonly #integers = new TorchIntegers();
   readonly #unrounded: boolean;
   readonly #onRounding: (() => void) | undefined;
 
-  constructor(inputs: ReferenceInputs, { random, given = new Map(), unrounded = false, onRounding }: TorchEvaluation) {
+  constructor(inputs: ReferenceInputs, { random, values = new Map(), unrounded = false, onRounding }: TorchEvaluation) {
     this.#inputs = inputs;
     this.#random = random;
     this.#unrounded = unrounded;
     this.#onRounding = onRounding;
-    this.#values = new Map([...given].map(([node, tensor]) => [node, arrayOf(tensor)]));
+    this.#values = new Map([...values].map(([node, tensor]) => [node, arrayOf(tensor)]));
   }
 
   tensor(node: TorchNode): TorchArray {
@@ -81,9 +80,9 @@ class Evaluation {
     return result;
   }
 
-  #argument(given: TorchArgument): TorchValue {
-    if (isTorchNode(given)) return this.#value(given);
-    return typeof given === "object" && given !== null ? given.map((item) => this.#argument(item)) : given;
+  #argument(argument: TorchArgument): TorchValue {
+    if (isTorchNode(argument)) return this.#value(argument);
+    return typeof argument === "object" && argument !== null ? argument.map((item) => this.#argument(item)) : argument;
   }
 
   #compute(node: TorchNode): TorchValue {
@@ -112,28 +111,28 @@ class Evaluation {
         return this.#value(node.of) ?? this.#argument(node.fallback);
       case "call":
       case "method":
-        return located(node, () => this.#call(node));
+        return withLocation(node, () => this.#call(node));
       default:
         return node satisfies never;
     }
   }
 
   #input(name: string): TorchValue {
-    const given = this.#inputs[name];
-    if (given === undefined) throw new UnsupportedByEvaluator(`the reference uses ${name}, which has no value here`);
-    if (given === null || typeof given !== "object") return given;
-    const known = this.#arrays.get(name) ?? this.#integers.of(arrayOf(given), given.dtype as DTypeName);
-    this.#arrays.set(name, known);
-    return known;
+    const input = this.#inputs[name];
+    if (input === undefined) throw new UnsupportedByEvaluator(`the reference uses ${name}, which has no value here`);
+    if (input === null || typeof input !== "object") return input;
+    const tensor = this.#arrays.get(name) ?? this.#integers.withDType(arrayOf(input), input.dtype as DTypeName);
+    this.#arrays.set(name, tensor);
+    return tensor;
   }
 
-  #attribute(of: TorchNode, name: string): TorchValue {
+  #attribute(node: TorchNode, name: string): TorchValue {
     if (name === "device") return "cpu";
-    if (name === "dtype" && of.kind === "input")
-      return this.#dtype((this.#inputs[of.name] as TensorData).dtype as DTypeName);
+    if (name === "dtype" && node.kind === "input")
+      return this.#dtype((this.#inputs[node.name] as TensorData).dtype as DTypeName);
     if (!Object.hasOwn(torchAttributes, name))
       throw new UnsupportedByEvaluator(`the reference uses .${name}, which cannot be evaluated here`);
-    return torchAttributes[name]!.run(this.#value(of));
+    return torchAttributes[name]!.run(this.#value(node));
   }
 
   #dtype(name: DTypeName): DTypeName {
@@ -145,41 +144,41 @@ class Evaluation {
   #call(call: TorchCall): TorchValue {
     const record = recordOf(call);
     if (!record) throw new UnsupportedByEvaluator(`the reference uses ${call.name}, which cannot be evaluated here`);
-    const given = bound(call, record);
-    const entries = Object.entries(given).map(([param, argument]) => {
+    const args = bindArguments(call, record);
+    const entries = Object.entries(args).map(([param, argument]) => {
       const value = argument === undefined ? undefined : this.#argument(argument);
-      // A constexpr that is a dtype comes by its name.
+      // The value of a dtype constexpr is its name.
       return [param, param === "dtype" && isDTypeName(value) ? this.#dtype(value) : value] as const;
     });
-    if (record.casts && isFloat(record.casts)) {
+    if (record.castDType && isFloat(record.castDType)) {
       const [[, input]] = entries as [(typeof entries)[number]];
-      if (this.#unrounded) return isArray(input!) ? this.#integers.of(input, record.casts) : input;
+      if (this.#unrounded) return isArray(input!) ? this.#integers.withDType(input, record.castDType) : input;
       this.#onRounding?.();
     }
     const values = Object.fromEntries(entries);
-    const isLeftOut = (param: string): boolean =>
-      values[param] === undefined || (param === record.rest && (values[param] as readonly unknown[]).length === 0);
-    const missing = record.needs?.find(isLeftOut);
+    const isOmitted = (param: string): boolean =>
+      values[param] === undefined || (param === record.variadic && (values[param] as readonly unknown[]).length === 0);
+    const missing = record.required?.find(isOmitted);
     if (missing !== undefined) throw new TorchError(`it needs ${missing}`);
-    const random = record.draws && this.#random ? this.#random : notRandom(call.name);
-    const target = record.casts ?? (record.castsTo && values[record.castsTo]);
+    const random = record.isRandom && this.#random ? this.#random : notRandom(call.name);
+    const target = record.castDType ?? (record.dtypeParam && values[record.dtypeParam]);
     const cast = this.#integers.cast(values["input"], target);
     if (cast) return cast;
-    const isLiteral = (param: string): boolean => !isTorchNode(given[param]);
-    const operands = this.#integers.operands(record, values, isLiteral);
-    const result = record.run(operands, random, (param) => isTruth(given[param], this.#inputs));
+    const isLiteral = (param: string): boolean => !isTorchNode(args[param]);
+    const operands = this.#integers.promoteOperands(record, values, isLiteral);
+    const result = record.run(operands, random, (param) => isTruth(args[param], this.#inputs));
     return typeof result !== "number" && isArray(result)
       ? this.#integers.result(record, operands, isLiteral, result)
       : result;
   }
 }
 
-/** What PyTorch would refuse is an error at the author's call. */
-function located<R>({ name, at }: TorchCall, compute: () => R): R {
+/** Reports calls that PyTorch would reject at the author's location. */
+function withLocation<R>({ name, at: location }: TorchCall, compute: () => R): R {
   try {
     return compute();
   } catch (error) {
-    if (error instanceof TorchError) fail(torchCall(name, error.message), at);
+    if (error instanceof TorchError) fail(torchCall(name, error.message), location);
     throw error;
   }
 }

@@ -1,7 +1,6 @@
-/** What is known of an expression before it is computed: whose memory it has, whether it holds truth values. */
-import { type Elem, members } from "../types/dtype.js";
-import { torchAttributes } from "./attributes.js";
-import { bound, recordOf } from "./functions.js";
+/** Static facts about torch expressions: the memory that they alias, and whether their elements are booleans. */
+import { type Elem, members, type DTypeName } from "../types/dtype.js";
+import { bindArguments, recordOf } from "./functions.js";
 import {
   isCallNode,
   isTorchNode,
@@ -10,88 +9,155 @@ import {
   type TorchCall,
   type TorchNode,
 } from "./node.js";
+import { isFloat } from "../numerics/numeric.js";
+import { UnsupportedByEvaluator } from "./errors.js";
+import { transpose } from "./array.js";
+import { array, isArray, type TorchValue } from "./call.js";
 
-/** The dtype of a tensor, as far as it is known before anything runs. */
-export type DTypeOf = (node: TorchNode) => Elem | undefined;
-
-/** The tensors whose memory it has, or may have: itself where it is new. */
-export function aliasedTensors(node: TorchNode, dtypeOf: DTypeOf): readonly TorchNode[] {
-  const from = sources(node, dtypeOf).filter(isTorchNode);
-  return from.length === 0 ? [node] : from.flatMap((each) => aliasedTensors(each, dtypeOf));
+interface TorchAttribute {
+  run(value: TorchValue): TorchValue;
+  /** True if the attribute shares the tensor's memory. */
+  readonly isView?: true;
+  /** True if the attribute of a boolean tensor is boolean. */
+  readonly truth?: true;
 }
 
-/** What it may be itself, or a view of. */
+export const torchAttributes: Readonly<Record<string, TorchAttribute>> = {
+  T: { run: (value) => transpose(array(value), 0, 1), isView: true, truth: true },
+  mT: { run: (value) => transpose(array(value), -2, -1), isView: true, truth: true },
+  shape: { run: (value) => array(value).shape },
+  values: { run: (value) => itemOf(value, 0), truth: true },
+  indices: { run: (value) => itemOf(value, 1) },
+};
+
+/** One of several results. */
+export function itemOf(value: TorchValue, index: number): TorchValue {
+  if (typeof value !== "object" || value === null || isArray(value) || index >= value.length)
+    throw new UnsupportedByEvaluator(`the reference takes item ${index} of a value that does not have it`);
+  return value[index];
+}
+
+export type TorchKind = "floats" | "integers" | "truth values";
+
+export function kindOfDType(dtype: DTypeName): TorchKind {
+  if (dtype === "int1") return "truth values";
+  return isFloat(dtype) ? "floats" : "integers";
+}
+
+/** Undefined if PyTorch's type promotion decides. */
+export function kindOf(argument: TorchArgument | undefined, inputs: ReferenceInputs): TorchKind | undefined {
+  if (!isTorchNode(argument)) return undefined;
+  if (isTruth(argument, inputs)) return "truth values";
+  switch (argument.kind) {
+    case "input": {
+      const input = inputs[argument.name];
+      return typeof input === "object" && input ? kindOfDType(input.dtype as DTypeName) : undefined;
+    }
+    case "attribute":
+      return torchAttributes[argument.name]?.isView ? kindOf(argument.of, inputs) : undefined;
+    case "call":
+    case "method":
+      return kindOfCall(argument, inputs);
+    default:
+      return undefined;
+  }
+}
+
+function kindOfCall(call: TorchCall, inputs: ReferenceInputs): TorchKind | undefined {
+  const record = recordOf(call);
+  if (!record) return undefined;
+  if (record.castDType) return kindOfDType(record.castDType);
+  const args = bindArguments(call, record);
+  const { dtype } = args;
+  if (isTorchNode(dtype)) return dtype.kind === "dtype" ? kindOfDType(dtype.name) : undefined;
+  return record.isView ? kindOf(args[record.params[0]!], inputs) : undefined;
+}
+
+/** The dtype of a tensor, if it is statically known. */
+export type DTypeOf = (node: TorchNode) => Elem | undefined;
+
+/** The tensors whose memory an expression may share. Only the expression itself, if it allocates memory. */
+export function aliasedTensors(node: TorchNode, dtypeOf: DTypeOf): readonly TorchNode[] {
+  const aliases = sources(node, dtypeOf).filter(isTorchNode);
+  return aliases.length === 0 ? [node] : aliases.flatMap((each) => aliasedTensors(each, dtypeOf));
+}
+
+/** The expressions that a node may be equal to, or a view of. */
 function sources(node: TorchNode, dtypeOf: DTypeOf): readonly (TorchArgument | undefined)[] {
   if (node.kind === "otherwise") return [node.of, node.fallback];
   if (node.kind === "choice") return [node.then, node.otherwise];
-  const of = viewed(node);
-  if (of !== undefined) return [of];
+  const viewSource = viewedTensor(node);
+  if (viewSource !== undefined) return [viewSource];
   if (node.kind === "item" && isCallNode(node.of)) return sources(node.of, dtypeOf);
   const record = isCallNode(node) ? recordOf(node) : undefined;
   if (!record || !isCallNode(node)) return [];
-  const given = bound(node, record);
-  const only = record.viewsOnly === undefined ? [] : given[record.viewsOnly];
-  if (Array.isArray(only) && only.length === 1) return only;
-  // PyTorch's casts give the tensor itself where it has the dtype.
-  const from = given[record.params[0]!];
-  if (!isTorchNode(from)) return [];
-  const [before, after] = [elemOf(from, dtypeOf), castTo(node, dtypeOf)].map((elem) => (elem ? members(elem) : []));
-  return before!.some((dtype) => after!.includes(dtype)) ? [from] : [];
+  const args = bindArguments(node, record);
+  const viewSources = record.viewedList === undefined ? [] : args[record.viewedList];
+  if (Array.isArray(viewSources) && viewSources.length === 1) return viewSources;
+  // PyTorch's casts return the tensor itself if it already has the dtype.
+  const input = args[record.params[0]!];
+  if (!isTorchNode(input)) return [];
+  const [inputDTypes, resultDTypes] = [elemOf(input, dtypeOf), castTo(node, dtypeOf)].map((elem) =>
+    elem ? members(elem) : [],
+  );
+  return inputDTypes!.some((dtype) => resultDTypes!.includes(dtype)) ? [input] : [];
 }
 
-/** The dtype that a call casts to; undefined if it is no cast. */
+/** The target dtype of a cast. Undefined for other calls. */
 function castTo(call: TorchCall, dtypeOf: DTypeOf): Elem | undefined {
   const record = recordOf(call);
-  if (record?.casts !== undefined) return record.casts;
-  const to = record?.castsTo === undefined ? undefined : bound(call, record)[record.castsTo];
-  if (!isTorchNode(to)) return undefined;
-  if (to.kind === "dtype") return to.name;
-  return to.kind === "attribute" && to.name === "dtype" ? elemOf(to.of, dtypeOf) : undefined;
+  if (record?.castDType !== undefined) return record.castDType;
+  const target = record?.dtypeParam === undefined ? undefined : bindArguments(call, record)[record.dtypeParam];
+  if (!isTorchNode(target)) return undefined;
+  if (target.kind === "dtype") return target.name;
+  return target.kind === "attribute" && target.name === "dtype" ? elemOf(target.of, dtypeOf) : undefined;
 }
 
 function elemOf(node: TorchNode, dtypeOf: DTypeOf): Elem | undefined {
-  const known = dtypeOf(node) ?? (isCallNode(node) ? castTo(node, dtypeOf) : undefined);
-  if (known !== undefined) return known;
-  const [of] = sources(node, dtypeOf);
-  return isTorchNode(of) ? elemOf(of, dtypeOf) : undefined;
+  const elem = dtypeOf(node) ?? (isCallNode(node) ? castTo(node, dtypeOf) : undefined);
+  if (elem !== undefined) return elem;
+  const [source] = sources(node, dtypeOf);
+  return isTorchNode(source) ? elemOf(source, dtypeOf) : undefined;
 }
 
-function viewed(node: TorchNode): TorchArgument | undefined {
-  if (node.kind === "attribute") return torchAttributes[node.name]?.views ? node.of : undefined;
-  if (node.kind === "item") return isCallNode(node.of) ? viewed(node.of) : undefined;
+function viewedTensor(node: TorchNode): TorchArgument | undefined {
+  if (node.kind === "attribute") return torchAttributes[node.name]?.isView ? node.of : undefined;
+  if (node.kind === "item") return isCallNode(node.of) ? viewedTensor(node.of) : undefined;
   const record = isCallNode(node) ? recordOf(node) : undefined;
-  return record?.views && isCallNode(node) ? bound(node, record)[record.params[0]!] : undefined;
+  return record?.isView && isCallNode(node) ? bindArguments(node, record)[record.params[0]!] : undefined;
 }
 
 /**
- * Whether the elements are truth values. References are computed in float64, where those are 0 and 1; but torch masks
- * with truth values and adds other masks.
+ * True if the elements are booleans. References are evaluated in float64, where booleans are 0 and 1. The distinction
+ * matters because torch applies boolean masks but adds float masks.
  */
 export function isTruth(argument: TorchArgument | undefined, inputs: ReferenceInputs): boolean {
-  const all = (others: readonly TorchArgument[]): boolean => others.every((other) => isTruth(other, inputs));
-  if (Array.isArray(argument)) return all(argument);
+  const areAllTruth = (operands: readonly TorchArgument[]): boolean =>
+    operands.every((operand) => isTruth(operand, inputs));
+  if (Array.isArray(argument)) return areAllTruth(argument);
   if (!isTorchNode(argument)) return typeof argument === "boolean";
   switch (argument.kind) {
     case "input": {
-      const given = inputs[argument.name];
-      return typeof given === "object" ? given?.dtype === "int1" : typeof given === "boolean";
+      const input = inputs[argument.name];
+      return typeof input === "object" ? input?.dtype === "int1" : typeof input === "boolean";
     }
     case "attribute":
       return torchAttributes[argument.name]?.truth === true && isTruth(argument.of, inputs);
     case "item":
-      // Pieces are like the whole; of other results the first is, and the second holds places.
-      return (argument.index === 0 || viewed(argument) !== undefined) && isTruth(argument.of, inputs);
+      // All pieces of a split tensor share its kind. Of other multiple results, only the first does; the second
+      // contains indices.
+      return (argument.index === 0 || viewedTensor(argument) !== undefined) && isTruth(argument.of, inputs);
     case "otherwise":
-      return all([argument.of, argument.fallback]);
+      return areAllTruth([argument.of, argument.fallback]);
     case "call":
     case "method":
-      return givesTruth(argument, inputs);
+      return isTruthCall(argument, inputs);
     case "launched": {
       const { launch, output } = argument;
       return launch.kernel.params.some((param) => param.name === output && "dtype" in param && param.dtype === "int1");
     }
     case "choice":
-      return all([argument.then, argument.otherwise]);
+      return areAllTruth([argument.then, argument.otherwise]);
     case "comparison":
       return true;
     case "arithmetic":
@@ -102,14 +168,14 @@ export function isTruth(argument: TorchArgument | undefined, inputs: ReferenceIn
   }
 }
 
-function givesTruth(call: TorchCall, inputs: ReferenceInputs): boolean {
+function isTruthCall(call: TorchCall, inputs: ReferenceInputs): boolean {
   const record = recordOf(call);
   if (!record) return false;
-  const given = bound(call, record);
-  const { dtype } = given;
+  const args = bindArguments(call, record);
+  const { dtype } = args;
   if (isTorchNode(dtype)) return dtype.kind === "dtype" && dtype.name === "int1";
   if (record.truth === undefined) return false;
   if (record.truth === "always") return true;
-  const deciding = record.truth.map((param) => given[param]).filter((argument) => argument !== undefined);
-  return deciding.every((argument) => isTruth(argument, inputs));
+  const decidingArgs = record.truth.map((param) => args[param]).filter((argument) => argument !== undefined);
+  return decidingArgs.every((argument) => isTruth(argument, inputs));
 }

@@ -1,4 +1,4 @@
-/** The table of torch's functions: what references may call, by torch's names. */
+/** The table of torch functions that references may call, by their torch names. */
 import { activations } from "./activation.js";
 import { arithmetic } from "./arithmetic.js";
 import { casts } from "./cast.js";
@@ -16,10 +16,10 @@ import type { CallForm, TorchFunction } from "./record.js";
 import { reductions } from "./reduce.js";
 import { shapes } from "./shape.js";
 
-/** A record without the types of its places. */
-export type Listed = TorchFunction & { readonly places: readonly CallForm[] };
+/** A function without its types. */
+export type ListedFunction = TorchFunction & { readonly places: readonly CallForm[] };
 
-export const torchFunctions: Readonly<Record<string, Listed>> = {
+export const torchFunctions: Readonly<Record<string, ListedFunction>> = {
   ...arithmetic,
   ...comparison,
   ...reductions,
@@ -37,22 +37,25 @@ export const torchFunctions: Readonly<Record<string, Listed>> = {
 
 const FUNCTIONAL = "nn.functional.";
 
-/** The record of what is called, if there is one for that place. */
-export function recordOf({ kind, name }: TorchCall): Listed | undefined {
+/** The function of a call, if it is available in this call form. */
+export function recordOf({ kind, name }: TorchCall): ListedFunction | undefined {
   const isFunctional = kind === "call" && name.startsWith(FUNCTIONAL);
-  const place = kind === "method" ? "method" : isFunctional ? "functional" : "torch";
+  const callForm = kind === "method" ? "method" : isFunctional ? "functional" : "torch";
   const key = isFunctional ? name.slice(FUNCTIONAL.length) : name;
-  const found = Object.hasOwn(torchFunctions, key) ? torchFunctions[key]! : undefined;
-  return found?.places.includes(place) ? found : undefined;
+  const record = Object.hasOwn(torchFunctions, key) ? torchFunctions[key]! : undefined;
+  return record?.places.includes(callForm) ? record : undefined;
 }
 
-/** What a call gives for each parameter. */
-export type Bound = Readonly<Record<string, TorchArgument | undefined>>;
+/** The arguments of a call by parameter. */
+export type BoundArguments = Readonly<Record<string, TorchArgument | undefined>>;
 
-/** @throws NotEvaluated if the record does not have a parameter that the call gives. */
-export function bound({ name, args, keywords }: TorchCall, { params, rest }: TorchFunction): Bound {
-  const more = args.slice(params.length);
-  if (rest === undefined && more.length > 0)
+/** @throws UnsupportedByEvaluator if the call has an argument without a known parameter. */
+export function bindArguments(
+  { name, args, keywords }: TorchCall,
+  { params, variadic }: TorchFunction,
+): BoundArguments {
+  const extra = args.slice(params.length);
+  if (variadic === undefined && extra.length > 0)
     throw new UnsupportedByEvaluator(
       `the reference gives ${name} ${args.length} arguments, which cannot be evaluated here`,
     );
@@ -60,5 +63,5 @@ export function bound({ name, args, keywords }: TorchCall, { params, rest }: Tor
     if (!params.includes(keyword))
       throw new UnsupportedByEvaluator(`the reference gives ${name} ${keyword}, which cannot be evaluated here`);
   const positional = params.map((param, i) => [param, args[i]] as const);
-  return { ...Object.fromEntries(positional), ...(rest !== undefined && { [rest]: more }), ...keywords };
+  return { ...Object.fromEntries(positional), ...(variadic !== undefined && { [variadic]: extra }), ...keywords };
 }

@@ -1,15 +1,15 @@
-/** Functions of torch that pick and place elements by their index. */
+/** Torch functions that select and place elements by index. */
 import { sizeOf, stridedIndex, stridesOf } from "../numerics/array.js";
 import { TorchError } from "./errors.js";
 import { axisOf, expandTo, pick, reduceAxes, reshapeTo, torchArray, type TorchArray, total, zip } from "./array.js";
-import { type Args, array, axisGiven, number, numbers, ofSome, type TorchValue } from "./call.js";
+import { type Args, array, axisOrDefault, number, numbers, checkNotEmpty, type TorchValue } from "./call.js";
 import { largest, mean, smallest } from "./lanes.js";
 import { both, inTorch, type TorchFunction } from "./record.js";
 import type { TorchNumber, TorchPieces, TorchTensor } from "./values.js";
 
 type Scatter = (input: TorchTensor, dim: number, index: TorchTensor, src: TorchTensor) => TorchTensor;
 
-/** @throws TorchRefuses if an index is out of bounds. */
+/** @throws TorchError if an index is out of bounds. */
 export function checkIndexBounds(index: number, size: number): number {
   if (index < 0 || index >= size) throw new TorchError(`index ${index} is out of bounds for an axis of size ${size}`);
   return index;
@@ -23,39 +23,41 @@ export function narrow(x: TorchArray, axis: number, start: number, length: numbe
   return pick(x, shape, length === 0 ? [] : stridedIndex(shape, strides, start * strides[axis]!));
 }
 
-/** Places of `x[…, index[…], …]`, one for each element of `index`, which has as many axes. */
-function places(x: TorchArray, axis: number, index: TorchArray): Float64Array {
+/** Row-major indices of `x[…, index[…], …]`, one per element of `index`, which has the same rank as `x`. */
+function flatIndices(x: TorchArray, axis: number, index: TorchArray): Float64Array {
   const strides = stridesOf(x.shape);
   const base = stridedIndex(index.shape, strides.with(axis, 0));
-  return index.data.map((picked, i) => base[i]! + checkIndexBounds(picked, x.shape[axis]!) * strides[axis]!);
+  return index.data.map((selected, i) => base[i]! + checkIndexBounds(selected, x.shape[axis]!) * strides[axis]!);
 }
 
-/** The slices of an axis that `picks` names, in its order. */
-function slices(x: TorchArray, axis: number, picks: ArrayLike<number>): TorchArray {
-  const shape = x.shape.with(axis, picks.length);
-  const along = x.shape.map((_, other) => (other === axis ? picks.length : 1));
-  return gather(x, axis, expandTo(torchArray(along, Float64Array.from(picks)), shape));
+/** The selected slices of an axis, in the order of `selection`. */
+function selectSlices(x: TorchArray, axis: number, selection: ArrayLike<number>): TorchArray {
+  const shape = x.shape.with(axis, selection.length);
+  const broadcastShape = x.shape.map((_, otherAxis) => (otherAxis === axis ? selection.length : 1));
+  return gather(x, axis, expandTo(torchArray(broadcastShape, Float64Array.from(selection)), shape));
 }
 
 const gather = (x: TorchArray, axis: number, index: TorchArray): TorchArray =>
-  pick(x, index.shape, places(x, axis, index));
+  pick(x, index.shape, flatIndices(x, axis, index));
 
-/** A copy in which the places that an index names along an axis are written, or added to. */
-const scattering = (combine: (old: number, value: number) => number): TorchFunction => ({
+/** A copy in which the elements at the given indices along an axis are overwritten or added to. */
+const scatterFunction = (combine: (old: number, value: number) => number): TorchFunction => ({
   params: ["input", "dim", "index", "src"],
-  needs: ["dim", "index", "src"],
+  required: ["dim", "index", "src"],
   run: ({ input, dim, index, src }) => {
-    const [x, at] = [array(input), array(index)];
-    // Each index takes the value at its own place; `src` may be larger.
-    const values = at.shape.reduce((cut, size, each) => narrow(cut, each, 0, size), array(src));
+    const [x, indexArray] = [array(input), array(index)];
+    // Each index uses the value at its own position. `src` may be larger than `index`.
+    const values = indexArray.shape.reduce((cut, size, axis) => narrow(cut, axis, 0, size), array(src));
     const out = x.data.slice();
-    places(x, axisGiven(dim, 0, x), at).forEach((place, i) => (out[place] = combine(out[place]!, values.data[i]!)));
+    flatIndices(x, axisOrDefault(dim, 0, x), indexArray).forEach(
+      (target, i) => (out[target] = combine(out[target]!, values.data[i]!)),
+    );
     return torchArray(x.shape, out);
   },
   truth: ["input"],
 });
 
-/** An axis cut into pieces of a length, the last one shorter, or of the lengths listed. */
+/** Splits an axis into pieces of one length, the last one possibly shorter, or of the listed lengths. */
 function pieces(x: TorchArray, axis: number, size: TorchValue): readonly TorchArray[] {
   const length = x.shape[axis]!;
   const sizes = Array.isArray(size)
@@ -65,46 +67,46 @@ function pieces(x: TorchArray, axis: number, size: TorchValue): readonly TorchAr
     throw new TorchError(`[${sizes.join(", ")}] does not divide an axis of ${length}`);
   let start = 0;
   return sizes.map((part) => {
-    const taken = Math.min(part, length - start);
-    start += taken;
-    return narrow(x, axis, start - taken, taken);
+    const pieceLength = Math.min(part, length - start);
+    start += pieceLength;
+    return narrow(x, axis, start - pieceLength, pieceLength);
   });
 }
 
-/** Each element minus the one before it. */
+/** Each element minus its predecessor. */
 function diff({ input, dim }: Args): TorchArray {
   const x = array(input);
-  const axis = axisGiven(dim, -1, x);
+  const axis = axisOrDefault(dim, -1, x);
   const length = Math.max(0, x.shape[axis]! - 1);
   return zip(
     [narrow(x, axis, Math.min(1, length), length), narrow(x, axis, 0, length)],
-    (after, before) => after - before,
+    (next, previous) => next - previous,
   );
 }
 
-/** Folds the first axis in pieces of these lengths. */
+/** Reduces segments of the first axis, with these lengths. */
 function segmentReduce(x: TorchArray, lengths: TorchArray, fold: (lane: Float64Array) => number): TorchArray {
-  ofSome(lengths, []);
-  const [rows, ...rest] = x.shape;
+  checkNotEmpty(lengths, []);
+  const [rows, ...rowShape] = x.shape;
   if (total(lengths.data) !== rows) throw new TorchError(`lengths do not divide an axis of ${rows}`);
-  const row = sizeOf(rest);
+  const row = sizeOf(rowShape);
   const out = new Float64Array(lengths.data.length * row);
   let start = 0;
   for (const [i, length] of lengths.data.entries()) {
-    const piece = torchArray([length, ...rest], x.data.subarray(start * row, (start + length) * row));
+    const piece = torchArray([length, ...rowShape], x.data.subarray(start * row, (start + length) * row));
     out.set(reduceAxes(piece, [0], false, fold).data, i * row);
     start += length;
   }
-  return torchArray([lengths.data.length, ...rest], out);
+  return torchArray([lengths.data.length, ...rowShape], out);
 }
 
 function repeatInterleave({ input, repeats, dim }: Args): TorchArray {
   const x = dim === undefined ? reshapeTo(array(input), [-1]) : array(input);
-  const axis = axisGiven(dim, 0, x);
+  const axis = axisOrDefault(dim, 0, x);
   const rows = x.shape[axis]!;
-  const times = expandTo(array(repeats), [rows]).data;
-  const picks = Array.from({ length: rows }, (_, row) => Array<number>(times[row]!).fill(row));
-  return slices(x, axis, picks.flat());
+  const counts = expandTo(array(repeats), [rows]).data;
+  const selection = Array.from({ length: rows }, (_, row) => Array<number>(counts[row]!).fill(row));
+  return selectSlices(x, axis, selection.flat());
 }
 
 const segmentFolds: Readonly<Record<string, (lane: Float64Array) => number>> = {
@@ -118,55 +120,55 @@ export const indexing = {
   /** A range of an axis. */
   narrow: both<(input: TorchTensor, dim: number, start: TorchNumber, length: TorchNumber) => TorchTensor>({
     params: ["input", "dim", "start", "length"],
-    needs: ["dim", "start", "length"],
+    required: ["dim", "start", "length"],
     run: ({ input, dim, start, length }) =>
-      narrow(array(input), axisGiven(dim, 0, array(input)), Number(start), Number(length)),
+      narrow(array(input), axisOrDefault(dim, 0, array(input)), Number(start), Number(length)),
     truth: ["input"],
-    views: true,
+    isView: true,
   }),
-  /** One slice of an axis; the result lacks that axis. */
+  /** One slice of an axis. The result lacks that axis. */
   select: both<(input: TorchTensor, dim: number, index: TorchNumber) => TorchTensor>({
     params: ["input", "dim", "index"],
-    needs: ["dim", "index"],
+    required: ["dim", "index"],
     run: ({ input, dim, index }) => {
       const x = array(input);
-      const axis = axisGiven(dim, 0, x);
+      const axis = axisOrDefault(dim, 0, x);
       const { shape, data } = narrow(x, axis, axisOf(number(index, 0), x.shape[axis]!), 1);
       return torchArray(shape.toSpliced(axis, 1), data);
     },
     truth: ["input"],
-    views: true,
+    isView: true,
   }),
-  /** This many pieces of an axis, the last one shorter where it does not divide. */
+  /** Splits an axis into this many pieces. The last one is shorter if the size is not divisible. */
   chunk: both<(input: TorchTensor, chunks: number, dim?: number) => TorchPieces>({
     params: ["input", "chunks", "dim"],
-    needs: ["chunks"],
+    required: ["chunks"],
     run: ({ input, chunks, dim }) => {
       const x = array(input);
-      const axis = axisGiven(dim, 0, x);
-      // Of an axis without elements, all chunks are given.
+      const axis = axisOrDefault(dim, 0, x);
+      // An empty axis yields all chunks, each empty.
       if (x.shape[axis] === 0) return pieces(x, axis, Array<number>(Number(chunks)).fill(0));
       return pieces(x, axis, Math.ceil(x.shape[axis]! / Number(chunks)));
     },
     truth: ["input"],
-    views: true,
+    isView: true,
   }),
   /** Pieces of an axis, of one length or of the lengths listed. */
   split: both<(tensor: TorchTensor, size: number | readonly number[], dim?: number) => TorchPieces>({
     params: ["tensor", "split_size_or_sections", "dim"],
-    needs: ["split_size_or_sections"],
+    required: ["split_size_or_sections"],
     run: ({ tensor, split_size_or_sections: size, dim }) =>
-      pieces(array(tensor), axisGiven(dim, 0, array(tensor)), size),
+      pieces(array(tensor), axisOrDefault(dim, 0, array(tensor)), size),
     truth: ["tensor"],
-    views: true,
+    isView: true,
   }),
-  /** Each element minus the one before it. */
+  /** Each element minus its predecessor. */
   diff: both<(input: TorchTensor, keywords?: { dim?: number }) => TorchTensor>({
     params: ["input", "n", "dim"],
     run: diff,
     truth: ["input"],
   }),
-  /** Folds rows that lie one after the other; `lengths` says how many each fold takes. */
+  /** Reduces consecutive segments of rows. `lengths` contains the number of rows of each segment. */
   segment_reduce: inTorch<
     (data: TorchTensor, reduce: "sum" | "mean" | "max" | "min", keywords: { lengths: TorchTensor }) => TorchTensor
   >({
@@ -175,37 +177,40 @@ export const indexing = {
   }),
   index_select: both<(input: TorchTensor, dim: number, index: TorchTensor) => TorchTensor>({
     params: ["input", "dim", "index"],
-    needs: ["dim", "index"],
-    run: ({ input, dim, index }) => slices(array(input), axisGiven(dim, 0, array(input)), array(index).data),
+    required: ["dim", "index"],
+    run: ({ input, dim, index }) => selectSlices(array(input), axisOrDefault(dim, 0, array(input)), array(index).data),
     truth: ["input"],
   }),
-  /** Each slice of an axis this often, one number for all or one for each; of all elements in order without an axis. */
+  /**
+   * Repeats each slice of an axis, by one number for all slices or one per slice. Without an axis, repeats the elements
+   * of the flattened tensor.
+   */
   repeat_interleave: both<(input: TorchTensor, repeats: TorchNumber | TorchTensor, dim?: number) => TorchTensor>({
     params: ["input", "repeats", "dim"],
-    needs: ["repeats"],
+    required: ["repeats"],
     run: repeatInterleave,
     truth: ["input"],
   }),
   gather: both<(input: TorchTensor, dim: number, index: TorchTensor) => TorchTensor>({
     params: ["input", "dim", "index"],
-    needs: ["dim", "index"],
-    run: ({ input, dim, index }) => gather(array(input), axisGiven(dim, 0, array(input)), array(index)),
+    required: ["dim", "index"],
+    run: ({ input, dim, index }) => gather(array(input), axisOrDefault(dim, 0, array(input)), array(index)),
     truth: ["input"],
   }),
-  /** The elements that the indices name along an axis, or among all in order without an axis. */
+  /** The elements at these indices along an axis. Without an axis, of the flattened tensor. */
   take_along_dim: both<(input: TorchTensor, indices: TorchTensor, dim?: number) => TorchTensor>({
     params: ["input", "indices", "dim"],
-    needs: ["indices"],
+    required: ["indices"],
     run: ({ input, indices, dim }) => {
-      const [x, at] = [array(input), array(indices)];
+      const [x, indexArray] = [array(input), array(indices)];
       return dim === undefined
-        ? gather(reshapeTo(x, [-1]), 0, reshapeTo(at, [-1]))
-        : gather(x, axisGiven(dim, 0, x), at);
+        ? gather(reshapeTo(x, [-1]), 0, reshapeTo(indexArray, [-1]))
+        : gather(x, axisOrDefault(dim, 0, x), indexArray);
     },
     truth: ["input"],
   }),
-  /** A copy in which the places that the index names are written. */
-  scatter: both<Scatter>(scattering((_, value) => value)),
-  /** A copy in which the places that the index names are added to. */
-  scatter_add: both<Scatter>(scattering((old, value) => old + value)),
+  /** A copy in which the elements at the given indices are overwritten. */
+  scatter: both<Scatter>(scatterFunction((_, value) => value)),
+  /** A copy in which values are added to the elements at the given indices. */
+  scatter_add: both<Scatter>(scatterFunction((old, value) => old + value)),
 };

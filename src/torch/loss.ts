@@ -17,8 +17,8 @@ interface ClassLossKeywords extends LossKeywords {
 }
 type Loss = (input: TorchTensor, target: TorchTensor, keywords?: LossKeywords) => TorchTensor;
 
-/** Losses of elements, averaged, summed or left as they are. */
-function reduced(losses: TorchArray, reduction: TorchValue, weight = losses.data.length): TorchArray {
+/** Applies `reduction` to the losses of all elements. */
+function reduceLosses(losses: TorchArray, reduction: TorchValue, weight = losses.data.length): TorchArray {
   if (reduction === "none") return losses;
   const total = losses.data.reduce((sum, x) => sum + x, 0);
   if (reduction === "sum") return scalarArray(total);
@@ -27,12 +27,12 @@ function reduced(losses: TorchArray, reduction: TorchValue, weight = losses.data
 
 const loss = (f: (x: number, target: number) => number): TorchFunction => ({
   params: ["input", "target", "size_average", "reduce", "reduction"],
-  run: ({ input, target, reduction }) => reduced(zip([array(input), array(target)], f), reduction),
+  run: ({ input, target, reduction }) => reduceLosses(zip([array(input), array(target)], f), reduction),
 });
 
 /**
- * The loss of class indices: the negative log probability of each, those of `ignore_index` left out. `smoothing` spreads
- * that share of a target over all classes.
+ * The loss of class indices: the negative log probability of each target. Targets equal to `ignore_index` are omitted.
+ * `smoothing` distributes that fraction of a target over all classes.
  */
 function classLoss(logs: TorchArray, { target, weight, ignore_index: ignored, reduction }: Args, smoothing: number) {
   const [rows, classes] = logs.shape as [number, number];
@@ -47,10 +47,10 @@ function classLoss(logs: TorchArray, { target, weight, ignore_index: ignored, re
     if (label === number(ignored, -100)) continue;
     total += weightOf(checkIndexBounds(label, classes));
     const lane = logs.data.subarray(row * classes, (row + 1) * classes);
-    const spread = lane.reduce((sum, x, each) => sum + x * weightOf(each), 0) / classes;
-    losses[row] = -(1 - smoothing) * lane[label]! * weightOf(label) - smoothing * spread;
+    const smoothed = lane.reduce((sum, x, classIndex) => sum + x * weightOf(classIndex), 0) / classes;
+    losses[row] = -(1 - smoothing) * lane[label]! * weightOf(label) - smoothing * smoothed;
   }
-  return reduced(torchArray([rows], losses), reduction, total);
+  return reduceLosses(torchArray([rows], losses), reduction, total);
 }
 
 function crossEntropy(args: Args): TorchArray {
@@ -84,13 +84,13 @@ export const losses = {
     params: ["input", "target", "weight", "size_average", "reduce", "reduction"],
     run: ({ input, target, reduction }) => {
       sameShape(array(target).shape, array(input).shape);
-      return reduced(
+      return reduceLosses(
         zip([array(input), array(target)], (x, due) => softplus(x) - x * due),
         reduction,
       );
     },
   }),
-  /** `input` holds logarithms; so does `target` with `log_target`. */
+  /** `input` contains logarithms. With `log_target`, `target` does too. */
   kl_div: functional<
     (
       input: TorchTensor,
@@ -102,7 +102,7 @@ export const losses = {
     run: ({ input, target, reduction, log_target: isLog }) => {
       const term = (log: number, due: number): number =>
         isLog === true ? Math.exp(due) * (due - log) : due === 0 ? 0 : due * (Math.log(due) - log);
-      return reduced(zip([array(input), array(target)], term), reduction);
+      return reduceLosses(zip([array(input), array(target)], term), reduction);
     },
   }),
 };

@@ -1,21 +1,21 @@
 /**
- * PyTorch expressions as data: what a kernel is verified against, and inputs that are more than random numbers. Printed
- * in Python, evaluated in float64 here.
+ * PyTorch expressions as data: references, and descriptions of inputs. They are emitted as Python and evaluated in
+ * float64.
  */
 import type { TensorData } from "../compiled/compiled-kernel.js";
 import type { Location } from "../diagnostics/diagnostic.js";
 import type { DTypeName } from "../types/dtype.js";
 
-/** Tensors, and sizes, scalars and constexprs, by name; null for a tensor that was left out. */
+/** Tensors, sizes, scalars and constexprs by name. Null for an absent tensor. */
 export type ReferenceInputs = Readonly<Record<string, TensorData | number | boolean | string | null>>;
 
-/** A kernel's reference, and where the author wrote it. */
-export type Reference = Written & { readonly at?: Location | undefined };
+/** A kernel's reference and its source location. */
+export type Reference = RecordedOutputs & { readonly at?: Location | undefined };
 
-/** Several outputs have one expression each, by the output's name; a kernel with one output has one. */
-export type Written =
+/** One expression per output, by the output's name. A kernel with one output has one. */
+export type RecordedOutputs =
   | { readonly kind: "recorded"; readonly outputs: readonly TorchNode[] }
-  /** The body of a Python function, as the author wrote it. It can't be evaluated here. */
+  /** The author's source of a Python function body. It cannot be evaluated in-process. */
   | { readonly kind: "python"; readonly source: string };
 
 export type TorchNode =
@@ -25,7 +25,7 @@ export type TorchNode =
   | { readonly kind: "attribute"; readonly of: TorchNode; readonly name: string }
   /** `torch.float16` */
   | { readonly kind: "dtype"; readonly name: DTypeName }
-  /** One of the results of a call that gives several: `torch.sort(x)[1]` */
+  /** One of the results of a call: `torch.sort(x)[1]` */
   | { readonly kind: "item"; readonly of: TorchNode; readonly index: number }
   /** `M * TOP_K`, of Python numbers */
   | { readonly kind: "arithmetic"; readonly operator: NumberOperator; readonly args: readonly TorchArgument[] }
@@ -38,9 +38,9 @@ export type TorchNode =
       readonly then: TorchArgument;
       readonly otherwise: TorchArgument;
     }
-  /** One output of a kernel that an operator calls. */
+  /** An output of a kernel called by an operator. */
   | Launched
-  /** An optional input, or its replacement where it is left out. */
+  /** An optional input, or its fallback if it is absent. */
   | { readonly kind: "otherwise"; readonly of: TorchNode; readonly fallback: TorchArgument };
 
 export interface Launched {
@@ -48,21 +48,21 @@ export interface Launched {
   readonly launch: Launch;
   /** The author's name of the output. */
   readonly output: string;
-  /** Where the author takes it. */
+  /** Source location of the use of this output. */
   readonly at?: Location | undefined;
 }
 
-/** What torch expressions need to know of a kernel whose outputs they use. */
+/** The part of a kernel that torch expressions depend on. */
 export interface LaunchedKernel {
   readonly params: readonly { readonly kind: string; readonly name: string; readonly dtype?: unknown }[];
 }
 
-/** A kernel's call in an operator. Tensors, sizes and numbers by the names of the kernel's params. */
+/** A kernel call in an operator. `args` are tensors, sizes and numbers by parameter name. */
 export interface Launch<Kernel extends LaunchedKernel = LaunchedKernel> {
   readonly kind: "launch";
   readonly kernel: Kernel;
   readonly args: Readonly<Record<string, TorchArgument>>;
-  /** The kernel's sizes in the operator, as far as they are known before a run. */
+  /** The kernel's sizes in terms of the operator's, if they are statically known. */
   readonly sizes: Readonly<Record<string, string | number>>;
   readonly at?: Location | undefined;
 }
@@ -81,14 +81,14 @@ export type NumberOperator = keyof typeof numberOperators;
 export const numberComparisons = { eq: "==", ne: "!=", lt: "<", le: "<=", gt: ">", ge: ">=" } as const;
 export type NumberComparison = keyof typeof numberComparisons;
 
-/** `torch.matmul(a, b)` or `torch.nn.functional.gelu(x)`; or the method `x.sum(dim=1)`, whose first argument is `x`. */
+/** `torch.matmul(a, b)`, `torch.nn.functional.gelu(x)`, or the method `x.sum(dim=1)`, whose first argument is `x`. */
 export interface TorchCall {
   readonly kind: "call" | "method";
   /** Path below `torch`, or the method's name. */
   readonly name: string;
   readonly args: readonly TorchArgument[];
   readonly keywords: Readonly<Record<string, TorchArgument>>;
-  /** Where the author wrote it. */
+  /** Source location of the call. */
   readonly at?: Location | undefined;
 }
 
@@ -102,8 +102,7 @@ export function isCallNode(node: TorchNode): node is TorchCall {
   return node.kind === "call" || node.kind === "method";
 }
 
-/** The operands of a node. */
-export function partsOf(node: TorchNode): readonly TorchArgument[] {
+export function torchOperands(node: TorchNode): readonly TorchArgument[] {
   switch (node.kind) {
     case "call":
     case "method":
@@ -129,13 +128,13 @@ export function partsOf(node: TorchNode): readonly TorchArgument[] {
 
 /** Names of the inputs that expressions use. */
 export function inputsOf(nodes: readonly TorchNode[]): ReadonlySet<string> {
-  const seen = new Set<TorchNode>();
+  const visited = new Set<TorchNode>();
   const visit = (argument: TorchArgument): void => {
     if (Array.isArray(argument)) argument.forEach(visit);
-    if (!isTorchNode(argument) || seen.has(argument)) return;
-    seen.add(argument);
-    partsOf(argument).forEach(visit);
+    if (!isTorchNode(argument) || visited.has(argument)) return;
+    visited.add(argument);
+    torchOperands(argument).forEach(visit);
   };
   nodes.forEach(visit);
-  return new Set([...seen].flatMap((node) => (node.kind === "input" ? [node.name] : [])));
+  return new Set([...visited].flatMap((node) => (node.kind === "input" ? [node.name] : [])));
 }

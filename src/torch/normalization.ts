@@ -1,20 +1,21 @@
-/** Normalizations: of the last axes, of groups of channels, to a norm of 1. */
+/** Normalizations of the last axes, of groups of channels, and by a norm. */
 import { TorchError } from "./errors.js";
 import { mapLanes, reduceAxes, reshapeTo, scalarArray, type TorchArray, zip } from "./array.js";
-import { type Args, array, axisGiven, number, numbers, sameShape, type TorchValue } from "./call.js";
+import { type Args, array, axisOrDefault, number, numbers, sameShape, type TorchValue } from "./call.js";
 import { mean, norm, variance } from "./lanes.js";
 import { functional } from "./record.js";
 import type { TorchNumber, TorchShape, TorchTensor } from "./values.js";
 
-/** Normalizes the last axes, which have the shape given, then scales and shifts. */
-function normalized(
+/** Normalizes the last axes, which have the given shape, then scales and shifts. */
+function normalizeLanes(
   { input, normalized_shape, weight, bias }: Args,
   f: (lane: Float64Array) => Float64Array,
 ): TorchArray {
   const x = array(input);
   const inner = numbers(normalized_shape);
   const length = inner.reduce((product, dim) => product * dim, 1);
-  for (const given of [weight, bias]) if (given !== undefined && given !== null) sameShape(array(given).shape, inner);
+  for (const parameter of [weight, bias])
+    if (parameter !== undefined && parameter !== null) sameShape(array(parameter).shape, inner);
   sameShape(x.shape.slice(-inner.length), inner);
   const lanes = mapLanes(reshapeTo(x, [x.data.length / (length || 1), length]), 1, f);
   const scaled = zip([reshapeTo(lanes, x.shape), array(weight ?? 1)], (a, b) => a * b);
@@ -23,21 +24,21 @@ function normalized(
 
 function layerNorm(args: Args): TorchArray {
   const eps = number(args.eps, 1e-5);
-  return normalized(args, (lane) => {
-    const [middle, scale] = [mean(lane), 1 / Math.sqrt(variance(lane, 0) + eps)];
-    return lane.map((x) => (x - middle) * scale);
+  return normalizeLanes(args, (lane) => {
+    const [average, scale] = [mean(lane), 1 / Math.sqrt(variance(lane, 0) + eps)];
+    return lane.map((x) => (x - average) * scale);
   });
 }
 
 function rmsNorm(args: Args): TorchArray {
   const eps = number(args.eps, Number.EPSILON);
-  return normalized(args, (lane) => {
+  return normalizeLanes(args, (lane) => {
     const scale = 1 / Math.sqrt(lane.reduce((sum, x) => sum + x * x, 0) / lane.length + eps);
     return lane.map((x) => x * scale);
   });
 }
 
-/** Each group of channels has mean 0 and variance 1; then a weight and a bias for each channel. */
+/** Normalizes each group of channels to mean 0 and variance 1, then applies a weight and a bias per channel. */
 function groupNorm({ input, num_groups: groups, weight, bias, eps }: Args): TorchArray {
   const x = array(input);
   const [batch, channels] = x.shape as [number, number];
@@ -51,24 +52,27 @@ function groupNorm({ input, num_groups: groups, weight, bias, eps }: Args): Torc
     const variance = lane.reduce((sum, value) => sum + (value - mean) ** 2, 0) / length;
     return lane.map((value) => (value - mean) / Math.sqrt(variance + number(eps, 1e-5)));
   });
-  const perChannel = (given: TorchValue, otherwise: number): TorchArray =>
-    given === undefined || given === null
-      ? scalarArray(otherwise)
-      : reshapeTo(array(given), [1, channels, ...x.shape.slice(2).map(() => 1)]);
+  const perChannel = (parameter: TorchValue, fallback: number): TorchArray =>
+    parameter === undefined || parameter === null
+      ? scalarArray(fallback)
+      : reshapeTo(array(parameter), [1, channels, ...x.shape.slice(2).map(() => 1)]);
   const scaled = zip([reshapeTo(normal, x.shape), perChannel(weight, 1)], (a, b) => a * b);
   return zip([scaled, perChannel(bias, 0)], (a, b) => a + b);
 }
 
 function normalize({ input, p, dim, eps }: Args): TorchArray {
   const x = array(input);
-  const [power, axis] = [number(p, 2), axisGiven(dim, 1, x)];
+  const [power, axis] = [number(p, 2), axisOrDefault(dim, 1, x)];
   const norms = reduceAxes(x, [axis], true, (lane) => norm(lane, power));
   return zip([x, norms], (value, size) => value / Math.max(size, number(eps, 1e-12)));
 }
 
-// The editor shows the comments of overloads, not that of the record.
+// Editors show the comments of overloads instead of the comment on the property.
 interface LayerNorm {
-  /** The last axes, which have the shape given, with mean 0 and variance 1; then times the weight, plus the bias. */
+  /**
+   * Normalizes the last axes, which have the given shape, to mean 0 and variance 1. Then multiplies by `weight` and
+   * adds `bias`.
+   */
   (
     input: TorchTensor,
     normalized_shape: TorchShape,
@@ -76,14 +80,20 @@ interface LayerNorm {
     bias?: TorchTensor,
     eps?: TorchNumber,
   ): TorchTensor;
-  /** The last axes, which have the shape given, with mean 0 and variance 1; then times the weight, plus the bias. */
+  /**
+   * Normalizes the last axes, which have the given shape, to mean 0 and variance 1. Then multiplies by `weight` and
+   * adds `bias`.
+   */
   (
     input: TorchTensor,
     normalized_shape: TorchShape,
     weight: TorchTensor,
     keywords: { bias?: TorchTensor; eps?: TorchNumber },
   ): TorchTensor;
-  /** The last axes, which have the shape given, with mean 0 and variance 1; then times the weight, plus the bias. */
+  /**
+   * Normalizes the last axes, which have the given shape, to mean 0 and variance 1. Then multiplies by `weight` and
+   * adds `bias`.
+   */
   (
     input: TorchTensor,
     normalized_shape: TorchShape,
@@ -91,11 +101,11 @@ interface LayerNorm {
   ): TorchTensor;
 }
 interface RmsNorm {
-  /** The last axes, which have the shape given, with a mean square of 1; then times the weight. */
+  /** Normalizes the last axes, which have the given shape, to a mean square of 1. Then multiplies by `weight`. */
   (input: TorchTensor, normalized_shape: TorchShape, weight?: TorchTensor, eps?: TorchNumber): TorchTensor;
-  /** The last axes, which have the shape given, with a mean square of 1; then times the weight. */
+  /** Normalizes the last axes, which have the given shape, to a mean square of 1. Then multiplies by `weight`. */
   (input: TorchTensor, normalized_shape: TorchShape, weight: TorchTensor, keywords: { eps?: TorchNumber }): TorchTensor;
-  /** The last axes, which have the shape given, with a mean square of 1; then times the weight. */
+  /** Normalizes the last axes, which have the given shape, to a mean square of 1. Then multiplies by `weight`. */
   (
     input: TorchTensor,
     normalized_shape: TorchShape,
@@ -103,7 +113,7 @@ interface RmsNorm {
   ): TorchTensor;
 }
 interface GroupNorm {
-  /** Each group of channels with mean 0 and variance 1; then a weight and a bias for each channel. */
+  /** Normalizes each group of channels to mean 0 and variance 1, then applies a weight and a bias per channel. */
   (
     input: TorchTensor,
     num_groups: TorchNumber,
@@ -111,7 +121,7 @@ interface GroupNorm {
     bias?: TorchTensor,
     eps?: TorchNumber,
   ): TorchTensor;
-  /** Each group of channels with mean 0 and variance 1; then a weight and a bias for each channel. */
+  /** Normalizes each group of channels to mean 0 and variance 1, then applies a weight and a bias per channel. */
   (
     input: TorchTensor,
     num_groups: TorchNumber,
@@ -120,25 +130,28 @@ interface GroupNorm {
 }
 
 export const normalizations = {
-  /** The last axes, which have the shape given, with mean 0 and variance 1; then times the weight, plus the bias. */
+  /**
+   * Normalizes the last axes, which have the given shape, to mean 0 and variance 1. Then multiplies by `weight` and
+   * adds `bias`.
+   */
   layer_norm: functional<LayerNorm>({
     params: ["input", "normalized_shape", "weight", "bias", "eps"],
-    needs: ["normalized_shape"],
+    required: ["normalized_shape"],
     run: layerNorm,
   }),
-  /** The last axes, which have the shape given, with a mean square of 1; then times the weight. */
+  /** Normalizes the last axes, which have the given shape, to a mean square of 1. Then multiplies by `weight`. */
   rms_norm: functional<RmsNorm>({
     params: ["input", "normalized_shape", "weight", "eps"],
-    needs: ["normalized_shape"],
+    required: ["normalized_shape"],
     run: rmsNorm,
   }),
-  /** Each group of channels with mean 0 and variance 1; then a weight and a bias for each channel. */
+  /** Normalizes each group of channels to mean 0 and variance 1, then applies a weight and a bias per channel. */
   group_norm: functional<GroupNorm>({
     params: ["input", "num_groups", "weight", "bias", "eps"],
-    needs: ["num_groups"],
+    required: ["num_groups"],
     run: groupNorm,
   }),
-  /** Each lane along an axis, divided by its norm. */
+  /** Divides each lane along an axis by its norm. */
   normalize: functional<
     (input: TorchTensor, keywords?: { p?: TorchNumber; dim?: number; eps?: TorchNumber }) => TorchTensor
   >({

@@ -1,7 +1,7 @@
 /**
- * Runs an author's function of torch expressions: a reference, a provider, inputs, an operator. JavaScript runs it once
- * for all calls, so the function is run a second time and must give the same expressions, and each expression that it
- * makes must reach a result: what is left over was probably meant to decide or to change something.
+ * Records an author's function of torch expressions: a reference, a provider, inputs, or an operator. The recording
+ * serves all calls. The function therefore runs twice and must record the same expressions both times. Each expression
+ * must be used in a result, because an unused one was probably meant as a condition or as a mutation.
  */
 import { changedState, unusedValue } from "../diagnostics/catalog/control-codes.js";
 import { referenceArgument, referenceFlag, referenceInPlace } from "../diagnostics/catalog/reference-codes.js";
@@ -10,12 +10,12 @@ import { fail, type Location, TileScriptError } from "../diagnostics/diagnostic.
 import { operandsOf, sameRecordings } from "./same-expressions.js";
 import { UnsupportedByEvaluator } from "./errors.js";
 import { isTruth } from "./facts.js";
-import { isCallNode, isTorchNode, type Launch, partsOf, type TorchArgument, type TorchNode } from "./node.js";
+import { isCallNode, isTorchNode, type Launch, torchOperands, type TorchArgument, type TorchNode } from "./node.js";
 import {
   allInputs,
   isTensorCall,
-  type Made,
-  making,
+  type RecordedNode,
+  withListener,
   namespaceProxy,
   nodeOf,
   numberProxy,
@@ -25,109 +25,119 @@ import {
 
 export type Author = (inputs: Readonly<Record<string, unknown>>, torch: unknown) => unknown;
 
-/** What an author's function is given besides torch. */
+/** Arguments of an author's function, other than torch. */
 export interface RecorderArguments {
-  /** What messages call the function: `the reference`. */
-  readonly what: string;
+  /** The function's name in messages, such as `the reference`. */
+  readonly subject: string;
   readonly tensors: readonly string[];
   /** Sizes, scalars and constexprs: Python numbers. */
   readonly numbers: readonly string[];
-  /** Which of these are flags and choices of words, which authors may want to ask with JavaScript's `?:`. */
+  /** Flags and string constexprs among `numbers`. Authors may be tempted to test them with JavaScript's `?:`. */
   readonly flags?: readonly string[];
-  /** How each dtype variable is read off the arguments. */
+  /** The expression that defines each dtype variable. */
   readonly variables?: Readonly<Record<string, TorchNode>>;
 }
 
-/** What one run of an author's function gave. */
-export interface Recorded {
+/** The recording of one run of an author's function. */
+export interface Recording {
   readonly result: unknown;
-  /** All that it made, in order. */
-  readonly made: readonly Made[];
-  /** The flags that it took by name. */
-  readonly taken: ReadonlySet<string>;
+  /** All recorded expressions and launches, in order. */
+  readonly nodes: readonly RecordedNode[];
+  /** The flags that the function read by name. */
+  readonly flags: ReadonlySet<string>;
 }
 
 /**
- * Runs the author's function, which the author wrote at `at`, twice.
+ * Runs the author's function at location `at` twice.
  *
- * @throws TileScriptError if the second run differs from the first, or an expression reaches no result.
+ * @throws TileScriptError if the second run differs from the first, or if an expression is unused.
  */
-export function record(author: Author, given: RecorderArguments, at: Location | undefined): Recorded {
-  const first = runOnce(author, given, at);
-  let second: Recorded;
+export function record(
+  author: Author,
+  recorderArguments: RecorderArguments,
+  location: Location | undefined,
+): Recording {
+  const first = runOnce(author, recorderArguments, location);
+  let second: Recording;
   try {
-    second = runOnce(author, given, at);
+    second = runOnce(author, recorderArguments, location);
   } catch (error) {
-    const [said] = error instanceof TileScriptError ? error.diagnostics : [];
-    return fail(changedState.throws(given.what, said?.message ?? String(error)), said?.at ?? at);
+    const [diagnostic] = error instanceof TileScriptError ? error.diagnostics : [];
+    return fail(
+      changedState.throws(recorderArguments.subject, diagnostic?.message ?? String(error)),
+      diagnostic?.at ?? location,
+    );
   }
-  const different = sameRecordings(first, second);
-  if (different) {
-    const isCall = different.at !== undefined;
-    fail(isCall ? changedState.outside(given.what) : changedState.outsideResult(given.what), different.at ?? at);
+  const difference = sameRecordings(first, second);
+  if (difference) {
+    const isCall = difference.at !== undefined;
+    fail(
+      isCall ? changedState.outside(recorderArguments.subject) : changedState.outsideResult(recorderArguments.subject),
+      difference.at ?? location,
+    );
   }
-  checkUsed(first, at);
+  checkUsed(first, location);
   return first;
 }
 
 function runOnce(
   author: Author,
   { tensors, numbers, flags = [], variables = {} }: RecorderArguments,
-  at: Location | undefined,
+  location: Location | undefined,
 ) {
   const inputs: Record<string, unknown> = Object.fromEntries([
-    ...tensors.map((name) => [name, tensorProxy({ kind: "input", name }, at)]),
-    ...numbers.map((name) => [name, numberProxy({ kind: "input", name }, at)]),
+    ...tensors.map((name) => [name, tensorProxy({ kind: "input", name }, location)]),
+    ...numbers.map((name) => [name, numberProxy({ kind: "input", name }, location)]),
   ]);
-  const taken = new Set<string>();
+  const usedFlags = new Set<string>();
   let isByName = true;
-  const watched = new Proxy(inputs, {
+  const inputProxy = new Proxy(inputs, {
     get(_, key) {
       if (typeof key === "string" && !Object.hasOwn(inputs, key) && key !== "then" && key !== "toJSON")
-        fail(referenceArgument.unknown(key, Object.keys(inputs)), captureLocation() ?? at);
-      if (isByName && flags.includes(String(key))) taken.add(String(key));
+        fail(referenceArgument.unknown(key, Object.keys(inputs)), captureLocation() ?? location);
+      if (isByName && flags.includes(String(key))) usedFlags.add(String(key));
       return inputs[String(key)];
     },
-    // `{ x, ...others }` takes all.
+    // `{ x, ...others }` reads all inputs.
     ownKeys() {
       isByName = false;
       return Object.keys(inputs);
     },
   });
-  allInputs.add(watched);
-  const made: Made[] = [];
+  allInputs.add(inputProxy);
+  const nodes: RecordedNode[] = [];
   const result = withVariables(variables, () =>
-    making(
-      (each) => void made.push(each),
-      () => author(watched, namespaceProxy("", at)),
+    withListener(
+      (node) => void nodes.push(node),
+      () => author(inputProxy, namespaceProxy("", location)),
     ),
   );
-  return { result, made, taken };
+  return { result, nodes, flags: usedFlags };
 }
 
-/** Fails for an expression, and for a flag, that no result depends on. Calls of kernels may also update a tensor. */
-function checkUsed({ result, made, taken }: Recorded, at: Location | undefined): void {
-  const launches = made.flatMap(({ node }) => (node.kind === "launch" ? operandsOf(node) : []));
-  const used = reached([...expressionsIn(result), ...launches]);
-  const expressions = made.filter((each): each is Made<TorchNode> => each.node.kind !== "launch");
-  const changing = expressions.find(({ node }) => changesInPlace(node));
-  if (changing) fail(referenceInPlace(nameOf(changing.node)), changing.at ?? at);
-  const unused = expressions.filter(({ node }) => !used.has(node));
-  const truth = unused.find(({ node }) => mayDecide(node));
-  if (truth) fail(unusedValue.recordedTruth(nameOf(truth.node)), truth.at ?? at);
-  const inputs = new Set([...used].flatMap((node) => (node.kind === "input" ? [node.name] : [])));
-  for (const flag of taken) if (!inputs.has(flag)) fail(referenceFlag(flag), at);
+/** Fails for an expression or a flag that no result depends on. Kernel calls may instead update a tensor. */
+function checkUsed({ result, nodes, flags }: Recording, location: Location | undefined): void {
+  const launchOperands = nodes.flatMap(({ node }) => (node.kind === "launch" ? operandsOf(node) : []));
+  const reachable = reachableNodes([...expressionsIn(result), ...launchOperands]);
+  const expressions = nodes.filter((recorded): recorded is RecordedNode<TorchNode> => recorded.node.kind !== "launch");
+  const inPlace = expressions.find(({ node }) => isInPlaceCall(node));
+  if (inPlace) fail(referenceInPlace(nameOf(inPlace.node)), inPlace.at ?? location);
+  const unused = expressions.filter(({ node }) => !reachable.has(node));
+  const truth = unused.find(({ node }) => isTruthValue(node));
+  if (truth) fail(unusedValue.recordedTruth(nameOf(truth.node)), truth.at ?? location);
+  const inputs = new Set([...reachable].flatMap((node) => (node.kind === "input" ? [node.name] : [])));
+  for (const flag of flags) if (!inputs.has(flag)) fail(referenceFlag(flag), location);
   const [idle] = unused;
-  if (idle) fail(unusedValue.recorded(nameOf(idle.node)), idle.at ?? at);
+  if (idle) fail(unusedValue.recorded(nameOf(idle.node)), idle.at ?? location);
 }
 
-/** By PyTorch's names, `x.mul_(2)`, or as an option. */
-function changesInPlace(node: TorchNode): boolean {
+/** In-place by PyTorch's naming convention, `x.mul_(2)`, or by an option. */
+function isInPlaceCall(node: TorchNode): boolean {
   return isCallNode(node) && (/[^_]_$/.test(node.name) || node.keywords["inplace"] === true);
 }
 
-/** Whether it is a truth value. What cannot be evaluated here is none, as far as known. */
-function mayDecide(node: TorchNode): boolean {
+/** True for a boolean expression. False if it cannot be evaluated in-process. */
+function isTruthValue(node: TorchNode): boolean {
   try {
     return isTruth(node, {});
   } catch (error) {
@@ -136,9 +146,9 @@ function mayDecide(node: TorchNode): boolean {
   }
 }
 
-/** The calls of kernels and of torch functions that give tensors, in order. */
-export function stepsOf<Step extends TorchNode | Launch>(made: readonly Made<Step>[]): readonly Step[] {
-  return made.map(({ node }) => node).filter((node) => node.kind === "launch" || isTensorCall(node));
+/** The calls of kernels and of torch functions that return tensors, in order. */
+export function stepsOf<Step extends TorchNode | Launch>(nodes: readonly RecordedNode<Step>[]): readonly Step[] {
+  return nodes.map(({ node }) => node).filter((node) => node.kind === "launch" || isTensorCall(node));
 }
 
 function nameOf(node: TorchNode): string {
@@ -156,7 +166,7 @@ function nameOf(node: TorchNode): string {
   }
 }
 
-/** The expressions of what an author's function returned: one, a list, or an object of them. */
+/** The expressions that an author's function returned: one, a list, or an object of them. */
 function expressionsIn(result: unknown): readonly TorchNode[] {
   const node = nodeOf(result);
   if (node) return [node];
@@ -164,27 +174,27 @@ function expressionsIn(result: unknown): readonly TorchNode[] {
   return Object.values(result).flatMap(expressionsIn);
 }
 
-/** All expressions that these are made of, themselves included. */
-function reached(from: readonly TorchArgument[]): ReadonlySet<TorchNode> {
-  const seen = new Set<TorchNode>();
+/** All expressions that the roots depend on, including the roots. */
+function reachableNodes(roots: readonly TorchArgument[]): ReadonlySet<TorchNode> {
+  const visited = new Set<TorchNode>();
   const visit = (argument: TorchArgument): void => {
     if (Array.isArray(argument)) argument.forEach(visit);
-    if (!isTorchNode(argument) || seen.has(argument)) return;
-    seen.add(argument);
-    partsOf(argument).forEach(visit);
+    if (!isTorchNode(argument) || visited.has(argument)) return;
+    visited.add(argument);
+    torchOperands(argument).forEach(visit);
     if (argument.kind === "launched") Object.values(argument.launch.args).forEach(visit);
   };
-  from.forEach(visit);
-  return seen;
+  roots.forEach(visit);
+  return visited;
 }
 
-/** Runs `body`, whose messages about recorded torch begin with "reference:", and lets them begin with `subject`. */
+/** Calls `body` and replaces the prefix "reference:" of its messages by `subject`. */
 export function prefixMessages<T>(subject: string, body: () => T): T {
   try {
     return body();
   } catch (error) {
     if (!(error instanceof TileScriptError)) throw error;
-    const say = (message: string) => message.replace(/^reference:/, subject);
-    throw new TileScriptError(error.diagnostics.map((each) => ({ ...each, message: say(each.message) })));
+    const prefixed = (message: string) => message.replace(/^reference:/, subject);
+    throw new TileScriptError(error.diagnostics.map((each) => ({ ...each, message: prefixed(each.message) })));
   }
 }

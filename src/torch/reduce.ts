@@ -1,6 +1,6 @@
-/** Folds over axes, and what replaces a lane by another: sums, extrema, norms, softmax, cumulative sums. */
+/** Reductions, and functions that replace a lane: sums, extrema, norms, softmax, cumulative sums. */
 import { reduceAxes, total } from "./array.js";
-import { alongAxis, type Args, array, number, numbers, ofSome, reduction } from "./call.js";
+import { alongAxis, type Args, array, number, numbers, checkNotEmpty, reduction } from "./call.js";
 import { largest, logSoftmax, logSumExp, mean, norm, smallest, softmax, variance } from "./lanes.js";
 import { both, everywhere, type TorchFunction } from "./record.js";
 import type { TorchAxis, TorchDType, TorchNumber, TorchTensor } from "./values.js";
@@ -12,7 +12,7 @@ interface ReduceKeywords extends KeepDim {
   dtype?: TorchDType;
 }
 interface SpreadKeywords extends ReduceKeywords {
-  /** How many elements count less in the mean: 1 unless another is given. */
+  /** Subtracted from the number of elements in the divisor. The default is 1. */
   correction?: TorchNumber;
   unbiased?: boolean;
 }
@@ -25,57 +25,57 @@ type Cumulate = (input: TorchTensor, dim: number) => TorchTensor;
 type Softmax = (input: TorchTensor, dim: number, keywords?: { dtype?: TorchDType }) => TorchTensor;
 
 /** Sums and products of integers are int64. */
-const WIDENING = { integers: ["input"], widens: true } as const;
+const WIDENING = { integers: ["input"], isWidening: true } as const;
 
-const cumulative = (fold: (sofar: number, x: number) => number): TorchFunction =>
+const cumulative = (fold: (accumulated: number, x: number) => number): TorchFunction =>
   alongAxis((lane) => {
-    let sofar: number | undefined;
-    return lane.map((x) => (sofar = sofar === undefined ? x : fold(sofar, x)));
+    let accumulated: number | undefined;
+    return lane.map((x) => (accumulated = accumulated === undefined ? x : fold(accumulated, x)));
   }, WIDENING);
 
-/** A fold that has no value where there are no elements. */
-function extreme(fold: (lane: Float64Array) => number): TorchFunction {
-  const folded = reduction(fold, { truth: ["input"], integers: ["input"] });
+/** A reduction that is undefined for empty lanes. */
+function extremum(fold: (lane: Float64Array) => number): TorchFunction {
+  const base = reduction(fold, { truth: ["input"], integers: ["input"] });
   return {
-    ...folded,
+    ...base,
     run: (args, ...rest) => {
-      ofSome(array(args.input), numbers(args.dim));
-      return folded.run(args, ...rest);
+      checkNotEmpty(array(args.input), numbers(args.dim));
+      return base.run(args, ...rest);
     },
   };
 }
 
-const spread = (f: (variance: number) => number): TorchFunction => ({
+const varianceFunction = (f: (variance: number) => number): TorchFunction => ({
   params: ["input", "dim", "correction", "keepdim", "unbiased"],
   run: ({ input, dim, correction, keepdim, unbiased }: Args) => {
-    const less = number(correction, unbiased === false ? 0 : 1);
-    return reduceAxes(array(input), numbers(dim), keepdim === true, (lane) => f(variance(lane, less)));
+    const removed = number(correction, unbiased === false ? 0 : 1);
+    return reduceAxes(array(input), numbers(dim), keepdim === true, (lane) => f(variance(lane, removed)));
   },
 });
 
 export const reductions = {
-  /** The sum over all axes, unless some are named. */
+  /** The sum over the given axes. The default is all axes. */
   sum: both<Reduce>(reduction(total, WIDENING)),
-  /** The mean over all axes, unless some are named. */
+  /** The mean over the given axes. The default is all axes. */
   mean: both<Reduce>(reduction(mean)),
-  /** The greatest element; NaN where there is one. */
-  amax: both<Reduce>(extreme(largest)),
-  /** The least element; NaN where there is one. */
-  amin: both<Reduce>(extreme(smallest)),
+  /** The maximum. NaN if any element is NaN. */
+  amax: both<Reduce>(extremum(largest)),
+  /** The minimum. NaN if any element is NaN. */
+  amin: both<Reduce>(extremum(smallest)),
   prod: both<ReduceOne>(reduction((lane) => lane.reduce((product, x) => product * x, 1), WIDENING)),
   all: both<Quantify>(reduction((lane) => Number(lane.every((x) => x !== 0)), { truth: "always" })),
   any: both<Quantify>(reduction((lane) => Number(lane.some((x) => x !== 0)), { truth: "always" })),
-  /** `(Σ |x|^p)^(1/p)`; `p` is 2 unless another is given. */
+  /** `(Σ |x|^p)^(1/p)`. The default of `p` is 2. */
   norm: both<(input: TorchTensor, p?: TorchNumber, dim?: TorchAxis, keepdim?: boolean | KeepDim) => TorchTensor>({
     params: ["input", "p", "dim", "keepdim"],
     run: ({ input, p, dim, keepdim }) =>
       reduceAxes(array(input), numbers(dim), keepdim === true, (lane) => norm(lane, number(p, 2))),
   }),
-  std: both<Spread>(spread(Math.sqrt)),
-  var: both<Spread>(spread((x) => x)),
-  /** `log Σ exp(x)`, computed so that nothing overflows. */
+  std: both<Spread>(varianceFunction(Math.sqrt)),
+  var: both<Spread>(varianceFunction((x) => x)),
+  /** `log Σ exp(x)`, computed without overflow. */
   logsumexp: both<(input: TorchTensor, dim: TorchAxis, keepdim?: boolean | KeepDim) => TorchTensor>(
-    reduction(logSumExp, { needs: ["dim"] }),
+    reduction(logSumExp, { required: ["dim"] }),
   ),
   softmax: everywhere<Softmax, (input: TorchTensor, keywords: { dim: number; dtype?: TorchDType }) => TorchTensor>(
     alongAxis(softmax),

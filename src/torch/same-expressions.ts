@@ -1,71 +1,74 @@
-/** Whether two runs of an author's function made the same expressions, up to their identity. */
+/** Compares two recordings of an author's function, up to the identity of objects. */
 import type { Location } from "../diagnostics/diagnostic.js";
-import { isTorchNode, type Launch, partsOf, type TorchArgument, type TorchNode } from "./node.js";
-import { type Made, nodeOf } from "./proxy.js";
+import { isTorchNode, type Launch, torchOperands, type TorchArgument, type TorchNode } from "./node.js";
+import { type RecordedNode, nodeOf } from "./proxy.js";
 
 interface Run {
   readonly result: unknown;
-  readonly made: readonly Made[];
+  readonly nodes: readonly RecordedNode[];
 }
 
-/** The place of the first expression that differs, none for the result; undefined if all are the same. */
-export function sameRecordings(known: Run, again: Run): { readonly at: Location | undefined } | undefined {
-  const pairs = new Pairs();
-  for (let i = 0; i < Math.max(known.made.length, again.made.length); i++) {
-    const [a, b] = [known.made[i], again.made[i]];
-    if (!a || !b || !pairs.makes(a.node, b.node)) return { at: (b ?? a)?.at };
+/**
+ * The location of the first expression that differs, or no location if the result does. Undefined if the recordings are
+ * equal.
+ */
+export function sameRecordings(first: Run, second: Run): { readonly at: Location | undefined } | undefined {
+  const pairs = new RecordingComparison();
+  for (let i = 0; i < Math.max(first.nodes.length, second.nodes.length); i++) {
+    const [a, b] = [first.nodes[i], second.nodes[i]];
+    if (!a || !b || !pairs.addPair(a.node, b.node)) return { at: (b ?? a)?.at };
   }
-  return pairs.results(known.result, again.result) ? undefined : { at: undefined };
+  return pairs.areSameResults(first.result, second.result) ? undefined : { at: undefined };
 }
 
-class Pairs {
-  /** What the second run made, to what the first made. */
-  readonly #known = new Map<object, object>();
+class RecordingComparison {
+  /** Maps each node of the second run to its counterpart in the first. */
+  readonly #counterparts = new Map<object, object>();
 
-  makes(a: TorchNode | Launch, b: TorchNode | Launch): boolean {
-    if (!this.#alike(a, b)) return false;
-    this.#known.set(b, a);
+  addPair(a: TorchNode | Launch, b: TorchNode | Launch): boolean {
+    if (!this.#isSame(a, b)) return false;
+    this.#counterparts.set(b, a);
     return true;
   }
 
-  /** What an author returned: expressions, lists and objects of them. */
-  results(a: unknown, b: unknown): boolean {
+  /** Compares the returned expressions, lists and objects. */
+  areSameResults(a: unknown, b: unknown): boolean {
     const [x, y] = [nodeOf(a), nodeOf(b)];
-    if (x || y) return x !== undefined && y !== undefined && this.#argument(x, y);
-    if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return sameLeaf(a, b);
+    if (x || y) return x !== undefined && y !== undefined && this.#isSameArgument(x, y);
+    if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return isSameLeaf(a, b);
     const keys = Object.keys(a);
     return (
       keys.length === Object.keys(b).length &&
-      keys.every((key) => this.results((a as Record<string, unknown>)[key], (b as Record<string, unknown>)[key]))
+      keys.every((key) => this.areSameResults((a as Record<string, unknown>)[key], (b as Record<string, unknown>)[key]))
     );
   }
 
-  #argument(a: TorchArgument | undefined, b: TorchArgument | undefined): boolean {
+  #isSameArgument(a: TorchArgument | undefined, b: TorchArgument | undefined): boolean {
     if (Array.isArray(a) && Array.isArray(b))
-      return a.length === b.length && a.every((x, i) => this.#argument(x, b[i]));
+      return a.length === b.length && a.every((x, i) => this.#isSameArgument(x, b[i]));
     if (!isTorchNode(a) || !isTorchNode(b)) return Object.is(a, b);
-    if (MADE.has(a.kind) || MADE.has(b.kind)) return this.#known.get(b) === a;
-    return this.#alike(a, b);
+    if (RECORDED_KINDS.has(a.kind) || RECORDED_KINDS.has(b.kind)) return this.#counterparts.get(b) === a;
+    return this.#isSame(a, b);
   }
 
-  #alike(a: TorchNode | Launch, b: TorchNode | Launch): boolean {
-    const [x, y] = [wordsOf(a), wordsOf(b)];
-    const [inner, others] = [operandsOf(a), operandsOf(b)];
+  #isSame(a: TorchNode | Launch, b: TorchNode | Launch): boolean {
+    const [x, y] = [attributesOf(a), attributesOf(b)];
+    const [operands, otherOperands] = [operandsOf(a), operandsOf(b)];
     return (
       x.length === y.length &&
-      x.every((word, i) => word === y[i]) &&
-      inner.length === others.length &&
-      inner.every((operand, i) => this.#argument(operand, others[i])) &&
-      (a.kind !== "launched" || b.kind !== "launched" || this.#known.get(b.launch) === a.launch)
+      x.every((attribute, i) => attribute === y[i]) &&
+      operands.length === otherOperands.length &&
+      operands.every((operand, i) => this.#isSameArgument(operand, otherOperands[i])) &&
+      (a.kind !== "launched" || b.kind !== "launched" || this.#counterparts.get(b.launch) === a.launch)
     );
   }
 }
 
-/** Expressions that are noted when they are made. The others are ways to name one, and made at each use. */
-const MADE: ReadonlySet<string> = new Set(["call", "method", "arithmetic", "comparison", "choice"]);
+/** Kinds that are recorded when they are created. Other nodes, such as inputs, are created at each use. */
+const RECORDED_KINDS: ReadonlySet<string> = new Set(["call", "method", "arithmetic", "comparison", "choice"]);
 
-/** What an expression is besides its operands. */
-function wordsOf(node: TorchNode | Launch): readonly unknown[] {
+/** The parts of an expression other than its operands. */
+function attributesOf(node: TorchNode | Launch): readonly unknown[] {
   switch (node.kind) {
     case "call":
     case "method":
@@ -92,10 +95,10 @@ function wordsOf(node: TorchNode | Launch): readonly unknown[] {
 }
 
 export function operandsOf(node: TorchNode | Launch): readonly TorchArgument[] {
-  return node.kind === "launch" ? Object.values(node.args) : partsOf(node);
+  return node.kind === "launch" ? Object.values(node.args) : torchOperands(node);
 }
 
-/** What is no expression: the caller refuses it, so only its kind matters where it cannot be compared. */
-function sameLeaf(a: unknown, b: unknown): boolean {
+/** Compares values that are not expressions. The caller rejects them, so functions only need to be of the same type. */
+function isSameLeaf(a: unknown, b: unknown): boolean {
   return typeof a === typeof b && (typeof a === "function" || Object.is(a, b));
 }

@@ -1,19 +1,19 @@
-/** Functions of torch that move, repeat and join elements, or give a tensor another shape. */
+/** Torch functions that move, repeat and concatenate elements, or change a tensor's shape. */
 import { sizeOf, stridedIndex } from "../numerics/array.js";
 import { expandTo, mapLanes, pick, reorder, reshapeTo, torchArray, type TorchArray, transpose } from "./array.js";
 import { TorchError } from "./errors.js";
-import { type Args, array, arrays, axisGiven, newAxis, number, numbers } from "./call.js";
+import { type Args, array, arrays, axisOrDefault, newAxis, number, numbers } from "./call.js";
 import { both, inTorch, method, type TorchFunction } from "./record.js";
 import type { TorchAxis, TorchNumber, TorchScalar, TorchShape, TorchTensor } from "./values.js";
 
-/** Shares the operand's memory, or may. */
-const VIEW = { truth: ["input"], views: true } as const;
+/** The result may share the operand's memory. */
+const VIEW = { truth: ["input"], isView: true } as const;
 const MOVE = { truth: ["input"] };
 
 type Varargs = (...sizes: readonly TorchNumber[]) => TorchTensor;
 
-/** Rows and columns of the last two axes, by a test of their difference. */
-const triangle = (keeps: (difference: number, diagonal: number) => boolean): TorchFunction => ({
+/** Keeps elements of the last two axes by the difference of column and row; others become 0. */
+const triangle = (isKept: (difference: number, diagonal: number) => boolean): TorchFunction => ({
   params: ["input", "diagonal"],
   run: ({ input, diagonal }) => {
     const x = array(input);
@@ -21,13 +21,13 @@ const triangle = (keeps: (difference: number, diagonal: number) => boolean): Tor
     const difference = (i: number): number => (i % columns) - (Math.trunc(i / columns) % rows);
     return torchArray(
       x.shape,
-      x.data.map((value, i) => (keeps(difference(i), number(diagonal, 0)) ? value : 0)),
+      x.data.map((value, i) => (isKept(difference(i), number(diagonal, 0)) ? value : 0)),
     );
   },
   ...MOVE,
 });
 
-/** Tensors one after the other along an axis. */
+/** Concatenates tensors along an axis. */
 function cat(xs: readonly TorchArray[], axis: number): TorchArray {
   const [first] = xs as [TorchArray];
   const total = xs.reduce((sum, x) => sum + x.shape[axis]!, 0);
@@ -35,28 +35,28 @@ function cat(xs: readonly TorchArray[], axis: number): TorchArray {
   const out = new Float64Array(sizeOf(first.shape.with(axis, total)));
   let start = 0;
   for (const { shape, data } of xs) {
-    const run = shape[axis]! * inner;
-    for (let i = 0; i * run < data.length; i++)
-      out.set(data.subarray(i * run, (i + 1) * run), i * total * inner + start);
-    start += run;
+    const chunk = shape[axis]! * inner;
+    for (let i = 0; i * chunk < data.length; i++)
+      out.set(data.subarray(i * chunk, (i + 1) * chunk), i * total * inner + start);
+    start += chunk;
   }
   return torchArray(first.shape.with(axis, total), out);
 }
 
-/** Moves elements by `shifts` along `dims`, or along all elements if no axis is named. */
+/** Rotates elements by `shifts` along `dims`. Without `dims`, rotates the flattened tensor. */
 function roll({ input, shifts, dims }: Args): TorchArray {
   const x = array(input);
   if (numbers(shifts).length !== Math.max(numbers(dims).length, 1))
     throw new TorchError("there is not one shift for each axis");
-  const turn = (lane: Float64Array, shift: number) =>
+  const rotate = (lane: Float64Array, shift: number) =>
     lane.map((_, i) => lane[(((i - shift) % lane.length) + lane.length) % lane.length]!);
   const axes = numbers(dims);
-  if (axes.length === 0) return torchArray(x.shape, turn(x.data, numbers(shifts)[0]!));
-  return axes.reduce((sofar, axis, i) => mapLanes(sofar, axis, (lane) => turn(lane, numbers(shifts)[i]!)), x);
+  if (axes.length === 0) return torchArray(x.shape, rotate(x.data, numbers(shifts)[0]!));
+  return axes.reduce((result, axis, i) => mapLanes(result, axis, (lane) => rotate(lane, numbers(shifts)[i]!)), x);
 }
 
 /** Sizes of `expand`: -1 keeps an axis. */
-function expanded({ input, size }: Args): TorchArray {
+function expand({ input, size }: Args): TorchArray {
   const x = array(input);
   const sizes = numbers(size);
   const missing = sizes.length - x.shape.length;
@@ -66,42 +66,42 @@ function expanded({ input, size }: Args): TorchArray {
   );
 }
 
-function repeated({ input, repeats }: Args): TorchArray {
-  const times = numbers(repeats);
+function repeat({ input, repeats }: Args): TorchArray {
+  const counts = numbers(repeats);
   const x = array(input);
-  if (times.length < x.shape.length)
-    throw new TorchError(`${times.length} numbers are too few for [${x.shape.join(", ")}]`);
-  const lead = Array.from({ length: times.length - x.shape.length }, () => 1);
-  const whole = reshapeTo(x, [...lead, ...x.shape]);
-  return times.reduce(
-    (sofar, count, axis) =>
+  if (counts.length < x.shape.length)
+    throw new TorchError(`${counts.length} numbers are too few for [${x.shape.join(", ")}]`);
+  const lead = Array.from({ length: counts.length - x.shape.length }, () => 1);
+  const padded = reshapeTo(x, [...lead, ...x.shape]);
+  return counts.reduce(
+    (result, count, axis) =>
       cat(
-        Array.from({ length: count }, () => sofar),
+        Array.from({ length: count }, () => result),
         axis,
       ),
-    whole,
+    padded,
   );
 }
 
 function flatten({ input, start_dim: start, end_dim: end }: Args): TorchArray {
   const x = array(input);
-  const [first, last] = [axisGiven(start, 0, x), axisGiven(end, -1, x)];
+  const [first, last] = [axisOrDefault(start, 0, x), axisOrDefault(end, -1, x)];
   return reshapeTo(x, [...x.shape.slice(0, first), sizeOf(x.shape.slice(first, last + 1)), ...x.shape.slice(last + 1)]);
 }
 
-function squeezed({ input, dim }: Args): TorchArray {
+function squeeze({ input, dim }: Args): TorchArray {
   const x = array(input);
-  const only = dim === undefined ? undefined : axisGiven(dim, 0, x);
+  const axisToSqueeze = dim === undefined ? undefined : axisOrDefault(dim, 0, x);
   return torchArray(
-    x.shape.filter((size, axis) => size !== 1 || (only !== undefined && axis !== only)),
+    x.shape.filter((size, axis) => size !== 1 || (axisToSqueeze !== undefined && axis !== axisToSqueeze)),
     x.data,
   );
 }
 
-const unchanged = { params: ["input"], run: ({ input }: Args) => array(input) };
-const reshaped: TorchFunction = {
+const identity = { params: ["input"], run: ({ input }: Args) => array(input) };
+const reshapeFunction: TorchFunction = {
   params: ["input"],
-  rest: "shape",
+  variadic: "shape",
   run: ({ input, shape }) => reshapeTo(array(input), numbers(shape)),
   ...VIEW,
 };
@@ -109,11 +109,11 @@ const reshaped: TorchFunction = {
 export const shapes = {
   transpose: both<(input: TorchTensor, dim0: number, dim1: number) => TorchTensor>({
     params: ["input", "dim0", "dim1"],
-    needs: ["dim0", "dim1"],
+    required: ["dim0", "dim1"],
     run: ({ input, dim0, dim1 }) => transpose(array(input), Number(dim0), Number(dim1)),
     ...VIEW,
   }),
-  /** Exchanges the two axes. */
+  /** Swaps the two axes. */
   t: both<(input: TorchTensor) => TorchTensor>({
     params: ["input"],
     run: ({ input }) => transpose(array(input), 0, 1),
@@ -121,15 +121,15 @@ export const shapes = {
   }),
   permute: method<(...dims: readonly number[]) => TorchTensor>({
     params: ["input"],
-    rest: "dims",
-    needs: ["dims"],
+    variadic: "dims",
+    required: ["dims"],
     run: ({ input, dims }) => reorder(array(input), numbers(dims)),
     ...VIEW,
   }),
-  /** The same elements in another shape; one size may be -1. */
-  reshape: method<Varargs>(reshaped),
-  /** The same memory in another shape; one size may be -1. */
-  view: method<Varargs>(reshaped),
+  /** The same elements in another shape. One size may be -1. */
+  reshape: method<Varargs>(reshapeFunction),
+  /** A view of the same memory in another shape. One size may be -1. */
+  view: method<Varargs>(reshapeFunction),
   flatten: both<(input: TorchTensor, start_dim?: number, end_dim?: number) => TorchTensor>({
     params: ["input", "start_dim", "end_dim"],
     run: flatten,
@@ -137,34 +137,34 @@ export const shapes = {
   }),
   unsqueeze: both<(input: TorchTensor, dim: number) => TorchTensor>({
     params: ["input", "dim"],
-    needs: ["dim"],
+    required: ["dim"],
     run: ({ input, dim }) => {
       const x = array(input);
       return torchArray(x.shape.toSpliced(newAxis(Number(dim), x), 0, 1), x.data);
     },
     ...VIEW,
   }),
-  /** Without the axes of size 1, or without the one that is named if its size is 1. */
+  /** Removes all axes of size 1, or only the given axis if its size is 1. */
   squeeze: both<(input: TorchTensor, dim?: number) => TorchTensor>({
     params: ["input", "dim"],
-    run: squeezed,
+    run: squeeze,
     ...VIEW,
   }),
-  /** Repeats axes of size 1 without a copy; -1 keeps an axis. */
-  expand: method<Varargs>({ params: ["input"], rest: "size", run: expanded, ...VIEW }),
+  /** Repeats axes of size 1 without a copy. -1 keeps an axis. */
+  expand: method<Varargs>({ params: ["input"], variadic: "size", run: expand, ...VIEW }),
   broadcast_to: both<(input: TorchTensor, size: TorchShape) => TorchTensor>({
     params: ["input", "size"],
-    run: expanded,
+    run: expand,
     ...VIEW,
   }),
-  contiguous: method<() => TorchTensor>({ ...unchanged, ...VIEW }),
-  clone: both<(input: TorchTensor) => TorchTensor>({ ...unchanged, ...MOVE }),
-  /** The size of an axis: a Python number. */
+  contiguous: method<() => TorchTensor>({ ...identity, ...VIEW }),
+  clone: both<(input: TorchTensor) => TorchTensor>({ ...identity, ...MOVE }),
+  /** The size of an axis, as a Python number. */
   size: method<(dim: number) => TorchScalar>({
     params: ["input", "dim"],
-    needs: ["dim"],
+    required: ["dim"],
     run: ({ input, dim }) => array(input).shape.at(Number(dim))!,
-    number: true,
+    isPythonNumber: true,
   }),
   diagonal: both<(input: TorchTensor) => TorchTensor>({
     params: ["input"],
@@ -178,37 +178,39 @@ export const shapes = {
   }),
   cat: inTorch<(tensors: readonly TorchTensor[], dim?: number) => TorchTensor>({
     params: ["tensors", "dim"],
-    run: ({ tensors, dim }) => cat(arrays(tensors), axisGiven(dim, 0, arrays(tensors)[0]!)),
+    run: ({ tensors, dim }) => cat(arrays(tensors), axisOrDefault(dim, 0, arrays(tensors)[0]!)),
     truth: ["tensors"],
   }),
-  /** Joins tensors of one shape along a new axis. */
+  /** Concatenates tensors of one shape along a new axis. */
   stack: inTorch<(tensors: readonly TorchTensor[], dim?: number) => TorchTensor>({
     params: ["tensors", "dim"],
     run: ({ tensors, dim }) => {
-      const grown = arrays(tensors).map((x) => torchArray(x.shape.toSpliced(newAxis(number(dim, 0), x), 0, 1), x.data));
-      return cat(grown, axisGiven(dim, 0, grown[0]!));
+      const unsqueezed = arrays(tensors).map((x) =>
+        torchArray(x.shape.toSpliced(newAxis(number(dim, 0), x), 0, 1), x.data),
+      );
+      return cat(unsqueezed, axisOrDefault(dim, 0, unsqueezed[0]!));
     },
     truth: ["tensors"],
   }),
-  /** The whole tensor, this often along each axis. */
+  /** Repeats the whole tensor the given number of times along each axis. */
   repeat: method<(...repeats: readonly TorchNumber[]) => TorchTensor>({
     params: ["input"],
-    rest: "repeats",
-    needs: ["repeats"],
-    run: repeated,
+    variadic: "repeats",
+    required: ["repeats"],
+    run: repeat,
     ...MOVE,
   }),
   flip: both<(input: TorchTensor, dims: readonly number[]) => TorchTensor>({
     params: ["input", "dims"],
-    needs: ["dims"],
+    required: ["dims"],
     run: ({ input, dims }) =>
       numbers(dims).reduce((x, axis) => mapLanes(x, axis, (lane) => lane.toReversed()), array(input)),
     ...MOVE,
   }),
-  /** Moves elements along axes, those that leave at the end back to the start; along all elements if no axis is named. */
+  /** Rotates elements along axes. Without `dims`, rotates the flattened tensor. */
   roll: both<(input: TorchTensor, shifts: TorchNumber | readonly TorchNumber[], dims?: TorchAxis) => TorchTensor>({
     params: ["input", "shifts", "dims"],
-    needs: ["shifts"],
+    required: ["shifts"],
     run: roll,
     ...MOVE,
   }),

@@ -1,7 +1,7 @@
 /**
- * Torch as a reference sees it. `reference: ({ a, b }, torch) => torch.matmul(a, b)` is recorded, not run: a proxy notes
- * the calls and the emitted module repeats them in Python, so names are torch's own. A trailing object becomes keyword
- * arguments: `x.sum(1, { keepdim: true })`. The types are those of the records; declare what is missing through
+ * Types of torch in references. `reference: ({ a, b }, torch) => torch.matmul(a, b)` is recorded, not executed. A proxy
+ * records the calls, and the emitted module repeats them in Python, so names are torch's own. A trailing object becomes
+ * keyword arguments: `x.sum(1, { keepdim: true })`. The types come from the function table; add missing functions by
  * declaration merging.
  */
 import type { activations } from "./activation.js";
@@ -71,5 +71,5 @@ declare module "./values.js" {
       FunctionsAt<"method", typeof activations> {}
 }
 
-/** What a reference returns: the output, or the outputs by name or in order. */
+/** The return value of a reference: the output, or the outputs by name or in order. */
 export type TorchResult = TorchTensor | TorchPair | { readonly [output: string]: TorchTensor } | readonly TorchTensor[];

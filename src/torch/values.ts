@@ -1,14 +1,14 @@
-/** What stands for torch's values in a reference: tensors, numbers, dtypes. Names are torch's own. */
+/** Types of torch values in a reference: tensors, numbers, dtypes. Names are torch's own. */
 import type { DType } from "../types/dtype.js";
 import type { ForeignCalls, foreignToNumbers } from "../types/unsupported-names.js";
 
-/** A number, or a recorded one: a size, a scalar argument. */
+/** A number literal, or a recorded number such as a size or a scalar argument. */
 export type TorchNumber = number | TorchScalar;
-/** What a tensor is added to, compared with, and so on. */
+/** An operand of arithmetic and comparisons: a tensor or a number. */
 export type TorchOperand = TorchTensor | TorchNumber;
-/** A dtype: the kernel's own (also a dtype variable), or torch's by name. */
+/** A dtype: a TileScript dtype or dtype variable, or a torch dtype by name. */
 export type TorchDType = DType<any> | string;
-/** An axis, counted from the end where it is below 0, or several. */
+/** One axis or several. Negative axes count from the end. */
 export type TorchAxis = number | readonly number[];
 export type TorchShape = readonly TorchNumber[];
 /** Several results in order. */
@@ -24,7 +24,7 @@ export interface TorchPair extends Iterable<TorchTensor> {
   readonly indices: TorchTensor;
 }
 
-/** A size, scalar or constexpr argument: a plain number in Python. `M.mul(K)` is written `M * K`. */
+/** A size, scalar or constexpr argument: a plain number in Python. `M.mul(K)` is emitted as `M * K`. */
 export interface TorchScalar extends ForeignCalls<typeof foreignToNumbers, "a number of a reference"> {
   readonly [$torch]: "scalar";
   add(other: TorchNumber): TorchScalar;
@@ -40,18 +40,18 @@ export interface TorchScalar extends ForeignCalls<typeof foreignToNumbers, "a nu
   le(other: TorchNumber): TorchScalar;
   gt(other: TorchNumber): TorchScalar;
   ge(other: TorchNumber): TorchScalar;
-  /** One of two, by a flag or a comparison: `CAUSAL.choose(a, b)` is written `a if CAUSAL else b`. */
+  /** Selects one of two values by a flag or a comparison: `CAUSAL.choose(a, b)` is emitted as `a if CAUSAL else b`. */
   choose(then: TorchTensor, otherwise: TorchTensor): TorchTensor;
   choose(then: TorchNumber, otherwise: TorchNumber): TorchScalar;
 }
 
-/** A tensor that the caller may leave out. */
+/** A tensor that the caller may omit. */
 export interface OptionalTorchTensor extends TorchTensor {
-  /** Another in its place where it is left out: `1 if bias is None else bias`. */
+  /** Replaces an omitted tensor: `1 if bias is None else bias`. */
   otherwise(fallback: TorchTensor): TorchTensor;
 }
 
-/** A tensor of torch. Its methods come from the records of torch's functions. */
+/** A torch tensor. Its methods come from the table of torch functions. */
 export interface TorchTensor {
   readonly [$torch]: "tensor";
   readonly T: TorchTensor;

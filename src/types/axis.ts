@@ -10,7 +10,7 @@ interface AxisTable {
   5: { 0: 0; 1: 1; 2: 2; 3: 3; 4: 4; "-1": 4; "-2": 3; "-3": 2; "-4": 1; "-5": 0 };
   6: { 0: 0; 1: 1; 2: 2; 3: 3; 4: 4; 5: 5; "-1": 5; "-2": 4; "-3": 3; "-4": 2; "-5": 1; "-6": 0 };
 }
-interface More {
+interface NextRank {
   0: 1;
   1: 2;
   2: 3;
@@ -29,16 +29,15 @@ export type Axis<Rank, Ax> = number extends Ax
         ? AxisTable[Rank][`${Ax & number}` & keyof AxisTable[Rank]]
         : "none"
     : "none";
-/** Undefined where the type says "none". */
+/** The axis counted from the front. Undefined if it is out of range. */
 export function axisOf(rank: number, axis: number): number | undefined {
   return Number.isInteger(axis) && axis >= -rank && axis < rank ? (axis + rank) % rank : undefined;
 }
 
-/** Where the axis of a reduction should be, there may stand the second of two operands. */
+/** A hint for an author who passes the second of two operands as the axis of a reduction. */
 type OfTwo<Op extends string> = Op extends "max" | "min" ? `; of two values, tl.${Op}imum(x, y)` : "";
 const ofTwo = (op: string): string => (op === "max" || op === "min" ? `; of two values, tl.${op}imum(x, y)` : "");
 
-/** Of a scalar. */
 export const whyNoAxis = (op: string): string => `${op}: a scalar has no axis${ofTwo(op)}`;
 
 export type WhyAxis<Op extends string, S extends Shape, Ax> = [Ax] extends [number]
@@ -50,7 +49,7 @@ export type WhyAxis<Op extends string, S extends Shape, Ax> = [Ax] extends [numb
         : `${Op}: axis ${Ax & number} is out of range, the tile is ${Show<S>}`
       : ""
   : `${Op}: the axis is a number by position, tl.${Op}(x, 0)${OfTwo<Op>}`;
-/** For ops that may be called without an axis: a scalar has none. */
+/** The rule of ops whose axis is optional: the operand must not be a scalar. */
 export type WhyScalar<Op extends string, S extends Shape> = S extends readonly []
   ? `${Op}: a scalar has no axis${OfTwo<Op>}`
   : "";
@@ -60,7 +59,7 @@ export function whyAxis(op: string, shape: readonly Dim[], axis: number): string
   return shape.length === 0 ? whyNoAxis(op) : `${op}: axis ${axis} is out of range, the tile is ${showShape(shape)}`;
 }
 
-/** S split before dimension I: [before, from there on]. */
+/** S split before dimension I: [dimensions before I, remaining dimensions]. */
 type SplitAt<S extends Shape, I> = number extends S["length"]
   ? any
   : I extends 0
@@ -110,21 +109,21 @@ export type Reduce<S extends Shape, Ax, Keep> = [Ax] extends [undefined]
 type Ones<S extends Shape> = number extends S["length"] ? any : { -readonly [K in keyof S]: 1 };
 export function reduceShape(shape: readonly Dim[], axis: number | undefined, keepDims: boolean): Dim[] {
   if (axis === undefined) return keepDims ? shape.map(() => 1) : [];
-  const at = axisOf(shape.length, axis) ?? shape.length;
-  return keepDims ? shape.with(at, 1) : shape.toSpliced(at, 1);
+  const index = axisOf(shape.length, axis) ?? shape.length;
+  return keepDims ? shape.with(index, 1) : shape.toSpliced(index, 1);
 }
 
 /** A new dimension of 1. The axis counts in the result. */
-export type Expand<S extends Shape, Ax> = InsertAt<S, Axis<More[S["length"] & keyof More], Ax>, 1>;
+export type Expand<S extends Shape, Ax> = InsertAt<S, Axis<NextRank[S["length"] & keyof NextRank], Ax>, 1>;
 export function expandShape(shape: readonly Dim[], axis: number): Dim[] {
   return shape.toSpliced(axisOf(shape.length + 1, axis) ?? shape.length, 0, 1);
 }
 export type WhyExpand<S extends Shape, Ax> = number extends S["length"]
   ? ""
-  : Axis<More[S["length"] & keyof More], Ax> extends "none"
+  : Axis<NextRank[S["length"] & keyof NextRank], Ax> extends "none"
     ? `expandDims: axis ${Ax & number} is out of range, the tile is ${Show<S>}`
     : "";
 export function whyExpand(shape: readonly Dim[], axis: number): string {
-  const fits = axisOf(shape.length + 1, axis) !== undefined;
-  return fits ? "" : `expandDims: axis ${axis} is out of range, the tile is ${showShape(shape)}`;
+  const isInRange = axisOf(shape.length + 1, axis) !== undefined;
+  return isInRange ? "" : `expandDims: axis ${axis} is out of range, the tile is ${showShape(shape)}`;
 }

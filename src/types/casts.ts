@@ -1,4 +1,4 @@
-/** Casts, and the dtypes that reductions give. */
+/** Rules of casts, and the result dtypes of reductions. */
 import {
   dtypeDisplayName,
   dtypeTable,
@@ -20,9 +20,9 @@ import { unify, type Unify } from "./promote.js";
 type Common = "float16" | "float32";
 
 /**
- * `.to(dtype)`. All casts exist but those that Triton has no code for: 8-bit floats to and from anything but float16,
- * bfloat16 and float32, and float8e4b15 to and from bfloat16. The first test is a union of tuples so that it is decided
- * when either side is a type parameter.
+ * The rule of `.to(dtype)`. Triton does not implement casts of 8-bit floats to and from dtypes other than float16,
+ * bfloat16 and float32, nor casts between float8e4b15 and bfloat16. The first test is a union of tuples, so that the
+ * checker can decide it if either side is a type parameter.
  */
 export type WhyCast<From, To> = [From, To] extends [Common, any] | [any, Common]
   ? ""
@@ -43,22 +43,22 @@ type CastClash<F, T> = F extends IntName | "float64"
     : F extends "bfloat16"
       ? Extract<T, "float8e4b15">
       : never;
-const clashes = (from: DTypeName, to: DTypeName): boolean =>
+const isUncastable = (from: DTypeName, to: DTypeName): boolean =>
   from !== to &&
   (((isInt(from) || from === "float64") && isFp8(to)) ||
     (isFp8(from) && (isInt(to) || isFp8(to) || to === "float64")) ||
     (from === "float8e4b15" && to === "bfloat16") ||
     (from === "bfloat16" && to === "float8e4b15"));
 export function whyCast(from: Elem, to: Elem): string {
-  const clash = !sameElem(from, to) && members(from).some((f) => members(to).some((t) => clashes(f, t)));
-  return clash
+  const hasClash = !sameElem(from, to) && members(from).some((f) => members(to).some((t) => isUncastable(f, t)));
+  return hasClash
     ? `to: ${dtypeDisplayName(from)} cannot be cast to ${dtypeDisplayName(to)} directly; go through tl.float32`
     : "";
 }
 
 /** The width of every member in bits. */
 type Bits<E> = Members<E> extends infer M extends DTypeName ? (typeof Table)[M]["bits"] : never;
-/** `.to(dtype, { bitcast: true })`: the widths must be equal. */
+/** The rule of `.to(dtype, { bitcast: true })`: the widths must be equal. */
 export type WhyBitcast<From, To> =
   IsAny<From> extends true
     ? ""
@@ -99,7 +99,7 @@ export function maxElement(elem: Elem): Elem | undefined {
   return unify(elem, maxOne);
 }
 
-/** The members of a variable must agree on a reduction's dtype, or its result has none. */
+/** The rule that all members of a dtype variable have the same result dtype. */
 export type WhyReduceElement<Op extends string, E, R> =
   IsAny<E> extends true
     ? ""

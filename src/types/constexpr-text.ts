@@ -1,12 +1,13 @@
 /**
- * The text of an expression over constexprs, the same at type level and at run time: it names dimensions.
+ * Canonical texts of expressions over constexprs, computed identically by types and functions. A text names a
+ * dimension.
  *
- * One expression, one name. A size times or over a power of two is kept as `BLOCK * 4` or `BLOCK // 2`, so that
- * BLOCK.mul(2).mul(2), BLOCK.mul(8).floorDiv(2) and BLOCK.mul(4) are one dimension. Dimensions are powers of two and the
- * build checks each config's values, so `BLOCK // 2 * 2` may be called BLOCK here.
+ * Equal expressions have equal texts. A product with, or quotient by, a power of two is written as `BLOCK * 4` or
+ * `BLOCK // 2`, so that BLOCK.mul(2).mul(2), BLOCK.mul(8).floorDiv(2) and BLOCK.mul(4) are one dimension. Dimensions
+ * are powers of two and the build checks each config's values, so `BLOCK // 2 * 2` can be simplified to BLOCK.
  *
- * The right operand of every operator is in parentheses unless it is one word or one call. So an operator at the
- * end of a text is always the outermost one, and a suffix may be canceled.
+ * The right operand of every operator is in parentheses unless it is an atom: a name, a number or a call. The last
+ * operator outside parentheses is therefore the outermost one, and a matching suffix can be canceled.
  */
 
 interface Log2 {
@@ -23,14 +24,14 @@ interface Log2 {
   "1024": [0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 }
 type PowerText = keyof Log2;
-/** Texts by exponent. Both levels know powers up to 1024; a larger one is a factor like any other. */
+/** Texts of powers of two by exponent. A power above 1024 is treated as an ordinary factor. */
 type Powers = ["1", "2", "4", "8", "16", "32", "64", "128", "256", "512", "1024"];
 const powers: Powers = ["1", "2", "4", "8", "16", "32", "64", "128", "256", "512", "1024"];
 const log2Of = (text: string): number => (powers as readonly string[]).indexOf(text);
 
 // ---- parentheses ----------------------------------------------------------------------------------------------------
 
-/** One word, one call such as `cdiv(M, 2)`, or something in parentheses already. */
+/** True for a name, a number, a call such as `cdiv(M, 2)`, or a text in parentheses. */
 type IsAtom<T> = T extends `${string} ${string}`
   ? T extends `${infer Head}(${infer Inner})`
     ? Head extends `${string} ${string}`
@@ -50,11 +51,11 @@ function isAtom(text: string): boolean {
 type Atom<T> = IsAtom<T> extends true ? T & string : `(${T & string})`;
 const atom = (text: string): string => (isAtom(text) ? text : `(${text})`);
 
-/** As a factor: a product needs no parentheses. */
+/** The text as a factor. A product needs no parentheses. */
 type Factor<T> = T extends `${string} ${"+" | "-" | "//" | "%" | "/"} ${string}` ? Atom<T> : T & string;
 const factor = (text: string): string => (/ (\+|-|\/\/|%|\/) /.test(text) ? atom(text) : text);
 
-/** Without parentheses around the whole. */
+/** The text without enclosing parentheses. */
 type Bare<T> = T extends `(${infer Inner})` ? (Inner extends `${string})${string}` ? T : Inner) : T & string;
 const bare = (text: string): string =>
   text.startsWith("(") && text.endsWith(")") && !text.slice(1, -1).includes(")") ? text.slice(1, -1) : text;
@@ -67,7 +68,7 @@ type Scaled<T> = T extends `${infer B} * ${infer N extends PowerText}`
   : T extends `${infer B} // ${infer N extends PowerText}`
     ? [B, [], Log2[N]]
     : [T, [], []];
-/** The base is the text before the first operator, as the checker infers it. */
+/** The base is the text before the first operator, as in the type `Scaled`. */
 function scaled(text: string): [base: string, times: number, over: number] {
   for (const [operator, sign] of [
     [" * ", 1],
@@ -87,7 +88,7 @@ type Scale<B, Times extends 0[], Over extends 0[]> = Times extends [...Over, ...
   : Over extends [...Times, ...infer R]
     ? `${Atom<B>} // ${Power<R["length"]>}`
     : never;
-/** Beyond 1024 the exponent is not in the table; the checker only knows that it is a number. */
+/** The text of a power of two. Above 1024 it is not in the table, so the type is any number. */
 type Power<N> = N extends keyof Powers ? Powers[N] & string : `${number}`;
 function scale(base: string, exponent: number): string {
   if (exponent === 0) return bare(base);
@@ -169,5 +170,5 @@ export const compareText = (a: string, sign: string, b: string): string => `${a}
 export type CallText<Name extends string, A extends string, B extends string> = `${Name}(${A}, ${B})`;
 export const callText = (name: string, a: string, b: string): string => `${name}(${a}, ${b})`;
 
-/** Twice a dimension, as cat and interleave make it. */
+/** The text of a doubled dimension, as in the results of cat and interleave. */
 export type TwiceText<A extends string> = MulText<A, "2">;

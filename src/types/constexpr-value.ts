@@ -1,29 +1,29 @@
-/** The expression behind a dimension's text, such as `BLOCK * 2` (see `constexpr-text.ts`). */
+/** Parses and evaluates the text of a dimension, such as `BLOCK * 2` (see `constexpr-text.ts`). */
 
 type Numbers = Readonly<Record<string, unknown>>;
 
-/** How to read a text: as a number, or as values of a kernel. */
+/** An interpretation of the parsed text: as a number, or as values of a kernel. */
 export interface Algebra<T> {
   number(value: number): T;
-  /** Reads a constexpr, a size, or the index of an unrolled loop. */
+  /** The value of a constexpr, a size, or the index of an unrolled loop. */
   name(name: string): T;
   neg(x: T): T;
   not(x: T): T;
-  /** Reads a comparison of a constexpr's text with a word, `MODE == causal`; undefined if the name is a number's. */
-  isWord(name: string, word: string): T | undefined;
+  /** The comparison of a string constexpr, `MODE == causal`. Undefined if the name is that of a number. */
+  isString(name: string, text: string): T | undefined;
   binary: Readonly<Record<Operator, (x: T, y: T) => T>>;
   call: Readonly<Record<string, (...args: readonly T[]) => T>>;
 }
 type Operator = "+" | "-" | "*" | "//" | "/" | "%" | "<" | "<=" | ">" | ">=" | "==" | "!=";
 
-/** Loosest first; all associate to the left. */
+/** The binary operators by increasing precedence. All are left-associative. */
 const levels: readonly (readonly string[])[] = [
   ["<", "<=", ">", ">=", "==", "!="],
   ["+", "-"],
   ["*", "//", "/", "%"],
 ];
 
-export function readText<T>(text: string, { number, name, neg, not, isWord, binary, call }: Algebra<T>): T {
+export function readText<T>(text: string, { number, name, neg, not, isString: isWord, binary, call }: Algebra<T>): T {
   const tokens = text.match(/\/\/|[<>=!]=|[-+*/%(),<>]|[\w.@:]+/g) ?? [];
   let next = 0;
 
@@ -42,7 +42,7 @@ export function readText<T>(text: string, { number, name, neg, not, isWord, bina
     const sign = tokens[next];
     if (sign !== "-" && sign !== "not") return atom();
     next++;
-    // As in Python, `not` is looser than a comparison.
+    // As in Python, `not` has lower precedence than a comparison.
     return sign === "not" ? not(expression(0)) : neg(unary());
   }
 
@@ -56,10 +56,10 @@ export function readText<T>(text: string, { number, name, neg, not, isWord, bina
     const f = tokens[next] === "(" ? call[token] : undefined;
     if (f) return f(...list());
     const sign = tokens[next];
-    const is = sign === "==" || sign === "!=" ? isWord(token, tokens[next + 1] ?? "") : undefined;
-    if (is !== undefined) {
+    const comparison = sign === "==" || sign === "!=" ? isWord(token, tokens[next + 1] ?? "") : undefined;
+    if (comparison !== undefined) {
       next += 2;
-      return sign === "==" ? is : not(is);
+      return sign === "==" ? comparison : not(comparison);
     }
     return Number.isNaN(Number(token)) ? name(token) : number(Number(token));
   }
@@ -77,7 +77,7 @@ export function readText<T>(text: string, { number, name, neg, not, isWord, bina
   return expression(0);
 }
 
-const arithmetic: Omit<Algebra<number>, "name" | "isWord"> = {
+const arithmetic: Omit<Algebra<number>, "name" | "isString"> = {
   number: (value) => value,
   neg: (x) => -x,
   not: (x) => Number(!x),
@@ -115,23 +115,23 @@ export function bitLength(x: number): number {
   return x === 0 ? 0 : BigInt(Math.trunc(Math.abs(x))).toString(2).length;
 }
 
-/** The smallest power of two that is at least an integer; 0 below 1. */
+/** The smallest power of two that is at least `x`; 0 if `x` is below 1. */
 export function nextPower(x: number): number {
   return x <= 0 ? 0 : 2 ** bitLength(x - 1);
 }
 
 /**
- * The number that a text stands for, given those of its names. A truth value is 1 or 0.
- * @throws Error if the text has a name without a value here.
+ * Evaluates a text with these values of its names. A boolean is 1 or 0.
+ * @throws Error if a name has no value.
  */
 export function constexprValue(text: string, numbers: Numbers): number {
   const name = (token: string): number => {
-    const given = numbers[token];
-    const value = typeof given === "boolean" ? Number(given) : given;
+    const declared = numbers[token];
+    const value = typeof declared === "boolean" ? Number(declared) : declared;
     if (typeof value !== "number") throw new Error(`the size ${text} has no value here: ${token}`);
     return value;
   };
-  const isWord = (token: string, word: string) =>
-    typeof numbers[token] === "string" ? Number(numbers[token] === word) : undefined;
-  return readText(text, { ...arithmetic, name, isWord });
+  const isString = (token: string, literal: string) =>
+    typeof numbers[token] === "string" ? Number(numbers[token] === literal) : undefined;
+  return readText(text, { ...arithmetic, name, isString });
 }

@@ -1,4 +1,4 @@
-/** Values that are known when Triton compiles the kernel: sizes of blocks, flags, choices. */
+/** Constexprs, the values that are known when Triton compiles the kernel: block sizes, flags, choices. */
 import { MAX_NUMEL } from "./limits.js";
 import type {
   AddText,
@@ -29,7 +29,7 @@ import type { El, NotACondition, Sh, Tile, TileLike } from "./tile.js";
 
 declare const $text: unique symbol;
 declare const $kind: unique symbol;
-/** The part of a constexpr that rules read. */
+/** The phantom properties of a constexpr, for rules. */
 export interface ConstLike<Text = any, Kind = any> {
   readonly [$text]: Text;
   readonly [$kind]: Kind;
@@ -40,7 +40,9 @@ export type TextOf<O> = O extends number | boolean ? `${O}` : O extends ConstLik
 
 // ---- arithmetic -----------------------------------------------------------------------------------------------------
 
-/** The operands that a constexpr takes: numbers, constexprs, and tiles, which treat it as a number. */
+/**
+ * The rule of an operand of a constexpr: a number, a constexpr, or a tile, for which the constexpr is a weak literal.
+ */
 export type WhyConst<Op extends string, O, Kind> = O extends number
   ? ""
   : O extends ConstLike<any, "int" | "float">
@@ -63,7 +65,7 @@ export type WhyConstInt<Op extends string, O> = O extends number
         ? `${Op}: needs an integer, a constexpr or a tile`
         : NotAnOperand<Op, O>;
 
-/** Whether a number or a constexpr is a float. */
+/** The kind of a number or a constexpr: "float" or "int". */
 type IsFloat<X> =
   X extends ConstLike<any, infer K>
     ? K
@@ -72,12 +74,12 @@ type IsFloat<X> =
         ? "float"
         : "int"
       : "int";
-/** Two constexprs give an integer, unless one is a float. */
+/** The result of two constexprs: an integer, unless one is a float. */
 export type ConstPair<X, Y, Text extends string> = "float" extends IsFloat<X> | IsFloat<Y>
   ? ConstFloat<Text>
   : Constexpr<Text>;
 
-/** With a tile the result is a tile of its dtype; a float on either side gives a float. */
+/** The result of an integer constexpr and O. With a tile, it is a tile of the same dtype; with a float, a float. */
 type ConstOut<O, Text extends string> = O extends TileLike
   ? Tile<O[El], O[Sh]>
   : O extends ConstLike<any, "float">
@@ -91,7 +93,7 @@ type FloatOut<O, Text extends string> = O extends TileLike ? Tile<O[El], O[Sh]> 
 type RemainderOut<O, Text extends string> = O extends TileLike ? Tile<Modulo<O[El], O[El]>, O[Sh]> : Constexpr<Text>;
 type QuotientOut<O, Text extends string> = O extends TileLike ? Tile<Divide<O[El], O[El]>, O[Sh]> : ConstFloat<Text>;
 
-/** Several operands: the texts add up, the first tile takes over. */
+/** The result of several operands: a constexpr with the combined text, or a tile like the first tile. */
 type Sum<A extends string, O> = O extends readonly [infer H, ...infer R]
   ? H extends TileLike
     ? Tile<H[El], H[Sh]>
@@ -110,7 +112,7 @@ type Operands<Op extends string, O> = { readonly [K in keyof O]: Validate<O[K], 
 /** At least one operand. */
 export type AtLeastOne = readonly [unknown, ...unknown[]];
 
-/** Ops may declare further methods of an integer constexpr, as for `TileOps`. */
+/** The methods of an integer constexpr. Ops may declare more by module augmentation, as for `TileOps`. */
 export interface ConstexprOps<Name extends string> {
   add<const O extends AtLeastOne>(...others: Operands<"add", O>): Sum<Name, O>;
   sub<const O>(other: Validate<O, WhyConst<"sub", O, "int">>): ConstOut<O, SubText<Name, TextOf<O>>>;
@@ -128,7 +130,7 @@ export interface ConstexprOps<Name extends string> {
   shr<const O>(other: Validate<O, WhyConstInt<"shr", O>>): ConstOut<O, CallText<"shr", Name, TextOf<O>>>;
 }
 
-/** Comparisons of a number that is known when Triton compiles. With a tile they give a tile of int1. */
+/** The comparisons of a constexpr. With a tile, the result is a tile of int1. */
 export interface ConstComparisons<Name extends string, Kind> {
   lt<const O>(other: Validate<O, WhyConst<"lt", O, Kind>>): CompareOut<Name, "<", O>;
   le<const O>(other: Validate<O, WhyConst<"le", O, Kind>>): CompareOut<Name, "<=", O>;
@@ -141,7 +143,7 @@ type CompareOut<Name extends string, Sign extends string, O> = O extends TileLik
   ? Tile<"int1", O[Sh]>
   : ConstBool<CompareText<Name, Sign, TextOf<O>>>;
 
-/** An integer known when Triton compiles the kernel. It may size a tile, and mixes with tiles as a number does. */
+/** An integer known when Triton compiles the kernel. It can be a dimension, and combines with tiles like a number. */
 export interface Constexpr<Name extends string>
   extends ConstLike<Name, "int">, ConstexprOps<Name>, ConstComparisons<Name, "int"> {
   /** As a run-time scalar. */
@@ -161,12 +163,12 @@ export interface ConstFloat<Name extends string> extends ConstLike<Name, "float"
   readonly then: NotACondition;
 }
 
-/** A truth value known when Triton compiles the kernel: `tl.when` on it is folded. */
+/** A boolean known when Triton compiles the kernel. A `tl.when` on it is folded. */
 export interface ConstBool<Name extends string> extends ConstLike<Name, "bool"> {
   not(): ConstBool<`not ${Name}`>;
   and<N extends string>(other: ConstBool<N>): ConstBool<CallText<"and", Name, N>>;
   or<N extends string>(other: ConstBool<N>): ConstBool<CallText<"or", Name, N>>;
-  /** One of two numbers, constexprs or truth values: `BLOCK: tl.constexpr = 64 if FLAG else 32`. */
+  /** Selects one of two numbers, constexprs or booleans: `BLOCK: tl.constexpr = 64 if FLAG else 32`. */
   choose<const X, const Y>(
     then: Validate<X, WhyChosen<X>>,
     otherwise: Validate<Y, WhyChosenToo<X, Y>>,
@@ -174,9 +176,9 @@ export interface ConstBool<Name extends string> extends ConstLike<Name, "bool"> 
   readonly then: NotACondition;
 }
 
-// ---- one of two -----------------------------------------------------------------------------------------------------
+// ---- choose ---------------------------------------------------------------------------------------------------------
 
-/** What `choose` chooses from: both numbers, or both truth values. */
+/** The rule of the alternatives of `choose`: two numbers or two booleans. */
 export type WhyChosen<X> = X extends number | boolean | ConstLike<any, "int" | "float" | "bool">
   ? ""
   : "choose: needs constexprs or numbers; choose tiles with tl.when";
@@ -188,7 +190,7 @@ export type WhyChosenToo<X, Y> =
       : "choose: one side is a truth value, the other a number"
     : WhyChosen<Y>;
 export type Chosen<Text extends string, X, Y> = IsTruth<X> extends true ? ConstBool<Text> : ConstPair<X, Y, Text>;
-/** The constexpr that `choose` gives, or why there is none. */
+/** The type of the result of `choose`, or a message. */
 export function inferChosen(condition: Type, x: Type, y: Type): Type | string {
   if (condition.kind !== "constexpr" || condition.of !== "bool") return "choose: the condition is a constexpr";
   for (const side of [x, y])
@@ -196,8 +198,8 @@ export function inferChosen(condition: Type, x: Type, y: Type): Type | string {
       return "choose: needs constexprs or numbers; choose tiles with tl.when";
   if (x.kind !== "constexpr" || y.kind !== "constexpr") return "";
   if ((x.of === "bool") !== (y.of === "bool")) return "choose: one side is a truth value, the other a number";
-  const of = x.of === "bool" ? "bool" : x.of === "float" || y.of === "float" ? "float" : "int";
-  return constexprType(of, `choose(${condition.text}, ${x.text}, ${y.text})`);
+  const valueKind = x.of === "bool" ? "bool" : x.of === "float" || y.of === "float" ? "float" : "int";
+  return constexprType(valueKind, `choose(${condition.text}, ${x.text}, ${y.text})`);
 }
 
 /** One of several strings, known when Triton compiles the kernel. */
@@ -207,13 +209,13 @@ export interface ConstString<Name extends string, Choice extends string> extends
   readonly then: NotACondition;
 }
 
-/** One of several functions, chosen by name. A call is a branch, which Triton decides when it compiles the kernel. */
+/** One of several functions, selected by name. A call becomes a branch that Triton decides at compile time. */
 export type ConstFn<Name extends string, Choice extends string, F> = F & Pick<ConstString<Name, Choice>, "eq" | "ne">;
 
 // ---- constexprs as dimensions ---------------------------------------------------------------------------------------
 
 type DimOfText<N> = N extends `${infer X extends number}` ? X : N;
-/** The dimension that a number or a constexpr stands for. */
+/** The dimension of a number or a constexpr. */
 export type DimOf<X> = X extends number ? X : X extends ConstLike<infer N, "int"> ? DimOfText<N> : any;
 export function dimOf(type: ConstexprType): Dim {
   return literalValue(type) ?? type.text;
@@ -223,10 +225,10 @@ export function dimsOf(types: readonly Type[]): Dim[] {
   return types.map((type) => (type.kind === "constexpr" ? dimOf(type) : 1));
 }
 
-/** What to do where a size of run time stands in place of a constexpr. */
+/** The remedy for a run-time size in place of a constexpr. */
 const DECLARE = "declare a block size among the params, BLOCK: constexpr()";
 
-/** A tile's dimension: a power of two, or a constexpr whose values the build checks. */
+/** The rule of a tile's dimension: a power of two, or a constexpr whose values the build checks. */
 export type WhyDim<Op extends string, X> = X extends number
   ? number extends X
     ? ""
@@ -253,11 +255,11 @@ export function whyDim(op: string, type: Type): string {
   return type.kind === "constexpr" && type.of === "int" ? "" : `${op}: a dimension must be a constexpr or a number`;
 }
 
-/** The shape argument of `zeros`, `full`, `reshape`: each entry is checked at its place. */
+/** The shape argument of `zeros`, `full`, `reshape`. An error is reported at the invalid entry. */
 export type ShapeArg<Op extends string, X> = { readonly [K in keyof X]: Validate<X[K], WhyDim<Op, X[K]>> };
-/** What is said of a number where a shape stands, `x.reshape(8, 8)`. */
+/** The message for a number in place of a shape, `x.reshape(8, 8)`. */
 export const notAShape = (op: string): string => `${op}: a shape is a list; write [BLOCK]`;
-/** The first sentence about a shape argument, or about its size. */
+/** The message for the first invalid entry of a shape argument, or for its number of elements. */
 export function whyDims(op: string, types: readonly Type[]): string {
   const why = types.map((type) => whyDim(op, type)).find((sentence) => sentence !== "");
   if (why !== undefined) return why;

@@ -51,8 +51,8 @@ export function whyPermute(shape: readonly Dim[], order: readonly number[]): str
 }
 
 // ---- reshape --------------------------------------------------------------------------------------------------------
-// The factors of both shapes cancel each other. Only a certain difference is an error; the build settles the rest (a
-// number against a name, a quotient), for it has the values of each config.
+// Common factors of both shapes cancel. Only a certain difference is an error. The build checks the other cases (a
+// number and a name, a quotient), because it has the values of each config.
 
 type Factors<S, Out extends unknown[] = []> = S extends readonly [infer H, ...infer R]
   ? H extends 1
@@ -79,20 +79,20 @@ type Remove<L, X, Done extends unknown[] = []> = L extends [infer H, ...infer R]
     ? [...Done, ...R]
     : Remove<R, X, [...Done, H]>
   : "absent";
-/** Both lists without the entries that they share, removed in pairs. */
+/** Both lists without their common entries, which are removed in pairs. */
 type Cancel<A, B, Left extends unknown[] = []> = A extends [infer H, ...infer R]
   ? Remove<B, H> extends infer B2 extends unknown[]
     ? Cancel<R, B2, Left>
     : Cancel<R, B, [...Left, H]>
   : [Left, B];
 function cancel(a: readonly Dim[], b: readonly Dim[]): [Dim[], Dim[]] {
-  const rest = [...b];
-  const left = a.filter((dim) => {
-    const at = rest.indexOf(dim);
-    if (at >= 0) rest.splice(at, 1);
-    return at < 0;
+  const remainingB = [...b];
+  const remainingA = a.filter((dim) => {
+    const index = remainingB.indexOf(dim);
+    if (index >= 0) remainingB.splice(index, 1);
+    return index < 0;
   });
-  return [left, rest];
+  return [remainingA, remainingB];
 }
 
 interface Log2 {
@@ -109,7 +109,7 @@ interface Log2 {
   2048: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
   4096: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 }
-/** [names, log2 of the product of the numbers], or "open" when only values can tell. */
+/** [names, log2 of the product of the numbers], or "open" if this depends on the values of constexprs. */
 type Sort<L, Names extends unknown[] = [], Log extends 0[] = []> = L extends [infer H, ...infer R]
   ? H extends number
     ? H extends keyof Log2
@@ -151,7 +151,10 @@ type Differ<A, B> = A extends [infer NA, infer LA extends 0[]]
           : false
     : false
   : false;
-/** Certainly different: other numbers, a name that would have to be below 1, or other names that no number balances. */
+/**
+ * True if the products certainly differ: different numbers, a name that would have to be below 1, or different names
+ * without numbers.
+ */
 function differ(a: ReturnType<typeof sort>, b: ReturnType<typeof sort>): boolean {
   if (a === "open" || b === "open") return false;
   if (a.names === 0 && b.names === 0) return a.log2 !== b.log2;
@@ -160,15 +163,15 @@ function differ(a: ReturnType<typeof sort>, b: ReturnType<typeof sort>): boolean
   return a.log2 === 0 && b.log2 === 0;
 }
 
-type Left<C> = C extends [infer A, infer B] ? Differ<Sort<A>, Sort<B>> : false;
+type HasDifferentNumel<C> = C extends [infer A, infer B] ? Differ<Sort<A>, Sort<B>> : false;
 export type WhyReshape<Op extends string, A extends Shape, B extends Shape> = number extends A["length"] | B["length"]
   ? ""
-  : Left<Cancel<Factors<A>, Factors<B>>> extends true
+  : HasDifferentNumel<Cancel<Factors<A>, Factors<B>>> extends true
     ? `${Op}: ${Show<A>} and ${Show<B>} do not hold the same number of elements`
     : "";
 export function whyReshape(op: string, a: readonly Dim[], b: readonly Dim[]): string {
-  const [left, rest] = cancel(factors(a), factors(b));
-  return differ(sort(left), sort(rest))
+  const [remainingA, remainingB] = cancel(factors(a), factors(b));
+  return differ(sort(remainingA), sort(remainingB))
     ? `${op}: ${showShape(a)} and ${showShape(b)} do not hold the same number of elements`
     : "";
 }
@@ -180,9 +183,9 @@ interface Twice {
   1: 2; 2: 4; 4: 8; 8: 16; 16: 32; 32: 64; 64: 128; 128: 256; 256: 512; 512: 1024; 1024: 2048; 2048: 4096; 4096: 8192;
   8192: 16384; 16384: 32768; 32768: 65536; 65536: 131072; 131072: 262144; 262144: 524288; 524288: 1048576;
 }
-/** The sizes that a tile's dimension may have. */
+/** The valid sizes of a tile's dimension. */
 export type PowerOfTwo = keyof Twice | typeof MAX_NUMEL;
-/** A power of two from 1 up. */
+/** True for a power of two that is at least 1. */
 export const isPower = (value: number): boolean => value >= 1 && Number.isInteger(Math.log2(value));
 export const isPowerOfTwo = (value: number): boolean => Number.isInteger(value) && value <= MAX_NUMEL && isPower(value);
 
@@ -196,19 +199,19 @@ export type Double<D> = D extends keyof Twice
 export function double(dim: Dim): Dim {
   return typeof dim === "number" ? dim * 2 : mulText(dim, "2");
 }
-/** cat: one dimension twice as long. */
+/** The shape of cat: one dimension is doubled. */
 export type DoubleAt<S extends Shape, I> = SetAt<S, I, Double<DimAt<S, I>>>;
 export function doubleAt(shape: readonly Dim[], axis: number): Dim[] {
-  const at = axisOf(shape.length, axis) ?? 0;
-  return shape.map((dim, index) => (index === at ? double(dim) : dim));
+  const doubledAxis = axisOf(shape.length, axis) ?? 0;
+  return shape.map((dim, index) => (index === doubledAxis ? double(dim) : dim));
 }
-/** interleave: the last dimension twice as long. */
+/** The shape of interleave: the last dimension is doubled. */
 export type DoubleLast<S extends Shape> = number extends S["length"]
   ? any
   : S extends readonly [...infer R, infer a]
     ? [...R, Double<a>]
     : [2];
-/** split: without the last dimension. */
+/** The shape of split: the last dimension is removed. */
 export type DropLast<S extends Shape> = number extends S["length"]
   ? any
   : S extends readonly [...infer R, any]

@@ -1,26 +1,26 @@
-/** Texts in the place of dtypes, as PyTorch and Triton take them: what to write instead. */
+/** Remedies for strings that are passed as dtypes, as PyTorch and Triton allow. */
 import { type DTypeName, dtypeNames } from "./dtype.js";
 import { foreignConstants } from "./unsupported-names.js";
 
-const concrete = new Set<string>(dtypeNames);
+const concreteNames = new Set<string>(dtypeNames);
 
-/** The dtype that a text names, as Triton or PyTorch write it: `"float32"`, `"fp16"`, `"torch.int"`. */
+/** The dtype with this name in Triton or PyTorch: `"float32"`, `"fp16"`, `"torch.int"`. */
 export function dtypeOfText(text: unknown): string | undefined {
   if (typeof text !== "string") return undefined;
   const name = text.replace(/^(?:torch|tl)\./, "");
-  if (concrete.has(name)) return `tl.${name}`;
-  const own = Object.hasOwn(foreignConstants, name) ? foreignConstants[name as keyof typeof foreignConstants] : "";
-  return concrete.has(own.replace("tl.", "")) ? own : undefined;
+  if (concreteNames.has(name)) return `tl.${name}`;
+  const alias = Object.hasOwn(foreignConstants, name) ? foreignConstants[name as keyof typeof foreignConstants] : "";
+  return concreteNames.has(alias.replace("tl.", "")) ? alias : undefined;
 }
 
-/** What is said of something else than a dtype, and of a text that names one. */
-export function notADType(op: string, given: unknown, example = "tl.float32"): string {
-  const dtype = dtypeOfText(given);
+/** The message for a value that is not a dtype. For the name of a dtype, it suggests that dtype. */
+export function notADType(op: string, value: unknown, example = "tl.float32"): string {
+  const dtype = dtypeOfText(value);
   return dtype === undefined
     ? `${op}: needs a dtype, such as ${example}`
     : `${op}: a dtype is not text; write ${dtype}`;
 }
-/** The same in the editor, for the names of the dtypes. */
+/** The same at type level, for TileScript's names of dtypes. */
 export type NotADType<Op extends string, D> = D extends DTypeName
   ? `${Op}: a dtype is not text; write tl.${D}`
   : `${Op}: needs a dtype, such as tl.float32`;

@@ -1,6 +1,6 @@
 /**
- * Dtypes: names, kinds, dtype variables, and the values that authors hold (`tl.float16`). Everything derives from one
- * table. Promotion and casts are in `promote.ts`.
+ * Dtypes: names, kinds, dtype variables, and the values that authors use (`tl.float16`). Everything is derived from one
+ * table. Promotion is in `promote.ts`, casts are in `casts.ts`.
  */
 import { formatList } from "../diagnostics/format-list.js";
 import { captureLocation } from "../diagnostics/callsite.js";
@@ -12,7 +12,7 @@ import type { IsAny, IsUnion } from "./rule-error.js";
 interface DTypeInfo {
   readonly bits: number;
   readonly kind: "int" | "float";
-  /** As Triton counts: int1 is unsigned. */
+  /** As in Triton, int1 is unsigned. */
   readonly signed: boolean;
   /** Attribute of `torch`. */
   readonly torch: string;
@@ -20,7 +20,7 @@ interface DTypeInfo {
   readonly triton: string;
 }
 
-/** Every dtype. Types and functions derive from this table; the order is that of Triton's own tables. */
+/** All dtypes, in the order of Triton's tables. */
 export const dtypeTable = {
   int1: { bits: 1, kind: "int", signed: false, torch: "bool", triton: "int1" },
   int8: { bits: 8, kind: "int", signed: true, torch: "int8", triton: "int8" },
@@ -33,7 +33,7 @@ export const dtypeTable = {
   uint64: { bits: 64, kind: "int", signed: false, torch: "uint64", triton: "uint64" },
   float8e5: { bits: 8, kind: "float", signed: true, torch: "float8_e5m2", triton: "float8e5" },
   float8e4nv: { bits: 8, kind: "float", signed: true, torch: "float8_e4m3fn", triton: "float8e4nv" },
-  // No torch dtype holds e4m3b15; its bits travel as uint8.
+  // PyTorch has no e4m3b15, so its bits are passed as uint8.
   float8e4b15: { bits: 8, kind: "float", signed: true, torch: "uint8", triton: "float8e4b15" },
   float8e4b8: { bits: 8, kind: "float", signed: true, torch: "float8_e4m3fnuz", triton: "float8e4b8" },
   float8e5b16: { bits: 8, kind: "float", signed: true, torch: "float8_e5m2fnuz", triton: "float8e5b16" },
@@ -50,7 +50,7 @@ type NamesWhere<Property> = { [N in keyof Table]: Table[N] extends Property ? N 
 export type DTypeName = keyof Table;
 export type IntName = NamesWhere<{ kind: "int" }>;
 export type SignedName = NamesWhere<{ kind: "int"; signed: true }>;
-/** Unsigned integers, without truth values. */
+/** Unsigned integers, without int1. */
 export type UnsignedName = Exclude<NamesWhere<{ kind: "int"; signed: false }>, "int1">;
 export type Fp8Name = NamesWhere<{ kind: "float"; bits: 8 }>;
 
@@ -63,7 +63,10 @@ export const isSigned = (name: DTypeName): name is SignedName => isInt(name) && 
 
 // ---- dtype variables ------------------------------------------------------------------------------------------------
 
-/** A dtype that is one of several: one kernel, checked for each member. Two variables are the same if name and members are. */
+/**
+ * A dtype variable: one of several dtypes. The kernel is checked for each member. Two variables are equal if their
+ * names and members are.
+ */
 export interface OneOf<Name extends string, Members extends readonly DTypeName[]> {
   readonly name: Name;
   readonly members: Members;
@@ -82,10 +85,9 @@ export function members(elem: Elem): readonly DTypeName[] {
   return typeof elem === "string" ? [elem] : elem.members;
 }
 
-/** Whether it is a float, or may be one. */
+/** True if any member is a float. */
 export const isFloatElem = (elem: Elem): boolean => members(elem).some((name) => dtypeTable[name].kind === "float");
 
-/** Whether two element types are the same. */
 export function sameElem(a: Elem, b: Elem): boolean {
   if (typeof a === "string" || typeof b === "string") return a === b;
   return a.name === b.name && a.members.join() === b.members.join();
@@ -103,7 +105,7 @@ export function dtypeSourceText(elem: Elem): string {
   return typeof elem === "string" ? `tl.${elem}` : elem.name;
 }
 
-/** The members in words: `float16, bfloat16 or float32`. */
+/** The members in messages: `float16, bfloat16 or float32`. */
 export type Choices<M> = M extends readonly [infer Only extends string]
   ? Only
   : M extends readonly [infer H extends string, infer L extends string]
@@ -118,10 +120,12 @@ export function choices(names: readonly DTypeName[]): string {
 // ---- dtypes as values -----------------------------------------------------------------------------------------------
 
 declare const $element: unique symbol;
-/** Key of the phantom that holds a dtype's element type: `D[Dt]`. */
+/** The key of the phantom property with a dtype's element type: `D[Dt]`. */
 export type Dt = typeof $element;
 
-/** A property that all members share, else a constexpr: Triton knows it when it compiles for one member. */
+/**
+ * A property that is equal for all members, else `Otherwise`, a constexpr: Triton compiles for one member at a time.
+ */
 type Shared<E extends Element, P extends "bits" | "kind" | "signed", Otherwise> =
   IsAny<E> extends true ? any : IsUnion<Table[Members<E>][P]> extends true ? Otherwise : Table[Members<E>][P];
 type IsKind<K, Wanted> = IsAny<K> extends true ? any : K extends string ? (K extends Wanted ? true : false) : K;
@@ -132,20 +136,20 @@ export interface DType<in out E extends Element> {
   readonly [$element]: E;
   /** The dtype's name, or the variable's. */
   readonly name: string;
-  /** The dtypes that a variable stands for; a concrete dtype has none. */
+  /** The members of a dtype variable. Undefined for a concrete dtype. */
   readonly members?: readonly DTypeName[] | undefined;
-  /** A number, or a constexpr for a variable whose members differ: use it inside the kernel. */
+  /** A number. For a variable whose members differ, a constexpr, which is available only inside the kernel. */
   readonly bits: Shared<E, "bits", Constexpr<`${Call<E>}.bits`>>;
   readonly isFloating: IsKind<Shared<E, "kind", Flag<E, "isFloating">>, "float">;
   readonly isInteger: IsKind<Shared<E, "kind", Flag<E, "isInteger">>, "int">;
-  /** As Triton counts: floats are signed, int1 is not. */
+  /** As in Triton, floats are signed and int1 is not. */
   readonly isSigned: Shared<E, "signed", Flag<E, "isSigned">>;
-  /** Whether it is this dtype: for a variable a constexpr, for use in `tl.when`. */
+  /** True if it is this dtype. For a variable, the result is a constexpr, for use in `tl.when`. */
   is<N extends DTypeName>(dtype: DType<N>): Is<E, N>;
-  /** The variable where a branch knows that it is one of these, for `x.as(T.only(tl.float16, tl.bfloat16))`. */
+  /** The variable, narrowed to these members in a branch: `x.as(T.only(tl.float16, tl.bfloat16))`. */
   only<const M extends readonly DType<any>[]>(...members: M): DType<OneOf<Call<E>, NamesOf<M>>>;
 }
-/** A truth value, unless only the launch decides. */
+/** A boolean, or a constexpr if the launch decides. */
 type Is<E extends Element, N extends DTypeName> =
   IsAny<E> extends true
     ? any
@@ -166,16 +170,16 @@ export function reflect(name: DTypeName, property: Reflection): number | boolean
   return property === "isSigned" ? signed : kind === (property === "isFloating" ? "float" : "int");
 }
 
-/** Set by the op that reads the property while Triton compiles: it lies above this module. */
-let askLater: ((dtype: DType<any>, property: Reflection) => unknown) | undefined;
-export function onReflection(ask: NonNullable<typeof askLater>): void {
-  askLater = ask;
+/** Creates the op that reads the property at compile time. Set by `ops/reflect.ts`, which imports this module. */
+let deferredReflection: ((dtype: DType<any>, property: Reflection) => unknown) | undefined;
+export function onReflection(handler: NonNullable<typeof deferredReflection>): void {
+  deferredReflection = handler;
 }
 
-/** As {@link onReflection}, for `T.is(tl.int8)`. */
-let askMembership: ((dtype: DType<any>, other: DType<any>) => unknown) | undefined;
-export function onMembership(ask: NonNullable<typeof askMembership>): void {
-  askMembership = ask;
+/** The same for `T.is(tl.int8)`. Set by `ops/narrow.ts`. */
+let deferredMembership: ((dtype: DType<any>, member: DType<any>) => unknown) | undefined;
+export function onMembership(handler: NonNullable<typeof deferredMembership>): void {
+  deferredMembership = handler;
 }
 
 class DTypeValue {
@@ -189,39 +193,39 @@ class DTypeValue {
     if (isVariable) this.members = all;
   }
 
-  #ask(property: Reflection): unknown {
+  #reflect(property: Reflection): unknown {
     const values = new Set(this.#all.map((name) => reflect(name, property)));
     const [value] = values;
     if (values.size === 1) return value;
-    const later = askLater?.(this as unknown as DType<any>, property);
-    const why = `its members differ in ${property}; ask inside the kernel, or ask one of them, such as tl.float16`;
-    return later ?? fail(dtypeMembers.differ(this.name, why));
+    const deferred = deferredReflection?.(this as unknown as DType<any>, property);
+    const reason = `its members differ in ${property}; ask inside the kernel, or ask one of them, such as tl.float16`;
+    return deferred ?? fail(dtypeMembers.differ(this.name, reason));
   }
 
-  is(other: DType<any>): unknown {
-    if (!isDType(other) || other.members) return fail(dtypeMembers.notOne(this.name));
-    if (!this.#all.includes(other.name as DTypeName)) return false;
+  is(member: DType<any>): unknown {
+    if (!isDType(member) || member.members) return fail(dtypeMembers.notOne(this.name));
+    if (!this.#all.includes(member.name as DTypeName)) return false;
     if (this.#all.length === 1) return true;
-    const later = askMembership?.(this as unknown as DType<any>, other);
-    const why = "the launch decides which of its members it is; ask inside the kernel";
-    return later ?? fail(dtypeMembers.differ(this.name, why));
+    const deferred = deferredMembership?.(this as unknown as DType<any>, member);
+    const reason = "the launch decides which of its members it is; ask inside the kernel";
+    return deferred ?? fail(dtypeMembers.differ(this.name, reason));
   }
   only(...members: readonly DType<any>[]): unknown {
-    const strange = members.find((member) => !this.#all.includes(member.name as DTypeName));
-    if (strange || members.length === 0) fail(dtypeMembers.notAmong(this.name, strange?.name, this.#all));
+    const nonMember = members.find((member) => !this.#all.includes(member.name as DTypeName));
+    if (nonMember || members.length === 0) fail(dtypeMembers.notAmong(this.name, nonMember?.name, this.#all));
     return dtype(this.name, members);
   }
   get bits(): unknown {
-    return this.#ask("bits");
+    return this.#reflect("bits");
   }
   get isFloating(): unknown {
-    return this.#ask("isFloating");
+    return this.#reflect("isFloating");
   }
   get isInteger(): unknown {
-    return this.#ask("isInteger");
+    return this.#reflect("isInteger");
   }
   get isSigned(): unknown {
-    return this.#ask("isSigned");
+    return this.#reflect("isSigned");
   }
   toString(): string {
     return this.members ? this.name : `tl.${this.name}`;
@@ -229,12 +233,12 @@ class DTypeValue {
 }
 
 /** The value of one concrete dtype. */
-function concrete<N extends DTypeName>(name: N): DType<N> {
+function concreteDType<N extends DTypeName>(name: N): DType<N> {
   return new DTypeValue(name, [name], false) as unknown as DType<N>;
 }
 
-/** The concrete dtypes as values, by name: the author's `tl.float16` and its kin. */
-export const dtypes = Object.freeze(Object.fromEntries(dtypeNames.map((name) => [name, concrete(name)]))) as {
+/** The concrete dtypes as values, by name: `tl.float16` and so on. */
+export const dtypes = Object.freeze(Object.fromEntries(dtypeNames.map((name) => [name, concreteDType(name)]))) as {
   readonly [N in DTypeName]: DType<N>;
 };
 
@@ -265,7 +269,6 @@ export function elemOf(value: DType<any>): Elem {
   return value.members ? { name: value.name, members: value.members } : (value.name as DTypeName);
 }
 
-/** Whether something is a dtype value. */
 export function isDType(value: unknown): value is DType<Element> {
   return value instanceof DTypeValue;
 }

@@ -1,28 +1,28 @@
-/** What may stand where a tile is expected, and the sentences for anything else. */
+/** Types that rules recognize in place of a tile, and the messages for them. */
 import type { StateLike } from "./tile.js";
 import type { Type } from "./types.js";
 
 declare const $target: unique symbol;
 declare const $place: unique symbol;
 declare const $access: unique symbol;
-/** The part of an address that rules read: elements of dtype E in shape S. */
+/** The phantom properties of an address, for rules: elements of dtype E in shape S, with access A. */
 export interface AddressLike<E = any, S = any, A = any> {
   readonly [$target]: E;
   readonly [$place]: S;
   readonly [$access]: A;
 }
-/** Keys of an address's element type, shape and access: `A[Ta]`, `A[Pl]`, `A[Ac]`. */
+/** Keys of an address's element type, shape and access: `A[AddressElement]`, `A[Pl]`, `A[Ac]`. */
 export type AddressElement = typeof $target;
 export type Pl = typeof $place;
 export type Ac = typeof $access;
 
 declare const $dims: unique symbol;
-/** A whole tensor: rules recognize it to say "load a tile of it first". */
+/** A whole tensor. Rules recognize it, for the message "load a tile of it first". */
 export interface TensorLike<Ds = any> {
   readonly [$dims]: Ds;
 }
 
-/** Why X is not a tile. */
+/** The message for an X that is not a tile. */
 export type NotATile<Op extends string, X> = X extends AddressLike
   ? `${Op}: this is an address; load it first, tl.load(…)`
   : X extends TensorLike
@@ -37,7 +37,7 @@ export function notATile(op: string, type: Type): string {
     : `${op}: needs a tile`;
 }
 
-/** Why X is not an operand of an operator. */
+/** The message for an X that is not an operand of an operator. */
 export type NotAnOperand<Op extends string, X> = X extends AddressLike | TensorLike | StateLike
   ? NotATile<Op, X>
   : `${Op}: needs a tile, a constexpr or a number`;

@@ -1,6 +1,6 @@
 /**
- * What two dtypes become together, and why they may not meet. The functions compute by Triton's rule (3.9's where the
- * versions differ); the types read a table; a test compares every cell.
+ * Type promotion, and the rules for pairs of dtypes. The functions implement Triton's algorithm (that of 3.9 if
+ * versions differ); the types use a table. A test compares all cells.
  */
 import {
   dtypeDisplayName,
@@ -51,7 +51,7 @@ export interface PromoteTable {
   float64:  ["float64", "float64", "float64", "float64", "float64", "float64", "float64", "float64", "float64", "float64", "float64",  "float64", "float64"];
 }
 
-/** Result of `+ - *` and `where`: one dtype stays as it is, two meet as in Triton's table. */
+/** The result of `+ - *` and `where`. Two different dtypes promote by Triton's table. */
 export type Promote<A, B> =
   Same<A, B> extends true
     ? A
@@ -61,28 +61,28 @@ export type Promote<A, B> =
         : any
       : any;
 
-/** Triton's rule (`computation_type_impl` in its `semantic.py`). Undefined where `whyPromote` has a sentence. */
+/** Triton's algorithm (`computation_type_impl` in its `semantic.py`). Undefined if `whyPromote` returns a message. */
 export function promote(a: Elem, b: Elem): Elem | undefined {
   if (sameElem(a, b)) return a;
   if (typeof a !== "string" || typeof b !== "string" || isFp8(a) || isFp8(b)) return undefined;
-  const either = (name: DTypeName) => a === name || b === name;
-  if (either("float64")) return "float64";
-  if (either("float32")) return "float32";
-  if (either("float16")) return "float16";
-  if (either("bfloat16")) return "float32"; // the other is an integer: bfloat16 cannot hold it
+  const isEither = (name: DTypeName) => a === name || b === name;
+  if (isEither("float64")) return "float64";
+  if (isEither("float32")) return "float32";
+  if (isEither("float16")) return "float16";
+  if (isEither("bfloat16")) return "float32"; // the other is an integer: bfloat16 cannot hold it
   const [bitsA, bitsB] = [dtypeTable[a].bits, dtypeTable[b].bits];
   if (dtypeTable[a].signed === dtypeTable[b].signed) return bitsA >= bitsB ? a : b;
   const [unsigned, signed] = dtypeTable[a].signed ? [b, a] : [a, b];
   return dtypeTable[unsigned].bits >= dtypeTable[signed].bits ? unsigned : signed;
 }
 
-// ---- who has arithmetic ---------------------------------------------------------------------------------------------
+// ---- single dtypes --------------------------------------------------------------------------------------------------
 
 export type HasAny<E, Kind> =
   IsAny<E> extends true ? false : [Extract<Members<E>, Kind>] extends [never] ? false : true;
 export const hasAny = (elem: Elem, test: (name: DTypeName) => boolean): boolean => members(elem).some(test);
 
-/** "" unless E is an 8-bit float, or may be: Triton's front end takes them, LLVM does not. */
+/** "" unless a member of E is an 8-bit float. Triton's front end accepts 8-bit floats, but LLVM does not. */
 export type WhyNoArithmetic<Op extends string, E> =
   HasAny<E, Fp8Name> extends true
     ? `${Op}: ${Call<E>} has no arithmetic; cast with .to(tl.float16) or .to(tl.float32)`
@@ -93,7 +93,7 @@ export function whyNoArithmetic(op: string, elem: Elem): string {
     : "";
 }
 
-/** "" unless E is a truth value: Triton would add int1 modulo 2. */
+/** "" unless a member of E is int1, which Triton would add modulo 2. */
 export type WhyMask<Op extends string, E> =
   HasAny<E, "int1"> extends true
     ? `${Op}: int1 is a truth value; combine masks with and, or, not, or cast with .to(tl.int32)`
@@ -103,7 +103,7 @@ export function whyMask(op: string, elem: Elem): string {
   return isMask ? `${op}: int1 is a truth value; combine masks with and, or, not, or cast with .to(tl.int32)` : "";
 }
 
-/** "" when every member is an integer. */
+/** "" if every member is an integer. */
 export type WhyInt<Op extends string, E> =
   IsAny<E> extends true
     ? ""
@@ -116,7 +116,7 @@ export function whyInt(op: string, elem: Elem): string {
     : `${op}: needs integers, got ${dtypeDisplayName(elem)}; cast with .to(tl.int32)`;
 }
 
-/** The same of what is an index, an offset or a bound: there a float often comes from a division. */
+/** The same for an index, an offset or a bound. A float there is often the result of a division. */
 export type WhyIndexInt<Op extends string, E> =
   IsAny<E> extends true
     ? ""
@@ -129,7 +129,7 @@ export function whyIndexInt(op: string, elem: Elem): string {
     : `${op}: needs integers, got ${dtypeDisplayName(elem)}; divide integers with floorDiv, or cast with .to(tl.int32)`;
 }
 
-/** "" when every member is float32 or float64, as exp and similar functions require. */
+/** "" if every member is float32 or float64, as exp and similar functions require. */
 export type WhyFloat32<Op extends string, E> =
   IsAny<E> extends true
     ? ""
@@ -137,13 +137,15 @@ export type WhyFloat32<Op extends string, E> =
       ? ""
       : `${Op}: works on float32 and float64, not on ${Call<E>}; cast with .to(tl.float32)`;
 export function whyFloat32(op: string, elem: Elem): string {
-  const fits = members(elem).every((name) => name === "float32" || name === "float64");
-  return fits ? "" : `${op}: works on float32 and float64, not on ${dtypeDisplayName(elem)}; cast with .to(tl.float32)`;
+  const isSupported = members(elem).every((name) => name === "float32" || name === "float64");
+  return isSupported
+    ? ""
+    : `${op}: works on float32 and float64, not on ${dtypeDisplayName(elem)}; cast with .to(tl.float32)`;
 }
 
 // ---- two tiles ------------------------------------------------------------------------------------------------------
 
-/** A dtype variable mixes with itself and with numbers only: the kernel is checked once for all of its members. */
+/** A dtype variable mixes only with itself and with numbers: the checker checks the kernel once for all members. */
 export type WhyMixed<Op extends string, A, B> =
   IsAny<A> extends true
     ? ""
@@ -155,15 +157,15 @@ export type WhyMixed<Op extends string, A, B> =
           ? `${Op}: ${Name} may be ${Choices<M>}, this side is ${Call<A>}; cast one side, .to(${Token<A>}) or .to(${Name})`
           : "";
 function whyMixed(op: string, a: Elem, b: Elem): string {
-  const say = (variable: Elem, side: string, other: Elem) =>
-    `${op}: ${dtypeDisplayName(variable)} may be ${choices(members(variable))}, ${side} is ${dtypeDisplayName(other)}; ` +
-    `cast one side, .to(${dtypeSourceText(other)}) or .to(${dtypeDisplayName(variable)})`;
-  if (typeof a !== "string") return say(a, "the other side", b);
-  if (typeof b !== "string") return say(b, "this side", a);
+  const message = (variable: Elem, side: string, otherElem: Elem) =>
+    `${op}: ${dtypeDisplayName(variable)} may be ${choices(members(variable))}, ${side} is ${dtypeDisplayName(otherElem)}; ` +
+    `cast one side, .to(${dtypeSourceText(otherElem)}) or .to(${dtypeDisplayName(variable)})`;
+  if (typeof a !== "string") return message(a, "the other side", b);
+  if (typeof b !== "string") return message(b, "this side", a);
   return "";
 }
 
-/** `+ - *` and minimum, maximum. */
+/** The rule of `+ - *`, minimum and maximum. */
 export type WhyPromote<Op extends string, A, B> =
   Same<A, B> extends true
     ? FirstError<WhyNoArithmetic<Op, A>, WhyMask<Op, A>>
@@ -173,7 +175,7 @@ export function whyPromote(op: string, a: Elem, b: Elem): string {
   return whyMixed(op, a, b) || whyNoArithmetic(op, a) || whyNoArithmetic(op, b);
 }
 
-/** Comparisons: truth values may be compared with each other. */
+/** The rule of comparisons. Two int1 operands may be compared. */
 export type WhyCompare<Op extends string, A, B> =
   Same<A, B> extends true
     ? WhyNoArithmetic<Op, A>
@@ -182,7 +184,7 @@ export function whyCompare(op: string, a: Elem, b: Elem): string {
   return sameElem(a, b) ? whyNoArithmetic(op, a) : whyPromote(op, a, b);
 }
 
-/** `where`: one dtype of any kind, or two that promote. */
+/** The rule of `where`: equal dtypes of any kind, or two dtypes that promote. */
 export type WhySelect<Op extends string, A, B> = Same<A, B> extends true ? "" : WhyPromote<Op, A, B>;
 export function whySelect(op: string, a: Elem, b: Elem): string {
   return sameElem(a, b) ? "" : whyPromote(op, a, b);
@@ -204,23 +206,24 @@ type WhySigns<Op extends string, A, B> =
     ? `${Op}: ${Call<A>} and ${Call<B>} differ in sign; cast one side with .to(${Token<A>})`
     : "";
 function whySigns(op: string, a: Elem, b: Elem): string {
-  const differ = typeof a === "string" && typeof b === "string" && isInt(a) && isInt(b) && isSigned(a) !== isSigned(b);
-  return differ
+  const hasSignMismatch =
+    typeof a === "string" && typeof b === "string" && isInt(a) && isInt(b) && isSigned(a) !== isSigned(b);
+  return hasSignMismatch
     ? `${op}: ${dtypeDisplayName(a)} and ${dtypeDisplayName(b)} differ in sign; cast one side with .to(${dtypeSourceText(a)})`
     : "";
 }
 
-/** `/` and `%`: as for `+`, and integers must agree in signedness. */
+/** The rule of `/` and `%`: as for `+`, and integers must have the same signedness. */
 export type WhyDivide<Op extends string, A, B> = FirstError<
   Same<A, B> extends true ? WhyMask<Op, A> : WhyMixed<Op, A, B>,
   FirstError<WhySigns<Op, A, B>, FirstError<WhyNoArithmetic<Op, A>, WhyNoArithmetic<Op, B>>>
 >;
 export function whyDivide(op: string, a: Elem, b: Elem): string {
-  const same = sameElem(a, b) ? whyMask(op, a) : whyMixed(op, a, b);
-  return same || whySigns(op, a, b) || whyNoArithmetic(op, a) || whyNoArithmetic(op, b);
+  const why = sameElem(a, b) ? whyMask(op, a) : whyMixed(op, a, b);
+  return why || whySigns(op, a, b) || whyNoArithmetic(op, a) || whyNoArithmetic(op, b);
 }
 
-/** `//`: integers only. */
+/** The rule of `//`: integers only. */
 export type WhyFloorDivide<Op extends string, A, B> = FirstError<
   WhyInt<Op, A>,
   FirstError<WhyInt<Op, B>, WhyDivide<Op, A, B>>
@@ -232,18 +235,18 @@ export function whyFloorDivide(op: string, a: Elem, b: Elem): string {
 type To32<M> = M extends "float64" ? "float64" : "float32";
 const to32 = (name: DTypeName): DTypeName => (name === "float64" ? "float64" : "float32");
 
-/** The one dtype that all members give, or the variable itself when each member gives itself. */
+/** The common result dtype of all members, or the variable itself if each member maps to itself. */
 export type Unify<E, R> =
   Same<R, Members<E>> extends true ? E : [R] extends [DTypeName] ? (IsUnion<R> extends true ? any : R) : any;
 export function unify(elem: Elem, rule: (name: DTypeName) => DTypeName): Elem | undefined {
   const from = members(elem);
   const results = new Set(from.map(rule));
   if (results.size === from.length && from.every((name) => results.has(name))) return elem;
-  const [only] = results;
-  return results.size === 1 ? only : undefined;
+  const [result] = results;
+  return results.size === 1 ? result : undefined;
 }
 
-/** `/` gives float32, or float64 if a side is. */
+/** The result of `/`: float32, or float64 if an operand is float64. */
 export type Divide<A, B> =
   IsAny<A> extends true ? any : A extends "float64" ? A : B extends "float64" ? B : Unify<A, To32<Members<A>>>;
 export function divide(a: Elem, b: Elem): Elem | undefined {
@@ -251,7 +254,7 @@ export function divide(a: Elem, b: Elem): Elem | undefined {
 }
 
 type Remainder<M> = M extends IntName ? M : To32<M>;
-/** `%` keeps integers and takes floats to float32. */
+/** The result of `%`: integers promote, floats become float32 or float64. */
 export type Modulo<A, B> =
   IsAny<A> extends true
     ? any
@@ -270,7 +273,7 @@ export function modulo(a: Elem, b: Elem): Elem | undefined {
   return isInt(a) && isInt(b) ? promote(a, b) : a === "float64" || b === "float64" ? "float64" : "float32";
 }
 
-/** Where the members of a variable come out in several dtypes. */
+/** The message if the members of a variable have different result dtypes. */
 export type WhyNoResult<Op extends string, A, B> =
   IsAny<A> extends true
     ? ""
@@ -282,19 +285,19 @@ export type WhyNoResult<Op extends string, A, B> =
 
 // ---- numbers --------------------------------------------------------------------------------------------------------
 
-/** How JavaScript writes a number that is not whole. */
+/** JavaScript's notations of a number with a fraction. */
 export type Fraction = `${string}.${string}` | `${string}e-${string}`;
 
-/** A literal where only an integer is allowed: an index, a bound, an offset. */
+/** The rule of a literal that must be an integer: an index, a bound, an offset. */
 export type WhyWhole<Op extends string, L extends number> = `${L}` extends Fraction
   ? `${Op}: ${L} is not a whole number; give an integer`
   : "";
-/** The same for a literal's text. */
+/** The same for the text of a literal. */
 export function whyWhole(op: string, literal: string): string {
   return Number.isInteger(Number(literal)) ? "" : `${op}: ${literal} is not a whole number; give an integer`;
 }
 
-/** Whether E can hold a JavaScript number, as `full`, `store` and `other` require. */
+/** The rule that E can represent a JavaScript number, for `full`, `store` and `other`. */
 export type WhyLiteral<Op extends string, E, L extends number> = `${L}` extends Fraction
   ? HasAny<E, IntName> extends true
     ? `${Op}: ${L} is not a whole number and the tile is ${Call<E>}; cast it first, .to(tl.float32)`
@@ -304,7 +307,7 @@ export type WhyLiteral<Op extends string, E, L extends number> = `${L}` extends 
       ? `${Op}: ${L} is negative and the tile is ${Call<E>}; cast it first, .to(tl.int32)`
       : ""
     : "";
-/** The same with ranges: only the build reports a value that the dtype cannot hold. */
+/** The same, including ranges: only the build reports a value that is out of range. */
 export function whyLiteral(op: string, elem: Elem, value: number): string {
   if (!Number.isInteger(value)) {
     return hasAny(elem, isInt)
@@ -317,7 +320,7 @@ export function whyLiteral(op: string, elem: Elem, value: number): string {
   return whyRange(op, elem, value);
 }
 
-/** A JavaScript number is weak: it takes the tile's dtype, which must be able to hold it. */
+/** A JavaScript number is a weak literal: it adopts the tile's dtype, which must be able to represent it. */
 export type WhyNumber<Op extends string, E, L extends number> = FirstError<
   WhyNoArithmetic<Op, E>,
   FirstError<WhyMask<Op, E>, WhyLiteral<Op, E, L>>
@@ -326,17 +329,17 @@ export function whyNumber(op: string, elem: Elem, value: number): string {
   return whyNoArithmetic(op, elem) || whyMask(op, elem) || whyLiteral(op, elem, value);
 }
 
-/** Whether an integer fits every member. Floats take any number. */
+/** The range check of an integer for every member. Floats accept any number. */
 function whyRange(op: string, elem: Elem, value: number): string {
-  const tight = members(elem).find((name) => {
+  const overflowing = members(elem).find((name) => {
     if (!isInt(name)) return false;
     const bits = dtypeTable[name].bits - (isSigned(name) ? 1 : 0);
     return BigInt(value) >= 1n << BigInt(bits) || BigInt(value) < (isSigned(name) ? -(1n << BigInt(bits)) : 0n);
   });
-  return tight ? `${op}: ${value} is out of range for ${tight}; cast the tile to a wider dtype first` : "";
+  return overflowing ? `${op}: ${value} is out of range for ${overflowing}; cast the tile to a wider dtype first` : "";
 }
 
-/** true and false, and flags, beside a tile. */
+/** The rule of a boolean and a tile. */
 export type WhyTruth<Op extends string, E> =
   IsAny<E> extends true
     ? ""
@@ -347,7 +350,7 @@ export function whyTruth(op: string, elem: Elem): string {
   return elem === "int1" ? "" : `${op}: true and false combine with int1 only, this tile is ${dtypeDisplayName(elem)}`;
 }
 
-/** A constexpr of kind K against a tile of E. A constexpr int is assumed to fit. */
+/** The rule of a constexpr of kind K and a tile of E. An integer constexpr is assumed to be in range. */
 export type WhyWeak<Op extends string, E, K> = K extends "int"
   ? FirstError<WhyNoArithmetic<Op, E>, WhyMask<Op, E>>
   : K extends "float"
@@ -355,9 +358,9 @@ export type WhyWeak<Op extends string, E, K> = K extends "int"
       ? `${Op}: this constexpr is a float and the tile is ${Call<E>}; cast the tile first, .to(tl.float32)`
       : WhyNoArithmetic<Op, E>
     : `${Op}: needs a number, not a ${K & string} constexpr`;
-export function whyWeak(op: string, elem: Elem, of: string): string {
-  if (of === "int") return whyNoArithmetic(op, elem) || whyMask(op, elem);
-  if (of !== "float") return `${op}: needs a number, not a ${of} constexpr`;
+export function whyWeak(op: string, elem: Elem, kind: string): string {
+  if (kind === "int") return whyNoArithmetic(op, elem) || whyMask(op, elem);
+  if (kind !== "float") return `${op}: needs a number, not a ${kind} constexpr`;
   return hasAny(elem, isInt)
     ? `${op}: this constexpr is a float and the tile is ${dtypeDisplayName(elem)}; cast the tile first, .to(tl.float32)`
     : whyNoArithmetic(op, elem);

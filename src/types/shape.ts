@@ -1,15 +1,17 @@
 /** Dimensions, shapes and broadcasting. Axes are in `axis.ts`, permutations and reshapes in `dims.ts`. */
 import type { IsAny, Same } from "./rule-error.js";
 
-/** A dimension: a number, or the text of an expression over constexprs. Texts are canonical, so equal means equal. */
+/** A dimension: a number, or the canonical text of an expression over constexprs. Equal dimensions have equal texts. */
 export type Dim = number | string;
 
-/** Whether it depends on the index of an unrolled loop. No author can write that index's text. */
+/** True if the dimension depends on the index of an unrolled loop, whose text contains "@". */
 export function isUnrolled(dim: Dim): boolean {
   return typeof dim === "string" && dim.includes("@");
 }
 
-/** Loose on purpose: a tuple of type parameters, as in a helper's [N], then satisfies it without asking what N is. */
+/**
+ * Intentionally weak, so that a tuple of type parameters, such as a helper's [N], satisfies it without a constraint.
+ */
 export type Shape = readonly unknown[];
 
 /** Tells the checker that T is a shape. */
@@ -27,10 +29,10 @@ export function showShape(shape: readonly Dim[]): string {
 }
 
 // ---- broadcasting ---------------------------------------------------------------------------------------------------
-// Fit gives the shape in a 1-tuple, or a string that names the clash. The order of the tests matters: each must be
-// decidable for `[]`, for tuples of type parameters ([N]), and for a bare type parameter (S).
+// Fit returns the shape in a 1-tuple, or a string that describes the mismatch. The order of the tests matters: each
+// must be decidable for `[]`, for tuples of type parameters ([N]), and for a bare type parameter (S).
 
-/** Dimensions of which the checker knows less than their value agree with every other. */
+/** Compares dimensions. A dimension whose value the checker does not know equals every other. */
 type Loose<A, B, Num = number, Str = string, Any = Dim> =
   IsAny<A> extends true
     ? [B]
@@ -60,7 +62,7 @@ type FitLast<A, B, Done extends unknown[]> = A extends readonly [...infer AR, in
   : B extends readonly unknown[]
     ? [[...B, ...Done]]
     : never;
-/** The common shape in a 1-tuple, or why there is none. */
+/** The broadcast shape in a 1-tuple, or a description of the mismatch. */
 export type Fit<A extends Shape, B extends Shape, Empty = []> =
   Same<A, B> extends true
     ? [A]
@@ -75,18 +77,18 @@ export type Fit<A extends Shape, B extends Shape, Empty = []> =
             : FitLast<A, B, []>;
 function fit(a: readonly Dim[], b: readonly Dim[]): Dim[] | string {
   const shape: Dim[] = [];
-  for (let back = 1; back <= Math.max(a.length, b.length); back++) {
-    const [x, y] = [a.at(-back) ?? 1, b.at(-back) ?? 1];
+  for (let fromEnd = 1; fromEnd <= Math.max(a.length, b.length); fromEnd++) {
+    const [x, y] = [a.at(-fromEnd) ?? 1, b.at(-fromEnd) ?? 1];
     if (x !== y && x !== 1 && y !== 1) return `${x} is not ${y}`;
     shape.unshift(x === 1 ? y : x);
   }
   return shape;
 }
 
-/** The common shape of two tiles, as Triton broadcasts them: right-aligned, 1 stretches. */
-export type Broadcast<A extends Shape, B extends Shape> = Found<Fit<A, B>>;
-type Found<F> = F extends readonly [any] ? F[0] : any;
-/** Undefined where `whyBroadcast` has a sentence. */
+/** The broadcast shape of two tiles: axes are aligned at the right, and axes of size 1 are broadcast. */
+export type Broadcast<A extends Shape, B extends Shape> = ShapeOrAny<Fit<A, B>>;
+type ShapeOrAny<F> = F extends readonly [any] ? F[0] : any;
+/** Undefined if `whyBroadcast` returns a message. */
 export function broadcast(a: readonly Dim[], b: readonly Dim[]): Dim[] | undefined {
   const shape = fit(a, b);
   return typeof shape === "string" ? undefined : shape;
@@ -119,7 +121,7 @@ function hint(a: readonly Dim[], b: readonly Dim[]): string {
 
 // ---- equality -------------------------------------------------------------------------------------------------------
 
-/** Equal shapes, as far as the checker knows. The first test decides nearly every call. */
+/** Equality of shapes. Unknown dimensions are equal to every other. The first test decides nearly every call. */
 export type SameShape<A extends Shape, B extends Shape> =
   Same<A, B> extends true
     ? true
@@ -143,7 +145,7 @@ export function sameShape(a: readonly Dim[], b: readonly Dim[]): boolean {
   return a.length === b.length && a.every((dim, axis) => dim === b[axis]);
 }
 
-/** Whether B stretches to A without widening A, as a mask must: otherwise the tile would grow. */
+/** True if B can be broadcast to A, as a mask must: otherwise the tile would grow. */
 export type FitsIn<A extends Shape, B extends Shape> =
   SameShape<A, B> extends true ? true : Fit<A, B> extends [infer R extends Shape] ? SameShape<R, A> : false;
 export function fitsIn(a: readonly Dim[], b: readonly Dim[]): boolean {

@@ -1,4 +1,4 @@
-/** Tiles and state as authors see them. Types only: tracing makes the handles behind them. */
+/** The author's types of tiles and state. Types only: at run time these are the handles of tracing. */
 import type { Constexpr } from "./constexpr.js";
 import type { DType, Element } from "./dtype.js";
 import type { ForeignCalls, foreignMethods } from "./unsupported-names.js";
@@ -8,25 +8,26 @@ import type { Shape, Show } from "./shape.js";
 declare const $element: unique symbol;
 declare const $shape: unique symbol;
 /**
- * The part of a tile that rules read: two phantoms. Rules look them up, `T[El]`, instead of inferring them: that is
- * cheaper, and the checker can decide it when a type parameter is inside.
+ * The two phantom properties of a tile, for rules. Rules index them, `T[El]`, instead of inferring them. Indexing is
+ * faster, and the checker can decide it for type parameters.
  */
 export interface TileLike<E = any, S = any> {
   readonly [$element]: E;
   readonly [$shape]: S;
 }
-/** Key of a tile's element type: `T[El]`. */
+/** The key of a tile's element type: `T[El]`. */
 export type El = typeof $element;
-/** Key of a tile's shape: `T[Sh]`. */
+/** The key of a tile's shape: `T[Sh]`. */
 export type Sh = typeof $shape;
 
 /**
- * The methods of a tile. Open: the file of an op declares its method here, beside its record.
+ * The methods of a tile. The file of an op declares its method by module augmentation, next to the op's record.
  *
  * ```ts
  * declare module "./tile.js" {
  *   interface TileOps {
- *     sub<T extends TileLike, const O>(this: T, other: Checked<O, WhyArith<"sub", T[El], T[Sh], O>>): ArithOut<T[El], T[Sh], O>;
+ *     sub<T extends TileLike, const O>(this: T, other: Checked<O, WhyArith<"sub", T[El], T[Sh], O>>): ArithOut<T[El],
+ * T[Sh], O>;
  *   }
  * }
  * ```
@@ -59,7 +60,7 @@ export type Transposed<E extends Element, S> =
       ? Tile<E, [N, M]>
       : Problem<`T: needs a tile of rank 2, this is ${Show<S>}; use tl.trans or permute`>;
 
-/** Values of one dtype in one shape. A scalar is a tile of shape []. */
+/** Values with one dtype and shape. A scalar is a tile of shape []. */
 export interface Tile<in out E extends Element, in out S extends Shape>
   extends TileLike<E, S>, TileOps, ForeignCalls<typeof foreignMethods, "this tile"> {
   readonly dtype: DType<E>;
@@ -70,45 +71,46 @@ export interface Tile<in out E extends Element, in out S extends Shape>
   readonly row: Row<E, S>;
   /** Rows and columns swapped. */
   readonly T: Transposed<E, S>;
-  /** Never present. Makes the checker refuse a tile in `if`, `&&` and `?:`, as the build does in the source. */
+  /** Never present. Makes the checker reject a tile in `if`, `&&` and `?:`, as the build does. */
   readonly then: NotACondition;
 }
-/** Looks like a promise to the checker, which asks about conditions only of promises and functions. */
+/** A type that resembles a promise: the checker reports only promises and functions as conditions. */
 export type NotACondition = (useWhenOrWhere: (value: never) => void) => void;
 
 /** A tile of rank 0. */
 export type Scalar<E extends Element> = Tile<E, []>;
 
-/** What JavaScript's truth values may be written to. */
+/** JavaScript's booleans, if the element type is int1. */
 export type TruthOf<E> = E extends "int1" ? boolean : never;
 
 // ---- state ----------------------------------------------------------------------------------------------------------
 
 declare const $state: unique symbol;
-/** State of any kind: rules recognize it to say "read it with .value". */
+/** State of any kind. Rules recognize it, for the message "read it with .value". */
 export interface StateLike {
   readonly [$state]: true;
 }
 
-/** The methods of the tile that state holds: state has none of them. */
+/** Tile methods on state. Calling one is an error whose message suggests `.value`. */
 type MethodsOfValue = {
   readonly [Name in Exclude<keyof TileOps, symbol>]: (
     this: `${Name}: this is state; read it with .value, as in acc.value.${Name}`,
-    ...given: any
+    ...args: any
   ) => any;
 };
 
 /**
- * State that loops and branches change. Not a tile: `value` reads it at that point of the program, and writes it. A
- * written value has the dtype and shape of the first one; a JavaScript number takes them, and true and false where it is
- * int1.
+ * A mutable variable, for loops and branches. `value` reads the current value or assigns a new one, which must have the
+ * dtype and shape of the initial value. JavaScript numbers are also accepted, as are booleans for int1.
  */
 export interface Mut<in out E extends Element, in out S extends Shape> extends StateLike, MethodsOfValue {
   get value(): Tile<E, S>;
   set value(next: Tile<E, S> | number | TruthOf<E>);
   readonly then: NotACondition;
 }
-/** State that began as a number, whose dtype and shape nobody wrote. What a write to it may be says how to write them. */
+/**
+ * State with a number as its initial value. The type of `value` includes the remedy, for messages about other dtypes.
+ */
 export interface MutOfNumber<in out E extends Element> extends Mut<E, []> {
   get value(): Tile<E, []>;
   set value(next: Tile<E, []> | number | TruthOf<E> | BeganAsNumber);

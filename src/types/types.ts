@@ -1,27 +1,27 @@
-/** Types of traced values at run time, on which the function twins of all rules work. */
+/** The types of IR values, on which the functions of all rules operate. */
 import { dtypeDisplayName, type Elem } from "./dtype.js";
 import { showShape, type Dim } from "./shape.js";
 
 export type { Elem } from "./dtype.js";
 
-/** What a kernel may do with a tensor. */
+/** The access of a kernel to a tensor. */
 export type Access = "in" | "out" | "inout";
 export type ConstKind = "int" | "float" | "bool" | "string" | "dtype";
 
-/** Values of one dtype in one shape. Rank 0 is a scalar. */
+/** Values with one dtype and shape. Rank 0 is a scalar. */
 export interface TileType {
   readonly kind: "tile";
   readonly dtype: Elem;
   readonly shape: readonly Dim[];
 }
-/** Addresses computed by hand. */
+/** Raw pointers, with explicit address arithmetic. */
 export interface PointerType {
   readonly kind: "pointer";
   readonly to: Elem;
   readonly shape: readonly Dim[];
   readonly access: Access;
 }
-/** A masked rectangle, or a gather, of a tensor. */
+/** A masked rectangle or a gather of a tensor. */
 export interface ViewType {
   readonly kind: "view";
   readonly to: Elem;
@@ -35,7 +35,7 @@ export interface TensorType {
   readonly dims: readonly Dim[];
   readonly access: Access;
 }
-/** A tensor in memory and the block that one access moves, for the copy engines of GPUs. */
+/** A TMA descriptor: a tensor and the block that one access transfers. */
 export interface DescriptorType {
   readonly kind: "descriptor";
   readonly to: Elem;
@@ -43,7 +43,7 @@ export interface DescriptorType {
   readonly shape: readonly Dim[];
   readonly access: Access;
 }
-/** A value known when Triton compiles the kernel. A JavaScript literal is one, with its own text. */
+/** A value known when Triton compiles the kernel, including JavaScript literals. */
 export interface ConstexprType {
   readonly kind: "constexpr";
   readonly of: ConstKind;
@@ -55,13 +55,13 @@ export interface NoneType {
 }
 export type Type = TileType | PointerType | ViewType | TensorType | DescriptorType | ConstexprType | NoneType;
 
-/** An argument as type rules see it. A number is a constexpr with a known value. */
+/** An argument of a type rule. A number is a constexpr with a known value. */
 export interface Typed {
   readonly type: Type;
   readonly literal?: number | bigint | boolean | string;
   readonly dtype?: Elem;
   readonly items?: readonly Typed[];
-  /** The name of a helper function. */
+  /** The signature of a helper function. */
   readonly signature?: { readonly params: readonly Type[]; readonly results: readonly Type[] };
 }
 /** A list among the arguments. */
@@ -79,7 +79,7 @@ export function tileType(dtype: Elem, shape: readonly Dim[]): TileType {
 }
 /** The type of a JavaScript literal. */
 export function literalType(value: number | bigint | boolean | string): ConstexprType {
-  const of =
+  const valueKind =
     typeof value === "bigint" || Number.isInteger(value)
       ? "int"
       : typeof value === "number"
@@ -87,20 +87,20 @@ export function literalType(value: number | bigint | boolean | string): Constexp
         : typeof value === "boolean"
           ? "bool"
           : "string";
-  return { kind: "constexpr", of, text: String(value) };
+  return { kind: "constexpr", of: valueKind, text: String(value) };
 }
-export function constexprType(of: ConstKind, text: string): ConstexprType {
-  return { kind: "constexpr", of, text };
+export function constexprType(valueKind: ConstKind, text: string): ConstexprType {
+  return { kind: "constexpr", of: valueKind, text };
 }
 
-/** The number that a constexpr's text spells, or undefined if it is an expression over names. */
+/** The number in a constexpr's text. Undefined for an expression over names. */
 export function literalValue(type: ConstexprType): number | undefined {
   if (type.of !== "int" && type.of !== "float") return undefined;
   const value = Number(type.text);
   return Number.isNaN(value) && type.text !== "NaN" ? undefined : value;
 }
 
-/** A type as text, equal for equal types: `float16[BLOCK_M, BLOCK_K]`, `*float32`, `view<float16[BLOCK]>`. */
+/** The canonical text of a type: `float16[BLOCK_M, BLOCK_K]`, `*float32`, `view<float16[BLOCK]>`. */
 export function showType(type: Type): string {
   switch (type.kind) {
     case "tile":
@@ -123,7 +123,7 @@ export function showType(type: Type): string {
 }
 const suffix = (shape: readonly Dim[]): string => (shape.length === 0 ? "" : showShape(shape));
 
-/** Whether two types are equal in every field. */
+/** Structural equality of two types. */
 export function sameType(a: Type, b: Type): boolean {
   if (a.kind === "tile" && b.kind === "tile")
     return showFull(a.dtype) === showFull(b.dtype) && sameDims(a.shape, b.shape);

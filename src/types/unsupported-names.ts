@@ -1,6 +1,6 @@
 /**
- * What stands here for names that authors bring from Triton, PyTorch and NumPy: the name, and what to write instead. The
- * editor and the build read the same table. `src/dsl/unknown-names.ts` finds names that differ only in their spelling.
+ * Replacements for names of Triton, PyTorch and NumPy that TileScript does not have. The types and the build use the
+ * same tables. `src/dsl/unknown-names.ts` finds misspelled names.
  */
 import type { Problem } from "./rule-error.js";
 
@@ -58,7 +58,7 @@ export const foreignConstants = {
   extra: 'libdevice.tanh(x) and so on, after import { libdevice } from "tilescript"',
 } as const;
 
-/** Numbers that `tl` does not have. The checker lets JavaScript negate a sentence, so it keeps its own message. */
+/** Numbers that `tl` does not have. They have no type-level message, because the checker allows `-` on a string. */
 export const foreignNumbers = { inf: "JavaScript's Infinity", nan: "JavaScript's NaN" } as const;
 
 const everyLane = "x.mul(2) and the like, which compute with every element";
@@ -157,7 +157,7 @@ export const foreignToViews = {
   div: "tl.load(x.at(i, j)).div(y)",
 } as const;
 
-/** Dtypes of PyTorch's, which references write as those of `tl`. */
+/** PyTorch's dtypes, which references must write as those of `tl`. */
 export const foreignDTypes = {
   float16: "tl.float16",
   half: "tl.float16",
@@ -184,11 +184,11 @@ type Sentence<
   Instead extends string,
 > = `${Name}: ${Of} has none; write ${Instead}`;
 
-/** Methods that are not there: their `this` is the sentence, so the checker shows it at a call, and at nothing after it. */
+/** Missing methods. The message is the type of their `this`, so the checker reports it at the call and only there. */
 export type ForeignCalls<Names extends Table, Of extends string> = {
-  readonly [Name in keyof Names & string]: (this: Sentence<Name, Of, Names[Name]>, ...given: any) => any;
+  readonly [Name in keyof Names & string]: (this: Sentence<Name, Of, Names[Name]>, ...args: any) => any;
 };
-/** Properties that are not there: their type is the sentence. */
+/** Missing properties. Their type contains the message. */
 export type ForeignFacts<Names extends Table, Of extends string> = {
   readonly [Name in keyof Names & string]: Problem<Sentence<Name, Of, Names[Name]>>;
 };

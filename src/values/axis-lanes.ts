@@ -1,4 +1,4 @@
-/** The lanes of an access, axis by axis; views and the blocks of descriptors share this. */
+/** Lanes of an access, axis by axis, for views and for descriptor blocks. */
 import type { Spread } from "../numerics/array.js";
 import type { NumberData } from "../numerics/numeric.js";
 import { allocateUninitialized } from "../numerics/buffer-pool.js";
@@ -6,20 +6,20 @@ import { allocateUninitialized } from "../numerics/buffer-pool.js";
 /** The positions of lanes along one axis of a tensor. */
 export interface AxisLanes {
   readonly positions: NumberData;
-  /** The lanes that each position belongs to. */
+  /** The lanes of each position. */
   readonly along: Spread;
   /** The tensor's stride along this axis, in elements. */
   readonly stride: number;
 }
 
-/** An axis of a tensor, and where lanes lie on it. */
+/** An axis of a tensor, and the positions of lanes along it. */
 export interface TensorAxis extends AxisLanes {
   readonly axis: number;
 }
 
-/** The position of each lane along an axis. */
-export function stepsAlong(into: Float64Array, { positions, along }: AxisLanes): void {
-  setSteps(into, { positions, along, stride: 1 }, 0);
+/** Writes the position of each lane along an axis. */
+export function stepsAlong(target: Float64Array, { positions, along }: AxisLanes): void {
+  setSteps(target, { positions, along, stride: 1 }, 0);
 }
 
 /** `start + Σ position * stride` of every lane. */
@@ -58,19 +58,19 @@ function addSteps(offsets: Float64Array, { positions, stride, along }: AxisLanes
       }
 }
 
-/** Marks the positions outside `[0, limit)`, but none whose value is unknown; undefined if there are none. */
+/** Flags the positions outside `[0, limit)`, except unknown positions. Undefined if there are none. */
 export function outOfBoundsLanes(positions: NumberData, limit: number, unknown?: Uint8Array): Uint8Array | undefined {
-  let marks: Uint8Array | undefined;
+  let flags: Uint8Array | undefined;
   for (let i = 0; i < positions.length; i++)
     if (!(positions[i]! >= 0 && positions[i]! < limit) && !unknown?.[i])
-      (marks ??= new Uint8Array(positions.length))[i] = 1;
-  return marks;
+      (flags ??= new Uint8Array(positions.length))[i] = 1;
+  return flags;
 }
 
-/** Turns off the lanes whose position is marked. */
-export function maskLanes(lanes: Uint8Array, marks: Uint8Array, { outer, count, inner }: Spread): void {
+/** Turns off the lanes whose position is flagged. */
+export function maskLanes(lanes: Uint8Array, flags: Uint8Array, { outer, count, inner }: Spread): void {
   for (let repeat = 0, lane = 0; repeat < outer; repeat++)
     if (inner === 1) {
-      for (let j = 0; j < count; j++, lane++) if (marks[j]) lanes[lane] = 0;
-    } else for (let j = 0; j < count; j++, lane += inner) if (marks[j]) lanes.fill(0, lane, lane + inner);
+      for (let j = 0; j < count; j++, lane++) if (flags[j]) lanes[lane] = 0;
+    } else for (let j = 0; j < count; j++, lane += inner) if (flags[j]) lanes.fill(0, lane, lane + inner);
 }

@@ -1,4 +1,4 @@
-/** Tensor descriptors during evaluation: how they are made, and the addresses of their blocks and rows. */
+/** Evaluates tensor descriptors: their creation, and the addresses of their blocks and rows. */
 import type { Message } from "../diagnostics/catalog/define-code.js";
 import { misaligned } from "../diagnostics/catalog/finding-codes.js";
 import type { FindingCode } from "../diagnostics/catalog/index.js";
@@ -15,18 +15,18 @@ type Args = Readonly<Record<string, Runtime | undefined>>;
 const number = (x: Runtime): number => Number(isTile(x) ? x.data[0] : x);
 const numbers = (list: Runtime | undefined): number[] => (list as readonly Runtime[]).map(number);
 
-/** `evaluate` of `makeTensorDescriptor`. Reports a base or strides that the hardware cannot address. */
+/** `evaluate` of `makeTensorDescriptor`. Reports a base or strides that TMA cannot address. */
 export function descriptorAt(
   { base, shape, strides, blockShape, paddingOption }: Args,
   context: Context,
 ): DescriptorRuntime {
-  const of = base as Addresses | TensorRuntime;
-  const { allocation } = of;
-  const axes = isAddresses(of) ? undefined : (of.order ?? allocation.shape.map((_, axis) => axis));
+  const source = base as Addresses | TensorRuntime;
+  const { allocation } = source;
+  const axes = isAddresses(source) ? undefined : (source.order ?? allocation.shape.map((_, axis) => axis));
   const descriptor: DescriptorRuntime = {
     kind: "descriptor",
     allocation,
-    start: isAddresses(of) ? of.offsets[0]! : 0,
+    start: isAddresses(source) ? source.offsets[0]! : 0,
     shape: axes ? axes.map((axis) => allocation.shape[axis]!) : numbers(shape),
     strides: axes ? axes.map((axis) => allocation.strides[axis]!) : numbers(strides),
     block: numbers(blockShape),
@@ -39,83 +39,87 @@ export function descriptorAt(
 
 function reportMisaligned({ allocation, start, strides }: DescriptorRuntime, context: Context): void {
   const bytes = dtypeTable[allocation.dtype].bits / 8;
-  const isOdd = (elements: number): boolean => (elements * bytes) % DESCRIPTOR_BYTES !== 0;
-  const report = (said: Message<FindingCode>) => context.report(said, [], ONE);
+  const isUnaligned = (elements: number): boolean => (elements * bytes) % DESCRIPTOR_BYTES !== 0;
+  const report = (message: Message<FindingCode>) => context.report(message, [], ONE_LANE);
   const { name } = allocation;
-  const stride = strides.slice(0, -1).find(isOdd);
+  const stride = strides.slice(0, -1).find(isUnaligned);
   if (strides.at(-1) !== 1) report(misaligned.lastStride(name, strides.at(-1)));
   else if (stride !== undefined) report(misaligned.stride(name, stride * bytes));
-  else if (isOdd(start)) report(misaligned.base(name, start * bytes));
+  else if (isUnaligned(start)) report(misaligned.base(name, start * bytes));
 }
 
-const ONE = Uint8Array.of(1);
+const ONE_LANE = Uint8Array.of(1);
 
-/** The value that loads give outside the tensor. */
+/** The value of out-of-bounds elements in a load. */
 export const paddingOf = ({ padding }: DescriptorRuntime): number => (padding === "nan" ? Number.NaN : 0);
 
-/** Addresses, and a mask of those in the tensor. */
-export interface Lanes {
+/** The addresses of a block, and the mask of those in bounds. */
+export interface BlockLanes {
   readonly address: Addresses;
-  readonly inside: TileArray;
+  readonly inBounds: TileArray;
 }
 
-/** The lanes of the block that starts at these offsets. */
-export function blockAt(descriptor: DescriptorRuntime, offsets: readonly Runtime[], context: Context): Lanes {
-  const axes = offsets.map((offset, axis) => counting(offset, descriptor.block[axis]!));
+/** The lanes of the block at these offsets. */
+export function blockAt(descriptor: DescriptorRuntime, offsets: readonly Runtime[], context: Context): BlockLanes {
+  const axes = offsets.map((offset, axis) => consecutivePositions(offset, descriptor.block[axis]!));
   return lanesOf(descriptor, axes, context);
 }
 
-/** The lanes of some rows, one block wide from a column on. */
-export function rowsAt(descriptor: DescriptorRuntime, rows: TileArray, column: Runtime, context: Context): Lanes {
+/** The lanes of several rows, as wide as the block, from a column on. */
+export function rowsAt(descriptor: DescriptorRuntime, rows: TileArray, column: Runtime, context: Context): BlockLanes {
   const positions = Float64Array.from(rows.data as ArrayLike<number | bigint>, Number);
-  return lanesOf(descriptor, [{ positions, poison: rows.poison }, counting(column, descriptor.block[1]!)], context);
+  return lanesOf(
+    descriptor,
+    [{ positions, poison: rows.poison }, consecutivePositions(column, descriptor.block[1]!)],
+    context,
+  );
 }
 
-/** Positions along one axis, and a mark for those computed from a poisoned value. */
+/** Positions along one axis, flagged if they were computed from poison. */
 interface Axis {
   readonly positions: Float64Array;
   readonly poison: Uint8Array | undefined;
 }
 
-function counting(offset: Runtime, length: number): Axis {
+function consecutivePositions(offset: Runtime, length: number): Axis {
   const positions = allocateUninitialized(Float64Array, length);
   const first = number(offset);
   for (let i = 0; i < length; i++) positions[i] = first + i;
   return { positions, poison: isTile(offset) && offset.poison?.[0] === 1 ? ones(length) : undefined };
 }
 
-/** The lanes of every combination of one position per axis. */
-function lanesOf(descriptor: DescriptorRuntime, axes: readonly Axis[], context: Context): Lanes {
-  const { allocation, start, shape: limits, strides, axes: of } = descriptor;
+/** The lanes of all combinations of one position per axis. */
+function lanesOf(descriptor: DescriptorRuntime, axes: readonly Axis[], context: Context): BlockLanes {
+  const { allocation, start, shape: limits, strides, axes: tensorAxes } = descriptor;
   reportOffset(descriptor, axes.at(-1)!, context);
   const shape = axes.map(({ positions }) => positions.length);
   const size = sizeOf(shape);
-  const inside = ones(size);
-  let unknown: Uint8Array | undefined;
+  const inBounds = ones(size);
+  let poisonLanes: Uint8Array | undefined;
   let inner = size;
-  const placed = axes.map(({ positions, poison }, axis): TensorAxis => {
+  const laneAxes = axes.map(({ positions, poison }, axis): TensorAxis => {
     inner /= positions.length;
     const along = { outer: size / (inner * positions.length), count: positions.length, inner };
-    const outside = outOfBoundsLanes(positions, limits[axis]!, poison);
-    if (outside) maskLanes(inside, outside, along);
-    if (poison) unknown = either(unknown, spread(poison, along));
-    return { axis: of?.[axis] ?? axis, positions, along, stride: strides[axis]! };
+    const outOfBounds = outOfBoundsLanes(positions, limits[axis]!, poison);
+    if (outOfBounds) maskLanes(inBounds, outOfBounds, along);
+    if (poison) poisonLanes = either(poisonLanes, spread(poison, along));
+    return { axis: tensorAxes?.[axis] ?? axis, positions, along, stride: strides[axis]! };
   });
   const { dtype } = allocation;
-  const address = { kind: "addresses", allocation, dtype, shape, offsets: offsetsOf(placed, size, start) } as const;
+  const address = { kind: "addresses", allocation, dtype, shape, offsets: offsetsOf(laneAxes, size, start) } as const;
   return {
     address: {
       ...address,
-      ...(unknown?.includes(1) && { poison: unknown }),
-      ...(of && { indexed: { axes: placed, shape } }),
+      ...(poisonLanes?.includes(1) && { poison: poisonLanes }),
+      ...(tensorAxes && { indexed: { axes: laneAxes, shape } }),
     },
-    inside: tileArray("int1", shape, inside),
+    inBounds: tileArray("int1", shape, inBounds),
   };
 }
 
-/** Reports an offset along the last axis that is not a multiple of 16 bytes, as the hardware requires. */
+/** Reports an offset along the last axis that is not a multiple of 16 bytes, as TMA requires. */
 function reportOffset({ allocation }: DescriptorRuntime, { positions, poison }: Axis, context: Context): void {
   const offset = positions[0]! * (dtypeTable[allocation.dtype].bits / 8);
   if (poison?.[0] || offset % DESCRIPTOR_BYTES === 0) return;
-  context.report(misaligned.offset(allocation.name, positions[0]!, offset), [], ONE);
+  context.report(misaligned.offset(allocation.name, positions[0]!, offset), [], ONE_LANE);
 }

@@ -10,7 +10,7 @@ import type { Addresses, Constant, Context, Runtime } from "./runtime-values.js"
 
 type Args = Readonly<Record<string, Runtime | undefined>>;
 
-/** The loops of an op, by the kind of its operands; undefined for kinds that the op does not take. */
+/** The loops of an op by the kind of its operands. Undefined for unsupported kinds. */
 export interface Loops {
   readonly float?: (x: number, y: number) => number | boolean;
   readonly int?: (x: number, y: number) => number | boolean;
@@ -25,7 +25,7 @@ export function isAddresses(x: Runtime | undefined): x is Addresses {
   return typeof x === "object" && "kind" in x && x.kind === "addresses";
 }
 
-/** The value as a tile; a constant takes `dtype`. */
+/** The value as a tile. A constant is converted to `dtype`. */
 export function tileOf(x: Runtime | undefined, dtype: DTypeName): TileArray {
   if (isTile(x)) return x;
   if (typeof x === "bigint" || typeof x === "number") return full([], isBig(dtype) ? BigInt(x) : Number(x), dtype);
@@ -60,22 +60,22 @@ export function binary(loops: Loops) {
 }
 
 /**
- * {@link binary} of bits, where one operand may decide a lane alone: 0 decides `&`, all bits together decide `|`. Such a
- * lane has a value, whatever the other operand has there.
+ * {@link binary} for a bitwise op with an absorbing operand: 0 for `&`, all ones for `|`. A lane with that operand is
+ * defined, even if the other operand is poison.
  */
-export function ofBits(loops: Loops, deciding: 0 | -1) {
+export function bitwiseBinary(loops: Loops, deciding: 0 | -1) {
   const compute = binary(loops);
   return (args: Args, context: Context): TileArray => {
-    const made = compute(args, context);
-    if (!made.poison) return made;
+    const result = compute(args, context);
+    if (!result.poison) return result;
     const [a, b, dtype] = promoteOperands(args.x, args.y);
-    const sides = [a, b].map((side) => broadcastTo(side, made.shape));
-    const decides = (value: number | bigint): boolean =>
+    const operands = [a, b].map((side) => broadcastTo(side, result.shape));
+    const isDeciding = (value: number | bigint): boolean =>
       BigInt.asIntN(bitsOf(dtype), BigInt(value)) === BigInt(deciding);
-    const poison = made.poison.map((bit, i) =>
-      bit && !sides.some((side) => !side.poison?.[i] && decides(side.data[i]!)) ? 1 : 0,
+    const poison = result.poison.map((bit, i) =>
+      bit && !operands.some((side) => !side.poison?.[i] && isDeciding(side.data[i]!)) ? 1 : 0,
     );
-    return tileArray(made.dtype, made.shape, made.data, poison.includes(1) ? poison : undefined);
+    return tileArray(result.dtype, result.shape, result.data, poison.includes(1) ? poison : undefined);
   };
 }
 
@@ -87,9 +87,9 @@ export function binaryInResult(loops: Loops) {
   };
 }
 
-function runBinary(loops: Loops, a: TileArray, b: TileArray, dtype: DTypeName, out: DTypeName): TileArray {
-  if (isBig(dtype)) return mapBig2(a, b, out, need(loops.big, dtype));
-  return map2(a, b, out, need(isFloat(dtype) ? loops.float : loops.int, dtype));
+function runBinary(loops: Loops, a: TileArray, b: TileArray, dtype: DTypeName, resultDType: DTypeName): TileArray {
+  if (isBig(dtype)) return mapBig2(a, b, resultDType, requireLoop(loops.big, dtype));
+  return map2(a, b, resultDType, requireLoop(isFloat(dtype) ? loops.float : loops.int, dtype));
 }
 
 /**
@@ -97,12 +97,12 @@ function runBinary(loops: Loops, a: TileArray, b: TileArray, dtype: DTypeName, o
  * the dtype of the result, so float16 and bfloat16 as float32.
  */
 export function quotient(loops: Loops) {
-  const [ofFloats, ofInts] = [binaryInResult(loops), binary(loops)];
+  const [floatQuotient, intQuotient] = [binaryInResult(loops), binary(loops)];
   return (args: Args, context: Context): TileArray => {
-    if (isFloat(context.results[0]!.dtype)) return ofFloats(args, context);
+    if (isFloat(context.results[0]!.dtype)) return floatQuotient(args, context);
     const [dividend, divisor] = promoteOperands(args.x, args.y);
     reportDivisors(dividend, divisor, context);
-    return ofInts(args, context);
+    return intQuotient(args, context);
   };
 }
 
@@ -110,11 +110,11 @@ function reportDivisors(dividend: TileArray, divisor: TileArray, context: Contex
   const { data, poison } = divisor;
   if (!data.some((value, i) => value <= 0 && !poison?.[i])) return;
   const shape = broadcastShapes(dividend.shape, divisor.shape);
-  const spread = broadcastTo(divisor, shape);
-  const lanes = Uint8Array.from(spread.data as ArrayLike<number | bigint>, (value, i) =>
-    value <= 0 && !spread.poison?.[i] ? 1 : 0,
+  const divisors = broadcastTo(divisor, shape);
+  const lanes = Uint8Array.from(divisors.data as ArrayLike<number | bigint>, (value, i) =>
+    value <= 0 && !divisors.poison?.[i] ? 1 : 0,
   );
-  context.report(division(spread.data[lanes.indexOf(1)]!), shape, lanes);
+  context.report(division(divisors.data[lanes.indexOf(1)]!), shape, lanes);
 }
 
 /** `evaluate` of an elementwise op of `x`. */
@@ -126,13 +126,13 @@ export function unary(loops: {
   return ({ x }: Args, context: Context): TileArray => {
     const { dtype } = context.results[0]!;
     const tile = tileOf(x, dtype);
-    const held = tile.dtype as DTypeName;
-    if (isBig(held)) return mapBig1(tile, dtype, need(loops.big, held));
-    return map1(tile, dtype, need(isFloat(held) ? loops.float : loops.int, held));
+    const operandDType = tile.dtype as DTypeName;
+    if (isBig(operandDType)) return mapBig1(tile, dtype, requireLoop(loops.big, operandDType));
+    return map1(tile, dtype, requireLoop(isFloat(operandDType) ? loops.float : loops.int, operandDType));
   };
 }
 
-function need<F>(loop: F | undefined, dtype: DTypeName): F {
+function requireLoop<F>(loop: F | undefined, dtype: DTypeName): F {
   if (!loop) throw new TypeError(`no loop for ${dtype}`);
   return loop;
 }
@@ -149,19 +149,18 @@ export function ternary(
   return (args: Args, context: Context): TileArray => {
     const { dtype } = context.results[0]!;
     const [x, y, z] = names.map((name) => cast(tileOf(args[name], dtype), dtype)) as [TileArray, TileArray, TileArray];
-    if (isBig(dtype)) return mapBig3(x, y, z, dtype, need(loops.big, dtype));
-    return map3(x, y, z, dtype, isFloat(dtype) ? loops.float(dtype) : need(loops.int, dtype));
+    if (isBig(dtype)) return mapBig3(x, y, z, dtype, requireLoop(loops.big, dtype));
+    return map3(x, y, z, dtype, isFloat(dtype) ? loops.float(dtype) : requireLoop(loops.int, dtype));
   };
 }
 
 /** `nonNegative` of an op that only moves elements of its first operand. */
-export const keepsSign = ([x]: readonly boolean[]): boolean => x === true;
+export const isFirstNonNegative = ([x]: readonly boolean[]): boolean => x === true;
 
-/** `evaluate` of an op whose result has the operand's elements in the same order; the result's type gives the shape. */
+/** `evaluate` of an op that only changes the shape, which the result's type determines. */
 export const toResult = ({ x }: Args, { results: [result] }: Context): TileArray =>
   reshape(tileOf(x, result!.dtype), result!.shape);
 
-/** One value, or a list of them, as a list. */
-export function listOf<T extends object | Constant>(given: T | readonly T[]): readonly T[] {
-  return Array.isArray(given) ? (given as readonly T[]) : [given as T];
+export function listOf<T extends object | Constant>(value: T | readonly T[]): readonly T[] {
+  return Array.isArray(value) ? (value as readonly T[]) : [value as T];
 }

@@ -1,20 +1,19 @@
-/** Run-time values of the evaluator, and the context that it gives to ops. */
+/** Run-time values of the evaluator, and the context that it passes to ops. */
 import type { Message } from "../diagnostics/catalog/define-code.js";
 import type { FindingCode } from "../diagnostics/catalog/index.js";
 import type { TileArray } from "../numerics/array.js";
 import type { DTypeName } from "../types/dtype.js";
 import type { TensorAxis } from "./axis-lanes.js";
 
-/** A tensor's memory. Addresses count elements from its first. */
+/** A tensor's memory. Offsets count elements from the first. */
 export interface Allocation {
-  /** The author's name of the tensor. */
   readonly name: string;
   readonly dtype: DTypeName;
   readonly shape: readonly number[];
-  /** In elements, one per axis. */
+  /** Strides in elements, one per axis. */
   readonly strides: readonly number[];
   readonly role: "in" | "out" | "inout";
-  /** Address of its first element, in bytes. Allocations lie far apart. */
+  /** Address of the first element, in bytes. Allocations lie far apart. */
   readonly base?: bigint;
 }
 
@@ -24,17 +23,17 @@ export interface Addresses {
   readonly allocation: Allocation;
   readonly dtype: DTypeName;
   readonly shape: readonly number[];
-  /** Element offsets from the allocation's first element; exact up to 2^53. */
+  /** Element offsets from the allocation's first element, exact up to 2^53. */
   readonly offsets: Float64Array;
-  /** For a view, the lanes in the tensor; undefined for raw pointers, which need explicit masks. */
-  readonly inside?: Uint8Array;
-  /** Lanes where an index given to `tl.inBounds` is out of bounds. */
+  /** The in-bounds lanes of a view. Undefined for raw pointers, which need explicit masks. */
+  readonly inBounds?: Uint8Array;
+  /** Lanes with an index that `tl.inBounds` wrongly declares in bounds. */
   readonly broken?: Uint8Array;
   /** For each broken lane, the axis whose index is out of bounds, and that index. */
   readonly claims?: { readonly axis: Uint8Array; readonly index: Float64Array };
-  /** Lanes whose address was computed from a poisoned value. */
+  /** Lanes whose address was computed from poison. */
   readonly poison?: Uint8Array;
-  /** The indices that the addresses were computed from; undefined for raw pointers. */
+  /** The indices that the addresses were computed from. Undefined for raw pointers. */
   readonly indexed?: Indexed;
 }
 
@@ -46,27 +45,27 @@ export interface Indexed {
   readonly order?: readonly number[];
 }
 
-/** A tensor parameter. Views of it are masked to its allocation's shape. */
+/** A tensor parameter. Its views are masked at the bounds of its allocation. */
 export interface TensorRuntime {
   readonly kind: "tensor";
   readonly allocation: Allocation;
-  /** For each axis, the axis of the allocation; undefined if they are in order. */
+  /** For each axis, the axis of the allocation. Undefined if they are in order. */
   readonly order?: readonly number[];
 }
 
-/** A tensor descriptor: a tensor's place in an allocation, and the block that an access moves. */
+/** A tensor descriptor: a tensor in an allocation, and the block shape of an access. */
 export interface DescriptorRuntime {
   readonly kind: "descriptor";
   readonly allocation: Allocation;
-  /** The offset of its first element in the allocation. */
+  /** Offset of the tensor's first element in the allocation. */
   readonly start: number;
   readonly shape: readonly number[];
-  /** In elements. */
+  /** Strides in elements. */
   readonly strides: readonly number[];
   readonly block: readonly number[];
-  /** For each axis, that of the allocation; undefined for a descriptor of a raw pointer. */
+  /** For each axis, the axis of the allocation. Undefined for a descriptor of a raw pointer. */
   readonly axes?: readonly number[] | undefined;
-  /** The value that loads give outside `shape`. */
+  /** The value that loads return outside `shape`. */
   readonly padding: "zero" | "nan";
 }
 
@@ -79,7 +78,7 @@ export type Runtime =
   | DTypeRuntime
   | FunctionRuntime
   | readonly Runtime[];
-/** What a value of the program is: the other forms stand at operands that ask for them. */
+/** The run-time forms of an IR value. Other forms occur only as special operands. */
 export type ValueRuntime = TileArray | Addresses | Constant;
 export type Constant = number | bigint | boolean | string;
 export interface DTypeRuntime {
@@ -93,7 +92,7 @@ export interface FunctionRuntime {
   call(args: readonly Runtime[]): readonly Runtime[];
 }
 
-/** The type of a result with dtype variables and dimensions bound. */
+/** The type of a result with dtype variables and dims bound. */
 export interface ResultType {
   readonly dtype: DTypeName;
   readonly shape: readonly number[];
@@ -101,23 +100,21 @@ export interface ResultType {
 
 /** An atomic for the evaluator to perform. */
 export interface AtomicAccess {
-  /** The evaluator broadcasts them to the address's shape and casts them to the tensor's dtype. */
+  /** Broadcast to the address's shape and cast to the tensor's dtype by the evaluator. */
   readonly operands: readonly (TileArray | Constant)[];
-  /**
-   * Gives the new element, from the old one and the lane's operands, two at most; undefined if the atomic only reads.
-   */
+  /** Computes the new element from the old one and up to two operands. Undefined if the atomic only reads. */
   readonly change:
     ((old: number | bigint, first: number | bigint, second: number | bigint) => number | bigint) | undefined;
-  /** Whether the result depends on the old element. */
+  /** True if the result depends on the old element. */
   readonly reads: boolean;
   /** Triton's `sem`. */
   readonly order: string;
 }
 
-/** What the evaluator offers to an op. */
+/** The interface of the evaluator for ops. */
 export interface Context {
   readonly results: readonly ResultType[];
-  /** The first of them, which is the only one of most ops. */
+  /** The first result. Most ops have only one. */
   readonly result: ResultType;
   /** The running program's id on each axis of the grid. */
   readonly program: readonly [number, number, number];
@@ -126,24 +123,24 @@ export interface Context {
   store(address: Addresses, value: TileArray | Constant, mask: TileArray | boolean | undefined): void;
   /** Performs an atomic lane by lane and returns the old elements. */
   atomic(address: Addresses, mask: TileArray | boolean | undefined, atomic: AtomicAccess): TileArray;
-  /** Whether memory holds the expected value, lane by lane. Programs run one at a time, so waiting changes nothing. */
+  /** Compares memory with the expected value, lane by lane. Programs run one at a time, so waiting is pointless. */
   poll(
     address: Addresses,
     expected: TileArray | Constant,
-    how: { readonly order: string; readonly forever: boolean },
+    options: { readonly order: string; readonly forever: boolean },
   ): TileArray;
   /**
    * The tensor that contains an address.
    *
-   * @throws UnknownAddress if no tensor of this dtype does.
+   * @throws UnknownAddress if no tensor of this dtype contains it.
    */
   allocationAt(address: bigint, dtype: DTypeName): Allocation;
-  /** Lets all lanes of the program wait for each other. */
+  /** Synchronizes all lanes of the program. */
   barrier(): void;
   /** Prints each element of each value, with its program and lane. */
   print(prefix: string, values: readonly ValueRuntime[], hex: boolean): void;
-  /** Reports a mistake in the lanes that `lanes` marks, in row-major order of `shape`. */
-  report(said: Message<FindingCode>, shape: readonly number[], lanes: Uint8Array): void;
-  /** Notes why lanes of the running op have no defined value. It is reported where one of them is stored or used. */
-  undefine(said: Message<FindingCode>): void;
+  /** Reports a finding in the flagged lanes, which are in row-major order of `shape`. */
+  report(message: Message<FindingCode>, shape: readonly number[], lanes: Uint8Array): void;
+  /** Records the reason why the running op returned poison. It is reported if the poison is stored or used. */
+  undefine(message: Message<FindingCode>): void;
 }

@@ -1,4 +1,4 @@
-/** Lanes whose value no device defines. They are poison, which is reported only where it is stored or used. */
+/** Marks lanes whose value no device defines as poison. Poison is reported only if it is stored or used. */
 import { undefinedCast } from "../diagnostics/catalog/finding-codes.js";
 import type { Message } from "../diagnostics/catalog/define-code.js";
 import type { FindingCode } from "../diagnostics/catalog/index.js";
@@ -9,7 +9,7 @@ import type { DTypeName, IntName } from "../types/dtype.js";
 import { isTile, tileOf } from "./operands.js";
 import type { Context, Runtime } from "./runtime-values.js";
 
-/** Marks lanes of a result. `describe` gets the first of them. */
+/** Marks lanes of a result as poison. `describe` gets the first of them. */
 export function markPoison(
   tile: TileArray,
   lanes: Uint8Array | undefined,
@@ -21,18 +21,18 @@ export function markPoison(
   return tileArray(tile.dtype, tile.shape, tile.data, either(tile.poison, lanes));
 }
 
-/** {@link cast} as an op performs it: a float that an integer or an 8-bit float does not hold has no defined value there. */
+/** {@link cast} as an op performs it: a float out of range of an integer or an 8-bit float becomes poison. */
 export function castIn(context: Context, x: Runtime, dtype: DTypeName, options: CastOptions = {}): TileArray {
-  const made = cast(tileOf(x, dtype), dtype, options);
-  if (options.bitcast) return made;
-  const from = floatsOf(x);
-  return markPoison(made, from && outOfRange(from, dtype, options), context, (lane) => {
-    const [low, high] = castableRange(from!.dtype as "float32", dtype as IntName | FloatDType);
-    return undefinedCast(from!.data[lane]!, dtype, [String(low), String(high)]);
+  const result = cast(tileOf(x, dtype), dtype, options);
+  if (options.bitcast) return result;
+  const floats = floatsOf(x);
+  return markPoison(result, floats && outOfRange(floats, dtype, options), context, (lane) => {
+    const [low, high] = castableRange(floats!.dtype as "float32", dtype as IntName | FloatDType);
+    return undefinedCast(floats!.data[lane]!, dtype, [String(low), String(high)]);
   });
 }
 
-/** The floats that are cast. A constexpr with a fraction is a float32. */
+/** The float operand of a cast. A constexpr with a fraction is a float32. */
 function floatsOf(x: Runtime): TileArray | undefined {
   if (isTile(x)) return isFloat(x.dtype) ? x : undefined;
   return typeof x === "number" && !Number.isInteger(x) ? full([], x, "float32") : undefined;

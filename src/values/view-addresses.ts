@@ -19,81 +19,83 @@ import { isTile } from "./operands.js";
 
 /**
  * The addresses of a view. With layout `grid` each rank-1 index spans its own axis, in order; with `lanes` all indices
- * broadcast to one shape. A lane is inside if each index is in `[0, size)`; indices claimed to be in bounds do not
- * count.
+ * broadcast to one shape. A lane is in bounds if each index is in `[0, size)`. Indices claimed to be in bounds are not
+ * checked here.
  */
 export function viewAddresses(
   allocation: Allocation,
   indices: readonly (TileArray | number)[],
-  claimed: readonly boolean[] | undefined,
+  claimedInBounds: readonly boolean[] | undefined,
   layout: "grid" | "lanes",
   order?: readonly number[],
 ): Addresses {
   const generation = poolGeneration();
-  for (const view of latest)
+  for (const view of recentViews)
     if (
       view.generation === generation &&
       view.layout === layout &&
       isSame(view.indices, indices) &&
       isSame(view.shape, allocation.shape) &&
       isSame(view.strides, allocation.strides) &&
-      isSame(view.claimed, claimed) &&
+      isSame(view.claimed, claimedInBounds) &&
       isSame(view.order, order)
     )
       return addressesOf(allocation, view.lanes);
-  const lanes = computeLanes(allocation, indices, claimed, layout, order);
-  if (latest.length === REMEMBERED) latest.shift();
+  const lanes = computeLanes(allocation, indices, claimedInBounds, layout, order);
+  if (recentViews.length === MAX_RECENT_VIEWS) recentViews.shift();
   const { shape, strides } = allocation;
-  latest.push({ indices, shape, strides, claimed, layout, order, lanes, generation });
+  recentViews.push({ indices, shape, strides, claimed: claimedInBounds, layout, order, lanes, generation });
   return addressesOf(allocation, lanes);
 }
 
-/** Whether a view masks an axis: unless the author says that its index is in bounds. Lowering asks here too. */
-export function masksAxis(claimed: readonly boolean[] | undefined, axis: number): boolean {
+/**
+ * True if a view masks an axis, which it does unless the author claims that its index is in bounds. Lowering also uses
+ * this rule.
+ */
+export function isAxisMasked(claimed: readonly boolean[] | undefined, axis: number): boolean {
   return claimed?.[axis] !== true;
 }
 
-/** A view without its allocation. */
-interface Lanes {
+/** The lanes of a view, independent of its allocation. */
+interface ViewLanes {
   readonly shape: readonly number[];
   readonly offsets: Float64Array;
-  readonly inside: Uint8Array;
+  readonly inBounds: Uint8Array;
   readonly broken: Uint8Array | undefined;
   readonly claims: Claims | undefined;
   readonly poison: Uint8Array | undefined;
   readonly indexed: Indexed;
 }
 
-interface View {
+interface CachedView {
   readonly indices: readonly (TileArray | number)[];
-  /** The tensor's shape. */
   readonly shape: readonly number[];
   readonly strides: readonly number[];
   readonly claimed: readonly boolean[] | undefined;
   readonly layout: "grid" | "lanes";
   readonly order: readonly number[] | undefined;
-  readonly lanes: Lanes;
-  /** The pool's generation when it was computed: its lanes are invalid in any other. */
+  readonly lanes: ViewLanes;
+  /** Generation of the pool at the time of computation. The lanes are invalid in any other. */
   readonly generation: number;
 }
 
-/** The latest views. Views with the same indices of tensors with the same layout share their lanes. */
-const latest: View[] = [];
-const REMEMBERED = 4;
+/** The most recent views. Views with the same indices, of tensors with the same layout, share their lanes. */
+const recentViews: CachedView[] = [];
+const MAX_RECENT_VIEWS = 4;
 
 function addressesOf(
   allocation: Allocation,
-  { shape, offsets, inside, broken, claims, poison, indexed }: Lanes,
+  { shape, offsets, inBounds, broken, claims, poison, indexed }: ViewLanes,
 ): Addresses {
   const { dtype } = allocation;
-  if (!broken && !poison) return { kind: "addresses", allocation, dtype, shape, offsets, inside, indexed };
+  if (!broken && !poison) return { kind: "addresses", allocation, dtype, shape, offsets, inBounds, indexed };
   return {
     kind: "addresses",
     allocation,
     dtype,
     shape,
     offsets,
-    inside,
+    inBounds,
     indexed,
     ...(broken && claims && { broken, claims }),
     ...(poison && { poison }),
@@ -113,36 +115,36 @@ function computeLanes(
   claimed: readonly boolean[] | undefined,
   layout: "grid" | "lanes",
   order?: readonly number[],
-): Lanes {
+): ViewLanes {
   const tiles = indices.map((index) => (isTile(index) ? index : full([], index, "int32")));
-  const { shape, placed } = (layout === "grid" ? onGrid : onLanes)(tiles);
+  const { shape, placed } = (layout === "grid" ? placeOnGrid : placeOnLanes)(tiles);
   const size = sizeOf(shape);
-  const inside = ones(size);
+  const inBounds = ones(size);
   let claims: Claims | undefined;
   let poison: Uint8Array | undefined;
-  const axes = placed.map(({ tile, along }, place): TensorAxis => {
-    const axis = order?.[place] ?? place;
+  const axes = placed.map(({ tile, along }, position): TensorAxis => {
+    const axis = order?.[position] ?? position;
     const positions = positionsOf(tile);
-    const outside = outOfBoundsLanes(positions, allocation.shape[axis]!, tile.poison);
-    if (outside && !masksAxis(claimed, place)) {
+    const outOfBounds = outOfBoundsLanes(positions, allocation.shape[axis]!, tile.poison);
+    if (outOfBounds && !isAxisMasked(claimed, position)) {
       claims ??= { broken: new Uint8Array(size), axis: new Uint8Array(size), index: new Float64Array(size) };
-      noteClaims(claims, spread(outside, along), axis, spread(Float64Array.from(positions), along));
-    } else if (outside) maskLanes(inside, outside, along);
+      recordClaims(claims, spread(outOfBounds, along), axis, spread(Float64Array.from(positions), along));
+    } else if (outOfBounds) maskLanes(inBounds, outOfBounds, along);
     if (tile.poison) poison = either(poison, spread(tile.poison, along));
     return { axis, positions, along, stride: allocation.strides[axis]! };
   });
   const offsets = offsetsOf(axes, size);
-  const unknown = poison?.includes(1) ? poison : undefined;
-  return { shape, offsets, inside, broken: claims?.broken, claims, poison: unknown, indexed: { axes, shape } };
+  const poisonLanes = poison?.includes(1) ? poison : undefined;
+  return { shape, offsets, inBounds, broken: claims?.broken, claims, poison: poisonLanes, indexed: { axes, shape } };
 }
 
-interface Placed {
+interface PlacedTiles {
   readonly shape: readonly number[];
   readonly placed: readonly { readonly tile: TileArray; readonly along: Spread }[];
 }
 
 /** Each rank-1 tile spans its own axis. */
-function onGrid(tiles: readonly TileArray[]): Placed {
+function placeOnGrid(tiles: readonly TileArray[]): PlacedTiles {
   const shape = tiles.flatMap((tile) => tile.shape);
   const size = sizeOf(shape);
   let outer = 1;
@@ -156,8 +158,8 @@ function onGrid(tiles: readonly TileArray[]): Placed {
 }
 
 /** All tiles broadcast to one shape. */
-function onLanes(tiles: readonly TileArray[]): Placed {
-  const shape = tiles.reduce<readonly number[]>((sofar, tile) => broadcastShapes(sofar, tile.shape), []);
+function placeOnLanes(tiles: readonly TileArray[]): PlacedTiles {
+  const shape = tiles.reduce<readonly number[]>((result, tile) => broadcastShapes(result, tile.shape), []);
   const placed = tiles.map((tile) => {
     const along = spreadOf(tile.shape, shape);
     if (along) return { tile, along };
@@ -166,16 +168,16 @@ function onLanes(tiles: readonly TileArray[]): Placed {
   return { shape, placed };
 }
 
-/** Lanes whose index is claimed to be in bounds but is not, with the last such axis and its index. */
+/** Lanes whose index is wrongly claimed to be in bounds, with the last such axis and its index. */
 interface Claims {
   readonly broken: Uint8Array;
   readonly axis: Uint8Array;
   readonly index: Float64Array;
 }
 
-function noteClaims(claims: Claims, outside: Uint8Array, axis: number, indices: Float64Array): void {
-  for (let i = 0; i < outside.length; i++) {
-    if (!outside[i]) continue;
+function recordClaims(claims: Claims, outOfBounds: Uint8Array, axis: number, indices: Float64Array): void {
+  for (let i = 0; i < outOfBounds.length; i++) {
+    if (!outOfBounds[i]) continue;
     claims.broken[i] = 1;
     claims.axis[i] = axis;
     claims.index[i] = indices[i]!;
@@ -188,22 +190,22 @@ function positionsOf({ dtype, data }: TileArray): NumberData {
 
 /** The same addresses with permuted axes. */
 export function permuteAddresses(view: Addresses, order: readonly number[]): Addresses {
-  const move = <T extends Float64Array | Uint8Array>(data: T, dtype: "float64" | "int1"): T =>
+  const permuteData = <T extends Float64Array | Uint8Array>(data: T, dtype: "float64" | "int1"): T =>
     permute({ dtype, shape: view.shape, data }, order).data as T;
   return {
     ...view,
     shape: order.map((axis) => view.shape[axis]!),
-    offsets: move(view.offsets, "float64"),
-    ...(view.inside && { inside: move(view.inside, "int1") }),
-    ...(view.broken && { broken: move(view.broken, "int1") }),
+    offsets: permuteData(view.offsets, "float64"),
+    ...(view.inBounds && { inBounds: permuteData(view.inBounds, "int1") }),
+    ...(view.broken && { broken: permuteData(view.broken, "int1") }),
     ...(view.claims && {
-      claims: { axis: move(view.claims.axis, "int1"), index: move(view.claims.index, "float64") },
+      claims: { axis: permuteData(view.claims.axis, "int1"), index: permuteData(view.claims.index, "float64") },
     }),
-    ...(view.poison && { poison: move(view.poison, "int1") }),
-    ...(view.indexed && { indexed: permuted(view.indexed, order) }),
+    ...(view.poison && { poison: permuteData(view.poison, "int1") }),
+    ...(view.indexed && { indexed: permuteIndexed(view.indexed, order) }),
   };
 }
 
-function permuted({ order: before, ...indexed }: Indexed, order: readonly number[]): Indexed {
-  return { ...indexed, order: before ? order.map((axis) => before[axis]!) : order };
+function permuteIndexed({ order: currentOrder, ...indexed }: Indexed, order: readonly number[]): Indexed {
+  return { ...indexed, order: currentOrder ? order.map((axis) => currentOrder[axis]!) : order };
 }

@@ -1,40 +1,40 @@
-/** What happens to each element of a tensor: the content of a picture, without its looks. */
+/** The accesses of each element of a tensor: the content of a picture, independent of its rendering. */
 import type { Access } from "../compiled/access.js";
-import { type Cell, foldOf, keyOf, TensorGrid } from "./placed-tensor.js";
+import { type Cell, foldWidth, keyOf, TensorGrid } from "./placed-tensor.js";
 
 export const LOADED = 1;
 export const STORED = 2;
-/** The place of a lane that a mask turns off. */
+/** The location of a masked lane. */
 export const MASKED = 4;
-/** The place of a lane with a finding. */
+/** The location of a lane with a finding. */
 export const REFUSED = 8;
 
-/** How many elements (for masked and refused lanes: places, which may lie outside the tensor) each is true of. */
+/** The number of elements in each state. Masked and refused lanes count locations, which may be outside the tensor. */
 export interface Counts {
   readonly loaded: number;
   readonly stored: number;
-  /** Loaded and stored; they count as both above. */
+  /** Loaded and stored; also counted in `loaded` and `stored`. */
   readonly both: number;
-  /** Only masked lanes fall on them. */
+  /** Elements with masked lanes only. */
   readonly masked: number;
   readonly refused: number;
 }
 
-/** A tensor, what is done to each place, and by which lines. */
+/** A tensor, the state of each accessed cell, and the source lines of the accesses. */
 export interface TensorAccessMap {
-  readonly placed: TensorGrid;
+  readonly tensorGrid: TensorGrid;
   readonly states: ReadonlyMap<number, { readonly cell: Cell; readonly state: number }>;
   readonly counts: Counts;
-  /** Lanes that are not active and fall nowhere in the picture. */
-  readonly elsewhere: number;
-  /** The lines of the author that access it. */
+  /** The number of inactive lanes outside the picture. */
+  readonly outsideCount: number;
+  /** The author's lines that access the tensor. */
   readonly lines: readonly number[];
   readonly kernel: string;
 }
 
-const DONE = { load: LOADED, store: STORED, atomic: LOADED | STORED, poll: LOADED } as const;
+const STATE_BY_KIND = { load: LOADED, store: STORED, atomic: LOADED | STORED, poll: LOADED } as const;
 
-/** The accesses by launch and tensor, in the order of the first of each. */
+/** Groups accesses by launch and tensor, in the order of each group's first access. */
 export function byTensor(accesses: readonly Access[]): readonly (readonly [TensorGrid, readonly Access[]])[] {
   const groups = new Map<string, Access[]>();
   for (const access of accesses) {
@@ -44,46 +44,46 @@ export function byTensor(accesses: readonly Access[]): readonly (readonly [Tenso
     else groups.set(key, [access]);
   }
   const lists = [...groups.values()];
-  const fold = foldOf(lists.map(([first]) => first!.shape));
+  const fold = foldWidth(lists.map(([first]) => first!.shape));
   return lists.map((list) => [new TensorGrid(list[0]!.tensor, list[0]!.shape, fold), list]);
 }
 
-/** What these accesses do to each tensor. */
+/** The state of each tensor's elements after these accesses. */
 export function accessMaps(accesses: readonly Access[]): readonly TensorAccessMap[] {
-  return byTensor(accesses).map(([placed, list]) => {
+  return byTensor(accesses).map(([tensorGrid, list]) => {
     const states = new Map<number, { cell: Cell; state: number }>();
-    let elsewhere = 0;
+    let outsideCount = 0;
     for (const { kind, indices, active, refused } of list)
       for (let lane = 0; lane < active.length; lane++) {
-        const state = active[lane] ? DONE[kind] : refused[lane] ? REFUSED : MASKED;
-        const cell = placed.cell(indices, lane);
-        if (!cell || (!active[lane] && isFar(placed, cell))) {
-          elsewhere++;
+        const state = active[lane] ? STATE_BY_KIND[kind] : refused[lane] ? REFUSED : MASKED;
+        const cell = tensorGrid.cell(indices, lane);
+        if (!cell || (!active[lane] && isFar(tensorGrid, cell))) {
+          outsideCount++;
           continue;
         }
         const key = keyOf(cell);
-        const known = states.get(key);
-        if (known) known.state |= state;
+        const entry = states.get(key);
+        if (entry) entry.state |= state;
         else states.set(key, { cell, state });
       }
     const lines = [...new Set(list.flatMap(({ at }) => at?.line ?? []))].sort((a, b) => a - b);
-    return { placed, states, counts: counted(states), elsewhere, lines, kernel: list[0]!.kernel };
+    return { tensorGrid, states, counts: countStates(states), outsideCount, lines, kernel: list[0]!.kernel };
   });
 }
 
-/** How far beyond a tensor its surroundings are drawn, in its own sizes, and at least. */
+/** The drawn surroundings of a tensor, as a multiple of its size, and their minimum. */
 const MARGIN = 1;
-const LEAST_MARGIN = 16;
+const MIN_MARGIN = 16;
 
 function isFar({ rows, columns }: TensorGrid, [row, column]: Cell): boolean {
-  const beyond = (index: number, size: number): boolean => {
-    const margin = Math.max(LEAST_MARGIN, MARGIN * size);
+  const isOutside = (index: number, size: number): boolean => {
+    const margin = Math.max(MIN_MARGIN, MARGIN * size);
     return !(index >= -margin && index < size + margin);
   };
-  return beyond(row, rows) || beyond(column, columns);
+  return isOutside(row, rows) || isOutside(column, columns);
 }
 
-function counted(states: TensorAccessMap["states"]): Counts {
+function countStates(states: TensorAccessMap["states"]): Counts {
   const counts = { loaded: 0, stored: 0, both: 0, masked: 0, refused: 0 };
   for (const { state } of states.values()) {
     if (state & LOADED) counts.loaded++;

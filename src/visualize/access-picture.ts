@@ -1,27 +1,27 @@
-/** What programs read and write, as SVG: each tensor as a grid, its elements loaded, stored, masked off or refused. */
+/** Draws memory accesses as SVG: each tensor is a grid of loaded, stored, masked or refused elements. */
 import type { Access } from "../compiled/access.js";
-import { drawPanels, type Drawn, type Panel } from "./panels.js";
+import { drawPanels, type CellStyle, type Panel } from "./panels.js";
 import { blockOf, type Cell, keyOf } from "./placed-tensor.js";
 import { type Counts, LOADED, MASKED, REFUSED, STORED, type TensorAccessMap, accessMaps } from "./access-map.js";
 
 const LEGEND = [
-  { look: "loaded", words: "loaded" },
-  { look: "stored", words: "stored" },
-  { look: "both", words: "loaded and stored" },
-  { look: "masked", words: "masked off" },
-  { look: "refused", words: "refused: out of bounds or no value" },
+  { className: "loaded", label: "loaded" },
+  { className: "stored", label: "stored" },
+  { className: "both", label: "loaded and stored" },
+  { className: "masked", label: "masked off" },
+  { className: "refused", label: "refused: out of bounds or no value" },
 ] as const;
 
-/** SVG text of the accesses: those of one program, or of several together. */
+/** The SVG of the accesses of one or several programs. */
 export function accessPicture(accesses: readonly Access[]): string {
-  const touched = accessMaps(accesses);
-  const counts = touched.map((each) => each.counts);
+  const maps = accessMaps(accesses);
+  const counts = maps.map((each) => each.counts);
   const notes = accesses.length === 0 ? ["Nothing is read or written."] : [];
   return drawPanels(
-    titleOf(accesses),
-    touched.map(panelOf),
+    formatTitle(accesses),
+    maps.map(createPanel),
     LEGEND,
-    [...notes, ...elsewhereOf(touched)].concat(
+    [...notes, ...outsideNotes(maps)].concat(
       counts.some(({ refused }) => refused > 0)
         ? ["Refused lanes have findings; they are neither read nor written."]
         : [],
@@ -29,33 +29,35 @@ export function accessPicture(accesses: readonly Access[]): string {
   );
 }
 
-function elsewhereOf(touched: readonly TensorAccessMap[]): readonly string[] {
-  return touched.flatMap(({ elsewhere, placed }) =>
-    elsewhere > 0 ? [`${placed.name}: ${grouped(elsewhere)} further lanes, not active, lie beyond the picture.`] : [],
+function outsideNotes(maps: readonly TensorAccessMap[]): readonly string[] {
+  return maps.flatMap(({ outsideCount, tensorGrid }) =>
+    outsideCount > 0
+      ? [`${tensorGrid.name}: ${formatCount(outsideCount)} further lanes, not active, lie beyond the picture.`]
+      : [],
   );
 }
 
-function titleOf(accesses: readonly Access[]): string {
+function formatTitle(accesses: readonly Access[]): string {
   const kernels = [...new Set(accesses.map(({ kernel }) => kernel))].join(", ");
   const programs = new Set(accesses.map(({ program }) => `(${program.join(", ")})`));
-  const [only = "", ...others] = programs;
-  const who = others.length > 0 ? `${programs.size} programs` : `program ${only}`;
-  return kernels ? `${kernels}: ${who}` : "no accesses";
+  const [first = "", ...others] = programs;
+  const subject = others.length > 0 ? `${programs.size} programs` : `program ${first}`;
+  return kernels ? `${kernels}: ${subject}` : "no accesses";
 }
 
-function panelOf(touched: TensorAccessMap): Panel {
-  const { placed, states, counts, lines } = touched;
-  const where = lines.length > 0 ? ` · line ${lines.join(", ")}` : "";
-  const folded = placed.isFolded ? ` in rows of ${placed.columns}` : "";
+function createPanel(map: TensorAccessMap): Panel {
+  const { tensorGrid, states, counts, lines } = map;
+  const lineSuffix = lines.length > 0 ? ` · line ${lines.join(", ")}` : "";
+  const foldSuffix = tensorGrid.isFolded ? ` in rows of ${tensorGrid.columns}` : "";
   return {
-    placed,
-    places: places(states),
-    captions: [`${placed.name} [${placed.shape.join(", ")}]${folded}${where}`, summary(counts)],
-    cells: (factor) => cellsOf(touched, factor),
+    tensorGrid,
+    requiredCells: cellsIn(states),
+    captions: [`${tensorGrid.name} [${tensorGrid.shape.join(", ")}]${foldSuffix}${lineSuffix}`, summary(counts)],
+    cells: (factor) => mergeCells(map, factor),
   };
 }
 
-function* places(states: TensorAccessMap["states"]): Iterable<Cell> {
+function* cellsIn(states: TensorAccessMap["states"]): Iterable<Cell> {
   for (const { cell } of states.values()) yield cell;
 }
 
@@ -66,39 +68,49 @@ function summary({ loaded, stored, masked, refused }: Counts): string {
     [masked, "masked off"],
     [refused, "refused"],
   ];
-  return parts.flatMap(([count, words]) => (count > 0 ? [`${grouped(count)} ${words}`] : [])).join(", ");
+  return parts.flatMap(([count, label]) => (count > 0 ? [`${formatCount(count)} ${label}`] : [])).join(", ");
 }
 
-const grouped = (count: number): string => count.toLocaleString("en-US");
+const formatCount = (count: number): string => count.toLocaleString("en-US");
 
-/** The states of `factor` by `factor` elements together. */
-function cellsOf({ placed, states }: TensorAccessMap, factor: number): readonly (readonly [Cell, Drawn])[] {
+/** Merges the states of blocks of `factor` by `factor` elements. */
+function mergeCells({ tensorGrid, states }: TensorAccessMap, factor: number): readonly (readonly [Cell, CellStyle])[] {
   const blocks = new Map<number, { readonly cell: Cell; readonly counts: Map<number, number> }>();
-  for (const { cell: place, state } of states.values()) {
-    const cell = blockOf(place, factor);
+  for (const { cell: elementCell, state } of states.values()) {
+    const cell = blockOf(elementCell, factor);
     const key = keyOf(cell);
     const block = blocks.get(key) ?? { cell, counts: new Map<number, number>() };
     blocks.set(key, block);
     block.counts.set(state, (block.counts.get(state) ?? 0) + 1);
   }
   return [...blocks.values()].map(({ cell, counts }) => {
-    const all = [...counts.keys()].reduce((sum, state) => sum | state, 0);
-    const look = lookOf(all);
-    const touched = [...counts].reduce((sum, [state, count]) => sum + (lookOf(state) === "masked" ? 0 : count), 0);
-    const of = placed.elementsIn(cell, factor) || factor * factor;
-    const share = look === "masked" ? 1 : Math.min(1, Math.round((20 * touched) / of) / 20 || 0.05);
-    return [cell, { look, share, words: factor === 1 ? words(all) : counts.size > 0 ? mixed(counts, of) : "" }];
+    const mergedState = [...counts.keys()].reduce((sum, state) => sum | state, 0);
+    const look = classNameOf(mergedState);
+    const accessedCount = [...counts].reduce(
+      (sum, [state, count]) => sum + (classNameOf(state) === "masked" ? 0 : count),
+      0,
+    );
+    const elementCount = tensorGrid.elementsIn(cell, factor) || factor * factor;
+    const share = look === "masked" ? 1 : Math.min(1, Math.round((20 * accessedCount) / elementCount) / 20 || 0.05);
+    return [
+      cell,
+      {
+        className: look,
+        share,
+        tooltip: factor === 1 ? describeState(mergedState) : counts.size > 0 ? describeBlock(counts, elementCount) : "",
+      },
+    ];
   });
 }
 
-function lookOf(state: number): string {
+function classNameOf(state: number): string {
   if (state & REFUSED) return "refused";
   if (state & LOADED && state & STORED) return "both";
   if (state & STORED) return "stored";
   return state & LOADED ? "loaded" : "masked";
 }
 
-function words(state: number): string {
+function describeState(state: number): string {
   const parts = [
     ...(state & LOADED ? ["loaded"] : []),
     ...(state & STORED ? ["stored"] : []),
@@ -108,8 +120,8 @@ function words(state: number): string {
   return parts.join(", ");
 }
 
-/** The content of a cell of several elements. */
-function mixed(counts: ReadonlyMap<number, number>, of: number): string {
-  const parts = [...counts].map(([state, count]) => `${count} ${words(state)}`);
-  return `of ${of} elements: ${parts.join("; ")}`;
+/** The tooltip of a cell with several elements. */
+function describeBlock(counts: ReadonlyMap<number, number>, elementCount: number): string {
+  const parts = [...counts].map(([state, count]) => `${count} ${describeState(state)}`);
+  return `of ${elementCount} elements: ${parts.join("; ")}`;
 }

@@ -21,7 +21,7 @@ import type { PythonDevice } from "../../src/runtime/devices/devices.js";
 import type { VerifyRequest } from "../../src/runtime/worker/protocol.js";
 import { verifyRequest } from "../../src/runtime/devices/request.js";
 import { openWorkspace, type Workspace } from "../../src/runtime/devices/workspace.js";
-import { specializationOf } from "../../src/runtime/cases/specialization.js";
+import { specializationKey } from "../../src/runtime/cases/specialization.js";
 import { parseTargets } from "../../src/runtime/system/gpu-targets.js";
 import { pythonFolder } from "../../src/runtime/worker/start-python.js";
 import { WorkerPool } from "../../src/runtime/worker/worker-pool.js";
@@ -63,7 +63,7 @@ async function inWorkspace<T>(kernel: CompiledKernel, use: (workspace: Workspace
 }
 
 const requestsOf = (kernel: CompiledKernel, { module }: Workspace, drawn: readonly TestCase[]): VerifyRequest[] =>
-  drawn.map((at, i) => verifyRequest(kernel, module, at, { passOut: i % 2 === 1, tolerance: {}, on: "cuda" }));
+  drawn.map((at, i) => verifyRequest(kernel, module, at, { passOut: i % 2 === 1, tolerance: {}, mode: "cuda" }));
 
 const device = () =>
   ({ workers: new WorkerPool([{ worker }]), compilers, hello: { target } }) as unknown as PythonDevice;
@@ -95,14 +95,14 @@ describe("compiling ahead", { timeout: 600_000 }, () => {
       const first = await precompile(device(), requests);
       const compiled = first.compiled.reduce((sum, count) => sum + count, 0);
       expect(compiled).toBeGreaterThan(1);
-      expect(first).toMatchObject({ known: 0, processes: 2 });
+      expect(first).toMatchObject({ cachedCount: 0, processes: 2 });
       const there = await launched(requests);
       expect(there.compiled).toBe(0);
       expect(there.launched).toBeGreaterThanOrEqual(requests.length * (kernel.parts?.length ?? 1));
       // It is all there, and no process is asked.
       expect(await precompile(device(), requests)).toMatchObject({
         compiled: requests.map(() => 0),
-        known: compiled,
+        cachedCount: compiled,
       });
     });
   });
@@ -137,7 +137,7 @@ describe("what drawn cases ask Triton to compile", { timeout: 120_000 }, () => {
         const keys = reply.result.launches[i]!.map(({ key }) => key);
         expect(keys).toHaveLength(Object.values(at.sizes).includes(0) ? 0 : 1);
         if (keys.length === 0) continue;
-        const text = specializationOf(kernel, at);
+        const text = specializationKey(kernel, at);
         byText.set(text, (byText.get(text) ?? new Set()).add(keys[0]!));
       }
       // Each text stands for one kernel, and there are no more of them than were allowed.

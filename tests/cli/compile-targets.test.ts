@@ -74,7 +74,7 @@ describe("compiling for targets", { timeout: 300_000 }, () => {
     // Rows of 34 bytes are nothing that the copy engine moves.
     const odd = await compile(both, "cuda:90", { dtypes: { T: "float16" }, sizes: { M: 17, N: 17, K: 17 } });
     expect(odd.compilations).toHaveLength(1);
-    expect(odd.left).toEqual([expect.stringContaining("the warp-specialized kernel")]);
+    expect(odd.skipped).toEqual([expect.stringContaining("the warp-specialized kernel")]);
   });
 
   it("should compile a kernel for the targets that it is for, and say of the others that they were not run", async () => {
@@ -103,7 +103,7 @@ describe("compiling for targets", { timeout: 300_000 }, () => {
     const selection = { config: 7 };
     const first = await compile(kernel, "cuda:80,cuda:90,cuda:100,hip:gfx942,hip:gfx950", selection);
     expect(first.compilations).toHaveLength(10);
-    for (const { target, cached, failure, resources, occupancy, at } of first.compilations) {
+    for (const { target, cached, failure, resources, occupancy, testCase: at } of first.compilations) {
       expect({ cached, failure, config: at.config }).toEqual({ cached: false, failure: undefined, config: 7 });
       expect(resources!.warps).toBe(2);
       expect(resources!.registers).toBeGreaterThan(16);
@@ -118,16 +118,16 @@ describe("compiling for targets", { timeout: 300_000 }, () => {
     const again = await compile(kernel, "cuda:90,hip:gfx942", selection);
     expect(again.compilations.map(({ cached }) => cached)).toEqual([true, true, true, true]);
     const known = new Map(
-      first.compilations.map((each) => [`${each.target.name} ${each.at.dtypes["T"]}`, each.resources]),
+      first.compilations.map((each) => [`${each.target.name} ${each.testCase.dtypes["T"]}`, each.resources]),
     );
-    for (const { target, at, resources } of again.compilations)
+    for (const { target, testCase: at, resources } of again.compilations)
       expect(resources).toEqual(known.get(`${target.name} ${at.dtypes["T"]}`));
   });
 
   it("should compile for inputs that lie otherwise, each layout by itself", async () => {
     const kernel = await build(gemm);
     const one = { selection: { config: 7, seed: 0, dtypes: { T: "float16" } }, layouts: allLayouts };
-    const { cases, left } = compileCases(kernel, one.selection, one.layouts);
+    const { cases, skipped: left } = compileCases(kernel, one.selection, one.layouts);
     expect(left).toEqual([]);
     expect(cases.map(({ layouts }) => layouts?.["a"] ?? "contiguous")).toEqual(allLayouts);
     const [found] = await compileForTargets([kernel], {
@@ -148,7 +148,7 @@ describe("compiling for targets", { timeout: 300_000 }, () => {
   });
 
   it("should say that no input can have the layout", async () => {
-    const { cases, left } = compileCases(await build(vectorAdd), { seed: 0 }, ["sliced", "offset"]);
+    const { cases, skipped: left } = compileCases(await build(vectorAdd), { seed: 0 }, ["sliced", "offset"]);
     expect(left).toEqual(["sliced: no input can have this layout"]);
     expect(cases.map(({ layouts }) => layouts)).toEqual([{ x: "offset", y: "offset" }]);
   });
@@ -296,8 +296,10 @@ describe("compiling for targets", { timeout: 300_000 }, () => {
         },
       ),
     );
-    const { compilations, left } = await compile(copied, "cuda:90,hip:gfx942");
-    expect(compilations.map(({ target, at, failure }) => [target.name, at.dtypes["T"], at.absent, failure])).toEqual(
+    const { compilations, skipped: left } = await compile(copied, "cuda:90,hip:gfx942");
+    expect(
+      compilations.map(({ target, testCase: at, failure }) => [target.name, at.dtypes["T"], at.absent, failure]),
+    ).toEqual(
       ["cuda:90", "hip:gfx942"].flatMap((target) =>
         ["float16", "float32"].flatMap((dtype) => [
           [target, dtype, undefined, undefined],

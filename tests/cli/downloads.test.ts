@@ -161,7 +161,7 @@ describe("setup with uv", { timeout: 180_000 }, () => {
       lock: await listOf("probe_large"),
       env: environment(`${await uvFolder()}:${process.env["PATH"]}`),
       imports: ["probe_large"],
-      say: (line) => lines.push(line),
+      onProgress: (line) => lines.push(line),
     });
     expect(await answerOf(python, "probe_large")).toBe("42");
     expect(sent.length).toBeGreaterThanOrEqual(2);

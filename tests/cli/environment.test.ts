@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { sampledTests } from "../support/sampled-tests.js";
 import { openDevice } from "../../src/runtime/devices/devices.js";
-import { findPython, interpreterProblem, unsupported } from "../../src/runtime/worker/environment.js";
+import { findPython, interpreterProblem, whyUnsupported } from "../../src/runtime/worker/environment.js";
 import { EnvironmentError } from "../../src/runtime/system/errors.js";
 import { probePython } from "../../src/runtime/worker/probe.js";
 import { setup } from "../../src/runtime/worker/install-environment.js";
@@ -60,7 +60,7 @@ describe("finding a Python", () => {
     const venv = await fakeVenv("good", good);
     const named = { ...env, VIRTUAL_ENV: venv, TILESCRIPT_PYTHON: "/nowhere/python" };
     const discovery = await findPython({ env: named });
-    expect(discovery).toMatchObject({ named: true, rejected: [{ reason: "there is no such file" }] });
+    expect(discovery).toMatchObject({ isExplicit: true, rejected: [{ reason: "there is no such file" }] });
     expect(discovery.environment).toBeUndefined();
     await expect(openDevice({ device: "auto", env: named })).rejects.toThrow(EnvironmentError);
   });
@@ -75,14 +75,14 @@ describe("finding a Python", () => {
 
   it("should fall back to the evaluator and name the remedy", async () => {
     const device = await openDevice({ device: "auto", env });
-    expect(device).toMatchObject({ kind: "eval", why: expect.stringContaining("npx tilescript setup") });
+    expect(device).toMatchObject({ kind: "eval", reason: expect.stringContaining("npx tilescript setup") });
     await expect(openDevice({ device: "interpreter", env })).rejects.toThrow(/no usable Python/);
   });
 
   it("should fall back to the evaluator when torch does not import", async () => {
     const venv = await fakeVenv("hollow", good);
     const device = await openDevice({ device: "auto", env: { ...env, VIRTUAL_ENV: venv } });
-    expect(device).toMatchObject({ kind: "eval", why: expect.stringContaining("No module named 'torch'") });
+    expect(device).toMatchObject({ kind: "eval", reason: expect.stringContaining("No module named 'torch'") });
   });
 
   it.each([
@@ -92,7 +92,7 @@ describe("finding a Python", () => {
     [{ python: "3.12.0", ...good, triton: "3.5.1" }, "it has triton 3.5.1; 3.6 to 3.9 is supported"],
     [{ python: "3.12.0", ...good }, undefined],
   ])("%j", (versions, reason) => {
-    expect(unsupported(versions)).toBe(reason);
+    expect(whyUnsupported(versions)).toBe(reason);
   });
 
   it("should know that Triton 3.6 interprets with older numpy only", () => {
@@ -135,7 +135,12 @@ describe("tilescript setup", { timeout: 60_000 }, () => {
   it("should make one environment when two ask at once, and none the next time", async () => {
     const lock = await tinyLock();
     const lines: string[] = [];
-    const options = { lock, env: { ...env, PATH: path }, imports: ["sys"], say: (line: string) => lines.push(line) };
+    const options = {
+      lock,
+      env: { ...env, PATH: path },
+      imports: ["sys"],
+      onProgress: (line: string) => lines.push(line),
+    };
     const [one, two] = await Promise.all([setup(options), setup(options)]);
     expect(one).toBe(two);
     expect(lines.filter((line) => line.includes("another setup is running"))).toHaveLength(1);

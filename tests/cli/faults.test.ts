@@ -14,7 +14,7 @@ import { setup } from "../../src/runtime/worker/install-environment.js";
 import { verifyCase } from "../../src/runtime/verify/runner.js";
 import { Worker } from "../../src/runtime/worker/worker.js";
 import { vectorAdd } from "../support/fixtures/vector-add.js";
-import { binary, compiled, installInto, project } from "../support/installed.js";
+import { binary, compiledModule, installInto, project } from "../support/installed.js";
 import { requirePython } from "../support/python.js";
 
 sampledTests("faults of processes");
@@ -90,7 +90,7 @@ describe("a worker that dies", { timeout: 120_000 }, () => {
 
   it("should end with the process that started it, and what it started", async () => {
     const file = join(folder, "runner.mjs");
-    const worker = JSON.stringify(compiled("runtime/python/worker.js"));
+    const worker = JSON.stringify(compiledModule("runtime/worker/worker.js"));
     await writeFile(
       file,
       `import { Worker } from ${worker};
@@ -187,7 +187,7 @@ describe("setup in two processes", { timeout: 120_000 }, () => {
     const script = join(folder, "setup.mjs");
     await writeFile(
       script,
-      `import { setup } from ${JSON.stringify(compiled("runtime/python/install-environment.js"))};
+      `import { setup } from ${JSON.stringify(compiledModule("runtime/python/install-environment.js"))};
 console.log(await setup({ lock: ${JSON.stringify(lock)}, imports: ["sys"] }));\n`,
     );
     const once = () =>

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runBinary } from "../../src/runtime/cli/cli.js";
 import type { ImportReport } from "../../src/runtime/report/reports.js";
 import type { Streams } from "../../src/runtime/system/streams.js";
-import { expectUsage, type Ran } from "../support/cli.js";
+import { expectUsageError, type CliResult } from "../support/cli.js";
 import { sampledTests } from "../support/sampled-tests.js";
 import { requirePython } from "../support/python.js";
 
@@ -45,7 +45,7 @@ async function run(
   name: string,
   python: string | Buffer,
   ...args: readonly string[]
-): Promise<Ran & { readonly file: string }> {
+): Promise<CliResult & { readonly file: string }> {
   const file = join(folder, name);
   await writeFile(file, python);
   let [out, err] = ["", ""];
@@ -164,7 +164,7 @@ describe("mistakes of the command line", () => {
     [["--types", "x"], /no NAME:TYPE or NAME=VALUE/],
     [["--types", "x:*fp16", "--deadline", "0"], /must be a number above 0/],
   ])("%j", async (args, why) => {
-    expectUsage(await run("scale.py", SCALE, ...args), why);
+    expectUsageError(await run("scale.py", SCALE, ...args), why);
   });
 });
 
@@ -255,7 +255,7 @@ from scripted import scale_kernel
 x = torch.ones(100, device="cuda")
 scale_kernel[(1,)](x, x, 100, 0.5, BLOCK=128)
 `;
-  const script = async (name: string, python: string, ...args: readonly string[]): Promise<Ran> => {
+  const script = async (name: string, python: string, ...args: readonly string[]): Promise<CliResult> => {
     const path = join(folder, `${name.replaceAll(/\W/g, "_")}_script.py`);
     await writeFile(path, python);
     return run("scripted.py", SCALE, "--call", path, "--json", ...args);

@@ -9,8 +9,8 @@ import { sampledTests } from "../support/sampled-tests.js";
 import type { RunReport } from "../../src/runtime/report/reports.js";
 import { findPython } from "../../src/runtime/worker/environment.js";
 import { setup } from "../../src/runtime/worker/install-environment.js";
-import { binary, compiled, installInto } from "../support/installed.js";
-import { contentOf, hasExited } from "../support/processes.js";
+import { binary, compiledModule, installInto } from "../support/installed.js";
+import { waitForContent, hasExited } from "../support/processes.js";
 import { requirePython } from "../support/python.js";
 import { add } from "./mistakes/mistake.js";
 
@@ -96,7 +96,7 @@ describe("a kernel that hangs", { timeout: 120_000 }, () => {
 
   it.each(["SIGINT", "SIGTERM", "SIGKILL"] as const)("should end with %s, and its worker too", async (signal) => {
     const { child, mark } = await start(hanging, ["run", "--device", "interpreter"]);
-    const worker = Number(await contentOf(mark));
+    const worker = Number(await waitForContent(mark));
     await expectEndsWith(signal, child);
     expect(await hasExited(worker)).toBe(true);
   });
@@ -115,7 +115,7 @@ import { constexpr, kernel, tensor, tl } from "tilescript";`,
 
   it.each(["SIGINT", "SIGTERM"] as const)("should end at once with %s", async (signal) => {
     const { child, mark } = await start(long, ["run", "--device", "eval", "--shape", "N=300"]);
-    await contentOf(mark);
+    await waitForContent(mark);
     // It is compiled, then evaluated.
     await sleep(3_000);
     await expectEndsWith(signal, child);
@@ -161,12 +161,12 @@ def build_wheel(folder, config_settings=None, metadata_directory=None):
     const script = join(source, "setup.mjs");
     await writeFile(
       script,
-      `import { setup } from ${JSON.stringify(compiled("runtime/python/install-environment.js"))};
+      `import { setup } from ${JSON.stringify(compiledModule("runtime/python/install-environment.js"))};
 await setup({ lock: ${JSON.stringify(lock)}, imports: ["slow"] });\n`,
     );
     for (const signal of ["SIGKILL", "SIGINT"] as const) {
       const child = execa(process.execPath, [script], { env, extendEnv: false, reject: false });
-      const builder = Number(await contentOf(join(source, "started")));
+      const builder = Number(await waitForContent(join(source, "started")));
       await expectEndsWith(signal, child);
       expect(await hasExited(builder)).toBe(true);
       expect((await findPython({ lock, env })).rejected.map((each) => each.source)).not.toContain("tilescript setup");

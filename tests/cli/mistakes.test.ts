@@ -8,7 +8,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import { sampledTests } from "../support/sampled-tests.js";
 import { requirePython } from "../support/python.js";
 import { binary, installInto } from "../support/installed.js";
-import { type Answer, type Call, closeResidents, tilescript } from "../support/resident-cli.js";
+import { type CallResult, type Call, closeResidents, tilescript } from "../support/resident-cli.js";
 import { commandLine } from "./mistakes/command-line.js";
 import { kernelFiles } from "./mistakes/kernel-files.js";
 import { semantics } from "./mistakes/kernels.js";
@@ -43,7 +43,7 @@ async function project({ file = add(), beside = {} }: Mistake): Promise<string> 
 const withoutRaw = (key: string, value: unknown): unknown => (key === "raw" ? undefined : value);
 
 /** The command as a user starts it. */
-async function inProcess({ cwd, env, args }: Call): Promise<Answer> {
+async function inProcess({ cwd, env, args }: Call): Promise<CallResult> {
   const options = { cwd, env, extendEnv: false, reject: false, timeout: 100_000 } as const;
   const { exitCode, stdout, stderr } = await execa(process.execPath, [binary, ...args], options);
   return { exitCode, stdout, stderr };

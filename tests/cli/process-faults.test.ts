@@ -8,7 +8,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { acquireLock } from "../../src/runtime/system/process-lock.js";
 import { sampleCases } from "../support/sampled-tests.js";
 import { binary, project } from "../support/installed.js";
-import { contentOf, hasExited } from "../support/processes.js";
+import { waitForContent, hasExited } from "../support/processes.js";
 import { requirePython } from "../support/python.js";
 
 const kernel = join(project, "examples/vector-add.ts");
@@ -146,8 +146,8 @@ describe("the command where", { timeout: 120_000 }, () => {
   const cases = sampleCases("faults of a process", faults, {
     key: ({ title }) => title,
     always: ["the current folder is gone"],
-    aDay: 7,
-    isOfTests: true,
+    perDay: 7,
+    hasOwnTests: true,
   });
   it.each(cases)("$title", async ({ shell, env = {}, code, out = /(?:)/, err = /^(?!\s+at )/m }) => {
     const python = await requirePython();
@@ -174,8 +174,8 @@ describe("a signal", { timeout: 120_000 }, () => {
   );
   const cases = sampleCases("signals", signals, {
     key: ({ signal, stage }) => `${signal} ${stage}`,
-    aDay: 2,
-    isOfTests: true,
+    perDay: 2,
+    hasOwnTests: true,
   });
   it.each(cases)("$signal ends the command and a $stage that never answers", async ({ signal, stage }) => {
     const started = join(folder, `started-${signal}-${stage}`);
@@ -191,7 +191,7 @@ describe("a signal", { timeout: 120_000 }, () => {
       stdio: "ignore",
     });
     const end = endOf(child);
-    const pid = Number(await contentOf(started));
+    const pid = Number(await waitForContent(started));
     child.kill(signal);
     expect(await end).toBe(signal);
     expect(await hasExited(pid)).toBe(true);

@@ -8,7 +8,7 @@ import { afterAll, expect, it } from "vitest";
 import { layerNorm } from "../../examples/layer-norm.js";
 import type { ProfileReport } from "../../src/runtime/report/reports.js";
 import { tunedGemm } from "../support/fixtures/tuned-gemm.js";
-import { cli, expectUsage } from "../support/cli.js";
+import { cli, expectUsageError } from "../support/cli.js";
 
 const folder = await mkdtemp(join(tmpdir(), "tilescript profile's "));
 afterAll(() => rm(folder, { recursive: true }));
@@ -54,6 +54,6 @@ it("should write a module that draws the dtype that was asked for", async () => 
 });
 
 it("should refuse sizes that the kernel refuses", async () => {
-  expectUsage(await cli(gemm, "--profile", "--out", folder, "--dtype", "T=float64"), /T can be float16, bfloat16/);
-  expectUsage(await cli(gemm, "--profile", "--out", folder, "--shapes", "M=3"), /missing; give values for/);
+  expectUsageError(await cli(gemm, "--profile", "--out", folder, "--dtype", "T=float64"), /T can be float16, bfloat16/);
+  expectUsageError(await cli(gemm, "--profile", "--out", folder, "--shapes", "M=3"), /missing; give values for/);
 });

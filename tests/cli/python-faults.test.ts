@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { sampleCases } from "../support/sampled-tests.js";
-import { compiled } from "../support/installed.js";
+import { compiledModule } from "../support/installed.js";
 import { Worker } from "../../src/runtime/worker/worker.js";
 import { probePython } from "../../src/runtime/worker/probe.js";
 
@@ -232,8 +232,8 @@ describe("a worker whose Python", { timeout: 30_000 }, () => {
     sampleCases("faults of a Python", workerFaults, {
       key: ({ title }) => title,
       always: ["prints when it starts"],
-      aDay: 21,
-      isOfTests: true,
+      perDay: 21,
+      hasOwnTests: true,
     }),
   )("$title", async ({ site, torch = NO_TORCH, beside = {}, env = {}, kind, says, then, leaves }) => {
     const path = join(folder, "a 'path'");
@@ -261,7 +261,7 @@ describe("a worker whose Python", { timeout: 30_000 }, () => {
   it("is started in a folder with files of Python's own names", async () => {
     for (const name of ["random", "json", "tokenize", "argparse", "tilescript_worker"])
       await writeFile(join(folder, `${name}.py`), `raise SystemExit("the folder's own ${name}")`);
-    const worker = JSON.stringify(compiled("runtime/python/worker.js"));
+    const worker = JSON.stringify(compiledModule("runtime/worker/worker.js"));
     const script = `import { Worker } from ${worker};
 const worker = new Worker({ python: "python3", device: "compiler" });
 const reply = await worker.request({ type: "launches", cases: [] }, 20_000);
@@ -329,8 +329,8 @@ describe("a program named as Python that", { timeout: 30_000 }, () => {
     sampleCases("faults of a program", probeFaults, {
       key: ({ title }) => title,
       always: ["never answers"],
-      aDay: 9,
-      isOfTests: true,
+      perDay: 9,
+      hasOwnTests: true,
     }),
   )("$title", async ({ script, name = "python", mode = 0o755, says }) => {
     const python = join(folder, name);

@@ -230,7 +230,7 @@ describe("a Ray cluster", { timeout: 120_000 }, () => {
       const options = {
         cases: [{ sizes: { N: 100 }, dtypes: {}, config: 0, seed: 0 }],
         skip: new Set<number>(),
-        own: 2,
+        declaredCount: 2,
         budget: { configs: 2 },
         seed: 3,
         env: { XDG_CACHE_HOME: folder },
@@ -334,8 +334,8 @@ describe("a Ray cluster whose nodes have GPUs", { timeout: 120_000 }, () => {
     expect(await verifyCase(kernel, device, smallest)).toMatchObject({ status: "passed" });
     const { module } = await openWorkspace(kernel, device.host);
     const request = runRequest(kernel, module, smallest);
-    expect(device.compilers?.started).toBe(1);
-    await device.compilers!.each([0], async (compiler) => {
+    expect(device.compilers?.startedCount).toBe(1);
+    await device.compilers!.forEach([0], async (compiler) => {
       const made = await compiler.request({ ...request, type: "ahead", target: ["cuda", 90, 32] }, 60_000);
       expect(made).toMatchObject({ ok: true, result: { keys: [expect.any(String)] } });
     });

@@ -48,7 +48,7 @@ const unreferenced = () =>
   );
 
 const cases = [{ sizes: { N: 100 }, dtypes: {}, config: 0, seed: 0 }];
-const options = { cases, tuned: false, compiled: false, ...defaultIterations };
+const options = { cases, isAutotuned: false, withTorchCompile: false, ...defaultIterations };
 
 it.each([
   ["wrong", times(3), /^N=100: not measured, because its result is wrong: y\[\d+\] is .*; 100 of 100 elements differ$/],
@@ -59,14 +59,14 @@ it.each([
   ],
   ["right", times(2), /^N=100: a benchmark needs a GPU/],
 ])("a kernel that is %s", async (_, made, reason) => {
-  const { measurements, refused } = await bench(await made, device, options);
+  const { measurements, rejected: refused } = await bench(await made, device, options);
   expect(measurements).toEqual([]);
   expect(refused).toEqual([expect.stringMatching(reason)]);
 });
 
 it("should drop a candidate that is wrong before it is timed, and remember it", async () => {
   const env = { ...process.env, XDG_CACHE_HOME: await mkdtemp(join(tmpdir(), "tilescript-tuned-")) };
-  const given = { cases, skip: new Set<number>(), own: 1, budget: { configs: 2 }, seed: 0, env };
+  const given = { cases, skip: new Set<number>(), declaredCount: 1, budget: { configs: 2 }, seed: 0, env };
   const wrong = await times(3);
   const first = await search(wrong, device, given);
   expect(first.tried).toEqual([0, 1]);

@@ -11,11 +11,11 @@ import { RemoteHost } from "../../src/runtime/remote/remote-host.js";
 import { parseSshAddress } from "../../src/runtime/remote/ssh-address.js";
 import { setup } from "../../src/runtime/worker/install-environment.js";
 import type { DoctorReport, ProfileReport, RunReport } from "../../src/runtime/report/reports.js";
-import { cli, type Ran } from "../support/cli.js";
+import { cli, type CliResult } from "../support/cli.js";
 import { sampledTests } from "../support/sampled-tests.js";
 import { vectorAdd } from "../support/fixtures/vector-add.js";
-import { binary, compiled, project } from "../support/installed.js";
-import { contentOf, hasExited } from "../support/processes.js";
+import { binary, compiledModule, project } from "../support/installed.js";
+import { waitForContent, hasExited } from "../support/processes.js";
 import { requirePython } from "../support/python.js";
 import { hasSshd, Sshd } from "../support/sshd.js";
 
@@ -44,8 +44,9 @@ afterAll(async () => {
   if (there) await rm(there, { recursive: true, force: true });
 });
 
-const on = (device: string, ...args: string[]): Promise<Ran> => cli(vectorAdd(), ...args, "--device", device, "--json");
-const reportOf = ({ out }: Ran) => JSON.parse(out) as RunReport;
+const on = (device: string, ...args: string[]): Promise<CliResult> =>
+  cli(vectorAdd(), ...args, "--device", device, "--json");
+const reportOf = ({ out }: CliResult) => JSON.parse(out) as RunReport;
 
 /** Processes there that run the worker or its agent, by their command lines. */
 async function leftThere(): Promise<readonly string[]> {
@@ -103,7 +104,7 @@ describe.skipIf(!hasSshd)("a machine behind ssh", { timeout: 180_000 }, () => {
     const pids = join(there, "pids");
     const slow = doing(`import os, time; print(os.getpid(), file=open(${JSON.stringify(pids)}, "w")); time.sleep(60)`);
     const ran = cli(slow, "--run", "--device", "ssh:box", "--json");
-    const pid = Number(await contentOf(pids));
+    const pid = Number(await waitForContent(pids));
     sshd.drop();
     const { code, out } = await ran;
     expect(code).toBe(1);
@@ -120,7 +121,7 @@ describe.skipIf(!hasSshd)("a machine behind ssh", { timeout: 180_000 }, () => {
     const script = join(there, "runner.mjs");
     await writeFile(
       script,
-      `import { openDevice } from ${JSON.stringify(compiled("runtime/devices/devices.js"))};
+      `import { openDevice } from ${JSON.stringify(compiledModule("runtime/devices/devices.js"))};
 await openDevice({ device: "ssh:box" });
 console.log("open");
 setInterval(() => {}, 1000);\n`,
@@ -252,7 +253,7 @@ describe.skipIf(!hasSshd)("setting up a machine", { timeout: 120_000 }, () => {
       const lock = join(there, "own.lock");
       await writeFile(lock, "# nothing but pip itself\n");
       const said: string[] = [];
-      const options = { host, lock, imports: ["pip"], say: (line: string) => void said.push(line) };
+      const options = { host, lock, imports: ["pip"], onProgress: (line: string) => void said.push(line) };
       const made = await setup(options);
       expect(made).toContain(join(there, "cache"));
       expect(existsSync(made)).toBe(true);

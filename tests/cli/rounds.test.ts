@@ -60,7 +60,7 @@ test("every case has rounds of its own, and each trial says that the interpreter
     const found = await searchInRounds(kernel, device, {
       cases,
       skip: new Set([3]),
-      own: 2,
+      declaredCount: 2,
       gpu: { lanes: 32 },
       budget: { configs: 4 },
       env: { XDG_CACHE_HOME: await mkdtemp(join(tmpdir(), "tilescript-rounds-")) },
@@ -72,7 +72,7 @@ test("every case has rounds of its own, and each trial says that the interpreter
         expect(trial).toEqual({ failed: expect.stringContaining("a benchmark needs a GPU") as string });
     }
     expect(found.tried.slice(0, 2)).toEqual([0, 1]);
-    expect(found.misfits).toEqual(new Map());
+    expect(found.overResources).toEqual(new Map());
   } finally {
     await closeDevice(device);
   }

@@ -74,7 +74,7 @@ describe("two workers", { timeout: 120_000 }, () => {
     const pids = new Set((await readFile(file, "utf8")).trim().split("\n"));
     expect(pids.size).toBeGreaterThanOrEqual(2);
     expect(outcomes.some(({ status }) => status === "failed")).toBe(true);
-    for (const { at, status, failure } of outcomes)
+    for (const { testCase: at, status, failure } of outcomes)
       expect({ at, status, kind: failure?.kind }).toEqual({
         at,
         status: at.sizes["N"] === 1 ? "failed" : "passed",
@@ -87,7 +87,7 @@ describe("two workers", { timeout: 120_000 }, () => {
     const options = {
       cases: [{ sizes: { N: 100 }, dtypes: {}, config: 0, seed: 0 }],
       skip: new Set<number>(),
-      own: 1,
+      declaredCount: 1,
       budget: { configs: 2 },
       seed: 3,
       env: { XDG_CACHE_HOME: await mkdtemp(join(tmpdir(), "tilescript-spread-")) },

@@ -7,7 +7,7 @@ import { reproduceCase, verifyThoroughly } from "../../src/runtime/verify/thorou
 import { verifyCase } from "../../src/runtime/verify/runner.js";
 import type { CompiledKernel } from "../../src/compiled/compiled-kernel.js";
 import { vectorAdd } from "../support/fixtures/vector-add.js";
-import { cli, expectUsage } from "../support/cli.js";
+import { cli, expectUsageError } from "../support/cli.js";
 import { requirePython } from "../support/python.js";
 
 sampledTests("verifications");
@@ -85,12 +85,12 @@ describe.each(["interpreter", "eval"] as const)("on the %s", { timeout: 120_000 
   const device = async (): Promise<Device> => (kind === "eval" ? evaluator() : interpreter);
 
   it("should draw every config, layout, empty and large sizes, and pass what is right", async () => {
-    const { outcomes, left } = await verifyThoroughly(await increment(), await device(), options);
+    const { outcomes, skipped: left } = await verifyThoroughly(await increment(), await device(), options);
     expect(outcomes.map(({ status }) => status)).toEqual(Array(42).fill("passed"));
-    const sizes = outcomes.map(({ at }) => at.sizes["N"]!);
+    const sizes = outcomes.map(({ testCase: at }) => at.sizes["N"]!);
     expect([sizes.includes(0), sizes.includes(1), sizes.some((size) => size > 1000)]).toEqual([true, true, true]);
-    expect(new Set(outcomes.map(({ at }) => at.config))).toEqual(new Set([0, 1]));
-    expect(new Set(outcomes.map(({ at }) => at.layouts!["x"]))).toEqual(
+    expect(new Set(outcomes.map(({ testCase: at }) => at.config))).toEqual(new Set([0, 1]));
+    expect(new Set(outcomes.map(({ testCase: at }) => at.layouts!["x"]))).toEqual(
       new Set(["contiguous", "sliced", "offset", "expanded"]),
     );
     expect(left).toEqual(["NaN and infinities among the inputs: --special draws them"]);
@@ -99,7 +99,7 @@ describe.each(["interpreter", "eval"] as const)("on the %s", { timeout: 120_000 
   it("should find the smallest case that fails, and run it again from what it prints", async () => {
     const wrong = await increment({ from: 37 });
     const { outcomes, thorough } = await verifyThoroughly(wrong, await device(), options);
-    const { status, at } = outcomes.at(-1)!;
+    const { status, testCase: at } = outcomes.at(-1)!;
     expect({ status, sizes: at.sizes }).toEqual({ status: "failed", sizes: { N: 38 } });
     expect(at.layouts).toMatchObject({ x: "contiguous" });
     const json = /^--case '(.*)'$/.exec(thorough!.replay!)![1]!;
@@ -119,7 +119,7 @@ describe.each(["interpreter", "eval"] as const)("on the %s", { timeout: 120_000 
 
   it("should run a case again however its output lies, and find a store that leaves out its strides", async () => {
     const { outcomes } = await verifyThoroughly(await build(unstrided), await device(), options);
-    const { status, at } = outcomes.at(-1)!;
+    const { status, testCase: at } = outcomes.at(-1)!;
     expect({ status, y: at.layouts!["y"] }).toEqual({ status: "failed", y: "sliced" });
     for (const [y, right, wrong] of [
       ["contiguous", "passed", "passed"],
@@ -142,7 +142,7 @@ describe.each(["interpreter", "eval"] as const)("on the %s", { timeout: 120_000 
   it("should see what overflows where the reference does not, and run it again", async () => {
     const wrong = await build(naiveSoftmax);
     const { outcomes, thorough } = await verifyThoroughly(wrong, await device(), options);
-    const { status, at, problems } = outcomes.at(-1)!;
+    const { status, testCase: at, problems } = outcomes.at(-1)!;
     expect({ status, special: at.special }).toEqual({ status: "failed", special: ["large"] });
     expect(problems[0]).toContain("with 100 and -100 among the inputs, elements are NaN or infinite");
     expect(thorough?.replay).toContain('"special":["large"]');
@@ -162,11 +162,11 @@ describe.each(["interpreter", "eval"] as const)("on the %s", { timeout: 120_000 
   it("should agree with the reference where NaN and infinities are", async () => {
     const { outcomes } = await verifyThoroughly(await increment(), await device(), { ...options, special: true });
     expect(outcomes.map(({ status }) => status)).toEqual(Array(42).fill("passed"));
-    expect(outcomes.some(({ at }) => at.special?.includes("nan"))).toBe(true);
+    expect(outcomes.some(({ testCase: at }) => at.special?.includes("nan"))).toBe(true);
   });
 
   it("should stop at the time limit and say what was not run", async () => {
-    const { outcomes, left } = await verifyThoroughly(await increment(), await device(), {
+    const { outcomes, skipped: left } = await verifyThoroughly(await increment(), await device(), {
       ...options,
       timeLimitMs: 0,
     });
@@ -186,10 +186,10 @@ it("should find a smaller case where the worker dies each time", { timeout: 180_
   });
   const last = outcomes.at(-1)!;
   expect(last).toMatchObject({ status: "failed", failure: { kind: "crash" } });
-  expect(last.at.sizes["N"]).toBeGreaterThanOrEqual(37);
+  expect(last.testCase.sizes["N"]).toBeGreaterThanOrEqual(37);
   expect(thorough!.smallerTried).toBeGreaterThan(1);
   // The worker was replaced: a case that does not die passes.
-  const at = { ...last.at, sizes: { N: 36 } };
+  const at = { ...last.testCase, sizes: { N: 36 } };
   expect(await verifyCase(dies, interpreter, at)).toMatchObject({ status: "passed" });
 });
 
@@ -205,6 +205,6 @@ describe("mistakes with --case", () => {
     ['{"sizes":{"N":3},"config":7}', /configs 0 to 1/],
     ['{"sizes":{"N":3},"config":"0"}', /config and seed must be whole numbers/],
   ])("%s should end with one line and code 2", async (json, message) => {
-    expectUsage(await cli(await increment(), "--verify", "--device", "eval", "--case", json), message);
+    expectUsageError(await cli(await increment(), "--verify", "--device", "eval", "--case", json), message);
   });
 });

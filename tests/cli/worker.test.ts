@@ -22,7 +22,7 @@ async function request(replace: Record<string, string> = {}) {
   const kernel = vectorAdd({ replace });
   const module = join(await mkdtemp(join(folder, "module-")), kernel.file);
   await writeFile(module, kernel.python);
-  return verifyRequest(kernel, module, at, { passOut: false, tolerance: {}, on: "interpreter" });
+  return verifyRequest(kernel, module, at, { passOut: false, tolerance: {}, mode: "interpreter" });
 }
 
 const hang = { "    (n,) = x.shape": "    (n,) = x.shape\n    import time; time.sleep(60)" };

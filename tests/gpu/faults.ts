@@ -127,7 +127,7 @@ if (process.argv[1] === import.meta.filename) {
       await checkFault(fault, device);
       console.log(`${fault.name}: its case failed, the next one passed`);
     }
-    if (device.kind === "eval" || device.kind === "interpreter") console.log(`skipped: ${device.why}`);
+    if (device.kind === "eval" || device.kind === "interpreter") console.log(`skipped: ${device.reason}`);
   } finally {
     await closeDevice(device);
   }

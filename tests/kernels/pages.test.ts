@@ -11,7 +11,7 @@ import { smallCase } from "../../src/runtime/cases/small-case.js";
 import { sampledTests } from "../support/sampled-tests.js";
 import { allBlocks, type Block } from "../support/doc-code-blocks.js";
 import { requirePython } from "../support/python.js";
-import { complaints } from "../support/tsc.js";
+import { typeErrors } from "../support/tsc.js";
 import * as parts from "./page-parts.js";
 
 sampledTests("tests of the pages", "docs");
@@ -47,7 +47,7 @@ test("every part of a file that a page shows stands in a kernel that is built", 
 test("the editor has nothing to say about the files that pages show", () => {
   const texts = Object.fromEntries(files.map((block) => [nameOf(block), `${block.text}export {};\n`]));
   expect(Object.keys(texts).length).toBeGreaterThan(5);
-  expect(complaints("pages", texts)).toEqual([]);
+  expect(typeErrors("pages", texts)).toEqual([]);
 });
 
 /** It builds without a warning, no proof refutes it, and it agrees with its reference if it has one. */

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { build } from "tilescript";
 import { cases } from "tilescript/testing";
-import { fc, runsOf } from "../support/property.js";
+import { fc, runCount } from "../support/property.js";
 import { asin } from "../../examples/asin.js";
 import { bitonicTopk } from "../../examples/bitonic-topk.js";
 import { attention } from "../../examples/flash-attention.js";
@@ -33,7 +33,7 @@ test.each([
     fc.property(cases(compiled, options), (at) => {
       compiled.check(at);
     }),
-    { numRuns: runsOf(150) },
+    { numRuns: runCount(150) },
   );
 });
 
@@ -55,7 +55,7 @@ test.each([
     fc.property(cases(compiled, options), (at) => {
       compiled.check({ ...at, scalars });
     }),
-    { numRuns: runsOf(numRuns) },
+    { numRuns: runCount(numRuns) },
   );
 });
 
@@ -67,7 +67,7 @@ test("attention is right at any shape", async () => {
     fc.property(drawn, (at) => {
       compiled.check(at);
     }),
-    { numRuns: runsOf(60), seed: 1 },
+    { numRuns: runCount(60), seed: 1 },
   );
 });
 

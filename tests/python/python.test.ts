@@ -18,8 +18,8 @@ it("should pass the worker's own tests", { timeout: 300_000 }, async () => {
   const chosen = sampleCases("files of the worker's tests", files, {
     key: (name) => name,
     sources: sourcesOf,
-    least: 2,
-    aDay: 9,
+    minimum: 2,
+    perDay: 9,
   });
   const modules = chosen.map((name) => name.replace(/\.py$/, ""));
   const env = { PYTHONPATH: [pythonFolder, tests].join(delimiter), PYTHONDONTWRITEBYTECODE: "1" };

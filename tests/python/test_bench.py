@@ -5,7 +5,7 @@ import unittest
 
 import torch
 
-from tilescript_worker.bench import counted_flops, way_to
+from tilescript_worker.bench import baseline, count_flops
 from tilescript_worker.device import Device
 from tilescript_worker.prewarm import prewarm
 from tilescript_worker.protocol import RequestError
@@ -33,17 +33,17 @@ class Ways(unittest.TestCase):
         self.arguments = {"a": torch.randn(7, 5), "b": torch.randn(5, 3)}
 
     def test_names(self) -> None:
-        self.assertIs(way_to("eager", MODULE, REQUEST, self.arguments), reference_fn)
-        self.assertIs(way_to("right", MODULE, REQUEST, self.arguments), provider_right)
+        self.assertIs(baseline("eager", MODULE, REQUEST, self.arguments), reference_fn)
+        self.assertIs(baseline("right", MODULE, REQUEST, self.arguments), provider_right)
 
     def test_a_wrong_result_is_refused(self) -> None:
         with self.assertRaisesRegex(ValueError, "21 of 21 elements of c are not the reference's"):
-            way_to("wrong", MODULE, REQUEST, self.arguments)
+            baseline("wrong", MODULE, REQUEST, self.arguments)
 
     def test_operations_of_the_reference(self) -> None:
-        self.assertEqual(counted_flops(MODULE, self.arguments), 2 * 7 * 5 * 3)
+        self.assertEqual(count_flops(MODULE, self.arguments), 2 * 7 * 5 * 3)
         softmax = types.SimpleNamespace(reference_fn=lambda a: torch.softmax(a, -1))
-        self.assertEqual(counted_flops(softmax, self.arguments), 0)
+        self.assertEqual(count_flops(softmax, self.arguments), 0)
 
 
 class Prewarm(unittest.TestCase):

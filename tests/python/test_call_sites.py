@@ -61,7 +61,7 @@ class Grids(unittest.TestCase):
     def test_should_say_what_constants_are(self):
         site = site_in("n = 5\nblock = cdiv(n, 2) * 2 if False else 3\nkernel[(1,)](x, n, 1, BLOCK=min(64, n))")
         self.assertEqual(site.argument("BLOCK"), {"op": "minimum", "of": [{"value": 64}, N]})
-        self.assertEqual(site.place, "script:3")
+        self.assertEqual(site.location, "script:3")
         site = site_in("kernel[(1,)](x, 1, 2, BLOCK=len(str(B)))")
         self.assertIsNone(site.argument("BLOCK"))
         self.assertEqual(site.argument_text("BLOCK"), "len(str(B))")

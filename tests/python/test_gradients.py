@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from tilescript_worker.device import Device
-from tilescript_worker.gradients import compared
+from tilescript_worker.gradients import compare_gradients
 from tilescript_worker.inputs import Guarded
 from tilescript_worker.kernel_file import tolerance_of_sum
 from tilescript_worker.tolerances import UNIT_ROUNDOFF, UNITS
@@ -73,7 +73,7 @@ def wrong(dtype: torch.dtype, rows: int, width: int, seed: int, mistake: str = "
     generator = torch.Generator().manual_seed(seed)
     values = {name: torch.randn((2, rows, width), generator=generator).to(dtype) for name in NAMES}
     guarded = {
-        name: Guarded.of(
+        name: Guarded.from_spec(
             {"shape": list(value.shape), "layout": "contiguous", "dtype": str(dtype)[6:]}, DEVICE.torch, value, place
         )
         for place, (name, value) in enumerate(values.items())
@@ -89,7 +89,7 @@ def wrong(dtype: torch.dtype, rows: int, width: int, seed: int, mistake: str = "
         "roundingUnit": unit,
         "seed": seed,
     }
-    return {each["output"]: each["wrong"] for each in compared(module, guarded, values, request, DEVICE)}
+    return {each["output"]: each["wrong"] for each in compare_gradients(module, guarded, values, request, DEVICE)}
 
 
 SIZES = {(7, 16): 2, (60, 16): 3, (150, 32): 1}

@@ -2,7 +2,7 @@
 
 import unittest
 
-from tilescript_worker.host_trees import heuristic, holds, value_of
+from tilescript_worker.host_trees import evaluate, heuristic_tree, is_consistent
 
 PARAMS = ["N", "BLOCK", "EVEN"]
 
@@ -25,10 +25,12 @@ N, BLOCK = {"param": "N"}, {"param": "BLOCK"}
 
 class Heuristics(unittest.TestCase):
     def test_should_be_trees_of_the_parameters(self):
-        self.assertEqual(heuristic(even, PARAMS), {"op": "eq", "of": [{"op": "mod", "of": [N, BLOCK]}, {"value": 0}]})
+        self.assertEqual(
+            heuristic_tree(even, PARAMS), {"op": "eq", "of": [{"op": "mod", "of": [N, BLOCK]}, {"value": 0}]}
+        )
         pair = (lambda args: cdiv(args["N"], 2), lambda args: args["N"] > 4 and not args["BLOCK"] == 2)
-        self.assertEqual(heuristic(pair[0], PARAMS), {"op": "cdiv", "of": [N, {"value": 2}]})
-        self.assertEqual(heuristic(pair[1], PARAMS)["op"], "and")
+        self.assertEqual(heuristic_tree(pair[0], PARAMS), {"op": "cdiv", "of": [N, {"value": 2}]})
+        self.assertEqual(heuristic_tree(pair[1], PARAMS)["op"], "and")
 
     def test_should_refuse_what_is_no_arithmetic(self):
         other = 3
@@ -40,23 +42,23 @@ class Heuristics(unittest.TestCase):
             lambda args, more: args["N"] == more,
             len,
         ):
-            self.assertIsNone(heuristic(function, PARAMS))
+            self.assertIsNone(heuristic_tree(function, PARAMS))
 
 
 class Values(unittest.TestCase):
     def test_should_be_pythons(self):
         function = lambda args: max(cdiv(args["N"], args["BLOCK"]) * 2 - 1, args["N"] // 3)  # noqa: E731
-        tree = heuristic(function, PARAMS)
+        tree = heuristic_tree(function, PARAMS)
         for n, block in ((7, 2), (1000, 64), (0, 16)):
             values = {"N": n, "BLOCK": block}
-            self.assertEqual(value_of(tree, values), function(values))
+            self.assertEqual(evaluate(tree, values), function(values))
 
     def test_should_hold_only_if_each_case_agrees(self):
         tree = {"op": "cdiv", "of": [N, BLOCK]}
-        self.assertTrue(holds(tree, [({"N": 10, "BLOCK": 4}, 3), ({"N": 8, "BLOCK": 4}, 2)]))
-        self.assertFalse(holds(tree, [({"N": 10, "BLOCK": 4}, 3), ({"N": 8, "BLOCK": 4}, 3)]))
-        self.assertFalse(holds(tree, [({"N": 10}, 3)]))
-        self.assertFalse(holds(tree, [({"N": 10, "BLOCK": 0}, 3)]))
+        self.assertTrue(is_consistent(tree, [({"N": 10, "BLOCK": 4}, 3), ({"N": 8, "BLOCK": 4}, 2)]))
+        self.assertFalse(is_consistent(tree, [({"N": 10, "BLOCK": 4}, 3), ({"N": 8, "BLOCK": 4}, 3)]))
+        self.assertFalse(is_consistent(tree, [({"N": 10}, 3)]))
+        self.assertFalse(is_consistent(tree, [({"N": 10, "BLOCK": 0}, 3)]))
 
 
 if __name__ == "__main__":

@@ -6,8 +6,8 @@ import unittest
 
 import torch
 
+from tilescript_worker.inputs import POISON_COUNT, Guarded, changed_elements, draw, dtype_of, flat, values_of
 from tilescript_worker.invoke import GuardedMemory
-from tilescript_worker.inputs import MARKS, Guarded, changed_elements, draw, dtype_of, flat, values_of
 
 
 def spec(layout: str | list[int], shape: list[int], dtype: str = "float32") -> dict:
@@ -22,7 +22,7 @@ class Inputs(unittest.TestCase):
                 expected = torch.tensor(values).to(dtype_of(dtype)).reshape(1, 2)
                 expected.view(torch.uint8).numpy().tofile(path)
                 given = {**spec([7, 3], [1, 2], dtype), "fill": {"kind": "file", "path": path}}
-                guarded = Guarded.of(given, "cpu", draw(given, 0))
+                guarded = Guarded.from_spec(given, "cpu", draw(given, 0))
                 self.assertTrue(torch.equal(guarded.tensor, expected))
                 self.assertEqual(guarded.tensor.stride(), (7, 3))
 
@@ -30,10 +30,10 @@ class Inputs(unittest.TestCase):
         for layout in ("contiguous", "transposed", "sliced", "offset"):
             with self.subTest(layout):
                 values = draw(spec(layout, [3, 5]), 1)
-                guarded = Guarded.of(spec(layout, [3, 5]), "cpu", values)
+                guarded = Guarded.from_spec(spec(layout, [3, 5]), "cpu", values)
                 self.assertTrue(torch.equal(guarded.tensor, values))
                 self.assertEqual(guarded.tensor.is_contiguous(), layout in ("contiguous", "offset"))
-                self.assertFalse(guarded.damaged(inside=True))
+                self.assertFalse(guarded.is_damaged(include_inside=True))
 
     def test_elements_are_flat_however_they_lie(self) -> None:
         for layout in ("contiguous", "transposed", "sliced", "offset", [8, 3]):
@@ -41,33 +41,33 @@ class Inputs(unittest.TestCase):
             for shape in ([3, 5], [1, 1], [0, 2]):
                 with self.subTest(layout=layout, shape=shape):
                     values = draw(spec(layout, shape), 1)
-                    tensor = Guarded.of(spec(layout, shape), "cpu", values).tensor
+                    tensor = Guarded.from_spec(spec(layout, shape), "cpu", values).tensor
                     self.assertTrue(torch.equal(flat(tensor), values.reshape(-1)))
                     self.assertEqual(changed_elements(tensor, values), 0)
                     self.assertEqual(changed_elements(tensor, values + 1), values.numel())
 
     def test_writes_outside_are_seen(self) -> None:
         for layout in ("contiguous", "sliced"):
-            guarded = Guarded.of(spec(layout, [4]), "cpu", torch.zeros(4))
+            guarded = Guarded.from_spec(spec(layout, [4]), "cpu", torch.zeros(4))
             guarded.tensor.add_(1)
-            self.assertFalse(guarded.damaged(inside=False))
-            self.assertTrue(guarded.damaged(inside=True))
+            self.assertFalse(guarded.is_damaged(include_inside=False))
+            self.assertTrue(guarded.is_damaged(include_inside=True))
             step = guarded.tensor.stride(0)
             past = guarded.tensor.as_strided((1,), (1,), guarded.tensor.storage_offset() + 4 * step)
             past.fill_(1)
-            self.assertTrue(guarded.damaged(inside=False))
+            self.assertTrue(guarded.is_damaged(include_inside=False))
 
     def test_what_lies_behind_one_tensor_shows_behind_another(self) -> None:
         for dtype in ("float32", "float16", "bfloat16", "float64", "float8e5", "float8e4nv", "int8", "int64", "int1"):
             with self.subTest(dtype):
                 given = {**spec("contiguous", [4], dtype), "fill": {"kind": "integers", "low": 0, "high": 2}}
-                left, right = (Guarded.of(given, "cpu", draw(given, 0), mark) for mark in range(2))
+                left, right = (Guarded.from_spec(given, "cpu", draw(given, 0), mark) for mark in range(2))
                 behind = [each.tensor.as_strided((5,), (1,), each.tensor.storage_offset()) for each in (left, right)]
                 behind[1].copy_(behind[0])
-                self.assertTrue(right.damaged(inside=False))
+                self.assertTrue(right.is_damaged(include_inside=False))
 
     def test_a_read_past_the_end_gives_nan(self) -> None:
-        guarded = Guarded.of(spec("contiguous", [4]), "cpu", torch.zeros(4))
+        guarded = Guarded.from_spec(spec("contiguous", [4]), "cpu", torch.zeros(4))
         wider = guarded.tensor.as_strided((5,), (1,), guarded.tensor.storage_offset())
         self.assertTrue(bool(wider[4].isnan()))
 
@@ -89,12 +89,12 @@ class Inputs(unittest.TestCase):
         for tensor in made:
             self.assertTrue(bool(tensor.isnan().all()))
         self.assertEqual(made[1].stride(), like.stride())
-        self.assertTrue(all(value > 127 - MARKS for value in ints.tolist()))
+        self.assertTrue(all(value > 127 - POISON_COUNT for value in ints.tolist()))
         self.assertEqual(nothing.shape, (0, 4))
         made[0].fill_(1)
-        self.assertFalse(memory.damaged)
+        self.assertFalse(memory.is_damaged)
         made[0].as_strided((4,), (1,)).fill_(1)
-        self.assertTrue(memory.damaged)
+        self.assertTrue(memory.is_damaged)
 
     def test_a_module_draws_what_its_author_describes(self) -> None:
         class Module:
@@ -117,8 +117,8 @@ class Inputs(unittest.TestCase):
             with self.subTest(dtype):
                 fill = {"kind": "integers", "low": 0, "high": 2} if "int" in dtype else {"kind": "normal"}
                 values = draw({"shape": [4], "dtype": dtype, "fill": fill}, 0)
-                guarded = Guarded.of({"shape": [4], "dtype": dtype}, "cpu", values)
-                self.assertFalse(guarded.damaged(inside=True))
+                guarded = Guarded.from_spec({"shape": [4], "dtype": dtype}, "cpu", values)
+                self.assertFalse(guarded.is_damaged(include_inside=True))
 
 
 if __name__ == "__main__":

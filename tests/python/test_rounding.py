@@ -4,7 +4,7 @@ import unittest
 
 import torch
 
-from tilescript_worker.rounding import reach
+from tilescript_worker.rounding import rounding_reach
 
 FLOAT32 = torch.finfo(torch.float32).eps
 
@@ -20,7 +20,7 @@ def reaches(m: int, n: int, dtype: torch.dtype = torch.float32) -> tuple[list[to
     x, above = (torch.randn((m, n), generator=generator, dtype=torch.float64) for _ in "xy")
     weight = torch.randn(n, generator=generator, dtype=torch.float64)
     exact = of_layer_norm(x, weight, above)
-    return exact, reach(lambda: of_layer_norm(x, weight, above), exact, torch.finfo(dtype).eps, seed=0)
+    return exact, rounding_reach(lambda: of_layer_norm(x, weight, above), exact, torch.finfo(dtype).eps, seed=0)
 
 
 class Reach(unittest.TestCase):
@@ -52,7 +52,7 @@ class Reach(unittest.TestCase):
             return list(torch.autograd.grad(leaf.amax(), [leaf]))
 
         # Else none would be the largest any more, and the gradient 0.
-        self.assertLess(reach(gradients, gradients(), FLOAT32, seed=0)[0].max().item(), 1e-5)
+        self.assertLess(rounding_reach(gradients, gradients(), FLOAT32, seed=0)[0].max().item(), 1e-5)
 
     def test_infinite_results_allow_nothing(self) -> None:
         x = torch.tensor([0.0, 1.0], dtype=torch.float64)
@@ -61,7 +61,7 @@ class Reach(unittest.TestCase):
             leaf = x.clone().requires_grad_()
             return list(torch.autograd.grad(leaf.log().sum(), [leaf]))
 
-        moved = reach(gradients, gradients(), FLOAT32, seed=0)[0]
+        moved = rounding_reach(gradients, gradients(), FLOAT32, seed=0)[0]
         self.assertEqual(moved[0].item(), 0.0)
         self.assertLess(moved[1].item(), 1e-5)
 

@@ -1,4 +1,4 @@
-/** Compiles emitted kernels with real Triton, ahead of time: no GPU is needed. */
+/** Compiles emitted kernels with Triton ahead of time, without a GPU. */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -13,16 +13,16 @@ export interface AotJob {
   readonly kernel: CompiledKernel;
   readonly dtypes?: Readonly<Record<string, string>>;
   readonly constexprs?: Readonly<Record<string, number | boolean | string | null>>;
-  /** Optional tensors that are not given. */
+  /** Omitted optional tensors. */
   readonly absent?: readonly string[];
-  /** Triton's types of parameters that are not tensors, by Python name. */
+  /** Triton's types of non-tensor parameters, by Python name. */
   readonly types?: Readonly<Record<string, string>>;
   readonly arch?: number;
 }
 export type Compiled =
   { readonly ok: true; readonly ttir: string; readonly ptx: string } | { readonly ok: false; readonly error: string };
 
-const short: Readonly<Record<string, string>> = {
+const tritonDTypes: Readonly<Record<string, string>> = {
   int1: "i1",
   int8: "i8",
   int16: "i16",
@@ -40,7 +40,7 @@ const short: Readonly<Record<string, string>> = {
   float8e4nv: "fp8e4nv",
 };
 
-/** Compiles each kernel, with its first config, in one process. */
+/** Compiles the first config of each kernel, all in one process. */
 export async function compileAll(python: string, jobs: readonly AotJob[]): Promise<readonly Compiled[]> {
   return inTemporaryFolder(async (folder) => {
     const requests = await Promise.all(
@@ -57,22 +57,24 @@ export async function compileAll(python: string, jobs: readonly AotJob[]): Promi
   });
 }
 
-/** The parameter of a tensor's address: that of `from` is `from_ptr`, though the tensor is `from_` in Python. */
+/** The pointer parameter of a tensor: `from_ptr` for `from`, although the tensor is `from_` in Python. */
 const pointerOf = ({ name }: { readonly name: string }): string => `${snakeCase(name)}_ptr`;
 
 function argumentsOf({ kernel, dtypes = {}, constexprs = {}, absent = [], types = {} }: AotJob) {
   const { signature, configs } = kernel;
-  const nameOf = (dtype: SignatureDType) => short[typeof dtype === "string" ? dtype : dtypes[dtype.variable]!]!;
+  const nameOf = (dtype: SignatureDType) => tritonDTypes[typeof dtype === "string" ? dtype : dtypes[dtype.variable]!]!;
   const [config] = configs;
   const python = new Map(signature.constexprs.map((each) => [each.name, each.python]));
   const values = Object.entries({ ...config?.values, ...constexprs }).map(([name, value]) => [
     python.get(name) ?? name,
     value,
   ]);
-  const [missing, given] = [true, false].map((out) => signature.tensors.filter((t) => absent.includes(t.name) === out));
-  const pointers = given!.map((tensor) => [pointerOf(tensor), `*${nameOf(tensor.dtype)}`]);
+  const [absentTensors, presentTensors] = [true, false].map((isAbsent) =>
+    signature.tensors.filter((t) => absent.includes(t.name) === isAbsent),
+  );
+  const pointers = presentTensors!.map((tensor) => [pointerOf(tensor), `*${nameOf(tensor.dtype)}`]);
   return {
-    constexprs: Object.fromEntries([...values, ...missing!.map((tensor) => [pointerOf(tensor), null])]) as Record<
+    constexprs: Object.fromEntries([...values, ...absentTensors!.map((tensor) => [pointerOf(tensor), null])]) as Record<
       string,
       unknown
     >,

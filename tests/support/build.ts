@@ -2,7 +2,7 @@
 import type { CompiledKernel } from "../../src/compiled/compiled-kernel.js";
 import { build } from "../../src/pipeline/build.js";
 
-/** Builds kernels by the names under which a module exports them. */
+/** Builds the kernels in a record of a module's exports. */
 export async function buildAll<K extends Readonly<Record<string, unknown>>>(
   kernels: K,
 ): Promise<{ readonly [N in keyof K]: CompiledKernel }> {

@@ -6,7 +6,7 @@ import { closeDevice, type Device, openDevice } from "../../src/runtime/devices/
 import type { Streams } from "../../src/runtime/system/streams.js";
 import type { CompiledKernel } from "../../src/compiled/compiled-kernel.js";
 
-/** Triton's interpreter for the tests around this call: opened before them, closed after them. */
+/** Opens Triton's interpreter before the surrounding tests, and closes it after them. */
 export function interpreter(): () => Device {
   let device: Device;
   beforeAll(async () => {
@@ -17,14 +17,17 @@ export function interpreter(): () => Device {
   return () => device;
 }
 
-export interface Ran {
+export interface CliResult {
   readonly code: number;
   readonly out: string;
   readonly err: string;
 }
 
 /** Runs the command line of a kernel file in this process. */
-export async function cli(kernel: CompiledKernel | (() => Promise<CompiledKernel>), ...args: string[]): Promise<Ran> {
+export async function cli(
+  kernel: CompiledKernel | (() => Promise<CompiledKernel>),
+  ...args: string[]
+): Promise<CliResult> {
   let [out, err] = ["", ""];
   const streams: Streams = { out: (text) => (out += text), err: (text) => (err += text), color: false };
   const compile = typeof kernel === "function" ? kernel : async () => kernel;
@@ -33,8 +36,8 @@ export async function cli(kernel: CompiledKernel | (() => Promise<CompiledKernel
   return { code, out, err };
 }
 
-/** A mistake of the caller gets one line and exit code 2. */
-export function expectUsage({ code, out, err }: Ran, message: RegExp): void {
+/** Expects a usage error: one line and exit code 2. */
+export function expectUsageError({ code, out, err }: CliResult, message: RegExp): void {
   expect({ code, out, lines: err.trimEnd().split("\n").length }).toEqual({ code: 2, out: "", lines: 1 });
   expect(err).toMatch(message);
 }

@@ -5,20 +5,20 @@ import { join } from "node:path";
 const root = join(import.meta.dirname, "../..");
 
 export interface Block {
-  /** The page, from the root of the repository. */
+  /** The page, relative to the root of the repository. */
   readonly page: string;
-  /** Of the block's first line of code, counted from 1. */
+  /** The line of the block's first line of code, starting at 1. */
   readonly line: number;
   readonly language: string;
-  /** What follows the language, such as `fails`. */
+  /** The text after the language, such as `fails`. */
   readonly info: string;
   readonly text: string;
-  /** Whether `npm run docs` writes it, from sources that other tests run. */
+  /** True if `npm run docs` generates the block, from sources with their own tests. */
   readonly isGenerated: boolean;
 }
 
-/** Pages that `npm run docs` makes of examples which tests build: `spec-examples.ts` and the explanations of codes. */
-const MADE = ["docs/diagnostics.md", "docs/spec.md"];
+/** Pages that `npm run docs` generates from tested examples: `spec-examples.ts` and the explanations of codes. */
+const GENERATED_PAGES = ["docs/diagnostics.md", "docs/spec.md"];
 
 export const pages: readonly string[] = [
   "README.md",
@@ -31,18 +31,18 @@ export const pages: readonly string[] = [
 export function blocksOf(page: string): readonly Block[] {
   const lines = readFileSync(join(root, page), "utf8").split("\n");
   const blocks: Block[] = [];
-  let isGenerated = MADE.includes(page);
-  for (let at = 0; at < lines.length; at++) {
-    const line = lines[at]!;
+  let isGenerated = GENERATED_PAGES.includes(page);
+  for (let index = 0; index < lines.length; index++) {
+    const line = lines[index]!;
     if (/^<!-- begin \w+ -->$/.test(line)) isGenerated = true;
-    if (line === "<!-- end -->") isGenerated = MADE.includes(page);
+    if (line === "<!-- end -->") isGenerated = GENERATED_PAGES.includes(page);
     const fence = /^(`{3,})(\w*) ?(.*)$/.exec(line);
     if (!fence) continue;
     const [, marks, language = "", info = ""] = fence;
-    const end = lines.indexOf(marks!, at + 1);
-    const text = `${lines.slice(at + 1, end).join("\n")}\n`;
-    blocks.push({ page, line: at + 2, language, info, text, isGenerated });
-    at = end;
+    const end = lines.indexOf(marks!, index + 1);
+    const text = `${lines.slice(index + 1, end).join("\n")}\n`;
+    blocks.push({ page, line: index + 2, language, info, text, isGenerated });
+    index = end;
   }
   return blocks;
 }

@@ -1,4 +1,4 @@
-/** Emission for tests: a kernel's module, its jit function alone, and what ruff thinks of either. */
+/** Emits kernels for tests: the module, its jit functions, and ruff's diagnostics. */
 import { PositionEncoding, Workspace } from "@astral-sh/ruff-wasm-nodejs";
 import { expect } from "vitest";
 import { emitModule } from "../../src/codegen/module/module.js";
@@ -11,7 +11,10 @@ import { lowerViews } from "../../src/lower/views.js";
 const source = createSourceIndex();
 const ruff = new Workspace({ "line-length": 88, lint: { "extend-select": ["E", "F", "I"] } }, PositionEncoding.Utf16);
 
-/** The module of a kernel, with the author's names and comments; ruff has nothing to change or to say. */
+/**
+ * Emits the module of a kernel, with the author's names and comments. Expects that ruff finds nothing to change or
+ * report.
+ */
 export function emit(kernel: unknown): PrintedModule {
   const printed = emitModule(lowerViews(trace(definitionOf(kernel))), source);
   expect(ruff.format(printed.text)).toBe(printed.text);
@@ -19,23 +22,23 @@ export function emit(kernel: unknown): PrintedModule {
   return printed;
 }
 
-/** What ruff's default rules and E, F and I say of a text. */
+/** Runs ruff's default rules, E, F and I on a Python text. */
 export function lint(text: string): string[] {
-  const found = ruff.check(text) as { code: string; message: string; start_location: { row: number } }[];
-  return found.map(({ code, message, start_location }) => `${start_location.row}: ${code} ${message}`);
+  const violations = ruff.check(text) as { code: string; message: string; start_location: { row: number } }[];
+  return violations.map(({ code, message, start_location }) => `${start_location.row}: ${code} ${message}`);
 }
 
-/** The `@triton.jit` functions of a module, helper functions first, without further decorators. */
+/** The `@triton.jit` functions of a module, helper functions first, without other decorators. */
 export function jitFunctions(text: string): readonly string[] {
   return Array.from(text.matchAll(/^@triton\.jit(?:\(.*\))?\n(def [^]*?)\n\n\n/gm), ([, source]) => source!);
 }
 
-/** The kernel of a module, without decorators. */
+/** The kernel function of a module, without decorators. */
 export function jitFunction(text: string): string {
   return jitFunctions(text).at(-1)!;
 }
 
-/** The statements of a jit function, without its head and its indentation. */
+/** The statements of a kernel's jit function, without its signature and indentation. */
 export function bodyOf(kernel: unknown): string {
   const text = jitFunction(emit(kernel).text);
   const head = /^def \w+\((?:.*\):\n|\n[^]*?\n\):\n)/.exec(text)![0];

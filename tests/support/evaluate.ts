@@ -1,4 +1,4 @@
-/** Kernels as the evaluator's tests run them. */
+/** Evaluates kernels in tests of the evaluator. */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect } from "vitest";
@@ -9,32 +9,32 @@ import { trace } from "../../src/dsl/trace.js";
 import { evaluateCase } from "../../src/eval/evaluate-case.js";
 import type { Tolerances } from "../../src/eval/reference-outputs.js";
 
-const NO_CASE = { dtypes: {}, config: 0, seed: 1 };
+const DEFAULT_CASE = { dtypes: {}, config: 0, seed: 1 };
 
-/** Evaluates one case of a kernel as its author defined it. */
+/** Evaluates one test case of a kernel before lowering. */
 export function evaluate(
   kernel: unknown,
-  at: Partial<TestCase> & Pick<TestCase, "sizes">,
+  testCase: Partial<TestCase> & Pick<TestCase, "sizes">,
   inputs: Readonly<Record<string, TensorData>> = {},
   tolerance: Tolerances = { rtol: 1e-5, atol: 1e-5 },
   options: Omit<EvaluateOptions, "inputs" | "tolerance" | "lowered"> = {},
 ): Evaluation {
   const ir = trace(definitionOf(kernel));
-  return evaluateCase(ir, signatureOf(ir), { ...NO_CASE, ...at }, tolerance, { ...options, inputs });
+  return evaluateCase(ir, signatureOf(ir), { ...DEFAULT_CASE, ...testCase }, tolerance, { ...options, inputs });
 }
 
 export function float32s(...values: readonly number[]): TensorData {
   return { dtype: "float32", shape: [values.length], data: Float32Array.from(values) };
 }
 
-/** The line of a test file that has this mark in it. */
+/** The line of a test file with the comment `// MARK`. */
 export function lineOf(test: string, mark: string): number {
   const lines = readFileSync(fileURLToPath(test), "utf8").split("\n");
   return 1 + lines.findIndex((line) => line.includes(`// ${mark}`));
 }
 
-/** Expects exactly one finding, and gives it. */
-export function only({ findings }: Evaluation): Finding {
+/** Expects exactly one finding, and returns it. */
+export function onlyFinding({ findings }: Evaluation): Finding {
   expect(findings.map(({ code, message }) => `${code}: ${message}`)).toHaveLength(1);
   return findings[0]!;
 }

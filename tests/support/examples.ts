@@ -1,4 +1,4 @@
-/** The kernels of `examples/`, for tests that go over all of them: what each file runs, which is the one kernel it exports. */
+/** The kernels of `examples/`, for tests that iterate over all of them. Each file exports exactly one kernel. */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -8,7 +8,7 @@ import { OperatorDefinition } from "../../src/dsl/operator.js";
 const folder = fileURLToPath(new URL("../../examples", import.meta.url));
 
 export interface Example {
-  /** The file's name, without its extension. */
+  /** The file name without its extension. */
   readonly name: string;
   readonly file: string;
   /** The name of the export. */
@@ -16,7 +16,9 @@ export interface Example {
   readonly kernel: KernelDefinition | OperatorDefinition;
 }
 
-/** The files, from the root of the repository, whose change is a change of an example: its own and its golden file. */
+/**
+ * The files, relative to the root of the repository, whose change affects an example: its source and its golden file.
+ */
 export const sourcesOf = (name: string): readonly string[] => [
   `examples/${name}.ts`,
   `tests/unit/codegen/golden/${name}.py`,
@@ -28,9 +30,10 @@ async function example(name: string): Promise<Example> {
   const kernels = Object.entries(exports).flatMap(([exported, kernel]) =>
     kernel instanceof KernelDefinition || kernel instanceof OperatorDefinition ? [{ exported, kernel }] : [],
   );
-  const [only, ...others] = kernels;
-  if (!only || others.length > 0) throw new Error(`examples/${name}.ts exports ${kernels.length} kernels; export one`);
-  return { name, file, ...only };
+  const [single, ...others] = kernels;
+  if (!single || others.length > 0)
+    throw new Error(`examples/${name}.ts exports ${kernels.length} kernels; export one`);
+  return { name, file, ...single };
 }
 
 const names = readdirSync(folder).flatMap((file) => (file.endsWith(".ts") ? [file.slice(0, -".ts".length)] : []));

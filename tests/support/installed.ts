@@ -1,6 +1,6 @@
 /**
- * This package as users have it: compiled, without its sources, in the node_modules of a project. Processes of tests
- * start it from there, which costs a third of what the sources cost. `global-setup.ts` makes it.
+ * This package as users have it: compiled and installed in the node_modules of a project, without sources. Child
+ * processes of tests start it from there, which takes a third of the time. `global-setup.ts` creates it.
  */
 import { execFileSync } from "node:child_process";
 import {
@@ -17,21 +17,21 @@ import { join } from "node:path";
 
 const root = join(import.meta.dirname, "../..");
 
-/** A project with this package installed. Its files are the examples, in `examples`. */
+/** A project with this package installed. It contains the examples, in `examples`. */
 export const project = join(root, ".cache/project");
 
 const installed = join(project, "node_modules/tilescript");
 
-/** What `npx tilescript` starts in a project. */
+/** The executable of `npx tilescript` in a project. */
 export const binary = join(installed, "bin/tilescript.js");
 
-/** A module of the compiled package, for a script that imports what users can't. */
-export const compiled = (module: string): string => join(root, "dist", module);
+/** A module of the compiled package, for scripts that import internals. */
+export const compiledModule = (module: string): string => join(root, "dist", module);
 
-/** tsx, for `node --import`. */
+/** The loader of tsx, for `node --import`. */
 export const tsx = join(root, "node_modules/tsx/dist/loader.mjs");
 
-/** Makes `folder` a project with this package installed, and with these others. */
+/** Makes `folder` a project with this package and `others` installed. */
 export function installInto(folder: string, ...others: readonly string[]): void {
   const modules = join(folder, "node_modules");
   mkdirSync(modules, { recursive: true });
@@ -40,13 +40,13 @@ export function installInto(folder: string, ...others: readonly string[]): void 
   if (!existsSync(join(folder, "package.json"))) writeFileSync(join(folder, "package.json"), `{ "type": "module" }`);
 }
 
-/** Makes the project, and compiles the package if a source is newer than what was compiled. */
+/** Creates the project. Compiles the package first if a source is newer than the compiled modules. */
 export function makeProject(): void {
-  // `npm pack` leaves a bundle, of which tests can't import single modules.
-  const isBundle = !existsSync(compiled("diagnostics/callsite.js"));
-  if (isBundle || newest(join(root, "src")) > modified(join(root, "dist/index.js")))
+  // `npm pack` leaves a bundle in `dist`, whose modules tests cannot import separately.
+  const isBundle = !existsSync(compiledModule("diagnostics/callsite.js"));
+  if (isBundle || newestTime(join(root, "src")) > modifiedTime(join(root, "dist/index.js")))
     execFileSync(join(root, "node_modules/.bin/tsc"), ["-p", "tsconfig.build.json"], { cwd: root, stdio: "inherit" });
-  // Another run of this checkout may be using it.
+  // Another test run of this checkout may be using it.
   mkdirSync(join(installed, "bin"), { recursive: true });
   copyFileSync(join(root, "bin/tilescript.js"), binary);
   for (const name of ["dist", "python", "templates", "package.json"]) link(join(root, name), join(installed, name));
@@ -62,10 +62,10 @@ function link(to: string, from: string): void {
   if (!existsSync(from)) symlinkSync(to, from);
 }
 
-const modified = (file: string): number => (existsSync(file) ? statSync(file).mtimeMs : 0);
+const modifiedTime = (file: string): number => (existsSync(file) ? statSync(file).mtimeMs : 0);
 
-/** When the newest file of a folder was modified. */
-function newest(folder: string): number {
+/** The modification time of the newest file in a folder. */
+function newestTime(folder: string): number {
   const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
-  return Math.max(...files.map((file) => modified(join(file.parentPath, file.name))));
+  return Math.max(...files.map((file) => modifiedTime(join(file.parentPath, file.name))));
 }

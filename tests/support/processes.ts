@@ -1,10 +1,10 @@
-/** What tests of processes wait for. */
+/** Waits for the effects of other processes. */
 import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** Whether a process ends within so many seconds as a busy machine may need. */
+/** Resolves to true once the process has ended, or to false after a time limit with room for a busy machine. */
 export async function hasExited(pid: number): Promise<boolean> {
-  for (let waited = 0; waited < 20_000; waited += 50) {
+  for (let elapsedMs = 0; elapsedMs < 20_000; elapsedMs += 50) {
     try {
       process.kill(pid, 0);
     } catch {
@@ -16,14 +16,14 @@ export async function hasExited(pid: number): Promise<boolean> {
   return false;
 }
 
-/** Whether a process has ended, and the one that adopted it has not asked for it yet: Linux still knows its number. */
+/** True for a process that has ended but that its parent has not reaped. Linux still lists its id. */
 async function isZombie(pid: number): Promise<boolean> {
   const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
   return / Z /.test(stat.slice(stat.lastIndexOf(")")));
 }
 
-/** The text of a file that another process writes, as soon as there is some. */
-export async function contentOf(file: string): Promise<string> {
+/** Waits until a file that another process writes has content. */
+export async function waitForContent(file: string): Promise<string> {
   for (;;) {
     const text = await readFile(file, "utf8").catch(() => "");
     if (text) return text;

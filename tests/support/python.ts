@@ -1,4 +1,4 @@
-/** Python for tests: which one, the scripts that answer a list of cases, and Triton's cache. */
+/** Python for tests: the interpreter, scripts that process a list of cases, and Triton's cache. */
 import { existsSync } from "node:fs";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -10,81 +10,87 @@ import { findPython } from "../../src/runtime/worker/environment.js";
 import { pythonFolder } from "../../src/runtime/worker/start-python.js";
 import { cacheFolder } from "../../src/runtime/system/cache-folder.js";
 
-/** The Python that a user would get; a machine without one runs `tilescript setup` first, as CI does. */
+/** The Python of a user. A machine without one first runs `tilescript setup`, as CI does. */
 export async function requirePython(): Promise<string> {
   const discovery = await findPython();
   if (!discovery.environment) throw new Error(missingPython(discovery));
   return discovery.environment.python;
 }
 
-/** A Python with the oldest supported Triton, 3.6, where there is one; torch is not needed. */
+/** A Python with Triton 3.6, the oldest supported version, if there is one. It need not have torch. */
 export const python36 = process.env["TILESCRIPT_PYTHON36"];
 
-/** A Python by the version of its Triton. */
-interface Installed {
+/** A Python, by the version of its Triton. */
+interface TritonPython {
   readonly name: "3.9" | "3.6";
   readonly python: string;
 }
 
-/** Every Python with a Triton to compile with: that of the tests, and one with 3.6 where there is one. */
-export async function tritons(): Promise<readonly [Installed, ...Installed[]]> {
-  const newer = await requirePython();
-  return [{ name: "3.9", python: newer }, ...(python36 ? [{ name: "3.6", python: python36 } as const] : [])];
+/** Every Python whose Triton can compile: that of the tests, and one with Triton 3.6 if there is one. */
+export async function tritonPythons(): Promise<readonly [TritonPython, ...TritonPython[]]> {
+  const python = await requirePython();
+  return [{ name: "3.9", python }, ...(python36 ? [{ name: "3.6", python: python36 } as const] : [])];
 }
 
-/** What tests have compiled, kept between runs. Triton's keys hold the source, the options and its own version. */
+/**
+ * The cache of kernels that tests compile, kept between runs. Triton's keys include the source, the options and its
+ * version.
+ */
 export const tritonCache = join(cacheFolder(), "tests-triton");
 
-/** Gives `act` an empty folder, which goes when it is done. */
-export async function inTemporaryFolder<T>(act: (folder: string) => Promise<T>): Promise<T> {
+/** Calls `callback` with an empty folder, which is deleted afterwards. */
+export async function inTemporaryFolder<T>(callback: (folder: string) => Promise<T>): Promise<T> {
   const folder = await mkdtemp(join(tmpdir(), "tilescript-test-"));
   try {
-    return await act(folder);
+    return await callback(folder);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-/** What an answer of `cases.py` is where something was wrong. */
+/** A result of `cases.py` for a failed case. */
 export interface CaseError {
   readonly error: string;
 }
 
-/** What `script` writes about `lines` to the file that it is given, as JSON. `path` is searched for modules too. */
-export async function runScript<Written>(
+/**
+ * Runs a Python script that reads `lines` from its first argument and writes JSON to its second. `path` extends the
+ * module search path.
+ */
+export async function runScript<Result>(
   python: string,
   script: URL,
   lines: readonly object[],
   ...path: readonly string[]
-): Promise<Written> {
+): Promise<Result> {
   return inTemporaryFolder(async (folder) => {
     const [from, to] = [join(folder, "in.jsonl"), join(folder, "out.jsonl")];
     await writeFile(from, lines.map((line) => JSON.stringify(line)).join("\n"));
     const env = { PYTHONPATH: [pythonFolder, ...path].join(delimiter), TRITON_CACHE_DIR: tritonCache };
     await execa(python, [fileURLToPath(script), from, to], { env });
-    return JSON.parse(await readFile(to, "utf8")) as Written;
+    return JSON.parse(await readFile(to, "utf8")) as Result;
   });
 }
 
-/** Emitted modules by the names under which a script imports them. */
+/** Emitted modules by import name. */
 export type Modules = Readonly<Record<string, { readonly python: string }>>;
 
-/** Runs the tests of a Python file over emitted modules; gives what it printed. Kernels run if interpreted. */
+/** Runs the tests of a Python file on emitted modules, and returns their output. Kernels run only if interpreted. */
 export async function testModules(
   script: URL,
   modules: Modules,
-  interpreted = true,
+  isInterpreted = true,
   ...args: readonly string[]
 ): Promise<string> {
   return inTemporaryFolder(async (folder) => {
     for (const [name, { python }] of Object.entries(modules)) await writeFile(join(folder, `${name}.py`), python);
-    const env = { PYTHONPATH: folder, PYTHONDONTWRITEBYTECODE: "1", TRITON_INTERPRET: interpreted ? "1" : "0" };
-    const ran = await execa(await requirePython(), [fileURLToPath(script), ...args], { env, reject: false });
-    return ran.stderr;
+    const env = { PYTHONPATH: folder, PYTHONDONTWRITEBYTECODE: "1", TRITON_INTERPRET: isInterpreted ? "1" : "0" };
+    const result = await execa(await requirePython(), [fileURLToPath(script), ...args], { env, reject: false });
+    return result.stderr;
   });
 }
 
-/** A folder with ml_dtypes, which only tests need; made with pip when it is first asked for. */
+/** A folder with ml_dtypes, which only tests need. pip installs it on the first call. */
 export async function mlDtypes(python: string): Promise<string> {
   const folder = join(import.meta.dirname, "../../node_modules/.cache/tilescript-ml-dtypes");
   if (!existsSync(join(folder, "ml_dtypes")))

@@ -1,4 +1,4 @@
-/** Ray for tests: a Python that has it, and a cluster of two nodes on this machine. */
+/** Ray for tests: a Python with Ray, and a cluster of two nodes on this machine. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdir, rm, writeFile } from "node:fs/promises";
@@ -10,14 +10,16 @@ import { environmentFolder, venvPython } from "../../src/runtime/system/cache-fo
 import { acquireLock } from "../../src/runtime/system/process-lock.js";
 import { requirePython } from "./python.js";
 
-let made: Promise<string | undefined> | undefined;
+let rayInstallation: Promise<string | undefined> | undefined;
 
-/** A Python with Ray and everything of the tests' own one; undefined where Ray can't be installed. */
+/** A Python with Ray and the packages of the tests' Python; undefined if Ray cannot be installed. */
 export function rayPython(): Promise<string | undefined> {
-  return (made ??= install());
+  return (rayInstallation ??= install());
 }
 
-/** Ray lies in an environment of its own, kept between runs, that also searches the packages of the tests' one. */
+/**
+ * Installs Ray into a separate environment, kept between runs, that also searches the packages of the tests' Python.
+ */
 async function install(): Promise<string | undefined> {
   const base = await requirePython();
   const folder = environmentFolder(rayLock);
@@ -35,8 +37,8 @@ async function install(): Promise<string | undefined> {
       process.stderr.write(`Ray can't be installed here: ${stderr.trim().split("\n").at(-1)}\n`);
       return undefined;
     }
-    const [own, others] = [await packagesOf(venvPython(venv)), await packagesOf(base)];
-    await writeFile(join(own, "tests.pth"), `${others}\n`);
+    const [sitePackages, basePackages] = [await packagesOf(venvPython(venv)), await packagesOf(base)];
+    await writeFile(join(sitePackages, "tests.pth"), `${basePackages}\n`);
     await writeFile(ready, "{}");
     return venvPython(venv);
   } finally {
@@ -48,30 +50,30 @@ async function packagesOf(python: string): Promise<string> {
   return (await execa(python, ["-c", "import sysconfig; print(sysconfig.get_paths()['purelib'])"])).stdout;
 }
 
-/** A cluster, until it is stopped. */
+/** A running cluster. */
 export class LocalRayCluster {
   readonly #process: ChildProcess;
 
   private constructor(
     /** The address of its head node. */
     readonly address: string,
-    /** The process of its second node. Whoever ends it removes the node. */
+    /** The process id of its second node. Killing it removes the node. */
     readonly raylet: number,
-    /** What a machine outside the cluster connects to, and the process that listens there. */
+    /** The address for machines outside the cluster, and the process id of the server that listens there. */
     readonly clients: { readonly address: `ray://${string}`; readonly server: number },
     process: ChildProcess,
   ) {
     this.#process = process;
   }
 
-  /** `gpus` is how many Ray believes that each node has. */
+  /** Starts a cluster. `gpus` is the number of GPUs that Ray assumes per node. */
   static async start(python: string, gpus = 0): Promise<LocalRayCluster> {
     const script = fileURLToPath(new URL("ray_cluster.py", import.meta.url));
     const child = spawn(python, [script, String(gpus)], { stdio: ["pipe", "pipe", "pipe"] });
-    let [printed, complained] = ["", ""];
-    child.stderr.on("data", (data: Buffer) => (complained += String(data)));
+    let [printed, errorOutput] = ["", ""];
+    child.stderr.on("data", (data: Buffer) => (errorOutput += String(data)));
     await new Promise<void>((resolve, reject) => {
-      child.once("exit", () => reject(new Error(`Ray's cluster did not start: ${complained}`)));
+      child.once("exit", () => reject(new Error(`Ray's cluster did not start: ${errorOutput}`)));
       child.stdout.on("data", (data: Buffer) => {
         printed += String(data);
         if (printed.includes("}\n")) resolve();
@@ -83,8 +85,8 @@ export class LocalRayCluster {
   }
 
   async stop(): Promise<void> {
-    const ended = new Promise((resolve) => this.#process.once("exit", resolve));
+    const exit = new Promise((resolve) => this.#process.once("exit", resolve));
     this.#process.stdin!.end();
-    await ended;
+    await exit;
   }
 }

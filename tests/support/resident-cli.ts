@@ -1,16 +1,16 @@
-/** The `tilescript` command for many calls: processes that stay, since starting one costs more than most of the calls. */
+/** The `tilescript` command for many calls: resident processes, because starting one takes longer than most calls. */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 
 export interface Call {
   readonly cwd: string;
-  /** The whole environment of the call. */
+  /** The complete environment of the call. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly args: readonly string[];
 }
 
-export interface Answer {
+export interface CallResult {
   readonly exitCode: number | undefined;
   readonly stdout: string;
   readonly stderr: string;
@@ -18,30 +18,33 @@ export interface Answer {
 
 const script = fileURLToPath(new URL("resident-cli.mjs", import.meta.url));
 
-/** One process for calls, one at a time. It starts with the first; a call that ends it gets its exit code. */
-class Resident {
+/**
+ * A process that runs calls sequentially. It starts with the first call. A call that ends the process returns its exit
+ * code.
+ */
+class ResidentProcess {
   #child: ChildProcess | undefined;
-  #last: Promise<unknown> = Promise.resolve();
-  waiting = 0;
+  #queue: Promise<unknown> = Promise.resolve();
+  pendingCount = 0;
 
-  ask(call: Call): Promise<Answer> {
-    this.waiting++;
-    const answer = this.#last.then(() => this.#answer(call));
-    this.#last = answer.catch(() => undefined).finally(() => this.waiting--);
+  call(call: Call): Promise<CallResult> {
+    this.pendingCount++;
+    const answer = this.#queue.then(() => this.#send(call));
+    this.#queue = answer.catch(() => undefined).finally(() => this.pendingCount--);
     return answer;
   }
 
-  async #answer(call: Call): Promise<Answer> {
+  async #send(call: Call): Promise<CallResult> {
     if (!this.#child) {
       this.#child = fork(script, { stdio: ["ignore", "inherit", "inherit", "ipc"] });
       await once(this.#child, "message");
     }
     const child = this.#child;
     child.send(call);
-    return await new Promise<Answer>((resolve) => {
+    return await new Promise<CallResult>((resolve) => {
       const onMessage = (answer: unknown): void => {
         child.off("exit", onExit);
-        resolve(answer as Answer);
+        resolve(answer as CallResult);
       };
       const onExit = (code: number | null): void => {
         child.off("message", onMessage);
@@ -57,11 +60,11 @@ class Resident {
   }
 }
 
-const residents = [new Resident(), new Resident()];
+const residents = [new ResidentProcess(), new ResidentProcess()];
 
-/** What the command says to a call. */
-export function tilescript(call: Call): Promise<Answer> {
-  return residents.toSorted((a, b) => a.waiting - b.waiting)[0]!.ask(call);
+/** Runs the command in the process with the shortest queue. */
+export function tilescript(call: Call): Promise<CallResult> {
+  return residents.toSorted((a, b) => a.pendingCount - b.pendingCount)[0]!.call(call);
 }
 
 export function closeResidents(): void {

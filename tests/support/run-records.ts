@@ -1,54 +1,53 @@
-/** What runs of tests write down: what each left out of which list, and what the last short run passed. */
+/** Records of test runs: the cases that each test skipped, and the tests that the last short run passed. */
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** The root of the repository. */
 export const root = join(import.meta.dirname, "../..");
 
 const folder = join(root, "node_modules/.cache/tilescript-tests");
 
-/** Where test files say what they left out; the end of the run reads it. */
-export const leftOutFile = join(folder, "left-out.jsonl");
+/** The file in which test files record skipped cases. The end of the run reads it. */
+export const skippedFile = join(folder, "left-out.jsonl");
 
-/** What the short run left out, where `TILESCRIPT_TESTS=rest`. */
-export const restFile = join(folder, "rest.jsonl");
+/** The cases that the short run skipped, for `TILESCRIPT_TESTS=rest`. */
+export const remainderFile = join(folder, "rest.jsonl");
 
 /** The tests that the last run passed, which `TILESCRIPT_TESTS=rest` does not repeat. */
 export const passedFile = join(folder, "passed.jsonl");
 
-/** What a test file left out of a list. */
+/** The skipped cases of a list. */
 export interface SkippedCases {
-  /** The test file, from the root of the repository. */
+  /** The test file, relative to the root of the repository. */
   readonly file: string;
-  readonly what: string;
+  readonly label: string;
   readonly tested: number;
-  readonly of: number;
+  readonly total: number;
   readonly seed: number;
-  /** The test that drew, or that was not drawn; undefined for what all tests of the file may use. */
+  /** The test that sampled the list, or that was skipped; undefined if all tests of the file may use the list. */
   readonly test: string | undefined;
-  /** Its cases are tests of their own, and no other test uses the list. */
-  readonly isOfTests?: boolean;
+  /** True if each case is a separate test, and no other test uses the list. */
+  readonly hasOwnTests?: boolean;
 }
 
 /** A test by its full name. */
-export interface Passed {
+export interface PassedTest {
   readonly file: string;
   readonly test: string;
 }
 
-export function writeLeftOut(left: SkippedCases): void {
+export function writeSkipped(skippedCases: SkippedCases): void {
   mkdirSync(folder, { recursive: true });
-  appendFileSync(leftOutFile, `${JSON.stringify(left)}\n`);
+  appendFileSync(skippedFile, `${JSON.stringify(skippedCases)}\n`);
 }
 
-export function writePassed(all: readonly Passed[]): void {
+export function writePassed(all: readonly PassedTest[]): void {
   mkdirSync(folder, { recursive: true });
   writeFileSync(passedFile, all.map((each) => JSON.stringify(each)).join("\n"));
 }
 
-export const readLeftOut = (from: string): readonly SkippedCases[] => readLines(from);
+export const readSkipped = (from: string): readonly SkippedCases[] => readLines(from);
 
-export const readPassed = (): readonly Passed[] => readLines(passedFile);
+export const readPassed = (): readonly PassedTest[] => readLines(passedFile);
 
 function readLines<Line>(from: string): readonly Line[] {
   try {

@@ -1,21 +1,21 @@
 /**
- * The short run: of long lists it tests an eighth, drawn by the seed of the day, and all cases whose source changed.
- * `TILESCRIPT_TESTS=full` tests everything, but for the costliest lists and files, of which it tests so many cases on
- * each day; `TILESCRIPT_DAYS=1` tests them whole. `TILESCRIPT_TESTS=rest` tests what a short run left of the full one.
- * `TILESCRIPT_SEED=20261122` draws what was drawn that day.
+ * Samples long lists of test cases. The short run tests an eighth of a list, chosen by the seed of the day, and all
+ * cases with changed sources. `TILESCRIPT_TESTS=full` tests everything, except for the most expensive lists and files,
+ * which it spreads over several days; `TILESCRIPT_DAYS=1` tests them completely. `TILESCRIPT_TESTS=rest` tests the
+ * cases that a short run skipped. `TILESCRIPT_SEED=20261122` selects the sample of that day.
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { beforeEach, expect, TestRunner, type RunnerTask, type RunnerTestCase } from "vitest";
-import { root, writeLeftOut } from "./run-records.js";
+import { root, writeSkipped } from "./run-records.js";
 
-/** One case of a list in so many is drawn, by the lowest ranks. */
-const PART = 8;
+/** The short run samples one case in this many, those with the lowest ranks. */
+const SAMPLE_DIVISOR = 8;
 
-/** Read when it is asked for: `global-setup.ts` decides the seed of a run before any test file is loaded. */
+/** Read lazily: `global-setup.ts` sets the seed of a run before any test file is loaded. */
 export const seedOfRun = (): number => Number(process.env["TILESCRIPT_SEED"] ?? dayOf(new Date()));
-export const isFullRun = (): boolean => process.env["TILESCRIPT_TESTS"] === "full" || isRest();
-export const isRest = (): boolean => process.env["TILESCRIPT_TESTS"] === "rest";
+export const isFullRun = (): boolean => process.env["TILESCRIPT_TESTS"] === "full" || isRemainderRun();
+export const isRemainderRun = (): boolean => process.env["TILESCRIPT_TESTS"] === "rest";
 
 /** 20261122 on November 22, 2026. */
 function dayOf(date: Date): number {
@@ -23,95 +23,98 @@ function dayOf(date: Date): number {
 }
 
 interface Options<T> {
-  /** What a case is called; its draw depends on this and the seed alone. */
+  /** The name of a case. Its sampling depends only on this key and the seed. */
   readonly key: (testCase: T) => string;
-  /** Files, from the root of the repository. Where one changed, the case is tested on any day. */
+  /** Files, relative to the root of the repository. If one of them changed, the case is always tested. */
   readonly sources?: (testCase: T) => readonly string[];
-  /** Cases that a past draw has failed: tested on any day. */
+  /** Keys of cases that failed in an earlier sample, which are always tested. */
   readonly always?: readonly string[];
-  /** The least number of cases to test. */
-  readonly least?: number;
-  /** The greatest number of cases to draw, besides those whose source changed. */
-  readonly most?: number;
-  /** Of a costly list: the most that a full run tests on one day, besides those whose source changed. */
-  readonly aDay?: number | undefined;
-  /** Each case is a test of its own, and no other test uses the list. */
-  readonly isOfTests?: boolean;
+  /** The minimum number of cases to test. */
+  readonly minimum?: number;
+  /** The maximum number of cases to sample, in addition to those with changed sources. */
+  readonly maximum?: number;
+  /** For an expensive list: the maximum per day of a full run, in addition to those with changed sources. */
+  readonly perDay?: number | undefined;
+  /** True if each case is a separate test, and no other test uses the list. */
+  readonly hasOwnTests?: boolean;
 }
 
-/** The cases of a list that this run tests, in their order. `what` is plural: "op compilations". */
-export function sampleCases<T>(what: string, all: readonly T[], options: Options<T>): readonly T[] {
+/** The cases of a list that this run tests, in their order. `label` is plural: "op compilations". */
+export function sampleCases<T>(label: string, all: readonly T[], options: Options<T>): readonly T[] {
   const {
     key,
     sources = () => [],
     always = [],
-    least = 1,
-    most = Infinity,
-    aDay = Infinity,
-    isOfTests = false,
+    minimum = 1,
+    maximum = Infinity,
+    perDay = Infinity,
+    hasOwnTests = false,
   } = options;
   const isChanged = (each: T): boolean => sources(each).some((file) => changedFiles().has(file));
   if (isFullRun()) {
-    const days = daysFor(all.length, aDay);
+    const days = daysFor(all.length, perDay);
     const today = all.filter(
-      (each, i) => isSelectedToday(i, days, turnOfFile()) || always.includes(key(each)) || isChanged(each),
+      (each, i) => isSelectedToday(i, days, dayIndexOfFile()) || always.includes(key(each)) || isChanged(each),
     );
-    leaveOut(what, today.length, all.length, isOfTests);
+    recordSkipped(label, today.length, all.length, hasOwnTests);
     return today;
   }
   const ranks = all.map((each) => rankOf(key(each)));
-  // As many on each day, so that none takes much longer; of a list of one case, one in so many days.
-  const part = Math.floor(all.length / PART + rankOf(what));
-  const count = Math.min(Math.max(part, least), most, all.length);
+  // Nearly the same number each day, so that all days take similar time. A list with one case is tested every few days.
+  const sampleSize = Math.floor(all.length / SAMPLE_DIVISOR + rankOf(label));
+  const count = Math.min(Math.max(sampleSize, minimum), maximum, all.length);
   const bound = ranks.toSorted((a, b) => a - b)[count - 1] ?? -1;
   const tested = all.filter((each, i) => ranks[i]! <= bound || always.includes(key(each)) || isChanged(each));
-  leaveOut(what, tested.length, all.length, isOfTests);
+  recordSkipped(label, tested.length, all.length, hasOwnTests);
   return tested;
 }
 
-/** In how many days a list is tested whole: a list that is not costly on each. */
-export const daysFor = (count: number, aDay: number): number => Math.max(1, Math.ceil(count / aDay));
+/** The number of days in which full runs test a whole list; 1 for a list that is not expensive. */
+export const daysFor = (count: number, perDay: number): number => Math.max(1, Math.ceil(count / perDay));
 
 /**
- * How many of `count` like trials this run makes, such as the runs of a property: a full run makes half of them. Their
- * seeds follow from that of the run, so each day makes others.
+ * The number of repetitions in this run, of `count` equal trials such as the runs of a property. A full run makes half
+ * of them. Their seeds depend on the seed of the run, so each day has others.
  */
-export function drawnCount(what: string, count: number, least = 1): number {
-  const part = isFullRun() ? Number(process.env["TILESCRIPT_DAYS"] ?? 2) : PART;
-  const tested = Math.min(count, Math.max(least, Math.ceil(count / part)));
-  leaveOut(what, tested, count);
+export function drawnCount(label: string, count: number, minimum = 1): number {
+  const divisor = isFullRun() ? Number(process.env["TILESCRIPT_DAYS"] ?? 2) : SAMPLE_DIVISOR;
+  const tested = Math.min(count, Math.max(minimum, Math.ceil(count / divisor)));
+  recordSkipped(label, tested, count);
   return tested;
 }
 
 /**
- * For files whose tests each cost seconds, such as those that start processes: the short run makes one in 16, a full run
- * every second one, the others on the next day, and both all where the test file or a file of `folders`, from the root,
- * changed. Called at the top.
+ * Samples the tests of a file in which each test takes seconds, such as tests that start processes. The short run tests
+ * one in 16, and a full run every second one, alternating between days. Both test all if the test file or a file in
+ * `folders`, relative to the root, changed. Call it at the top of the file.
  */
-export function sampledTests(what: string, ...folders: readonly string[]): void {
-  drawOneIn(16, 2, what, folders);
+export function sampledTests(label: string, ...folders: readonly string[]): void {
+  drawOneIn(16, 2, label, folders);
 }
 
-/** The same for files whose tests each cost more than half a minute: the short run makes none, a full run every third. */
-export function drawCostlyTests(what: string, ...folders: readonly string[]): void {
-  drawOneIn(Infinity, 3, what, folders);
+/**
+ * Samples the tests of a file in which each test takes more than half a minute: none in the short run, every third in a
+ * full run.
+ */
+export function drawCostlyTests(label: string, ...folders: readonly string[]): void {
+  drawOneIn(Infinity, 3, label, folders);
 }
 
-/** In how many days full runs make all tests of a file. */
+/** The number of days in which full runs test all tests of a file. */
 const daysOfFiles = new Map<string, number>();
 
-function drawOneIn(part: number, days: number, what: string, folders: readonly string[]): void {
+function drawOneIn(divisor: number, days: number, label: string, folders: readonly string[]): void {
   const file = testFile();
   daysOfFiles.set(file, days);
-  const isConcerned = (each: string): boolean =>
+  const isRelevant = (each: string): boolean =>
     each === file || folders.some((folder) => each.startsWith(`${folder}/`));
-  const all = [...changedFiles()].some(isConcerned);
+  const isComplete = [...changedFiles()].some(isRelevant);
   beforeEach(({ task, skip }) => {
-    // Neighbors take turns, so that no day has much more to do than another.
-    const place = testsIn(task.file.tasks).indexOf(task);
-    const isDrawn = (place + digestOf(`${seedOfRun()} ${file}`)) % part === 0;
-    const isTested = all || (isFullRun() ? isSelectedToday(digestOf(file) + place, days, seedOfRun()) : isDrawn);
-    leaveOut(what, isTested ? 1 : 0, 1);
+    // Adjacent tests run on different days, so that the days take similar time.
+    const index = testsIn(task.file.tasks).indexOf(task);
+    const isDrawn = (index + digestOf(`${seedOfRun()} ${file}`)) % divisor === 0;
+    const isTested = isComplete || (isFullRun() ? isSelectedToday(digestOf(file) + index, days, seedOfRun()) : isDrawn);
+    recordSkipped(label, isTested ? 1 : 0, 1);
     skip(!isTested, isFullRun() ? "the full run of another day tests it" : "the seed did not draw it");
   });
 }
@@ -119,35 +122,35 @@ function drawOneIn(part: number, days: number, what: string, folders: readonly s
 export const testsIn = (tasks: readonly RunnerTask[]): readonly RunnerTestCase[] =>
   tasks.flatMap((task) => (task.type === "suite" ? testsIn(task.tasks) : [task]));
 
-/** Whether the day's full run tests the case at place `i` of a list that it tests in so many days. */
+/** True if the full run of this day tests case `i` of a list that is spread over `days` days. */
 export const isSelectedToday = (i: number, days: number, day: number): boolean =>
   (i + day) % Number(process.env["TILESCRIPT_DAYS"] ?? days) === 0;
 
-/** Days as a list of this file counts them: where its tests are made on some days only, each of those is the next. */
-const turnOfFile = (): number => dayIndexOf(seedOfRun(), daysOfFiles.get(testFile()) ?? 1);
+/** The index of this day among the days on which the tests of this file run. */
+const dayIndexOfFile = (): number => dayIndexOf(seedOfRun(), daysOfFiles.get(testFile()) ?? 1);
 export const dayIndexOf = (day: number, days: number): number => Math.floor(day / days);
 
-/** From 0 to 1, the same for one seed and one key. */
+/** A number in [0, 1), determined by the seed and the key. */
 function rankOf(key: string): number {
   return digestOf(`${seedOfRun()} ${key}`) / 2 ** 32;
 }
 
-/** From 0 to 2³² − 1, the same for one text on any day. */
+/** A number from 0 to 2³² − 1, determined by the text. */
 const digestOf = (text: string): number => createHash("sha256").update(text).digest().readUInt32BE();
 
 const testFile = (): string => expect.getState().testPath!.slice(root.length + 1);
 const nameOfTest = (): string | undefined => TestRunner.getCurrentTest()?.fullTestName;
 
-function leaveOut(what: string, tested: number, of: number, isOfTests = false): void {
-  const left = { file: testFile(), what, tested, of, seed: seedOfRun(), test: nameOfTest() };
-  writeLeftOut({ ...left, ...(isOfTests && { isOfTests }) });
+function recordSkipped(label: string, tested: number, total: number, hasOwnTests = false): void {
+  const skippedCases = { file: testFile(), label, tested, total, seed: seedOfRun(), test: nameOfTest() };
+  writeSkipped({ ...skippedCases, ...(hasOwnTests && { hasOwnTests }) });
 }
 
-let changed: ReadonlySet<string> | undefined;
+let changedFilesCache: ReadonlySet<string> | undefined;
 
-/** The files that the last commit or the working tree changed; none where there is no history. */
+/** The files that the last commit or the working tree changed; empty without a git history. */
 export function changedFiles(): ReadonlySet<string> {
-  return (changed ??= new Set([
+  return (changedFilesCache ??= new Set([
     ...git("diff", "--name-only", "HEAD~1"),
     ...git("ls-files", "-o", "--exclude-standard"),
   ]));

@@ -1,26 +1,30 @@
-/** Set-up of every test file: the rest of a short run does not repeat a test that it passed and left nothing out of. */
+/**
+ * Setup of every test file: `TILESCRIPT_TESTS=rest` skips the tests that the short run passed without skipping cases.
+ */
 import { relative } from "node:path";
 import { beforeEach, type RunnerTestCase } from "vitest";
-import { isRest, testsIn } from "./sampled-tests.js";
-import { type Passed, readLeftOut, readPassed, restFile, root } from "./run-records.js";
+import { isRemainderRun, testsIn } from "./sampled-tests.js";
+import { type PassedTest, readSkipped, readPassed, remainderFile, root } from "./run-records.js";
 
-if (isRest()) {
-  const keyOf = ({ file, test }: Passed): string => `${file} ${test}`;
-  const left = readLeftOut(restFile).filter(({ tested, of, isOfTests = false }) => tested < of && !isOfTests);
-  // What a file drew before its tests, any of them may use.
-  const isLeft = new Set(left.map(({ file, test }) => (test === undefined ? file : keyOf({ file, test }))));
+if (isRemainderRun()) {
+  const keyOf = ({ file, test }: PassedTest): string => `${file} ${test}`;
+  const skippedCases = readSkipped(remainderFile).filter(
+    ({ tested, total, hasOwnTests = false }) => tested < total && !hasOwnTests,
+  );
+  // If a file sampled a list outside its tests, any of them may use it.
+  const incomplete = new Set(skippedCases.map(({ file, test }) => (test === undefined ? file : keyOf({ file, test }))));
   const passed = new Set(readPassed().map(keyOf));
 
   beforeEach(({ task, skip }) => {
     const file = relative(root, task.file.filepath);
     const key = keyOf({ file, test: task.fullTestName });
-    const isWhole = passed.has(key) && !isLeft.has(key) && !isLeft.has(file);
-    skip(isWhole && hasOwnName(task), "the short run tested it");
+    const isComplete = passed.has(key) && !incomplete.has(key) && !incomplete.has(file);
+    skip(isComplete && hasOwnName(task), "the short run tested it");
   });
 }
 
-/** A name that vitest shortened may be that of another test, too. */
+/** False if another test has the same name, or if vitest shortened the name. */
 function hasOwnName(task: RunnerTestCase): boolean {
-  const same = testsIn(task.file.tasks).filter(({ fullTestName }) => fullTestName === task.fullTestName);
-  return same.length === 1 && !task.fullTestName.includes("…");
+  const sameName = testsIn(task.file.tasks).filter(({ fullTestName }) => fullTestName === task.fullTestName);
+  return sameName.length === 1 && !task.fullTestName.includes("…");
 }

@@ -1,7 +1,7 @@
-/** What proofs and the evaluator say of the same thing. */
+/** Compares proofs with the evaluator's findings. */
 import type { Certificate, Finding, Obligation, ProofProperty } from "../../src/compiled/compiled-kernel.js";
 
-/** The findings that a property forbids. */
+/** The findings that each property forbids. */
 export const FORBIDS: Readonly<Partial<Record<ProofProperty, readonly string[]>>> = {
   bounds: ["out-of-bounds", "false-in-bounds"],
   claim: ["false-assume"],
@@ -17,36 +17,40 @@ export function forbiddenBy(code: string): ProofProperty | undefined {
   return (Object.keys(FORBIDS) as ProofProperty[]).find((property) => FORBIDS[property]!.includes(code));
 }
 
-/** The tensor that a message of the evaluator is about. */
-const namedIn = ({ message }: Finding): string | undefined =>
+/** The tensor named in a finding's message. */
+const tensorIn = ({ message }: Finding): string | undefined =>
   /^(?:\d+ of \d+ elements of )?([A-Za-z_]\w*)/.exec(message)?.[1];
 
-/** Whether an access takes a lane without a value. Where no padding is said to reach an access, it is said not to. */
+/** True for a finding about the use of an unset lane. Proofs claim that no access uses one. */
 const isUnset = ({ code, message }: Finding): boolean =>
   code === "uninitialized" && /^wh(?:ether|ere) | gets a value /.test(message) && message.includes("left it unset");
 
-/** Whether an obligation is about what a finding tells of: its line, or its tensor where more than one line takes part. */
-function isAbout({ property, of, at }: Obligation, finding: Finding): boolean {
+/** True if an obligation and a finding concern the same location, or the same tensor if several lines are involved. */
+function isAbout({ property, of: subject, at }: Obligation, finding: Finding): boolean {
   if (!FORBIDS[property]?.includes(finding.code)) return false;
-  // Of what is computed from something that may wrap nothing is said.
+  // Overflow obligations have no location for values derived from a wrapped one.
   if (property === "overflow") return true;
-  if (property === "coverage" || property === "race") return of.split(" ").at(-1) === namedIn(finding);
+  if (property === "coverage" || property === "race") return subject.split(" ").at(-1) === tensorIn(finding);
   return at?.line === finding.at?.line && at?.column === finding.at?.column;
 }
 
-/** An element that was never written, or lies outside, gives a lane no value either; then no mask left it out. */
+/**
+ * True for a finding that leaves lanes unset without a mask: a read out of bounds, or of an element that was never
+ * written.
+ */
 const leavesUnset = ({ code, message }: Finding): boolean =>
   FORBIDS.bounds!.includes(code) || message.includes(" is read before ");
 
-/** The findings of which everything is proved that forbids them. There must be none. */
+/** Findings that contradict proofs: every obligation that forbids the finding is proved. There must be none. */
 export function soundnessViolations({ obligations }: Certificate, findings: readonly Finding[]): readonly string[] {
-  const hasOther = findings.some(leavesUnset);
-  // All that is proved rests on integers that do not wrap, and only `overflow` speaks of those that do.
-  const wrapped = findings.filter(({ code }) => FORBIDS.overflow!.includes(code));
-  return (wrapped.length > 0 ? wrapped : findings).flatMap((finding) => {
-    if (finding.code === "uninitialized" && hasOther) return [];
-    const about = obligations.filter((each) => isAbout(each, finding));
-    const isDenied = (about.length > 0 || isUnset(finding)) && about.every(({ verdict }) => verdict.kind === "proved");
+  const hasUnsetCause = findings.some(leavesUnset);
+  // All proofs assume that integers do not wrap; only `overflow` obligations cover those that do.
+  const overflows = findings.filter(({ code }) => FORBIDS.overflow!.includes(code));
+  return (overflows.length > 0 ? overflows : findings).flatMap((finding) => {
+    if (finding.code === "uninitialized" && hasUnsetCause) return [];
+    const relevant = obligations.filter((each) => isAbout(each, finding));
+    const isDenied =
+      (relevant.length > 0 || isUnset(finding)) && relevant.every(({ verdict }) => verdict.kind === "proved");
     return isDenied ? [`${finding.at?.line}: ${finding.message}`] : [];
   });
 }

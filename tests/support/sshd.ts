@@ -1,4 +1,4 @@
-/** A real OpenSSH server on the loopback interface, with keys, settings and a home folder of its own. */
+/** An OpenSSH server on the loopback interface, with separate keys, settings and home folder. */
 import { execFileSync, spawn, type ChildProcess } from "node:child_process";
 import { existsSync, mkdirSync } from "node:fs";
 import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -8,16 +8,16 @@ import { delimiter, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
 const SSHD = "/usr/sbin/sshd";
-/** Tests put another one in its place. */
+/** The original PATH, because tests replace it. */
 const PATH = process.env["PATH"];
 
-/** Whether there is a server to test with; `.ci/run` installs Debian's openssh-server. */
+/** True if a server is installed; `.ci/run` installs Debian's openssh-server. */
 export const hasSshd = existsSync(SSHD);
 
 export interface SshdOptions {
-  /** Environment variables of every session there. */
+  /** Environment variables of every session. */
   readonly env: Readonly<Record<string, string>>;
-  /** What the shell there runs at login: lines of bash. */
+  /** Lines of bash that the login shell runs. */
   readonly login?: string;
 }
 
@@ -32,22 +32,23 @@ export class Sshd {
     this.#server = server;
   }
 
-  /** Starts a server, with a user's ssh that knows it as `box`. */
+  /** Starts a server, and configures the alias `box` for it in the user's ssh. */
   static async start({ env, login = "" }: SshdOptions): Promise<Sshd> {
     const folder = await mkdtemp(join(tmpdir(), "tilescript-sshd-"));
-    const at = (name: string) => join(folder, name);
-    await mkdir(at("home"));
-    await mkdir(at("bin"));
-    await writeFile(at("home/.bashrc"), login);
-    for (const key of ["host", "user"]) execFileSync("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-f", at(key)]);
-    execFileSync("cp", [at("user.pub"), at("authorized")]);
+    const pathOf = (name: string) => join(folder, name);
+    await mkdir(pathOf("home"));
+    await mkdir(pathOf("bin"));
+    await writeFile(pathOf("home/.bashrc"), login);
+    for (const key of ["host", "user"])
+      execFileSync("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-f", pathOf(key)]);
+    execFileSync("cp", [pathOf("user.pub"), pathOf("authorized")]);
     const port = await freePort();
-    const given = { HOME: at("home"), BASH_ENV: at("home/.bashrc"), ...env };
+    const environment = { HOME: pathOf("home"), BASH_ENV: pathOf("home/.bashrc"), ...env };
     const settings = [
       `Port ${port}`,
       "ListenAddress 127.0.0.1",
-      `HostKey ${at("host")}`,
-      `AuthorizedKeysFile ${at("authorized")}`,
+      `HostKey ${pathOf("host")}`,
+      `AuthorizedKeysFile ${pathOf("authorized")}`,
       "PidFile none",
       "UsePAM no",
       "StrictModes no",
@@ -55,35 +56,38 @@ export class Sshd {
       "KbdInteractiveAuthentication no",
       "PermitRootLogin yes",
       "Subsystem sftp internal-sftp",
-      `SetEnv ${Object.entries(given)
+      `SetEnv ${Object.entries(environment)
         .map(([name, value]) => `"${name}=${value.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`)
         .join(" ")}`,
     ];
-    await writeFile(at("sshd_config"), `${settings.join("\n")}\n`);
-    // Its alias has the user's settings, as in anybody's ~/.ssh/config.
+    await writeFile(pathOf("sshd_config"), `${settings.join("\n")}\n`);
+    // The alias precedes the user's settings, as in a typical ~/.ssh/config.
     const alias = ["Host box", "  HostName 127.0.0.1", `  Port ${port}`, `  User ${userInfo().username}`];
     const user = [
-      `IdentityFile ${at("user")}`,
-      `UserKnownHostsFile ${at("known")}`,
+      `IdentityFile ${pathOf("user")}`,
+      `UserKnownHostsFile ${pathOf("known")}`,
       "StrictHostKeyChecking accept-new",
     ];
-    await writeFile(at("ssh_config"), [...alias, "Host *", ...user.map((line) => `  ${line}`), ""].join("\n"));
+    await writeFile(pathOf("ssh_config"), [...alias, "Host *", ...user.map((line) => `  ${line}`), ""].join("\n"));
     for (const program of ["ssh", "scp"]) {
-      await writeFile(at(`bin/${program}`), `#!/bin/sh\nexec /usr/bin/${program} -F '${at("ssh_config")}' "$@"\n`);
-      await chmod(at(`bin/${program}`), 0o755);
+      await writeFile(
+        pathOf(`bin/${program}`),
+        `#!/bin/sh\nexec /usr/bin/${program} -F '${pathOf("ssh_config")}' "$@"\n`,
+      );
+      await chmod(pathOf(`bin/${program}`), 0o755);
     }
     if (userInfo().uid === 0) mkdirSync("/run/sshd", { recursive: true });
-    const server = spawn(SSHD, ["-D", "-e", "-f", at("sshd_config")], { stdio: ["ignore", "ignore", "pipe"] });
-    const said: string[] = [];
-    server.stderr.on("data", (data: Buffer) => said.push(data.toString()));
-    for (let waited = 0; !(await answers(port)); waited += 50) {
-      if (server.exitCode !== null || waited > 10_000) throw new Error(`sshd did not start: ${said.join("")}`);
+    const server = spawn(SSHD, ["-D", "-e", "-f", pathOf("sshd_config")], { stdio: ["ignore", "ignore", "pipe"] });
+    const stderr: string[] = [];
+    server.stderr.on("data", (data: Buffer) => stderr.push(data.toString()));
+    for (let elapsedMs = 0; !(await acceptsConnections(port)); elapsedMs += 50) {
+      if (server.exitCode !== null || elapsedMs > 10_000) throw new Error(`sshd did not start: ${stderr.join("")}`);
       await sleep(50);
     }
     return new Sshd(folder, port, server);
   }
 
-  /** The user's PATH, with that ssh first. */
+  /** PATH with the configured ssh first. */
   get path(): string {
     return [join(this.folder, "bin"), PATH].join(delimiter);
   }
@@ -92,7 +96,7 @@ export class Sshd {
     return join(this.folder, "home");
   }
 
-  /** Ends the processes of its sessions, as a network does that breaks. */
+  /** Kills the processes of its sessions, as if the network broke. */
   drop(): void {
     for (const pid of childrenOf(this.#server.pid!)) process.kill(pid, "SIGKILL");
   }
@@ -106,15 +110,15 @@ export class Sshd {
 
 function childrenOf(pid: number): readonly number[] {
   try {
-    const found = execFileSync("pgrep", ["-P", String(pid)], { encoding: "utf8" });
-    const direct = found.trim().split("\n").map(Number);
+    const output = execFileSync("pgrep", ["-P", String(pid)], { encoding: "utf8" });
+    const direct = output.trim().split("\n").map(Number);
     return direct.flatMap((child) => [child, ...sessionsOf(child)]);
   } catch {
     return [];
   }
 }
 
-/** sshd's own processes below one of them, without what they started. */
+/** The session processes of sshd below a process, without their child processes. */
 function sessionsOf(pid: number): readonly number[] {
   try {
     return execFileSync("pgrep", ["-P", String(pid), "-x", "sshd"], { encoding: "utf8" })
@@ -134,7 +138,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-function answers(port: number): Promise<boolean> {
+function acceptsConnections(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, "127.0.0.1");
     socket.once("connect", () => resolve(true)).once("error", () => resolve(false));

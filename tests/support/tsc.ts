@@ -1,4 +1,6 @@
-/** Runs the TypeScript compiler on sources that are text, as an author's project would: `tilescript` is this package. */
+/**
+ * Runs the TypeScript compiler on source texts in a project like an author's, in which `tilescript` is this package.
+ */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,31 +9,31 @@ export const root = join(import.meta.dirname, "../..");
 
 export interface TscDiagnostic {
   readonly file: string;
-  /** Counted from 1. */
+  /** Starts at 1. */
   readonly line: number;
   readonly code: string;
-  /** The first line: what an editor shows first. */
+  /** The first line of the message. */
   readonly message: string;
 }
 
-/** What the compiler says about `files`, and about nothing else. `name` keeps the folders of two tests apart. */
-export function complaints(name: string, files: Readonly<Record<string, string>>): TscDiagnostic[] {
-  const output = inFolder(name, files, (folder) => tsc(["-p", folder, "--pretty", "false"]));
+/** The compiler's errors in `files`. `name` keeps the folders of concurrent tests separate. */
+export function typeErrors(name: string, files: Readonly<Record<string, string>>): TscDiagnostic[] {
+  const output = inProjectFolder(name, files, (folder) => tsc(["-p", folder, "--pretty", "false"]));
   return output.split("\n").flatMap((line) => {
     const match = /^(.*)\((\d+),\d+\): error (TS\d+): (.*)$/.exec(line);
     const file = Object.keys(files).find((file) => match?.[1]?.endsWith(`/${file}`));
     if (!match || !file) return [];
-    // Types that a file does not import are named by the path of their own.
+    // The compiler prints types that a file does not import with their absolute path.
     const message = match[4]!.replace(/import\("[^"]*\/(src\/[^"]*)"\)/g, 'import("$1")');
     return [{ file, line: Number(match[2]), code: match[3]!, message }];
   });
 }
 
-/** Gives `act` a project of `files`, which has the settings of this one. */
-export function inFolder<T>(
+/** Calls `callback` with a project folder of `files` that extends this repository's settings. */
+export function inProjectFolder<T>(
   name: string,
   files: Readonly<Record<string, string>>,
-  act: (folder: string) => T,
+  callback: (folder: string) => T,
   compilerOptions: object = {},
 ): T {
   const folder = join(root, "node_modules/.cache/tilescript-types", `${name}-${process.pid}`);
@@ -40,13 +42,13 @@ export function inFolder<T>(
   writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(config));
   for (const [file, text] of Object.entries(files)) writeFileSync(join(folder, file), text);
   try {
-    return act(folder);
+    return callback(folder);
   } finally {
     rmSync(folder, { recursive: true });
   }
 }
 
-/** The compiler's output, whether it is content or not. */
+/** The compiler's output, with or without errors. */
 export function tsc(args: readonly string[]): string {
   try {
     return execFileSync(join(root, "node_modules/.bin/tsc"), args, { encoding: "utf8", cwd: root });

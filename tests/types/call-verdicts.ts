@@ -5,7 +5,7 @@ import type { Op } from "../../src/ir/op.js";
 import { opOf } from "../../src/ops/define.js";
 import { declarations, inKernel, operandsOf } from "./call-setting.js";
 import { typeText } from "./type-oracle.js";
-import { inFolder, tsc } from "../support/tsc.js";
+import { inProjectFolder, tsc } from "../support/tsc.js";
 
 /** What the build says of a call. */
 export interface Built {
@@ -78,7 +78,7 @@ export function edited(name: string, answers: readonly Built[]): string[][] {
     result === undefined ? "" : `export const a${i}: Exactly<typeof q${i}, ${result}> = true;`,
   ]);
   const options = { noErrorTruncation: true };
-  const output = inFolder(
+  const output = inProjectFolder(
     name,
     { "calls.ts": [...head, ...lines].join("\n") },
     (folder) => tsc(["-p", folder, "--pretty", "false"]),

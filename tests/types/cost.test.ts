@@ -45,7 +45,7 @@ const costOf = (calls: (typeof families)[string], declared: number): number =>
 const budgets = sampleCases("budgets of types", ["calls of all families of ops"], {
   key: (name) => name,
   sources: () => ["tests/types/cost.test.ts", "tests/types/calls.ts"],
-  least: 0,
+  minimum: 0,
 });
 
 test.each(budgets)("%s stay within their budget", { timeout: 300_000 }, () => {

@@ -1,5 +1,5 @@
 /** Asks the compiler how much work a program was. */
-import { inFolder, tsc } from "../support/tsc.js";
+import { inProjectFolder, tsc } from "../support/tsc.js";
 
 export interface Work {
   readonly instantiations: number;
@@ -13,7 +13,7 @@ let count = 0;
 
 /** One checker: several would share the files out, and each would count what it meets anew. */
 export function work(text: string): Work {
-  const output = inFolder(`cost-${count++}`, { "program.ts": text }, (folder) =>
+  const output = inProjectFolder(`cost-${count++}`, { "program.ts": text }, (folder) =>
     tsc(["-p", folder, "--singleThreaded", "--extendedDiagnostics"]),
   );
   if (/error TS\d+/.test(output.replaceAll(/^.*\bsrc\/.*$/gm, ""))) throw new Error(output);

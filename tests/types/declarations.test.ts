@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, symlinkSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { sampledTests } from "../support/sampled-tests.js";
-import { inFolder, root, tsc } from "../support/tsc.js";
+import { inProjectFolder, root, tsc } from "../support/tsc.js";
 
 sampledTests("declarations in a project", "src/dsl", "src/params");
 
@@ -53,7 +53,7 @@ const sources = {
 
 test("declarations of kernels name nothing but tilescript", { timeout: 30_000 }, () => {
   // Without `paths`, `tilescript` is what the folder's node_modules hold: the package as it is published.
-  const declarations = inFolder(
+  const declarations = inProjectFolder(
     "declarations",
     sources,
     (folder) => {

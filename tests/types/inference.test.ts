@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Project, SyntaxKind } from "ts-morph";
 import { describe, expect, test } from "vitest";
 import { sampledTests } from "../support/sampled-tests.js";
-import { complaints, root } from "../support/tsc.js";
+import { typeErrors, root } from "../support/tsc.js";
 
 sampledTests("types in an editor", "src/dsl", "src/types", "src/rules");
 
@@ -12,7 +12,7 @@ describe("types that come out", () => {
   const text = readFileSync(join(import.meta.dirname, "inference.ts"), "utf8");
 
   test("are exactly those written down", () => {
-    expect(complaints("inference", { "inference.ts": text })).toEqual([]);
+    expect(typeErrors("inference", { "inference.ts": text })).toEqual([]);
   });
 
   test("are compared exactly", () => {
@@ -20,7 +20,7 @@ describe("types that come out", () => {
       'same<typeof rm, Tile<"int32", ["BLOCK_M"]>>()',
       'same<typeof rm, Tile<"int32", [any]>>()',
     );
-    expect(complaints("inference-control", { "inference.ts": wrong }).map(({ code }) => code)).toEqual(["TS2554"]);
+    expect(typeErrors("inference-control", { "inference.ts": wrong }).map(({ code }) => code)).toEqual(["TS2554"]);
   });
 });
 

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import type { Mistake } from "./mistake.js";
 import { chapters, unseen } from "./mistakes.js";
 import { imports, setting, settingEnd } from "./mistakes-setting.js";
-import { complaints, type TscDiagnostic } from "../support/tsc.js";
+import { typeErrors, type TscDiagnostic } from "../support/tsc.js";
 
 type Side = "wrong" | "right";
 const all = chapters.flatMap(({ mistakes }) => mistakes);
@@ -29,7 +29,7 @@ const programs = { wrong: program("wrong"), right: program("right") };
 let said: TscDiagnostic[] | undefined;
 /** One run of the compiler serves every test. */
 function about(mistake: Mistake, side: Side): TscDiagnostic[] {
-  said ??= complaints("mistakes", { "wrong.ts": programs.wrong.text, "right.ts": programs.right.text });
+  said ??= typeErrors("mistakes", { "wrong.ts": programs.wrong.text, "right.ts": programs.right.text });
   const [first, last] = programs[side].places.get(mistake)!;
   return said.filter(({ file, line }) => file === `${side}.ts` && line >= first && line <= last);
 }

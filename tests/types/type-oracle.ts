@@ -1,7 +1,7 @@
 /** Asks the TypeScript compiler about many types at once: each question says what the type must be, exactly. */
 import type { Elem } from "../../src/types/dtype.js";
 import { literalValue, type Type } from "../../src/types/types.js";
-import { inFolder, tsc } from "../support/tsc.js";
+import { inProjectFolder, tsc } from "../support/tsc.js";
 
 /** A type expression over the exports of `src/types` and `src/rules`, and the type that it must be. */
 export interface Question {
@@ -49,7 +49,7 @@ export function disagreements(name: string, questions: readonly Question[]): str
   ];
   const lines = questions.map(({ type, answer }, i) => `export type Q${i} = Is<Same<${type}, ${answer}>>;`);
   const files = { "questions.ts": [...head, ...lines].join("\n") };
-  const output = inFolder(name, files, (folder) => tsc(["-p", folder, "--pretty", "false"]), { paths: {} });
+  const output = inProjectFolder(name, files, (folder) => tsc(["-p", folder, "--pretty", "false"]), { paths: {} });
   return output
     .split("\n")
     .filter((line) => line.includes("error TS"))

@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { AGENTS_PAGE, MOST_TOKENS, tokensOf } from "../../docs/agents.js";
 import { explanations } from "../../src/diagnostics/explanations/index.js";
 import { kernelCommands, plainCommands } from "../../src/runtime/commands/index.js";
-import { complaints } from "../support/tsc.js";
+import { typeErrors } from "../support/tsc.js";
 
 const root = join(import.meta.dirname, "../..");
 const read = (path: string): string => readFileSync(join(root, path), "utf8");
@@ -21,7 +21,7 @@ describe("the page for coding agents", () => {
   test("has whole kernels that compile", { timeout: 30_000 }, () => {
     const files = Object.fromEntries(blocks("ts").map((text, i) => [`kernel-${i}.ts`, text]));
     expect(Object.keys(files).length).toBeGreaterThanOrEqual(3);
-    expect(complaints("agents-page", files)).toEqual([]);
+    expect(typeErrors("agents-page", files)).toEqual([]);
   });
 
   test("has parts of kernels only from the examples of messages, each of which a test builds", () => {

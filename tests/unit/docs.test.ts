@@ -10,10 +10,10 @@ const PROVING = "docs/proofs.md";
 const proving = sampleCases("pages that prove the examples", [PROVING], {
   key: (name) => name,
   sources: (name) => [name, "docs/proof-table.ts"],
-  least: 0,
+  minimum: 0,
   // On one day in three.
-  aDay: 1 / 3,
-  isOfTests: true,
+  perDay: 1 / 3,
+  hasOwnTests: true,
 });
 
 test.each(documents.filter((name) => name !== PROVING || proving.includes(name)))(

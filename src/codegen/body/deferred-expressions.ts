@@ -1,62 +1,62 @@
-/** Expressions that wait to be written at their use, and the parts of the statement being written. */
+/** Expressions that are printed at their use, and the ones already used in the current statement. */
 import type { Location } from "../../diagnostics/diagnostic.js";
 import type { Value } from "../../ir/nodes.js";
 import type { Expression } from "../syntax/py.js";
-import type { Written } from "../../analysis/use-counts.js";
+import type { WriteTarget } from "../../analysis/use-counts.js";
 
-/** A waiting expression. */
+/** An expression without a name, to be inlined at its uses. */
 export interface DeferredExpression {
   readonly expression: Expression;
-  readonly reads: ReadonlySet<Written>;
-  /** The author's places that it comes from. */
+  readonly reads: ReadonlySet<WriteTarget>;
+  /** The author's source locations that the expression comes from. */
   readonly sites: readonly Location[];
-  /** How many expressions that waited are inside each other in it. */
+  /** The nesting depth of deferred expressions. */
   readonly depth: number;
-  /** Its name if it has to be written before its use. */
+  /** The name of the variable if the expression must be materialized before its use. */
   readonly hint: string;
 }
 
 export class DeferredExpressions {
   readonly #pending = new Map<Value, DeferredExpression>();
-  /** The number of outstanding uses of each waiting value. */
-  readonly #left = new Map<Value, number>();
-  #reads = new Set<Written>();
+  /** The number of outstanding uses of each deferred value. */
+  readonly #remainingUses = new Map<Value, number>();
+  #reads = new Set<WriteTarget>();
   #depth = 0;
   #sites: Location[] = [];
 
-  /** `uses` says how often each value is used. */
+  /** `uses` counts the uses of each value. */
   constructor(readonly uses: ReadonlyMap<Value, number>) {}
 
-  /** The state that the statement being written reads. */
-  get reads(): ReadonlySet<Written> {
+  /** The variables and memory that the current statement reads. */
+  get reads(): ReadonlySet<WriteTarget> {
     return this.#reads;
   }
 
-  /** How deep the expressions are that the statement being written has used. */
+  /** The greatest depth of the deferred expressions in the current statement. */
   get depth(): number {
     return this.#depth;
   }
 
-  /** Lets a value wait instead of writing a statement here. */
+  /** Defers a value to its uses instead of assigning it here. */
   defer(value: Value, pending: Omit<DeferredExpression, "sites" | "depth">, at: Location | undefined): void {
     const depth = this.#depth + 1;
     this.#pending.set(value, { ...pending, depth, sites: this.takeSites(at) });
   }
 
-  /** The expression of a waiting value, which becomes part of the statement being written. */
+  /** Takes the expression of a deferred value into the current statement. */
   takeExpression(value: Value): Expression {
     const pending = this.#pending.get(value);
     if (!pending) throw new Error(`value %${value.id} is used before it is made`);
     for (const read of pending.reads) this.#reads.add(read);
     this.#depth = Math.max(this.#depth, pending.depth);
     this.#sites.push(...pending.sites);
-    const left = (this.#left.get(value) ?? this.uses.get(value) ?? 1) - 1;
-    this.#left.set(value, left);
-    if (left === 0) this.#pending.delete(value);
+    const remaining = (this.#remainingUses.get(value) ?? this.uses.get(value) ?? 1) - 1;
+    this.#remainingUses.set(value, remaining);
+    if (remaining === 0) this.#pending.delete(value);
     return pending.expression;
   }
 
-  /** The author's places of the statement at `at`; resets them for the next statement. */
+  /** Returns the source locations of the current statement, and resets the state for the next one. */
   takeSites(at: Location | undefined): readonly Location[] {
     const sites = at ? [...this.#sites, at] : this.#sites;
     this.#sites = [];
@@ -65,17 +65,17 @@ export class DeferredExpressions {
     return sites;
   }
 
-  /** Passes each value that is due to `write`, which writes it as a statement. */
-  writeOut(
+  /** Calls `assign` for each deferred value that is due. */
+  materialize(
     isDue: (value: Value, pending: DeferredExpression) => boolean,
-    write: (value: Value, pending: DeferredExpression) => void,
+    assign: (value: Value, pending: DeferredExpression) => void,
   ): void {
     for (const [value, pending] of this.#pending) {
       if (!isDue(value, pending)) continue;
       this.#pending.delete(value);
       const sites = this.#sites;
       this.#sites = [...pending.sites];
-      write(value, pending);
+      assign(value, pending);
       this.#sites = sites;
     }
   }

@@ -11,11 +11,11 @@ import type { Expression, FunctionDef, Parameter } from "../syntax/py.js";
 import type { Helpers } from "./print-op.js";
 
 export interface HelperOptions {
-  /** What the module calls each helper function. */
+  /** The module's name of each helper function. */
   readonly names: ReadonlyMap<FunctionIR, string>;
-  /** The kernel's names of its arguments, which are passed to helper functions that use them. */
+  /** The names of the kernel's parameters. Helper functions that use them receive them as arguments. */
   readonly parameters: ReadonlyMap<Value, string>;
-  /** Sizes and strides, which Triton turns into weak constants if they are 1. */
+  /** Sizes and strides. An argument of 1 becomes a weak constant in Triton. */
   readonly sizes: ReadonlySet<Value>;
   readonly isNonNegative: (argument: Argument) => boolean;
   readonly source: SourceIndex | undefined;
@@ -23,7 +23,7 @@ export interface HelperOptions {
 
 export interface EmittedHelpers {
   readonly definitions: readonly FunctionDef[];
-  /** For the kernel, which calls the helper functions. */
+  /** The names and hidden arguments that the kernel needs for its calls. */
   readonly helpers: Helpers;
 }
 
@@ -34,23 +34,23 @@ export function emitHelpers(ir: KernelIR, options: HelperOptions): EmittedHelper
     name: (helper) => py.name(names.get(helper)!),
     extras: (helper) => extras.get(helper) ?? [],
   };
-  // An argument that is 1 in some launch is a constant in the function too.
+  // An argument that is 1 in some launch is also a constant in the helper function.
   const sizes = new Set(options.sizes);
   walkAll(ir, (statement) => {
     for (const [param] of handedOver(statement)) if (isInteger(param)) sizes.add(param);
   });
-  const own = ir.functions.filter(({ extern }) => !extern);
-  // Triton's functions are generic: traces for other types or constexprs often have the same text.
-  const written = new Map<string, FunctionDef>();
-  for (const helper of own) {
+  const jitFunctions = ir.functions.filter(({ extern }) => !extern);
+  // Triton's functions are generic, so traces for different types or constexprs often have the same text.
+  const definitions = new Map<string, FunctionDef>();
+  for (const helper of jitFunctions) {
     const { definition, dtypes } = emitHelper(helper, helpers, { ...options, sizes });
-    extras.set(helper, [...inOrder(capturesOf(helper), options.parameters), ...dtypes]);
+    extras.set(helper, [...sortCaptures(capturesOf(helper), options.parameters), ...dtypes]);
     const text = JSON.stringify({ ...definition, name: "" });
-    const same = written.get(text);
-    if (same) names.set(helper, same.name);
-    else written.set(text, definition);
+    const existing = definitions.get(text);
+    if (existing) names.set(helper, existing.name);
+    else definitions.set(text, definition);
   }
-  return { definitions: [...written.values()], helpers };
+  return { definitions: [...definitions.values()], helpers };
 }
 
 function emitHelper(
@@ -59,26 +59,29 @@ function emitHelper(
   options: HelperOptions,
 ): { definition: FunctionDef; dtypes: readonly Elem[] } {
   const locals = new Names("body");
-  for (const name of options.names.values()) locals.keep(name);
+  for (const name of options.names.values()) locals.reserve(name);
   const parameters = new Map<Value, Expression>();
   const params: Parameter[] = [];
-  const add = (name: string, isConstexpr: boolean): Expression => {
+  const addParameter = (name: string, isConstexpr: boolean): Expression => {
     params.push({ name, ...(isConstexpr && { annotation: py.dotted("tl.constexpr") }) });
     return py.name(name);
   };
-  const captures = inOrder(capturesOf(helper), options.parameters);
-  const written = (helper.at && options.source?.site(helper.at)?.parameters) ?? [];
+  const captures = sortCaptures(capturesOf(helper), options.parameters);
+  const authorNames = (helper.at && options.source?.site(helper.at)?.parameters) ?? [];
   for (const value of [...helper.params, ...captures]) {
-    const named =
-      options.parameters.get(value) ?? asWritten(value.parameter, written) ?? nameOf(value, options.source) ?? "value";
-    parameters.set(value, add(locals.take(named), value.type.kind === "constexpr"));
+    const preferredName =
+      options.parameters.get(value) ??
+      toAuthorName(value.parameter, authorNames) ??
+      nameOf(value, options.source) ??
+      "value";
+    parameters.set(value, addParameter(locals.take(preferredName), value.type.kind === "constexpr"));
   }
   const dtypes = new Map<string, { readonly elem: Elem; readonly name: Expression }>();
   const dtype = (elem: Elem): Expression => {
     if (typeof elem === "string") return py.dotted(`tl.${elem}`);
-    const known = ofParameter(elem, parameters) ?? dtypes.get(elem.name)?.name;
-    if (known) return known;
-    const name = add(locals.take(elem.name), true);
+    const existing = dtypeFromParameter(elem, parameters) ?? dtypes.get(elem.name)?.name;
+    if (existing) return existing;
+    const name = addParameter(locals.take(elem.name), true);
     dtypes.set(elem.name, { elem, name });
     return name;
   };
@@ -107,22 +110,22 @@ function emitHelper(
   };
 }
 
-/** What a helper function gets besides its own parameters, in the kernel's order: pointers, numbers, constexprs. */
-function inOrder(captures: readonly Value[], parameters: ReadonlyMap<Value, string>): readonly Value[] {
+/** Captured values in the order of the kernel's parameters: pointers, numbers, constexprs. */
+function sortCaptures(captures: readonly Value[], parameters: ReadonlyMap<Value, string>): readonly Value[] {
   const order = [...parameters.keys()];
   const isConstexpr = ({ type }: Value) => Number(type.kind === "constexpr");
   return captures.toSorted((a, b) => isConstexpr(a) - isConstexpr(b) || order.indexOf(a) - order.indexOf(b));
 }
 
-/** The author's name of a parameter. What runs a TypeScript file may have put a number behind it. */
-function asWritten(name: string | undefined, written: readonly string[]): string | undefined {
-  if (name === undefined || written.includes(name)) return name;
+/** The author's name of a parameter. Bundlers and transpilers may append a number to it. */
+function toAuthorName(name: string | undefined, authorNames: readonly string[]): string | undefined {
+  if (name === undefined || authorNames.includes(name)) return name;
   const bare = name.replace(/\d+$/, "");
-  return written.includes(bare) ? bare : name;
+  return authorNames.includes(bare) ? bare : name;
 }
 
-/** `x.dtype`, where a parameter has the dtype. */
-function ofParameter(elem: Elem, parameters: ReadonlyMap<Value, Expression>): Expression | undefined {
+/** `x.dtype` of a parameter with this dtype. */
+function dtypeFromParameter(elem: Elem, parameters: ReadonlyMap<Value, Expression>): Expression | undefined {
   for (const [{ type }, name] of parameters) {
     if (type.kind === "tile" && sameElem(type.dtype, elem)) return py.attribute(name, "dtype");
     if (type.kind === "pointer" && sameElem(type.to, elem))
@@ -139,7 +142,7 @@ function nameOf(value: Value, source: SourceIndex | undefined): string | undefin
   return value.at && source?.site(value.at)?.name;
 }
 
-/** The author's comment above the function, or above the variable that holds it. */
+/** The author's comment above the function or above the variable that contains it. */
 function commentOf({ at }: FunctionIR, source: SourceIndex | undefined): string | undefined {
   const comments = (at && source?.site(at)?.comments) ?? [];
   return comments.length > 0 ? comments.join("\n") : undefined;

@@ -1,4 +1,4 @@
-/** Arithmetic over sizes and constexprs that runs on the host: grids, launch-time constexprs, requirements. */
+/** Host expressions: arithmetic over sizes and constexprs for grids, launch-time constexprs and requirements. */
 import {
   type Argument,
   type HostBlock,
@@ -12,48 +12,48 @@ import * as py from "../syntax/py-build.js";
 import type { Expression } from "../syntax/py.js";
 import { printOp } from "./print-op.js";
 
-/** The expressions that a host block yields. `name` gives a parameter's name where they stand. */
+/** The expressions that a host block yields. `name` returns the name of a parameter in their scope. */
 export function hostExpressions(host: HostBlock, name: (value: Value) => Expression): readonly Expression[] {
-  const made = new Map<Value, OpStatement>();
+  const definitions = new Map<Value, OpStatement>();
   for (const statement of host.block.statements)
-    if (statement.kind === "op") for (const result of statement.results) made.set(result, statement);
-  const say = (argument: Argument): Expression => {
+    if (statement.kind === "op") for (const result of statement.results) definitions.set(result, statement);
+  const toExpression = (argument: Argument): Expression => {
     if (isValue(argument)) {
-      const statement = made.get(argument);
+      const statement = definitions.get(argument);
       return statement
-        ? printOp(statement, speaker, statement.op.spelling.host ?? statement.op.spelling)
+        ? printOp(statement, printer, statement.op.spelling.host ?? statement.op.spelling)
         : name(argument);
     }
-    if (isList(argument)) return py.list(...argument.map(say));
+    if (isList(argument)) return py.list(...argument.map(toExpression));
     if (!isLiteral(argument)) throw new Error("a dtype stands in a host expression");
     return py.constant(argument.value);
   };
-  const speaker = {
-    value: say,
+  const printer = {
+    value: toExpression,
     dtype: () => {
       throw new Error("a dtype stands in a host expression");
     },
   };
-  return host.block.yields.map(say);
+  return host.block.yields.map(toExpression);
 }
 
 /** The parameters that the results of a host block depend on. */
 export function hostInputs(host: HostBlock): ReadonlySet<Value> {
-  const made = new Map<Value, OpStatement>();
+  const definitions = new Map<Value, OpStatement>();
   for (const statement of host.block.statements)
-    if (statement.kind === "op") for (const result of statement.results) made.set(result, statement);
-  const used = new Set<Value>();
-  const seen = new Set<Value>();
-  const use = (argument: Argument | undefined): void => {
+    if (statement.kind === "op") for (const result of statement.results) definitions.set(result, statement);
+  const inputs = new Set<Value>();
+  const visited = new Set<Value>();
+  const visit = (argument: Argument | undefined): void => {
     if (argument === undefined) return;
-    if (isList(argument)) return argument.forEach(use);
-    if (!isValue(argument) || seen.has(argument)) return;
-    seen.add(argument);
-    const statement = made.get(argument);
-    if (!statement) used.add(argument);
-    statement?.operands.forEach(use);
-    Object.values(statement?.options ?? {}).forEach(use);
+    if (isList(argument)) return argument.forEach(visit);
+    if (!isValue(argument) || visited.has(argument)) return;
+    visited.add(argument);
+    const statement = definitions.get(argument);
+    if (!statement) inputs.add(argument);
+    statement?.operands.forEach(visit);
+    Object.values(statement?.options ?? {}).forEach(visit);
   };
-  host.block.yields.forEach(use);
-  return used;
+  host.block.yields.forEach(visit);
+  return inputs;
 }

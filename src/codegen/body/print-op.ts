@@ -1,4 +1,4 @@
-/** One op statement as a Python expression, by the spelling in its record. */
+/** Prints an op statement as a Python expression, by the spelling in its op record. */
 import type { Constant } from "../../values/runtime-values.js";
 import { type Elem, isFp8, isInt, members } from "../../types/dtype.js";
 import {
@@ -26,24 +26,24 @@ import type {
 } from "../syntax/py.js";
 import { requiredCast, type WeakTypeRules } from "./weak-literals.js";
 
-/** How the function being emitted writes values and dtypes. */
+/** Printing of values and dtypes in the function that is being emitted. */
 export interface ExpressionPrinter {
   value(argument: Argument): Expression;
   dtype(elem: Elem): Expression;
-  /** Present inside a kernel. */
+  /** Undefined outside kernels. */
   readonly helpers?: Helpers;
-  /** Present inside a kernel, where Triton's versions and weak numbers matter. */
-  readonly strength?: WeakTypeRules;
-  /** Ops that emission itself made, with what it makes of their operands. */
-  readonly built?: Built | undefined;
+  /** Undefined outside kernels, where weak literals and Triton's version do not matter. */
+  readonly weakTypes?: WeakTypeRules;
+  /** Printers of the ops that the emitter itself adds. */
+  readonly syntheticOps?: SyntheticOps | undefined;
 }
 
-export type Built = ReadonlyMap<Op, (...operands: readonly Expression[]) => Expression>;
+export type SyntheticOps = ReadonlyMap<Op, (...operands: readonly Expression[]) => Expression>;
 
-/** How helper functions are called. */
+/** The names and hidden arguments of helper functions. */
 export interface Helpers {
   name(helper: FunctionIR): Expression;
-  /** Its further arguments: values of its callers, and dtypes. */
+  /** Additional arguments: captured values of the callers, and dtypes. */
   extras(helper: FunctionIR): readonly (Value | Elem)[];
 }
 
@@ -56,65 +56,65 @@ const COMPARISONS = new Set(["<", "<=", ">", ">=", "==", "!="]);
 const BOOLEANS = new Set(["and", "or"]);
 const BITWISE = new Set(["&", "|", "^"]);
 
-/** A number of more than a byte among bits: `0xFFFF0000`. */
-function hexadecimal(side: Expression): Expression {
-  if (side.kind !== "number" || !/^\d+$/.test(side.text) || BigInt(side.text) < 256n) return side;
-  return py.number(`0x${BigInt(side.text).toString(16).toUpperCase()}`);
+/** Prints a bitwise operand above one byte in hexadecimal: `0xFFFF0000`. */
+function toHexadecimal(operand: Expression): Expression {
+  if (operand.kind !== "number" || !/^\d+$/.test(operand.text) || BigInt(operand.text) < 256n) return operand;
+  return py.number(`0x${BigInt(operand.text).toString(16).toUpperCase()}`);
 }
 
-/** The expression of a statement, in a kernel or (with the record's `host` spelling) on the host. */
+/** The expression of a statement in a kernel. For host code, pass the op's `host` spelling. */
 export function printOp(
   statement: OpStatement,
-  speaker: ExpressionPrinter,
+  printer: ExpressionPrinter,
   spelling: Spelling = statement.op.spelling,
 ): Expression {
-  const written = spellPlain(statement, speaker, spelling);
-  const other = statement.results.length === 1 ? castBack(statement, speaker) : undefined;
-  return other === undefined ? written : py.call(py.attribute(written, "to"), other);
+  const expression = printWithoutCast(statement, printer, spelling);
+  const dtype = statement.results.length === 1 ? resultCastDType(statement, printer) : undefined;
+  return dtype === undefined ? expression : py.call(py.attribute(expression, "to"), dtype);
 }
 
-/** The dtype that the first result is cast to because Triton 3.6 may have given it another. */
-export function castBack(statement: OpStatement, speaker: ExpressionPrinter): Expression | undefined {
+/** The dtype to cast the first result to, because Triton 3.6 may return another dtype. */
+export function resultCastDType(statement: OpStatement, printer: ExpressionPrinter): Expression | undefined {
   const result = statement.results[0]?.type;
-  if (!speaker.strength || result?.kind !== "tile") return undefined;
-  return statement.op.triton36.result?.(typedArguments(statement)) && speaker.dtype(result.dtype);
+  if (!printer.weakTypes || result?.kind !== "tile") return undefined;
+  return statement.op.triton36.result?.(typedArguments(statement)) && printer.dtype(result.dtype);
 }
 
-function spellPlain(statement: OpStatement, speaker: ExpressionPrinter, spelling: Spelling): Expression {
-  const weak = weakElem(statement) ?? loneElem(statement);
-  const say = (argument: Argument): Expression => sayArgument(statement, argument, weak, speaker);
+function printWithoutCast(statement: OpStatement, printer: ExpressionPrinter, spelling: Spelling): Expression {
+  const literalElem = operandElem(statement) ?? resultElem(statement);
+  const toExpression = (argument: Argument): Expression => printArgument(statement, argument, literalElem, printer);
   const operands = statement.operands;
-  const first = () => say(operands[0]!);
-  const built = speaker.built?.get(statement.op);
-  if (built) return built(...operands.flatMap((operand) => (operand ? [say(operand)] : [])));
+  const first = () => toExpression(operands[0]!);
+  const printSynthetic = printer.syntheticOps?.get(statement.op);
+  if (printSynthetic) return printSynthetic(...operands.flatMap((operand) => (operand ? [toExpression(operand)] : [])));
   switch (spelling.form) {
     case "infix": {
-      const operator = operatorOf(statement, spelling, speaker);
-      const sides = [first(), say(operands[1]!)] as const;
-      const [left, right] = BITWISE.has(operator) ? sides.map(hexadecimal) : sides;
-      return infix(operator, left!, right!);
+      const operator = operatorOf(statement, spelling, printer);
+      const sides = [first(), toExpression(operands[1]!)] as const;
+      const [lhs, rhs] = BITWISE.has(operator) ? sides.map(toHexadecimal) : sides;
+      return infix(operator, lhs!, rhs!);
     }
     case "prefix":
-      return py.unary(operatorOf(statement, spelling, speaker) as UnaryOperator, first());
+      return py.unary(operatorOf(statement, spelling, printer) as UnaryOperator, first());
     case "call":
-      return py.call(spelling.name, ...args(statement, 0, spelling, say, speaker));
+      return py.call(spelling.name, ...printArguments(statement, 0, spelling, toExpression, printer));
     case "method":
-      return method(statement, spelling.name, say, speaker);
+      return method(statement, spelling.name, toExpression, printer);
     case "expand":
       return py.subscript(first(), ...expandIndices(statement));
     case "reflect": {
       const member = py.attribute(first(), spelling.member);
-      const asked = spelling.called ? py.call(member) : member;
-      return spelling.negated ? py.unary("not", asked) : asked;
+      const access = spelling.called ? py.call(member) : member;
+      return spelling.negated ? py.unary("not", access) : access;
     }
     case "pointer":
-      return pointerCast(statement, first(), speaker);
+      return pointerCast(statement, first(), printer);
     case "raw":
-      return raw(statement, say);
+      return raw(statement, toExpression);
     case "apply":
-      return apply(statement, speaker);
+      return apply(statement, printer);
     case "conditional":
-      return py.conditional(say(operands[1]!), first(), say(operands[2]!));
+      return py.conditional(toExpression(operands[1]!), first(), toExpression(operands[2]!));
     case "same":
       return first();
     case "lowered":
@@ -124,73 +124,79 @@ function spellPlain(statement: OpStatement, speaker: ExpressionPrinter, spelling
   }
 }
 
-/** Python's booleans (on the host, or known when Triton compiles) have operators of their own. */
+/** Python booleans, on the host or as constexprs, use `and`, `or` and `not` instead of the bitwise operators. */
 function operatorOf(
   statement: OpStatement,
   spelling: { readonly operator: string; readonly truth?: string },
-  { strength }: ExpressionPrinter,
+  { weakTypes }: ExpressionPrinter,
 ): string {
   const type = statement.results[0]?.type;
-  const isTruth = type?.kind === "constexpr" ? type.of === "bool" : !strength && elemOfType(type ?? none) === "int1";
-  return isTruth ? (spelling.truth ?? spelling.operator) : spelling.operator;
+  const isBoolean = type?.kind === "constexpr" ? type.of === "bool" : !weakTypes && elemOfType(type ?? none) === "int1";
+  return isBoolean ? (spelling.truth ?? spelling.operator) : spelling.operator;
 }
 
-function infix(operator: string, left: Expression, right: Expression): Expression {
-  if (COMPARISONS.has(operator)) return py.compare(left, [operator as CompareOperator, right]);
-  if (BOOLEANS.has(operator)) return py.boolOp(operator as "and" | "or", left, right);
-  return py.binary(left, operator as BinaryOperator, right);
+function infix(operator: string, lhs: Expression, rhs: Expression): Expression {
+  if (COMPARISONS.has(operator)) return py.compare(lhs, [operator as CompareOperator, rhs]);
+  if (BOOLEANS.has(operator)) return py.boolOp(operator as "and" | "or", lhs, rhs);
+  return py.binary(lhs, operator as BinaryOperator, rhs);
 }
 
-/** `x.to(tl.float32)`. A number that Triton knows has no methods, so it becomes a scalar of the dtype. */
+/** `x.to(tl.float32)`. A compile-time constant has no methods, so it becomes `tl.full([], x, tl.float32)`. */
 function method(
   statement: OpStatement,
   name: string,
-  say: (argument: Argument) => Expression,
-  speaker: ExpressionPrinter,
+  toExpression: (argument: Argument) => Expression,
+  printer: ExpressionPrinter,
 ): Expression {
   const [receiver, dtype] = statement.operands;
   if (isDType(dtype)) {
     const isConstant = isLiteral(receiver) || (isValue(receiver) && receiver.type.kind === "constexpr");
-    if (isConstant) return full(say(receiver), dtype.dtype, speaker);
-    // An argument that is 1 has no methods, nor has the index of a loop on Triton's interpreter.
-    const { strength } = speaker;
-    if (isValue(receiver) && (strength?.isWeak(receiver) || strength?.isCounted(receiver)))
-      return py.call("tl.cast", say(receiver), speaker.dtype(dtype.dtype));
+    if (isConstant) return full(toExpression(receiver), dtype.dtype, printer);
+    // Neither an argument that is 1 nor a loop index in Triton's interpreter has methods.
+    const { weakTypes } = printer;
+    if (isValue(receiver) && (weakTypes?.isWeak(receiver) || weakTypes?.isPythonNumber(receiver)))
+      return py.call("tl.cast", toExpression(receiver), printer.dtype(dtype.dtype));
   }
-  return py.call(py.attribute(say(receiver!), name), ...args(statement, 1, {}, say, speaker));
+  return py.call(
+    py.attribute(toExpression(receiver!), name),
+    ...printArguments(statement, 1, {}, toExpression, printer),
+  );
 }
 
-/** Triton 3.9 cannot cast a pointer to another pointer type, so the cast goes through a number. */
-function pointerCast({ operands }: OpStatement, written: Expression, speaker: ExpressionPrinter): Expression {
-  const [from, to] = operands;
-  const isPointer = isValue(from) && from.type.kind === "pointer";
-  const number = isPointer ? py.call(py.attribute(written, "to"), py.dotted("tl.int64")) : written;
-  const elem = isDType(to) ? speaker.dtype(to.dtype) : py.none;
+/** Triton 3.9 cannot cast a pointer to another pointer type, so the cast goes through int64. */
+function pointerCast({ operands }: OpStatement, expression: Expression, printer: ExpressionPrinter): Expression {
+  const [source, target] = operands;
+  const isPointer = isValue(source) && source.type.kind === "pointer";
+  const number = isPointer ? py.call(py.attribute(expression, "to"), py.dotted("tl.int64")) : expression;
+  const elem = isDType(target) ? printer.dtype(target.dtype) : py.none;
   return py.call(py.attribute(number, "to"), py.call("tl.pointer_type", elem));
 }
 
-/** The author's Python, with operands in place of `{0}`. */
-function raw({ operands }: OpStatement, say: (argument: Argument) => Expression): Expression {
-  const [code, given] = operands;
-  const list = isList(given) ? given : [];
-  const said = list.map(say);
+/** The author's Python text, with operands substituted for `{0}`, `{1}`, … */
+function raw({ operands }: OpStatement, toExpression: (argument: Argument) => Expression): Expression {
+  const [code, operandList] = operands;
+  const items = isList(operandList) ? operandList : [];
+  const expressions = items.map(toExpression);
   const text = isLiteral(code) ? String(code.value) : "";
-  // Split at the fields: every other part is a number, or a doubled brace.
-  const parts = text.split(/(\{\d+\}|\{\{|\}\})/).map((part) => {
+  // The capture group keeps the fields and doubled braces in the result of `split`.
+  const segments = text.split(/(\{\d+\}|\{\{|\}\})/).map((part) => {
     if (part === "{{" || part === "}}") return part.slice(1);
-    return /^\{\d+\}$/.test(part) ? said[Number(part.slice(1, -1))]! : part;
+    return /^\{\d+\}$/.test(part) ? expressions[Number(part.slice(1, -1))]! : part;
   });
-  return py.raw(...parts);
+  return py.raw(...segments);
 }
 
-/** `f(x, y)`, with the further arguments that `f` uses. */
-function apply({ operands }: OpStatement, speaker: ExpressionPrinter): Expression {
-  const [callee, given] = operands;
-  if (!isFunction(callee) || !isList(given)) throw new Error("a call has a function and a list of arguments");
-  const { name, extras } = helpersOf(speaker);
-  const said = (argument: Argument) => (isDType(argument) ? speaker.dtype(argument.dtype) : speaker.value(argument));
-  const beside = extras(callee.function).map((extra) => (isElem(extra) ? speaker.dtype(extra) : speaker.value(extra)));
-  return py.call(name(callee.function), ...given.map(said), ...beside);
+/** `f(x, y)`, followed by the values that `f` captures. */
+function apply({ operands }: OpStatement, printer: ExpressionPrinter): Expression {
+  const [callee, callArguments] = operands;
+  if (!isFunction(callee) || !isList(callArguments)) throw new Error("a call has a function and a list of arguments");
+  const { name, extras } = helpersOf(printer);
+  const toExpression = (argument: Argument) =>
+    isDType(argument) ? printer.dtype(argument.dtype) : printer.value(argument);
+  const extraArguments = extras(callee.function).map((extra) =>
+    isElem(extra) ? printer.dtype(extra) : printer.value(extra),
+  );
+  return py.call(name(callee.function), ...callArguments.map(toExpression), ...extraArguments);
 }
 
 function isElem(extra: Value | Elem): extra is Elem {
@@ -198,68 +204,72 @@ function isElem(extra: Value | Elem): extra is Elem {
 }
 
 /** A scalar of a dtype: `tl.full([], x, tl.int8)`. */
-function full(value: Expression, elem: Elem, speaker: ExpressionPrinter): Expression {
-  return py.call("tl.full", py.list(), value, speaker.dtype(elem));
+function full(value: Expression, elem: Elem, printer: ExpressionPrinter): Expression {
+  return py.call("tl.full", py.list(), value, printer.dtype(elem));
 }
 
-/** Positional operands from the `from`th on, then operands and options by name. Each is written once. */
-function args(
+/** Positional operands from `startIndex` on, then operands and options as keyword arguments. */
+function printArguments(
   statement: OpStatement,
-  from: number,
+  startIndex: number,
   { keywords = [], symbols, spread }: Pick<CallSpelling, "keywords" | "symbols" | "spread">,
-  say: (argument: Argument) => Expression,
-  speaker: ExpressionPrinter,
+  toExpression: (argument: Argument) => Expression,
+  printer: ExpressionPrinter,
 ): PyArgument[] {
   const names = Object.keys(statement.op.operands);
   const positional: PyArgument[] = [];
-  const named: PyArgument[] = [];
+  const keywordArguments: PyArgument[] = [];
   names.forEach((name, i) => {
     const argument = statement.operands[i];
-    if (i < from) return;
+    if (i < startIndex) return;
     if (argument === undefined) {
-      // Operands that were omitted before one that is present.
-      const isFollowed = names
+      // An omitted operand before a present one is printed as None.
+      const hasLaterOperand = names
         .slice(i + 1)
         .some((later, j) => statement.operands[i + 1 + j] && !keywords.includes(later));
-      if (isFollowed && !keywords.includes(name)) positional.push(py.none);
+      if (hasLaterOperand && !keywords.includes(name)) positional.push(py.none);
       return;
     }
     const isSpread = name === spread || (statement.op.rest && i === names.length - 1);
-    if (isList(argument) && isSpread) positional.push(...argument.map(say));
-    else if (keywords.includes(name) || named.length > 0) named.push(py.keyword(keywordName(name), say(argument)));
-    else positional.push(say(argument));
+    if (isList(argument) && isSpread) positional.push(...argument.map(toExpression));
+    else if (keywords.includes(name) || keywordArguments.length > 0)
+      keywordArguments.push(py.keyword(keywordName(name), toExpression(argument)));
+    else positional.push(toExpression(argument));
   });
   const symbol = (name: string, value: Constant): Expression | undefined => {
-    const known = symbols?.[name]?.[String(value)];
-    return known === undefined ? undefined : py.dotted(known);
+    const symbolName = symbols?.[name]?.[String(value)];
+    return symbolName === undefined ? undefined : py.dotted(symbolName);
   };
   for (const [name, argument] of Object.entries(statement.options)) {
-    const known = isLiteral(argument) ? symbol(name, argument.value) : undefined;
-    named.push(py.keyword(keywordName(name), known ?? say(argument)));
+    const symbolExpression = isLiteral(argument) ? symbol(name, argument.value) : undefined;
+    keywordArguments.push(py.keyword(keywordName(name), symbolExpression ?? toExpression(argument)));
   }
-  const pinned = speaker.strength ? (statement.op.spelling.pinned?.(typedArguments(statement)) ?? {}) : {};
-  for (const [name, value] of Object.entries(pinned))
+  const pinnedOptions = printer.weakTypes ? (statement.op.spelling.pinned?.(typedArguments(statement)) ?? {}) : {};
+  for (const [name, value] of Object.entries(pinnedOptions))
     if (!(name in statement.options))
-      named.push(py.keyword(keywordName(name), symbol(name, value) ?? py.constant(value)));
-  return [...positional, ...named];
+      keywordArguments.push(py.keyword(keywordName(name), symbol(name, value) ?? py.constant(value)));
+  return [...positional, ...keywordArguments];
 }
 
-/** Python's keyword for an option: `cacheModifier` → `cache_modifier`. */
+/** The Python keyword of an option: `cacheModifier` → `cache_modifier`. */
 function keywordName(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
 function expandIndices(statement: OpStatement) {
   const result = statement.results[0]!.type;
-  const given = statement.operands[1]!;
-  const axes = (isList(given) ? given : [given]).map((axis) => (axis as Literal).value as number);
+  const axisOperand = statement.operands[1]!;
+  const axes = (isList(axisOperand) ? axisOperand : [axisOperand]).map((axis) => (axis as Literal).value as number);
   const rank = "shape" in result ? result.shape.length : 0;
   const isNew = (axis: number) => axes.includes(axis) || axes.includes(axis - rank);
   return Array.from({ length: rank }, (_, axis) => (isNew(axis) ? py.none : py.slice()));
 }
 
-/** The dtype that a number among the operands takes: its tile's, or what the address holds; an offset has its own. */
-function weakElem(statement: OpStatement): Elem | undefined {
+/**
+ * The dtype that a literal operand adapts to: that of a tile operand or of a pointer's elements. Pointer offsets do not
+ * adapt.
+ */
+function operandElem(statement: OpStatement): Elem | undefined {
   if (statement.results[0]?.type.kind === "pointer") return undefined;
   for (const argument of [...statement.operands, ...Object.values(statement.options)]) {
     if (isDType(argument)) return argument.dtype;
@@ -272,10 +282,10 @@ function weakElem(statement: OpStatement): Elem | undefined {
 }
 
 /**
- * The dtype of numbers that have nothing beside them, which they give the result: `tl.exp(2.0)`. An op that needs a tile
- * has its dtype from that: the seed beside it, in `tl.rand(7, x)`, is an integer whatever the result is.
+ * The dtype of literals if no operand is a tile, as in `tl.exp(2.0)`: that of the result. An op that requires a tile is
+ * excluded: the seed in `tl.rand(7, x)` is an integer for every dtype of the result.
  */
-function loneElem({ results, op }: OpStatement): Elem | undefined {
+function resultElem({ results, op }: OpStatement): Elem | undefined {
   const type = results[0]?.type;
   const needsTile = Object.values(op.operands).includes("tile");
   return results.length === 1 && op.effect === "pure" && !needsTile && type?.kind === "tile" && type.dtype !== "int1"
@@ -289,42 +299,49 @@ function elemOfType(type: Type): Elem | undefined {
   return undefined;
 }
 
-function sayArgument(
+function printArgument(
   statement: OpStatement,
   argument: Argument,
-  weak: Elem | undefined,
-  speaker: ExpressionPrinter,
+  literalElem: Elem | undefined,
+  printer: ExpressionPrinter,
 ): Expression {
   if (isList(argument)) {
-    const items = argument.map((item) => sayArgument(statement, item, undefined, speaker));
+    const items = argument.map((item) => printArgument(statement, item, undefined, printer));
     return operandKind(statement, argument) === "tiles" ? py.tuple(...items) : py.list(...items);
   }
-  if (isDType(argument)) return speaker.dtype(argument.dtype);
-  if (isFunction(argument)) return helpersOf(speaker).name(argument.function);
+  if (isDType(argument)) return printer.dtype(argument.dtype);
+  if (isFunction(argument)) return helpersOf(printer).name(argument.function);
   const isOperandValue = isValueKind(operandKind(statement, argument) ?? "");
-  const said = isLiteral(argument) ? literal(argument, isOperandValue ? weak : undefined) : speaker.value(argument);
-  if (!isOperandValue || !speaker.strength || isTruthOrText(argument)) return said;
-  const wide = statement.op.triton36.operands?.(typedArguments(statement));
-  if (wide && isValue(argument) && argument.type.kind === "tile")
-    return py.call(py.attribute(said, "to"), speaker.dtype(wide));
-  const forced = isLone(statement, argument) ? weak : requiredCast(statement, argument, wide ?? weak, speaker.strength);
-  return forced === undefined ? said : full(said, forced, speaker);
+  const expression = isLiteral(argument)
+    ? literal(argument, isOperandValue ? literalElem : undefined)
+    : printer.value(argument);
+  if (!isOperandValue || !printer.weakTypes || isBooleanOrString(argument)) return expression;
+  const wideElem = statement.op.triton36.operands?.(typedArguments(statement));
+  if (wideElem && isValue(argument) && argument.type.kind === "tile")
+    return py.call(py.attribute(expression, "to"), printer.dtype(wideElem));
+  const castElem = isConstexprWithoutTile(statement, argument)
+    ? literalElem
+    : requiredCast(statement, argument, wideElem ?? literalElem, printer.weakTypes);
+  return castElem === undefined ? expression : full(expression, castElem, printer);
 }
 
-/** A constexpr with no tile beside it: Triton would choose the dtype by its value. */
-function isLone(statement: OpStatement, argument: Literal | Value): boolean {
-  return isValue(argument) && argument.type.kind === "constexpr" && weakElem(statement) === undefined;
+/** Triton would choose the dtype of this constexpr by its value, because no operand is a tile. */
+function isConstexprWithoutTile(statement: OpStatement, argument: Literal | Value): boolean {
+  return isValue(argument) && argument.type.kind === "constexpr" && operandElem(statement) === undefined;
 }
 
-function isTruthOrText(argument: Literal | Value): boolean {
+function isBooleanOrString(argument: Literal | Value): boolean {
   if (isLiteral(argument)) return typeof argument.value === "boolean" || typeof argument.value === "string";
   return argument.type.kind === "constexpr" && argument.type.of !== "int" && argument.type.of !== "float";
 }
 
-/** A number among floats is written as a float: `1` as `1.0`. Triton casts floats to integers, but not to 8-bit floats. */
-function literal({ value }: Literal, weak: Elem | undefined): Expression {
+/**
+ * A number among floats is printed as a float: `1` as `1.0`. Triton casts floats to integers, but not integers to
+ * float8.
+ */
+function literal({ value }: Literal, elem: Elem | undefined): Expression {
   const isNumber = typeof value === "number" || typeof value === "bigint";
-  const names = weak === undefined ? [] : members(weak);
+  const names = elem === undefined ? [] : members(elem);
   const isFloat = names.length > 0 && (names.some(isFp8) || names.every((name) => !isInt(name)));
   return isNumber && isFloat ? py.numberLiteral(value, "float") : py.constant(value);
 }

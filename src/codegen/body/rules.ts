@@ -1,4 +1,4 @@
-/** Rules for a body's Python that do not depend on its state. */
+/** Rules of the body emitter that do not depend on its state: comments, names of unnamed values, loop bounds. */
 import type { Location } from "../../diagnostics/diagnostic.js";
 import {
   type Argument,
@@ -14,53 +14,58 @@ import { walk } from "../../ir/walk.js";
 import * as py from "../syntax/py-build.js";
 import type { BinaryOperator, Expression, Keyword, Statement as PyStatement } from "../syntax/py.js";
 
-/** The author's comments, each printed above the first line that its statement becomes. */
+/** The author's comments. Each is printed once, above the first emitted line of its statement. */
 export class Comments {
   readonly #source: SourceIndex | undefined;
-  /** Author's statements whose first line was printed already, with their comments and the blank line above. */
-  readonly #begun = new Set<string>();
+  /** The author's statements whose comments were printed, as `file:line:column`. */
+  readonly #printed = new Set<string>();
 
   constructor(source: SourceIndex | undefined) {
     this.#source = source;
   }
 
-  /** The comments above a line that comes from these places, and whether the author left a blank line there. */
-  of(sites: readonly Location[]): { readonly comments: readonly PyStatement[]; readonly isApart: boolean } {
+  /**
+   * The comments to print above a line from these source locations. `hasBlankLine`: the author left a blank line above.
+   */
+  take(sites: readonly Location[]): { readonly comments: readonly PyStatement[]; readonly hasBlankLine: boolean } {
     const comments: PyStatement[] = [];
-    let isApart = false;
-    for (const place of sites) {
-      const site = this.#source?.site(place);
+    let hasBlankLine = false;
+    for (const location of sites) {
+      const site = this.#source?.site(location);
       if (!site) continue;
       const key = `${site.statement.file}:${site.statement.line}:${site.statement.column}`;
-      if (this.#begun.has(key)) continue;
-      this.#begun.add(key);
-      isApart ||= site.blankBefore === true;
+      if (this.#printed.has(key)) continue;
+      this.#printed.add(key);
+      hasBlankLine ||= site.blankBefore === true;
       if (site.comments.length > 0) comments.push(py.comment(site.comments.join("\n")));
     }
-    return { comments, isApart };
+    return { comments, hasBlankLine };
   }
 }
 
-/** The tensors that a body's pointers point into. */
-export class PointedInto {
-  readonly #known = new Map<Value, string>();
+/** The tensors that the pointers of a body point into. */
+export class PointerTensors {
+  readonly #tensors = new Map<Value, string>();
 
-  /** The author's name of the tensor, if the statement makes pointers. */
-  nameOf({ operands: [from], results: [to] }: OpStatement): string | undefined {
-    if (!isValue(from) || to?.type.kind !== "pointer") return undefined;
-    const tensor = this.of(from);
-    if (tensor !== undefined) this.#known.set(to, tensor);
+  /** The author's name of the tensor if the statement computes a pointer. Records it for the result. */
+  nameOf({ operands: [source], results: [result] }: OpStatement): string | undefined {
+    if (!isValue(source) || result?.type.kind !== "pointer") return undefined;
+    const tensor = this.tensorOf(source);
+    if (tensor !== undefined) this.#tensors.set(result, tensor);
     return tensor;
   }
 
-  /** The author's name of the tensor that a pointer points into, once the statements that made it were seen. */
-  of(pointer: Value): string | undefined {
-    return this.#known.get(pointer) ?? pointer.parameter?.replace(/\.ptr$/, "");
+  /**
+   * The author's name of the tensor that a pointer points into. Requires {@link nameOf} of the statements that computed
+   * it.
+   */
+  tensorOf(pointer: Value): string | undefined {
+    return this.#tensors.get(pointer) ?? pointer.parameter?.replace(/\.ptr$/, "");
   }
 }
 
-/** What each loop begins with and advances by, with a name for it. */
-export function boundsOfLoops(block: Block): ReadonlyMap<Value, string> {
+/** Names for the starts and steps of loops. */
+export function loopBoundNames(block: Block): ReadonlyMap<Value, string> {
   const bounds = new Map<Value, string>();
   walk(block, (statement) => {
     if (statement.kind !== "for") return;
@@ -71,8 +76,8 @@ export function boundsOfLoops(block: Block): ReadonlyMap<Value, string> {
 }
 
 /**
- * A name for a value that the author left unnamed; `tensor` is the tensor that a pointer points into, and `bound` what a
- * loop calls it.
+ * The name of a value that the author did not name. `tensor` is the tensor that a pointer points into, `bound` the name
+ * of a loop bound.
  */
 export function hintOf(statement: OpStatement, tensor?: string, bound = "index"): string {
   const type = statement.results[0]?.type;
@@ -85,12 +90,12 @@ export function hintOf(statement: OpStatement, tensor?: string, bound = "index")
   }
   if (type?.kind !== "tile") return name;
   if (type.dtype === "int1") {
-    // `mask_m = rm[:, None] < M`, where a tile has other axes too.
+    // `mask_m = rm[:, None] < M`, if the tile has several axes.
     const [, limit] = statement.operands;
     const dim = type.shape.length > 1 && isValue(limit) ? limit.parameter : undefined;
     return dim === undefined ? "mask" : `mask_${dim.toLowerCase()}`;
   }
-  // What memory gives is no offset yet.
+  // A loaded integer is not necessarily an offset.
   if (effect !== "pure") return "value";
   if (type.dtype === "int32" || type.dtype === "int64") return type.shape.length > 0 ? "offsets" : bound;
   return spelling.form === "call" ? name : "value";
@@ -99,45 +104,45 @@ export function hintOf(statement: OpStatement, tensor?: string, bound = "index")
 /** `num_stages=3` for `numStages: 3`. */
 export function optionKeywords(
   options: Readonly<Record<string, Argument>>,
-  say: (argument: Argument) => Expression,
+  toExpression: (argument: Argument) => Expression,
 ): readonly Keyword[] {
   return Object.entries(options).map(([key, argument]) =>
     py.keyword(
       key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
-      say(argument),
+      toExpression(argument),
     ),
   );
 }
 
-/** The arguments of `range`, as few as needed. */
+/** The arguments of `range`, without defaults. */
 export function loopBounds(
   { start, end, step }: ForStatement,
-  say: (argument: Argument) => Expression,
+  toExpression: (argument: Argument) => Expression,
 ): readonly Expression[] {
   const isNumber = (argument: Argument, n: number) => isLiteral(argument) && argument.value === n;
-  const by = isNumber(step, 1) ? [] : [say(step)];
-  const from = by.length === 0 && isNumber(start, 0) ? [] : [say(start)];
-  return [...from, say(end), ...by];
+  const stepArguments = isNumber(step, 1) ? [] : [toExpression(step)];
+  const startArguments = stepArguments.length === 0 && isNumber(start, 0) ? [] : [toExpression(start)];
+  return [...startArguments, toExpression(end), ...stepArguments];
 }
 
-/** Whether the expression can be repeated for free: a name, or a view of one such as `rm[:, None]`. */
-export function isFree(expression: Expression): boolean {
+/** True if the expression can be repeated at no cost: a name, a number, or an indexed name such as `rm[:, None]`. */
+export function isRepeatable(expression: Expression): boolean {
   if (expression.kind === "name" || expression.kind === "number") return true;
   return expression.kind === "subscript" && expression.value.kind === "name";
 }
 
-const AUGMENTED: ReadonlySet<string> = new Set(["+", "-", "*", "/"]);
+const AUGMENTED_OPERATORS: ReadonlySet<string> = new Set(["+", "-", "*", "/"]);
 
-/** `acc = acc + x` reads as `acc += x`. */
+/** The operator and right operand if `target = value` can be printed as `target += …`. */
 export function augmentedOperator(
   value: Expression,
   target: Expression,
 ): { operator: BinaryOperator; right: Expression } | undefined {
-  if (value.kind !== "binary" || !AUGMENTED.has(value.operator)) return undefined;
+  if (value.kind !== "binary" || !AUGMENTED_OPERATORS.has(value.operator)) return undefined;
   const isTarget = value.left.kind === "name" && target.kind === "name" && value.left.id === target.id;
   return isTarget ? { operator: value.operator, right: value.right } : undefined;
 }
 
-export function orPassStatement(body: readonly PyStatement[]): readonly PyStatement[] {
+export function bodyOrPass(body: readonly PyStatement[]): readonly PyStatement[] {
   return body.length > 0 ? body : [py.pass];
 }

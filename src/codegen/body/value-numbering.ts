@@ -1,20 +1,22 @@
-/** Which expression each name of a body holds, so that what a JavaScript helper computes again has the name it had. */
+/**
+ * Scoped value numbering: an expression that a JavaScript helper computes again reuses the name of the first result.
+ */
 import type { Value } from "../../ir/nodes.js";
 import { showType } from "../../types/types.js";
 import type { Expression } from "../syntax/py.js";
 
 interface NumberedValue {
-  /** What the author calls it, or the hint if the author gave no name. */
-  readonly wanted: string;
-  readonly isNamed: boolean;
+  /** The author's name, or the hint for an unnamed value. */
+  readonly name: string;
+  readonly hasAuthorName: boolean;
   readonly target: Expression;
 }
 
 export class ScopedValueNumbering {
-  /** By expression and type, in each block that is open. */
+  /** One map per open block, keyed by expression and type. */
   readonly #blocks: Map<string, NumberedValue>[] = [];
 
-  /** Runs `body`, in which a block is open: its names end with it. */
+  /** Runs `body` in a new scope. */
   block<T>(body: () => T): T {
     this.#blocks.push(new Map());
     try {
@@ -24,15 +26,17 @@ export class ScopedValueNumbering {
     }
   }
 
-  record(expression: Expression, wanted: string, value: Value, target: Expression): void {
-    this.#blocks.at(-1)?.set(keyOf(expression, value), { wanted, isNamed: !value.anonymous, target });
+  record(expression: Expression, name: string, value: Value, target: Expression): void {
+    this.#blocks.at(-1)?.set(keyOf(expression, value), { name, hasAuthorName: !value.anonymous, target });
   }
 
-  /** The name of the same expression. Two names of the author's stay two, and so do two loads. */
-  find(expression: Expression, wanted: string, value: Value): Expression | undefined {
+  /**
+   * The name that already has this value. Values with different author names stay separate. Loads are never recorded.
+   */
+  find(expression: Expression, name: string, value: Value): Expression | undefined {
     const key = keyOf(expression, value);
-    const held = this.#blocks.map((block) => block.get(key)).find((each) => each !== undefined);
-    return held && (held.wanted === wanted || value.anonymous || !held.isNamed) ? held.target : undefined;
+    const entry = this.#blocks.map((block) => block.get(key)).find((each) => each !== undefined);
+    return entry && (entry.name === name || value.anonymous || !entry.hasAuthorName) ? entry.target : undefined;
   }
 }
 

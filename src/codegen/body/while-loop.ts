@@ -1,36 +1,46 @@
-/** How a loop under a condition is written: Python's `while` asks one expression, and a condition may need statements. */
+/**
+ * The Python forms of a `while` loop. Python's condition is one expression, but an IR condition may need statements.
+ */
 import * as py from "../syntax/py-build.js";
 import type { Expression, Name, Statement as PyStatement } from "../syntax/py.js";
 
 export interface WhileForm {
-  /** What stands before the loop. */
-  readonly ahead: readonly PyStatement[];
+  /** The statements before the loop. */
+  readonly preheader: readonly PyStatement[];
   readonly test: Expression;
-  /** The loop's statements, around those of its work. */
-  readonly body: (work: readonly PyStatement[]) => readonly PyStatement[];
+  /** Wraps the statements of the loop's body. */
+  readonly body: (statements: readonly PyStatement[]) => readonly PyStatement[];
 }
 
-/** A condition that is one expression is written at the loop. */
+/** `while test:`, for a condition that is one expression. */
 export function emitPlainWhile(test: Expression): WhileForm {
-  return { ahead: [], test, body: (work) => work };
+  return { preheader: [], test, body: (statements) => statements };
 }
 
-/** A condition with an effect is computed at one place: at the begin of each iteration. */
-export function emitBreakingWhile(before: readonly PyStatement[], test: Expression, running: Name): WhileForm {
+/** A condition with effects is emitted once, at the start of each iteration. */
+export function emitBreakingWhile(
+  conditionStatements: readonly PyStatement[],
+  test: Expression,
+  running: Name,
+): WhileForm {
   return {
-    ahead: [py.assign(running, py.boolean(true))],
+    preheader: [py.assign(running, py.boolean(true))],
     test: running,
-    body: (work) => {
-      const branch: PyStatement = { kind: "if", branches: [{ test: running, body: work }] };
-      return [...before, py.assign(running, test), ...(work.length > 0 ? [branch] : [])];
+    body: (statements) => {
+      const branch: PyStatement = { kind: "if", branches: [{ test: running, body: statements }] };
+      return [...conditionStatements, py.assign(running, test), ...(statements.length > 0 ? [branch] : [])];
     },
   };
 }
 
-/** Any other is computed before the loop and after each iteration; `running` names what has no name. */
-export function emitRotatedWhile(before: readonly PyStatement[], test: Expression, running: () => Name): WhileForm {
+/** A rotated loop: any other condition is computed before the loop and at the end of each iteration. */
+export function emitRotatedWhile(
+  conditionStatements: readonly PyStatement[],
+  test: Expression,
+  running: () => Name,
+): WhileForm {
   const name = test.kind === "name" ? undefined : running();
-  const ahead = name ? [...before, py.assign(name, test)] : before;
-  const again = ahead.filter(({ kind }) => kind !== "comment" && kind !== "blank");
-  return { ahead, test: name ?? test, body: (work) => [...work, ...again] };
+  const preheader = name ? [...conditionStatements, py.assign(name, test)] : conditionStatements;
+  const latch = preheader.filter(({ kind }) => kind !== "comment" && kind !== "blank");
+  return { preheader, test: name ?? test, body: (statements) => [...statements, ...latch] };
 }

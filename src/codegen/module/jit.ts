@@ -16,7 +16,7 @@ import { nonNegativeValues } from "../../analysis/signs.js";
 import type { SourceIndex } from "../../ir/source.js";
 import { argumentsOf, blocksOf, bodiesOf, walkAll } from "../../ir/walk.js";
 import { decorators } from "../wrapper/autotune.js";
-import { PointedInto } from "../body/rules.js";
+import { PointerTensors } from "../body/rules.js";
 import { emitBody } from "../body/body.js";
 import { emitHelpers } from "../body/functions.js";
 import { weakIfOne } from "../body/weak-literals.js";
@@ -30,31 +30,31 @@ import { isPruned, prunedRequirements } from "../wrapper/requirements.js";
 export function jitFunctions(
   ir: KernelIR,
   names: KernelNames,
-  used: ReadonlySet<Value>,
+  usedValues: ReadonlySet<Value>,
   source: SourceIndex | undefined,
 ): readonly FunctionDef[] {
   const params: Parameter[] = [];
-  const add = (value: Value, annotation?: Expression) =>
+  const addParameter = (value: Value, annotation?: Expression) =>
     params.push({ name: names.parameters.get(value)!, ...(annotation && { annotation }) });
   for (const param of ir.params) {
-    if (param.kind === "tensor") add(param.pointer);
-    if (param.kind === "pointer") add(param.value);
+    if (param.kind === "tensor") addParameter(param.pointer);
+    if (param.kind === "pointer") addParameter(param.value);
   }
   for (const param of ir.params) {
     if (param.kind !== "scalar" && param.kind !== "size") continue;
-    // Triton infers the dtype of a number from its value, so a declared one is annotated. Sizes and strides are not, so
-    // that their being 1 or a multiple of 16 still specializes the kernel.
-    if (used.has(param.value))
-      add(param.value, param.kind === "scalar" ? dtypeExpression(ir, names, param.dtype) : undefined);
+    // Triton infers the dtype of a number from its value, so a declared dtype is annotated. Sizes and strides have no
+    // annotation, so that Triton still specializes on values of 1 and multiples of 16.
+    if (usedValues.has(param.value))
+      addParameter(param.value, param.kind === "scalar" ? dtypeExpression(ir, names, param.dtype) : undefined);
   }
   for (const param of ir.params) {
     if (param.kind !== "tensor") continue;
-    const own = names.strides.get(param.name)!;
+    const strideNames = names.strides.get(param.name)!;
     param.strides.forEach((stride, axis) => {
-      if (own[axis] !== undefined && isValue(stride) && used.has(stride)) add(stride);
+      if (strideNames[axis] !== undefined && isValue(stride) && usedValues.has(stride)) addParameter(stride);
     });
   }
-  for (const param of ir.params) if (param.kind === "constexpr") add(param.value, py.dotted("tl.constexpr"));
+  for (const param of ir.params) if (param.kind === "constexpr") addParameter(param.value, py.dotted("tl.constexpr"));
   const parameters = new Map<Value, Expression>([...names.parameters].map(([value, name]) => [value, py.name(name)]));
   for (const param of ir.params) {
     if (!isMemoryParam(param) || !param.given) continue;
@@ -62,13 +62,17 @@ export function jitFunctions(
     parameters.set(param.given, py.compare(pointer, ["is not", py.none]));
   }
   const dtype = (elem: Elem) => dtypeExpression(ir, names, elem);
-  const shared = {
+  const commonOptions = {
     sizes: weakIfOne(ir),
     isNonNegative: nonNegativeValues(ir, new LaunchFacts(ir)),
     source,
   };
-  const { definitions, helpers } = emitHelpers(ir, { ...shared, names: names.functions, parameters: names.parameters });
-  const body = emitBody(ir.body, { ...shared, names: names.locals, parameters, dtype, helpers });
+  const { definitions, helpers } = emitHelpers(ir, {
+    ...commonOptions,
+    names: names.functions,
+    parameters: names.parameters,
+  });
+  const body = emitBody(ir.body, { ...commonOptions, names: names.locals, parameters, dtype, helpers });
   const kernel: FunctionDef = {
     kind: "function",
     name: names.jit,
@@ -80,68 +84,71 @@ export function jitFunctions(
   return [...definitions, kernel];
 }
 
-/** `tl.float16`, or for a dtype variable the constexpr that binds it, or what is written first or else taken first holds. */
+/**
+ * The expression of a dtype: `tl.float16`, or for a dtype variable the constexpr that binds it. Without a constexpr it
+ * is the element type of the first output, else of a written pointer, else of the first tensor or the last pointer.
+ */
 function dtypeExpression(ir: KernelIR, names: KernelNames, elem: Elem): Expression {
   if (typeof elem === "string") return py.dotted(`tl.${elem}`);
   const binder = ir.params.find((param) => param.kind === "constexpr" && param.variable?.name === elem.name);
   if (binder?.kind === "constexpr") return py.name(names.parameters.get(binder.value)!);
-  const holds = (param: TensorParam) => typeof param.dtype !== "string" && param.dtype.name === elem.name;
-  const tensors = paramsOf(ir, "tensor").filter(holds);
+  const hasDType = (param: TensorParam) => typeof param.dtype !== "string" && param.dtype.name === elem.name;
+  const tensors = paramsOf(ir, "tensor").filter(hasDType);
   const present = tensors.filter((param) => !param.optional);
   const output = present.find((param) => param.role !== "in");
   const pointers = paramsOf(ir, "pointer").filter(({ dtype }) => nameOf(dtype) === elem.name);
-  const written = writtenThrough(ir);
-  const target = output ? undefined : pointers.find(({ name }) => written.has(name));
+  const writtenPointers = findWrittenPointers(ir);
+  const target = output ? undefined : pointers.find(({ name }) => writtenPointers.has(name));
   const holder = output ?? present[0] ?? tensors[0];
   if (target || !holder)
     return py.dotted(`${names.parameters.get((target ?? pointers.at(-1)!).value)!}.dtype.element_ty`);
   return py.dotted(`${names.parameters.get(holder.pointer)!}.dtype${holder.block ? "" : ".element_ty"}`);
 }
 
-/** The names of pointers that the kernel itself is seen to write through. */
-function writtenThrough(ir: KernelIR): ReadonlySet<string> {
-  const [into, found] = [new PointedInto(), new Set<string>()];
+/** The names of pointers that the kernel's own statements write through. */
+function findWrittenPointers(ir: KernelIR): ReadonlySet<string> {
+  const [pointerTensors, names] = [new PointerTensors(), new Set<string>()];
   walkAll(ir, (statement) => {
     if (statement.kind !== "op") return;
-    into.nameOf(statement);
+    pointerTensors.nameOf(statement);
     const { address } = statement.op.proof.reaches ?? {};
-    const [to] = statement.operands;
+    const [pointer] = statement.operands;
     const isWrite = statement.op.effect === "write" || statement.op.effect === "atomic";
-    const name = isWrite && address !== undefined && isValue(to) ? into.of(to) : undefined;
-    if (name !== undefined) found.add(name);
+    const name = isWrite && address !== undefined && isValue(pointer) ? pointerTensors.tensorOf(pointer) : undefined;
+    if (name !== undefined) names.add(name);
   });
-  return found;
+  return names;
 }
 
 const nameOf = (elem: Elem): string => (typeof elem === "string" ? elem : elem.name);
 
-/** Sizes, scalars and strides that the kernel uses, that are autotuning keys or that prune its configs. */
+/** Sizes, scalars and strides that the kernel uses, that are autotuning keys, or that prune its configs. */
 export function usedParameters(ir: KernelIR): ReadonlySet<Value> {
-  const used = new Set<Value>();
-  const use = (argument: Argument): void => {
-    if (isList(argument)) argument.forEach(use);
-    else if (isValue(argument)) used.add(argument);
+  const usedValues = new Set<Value>();
+  const markUsed = (argument: Argument): void => {
+    if (isList(argument)) argument.forEach(markUsed);
+    else if (isValue(argument)) usedValues.add(argument);
   };
   const visit = ({ statements, yields }: Block): void => {
-    yields.forEach(use);
+    yields.forEach(markUsed);
     for (const statement of statements) {
-      argumentsOf(statement).forEach(use);
+      argumentsOf(statement).forEach(markUsed);
       blocksOf(statement).forEach(visit);
     }
   };
   bodiesOf(ir).forEach(visit);
   const { doNotSpecialize, doNotSpecializeOnAlignment } = ir.launch;
-  const named = new Set([...(ir.tuning.key ?? []), ...doNotSpecialize, ...doNotSpecializeOnAlignment]);
+  const keyNames = new Set([...(ir.tuning.key ?? []), ...doNotSpecialize, ...doNotSpecializeOnAlignment]);
   for (const param of ir.params) {
-    if (named.has(param.name)) used.add(param.value);
+    if (keyNames.has(param.name)) usedValues.add(param.value);
     if (param.kind === "constexpr" && param.from === "heuristic" && param.compute)
-      for (const value of hostInputs(param.compute)) used.add(value);
+      for (const value of hostInputs(param.compute)) usedValues.add(value);
   }
   prunedRequirements(ir).forEach((prunes, i) => {
     if (!prunes) return;
     const { block, at } = ir.requires;
     for (const value of hostInputs({ block: { statements: block.statements, yields: [block.yields[i]!] }, at }))
-      used.add(value);
+      usedValues.add(value);
   });
-  return used;
+  return usedValues;
 }

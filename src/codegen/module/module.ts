@@ -11,10 +11,10 @@ import type { Specialized } from "../warp-specialize/pattern/specialize.js";
 import { dtypeTable } from "../../types/dtype.js";
 import { optionalSizes } from "../../analysis/optional-sizes.js";
 import type { EmittedKernel } from "../operator/composition.js";
-import { drawFunction, inputsFunction, shapesConstant, withDtypes } from "../reference/drawn-inputs.js";
+import { drawInputsFunction, getInputsFunction, shapesConstant, withDtypes } from "../reference/drawn-inputs.js";
 import { jitFunctions, usedParameters } from "./jit.js";
-import { copyNames, deviceHelpers, hostHelpers, IS_SPECIALISED } from "../warp-specialize/gluon/helpers.js";
-import { blockHook, threeConsumerPruner, tuned } from "../warp-specialize/gluon/configs.js";
+import { copyAliases, deviceHelpers, hostHelpers, CAN_SPECIALIZE } from "../warp-specialize/gluon/helpers.js";
+import { blockHook, threeConsumerPruner, autotuneDecorator } from "../warp-specialize/gluon/configs.js";
 import { type GluonKernel, gluonKernel } from "../warp-specialize/gluon/kernel.js";
 import { type Names } from "../names/names.js";
 import { eachNode } from "../syntax/nodes-in.js";
@@ -31,17 +31,17 @@ import { referenceFunction } from "../reference/reference-function.js";
 import { REFUSE_RECORDING, refuseRecording } from "../wrapper/gradient-helpers.js";
 import { configLists, firstConfig, MAXNREG, maxnregHelper } from "../wrapper/autotune.js";
 import { isLaunchCacheable, cachedCallFunction } from "../wrapper/launch-cache.js";
-import { REPEATED_IMPORTS, repeatedBlock } from "../wrapper/launch-cache-helpers.js";
-import { wrapper } from "../wrapper/wrapper.js";
+import { LAUNCH_CACHE_IMPORTS, launchCacheBlock } from "../wrapper/launch-cache-helpers.js";
+import { emitWrapper } from "../wrapper/wrapper.js";
 import type { KernelNames } from "../names/kernel-names.js";
 import { kernelNames, moduleNames } from "./names.js";
-import { constants, imports, newestNames, standardImports } from "./preamble.js";
-import { FASTER_IMPORTS, fasterHelper, IS_FASTER, SPECIALISED_IMPORTS } from "../wrapper/choose-kernel.js";
+import { constants, imports, versionCheck, standardImports } from "./preamble.js";
+import { FASTER_IMPORTS, fasterHelper, IS_FASTER, SPECIALIZED_IMPORTS } from "../wrapper/choose-kernel.js";
 import { blockSetter } from "../wrapper/descriptors.js";
 import { lintExceptions } from "../syntax/lint-exceptions.js";
 import { helperFunctions } from "../wrapper/helpers.js";
 
-/** `ir` is the lowered kernel. The same input gives the same bytes. */
+/** Emits the module of a lowered kernel. The output is deterministic. */
 export function emitModule(
   ir: KernelIR,
   source: SourceIndex | undefined,
@@ -52,26 +52,34 @@ export function emitModule(
   if (extern && !source) fail(externFile.unreadable(String(extern.name)), extern.at);
   const module = moduleNames();
   const names = kernelNames(ir, source, module);
-  // PyTorch must see the launch of a triton_op, and knows Triton's kernels alone.
+  // PyTorch traces the launch of a triton_op, and supports only kernels of Triton, not of Gluon.
   const isTraceable = op?.form === "triton_op";
   const emission = { ir, names, module, source };
   const gluon = specialized && !isTraceable ? gluonKernel(specialized, emission, specialize) : undefined;
-  const { jits, launcher } = kernelPart(ir, names, source, isTraceable, gluon);
-  const parts: Statement[] = [
+  const { jits, launcher } = emitKernelParts(ir, names, source, isTraceable, gluon);
+  const definitions: Statement[] = [
     ...jits,
-    ...(gluon ? specializedPart(ir, gluon, names, module) : []),
+    ...(gluon ? specializedDefinitions(ir, gluon, names, module) : []),
     launcher,
     ...(op ? opDefinitions(ir, names, launcher, sizeBindings(ir, names), op) : []),
-    ...fixedExports(ir, names, positional(launcher), source, { providers, dtypes }),
+    ...fixedExports(ir, names, positionalParameters(launcher), source, { providers, dtypes }),
   ];
   const doc = ir.doc ?? `The Triton kernel ${names.wrapper}.`;
   const mayBePlain = !gluon || gluon.isTimed;
   const isFast = launch === "fast" && !isTraceable && mayBePlain && isLaunchCacheable(ir);
-  const last = isFast ? repeatedBlock(names.wrapper, cachedCallFunction(ir, names, launcher)) : [];
-  return assembled([ir], names.wrapper, doc, parts, beforeKernel(ir, names), [names.externs], last);
+  const launchCache = isFast ? launchCacheBlock(names.wrapper, cachedCallFunction(ir, names, launcher)) : [];
+  return assembleModule(
+    [ir],
+    names.wrapper,
+    doc,
+    definitions,
+    decoratorDependencies(ir, names),
+    [names.externs],
+    launchCache,
+  );
 }
 
-/** An operator and its kernels. `kernels` are lowered, in the order of `operator.kernels`. */
+/** Emits the module of an operator. `kernels` are lowered, in the order of `operator.kernels`. */
 export function emitOperator(
   operator: OperatorIR,
   kernels: readonly KernelIR[],
@@ -83,64 +91,74 @@ export function emitOperator(
   const module = moduleNames();
   const { face } = operator;
   const names = kernelNames(face, source, module);
-  const parts: Statement[] = [];
-  const before: Statement[] = [];
+  const definitions: Statement[] = [];
+  const dependencies: Statement[] = [];
   const externs: KernelNames["externs"][] = [];
-  const called = new Map<KernelIR, EmittedKernel>();
+  const emittedKernels = new Map<KernelIR, EmittedKernel>();
   kernels.forEach((ir, i) => {
-    const own = kernelNames(ir, source, module);
-    const { jits, launcher } = kernelPart(ir, own, source, op.form === "triton_op");
-    const fake = module.take(`_${own.wrapper}_fake`);
-    before.push(...beforeKernel(ir, own));
-    externs.push(own.externs);
-    const sizes = sizeBindings(ir, own);
-    parts.push(...jits, launcher, fakeFunction(ir, own, fake, positional(launcher), sizes));
-    called.set(operator.kernels[i]!, { names: own, fake, strict: strictTensors(ir) });
+    const kernel = kernelNames(ir, source, module);
+    const { jits, launcher } = emitKernelParts(ir, kernel, source, op.form === "triton_op");
+    const fake = module.take(`_${kernel.wrapper}_fake`);
+    dependencies.push(...decoratorDependencies(ir, kernel));
+    externs.push(kernel.externs);
+    const sizes = sizeBindings(ir, kernel);
+    definitions.push(...jits, launcher, fakeFunction(ir, kernel, fake, positionalParameters(launcher), sizes));
+    emittedKernels.set(operator.kernels[i]!, { names: kernel, fake, contiguous: strictTensors(ir) });
   });
   const sizes = sizeBindings(face, names);
-  const context = new OperatorContext(operator, names, module, called, sizes, source, op);
-  parts.push(
+  const context = new OperatorContext(operator, names, module, emittedKernels, sizes, source, op);
+  definitions.push(
     ...operatorDefinitions(context),
     ...fixedExports(face, names, context.params, source, { providers: false, dtypes }),
   );
-  return assembled(kernels, names.wrapper, face.doc ?? `The operator ${names.wrapper}.`, parts, before, externs);
+  return assembleModule(
+    kernels,
+    names.wrapper,
+    face.doc ?? `The operator ${names.wrapper}.`,
+    definitions,
+    dependencies,
+    externs,
+  );
 }
 
-/** The functions that the kernel's decorators name. */
-function beforeKernel(ir: KernelIR, names: KernelNames): Block {
+/** The functions that the kernel's decorators reference, and its extern definitions. */
+function decoratorDependencies(ir: KernelIR, names: KernelNames): Block {
   return [...configLists(ir, names), ...pruner(ir, names), ...names.externs.definitions, ...blockSetter(ir, names)];
 }
 
-/** The functions of the warp-specialized kernel, with the hook of its configs. */
-function specializedPart(ir: KernelIR, kernel: GluonKernel, names: KernelNames, module: Names): Block {
+/** The functions of the warp-specialized kernel, with the hook and the pruner of its configs. */
+function specializedDefinitions(ir: KernelIR, kernel: GluonKernel, names: KernelNames, module: Names): Block {
   const hook = blockHook(ir, kernel, names, module.take("_set_specialized_blocks"));
-  const [parts, main] = [kernel.functions.slice(0, -1), kernel.functions.at(-1)!];
+  const [partitions, main] = [kernel.functions.slice(0, -1), kernel.functions.at(-1)!];
   const pruner = module.take("_fitting_configs");
-  const decorators = [tuned(ir, names, kernel, hook.name, pruner), ...main.decorators];
+  const decorators = [autotuneDecorator(ir, names, kernel, hook.name, pruner), ...main.decorators];
   return [
     ...deviceHelpers[kernel.helpers],
-    ...parts,
+    ...partitions,
     hook,
     ...threeConsumerPruner(ir, kernel, names, pruner),
     { ...main, decorators },
   ];
 }
 
-function kernelPart(
+function emitKernelParts(
   ir: KernelIR,
   names: KernelNames,
   source: SourceIndex | undefined,
-  traceable = false,
+  isTraceable = false,
   gluon?: GluonKernel,
 ) {
   const extern = ir.functions.find((helper) => helper.extern);
   if (extern && !source) fail(externFile.unreadable(String(extern.name)), extern.at);
-  const used = usedParameters(ir);
-  return { jits: jitFunctions(ir, names, used, source), launcher: wrapper(ir, names, used, traceable, gluon) };
+  const usedValues = usedParameters(ir);
+  return {
+    jits: jitFunctions(ir, names, usedValues, source),
+    launcher: emitWrapper(ir, names, usedValues, isTraceable, gluon),
+  };
 }
 
-/** Parameters that may be given by position: all but outputs. */
-function positional({ params }: FunctionDef): readonly Parameter[] {
+/** Parameters that may be passed by position: all except outputs. */
+function positionalParameters({ params }: FunctionDef): readonly Parameter[] {
   const star = params.findIndex((param) => param.name === "*");
   return star < 0 ? params : params.slice(0, star);
 }
@@ -163,39 +181,38 @@ function fixedExports(
       doc: `What ${names.wrapper} computes, another way.`,
     })),
   ];
-  const drawn = withDtypes(ir, dtypes);
+  const typedIR = withDtypes(ir, dtypes);
   return [
     ...references.map((each) => referenceFunction(each, ir, names, params, numbers, source)),
-    ...drawFunction(drawn, names, source),
-    ...shapesConstant(drawn, names),
-    inputsFunction(drawn, names),
+    ...drawInputsFunction(typedIR, names, source),
+    ...shapesConstant(typedIR, names),
+    getInputsFunction(typedIR, names),
   ];
 }
 
-/** Whether a launch has numbers that may be floats. */
-const takesFloats = ({ params }: KernelIR): boolean =>
+const hasFloatScalars = ({ params }: KernelIR): boolean =>
   params.some(
     (param) => param.kind === "scalar" && (typeof param.dtype !== "string" || dtypeTable[param.dtype].kind === "float"),
   );
 
-/** The parts, with the imports and helpers that they need. */
-function assembled(
+/** Joins the definitions with the imports and helpers that they need. */
+function assembleModule(
   kernels: readonly KernelIR[],
-  exported: string,
+  exportedName: string,
   doc: string,
-  parts: Block,
-  before: Block,
+  definitions: Block,
+  dependencies: Block,
   externs: readonly KernelNames["externs"][],
-  last: Block = [],
+  launchCacheBlock: Block = [],
 ): PrintedModule {
-  const named = namesIn(parts);
-  const isMentioned = (name: string) => named.has(name);
+  const mentionedNames = namesIn(definitions);
+  const isMentioned = (name: string) => mentionedNames.has(name);
   const module: Statement[] = [
     py.expression(py.string(`${doc}\n\nWritten by TileScript; edit the TypeScript source instead of this file.`)),
-    ...lintExceptions([...before, ...parts]),
+    ...lintExceptions([...dependencies, ...definitions]),
     ...standardImports([
-      ...(last.length > 0 ? REPEATED_IMPORTS : []),
-      ...(isMentioned(IS_SPECIALISED) ? SPECIALISED_IMPORTS : []),
+      ...(launchCacheBlock.length > 0 ? LAUNCH_CACHE_IMPORTS : []),
+      ...(isMentioned(CAN_SPECIALIZE) ? SPECIALIZED_IMPORTS : []),
       ...(isMentioned(IS_FASTER) ? FASTER_IMPORTS : []),
     ]),
     { kind: "import", module: "torch" },
@@ -206,32 +223,32 @@ function assembled(
       isMentioned,
       externs.flatMap((each) => each.imports),
     ),
-    ...newestNames(kernels),
+    ...versionCheck(kernels),
     ...constants(kernels, isMentioned),
-    ...(isMentioned(IS_SPECIALISED) ? copyNames : []),
+    ...(isMentioned(CAN_SPECIALIZE) ? copyAliases : []),
     ...kernels.flatMap(firstConfig).slice(0, 1),
     ...(isMentioned(MAXNREG) ? [maxnregHelper] : []),
-    ...before,
+    ...dependencies,
     ...(isMentioned(REFUSE_RECORDING) ? [refuseRecording] : []),
-    ...parts,
-    ...helperFunctions(isMentioned, kernels.some(takesFloats), last.length > 0),
+    ...definitions,
+    ...helperFunctions(isMentioned, kernels.some(hasFloatScalars), launchCacheBlock.length > 0),
     ...(kernels.some(({ tuning }) => isPerGpu(tuning.configs)) ? [configsForGpu] : []),
-    ...(isMentioned(IS_SPECIALISED) ? hostHelpers : []),
-    ...(isMentioned(IS_FASTER) ? [fasterHelper(last.length > 0)] : []),
-    ...last,
-    py.assign(py.name("kernel_fn"), py.name(exported)),
+    ...(isMentioned(CAN_SPECIALIZE) ? hostHelpers : []),
+    ...(isMentioned(IS_FASTER) ? [fasterHelper(launchCacheBlock.length > 0)] : []),
+    ...launchCacheBlock,
+    py.assign(py.name("kernel_fn"), py.name(exportedName)),
   ];
   return printModule(module);
 }
 
-/** Where the inputs give each size. */
+/** The expression of each size in terms of the input shapes. A size of absent optional tensors is 0. */
 function sizeBindings(ir: KernelIR, names: KernelNames): readonly Binding[] {
   const inputs = tensorsOf(ir, "in", "inout").filter(({ optional }) => !optional);
-  const seen = new Set<Value>();
+  const bound = new Set<Value>();
   const required = inputs.flatMap((param) =>
     param.dims.flatMap((dim, axis): Binding[] => {
-      if (!isValue(dim) || isLiteral(dim) || seen.has(dim)) return [];
-      seen.add(dim);
+      if (!isValue(dim) || isLiteral(dim) || bound.has(dim)) return [];
+      bound.add(dim);
       const shape = py.attribute(py.name(names.tensors.get(param.name)!), "shape");
       return [{ name: names.parameters.get(dim)!, value: py.subscript(shape, py.number(String(axis))) }];
     }),

@@ -1,4 +1,4 @@
-/** What stands before the functions of an emitted module: imports, constants, and a check of Triton's version. */
+/** The preamble of an emitted module: imports, constants, and a check of Triton's version. */
 import { INT32_REACH, MAX_NUMEL } from "../../types/limits.js";
 import { H200 } from "../../compiled/device-properties.js";
 import type { KernelIR } from "../../ir/nodes.js";
@@ -6,46 +6,47 @@ import { usesOfTriton39 } from "../../analysis/version-requirements.js";
 import { walkAll } from "../../ir/walk.js";
 import { DESCRIPTOR_CLASS } from "../wrapper/descriptors.js";
 import { LAUNCH, LAUNCHES, WRAP_TRITON } from "../wrapper/helpers.js";
-import { gluonImports, IS_SPECIALISED } from "../warp-specialize/gluon/helpers.js";
-import { TUNING_LOCK, FASTER, IS_FASTER } from "../wrapper/choose-kernel.js";
+import { gluonImports, CAN_SPECIALIZE } from "../warp-specialize/gluon/helpers.js";
+import { TUNING_LOCK, FASTER_TABLE, IS_FASTER } from "../wrapper/choose-kernel.js";
 import { snakeCase } from "../names/names.js";
 import * as py from "../syntax/py-build.js";
 import type { Block, Expression, FromImport, Import, Statement } from "../syntax/py.js";
 import { INTERPRETED, ROW_LIMIT, torchDType } from "../wrapper/checks.js";
-import { REACH_LIMIT } from "../wrapper/int32-checks.js";
+import { EXTENT_LIMIT } from "../wrapper/int32-checks.js";
 import { TRITON_DTYPES } from "../wrapper/numbers.js";
-import { GPU_PROPERTY, STATED_GPU } from "../wrapper/launch.js";
+import { GPU_PROPERTY, INTERPRETER_GPU } from "../wrapper/launch.js";
 
-/** Modules of Python's own library, which stand before all others. */
+/** Imports of the standard library, which come first. */
 export const standardImports = (modules: readonly string[]): Block =>
   modules.length > 0
     ? [...[...new Set(modules)].toSorted().map((module): Import => ({ kind: "import", module })), py.blank]
     : [];
 
-/** Imports of spellings besides `tl`. */
+/** Imports of modules other than `tl` that op spellings and extern functions use. */
 export function imports(
   kernels: readonly KernelIR[],
   isMentioned: (name: string) => boolean,
-  others: readonly FromImport[],
+  externImports: readonly FromImport[],
 ): Block {
-  const needed = new Map<string, Set<string>>();
-  const need = (from: string, name: string) => needed.set(from, (needed.get(from) ?? new Set()).add(name));
-  for (const { module, names } of others) for (const { name } of names) need(module, name);
-  if (isMentioned(WRAP_TRITON)) needed.set("torch.library", new Set([WRAP_TRITON]));
-  if (isMentioned(DESCRIPTOR_CLASS)) needed.set("triton.tools.tensor_descriptor", new Set([DESCRIPTOR_CLASS]));
+  const namesByModule = new Map<string, Set<string>>();
+  const addImport = (from: string, name: string) =>
+    namesByModule.set(from, (namesByModule.get(from) ?? new Set()).add(name));
+  for (const { module, names } of externImports) for (const { name } of names) addImport(module, name);
+  if (isMentioned(WRAP_TRITON)) namesByModule.set("torch.library", new Set([WRAP_TRITON]));
+  if (isMentioned(DESCRIPTOR_CLASS)) namesByModule.set("triton.tools.tensor_descriptor", new Set([DESCRIPTOR_CLASS]));
   for (const ir of kernels)
     walkAll(ir, (statement) => {
       const spelling = statement.kind === "op" ? statement.op.spelling : undefined;
       if (spelling?.form !== "call" || !spelling.from) return;
       const [name = ""] = spelling.name.split(".");
-      if (isMentioned(name)) need(spelling.from, name);
+      if (isMentioned(name)) addImport(spelling.from, name);
     });
-  const plain = [...needed].map(([module, names]): FromImport => ({
+  const plain = [...namesByModule].map(([module, names]): FromImport => ({
     kind: "fromImport",
     module,
     names: [...names].sort().map((name) => ({ name })),
   }));
-  const all = isMentioned(IS_SPECIALISED) ? [...plain, ...gluonImports] : plain;
+  const all = isMentioned(CAN_SPECIALIZE) ? [...plain, ...gluonImports] : plain;
   return all.sort((a, b) => (a.module < b.module ? -1 : 1));
 }
 
@@ -59,10 +60,10 @@ export function constants(kernels: readonly KernelIR[], isMentioned: (name: stri
     py.comment("Whether Triton's interpreter runs kernels on the CPU."),
     py.assign(py.name(INTERPRETED), py.dotted("triton.knobs.runtime.interpret")),
   ];
-  if (isMentioned(REACH_LIMIT))
+  if (isMentioned(EXTENT_LIMIT))
     limits.push(
       py.comment("Offsets are int32, and masked lanes may lie up to one tile behind the last element."),
-      py.assign(py.name(REACH_LIMIT), py.binary(powerOfTwo(INT32_REACH + MAX_NUMEL), "-", powerOfTwo(MAX_NUMEL))),
+      py.assign(py.name(EXTENT_LIMIT), py.binary(powerOfTwo(INT32_REACH + MAX_NUMEL), "-", powerOfTwo(MAX_NUMEL))),
     );
   if (isMentioned(ROW_LIMIT))
     limits.push(
@@ -70,13 +71,13 @@ export function constants(kernels: readonly KernelIR[], isMentioned: (name: stri
       py.assign(py.name(ROW_LIMIT), powerOfTwo(MAX_NUMEL)),
     );
   if (isMentioned(GPU_PROPERTY)) {
-    const stated = Object.entries(H200).map(([name, value]) => ({
+    const properties = Object.entries(H200).map(([name, value]) => ({
       key: py.string(snakeCase(name)),
       value: py.number(String(value)),
     }));
     limits.push(
       py.comment("The GPU that Triton's interpreter stands for: an NVIDIA H200."),
-      py.assign(py.name(STATED_GPU), py.dict(...stated)),
+      py.assign(py.name(INTERPRETER_GPU), py.dict(...properties)),
     );
   }
   if (isMentioned(LAUNCH))
@@ -91,7 +92,7 @@ export function constants(kernels: readonly KernelIR[], isMentioned: (name: stri
   if (isMentioned(IS_FASTER))
     limits.push(
       py.comment("Whether the warp-specialized kernel is the faster one, by what the times depend on."),
-      py.assign(py.name(FASTER), py.dict()),
+      py.assign(py.name(FASTER_TABLE), py.dict()),
     );
   if (isMentioned(TRITON_DTYPES)) {
     const params = kernels.flatMap((ir) => ir.params);
@@ -105,8 +106,8 @@ export function constants(kernels: readonly KernelIR[], isMentioned: (name: stri
   return [py.blank, ...limits];
 }
 
-/** Makes the import fail under a Triton that lacks something the kernel uses. */
-export function newestNames(kernels: readonly KernelIR[]): Block {
+/** A version check, if a kernel uses features of Triton 3.9: the import then fails on older versions. */
+export function versionCheck(kernels: readonly KernelIR[]): Block {
   const [first, ...others] = new Set(kernels.flatMap(usesOfTriton39).map(({ name }) => name));
   if (first === undefined) return [];
   const version = py.call(

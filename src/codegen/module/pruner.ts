@@ -1,4 +1,6 @@
-/** The function that tells the autotuner which configs are for its GPU and meet a kernel's requirements. */
+/**
+ * The `early_config_prune` function: it selects the configs for the current GPU that satisfy the kernel's requirements.
+ */
 import { isPerGpu } from "../../compiled/configs-by-gpu.js";
 import type { KernelIR, Value } from "../../ir/nodes.js";
 import { hostExpressions, hostInputs } from "../body/host-expressions.js";
@@ -6,20 +8,20 @@ import type { KernelNames } from "../names/kernel-names.js";
 import { flatText } from "../syntax/layout-expression.js";
 import * as py from "../syntax/py-build.js";
 import type { Block, Expression } from "../syntax/py.js";
-import { helper } from "../syntax/helper-function.js";
+import { helperFunction } from "../syntax/py-build.js";
 import { INTERPRETED } from "../wrapper/checks.js";
 import { isPruned, prunedRequirements } from "../wrapper/requirements.js";
 
 /**
- * Drops the configs of other GPUs, and those that a requirement excludes; otherwise tuning could choose one that gives
- * wrong results.
+ * Drops the configs of other GPUs and those that violate a requirement. Tuning could otherwise choose a config that
+ * gives incorrect results.
  */
 export function pruner(ir: KernelIR, names: KernelNames): Block {
   if (!isPruned(ir)) return [];
-  const required = prunedRequirements(ir).includes(true);
+  const hasRequirements = prunedRequirements(ir).includes(true);
   const docstring = !isPerGpu(ir.tuning.configs)
     ? "The configs that meet the kernel's requirements."
-    : `The configs for the GPU that runs the kernel${required ? ", without those that do not meet its requirements" : ""}.`;
+    : `The configs for the GPU that runs the kernel${hasRequirements ? ", without those that do not meet its requirements" : ""}.`;
   return [
     {
       kind: "function",
@@ -27,41 +29,43 @@ export function pruner(ir: KernelIR, names: KernelNames): Block {
       decorators: [],
       params: [{ name: "configs" }, { name: "named_args" }, { name: "**kwargs" }],
       docstring,
-      body: required ? [...ofGpu(ir, names), ...meetingRequirements(ir, names)] : ofGpu(ir, names),
+      body: hasRequirements
+        ? [...selectGpuConfigs(ir, names), ...filterByRequirements(ir, names)]
+        : selectGpuConfigs(ir, names),
     },
   ];
 }
 
-/** The configs of the GPU's list, which the function returns unless they have requirements to meet. */
-function ofGpu(ir: KernelIR, names: KernelNames): Block {
+/** Selects the configs of the GPU's list, and returns them if the kernel has no requirements. */
+function selectGpuConfigs(ir: KernelIR, names: KernelNames): Block {
   if (!isPerGpu(ir.tuning.configs)) return [];
-  const own = py.call(CONFIGS_FOR_GPU, py.name(names.configs), py.name("configs"));
-  return prunedRequirements(ir).includes(true) ? [py.assign(py.name("configs"), own)] : [py.returns(own)];
+  const gpuConfigs = py.call(CONFIGS_FOR_GPU, py.name(names.configs), py.name("configs"));
+  return prunedRequirements(ir).includes(true) ? [py.assign(py.name("configs"), gpuConfigs)] : [py.returns(gpuConfigs)];
 }
 
-function meetingRequirements(ir: KernelIR, names: KernelNames): Block {
-  const prunes = prunedRequirements(ir);
+function filterByRequirements(ir: KernelIR, names: KernelNames): Block {
+  const isPruning = prunedRequirements(ir);
   const isConfig = (value: Value) =>
     ir.params.some((p) => p.kind === "constexpr" && p.from === "config" && p.value === value);
   const local = (value: Value): Expression => py.name(names.parameters.get(value)!);
   const inConfig = (value: Value): Expression =>
     isConfig(value) ? py.subscript(py.dotted("config.kwargs"), py.string(names.parameters.get(value)!)) : local(value);
-  const only = (expressions: readonly Expression[]) => expressions.filter((_, i) => prunes[i]);
-  const tests = only(hostExpressions(ir.requires, inConfig));
-  const texts = only(hostExpressions(ir.requires, local));
+  const selectPruning = (expressions: readonly Expression[]) => expressions.filter((_, i) => isPruning[i]);
+  const tests = selectPruning(hostExpressions(ir.requires, inConfig));
+  const texts = selectPruning(hostExpressions(ir.requires, local));
   const { block, at } = ir.requires;
   const inputs = [
-    ...hostInputs({ block: { statements: block.statements, yields: block.yields.filter((_, i) => prunes[i]) }, at }),
+    ...hostInputs({ block: { statements: block.statements, yields: block.yields.filter((_, i) => isPruning[i]) }, at }),
   ];
   const fixed = inputs.filter((value) => !isConfig(value));
-  const kept = py.name("kept");
-  const got = fixed.flatMap((value, i) => [
+  const result = py.name("kept");
+  const values = fixed.flatMap((value, i) => [
     `${i === 0 ? " with " : ", "}${names.parameters.get(value)}=`,
     { value: local(value) },
   ]);
   const message = py.fString(
     `${names.wrapper}: no config has ${texts.map(flatText).join(" and ")}`,
-    ...got,
+    ...values,
     "; add one that does",
   );
   return [
@@ -69,7 +73,7 @@ function meetingRequirements(ir: KernelIR, names: KernelNames): Block {
     ...fixed.map((value) =>
       py.assign(local(value), py.subscript(py.name("args"), py.string(names.parameters.get(value)!))),
     ),
-    py.assign(kept, py.list()),
+    py.assign(result, py.list()),
     {
       kind: "for",
       target: py.name("config"),
@@ -83,15 +87,15 @@ function meetingRequirements(ir: KernelIR, names: KernelNames): Block {
         },
       ],
     },
-    { kind: "if", branches: [{ test: py.unary("not", kept), body: [py.raise(py.call("ValueError", message))] }] },
-    py.returns(kept),
+    { kind: "if", branches: [{ test: py.unary("not", result), body: [py.raise(py.call("ValueError", message))] }] },
+    py.returns(result),
   ];
 }
 
 const CONFIGS_FOR_GPU = "_configs_for_gpu";
 
-/** `listFor` of the contract says the same. Triton names the GPU that it compiles for: 90 on sm_90, or "gfx942". */
-export const configsForGpu = helper(
+/** The Python counterpart of `selectConfigs`. Triton reports its target GPU as 90 for sm_90, or as "gfx942". */
+export const configsForGpu = helperFunction(
   CONFIGS_FOR_GPU,
   "lists configs",
   "Those of configs that are for the GPU in use.",

@@ -1,4 +1,7 @@
-/** What the runtime needs to know about a lowered kernel to make inputs, call it and check it; plain data. */
+/**
+ * The signature of a lowered kernel, as plain data: the runtime uses it to create inputs, call the kernel and check
+ * results.
+ */
 import type {
   ConstexprSignature,
   KernelArgument,
@@ -31,7 +34,7 @@ import { tileSizes } from "../../analysis/tile-sizes.js";
 import { rangeOf, walkAll } from "../../ir/walk.js";
 import { hostInputs } from "../body/host-expressions.js";
 import { unboundSizes, givenSizes, numberParams } from "../names/call-order.js";
-import { drawArguments, drawnTensors } from "../reference/drawn-inputs.js";
+import { drawArguments, authorInputs } from "../reference/drawn-inputs.js";
 import type { KernelNames } from "../names/kernel-names.js";
 import { kernelNames, moduleNames } from "./names.js";
 
@@ -58,13 +61,13 @@ export function signatureOf(ir: KernelIR): Signature {
     givenSizes: givenSizes(ir).map((param) => ({ name: param.name, python: pythonName(param, names) })),
     ...drawnSignature(ir, names),
     dtypes: dtypeVariables(ir),
-    contracted: contracted(ir),
+    contracted: contractedSizes(ir),
     arithmetic: roundingProfileOf(ir),
     ...atomicsOf(ir),
   };
 }
 
-/** What the parameters of the jit function are; which of them it has depends on its body. */
+/** All possible parameters of the jit function. The function itself has only those that its body uses. */
 export function kernelArguments(ir: KernelIR): readonly KernelArgument[] {
   const names = kernelNames(ir);
   return ir.params.flatMap((param): readonly KernelArgument[] => {
@@ -78,8 +81,8 @@ export function kernelArguments(ir: KernelIR): readonly KernelArgument[] {
 }
 
 function tensorSignatures(ir: KernelIR, names: KernelNames): readonly TensorSignature[] {
-  const described = new Set(tensorsViaDescriptor(ir).map(({ param }) => param));
-  const firsts = new Map(sharedStrides(ir).map(({ param, as }) => [param, as.name] as const));
+  const tensorsWithDescriptor = new Set(tensorsViaDescriptor(ir).map(({ param }) => param));
+  const strideOwners = new Map(sharedStrides(ir).map(({ param, as }) => [param, as.name] as const));
   return paramsOf(ir, "tensor").map((param) => ({
     name: param.name,
     python: names.tensors.get(param.name)!,
@@ -88,8 +91,8 @@ function tensorSignatures(ir: KernelIR, names: KernelNames): readonly TensorSign
     dims: param.dimNames,
     optional: param.optional,
     contiguous: param.contiguous,
-    ...(described.has(param) && { described: true }),
-    ...(firsts.has(param) && { stridesOf: firsts.get(param)! }),
+    ...(tensorsWithDescriptor.has(param) && { described: true }),
+    ...(strideOwners.has(param) && { stridesOf: strideOwners.get(param)! }),
     ...rangeSignature(ir, param),
     ...(param.partition && {
       partition: { size: param.partition.total.parameter!, holds: param.partition.holds },
@@ -107,7 +110,7 @@ function pointerSignature(param: PointerParam, names: KernelNames): PointerSigna
   };
 }
 
-/** A number, or the name of a size. */
+/** The number, or the name of the size. */
 const nameOf = (size: Value | number): number | string => (typeof size === "number" ? size : size.parameter!);
 
 function scalarSignature(ir: KernelIR, param: ScalarParam, names: KernelNames): ScalarSignature {
@@ -123,8 +126,8 @@ function scalarSignature(ir: KernelIR, param: ScalarParam, names: KernelNames): 
 function rangeSignature(ir: KernelIR, param: Param): { readonly range?: RangeSignature } {
   const range = rangeOf(param);
   if (range === undefined) return {};
-  const used = hostInputs(range);
-  return { range: { uses: ir.params.flatMap(({ name, value }) => (used.has(value) ? [name] : [])) } };
+  const usedValues = hostInputs(range);
+  return { range: { uses: ir.params.flatMap(({ name, value }) => (usedValues.has(value) ? [name] : [])) } };
 }
 
 function constexprSignature(ir: KernelIR, param: ConstexprParam, names: KernelNames): ConstexprSignature {
@@ -141,9 +144,9 @@ function constexprSignature(ir: KernelIR, param: ConstexprParam, names: KernelNa
   };
 }
 
-/** The arguments and results of the module's `draw_inputs`, if the author says how inputs are drawn. */
+/** The arguments and results of the module's `draw_inputs`, if the author defines how inputs are drawn. */
 function drawnSignature(ir: KernelIR, names: KernelNames): Pick<Signature, "drawn"> {
-  const tensors = drawnTensors(ir).map(({ name }) => name);
+  const tensors = authorInputs(ir).map(({ name }) => name);
   if (tensors.length === 0) return {};
   const args = drawArguments(ir).map((param) => ({ name: param.name, python: pythonName(param, names) }));
   return { drawn: { arguments: args, tensors } };
@@ -154,10 +157,10 @@ function pythonName({ value }: ScalarParam | SizeParam | ConstexprParam, names: 
   return names.parameters.get(value)!;
 }
 
-/** An operator's signature: that of its face, with the kernels' functions. */
+/** The signature of an operator: that of its face kernel, with the jit functions of its kernels. */
 export function operatorSignature(operator: OperatorIR): Signature {
   const { face, kernels, backward } = operator;
-  // In the order in which the module has them.
+  // Names must be taken in the same order as in the emitted module.
   const module = moduleNames();
   kernelNames(face, undefined, module);
   const jits = kernels.map((ir) => kernelNames(ir, undefined, module).jit);
@@ -170,20 +173,20 @@ export function operatorSignature(operator: OperatorIR): Signature {
   };
 }
 
-type Given = Readonly<Record<string, number | boolean | string>>;
+type ShapeValues = Readonly<Record<string, number | boolean | string>>;
 
-/** The author's shapes: their sizes, and what else they give. */
+/** The author's shapes, split into sizes and arguments. */
 export function shapesOf(ir: KernelIR): {
   readonly shapes: readonly Readonly<Record<string, number>>[];
-  readonly arguments: readonly Given[];
+  readonly arguments: readonly ShapeValues[];
 } {
-  // A size of the result alone is an argument of the wrapper, and a size all the same.
+  // A size that only the result has is an argument of the wrapper, but it counts as a size here.
   const isArgument = (name: string) => numberParams(ir).some((param) => !isSizeParam(param) && param.name === name);
-  const part = (shape: Given, wanted: boolean) =>
-    Object.fromEntries(Object.entries(shape).filter(([name]) => isArgument(name) === wanted));
+  const selectEntries = (shape: ShapeValues, shouldBeArgument: boolean) =>
+    Object.fromEntries(Object.entries(shape).filter(([name]) => isArgument(name) === shouldBeArgument));
   return {
-    shapes: ir.shapes.map((shape) => part(shape, false) as Record<string, number>),
-    arguments: ir.shapes.map((shape) => part(shape, true)),
+    shapes: ir.shapes.map((shape) => selectEntries(shape, false) as Record<string, number>),
+    arguments: ir.shapes.map((shape) => selectEntries(shape, true)),
   };
 }
 
@@ -202,26 +205,26 @@ function dtypeVariables(ir: KernelIR): Readonly<Record<string, readonly string[]
   );
 }
 
-function contracted(ir: KernelIR): readonly string[] {
+function contractedSizes(ir: KernelIR): readonly string[] {
   const tensors = paramsOf(ir, "tensor");
   const dims = (roles: readonly string[]) =>
     new Set(tensors.filter((param) => roles.includes(param.role)).flatMap((param) => param.dimNames));
   const outputs = dims(["out", "inout"]);
-  // A size that bounds an index is indexed, not summed over.
-  const picked = new Set<unknown>(tensors.flatMap((param) => rangeSignature(ir, param).range?.uses ?? []));
+  // A size that bounds an index tensor is indexed, not summed over.
+  const indexSizes = new Set<unknown>(tensors.flatMap((param) => rangeSignature(ir, param).range?.uses ?? []));
   return [...dims(["in"])].filter(
-    (dim): dim is string => typeof dim === "string" && !outputs.has(dim) && !picked.has(dim),
+    (dim): dim is string => typeof dim === "string" && !outputs.has(dim) && !indexSizes.has(dim),
   );
 }
 
-/** How atomics make results depend on the order of programs. */
+/** Effects of atomics: `unordered` results depend on the order of programs, and `waits` marks possible spin loops. */
 function atomicsOf(ir: KernelIR): Pick<Signature, "unordered" | "waits"> {
-  let [unordered, atomic, loops] = [false, false, false];
+  let [unordered, hasAtomics, hasLoop] = [false, false, false];
   walkAll(ir, (statement) => {
-    if (statement.kind === "while") loops = true;
+    if (statement.kind === "while") hasLoop = true;
     if (statement.kind !== "op" || statement.op.effect !== "atomic") return;
-    atomic = true;
+    hasAtomics = true;
     if (statement.results.some(({ type }) => type.kind === "tile" && isFloatElem(type.dtype))) unordered = true;
   });
-  return { ...(unordered && { unordered }), ...(atomic && loops && { waits: true }) };
+  return { ...(unordered && { unordered }), ...(hasAtomics && hasLoop && { waits: true }) };
 }

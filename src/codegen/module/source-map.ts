@@ -1,4 +1,4 @@
-/** A Source Map v3 of the emitted module: from a line of Python to the author's line. */
+/** A Source Map v3 of the emitted module, from lines of Python to the author's lines. */
 import { addMapping, GenMapping, setSourceContent, toEncodedMap } from "@jridgewell/gen-mapping";
 import type { LineOrigin } from "../syntax/layout.js";
 

@@ -11,11 +11,13 @@ import {
   tensorsOf,
 } from "../../ir/nodes.js";
 
-/** A caller's argument that is not a tensor. */
+/** An argument of the wrapper that is not a tensor. */
 export type NumberParam = SizeParam | ScalarParam | ConstexprParam;
 export type InputParam = TensorParam | PointerParam | NumberParam;
 
-/** Tensors, pointers, sizes, numbers, choices; then the optional ones in the same order. */
+/**
+ * The arguments of the wrapper: tensors, pointers, sizes, numbers, choices, then the optional ones in the same order.
+ */
 export function callOrder(ir: KernelIR): readonly InputParam[] {
   const inputs = [
     ...tensorsOf(ir, "in", "inout"),
@@ -24,15 +26,15 @@ export function callOrder(ir: KernelIR): readonly InputParam[] {
     ...paramsOf(ir, "scalar"),
     ...paramsOf(ir, "constexpr").filter((param) => param.from === "argument"),
   ];
-  return [...inputs.filter((param) => !mayBeLeftOut(param)), ...inputs.filter(mayBeLeftOut)];
+  return [...inputs.filter((param) => !isOptional(param)), ...inputs.filter(isOptional)];
 }
 
-/** Sizes, numbers and choices among the arguments, in their order. */
+/** The sizes, numbers and choices among the arguments, in call order. */
 export function numberParams(ir: KernelIR): readonly NumberParam[] {
   return callOrder(ir).filter((param): param is NumberParam => !isMemoryParam(param));
 }
 
-/** Sizes that no shape binds: no required input has them, and what has them is not all optional inputs. */
+/** Sizes that the caller passes: neither required inputs nor optional inputs bind them. */
 export function givenSizes(ir: KernelIR): readonly (SizeParam | ConstexprParam)[] {
   const inputs = tensorsOf(ir, "in", "inout").filter(({ optional }) => !optional);
   const bound = new Set([
@@ -42,14 +44,14 @@ export function givenSizes(ir: KernelIR): readonly (SizeParam | ConstexprParam)[
   return unboundSizes(ir).filter(({ name }) => !bound.has(name));
 }
 
-/** Sizes and constexprs that shapes bind: all but those that follow from others. */
+/** Sizes and constexprs that are dims of tensors, without derived sizes. */
 export function unboundSizes({ params }: KernelIR): readonly (SizeParam | ConstexprParam)[] {
   return params.filter((param): param is SizeParam | ConstexprParam =>
     param.kind === "size" ? param.derived === undefined : param.kind === "constexpr" && param.from === "dim",
   );
 }
 
-function mayBeLeftOut(param: InputParam): boolean {
+function isOptional(param: InputParam): boolean {
   if (isMemoryParam(param)) return param.given !== undefined;
   return param.kind !== "size" && param.default !== undefined;
 }

@@ -16,68 +16,92 @@ import {
 } from "../../ir/nodes.js";
 import type { SourceIndex } from "../../ir/source.js";
 import { embedExterns, type Externs, NO_EXTERNS } from "./extern-source.js";
-import { LAUNCH_NAMES } from "./launch-names.js";
 import { Names, snakeCase } from "./names.js";
 
+/**
+ * Names that `kernel[grid](…)` reserves: launch options, and locals of the function that Triton generates to bind
+ * arguments. A kernel parameter with one of these names would be interpreted as the option, or would break the
+ * function. The list covers Triton 3.6 and 3.9 for NVIDIA and AMD. A test derives it from the installed versions of
+ * Triton.
+ */
+export const LAUNCH_NAMES: ReadonlySet<string> = new Set(
+  (
+    "allow_flush_denorm allowed_dot_input_precisions arch backend backend_name clc config debug " +
+    "default_dot_input_precision deprecated_fp8_dot_operand_dtypes device device_type enable_fp_fusion " +
+    "enable_reflect_ftz extern_libs fpsan_homomorphic_casts grid instrumentation_mode ir_override kpack kwargs " +
+    "launch_cooperative_grid launch_pdl llvm_fn_attrs matrix_instr_nonkdim max_num_imprecise_acc_default maxnreg " +
+    "min_shared_mem num_ctas num_stages num_warps options params pre_hook ptx_options ptx_version sanitize_overflow " +
+    "sched4reg schedule_hint self specialization specialize_impl stream supported_fp8_dtypes warmup warp_size " +
+    "waves_per_eu wgp_cu_mode"
+  ).split(" "),
+);
+
 export interface KernelNames {
-  /** The wrapper's name. */
+  /** The wrapper. */
   readonly wrapper: string;
-  /** The `@triton.jit` function's name. */
+  /** The `@triton.jit` function. */
   readonly jit: string;
-  /** The names of its operators in a module that registers them: the functional one, and the one with given outputs. */
+  /** The PyTorch operators in a module that registers them: the functional one, and the out variant. */
   readonly op: string;
   readonly opOut: string;
-  /** The function that drops configs. */
+  /** The `early_config_prune` function. */
   readonly pruner: string;
   /** The table of configs by GPU. */
   readonly configs: string;
-  /** The hook of every config that sets blocks of descriptors; empty where none does. */
+  /** The hook of every config that sets the block shapes of descriptors. Empty if there is none. */
   readonly blockSetter: string;
   /** Parameters of the jit function, by value: `a_ptr`, `M`, `stride_am`, `BLOCK_M`. */
   readonly parameters: ReadonlyMap<Value, string>;
   /** Tensors in the wrapper, by the author's name. */
   readonly tensors: ReadonlyMap<string, string>;
-  /** Names of each tensor's strides, an axis each; undefined where the stride is fixed. */
+  /** The strides of each tensor, by axis. Undefined for a fixed stride. */
   readonly strides: ReadonlyMap<string, readonly (string | undefined)[]>;
   /** Helper functions of the kernel. */
   readonly functions: ReadonlyMap<FunctionIR, string>;
-  /** Functions from Python files; `functions` has them, too. */
+  /** Functions from Python files. They are also in `functions`. */
   readonly externs: Externs;
-  /** For names in the jit function's body. */
+  /** The scope of the jit function's body. */
   readonly locals: Names;
 }
 
-/** Builtins that the module's own functions call: no function of the module may have their names. */
-const CALLED =
+/** Builtins that the module's own functions call. No function of the module may shadow them. */
+const CALLED_BUILTINS =
   "abs all any bool callable dict divmod enumerate id iter map max min next object repr reversed setattr sorted str sum type " +
   "vars zip " +
   "ImportError NotImplementedError RuntimeError TypeError ValueError";
-const BUILTINS: ReadonlySet<string> = new Set(CALLED.split(" "));
+const BUILTINS: ReadonlySet<string> = new Set(CALLED_BUILTINS.split(" "));
 
-/** `module` holds the module's names in use, `taken` those that it uses itself; the kernel's are added to both. */
-export function namesOfKernel(ir: KernelIR, source: SourceIndex | undefined, module: Names, taken: Names): KernelNames {
-  // The wrapper's argument, before its function: `out` calls itself for another device.
-  taken.take("out");
-  const shared = (wanted: string): string => {
-    let name = module.take(wanted);
-    while (!taken.isFree(name) || BUILTINS.has(name)) name = module.take(wanted);
-    return taken.take(name);
+/** Adds the kernel's names to `module`, the names in use, and to `reserved`, the names that the module itself uses. */
+export function namesOfKernel(
+  ir: KernelIR,
+  source: SourceIndex | undefined,
+  module: Names,
+  reserved: Names,
+): KernelNames {
+  // Reserve the argument `out` first: a wrapper named `out` calls itself recursively for another device.
+  reserved.take("out");
+  const takeShared = (hint: string): string => {
+    let name = module.take(hint);
+    while (!reserved.isFree(name) || BUILTINS.has(name)) name = module.take(hint);
+    return reserved.take(name);
   };
-  const wrapper = shared(ir.name);
-  const jit = shared(`${ir.name}_kernel`);
-  const op = shared(`${ir.name}_op`);
-  const opOut = shared(`${ir.name}_out_op`);
-  const pruner = shared("_prune_configs");
-  const configs = isPerGpu(ir.tuning.configs) ? shared("_configs") : "";
-  const blockSetter = descriptorsWithTunedBlocks(ir).length > 0 ? shared("_set_blocks") : "";
-  const { parameters, tensors, strides } = argumentNames(ir, taken);
-  // What the arguments are called does not depend on it.
-  const externs = source ? embedExterns(ir, source, taken) : NO_EXTERNS;
+  const wrapper = takeShared(ir.name);
+  const jit = takeShared(`${ir.name}_kernel`);
+  const op = takeShared(`${ir.name}_op`);
+  const opOut = takeShared(`${ir.name}_out_op`);
+  const pruner = takeShared("_prune_configs");
+  const configs = isPerGpu(ir.tuning.configs) ? takeShared("_configs") : "";
+  const blockSetter = descriptorsWithTunedBlocks(ir).length > 0 ? takeShared("_set_blocks") : "";
+  const { parameters, tensors, strides } = argumentNames(ir, reserved);
+  // Extern functions come after the arguments, so that the names of arguments do not depend on them.
+  const externs = source ? embedExterns(ir, source, reserved) : NO_EXTERNS;
   const functions = new Map(
-    ir.functions.map((helper) => [helper, externs.names.get(helper) ?? shared(wantedName(helper, source))] as const),
+    ir.functions.map(
+      (helper) => [helper, externs.names.get(helper) ?? takeShared(helperName(helper, source))] as const,
+    ),
   );
   const locals = new Names("body");
-  for (const name of [...parameters.values(), ...functions.values()]) locals.keep(name);
+  for (const name of [...parameters.values(), ...functions.values()]) locals.reserve(name);
   return {
     wrapper,
     jit,
@@ -95,20 +119,19 @@ export function namesOfKernel(ir: KernelIR, source: SourceIndex | undefined, mod
   };
 }
 
-/** The names of the jit function's parameters, of tensors in the wrapper, and of strides. */
-function argumentNames(ir: KernelIR, taken: Names) {
+function argumentNames(ir: KernelIR, reserved: Names) {
   const parameters = new Map<Value, string>();
   const tensors = new Map<string, string>();
   const strides = new Map<string, readonly (string | undefined)[]>();
   for (const param of ir.params) {
     if (!isMemoryParam(param)) continue;
     const isOut = param.name === "out" && param.kind === "tensor" && param.role === "out";
-    tensors.set(param.name, isOut ? "out" : taken.take(param.name));
+    tensors.set(param.name, isOut ? "out" : reserved.take(param.name));
   }
   for (const param of ir.params) {
     if (param.kind === "tensor")
-      parameters.set(param.pointer, taken.take(`${param.name}_${param.block ? "desc" : "ptr"}`));
-    else parameters.set(param.value, taken.take(pythonName(param)));
+      parameters.set(param.pointer, reserved.take(`${param.name}_${param.block ? "desc" : "ptr"}`));
+    else parameters.set(param.value, reserved.take(pythonName(param)));
     const name = parameters.get(param.kind === "tensor" ? param.pointer : param.value)!;
     if (LAUNCH_NAMES.has(name) && param.kind !== "device")
       fail(reservedName.launch(ir.name, param.name, name, [...LAUNCH_NAMES]), ir.at);
@@ -117,7 +140,7 @@ function argumentNames(ir: KernelIR, taken: Names) {
     if (param.kind !== "tensor") continue;
     const names = param.strides.map((stride, axis) => {
       if (!isValue(stride) || parameters.has(stride)) return undefined;
-      const name = taken.take(strideName(param, axis));
+      const name = reserved.take(strideName(param, axis));
       parameters.set(stride, name);
       return name;
     });
@@ -131,25 +154,25 @@ function pythonName(param: Exclude<Param, { kind: "tensor" }>): string {
   return param.kind === "pointer" ? `${param.name}_ptr` : param.name;
 }
 
-/** The jit function's name of a size, number or constexpr, by the author's name. */
-export function parameterName(ir: KernelIR, names: KernelNames, author: string): string {
-  const param = ir.params.find(({ name }) => name === author);
+/** The jit function's parameter for an author's name. */
+export function parameterName(ir: KernelIR, names: KernelNames, authorName: string): string {
+  const param = ir.params.find(({ name }) => name === authorName);
   const text = param && names.parameters.get(param.kind === "tensor" ? param.pointer : param.value);
-  if (text === undefined) throw new Error(`the kernel ${ir.name} has no parameter ${author}`);
+  if (text === undefined) throw new Error(`the kernel ${ir.name} has no parameter ${authorName}`);
   return text;
 }
 
-/** The keyword for an output: `out` if there is only one, otherwise its name. */
+/** The keyword argument for an output: `out` if it is the only one, otherwise its name. */
 export function outputName(ir: KernelIR, { tensors }: KernelNames, { name }: TensorParam): string {
   return tensorsOf(ir, "out").length === 1 ? "out" : tensors.get(name)!;
 }
 
 /** The author's name of a helper function. */
-function wantedName({ name, at }: FunctionIR, source: SourceIndex | undefined): string {
+function helperName({ name, at }: FunctionIR, source: SourceIndex | undefined): string {
   return name ?? (at && source?.site(at)?.name) ?? "helper";
 }
 
-/** `stride_am` for the M axis of `a`, as Triton's tutorials write it; `stride_x_row` for longer names. */
+/** `stride_am` for the M axis of `a`, as in Triton's tutorials, and `stride_x_row` for longer names. */
 function strideName(param: TensorParam, axis: number): string {
   const dim = param.dimNames[axis];
   const label = typeof dim === "string" && isUnique(param, dim) ? dim.toLowerCase() : String(axis);
@@ -162,7 +185,7 @@ function isUnique(param: TensorParam, dim: string): boolean {
   return param.dimNames.filter((name) => name === dim).length === 1;
 }
 
-/** The number of a literal argument, such as a fixed dimension. */
+/** The value of a literal argument, such as a fixed dimension. Undefined for other arguments. */
 export function literalNumber(argument: unknown): number | undefined {
   return isLiteral(argument as never) ? Number((argument as { value: unknown }).value) : undefined;
 }

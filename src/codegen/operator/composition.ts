@@ -1,11 +1,11 @@
-/** The body of an operator's function as Python: calls of kernels' wrappers and of torch. */
+/** Emits the body of an operator's function: calls of kernel wrappers and torch functions. */
 import { type KernelIR, tensorsOf } from "../../ir/nodes.js";
 import { type Composition, gradientOf, type KernelLaunch } from "../../ir/operator-ir.js";
 import {
   isTorchNode,
   type Launch,
   type Launched,
-  partsOf,
+  torchOperands,
   type TorchArgument,
   type TorchNode,
 } from "../../torch/node.js";
@@ -17,144 +17,157 @@ import * as py from "../syntax/py-build.js";
 import type { Argument, Block, Expression, Statement } from "../syntax/py.js";
 import { TorchPython } from "../reference/expressions.js";
 
-/** A kernel that an operator calls, as it stands in the module. */
+/** A kernel of an operator, as emitted into the module. */
 export interface EmittedKernel {
   readonly names: KernelNames;
-  /** The function that returns its outputs without values. */
+  /** The name of the fake implementation. */
   readonly fake: string;
-  /** Names of tensors that it takes with certain strides only. */
-  readonly strict: ReadonlySet<string>;
+  /** Names of tensors whose strides the kernel fixes. */
+  readonly contiguous: ReadonlySet<string>;
 }
 
 export interface CompositionOptions {
-  /** The operator's face. */
+  /** The face kernel of the operator. */
   readonly ir: KernelIR;
-  /** Has a name for every tensor that the function may use. */
+  /** The names of all tensors that the function may use. */
   readonly names: KernelNames;
-  readonly called: ReadonlyMap<KernelIR, EmittedKernel>;
+  readonly emittedKernels: ReadonlyMap<KernelIR, EmittedKernel>;
   readonly source: SourceIndex | undefined;
   readonly device: Expression;
-  readonly taken: ReadonlySet<string>;
-  /** Whether it computes tensors without values. */
-  readonly fake: boolean;
-  /** If results may be skipped: flags that tell which are wanted, and a tensor to model empty ones on. */
-  readonly asked?: { readonly flags: ReadonlyMap<string, string>; readonly like: Expression };
-  /** If the caller passes tensors for results: their names, by result. */
-  readonly into?: ReadonlyMap<string, string>;
+  readonly reservedNames: ReadonlySet<string>;
+  /** True for a fake implementation, which computes only shapes and dtypes. */
+  readonly isFake: boolean;
+  /** If results may be skipped: their flags, and a tensor as the template for empty results. */
+  readonly requests?: { readonly flags: ReadonlyMap<string, string>; readonly like: Expression };
+  /** If the caller passes tensors for results: the names of these tensors, by result. */
+  readonly targets?: ReadonlyMap<string, string>;
 }
 
-export interface WrittenComposition {
+export interface EmittedComposition {
   readonly statements: Block;
   readonly results: readonly Expression[];
-  /** Names of arguments that were used, flags among them. */
-  readonly used: ReadonlySet<string>;
+  /** Names of the used arguments, including flags. */
+  readonly usedNames: ReadonlySet<string>;
 }
 
-export function writeComposition(composition: Composition, options: CompositionOptions): WrittenComposition {
+export function emitComposition(composition: Composition, options: CompositionOptions): EmittedComposition {
   const { steps, results } = composition;
-  const written = writtenLaunches(composition, options);
+  const emittedLaunches = selectLaunches(composition, options);
   const nodes = Object.values(results);
-  const roots = [...nodes, ...written.flatMap(({ args }) => Object.values(args).filter(isTorchNode))];
-  const taken = takenOf(roots);
+  const roots = [...nodes, ...emittedLaunches.flatMap(({ args }) => Object.values(args).filter(isTorchNode))];
+  const usedOutputs = findUsedOutputs(roots);
   const python = new TorchPython(roots, options);
-  const body = new Body(python, new ResultDependencies(composition), options.asked);
-  const direct = directResults(results, python, options.into);
+  const emitter = new CompositionEmitter(python, new ResultDependencies(composition), options.requests);
+  const directTargets = directResults(results, python, options.targets);
   steps.forEach((step, i) => {
     if (step.kind === "launch") {
-      if (written.includes(step))
-        body.write(step, () => python.statements.push(...writeLaunch(step, python, taken, direct, options)));
-    } else if (python.uses(step) > 0 && (body.isShared(step) || steps.slice(i).some(isUpdate)))
-      body.write(step, () => python.settle(step));
+      if (emittedLaunches.includes(step))
+        emitter.emitStep(step, () =>
+          python.statements.push(...emitLaunch(step, python, usedOutputs, directTargets, options)),
+        );
+    } else if (python.uses(step) > 0 && (emitter.isShared(step) || steps.slice(i).some(isUpdate)))
+      emitter.emitStep(step, () => python.materialize(step));
   });
-  const remaining = Object.entries(results).filter(([, node]) => !direct.has(node));
-  const expressions = remaining.map(([name, node]) => body.result(name, node));
+  const remaining = Object.entries(results).filter(([, node]) => !directTargets.has(node));
+  const expressions = remaining.map(([name, node]) => emitter.emitResult(name, node));
   const copies = remaining.flatMap(([name], i) => {
-    const target = options.into?.get(name);
+    const target = options.targets?.get(name);
     return target === undefined ? [] : [py.expression(py.call(`${target}.copy_`, expressions[i]!))];
   });
-  const statements = [...body.statements(), ...copies];
-  return { statements, results: expressions, used: new Set([...python.used, ...body.flags]) };
+  const statements = [...emitter.statements(), ...copies];
+  return { statements, results: expressions, usedNames: new Set([...python.usedNames, ...emitter.flags]) };
 }
 
 /**
- * All calls of the author. A body without values, or one that writes the caller's tensors, only has the calls it needs.
+ * The launches to emit: all of them. A fake implementation or an out variant omits launches that neither a result nor
+ * an in-place update needs.
  */
-function writtenLaunches({ steps, results }: Composition, { fake, into }: CompositionOptions): readonly KernelLaunch[] {
+function selectLaunches(
+  { steps, results }: Composition,
+  { isFake, targets }: CompositionOptions,
+): readonly KernelLaunch[] {
   const launches = steps.filter((step) => step.kind === "launch");
-  if (!fake && !into) return launches;
-  // Without values only shapes matter.
-  const updates = fake ? [] : launches.filter(isUpdate);
-  const taken = takenOf([...Object.values(results), ...updates.flatMap(({ args }) => Object.values(args))]);
-  return launches.filter((launch) => taken.has(launch) || updates.includes(launch));
+  if (!isFake && !targets) return launches;
+  // In-place updates do not change shapes.
+  const updates = isFake ? [] : launches.filter(isUpdate);
+  const usedOutputs = findUsedOutputs([
+    ...Object.values(results),
+    ...updates.flatMap(({ args }) => Object.values(args)),
+  ]);
+  return launches.filter((launch) => usedOutputs.has(launch) || updates.includes(launch));
 }
 
-/** Results that their kernel can write directly because no step uses them: the tensors to write to. */
+/** Target tensors for the results that their kernel can write directly, because no step uses them. */
 function directResults(
   results: Composition["results"],
   python: TorchPython,
-  into: CompositionOptions["into"],
+  targets: CompositionOptions["targets"],
 ): ReadonlyMap<TorchNode, string> {
-  const direct = Object.entries(results).flatMap(([name, node]) => {
-    const target = into?.get(name);
+  const entries = Object.entries(results).flatMap(([name, node]) => {
+    const target = targets?.get(name);
     const isDirect = node.kind === "launched" && python.uses(node) === 1;
     return target !== undefined && isDirect ? [[node, target] as const] : [];
   });
-  return new Map(direct);
+  return new Map(entries);
 }
 
 interface Segment {
-  /** Results of which at least one must be wanted; undefined if the step always runs. */
-  readonly needed: ReadonlySet<string> | undefined;
+  /** Results of which at least one must be requested. Undefined if the segment always runs. */
+  readonly wantedBy: ReadonlySet<string> | undefined;
   readonly statements: Statement[];
-  /** Results that this body makes. */
-  readonly made: Expression[];
+  /** Names of results that this segment assigns. */
+  readonly definitions: Expression[];
 }
 
-/** The lines of a composition. Steps that only some results need run under flags. */
-class Body {
+/** Emits a composition. Steps that only some results need are guarded by flags. */
+class CompositionEmitter {
   readonly flags = new Set<string>();
   readonly #segments: Segment[] = [];
 
   constructor(
     readonly python: TorchPython,
-    readonly needs: ResultDependencies,
-    readonly asked: CompositionOptions["asked"],
+    readonly dependencies: ResultDependencies,
+    readonly requests: CompositionOptions["requests"],
   ) {}
 
   isShared(step: TorchNode): boolean {
-    return this.asked !== undefined && this.needs.isShared(step);
+    return this.requests !== undefined && this.dependencies.isShared(step);
   }
 
-  /** Keeps what `write` adds to the lines of Python, in the place that the step has. */
-  write<R>(step: KernelLaunch | TorchNode, write: () => R): R {
+  /** Moves the statements that `write` emits to the segment of the step. */
+  emitStep<R>(step: KernelLaunch | TorchNode, write: () => R): R {
     const result = write();
     const statements = this.python.statements.splice(0);
     if (statements.length === 0) return result;
-    const needed = this.asked && !this.needs.isAlways(step) ? this.needs.of(step) : undefined;
+    const wantedBy =
+      this.requests && !this.dependencies.isNeededByAll(step) ? this.dependencies.resultsOf(step) : undefined;
     const last = this.#segments.at(-1);
-    if (last && isSameSet(last.needed, needed)) last.statements.push(...statements);
-    else this.#segments.push({ needed, statements, made: [] });
+    if (last && isSameSet(last.wantedBy, wantedBy)) last.statements.push(...statements);
+    else this.#segments.push({ wantedBy, statements, definitions: [] });
     return result;
   }
 
-  result(name: string, node: TorchNode): Expression {
-    if (!this.asked || this.needs.isAlways(node)) return this.write(node, () => this.python.expression(node));
-    this.write(node, () => this.python.settle(node, gradientOf(name)));
+  emitResult(name: string, node: TorchNode): Expression {
+    if (!this.requests || this.dependencies.isNeededByAll(node))
+      return this.emitStep(node, () => this.python.expression(node));
+    this.emitStep(node, () => this.python.materialize(node, gradientOf(name)));
     const value = this.python.expression(node);
-    this.#segments.find(({ statements }) => statements.some((each) => makes(each, value)))!.made.push(value);
+    this.#segments
+      .find(({ statements }) => statements.some((each) => isAssignmentTo(each, value)))!
+      .definitions.push(value);
     return value;
   }
 
   statements(): Block {
-    return this.#segments.flatMap(({ needed, statements, made }): Block => {
-      if (!needed) return statements;
-      const { flags, like } = this.asked!;
-      const names = [...flags].filter(([result]) => needed.has(result)).map(([, flag]) => flag);
+    return this.#segments.flatMap(({ wantedBy, statements, definitions }): Block => {
+      if (!wantedBy) return statements;
+      const { flags, like } = this.requests!;
+      const names = [...flags].filter(([result]) => wantedBy.has(result)).map(([, flag]) => flag);
       for (const name of names) this.flags.add(name);
       const none = py.call(py.attribute(like, "new_empty"), py.number("0"));
-      const otherwise = made.length > 0 ? made.map((value) => py.assign(value, none)) : undefined;
+      const emptyResults = definitions.length > 0 ? definitions.map((value) => py.assign(value, none)) : undefined;
       const test = py.boolOp("or", ...names.map(py.name));
-      return [{ kind: "if", branches: [{ test, body: statements }], otherwise }];
+      return [{ kind: "if", branches: [{ test, body: statements }], otherwise: emptyResults }];
     });
   }
 }
@@ -163,83 +176,86 @@ function isSameSet(a: ReadonlySet<string> | undefined, b: ReadonlySet<string> | 
   return a === b || (a !== undefined && b !== undefined && a.size === b.size && [...a].every((name) => b.has(name)));
 }
 
-/** Whether a line gives a value to this name. */
-function makes(statement: Statement, value: Expression): boolean {
+function isAssignmentTo(statement: Statement, value: Expression): boolean {
   if (statement.kind !== "assign" || value.kind !== "name") return false;
-  const isIt = (target: Expression): boolean =>
+  const isValueName = (target: Expression): boolean =>
     target.kind === "tuple"
-      ? target.items.some((item) => isIt(item as Expression))
+      ? target.items.some((item) => isValueName(item as Expression))
       : target.kind === "name" && target.id === value.id;
-  return statement.targets.some(isIt);
+  return statement.targets.some(isValueName);
 }
 
-function writeLaunch(
+function emitLaunch(
   launch: KernelLaunch,
   python: TorchPython,
-  taken: Taken,
-  direct: ReadonlyMap<TorchNode, string>,
-  { called, fake, source }: CompositionOptions,
+  usedOutputs: UsedOutputs,
+  directTargets: ReadonlyMap<TorchNode, string>,
+  { emittedKernels, isFake, source }: CompositionOptions,
 ): readonly Statement[] {
   const { kernel, args, at } = launch;
-  const { names, fake: fakeName } = called.get(kernel)!;
-  const made = tensorsOf(kernel, "out", ...(fake ? [] : (["inout"] as const)));
-  const outputs = made.map(({ name }) => taken.get(launch)?.get(name));
-  const written = tensorsOf(kernel, "out").flatMap((param) => {
-    const output = taken.get(launch)?.get(param.name);
-    const target = output && direct.get(output);
-    const isAsked = param.optional && !fake && args[param.name] === true;
-    const value = target === undefined ? isAsked && py.boolean(true) : py.name(target);
+  const { names, fake: fakeName } = emittedKernels.get(kernel)!;
+  const params = tensorsOf(kernel, "out", ...(isFake ? [] : (["inout"] as const)));
+  const outputs = params.map(({ name }) => usedOutputs.get(launch)?.get(name));
+  const outputKeywords = tensorsOf(kernel, "out").flatMap((param) => {
+    const output = usedOutputs.get(launch)?.get(param.name);
+    const target = output && directTargets.get(output);
+    const isRequested = param.optional && !isFake && args[param.name] === true;
+    const value = target === undefined ? isRequested && py.boolean(true) : py.name(target);
     return value ? [py.keyword(outputName(kernel, names, param), value)] : [];
   });
-  const call = py.call(fake ? fakeName : names.wrapper, ...callArguments(kernel, names, args, python), ...written);
-  const comments = fake ? [] : ((at && source?.site(at)?.comments) ?? []).map((text) => py.comment(text));
-  const targets = outputs.map((output) => (output && direct.has(output) ? undefined : output));
+  const call = py.call(
+    isFake ? fakeName : names.wrapper,
+    ...callArguments(kernel, names, args, python),
+    ...outputKeywords,
+  );
+  const comments = isFake ? [] : ((at && source?.site(at)?.comments) ?? []).map((text) => py.comment(text));
+  const targets = outputs.map((output) => (output && directTargets.has(output) ? undefined : output));
   if (targets.every((output) => output === undefined)) return [...comments, py.expression(call)];
-  const taking = python.launched(targets);
-  return [...comments, py.assign(py.tupled(taking), call)];
+  const outputNames = python.outputTargets(targets);
+  return [...comments, py.assign(py.tupleOrSingle(outputNames), call)];
 }
 
-/** The used outputs of each call. */
-type Taken = ReadonlyMap<Launch, ReadonlyMap<string, Launched>>;
+/** The used outputs of each launch. */
+type UsedOutputs = ReadonlyMap<Launch, ReadonlyMap<string, Launched>>;
 
-/** Everything that these expressions depend on, through the calls that they need. */
-function takenOf(roots: readonly TorchArgument[]): Taken {
-  const found = new Map<Launch, Map<string, Launched>>();
+/** The launch outputs on which these expressions depend, transitively. */
+function findUsedOutputs(roots: readonly TorchArgument[]): UsedOutputs {
+  const outputsByLaunch = new Map<Launch, Map<string, Launched>>();
   const visit = (argument: TorchArgument): void => {
     if (Array.isArray(argument)) argument.forEach(visit);
     if (!isTorchNode(argument)) return;
-    partsOf(argument).forEach(visit);
+    torchOperands(argument).forEach(visit);
     if (argument.kind !== "launched") return;
     const { launch, output } = argument;
-    const known = found.get(launch);
-    if (known) known.set(output, argument);
+    const outputs = outputsByLaunch.get(launch);
+    if (outputs) outputs.set(output, argument);
     else {
-      found.set(launch, new Map([[output, argument]]));
+      outputsByLaunch.set(launch, new Map([[output, argument]]));
       Object.values(launch.args).forEach(visit);
     }
   };
   roots.forEach(visit);
-  return found;
+  return outputsByLaunch;
 }
 
-/** Positional up to the first omitted argument, then by name. */
+/** Positional arguments up to the first omitted one, then keyword arguments. */
 function callArguments(
   kernel: KernelIR,
   names: KernelNames,
   args: KernelLaunch["args"],
   python: TorchPython,
 ): readonly Argument[] {
-  const made: Argument[] = [];
-  let isLeftOut = false;
+  const callArgs: Argument[] = [];
+  let hasOmitted = false;
   for (const param of callOrder(kernel)) {
     const value = args[param.name];
     if (value === undefined || value === null) {
-      isLeftOut = true;
+      hasOmitted = true;
       continue;
     }
     const name = names.tensors.get(param.name) ?? names.parameters.get(param.value)!;
     const expression = python.argument(value);
-    made.push(isLeftOut ? py.keyword(name, expression) : expression);
+    callArgs.push(hasOmitted ? py.keyword(name, expression) : expression);
   }
-  return made;
+  return callArgs;
 }

@@ -1,4 +1,4 @@
-/** The common parts of an operator's functions: names, and how compositions are written. */
+/** The shared context of an operator's functions: names, sizes, and the emission of compositions. */
 import { fail } from "../../diagnostics/diagnostic.js";
 import { operatorGradient } from "../../diagnostics/catalog/operator-codes.js";
 import { type KernelIR, type TensorParam, tensorsOf } from "../../ir/nodes.js";
@@ -7,8 +7,8 @@ import type { SourceIndex } from "../../ir/source.js";
 import {
   type EmittedKernel,
   type CompositionOptions,
-  writeComposition,
-  type WrittenComposition,
+  emitComposition,
+  type EmittedComposition,
 } from "./composition.js";
 import type { KernelNames } from "../names/kernel-names.js";
 import type { Names } from "../names/names.js";
@@ -18,30 +18,30 @@ import type { Block, Expression, Parameter } from "../syntax/py.js";
 import type { Binding } from "../reference/number-bindings.js";
 import { inputParameters, returnType } from "../wrapper/docstring.js";
 
-/** A function of the module before registration: its parameters and its calls. */
-export interface Part {
+/** A function before its registration as a PyTorch operator. */
+export interface OperatorFunction {
   readonly params: readonly Parameter[];
-  /** Those that are tensors, by their Python names. */
+  /** The Python names of the parameters that are tensors. */
   readonly tensors: readonly string[];
-  readonly real: WrittenComposition;
-  readonly fake: WrittenComposition;
+  readonly real: EmittedComposition;
+  readonly fake: EmittedComposition;
 }
 
 export class OperatorContext {
-  /** Of the function that PyTorch code calls, outputs apart. */
+  /** The parameters of the public function, without outputs. */
   readonly params: readonly Parameter[];
   readonly inputs: readonly TensorParam[];
   readonly outputs: readonly TensorParam[];
-  /** Names of the forward function's results, in order: outputs, then tensors that only the gradient needs. */
+  /** Names of the forward function's results: outputs, then tensors that only the gradient needs. */
   readonly results: readonly string[];
 
   constructor(
     readonly operator: OperatorIR,
     readonly names: KernelNames,
-    /** Names of the module. */
+    /** The names in use in the module. */
     readonly module: Names,
-    readonly called: ReadonlyMap<KernelIR, EmittedKernel>,
-    /** The input that gives each size. */
+    readonly emittedKernels: ReadonlyMap<KernelIR, EmittedKernel>,
+    /** The expression of each size in terms of the input shapes. */
     readonly sizes: readonly Binding[],
     readonly source: SourceIndex | undefined,
     readonly op: OpOptions,
@@ -58,43 +58,50 @@ export class OperatorContext {
     return this.names.tensors.get(name) ?? this.names.parameters.get(face.params.find((p) => p.name === name)!.value)!;
   }
 
-  /** A private function of the module. */
-  ownName(what: string): string {
-    return `_${this.names.wrapper}_${what}`;
+  /** The name of a private function of the module. */
+  privateName(suffix: string): string {
+    return `_${this.names.wrapper}_${suffix}`;
   }
 
-  /** torch makes new tensors on the device of the first input. */
+  /** The device of the first required input, for new tensors. */
   device(): Expression {
     const holder = this.inputs.find((param) => !param.optional)!;
     return py.attribute(py.name(this.parameter(holder.name)), "device");
   }
 
-  write(
+  emitComposition(
     composition: Composition,
-    options: Pick<CompositionOptions, "device" | "fake" | "asked" | "into"> & { readonly names?: KernelNames },
-  ): WrittenComposition {
-    const { names = this.names, asked, into } = options;
-    const taken = new Set(["device", ...names.tensors.values(), ...names.parameters.values()]);
-    // Locals may have the names of outputs unless the caller passes the outputs.
-    for (const param of this.outputs) taken.delete(names.tensors.get(param.name)!);
-    for (const name of [...(asked?.flags.values() ?? []), ...(into?.values() ?? [])]) taken.add(name);
-    const { called, source } = this;
-    return writeComposition(composition, { ir: this.operator.face, called, source, taken, ...options, names });
+    options: Pick<CompositionOptions, "device" | "isFake" | "requests" | "targets"> & { readonly names?: KernelNames },
+  ): EmittedComposition {
+    const { names = this.names, requests, targets } = options;
+    const reservedNames = new Set(["device", ...names.tensors.values(), ...names.parameters.values()]);
+    // Locals may reuse the names of outputs unless the caller passes the outputs.
+    for (const param of this.outputs) reservedNames.delete(names.tensors.get(param.name)!);
+    for (const name of [...(requests?.flags.values() ?? []), ...(targets?.values() ?? [])]) reservedNames.add(name);
+    const { emittedKernels, source } = this;
+    return emitComposition(composition, {
+      ir: this.operator.face,
+      emittedKernels,
+      source,
+      reservedNames,
+      ...options,
+      names,
+    });
   }
 
-  /** The lines that compute the sizes in use. */
-  bindings(used: ReadonlySet<string>, sizes: readonly Binding[]): Block {
+  /** Assignments of the sizes in use. */
+  bindings(usedNames: ReadonlySet<string>, sizes: readonly Binding[]): Block {
     const { face } = this.operator;
     for (const param of face.params) {
-      if (param.kind !== "size" || !used.has(this.names.parameters.get(param.value)!)) continue;
+      if (param.kind !== "size" || !usedNames.has(this.names.parameters.get(param.value)!)) continue;
       if (!sizes.some(({ name }) => name === this.names.parameters.get(param.value)))
         fail(operatorGradient.size(face.name, param.name), face.at);
     }
-    return sizes.filter(({ name }) => used.has(name)).map(({ name, value }) => py.assign(py.name(name), value));
+    return sizes.filter(({ name }) => usedNames.has(name)).map(({ name, value }) => py.assign(py.name(name), value));
   }
 
-  /** A PyTorch operator with its fake implementation for torch.compile. */
-  registered(name: string, qualified: string, { params, tensors, real, fake }: Part, count: number): Block {
+  /** Definitions of a PyTorch operator and its fake implementation for torch.compile. */
+  register(name: string, qualified: string, { params, tensors, real, fake }: OperatorFunction, count: number): Block {
     const { namespace, form = "custom_op" } = this.op;
     return [
       {
@@ -105,7 +112,7 @@ export class OperatorContext {
         returns: returnType(count),
         origin: this.operator.face.at,
         docstring: `torch.ops.${namespace}.${qualified}.`,
-        body: [forwardModeCheck(qualified, tensors), ...returning(real)],
+        body: [forwardModeCheck(qualified, tensors), ...withReturn(real)],
       },
       {
         kind: "function",
@@ -113,7 +120,7 @@ export class OperatorContext {
         decorators: [py.dotted(`${name}.register_fake`)],
         params: withoutAnnotations(params),
         docstring: `What torch.compile sees of ${name}: shapes and dtypes.`,
-        body: returning(fake),
+        body: withReturn(fake),
       },
     ];
   }
@@ -121,21 +128,22 @@ export class OperatorContext {
 
 export const fakeName = (operator: string): string => `_${operator}_fake`;
 
-/** The statements with a return of the results; a last line that only makes the results returns them directly. */
-function returning({ statements, results }: WrittenComposition): Block {
+/**
+ * Appends a return of the results. If the last statement assigns exactly the results, its value is returned directly.
+ */
+function withReturn({ statements, results }: EmittedComposition): Block {
   const last = statements.at(-1);
-  const value = py.tupled(results);
-  if (last?.kind === "assign" && last.value && isSame(last.targets[0]!, value))
+  const value = py.tupleOrSingle(results);
+  if (last?.kind === "assign" && last.value && hasSameNames(last.targets[0]!, value))
     return [...statements.slice(0, -1), py.returns(last.value)];
   return [...statements, py.returns(value)];
 }
 
-/** Whether both have the same names. */
-function isSame(a: Expression, b: Expression): boolean {
+function hasSameNames(a: Expression, b: Expression): boolean {
   if (a.kind === "tuple" && b.kind === "tuple")
     return (
       a.items.length === b.items.length &&
-      a.items.every((item, i) => isSame(item as Expression, b.items[i] as Expression))
+      a.items.every((item, i) => hasSameNames(item as Expression, b.items[i] as Expression))
     );
   return a.kind === "name" && b.kind === "name" && a.id === b.id;
 }

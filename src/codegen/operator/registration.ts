@@ -1,10 +1,10 @@
-/** Registration of functions as PyTorch operators, and what PyTorch cannot register. */
+/** Registration of functions as PyTorch operators, and its restrictions. */
 import { isKeyword } from "../names/names.js";
 import { fail } from "../../diagnostics/diagnostic.js";
 import { pythonName, reservedName } from "../../diagnostics/catalog/definition-codes.js";
 import {
   tensorsViaDescriptor,
-  makesDescriptors,
+  hasDeviceDescriptors,
   descriptorsWithTunedBlocks,
 } from "../../analysis/descriptor-tensors.js";
 import { isTorchNamespace } from "../../compiled/torch-namespaces.js";
@@ -16,15 +16,16 @@ import type { Block, Expression, FunctionDef, Parameter, Statement } from "../sy
 import { REFUSE_FORWARD_MODE, REFUSE_RECORDING } from "../wrapper/gradient-helpers.js";
 
 export interface OpOptions {
-  /** The first part of the operator's name: `torch.ops.NAMESPACE.NAME`. */
+  /** The namespace of the operator: `torch.ops.NAMESPACE.NAME`. */
   readonly namespace: string;
   /**
-   * `triton_op` lets torch.compile see into it, and fuse around the kernel; `custom_op`, the default, takes any kernel.
+   * `triton_op` lets torch.compile trace into the operator and fuse around the kernel. `custom_op`, the default,
+   * supports every kernel.
    */
   readonly form?: "custom_op" | "triton_op";
 }
 
-/** The decorator that makes a function an operator. */
+/** The decorator that registers a function as an operator. */
 export function registration(
   form: NonNullable<OpOptions["form"]>,
   qualified: string,
@@ -41,48 +42,53 @@ export function checkNamespace({ name, at }: KernelIR, { namespace }: OpOptions)
   if (owner) fail(reservedName.namespace(name, namespace, owner), at);
 }
 
-/** Why PyTorch cannot register it as an operator. */
-export function notAnOperator({ params }: KernelIR): string | undefined {
-  const isRead = params.some((param) => param.kind === "tensor" && param.role !== "out" && !param.optional);
-  return isRead && !params.some((param) => param.kind === "pointer")
+/** The reason that a kernel cannot be an operator. Undefined if it can. */
+export function whyNotAnOperator({ params }: KernelIR): string | undefined {
+  const hasInput = params.some((param) => param.kind === "tensor" && param.role !== "out" && !param.optional);
+  return hasInput && !params.some((param) => param.kind === "pointer")
     ? undefined
     : "an operator needs a tensor that it reads, and no raw pointers";
 }
 
-/** Why `triton_op` cannot handle it: `wrap_triton` supports configs, pruning, keys, resets, and a single launch. */
-export function notTraceable(ir: KernelIR): string | undefined {
-  const cannot = (what: string, why = "torch.compile cannot trace it"): string =>
-    `triton_op cannot have ${what}; ${why}, so emit a custom_op`;
+/**
+ * The reason that a kernel cannot be a `triton_op`. Undefined if it can. `wrap_triton` supports only configs, pruning,
+ * keys, resets, and a single launch.
+ */
+export function whyNotTraceable(ir: KernelIR): string | undefined {
+  const unsupported = (feature: string, why = "torch.compile cannot trace it"): string =>
+    `triton_op cannot have ${feature}; ${why}, so emit a custom_op`;
   const { params, tuning, launch } = ir;
   if (params.some(({ kind }) => kind === "device"))
-    return cannot("a launch that depends on properties of the GPU", "a graph is made before the GPU is known");
-  const computed = params.find((param) => param.kind === "constexpr" && param.from === "heuristic");
-  if (computed) return cannot(`the heuristic of ${computed.name}`);
+    return unsupported("a launch that depends on properties of the GPU", "a graph is made before the GPU is known");
+  const heuristic = params.find((param) => param.kind === "constexpr" && param.from === "heuristic");
+  if (heuristic) return unsupported(`the heuristic of ${heuristic.name}`);
   if (descriptorsWithTunedBlocks(ir).length > 0)
-    return cannot("configs with a hook, which sets the blocks of its descriptors");
-  if (tensorsViaDescriptor(ir).length > 0 || makesDescriptors(ir)) return cannot("tensor descriptors");
+    return unsupported("configs with a hook, which sets the blocks of its descriptors");
+  if (tensorsViaDescriptor(ir).length > 0 || hasDeviceDescriptors(ir)) return unsupported("tensor descriptors");
   const [option] = Object.entries(launch.options).filter(([, value]) => value !== false);
-  if (option) return cannot(`the launch option ${option[0]}`);
-  const isPassed = tuning.key === undefined && tuning.configs.some(({ numCtas }) => numCtas !== undefined);
-  if (isPassed) return cannot("numCtas outside autotune.configs");
+  if (option) return unsupported(`the launch option ${option[0]}`);
+  const hasNumCtas = tuning.key === undefined && tuning.configs.some(({ numCtas }) => numCtas !== undefined);
+  if (hasNumCtas) return unsupported("numCtas outside autotune.configs");
   const float = params.find((param) => param.kind === "scalar" && members(param.dtype).some((dtype) => !isInt(dtype)));
-  // Observed with torch 2.11: the kernel's own annotation is ignored.
-  const widened = "torch.compile would compile the kernel for a float64 instead";
-  return float && cannot(`the float argument ${float.name}`, widened);
+  // torch 2.11 ignores the kernel's dtype annotation.
+  const reason = "torch.compile would compile the kernel for a float64 instead";
+  return float && unsupported(`the float argument ${float.name}`, reason);
 }
 
-/** The line with which an operator's function starts: it has no tangent of its results, and must not drop one. */
-export function forwardModeCheck(qualified: string, tensors: readonly string[]): Statement {
-  return py.expression(py.call(REFUSE_FORWARD_MODE, py.string(qualified), ...tensors.map(py.name)));
+/** The first statement of an operator's function. It rejects inputs with tangents, which would be lost. */
+export function forwardModeCheck(qualifiedName: string, tensors: readonly string[]): Statement {
+  return py.expression(py.call(REFUSE_FORWARD_MODE, py.string(qualifiedName), ...tensors.map(py.name)));
 }
 
-/** The line after an operator that writes floats of its caller: PyTorch must not take them for constants. */
+/**
+ * The statement after an operator that writes the caller's float tensors: autograd must not treat them as constants.
+ */
 export function recordingCheck(operator: string): Statement {
   return py.expression(py.call(REFUSE_RECORDING, py.name(operator)));
 }
 
-/** `ns::gemm_out` writes and updates the caller's tensors, and returns nothing. */
-export function writingOperator(
+/** `ns::gemm_out`, which writes and updates the caller's tensors and returns nothing. */
+export function outVariantOperator(
   names: KernelNames,
   params: readonly Parameter[],
   outputs: readonly string[],
@@ -92,25 +98,25 @@ export function writingOperator(
   { namespace, form = "custom_op" }: OpOptions,
 ): Block {
   const annotation = py.dotted("torch.Tensor");
-  const qualified = `${names.wrapper}_out`;
+  const qualifiedName = `${names.wrapper}_out`;
   const tensors = params.map(({ name }) => name).filter((name) => [...names.tensors.values()].includes(name));
   const isOptional = (param: Parameter): boolean => param.default !== undefined;
   const definition: FunctionDef = {
     kind: "function",
     name: names.opOut,
-    decorators: [registration(form, `${namespace}::${qualified}`, [...updated, ...outputs])],
-    // PyTorch refuses keyword-only tensors.
+    decorators: [registration(form, `${namespace}::${qualifiedName}`, [...updated, ...outputs])],
+    // PyTorch rejects keyword-only tensors.
     params: [
       ...params.filter((param) => !isOptional(param)),
       ...outputs.map((name) => ({ name, annotation })),
       ...params.filter(isOptional),
     ],
     returns: py.none,
-    docstring: `${names.wrapper} into tensors of the caller, as torch.ops.${namespace}.${qualified}.`,
-    body: [forwardModeCheck(qualified, [...tensors, ...outputs]), ...body],
+    docstring: `${names.wrapper} into tensors of the caller, as torch.ops.${namespace}.${qualifiedName}.`,
+    body: [forwardModeCheck(qualifiedName, [...tensors, ...outputs]), ...body],
   };
   const check = isFloat ? [recordingCheck(names.opOut)] : [];
-  // A custom_op without results needs no fake implementation; for a triton_op PyTorch would run the wrapper.
+  // A custom_op without results needs no fake implementation. For a triton_op, PyTorch would run the wrapper instead.
   if (form === "custom_op") return [definition, ...check];
   const fake: FunctionDef = {
     kind: "function",
@@ -124,5 +130,5 @@ export function writingOperator(
 }
 
 export function withoutAnnotations(params: readonly Parameter[]): readonly Parameter[] {
-  return params.map(({ name, default: initial }) => ({ name, ...(initial && { default: initial }) }));
+  return params.map(({ name, default: defaultValue }) => ({ name, ...(defaultValue && { default: defaultValue }) }));
 }

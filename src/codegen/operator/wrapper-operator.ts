@@ -1,6 +1,6 @@
 /**
- * A wrapper as an operator of PyTorch: `torch.library.custom_op` with a fake implementation, so that `torch.compile`
- * keeps the call in its graph, and a second one that writes tensors of its caller.
+ * A wrapper as a PyTorch operator: `torch.library.custom_op` with a fake implementation, so that `torch.compile` keeps
+ * the call in its graph, and an out variant that writes the caller's tensors.
  */
 import { fail } from "../../diagnostics/diagnostic.js";
 import { operatorParams, tritonOp } from "../../diagnostics/catalog/operator-codes.js";
@@ -21,20 +21,20 @@ import type { Block, Expression, FunctionDef, Parameter } from "../syntax/py.js"
 import {
   checkNamespace,
   forwardModeCheck,
-  notAnOperator,
-  notTraceable,
+  whyNotAnOperator,
+  whyNotTraceable,
   type OpOptions,
   recordingCheck,
   registration,
   withoutAnnotations,
-  writingOperator,
+  outVariantOperator,
 } from "./registration.js";
 import type { Binding } from "../reference/number-bindings.js";
 import { dtypeBinder, torchDType } from "../wrapper/checks.js";
 import { returnType } from "../wrapper/docstring.js";
 import { isFloatElem } from "../../types/dtype.js";
 
-/** `launcher` is the wrapper, `sizes` say where each size is read off. */
+/** The operators of a wrapper, `launcher`. `sizes` are the expressions of sizes in terms of the input shapes. */
 export function opDefinitions(
   ir: KernelIR,
   names: KernelNames,
@@ -44,17 +44,17 @@ export function opDefinitions(
 ): Block {
   checkNamespace(ir, op);
   const tensors = paramsOf(ir, "tensor");
-  const why = notAnOperator(ir) ?? asked(ir);
-  if (why) fail(operatorParams.alone(ir.name, why), ir.at);
+  const reason = whyNotAnOperator(ir) ?? whyNotFixedResults(ir);
+  if (reason) fail(operatorParams.alone(ir.name, reason), ir.at);
   const star = launcher.params.findIndex((param) => param.name === "*");
   const params = star < 0 ? launcher.params : launcher.params.slice(0, star);
   const outputs = tensors.filter((param) => param.role === "out");
   const updated = tensors.filter((param) => param.role === "inout").map((param) => names.tensors.get(param.name)!);
-  const read = tensors.filter((param) => param.role !== "out").map((param) => names.tensors.get(param.name)!);
+  const inputNames = tensors.filter((param) => param.role !== "out").map((param) => names.tensors.get(param.name)!);
   const isFloat = (role: TensorParam["role"]): boolean => tensorsOf(ir, role).some((param) => isFloatElem(param.dtype));
   const check = isFloat("inout") ? [recordingCheck(names.op)] : [];
   const { namespace, form = "custom_op" } = op;
-  const untraceable = form === "triton_op" && notTraceable(ir);
+  const untraceable = form === "triton_op" && whyNotTraceable(ir);
   if (untraceable) fail(tritonOp.alone(ir.name, untraceable), ir.at);
   const functional: FunctionDef = {
     kind: "function",
@@ -63,23 +63,23 @@ export function opDefinitions(
     params,
     returns: returnType(outputs.length),
     docstring: `${names.wrapper} as torch.ops.${namespace}.${names.wrapper}.`,
-    body: [forwardModeCheck(names.wrapper, read), ...callBody(ir, names, params, outputs, updated.length)],
+    body: [forwardModeCheck(names.wrapper, inputNames), ...callBody(ir, names, params, outputs, updated.length)],
   };
   const fake = fakeFunction(ir, names, `_${names.op}_fake`, params, sizes, [py.dotted(`${names.op}.register_fake`)]);
   if (outputs.length === 0) return [functional, fake, ...check];
-  const written = launcher.params.slice(params.length + 1).map((param) => param.name);
+  const outputNames = launcher.params.slice(params.length + 1).map((param) => param.name);
   const call = py.call(
     names.wrapper,
     ...params.map(({ name }) => py.name(name)),
-    ...written.map((name) => py.keyword(name, py.name(name))),
+    ...outputNames.map((name) => py.keyword(name, py.name(name))),
   );
   const writesFloats = isFloat("out") || isFloat("inout");
-  const writing = writingOperator(names, params, written, updated, [py.expression(call)], writesFloats, op);
-  return [functional, fake, ...check, ...writing];
+  const outVariant = outVariantOperator(names, params, outputNames, updated, [py.expression(call)], writesFloats, op);
+  return [functional, fake, ...check, ...outVariant];
 }
 
-/** About an output that a call may leave out, which `torch.library` has no schema for. */
-function asked(ir: KernelIR): string | undefined {
+/** The reason that optional outputs prevent an operator: a `torch.library` schema has a fixed number of results. */
+function whyNotFixedResults(ir: KernelIR): string | undefined {
   const output = tensorsOf(ir, "out").find(({ optional }) => optional);
   return (
     output &&
@@ -87,7 +87,7 @@ function asked(ir: KernelIR): string | undefined {
   );
 }
 
-/** A kernel's fake implementation for torch.compile: new tensors without values. */
+/** A kernel's fake implementation for torch.compile: empty tensors. */
 export function fakeFunction(
   ir: KernelIR,
   names: KernelNames,
@@ -107,7 +107,7 @@ export function fakeFunction(
   };
 }
 
-/** An operator returns only new tensors; the caller already has those that it updates. */
+/** An operator returns only new tensors, not the tensors that it updates. */
 function callBody(
   ir: KernelIR,
   names: KernelNames,
@@ -120,36 +120,36 @@ function callBody(
   if (updated === 0) return [py.returns(call)];
   const results = tensorsOf(ir, "out", "inout");
   const local = (param: TensorParam) => py.name(param.role === "out" ? names.tensors.get(param.name)! : "_");
-  const made = outputs.map(local);
-  return [py.assign(py.tuple(...results.map(local)), call), py.returns(py.tupled(made))];
+  const newTensors = outputs.map(local);
+  return [py.assign(py.tuple(...results.map(local)), call), py.returns(py.tupleOrSingle(newTensors))];
 }
 
-/** The outputs without their values. */
+/** Allocates the outputs without computing them. */
 function fakeBody(ir: KernelIR, names: KernelNames, outputs: readonly TensorParam[], sizes: readonly Binding[]): Block {
   // The docstring is the body.
   if (outputs.length === 0) return [];
   const local = (value: Value): Expression => py.name(names.parameters.get(value)!);
-  const needed = new Map<Value, Block>();
-  const given = new Set(givenSizes(ir).map(({ value }) => value));
-  const need = (value: Value): void => {
-    if (needed.has(value) || given.has(value)) return;
+  const bindings = new Map<Value, Block>();
+  const argumentSizes = new Set(givenSizes(ir).map(({ value }) => value));
+  const bindSize = (value: Value): void => {
+    if (bindings.has(value) || argumentSizes.has(value)) return;
     const param = ir.params.find((other) => other.value === value);
     const derived = param?.kind === "size" ? (param satisfies SizeParam).derived : undefined;
-    if (derived) hostInputs(derived).forEach(need);
+    if (derived) hostInputs(derived).forEach(bindSize);
     const name = names.parameters.get(value)!;
-    const bound = derived ? hostExpressions(derived, local)[0] : sizes.find((size) => size.name === name)?.value;
-    needed.set(value, bound ? [py.assign(local(value), bound)] : []);
+    const formula = derived ? hostExpressions(derived, local)[0] : sizes.find((size) => size.name === name)?.value;
+    bindings.set(value, formula ? [py.assign(local(value), formula)] : []);
   };
-  for (const { dims } of outputs) for (const dim of dims) if (isValue(dim)) need(dim);
+  for (const { dims } of outputs) for (const dim of dims) if (isValue(dim)) bindSize(dim);
   const first = ir.params.find((param) => param.kind === "tensor" && param.role !== "out" && !param.optional)!;
   const device = py.attribute(py.name(names.tensors.get(first.name)!), "device");
-  const made = outputs.map((param) => {
+  const emptyTensors = outputs.map((param) => {
     const shape = py.tuple(
       ...param.dims.map((dim) => (isValue(dim) ? local(dim) : py.numberLiteral(literalNumber(dim)!, "int"))),
     );
     return py.call("torch.empty", shape, ...py.keywords({ device, dtype: dtypeOf(ir, names, param) }));
   });
-  return [...[...needed.values()].flat(), py.returns(py.tupled(made))];
+  return [...[...bindings.values()].flat(), py.returns(py.tupleOrSingle(emptyTensors))];
 }
 
 function dtypeOf(ir: KernelIR, names: KernelNames, { dtype }: TensorParam): Expression {

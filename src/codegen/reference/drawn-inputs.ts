@@ -1,6 +1,6 @@
 /**
- * `get_inputs`: fresh arguments for the wrapper, of a typical size unless the caller names others. `draw_inputs`: those
- * that the author describes.
+ * `get_inputs`: new arguments for the wrapper, of a typical size by default. `draw_inputs`: the inputs that the author
+ * defines.
  */
 import { formatList } from "../../diagnostics/format-list.js";
 import { type DTypeName, type Elem, isInt } from "../../types/dtype.js";
@@ -30,80 +30,83 @@ import type { Argument, Expression, FunctionDef, Parameter, Statement } from "..
 import { annotationOf } from "../wrapper/docstring.js";
 import { INTERPRETED, torchDType } from "../wrapper/checks.js";
 
-/** The numbers that the author's inputs use, in the order of the signature. */
+/** The numbers on which the author's inputs depend, in the order of the signature. */
 export function drawArguments(ir: KernelIR): readonly NumberParam[] {
-  const used = inputsOf(Object.values(ir.inputs));
-  return ir.params.filter((param): param is NumberParam => !isMemoryParam(param) && used.has(param.name));
+  const usedNames = inputsOf(Object.values(ir.inputs));
+  return ir.params.filter((param): param is NumberParam => !isMemoryParam(param) && usedNames.has(param.name));
 }
 
-/** The kernel with some of its dtype variables decided. */
+/** The kernel with some dtype variables replaced by dtypes. */
 export function withDtypes(ir: KernelIR, dtypes: Readonly<Record<string, string>>): KernelIR {
   const params = ir.params.map((param): Param => {
     const variable = param.kind === "constexpr" ? param.variable : "dtype" in param ? param.dtype : undefined;
-    const decided = typeof variable === "object" ? (dtypes[variable.name] as DTypeName | undefined) : undefined;
-    if (decided === undefined) return param;
-    return param.kind === "constexpr" ? { ...param, default: decided } : ({ ...param, dtype: decided } as Param);
+    const dtype = typeof variable === "object" ? (dtypes[variable.name] as DTypeName | undefined) : undefined;
+    if (dtype === undefined) return param;
+    return param.kind === "constexpr" ? { ...param, default: dtype } : ({ ...param, dtype } as Param);
   });
   return { ...ir, params };
 }
 
-/** `draw_inputs`, for a kernel whose author describes some. */
-export function drawFunction(
+/** `draw_inputs`, if the author defines inputs. */
+export function drawInputsFunction(
   ir: KernelIR,
   names: KernelNames,
   source: SourceIndex | undefined,
 ): readonly FunctionDef[] {
-  const drawn = drawnTensors(ir);
-  if (drawn.length === 0) return [];
-  const nodes = drawn.map(({ name }) => ir.inputs[name]!);
+  const tensors = authorInputs(ir);
+  if (tensors.length === 0) return [];
+  const nodes = tensors.map(({ name }) => ir.inputs[name]!);
   const numbers = drawArguments(ir).map(({ value }) => ({ name: names.parameters.get(value)! }));
-  const taken = new Set(["device", ...numbers.map(({ name }) => name)]);
-  const written = new TorchPython(nodes, { ir, names, source, device: py.name("device"), taken });
-  const values = drawn.map((param, i) =>
-    py.call(py.attribute(written.expression(nodes[i]!), "to"), torchDType(firstMember(param.dtype))),
+  const reservedNames = new Set(["device", ...numbers.map(({ name }) => name)]);
+  const python = new TorchPython(nodes, { ir, names, source, device: py.name("device"), reservedNames });
+  const values = tensors.map((param, i) =>
+    py.call(py.attribute(python.expression(nodes[i]!), "to"), torchDType(firstMember(param.dtype))),
   );
   return [
     {
       kind: "function",
-      name: DRAW,
+      name: DRAW_INPUTS,
       decorators: [],
       params: [...numbers, { name: "device" }],
-      docstring: `${formatList(drawn.map(({ name }) => names.tensors.get(name)!))} of ${names.wrapper}, at random.`,
-      body: [...written.statements, py.returns(py.tupled(values))],
+      docstring: `${formatList(tensors.map(({ name }) => names.tensors.get(name)!))} of ${names.wrapper}, at random.`,
+      body: [...python.statements, py.returns(py.tupleOrSingle(values))],
     },
   ];
 }
 
-const DRAW = "draw_inputs";
+const DRAW_INPUTS = "draw_inputs";
 
-/** The tensors that the author describes. */
-export function drawnTensors(ir: KernelIR): readonly TensorParam[] {
+/** The tensors that the author defines in `inputs`. */
+export function authorInputs(ir: KernelIR): readonly TensorParam[] {
   return paramsOf(ir, "tensor").filter(({ name }) => name in ir.inputs);
 }
 
-/** What `get_inputs` takes: sizes, and by keyword alone the numbers that not every value is right for. */
-function parametersOf(ir: KernelIR): { readonly sizes: readonly NamedSize[]; readonly values: readonly NumberParam[] } {
-  const given = new Set(ir.shapes.flatMap((shape) => Object.keys(shape)));
-  const free = sizesOf(ir, tensorsOf(ir, "in", "inout")).filter((param) => !isDerived(param));
-  const sizes = free.filter(({ kind }) => kind === "size");
+/** The parameters of `get_inputs`: sizes, and keyword-only numbers that the author's shapes set. */
+function getInputsParameters(ir: KernelIR): {
+  readonly sizes: readonly NamedSize[];
+  readonly values: readonly NumberParam[];
+} {
+  const shapeKeys = new Set(ir.shapes.flatMap((shape) => Object.keys(shape)));
+  const freeSizes = sizesOf(ir, tensorsOf(ir, "in", "inout")).filter((param) => !isDerived(param));
+  const sizes = freeSizes.filter(({ kind }) => kind === "size");
   const others = callOrder(ir).filter(
     (param): param is NumberParam =>
       (param.kind === "scalar" || param.kind === "constexpr") &&
-      given.has(param.name) &&
-      !free.some((each) => each === param),
+      shapeKeys.has(param.name) &&
+      !freeSizes.some((each) => each === param),
   );
-  return { sizes, values: [...free.filter(({ kind }) => kind !== "size"), ...others] };
+  return { sizes, values: [...freeSizes.filter(({ kind }) => kind !== "size"), ...others] };
 }
 
-/** `SHAPES`: the author's, as keyword arguments of `get_inputs`, which has the first of them as defaults. */
+/** `SHAPES`: the author's shapes as keyword arguments of `get_inputs`. The first one has its defaults. */
 export function shapesConstant(ir: KernelIR, names: KernelNames): readonly Statement[] {
-  const { sizes, values } = parametersOf(ir);
+  const { sizes, values } = getInputsParameters(ir);
   if (ir.shapes.length < 2) return [];
   const rows = ir.shapes.map((shape) =>
     py.dict(
       ...[...sizes, ...values].map((param) => ({
         key: py.string(names.parameters.get(param.value)!),
-        value: valueExpression(param, shape[param.name] ?? initial(param)),
+        value: valueExpression(param, shape[param.name] ?? defaultValue(param)),
       })),
     ),
   );
@@ -113,33 +116,33 @@ export function shapesConstant(ir: KernelIR, names: KernelNames): readonly State
   ];
 }
 
-/** `get_inputs`: a list of arguments, whose sizes are parameters with a default. */
-export function inputsFunction(ir: KernelIR, names: KernelNames): FunctionDef {
+/** `get_inputs`: returns a list of arguments. Its parameters are sizes with defaults. */
+export function getInputsFunction(ir: KernelIR, names: KernelNames): FunctionDef {
   const [shape = {}] = ir.shapes;
-  const parameters = parametersOf(ir);
+  const parameters = getInputsParameters(ir);
   const isParameter = (param: Param): boolean =>
     [...parameters.sizes, ...parameters.values].some((each) => each === param);
   const tensors = tensorsOf(ir, "in", "inout");
   const sizes = sizesOf(ir, tensors);
-  const used = new Set<Value>(dimsWritten(ir));
-  // A number that is no parameter of `get_inputs` is written out.
+  const usedValues = new Set<Value>(generatedDims(ir));
+  // A number that is no parameter of `get_inputs` is inlined as a literal.
   const local = (value: Value): Expression => {
-    used.add(value);
+    usedValues.add(value);
     const param = ir.params.find((each) => each.value === value);
-    const isWritten = (param?.kind === "scalar" || param?.kind === "constexpr") && !isParameter(param);
-    return isWritten ? valueExpression(param, shape[param.name]) : py.name(names.parameters.get(value)!);
+    const isInlined = (param?.kind === "scalar" || param?.kind === "constexpr") && !isParameter(param);
+    return isInlined ? valueExpression(param, shape[param.name]) : py.name(names.parameters.get(value)!);
   };
   const parameter = (param: NumberParam): Parameter => ({
     name: names.parameters.get(param.value)!,
-    default: valueExpression(param, shape[param.name] ?? initial(param)),
+    default: valueExpression(param, shape[param.name] ?? defaultValue(param)),
   });
-  const { values: byKeyword } = parameters;
+  const { values: keywordOnly } = parameters;
   const params = [
     ...parameters.sizes.map(parameter),
-    ...(byKeyword.length > 0 ? [{ name: "*" }, ...byKeyword.map(parameter)] : []),
+    ...(keywordOnly.length > 0 ? [{ name: "*" }, ...keywordOnly.map(parameter)] : []),
   ];
   const number = (param: NumberParam): Expression => {
-    used.add(param.value);
+    usedValues.add(param.value);
     const isLocal = isParameter(param) || sizes.some((size) => size === param);
     return isLocal ? py.name(names.parameters.get(param.value)!) : valueExpression(param, shape[param.name]);
   };
@@ -153,12 +156,12 @@ export function inputsFunction(ir: KernelIR, names: KernelNames): FunctionDef {
     const dim = typeof numel === "number" ? numel : numel.parameter!;
     return tensorExpression(ir, names, { dtype: param.dtype, dimNames: [dim] }, local);
   });
-  const assigned = [...assignedDraws(ir, names, number), ...assignedPartitions(ir, names, local)];
-  // From the last one back: a derived size may be computed from those before it, and one that nothing uses is left out.
+  const assignments = [...drawAssignments(ir, names, number), ...partitionAssignments(ir, names, local)];
+  // In reverse order, because a derived size may use earlier ones. Unused sizes are omitted.
   const bindings = sizes.toReversed().flatMap((param) => {
-    if (param.kind !== "size" || !param.derived || !used.has(param.value)) return [];
-    const [computed] = hostExpressions(param.derived, local);
-    return [py.assign(local(param.value), computed!)];
+    if (param.kind !== "size" || !param.derived || !usedValues.has(param.value)) return [];
+    const [value] = hostExpressions(param.derived, local);
+    return [py.assign(local(param.value), value!)];
   });
   const needsDevice = tensors.length > 0 || ir.params.some(({ kind }) => kind === "pointer");
   return {
@@ -168,16 +171,16 @@ export function inputsFunction(ir: KernelIR, names: KernelNames): FunctionDef {
     params,
     docstring: `Fresh arguments for ${names.wrapper}${params.length > 0 ? ", of a typical size" : ""}.`,
     body: [
-      ...(needsDevice ? [assignedDevice()] : []),
+      ...(needsDevice ? [deviceAssignment()] : []),
       ...bindings.toReversed(),
-      ...assigned,
+      ...assignments,
       py.returns(py.list(...values)),
     ],
   };
 }
 
-/** The dims of tensors that `get_inputs` makes itself. */
-function dimsWritten(ir: KernelIR): readonly Value[] {
+/** The dims of tensors that `get_inputs` creates itself. */
+function generatedDims(ir: KernelIR): readonly Value[] {
   const dims = ir.params.flatMap((param): readonly (string | number | undefined)[] => {
     if (param.kind === "pointer") return typeof param.numel === "object" ? [param.numel.parameter] : [];
     return param.kind === "tensor" && param.role !== "out" && !(param.name in ir.inputs) ? param.dimNames : [];
@@ -186,27 +189,27 @@ function dimsWritten(ir: KernelIR): readonly Value[] {
 }
 
 const isDerived = (param: NamedSize): boolean => param.kind === "size" && param.derived !== undefined;
-const initial = (param: NumberParam) => (param.kind === "size" ? undefined : param.default);
+const defaultValue = (param: NumberParam) => (param.kind === "size" ? undefined : param.default);
 
 /** `device = "cpu" if INTERPRETED else "cuda"` */
-function assignedDevice(): Statement {
+function deviceAssignment(): Statement {
   return py.assign(py.name("device"), py.conditional(py.string("cpu"), py.name(INTERPRETED), py.string("cuda")));
 }
 
-/** `x, y = draw_inputs(N, device)`, if the author describes inputs. */
-function assignedDraws(
+/** `x, y = draw_inputs(N, device)`, if the author defines inputs. */
+function drawAssignments(
   ir: KernelIR,
   names: KernelNames,
   number: (param: NumberParam) => Expression,
 ): readonly Statement[] {
-  const targets = drawnTensors(ir).map(({ name }) => py.name(names.tensors.get(name)!));
+  const targets = authorInputs(ir).map(({ name }) => py.name(names.tensors.get(name)!));
   if (targets.length === 0) return [];
-  const target = py.tupled(targets);
-  return [py.assign(target, py.call(DRAW, ...drawArguments(ir).map(number), py.name("device")))];
+  const target = py.tupleOrSingle(targets);
+  return [py.assign(target, py.call(DRAW_INPUTS, ...drawArguments(ir).map(number), py.name("device")))];
 }
 
-/** Where rows lie: integers in order, up to the size that they divide; offsets begin with 0. */
-function assignedPartitions(
+/** Partitions of a size: sorted integers that end with the size. Offsets start with 0. */
+function partitionAssignments(
   ir: KernelIR,
   names: KernelNames,
   local: (value: Value) => Expression,
@@ -223,7 +226,7 @@ function assignedPartitions(
   });
 }
 
-/** Zeros, since nothing says how far a pointer reaches. */
+/** A large buffer of zeros, because the extent of the pointer is unknown. */
 function pointerExpression(param: PointerParam): Expression {
   return py.call(
     "torch.zeros",
@@ -232,17 +235,18 @@ function pointerExpression(param: PointerParam): Expression {
   );
 }
 
-/** The value of an argument: the author's for these sizes, its default, or the first that is allowed. */
-function valueExpression(param: NumberParam, given: number | boolean | string | undefined): Expression {
-  if (isSizeParam(param)) return py.numberLiteral(Number(given ?? 256), "int");
-  if (param.kind === "scalar") return scalarExpression(param, Number(given ?? param.default ?? lowestFromOne(param)));
+/** The value of an argument: the author's for these sizes, its default, or the first allowed value. */
+function valueExpression(param: NumberParam, authorValue: number | boolean | string | undefined): Expression {
+  if (isSizeParam(param)) return py.numberLiteral(Number(authorValue ?? 256), "int");
+  if (param.kind === "scalar")
+    return scalarExpression(param, Number(authorValue ?? param.default ?? lowestFromOne(param)));
   if (param.of === "dtype") return torchDType(String(param.default ?? param.choices?.[0]));
   const fallback =
     param.of === "string" ? (param.choices?.[0] ?? "") : param.of === "bool" ? false : lowestFromOne(param);
-  return py.constant(given ?? param.default ?? fallback);
+  return py.constant(authorValue ?? param.default ?? fallback);
 }
 
-/** 1, or the lowest value of a declared range that begins above it. */
+/** 1, or the lowest value of a declared range that does not contain 1. */
 function lowestFromOne({ range }: ScalarParam | ConstexprParam): number {
   const [low, end] = range?.block.yields ?? [];
   const isBelow = end !== undefined && isLiteral(end) && Number(end.value) <= 1;
@@ -256,25 +260,25 @@ function scalarExpression(param: ScalarParam, value: number): Expression {
 
 type NamedSize = SizeParam | ConstexprParam;
 
-/** The sizes that the caller gives or that inputs' shapes and ranges name. A derived size follows those it is computed from. */
+/** The sizes that are arguments or occur in the shapes and ranges of inputs. A derived size follows its inputs. */
 function sizesOf(ir: KernelIR, tensors: readonly TensorParam[]): readonly NamedSize[] {
-  const found = new Set<NamedSize>();
-  const add = (param: Param | undefined): void => {
+  const sizes = new Set<NamedSize>();
+  const addSize = (param: Param | undefined): void => {
     if (param?.kind !== "size" && param?.kind !== "constexpr") return;
     const derived = param.kind === "size" ? param.derived : undefined;
-    for (const value of derived ? hostInputs(derived) : []) add(ir.params.find((other) => other.value === value));
-    found.add(param);
+    for (const value of derived ? hostInputs(derived) : []) addSize(ir.params.find((other) => other.value === value));
+    sizes.add(param);
   };
   const isArgument = (param: NumberParam) => param.kind === "constexpr" && param.from === "argument";
-  const drawn = drawArguments(ir).flatMap((param) => (isArgument(param) ? [] : [param.name]));
-  const given = givenSizes(ir).map(({ name }) => name);
-  const names = [...tensors.flatMap(({ dimNames }) => dimNames), ...drawn, ...given];
+  const drawNames = drawArguments(ir).flatMap((param) => (isArgument(param) ? [] : [param.name]));
+  const argumentNames = givenSizes(ir).map(({ name }) => name);
+  const names = [...tensors.flatMap(({ dimNames }) => dimNames), ...drawNames, ...argumentNames];
   for (const { numel } of paramsOf(ir, "pointer"))
-    if (typeof numel === "object") add(ir.params.find((param) => param.value === numel));
-  for (const name of names) add(ir.params.find((param) => param.name === name));
+    if (typeof numel === "object") addSize(ir.params.find((param) => param.value === numel));
+  for (const name of names) addSize(ir.params.find((param) => param.name === name));
   for (const { range } of tensors)
-    for (const value of range ? hostInputs(range) : []) add(ir.params.find((param) => param.value === value));
-  return [...found];
+    for (const value of range ? hostInputs(range) : []) addSize(ir.params.find((param) => param.value === value));
+  return [...sizes];
 }
 
 const firstMember = (elem: Elem): DTypeName => (typeof elem === "string" ? elem : elem.members[0]!);
@@ -294,16 +298,16 @@ function tensorExpression(
   const name = firstMember(param.dtype);
   const placement = py.keywords({ device: py.name("device"), dtype: torchDType(name) });
   if (!isInt(name)) {
-    const drawn = (...keywords: readonly Argument[]): Expression =>
+    const draw = (...keywords: readonly Argument[]): Expression =>
       bounds
         ? py.call(py.attribute(py.call("torch.empty", shape, ...keywords), "uniform_"), ...bounds)
         : py.call("torch.randn", shape, ...keywords);
     // torch cannot draw float8 values.
-    if (!name.startsWith("float8")) return drawn(...placement);
-    const wide = drawn(...py.keywords({ device: py.name("device") }));
-    return py.call(py.attribute(wide, "to"), torchDType(name));
+    if (!name.startsWith("float8")) return draw(...placement);
+    const floats = draw(...py.keywords({ device: py.name("device") }));
+    return py.call(py.attribute(floats, "to"), torchDType(name));
   }
   const [low, high] = bounds ?? [py.number("0"), py.number(name === "int1" ? "2" : "100")];
-  const drawn = py.call("torch.randint", low!, high!, shape, ...placement);
-  return param.partition ? py.attribute(py.call(py.attribute(drawn, "sort")), "values") : drawn;
+  const integers = py.call("torch.randint", low!, high!, shape, ...placement);
+  return param.partition ? py.attribute(py.call(py.attribute(integers, "sort")), "values") : integers;
 }

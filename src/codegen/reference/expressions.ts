@@ -1,4 +1,4 @@
-/** Recorded torch expressions as Python: one line for each value that the author named. */
+/** Emits recorded torch expressions as Python: one statement for each value that the author named. */
 import type { KernelIR } from "../../ir/nodes.js";
 import { recordOf } from "../../torch/functions.js";
 import {
@@ -6,7 +6,7 @@ import {
   type Launched,
   numberComparisons,
   numberOperators,
-  partsOf,
+  torchOperands,
   type TorchArgument,
   type TorchCall,
   type TorchNode,
@@ -22,43 +22,43 @@ export interface TorchPythonOptions {
   readonly ir: KernelIR;
   readonly names: KernelNames;
   readonly source: SourceIndex | undefined;
-  /** The device of tensors that are not made from another tensor. */
+  /** The device of tensors that are not created from another tensor. */
   readonly device: Expression;
-  /** Names of the function's parameters and of the sizes that it binds. */
-  readonly taken: ReadonlySet<string>;
+  /** The names of the function's parameters and of the sizes that it binds. */
+  readonly reservedNames: ReadonlySet<string>;
 }
 
 export class TorchPython {
-  /** Lines that come before the expressions. */
+  /** The statements before the current expression. */
   readonly statements: Statement[] = [];
-  /** Names of arguments that were used. */
-  readonly used = new Set<string>();
+  /** The names of the used arguments. */
+  readonly usedNames = new Set<string>();
   readonly #options: TorchPythonOptions;
   readonly #locals = new Names();
   readonly #uses = new Map<TorchNode, number>();
-  readonly #written = new Map<TorchNode, Expression>();
-  /** Results that the author destructured. */
+  readonly #expressions = new Map<TorchNode, Expression>();
+  /** The targets of results that the author destructured. */
   readonly #items = new Map<TorchNode, readonly Expression[]>();
 
-  /** `roots` are all the expressions that will be asked for. */
+  /** `roots` are all expressions that will be emitted. */
   constructor(roots: readonly TorchNode[], options: TorchPythonOptions) {
     this.#options = options;
-    for (const name of options.taken) this.#locals.take(name);
+    for (const name of options.reservedNames) this.#locals.take(name);
     roots.forEach((root) => this.#count(root));
   }
 
-  /** How often an expression is part of what will be asked for. */
+  /** The number of uses of an expression in the roots. */
   uses(node: TorchNode): number {
     return this.#uses.get(node) ?? 0;
   }
 
-  /** Assigns the value to a name, so that later lines cannot change it: `wanted`, unless the author named it. */
-  settle(node: TorchNode, wanted = "value"): void {
+  /** Assigns the value to a name, so that later statements cannot change it: the author's name, or else `hint`. */
+  materialize(node: TorchNode, hint = "value"): void {
     const value = this.expression(node);
-    if (this.#written.has(node)) return;
-    const target = py.name(this.#locals.take(wanted));
+    if (this.#expressions.has(node)) return;
+    const target = py.name(this.#locals.take(hint));
     this.statements.push(py.assign(target, value));
-    this.#written.set(node, target);
+    this.#expressions.set(node, target);
   }
 
   #count(argument: TorchArgument): void {
@@ -66,53 +66,53 @@ export class TorchPython {
     if (!isTorchNode(argument)) return;
     const uses = this.#uses.get(argument) ?? 0;
     this.#uses.set(argument, uses + 1);
-    if (uses === 0) partsOf(argument).forEach((part) => this.#count(part));
+    if (uses === 0) torchOperands(argument).forEach((part) => this.#count(part));
   }
 
-  /** Several results as one: a call that gives just these, or a tuple. */
+  /** Several results as one expression: the call that returns exactly these, or a tuple. */
   results(nodes: readonly TorchNode[]): Expression {
     const [first] = nodes;
     if (nodes.length === 1) return this.expression(first!);
-    const whole = first?.kind === "item" ? first.of : undefined;
-    const isWhole = nodes.every((node, i) => node.kind === "item" && node.of === whole && node.index === i);
-    if (isWhole && !hasName(this.#site(whole!))) return this.#compute(whole!);
+    const source = first?.kind === "item" ? first.of : undefined;
+    const isWhole = nodes.every((node, i) => node.kind === "item" && node.of === source && node.index === i);
+    if (isWhole && !hasName(this.#site(source!))) return this.#compute(source!);
     return py.tuple(...nodes.map((node) => this.expression(node)));
   }
 
-  /** Targets for the outputs of a kernel's call: the author's names, or `_` for unused outputs. */
-  launched(outputs: readonly (Launched | undefined)[]): readonly Expression[] {
+  /** The targets for the outputs of a launch: the author's names, or `_` for unused outputs. */
+  outputTargets(outputs: readonly (Launched | undefined)[]): readonly Expression[] {
     return outputs.map((output) => {
       if (!output) return py.name("_");
-      const name = this.#ownName(this.#site(output)) ?? output.output;
+      const name = this.#authorName(this.#site(output)) ?? output.output;
       const target = py.name(this.#locals.take(name));
-      this.#written.set(output, target);
+      this.#expressions.set(output, target);
       return target;
     });
   }
 
   expression(node: TorchNode): Expression {
-    const known = this.#written.get(node);
-    if (known) return known;
+    const existing = this.#expressions.get(node);
+    if (existing) return existing;
     const site = this.#site(node);
     const isShared = (node.kind === "call" || node.kind === "method") && this.uses(node) > 1;
     const value = this.#compute(node);
     const items = site?.names?.map((name) => py.name(name === undefined ? "_" : this.#locals.take(name)));
-    const name = this.#ownName(site) ?? (isShared ? "value" : undefined);
+    const name = this.#authorName(site) ?? (isShared ? "value" : undefined);
     if (items) this.#items.set(node, items);
     else if (name === undefined) return value;
-    // Python unpacks all values or none, so a single wanted value is picked by its index.
-    const [only, ...others] = items ?? [];
-    const picked = only && others.length === 0 ? only : undefined;
-    const target = picked ?? (items ? py.tuple(...items) : py.name(this.#locals.take(name!)));
-    this.statements.push(py.assign(target, picked ? py.subscript(value, py.number("0")) : value));
-    this.#written.set(node, target);
+    // Python unpacks all values or none, so a single target takes the value at index 0.
+    const [single, ...others] = items ?? [];
+    const singleItem = single && others.length === 0 ? single : undefined;
+    const target = singleItem ?? (items ? py.tuple(...items) : py.name(this.#locals.take(name!)));
+    this.statements.push(py.assign(target, singleItem ? py.subscript(value, py.number("0")) : value));
+    this.#expressions.set(node, target);
     return target;
   }
 
-  /** The author's name, unless it would hide an argument. */
-  #ownName(site: Site | undefined): string | undefined {
-    const isHiding = site?.name !== undefined && this.#options.taken.has(snakeCase(site.name));
-    return isHiding ? undefined : site?.name;
+  /** The author's name, unless it would shadow an argument. */
+  #authorName(site: Site | undefined): string | undefined {
+    const isShadowing = site?.name !== undefined && this.#options.reservedNames.has(snakeCase(site.name));
+    return isShadowing ? undefined : site?.name;
   }
 
   #site(node: TorchNode): Site | undefined {
@@ -120,7 +120,6 @@ export class TorchPython {
     return at && this.#options.source?.site(at);
   }
 
-  /** An argument of a call. */
   argument(argument: TorchArgument): Expression {
     if (isTorchNode(argument)) return this.expression(argument);
     if (argument === null) return py.none;
@@ -137,24 +136,24 @@ export class TorchPython {
       case "attribute":
         return py.attribute(this.expression(node.of), node.name);
       case "item": {
-        const of = this.expression(node.of);
-        return this.#items.get(node.of)?.[node.index] ?? py.subscript(of, py.number(String(node.index)));
+        const value = this.expression(node.of);
+        return this.#items.get(node.of)?.[node.index] ?? py.subscript(value, py.number(String(node.index)));
       }
       case "arithmetic": {
-        const [left, right] = node.args.map((side) => this.argument(side));
-        return py.binary(left!, numberOperators[node.operator], right!);
+        const [lhs, rhs] = node.args.map((side) => this.argument(side));
+        return py.binary(lhs!, numberOperators[node.operator], rhs!);
       }
       case "comparison": {
-        const [left, right] = node.args.map((side) => this.argument(side));
-        return py.compare(left!, [numberComparisons[node.operator], right!]);
+        const [lhs, rhs] = node.args.map((side) => this.argument(side));
+        return py.compare(lhs!, [numberComparisons[node.operator], rhs!]);
       }
       case "choice":
         return py.conditional(this.argument(node.then), this.expression(node.condition), this.argument(node.otherwise));
       case "launched":
         throw new Error(`${node.output} is asked for before its kernel is launched`);
       case "otherwise": {
-        const of = this.expression(node.of);
-        return py.conditional(this.argument(node.fallback), py.compare(of, ["is", py.none]), of);
+        const value = this.expression(node.of);
+        return py.conditional(this.argument(node.fallback), py.compare(value, ["is", py.none]), value);
       }
       case "call":
       case "method":
@@ -165,22 +164,22 @@ export class TorchPython {
   }
 
   #call(call: TorchCall): Expression {
-    const { kind, name, args, keywords: given } = call;
-    const needsDevice = recordOf(call)?.makes === true && !("device" in given);
+    const { kind, name, args, keywords: keywordArguments } = call;
+    const needsDevice = recordOf(call)?.isFactory === true && !("device" in keywordArguments);
     const values = args.map((argument) => this.argument(argument));
     const keywords = [
-      ...Object.entries(given).map(([key, value]) => py.keyword(key, this.argument(value))),
+      ...Object.entries(keywordArguments).map(([key, value]) => py.keyword(key, this.argument(value))),
       ...py.keywords({ device: needsDevice ? this.#options.device : undefined }),
     ];
     if (kind === "call") return py.call(`torch.${name}`, ...values, ...keywords);
-    const [receiver, ...rest] = values;
-    return py.call(py.attribute(receiver!, name), ...rest, ...keywords);
+    const [receiver, ...otherArguments] = values;
+    return py.call(py.attribute(receiver!, name), ...otherArguments, ...keywords);
   }
 
   #input(name: string): Expression {
     const { ir, names } = this.#options;
     const python = names.tensors.get(name) ?? parameterName(ir, names, name);
-    this.used.add(python);
+    this.usedNames.add(python);
     return py.name(python);
   }
 }

@@ -1,4 +1,4 @@
-/** `reference_fn`: the same result in plain PyTorch. */
+/** `reference_fn`: the author's reference in plain PyTorch. */
 import type { KernelIR } from "../../ir/nodes.js";
 import type { Reference } from "../../torch/node.js";
 import type { SourceIndex } from "../../ir/source.js";
@@ -9,7 +9,10 @@ import { type Binding, neededBindings } from "./number-bindings.js";
 import { TorchPython } from "./expressions.js";
 import { defaultDevice, DEVICE_PARAMETER, deviceHolder } from "../wrapper/checks.js";
 
-/** The reference or a provider. `params` are the wrapper's, outputs left out; `numbers` are what is no parameter. */
+/**
+ * The function of the reference or of a provider. `params` are the parameters of the wrapper without outputs, `numbers`
+ * the bindings of all other numbers.
+ */
 export function referenceFunction(
   { name, reference, doc }: { readonly name: string; readonly reference: Reference; readonly doc: string },
   ir: KernelIR,
@@ -30,18 +33,18 @@ export function referenceFunction(
   if (reference.kind === "python") return { ...head, body: [{ kind: "verbatim", text: reference.source }] };
   const holder = deviceHolder({ ir });
   const device = holder ? py.attribute(py.name(names.tensors.get(holder.name)!), "device") : py.name("device");
-  const written = new TorchPython(reference.outputs, {
+  const python = new TorchPython(reference.outputs, {
     ir,
     names,
     source,
     device,
-    taken: new Set(["device", ...params.map(({ name }) => name), ...numbers.map(({ name }) => name)]),
+    reservedNames: new Set(["device", ...params.map(({ name }) => name), ...numbers.map(({ name }) => name)]),
   });
-  const result = written.results(reference.outputs);
-  const needed = neededBindings(numbers, written.used);
-  const bindings = needed.map(({ name, value }) => py.assign(py.name(name), value));
+  const result = python.results(reference.outputs);
+  const usedBindings = neededBindings(numbers, python.usedNames);
+  const bindings = usedBindings.map(({ name, value }) => py.assign(py.name(name), value));
   return {
     ...head,
-    body: [...(holder ? [] : defaultDevice([])), ...bindings, ...written.statements, py.returns(result)],
+    body: [...(holder ? [] : defaultDevice([])), ...bindings, ...python.statements, py.returns(result)],
   };
 }

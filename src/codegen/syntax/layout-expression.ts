@@ -1,6 +1,6 @@
 /**
- * Expressions as prettier documents. A document is laid out in one of two frames: `bracketed`, where lines may break
- * at operators, or `bare`, where Python allows a break inside brackets only.
+ * Expressions as prettier documents. Inside brackets, lines may break at operators. In a `bare` expression, Python
+ * allows breaks only inside its own brackets.
  */
 import * as doc from "prettier/doc";
 import type { Location } from "../../diagnostics/diagnostic.js";
@@ -13,7 +13,7 @@ import {
   ownBrackets,
   postfixValue,
   splitPriority,
-  type Part,
+  type FlatPart,
 } from "./layout-rules.js";
 import { conditionalOperands, LEVEL, operand, postfixRoot, unaryOperand, type Operand } from "./precedence.js";
 import type * as Py from "./py.js";
@@ -22,17 +22,17 @@ export type Doc = doc.builders.Doc;
 
 const { conditionalGroup, group, ifBreak, indent, join, line, softline } = doc.builders;
 
-/** Lays out the expressions of one logical line. `mark` gives a zero-width mark for a place, or nothing. */
+/** Lays out the expressions of one logical line. `mark` returns a zero-width mark for a source location, or "". */
 export class ExpressionLayout {
   constructor(private readonly mark: (origin: Location) => string) {}
 
-  /** In brackets of any kind, or in `bare` at the level of the statement. */
+  /** The document of an expression inside brackets, or at the level of the statement if `bare`. */
   expression(value: Py.Expression | Py.Argument | Py.Slice, bare = false): Doc {
-    const laidOut = this.unmarked(value, bare);
-    return value.origin ? [this.mark(value.origin), laidOut] : laidOut;
+    const content = this.layOut(value, bare);
+    return value.origin ? [this.mark(value.origin), content] : content;
   }
 
-  /** `a, b` without its own brackets: parentheses appear when it is broken. */
+  /** `a, b` without brackets. Parentheses are added if it breaks. */
   bareTuple(items: Py.Tuple["items"]): Doc {
     const entries = join(
       [",", line],
@@ -41,12 +41,12 @@ export class ExpressionLayout {
     return group([ifBreak("("), indent([softline, entries, ifBreak(",")]), softline, ifBreak(")")]);
   }
 
-  /** `(a, b=c)`: first all on one indented line, then one a line. */
+  /** `(a, b=c)`: all arguments on one indented line, or else one per line. */
   args(args: readonly Py.Argument[]): Doc {
-    return this.packed("(", args, ")");
+    return this.bracketedList("(", args, ")");
   }
 
-  private unmarked(value: Py.Expression | Py.Argument | Py.Slice, bare: boolean): Doc {
+  private layOut(value: Py.Expression | Py.Argument | Py.Slice, bare: boolean): Doc {
     switch (value.kind) {
       case "name":
         return value.id;
@@ -94,20 +94,22 @@ export class ExpressionLayout {
     }
   }
 
-  /** An operand, in parentheses when Python's grammar requires them. */
-  private operand({ value, parenthesized }: Operand, bare: boolean): Doc {
-    return parenthesized
+  /** An operand, with its parentheses. */
+  private operand({ value, isParenthesized }: Operand, bare: boolean): Doc {
+    return isParenthesized
       ? group(["(", indent([softline, this.expression(value)]), softline, ")"])
       : this.expression(value, bare);
   }
 
-  /** The weakest operators of a chain break together, before the operator; each tighter run is a group of its own. */
-  private operators(parts: readonly Part[], bare: boolean): Doc {
-    const [only] = parts;
-    if (parts.length === 1 && only && "value" in only) return this.operand(only, bare);
+  /**
+   * The operators with the lowest precedence break together, before the operator. Each tighter run is a separate group.
+   */
+  private operators(parts: readonly FlatPart[], bare: boolean): Doc {
+    const [single] = parts;
+    if (parts.length === 1 && single && "value" in single) return this.operand(single, bare);
     const weakest = Math.max(...parts.map((part) => ("operator" in part ? splitPriority(part.operator) : 0)));
     const docs: Doc[] = [];
-    let run: Part[] = [];
+    let run: FlatPart[] = [];
     for (const part of parts) {
       if ("operator" in part && splitPriority(part.operator) === weakest) {
         docs.push(this.operators(run, bare), ...this.operator(part.operator, run, parts, bare));
@@ -118,51 +120,54 @@ export class ExpressionLayout {
     return bare ? docs : group(docs);
   }
 
-  private operator(symbol: string, left: readonly Part[], parts: readonly Part[], bare: boolean): Doc[] {
-    // Ruff hugs a power of simple operands: `x**2`.
-    const right = parts[parts.indexOf(left.at(-1) as Part) + 2];
-    if (symbol === "**" && isSimplePower(left.at(-1)) && isSimplePower(right)) {
+  private operator(symbol: string, lhs: readonly FlatPart[], parts: readonly FlatPart[], bare: boolean): Doc[] {
+    // Ruff omits the spaces in a power of simple operands: `x**2`.
+    const rhs = parts[parts.indexOf(lhs.at(-1) as FlatPart) + 2];
+    if (symbol === "**" && isSimplePower(lhs.at(-1)) && isSimplePower(rhs)) {
       return bare ? ["**"] : [softline, "**", ifBreak(" ")];
     }
     return [bare ? " " : line, symbol, " "];
   }
 
-  /** An item between brackets and commas needs no parentheses. */
+  /** A raw expression. An operand between brackets or commas needs no parentheses. */
   private raw({ parts }: Py.Raw): Doc {
     return parts.map((part, i) => {
       if (typeof part === "string") return part;
-      const [before, after] = [parts[i - 1] ?? "", parts[i + 1] ?? ""];
-      const isAlone =
-        typeof before === "string" && typeof after === "string" && /[([,]\s*$/.test(before) && /^\s*[)\],]/.test(after);
-      return this.operand(operand(part, isAlone ? LEVEL.lambda : LEVEL.postfix), false);
+      const [previous, next] = [parts[i - 1] ?? "", parts[i + 1] ?? ""];
+      const isDelimited =
+        typeof previous === "string" &&
+        typeof next === "string" &&
+        /[([,]\s*$/.test(previous) &&
+        /^\s*[)\],]/.test(next);
+      return this.operand(operand(part, isDelimited ? LEVEL.lambda : LEVEL.postfix), false);
     });
   }
 
   private chain(value: Py.Attribute | Py.Call | Py.Subscript, bare: boolean): Doc {
-    const fluent = !bare && isFluent(value);
-    const docs = this.links(value, bare, fluent);
-    return fluent ? group(docs) : docs;
+    const isFluentChain = !bare && isFluent(value);
+    const docs = this.links(value, bare, isFluentChain);
+    return isFluentChain ? group(docs) : docs;
   }
 
-  private links(value: Py.Attribute | Py.Call | Py.Subscript, bare: boolean, fluent: boolean): Doc[] {
+  private links(value: Py.Attribute | Py.Call | Py.Subscript, bare: boolean, isFluentChain: boolean): Doc[] {
     const root = postfixRoot(postfixValue(value));
     const head =
-      !root.parenthesized && isPostfix(root.value)
-        ? [root.value.origin ? this.mark(root.value.origin) : "", ...this.links(root.value, bare, fluent)]
+      !root.isParenthesized && isPostfix(root.value)
+        ? [root.value.origin ? this.mark(root.value.origin) : "", ...this.links(root.value, bare, isFluentChain)]
         : [this.operand(root, bare)];
     switch (value.kind) {
       case "attribute": {
-        const breaks = fluent && (root.parenthesized || isCallLike(root.value));
-        return [...head, breaks ? softline : "", ".", value.name];
+        const canBreak = isFluentChain && (root.isParenthesized || isCallLike(root.value));
+        return [...head, canBreak ? softline : "", ".", value.name];
       }
       case "call":
         return [...head, this.args(value.args)];
       case "subscript": {
-        const [only] = value.indices;
+        const [single] = value.indices;
         const index =
-          value.indices.length === 1 && only && only.kind !== "starred"
-            ? group(["[", indent([softline, this.expression(only)]), softline, "]"])
-            : this.packed("[", value.indices, "]");
+          value.indices.length === 1 && single && single.kind !== "starred"
+            ? group(["[", indent([softline, this.expression(single)]), softline, "]"])
+            : this.bracketedList("[", value.indices, "]");
         return [...head, index];
       }
       default:
@@ -170,8 +175,8 @@ export class ExpressionLayout {
     }
   }
 
-  /** Ruff gives a trailing comma only to several items that stand one a line. */
-  private packed(open: string, items: readonly (Py.Argument | Py.Slice)[], close: string): Doc {
+  /** Ruff adds a trailing comma only to several items, one per line. */
+  private bracketedList(open: string, items: readonly (Py.Argument | Py.Slice)[], close: string): Doc {
     if (items.length === 0) return open + close;
     const entries = join(
       [",", line],
@@ -181,7 +186,7 @@ export class ExpressionLayout {
     return group([open, indent([softline, group([entries, comma])]), softline, close]);
   }
 
-  /** A text that is too long for a line becomes several literals, which Python joins and ruff keeps. */
+  /** Splits a text that is too long for a line into several literals, which Python concatenates and ruff keeps. */
   private splitText(item: Py.Argument | Py.Slice): Doc {
     const whole = this.expression(item);
     if (item.kind !== "string" && item.kind !== "fString") return whole;
@@ -214,7 +219,7 @@ export class ExpressionLayout {
   }
 
   private slice({ lower, upper, step }: Py.Slice): Doc {
-    // Black treats the colon as the weakest operator: it has spaces unless every part is simple.
+    // Black treats the colon as the operator of lowest precedence, with spaces unless every operand is simple.
     const space = [lower, upper, step].every((part) => !part || isSimpleSlicePart(part)) ? "" : " ";
     return [
       lower ? [this.expression(lower), space] : "",
@@ -227,27 +232,27 @@ export class ExpressionLayout {
   private conditional(value: Py.Conditional, bare: boolean): Doc {
     const { body, test, otherwise } = conditionalOperands(value);
     const gap = bare ? " " : line;
-    const rest =
+    const alternative =
       otherwise.value.kind === "conditional"
         ? this.conditionalParts(otherwise.value, gap, bare)
         : bare
           ? this.operand(otherwise, bare)
           : group(this.operand(otherwise, bare));
-    const docs = [this.operand(body, bare), gap, "if ", this.operand(test, bare), gap, "else ", rest];
+    const docs = [this.operand(body, bare), gap, "if ", this.operand(test, bare), gap, "else ", alternative];
     return bare ? docs : group(docs);
   }
 
-  /** A conditional in the `else` part of another breaks with it. */
+  /** A conditional in the `else` of another one breaks together with it. */
   private conditionalParts(value: Py.Conditional, gap: Doc, bare: boolean): Doc {
     const { body, test, otherwise } = conditionalOperands(value);
-    const rest =
+    const alternative =
       otherwise.value.kind === "conditional"
         ? this.conditionalParts(otherwise.value, gap, bare)
         : this.operand(otherwise, bare);
-    return [this.operand(body, bare), gap, "if ", this.operand(test, bare), gap, "else ", rest];
+    return [this.operand(body, bare), gap, "if ", this.operand(test, bare), gap, "else ", alternative];
   }
 
-  /** Ruff wraps a long body in parentheses, unless the body has brackets of its own that can break. */
+  /** Ruff wraps a long body in parentheses, unless the body has its own brackets that can break. */
   private lambda({ params, body }: Py.Lambda, bare: boolean): Doc {
     const head = params.length ? `lambda ${params.join(", ")}: ` : "lambda: ";
     if (isCallLike(body) && !isFluent(body)) {
@@ -267,8 +272,8 @@ export class ExpressionLayout {
   }
 }
 
-function isSimplePower(part: Part | undefined): boolean {
-  return part !== undefined && "value" in part && !part.parenthesized && isSimpleOperand(part.value);
+function isSimplePower(part: FlatPart | undefined): boolean {
+  return part !== undefined && "value" in part && !part.isParenthesized && isSimpleOperand(part.value);
 }
 
 function isSimpleOperand(value: Py.Expression): boolean {
@@ -282,22 +287,22 @@ function isSimpleSlicePart(value: Py.Expression): boolean {
   return value.kind === "name" || value.kind === "number" || value.kind === "string";
 }
 
-/** Before Python 3.12 a nested string must use the other quote, and may hold no backslash. */
+/** Before Python 3.12 a nested string must use the other quote and must not contain a backslash. */
 function fStringLiteral({ parts }: Py.FString): string {
-  const plain = parts.every((part) => typeof part === "string");
-  if (plain) return stringLiteral(parts.join(""));
+  const isPlain = parts.every((part) => typeof part === "string");
+  if (isPlain) return stringLiteral(parts.join(""));
   const quote = preferredQuote(parts.filter((part) => typeof part === "string").join(""));
-  const inside = parts.map((part) => {
+  const contents = parts.map((part) => {
     if (typeof part === "string") return escapeText(part, quote).replaceAll("{", "{{").replaceAll("}", "}}");
     const value = flatText(part.value).replace(/"((?:[^"\\'])*)"/g, quote === '"' ? "'$1'" : '"$1"');
     const guarded = value.startsWith("{") ? ` ${value}` : value;
     const safe = part.value.kind === "lambda" ? `(${guarded})` : guarded;
     return `{${safe}${part.conversion ? `!${part.conversion}` : ""}${part.format ? `:${part.format}` : ""}}`;
   });
-  return `f${quote}${inside.join("")}${quote}`;
+  return `f${quote}${contents.join("")}${quote}`;
 }
 
-/** The expression on one line, however long. */
+/** The expression on one line of any length. */
 export function flatText(value: Py.Expression): string {
   const layout = new ExpressionLayout(() => "");
   return doc.printer.printDocToString(group(layout.expression(value)), { printWidth: Infinity, tabWidth: 4 }).formatted;

@@ -1,10 +1,10 @@
 /**
- * What ruff asks about an expression before it lays it out. Names follow ruff's formatter, which follows black's
- * "right hand side" rules: prefer splitting a bracket at the end over wrapping the whole in parentheses.
+ * Properties of expressions that determine their layout. Names follow ruff's formatter, which follows black's "right
+ * hand side" rules: breaking a bracket at the end is preferred over wrapping the whole expression in parentheses.
  */
 import {
   binaryOperands,
-  comparedOperand,
+  comparisonOperand,
   conditionalOperands,
   LEVEL,
   operand,
@@ -14,13 +14,13 @@ import {
 } from "./precedence.js";
 import type * as Py from "./py.js";
 
-/** What to do with an expression that may stand in parentheses when its line is too long. */
+/** The rule for adding parentheses around an expression if its line is too long. */
 export type Wrapping = "never" | "bestFit" | "multiline";
 
-export type Part = Operand | { readonly operator: Py.BinaryOperator | Py.CompareOperator | Py.BoolOperator };
+export type FlatPart = Operand | { readonly operator: Py.BinaryOperator | Py.CompareOperator | Py.BoolOperator };
 
-/** `a + b * c` as operand, operator, operand …; an operand in parentheses stays one. */
-export function flatten(expression: Py.Binary | Py.Compare | Py.BoolOp): readonly Part[] {
+/** `a + b * c` as operand, operator, operand … An operand in parentheses is not flattened. */
+export function flatten(expression: Py.Binary | Py.Compare | Py.BoolOp): readonly FlatPart[] {
   switch (expression.kind) {
     case "binary": {
       const [left, right] = binaryOperands(expression);
@@ -28,10 +28,10 @@ export function flatten(expression: Py.Binary | Py.Compare | Py.BoolOp): readonl
     }
     case "compare":
       return [
-        ...flattenOperand(comparedOperand(expression.first)),
-        ...expression.rest.flatMap((pair) => [
+        ...flattenOperand(comparisonOperand(expression.first)),
+        ...expression.comparisons.flatMap((pair) => [
           { operator: pair.operator },
-          ...flattenOperand(comparedOperand(pair.operand)),
+          ...flattenOperand(comparisonOperand(pair.operand)),
         ]),
       ];
     case "bool": {
@@ -46,13 +46,13 @@ export function flatten(expression: Py.Binary | Py.Compare | Py.BoolOp): readonl
   }
 }
 
-function flattenOperand(part: Operand): readonly Part[] {
-  const { value, parenthesized } = part;
-  const flat = !parenthesized && (value.kind === "binary" || value.kind === "compare" || value.kind === "bool");
-  return flat ? flatten(value) : [part];
+function flattenOperand(part: Operand): readonly FlatPart[] {
+  const { value, isParenthesized } = part;
+  const isChain = !isParenthesized && (value.kind === "binary" || value.kind === "compare" || value.kind === "bool");
+  return isChain ? flatten(value) : [part];
 }
 
-/** Higher splits first: the operators of a chain that bind least are broken together. */
+/** Operators with a higher priority break first. All operators of a chain with the highest priority break together. */
 export function splitPriority(operator: Py.BinaryOperator | Py.CompareOperator | Py.BoolOperator): number {
   switch (operator) {
     case "**":
@@ -108,14 +108,14 @@ export function postfixValue(expression: Postfix): Py.Expression {
   return expression.kind === "call" ? expression.callee : expression.value;
 }
 
-/** A chain breaks before its dots when at least two of them follow a call, an index or parentheses. */
+/** A fluent chain breaks before its dots. At least two of them must follow a call, an index or parentheses. */
 export function isFluent(expression: Py.Expression): boolean {
   let dots = 0;
   let current = expression;
   while (isPostfix(current)) {
     const root = postfixRoot(postfixValue(current));
-    if (current.kind === "attribute" && (root.parenthesized || isCallLike(root.value))) dots += 1;
-    if (root.parenthesized) break;
+    if (current.kind === "attribute" && (root.isParenthesized || isCallLike(root.value))) dots += 1;
+    if (root.isParenthesized) break;
     current = root.value;
   }
   return dots >= 2;
@@ -153,15 +153,15 @@ export function wrapping(expression: Py.Expression): Wrapping {
     case "lambda":
       return "multiline";
     case "unary": {
-      const { value, parenthesized } = unaryOperand(expression);
-      return parenthesized ? "never" : wrapping(value);
+      const { value, isParenthesized } = unaryOperand(expression);
+      return isParenthesized ? "never" : wrapping(value);
     }
     case "attribute":
     case "call":
     case "subscript": {
       if (isFluent(expression)) return "multiline";
-      const { value, parenthesized } = postfixRoot(postfixValue(expression));
-      return parenthesized ? "never" : wrapping(value);
+      const { value, isParenthesized } = postfixRoot(postfixValue(expression));
+      return isParenthesized ? "never" : wrapping(value);
     }
     case "name":
     case "number":
@@ -171,7 +171,7 @@ export function wrapping(expression: Py.Expression): Wrapping {
     case "tuple":
     case "list":
     case "dict":
-    // The author's own text keeps its lines.
+    // The author's text keeps its lines.
     case "raw":
       return "never";
     default:
@@ -180,31 +180,33 @@ export function wrapping(expression: Py.Expression): Wrapping {
 }
 
 /**
- * Whether breaking the expression's own brackets is preferred over wrapping it in parentheses (black's
- * `_maybe_split_omitting_optional_parens`): one operator of the weakest priority, and a bracket at either end.
+ * True if breaking the expression's own brackets is preferred over wrapping it in parentheses (black's
+ * `_maybe_split_omitting_optional_parens`): at most one operator of the highest priority, and a bracket at either end.
  */
 export function canOmitParentheses(expression: Py.Expression): boolean {
   const visitor = new OmitVisitor();
   visitor.inspect(expression);
-  if (!visitor.anyBracket || visitor.count > 1) return false;
+  if (!visitor.hasBracket || visitor.count > 1) return false;
   if (visitor.priority <= ATTRIBUTE_PRIORITY) return true;
   return [visitor.last, visitor.first === "token" ? undefined : visitor.first].some(
     (end) =>
-      end !== undefined && end.value.kind !== "subscript" && (end.parenthesized || ownBrackets(end.value) === "filled"),
+      end !== undefined &&
+      end.value.kind !== "subscript" &&
+      (end.isParenthesized || ownBrackets(end.value) === "filled"),
   );
 }
 
 class OmitVisitor {
-  anyBracket = false;
+  hasBracket = false;
   priority = 0;
   count = 0;
   last: Operand | undefined;
   first: Operand | "token" | undefined;
 
-  /** Visits an operand, which may stand in parentheses. */
+  /** Visits an operand, with or without parentheses. */
   visit(part: Operand): void {
     this.last = part;
-    if (part.parenthesized) this.anyBracket = true;
+    if (part.isParenthesized) this.hasBracket = true;
     else this.inspect(part.value);
     this.first ??= part;
   }
@@ -214,7 +216,7 @@ class OmitVisitor {
       case "tuple":
       case "list":
       case "dict":
-        this.anyBracket = true;
+        this.hasBracket = true;
         return;
       case "name":
       case "number":
@@ -224,8 +226,8 @@ class OmitVisitor {
       case "binary":
         return this.operator(splitPriority(expression.operator), binaryOperands(expression));
       case "compare": {
-        const values = [expression.first, ...expression.rest.map((pair) => pair.operand)];
-        return this.operator(splitPriority("<"), values.map(comparedOperand));
+        const values = [expression.first, ...expression.comparisons.map((pair) => pair.operand)];
+        return this.operator(splitPriority("<"), values.map(comparisonOperand));
       }
       case "bool": {
         const level = expression.operator === "and" ? LEVEL.not : LEVEL.and;
@@ -240,15 +242,15 @@ class OmitVisitor {
       }
       case "call":
       case "subscript":
-        this.anyBracket = true;
+        this.hasBracket = true;
         this.visit(postfixRoot(postfixValue(expression)));
-        this.last = { value: expression, parenthesized: false };
+        this.last = { value: expression, isParenthesized: false };
         return;
       case "attribute": {
         const root = postfixRoot(expression.value);
         this.visit(root);
-        if (root.parenthesized || ownBrackets(root.value) !== "none") this.raise(ATTRIBUTE_PRIORITY, 1);
-        this.last = { value: expression, parenthesized: false };
+        if (root.isParenthesized || ownBrackets(root.value) !== "none") this.raise(ATTRIBUTE_PRIORITY, 1);
+        this.last = { value: expression, isParenthesized: false };
         return;
       }
       case "unary":

@@ -1,4 +1,4 @@
-/** The header of each statement, which is everything before its body, as one logical line. */
+/** The header of each statement, without its body, as one logical line. */
 import * as doc from "prettier/doc";
 import { flatText, type Doc } from "./layout-expression.js";
 import type { LineLayout } from "./layout-line.js";
@@ -8,7 +8,7 @@ import type * as Py from "./py.js";
 const { group, ifBreak, indent, join, line, softline } = doc.builders;
 
 /** Statements that are one logical line. */
-export type Simple =
+export type SimpleStatement =
   | Py.Assign
   | Py.AugmentedAssign
   | Py.ExpressionStatement
@@ -19,16 +19,16 @@ export type Simple =
   | Py.Import
   | Py.FromImport;
 
-export function simpleLine(statement: Simple, layout: LineLayout): Doc {
+export function simpleLine(statement: SimpleStatement, layout: LineLayout): Doc {
   switch (statement.kind) {
     case "assign":
       return assignLine(statement, layout);
     case "augmentedAssign":
       return layout.assignment("", statement.target, `${statement.operator}=`, statement.value);
     case "expression": {
-      // Ruff adds parentheses around a statement that is an operation, and leaves calls alone.
-      const operation = level(statement.value) < LEVEL.postfix;
-      return operation ? layout.append("", statement.value) : layout.expressions.expression(statement.value, true);
+      // Ruff adds parentheses around an expression statement with operators, but not around calls.
+      const isOperation = level(statement.value) < LEVEL.postfix;
+      return isOperation ? layout.append("", statement.value) : layout.expressions.expression(statement.value, true);
     }
     case "return":
       return returnLine(statement, layout);
@@ -36,7 +36,7 @@ export function simpleLine(statement: Simple, layout: LineLayout): Doc {
       return raiseLine(statement, layout);
     case "assert": {
       if (!statement.message) return layout.append("assert ", statement.test);
-      const test = layout.settled(layout.append("assert ", statement.test, ", ("), ", (");
+      const test = layout.resolveBreaks(layout.append("assert ", statement.test, ", ("), ", (");
       return layout.append([test, ", "], statement.message, "", "parenthesized");
     }
     case "pass":
@@ -45,7 +45,7 @@ export function simpleLine(statement: Simple, layout: LineLayout): Doc {
       return `import ${statement.module}${statement.as ? ` as ${statement.as}` : ""}`;
     case "fromImport": {
       const names = statement.names.map(({ name, as }) => (as ? `${name} as ${as}` : name));
-      return [`from ${statement.module} import `, layout.wrapped(join([",", line], names), ifBreak(","))];
+      return [`from ${statement.module} import `, layout.parenthesizeIfBroken(join([",", line], names), ifBreak(","))];
     }
     default:
       return statement satisfies never;
@@ -76,8 +76,8 @@ function returnLine({ value }: Py.Return, layout: LineLayout): Doc {
 function raiseLine({ value, cause }: Py.Raise, layout: LineLayout): Doc {
   if (!value) return "raise";
   if (!cause) return layout.append("raise ", value, "", "optional");
-  const raised = layout.append("raise ", value, ` from ${flatText(cause)}`, "optional");
-  return [raised, " from ", layout.expressions.expression(cause, true)];
+  const head = layout.append("raise ", value, ` from ${flatText(cause)}`, "optional");
+  return [head, " from ", layout.expressions.expression(cause, true)];
 }
 
 /** `keyword expression:` */
@@ -87,8 +87,8 @@ export function headerLine(keyword: string, value: Py.Expression, layout: LineLa
 
 export function forLine({ target, iterable }: Py.For, layout: LineLayout): Doc {
   // Ruff breaks the target, even a name, before a value that cannot break.
-  const left = target.kind === "name" ? layout.wrapped(layout.target(target)) : layout.target(target);
-  return [layout.append(["for ", left, " in "], iterable, ":"), ":"];
+  const targetDoc = target.kind === "name" ? layout.parenthesizeIfBroken(layout.target(target)) : layout.target(target);
+  return [layout.append(["for ", targetDoc, " in "], iterable, ":"), ":"];
 }
 
 export function withLine({ items }: Py.With, layout: LineLayout): Doc {
@@ -96,12 +96,12 @@ export function withLine({ items }: Py.With, layout: LineLayout): Doc {
     layout.expressions.expression(value, items.length === 1),
     as ? [" as ", layout.target(as)] : "",
   ]);
-  return ["with ", docs.length === 1 ? docs : layout.wrapped(join([",", line], docs), ifBreak(",")), ":"];
+  return ["with ", docs.length === 1 ? docs : layout.parenthesizeIfBroken(join([",", line], docs), ifBreak(",")), ":"];
 }
 
 export function exceptLine(handler: Py.Try["handlers"][number], layout: LineLayout): Doc {
-  const as = handler.as ? ` as ${handler.as}` : "";
-  return handler.type ? [layout.append("except ", handler.type, `${as}:`), as, ":"] : "except:";
+  const alias = handler.as ? ` as ${handler.as}` : "";
+  return handler.type ? [layout.append("except ", handler.type, `${alias}:`), alias, ":"] : "except:";
 }
 
 export function decoratorLine(decorator: Py.Expression, layout: LineLayout): Doc {
@@ -109,22 +109,22 @@ export function decoratorLine(decorator: Py.Expression, layout: LineLayout): Doc
 }
 
 export function functionLine({ name, params, returns }: Py.FunctionDef, layout: LineLayout): Doc {
-  const returned: Doc = returns ? [" -> ", layout.expressions.expression(returns, true)] : "";
-  if (params.length === 0) return [`def ${name}`, group(["()", returned]), ":"];
+  const returnAnnotation: Doc = returns ? [" -> ", layout.expressions.expression(returns, true)] : "";
+  if (params.length === 0) return [`def ${name}`, group(["()", returnAnnotation]), ":"];
   const entries = join(
     [",", line],
     params.map((param) => parameter(param, layout)),
   );
-  // A lone parameter always stands one a line, so it has the comma.
-  const packed: Doc = [entries, ifBreak(",")];
-  const inside = params.length > 1 ? group(packed) : packed;
-  return [`def ${name}`, group(["(", indent([softline, inside]), softline, ")", returned]), ":"];
+  // A single parameter is always on its own line, so it has the trailing comma.
+  const entriesWithComma: Doc = [entries, ifBreak(",")];
+  const contents = params.length > 1 ? group(entriesWithComma) : entriesWithComma;
+  return [`def ${name}`, group(["(", indent([softline, contents]), softline, ")", returnAnnotation]), ":"];
 }
 
 function parameter({ name, annotation, default: value }: Py.Parameter, layout: LineLayout): Doc {
-  const typed: Doc = annotation ? [name, ": ", layout.expressions.expression(annotation)] : name;
-  // Spaces around `=` only beside an annotation (PEP 8).
-  return value ? [typed, annotation ? " = " : "=", layout.expressions.expression(value)] : typed;
+  const annotatedName: Doc = annotation ? [name, ": ", layout.expressions.expression(annotation)] : name;
+  // Spaces around `=` only after an annotation (PEP 8).
+  return value ? [annotatedName, annotation ? " = " : "=", layout.expressions.expression(value)] : annotatedName;
 }
 
 export function classLine({ name, bases }: Py.ClassDef, layout: LineLayout): Doc {

@@ -1,4 +1,4 @@
-/** The Python model as text: a fixed point of `ruff format`, with the author's place for each line. */
+/** Prints the Python syntax tree as a fixed point of `ruff format`, with the source location of each line. */
 import type { Location } from "../../diagnostics/diagnostic.js";
 import type { Doc } from "./layout-expression.js";
 import { INDENT, LINE_LENGTH, LineLayout } from "./layout-line.js";
@@ -15,7 +15,7 @@ import {
 import { commentText, docstringLines } from "./literal.js";
 import type * as Py from "./py.js";
 
-/** Lines count from 1, columns from 0, as Python's tracebacks do. */
+/** Lines are 1-based and columns 0-based, as in Python's tracebacks. */
 export interface LineOrigin {
   readonly line: number;
   readonly column: number;
@@ -27,16 +27,16 @@ export interface PrintedModule {
   readonly lines: readonly LineOrigin[];
 }
 
-/** A string as the first statement is the module's docstring. Imports are printed in the order given. */
+/** A string as the first statement is the module's docstring. Imports keep their order. */
 export function printModule(statements: Py.Block): PrintedModule {
   const printer = new ModulePrinter();
-  const [first, ...rest] = statements;
-  if (first?.kind === "expression" && first.value.kind === "string") printer.module(rest, first.value.value);
+  const [first, ...body] = statements;
+  if (first?.kind === "expression" && first.value.kind === "string") printer.module(body, first.value.value);
   else printer.module(statements);
   return printer.finish();
 }
 
-/** The owner of a block, which decides about blank lines at its start. */
+/** The owner of a block, which determines the blank lines at its start. */
 type Owner = "module" | "function" | "class" | "other";
 
 class ModulePrinter {
@@ -54,23 +54,23 @@ class ModulePrinter {
   private block(statements: Py.Block, depth: number, owner: Owner, docstring?: string): void {
     if (docstring !== undefined) this.docstring(docstring, depth);
     let previous: Py.Statement | undefined;
-    let hinted = false;
+    let hasBlankHint = false;
     statements.forEach((statement, index) => {
       if (statement.kind === "blank") {
-        hinted = true;
+        hasBlankHint = true;
         return;
       }
       const subject = commentSubject(statements, index);
       const count = previous
-        ? blanksBetween(previous, statement, subject, depth, hinted)
-        : blanksAtStart(owner === "other" ? statement : subject, owner, docstring !== undefined, hinted);
+        ? blanksBetween(previous, statement, subject, depth, hasBlankHint)
+        : blanksAtStart(owner === "other" ? statement : subject, owner, docstring !== undefined, hasBlankHint);
       for (let blank = 0; blank < count; blank += 1) this.rows.push("");
       this.statement(statement, depth);
       previous = statement;
-      hinted = false;
+      hasBlankHint = false;
     });
-    const empty = statements.every(({ kind }) => kind === "comment" || kind === "blank");
-    if (empty && owner !== "module" && docstring === undefined) this.put("pass", depth);
+    const isEmpty = statements.every(({ kind }) => kind === "comment" || kind === "blank");
+    if (isEmpty && owner !== "module" && docstring === undefined) this.put("pass", depth);
   }
 
   private statement(statement: Exclude<Py.Statement, Py.Blank>, depth: number): void {
@@ -85,8 +85,8 @@ class ModulePrinter {
       case "if":
         statement.branches.forEach(({ test, body, origin }, index) => {
           const line = new LineLayout(depth);
-          const place = origin ?? (index === 0 ? statement.origin : undefined);
-          this.line(headerLine(index === 0 ? "if" : "elif", test, line), line, depth, place);
+          const location = origin ?? (index === 0 ? statement.origin : undefined);
+          this.line(headerLine(index === 0 ? "if" : "elif", test, line), line, depth, location);
           this.block(body, depth + 1, "other");
         });
         this.clause("else:", statement.otherwise, depth);
@@ -149,9 +149,9 @@ class ModulePrinter {
   private line(content: Doc, layout: LineLayout, depth: number, origin?: Location): void {
     const { rows, marks } = layout.print(content);
     const start = this.rows.length;
-    const [first = "", ...rest] = rows;
+    const [first = "", ...otherRows] = rows;
     this.put(first, depth, origin);
-    rest.forEach((row) => this.put(row, depth));
+    otherRows.forEach((row) => this.put(row, depth));
     for (const mark of marks) {
       this.origins.push({ line: start + mark.row + 1, column: depth * INDENT + mark.column, origin: mark.origin });
     }
@@ -174,18 +174,18 @@ class ModulePrinter {
 
   private docstring(text: string, depth: number): void {
     const lines = wrapText(docstringLines(text).join("\n"), LINE_LENGTH - depth * INDENT - 6);
-    const [first = "", ...rest] = lines;
-    if (rest.length === 0) {
+    const [first = "", ...otherLines] = lines;
+    if (otherLines.length === 0) {
       this.put(`"""${first}"""`, depth);
       return;
     }
     this.put(`"""${first}`, depth);
-    rest.forEach((line) => this.put(line, depth));
+    otherLines.forEach((line) => this.put(line, depth));
     this.put('"""', depth);
   }
 }
 
-/** The statement below a run of comments; blank lines go before the comments. */
+/** The statement after a run of comments. Its blank lines are printed before the comments. */
 function commentSubject(statements: Py.Block, index: number): Py.Statement | undefined {
   const statement = statements[index];
   return statement?.kind === "comment" ? commentSubject(statements, index + 1) : statement;
@@ -196,11 +196,11 @@ function isDefinition(statement: Py.Statement | undefined): boolean {
   return statement?.kind === "function" || statement?.kind === "class";
 }
 
-/** Black counts the blank lines after a nested definition at the level that follows it. */
-function endsInDefinition(statement: Py.Statement): boolean {
+/** Black determines the blank lines after a nested definition at the level of the next statement. */
+function hasTrailingDefinition(statement: Py.Statement): boolean {
   if (isDefinition(statement)) return true;
   const last = lastBody(statement)?.findLast(({ kind }) => kind !== "blank");
-  return last !== undefined && endsInDefinition(last);
+  return last !== undefined && hasTrailingDefinition(last);
 }
 
 function lastBody(statement: Py.Statement): Py.Block | undefined {
@@ -227,55 +227,60 @@ function blanksBetween(
   statement: Py.Statement,
   subject: Py.Statement | undefined,
   depth: number,
-  hinted: boolean,
+  hasBlankHint: boolean,
 ): number {
-  const sticks = previous.kind === "comment" && !hinted;
-  if (endsInDefinition(previous) || (isDefinition(subject) && !sticks)) return depth === 0 ? 2 : 1;
-  // Ruff sets the imports apart, in every block.
+  const isAttached = previous.kind === "comment" && !hasBlankHint;
+  if (hasTrailingDefinition(previous) || (isDefinition(subject) && !isAttached)) return depth === 0 ? 2 : 1;
+  // Ruff separates imports from other statements in every block.
   if (isImport(previous) && !isImport(statement)) return 1;
-  return hinted ? 1 : 0;
+  return hasBlankHint ? 1 : 0;
 }
 
-function blanksAtStart(subject: Py.Statement | undefined, owner: Owner, docstring: boolean, hinted: boolean): number {
-  if (docstring) {
-    if (owner === "function") return isDefinition(subject) || hinted ? 1 : 0;
+function blanksAtStart(
+  subject: Py.Statement | undefined,
+  owner: Owner,
+  hasDocstring: boolean,
+  hasBlankHint: boolean,
+): number {
+  if (hasDocstring) {
+    if (owner === "function") return isDefinition(subject) || hasBlankHint ? 1 : 0;
     return owner === "module" && isDefinition(subject) ? 2 : 1;
   }
   // Ruff separates a nested function from the header of an `if` or a loop.
   return isDefinition(subject) && owner === "other" ? 1 : 0;
 }
 
-/** A line that begins something of its own: an item of a list, or what is indented. */
-const BEGINS = /^(?:\s|$|[-*•>#|]|\d+[.)] |```)/;
+/** The start of a new block of text: a list item, an indented line, or an empty line. */
+const BLOCK_START = /^(?:\s|$|[-*•>#|]|\d+[.)] |```)/;
 
 /**
- * Greedy wrapping at spaces; a longer word stays whole. The author's own lines and their indentation are kept, but the
- * rest of a line that is too long goes on in the next one. The rest of an indented line, such as an argument's
- * description, is indented further.
+ * Greedy wrapping at spaces. A token that exceeds the width stays whole. The author's line breaks and indentation are
+ * kept, but the remainder of a long line continues in the next line. The remainder of an indented line, such as the
+ * description of an argument, is indented further.
  */
 function wrapText(text: string, width: number): readonly string[] {
   const rows: string[] = [];
-  let rest: string | undefined;
+  let remainder: string | undefined;
   for (const line of text.split(/\r\n|\r|\n/)) {
-    const goesOn = rest !== undefined && !BEGINS.test(line);
-    if (rest !== undefined && !goesOn) rows.push(rest);
-    const wrapped = wrapLine(goesOn ? `${rest} ${line}` : line, width);
-    rest = wrapped.length > 1 ? wrapped.at(-1) : undefined;
-    rows.push(...(rest === undefined ? wrapped : wrapped.slice(0, -1)));
+    const isContinued = remainder !== undefined && !BLOCK_START.test(line);
+    if (remainder !== undefined && !isContinued) rows.push(remainder);
+    const wrappedRows = wrapLine(isContinued ? `${remainder} ${line}` : line, width);
+    remainder = wrappedRows.length > 1 ? wrappedRows.at(-1) : undefined;
+    rows.push(...(remainder === undefined ? wrappedRows : wrappedRows.slice(0, -1)));
   }
-  return rest === undefined ? rows : [...rows, rest];
+  return remainder === undefined ? rows : [...rows, remainder];
 }
 
 function wrapLine(line: string, width: number): readonly string[] {
   const indentation = /^\s*/.exec(line)?.[0] ?? "";
-  const further = indentation === "" ? "" : indentation + " ".repeat(INDENT);
+  const continuationIndent = indentation === "" ? "" : indentation + " ".repeat(INDENT);
   const rows: string[] = [];
   let row = indentation;
-  for (const word of line.trim().split(/\s+/)) {
-    if (row.trim() && row.length + 1 + word.length > width) {
+  for (const token of line.trim().split(/\s+/)) {
+    if (row.trim() && row.length + 1 + token.length > width) {
       rows.push(row);
-      row = further + word;
-    } else row += row.trim() ? ` ${word}` : word;
+      row = continuationIndent + token;
+    } else row += row.trim() ? ` ${token}` : token;
   }
   return [...rows, row.trimEnd()];
 }

@@ -1,81 +1,90 @@
 /**
- * The rules of ruff's defaults that a kernel breaks for a reason: its statements are those that the author wrote, and
- * Triton compiles what PyTorch code would write otherwise.
+ * Rules of ruff that a kernel violates for a reason: its statements follow the author's, and Triton does not support
+ * the form that ruff suggests.
  */
 import { eachNode } from "./nodes-in.js";
 import * as py from "./py-build.js";
 import type { Block, Expression, FunctionDef, If, Statement, Unary } from "./py.js";
 
-/** Each rule with its reason, and whether a node breaks it. */
+/** The rules, each with its reason and a test for nodes that violate it. */
 const EXCEPTIONS: readonly {
   readonly rule: string;
-  readonly why: string;
+  readonly reason: string;
   readonly isBroken: (node: Expression | Statement) => boolean;
 }[] = [
   {
     rule: "PLR0124",
-    why: "NaN alone differs from itself",
-    isBroken: (node) => node.kind === "compare" && node.rest.length === 1 && isSame(node.first, node.rest[0]!.operand),
+    reason: "NaN alone differs from itself",
+    isBroken: (node) =>
+      node.kind === "compare" && node.comparisons.length === 1 && isSame(node.first, node.comparisons[0]!.operand),
   },
   {
     rule: "PLW0127",
-    why: "a branch keeps what a variable holds",
+    reason: "a branch keeps what a variable holds",
     isBroken: (node) => node.kind === "assign" && node.targets.some((target) => isSame(target, node.value)),
   },
   {
     rule: "SIM102",
-    why: "Triton decides one condition after the other",
-    isBroken: (node) => isIf(node) && nests(node),
+    reason: "Triton decides one condition after the other",
+    isBroken: (node) => isIf(node) && isNestedIf(node),
   },
-  { rule: "SIM113", why: "Triton has no enumerate", isBroken: (node) => node.kind === "function" && counts(node) },
-  { rule: "SIM114", why: "branches are those of the author", isBroken: (node) => isIf(node) && repeats(node) },
+  {
+    rule: "SIM113",
+    reason: "Triton has no enumerate",
+    isBroken: (node) => node.kind === "function" && hasManualCounter(node),
+  },
+  {
+    rule: "SIM114",
+    reason: "branches are those of the author",
+    isBroken: (node) => isIf(node) && hasEqualBranches(node),
+  },
   {
     rule: "SIM208",
-    why: "conditions are those of the author",
+    reason: "conditions are those of the author",
     isBroken: (node) => isNot(node) && isNot(node.operand),
   },
 ];
 
-/** The comment that tells ruff which rules a module breaks; nothing if it breaks none. */
+/** The `noqa` comment for the rules that a module violates. Empty if there are none. */
 export function lintExceptions(statements: Block): Block {
-  const found = new Set<string>();
+  const brokenRules = new Set<string>();
   eachNode(statements, (node) => {
-    for (const { rule, isBroken } of EXCEPTIONS) if (isBroken(node)) found.add(rule);
+    for (const { rule, isBroken } of EXCEPTIONS) if (isBroken(node)) brokenRules.add(rule);
   });
-  const broken = EXCEPTIONS.filter(({ rule }) => found.has(rule));
-  if (broken.length === 0) return [];
-  const reasons = broken.map(({ rule, why }) => `${rule}: ${why}`).join("; ");
-  return [py.comment(`${reasons}.\nruff: noqa: ${broken.map(({ rule }) => rule).join(", ")}`), py.blank];
+  const exceptions = EXCEPTIONS.filter(({ rule }) => brokenRules.has(rule));
+  if (exceptions.length === 0) return [];
+  const reasons = exceptions.map(({ rule, reason }) => `${rule}: ${reason}`).join("; ");
+  return [py.comment(`${reasons}.\nruff: noqa: ${exceptions.map(({ rule }) => rule).join(", ")}`), py.blank];
 }
 
-function isSame(left: Expression, right: Expression | undefined): boolean {
-  return left.kind === "name" && right?.kind === "name" && left.id === right.id;
+function isSame(x: Expression, y: Expression | undefined): boolean {
+  return x.kind === "name" && y?.kind === "name" && x.id === y.id;
 }
 
 const isIf = (node: Expression | Statement): node is If => node.kind === "if";
 const isNot = (node: Expression | Statement): node is Unary => node.kind === "unary" && node.operator === "not";
 
-/** Whether nothing but another condition stands in the last branch. */
-function nests({ branches, otherwise }: If): boolean {
+/** True if the last branch contains only another `if`. */
+function isNestedIf({ branches, otherwise }: If): boolean {
   const body = branches.at(-1)!.body;
-  const [only] = body;
-  return !otherwise && body.length === 1 && only?.kind === "if" && only.branches.length === 1 && !only.otherwise;
+  const [inner] = body;
+  return !otherwise && body.length === 1 && inner?.kind === "if" && inner.branches.length === 1 && !inner.otherwise;
 }
 
-/** Whether a loop counts its turns in a name that is 0 before, which nothing else uses. */
-function counts({ body }: FunctionDef): boolean {
+/** True if a loop counts its iterations in a variable that starts at 0 and has no other use. */
+function hasManualCounter({ body }: FunctionDef): boolean {
   const loops = body.filter((statement) => statement.kind === "for");
   return loops.some((loop) =>
     loop.body.some((step) => {
       if (step.kind !== "augmentedAssign" || step.operator !== "+" || step.target.kind !== "name") return false;
       const { id } = step.target;
       const uses = (tree: unknown): number => {
-        let found = 0;
-        eachNode(tree, (node) => (found += node.kind === "name" && node.id === id ? 1 : 0));
-        return found;
+        let count = 0;
+        eachNode(tree, (node) => (count += node.kind === "name" && node.id === id ? 1 : 0));
+        return count;
       };
       const isOne = step.value.kind === "number" && step.value.text === "1";
-      return isOne && uses(body) - uses(loop) === 1 && body.some((before) => isZero(before, id));
+      return isOne && uses(body) - uses(loop) === 1 && body.some((statement) => isZero(statement, id));
     }),
   );
 }
@@ -85,8 +94,8 @@ function isZero(statement: Statement, id: string): boolean {
   return statement.value.text === "0" && statement.targets.some((target) => target.kind === "name" && target.id === id);
 }
 
-/** Whether two branches in a row do the same. */
-function repeats({ branches }: If): boolean {
+/** True if two consecutive branches are equal. */
+function hasEqualBranches({ branches }: If): boolean {
   const texts = branches.map(({ body }) =>
     JSON.stringify(body, (key, value: unknown) => (key === "origin" ? "" : value)),
   );

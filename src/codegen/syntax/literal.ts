@@ -11,7 +11,9 @@ export function preferredQuote(text: string): '"' | "'" {
   return count(text, '"') > count(text, "'") ? "'" : '"';
 }
 
-/** The content of a literal. Escapes the quote, backslashes, and everything but printable ASCII. */
+/**
+ * The content of a literal. Escapes the quote, backslashes, and characters that are invisible or not one column wide.
+ */
 export function escapeText(text: string, quote: '"' | "'"): string {
   let escaped = "";
   for (const character of text) escaped += escapeCharacter(character, quote);
@@ -20,24 +22,24 @@ export function escapeText(text: string, quote: '"' | "'"): string {
 
 const CHUNK = 60;
 
-/** The text cut after spaces into literals of about a line, for implicit concatenation. */
+/** Splits a literal after spaces into literals of about one line, for implicit concatenation. */
 export function splitLiteral(literal: Py.StringLiteral | Py.FString): readonly (Py.StringLiteral | Py.FString)[] {
   const parts = literal.kind === "string" ? [literal.value] : literal.parts;
-  const words = parts.flatMap<string | Py.FStringField>((part) =>
+  const tokens = parts.flatMap<string | Py.FStringField>((part) =>
     typeof part === "string" ? (part.match(/[^ ]* +|[^ ]+/g) ?? []) : [part],
   );
   const chunks: Py.FString["parts"][] = [];
   let chunk: Py.FString["parts"] = [];
   let length = 0;
-  for (const word of words) {
+  for (const token of tokens) {
     const previous = chunk.at(-1);
-    const size = typeof word === "string" ? word.length : FIELD;
+    const size = typeof token === "string" ? token.length : FIELD;
     if (length + size > CHUNK && typeof previous === "string" && previous.endsWith(" ")) {
       chunks.push(chunk);
       chunk = [];
       length = 0;
     }
-    chunk = [...chunk, word];
+    chunk = [...chunk, token];
     length += size;
   }
   return [...chunks, chunk].map((parts) =>
@@ -47,38 +49,38 @@ export function splitLiteral(literal: Py.StringLiteral | Py.FString): readonly (
   );
 }
 
-/** A guess at the length of a replacement field; it only decides where a text is cut. */
+/** The estimated length of a replacement field. It only affects where a text is split. */
 const FIELD = 12;
 
-/** The lines of a docstring, escaped; it stays between triple double quotes. */
+/** The escaped lines of a docstring, for triple double quotes. */
 export function docstringLines(text: string): readonly string[] {
   const lines = text
     .trim()
     .split(/\r\n|\r|\n/)
     .map((line) => escapeText(line.replaceAll("\t", "    ").trimEnd(), "'"));
-  // Only a triple quote, or a quote beside the closing ones, needs a backslash.
+  // Only a triple quote, or a quote next to the closing quotes, needs a backslash.
   const safe = lines.map((line) => line.replaceAll("\\'", "'").replaceAll('""', '"\\"'));
   return safe
     .map((line, index) => (index === 0 && line.startsWith('"') ? ` ${line}` : line))
     .map((line, index) => (index === safe.length - 1 ? line.replace(/"$/, '\\"') : line));
 }
 
-/** The text of a comment: what is invisible or turns the text around is escaped, as in a literal. */
+/** The text of a comment. Invisible characters and direction marks are escaped, as in a literal. */
 export function commentText(text: string): string {
   return text.replace(/[^\S\r\n]/g, " ").replace(/(?![\r\n])\p{C}/gu, (character) => escapeCharacter(character, ""));
 }
 
-const NAMED: Readonly<Record<string, string>> = { "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t" };
+const NAMED_ESCAPES: Readonly<Record<string, string>> = { "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t" };
 
-/** Letters, digits and signs of one column, such as ² and θ; what is invisible or turns the text around is escaped. */
+/** Letters, digits and symbols of one column, such as ² and θ. Invisible characters and direction marks are escaped. */
 const NARROW = /^(?!\p{Emoji_Presentation}|\p{Script=Hangul}|[\u2329\u232a])[\p{L}\p{N}\p{P}\p{S}]$/u;
-/** Where the scripts of China and Japan begin, whose characters take two columns. */
+/** The first code point of the CJK scripts, whose characters are two columns wide. */
 const WIDE = 0x2e80;
 
 function escapeCharacter(character: string, quote: string): string {
   if (character === quote) return `\\${quote}`;
-  const named = NAMED[character];
-  if (named) return named;
+  const escape = NAMED_ESCAPES[character];
+  if (escape) return escape;
   const code = character.codePointAt(0) ?? 0;
   if ((code >= 0x20 && code < 0x7f) || (code < WIDE && NARROW.test(character))) return character;
   const hex = code.toString(16);

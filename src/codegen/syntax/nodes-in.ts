@@ -1,7 +1,7 @@
-/** Traverses the Python model without naming its fields. */
+/** Generic traversal of the Python syntax tree. */
 import type { Expression, Statement } from "./py.js";
 
-/** Calls `visit` for every node of a tree, outer before inner. Entries and fields without a kind are passed through. */
+/** Calls `visit` for every node of a tree in preorder. Objects without a `kind` are traversed but not visited. */
 export function eachNode(tree: unknown, visit: (node: Expression | Statement) => void): void {
   if (Array.isArray(tree)) {
     for (const item of tree) eachNode(item, visit);
@@ -10,7 +10,7 @@ export function eachNode(tree: unknown, visit: (node: Expression | Statement) =>
   if (typeof tree !== "object" || tree === null) return;
   if ("kind" in tree) visit(tree as Expression | Statement);
   for (const key in tree) {
-    // A place in the author's file is no part of the tree.
+    // The origin is a source location, not a node.
     if (key !== "origin") eachNode((tree as Readonly<Record<string, unknown>>)[key], visit);
   }
 }

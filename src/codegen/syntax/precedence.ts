@@ -1,4 +1,4 @@
-/** Where Python's grammar requires parentheses, and the few places where readers need them. */
+/** Parentheses of operands: those that Python's grammar requires, and a few for readability. */
 import type * as Py from "./py.js";
 
 /** Higher binds tighter (Python reference, 6.17). */
@@ -32,10 +32,10 @@ const BINARY_LEVEL: Readonly<Record<Py.BinaryOperator, number>> = {
   "**": LEVEL.power,
 };
 
-/** An operand, and whether it stands in parentheses there. */
+/** An operand, with or without parentheses. */
 export interface Operand {
   readonly value: Py.Expression;
-  readonly parenthesized: boolean;
+  readonly isParenthesized: boolean;
 }
 
 export function level(expression: Py.Expression): number {
@@ -56,7 +56,7 @@ export function level(expression: Py.Expression): number {
     case "subscript":
       return LEVEL.postfix;
     case "raw":
-      // A call, or a name with attributes; anything else may bind as loosely as it likes.
+      // A call or a dotted name is a postfix expression. Other text is assumed to have the lowest precedence.
       return isCall(expression) ? LEVEL.postfix : LEVEL.lambda;
     case "name":
     case "number":
@@ -78,38 +78,38 @@ function isCall({ parts }: Py.Raw): boolean {
 
 /** An operand that must bind at least this tightly. */
 export function operand(value: Py.Expression, minimum: number): Operand {
-  return { value, parenthesized: level(value) < minimum };
+  return { value, isParenthesized: level(value) < minimum };
 }
 
 export function binaryOperands({ operator, left, right }: Py.Binary): readonly [Operand, Operand] {
-  const own = BINARY_LEVEL[operator];
+  const precedence = BINARY_LEVEL[operator];
   // Power is right associative and its exponent may have a sign.
-  if (operator === "**") return [operand(left, own + 1), operand(right, LEVEL.unary)];
+  if (operator === "**") return [operand(left, precedence + 1), operand(right, LEVEL.unary)];
   return [
-    mixesDivision(operator, left) || mixesBits(operator, left)
-      ? { value: left, parenthesized: true }
-      : operand(left, own),
-    mixesBits(operator, right) ? { value: right, parenthesized: true } : operand(right, own + 1),
+    isMixedDivision(operator, left) || isMixedBitwise(operator, left)
+      ? { value: left, isParenthesized: true }
+      : operand(left, precedence),
+    isMixedBitwise(operator, right) ? { value: right, isParenthesized: true } : operand(right, precedence + 1),
   ];
 }
 
 const BITWISE: ReadonlySet<string> = new Set(["<<", ">>", "&", "^", "|"]);
 
-/** `(word >> shift) & 15`: few readers know how these bind to each other and to arithmetic. */
-function mixesBits(operator: Py.BinaryOperator, side: Py.Expression): boolean {
+/** `(word >> shift) & 15`: readers rarely know the relative precedence of bitwise and arithmetic operators. */
+function isMixedBitwise(operator: Py.BinaryOperator, side: Py.Expression): boolean {
   return side.kind === "binary" && BITWISE.has(operator) && side.operator !== operator;
 }
 
-/** A side of a comparison: `(bits & 1) == 0`, which would mean something else in C without parentheses. */
-export function comparedOperand(value: Py.Expression): Operand {
+/** An operand of a comparison: `(bits & 1) == 0`, which has another meaning in C without parentheses. */
+export function comparisonOperand(value: Py.Expression): Operand {
   const isBitwise = value.kind === "binary" && BITWISE.has(value.operator);
-  return isBitwise ? { value, parenthesized: true } : operand(value, LEVEL.bitOr);
+  return isBitwise ? { value, isParenthesized: true } : operand(value, LEVEL.bitOr);
 }
 
 const MULTIPLICATIVE: ReadonlySet<string> = new Set(["*", "/", "//", "%"]);
 
-/** `(pid % n) // m`: Python needs no parentheses there, readers do. */
-function mixesDivision(operator: Py.BinaryOperator, left: Py.Expression): boolean {
+/** `(pid % n) // m`: the parentheses are only for readability. */
+function isMixedDivision(operator: Py.BinaryOperator, left: Py.Expression): boolean {
   if (left.kind !== "binary" || !MULTIPLICATIVE.has(operator) || !MULTIPLICATIVE.has(left.operator)) return false;
   return left.operator !== "*";
 }
@@ -117,12 +117,12 @@ function mixesDivision(operator: Py.BinaryOperator, left: Py.Expression): boolea
 export function unaryOperand({ operator, operand: value }: Py.Unary): Operand {
   const minimum = operator === "not" ? LEVEL.not : LEVEL.unary;
   // `-a**b` is legal; ruff writes it as `-(a**b)`.
-  return { value, parenthesized: level(value) < minimum || level(value) === LEVEL.power };
+  return { value, isParenthesized: level(value) < minimum || level(value) === LEVEL.power };
 }
 
 /** The expression before `.name`, `(…)` or `[…]`. A bare number would not parse there. */
 export function postfixRoot(value: Py.Expression): Operand {
-  return { value, parenthesized: level(value) < LEVEL.postfix || value.kind === "number" };
+  return { value, isParenthesized: level(value) < LEVEL.postfix || value.kind === "number" };
 }
 
 export function conditionalOperands(node: Py.Conditional): { body: Operand; test: Operand; otherwise: Operand } {

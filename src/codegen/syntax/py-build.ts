@@ -1,6 +1,17 @@
-/** Short constructors for the model in py.ts. */
+/** Constructors for the syntax tree in py.ts. */
 import type { Location } from "../../diagnostics/diagnostic.js";
 import type * as Py from "./py.js";
+import type { FunctionDef } from "./py.js";
+
+/** `params` is a list of names, separated by spaces. */
+export const helperFunction = (name: string, params: string, docstring: string, text: string): FunctionDef => ({
+  kind: "function",
+  name,
+  decorators: [],
+  params: params.split(" ").map((each) => ({ name: each })),
+  docstring,
+  body: [{ kind: "verbatim", text }],
+});
 
 export const name = (id: string): Py.Name => ({ kind: "name", id });
 export const none = name("None");
@@ -10,9 +21,9 @@ export const string = (value: string): Py.StringLiteral => ({ kind: "string", va
 export const fString = (...parts: Py.FString["parts"]): Py.FString => ({ kind: "fString", parts });
 export const raw = (...parts: Py.Raw["parts"]): Py.Raw => ({ kind: "raw", parts });
 export const tuple = (...items: Py.Tuple["items"]): Py.Tuple => ({ kind: "tuple", items });
-/** One expression, or a tuple of several; `always` where even one is taken out of a tuple. */
-export const tupled = (items: readonly Py.Expression[], always = false): Py.Expression =>
-  items.length === 1 && !always ? items[0]! : tuple(...items);
+/** A single expression, or a tuple of several. `isAlwaysTuple` also makes a tuple of a single one. */
+export const tupleOrSingle = (items: readonly Py.Expression[], isAlwaysTuple = false): Py.Expression =>
+  items.length === 1 && !isAlwaysTuple ? items[0]! : tuple(...items);
 export const list = (...items: Py.List["items"]): Py.List => ({ kind: "list", items });
 export const dict = (...entries: Py.Dict["entries"]): Py.Dict => ({ kind: "dict", entries });
 export const lambda = (params: readonly string[], body: Py.Expression): Py.Lambda => ({ kind: "lambda", params, body });
@@ -26,8 +37,8 @@ export const starred = (value: Py.Expression, stars: "*" | "**" = "*"): Py.Starr
 
 /** `tl.load` for `dotted("tl.load")` */
 export function dotted(path: string): Py.Name | Py.Attribute {
-  const [root = "", ...rest] = path.split(".");
-  return rest.reduce<Py.Name | Py.Attribute>((value, part) => attribute(value, part), name(root));
+  const [root = "", ...members] = path.split(".");
+  return members.reduce<Py.Name | Py.Attribute>((value, part) => attribute(value, part), name(root));
 }
 
 export const attribute = (value: Py.Expression, member: string): Py.Attribute => ({
@@ -43,7 +54,7 @@ export const call = (callee: Py.Expression | string, ...args: readonly Py.Argume
   args,
 });
 
-/** `name=value` for each entry that is given, in order. */
+/** `name=value` for each entry with a value, in order. */
 export function keywords(values: Readonly<Record<string, Py.Expression | undefined>>): readonly Py.Keyword[] {
   return Object.entries(values).flatMap(([key, value]) => (value ? [keyword(key, value)] : []));
 }
@@ -64,15 +75,15 @@ export const unary = (operator: Py.UnaryOperator, operand: Py.Expression): Py.Un
 export const compare = (
   first: Py.Expression,
   ...pairs: readonly (readonly [Py.CompareOperator, Py.Expression])[]
-): Py.Compare => ({ kind: "compare", first, rest: pairs.map(([operator, operand]) => ({ operator, operand })) });
+): Py.Compare => ({ kind: "compare", first, comparisons: pairs.map(([operator, operand]) => ({ operator, operand })) });
 
-/** `a and b and c`; operands with the same operator are merged, which changes nothing in Python. */
+/** `a and b and c`. Nested operands with the same operator are merged, because the operator is associative. */
 export function boolOp(operator: Py.BoolOperator, ...operands: readonly Py.Expression[]): Py.Expression {
   const merged = operands.flatMap((operand) =>
     operand.kind === "bool" && operand.operator === operator ? operand.operands : [operand],
   );
-  const [only] = merged;
-  return merged.length === 1 && only ? only : { kind: "bool", operator, operands: merged };
+  const [single] = merged;
+  return merged.length === 1 && single ? single : { kind: "bool", operator, operands: merged };
 }
 
 export const subscript = (value: Py.Expression, ...indices: Py.Subscript["indices"]): Py.Subscript => ({
@@ -96,23 +107,23 @@ export const conditional = (body: Py.Expression, test: Py.Expression, otherwise:
 });
 
 /**
- * The literal for a number: `1` is `1` as an int and `1.0` as a float. Negative numbers are a unary minus; infinities
- * and NaN are `float("inf")` and its kin.
+ * The literal of a number: `1` is `1` as an int and `1.0` as a float. Negative numbers are a unary minus. Infinities
+ * and NaN are calls such as `float("inf")`.
  */
-export function numberLiteral(value: number | bigint, as: "int" | "float"): Py.Expression {
+export function numberLiteral(value: number | bigint, kind: "int" | "float"): Py.Expression {
   if (typeof value === "number" && !Number.isFinite(value)) {
     return call("float", string(Number.isNaN(value) ? "nan" : value > 0 ? "inf" : "-inf"));
   }
-  if (as === "int" && typeof value === "number" && !Number.isInteger(value)) {
+  if (kind === "int" && typeof value === "number" && !Number.isInteger(value)) {
     throw new RangeError(`${value} is not an integer`);
   }
-  const negative = value < 0 || (as === "float" && Object.is(value, -0));
+  const isNegative = value < 0 || (kind === "float" && Object.is(value, -0));
   const magnitude = value < 0 ? -value : value;
-  const literal = number(as === "int" ? BigInt(magnitude).toString() : floatText(Number(magnitude)));
-  return negative ? unary("-", literal) : literal;
+  const literal = number(kind === "int" ? BigInt(magnitude).toString() : floatText(Number(magnitude)));
+  return isNegative ? unary("-", literal) : literal;
 }
 
-/** A number, a truth value or a string; a number that is whole is an int. */
+/** The literal of a number, a boolean or a string. An integral number is an int. */
 export function constant(value: number | bigint | boolean | string): Py.Expression {
   if (typeof value === "boolean") return boolean(value);
   if (typeof value === "string") return string(value);
@@ -120,8 +131,8 @@ export function constant(value: number | bigint | boolean | string): Py.Expressi
 }
 
 /**
- * JavaScript and Python both print the shortest decimal that reads back; only the exponent's sign and `.0` differ.
- * Small numbers read better with an exponent: `1e-5`.
+ * JavaScript and Python both print the shortest decimal that parses to the same number. Only the sign of the exponent
+ * and `.0` differ. Small numbers are printed with an exponent, which is easier to read: `1e-5`.
  */
 function floatText(magnitude: number): string {
   const size = Math.abs(magnitude);
@@ -149,7 +160,7 @@ export const pass: Py.Pass = { kind: "pass" };
 export const blank: Py.Blank = { kind: "blank" };
 export const comment = (text: string): Py.Comment => ({ kind: "comment", text });
 
-/** The same node with an origin in the author's source. */
+/** A copy of the node with an origin in the author's source. */
 export function withOrigin<T extends Py.Expression | Py.Statement>(node: T, origin: Location | undefined): T {
   return origin ? { ...node, origin } : node;
 }

@@ -1,11 +1,11 @@
 /**
- * A model of the Python that we emit: plain readonly objects, made by the constructors of py-build.ts and turned into
- * text by layout.ts. It holds no layout; the only hints are blank lines and comments.
+ * The syntax tree of emitted Python: plain readonly objects, created by the constructors of py-build.ts and printed by
+ * layout.ts. The tree contains no layout, except hints for blank lines and comments.
  */
 import type { Location } from "../../diagnostics/diagnostic.js";
 
 interface Node {
-  /** The author's place that this came from. */
+  /** The author's source location. */
   readonly origin?: Location | undefined;
 }
 
@@ -20,7 +20,7 @@ export interface Name extends Node {
   readonly id: string;
 }
 
-/** A number without a sign; the text is printed as it is. */
+/** A number without a sign. The text is printed verbatim. */
 export interface NumberLiteral extends Node {
   readonly kind: "number";
   readonly text: string;
@@ -31,7 +31,7 @@ export interface StringLiteral extends Node {
   readonly value: string;
 }
 
-/** `f"{value!r:>10}"`: the parts are text and replacement fields. */
+/** `f"{value!r:>10}"`, as text and replacement fields. */
 export interface FString extends Node {
   readonly kind: "fString";
   readonly parts: readonly (string | FStringField)[];
@@ -88,7 +88,7 @@ export interface Unary extends Node {
 export interface Compare extends Node {
   readonly kind: "compare";
   readonly first: Expression;
-  readonly rest: readonly { readonly operator: CompareOperator; readonly operand: Expression }[];
+  readonly comparisons: readonly { readonly operator: CompareOperator; readonly operand: Expression }[];
 }
 
 export interface BoolOp extends Node {
@@ -97,7 +97,7 @@ export interface BoolOp extends Node {
   readonly operands: readonly Expression[];
 }
 
-/** `lower:upper:step`; legal as an index only. */
+/** `lower:upper:step`, legal only as an index. */
 export interface Slice extends Node {
   readonly kind: "slice";
   readonly lower?: Expression | undefined;
@@ -142,7 +142,7 @@ export interface Conditional extends Node {
   readonly otherwise: Expression;
 }
 
-/** The author's own Python around expressions; always an operand of its own. */
+/** The author's Python text with embedded expressions. It is always a single operand. */
 export interface Raw extends Node {
   readonly kind: "raw";
   readonly parts: readonly (string | Expression)[];
@@ -167,7 +167,7 @@ export type Expression =
   | Lambda
   | Conditional;
 
-/** `targets[0] = targets[1] = value`; with an annotation there is one target, and the value may be absent. */
+/** `targets[0] = targets[1] = value`. With an annotation there is one target, and the value is optional. */
 export interface Assign extends Node {
   readonly kind: "assign";
   readonly targets: readonly Expression[];
@@ -240,7 +240,7 @@ export interface FromImport extends Node {
   readonly names: readonly { readonly name: string; readonly as?: string | undefined }[];
 }
 
-/** Of one function, in order. A parameter named `*` is the bare star before keyword-only parameters. */
+/** A parameter of a function. The name `*` is the bare star before keyword-only parameters. */
 export interface Parameter {
   readonly name: string;
   readonly annotation?: Expression | undefined;
@@ -284,22 +284,22 @@ export interface Try extends Node {
   readonly finally?: Block | undefined;
 }
 
-/** Printed as `# text`, wrapped at the line length; the text may have several lines. */
+/** Printed as `# text`, wrapped at the line length. The text may have several lines. */
 export interface Comment extends Node {
   readonly kind: "comment";
   readonly text: string;
 }
 
-/** Asks for one blank line between its neighbors. */
+/** Requests one blank line between its neighbors. */
 export interface Blank extends Node {
   readonly kind: "blank";
 }
 
-/** Python source as it is, at the block's indentation. Its author sees to the layout. `origin` is its first line's. */
+/** Python source, printed verbatim at the block's indentation. `origin` is the location of its first line. */
 export interface Verbatim extends Node {
   readonly kind: "verbatim";
   readonly text: string;
-  /** A function, which blank lines set apart. */
+  /** True for a function, which is separated by blank lines. */
   readonly isDefinition?: boolean;
 }
 

@@ -1,17 +1,18 @@
-/** Just enough of Python's grammar to take functions out of a file: tokens, and the statements at its top level. */
+/** A minimal Python parser to extract functions from a file: tokens, and top-level statements. */
 
 export interface Token {
   readonly kind: "name" | "string" | "number" | "operator";
   readonly text: string;
   /** Offset in the text. */
   readonly start: number;
-  /** Whether a logical line begins with it, and how deep brackets are open before it. */
-  readonly begins: boolean;
+  /** True for the first token of a logical line. */
+  readonly isLineStart: boolean;
+  /** The number of open brackets before the token. */
   readonly depth: number;
 }
 
-/** A statement at the top level, its decorators and the comments right above it included. */
-export interface TopLevel {
+/** A top-level statement, including its decorators and the comments directly above it. */
+export interface TopLevelStatement {
   readonly start: number;
   readonly end: number;
   /** Counts from 1. */
@@ -31,56 +32,56 @@ const TOKEN = new RegExp(
   "uy",
 );
 
-function tokens(text: string): readonly Token[] {
-  const found: Token[] = [];
+function tokenize(text: string): readonly Token[] {
+  const result: Token[] = [];
   let depth = 0;
-  let begins = true;
+  let isLineStart = true;
   for (const match of text.matchAll(new RegExp(TOKEN, "uyg"))) {
     const { space, newline, string, name, number, operator } = match.groups!;
     if (space !== undefined) continue;
     if (newline !== undefined) {
-      begins ||= depth === 0;
+      isLineStart ||= depth === 0;
       continue;
     }
     if (operator !== undefined && ")]}".includes(operator)) depth--;
     const kind =
       name !== undefined ? "name" : string !== undefined ? "string" : number !== undefined ? "number" : "operator";
-    found.push({ kind, text: match[0], start: match.index, begins, depth });
-    begins = false;
+    result.push({ kind, text: match[0], start: match.index, isLineStart, depth });
+    isLineStart = false;
     if (operator !== undefined && "([{".includes(operator)) depth++;
   }
-  return found;
+  return result;
 }
 
 /** The statements of a file, in order. */
-export function topLevel(text: string): readonly TopLevel[] {
-  const starts = (token: Token) => token.begins && (token.start === 0 || text[token.start - 1] === "\n");
+export function parseTopLevel(text: string): readonly TopLevelStatement[] {
+  const isTopLevelStart = (token: Token) => token.isLineStart && (token.start === 0 || text[token.start - 1] === "\n");
   const groups: Token[][] = [];
-  for (const token of tokens(text)) {
+  for (const token of tokenize(text)) {
     const group = groups.at(-1);
     const isDecorated =
-      group?.[0]!.text === "@" && !group.some((each) => each.begins && /^(?:def|class|async)$/.test(each.text));
-    const continues = /^(?:else|elif|except|finally)$/.test(token.text);
-    if (!group || (starts(token) && !isDecorated && !continues)) groups.push([token]);
+      group?.[0]!.text === "@" && !group.some((each) => each.isLineStart && /^(?:def|class|async)$/.test(each.text));
+    const isContinuation = /^(?:else|elif|except|finally)$/.test(token.text);
+    if (!group || (isTopLevelStart(token) && !isDecorated && !isContinuation)) groups.push([token]);
     else group.push(token);
   }
   return groups.map((group) => {
     const last = group.at(-1)!;
-    // The comment behind the last token stays with it.
+    // Include a trailing comment after the last token.
     const lineEnd = text.indexOf("\n", last.start + last.text.length);
     const end = lineEnd < 0 ? text.length : lineEnd;
     const first = group[0]!.start;
-    const above = /(?:^#[^\n]*\n)*$/m.exec(text.slice(0, first))![0].length;
-    const start = first - above;
+    const commentLength = /(?:^#[^\n]*\n)*$/m.exec(text.slice(0, first))![0].length;
+    const start = first - commentLength;
     return { start, end, line: text.slice(0, start).split("\n").length, tokens: group };
   });
 }
 
-/** Names that a function binds itself: its parameters, what it assigns, what its loops count with. */
-function boundNames(statement: TopLevel): ReadonlySet<string> {
+/** Names that a function binds: parameters, assignment targets, and loop targets. */
+function boundNames(statement: TopLevelStatement): ReadonlySet<string> {
   const bound = new Set<string>();
   const { tokens: list } = statement;
-  const def = list.findIndex(({ text, begins }) => begins && text === "def");
+  const def = list.findIndex(({ text, isLineStart }) => isLineStart && text === "def");
   if (def < 0) return bound;
   const base = list[def + 2]!.depth;
   let i = def + 3;
@@ -95,7 +96,7 @@ function boundNames(statement: TopLevel): ReadonlySet<string> {
     if (token.text === "for") {
       for (let j = i + 1; j < list.length && list[j]!.text !== "in"; j++)
         if (list[j]!.kind === "name") bound.add(list[j]!.text);
-    } else if (token.begins) {
+    } else if (token.isLineStart) {
       // `x = …`, `x: T = …`, `x, y = …`, `x += …`
       let j = i;
       while (list[j + 1]?.text === "," && list[j + 2]?.kind === "name") j += 2;
@@ -109,8 +110,8 @@ function boundNames(statement: TopLevel): ReadonlySet<string> {
   return bound;
 }
 
-/** The tokens that refer to names of the file: not locals, attributes or keyword argument names. */
-export function freeNames(statement: TopLevel): readonly Token[] {
+/** The tokens that refer to names of the file: no locals, attributes or keyword argument names. */
+export function freeNames(statement: TopLevelStatement): readonly Token[] {
   const bound = boundNames(statement);
   return statement.tokens.filter((token, i) => {
     if (token.kind !== "name" || bound.has(token.text)) return false;

@@ -1,8 +1,8 @@
-/** Functions of an emitted module that check one argument of its wrapper. */
+/** Helper functions that check one argument of the wrapper. */
 import { INT32_LIMIT_MESSAGE } from "../../analysis/preconditions.js";
 import * as py from "../syntax/py-build.js";
 import type { FunctionDef } from "../syntax/py.js";
-import { helper } from "../syntax/helper-function.js";
+import { helperFunction } from "../syntax/py-build.js";
 
 export const CHECK_TENSOR = "_check_tensor";
 export const CHECK_CHOICE = "_check_choice";
@@ -11,13 +11,13 @@ export const CHECK_CONSTANT = "_check_constant";
 export const CHECK_INT = "_check_int";
 export const CHECK_FLOAT = "_check_float";
 export const CHECK_BFLOAT16 = "_check_bfloat16";
-export const BEYOND_INT32 = "_beyond_int32";
-export const UNCOUNTABLE = "_uncountable";
-export const UNDESCRIBABLE = "_undescribable";
+export const INT32_OVERFLOW = "_beyond_int32";
+export const INDEX_OVERFLOW = "_uncountable";
+export const DESCRIPTOR_OVERFLOW = "_undescribable";
 export const SAME_STRIDES = "_same_strides";
 
-/** torch.compile cannot ask for the negative bit, and gives a graph tensors without it. */
-export const checkTensor = helper(
+/** torch.compile cannot trace `is_neg`, and its graph inputs never have the negative bit. */
+export const checkTensor = helperFunction(
   CHECK_TENSOR,
   "label tensor",
   "Refuses what does not lie in memory as its shape and strides say.",
@@ -33,7 +33,7 @@ if not torch.compiler.is_dynamo_compiling() and tensor.is_neg():
     raise ValueError(f"{label} is a lazily negated view; call .resolve_neg() first")`,
 );
 
-const checkChoice = helper(
+const checkChoice = helperFunction(
   CHECK_CHOICE,
   "label value *choices",
   "Refuses a value that is none of the choices.",
@@ -43,7 +43,7 @@ const checkChoice = helper(
     raise error(f"{label} must be {allowed}, got {value!r:.80}")`,
 );
 
-const checkType = helper(
+const checkType = helperFunction(
   CHECK_TYPE,
   "label value *types",
   "Refuses a value of another type; True and False are no integers here.",
@@ -52,8 +52,10 @@ const checkType = helper(
     raise TypeError(f"{label} must be of type {kind}, got {value!r:.80}")`,
 );
 
-/** Triton looks compiled kernels up by equality, and -0.0 == 0.0. torch.compile has no text of a number that changes. */
-const checkConstant = helper(
+/**
+ * Triton looks up compiled kernels by equality, and -0.0 == 0.0. torch.compile cannot trace `str` of a dynamic number.
+ */
+const checkConstant = helperFunction(
   CHECK_CONSTANT,
   "label value",
   "Refuses what is no float, and -0.0: Triton may run what it compiled for 0.0.",
@@ -64,7 +66,7 @@ if not torch.compiler.is_dynamo_compiling() and str(value) == "-0.0":
 );
 
 const checkInt = (types: string): FunctionDef =>
-  helper(
+  helperFunction(
     CHECK_INT,
     "label value dtype least=None",
     "Refuses what is no integer, and what its dtype does not hold.",
@@ -76,8 +78,8 @@ if not least <= value <= info.max:
     raise ValueError(f"{label} must be from {least} to {info.max}, got {value}")`,
   );
 
-/** float16 reaches least far. */
-const checkFloat = helper(
+/** 65504 is the largest float16, the smallest maximum of all dtypes. */
+const checkFloat = helperFunction(
   CHECK_FLOAT,
   "label value dtype",
   "Refuses what is no number, and what its dtype would make infinite.",
@@ -88,7 +90,7 @@ if is_large and torch.tensor(float(value), dtype=dtype, device="cpu").isinf():
     raise ValueError(f"{label} must fit {dtype}, got {value}")`,
 );
 
-const checkBFloat16 = helper(
+const checkBFloat16 = helperFunction(
   CHECK_BFLOAT16,
   "label *dtypes",
   "Refuses bfloat16 where Triton's interpreter would compute with its bits.",
@@ -102,8 +104,8 @@ if torch.bfloat16 in dtypes and triton.knobs.runtime.interpret and not is_right:
     )`,
 );
 
-const beyondInt32: FunctionDef = {
-  ...helper(BEYOND_INT32, "label", "The error for a tensor whose offsets do not fit int32.", ""),
+const int32OverflowError: FunctionDef = {
+  ...helperFunction(INT32_OVERFLOW, "label", "The error for a tensor whose offsets do not fit int32.", ""),
   body: [
     py.returns(
       py.call(
@@ -117,20 +119,20 @@ const beyondInt32: FunctionDef = {
   ],
 };
 
-const tooLong = (helperName: string, by: keyof typeof INT32_LIMIT_MESSAGE): FunctionDef => {
+const sizeLimitError = (helperName: string, by: keyof typeof INT32_LIMIT_MESSAGE): FunctionDef => {
   const [label, sizes, name] = [py.name("label"), py.name("sizes"), py.name("name")];
   const largest = py.call("max", sizes, py.keyword("key", py.attribute(sizes, "get")));
   const size = { value: py.subscript(sizes, name) };
   const text = py.fString({ value: label }, ": ", { value: name }, " is ", size, `, ${INT32_LIMIT_MESSAGE[by]}`);
-  const who = by === "index" ? "the kernel" : "a descriptor";
+  const subject = by === "index" ? "the kernel" : "a descriptor";
   return {
-    ...helper(helperName, "label **sizes", `The error for a size that ${who} does not count up to.`, ""),
+    ...helperFunction(helperName, "label **sizes", `The error for a size that ${subject} does not count up to.`, ""),
     body: [py.assign(name, largest), py.returns(py.call("ValueError", text))],
   };
 };
 
-/** PyTorch gives an axis of one element any stride, and `.contiguous()` leaves it. */
-const sameStrides = helper(
+/** An axis of one element may have any stride in PyTorch, and `.contiguous()` does not change it. */
+const sameStrides = helperFunction(
   SAME_STRIDES,
   "x y",
   "Whether two tensors of one shape lie alike in memory.",
@@ -138,11 +140,15 @@ const sameStrides = helper(
 return all(size <= 1 or a == b for size, a, b in steps)`,
 );
 
-/** Those that are mentioned, without the check of tensors. */
+/** The helpers that the module mentions, except {@link checkTensor}. */
 export function argumentHelpers(isMentioned: (name: string) => boolean, isTraceable: boolean): readonly FunctionDef[] {
-  // A graph of dynamic shapes has sizes of a type of their own.
+  // In a graph with dynamic shapes, sizes are `SymInt`.
   const types = isTraceable ? "not in (int, torch.SymInt)" : "is not int";
   const numbers = [checkChoice, checkType, checkConstant, checkInt(types), checkFloat, checkBFloat16];
-  const long = [beyondInt32, tooLong(UNCOUNTABLE, "index"), tooLong(UNDESCRIBABLE, "descriptor")];
-  return [...numbers, sameStrides, ...long].filter(({ name }) => isMentioned(name));
+  const limitErrors = [
+    int32OverflowError,
+    sizeLimitError(INDEX_OVERFLOW, "index"),
+    sizeLimitError(DESCRIPTOR_OVERFLOW, "descriptor"),
+  ];
+  return [...numbers, sameStrides, ...limitErrors].filter(({ name }) => isMentioned(name));
 }

@@ -1,15 +1,15 @@
 /** The decorators of a kernel: `@triton.autotune` outermost, then `@triton.heuristics`, then `@triton.jit`. */
 import type { Config } from "../../compiled/compiled-kernel.js";
-import { type ConfigGpu, gpuText, isPerGpu } from "../../compiled/configs-by-gpu.js";
+import { type ConfigGpu, formatGpu, isPerGpu } from "../../compiled/configs-by-gpu.js";
 import type { KernelIR, Value } from "../../ir/nodes.js";
-import { setsBlocks } from "./descriptors.js";
+import { preHook } from "./descriptors.js";
 import { hostExpressions } from "../body/host-expressions.js";
 import { type KernelNames, parameterName } from "../names/kernel-names.js";
 import * as py from "../syntax/py-build.js";
 import type { Argument, Block, Expression, Keyword, Statement } from "../syntax/py.js";
 import { INTERPRETED } from "./checks.js";
 
-/** Launch options of a config, by Triton's names. */
+/** Launch options of a config, under Triton's names. */
 export function launchOptions(config: Config): readonly Argument[] {
   const { numWarps, numStages, numCtas, maxnreg } = config;
   const options = Object.entries({ num_warps: numWarps, num_stages: numStages, num_ctas: numCtas });
@@ -20,7 +20,7 @@ export function launchOptions(config: Config): readonly Argument[] {
   ];
 }
 
-/** The helper that leaves `maxnreg` out where Triton refuses it. */
+/** The helper that omits `maxnreg` on GPUs for which Triton rejects it. */
 export const MAXNREG = "_maxnreg";
 
 export const maxnregHelper: Statement = {
@@ -51,16 +51,19 @@ export const firstConfigHelper: Statement = {
   body: [py.returns(py.list(...[0, 0, 0].map((zero) => py.numberLiteral(zero, "float"))))],
 };
 
-/** Triton's interpreter has no clock. Where all configs take as long, the autotuner chooses the first that fits. */
+/**
+ * Triton's interpreter cannot measure time. With equal times for all configs, the autotuner chooses the first valid
+ * one.
+ */
 export const firstConfig = ({ tuning }: KernelIR): Block =>
   !tuning.key || tuning.configs.length < 2 ? [] : [firstConfigHelper];
 
-/** The lists of configs by GPU, which the kernel's pruner reads. */
+/** The table of configs by GPU, which the kernel's pruner reads. */
 export function configLists(ir: KernelIR, names: KernelNames): Block {
   if (!isPerGpu(ir.tuning.configs)) return [];
   const entries = gpusOf(ir).map((gpu) => {
-    const own = ir.tuning.configs.filter((config) => gpuText(config.gpu) === gpuText(gpu));
-    return { key: gpuKey(gpu), value: py.list(...own.map((config) => configOf(ir, names, config))) };
+    const configs = ir.tuning.configs.filter((config) => formatGpu(config.gpu) === formatGpu(gpu));
+    return { key: gpuKey(gpu), value: py.list(...configs.map((config) => configOf(ir, names, config))) };
   });
   return [
     py.blank,
@@ -69,15 +72,15 @@ export function configLists(ir: KernelIR, names: KernelNames): Block {
   ];
 }
 
-/** The GPUs of each list, in the order of the configs. */
+/** The GPUs that have their own list of configs, in the order of the configs. */
 function gpusOf({ tuning: { configs } }: KernelIR): readonly (ConfigGpu | undefined)[] {
   return configs.flatMap(({ gpu }, i) =>
-    configs.findIndex((config) => gpuText(config.gpu) === gpuText(gpu)) === i ? [gpu] : [],
+    configs.findIndex((config) => formatGpu(config.gpu) === formatGpu(gpu)) === i ? [gpu] : [],
   );
 }
 
 function gpuKey(gpu: ConfigGpu | undefined): Expression {
-  return gpu && "cuda" in gpu ? py.number(String(gpu.cuda)) : py.string(gpuText(gpu));
+  return gpu && "cuda" in gpu ? py.number(String(gpu.cuda)) : py.string(formatGpu(gpu));
 }
 
 /** `[*_configs["default"], *_configs[90]]` */
@@ -92,19 +95,19 @@ function configOf(ir: KernelIR, names: KernelNames, config: Config): Expression 
     value: py.constant(value),
   }));
   return py.withOrigin(
-    py.call("triton.Config", py.dict(...values), ...launchOptions(config), ...setsBlocks(names)),
+    py.call("triton.Config", py.dict(...values), ...launchOptions(config), ...preHook(names)),
     config.at,
   );
 }
 
-/** `pruner` is the function that drops configs that are for other GPUs, or whose requirements do not hold. */
+/** `pruner` is the name of the `early_config_prune` function, if the kernel has one. */
 export function decorators(ir: KernelIR, names: KernelNames, pruner: string | undefined): readonly Expression[] {
   const inner = [...heuristics(ir, names), jit(ir, names)];
   const { configs, key, resetToZero, restoreValue, cacheResults } = ir.tuning;
   if (!key) return inner;
   const pointers = (tensors: readonly string[]) =>
     tensors.length === 0 ? undefined : py.list(...tensors.map((tensor) => py.string(parameterName(ir, names, tensor))));
-  const several = configs.length > 1;
+  const hasSeveralConfigs = configs.length > 1;
   const autotune = py.call(
     "triton.autotune",
     ...py.keywords({
@@ -116,14 +119,14 @@ export function decorators(ir: KernelIR, names: KernelNames, pruner: string | un
       reset_to_zero: pointers(resetToZero),
       restore_value: pointers(restoreValue),
       cache_results: cacheResults ? py.boolean(true) : undefined,
-      do_bench: several ? py.conditional(py.name(FIRST_CONFIG), py.name(INTERPRETED), py.none) : undefined,
+      do_bench: hasSeveralConfigs ? py.conditional(py.name(FIRST_CONFIG), py.name(INTERPRETED), py.none) : undefined,
     }),
   );
   return [autotune, ...inner];
 }
 
 /**
- * `@triton.heuristics({"EVEN_N": lambda args: args["N"] % args["BLOCK_N"] == 0})`, which runs once a config is chosen.
+ * `@triton.heuristics({"EVEN_N": lambda args: args["N"] % args["BLOCK_N"] == 0})`, evaluated after a config is chosen.
  */
 function heuristics(ir: KernelIR, names: KernelNames): readonly Expression[] {
   const argument = (value: Value) => py.subscript(py.name("args"), py.string(names.parameters.get(value)!));
@@ -137,16 +140,16 @@ function heuristics(ir: KernelIR, names: KernelNames): readonly Expression[] {
 
 function jit(ir: KernelIR, names: KernelNames): Expression {
   const { doNotSpecialize, doNotSpecializeOnAlignment } = ir.launch;
-  const listed = (authors: readonly string[]) =>
+  const parameterList = (authors: readonly string[]) =>
     authors.length === 0 ? undefined : py.list(...authors.map((name) => py.string(parameterName(ir, names, name))));
   const options = py.keywords({
-    do_not_specialize: listed(doNotSpecialize),
-    do_not_specialize_on_alignment: listed(doNotSpecializeOnAlignment),
+    do_not_specialize: parameterList(doNotSpecialize),
+    do_not_specialize_on_alignment: parameterList(doNotSpecializeOnAlignment),
   });
   return options.length > 0 ? py.call("triton.jit", ...options) : py.dotted("triton.jit");
 }
 
-/** Launch options of every launch, by Triton's names. */
+/** The options of every launch, under Triton's names. */
 export function driverOptions({ launch }: KernelIR): readonly Keyword[] {
   const python = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
   return Object.entries(launch.options).map(([name, value]) => py.keyword(python(name), py.constant(value)));

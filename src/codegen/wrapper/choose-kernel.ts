@@ -1,34 +1,35 @@
-/** The choice between the plain kernel and the warp-specialized one, which a module makes by timing both. */
-import { helper } from "../syntax/helper-function.js";
+/** The choice between the plain and the warp-specialized kernel, by timing both at run time. */
+import { helperFunction } from "../syntax/py-build.js";
 import type { FunctionDef } from "../syntax/py.js";
-import { TOLD } from "./launch-cache-helpers.js";
+import { RECORDED_LAUNCHES } from "./launch-cache-helpers.js";
 
-/** Decides between both kernels, and the table of what it has decided. */
+/** The helper that chooses the faster kernel, and the table of its results. */
 export const IS_FASTER = "_is_faster";
-export const FASTER = "_FASTER";
-/** The lock of a thread that times or launches: Triton's autotuner has one place for the arguments of all threads. */
+export const FASTER_TABLE = "_FASTER";
+/** The lock for timing and launching. Triton's autotuner stores the arguments of all threads in one attribute. */
 export const TUNING_LOCK = "_ALONE";
-/** The standard library's modules that they use. */
-export const SPECIALISED_IMPORTS: readonly string[] = ["threading"];
+/** Standard library modules that these helpers import. */
+export const SPECIALIZED_IMPORTS: readonly string[] = ["threading"];
 export const FASTER_IMPORTS: readonly string[] = ["functools"];
 
 /**
- * What a wrapper calls that chooses between both kernels. In turns, because a GPU changes its clock meanwhile. While a graph
- * is recorded nothing may wait for the GPU; such a call must not be kept for later ones, which may decide.
+ * The helper that a wrapper calls to choose a kernel. Timings alternate between both kernels, because the GPU clock
+ * changes over time. During CUDA graph capture synchronization is not allowed, so the helper returns False. That call
+ * must not be cached, because a later call can still measure.
  */
-export const fasterHelper = (isKept: boolean): FunctionDef =>
-  helper(
+export const fasterHelper = (isCached: boolean): FunctionDef =>
+  helperFunction(
     IS_FASTER,
     "label key specialized plain",
     `Whether the warp-specialized kernel is the faster one for a key, which is found out once.
 
 It is not if it fails: a warning says so.`,
-    `if key in ${FASTER}:
-    return ${FASTER}[key]
-if torch.cuda.is_current_stream_capturing():${isKept ? `\n    ${TOLD}.launches = None` : ""}
+    `if key in ${FASTER_TABLE}:
+    return ${FASTER_TABLE}[key]
+if torch.cuda.is_current_stream_capturing():${isCached ? `\n    ${RECORDED_LAUNCHES}.launches = None` : ""}
     return False
 with ${TUNING_LOCK}:
-    if key not in ${FASTER}:
+    if key not in ${FASTER_TABLE}:
         bench = functools.partial(
             triton.testing.do_bench, warmup=10, rep=30, return_mode="median"
         )
@@ -46,6 +47,6 @@ with ${TUNING_LOCK}:
                 stacklevel=3,
             )
             ours, theirs = 1.0, 0.0
-        ${FASTER}[key] = ours <= theirs
-return ${FASTER}[key]`,
+        ${FASTER_TABLE}[key] = ours <= theirs
+return ${FASTER_TABLE}[key]`,
   );

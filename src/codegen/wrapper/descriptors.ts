@@ -1,5 +1,5 @@
-/** Support for tensor descriptors in a module: making those of the wrapper, and scratch memory for those of kernels. */
-import { makesDescriptors, descriptorsWithTunedBlocks } from "../../analysis/descriptor-tensors.js";
+/** Tensor descriptors (TMA): creation in the wrapper, and scratch memory for descriptors that kernels create. */
+import { hasDeviceDescriptors, descriptorsWithTunedBlocks } from "../../analysis/descriptor-tensors.js";
 import { type Argument, isValue, type KernelIR, type TensorParam, type Value } from "../../ir/nodes.js";
 import { type KernelNames, literalNumber } from "../names/kernel-names.js";
 import * as py from "../syntax/py-build.js";
@@ -9,40 +9,42 @@ import { argumentDisplayName } from "./checks.js";
 
 export const CHECK_DESCRIPTOR = "_check_descriptor";
 export const ALLOCATE = "_allocate";
-/** Triton's class of descriptors that are made before a launch. */
+/** Triton's class for descriptors that the host creates. */
 export const DESCRIPTOR_CLASS = "TensorDescriptor";
 
-/** Refuses a tensor that a descriptor cannot describe. */
+/** Rejects a tensor that a descriptor cannot address. */
 export function descriptorCheck(context: WrapperContext, param: TensorParam, axis: number): Block {
-  const what = py.string(`${context.names.wrapper}: ${argumentDisplayName(context, param)}`);
-  return [py.expression(py.call(CHECK_DESCRIPTOR, what, context.tensor(param), py.number(String(axis))))];
+  const label = py.string(`${context.names.wrapper}: ${argumentDisplayName(context, param)}`);
+  return [py.expression(py.call(CHECK_DESCRIPTOR, label, context.tensor(param), py.number(String(axis))))];
 }
 
-/** Triton asks for scratch memory while it launches. The allocator belongs to the context of the calling thread. */
-export function scratch(ir: KernelIR): Block {
-  return makesDescriptors(ir) ? [py.expression(py.call("triton.set_allocator", py.name(ALLOCATE)))] : [];
+/** Triton allocates scratch memory during a launch. The allocator is local to the calling thread's context. */
+export function allocatorSetup(ir: KernelIR): Block {
+  return hasDeviceDescriptors(ir) ? [py.expression(py.call("triton.set_allocator", py.name(ALLOCATE)))] : [];
 }
 
-/** `a_desc = TensorDescriptor.from_tensor(a, [BLOCK_M, BLOCK_K])`; a block that a config decides is set by its hook. */
+/**
+ * `a_desc = TensorDescriptor.from_tensor(a, [BLOCK_M, BLOCK_K])`. The config's hook sets a block shape that is tuned.
+ */
 export function descriptorOf(context: WrapperContext, param: TensorParam, local: (value: Value) => Expression): Block {
   if (!param.block) return [];
-  const isOpen = descriptorsWithTunedBlocks(context.ir).includes(param);
-  const dims = param.block.map((dim) => (isOpen ? py.number("1") : blockDim(dim, local)));
+  const hasTunedBlock = descriptorsWithTunedBlocks(context.ir).includes(param);
+  const dims = param.block.map((dim) => (hasTunedBlock ? py.number("1") : blockDim(dim, local)));
   const padding = param.padding === "nan" ? [py.keyword("padding", py.string("nan"))] : [];
-  const made = py.call(`${DESCRIPTOR_CLASS}.from_tensor`, context.tensor(param), py.list(...dims), ...padding);
-  return [py.assign(py.name(context.names.parameters.get(param.pointer)!), made)];
+  const descriptor = py.call(`${DESCRIPTOR_CLASS}.from_tensor`, context.tensor(param), py.list(...dims), ...padding);
+  return [py.assign(py.name(context.names.parameters.get(param.pointer)!), descriptor)];
 }
 
 function blockDim(dim: Argument, local: (value: Value) => Expression): Expression {
   return isValue(dim) ? local(dim) : py.numberLiteral(literalNumber(dim) ?? 1, "int");
 }
 
-/** The hook of every config, where blocks depend on it. */
-export function setsBlocks({ blockSetter }: KernelNames): readonly Keyword[] {
+/** The hook of every config, if block shapes depend on the config. */
+export function preHook({ blockSetter }: KernelNames): readonly Keyword[] {
   return blockSetter ? [py.keyword("pre_hook", py.name(blockSetter))] : [];
 }
 
-/** The function that it names. */
+/** The function that {@link preHook} references: it sets the block shapes of descriptors. */
 export function blockSetter(ir: KernelIR, names: KernelNames): Block {
   const args = py.name("args");
   const body = descriptorsWithTunedBlocks(ir).map(({ pointer, block = [] }): Statement => {

@@ -31,12 +31,12 @@ export function inputParameters(ir: KernelIR, names: KernelNames): readonly Para
       return param.given
         ? { name, annotation: py.binary(tensor, "|", py.none), default: py.none }
         : { name, annotation: tensor };
-    const initial = defaultOf(param);
-    return { name, annotation: py.dotted(annotationOf(param)), ...(initial && { default: initial }) };
+    const defaultValue = defaultOf(param);
+    return { name, annotation: py.dotted(annotationOf(param)), ...(defaultValue && { default: defaultValue }) };
   });
 }
 
-/** The docstring's line for each of them. */
+/** The docstring lines of the positional parameters. */
 export function argumentLines(ir: KernelIR, names: KernelNames): readonly string[] {
   const tensors = tensorsOf(ir, "in", "inout");
   const pointers = paramsOf(ir, "pointer");
@@ -45,46 +45,46 @@ export function argumentLines(ir: KernelIR, names: KernelNames): readonly string
       const contiguous = param.contiguous ? ", contiguous" : "";
       const updated = param.role === "inout" ? "; updated in place" : "";
       const optional = param.optional ? ", or None" : "";
-      return `    ${localName(names, param)}: ${describeTensor(param)}${rangeWords(param, names)}${contiguous}${optional}${updated}.`;
+      return `    ${localName(names, param)}: ${describeTensor(param)}${describeRange(param, names)}${contiguous}${optional}${updated}.`;
     }),
     ...pointers.map((param) => {
       const optional = param.given ? ", or None" : "";
       const { numel } = param;
-      const least = typeof numel === "object" ? names.parameters.get(numel) : numel;
-      const shape = least === undefined ? "of any shape" : `contiguous, of at least ${least} elements`;
-      return `    ${localName(names, param)}: ${dtypeWords(param)}, ${shape}${optional}.`;
+      const minimum = typeof numel === "object" ? names.parameters.get(numel) : numel;
+      const shape = minimum === undefined ? "of any shape" : `contiguous, of at least ${minimum} elements`;
+      return `    ${localName(names, param)}: ${describeDType(param)}, ${shape}${optional}.`;
     }),
     ...numberParams(ir).map(
-      (param) => `    ${localName(names, param)}: ${numberWords(param)}${rangeWords(param, names)}.`,
+      (param) => `    ${localName(names, param)}: ${describeNumber(param)}${describeRange(param, names)}.`,
     ),
   ];
 }
 
-/** Outputs that the caller may pass by name. */
+/** The outputs, as keyword-only parameters. */
 export function outputParameters(context: WrapperContext): readonly Parameter[] {
   const tensor = py.dotted("torch.Tensor");
   const annotation = py.binary(tensor, "|", py.none);
-  const asked = py.binary(py.binary(tensor, "|", py.name("bool")), "|", py.none);
+  const flagAnnotation = py.binary(py.binary(tensor, "|", py.name("bool")), "|", py.none);
   const outputs = tensorsOf(context.ir, "out");
   if (outputs.length === 0) return [];
   const parameters = outputs.map((param) => ({
     name: argumentDisplayName(context, param),
-    annotation: param.optional ? asked : annotation,
+    annotation: param.optional ? flagAnnotation : annotation,
     default: py.none,
   }));
   return [{ name: "*" }, ...parameters];
 }
 
-/** The docstring's line for each of those. */
+/** The docstring lines of the outputs. */
 export function outputLines(context: WrapperContext): readonly string[] {
   return tensorsOf(context.ir, "out").map((param) => {
-    const where = `    ${argumentDisplayName(context, param)}: where to write ${describeTensor(param)}`;
-    return param.optional ? `${where}; allocated if True, left out if None.` : `${where}; allocated if None.`;
+    const text = `    ${argumentDisplayName(context, param)}: where to write ${describeTensor(param)}`;
+    return param.optional ? `${text}; allocated if True, left out if None.` : `${text}; allocated if None.`;
   });
 }
 
-/** The annotation for a number of tensors, some of which may be left out. */
-export function returnType(count: number, isOptional: (place: number) => boolean = () => false): Expression {
+/** The annotation of a return value of `count` tensors, some of which may be None. */
+export function returnType(count: number, isOptional: (index: number) => boolean = () => false): Expression {
   const tensor = py.dotted("torch.Tensor");
   const types = Array.from({ length: count }, (_, i) => (isOptional(i) ? py.binary(tensor, "|", py.none) : tensor));
   return types.length > 1 ? py.subscript(py.name("tuple"), ...types) : (types[0] ?? py.none);
@@ -92,7 +92,7 @@ export function returnType(count: number, isOptional: (place: number) => boolean
 
 /** `[M, N] float16 or bfloat16` */
 export function describeTensor(param: TensorParam): string {
-  return `[${param.dimNames.join(", ")}] ${dtypeWords(param)}`;
+  return `[${param.dimNames.join(", ")}] ${describeDType(param)}`;
 }
 
 function localName(names: KernelNames, param: InputParam): string {
@@ -108,7 +108,7 @@ export function annotationOf(param: NumberParam): string {
   return typeof dtype === "string" && dtype.includes("int") ? "int" : "float";
 }
 
-/** A default in the type of its annotation: `2.0` for a float. */
+/** The default, in the type of the annotation: `2.0` for a float. */
 function defaultOf(param: NumberParam): Expression | undefined {
   if (param.kind === "size" || param.default === undefined) return undefined;
   if (param.kind === "constexpr" && param.of === "dtype") return torchDType(String(param.default));
@@ -117,22 +117,22 @@ function defaultOf(param: NumberParam): Expression | undefined {
   return isFloat ? py.numberLiteral(Number(param.default), "float") : py.constant(param.default);
 }
 
-/** A declared range in the docstring, of integers without its end and of floats with it: ` in [0, N)`. */
-function rangeWords(param: TensorParam | NumberParam, names: KernelNames): string {
+/** A declared range in the docstring: ` in [0, N)`, half-open for integers and closed for floats. */
+function describeRange(param: TensorParam | NumberParam, names: KernelNames): string {
   const range = rangeOf(param);
-  if (range === undefined || (param.kind === "tensor" && holdsAll(param))) return "";
-  const said = (value: Value) => py.name(names.parameters.get(value)!);
+  if (range === undefined || (param.kind === "tensor" && isFullRange(param))) return "";
+  const nameOf = (value: Value) => py.name(names.parameters.get(value)!);
   if (param.kind === "tensor" && param.partition) {
     const { total, holds } = param.partition;
-    return `, rising ${holds === "offsets" ? "from 0 " : ""}to ${printExpression(said(total))}`;
+    return `, rising ${holds === "offsets" ? "from 0 " : ""}to ${printExpression(nameOf(total))}`;
   }
-  const bounds = hostExpressions(range, said).map((bound) => printExpression(bound));
+  const bounds = hostExpressions(range, nameOf).map((bound) => printExpression(bound));
   const isFloat = param.kind === "tensor" && isFloatElem(param.dtype);
   return ` in [${bounds.join(", ")}${isFloat ? "]" : ")"}`;
 }
 
-/** Whether the range of integers is that of their dtype, which says nothing. */
-function holdsAll({ dtype, range }: TensorParam): boolean {
+/** True if the declared range is the full range of the integer dtype, and is therefore omitted. */
+function isFullRange({ dtype, range }: TensorParam): boolean {
   if (typeof dtype !== "string" || !isInt(dtype)) return false;
   const [low, high] = isSigned(dtype)
     ? [-(2 ** (bitsOf(dtype) - 1)), 2 ** (bitsOf(dtype) - 1)]
@@ -141,17 +141,17 @@ function holdsAll({ dtype, range }: TensorParam): boolean {
   return first! <= low && end! >= high;
 }
 
-/** Its description in the docstring. */
-function numberWords(param: NumberParam): string {
+/** The description of a number in the docstring. */
+function describeNumber(param: NumberParam): string {
   if (isSizeParam(param)) return "a size of the result";
   if (param.kind === "scalar")
     return `a number, passed as ${typeof param.dtype === "string" ? param.dtype : param.dtype.name}`;
-  if (param.choices) return choicesInWords(param);
+  if (param.choices) return describeChoices(param);
   const article = param.of === "int" ? "an" : "a";
   return `${article} ${annotationOf(param)} that the kernel is compiled for`;
 }
 
-function choicesInWords({ of, choices = [] }: ConstexprParam): string {
+function describeChoices({ of, choices = [] }: ConstexprParam): string {
   return choices.map((text) => (of === "dtype" ? `torch.${torchName(text)}` : `"${text}"`)).join(" or ");
 }
 
@@ -160,6 +160,6 @@ const torchName = (name: string): string => {
   return dtype.kind === "attribute" ? dtype.name : name;
 };
 
-function dtypeWords(param: TensorParam | PointerParam): string {
+function describeDType(param: TensorParam | PointerParam): string {
   return typeof param.dtype === "string" ? param.dtype : param.dtype.members.join(" or ");
 }

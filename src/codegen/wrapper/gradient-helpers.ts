@@ -1,25 +1,24 @@
 /**
- * What an emitted module does where PyTorch would record a gradient of a kernel, which has none: its results require
- * grad, as those of PyTorch's own operators do, and a backward through them is an error. A result without a grad_fn
- * would train a model wrongly, without a word.
+ * Autograd behavior of kernels without a gradient. Results require grad, as those of PyTorch's operators do, and a
+ * backward pass through them raises an error. A result without a grad_fn would silently train a model incorrectly.
  */
 import * as py from "../syntax/py-build.js";
 import type { ClassDef, FunctionDef } from "../syntax/py.js";
-import { helper } from "../syntax/helper-function.js";
+import { helperFunction } from "../syntax/py-build.js";
 
-/** Whether a gradient is recorded. */
+/** The helper that tests if autograd records the call. */
 export const RECORDS_GRADIENT = "_records_gradient";
-/** Calls a kernel whose results then require grad. */
+/** Calls a kernel so that its results require grad. */
 export const WITHOUT_GRADIENT = "_without_gradient";
-/** Refuses to write a tensor of the caller whose gradient would be lost. */
+/** Rejects a call that writes a caller's tensor whose gradient would be lost. */
 export const REFUSE_GRADIENT = "_refuse_gradient";
-/** Refuses to compute an operator whose result has a tangent. */
+/** Rejects a call of an operator whose result would have a tangent. */
 export const REFUSE_FORWARD_MODE = "_refuse_forward_mode";
-/** Has an operator that writes given tensors refuse a call that PyTorch would record. */
+/** Makes an operator that writes the caller's tensors reject calls that autograd would record. */
 export const REFUSE_RECORDING = "_refuse_recording";
 const FUNCTION = "_WithoutGradient";
 
-const recordsGradient = helper(
+const recordsGradient = helperFunction(
   RECORDS_GRADIENT,
   "label *tensors",
   "Whether PyTorch would record a gradient of one of these.",
@@ -32,7 +31,7 @@ if torch.is_grad_enabled():
 return False`,
 );
 
-const refuseTangents = helper(
+const refuseTangents = helperFunction(
   "_refuse_tangents",
   "label tensors",
   "Refuses tensors with a tangent, which a kernel would drop.",
@@ -43,8 +42,8 @@ const refuseTangents = helper(
         raise NotImplementedError(f"{label} has no forward-mode gradient")`,
 );
 
-/** torch.func takes the wrapping off, so that an operator sees tensors without tangents. */
-const refuseForwardMode = helper(
+/** torch.func unwraps its tensors, so an operator cannot see their tangents. */
+const refuseForwardMode = helperFunction(
   REFUSE_FORWARD_MODE,
   "label *tensors",
   "Refuses a call whose results would have tangents, which an operator has not.",
@@ -56,10 +55,10 @@ _refuse_tangents(label, tensors)`,
 );
 
 /**
- * PyTorch takes no formula of a gradient for an operator that writes its arguments, and would leave their gradient out.
- * The kernels of these keys go before the one of `Autograd` that PyTorch has registered.
+ * PyTorch accepts no gradient formula for an operator that writes its arguments, and would drop their gradient. Kernels
+ * for these dispatch keys take precedence over the `Autograd` kernel that PyTorch registers.
  */
-export const refuseRecording = helper(
+export const refuseRecording = helperFunction(
   REFUSE_RECORDING,
   "operator",
   "Refuses calls of an operator whose gradient PyTorch would leave out.",
@@ -81,7 +80,7 @@ for device in ("CPU", "CUDA", "Meta"):
     operator._lib.impl(label, checked, key, with_keyset=True)`,
 );
 
-const withoutGradient = helper(
+const withoutGradient = helperFunction(
   WITHOUT_GRADIENT,
   "kernel inputs updated=() given=() **options",
   "Calls the kernel; a backward through its results is an error.",
@@ -97,7 +96,7 @@ return ${FUNCTION}.apply(kernel, updated, options, *inputs)`,
 );
 
 function staticMethod(name: string, params: string, text: string): FunctionDef {
-  return { ...helper(name, params, "", text), docstring: undefined, decorators: [py.name("staticmethod")] };
+  return { ...helperFunction(name, params, "", text), docstring: undefined, decorators: [py.name("staticmethod")] };
 }
 
 const autogradFunction: ClassDef = {
@@ -126,7 +125,7 @@ ctx.mark_dirty(*(tensor for tensor in updated if tensor is not None))`,
   ],
 };
 
-const refuseGradient = helper(
+const refuseGradient = helperFunction(
   REFUSE_GRADIENT,
   "label *tensors",
   "Refuses to write where PyTorch would record a gradient.",
@@ -138,7 +137,7 @@ if torch.is_grad_enabled() and any(wanted):
     )`,
 );
 
-/** Those that are mentioned, with what they call. */
+/** The helpers that the module mentions, with their dependencies. */
 export function gradientHelpers(isMentioned: (name: string) => boolean): readonly (FunctionDef | ClassDef)[] {
   const records = isMentioned(RECORDS_GRADIENT) ? [recordsGradient] : [];
   const modes = isMentioned(REFUSE_FORWARD_MODE) ? [refuseForwardMode] : [];

@@ -1,4 +1,4 @@
-/** The wrapper's statements for a call of which PyTorch would record a gradient. */
+/** The wrapper's handling of calls that autograd records. */
 import { writtenPointers } from "../../analysis/memory-effects.js";
 import { isMemoryParam } from "../../ir/nodes.js";
 import { isFloatElem } from "../../types/dtype.js";
@@ -9,36 +9,38 @@ import { RECORDS_GRADIENT, REFUSE_GRADIENT, WITHOUT_GRADIENT } from "./gradient-
 import { deviceHolder, IS_TRACED, argumentDisplayName } from "./checks.js";
 import type { WrapperContext } from "./scope.js";
 
-/** Results that are floats require grad then; what is written through pointers is refused. */
+/** Makes float results require grad. Rejects the call if the kernel writes floats through pointers. */
 export function gradientChecks(context: WrapperContext): Block {
   const { ir, names, tensors } = context;
   const pointers = ir.params.filter((param) => param.kind === "pointer");
   const inputs = [...tensors.filter((param) => param.role !== "out"), ...pointers];
   const outputs = tensors.filter((param) => param.role === "out");
-  const updated = tensors.filter((param) => param.role === "inout");
+  const updatedParams = tensors.filter((param) => param.role === "inout");
   const wrapper = py.string(names.wrapper);
-  const through = writtenPointers(ir).filter((param) => isFloatElem(param.dtype));
-  const given = [
+  const floatPointers = writtenPointers(ir).filter((param) => isFloatElem(param.dtype));
+  const callerTensors = [
     ...outputs.map((param) => py.name(argumentDisplayName(context, param))),
-    ...through.map((param) => context.tensor(param)),
+    ...floatPointers.map((param) => context.tensor(param)),
   ];
-  const floats = inputs.filter((param) => isFloatElem(param.dtype)).map((param) => context.tensor(param));
-  const results = [...outputs, ...updated].filter((param) => isFloatElem(param.dtype));
+  const floatInputs = inputs.filter((param) => isFloatElem(param.dtype)).map((param) => context.tensor(param));
+  const results = [...outputs, ...updatedParams].filter((param) => isFloatElem(param.dtype));
   if (results.length === 0) {
-    // Addresses that are loaded may be written, too, where nothing is returned.
-    const mayWrite = outputs.length + updated.length === 0 || through.length > 0;
-    return floats.length === 0 || !mayWrite ? [] : [py.expression(py.call(REFUSE_GRADIENT, wrapper, ...floats))];
+    // A kernel without results may write through addresses that it loads.
+    const mayWrite = outputs.length + updatedParams.length === 0 || floatPointers.length > 0;
+    return floatInputs.length === 0 || !mayWrite
+      ? []
+      : [py.expression(py.call(REFUSE_GRADIENT, wrapper, ...floatInputs))];
   }
-  const records = py.call(
+  const recordsGradient = py.call(
     RECORDS_GRADIENT,
     wrapper,
-    ...floats,
+    ...floatInputs,
     ...results.filter((param) => param.role === "out").map((param) => py.name(argumentDisplayName(context, param))),
   );
   const holder = deviceHolder(context);
-  const test = context.traceable
-    ? py.boolOp("and", py.unary("not", py.call(IS_TRACED, context.tensor(holder!))), records)
-    : records;
+  const test = context.isTraceable
+    ? py.boolOp("and", py.unary("not", py.call(IS_TRACED, context.tensor(holder!))), recordsGradient)
+    : recordsGradient;
   const locals = callOrder(ir).map((param): Expression =>
     isMemoryParam(param) ? context.tensor(param) : py.name(names.parameters.get(param.value)!),
   );
@@ -48,11 +50,11 @@ export function gradientChecks(context: WrapperContext): Block {
     py.name(names.wrapper),
     py.tuple(...locals),
     ...py.keywords({
-      updated: list(updated.map((param) => context.tensor(param))),
-      given: list(given),
+      updated: list(updatedParams.map((param) => context.tensor(param))),
+      given: list(callerTensors),
       device: holder ? undefined : py.name("device"),
     }),
-    // Asked for, since a tensor is refused.
+    // An optional output is passed on as a flag. Tensors were rejected above.
     ...outputs
       .filter(({ optional }) => optional)
       .map((param) => py.keyword(argumentDisplayName(context, param), py.name(argumentDisplayName(context, param)))),

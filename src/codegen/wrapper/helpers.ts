@@ -1,25 +1,26 @@
-/** Functions at the end of an emitted module for its wrapper; unused ones are omitted. */
+/** Helper functions of the wrapper, at the end of an emitted module. Unused ones are omitted. */
 import { ALLOCATE, CHECK_DESCRIPTOR } from "./descriptors.js";
 import type { ClassDef, FunctionDef } from "../syntax/py.js";
 import { argumentHelpers, CHECK_TENSOR, checkTensor } from "./argument-helpers.js";
-import { CHECK_GPU, checkGpu } from "./gpu-check.js";
+import { CHECK_GPU, checkGpu } from "./environment-checks.js";
 import { gradientHelpers } from "./gradient-helpers.js";
-import { helper } from "../syntax/helper-function.js";
+import { helperFunction } from "../syntax/py-build.js";
 import { IS_TRACED } from "./checks.js";
-import { GPU_PROPERTY, STATED_GPU } from "./launch.js";
+import { GPU_PROPERTY, INTERPRETER_GPU } from "./launch.js";
 import { CHECK_MEMORY, CHECK_OUT } from "./outputs.js";
 
-/** Launches a kernel. */
+/** The helper that launches a kernel. */
 export const LAUNCH = "_launch";
 const LAUNCH_KEY = "_launch_key";
-/** The remembered launches. */
+/** The table of cached launches. */
 export const LAUNCHES = "_LAUNCHES";
 /**
- * Shows a launch to torch.compile. PyTorch looks for this name in the source, to know which kernels an operator has.
+ * Makes a launch visible to torch.compile. PyTorch searches the source for this name to find the kernels of an
+ * operator.
  */
 export const WRAP_TRITON = "wrap_triton";
 
-const checkOut = helper(
+const checkOut = helperFunction(
   CHECK_OUT,
   "label out shape dtype device others",
   "The tensor that a result is to be written to, if it can be.",
@@ -36,7 +37,7 @@ _check_memory(label, out, others)
 return out`,
 );
 
-const checkMemory = helper(
+const checkMemory = helperFunction(
   CHECK_MEMORY,
   "label written others",
   "Refuses to write what overlaps itself or another tensor; tells autograd of it.",
@@ -61,11 +62,11 @@ torch.autograd.graph.increment_version(written)`,
 );
 
 /**
- * For tensors whose bytes overlap. Exact for what slicing one buffer gives: equal strides that each cover the axes
- * inside them. Anything else whose bytes overlap counts as sharing. The difference of two addresses is written in the
- * strides as in a mixed-radix number; the digits of two elements differ by less than the axes are long.
+ * Element overlap of tensors whose byte ranges overlap. It is exact for slices of one buffer: equal strides, each
+ * larger than the extent of the inner axes. All other cases count as overlap. The address difference is decomposed by
+ * the strides like a mixed-radix number. The tensors overlap if every digit is smaller than the length of its axis.
  */
-const overlaps = helper(
+const overlaps = helperFunction(
   "_overlaps",
   "x y distance",
   "Whether x and y, distance bytes apart, may have elements in common.",
@@ -77,7 +78,7 @@ alike = x.stride() == y.stride() and x.element_size() == y.element_size()
 return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)`,
 );
 
-const end = helper(
+const end = helperFunction(
   "_end",
   "x",
   "The address of the byte after the last of x.",
@@ -87,7 +88,7 @@ last = sum(stride * (size - 1) for stride, size in zip(x.stride(), x.shape))
 return x.data_ptr() + (last + 1) * x.element_size()`,
 );
 
-const axes = helper(
+const axes = helperFunction(
   "_axes",
   "strides *shapes",
   "Axes longer than 1, each as (stride, *lengths), in falling order.",
@@ -95,7 +96,7 @@ const axes = helper(
 return sorted((axis for axis in axes if max(axis[1:]) > 1), reverse=True)`,
 );
 
-const nest = helper(
+const nest = helperFunction(
   "_nest",
   "axes",
   "Whether each stride steps over all that the axes inside it reach.",
@@ -107,7 +108,7 @@ for stride, *lengths in reversed(axes):
 return True`,
 );
 
-const reaches = helper(
+const reaches = helperFunction(
   "_reaches",
   "distance axes",
   "Whether elements of two equally strided tensors lie this far apart.",
@@ -122,11 +123,11 @@ return any(
 );
 
 /**
- * `kernel[grid](…)` spends most of its time on finding out which binary to launch, and the autotuner which config. A
- * compiled kernel is launched as Triton's tutorial on fused softmax does. torch.compile traces the launch itself, and
- * the interpreter has no binaries.
+ * `kernel[grid](…)` spends most of its time on the lookup of the binary, and the autotuner on that of the config. The
+ * launch cache calls the compiled kernel directly, as in Triton's tutorial on fused softmax. It is bypassed under
+ * torch.compile, which traces the launch itself, and in the interpreter, which has no binaries.
  */
-const launch = helper(
+const launch = helperFunction(
   LAUNCH,
   "kernel grid tensors numbers / *others **options",
   `Launches kernel[grid](*tensors, *numbers, **options).
@@ -160,11 +161,11 @@ return found`,
 );
 
 /**
- * As `triton.runtime.jit` specializes, and a little finer: integers by value, addresses by their place in 16 bytes.
- * It specializes on no float's value.
+ * The specialization of `triton.runtime.jit`, slightly finer: integers by value and addresses modulo 16. Floats are
+ * specialized by type only.
  */
 const launchKey = (hasFloats: boolean): FunctionDef =>
-  helper(
+  helperFunction(
     LAUNCH_KEY,
     "tensors numbers options",
     "What Triton compiles for, given dtypes: equal keys are launches of one binary.",
@@ -173,7 +174,7 @@ ${hasFloats ? "numbers = [float if type(number) is float else number for number 
 return *places, *numbers, *options.values()`,
   );
 
-const checkDescriptor = helper(
+const checkDescriptor = helperFunction(
   CHECK_DESCRIPTOR,
   "label tensor axis",
   "Refuses a tensor whose blocks the GPU's copy engine cannot address.",
@@ -196,46 +197,46 @@ if tensor.data_ptr() % 16 != 0:
     )`,
 );
 
-const allocate = helper(
+const allocate = helperFunction(
   ALLOCATE,
   "size alignment stream",
   "Memory for the descriptors that a kernel makes while it runs.",
   `return torch.empty(size, device="cuda", dtype=torch.int8)`,
 );
 
-const gpuProperty = helper(
+const gpuProperty = helperFunction(
   GPU_PROPERTY,
   "device name",
   "What torch.cuda.get_device_properties says of the GPU that a launch is for.",
   `if _INTERPRETED:
-    return ${STATED_GPU}[name]
+    return ${INTERPRETER_GPU}[name]
 return getattr(torch.cuda.get_device_properties(device), name)`,
 );
 
-const isTraced = helper(
+const isTraced = helperFunction(
   IS_TRACED,
   "tensor",
   "Whether a graph is being made, whose tensors have no addresses.",
   "return type(tensor) not in (torch.Tensor, torch.nn.Parameter)",
 );
 
-/** A check that passes over the tensors of a graph that is being made. */
-const unlessTraced = (check: FunctionDef, tensor: string): FunctionDef => ({
+/** A check that skips tensors of a graph that is being traced. */
+const skipIfTraced = (check: FunctionDef, tensor: string): FunctionDef => ({
   ...check,
   body: [{ kind: "verbatim", text: `if ${IS_TRACED}(${tensor}):\n    return` }, ...check.body],
 });
 
-/** What a module needs, given what its wrapper mentions, whether it passes floats to kernels, and repeats calls. */
+/** The helpers that a module needs. `hasFloats`: it passes floats to kernels. `isCaching`: it caches launches. */
 export function helperFunctions(
   isMentioned: (name: string) => boolean,
   hasFloats: boolean,
-  isRepeating: boolean,
+  isCaching: boolean,
 ): readonly (FunctionDef | ClassDef)[] {
   const isTraceable = isMentioned(IS_TRACED);
   const memory =
     isMentioned(CHECK_OUT) || isMentioned(CHECK_MEMORY)
-      ? [isTraceable ? unlessTraced(checkMemory, "written") : checkMemory, overlaps, end, axes, nest, reaches]
-      : isRepeating
+      ? [isTraceable ? skipIfTraced(checkMemory, "written") : checkMemory, overlaps, end, axes, nest, reaches]
+      : isCaching
         ? [end]
         : [];
   return [
@@ -247,7 +248,7 @@ export function helperFunctions(
     ...(isMentioned(CHECK_GPU) ? [checkGpu] : []),
     ...gradientHelpers(isMentioned),
     ...(isMentioned(CHECK_TENSOR) || isMentioned(CHECK_OUT)
-      ? [isTraceable ? unlessTraced(checkTensor, "tensor") : checkTensor]
+      ? [isTraceable ? skipIfTraced(checkTensor, "tensor") : checkTensor]
       : []),
     ...argumentHelpers(isMentioned, isTraceable),
     ...(isMentioned(CHECK_OUT) ? [checkOut] : []),

@@ -1,26 +1,26 @@
-/** Functions of an emitted module that keep what a call has found out for later calls like it, the same in every module. */
+/** Helper functions of the launch cache, identical in every emitted module. */
 import type { ClassDef, FunctionDef, Statement } from "../syntax/py.js";
 import * as py from "../syntax/py-build.js";
-import { helper } from "../syntax/helper-function.js";
+import { helperFunction } from "../syntax/py-build.js";
 import { LAUNCH, LAUNCHES } from "./helpers.js";
 
-/** The wrapper, and the function that launches for it, before both are replaced. */
-export const CHECKED = "_checked";
+/** The original wrapper and launch function, before both are replaced. */
+export const CHECKED_WRAPPER = "_checked";
 const PLAIN_LAUNCH = "_plain_launch";
-/** What they are replaced by. */
-export const REPEATED = "_repeated";
-const TOLD_LAUNCH = "_told_launch";
-/** What that calls. */
+/** The replacements. */
+export const CACHED_WRAPPER = "_repeated";
+const RECORDED_LAUNCH = "_told_launch";
+/** The helpers that the replacement of the wrapper calls. */
 export const IS_SPECIAL = "_is_special";
-export const KEEP = "_keep";
-/** The standard library's modules that these functions use. */
-export const REPEATED_IMPORTS: readonly string[] = ["functools", "threading"];
-/** Where a thread that asks is told of launches. */
-export const TOLD = "_TOLD";
-/** Versions of Triton whose launcher these functions are tested with. */
-const TESTED = ["3.6.", "3.7.", "3.8.", "3.9."];
+export const RECORD_CALL = "_keep";
+/** Standard library modules that these functions import. */
+export const LAUNCH_CACHE_IMPORTS: readonly string[] = ["functools", "threading"];
+/** The thread-local list of recorded launches. */
+export const RECORDED_LAUNCHES = "_TOLD";
+/** Versions of Triton with which the launcher is tested. */
+const TESTED_VERSIONS = ["3.6.", "3.7.", "3.8.", "3.9."];
 
-const toldClass: ClassDef = {
+const recordedLaunchesClass: ClassDef = {
   kind: "class",
   name: "_Told",
   decorators: [],
@@ -29,17 +29,17 @@ const toldClass: ClassDef = {
   body: [py.assign(py.name("launches"), py.none)],
 };
 
-const toldLaunch = helper(
-  TOLD_LAUNCH,
+const recordedLaunch = helperFunction(
+  RECORDED_LAUNCH,
   "kernel grid tensors numbers / *others **options",
   `What ${LAUNCH} does; a launch is told to who asks.`,
   `found = ${PLAIN_LAUNCH}(kernel, grid, tensors, numbers, *others, **options)
-if found and ${TOLD}.launches is not None:
-    ${TOLD}.launches.append((kernel, tensors, numbers, *found))`,
+if found and ${RECORDED_LAUNCHES}.launches is not None:
+    ${RECORDED_LAUNCHES}.launches.append((kernel, tensors, numbers, *found))`,
 );
 
-const keep = helper(
-  KEEP,
+const recordCall = helperFunction(
+  RECORD_CALL,
   "key given / *arguments **outputs",
   `Calls the wrapper, and keeps what it launches for later calls of the key.
 
@@ -52,18 +52,18 @@ if kept is None and key is not None:
         ${LAUNCHES}.clear()
     ${LAUNCHES}[key] = ()
 if kept is None or len(kept) == 8 or any(check(*given) for check, *_ in kept):
-    return ${CHECKED}(*arguments, **outputs)
-told = ${TOLD}.launches = []
+    return ${CHECKED_WRAPPER}(*arguments, **outputs)
+told = ${RECORDED_LAUNCHES}.launches = []
 try:
-    results = ${CHECKED}(*arguments, **outputs)
+    results = ${CHECKED_WRAPPER}(*arguments, **outputs)
 finally:
-    ${TOLD}.launches = None
+    ${RECORDED_LAUNCHES}.launches = None
 if len(told) == 1:
     ${LAUNCHES}[key] = (*kept, *_plans(given, results, *told[0]))
 return results`,
 );
 
-const plans = helper(
+const cachedLaunches = helperFunction(
   "_plans",
   "given results kernel tensors numbers binary grid constants",
   `What later calls need to launch the same: one plan, or none.
@@ -101,7 +101,7 @@ empty = [
 yield check, state, sizes, empty, launch`,
 );
 
-const guard = helper(
+const guard = helperFunction(
   "_guard",
   "tensors",
   `A function that says whether others differ from these in address and values alone.
@@ -114,10 +114,10 @@ return guards.check`,
 );
 
 /**
- * Nothing of a version of Triton is written down here. Its launcher in Python is what `binary.run` is; that calls a
- * function in C with arguments of its own before, between and after those that it is given.
+ * This code does not depend on the argument order of a Triton version. `binary.run` is Triton's Python launcher. It
+ * calls a C function and adds its own arguments before, between and after the given ones.
  */
-const launcher = helper(
+const launcher = helperFunction(
   "_launcher",
   "binary grid count numbers device",
   `A function of addresses that makes the launch, or None if there can be none.
@@ -156,7 +156,7 @@ call.binary = binary
 return call`,
 );
 
-const isSpecial = helper(
+const isSpecial = helperFunction(
   IS_SPECIAL,
   "wanted kernel is_only device needs_no_grad",
   "Whether a call asks for more than a launch, or for another kernel's.",
@@ -175,26 +175,26 @@ return (
 )`,
 );
 
-/** What stands around the function that takes repeated calls: helpers before it, and its installation behind. */
-export function repeatedBlock(wrapper: string, repeated: FunctionDef): readonly Statement[] {
-  const pair = (left: string, right: string) => py.tuple(py.name(left), py.name(right));
-  const isTested = py.call("triton.__version__.startswith", py.tuple(...TESTED.map(py.string)));
+/** The definitions of the launch cache: helpers, the cached call, and the statement that installs it. */
+export function launchCacheBlock(wrapper: string, cachedCall: FunctionDef): readonly Statement[] {
+  const pair = (first: string, second: string) => py.tuple(py.name(first), py.name(second));
+  const isTested = py.call("triton.__version__.startswith", py.tuple(...TESTED_VERSIONS.map(py.string)));
   const test = py.boolOp("and", py.dotted("torch.version.cuda"), py.unary("not", py.name("_INTERPRETED")), isTested);
   return [
-    toldClass,
+    recordedLaunchesClass,
     py.comment("Repeated calls: the rest of the module makes them cost what their launch costs."),
-    py.assign(py.name(TOLD), py.call("_Told")),
-    py.assign(pair(CHECKED, PLAIN_LAUNCH), pair(wrapper, LAUNCH)),
-    repeated,
+    py.assign(py.name(RECORDED_LAUNCHES), py.call("_Told")),
+    py.assign(pair(CHECKED_WRAPPER, PLAIN_LAUNCH), pair(wrapper, LAUNCH)),
+    cachedCall,
     isSpecial,
-    keep,
-    toldLaunch,
-    plans,
+    recordCall,
+    recordedLaunch,
+    cachedLaunches,
     guard,
     launcher,
     {
       kind: "if",
-      branches: [{ test, body: [py.assign(pair(wrapper, LAUNCH), pair(REPEATED, TOLD_LAUNCH))] }],
+      branches: [{ test, body: [py.assign(pair(wrapper, LAUNCH), pair(CACHED_WRAPPER, RECORDED_LAUNCH))] }],
     },
   ];
 }

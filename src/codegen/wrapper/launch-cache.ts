@@ -1,49 +1,49 @@
-/** The function of an emitted module that takes a call like an earlier one straight to its launch. */
+/** The launch cache: an emitted function that launches a repeated call directly, without the wrapper's checks. */
 import { writtenPointers } from "../../analysis/memory-effects.js";
-import { makesDescriptors } from "../../analysis/descriptor-tensors.js";
+import { hasDeviceDescriptors } from "../../analysis/descriptor-tensors.js";
 import { isMemoryParam, type KernelIR, type PointerParam, type TensorParam, tensorsOf } from "../../ir/nodes.js";
 import { callOrder, type NumberParam } from "../names/call-order.js";
 import type { KernelNames } from "../names/kernel-names.js";
 import { Names } from "../names/names.js";
 import * as py from "../syntax/py-build.js";
 import type { Block, Expression, FunctionDef, Statement } from "../syntax/py.js";
-import { CHECKED, IS_SPECIAL, KEEP, REPEATED } from "./launch-cache-helpers.js";
+import { CHECKED_WRAPPER, IS_SPECIAL, RECORD_CALL, CACHED_WRAPPER } from "./launch-cache-helpers.js";
 import { deviceHolder, argumentDisplayName } from "./checks.js";
 import { LAUNCHES } from "./helpers.js";
-import { tensorsBefore } from "./outputs.js";
+import { nonOverlapping } from "./outputs.js";
 import { type WrapperContext, WrapperScope } from "./scope.js";
 import { annotationOf } from "./docstring.js";
 
 /**
- * Whether calls of the wrapper can be repeated: it launches by `_launch`, and always with the same tensors. The copy
- * engine's descriptors and scratch memory are made anew for each launch.
+ * True if calls of the wrapper can be cached: it launches with `_launch`, and has no optional tensors. Kernels with
+ * descriptors are excluded, because descriptors and scratch memory are created for each launch.
  */
 export function isLaunchCacheable(ir: KernelIR): boolean {
   const tensors = ir.params.filter((param) => isMemoryParam(param));
-  const isDescribed = makesDescriptors(ir) || tensors.some((param) => param.kind === "tensor" && param.block);
-  return !isDescribed && deviceHolder({ ir }) !== undefined && tensors.every(({ given }) => given === undefined);
+  const hasDescriptors = hasDeviceDescriptors(ir) || tensors.some((param) => param.kind === "tensor" && param.block);
+  return !hasDescriptors && deviceHolder({ ir }) !== undefined && tensors.every(({ given }) => given === undefined);
 }
 
-/** `wrapper` is the function whose calls are repeated. */
+/** The function that replaces `wrapper` and consults the launch cache first. */
 export function cachedCallFunction(ir: KernelIR, names: KernelNames, wrapper: FunctionDef): FunctionDef {
-  return new RepeatedEmitter(ir, names).emit(wrapper);
+  return new CachedCallEmitter(ir, names).emit(wrapper);
 }
 
-type Tensor = TensorParam | PointerParam;
+type MemoryParam = TensorParam | PointerParam;
 
-/** Autograd is told that a tensor changes. */
-const tellAutograd = (tensor: Expression): Statement =>
+/** Increments autograd's version counter of a tensor that the kernel writes. */
+const incrementVersion = (tensor: Expression): Statement =>
   py.expression(py.call("torch._C._increment_version", py.tuple(tensor)));
 
-class RepeatedEmitter {
+class CachedCallEmitter {
   readonly #context: WrapperContext;
   readonly #locals = new Names();
   readonly #outs: readonly TensorParam[];
   /** In the kernel's order. */
-  readonly #tensors: readonly Tensor[];
-  /** The outputs' own names, which are not those of arguments. */
-  readonly #made: ReadonlyMap<Tensor, Expression>;
-  readonly #addresses: ReadonlyMap<Tensor, Expression>;
+  readonly #tensors: readonly MemoryParam[];
+  /** Local names of the outputs, distinct from the names of the arguments. */
+  readonly #allocated: ReadonlyMap<MemoryParam, Expression>;
+  readonly #addresses: ReadonlyMap<MemoryParam, Expression>;
 
   constructor(
     readonly ir: KernelIR,
@@ -52,9 +52,9 @@ class RepeatedEmitter {
     this.#context = new WrapperScope(ir, names, false);
     this.#outs = tensorsOf(ir, "out");
     this.#tensors = ir.params.filter((param) => isMemoryParam(param));
-    for (const { id } of this.#arguments()) this.#locals.keep(id);
-    for (const param of this.#outs) this.#locals.keep(this.#argument(param).id);
-    this.#made = new Map(
+    for (const { id } of this.#arguments()) this.#locals.reserve(id);
+    for (const param of this.#outs) this.#locals.reserve(this.#argument(param).id);
+    this.#allocated = new Map(
       this.#outs.map((param) => [param, py.name(this.#locals.take(names.tensors.get(param.name)!))]),
     );
     this.#addresses = new Map(
@@ -63,14 +63,14 @@ class RepeatedEmitter {
   }
 
   emit({ name, params }: FunctionDef): FunctionDef {
-    const [key, found, given] = ["key", "found", "given"].map((each) => py.name(this.#locals.take(each)));
-    const kept = py.call(KEEP, key!, given!, ...this.#call());
+    const [key, launches, tensors] = ["key", "found", "given"].map((each) => py.name(this.#locals.take(each)));
+    const fallback = py.call(RECORD_CALL, key!, tensors!, ...this.#call());
     const isTraced = py.call("torch.compiler.is_dynamo_compiling");
-    const looked = py.call(`${LAUNCHES}.get`, key!, py.tuple());
+    const lookup = py.call(`${LAUNCHES}.get`, key!, py.tuple());
     return {
       kind: "function",
-      name: REPEATED,
-      decorators: [py.call("functools.wraps", py.name(CHECKED))],
+      name: CACHED_WRAPPER,
+      decorators: [py.call("functools.wraps", py.name(CHECKED_WRAPPER))],
       params: params.map((param) => ({ name: param.name, ...(param.default && { default: param.default }) })),
       docstring: [
         `${name}, at the cost of its launch where an earlier call was alike.`,
@@ -78,92 +78,101 @@ class RepeatedEmitter {
         "Calls are alike if all that the checks and the launch depend on is equal but the addresses. Of these, the alignment is checked here, and that nothing overlaps what is written. Any other call goes through the checks.",
       ].join("\n"),
       body: [
-        { kind: "if", branches: [{ test: isTraced, body: [py.returns(py.call(CHECKED, ...this.#call()))] }] },
+        { kind: "if", branches: [{ test: isTraced, body: [py.returns(py.call(CHECKED_WRAPPER, ...this.#call()))] }] },
         {
           kind: "try",
-          body: [py.assign(key!, this.#key()), py.assign(found!, looked)],
+          body: [py.assign(key!, this.#key()), py.assign(launches!, lookup)],
           handlers: [
             {
               type: py.tuple(...["AttributeError", "RuntimeError", "TypeError"].map(py.name)),
               body: [
                 py.comment("An argument is no tensor, or no number: the checks say so."),
-                py.assign(py.tuple(key!, found!), py.tuple(py.none, py.tuple())),
+                py.assign(py.tuple(key!, launches!), py.tuple(py.none, py.tuple())),
               ],
             },
           ],
         },
-        py.assign(given!, this.#given()),
-        this.#search(found!, given!),
-        py.returns(kept),
+        py.assign(tensors!, this.#tensorTuple()),
+        this.#search(launches!, tensors!),
+        py.returns(fallback),
       ],
     };
   }
 
-  /** Looks for a plan of such a call, and launches by it. */
-  #search(found: Expression, given: Expression): Statement {
+  /** Searches for a cached launch whose guard accepts this call, and executes it. */
+  #search(launches: Expression, tensors: Expression): Statement {
     const local = (name: string) => py.name(this.#locals.take(name));
     const plan = { check: local("check"), state: local("state"), sizes: local("sizes"), empty: local("empty") };
     const launch = local("launch");
     const isSpecial = py.call(IS_SPECIAL, py.name(this.#context.names.jit), py.starred(plan.state));
     const results = this.#context.tensors.filter(({ role }) => role !== "in");
-    const allocated = results.flatMap((param, place) =>
-      param.role === "out" ? [this.#allocate(param, py.subscript(plan.empty, py.number(String(place))))] : [],
+    const allocations = results.flatMap((param, index) =>
+      param.role === "out" ? [this.#allocate(param, py.subscript(plan.empty, py.number(String(index))))] : [],
     );
-    const places = this.#tensors.map((param) => this.#addresses.get(param)!);
-    const read = this.#tensors.map((param) => py.call(py.attribute(this.#tensor(param), "data_ptr")));
+    const addresses = this.#tensors.map((param) => this.#addresses.get(param)!);
+    const pointers = this.#tensors.map((param) => py.call(py.attribute(this.#tensor(param), "data_ptr")));
     const values = results.map((param) => this.#tensor(param));
-    const launching: Block = [
+    const launchStatements: Block = [
       ...results.flatMap((param) => this.#beforeWriting(param)),
-      ...writtenPointers(this.ir).map((param) => tellAutograd(this.#tensor(param))),
-      py.expression(py.call(launch, ...places)),
-      py.returns(values.length > 0 ? py.tupled(values) : undefined),
+      ...writtenPointers(this.ir).map((param) => incrementVersion(this.#tensor(param))),
+      py.expression(py.call(launch, ...addresses)),
+      py.returns(values.length > 0 ? py.tupleOrSingle(values) : undefined),
     ];
     const body: Block = [
-      ...allocated,
-      py.assign(py.tupled(places), py.tupled(read)),
-      { kind: "if", branches: [{ test: this.#isPlaced(plan.sizes), body: launching }] },
+      ...allocations,
+      py.assign(py.tupleOrSingle(addresses), py.tupleOrSingle(pointers)),
+      { kind: "if", branches: [{ test: this.#isSafelyPlaced(plan.sizes), body: launchStatements }] },
     ];
-    const isAlike = py.boolOp("and", py.call(plan.check, py.starred(given)), py.unary("not", isSpecial));
+    const isMatch = py.boolOp("and", py.call(plan.check, py.starred(tensors)), py.unary("not", isSpecial));
     return {
       kind: "for",
       target: py.tuple(plan.check, plan.state, plan.sizes, plan.empty, launch),
-      iterable: found,
-      body: [{ kind: "if", branches: [{ test: isAlike, body }] }],
+      iterable: launches,
+      body: [{ kind: "if", branches: [{ test: isMatch, body }] }],
     };
   }
 
-  /** Addresses of another alignment need another binary, and what overlaps needs an exact check. */
-  #isPlaced(sizes: Expression): Expression {
-    const at = (param: Tensor) => this.#addresses.get(param)!;
-    const size = (param: Tensor) => py.subscript(sizes, py.number(String(this.#tensors.indexOf(param))));
-    const [first, ...rest] = this.#tensors.map(at);
-    const all = rest.reduce<Expression>((joined, each) => py.binary(joined, "|", each), first!);
-    const changed = [...this.#context.tensors.filter(({ role }) => role !== "in"), ...writtenPointers(this.ir)];
-    const apart = changed.flatMap((written) =>
-      tensorsBefore(this.#context, written).map((other) =>
+  /**
+   * Checks alignment and overlap: a different alignment needs a different binary, and overlap needs the exact check.
+   */
+  #isSafelyPlaced(sizes: Expression): Expression {
+    const addressOf = (param: MemoryParam) => this.#addresses.get(param)!;
+    const size = (param: MemoryParam) => py.subscript(sizes, py.number(String(this.#tensors.indexOf(param))));
+    const [first, ...others] = this.#tensors.map(addressOf);
+    const addressBits = others.reduce<Expression>((bits, each) => py.binary(bits, "|", each), first!);
+    const writtenParams = [...this.#context.tensors.filter(({ role }) => role !== "in"), ...writtenPointers(this.ir)];
+    const disjointness = writtenParams.flatMap((param) =>
+      nonOverlapping(this.#context, param).map((other) =>
         py.unary(
           "not",
-          py.compare(py.unary("-", size(written)), ["<", py.binary(at(written), "-", at(other))], ["<", size(other)]),
+          py.compare(
+            py.unary("-", size(param)),
+            ["<", py.binary(addressOf(param), "-", addressOf(other))],
+            ["<", size(other)],
+          ),
         ),
       ),
     );
-    const isAligned = py.compare(py.binary(all, "%", py.number("16")), ["==", py.number("0")]);
-    return py.boolOp("and", isAligned, ...apart);
+    const isAligned = py.compare(py.binary(addressBits, "%", py.number("16")), ["==", py.number("0")]);
+    return py.boolOp("and", isAligned, ...disjointness);
   }
 
-  #allocate(param: TensorParam, made: Expression): Statement {
-    const given = this.#argument(param);
-    const isLeftOut = py.compare(given, ["is", py.none]);
-    return py.assign(this.#tensor(param), py.conditional(py.call(made), isLeftOut, given));
+  #allocate(param: TensorParam, allocator: Expression): Statement {
+    const argument = this.#argument(param);
+    const isAbsent = py.compare(argument, ["is", py.none]);
+    return py.assign(this.#tensor(param), py.conditional(py.call(allocator), isAbsent, argument));
   }
 
-  /** What the checks do to a written tensor: autograd is told, and what starts from zero is set to it. */
+  /**
+   * The side effects of the wrapper's checks on a written tensor: a new autograd version, and zeros if it starts from
+   * zero.
+   */
   #beforeWriting(param: TensorParam): Block {
     const tensor = this.#tensor(param);
-    if (param.role === "inout") return [tellAutograd(tensor)];
-    const isGiven = py.compare(this.#argument(param), ["is not", py.none]);
+    if (param.role === "inout") return [incrementVersion(tensor)];
+    const isPresent = py.compare(this.#argument(param), ["is not", py.none]);
     const zero = param.zeroed ? [py.expression(py.call(py.attribute(tensor, "zero_")))] : [];
-    return [{ kind: "if", branches: [{ test: isGiven, body: [tellAutograd(tensor)] }] }, ...zero];
+    return [{ kind: "if", branches: [{ test: isPresent, body: [incrementVersion(tensor)] }] }, ...zero];
   }
 
   // ---- arguments ----------------------------------------------------------------------------------------------------
@@ -174,41 +183,42 @@ class RepeatedEmitter {
   }
 
   /**
-   * The shapes that tell calls apart, and the numbers with their types: `True` is not 1, and -0.0 not 0.0. No name is
-   * called: an argument may have it. Nested tensors are told apart because PyTorch's guard ends the process on one.
+   * The cache key: shapes, and numbers with their types, because `True` differs from 1 and -0.0 from 0.0. The key calls
+   * no builtin, because an argument may shadow its name. `is_nested` is included because PyTorch's guard crashes the
+   * process on nested tensors.
    */
   #key(): Expression {
-    const seen = new Set<string | number>();
-    const told = (param: Tensor, name: Expression): Expression => {
+    const knownDims = new Set<string | number>();
+    const shapeKey = (param: MemoryParam, name: Expression): Expression => {
       const dims = param.kind === "tensor" ? param.dimNames : [""];
-      const isNew = dims.some((dim) => typeof dim !== "number" && !seen.has(dim));
-      for (const dim of dims) seen.add(dim);
+      const isNew = dims.some((dim) => typeof dim !== "number" && !knownDims.has(dim));
+      for (const dim of dims) knownDims.add(dim);
       return py.attribute(name, isNew ? "shape" : "is_nested");
     };
     const inputs = callOrder(this.ir).flatMap((param): readonly Expression[] => {
-      if (isMemoryParam(param)) return [told(param, this.#context.tensor(param))];
+      if (isMemoryParam(param)) return [shapeKey(param, this.#context.tensor(param))];
       const name = this.#number(param);
       const exact = py.fString({ value: name, conversion: "r" });
       return [py.attribute(name, "__class__"), annotationOf(param) === "float" ? exact : name];
     });
     const outs = this.#outs.map((param) => {
       const name = this.#argument(param);
-      return py.conditional(py.none, py.compare(name, ["is", py.none]), told(param, name));
+      return py.conditional(py.none, py.compare(name, ["is", py.none]), shapeKey(param, name));
     });
     return py.tuple(...inputs, ...outs);
   }
 
-  /** The caller's tensors, those that are compared with an earlier call's. */
-  #given(): Expression {
+  /** The caller's tensors, which the guard compares with those of an earlier call. */
+  #tensorTuple(): Expression {
     const inputs = callOrder(this.ir).filter((param) => isMemoryParam(param));
     const tensors = inputs.map((param) => this.#context.tensor(param));
     const outs = this.#outs.map((param) => this.#argument(param));
-    const [only] = outs;
-    if (!only) return py.tuple(...tensors);
+    const [single] = outs;
+    if (!single) return py.tuple(...tensors);
     if (outs.length === 1)
-      return py.conditional(py.tuple(...tensors), py.compare(only, ["is", py.none]), py.tuple(...tensors, only));
-    const there = py.call("filter", py.dotted("torch.is_tensor"), py.tuple(...outs));
-    return py.tuple(...tensors, py.starred(there));
+      return py.conditional(py.tuple(...tensors), py.compare(single, ["is", py.none]), py.tuple(...tensors, single));
+    const presentOutputs = py.call("filter", py.dotted("torch.is_tensor"), py.tuple(...outs));
+    return py.tuple(...tensors, py.starred(presentOutputs));
   }
 
   #arguments() {
@@ -221,12 +231,12 @@ class RepeatedEmitter {
     return py.name(this.#context.names.parameters.get(param.value)!);
   }
 
-  /** A tensor that is launched with: an argument, or an output that is allocated where none was given. */
-  #tensor(param: Tensor): Expression {
-    return this.#made.get(param) ?? this.#context.tensor(param);
+  /** A tensor of the launch: an argument, or an output that is allocated if the argument is None. */
+  #tensor(param: MemoryParam): Expression {
+    return this.#allocated.get(param) ?? this.#context.tensor(param);
   }
 
-  /** An output as the caller gives it. */
+  /** The argument for an output. */
   #argument(param: TensorParam) {
     return py.name(argumentDisplayName(this.#context, param));
   }

@@ -1,4 +1,4 @@
-/** The wrapper's checks of numbers, flags, choices and dtypes, and what it passes to the kernel for them. */
+/** The wrapper's checks of numbers, flags, choices and dtypes, and their values in the launch. */
 import { type ConstexprParam, isSizeParam } from "../../ir/nodes.js";
 import { isInt } from "../../types/dtype.js";
 import { type NumberParam, numberParams } from "../names/call-order.js";
@@ -8,24 +8,24 @@ import { CHECK_CHOICE, CHECK_CONSTANT, CHECK_FLOAT, CHECK_INT, CHECK_TYPE } from
 import { torchDType } from "./checks.js";
 import type { WrapperContext } from "./scope.js";
 
-/** The module's table from torch's dtypes to Triton's. */
+/** The module's table from PyTorch dtypes to Triton dtypes. */
 export const TRITON_DTYPES = "_TRITON_DTYPES";
 
 /**
- * A constexpr is compiled in, so a value of another type or outside its choices would compile to something else. A
- * number that the kernel's dtype does not hold would reach it as another number.
+ * A constexpr is compiled into the kernel, so a value of another type or outside its choices would compile a different
+ * kernel. A number that its dtype cannot represent would reach the kernel as a different number.
  */
 export function numberChecks(context: WrapperContext): Block {
   return numberParams(context.ir).map((param) => {
     const text = context.names.parameters.get(param.value)!;
     const label = py.string(`${context.names.wrapper}: ${text}`);
-    const [name, ...args] = check(param);
+    const [name, ...args] = argumentCheck(param);
     return py.expression(py.call(name, label, py.name(text), ...args));
   });
 }
 
-/** The function that checks an argument, and what it is given besides. */
-function check(param: NumberParam): readonly [string, ...Expression[]] {
+/** The helper that checks an argument, and the additional arguments of that helper. */
+function argumentCheck(param: NumberParam): readonly [string, ...Expression[]] {
   if (isSizeParam(param)) return [CHECK_INT, torchDType("int32"), py.number("0")];
   if (param.kind === "scalar") {
     const { dtype } = param;
@@ -38,7 +38,8 @@ function check(param: NumberParam): readonly [string, ...Expression[]] {
 }
 
 /**
- * The value that a launch passes: Triton's dtype object, or a float so that the kernel does not compute with integers.
+ * The value that a launch passes: a Triton dtype for a PyTorch dtype, and a float for an int, to avoid integer
+ * arithmetic.
  */
 export function launchArgument(param: ConstexprParam, local: Expression): Expression {
   if (param.from !== "argument") return local;

@@ -1,4 +1,4 @@
-/** What the author requires of sizes and constexprs, and that a computed size is not negative, as checks of the wrapper. */
+/** Checks of the author's requirements, and of derived sizes, which must not be negative. */
 import { isPerGpu } from "../../compiled/configs-by-gpu.js";
 import { preconditionsOf } from "../../analysis/preconditions.js";
 import { type HostBlock, type KernelIR, paramsOf, type Value } from "../../ir/nodes.js";
@@ -8,15 +8,15 @@ import type { Block } from "../syntax/py.js";
 import { check, type MessagePart, messageOf } from "./checks.js";
 import type { WrapperContext } from "./scope.js";
 
-/** The places of the requirements that the wrapper checks. Those that decide between configs prune them instead. */
+/** The indices of the requirements that the wrapper checks. Requirements on a tuned constexpr prune configs instead. */
 export function checkedRequirements(ir: KernelIR): readonly number[] {
   return prunedRequirements(ir).flatMap((isPruning, index) => (isPruning ? [] : [index]));
 }
 
-/** Whether all that a requirement names has its value already: arguments, and sizes that are bound. */
-export function isDecided(context: WrapperContext, index: number): boolean {
+/** True if all inputs of a requirement are bound already: arguments and sizes. */
+export function isCheckableEarly(context: WrapperContext, index: number): boolean {
   const inputs = hostInputs(requirement(context.ir, index));
-  const known = new Set(
+  const boundValues = new Set(
     context.ir.params.flatMap((param) => {
       if (param.kind === "scalar") return [param.value];
       if (param.kind === "size") return !param.derived && context.bound.has(param.name) ? [param.value] : [];
@@ -24,26 +24,28 @@ export function isDecided(context: WrapperContext, index: number): boolean {
       return param.from === "argument" || context.bound.has(param.name) ? [param.value] : [];
     }),
   );
-  return [...inputs].every((value) => known.has(value));
+  return [...inputs].every((value) => boundValues.has(value));
 }
 
 export function requirementCheck(context: WrapperContext, index: number): Block {
   const { requires } = context.ir;
   const test = hostExpressions(requires, (value) => context.local(value))[index]!;
-  const named = hostExpressions(requires, (value) => py.name(context.localText(value)))[index]!;
+  const text = hostExpressions(requires, (value) => py.name(context.localText(value)))[index]!;
   const values = valuesOf(context, requirement(context.ir, index));
-  const message = messageOf(context, "ValueError", "a requirement does not hold: ", { text: named }, ...values);
+  const message = messageOf(context, "ValueError", "a requirement does not hold: ", { text }, ...values);
   return [check(py.unary("not", test), message)];
 }
 
-/** No computed size is negative. One that a tensor always comes with is compared with the tensor's shape instead. */
+/** Checks that no derived size is negative. A size of a required tensor is compared with its shape instead. */
 export function sizeChecks(context: WrapperContext): Block {
-  const given = paramsOf(context.ir, "tensor").filter(({ role, optional }) => role !== "out" && !optional);
-  const compared = new Set(given.flatMap(({ dimNames }) => dimNames.map(String)));
-  const sizes = preconditionsOf(context.ir, "size").flatMap(({ param }) => (compared.has(param.name) ? [] : [param]));
+  const shapedTensors = paramsOf(context.ir, "tensor").filter(({ role, optional }) => role !== "out" && !optional);
+  const comparedSizes = new Set(shapedTensors.flatMap(({ dimNames }) => dimNames.map(String)));
+  const sizes = preconditionsOf(context.ir, "size").flatMap(({ param }) =>
+    comparedSizes.has(param.name) ? [] : [param],
+  );
   if (sizes.length === 0) return [];
   const tests = sizes.map(({ value }) => py.compare(context.local(value), ["<", py.number("0")]));
-  const shown = sizes.flatMap(({ value }, i): MessagePart[] => [
+  const sizeTexts = sizes.flatMap(({ value }, i): MessagePart[] => [
     `${i === 0 ? "" : ", "}${context.localText(value)} = `,
     { value: context.local(value) },
   ]);
@@ -51,41 +53,41 @@ export function sizeChecks(context: WrapperContext): Block {
   return [
     check(
       py.boolOp("or", ...tests),
-      messageOf(context, "ValueError", "a computed size is negative: ", ...shown, ...values),
+      messageOf(context, "ValueError", "a computed size is negative: ", ...sizeTexts, ...values),
     ),
   ];
 }
 
-/** ` with N = 3, D = 4`: what a condition or sizes are computed from. */
+/** ` with N = 3, D = 4`: the inputs of host expressions. */
 function valuesOf(context: WrapperContext, ...hosts: readonly HostBlock[]): readonly MessagePart[] {
   const inputs = new Set(hosts.flatMap((host) => [...hostInputs(host)]));
-  const named = [...inputs].filter((value) => context.names.parameters.has(value));
-  return named.flatMap((value: Value, i): MessagePart[] => {
+  const namedInputs = [...inputs].filter((value) => context.names.parameters.has(value));
+  return namedInputs.flatMap((value: Value, i): MessagePart[] => {
     const local = context.local(value);
     const lead = `${i === 0 ? " with " : ", "}${context.localText(value)} = `;
     return [lead, local.kind === "name" ? { value: local } : { text: local }];
   });
 }
 
-/** One of the requirements. */
+/** A host block that yields only this requirement. */
 function requirement({ requires: { block, at } }: KernelIR, index: number): HostBlock {
   return { block: { statements: block.statements, yields: [block.yields[index]!] }, at };
 }
 
-/** Whether a launch has fewer configs to choose from than the kernel has. */
+/** True if the kernel needs an `early_config_prune` function. */
 export function isPruned(ir: KernelIR): boolean {
   return isPerGpu(ir.tuning.configs) || prunedRequirements(ir).includes(true);
 }
 
 /**
- * For each requirement, whether it names a constexpr that the configs choose, so that it decides which of them are
- * tried. Triton prunes only where there is something to choose from.
+ * For each requirement: true if it depends on a tuned constexpr, so that it prunes configs. Triton prunes only if there
+ * are at least two configs.
  */
 export function prunedRequirements(ir: KernelIR): readonly boolean[] {
-  const chosen = paramsOf(ir, "constexpr").filter(({ from }) => from === "config");
+  const tunedParams = paramsOf(ir, "constexpr").filter(({ from }) => from === "config");
   return ir.requires.block.yields.map((_, index) => {
     const inputs = hostInputs(requirement(ir, index));
-    const isChosen = chosen.some(({ value }) => inputs.has(value));
-    return isChosen && ir.tuning.key !== undefined && ir.tuning.configs.length > 1;
+    const isTuned = tunedParams.some(({ value }) => inputs.has(value));
+    return isTuned && ir.tuning.key !== undefined && ir.tuning.configs.length > 1;
   });
 }

@@ -1,28 +1,28 @@
-/** The state while the checks of a call are written: names, and the sizes that have a value. */
+/** The state of wrapper emission: names, and the sizes that are already bound. */
 import type { KernelIR, PointerParam, SizeParam, TensorParam, Value } from "../../ir/nodes.js";
 import { hostExpressions } from "../body/host-expressions.js";
 import { type KernelNames, literalNumber } from "../names/kernel-names.js";
 import * as py from "../syntax/py-build.js";
 import type { Block, Expression } from "../syntax/py.js";
 
-/** The context of a part of the wrapper. */
+/** The names and bound sizes that emitters of wrapper statements share. */
 export interface WrapperContext {
   readonly ir: KernelIR;
   readonly names: KernelNames;
   readonly tensors: readonly TensorParam[];
-  /** Sizes that an earlier statement has bound to a local. */
+  /** Sizes that an earlier statement binds to a local. */
   readonly bound: Set<string>;
-  /** Sizes that are computed from others: shapes are compared with them. */
+  /** Sizes that are computed from other sizes. Shapes are compared with them. */
   readonly derived: ReadonlySet<string>;
-  /** Whether PyTorch should see the kernel in its graphs (`torch.library.wrap_triton`). */
-  readonly traceable: boolean;
-  /** A tensor's name in the wrapper. */
+  /** True if PyTorch traces the kernel into its graphs (`torch.library.wrap_triton`). */
+  readonly isTraceable: boolean;
+  /** The name of a tensor in the wrapper. */
   tensor(param: TensorParam | PointerParam): Expression;
-  /** A parameter of the launch as an expression: its name, or the number that the only config gives it. */
+  /** A parameter of the launch as an expression: its name, or its value in the only config. */
   local(value: Value): Expression;
   /** The name of a parameter of the launch. */
   localText(value: Value): string;
-  /** A dimension as an expression, once it is bound. */
+  /** The expression of a bound dimension. */
   dim(param: TensorParam, axis: number): Expression;
 }
 
@@ -34,7 +34,7 @@ export class WrapperScope implements WrapperContext {
   constructor(
     readonly ir: KernelIR,
     readonly names: KernelNames,
-    readonly traceable: boolean,
+    readonly isTraceable: boolean,
   ) {
     this.tensors = ir.params.filter((param) => param.kind === "tensor");
     this.derived = new Set(
@@ -52,12 +52,12 @@ export class WrapperScope implements WrapperContext {
     return number === undefined ? this.local(dim as Value) : py.numberLiteral(number, "int");
   }
 
-  /** Sizes that follow from those that are bound. */
+  /** Assignments of the derived sizes that are not bound yet. */
   derivedSizes(): Block {
-    const derived = this.ir.params.filter(
+    const derivedParams = this.ir.params.filter(
       (param): param is SizeParam => param.kind === "size" && param.derived !== undefined,
     );
-    return derived.flatMap((param) => {
+    return derivedParams.flatMap((param) => {
       if (this.bound.has(param.name)) return [];
       this.bound.add(param.name);
       const [value] = hostExpressions(param.derived!, (v) => this.local(v));

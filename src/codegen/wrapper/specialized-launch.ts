@@ -1,7 +1,7 @@
-/** Where a wrapper launches the warp-specialized kernel instead of the plain one. */
+/** The launch of the warp-specialized kernel instead of the plain one. */
 import type { KernelIR, Param, Value } from "../../ir/nodes.js";
 import { hostExpressions } from "../body/host-expressions.js";
-import { DESCRIBED, IS_SPECIALISED } from "../warp-specialize/gluon/helpers.js";
+import { MAKE_DESCRIPTOR, CAN_SPECIALIZE } from "../warp-specialize/gluon/helpers.js";
 import type { GluonKernel } from "../warp-specialize/gluon/kernel.js";
 import * as py from "../syntax/py-build.js";
 import type { Block, Expression, FunctionDef, Parameter, Statement } from "../syntax/py.js";
@@ -10,62 +10,62 @@ import { GPU_PROPERTY } from "./launch.js";
 import { TUNING_LOCK, IS_FASTER } from "./choose-kernel.js";
 import type { WrapperContext } from "./scope.js";
 
-/** The function that gives the grid. */
+/** The local function that returns the grid. */
 const PROGRAMS = "_programs";
-/** The functions that launch, where both kernels are timed. */
-const SPECIALISED = "_specialized";
+/** The local functions that launch each kernel, if both are timed. */
+const SPECIALIZED = "_specialized";
 const PLAIN = "_plain";
-export const SPECIALISED_LOCALS: readonly string[] = [PROGRAMS, SPECIALISED, PLAIN];
+export const SPECIALIZED_LOCALS: readonly string[] = [PROGRAMS, SPECIALIZED, PLAIN];
 
-/** What stands around the launch in the wrapper. */
-export interface AroundLaunch {
+/** The statements and values of the wrapper that the launch needs. */
+export interface LaunchContext {
   /** The launch of the plain kernel. */
   readonly plain: Block;
-  /** What the wrapper returns. */
+  /** The return values of the wrapper. */
   readonly results: readonly Expression[];
   /** The members of dtype variables. */
   readonly dtypes: readonly Expression[];
 }
 
-/** Launches the specialized kernel where it can be, and if both are timed, where it is the faster one. */
+/** Launches the specialized kernel if it is applicable and, if both kernels are timed, faster. */
 export function specializedLaunch(
   context: WrapperContext,
   kernel: GluonKernel,
-  local: Local,
-  { plain, results, dtypes }: AroundLaunch,
+  local: ValuePrinter,
+  { plain, results, dtypes }: LaunchContext,
 ): Block {
-  const isSuited = suits(context, kernel, local);
+  const isApplicable = supportCondition(context, kernel, local);
   const [grid, launch] = [gridFunction(context, kernel, local), launchOf(context, kernel, local)];
-  const launched = [launch, py.returns(py.tupled(results))];
+  const launchAndReturn = [launch, py.returns(py.tupleOrSingle(results))];
   if (!kernel.isTimed)
-    return [{ kind: "if", branches: [{ test: isSuited, body: [grid, py.blank, ...launched] }] }, ...plain];
-  const key = py.tuple(py.call("torch.cuda.get_device_name", DEVICE), ...timedBy(context.ir).map(local), ...dtypes);
+    return [{ kind: "if", branches: [{ test: isApplicable, body: [grid, py.blank, ...launchAndReturn] }] }, ...plain];
+  const key = py.tuple(py.call("torch.cuda.get_device_name", DEVICE), ...timingKey(context.ir).map(local), ...dtypes);
   const label = py.string(context.names.wrapper);
-  const isFaster = py.call(IS_FASTER, label, key, py.name(SPECIALISED), py.name(PLAIN));
-  const called = (name: string) => py.expression(py.call(name));
-  const chosen: Statement = {
+  const isFaster = py.call(IS_FASTER, label, key, py.name(SPECIALIZED), py.name(PLAIN));
+  const callStatement = (name: string) => py.expression(py.call(name));
+  const timedChoice: Statement = {
     kind: "if",
-    branches: [{ test: isFaster, body: [called(SPECIALISED), py.returns(py.tupled(results))] }],
+    branches: [{ test: isFaster, body: [callStatement(SPECIALIZED), py.returns(py.tupleOrSingle(results))] }],
   };
-  const body = [grid, py.blank, defined(SPECIALISED, [launch]), py.blank, chosen];
+  const body = [grid, py.blank, functionDef(SPECIALIZED, [launch]), py.blank, timedChoice];
   return [
     py.blank,
-    defined(PLAIN, plain),
+    functionDef(PLAIN, plain),
     py.blank,
-    { kind: "if", branches: [{ test: isSuited, body }] },
-    called(PLAIN),
+    { kind: "if", branches: [{ test: isApplicable, body }] },
+    callStatement(PLAIN),
   ];
 }
 
-/** What the times depend on: the autotuner's key, and what a launch compiles for besides. */
-function timedBy({ params, tuning: { key } }: KernelIR): readonly Value[] {
+/** The values on which timings depend: the autotuner's key, and the constexprs that are not tuned. */
+function timingKey({ params, tuning: { key } }: KernelIR): readonly Value[] {
   const isCompiled = (param: Param) => param.kind === "constexpr" && param.from !== "config";
   return params.filter((param) => key!.includes(param.name) || isCompiled(param)).map(({ value }) => value);
 }
 
-type Local = (value: Value) => Expression;
+type ValuePrinter = (value: Value) => Expression;
 
-const defined = (name: string, body: Block, ...params: readonly Parameter[]): FunctionDef => ({
+const functionDef = (name: string, body: Block, ...params: readonly Parameter[]): FunctionDef => ({
   kind: "function",
   name,
   decorators: [],
@@ -73,56 +73,56 @@ const defined = (name: string, body: Block, ...params: readonly Parameter[]): Fu
   body,
 });
 
-/** Whether the GPU, the tensors and the sizes suit the specialized kernel. */
-function suits(context: WrapperContext, kernel: GluonKernel, local: Local): Expression {
-  const sizes = kernel.sized.map(({ dim, sizes: known }) => {
+/** A condition on the GPU, the tensors and the sizes: true if the specialized kernel supports them. */
+function supportCondition(context: WrapperContext, kernel: GluonKernel, local: ValuePrinter): Expression {
+  const sizes = kernel.sizeLimits.map(({ dim, sizes: allowedSizes }) => {
     const isDim = ({ value: { type } }: Param) => type.kind === "constexpr" && type.text === dim;
     const param = context.ir.params.find(isDim)!;
-    return py.compare(local(param.value), ["in", py.tuple(...known.map((size) => py.number(String(size))))]);
+    return py.compare(local(param.value), ["in", py.tuple(...allowedSizes.map((size) => py.number(String(size))))]);
   });
-  const tensors = kernel.described.map((param) => context.tensor(param));
-  return py.boolOp("and", py.call(IS_SPECIALISED, ...tensors), ...sizes);
+  const tensors = kernel.blockTensors.map((param) => context.tensor(param));
+  return py.boolOp("and", py.call(CAN_SPECIALIZE, ...tensors), ...sizes);
 }
 
-function gridFunction(context: WrapperContext, kernel: GluonKernel, local: Local): FunctionDef {
-  const sizes = programs(context.ir, kernel, (value) => inMeta(context, value, local));
-  return defined(PROGRAMS, [py.returns(py.tuple(...sizes))], { name: "meta" });
+function gridFunction(context: WrapperContext, kernel: GluonKernel, local: ValuePrinter): FunctionDef {
+  const sizes = gridSizes(context.ir, kernel, (value) => configValue(context, value, local));
+  return functionDef(PROGRAMS, [py.returns(py.tuple(...sizes))], { name: "meta" });
 }
 
-function launchOf(context: WrapperContext, kernel: GluonKernel, local: Local): Statement {
-  const args = kernel.takes.map((taken) =>
-    "blocks" in taken
-      ? py.call(DESCRIBED, context.tensor(taken.tensor))
-      : taken.type.kind === "constexpr"
-        ? py.keyword(context.names.parameters.get(taken)!, local(taken))
-        : (pointed(context, taken) ?? local(taken)),
+function launchOf(context: WrapperContext, kernel: GluonKernel, local: ValuePrinter): Statement {
+  const args = kernel.launchArguments.map((param) =>
+    "blocks" in param
+      ? py.call(MAKE_DESCRIPTOR, context.tensor(param.tensor))
+      : param.type.kind === "constexpr"
+        ? py.keyword(context.names.parameters.get(param)!, local(param))
+        : (tensorOfPointer(context, param) ?? local(param)),
   );
   const launch = py.call(py.subscript(py.name(kernel.name), py.name(PROGRAMS)), ...args);
   return { kind: "with", items: [{ value: py.name(TUNING_LOCK) }], body: [py.expression(launch)] };
 }
 
-/** The tensor whose address the value is. */
-function pointed(context: WrapperContext, value: Value): Expression | undefined {
+/** The tensor to which a pointer value belongs. */
+function tensorOfPointer(context: WrapperContext, value: Value): Expression | undefined {
   const param = context.ir.params.find(
     (each) => (each.kind === "tensor" && each.pointer === value) || (each.kind === "pointer" && each.value === value),
   );
   return param?.kind === "tensor" || param?.kind === "pointer" ? context.tensor(param) : undefined;
 }
 
-/** As many programs as the plain kernel has, or at most one a multiprocessor, which then computes several tiles. */
-function programs(
+/** The grid of the plain kernel. A persistent kernel has at most one program per multiprocessor instead. */
+function gridSizes(
   ir: KernelIR,
-  { hasOwnGrid }: GluonKernel,
+  { hasAuthorGrid }: GluonKernel,
   value: (value: Value) => Expression,
 ): readonly Expression[] {
   const sizes = hostExpressions(ir.grid, value);
-  if (hasOwnGrid) return sizes;
-  const all = sizes.reduce((product, size) => py.binary(product, "*", size));
-  return [py.call("min", all, py.call(GPU_PROPERTY, DEVICE, py.string("multi_processor_count")))];
+  if (hasAuthorGrid) return sizes;
+  const total = sizes.reduce((product, size) => py.binary(product, "*", size));
+  return [py.call("min", total, py.call(GPU_PROPERTY, DEVICE, py.string("multi_processor_count")))];
 }
 
-function inMeta({ ir, names }: WrapperContext, value: Value, local: (value: Value) => Expression): Expression {
+function configValue({ ir, names }: WrapperContext, value: Value, local: (value: Value) => Expression): Expression {
   const param = ir.params.find((each) => each.value === value);
-  const isChosen = param?.kind === "constexpr" && param.from === "config";
-  return isChosen ? py.subscript(py.name("meta"), py.string(names.parameters.get(value)!)) : local(value);
+  const isTuned = param?.kind === "constexpr" && param.from === "config";
+  return isTuned ? py.subscript(py.name("meta"), py.string(names.parameters.get(value)!)) : local(value);
 }

@@ -1,6 +1,6 @@
 /**
- * The function that PyTorch code calls: it binds sizes from shapes, refuses what the kernel cannot take, allocates the
- * outputs and launches. It never waits for the GPU.
+ * The wrapper, the function that PyTorch code calls. It binds sizes from shapes, rejects invalid arguments, allocates
+ * the outputs and launches the kernel. It never synchronizes with the GPU.
  */
 import { writtenPointers } from "../../analysis/memory-effects.js";
 import { isDescriptorOnly } from "../../analysis/descriptor-tensors.js";
@@ -21,8 +21,8 @@ import { isFloatElem } from "../../types/dtype.js";
 import { givenSizes } from "../names/call-order.js";
 import { type KernelNames, parameterName } from "../names/kernel-names.js";
 import { emptyResult } from "./empty-result.js";
-import { machineChecks } from "./gpu-check.js";
-import { descriptorCheck, descriptorOf, scratch } from "./descriptors.js";
+import { environmentChecks } from "./environment-checks.js";
+import { descriptorCheck, descriptorOf, allocatorSetup } from "./descriptors.js";
 import { LAUNCH, WRAP_TRITON } from "./helpers.js";
 import {
   absentSizeBindings,
@@ -45,7 +45,7 @@ import {
   tileSizeChecks,
 } from "./checks.js";
 import { int32Checks } from "./int32-checks.js";
-import { checkedRequirements, isDecided, requirementCheck, sizeChecks } from "./requirements.js";
+import { checkedRequirements, isCheckableEarly, requirementCheck, sizeChecks } from "./requirements.js";
 import { memoryCheck, outputChecks } from "./outputs.js";
 import { WrapperScope } from "./scope.js";
 import { specializedLaunch } from "./specialized-launch.js";
@@ -57,44 +57,44 @@ import { computedOptions, launchComputations } from "./launch.js";
 import { numberChecks, launchArgument } from "./numbers.js";
 import type { Argument, Block, Expression, FunctionDef, Parameter, Statement } from "../syntax/py.js";
 
-/** `specialized` is the warp-specialized kernel beside the plain one, if there is one. */
-export function wrapper(
+/** Emits the wrapper. `specialized` is the warp-specialized variant of the kernel, if there is one. */
+export function emitWrapper(
   ir: KernelIR,
   names: KernelNames,
-  used: ReadonlySet<Value>,
-  traceable = false,
+  usedValues: ReadonlySet<Value>,
+  isTraceable = false,
   specialized?: GluonKernel,
 ): FunctionDef {
-  return new WrapperEmitter(ir, names, used, traceable, specialized).emit();
+  return new WrapperEmitter(ir, names, usedValues, isTraceable, specialized).emit();
 }
 
 class WrapperEmitter extends WrapperScope {
-  /** The requirements that an earlier statement checks. */
-  readonly #checked = new Set<number>();
+  /** Indices of the requirements that an earlier statement checks. */
+  readonly #checkedRequirements = new Set<number>();
 
   constructor(
     ir: KernelIR,
     names: KernelNames,
-    readonly used: ReadonlySet<Value>,
-    traceable: boolean,
+    readonly usedValues: ReadonlySet<Value>,
+    isTraceable: boolean,
     readonly specialized: GluonKernel | undefined,
   ) {
-    super(ir, names, traceable);
+    super(ir, names, isTraceable);
   }
 
   emit(): FunctionDef {
     const inputs = this.tensors.filter((param) => param.role !== "out");
     const outputs = this.tensors.filter((param) => param.role === "out");
-    const written = this.tensors.filter((param) => param.role !== "in");
-    const results = written.map((param) => this.tensor(param));
+    const resultParams = this.tensors.filter((param) => param.role !== "in");
+    const results = resultParams.map((param) => this.tensor(param));
     for (const { name } of givenSizes(this.ir)) this.bound.add(name);
-    // Sizes may be derived from those that only optional tensors have.
+    // Derived sizes may depend on sizes that only optional tensors have, so those tensors are checked first.
     const sizes = optionalSizes(this.ir);
     const binders = inputs.filter((param) =>
       sizes.some(({ holders }) => holders.some((each) => each.tensor === param)),
     );
-    const maybe = [
-      // One that is asked for may be True.
+    const deviceSources = [
+      // The argument of an optional output may be True, which has no device.
       ...outputs.filter(({ optional }) => !optional).map((param) => py.name(argumentDisplayName(this, param))),
       ...[...inputs, ...this.#pointers()].map((param) => this.tensor(param)),
     ];
@@ -108,7 +108,7 @@ class WrapperEmitter extends WrapperScope {
       ...gradientChecks(this),
       ...deviceChecks(this, [...inputs, ...this.#pointers()]),
       ...inputs.flatMap((param) => ifNotNone(this, param, memoryCheck(this, param))),
-      ...(deviceHolder(this) ? [py.blank] : defaultDevice(maybe)),
+      ...(deviceHolder(this) ? [py.blank] : defaultDevice(deviceSources)),
       ...outputs.flatMap((param) => outputChecks(this, param)),
       ...(deviceHolder(this) ? [] : deviceChecks(this, [...outputs, ...inputs, ...this.#pointers()])),
       ...writtenPointers(this.ir).flatMap((param) => ifNotNone(this, param, memoryCheck(this, param))),
@@ -123,9 +123,9 @@ class WrapperEmitter extends WrapperScope {
       ...tileSizeChecks(this),
       ...launchComputations(this, (v) => this.local(v)),
       ...this.#requirements(() => true),
-      ...machineChecks(this),
+      ...environmentChecks(this),
       ...this.#launches(results),
-      ...(results.length > 0 ? [py.returns(py.tupled(results))] : []),
+      ...(results.length > 0 ? [py.returns(py.tupleOrSingle(results))] : []),
     ];
     return {
       kind: "function",
@@ -133,32 +133,34 @@ class WrapperEmitter extends WrapperScope {
       origin: this.ir.at,
       decorators: [],
       params: this.#parameters(),
-      returns: returnType(written.length, (i) => written[i]!.optional),
-      docstring: this.#docstring(),
+      returns: returnType(resultParams.length, (i) => resultParams[i]!.optional),
+      docstring: this.#docstringText(),
       body,
     };
   }
 
-  /** Binds what the shapes of inputs give, and computes the other sizes from it. */
+  /** Binds sizes from the shapes of inputs, and computes the derived sizes. */
   #sizes(inputs: readonly TensorParam[], binders: readonly TensorParam[]): Block {
-    const required = [...inputs, ...this.#pointers()].filter((param) => !param.given);
+    const requiredParams = [...inputs, ...this.#pointers()].filter((param) => !param.given);
     const bindings = [
       ...numberChecks(this),
-      ...required.flatMap((param) => tensorCheck(this, param)),
+      ...requiredParams.flatMap((param) => tensorCheck(this, param)),
       ...inputs.filter((param) => !param.optional).flatMap((param) => this.#inputChecks(param)),
       ...binders.flatMap((param) => this.#inputChecks(param)),
     ];
     if (this.derived.size === 0) return bindings;
-    // Without these, the formulas of sizes may divide by zero.
-    const early = this.#requirements((index) => isDecided(this, index));
-    return [...bindings, ...early, ...this.derivedSizes(), ...sizeChecks(this)];
+    // Without these requirements, the formulas of derived sizes may divide by zero.
+    const earlyChecks = this.#requirements((index) => isCheckableEarly(this, index));
+    return [...bindings, ...earlyChecks, ...this.derivedSizes(), ...sizeChecks(this)];
   }
 
-  /** Checks of requirements, each once. */
-  #requirements(isWanted: (index: number) => boolean): Block {
-    const wanted = checkedRequirements(this.ir).filter((index) => !this.#checked.has(index) && isWanted(index));
-    for (const index of wanted) this.#checked.add(index);
-    return wanted.flatMap((index) => requirementCheck(this, index));
+  /** Checks the selected requirements that are not checked yet. */
+  #requirements(isSelected: (index: number) => boolean): Block {
+    const indices = checkedRequirements(this.ir).filter(
+      (index) => !this.#checkedRequirements.has(index) && isSelected(index),
+    );
+    for (const index of indices) this.#checkedRequirements.add(index);
+    return indices.flatMap((index) => requirementCheck(this, index));
   }
 
   #inputChecks(param: TensorParam): Block {
@@ -171,28 +173,28 @@ class WrapperEmitter extends WrapperScope {
     return [...(param.given ? tensorCheck(this, param) : []), ...dtypeCheck(this, param), ...this.#numelCheck(param)];
   }
 
-  /** The elements lie one after another from the tensor's first, so there must be as many without gaps. */
+  /** A pointer with a declared `numel` requires a contiguous tensor with at least that many elements. */
   #numelCheck(param: PointerParam): Block {
     const { numel } = param;
     if (numel === undefined) return [];
     const tensor = this.tensor(param);
     const count = py.call(py.attribute(tensor, "numel"));
-    const least = typeof numel === "number" ? py.constant(numel) : this.local(numel);
+    const minimum = typeof numel === "number" ? py.constant(numel) : this.local(numel);
     const isGapped = py.unary("not", py.call(py.attribute(tensor, "is_contiguous")));
-    const what = `${argumentDisplayName(this, param)} must be contiguous, of at least `;
+    const prefix = `${argumentDisplayName(this, param)} must be contiguous, of at least `;
     const strides = { value: py.call(py.attribute(tensor, "stride")) };
-    const refuse = messageOf(
+    const error = messageOf(
       this,
       "ValueError",
-      what,
-      { value: least },
+      prefix,
+      { value: minimum },
       " elements, got ",
       { value: count },
       " with strides ",
       strides,
     );
     return [
-      { kind: "if", branches: [{ test: py.boolOp("or", isGapped, py.compare(count, ["<", least])), body: [refuse] }] },
+      { kind: "if", branches: [{ test: py.boolOp("or", isGapped, py.compare(count, ["<", minimum])), body: [error] }] },
     ];
   }
 
@@ -203,12 +205,12 @@ class WrapperEmitter extends WrapperScope {
     return [...inputParameters(this.ir, this.names), ...outputParameters(this), ...device];
   }
 
-  /** Tensors whose address alone goes to the kernel. */
+  /** Tensors of which the kernel receives only the address. */
   #pointers(): readonly PointerParam[] {
     return this.ir.params.filter((param) => param.kind === "pointer");
   }
 
-  #docstring(): string {
+  #docstringText(): string {
     const lines = argumentLines(this.ir, this.names);
     const outs = [...outputLines(this)];
     const head = this.ir.doc ?? `Launches ${this.names.jit}.`;
@@ -230,19 +232,21 @@ class WrapperEmitter extends WrapperScope {
 
   #strides(): Block {
     return this.tensors.flatMap((param) => {
-      const all = this.names.strides.get(param.name)!;
-      // Memory that only a descriptor accesses has no computed offsets, so strides that the kernel does not take are
-      // unused here.
-      const isOnly = isDescriptorOnly(this.ir, param);
-      const strides = all.map((name) => (name !== undefined && isOnly && !this.#strideUsed(name) ? undefined : name));
+      const strideNames = this.names.strides.get(param.name)!;
+      // A tensor that is accessed only through a descriptor has no computed offsets, so a stride that is no parameter
+      // of the kernel is unused here.
+      const isUnneeded = isDescriptorOnly(this.ir, param);
+      const strides = strideNames.map((name) =>
+        name !== undefined && isUnneeded && !this.#isStrideUsed(name) ? undefined : name,
+      );
       if (!strides.some((name) => name !== undefined)) return [];
       const targets = strides.map((name) => py.name(name ?? "_"));
       const stride = py.attribute(this.tensor(param), "stride");
       const zero = py.number("0");
-      const target = py.tupled(targets);
+      const target = py.tupleOrSingle(targets);
       const value = targets.length > 1 ? py.call(stride) : py.call(stride, zero);
       if (!param.optional) return [py.assign(target, value)];
-      const none = py.tupled(targets.map(() => zero));
+      const none = py.tupleOrSingle(targets.map(() => zero));
       const isAbsent = py.compare(this.tensor(param), ["is", py.none]);
       return [py.assign(target, py.conditional(none, isAbsent, value))];
     });
@@ -250,41 +254,42 @@ class WrapperEmitter extends WrapperScope {
 
   #launches(results: readonly Expression[]): Block {
     const local = (value: Value) => this.local(value);
-    const plain = [
+    const plainLaunch = [
       ...this.tensors.flatMap((param) => descriptorOf(this, param, local)),
-      ...scratch(this.ir),
+      ...allocatorSetup(this.ir),
       ...this.#launch(),
     ];
-    if (!this.specialized) return plain;
-    return specializedLaunch(this, this.specialized, local, { plain, results, dtypes: this.#dtypes() });
+    if (!this.specialized) return plainLaunch;
+    return specializedLaunch(this, this.specialized, local, { plain: plainLaunch, results, dtypes: this.#dtypes() });
   }
 
   #launch(): Block {
     const grid = hostExpressions(this.ir.grid, (v) => this.#gridValue(v));
-    const usesMeta = [...hostInputs(this.ir.grid)].some((value) => this.#isConfig(value));
+    const usesMeta = [...hostInputs(this.ir.grid)].some((value) => this.#isConfigDependent(value));
     const tuple = py.tuple(...grid);
     const grids: Statement[] = usesMeta
       ? [{ kind: "function", name: "grid", decorators: [], params: [{ name: "meta" }], body: [py.returns(tuple)] }]
       : [];
     const jit = py.name(this.names.jit);
     const { tensors, numbers, options } = this.#arguments();
-    const at = usesMeta ? py.name("grid") : tuple;
-    // The copy engine's descriptors are made anew for each launch, and a config's hook may set their blocks.
-    const isDescribed = this.tensors.some(({ block }) => block);
-    if (this.traceable || isDescribed) {
-      // PyTorch must see the launch in a graph that it makes; elsewhere that would cost a millisecond.
-      const launcher = this.traceable
+    const gridArgument = usesMeta ? py.name("grid") : tuple;
+    // Descriptors are created for each launch, and a config's hook may set their block shape, so the launch is not
+    // cached.
+    const hasDescriptors = this.tensors.some(({ block }) => block);
+    if (this.isTraceable || hasDescriptors) {
+      // PyTorch must see the launch when it traces. `wrap_triton` costs about a millisecond, so eager calls avoid it.
+      const launcher = this.isTraceable
         ? py.conditional(py.call(WRAP_TRITON, jit), py.call(IS_TRACED, this.tensor(deviceHolder(this)!)), jit)
         : jit;
-      const launch = py.call(py.subscript(launcher, at), ...tensors, ...numbers, ...options);
+      const launch = py.call(py.subscript(launcher, gridArgument), ...tensors, ...numbers, ...options);
       return [...grids, py.blank, py.expression(launch)];
     }
-    const others = [DEVICE, ...this.#dtypes(), ...this.#keyNumbers()];
-    const launched = [jit, at, py.tuple(...tensors), py.tuple(...numbers), ...others];
-    return [...grids, py.blank, py.expression(py.call(LAUNCH, ...launched, ...options))];
+    const keyParts = [DEVICE, ...this.#dtypes(), ...this.#keyNumbers()];
+    const launchArguments = [jit, gridArgument, py.tuple(...tensors), py.tuple(...numbers), ...keyParts];
+    return [...grids, py.blank, py.expression(py.call(LAUNCH, ...launchArguments, ...options))];
   }
 
-  /** The dtypes of this call's tensors, one for each variable that no argument names. */
+  /** The tensor dtypes of this call: one for each dtype variable that no argument names. */
   #dtypes(): readonly Expression[] {
     const variables = new Set(
       [...this.tensors, ...this.#pointers()].flatMap(({ dtype }) => (typeof dtype === "string" ? [] : [dtype.name])),
@@ -299,17 +304,19 @@ class WrapperEmitter extends WrapperScope {
   }
 
   /**
-   * Numbers that the grid, a heuristic or the choice of a config depends on, and that a launch's key lacks otherwise:
-   * those that the kernel does not take, and floats, of which it has the type alone.
+   * Numbers that the grid, a heuristic or the choice of a config uses, and that the launch key lacks otherwise. These
+   * are numbers that are no kernel parameter, and floats, because the key contains only their type.
    */
   #keyNumbers(): readonly Expression[] {
     const keys = this.ir.params.filter(({ name }) => this.ir.tuning.key?.includes(name)).map(({ value }) => value);
-    const computed = this.ir.params.flatMap((param) =>
+    const heuristicInputs = this.ir.params.flatMap((param) =>
       param.kind === "constexpr" && param.from === "heuristic" && param.compute ? [...hostInputs(param.compute)] : [],
     );
-    const needed = new Set([...hostInputs(this.ir.grid), ...computed, ...keys]);
+    const keyValues = new Set([...hostInputs(this.ir.grid), ...heuristicInputs, ...keys]);
     return this.#numberParams().flatMap((param) =>
-      needed.has(param.value) && (!this.used.has(param.value) || isFloatScalar(param)) ? [this.local(param.value)] : [],
+      keyValues.has(param.value) && (!this.usedValues.has(param.value) || isFloatScalar(param))
+        ? [this.local(param.value)]
+        : [],
     );
   }
 
@@ -317,7 +324,7 @@ class WrapperEmitter extends WrapperScope {
     return this.ir.params.filter((param) => param.kind === "scalar" || param.kind === "size");
   }
 
-  /** The kernel's arguments, in its order. */
+  /** The kernel's arguments, in the order of its parameters. */
   #arguments(): { tensors: readonly Expression[]; numbers: readonly Expression[]; options: readonly Argument[] } {
     const params = this.ir.params;
     const tensors = params.filter((param) => isMemoryParam(param));
@@ -325,33 +332,34 @@ class WrapperEmitter extends WrapperScope {
       this.names.strides.get(param.name)!.filter((name) => name !== undefined),
     );
     const constexprs = params.filter((param) => param.kind === "constexpr");
-    const [only] = this.ir.tuning.configs;
-    const values = Object.entries(only?.values ?? {}).map(([name, value]) =>
+    const [config] = this.ir.tuning.configs;
+    const values = Object.entries(config?.values ?? {}).map(([name, value]) =>
       py.keyword(parameterName(this.ir, this.names, name), py.constant(value)),
     );
-    const fixed = this.ir.tuning.key || !only ? [] : [...values, ...launchOptions(only), ...computedOptions(this)];
+    const configArguments =
+      this.ir.tuning.key || !config ? [] : [...values, ...launchOptions(config), ...computedOptions(this)];
     return {
       tensors: tensors.map((param) =>
         param.kind === "tensor" && param.block ? py.name(this.localText(param.pointer)) : this.tensor(param),
       ),
       numbers: [
         ...this.#numberParams()
-          .filter(({ value }) => this.used.has(value))
+          .filter(({ value }) => this.usedValues.has(value))
           .map(({ value }) => this.local(value)),
-        ...strides.filter((name) => this.#strideUsed(name)).map((name) => py.name(name)),
+        ...strides.filter((name) => this.#isStrideUsed(name)).map((name) => py.name(name)),
       ],
       options: [
         ...constexprs
           .filter((param) => param.from !== "config" && param.from !== "heuristic")
           .map((param) => py.keyword(this.localText(param.value), launchArgument(param, this.local(param.value)))),
-        ...fixed,
+        ...configArguments,
         ...driverOptions(this.ir),
       ],
     };
   }
 
-  #strideUsed(name: string): boolean {
-    return [...this.names.parameters].some(([value, other]) => other === name && this.used.has(value));
+  #isStrideUsed(name: string): boolean {
+    return [...this.names.parameters].some(([value, other]) => other === name && this.usedValues.has(value));
   }
 
   // ---- names --------------------------------------------------------------------------------------------------------
@@ -359,18 +367,20 @@ class WrapperEmitter extends WrapperScope {
   override local(value: Value): Expression {
     const config = this.#configOf(value);
     if (config !== undefined && this.ir.tuning.configs.length === 1) {
-      const fixed = this.ir.tuning.configs[0]?.values[config];
-      if (fixed !== undefined) return py.constant(fixed);
+      const fixedValue = this.ir.tuning.configs[0]?.values[config];
+      if (fixedValue !== undefined) return py.constant(fixedValue);
     }
     return super.local(value);
   }
 
   #gridValue(value: Value): Expression {
-    return this.#isConfig(value) ? py.subscript(py.name("meta"), py.string(this.localText(value))) : this.local(value);
+    return this.#isConfigDependent(value)
+      ? py.subscript(py.name("meta"), py.string(this.localText(value)))
+      : this.local(value);
   }
 
-  /** Whether only a launch knows the value: a config's, or one that a heuristic computes from the config. */
-  #isConfig(value: Value): boolean {
+  /** True if the value depends on the config: a config's own value, or one that a heuristic computes. */
+  #isConfigDependent(value: Value): boolean {
     const isComputed = this.ir.params.some(
       (p) => p.kind === "constexpr" && p.from === "heuristic" && p.value === value,
     );

@@ -1,41 +1,41 @@
 /**
- * How much work proofs may take. It counts steps and never time, so a verdict is the same on every machine: a question
- * whether something is at least zero is a step, and so is each condition of a linear system.
+ * The budget of proof steps. It counts steps instead of time, so a verdict is the same on every machine. A query
+ * whether a polynomial is nonnegative costs a step, and so does each condition of a linear system.
  */
 export class Budget {
   #spare: number;
-  #given: number;
-  #left: number;
+  #granted: number;
+  #remaining: number;
 
-  /** Obligations that stay open share `limit`; where that is used up, each of the next ones has `least`. */
+  /** Unproved obligations share `limit`. Once it is used up, each further obligation gets `least`. */
   constructor(
     readonly limit: number,
-    readonly least = limit,
+    readonly minimum = limit,
   ) {
-    this.#spare = this.#given = this.#left = limit;
+    this.#spare = this.#granted = this.#remaining = limit;
   }
 
-  /** Starts again, for another obligation. */
+  /** Starts the budget of another obligation. */
   refill(): void {
-    this.#given = this.#left = Math.max(this.least, this.#spare);
+    this.#granted = this.#remaining = Math.max(this.minimum, this.#spare);
   }
 
-  /** Says that what was spent since led to nothing. */
-  lose(): void {
-    this.#spare -= this.#given - this.#left;
+  /** Deducts the steps of an unproved obligation from the shared limit. */
+  chargeShared(): void {
+    this.#spare -= this.#granted - this.#remaining;
   }
 
-  /** Takes steps, and says whether there were as many. */
+  /** Spends steps. Returns false if the budget is exhausted. */
   spend(steps: number): boolean {
-    this.#left -= steps;
-    return !this.spent;
+    this.#remaining -= steps;
+    return !this.isExhausted;
   }
 
-  get left(): number {
-    return this.#left;
+  get remaining(): number {
+    return this.#remaining;
   }
 
-  get spent(): boolean {
-    return this.#left < 0;
+  get isExhausted(): boolean {
+    return this.#remaining < 0;
   }
 }

@@ -1,12 +1,12 @@
-/** A map that copies share until one of them changes: most are asked and never changed. */
+/** A map that shares its entries with its copies until one of them changes. Most copies are only read. */
 export class CopyOnWriteMap<Key, Value> {
   #entries: Map<Key, Value>;
   #isShared: boolean;
 
-  constructor(from?: CopyOnWriteMap<Key, Value>) {
-    this.#entries = from ? from.#entries : new Map();
-    this.#isShared = from !== undefined;
-    if (from) from.#isShared = true;
+  constructor(source?: CopyOnWriteMap<Key, Value>) {
+    this.#entries = source ? source.#entries : new Map();
+    this.#isShared = source !== undefined;
+    if (source) source.#isShared = true;
   }
 
   get(key: Key): Value | undefined {

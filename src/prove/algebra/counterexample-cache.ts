@@ -1,7 +1,7 @@
 /**
- * Points where all that is known holds. What is negative at one of them cannot be shown not to be, and most questions are
- * answered so, for a fraction of what the search for a proof would cost. Nothing is ever proved by a point: where one is
- * missing a search takes longer, and a point that were wrong could only leave something open.
+ * Sample points that satisfy all facts. A polynomial that is negative at one of them cannot be proved nonnegative,
+ * which answers most queries at a fraction of the cost of a proof search. A sample point never proves anything. A
+ * missing point only costs time, and a wrong one could only leave an obligation unproved.
  */
 import { RandomSource } from "./draws.js";
 import type { CaseSplit, Condition, Definition, FactSet } from "./facts.js";
@@ -11,76 +11,76 @@ import type { Polynomial } from "./polynomial.js";
 /** A value for each atom. */
 type Point = Map<string, number>;
 
-/** How many are kept. */
-const WANTED = 6;
-/** How many searches may find none before it is given up. */
-const MISSES = 3;
-/** Conditions that have to come in before points are looked for again, where none was found. */
-const MORE = 8;
+/** The number of points to keep. */
+const MAX_POINTS = 6;
+/** The number of failed searches after which sampling stops. */
+const MAX_MISSES = 3;
+/** The number of new conditions before sampling is tried again. */
+const RESAMPLE_AFTER = 8;
 
 export class CounterexampleCache {
   #points: Point[] = [];
   #conditions = 0;
   #cases = 0;
   #isInherited = false;
-  /** The number of conditions for which points were last drawn. */
-  #drawnAt = -MORE;
-  readonly #before: { readonly conditions: number; readonly cases: number };
+  /** The number of conditions at the last sampling. */
+  #sampledAt = -RESAMPLE_AFTER;
+  readonly #inherited: { readonly conditions: number; readonly cases: number };
 
   constructor(
-    readonly known: FactSet,
+    readonly facts: FactSet,
     readonly parent: CounterexampleCache | undefined,
   ) {
-    this.#before = { conditions: known.conditions.length, cases: known.cases.length };
+    this.#inherited = { conditions: facts.conditions.length, cases: facts.cases.length };
   }
 
-  /** A point where a polynomial is negative. */
-  refuting(p: Polynomial): ReadonlyMap<string, number> | undefined {
-    this.#renew();
-    return this.#points.find((point) => new Evaluation(this.known, point).value(p) < 0);
+  /** A point at which a polynomial is negative. */
+  refute(p: Polynomial): ReadonlyMap<string, number> | undefined {
+    this.#update();
+    return this.#points.find((point) => new Evaluation(this.facts, point).value(p) < 0);
   }
 
-  /** The same with more points, where there are few. */
-  more(): this {
-    this.#renew();
-    const { known } = this;
-    if (known.conditions.length < this.#drawnAt + MORE) return this;
-    this.#drawnAt = known.conditions.length;
+  /** Samples more points if there are few. */
+  sampleMore(): this {
+    this.#update();
+    const { facts } = this;
+    if (facts.conditions.length < this.#sampledAt + RESAMPLE_AFTER) return this;
+    this.#sampledAt = facts.conditions.length;
     let misses = 0;
-    for (let seed = 0; seed < WANTED && misses < MISSES && this.#points.length < WANTED; seed++) {
+    for (let seed = 0; seed < MAX_POINTS && misses < MAX_MISSES && this.#points.length < MAX_POINTS; seed++) {
       const point: Point = new Map();
-      if (new Search(known, point, seed).meets(known.conditions, known.cases)) this.#points.push(point);
+      if (new PointSearch(facts, point, seed).satisfy(facts.conditions, facts.cases)) this.#points.push(point);
       else misses++;
     }
     return this;
   }
 
-  /** Takes the points over from what this knowledge was made of. */
+  /** Copies the points of the parent's cache. */
   #inherit(): void {
     this.#isInherited = true;
     const { parent } = this;
     if (!parent) return;
-    parent.#renew();
+    parent.#update();
     this.#points = parent.#points.map((point) => new Map(point));
-    this.#conditions = Math.min(parent.#conditions, this.#before.conditions);
-    this.#cases = Math.min(parent.#cases, this.#before.cases);
+    this.#conditions = Math.min(parent.#conditions, this.#inherited.conditions);
+    this.#cases = Math.min(parent.#cases, this.#inherited.cases);
   }
 
-  /** Conditions are only ever added: points have to meet those that came in. */
-  #renew(): void {
+  /** Conditions are only added, so the points must satisfy the new ones. */
+  #update(): void {
     if (!this.#isInherited) this.#inherit();
-    const { known } = this;
-    const [conditions, cases] = [known.conditions.slice(this.#conditions), known.cases.slice(this.#cases)];
+    const { facts } = this;
+    const [conditions, cases] = [facts.conditions.slice(this.#conditions), facts.cases.slice(this.#cases)];
     if (conditions.length === 0 && cases.length === 0) return;
-    this.#points = this.#points.filter((point, i) => new Search(known, point, i).meets(conditions, cases));
-    [this.#conditions, this.#cases] = [known.conditions.length, known.cases.length];
+    this.#points = this.#points.filter((point, i) => new PointSearch(facts, point, i).satisfy(conditions, cases));
+    [this.#conditions, this.#cases] = [facts.conditions.length, facts.cases.length];
   }
 }
 
-/** The values of polynomials at a point; NaN where an atom has none, or where a number is too large to be exact. */
+/** The values of polynomials at a point. NaN if an atom has no value or a result is not exact. */
 class Evaluation {
   constructor(
-    readonly known: FactSet,
+    readonly facts: FactSet,
     readonly point: Point,
   ) {}
 
@@ -92,19 +92,19 @@ class Evaluation {
 
   #product({ atoms }: Monomial): number {
     let product = 1;
-    for (const name of atoms) product *= this.point.get(name) ?? this.#defined(name);
+    for (const name of atoms) product *= this.point.get(name) ?? this.#valueByDefinition(name);
     return product;
   }
 
-  /** The value of an atom of which no condition speaks: it is computed from others, or it may have any. */
-  #defined(name: string): number {
+  /** The value of an atom that no condition mentions. It is computed from its definition, or arbitrary. */
+  #valueByDefinition(name: string): number {
     const [value = -1] = this.valuesOf(name);
     return value;
   }
 
-  /** The values that an atom may have by its definition. */
+  /** The values that an atom's definition permits. */
   valuesOf(name: string): readonly number[] {
-    const definition = this.known.definitions.get(name);
+    const definition = this.facts.definitions.get(name);
     if (definition?.kind === "extreme") {
       const [x, y] = [this.value(definition.x), this.value(definition.y)];
       return [definition.of === "least" ? Math.min(x, y) : Math.max(x, y)];
@@ -112,158 +112,169 @@ class Evaluation {
     if (definition?.kind !== "division") return [];
     const [x, y] = [this.value(definition.dividend), this.value(definition.divisor)];
     if (name === definition.remainder) return [x - y * (this.point.get(definition.quotient) ?? Math.trunc(x / y))];
-    // Of a negative number, it is not known here whether the quotient floors.
+    // For a negative dividend, the definition does not say whether the quotient floors or truncates.
     return x < 0 ? [Math.trunc(x / y), Math.floor(x / y)] : [Math.trunc(x / y)];
   }
 
-  holds({ p, exact }: Condition): boolean {
+  holds({ p, isEquation: exact }: Condition): boolean {
     const value = this.value(p);
     return exact ? value === 0 : value >= 0;
   }
 
-  /** `p` as `by * name + rest`, where that is what it is. */
-  linearIn(name: string, { monomials, coefficients }: Polynomial): { by: number; rest: number } | undefined {
-    let [by, rest] = [0, 0];
+  /** Decomposes `p` into `by * name + rest`. Undefined if it is not linear in `name`. */
+  linearIn(
+    name: string,
+    { monomials, coefficients }: Polynomial,
+  ): { coefficient: number; remainder: number } | undefined {
+    let [coefficient, remainder] = [0, 0];
     for (let i = 0; i < monomials.length; i++) {
       const { atoms } = monomials[i]!;
       let value = Number(coefficients[i]);
-      let times = 0;
-      for (const each of atoms)
-        if (each === name) times++;
-        else value *= this.point.get(each) ?? NaN;
-      if (times > 1) return undefined;
-      if (times === 1) by += value;
-      else rest += value;
+      let degree = 0;
+      for (const factor of atoms)
+        if (factor === name) degree++;
+        else value *= this.point.get(factor) ?? NaN;
+      if (degree > 1) return undefined;
+      if (degree === 1) coefficient += value;
+      else remainder += value;
     }
-    return { by, rest };
+    return { coefficient, remainder };
   }
 }
 
 const isComputed = (definition: Definition | undefined): boolean =>
   definition?.kind === "division" || definition?.kind === "extreme";
 
-/** An atom that needs a value, with what can be checked as soon as it has one. */
-interface Place {
+/** An atom that needs a value, with the conditions that can be checked once it has one. */
+interface Assignment {
   readonly name: string;
   readonly conditions: Condition[];
   readonly cases: CaseSplit[];
 }
 
-/** Gives atoms values one after another, so that conditions hold. */
-class Search {
-  readonly #places: Place[] = [];
+/** A backtracking search that assigns values to atoms so that all conditions are true. */
+class PointSearch {
+  readonly #assignments: Assignment[] = [];
   readonly #order = new Map<string, number>();
-  readonly #at: Evaluation;
-  readonly #draws: RandomSource;
-  #left = 0;
+  readonly #evaluation: Evaluation;
+  readonly #random: RandomSource;
+  #remainingSteps = 0;
 
   constructor(
-    readonly known: FactSet,
+    readonly facts: FactSet,
     readonly point: Point,
     readonly seed: number,
   ) {
-    this.#at = new Evaluation(known, point);
-    this.#draws = new RandomSource(seed);
+    this.#evaluation = new Evaluation(facts, point);
+    this.#random = new RandomSource(seed);
   }
 
-  meets(conditions: readonly Condition[], cases: readonly CaseSplit[]): boolean {
-    this.#placeDefined(conditions, cases);
+  satisfy(conditions: readonly Condition[], cases: readonly CaseSplit[]): boolean {
+    this.#addDefinedAtoms(conditions, cases);
     for (const condition of conditions) {
-      const place = this.#lastOf(condition.p);
-      if (place) place.conditions.push(condition);
-      else if (!this.#at.holds(condition)) return false;
+      const assignment = this.#lastAssignment(condition.p);
+      if (assignment) assignment.conditions.push(condition);
+      else if (!this.#evaluation.holds(condition)) return false;
     }
-    for (const each of cases) {
-      const places = each.cases.flatMap((list) => list.map(({ p }) => this.#lastOf(p)));
-      const last = places.reduce((x, y) => (this.#rank(y) > this.#rank(x) ? y : x), undefined);
-      if (last) last.cases.push(each);
-      else if (!this.#isOneOf(each)) return false;
+    for (const split of cases) {
+      const lastAssignments = split.cases.flatMap((list) => list.map(({ p }) => this.#lastAssignment(p)));
+      const assignment = lastAssignments.reduce((x, y) => (this.#rank(y) > this.#rank(x) ? y : x), undefined);
+      if (assignment) assignment.cases.push(split);
+      else if (!this.#satisfiesCase(split)) return false;
     }
-    this.#left = 30 + 2 * this.#places.length;
+    this.#remainingSteps = 30 + 2 * this.#assignments.length;
     return this.#assign(0);
   }
 
   /**
-   * What is computed from others comes first, in the order in which it was met, with what it is computed from: a turn that
-   * has to lie below a number of blocks gets its value after the blocks.
+   * Adds computed atoms first, in order of definition, each after its operands. An iteration number that is bounded by
+   * a number of blocks thus gets its value after the blocks.
    */
-  #placeDefined(conditions: readonly Condition[], cases: readonly CaseSplit[]): void {
-    const { definitions } = this.known;
+  #addDefinedAtoms(conditions: readonly Condition[], cases: readonly CaseSplit[]): void {
+    const { definitions } = this.facts;
     const defined = new Set<string>();
-    const note = ({ p }: Condition): void => {
+    const addDefined = ({ p }: Condition): void => {
       for (const name of p.atoms) if (isComputed(definitions.get(name)) && !this.point.has(name)) defined.add(name);
     };
-    conditions.forEach(note);
-    for (const each of cases) for (const list of each.cases) list.forEach(note);
-    const places = new Map([...definitions.keys()].map((name, i) => [name, i]));
-    for (const name of [...defined].sort((x, y) => places.get(x)! - places.get(y)!)) this.#placeOf(name);
+    conditions.forEach(addDefined);
+    for (const split of cases) for (const list of split.cases) list.forEach(addDefined);
+    const definitionOrder = new Map([...definitions.keys()].map((name, i) => [name, i]));
+    for (const name of [...defined].sort((x, y) => definitionOrder.get(x)! - definitionOrder.get(y)!))
+      this.#assignmentIndex(name);
   }
 
-  #rank(place: Place | undefined): number {
-    return place ? this.#order.get(place.name)! : -1;
+  #rank(assignment: Assignment | undefined): number {
+    return assignment ? this.#order.get(assignment.name)! : -1;
   }
 
-  /** The place of the atom that gets its value last; undefined if all have one. */
-  #lastOf({ atoms }: Polynomial): Place | undefined {
+  /** The assignment of the atom that gets its value last. Undefined if all atoms have values. */
+  #lastAssignment({ atoms }: Polynomial): Assignment | undefined {
     let last = -1;
-    for (const name of atoms) last = Math.max(last, this.#placeOf(name));
-    return this.#places[last];
+    for (const name of atoms) last = Math.max(last, this.#assignmentIndex(name));
+    return this.#assignments[last];
   }
 
-  /** What an atom is computed from comes before it. */
-  #placeOf(name: string): number {
+  /** The index of an atom's assignment, which comes after those of its operands. */
+  #assignmentIndex(name: string): number {
     if (this.point.has(name)) return -1;
-    const known = this.#order.get(name);
-    if (known !== undefined) return known;
-    const definition = this.known.definitions.get(name);
+    const existing = this.#order.get(name);
+    if (existing !== undefined) return existing;
+    const definition = this.facts.definitions.get(name);
     if (definition?.kind === "division") {
-      this.#lastOf(definition.dividend);
-      this.#lastOf(definition.divisor);
-      if (name === definition.remainder) this.#placeOf(definition.quotient);
+      this.#lastAssignment(definition.dividend);
+      this.#lastAssignment(definition.divisor);
+      if (name === definition.remainder) this.#assignmentIndex(definition.quotient);
     } else if (definition?.kind === "extreme") {
-      this.#lastOf(definition.x);
-      this.#lastOf(definition.y);
+      this.#lastAssignment(definition.x);
+      this.#lastAssignment(definition.y);
     }
-    this.#order.set(name, this.#places.length);
-    return this.#places.push({ name, conditions: [], cases: [] }) - 1;
+    this.#order.set(name, this.#assignments.length);
+    return this.#assignments.push({ name, conditions: [], cases: [] }) - 1;
   }
 
-  #isOneOf({ cases }: CaseSplit): boolean {
-    return cases.some((conditions) => conditions.every((each) => this.#at.holds(each)));
+  #satisfiesCase({ cases }: CaseSplit): boolean {
+    return cases.some((conditions) => conditions.every((condition) => this.#evaluation.holds(condition)));
   }
 
   #assign(index: number): boolean {
-    const place = this.#places[index];
-    if (!place) return true;
-    const { name, conditions, cases } = place;
-    for (const value of this.#valuesFor(place)) {
-      if (this.#left-- <= 0) break;
+    const assignment = this.#assignments[index];
+    if (!assignment) return true;
+    const { name, conditions, cases } = assignment;
+    for (const value of this.#valuesFor(assignment)) {
+      if (this.#remainingSteps-- <= 0) break;
       this.point.set(name, value);
-      const fits = conditions.every((each) => this.#at.holds(each)) && cases.every((each) => this.#isOneOf(each));
-      if (fits && this.#assign(index + 1)) return true;
+      const isSatisfied =
+        conditions.every((each) => this.#evaluation.holds(each)) && cases.every((each) => this.#satisfiesCase(each));
+      if (isSatisfied && this.#assign(index + 1)) return true;
     }
     this.point.delete(name);
     return false;
   }
 
-  #valuesFor({ name, conditions, cases }: Place): readonly number[] {
-    const defined = this.#at.valuesOf(name);
-    if (defined.length > 0) return defined;
-    let [least, most] = [-Infinity, Infinity];
-    for (const { p, exact } of conditions) {
-      const { by, rest } = this.#at.linearIn(name, p) ?? { by: 0, rest: 0 };
-      if (by > 0 || (exact && by < 0)) least = Math.max(least, Math.ceil(-rest / by));
-      if (by < 0 || (exact && by > 0)) most = Math.min(most, Math.floor(-rest / by));
+  #valuesFor({ name, conditions, cases }: Assignment): readonly number[] {
+    const definedValues = this.#evaluation.valuesOf(name);
+    if (definedValues.length > 0) return definedValues;
+    let [lower, upper] = [-Infinity, Infinity];
+    for (const { p, isEquation: exact } of conditions) {
+      const { coefficient, remainder } = this.#evaluation.linearIn(name, p) ?? { coefficient: 0, remainder: 0 };
+      if (coefficient > 0 || (exact && coefficient < 0)) lower = Math.max(lower, Math.ceil(-remainder / coefficient));
+      if (coefficient < 0 || (exact && coefficient > 0)) upper = Math.min(upper, Math.floor(-remainder / coefficient));
     }
-    // A value that a case names is hardly found by chance.
-    const named = cases.flatMap((each) =>
-      each.cases.flatMap((list) =>
-        list.flatMap(({ p, exact }) => {
-          const { by, rest } = (exact && this.#at.linearIn(name, p)) || { by: 0, rest: 0 };
-          return by === 0 ? [] : [-rest / by];
+    // Random values rarely hit a value that a case requires.
+    const requiredValues = cases.flatMap((split) =>
+      split.cases.flatMap((list) =>
+        list.flatMap(({ p, isEquation: exact }) => {
+          const { coefficient, remainder } = (exact && this.#evaluation.linearIn(name, p)) || {
+            coefficient: 0,
+            remainder: 0,
+          };
+          return coefficient === 0 ? [] : [-remainder / coefficient];
         }),
       ),
     );
-    return [...named.filter((value) => value >= least && value <= most), ...this.#draws.between(least, most)];
+    return [
+      ...requiredValues.filter((value) => value >= lower && value <= upper),
+      ...this.#random.sampleRange(lower, upper),
+    ];
   }
 }

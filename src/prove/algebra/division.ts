@@ -1,4 +1,4 @@
-/** Quotients and remainders of polynomials: simplified where that is certain, else as atoms with Euclid's equation. */
+/** Quotients and remainders of polynomials: simplified if that is provable, else atoms with Euclid's equation. */
 import { provesNonNegative } from "./non-negativity.js";
 import { atLeastZero, type Definition, isDefinedHere, isZero, internKey, type FactSet } from "./facts.js";
 import { exactQuotient, type Integer, plus, remainderOf, times } from "./exact-integer.js";
@@ -22,103 +22,115 @@ import {
 } from "./polynomial.js";
 import { boundQuotient } from "./quotient-bounds.js";
 
-export interface Divided {
+export interface QuotientAndRemainder {
   readonly quotient: Polynomial;
   readonly remainder: Polynomial;
 }
 
-/** `floors` as Python does; else it truncates, with a remainder of the dividend's sign. */
-export function divide(known: FactSet, dividend: Polynomial, divisor: Polynomial, floors: boolean): Divided {
-  if (isEqual(divisor, ONE)) return { quotient: dividend, remainder: ZERO };
-  const [quotientKey, remainderKey] = [internKey.quotient(dividend, divisor), internKey.remainder(dividend, divisor)];
-  const same = known.named.get(quotientKey);
-  if (same) return { quotient: same, remainder: known.named.get(remainderKey)! };
-  const isPositive = isPositiveDivisor(known, divisor);
-  if (!isPositive || !isNaturalDividend(known, dividend))
-    return (
-      (isPositive && divideAnySign(known, dividend, divisor, floors)) ||
-      divideUnsure(known, dividend, divisor, floors, isPositive)
-    );
-  const result = simplified(known, dividend, divisor) ?? named(known, dividend, divisor);
-  known.named.set(quotientKey, result.quotient);
-  known.named.set(remainderKey, result.remainder);
-  return result;
-}
-
-/** Whether a quotient and a remainder lie where those of natural numbers do. */
-export const areNatural = (known: FactSet, dividend: Polynomial, divisor: Polynomial): boolean =>
-  isPositiveDivisor(known, divisor) && isNaturalDividend(known, dividend);
-
-const isPositiveDivisor = (known: FactSet, divisor: Polynomial): boolean => learns(known, subtract(divisor, ONE));
-const isNaturalDividend = (known: FactSet, dividend: Polynomial): boolean => learns(known, dividend);
-
-/** Whether something is certainly not negative: what was hard to find out is a condition from now on. */
-function learns(known: FactSet, p: Polynomial): boolean {
-  if (!provesNonNegative(known, p, "products")) return false;
-  const least = known.least(p);
-  if (least === undefined || least < 0) known.add(atLeastZero(p));
-  return true;
-}
-
-/** An exact quotient, whatever the dividend's sign; one that floors also leaves out a rest below the divisor. */
-function divideAnySign(
-  known: FactSet,
+/**
+ * Divides polynomials. With `floors` the quotient rounds down as in Python, else toward zero, with a remainder of the
+ * dividend's sign.
+ */
+export function divide(
+  facts: FactSet,
   dividend: Polynomial,
   divisor: Polynomial,
   floors: boolean,
-): Divided | undefined {
+): QuotientAndRemainder {
+  if (isEqual(divisor, ONE)) return { quotient: dividend, remainder: ZERO };
+  const [quotientKey, remainderKey] = [internKey.quotient(dividend, divisor), internKey.remainder(dividend, divisor)];
+  const same = facts.interned.get(quotientKey);
+  if (same) return { quotient: same, remainder: facts.interned.get(remainderKey)! };
+  const isPositive = isPositiveDivisor(facts, divisor);
+  if (!isPositive || !isNaturalDividend(facts, dividend))
+    return (
+      (isPositive && divideAnySign(facts, dividend, divisor, floors)) ||
+      divideUnknownSigns(facts, dividend, divisor, floors, isPositive)
+    );
+  const result = simplify(facts, dividend, divisor) ?? divideWithAtoms(facts, dividend, divisor);
+  facts.interned.set(quotientKey, result.quotient);
+  facts.interned.set(remainderKey, result.remainder);
+  return result;
+}
+
+/** True if the dividend is provably nonnegative and the divisor positive. */
+export const isNaturalDivision = (facts: FactSet, dividend: Polynomial, divisor: Polynomial): boolean =>
+  isPositiveDivisor(facts, divisor) && isNaturalDividend(facts, dividend);
+
+const isPositiveDivisor = (facts: FactSet, divisor: Polynomial): boolean =>
+  proveAndRecord(facts, subtract(divisor, ONE));
+const isNaturalDividend = (facts: FactSet, dividend: Polynomial): boolean => proveAndRecord(facts, dividend);
+
+/** Proves that a polynomial is nonnegative. A result that is not obvious from intervals becomes a condition. */
+function proveAndRecord(facts: FactSet, p: Polynomial): boolean {
+  if (!provesNonNegative(facts, p, "products")) return false;
+  const lowerBound = facts.least(p);
+  if (lowerBound === undefined || lowerBound < 0) facts.add(atLeastZero(p));
+  return true;
+}
+
+/**
+ * An exact division for any sign of the dividend. With `floors` it also drops a remainder that is provably below the
+ * divisor.
+ */
+function divideAnySign(
+  facts: FactSet,
+  dividend: Polynomial,
+  divisor: Polynomial,
+  floors: boolean,
+): QuotientAndRemainder | undefined {
   for (const { quotient, rest } of divisions(dividend, divisor)) {
     if (rest.size === 0) return { quotient, remainder: ZERO };
-    if (!floors || !provesNonNegative(known, rest, "sums")) continue;
-    if (provesNonNegative(known, subtract(subtract(divisor, ONE), rest), "sums")) return { quotient, remainder: rest };
+    if (!floors || !provesNonNegative(facts, rest, "sums")) continue;
+    if (provesNonNegative(facts, subtract(subtract(divisor, ONE), rest), "sums")) return { quotient, remainder: rest };
   }
   return undefined;
 }
 
-/** A division whose dividend may be negative, or whose divisor may be anything. */
-function divideUnsure(
-  known: FactSet,
+/** A division whose dividend may be negative, or whose divisor may not be positive. */
+function divideUnknownSigns(
+  facts: FactSet,
   dividend: Polynomial,
   divisor: Polynomial,
   floors: boolean,
   isPositive: boolean,
-): Divided {
+): QuotientAndRemainder {
   const key = `${floors} ${dividend.key} / ${divisor.key}`;
-  const same = known.named.get(`quotient ${key}`);
-  if (same) return { quotient: same, remainder: known.named.get(`remainder ${key}`)! };
-  const { quotient, remainder } = atoms(known, dividend, divisor, isPositive ? `quotient ${key}` : undefined);
+  const same = facts.interned.get(`quotient ${key}`);
+  if (same) return { quotient: same, remainder: facts.interned.get(`remainder ${key}`)! };
+  const { quotient, remainder } = divisionAtoms(facts, dividend, divisor, isPositive ? `quotient ${key}` : undefined);
   if (isPositive) {
     const [q, r] = [quotient, remainder];
-    known.add(isZero(subtract(dividend, add(multiply(divisor, q), r))));
-    known.add(atLeastZero(subtract(subtract(divisor, ONE), r)));
-    known.add(atLeastZero(floors ? r : subtract(add(divisor, r), ONE)));
+    facts.add(isZero(subtract(dividend, add(multiply(divisor, q), r))));
+    facts.add(atLeastZero(subtract(subtract(divisor, ONE), r)));
+    facts.add(atLeastZero(floors ? r : subtract(add(divisor, r), ONE)));
     const isNegative = atLeastZero(subtract(opposite(dividend), ONE));
-    const below = floors ? subtract(opposite(q), ONE) : opposite(q);
-    known.cases.push({
+    const nonPositiveQuotient = floors ? subtract(opposite(q), ONE) : opposite(q);
+    facts.cases.push({
       atoms: [...q.atoms, ...r.atoms],
       cases: [
         [atLeastZero(dividend), atLeastZero(r), atLeastZero(q)],
-        [isNegative, atLeastZero(below), ...(floors ? [] : [atLeastZero(opposite(r))])],
+        [isNegative, atLeastZero(nonPositiveQuotient), ...(floors ? [] : [atLeastZero(opposite(r))])],
       ],
     });
   }
-  known.named.set(`quotient ${key}`, quotient);
-  known.named.set(`remainder ${key}`, remainder);
+  facts.interned.set(`quotient ${key}`, quotient);
+  facts.interned.set(`remainder ${key}`, remainder);
   return { quotient, remainder };
 }
 
-/** `dividend = divisor * Q + R` with `0 <= R < divisor` is unique; where R is too large, it is divided in turn. */
-function simplified(known: FactSet, dividend: Polynomial, divisor: Polynomial): Divided | undefined {
-  const [plain, unfolded] = otherForms(known, dividend, divisor);
-  const whole: Division = { quotient: ZERO, rest: dividend };
-  const ways = [dividend, plain, unfolded].flatMap((form) => (form ? divisions(form, divisor) : []));
-  for (const way of [...ways, whole]) {
-    const { quotient, rest } = withoutDebt(way, divisor);
-    if (provesNonNegative(known, rest, "products")) {
-      if (provesNonNegative(known, subtract(subtract(divisor, ONE), rest), "products"))
+/** The unique `dividend = divisor * Q + R` with `0 <= R < divisor`. An `R` that is too large is divided again. */
+function simplify(facts: FactSet, dividend: Polynomial, divisor: Polynomial): QuotientAndRemainder | undefined {
+  const [expandedForm, unfoldedForm] = otherForms(facts, dividend, divisor);
+  const trivialDivision: Division = { quotient: ZERO, rest: dividend };
+  const candidates = [dividend, expandedForm, unfoldedForm].flatMap((form) => (form ? divisions(form, divisor) : []));
+  for (const candidate of [...candidates, trivialDivision]) {
+    const { quotient, rest } = withNonNegativeRest(candidate, divisor);
+    if (provesNonNegative(facts, rest, "products")) {
+      if (provesNonNegative(facts, subtract(subtract(divisor, ONE), rest), "products"))
         return { quotient, remainder: rest };
-      if (!isConstant(quotient) && provesNonNegative(known, quotient, "sums")) {
-        const inner = divide(known, rest, divisor, false);
+      if (!isConstant(quotient) && provesNonNegative(facts, quotient, "sums")) {
+        const inner = divide(facts, rest, divisor, false);
         return { quotient: add(quotient, inner.quotient), remainder: inner.remainder };
       }
     }
@@ -126,88 +138,98 @@ function simplified(known: FactSet, dividend: Polynomial, divisor: Polynomial): 
   return undefined;
 }
 
-/** `divisor * q - 1` is `divisor * (q - 1) + divisor - 1`: the last element of the block before. */
-function withoutDebt(division: Division, divisor: Polynomial): Division {
+/** Rewrites `divisor * q - 1` to `divisor * (q - 1) + divisor - 1`, the last element of the previous block. */
+function withNonNegativeRest(division: Division, divisor: Polynomial): Division {
   const { quotient, rest } = division;
   if (!isConstant(rest) || constantOf(rest) >= 0) return division;
   return { quotient: subtract(quotient, ONE), rest: add(rest, divisor) };
 }
 
-/** The dividend with remainders by the same divisor as their dividends, and that with dividends as `b * q + r`. */
-function otherForms(known: FactSet, dividend: Polynomial, divisor: Polynomial): readonly (Polynomial | undefined)[] {
+/**
+ * The dividend with remainders by this divisor expanded to their dividends, and that form with dividends written as `b
+ * * q + r`.
+ */
+function otherForms(facts: FactSet, dividend: Polynomial, divisor: Polynomial): readonly (Polynomial | undefined)[] {
   const key = divisor.key;
-  let plain = dividend;
-  for (let turn = 0; turn < 4; turn++) {
-    const found = [...plain].flatMap(([monomial, by]) => {
-      const definition = known.definitionOf(monomial);
-      const fits = definition?.kind === "division" && definition.remainder === monomial.atoms[0];
-      return fits && definition.divisor.key === key && isDefinedHere(known, definition) ? [{ definition, by }] : [];
+  let form = dividend;
+  for (let round = 0; round < 4; round++) {
+    const remainders = [...form].flatMap(([monomial, coefficient]) => {
+      const definition = facts.definitionOf(monomial);
+      const isRemainder = definition?.kind === "division" && definition.remainder === monomial.atoms[0];
+      return isRemainder && definition.divisor.key === key && isDefinedHere(facts, definition)
+        ? [{ definition, by: coefficient }]
+        : [];
     });
-    const [first] = found;
+    const [first] = remainders;
     if (!first) break;
-    const { definition, by } = first;
-    const removed = subtract(plain, scale(atom(definition.remainder), by));
+    const { definition, by: coefficient } = first;
+    const removed = subtract(form, scale(atom(definition.remainder), coefficient));
     const replacement = subtract(definition.dividend, multiply(definition.divisor, atom(definition.quotient)));
-    plain = add(removed, replacement, by);
+    form = add(removed, replacement, coefficient);
   }
-  return plain === dividend ? [] : [plain, unfolded(known, plain)];
+  return form === dividend ? [] : [form, unfoldDividends(facts, form)];
 }
 
 /** Replaces dividends that occur as a whole by `divisor * quotient + remainder`. */
-function unfolded(known: FactSet, p: Polynomial): Polynomial | undefined {
+function unfoldDividends(facts: FactSet, p: Polynomial): Polynomial | undefined {
   const used = new Set<Definition>();
   let result = p;
-  for (let turn = 0; turn < 4; turn++) {
-    const found = [...known.definitions].find(
-      ([name, each]) =>
-        each.kind === "division" &&
-        each.quotient === name &&
-        !used.has(each) &&
-        isDefinedHere(known, each) &&
-        timesWithin(each.dividend, result) !== undefined,
+  for (let round = 0; round < 4; round++) {
+    const definition = [...facts.definitions].find(
+      ([name, candidate]) =>
+        candidate.kind === "division" &&
+        candidate.quotient === name &&
+        !used.has(candidate) &&
+        isDefinedHere(facts, candidate) &&
+        factorWithin(candidate.dividend, result) !== undefined,
     )?.[1];
-    if (found?.kind !== "division") break;
-    used.add(found);
-    const by = timesWithin(found.dividend, result)!;
-    const parts = add(multiply(found.divisor, atom(found.quotient)), atom(found.remainder));
-    result = add(subtract(result, scale(found.dividend, by)), parts, by);
+    if (definition?.kind !== "division") break;
+    used.add(definition);
+    const factor = factorWithin(definition.dividend, result)!;
+    const replacement = add(multiply(definition.divisor, atom(definition.quotient)), atom(definition.remainder));
+    result = add(subtract(result, scale(definition.dividend, factor)), replacement, factor);
   }
   return used.size > 0 ? result : undefined;
 }
 
-/** How often all terms of a polynomial, but its constant, occur in another. */
-function timesWithin(part: Polynomial, whole: Polynomial): Integer | undefined {
-  let by: Integer | undefined;
-  for (let i = 0; i < part.size; i++) {
-    const [monomial, each] = [part.monomials[i]!, part.coefficients[i]!];
+/** The factor by which all terms of a polynomial, except its constant, occur in another. */
+function factorWithin(divisor: Polynomial, p: Polynomial): Integer | undefined {
+  let factor: Integer | undefined;
+  for (let i = 0; i < divisor.size; i++) {
+    const [monomial, coefficient] = [divisor.monomials[i]!, divisor.coefficients[i]!];
     if (monomial === UNIT) continue;
-    const there = whole.of(monomial);
-    if (by === undefined) {
-      if (there === 0 || remainderOf(there, each) !== 0) return undefined;
-      by = exactQuotient(there, each);
+    const wholeCoefficient = p.coefficientOf(monomial);
+    if (factor === undefined) {
+      if (wholeCoefficient === 0 || remainderOf(wholeCoefficient, coefficient) !== 0) return undefined;
+      factor = exactQuotient(wholeCoefficient, coefficient);
     }
-    if (there !== times(each, by)) return undefined;
+    if (wholeCoefficient !== times(coefficient, factor)) return undefined;
   }
-  return by;
+  return factor;
 }
 
-function atoms(known: FactSet, dividend: Polynomial, divisor: Polynomial, key: string | undefined): Divided {
-  const [quotient, remainder] = [known.fresh(), known.fresh()];
+function divisionAtoms(
+  facts: FactSet,
+  dividend: Polynomial,
+  divisor: Polynomial,
+  key: string | undefined,
+): QuotientAndRemainder {
+  const [quotient, remainder] = [facts.freshAtom(), facts.freshAtom()];
   const definition = { kind: "division", dividend, divisor, quotient, remainder, key } as const;
-  known.definitions.set(quotient, definition);
-  known.definitions.set(remainder, definition);
+  facts.definitions.set(quotient, definition);
+  facts.definitions.set(remainder, definition);
   return { quotient: atom(quotient), remainder: atom(remainder) };
 }
 
-/** New atoms for the quotient and the remainder, of a dividend `>= 0` and a divisor `>= 1`. */
-function named(known: FactSet, dividend: Polynomial, divisor: Polynomial): Divided {
+/** New atoms for the quotient and the remainder of a nonnegative dividend and a positive divisor. */
+function divideWithAtoms(facts: FactSet, dividend: Polynomial, divisor: Polynomial): QuotientAndRemainder {
   if (isConstant(dividend) && isConstant(divisor)) {
     const rest = remainderOf(constantOf(dividend), constantOf(divisor));
     const whole = exactQuotient(plus(constantOf(dividend), -rest), constantOf(divisor));
     return { quotient: constant(whole), remainder: constant(rest) };
   }
-  const { quotient, remainder } = atoms(known, dividend, divisor, internKey.quotient(dividend, divisor));
-  known.add(isZero(subtract(dividend, add(multiply(divisor, quotient), remainder))));
+  const { quotient, remainder } = divisionAtoms(facts, dividend, divisor, internKey.quotient(dividend, divisor));
+  facts.add(isZero(subtract(dividend, add(multiply(divisor, quotient), remainder))));
   for (const p of [
     remainder,
     subtract(subtract(divisor, ONE), remainder),
@@ -215,7 +237,7 @@ function named(known: FactSet, dividend: Polynomial, divisor: Polynomial): Divid
     subtract(dividend, quotient),
     subtract(dividend, remainder),
   ])
-    known.add(atLeastZero(p));
-  boundQuotient(known, { dividend, divisor, quotient, remainder }, (other) => simplified(known, other, divisor));
+    facts.add(atLeastZero(p));
+  boundQuotient(facts, { dividend, divisor, quotient, remainder }, (other) => simplify(facts, other, divisor));
   return { quotient, remainder };
 }

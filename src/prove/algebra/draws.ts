@@ -1,4 +1,4 @@
-/** Numbers that look random and follow from a seed, so that what is found with them is found again. */
+/** A seeded pseudorandom source, so that results are reproducible. */
 export class RandomSource {
   #state: number;
 
@@ -11,15 +11,15 @@ export class RandomSource {
     return (this.#state >>> 8) % end;
   }
 
-  /** A few integers of a range, some of them at its ends; none if it is empty. */
-  between(least: number, most: number): readonly number[] {
-    if (least > most) return [];
-    const from = Number.isFinite(least) ? least : Math.min(most, 0);
-    const to = Math.min(most, from + [4, 100, 1000][this.#below(3)]!);
-    const inside = from + this.#below(to - from + 1);
-    // Sizes of 0 and 1 are special; what is found of others holds of more.
-    if (this.seed % 2 === 0 && most === Infinity) return [...new Set([inside, to, from])];
-    const end = Number.isFinite(most) ? most : to;
-    return [...new Set([[from, inside, to, end][this.#below(4)]!, inside, from, end])];
+  /** A few integers of a range, including its ends. Empty if the range is empty. */
+  sampleRange(lower: number, upper: number): readonly number[] {
+    if (lower > upper) return [];
+    const from = Number.isFinite(lower) ? lower : Math.min(upper, 0);
+    const to = Math.min(upper, from + [4, 100, 1000][this.#below(3)]!);
+    const interior = from + this.#below(to - from + 1);
+    // Sizes 0 and 1 are special. Facts that are refuted at larger sizes are more general.
+    if (this.seed % 2 === 0 && upper === Infinity) return [...new Set([interior, to, from])];
+    const end = Number.isFinite(upper) ? upper : to;
+    return [...new Set([[from, interior, to, end][this.#below(4)]!, interior, from, end])];
   }
 }

@@ -1,14 +1,14 @@
 /**
- * Integers of any size. Most are small, and arithmetic of numbers is many times faster than that of bigints: an integer is a
- * number where that is exact, else a bigint, so that equal integers are `===`. `<` compares both kinds.
+ * Exact integers of any size. Number arithmetic is many times faster than bigint arithmetic, so an integer is a number
+ * if it is safe, else a bigint. Equal integers are therefore `===`, and `<` compares both kinds.
  */
 export type Integer = number | bigint;
 
-const MOST = BigInt(Number.MAX_SAFE_INTEGER);
+const MAX_SAFE = BigInt(Number.MAX_SAFE_INTEGER);
 
-export const integer = (x: bigint): Integer => (x <= MOST && x >= -MOST ? Number(x) : x);
+export const integer = (x: bigint): Integer => (x <= MAX_SAFE && x >= -MAX_SAFE ? Number(x) : x);
 
-// A sum or a product that is not exact is larger than any safe integer.
+// A sum or a product that is not exact in floating point exceeds every safe integer.
 
 export function plus(x: Integer, y: Integer): Integer {
   if (typeof x === "number" && typeof y === "number") {
@@ -26,17 +26,17 @@ export function times(x: Integer, y: Integer): Integer {
   return integer(BigInt(x) * BigInt(y));
 }
 
-/** What is left of `x` divided by `y`, from 0 to below the magnitude of `y`. */
+/** The remainder of `x` divided by `y`, from 0 to below the magnitude of `y`. */
 export function remainderOf(x: Integer, y: Integer): Integer {
   if (typeof x === "number" && typeof y === "number") {
-    const rest = x % y;
-    return rest < 0 ? rest + Math.abs(y) : rest;
+    const remainder = x % y;
+    return remainder < 0 ? remainder + Math.abs(y) : remainder;
   }
-  const rest = BigInt(x) % BigInt(y);
-  return integer(rest < 0n ? rest + BigInt(magnitude(y)) : rest);
+  const remainder = BigInt(x) % BigInt(y);
+  return integer(remainder < 0n ? remainder + BigInt(magnitude(y)) : remainder);
 }
 
-/** `x / y`, where `y` divides `x`. */
+/** `x / y`, if `y` divides `x`. */
 export function exactQuotient(x: Integer, y: Integer): Integer {
   if (typeof x === "number" && typeof y === "number") return x / y;
   return integer(BigInt(x) / BigInt(y));

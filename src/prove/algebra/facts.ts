@@ -1,28 +1,31 @@
-/** What is known at a place of the kernel, as conditions on polynomials, with the intervals that follow directly. */
+/** The facts at a program point as conditions on polynomials, with the intervals that follow directly. */
 import type { Term } from "../../symbolic/term.js";
 import { CopyOnWriteMap } from "./copy-on-write-map.js";
 import type { Budget } from "./budget.js";
 import { floorQuotient, type Integer, plus, times } from "./exact-integer.js";
-import { type Monomial, monomialOf, UNIT, without } from "./monomial.js";
+import { type Monomial, monomialOf, UNIT, divideMonomial } from "./monomial.js";
 import { CounterexampleCache } from "./counterexample-cache.js";
-import { add, constantOf, isConstant, ONE, Polynomial, subtract, tightened } from "./polynomial.js";
+import { add, constantOf, isConstant, ONE, Polynomial, subtract, tighten } from "./polynomial.js";
 
 /** `p >= 0`, or `p = 0` if it is `exact`. */
 export interface Condition {
   readonly p: Polynomial;
-  readonly exact: boolean;
+  readonly isEquation: boolean;
 }
 
-export const atLeastZero = (p: Polynomial): Condition => ({ p, exact: false });
-export const isZero = (p: Polynomial): Condition => ({ p, exact: true });
+export const atLeastZero = (p: Polynomial): Condition => ({ p, isEquation: false });
+export const isZero = (p: Polynomial): Condition => ({ p, isEquation: true });
 
-/** One of these lists of conditions holds, which talk about `atoms`. */
+/** A disjunction: one of these lists of conditions is true. `atoms` are the atoms that it defines. */
 export interface CaseSplit {
   readonly atoms: readonly string[];
   readonly cases: readonly (readonly Condition[])[];
 }
 
-/** What an atom stands for, where it is no symbol: `dividend = divisor * quotient + remainder`, or an unknown function. */
+/**
+ * The definition of an atom that is not a symbol: a division `dividend = divisor * quotient + remainder`, a minimum or
+ * maximum, a conditional, or an uninterpreted function.
+ */
 export type Definition =
   | {
       readonly kind: "division";
@@ -30,7 +33,7 @@ export type Definition =
       readonly divisor: Polynomial;
       readonly quotient: string;
       readonly remainder: string;
-      /** By what the quotient is found among what has an atom, where the divisor is positive. */
+      /** The key under which the quotient is interned, if the divisor is positive. */
       readonly key: string | undefined;
     }
   | {
@@ -41,24 +44,24 @@ export type Definition =
       readonly name: string;
     }
   | { readonly kind: "choice" }
-  | { readonly kind: "call"; readonly name: string; readonly given: readonly Polynomial[] };
+  | { readonly kind: "call"; readonly name: string; readonly args: readonly Polynomial[] };
 
 type Defined<Kind extends Definition["kind"]> = Extract<Definition, { readonly kind: Kind }>;
 
-/** The truths that hold of an unknown function's value, given its arguments, where a program runs or before. */
-export type CallFacts = (name: string, given: readonly Term[], value: Term, inProgram: boolean) => readonly Term[];
+/** The facts about an uninterpreted function's value, from its arguments. `inProgram` is true inside a program. */
+export type CallFacts = (name: string, args: readonly Term[], value: Term, inProgram: boolean) => readonly Term[];
 
-/** Whether an unknown function of one argument is 0 before 0 and never falls. */
+/** True for an uninterpreted function of one argument that is 0 before index 0 and never decreases. */
 export type MonotoneFunction = (name: string) => boolean;
 
-/** Either end is undefined where none is known. */
+/** An unknown end is undefined. */
 export interface Interval {
   readonly least: Integer | undefined;
   readonly most: Integer | undefined;
 }
 
-/** The first conditions, as many as `of` says, by their kind. */
-interface Parted {
+/** The first `of` conditions, by kind. */
+interface ConditionsByKind {
   readonly of: number;
   readonly atLeastZero: readonly Polynomial[];
   readonly zero: readonly Polynomial[];
@@ -69,46 +72,46 @@ const ANY: Interval = { least: undefined, most: undefined };
 export class FactSet {
   readonly conditions: Condition[];
   readonly cases: CaseSplit[];
-  /** The polynomial of each term that was seen. */
+  /** The polynomial of each interpreted term. */
   readonly seen: CopyOnWriteMap<Term, Polynomial>;
-  /** Quotients, extremes and calls that have an atom, by what they are computed from. */
-  readonly named: CopyOnWriteMap<string, Polynomial>;
-  /** The term that each atom stands for. */
+  /** Interned quotients, minima, maxima, conditionals and calls, by what they are computed from. */
+  readonly interned: CopyOnWriteMap<string, Polynomial>;
+  /** The definition of each atom. */
   readonly definitions: Map<string, Definition>;
   readonly budget: Budget;
   readonly callFacts: CallFacts;
   readonly rises: MonotoneFunction;
-  /** Whether the conditions contradict each other: nothing runs here. */
+  /** True if the facts contradict each other: this point is unreachable. */
   impossible: boolean;
-  /** Whether this is known of a place in a program; else of a launch, which may have no program. */
+  /** True for facts inside a program. Facts of a launch also cover an empty grid. */
   inProgram: boolean;
-  readonly points: CounterexampleCache;
+  readonly samples: CounterexampleCache;
   readonly #intervals: Map<string, Interval>;
   readonly #keys: Set<string>;
   readonly #count: { atoms: number };
-  #parts: Parted | undefined;
+  #parts: ConditionsByKind | undefined;
 
   constructor(
-    from: { readonly budget: Budget; readonly callFacts: CallFacts; readonly rises?: MonotoneFunction } | FactSet,
+    source: { readonly budget: Budget; readonly callFacts: CallFacts; readonly rises?: MonotoneFunction } | FactSet,
   ) {
-    const parent = from instanceof FactSet ? from : undefined;
-    this.budget = from.budget;
-    this.callFacts = from.callFacts;
-    this.rises = from.rises ?? (() => false);
+    const parent = source instanceof FactSet ? source : undefined;
+    this.budget = source.budget;
+    this.callFacts = source.callFacts;
+    this.rises = source.rises ?? (() => false);
     this.conditions = [...(parent?.conditions ?? [])];
     this.cases = [...(parent?.cases ?? [])];
     this.seen = new CopyOnWriteMap(parent?.seen);
-    this.named = new CopyOnWriteMap(parent?.named);
+    this.interned = new CopyOnWriteMap(parent?.interned);
     this.definitions = parent?.definitions ?? new Map();
     this.impossible = parent?.impossible ?? false;
     this.inProgram = parent?.inProgram ?? false;
     this.#intervals = new Map(parent?.intervals);
     this.#keys = new Set(parent?.keys);
     this.#count = parent?.count ?? { atoms: 0 };
-    this.points = new CounterexampleCache(this, parent?.points);
+    this.samples = new CounterexampleCache(this, parent?.samples);
   }
 
-  /** The same knowledge, to which more can be added. */
+  /** A copy to which facts can be added. */
   child(): FactSet {
     return new FactSet(this);
   }
@@ -123,32 +126,32 @@ export class FactSet {
     return this.#count;
   }
 
-  /** An atom of no symbol's name. */
-  fresh(): string {
+  /** A new atom, distinct from every symbol. */
+  freshAtom(): string {
     return `$${this.#count.atoms++}`;
   }
 
   atLeastZeros(): readonly Polynomial[] {
-    return this.#parted().atLeastZero;
+    return this.#conditionsByKind().atLeastZero;
   }
   zeros(): readonly Polynomial[] {
-    return this.#parted().zero;
+    return this.#conditionsByKind().zero;
   }
 
-  /** Conditions are only ever added. */
-  #parted(): Parted {
+  /** Conditions are only added, never removed, so their number identifies the cache. */
+  #conditionsByKind(): ConditionsByKind {
     const { conditions } = this;
     if (this.#parts?.of !== conditions.length)
       this.#parts = {
         of: conditions.length,
-        atLeastZero: conditions.flatMap(({ p, exact }) => (exact ? [] : [p])),
-        zero: conditions.flatMap(({ p, exact }) => (exact ? [p] : [])),
+        atLeastZero: conditions.flatMap(({ p, isEquation: exact }) => (exact ? [] : [p])),
+        zero: conditions.flatMap(({ p, isEquation: exact }) => (exact ? [p] : [])),
       };
     return this.#parts;
   }
 
-  add({ p: given, exact }: Condition): void {
-    const p = exact ? given : tightened(given);
+  add({ p: unreduced, isEquation: exact }: Condition): void {
+    const p = exact ? unreduced : tighten(unreduced);
     if (isConstant(p)) {
       if (exact ? constantOf(p) !== 0 : constantOf(p) < 0) this.impossible = true;
       return;
@@ -156,51 +159,51 @@ export class FactSet {
     const key = `${exact} ${p.key}`;
     if (this.#keys.has(key)) return;
     this.#keys.add(key);
-    this.conditions.push({ p, exact });
-    this.#note(p, exact);
+    this.conditions.push({ p, isEquation: exact });
+    this.#updateInterval(p, exact);
     if (!exact) this.#divide(p);
   }
 
-  /** The definition of an atom, where a monomial is one. */
+  /** The definition of a monomial that is a single atom. */
   definitionOf({ degree, atoms }: Monomial): Definition | undefined {
     return degree === 1 ? this.definitions.get(atoms[0]!) : undefined;
   }
 
-  /** The numbers that a monomial lies between. */
+  /** The interval of a monomial. */
   interval({ atoms }: Monomial): Interval {
     let product: Interval = { least: 1, most: 1 };
-    for (const each of atoms) product = productOf(product, this.#intervals.get(each) ?? ANY);
+    for (const atom of atoms) product = productOf(product, this.#intervals.get(atom) ?? ANY);
     return product;
   }
 
-  /** A number that a polynomial is never below, by intervals alone. */
+  /** A lower bound of a polynomial, from intervals alone. */
   least({ monomials, coefficients }: Polynomial): Integer | undefined {
     let total: Integer = 0;
     for (let i = 0; i < monomials.length; i++) {
       const { least, most } = this.interval(monomials[i]!);
-      const by = coefficients[i]!;
-      const end = by > 0 ? least : most;
-      if (end === undefined) return undefined;
-      total = plus(total, times(by, end));
+      const coefficient = coefficients[i]!;
+      const bound = coefficient > 0 ? least : most;
+      if (bound === undefined) return undefined;
+      total = plus(total, times(coefficient, bound));
     }
     return total;
   }
 
-  /** Intervals from conditions on a single atom. */
-  #note(p: Polynomial, exact: boolean): void {
-    const place = p.monomials[0] === UNIT ? 1 : 0;
-    const monomial = p.monomials[place];
+  /** Updates the interval of an atom from a condition on it alone. */
+  #updateInterval(p: Polynomial, exact: boolean): void {
+    const index = p.monomials[0] === UNIT ? 1 : 0;
+    const monomial = p.monomials[index];
     if (monomial?.degree !== 1 || p.size > 2 || (p.size === 2 && !p.has(UNIT))) return;
     const [name] = monomial.atoms as [string];
-    const by = p.coefficients[place]!;
+    const coefficient = p.coefficients[index]!;
     const base = constantOf(p);
     const { least, most } = this.#intervals.get(name) ?? ANY;
-    const lower = by > 0 || exact ? ceil(-base, by) : undefined;
-    const upper = by < 0 || exact ? floor(-base, by) : undefined;
+    const lower = coefficient > 0 || exact ? ceil(-base, coefficient) : undefined;
+    const upper = coefficient < 0 || exact ? floor(-base, coefficient) : undefined;
     this.#intervals.set(name, { least: larger(least, lower), most: smaller(most, upper) });
   }
 
-  /** `B * x - B - 1 >= 0` with `B >= 1` says more: `x - 2 >= 0`, for integers. */
+  /** Divides a condition by a shared factor: with `B >= 1`, `B * x - B - 1 >= 0` implies `x - 2 >= 0` for integers. */
   #divide(p: Polynomial): void {
     if (p.size < 3 || constantOf(p) >= 0) return;
     const monomials = p.monomials.filter((monomial) => monomial !== UNIT);
@@ -209,32 +212,32 @@ export class FactSet {
     if (shared === undefined || least === undefined || least < 1) return;
     const divisor = monomialOf([shared]);
     const divided = new Polynomial(
-      monomials.map((monomial) => without(monomial, divisor)!),
-      monomials.map((monomial) => p.of(monomial)),
+      monomials.map((monomial) => divideMonomial(monomial, divisor)!),
+      monomials.map((monomial) => p.coefficientOf(monomial)),
     );
     this.add(atLeastZero(subtract(divided, ONE)));
   }
 }
 
-/** By what quotients, remainders, and the smaller or larger of two are found among those that have an atom. */
+/** The keys of interned quotients, remainders, minima and maxima. */
 export const internKey = {
   quotient: (dividend: Polynomial, divisor: Polynomial) => `quotient ${dividend.key} / ${divisor.key}`,
   remainder: (dividend: Polynomial, divisor: Polynomial) => `remainder ${dividend.key} / ${divisor.key}`,
   extreme: (of: "least" | "greatest", x: Polynomial, y: Polynomial) => `${of} ${x.key} | ${y.key}`,
 } as const;
 
-/** Whether the conditions of a definition, which another case may have made, hold here. */
-export function isDefinedHere(known: FactSet, definition: Defined<"division" | "extreme">): boolean {
+/** True if a definition's side conditions are true here. Another case may have created it. */
+export function isDefinedHere(facts: FactSet, definition: Defined<"division" | "extreme">): boolean {
   const [key, name] =
     definition.kind === "division"
       ? [internKey.quotient(definition.dividend, definition.divisor), definition.quotient]
       : [internKey.extreme(definition.of, definition.x, definition.y), definition.name];
-  return known.named.get(key)?.of(monomialOf([name])) === 1;
+  return facts.interned.get(key)?.coefficientOf(monomialOf([name])) === 1;
 }
 
-/** Whether `dividend = divisor * quotient + remainder` holds here, of a dividend of any sign. */
-export const isDivision = ({ named }: FactSet, { key, quotient }: Defined<"division">): boolean =>
-  key !== undefined && named.get(key)?.of(monomialOf([quotient])) === 1;
+/** True if `dividend = divisor * quotient + remainder` is true here, for a dividend of any sign. */
+export const isDivision = ({ interned: named }: FactSet, { key, quotient }: Defined<"division">): boolean =>
+  key !== undefined && named.get(key)?.coefficientOf(monomialOf([quotient])) === 1;
 
 /** `x >= y + 1`, as a condition. */
 export const isAbove = (x: Polynomial, y: Polynomial): Condition => atLeastZero(add(subtract(x, y), ONE, -1));

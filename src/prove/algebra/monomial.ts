@@ -1,14 +1,14 @@
 /** Products of atoms. Equal products are one object. */
 
 export interface Monomial {
-  /** In order, and as often as they are factors; none for the constant's. */
+  /** The factors, sorted and with repetition. Empty for the constant monomial. */
   readonly atoms: readonly string[];
   readonly degree: number;
-  /** Counts monomials in the order in which they are met. */
+  /** A number in order of creation. */
   readonly id: number;
-  /** Spread over 32 bits. */
+  /** A 32-bit hash. */
   readonly hash: number;
-  /** Its products with others, by their ids: a proof multiplies the same few again and again. */
+  /** The products with other monomials, by their ids. A proof multiplies the same few monomials many times. */
   readonly products: Map<number, Monomial>;
 }
 
@@ -18,37 +18,40 @@ function make(atoms: readonly string[], text: string, id: number): Monomial {
   return { atoms, degree: atoms.length, id, hash: hash | 1, products: new Map() };
 }
 
-/** The monomial of constants. */
+/** The constant monomial. */
 export const UNIT = make([], "", 0);
 
-const known = new Map<string, Monomial>();
+const interned = new Map<string, Monomial>();
 let nextId = 1;
 
-/** Runs something that makes monomials, and forgets them: a process that stays proves many kernels. */
+/**
+ * Runs a function that creates monomials and clears the table afterwards, because a long-running process proves many
+ * kernels.
+ */
 export function withMonomials<T>(run: () => T): T {
   try {
     return run();
   } finally {
-    known.clear();
+    interned.clear();
     UNIT.products.clear();
     nextId = 1;
   }
 }
 
-/** One more than the largest id. */
+/** The largest id plus one. */
 export const monomialCount = (): number => nextId;
 
-/** The product of these atoms, which are in order. */
+/** The product of these atoms, which must be sorted. */
 export function monomialOf(atoms: readonly string[]): Monomial {
   if (atoms.length === 0) return UNIT;
   const text = atoms.join("*");
-  let monomial = known.get(text);
-  if (monomial === undefined) known.set(text, (monomial = make(atoms, text, nextId++)));
+  let monomial = interned.get(text);
+  if (monomial === undefined) interned.set(text, (monomial = make(atoms, text, nextId++)));
   return monomial;
 }
 
 /** The product of two monomials. */
-export function joined(x: Monomial, y: Monomial): Monomial {
+export function multiplyMonomials(x: Monomial, y: Monomial): Monomial {
   if (x === UNIT) return y;
   if (y === UNIT) return x;
   let product = x.products.get(y.id);
@@ -59,16 +62,16 @@ export function joined(x: Monomial, y: Monomial): Monomial {
   return product;
 }
 
-/** What is left of a monomial without the atoms of another, or undefined if it lacks one. */
-export function without(whole: Monomial, part: Monomial): Monomial | undefined {
-  if (part === UNIT) return whole;
-  if (part.degree > whole.degree) return undefined;
-  if (part === whole) return UNIT;
-  const rest = [...whole.atoms];
-  for (const each of part.atoms) {
-    const place = rest.indexOf(each);
-    if (place < 0) return undefined;
-    rest.splice(place, 1);
+/** The quotient of two monomials. Undefined if a factor of the divisor is missing. */
+export function divideMonomial(dividend: Monomial, divisor: Monomial): Monomial | undefined {
+  if (divisor === UNIT) return dividend;
+  if (divisor.degree > dividend.degree) return undefined;
+  if (divisor === dividend) return UNIT;
+  const remaining = [...dividend.atoms];
+  for (const atom of divisor.atoms) {
+    const index = remaining.indexOf(atom);
+    if (index < 0) return undefined;
+    remaining.splice(index, 1);
   }
-  return monomialOf(rest);
+  return monomialOf(remaining);
 }

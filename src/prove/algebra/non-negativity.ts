@@ -1,106 +1,115 @@
-/** Decides whether a polynomial is never negative where something is known: by intervals, sums, products and cases. */
+/** Decides whether a polynomial is nonnegative under a set of facts: by intervals, sums, products and case splits. */
 import { contradict } from "./contradiction.js";
 import { type CaseSplit, type Condition, type FactSet } from "./facts.js";
 import { constantOf, isConstant, ONE, opposite, type Polynomial, subtract } from "./polynomial.js";
 import { products } from "./products.js";
 
-/** How much is tried: `intervals`; `sums` of conditions; also `products` of them; also `cases`, one within another. */
+/**
+ * The rules to try: `intervals`; also linear combinations (`sums`); also `products` of conditions; also nested `cases`.
+ */
 export type ProofEffort = "intervals" | "sums" | "products" | "cases";
 
 const DEPTH = { intervals: 0, sums: 0, products: 2, cases: 4 } as const;
-/** The cases that are tried at each depth: those that have most to do with the question. */
+/** The number of case splits to try at each depth, the most relevant ones. */
 const WIDTH = 4;
 
-export function provesNonNegative(known: FactSet, p: Polynomial, effort: ProofEffort): boolean {
-  if (!known.budget.spend(1)) return false;
-  if (known.impossible) return true;
+export function provesNonNegative(facts: FactSet, p: Polynomial, effort: ProofEffort): boolean {
+  if (!facts.budget.spend(1)) return false;
+  if (facts.impossible) return true;
   if (isConstant(p) && constantOf(p) >= 0) return true;
   if (isConstant(p) && effort !== "cases") return false;
-  const least = known.least(p);
-  if (least !== undefined && least >= 0) return true;
-  if (effort === "intervals" || known.points.refuting(p)) return false;
+  const lowerBound = facts.least(p);
+  if (lowerBound !== undefined && lowerBound >= 0) return true;
+  if (effort === "intervals" || facts.samples.refute(p)) return false;
   const negated = subtract(opposite(p), ONE);
-  if (contradictsSums(known, negated)) return true;
-  if (effort === "sums" || known.points.more().refuting(p)) return false;
-  return contradictsProducts(known, negated, effort) || new Split(negated, effort).isImpossible(known);
+  if (contradictsSums(facts, negated)) return true;
+  if (effort === "sums" || facts.samples.sampleMore().refute(p)) return false;
+  return contradictsProducts(facts, negated, effort) || new NestedCaseSplit(negated, effort).isImpossible(facts);
 }
 
-/** Whether `p >= 0` contradicts what is known. */
-function isImpossible(known: FactSet, p: Polynomial, effort: ProofEffort): boolean {
-  return contradictsSums(known, p) || contradictsProducts(known, p, effort);
+/** Proves that `p >= 0` contradicts the facts. */
+function isImpossible(facts: FactSet, p: Polynomial, effort: ProofEffort): boolean {
+  return contradictsSums(facts, p) || contradictsProducts(facts, p, effort);
 }
 
-function contradictsSums(known: FactSet, p: Polynomial): boolean {
-  return contradict([...known.atLeastZeros(), p], known.zeros(), known.budget);
+function contradictsSums(facts: FactSet, p: Polynomial): boolean {
+  return contradict([...facts.atLeastZeros(), p], facts.zeros(), facts.budget);
 }
 
-function contradictsProducts(known: FactSet, p: Polynomial, effort: ProofEffort): boolean {
-  const more = products(known, p, effort === "cases");
-  if (!more) return false;
-  const [atLeastZero, zero] = [known.atLeastZeros(), known.zeros()];
-  return contradict([...atLeastZero, p, ...more.atLeastZero], [...zero, ...more.zero], known.budget);
+function contradictsProducts(facts: FactSet, p: Polynomial, effort: ProofEffort): boolean {
+  const derived = products(facts, p, effort === "cases");
+  if (!derived) return false;
+  const [atLeastZero, zero] = [facts.atLeastZeros(), facts.zeros()];
+  return contradict([...atLeastZero, p, ...derived.atLeastZero], [...zero, ...derived.zero], facts.budget);
 }
 
-/** Splits into cases, one within another. What is tried in one order is not tried again in another. */
-class Split {
-  readonly #tried = new Map<string, { readonly holds: boolean; readonly steps: number }>();
+/** Nested case splits. A combination of cases is tried in one order only. */
+class NestedCaseSplit {
+  readonly #results = new Map<string, { readonly holds: boolean; readonly steps: number }>();
 
   constructor(
     readonly p: Polynomial,
     readonly effort: ProofEffort,
   ) {}
 
-  /** `chosen` has the place of each list of cases that holds already, with the place of the case. */
-  isImpossible(known: FactSet, chosen: ReadonlyMap<number, number> = new Map()): boolean {
+  /** `chosen` maps the index of each case split that is decided to the index of its case. */
+  isImpossible(facts: FactSet, chosen: ReadonlyMap<number, number> = new Map()): boolean {
     const depth = DEPTH[this.effort] - chosen.size;
-    if (depth <= 0 || known.budget.spent) return false;
-    const near = atomsNear(known, this.p);
-    const ranked = known.cases
-      .map((each, place) => ({ each, place, score: chosen.has(place) ? 0 : relevance(each, near) }))
-      .filter(({ place, score }) => score > 0 || (chosen.size === 0 && !chosen.has(place)))
+    if (depth <= 0 || facts.budget.isExhausted) return false;
+    const relevantAtoms = atomsNear(facts, this.p);
+    const ranked = facts.cases
+      .map((split, index) => ({
+        each: split,
+        place: index,
+        score: chosen.has(index) ? 0 : relevance(split, relevantAtoms),
+      }))
+      .filter(({ place: index, score }) => score > 0 || (chosen.size === 0 && !chosen.has(index)))
       .sort((x, y) => y.score - x.score);
     return ranked
       .slice(0, WIDTH)
-      .some(({ each, place }) =>
-        each.cases.every((conditions, i) => this.#isImpossibleWith(known, conditions, new Map(chosen).set(place, i))),
+      .some(({ each: split, place: index }) =>
+        split.cases.every((conditions, i) => this.#isImpossibleWith(facts, conditions, new Map(chosen).set(index, i))),
       );
   }
 
-  #isImpossibleWith(known: FactSet, more: readonly Condition[], chosen: ReadonlyMap<number, number>): boolean {
-    const { budget } = known;
+  #isImpossibleWith(facts: FactSet, conditions: readonly Condition[], chosen: ReadonlyMap<number, number>): boolean {
+    const { budget } = facts;
     const key = [...chosen]
-      .map(([place, i]) => `${place}.${i}`)
+      .map(([index, i]) => `${index}.${i}`)
       .sort()
       .join();
-    const before = this.#tried.get(key);
-    // A step is a step, also where the answer is known: what is proved does not depend on what is remembered.
-    if (before) {
-      budget.spend(before.steps);
-      return before.holds;
+    const cached = this.#results.get(key);
+    // A cached result costs its steps again, so that a verdict does not depend on the cache.
+    if (cached) {
+      budget.spend(cached.steps);
+      return cached.holds;
     }
-    const start = budget.left;
-    const inside = known.child();
-    for (const condition of more) inside.add(condition);
-    const holds = inside.impossible || isImpossible(inside, this.p, this.effort) || this.isImpossible(inside, chosen);
-    this.#tried.set(key, { holds, steps: start - budget.left });
+    const start = budget.remaining;
+    const caseFacts = facts.child();
+    for (const condition of conditions) caseFacts.add(condition);
+    const holds =
+      caseFacts.impossible || isImpossible(caseFacts, this.p, this.effort) || this.isImpossible(caseFacts, chosen);
+    this.#results.set(key, { holds, steps: start - budget.remaining });
     return holds;
   }
 }
 
-/** The atoms that are connected to those of a polynomial within two conditions. */
-function atomsNear(known: FactSet, p: Polynomial): ReadonlySet<string> {
-  const near = new Set(p.atoms);
-  for (let round = 0; round < 2 && near.size <= 60; round++) {
-    const found = known.conditions
+/** The atoms that are connected to those of a polynomial through at most two conditions. */
+function atomsNear(facts: FactSet, p: Polynomial): ReadonlySet<string> {
+  const reachableAtoms = new Set(p.atoms);
+  for (let round = 0; round < 2 && reachableAtoms.size <= 60; round++) {
+    const connected = facts.conditions
       .map((condition) => condition.p.atoms)
-      .filter((atoms) => atoms.some((name) => near.has(name)));
-    for (const atoms of found) for (const name of atoms) near.add(name);
+      .filter((atoms) => atoms.some((name) => reachableAtoms.has(name)));
+    for (const atoms of connected) for (const name of atoms) reachableAtoms.add(name);
   }
-  return near;
+  return reachableAtoms;
 }
 
-function relevance({ atoms, cases }: CaseSplit, near: ReadonlySet<string>): number {
-  if (atoms.length > 0) return atoms.some((name) => near.has(name)) ? 2 : 0;
-  const mentions = cases.some((conditions) => conditions.some(({ p }) => p.atoms.some((name) => near.has(name))));
-  return mentions ? 2 : 1;
+function relevance({ atoms, cases }: CaseSplit, relevantAtoms: ReadonlySet<string>): number {
+  if (atoms.length > 0) return atoms.some((name) => relevantAtoms.has(name)) ? 2 : 0;
+  const isRelated = cases.some((conditions) =>
+    conditions.some(({ p }) => p.atoms.some((name) => relevantAtoms.has(name))),
+  );
+  return isRelated ? 2 : 1;
 }

@@ -1,8 +1,8 @@
 /** Polynomials with integer coefficients over atoms. */
 import { exactQuotient, floorQuotient, gcd, type Integer, integer, plus, remainderOf, times } from "./exact-integer.js";
-import { joined, type Monomial, monomialOf, UNIT, without } from "./monomial.js";
+import { multiplyMonomials, type Monomial, monomialOf, UNIT, divideMonomial } from "./monomial.js";
 
-/** A sum of monomials, each with a coefficient that is not 0. There are few of them, so that a list is searched. */
+/** A sum of monomials with nonzero coefficients. It has few of them, so lookups search a list. */
 export class Polynomial {
   #key: string | undefined;
   #hash: number | undefined;
@@ -18,10 +18,10 @@ export class Polynomial {
     return this.monomials.length;
   }
 
-  /** The coefficient of a monomial: 0 where it does not occur. */
-  of(monomial: Monomial): Integer {
-    const place = this.monomials.indexOf(monomial);
-    return place < 0 ? 0 : this.coefficients[place]!;
+  /** The coefficient of a monomial, or 0. */
+  coefficientOf(monomial: Monomial): Integer {
+    const index = this.monomials.indexOf(monomial);
+    return index < 0 ? 0 : this.coefficients[index]!;
   }
 
   has(monomial: Monomial): boolean {
@@ -37,7 +37,7 @@ export class Polynomial {
     return (this.#atoms ??= [...new Set(this.monomials.flatMap(({ atoms }) => atoms))]);
   }
 
-  /** Equal for equal polynomials. */
+  /** Equal for equal polynomials only. */
   get key(): string {
     return (this.#key ??= this.monomials
       .map(({ id }, i) => `${this.coefficients[i]}.${id}`)
@@ -45,15 +45,15 @@ export class Polynomial {
       .join("+"));
   }
 
-  /** Equal for equal polynomials, and far cheaper to make than a key. */
+  /** Equal for equal polynomials, and much cheaper to compute than a key. */
   get hash(): number {
     if (this.#hash === undefined) {
       let hash = 0;
       for (let i = 0; i < this.size; i++) {
-        const own = this.monomials[i]!.hash;
-        const by = this.coefficients[i]!;
-        const low = typeof by === "number" ? by | 0 : Number(BigInt.asIntN(32, by));
-        hash = (hash + Math.imul(own, Math.imul(low, 0x9e3779b1) ^ own)) | 0;
+        const monomialHash = this.monomials[i]!.hash;
+        const coefficient = this.coefficients[i]!;
+        const low = typeof coefficient === "number" ? coefficient | 0 : Number(BigInt.asIntN(32, coefficient));
+        hash = (hash + Math.imul(monomialHash, Math.imul(low, 0x9e3779b1) ^ monomialHash)) | 0;
       }
       this.#hash = hash;
     }
@@ -63,19 +63,20 @@ export class Polynomial {
 
 export const ZERO = new Polynomial([], []);
 export const constant = (value: Integer): Polynomial => {
-  const by = typeof value === "bigint" ? integer(value) : value;
-  return by === 0 ? ZERO : new Polynomial([UNIT], [by]);
+  const coefficient = typeof value === "bigint" ? integer(value) : value;
+  return coefficient === 0 ? ZERO : new Polynomial([UNIT], [coefficient]);
 };
 export const ONE = constant(1);
-/** A monomial alone. */
-export const single = (monomial: Monomial, by: Integer = 1): Polynomial => new Polynomial([monomial], [by]);
+/** The polynomial of one monomial. */
+export const single = (monomial: Monomial, coefficient: Integer = 1): Polynomial =>
+  new Polynomial([monomial], [coefficient]);
 export const atom = (name: string): Polynomial => single(monomialOf([name]));
 
-export const constantOf = (p: Polynomial): Integer => p.of(UNIT);
+export const constantOf = (p: Polynomial): Integer => p.coefficientOf(UNIT);
 export const isConstant = (p: Polynomial): boolean => p.size === 0 || (p.size === 1 && p.monomials[0] === UNIT);
 
-/** Those terms of a polynomial that a test accepts. */
-export function partOf(p: Polynomial, test: (monomial: Monomial, by: Integer) => boolean): Polynomial {
+/** The terms of a polynomial that a test accepts. */
+export function partOf(p: Polynomial, test: (monomial: Monomial, coefficient: Integer) => boolean): Polynomial {
   const [monomials, coefficients]: [Monomial[], Integer[]] = [[], []];
   for (let i = 0; i < p.size; i++) {
     if (!test(p.monomials[i]!, p.coefficients[i]!)) continue;
@@ -88,59 +89,59 @@ export function partOf(p: Polynomial, test: (monomial: Monomial, by: Integer) =>
 export function isEqual(x: Polynomial, y: Polynomial): boolean {
   if (x === y) return true;
   if (x.size !== y.size || x.hash !== y.hash) return false;
-  return x.monomials.every((monomial, i) => y.of(monomial) === x.coefficients[i]);
+  return x.monomials.every((monomial, i) => y.coefficientOf(monomial) === x.coefficients[i]);
 }
 
-/** Different polynomials, where only their number matters. */
+/** A set of polynomials that only reports whether each is new. */
 export class PolynomialSet {
   readonly #byHash = new Map<number, Polynomial[]>();
 
-  constructor(of: Iterable<Polynomial> = []) {
-    for (const p of of) this.add(p);
+  constructor(polynomials: Iterable<Polynomial> = []) {
+    for (const p of polynomials) this.add(p);
   }
 
-  /** Whether there was none that equals it. */
+  /** Adds a polynomial. Returns false if the set contains an equal one. */
   add(p: Polynomial): boolean {
-    const same = this.#byHash.get(p.hash);
-    if (!same) this.#byHash.set(p.hash, [p]);
-    else if (same.some((each) => isEqual(each, p))) return false;
-    else same.push(p);
+    const bucket = this.#byHash.get(p.hash);
+    if (!bucket) this.#byHash.set(p.hash, [p]);
+    else if (bucket.some((existing) => isEqual(existing, p))) return false;
+    else bucket.push(p);
     return true;
   }
 }
 
-/** Adds `by * monomial` to a sum that is being made. */
-function addTerm(monomials: Monomial[], coefficients: Integer[], monomial: Monomial, by: Integer): void {
-  const place = monomials.indexOf(monomial);
-  if (place < 0) {
+/** Adds `by * monomial` to a sum under construction. */
+function addTerm(monomials: Monomial[], coefficients: Integer[], monomial: Monomial, coefficient: Integer): void {
+  const index = monomials.indexOf(monomial);
+  if (index < 0) {
     monomials.push(monomial);
-    coefficients.push(by);
+    coefficients.push(coefficient);
     return;
   }
-  const total = plus(coefficients[place]!, by);
-  if (total !== 0) coefficients[place] = total;
+  const total = plus(coefficients[index]!, coefficient);
+  if (total !== 0) coefficients[index] = total;
   else {
-    monomials.splice(place, 1);
-    coefficients.splice(place, 1);
+    monomials.splice(index, 1);
+    coefficients.splice(index, 1);
   }
 }
 
 /** `x + by * y` */
-export function add(x: Polynomial, y: Polynomial, by: Integer = 1): Polynomial {
-  if (y.size === 0 || by === 0) return x;
+export function add(x: Polynomial, y: Polynomial, factor: Integer = 1): Polynomial {
+  if (y.size === 0 || factor === 0) return x;
   const [monomials, coefficients] = [x.monomials.slice(), x.coefficients.slice()];
-  for (let i = 0; i < y.size; i++) addTerm(monomials, coefficients, y.monomials[i]!, times(by, y.coefficients[i]!));
+  for (let i = 0; i < y.size; i++) addTerm(monomials, coefficients, y.monomials[i]!, times(factor, y.coefficients[i]!));
   return new Polynomial(monomials, coefficients);
 }
 
 export const subtract = (x: Polynomial, y: Polynomial): Polynomial => add(x, y, -1);
 
-export function scale(p: Polynomial, by: Integer): Polynomial {
-  if (by === 1) return p;
-  if (by === 0) return ZERO;
+export function scale(p: Polynomial, factor: Integer): Polynomial {
+  if (factor === 1) return p;
+  if (factor === 0) return ZERO;
   return new Polynomial(
     p.monomials,
-    p.coefficients.map((each) => times(each, by)),
+    p.coefficients.map((coefficient) => times(coefficient, factor)),
   );
 }
 
@@ -150,7 +151,7 @@ export function multiply(x: Polynomial, y: Polynomial): Polynomial {
   const [monomials, coefficients]: [Monomial[], Integer[]] = [[], []];
   for (let i = 0; i < x.size; i++)
     for (let j = 0; j < y.size; j++) {
-      const monomial = joined(x.monomials[i]!, y.monomials[j]!);
+      const monomial = multiplyMonomials(x.monomials[i]!, y.monomials[j]!);
       addTerm(monomials, coefficients, monomial, times(x.coefficients[i]!, y.coefficients[j]!));
     }
   return new Polynomial(monomials, coefficients);
@@ -161,25 +162,26 @@ export interface Division {
   readonly rest: Polynomial;
 }
 
-/** `p = coefficient * monomial * quotient + rest`: divides each term; constants by Euclid. */
+/** `p = coefficient * monomial * quotient + rest`: divides each term. Constants are divided with remainder. */
 function divideByTerm(p: Polynomial, monomial: Monomial, coefficient: Integer): Division {
   const quotient: [Monomial[], Integer[]] = [[], []];
   const rest: [Monomial[], Integer[]] = [[], []];
   for (let i = 0; i < p.size; i++) {
-    const [each, by] = [p.monomials[i]!, p.coefficients[i]!];
-    const left = each === UNIT && monomial !== UNIT ? undefined : without(each, monomial);
-    const remainder = left === undefined ? by : remainderOf(by, coefficient);
-    if (left === undefined || (remainder !== 0 && each !== UNIT)) {
-      addTerm(...rest, each, by);
+    const [term, termCoefficient] = [p.monomials[i]!, p.coefficients[i]!];
+    const reducedTerm = term === UNIT && monomial !== UNIT ? undefined : divideMonomial(term, monomial);
+    const remainder = reducedTerm === undefined ? termCoefficient : remainderOf(termCoefficient, coefficient);
+    if (reducedTerm === undefined || (remainder !== 0 && term !== UNIT)) {
+      addTerm(...rest, term, termCoefficient);
       continue;
     }
-    if (by !== remainder) addTerm(...quotient, left, exactQuotient(plus(by, -remainder), coefficient));
-    if (remainder !== 0) addTerm(...rest, each, remainder);
+    if (termCoefficient !== remainder)
+      addTerm(...quotient, reducedTerm, exactQuotient(plus(termCoefficient, -remainder), coefficient));
+    if (remainder !== 0) addTerm(...rest, term, remainder);
   }
   return { quotient: new Polynomial(...quotient), rest: new Polynomial(...rest) };
 }
 
-/** `p = divisor * quotient + rest`, in the ways that are worth a try: by each term of a sum as the leading one. */
+/** Candidates for `p = divisor * quotient + rest`, with each term of the divisor as the leading one. */
 export function divisions(p: Polynomial, divisor: Polynomial): readonly Division[] {
   if (divisor.size === 1) {
     const divided = divideByTerm(p, divisor.monomials[0]!, divisor.coefficients[0]!);
@@ -189,7 +191,7 @@ export function divisions(p: Polynomial, divisor: Polynomial): readonly Division
     const coefficient = divisor.coefficients[i]!;
     if (monomial === UNIT || (coefficient !== 1 && coefficient !== -1)) return [];
     let [quotient, rest]: [Polynomial, Polynomial] = [ZERO, p];
-    for (let turn = 0; turn < 6; turn++) {
+    for (let round = 0; round < 6; round++) {
       const step = divideByTerm(rest, monomial, coefficient).quotient;
       if (step.size === 0) break;
       quotient = add(quotient, step);
@@ -200,19 +202,19 @@ export function divisions(p: Polynomial, divisor: Polynomial): readonly Division
   });
 }
 
-/** For integers, `p >= 0` is this `>= 0` too: divided by what all coefficients share, with the constant rounded down. */
-export function tightened(p: Polynomial): Polynomial {
-  let shared: Integer = 0;
-  for (let i = 0; i < p.size && shared !== 1; i++)
-    if (p.monomials[i] !== UNIT) shared = gcd(shared, p.coefficients[i]!);
-  if (shared <= 1) return p;
+/** Divides `p >= 0` by the gcd of the coefficients and rounds the constant down, which is equivalent for integers. */
+export function tighten(p: Polynomial): Polynomial {
+  let divisor: Integer = 0;
+  for (let i = 0; i < p.size && divisor !== 1; i++)
+    if (p.monomials[i] !== UNIT) divisor = gcd(divisor, p.coefficients[i]!);
+  if (divisor <= 1) return p;
   const [monomials, coefficients]: [Monomial[], Integer[]] = [[], []];
   for (let i = 0; i < p.size; i++) {
     if (p.monomials[i] === UNIT) continue;
     monomials.push(p.monomials[i]!);
-    coefficients.push(exactQuotient(p.coefficients[i]!, shared));
+    coefficients.push(exactQuotient(p.coefficients[i]!, divisor));
   }
-  const rounded = floorQuotient(constantOf(p), shared);
+  const rounded = floorQuotient(constantOf(p), divisor);
   if (rounded !== 0) {
     monomials.push(UNIT);
     coefficients.push(rounded);

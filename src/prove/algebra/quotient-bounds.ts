@@ -1,7 +1,7 @@
-/** What holds of a quotient whose value is not known: where it lies, by the divisor and by what is known of the dividend. */
+/** Derives bounds of a quotient without a closed form from its divisor and from the facts about its dividend. */
 import { provesNonNegative } from "./non-negativity.js";
 import { atLeastZero, type Condition, isDefinedHere, isZero, type FactSet } from "./facts.js";
-import { monomialOf, UNIT, without } from "./monomial.js";
+import { monomialOf, UNIT, divideMonomial } from "./monomial.js";
 import {
   add,
   atom,
@@ -16,162 +16,172 @@ import {
   subtract,
 } from "./polynomial.js";
 
-/** Of a dividend `>= 0` and a divisor `>= 1`. */
-interface Quotient {
+/** A division of a nonnegative dividend by a positive divisor. */
+interface EuclideanDivision {
   readonly dividend: Polynomial;
   readonly divisor: Polynomial;
   readonly quotient: Polynomial;
   readonly remainder: Polynomial;
 }
 
-type Halves = Pick<Quotient, "quotient" | "remainder">;
+type QuotientAndRemainder = Pick<EuclideanDivision, "quotient" | "remainder">;
 
-/** Adds what is known of a quotient; `simplified` divides another dividend by this divisor, where that needs no new atom. */
+/** Adds the bounds of a quotient. `simplified` divides another dividend by this divisor if that needs no new atom. */
 export function boundQuotient(
-  known: FactSet,
-  of: Quotient,
-  simplified: (dividend: Polynomial) => Halves | undefined,
+  facts: FactSet,
+  division: EuclideanDivision,
+  simplify: (dividend: Polynomial) => QuotientAndRemainder | undefined,
 ): void {
-  boundByCover(known, of);
-  boundByExtreme(known, of, simplified);
-  boundByMost(known, of);
-  boundByShare(known, of);
-  boundByFactor(known, of);
-  compareQuotients(known, of);
+  boundByCover(facts, division);
+  boundByExtreme(facts, division, simplify);
+  boundByMost(facts, division);
+  boundByShare(facts, division);
+  boundByFactor(facts, division);
+  compareQuotients(facts, division);
 }
 
-/** The blocks that cover something are no more than its elements. */
-function boundByCover(known: FactSet, of: Quotient): void {
-  const { dividend, divisor, quotient } = of;
+/** The blocks that cover a tile are at most as many as its elements. */
+function boundByCover(facts: FactSet, division: EuclideanDivision): void {
+  const { dividend, divisor, quotient } = division;
   const covered = subtract(dividend, subtract(divisor, ONE));
-  if (isConstant(covered) || !provesNonNegative(known, covered, "sums")) return;
-  known.add(atLeastZero(subtract(covered, quotient)));
-  boundBelow(known, of);
-}
-
-/** What is at least as large as the divisor contains it once, and from there on no oftener than the divisor's least number. */
-function boundBelow(known: FactSet, { dividend, divisor, quotient }: Quotient): void {
-  const beyond = subtract(dividend, divisor);
-  if (!provesNonNegative(known, beyond, "sums")) return;
-  const more = subtract(quotient, ONE);
-  known.add(atLeastZero(more));
-  const least = known.least(divisor) ?? 1;
-  if (least > 1 && !isConstant(divisor)) known.add(atLeastZero(subtract(beyond, scale(more, least))));
+  if (isConstant(covered) || !provesNonNegative(facts, covered, "sums")) return;
+  facts.add(atLeastZero(subtract(covered, quotient)));
+  boundBelow(facts, division);
 }
 
 /**
- * Quotients rise with their dividends: what the smaller of two is part of gives no more than either would. Where the
- * larger of two may be a number, the division is that of the number, or has the other in its dividend.
+ * A dividend that is at least the divisor has a quotient of at least 1. The lower bound of the divisor limits further
+ * increases.
+ */
+function boundBelow(facts: FactSet, { dividend, divisor, quotient }: EuclideanDivision): void {
+  const excess = subtract(dividend, divisor);
+  if (!provesNonNegative(facts, excess, "sums")) return;
+  const quotientExcess = subtract(quotient, ONE);
+  facts.add(atLeastZero(quotientExcess));
+  const divisorLowerBound = facts.least(divisor) ?? 1;
+  if (divisorLowerBound > 1 && !isConstant(divisor))
+    facts.add(atLeastZero(subtract(excess, scale(quotientExcess, divisorLowerBound))));
+}
+
+/**
+ * Quotients are monotone in their dividends, so a dividend with a minimum gives at most the quotient of either operand.
+ * If an operand of a maximum is a constant, a case split distinguishes the operands.
  */
 function boundByExtreme(
-  known: FactSet,
-  { dividend, quotient, remainder }: Quotient,
-  simplified: (dividend: Polynomial) => Halves | undefined,
+  facts: FactSet,
+  { dividend, quotient, remainder }: EuclideanDivision,
+  simplify: (dividend: Polynomial) => QuotientAndRemainder | undefined,
 ): void {
   dividend.monomials.forEach((monomial, i) => {
-    const definition = known.definitionOf(monomial);
-    const by = dividend.coefficients[i]!;
-    if (definition?.kind !== "extreme" || !isDefinedHere(known, definition)) return;
+    const definition = facts.definitionOf(monomial);
+    const coefficient = dividend.coefficients[i]!;
+    if (definition?.kind !== "extreme" || !isDefinedHere(facts, definition)) return;
     const { x, y } = definition;
-    const isMost = (definition.of === "least") === by > 0;
-    const [ofX, ofY] = [x, y].map((each) =>
-      isMost || isConstant(each) ? simplified(add(subtract(dividend, single(monomial, by)), each, by)) : undefined,
+    const isUpperBound = (definition.of === "least") === coefficient > 0;
+    const [dividedByX, dividedByY] = [x, y].map((operand) =>
+      isUpperBound || isConstant(operand)
+        ? simplify(add(subtract(dividend, single(monomial, coefficient)), operand, coefficient))
+        : undefined,
     );
-    for (const each of isMost ? [ofX, ofY] : []) if (each) known.add(atLeastZero(subtract(each.quotient, quotient)));
-    if (isMost || !ofX === !ofY) return;
-    const isCase = (each: Polynomial, divided: Halves | undefined): readonly Condition[] => [
-      isZero(subtract(single(monomial), each)),
+    for (const divided of isUpperBound ? [dividedByX, dividedByY] : [])
+      if (divided) facts.add(atLeastZero(subtract(divided.quotient, quotient)));
+    if (isUpperBound || !dividedByX === !dividedByY) return;
+    const caseOf = (operand: Polynomial, divided: QuotientAndRemainder | undefined): readonly Condition[] => [
+      isZero(subtract(single(monomial), operand)),
       ...(divided
         ? [isZero(subtract(quotient, divided.quotient)), isZero(subtract(remainder, divided.remainder))]
         : []),
     ];
-    known.cases.push({ atoms: quotient.atoms, cases: [isCase(x, ofX), isCase(y, ofY)] });
+    facts.cases.push({ atoms: quotient.atoms, cases: [caseOf(x, dividedByX), caseOf(y, dividedByY)] });
   });
 }
 
-/** Of a number below `f * divisor` the quotient is below `f`: a program's row, where the grid is rows times columns. */
-function boundByMost(known: FactSet, { dividend, divisor, quotient }: Quotient): void {
+/**
+ * A dividend below `f * divisor` has a quotient below `f`. Example: a program's row, if the grid is rows times columns.
+ */
+function boundByMost(facts: FactSet, { dividend, divisor, quotient }: EuclideanDivision): void {
   const [monomial] = dividend.monomials;
   if (monomial === undefined || dividend.size > 1 || dividend.coefficients[0] !== 1 || isConstant(divisor)) return;
-  for (const { p, exact } of known.conditions.slice()) {
-    if (exact || p.size > 3 || p.of(monomial) !== -1) continue;
-    const end = add(add(p, dividend), ONE);
-    const found = divisions(end, divisor).find(({ rest }) => rest.size === 0);
-    if (found) known.add(atLeastZero(subtract(subtract(found.quotient, ONE), quotient)));
+  for (const { p, isEquation: exact } of facts.conditions.slice()) {
+    if (exact || p.size > 3 || p.coefficientOf(monomial) !== -1) continue;
+    const limit = add(add(p, dividend), ONE);
+    const division = divisions(limit, divisor).find(({ rest }) => rest.size === 0);
+    if (division) facts.add(atLeastZero(subtract(subtract(division.quotient, ONE), quotient)));
   }
 }
 
 /**
- * The same of a sum, where `f * divisor` occurs: `programs * share` is at least all that is shared out, so that no program
- * which has a part of it lies beyond.
+ * The same for a sum, if `f * divisor` occurs: `programs * share` is at least the total, so no program with a share is
+ * beyond it.
  */
-function boundByShare(known: FactSet, { dividend, divisor, quotient }: Quotient): void {
+function boundByShare(facts: FactSet, { dividend, divisor, quotient }: EuclideanDivision): void {
   const [monomial] = divisor.monomials;
   if (monomial === undefined || monomial === UNIT || divisor.size > 1 || divisor.coefficients[0] !== 1) return;
   if (dividend.size === 1) return;
   const factors = new Set(
-    known.conditions.flatMap(({ p }) =>
-      p.monomials.flatMap((each) => (each === monomial ? [] : (without(each, monomial) ?? []))),
+    facts.conditions.flatMap(({ p }) =>
+      p.monomials.flatMap((occurring) => (occurring === monomial ? [] : (divideMonomial(occurring, monomial) ?? []))),
     ),
   );
   for (const factor of factors) {
     const f = single(factor);
-    const room = subtract(multiply(f, divisor), dividend);
-    if (provesNonNegative(known, subtract(room, ONE), "products")) {
-      known.add(atLeastZero(subtract(subtract(f, ONE), quotient)));
+    const slack = subtract(multiply(f, divisor), dividend);
+    if (provesNonNegative(facts, subtract(slack, ONE), "products")) {
+      facts.add(atLeastZero(subtract(subtract(f, ONE), quotient)));
       continue;
     }
-    // Lanes behind the last element lie less than a block behind it.
+    // Lanes after the last element are less than a block after it.
     const block = monomial.degree > 1 ? blockOf(dividend) : undefined;
-    if (!block || !provesNonNegative(known, block, "sums") || !provesNonNegative(known, add(room, block), "products"))
+    if (!block || !provesNonNegative(facts, block, "sums") || !provesNonNegative(facts, add(slack, block), "products"))
       continue;
-    known.add(atLeastZero(subtract(add(f, block), quotient)));
+    facts.add(atLeastZero(subtract(add(f, block), quotient)));
   }
 }
 
-/** Of `program * BLOCK + lane` the block. */
+/** The block of `program * BLOCK + lane`. */
 function blockOf({ monomials, coefficients }: Polynomial): Polynomial | undefined {
-  const place = monomials.findIndex(({ degree }, i) => degree === 2 || (degree === 1 && coefficients[i]! > 1));
-  const monomial = monomials[place];
+  const index = monomials.findIndex(({ degree }, i) => degree === 2 || (degree === 1 && coefficients[i]! > 1));
+  const monomial = monomials[index];
   if (monomial === undefined) return undefined;
-  return monomial.degree === 1 ? constant(coefficients[place]!) : atom(monomial.atoms[0]!);
+  return monomial.degree === 1 ? constant(coefficients[index]!) : atom(monomial.atoms[0]!);
 }
 
 /**
- * Of a remainder by `f * g` that is below `f * divisor`, the quotient is below `f`: a place in a group of rows, by the
- * rows that the group has, is a column.
+ * The quotient of a remainder by `f * g` that is below `f * divisor` is below `f`. Example: a position in a group of
+ * rows, divided by the rows of the group, is a column.
  */
-function boundByFactor(known: FactSet, { dividend, divisor, quotient }: Quotient): void {
+function boundByFactor(facts: FactSet, { dividend, divisor, quotient }: EuclideanDivision): void {
   const [monomial] = dividend.monomials;
   if (monomial === undefined || dividend.size > 1 || dividend.coefficients[0] !== 1) return;
-  const inner = known.definitionOf(monomial);
+  const inner = facts.definitionOf(monomial);
   if (inner?.kind !== "division" || inner.remainder !== monomial.atoms[0]) return;
-  if (inner.divisor.size !== 1 || isConstant(divisor) || !isDefinedHere(known, inner)) return;
+  if (inner.divisor.size !== 1 || isConstant(divisor) || !isDefinedHere(facts, inner)) return;
   for (const factor of inner.divisor.atoms) {
     const f = atom(factor);
-    if (!provesNonNegative(known, subtract(subtract(multiply(f, divisor), ONE), dividend), "products")) continue;
-    known.add(atLeastZero(subtract(subtract(f, ONE), quotient)));
+    if (!provesNonNegative(facts, subtract(subtract(multiply(f, divisor), ONE), dividend), "products")) continue;
+    facts.add(atLeastZero(subtract(subtract(f, ONE), quotient)));
   }
 }
 
-/** Quotients by one divisor are ordered as their dividends. */
-function compareQuotients(known: FactSet, { dividend, divisor, quotient }: Quotient): void {
+/** Quotients by the same divisor are ordered like their dividends. */
+function compareQuotients(facts: FactSet, { dividend, divisor, quotient }: EuclideanDivision): void {
   const key = divisor.key;
-  for (const [name, other] of known.definitions) {
-    if (other.kind !== "division" || other.quotient !== name || quotient.has(monomialOf([name]))) continue;
-    if (other.divisor.key !== key || !isDefinedHere(known, other)) continue;
+  for (const [name, otherDivision] of facts.definitions) {
+    if (otherDivision.kind !== "division" || otherDivision.quotient !== name || quotient.has(monomialOf([name])))
+      continue;
+    if (otherDivision.divisor.key !== key || !isDefinedHere(facts, otherDivision)) continue;
     const q = atom(name);
     for (const [high, low, above, below] of [
-      [q, quotient, other.dividend, dividend],
-      [quotient, q, dividend, other.dividend],
+      [q, quotient, otherDivision.dividend, dividend],
+      [quotient, q, dividend, otherDivision.dividend],
     ] as const) {
-      const apart = subtract(above, below);
-      if (provesNonNegative(known, subtract(apart, divisor), "products")) {
-        known.add(atLeastZero(subtract(subtract(high, low), ONE)));
+      const distance = subtract(above, below);
+      if (provesNonNegative(facts, subtract(distance, divisor), "products")) {
+        facts.add(atLeastZero(subtract(subtract(high, low), ONE)));
         break;
       }
-      if (provesNonNegative(known, apart, "products")) {
-        known.add(atLeastZero(subtract(high, low)));
+      if (provesNonNegative(facts, distance, "products")) {
+        facts.add(atLeastZero(subtract(high, low)));
         break;
       }
     }

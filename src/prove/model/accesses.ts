@@ -1,4 +1,4 @@
-/** What an access reaches: for each lane the index of an element of a tensor, and whether the lane is active. */
+/** Symbolic accesses: for each lane, the index of an element of a tensor, and whether the lane is active. */
 import type { BoundsChecks, ViewAxis } from "../../analysis/view-bounds.js";
 import {
   type Argument,
@@ -33,43 +33,45 @@ export type ViewMasks = (place: ViewAxis) => BoundsChecks;
 export interface AccessedAxis {
   readonly index: Term;
   readonly size: Term;
-  /** The bounds that the emitted code compares, so that they hold of every active lane. */
+  /** The bounds that the emitted code checks, so that they hold for every active lane. */
   readonly masks: BoundsChecks;
-  /** The author says that the index is in bounds. */
+  /** True if the author declares the index in bounds with `tl.inBounds`. */
   readonly claimed: boolean;
 }
 
 export interface Access {
   readonly statement: OpStatement;
-  /** `load`, `store` or `atomic`. */
-  readonly does: "load" | "store" | "atomic";
-  /** Undefined where it is not known which argument the address belongs to. */
+  readonly accessKind: "load" | "store" | "atomic";
+  /** Undefined if the argument that the address belongs to is not known. */
   readonly tensor: TensorParam | PointerParam | undefined;
   readonly axes: readonly AccessedAxis[];
-  /** Whether a lane is active. */
+  /** True if the lane is active. */
   readonly mask: Term;
   readonly path: readonly Term[];
-  /** Programs and turns, outer ones first. */
+  /** Programs and iterations, outer ones first. */
   readonly scope: readonly string[];
   readonly lanes: readonly string[];
-  /** The lane that `axes` and `mask` speak of, one index an axis. */
+  /** The lane that `axes` and `mask` are functions of, one index for each axis. */
   readonly lane: readonly Term[];
-  /** The lanes that what is written may depend on. */
+  /** The lanes that the written value may depend on. */
   readonly valueLanes: readonly string[];
-  /** It may be left out though the conditions on the path hold: nothing says how many turns a loop around it takes. */
+  /**
+   * True if the access may be skipped although its path condition is true, because a loop around it has an unknown
+   * number of iterations.
+   */
   readonly mayBeSkipped: boolean;
-  /** Why nothing can be said. */
+  /** The reason why the access cannot be modeled. */
   readonly missing?: string;
-  /** Its offset takes the strides of a dense tensor for granted, which are the caller's. */
+  /** True if the offset assumes the strides of a dense tensor, although the caller chooses the strides. */
   readonly unstrided?: boolean;
-  /** Why the author says that it is right. */
+  /** The author's reason, from `tl.trusted`. */
   readonly trusted?: string;
 }
 
 const EFFECTS = { read: "load", write: "store", atomic: "atomic", pure: "load" } as const;
 
-/** An access's address: axes of a lane, its shape, and what the address itself masks. */
-interface Place {
+/** The address of an access: the axes of a lane, its shape, and the bounds that the address itself masks. */
+interface Address {
   readonly tensor: TensorParam | PointerParam | undefined;
   readonly shape: readonly Term[];
   readonly axes: (lane: readonly Term[]) => readonly AccessedAxis[];
@@ -78,41 +80,43 @@ interface Place {
   readonly trusted?: string | undefined;
 }
 
-/** Notes an access, and sets its results. */
+/** Models an access and sets its results. */
 export function recordSymbolicAccess(environment: Environment, statement: OpStatement, mayBeSkipped: boolean): Access {
   const { op, options } = statement;
-  const place = placeOf(environment, statement);
+  const address = addressOf(environment, statement);
   const explicit = options["mask"] === undefined ? undefined : environment.value(options["mask"]);
   const isUnknown = explicit !== undefined && explicit.kind !== "terms";
   const maskTile = explicit?.kind === "terms" ? explicit : undefined;
-  const shape = broadcastShape(place.shape, maskTile?.shape ?? []);
+  const shape = broadcastShape(address.shape, maskTile?.shape ?? []);
   const maskAt = (lane: readonly Term[]): Term =>
     andTerm(
-      inBoundsCondition(place.axes(lane.slice(lane.length - place.shape.length))),
+      inBoundsCondition(address.axes(lane.slice(lane.length - address.shape.length))),
       ...(maskTile ? [asTruth(at(maskTile, lane))] : []),
       ...(isUnknown ? [environment.unknownTruth(`mask ${environment.nameOf(statement)}`)] : []),
     );
   const lane = environment.lanes(`lane ${environment.nameOf(statement)}${environment.calls}`, shape);
-  setResults(environment, statement, place, maskAt);
+  setResults(environment, statement, address, maskAt);
   return {
     statement,
-    does: EFFECTS[op.effect],
-    tensor: place.tensor,
-    axes: place.axes(lane.slice(lane.length - place.shape.length)),
+    accessKind: EFFECTS[op.effect],
+    tensor: address.tensor,
+    axes: address.axes(lane.slice(lane.length - address.shape.length)),
     mask: maskAt(lane),
     path: environment.path,
     scope: environment.scope.map(({ name }) => name),
     lane,
     lanes: namesOf(lane),
     valueLanes:
-      place.missing !== undefined ? [] : lanesOfValue(environment, operandOf(statement, op.proof.reaches!.value), lane),
+      address.missing !== undefined
+        ? []
+        : lanesOfValue(environment, operandOf(statement, op.proof.reaches!.value), lane),
     mayBeSkipped,
-    ...(place.missing !== undefined && { missing: place.missing, unstrided: place.unstrided === true }),
-    ...(place.trusted !== undefined && { trusted: place.trusted }),
+    ...(address.missing !== undefined && { missing: address.missing, unstrided: address.unstrided === true }),
+    ...(address.trusted !== undefined && { trusted: address.trusted }),
   };
 }
 
-/** Where lanes lie in what an address masks. */
+/** The condition that the lanes are inside the bounds that the address masks. */
 export function inBoundsCondition(axes: readonly AccessedAxis[]): Term {
   return andTerm(
     ...axes.flatMap(({ index, size, masks }) => [
@@ -124,28 +128,33 @@ export function inBoundsCondition(axes: readonly AccessedAxis[]): Term {
 
 /** The lanes that a written value may depend on: none along an axis that it is broadcast to. */
 function lanesOfValue(environment: Environment, value: Argument | undefined, lane: readonly Term[]): readonly string[] {
-  const known = environment.terms(value);
-  if (known) return [...symbolsIn(at(known, lane))];
+  const terms = environment.terms(value);
+  if (terms) return [...symbolsIn(at(terms, lane))];
   if (!isValue(value) || value.type.kind !== "tile") return [];
   const shape = environment.shape(value.type);
   return [...symbolsIn(...broadcastLane(shape, lane))];
 }
 
-function placeOf(environment: Environment, statement: OpStatement): Place {
-  const address = environment.value(operandOf(statement, statement.op.proof.reaches!.address));
-  if (address.kind === "view")
+function addressOf(environment: Environment, statement: OpStatement): Address {
+  const pointer = environment.value(operandOf(statement, statement.op.proof.reaches!.address));
+  if (pointer.kind === "view")
     return {
-      tensor: address.param,
-      shape: address.shape,
-      axes: (lane) => axesOf(environment, address.param, address.index(lane), (axis) => address.masks[axis]!),
-      trusted: address.trusted,
+      tensor: pointer.param,
+      shape: pointer.shape,
+      axes: (lane) => axesOf(environment, pointer.param, pointer.index(lane), (axis) => pointer.masks[axis]!),
+      trusted: pointer.trusted,
     };
-  if (address.kind === "descriptor") return blockOf(environment, statement, address);
-  if (address.kind === "pointer") return pointedTo(environment, address);
-  return nowhere("the address is loaded or computed, and no proof follows it");
+  if (pointer.kind === "descriptor") return addressOfBlock(environment, statement, pointer);
+  if (pointer.kind === "pointer") return addressOfPointer(environment, pointer);
+  return unmodeledAddress("the address is loaded or computed, and no proof follows it");
 }
 
-const nowhere = (missing: string, tensor?: TensorParam): Place => ({ tensor, shape: [], axes: () => [], missing });
+const unmodeledAddress = (missing: string, tensor?: TensorParam): Address => ({
+  tensor,
+  shape: [],
+  axes: () => [],
+  missing,
+});
 
 type MasksOf = (axis: number) => AccessedAxis["masks"] & { readonly claimed?: boolean };
 
@@ -164,21 +173,21 @@ function axesOf(
 const MASKED: MasksOf = () => ({ lower: true, upper: true });
 const UNMASKED: MasksOf = () => ({ lower: false, upper: false });
 
-/** The block of a descriptor; lanes outside the tensor are turned off. */
-function blockOf(
+/** The address of a descriptor's block. Lanes outside the tensor are masked. */
+function addressOfBlock(
   environment: Environment,
   statement: OpStatement,
   { param, order, block }: Extract<Symbolic, { kind: "descriptor" }>,
-): Place {
+): Address {
   const { offsets, rows, column } = statement.op.proof.reaches!;
-  const place = (shape: readonly Term[], starts: readonly TermTile[], isGathered: boolean): Place => ({
+  const createAddress = (shape: readonly Term[], starts: readonly TermTile[], isGathered: boolean): Address => ({
     tensor: param,
     shape,
     axes: (lane) => {
       const index: Term[] = [];
       starts.forEach((start, i) => {
-        const own = lane[i]!;
-        index[order[i]!] = isGathered && i === 0 ? start.at([own]) : sum(start.at([]), own);
+        const laneIndex = lane[i]!;
+        index[order[i]!] = isGathered && i === 0 ? start.at([laneIndex]) : sum(start.at([]), laneIndex);
       });
       return axesOf(environment, param, index, MASKED);
     },
@@ -186,113 +195,117 @@ function blockOf(
   if (rows !== undefined) {
     const starts = [rows, column].map((name) => environment.terms(operandOf(statement, name)));
     const [first, second] = starts;
-    if (!first || !second) return nowhere("the rows of a descriptor come from values that proofs do not follow", param);
-    return place([first.shape[0]!, block.at(-1)!], [first, second], true);
+    if (!first || !second)
+      return unmodeledAddress("the rows of a descriptor come from values that proofs do not follow", param);
+    return createAddress([first.shape[0]!, block.at(-1)!], [first, second], true);
   }
-  const given = operandOf(statement, offsets);
-  const starts = isList(given) ? given.map((each) => environment.terms(each)) : [undefined];
+  const offsetArguments = operandOf(statement, offsets);
+  const starts = isList(offsetArguments) ? offsetArguments.map((each) => environment.terms(each)) : [undefined];
   if (starts.some((start) => start === undefined))
-    return nowhere("a descriptor's offsets come from values that proofs do not follow", param);
-  return place(block, starts as TermTile[], false);
+    return unmodeledAddress("a descriptor's offsets come from values that proofs do not follow", param);
+  return createAddress(block, starts as TermTile[], false);
 }
 
-/** A pointer into a tensor: its offset is taken apart by the strides. */
-function pointedTo(environment: Environment, { base, offsets }: Extract<Symbolic, { kind: "pointer" }>): Place {
+/** The address of a pointer into a tensor: its offset is decomposed by the strides. */
+function addressOfPointer(
+  environment: Environment,
+  { base, offsets }: Extract<Symbolic, { kind: "pointer" }>,
+): Address {
   const { shape } = offsets;
-  if (base.kind === "pointer") return elementsOf(environment, base, offsets);
-  const probe = takenApart(environment, base, offsets.at(shape.map((_, axis) => symbol(`probe ${axis}`))));
-  if ("missing" in probe) return { ...nowhere(probe.missing, base), unstrided: probe.unstrided };
+  if (base.kind === "pointer") return addressOfElements(environment, base, offsets);
+  const probe = decomposeOffset(environment, base, offsets.at(shape.map((_, axis) => symbol(`probe ${axis}`))));
+  if ("missing" in probe) return { ...unmodeledAddress(probe.missing, base), unstrided: probe.unstrided };
   return {
     tensor: base,
     shape,
     axes: (lane) => {
-      const index = takenApart(environment, base, offsets.at(inTile(offsets, lane)));
+      const index = decomposeOffset(environment, base, offsets.at(inTile(offsets, lane)));
       return axesOf(environment, base, "missing" in index ? [] : index, UNMASKED);
     },
   };
 }
 
-/** The elements that are declared to lie behind a pointer. */
-function elementsOf({ launch }: Environment, base: PointerParam, offsets: TermTile): Place {
+/** The address of a pointer with a declared number of elements. */
+function addressOfElements({ launch }: Environment, base: PointerParam, offsets: TermTile): Address {
   const { name, numel } = base;
   const size = typeof numel === "number" ? number(numel) : numel && launch.term(numel);
-  if (size === undefined) return nowhere(`${name} is a pointer without a declared extent; declare its numel`);
+  if (size === undefined) return unmodeledAddress(`${name} is a pointer without a declared extent; declare its numel`);
   const axis = (index: Term) => ({ index, size, masks: { lower: false, upper: false }, claimed: false });
   return { tensor: base, shape: offsets.shape, axes: (lane) => [axis(offsets.at(inTile(offsets, lane)))] };
 }
 
-/** A lane's index on an axis of size 1 is 0. */
+/** The lane of a tile, with index 0 on axes of size 1. */
 const inTile = ({ shape }: TermTile, lane: readonly Term[]): readonly Term[] =>
-  lane.map((each, i) => (isOne(shape[i]!) ? number(0) : each));
+  lane.map((laneIndex, i) => (isOne(shape[i]!) ? number(0) : laneIndex));
 
-interface Unfollowed {
+interface Unmodeled {
   readonly missing: string;
   readonly unstrided: boolean;
 }
 
-/** The index on each axis of an offset that is a sum of index · stride; else why it is not. */
-function takenApart({ launch }: Environment, param: TensorParam, offset: Term): readonly Term[] | Unfollowed {
+/** The index on each axis of an offset that is a sum of index · stride, or the reason why it has another form. */
+function decomposeOffset({ launch }: Environment, param: TensorParam, offset: Term): readonly Term[] | Unmodeled {
   const strides = param.strides.map((stride) => launch.term(stride));
   const names = new Map<string, number>();
   strides.forEach((stride, axis) => {
     if (stride?.kind === "symbol" && stride.name === strideName(param, axis)) names.set(stride.name, axis);
   });
   const index: Term[] = param.dims.map(() => number(0));
-  let rest: Term = number(0);
-  const mentions = (term: Term) => [...symbolsIn(term)].some((name) => names.has(name));
-  const take = (term: Term, by: Term): boolean => {
-    if (term.kind === "sum") return term.parts.every((part) => take(part, by));
-    if (!mentions(term)) {
-      rest = sum(rest, product(term, by));
+  let remainder: Term = number(0);
+  const hasStride = (term: Term) => [...symbolsIn(term)].some((name) => names.has(name));
+  const addTerm = (term: Term, factor: Term): boolean => {
+    if (term.kind === "sum") return term.parts.every((part) => addTerm(part, factor));
+    if (!hasStride(term)) {
+      remainder = sum(remainder, product(term, factor));
       return true;
     }
     if (term.kind === "symbol") {
       const axis = names.get(term.name)!;
-      index[axis] = sum(index[axis]!, by);
+      index[axis] = sum(index[axis]!, factor);
       return true;
     }
-    const [strided, ...more] = term.kind === "product" ? term.parts.filter(mentions) : [];
+    const [strided, ...more] = term.kind === "product" ? term.parts.filter(hasStride) : [];
     if (!strided || more.length > 0) return false;
-    return take(strided, product(by, ...term.parts.filter((part) => part !== strided)));
+    return addTerm(strided, product(factor, ...term.parts.filter((part) => part !== strided)));
   };
-  const bad = { missing: `an offset into ${param.name} that is no sum of index times stride`, unstrided: false };
-  if (!take(offset, number(1))) return bad;
-  if (rest === number(0)) return index;
+  const unmodeled = { missing: `an offset into ${param.name} that is no sum of index times stride`, unstrided: false };
+  if (!addTerm(offset, number(1))) return unmodeled;
+  if (remainder === number(0)) return index;
   const unstrided = strides.flatMap((stride, axis) => (stride?.kind === "number" ? [axis] : []));
   const [axis, ...others] = unstrided;
   if (axis === undefined)
     return { missing: `an offset into ${param.name} without its strides, which are the caller's`, unstrided: true };
-  if (others.length > 0 || strides[axis]!.value !== 1n) return bad;
-  index[axis] = rest;
+  if (others.length > 0 || strides[axis]!.value !== 1n) return unmodeled;
+  index[axis] = remainder;
   return index;
 }
 
-/** What a load gives: what the tensor holds there, or `other` where the lane is off. */
+/** Sets the result of a load: the tensor's element, or `other` where the lane is masked. */
 function setResults(
   environment: Environment,
   statement: OpStatement,
-  { tensor, axes, missing, shape }: Place,
+  { tensor, axes, missing, shape }: Address,
   maskAt: (lane: readonly Term[]) => Term,
 ): void {
   for (const result of statement.results) {
     const { type } = result;
     const isInput =
       tensor?.kind === "tensor" && tensor.role === "in" && statement.op.effect === "read" && missing === undefined;
-    const words = tensor ? `what ${tensor.name} holds` : "a loaded value";
-    const unknown = environment.unknown(result, `loaded ${result.id}`, words);
+    const description = tensor ? `what ${tensor.name} holds` : "a loaded value";
+    const unknown = environment.unknown(result, `loaded ${result.id}`, description);
     if (!isInput || type.kind !== "tile" || unknown.kind !== "terms") {
       environment.set(result, unknown);
       continue;
     }
     const contents = inputElement(environment, tensor);
     const other = environment.terms(statement.options["other"]);
-    const masked = statement.options["mask"] === undefined && statement.op.lowering?.maskedLanes !== undefined;
+    const isZeroPadded = statement.options["mask"] === undefined && statement.op.lowering?.maskedLanes !== undefined;
     const isTruth = type.dtype === "int1";
-    const held = tile(environment.shape(type), (lane) => {
+    const loaded = tile(environment.shape(type), (lane) => {
       const value = contents(axes(lane.slice(lane.length - shape.length)).map(({ index }) => index));
-      const off = other ? at(other, lane) : masked ? number(0) : unknown.at(lane);
-      return iteTerm(maskAt(lane), isTruth ? asTruth(value) : value, isTruth ? asTruth(off) : off);
+      const padding = other ? at(other, lane) : isZeroPadded ? number(0) : unknown.at(lane);
+      return iteTerm(maskAt(lane), isTruth ? asTruth(value) : value, isTruth ? asTruth(padding) : padding);
     });
-    environment.set(result, held);
+    environment.set(result, loaded);
   }
 }

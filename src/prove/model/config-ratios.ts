@@ -1,4 +1,4 @@
-/** Constexprs that all configs choose in one proportion, such as `BLOCK_N = 2 * HALF_N`: one symbol does for both. */
+/** Constexprs that have a constant ratio in all configs, such as `BLOCK_N = 2 * HALF_N`. One symbol represents both. */
 import { type KernelIR, paramsOf } from "../../ir/nodes.js";
 
 /** A constexpr as a multiple of another. */
@@ -7,7 +7,9 @@ export interface ConstexprRatio {
   readonly of: string;
 }
 
-/** The constexprs that are multiples of others, by name. Those that all configs give one value say nothing of each other. */
+/**
+ * The constexprs that are multiples of others, by name. Constexprs with the same value in all configs are not related.
+ */
 export function configRatios(ir: KernelIR): ReadonlyMap<string, ConstexprRatio> {
   const { configs } = ir.tuning;
   const columns = paramsOf(ir, "constexpr")

@@ -1,4 +1,7 @@
-/** What happens in a kernel, in order, for analyses that follow other things than terms: calls of helper functions are inlined. */
+/**
+ * The events of a kernel's symbolic execution, in order, for analyses that need more than its terms. Calls of helper
+ * functions are inlined.
+ */
 import type {
   FunctionIR,
   IfStatement,
@@ -18,12 +21,12 @@ export interface OpStep {
   readonly kind: "op";
   readonly statement: OpStatement;
   readonly access: Access | undefined;
-  /** The operands that are terms where it happens; of an access none. */
+  /** The operands that are terms at this point. Empty for an access. */
   readonly terms: readonly (TermTile | undefined)[];
-  /** The result, where it is a term. */
-  readonly made: TermTile | undefined;
+  /** The result, if it is a term. */
+  readonly result: TermTile | undefined;
   readonly path: readonly Term[];
-  /** Programs and turns, outer ones first. */
+  /** Programs and iterations, outer ones first. */
   readonly scope: readonly string[];
 }
 
@@ -34,33 +37,33 @@ export interface CallStep {
   readonly steps: readonly Event[];
 }
 
-export interface Arm {
+export interface Branch {
   readonly steps: readonly Event[];
-  /** Whether it always ends the program. */
-  readonly ended: boolean;
+  /** True if the branch always ends the program. */
+  readonly hasExited: boolean;
 }
 
 export interface BranchStep {
   readonly kind: "branch";
   readonly statement: IfStatement;
   readonly condition: Term;
-  readonly then: Arm;
-  readonly otherwise: Arm;
+  readonly then: Branch;
+  readonly otherwise: Branch;
 }
 
 export interface LoopStep {
   readonly kind: "loop";
-  readonly turn: Term;
-  /** The state of outer blocks that it changes. */
+  readonly iteration: Term;
+  /** The variables of outer blocks that the loop assigns. */
   readonly variables: readonly Variable[];
   readonly steps: readonly Event[];
 }
 
-/** Every op, also inside branches, loops and calls. */
-export function opEvents(steps: readonly Event[]): readonly OpStep[] {
-  return steps.flatMap((step): readonly OpStep[] => {
-    if (step.kind === "op") return [step];
-    if (step.kind === "branch") return [...opEvents(step.then.steps), ...opEvents(step.otherwise.steps)];
-    return step.kind === "loop" || step.kind === "call" ? opEvents(step.steps) : [];
+/** All op events, also those inside branches, loops and calls. */
+export function opEvents(events: readonly Event[]): readonly OpStep[] {
+  return events.flatMap((event): readonly OpStep[] => {
+    if (event.kind === "op") return [event];
+    if (event.kind === "branch") return [...opEvents(event.then.steps), ...opEvents(event.otherwise.steps)];
+    return event.kind === "loop" || event.kind === "call" ? opEvents(event.steps) : [];
   });
 }

@@ -1,4 +1,7 @@
-/** What is known where an access stands: of the launch, of its programs and turns, on its path, and of its active lanes. */
+/**
+ * The facts at the program points of a kernel: of the launch, its programs and iterations, the path, and an access's
+ * active lanes.
+ */
 import { atLeast, below, number, symbol, symbolsIn, type Term } from "../../symbolic/term.js";
 import type { Budget } from "../algebra/budget.js";
 import { assume } from "../algebra/interpret.js";
@@ -18,7 +21,7 @@ export class FactScopes {
   constructor(
     readonly model: SymbolicModel,
     readonly budget: Budget,
-    more: readonly Term[] = [],
+    additional: readonly Term[] = [],
     callFacts?: CallFacts,
   ) {
     const { environment, launch } = model;
@@ -27,67 +30,67 @@ export class FactScopes {
       callFacts: callFacts ?? environment.factsOf,
       rises: monotoneFunctions(model),
     });
-    for (const fact of [...launch.facts, ...more]) assume(this.#launch, fact);
+    for (const fact of [...launch.facts, ...additional]) assume(this.#launch, fact);
   }
 
-  /** Forgets what was looked at with no steps left: another obligation may see more. */
+  /** Clears facts that were computed with an exhausted budget: another obligation may prove more. */
   forget(): void {
     this.#paths.clear();
     this.#levels.clear();
     this.#active.clear();
   }
 
-  /** What holds of every launch. */
+  /** The facts of every launch. */
   launch(): FactSet {
     return this.#launch;
   }
 
-  /** What holds where a path leads, for any lane. */
+  /** The facts on a path, for any lane. */
   onPath(path: readonly Term[], scope: readonly string[], lanes: readonly string[] = []): FactSet {
     const key = `${path.map(({ id }) => id).join()} | ${[...scope, ...lanes].join()}`;
-    let known = this.#paths.get(key);
-    if (known) return known;
-    known = levelsOf(path, scope).reduce((outer, level) => this.#at(level, outer), this.#launch);
-    if (lanes.length > 0) known = known.child();
-    for (const condition of this.rangesOf(lanes)) assume(known, condition);
-    this.#paths.set(key, known);
-    return known;
+    let facts = this.#paths.get(key);
+    if (facts) return facts;
+    facts = levelsOf(path, scope).reduce((outer, level) => this.#atLevel(level, outer), this.#launch);
+    if (lanes.length > 0) facts = facts.child();
+    for (const condition of this.rangesOf(lanes)) assume(facts, condition);
+    this.#paths.set(key, facts);
+    return facts;
   }
 
-  /** What holds from a program or a turn on: accesses that go on differently share what is found out here. */
-  #at({ key, name, conditions }: ScopeLevel, outer: FactSet): FactSet {
-    let known = this.#levels.get(key);
-    if (known) return known;
-    known = outer.child();
-    if (name !== undefined) known.inProgram = true;
+  /** The facts of a program or an iteration. All accesses below it share the results of proofs made here. */
+  #atLevel({ key, name, conditions }: ScopeLevel, outer: FactSet): FactSet {
+    let facts = this.#levels.get(key);
+    if (facts) return facts;
+    facts = outer.child();
+    if (name !== undefined) facts.inProgram = true;
     for (const condition of [...(name === undefined ? [] : this.rangesOf([name])), ...conditions])
-      assume(known, condition);
-    for (const term of divisionsAt(this.model, key)) divide(known, term);
-    this.#levels.set(key, known);
-    return known;
+      assume(facts, condition);
+    for (const term of divisionsAt(this.model, key)) divide(facts, term);
+    this.#levels.set(key, facts);
+    return facts;
   }
 
-  /** What holds of an access's active lanes. */
+  /** The facts of an access's active lanes. */
   active(access: Access): FactSet {
-    let known = this.#active.get(access);
-    if (known) return known;
-    known = this.onPath(access.path, access.scope, lanesOf(access)).child();
-    assume(known, access.mask);
-    this.#active.set(access, known);
-    return known;
+    let facts = this.#active.get(access);
+    if (facts) return facts;
+    facts = this.onPath(access.path, access.scope, lanesOf(access)).child();
+    assume(facts, access.mask);
+    this.#active.set(access, facts);
+    return facts;
   }
 
-  /** Program ids, turns and lanes lie in their ranges. */
+  /** The ranges of program ids, iterations and lanes as conditions. */
   rangesOf(names: readonly string[]): readonly Term[] {
     return names.flatMap((name) => {
       const range = this.model.environment.ranges.get(name);
-      const it = symbol(name);
-      return range ? [atLeast(it, range.from), below(it, range.to)] : [atLeast(it, number(0))];
+      const variable = symbol(name);
+      return range ? [atLeast(variable, range.from), below(variable, range.to)] : [atLeast(variable, number(0))];
     });
   }
 }
 
-/** The lanes that an access's place and mask depend on. */
+/** The lanes that an access's index and mask depend on. */
 export function lanesOf({ axes, mask, lanes }: Access): readonly string[] {
   const used = symbolsIn(mask, ...axes.map(({ index }) => index));
   return lanes.filter((name) => used.has(name));

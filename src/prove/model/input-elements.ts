@@ -1,6 +1,6 @@
 /**
- * What an input holds, as a function of the index with what its parameter declares. A declared range that is empty says that
- * the tensor is: of a value that no lane loads, nothing may follow.
+ * The elements of an input, as an uninterpreted function of the index with the parameter's declared range. An empty
+ * declared range implies an empty tensor: a value that no lane loads must imply nothing.
  */
 import { type KernelIR, paramsOf, type TensorParam } from "../../ir/nodes.js";
 import {
@@ -25,52 +25,56 @@ import type { Environment } from "./symbolic-environment.js";
 
 const STEPS = 1000;
 
-/** The prefix of the functions from an input's index to its element. */
-export const CONTENTS = "contents ";
+/** The prefix of the uninterpreted functions from an input's index to its element. */
+export const ELEMENT_PREFIX = "contents ";
 
 /** The inputs whose elements a term depends on. */
 export function inputsReadBy(...terms: readonly Term[]): readonly string[] {
-  const inputs = [...termsIn(...terms)].filter(({ name }) => name.startsWith(CONTENTS));
-  return [...new Set(inputs.map(({ name }) => name.slice(CONTENTS.length)))];
+  const inputs = [...termsIn(...terms)].filter(({ name }) => name.startsWith(ELEMENT_PREFIX));
+  return [...new Set(inputs.map(({ name }) => name.slice(ELEMENT_PREFIX.length)))];
 }
 
-/** The function from an input's index to what it holds there. */
+/** The uninterpreted function from an input's index to its element. */
 export function inputElement(environment: Environment, param: TensorParam): (index: readonly Term[]) => Term {
-  const key = `${CONTENTS}${param.name}`;
+  const key = `${ELEMENT_PREFIX}${param.name}`;
   const isNew = !environment.unknowns.has(key);
   environment.declare(key, param.dtype, false, `what ${param.name} holds`);
   if (isNew && param.range) {
-    const [least, end] = environment.launch.host(param.range) as [Term, Term];
+    const [lower, end] = environment.launch.host(param.range) as [Term, Term];
     const dims = environment.launch.tensorDims(param);
-    const isSure = isNeverEmpty(environment, param);
+    const mayAssumeRange = isNeverEmpty(environment, param);
     environment.constrain(key, (value, index, inProgram) => {
-      const outside = (inProgram && isSure ? [] : dims).flatMap((dim, axis) => [
+      const outOfBounds = (inProgram && mayAssumeRange ? [] : dims).flatMap((dim, axis) => [
         below(index[axis]!, number(0)),
         atLeast(index[axis]!, dim),
       ]);
-      return [orTerm(...outside, andTerm(atLeast(value, least), below(value, end)))];
+      return [orTerm(...outOfBounds, andTerm(atLeast(value, lower), below(value, end)))];
     });
   }
   return (index) => call(key, ...index);
 }
 
-/** Whether there is a value for the tensor to hold wherever a program runs: else the tensor and, with it, the grid is empty. */
+/**
+ * True if an empty declared range would imply an empty grid, so that every program may assume the range to be nonempty.
+ */
 function isNeverEmpty({ ir, launch, factsOf }: Environment, param: TensorParam): boolean {
   const rangeOf = ({ range }: TensorParam): Term => {
-    const [least, end] = launch.host(range!) as [Term, Term];
-    return below(least, end);
+    const [lower, end] = launch.host(range!) as [Term, Term];
+    return below(lower, end);
   };
   if (rangeOf(param) === TRUE) return true;
-  const hasNone = (each: TensorParam): readonly Term[] => launch.tensorDims(each).map((dim) => atMost(dim, number(0)));
-  const known = new FactSet({ budget: new Budget(STEPS), callFacts: factsOf });
-  for (const fact of [...launch.facts, ...launch.grid.map((size) => atLeast(size, number(1)))]) assume(known, fact);
-  for (const other of rangedIn(ir)) {
-    if (other !== param && !other.optional) assume(known, orTerm(...hasNone(other), rangeOf(other)));
+  const emptyAxes = (each: TensorParam): readonly Term[] =>
+    launch.tensorDims(each).map((dim) => atMost(dim, number(0)));
+  const facts = new FactSet({ budget: new Budget(STEPS), callFacts: factsOf });
+  for (const fact of [...launch.facts, ...launch.grid.map((size) => atLeast(size, number(1)))]) assume(facts, fact);
+  for (const otherInput of rangedIn(ir)) {
+    if (otherInput !== param && !otherInput.optional)
+      assume(facts, orTerm(...emptyAxes(otherInput), rangeOf(otherInput)));
   }
-  const [least, end] = launch.host(param.range!) as [Term, Term];
-  assume(known, atMost(end, least));
-  if (!param.optional) assume(known, orTerm(...hasNone(param)));
-  return known.impossible || provesNonNegative(known, constant(-1), "cases");
+  const [lower, end] = launch.host(param.range!) as [Term, Term];
+  assume(facts, atMost(end, lower));
+  if (!param.optional) assume(facts, orTerm(...emptyAxes(param)));
+  return facts.impossible || provesNonNegative(facts, constant(-1), "cases");
 }
 
 const rangedIn = (ir: KernelIR): readonly TensorParam[] =>

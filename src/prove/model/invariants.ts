@@ -1,6 +1,7 @@
 /**
- * State of a loop that no formula gives, but that keeps within bounds: it begins there, and a turn that begins there ends
- * there. A binary search keeps `0 <= low <= N` that way.
+ * Loop invariants of variables without a closed form: bounds that the initial value satisfies and that each iteration
+ * preserves. A binary search keeps `0 <= low <= N` that way. Candidates are guessed and then checked together, as in
+ * Houdini.
  */
 import { andTerm, atLeast, atMost, below, number, symbol, symbolsIn, type Term } from "../../symbolic/term.js";
 import { Budget } from "../algebra/budget.js";
@@ -10,93 +11,110 @@ import { monotoneFunctions } from "./partitions.js";
 import type { Environment } from "./symbolic-environment.js";
 import { at, type TermTile } from "./symbolic.js";
 
-/** State at the start of the first turn and at the end of any; `mark` is the function that it is at the start of any. */
+/**
+ * A loop-carried variable before the loop and at the end of an iteration. `mark` is the uninterpreted function that
+ * represents it at the start of an iteration.
+ */
 export interface StateSnapshot {
   readonly mark: string;
   readonly initial: TermTile;
   readonly next: TermTile;
 }
 
-/** What holds of a value of the state. */
+/** A condition on the value of a variable. */
 export type Invariant = (value: Term) => Term;
 
 interface Candidate {
-  readonly of: StateSnapshot;
-  readonly holds: Invariant;
-  /** What says the same and more. */
+  readonly snapshot: StateSnapshot;
+  readonly invariant: Invariant;
+  /** A candidate that implies this one. */
   readonly stronger?: Candidate;
 }
 
 const STEPS = 10_000;
-/** Sizes that state is compared with. */
+/** The maximum number of sizes that a variable is compared with. */
 const SIZES = 5;
 
-/** What holds of each state in all turns; `path` leads to where a turn ends. */
+/** The invariants of each variable. `path` is the path condition at the end of an iteration. */
 export function inferInvariants(
   environment: Environment,
   states: readonly StateSnapshot[],
   path: readonly Term[],
 ): ReadonlyMap<string, readonly Invariant[]> {
   const budget = new Budget(STEPS);
-  const before = knowledgeAt(environment, budget, []);
-  let kept = holding(
-    states.flatMap((of) => candidatesFor(environment, of)),
-    ({ of, holds }) => provesIn(before, of.initial, holds),
+  const initialFacts = factsInLoop(environment, budget, []);
+  let candidates = filterCandidates(
+    states.flatMap((snapshot) => candidatesFor(environment, snapshot)),
+    ({ snapshot, invariant }) => provesIn(initialFacts, snapshot.initial, invariant),
   );
-  for (let left = 0; left !== kept.length && kept.length > 0;) {
-    left = kept.length;
-    const known = knowledgeAt(environment, budget, kept);
-    for (const condition of path) assume(known, condition);
-    kept = holding(kept, ({ of, holds }) => provesIn(known, of.next, holds));
+  for (let previousCount = 0; previousCount !== candidates.length && candidates.length > 0;) {
+    previousCount = candidates.length;
+    const facts = factsInLoop(environment, budget, candidates);
+    for (const condition of path) assume(facts, condition);
+    candidates = filterCandidates(candidates, ({ snapshot, invariant }) => provesIn(facts, snapshot.next, invariant));
   }
-  return new Map(states.map((of) => [of.mark, kept.flatMap((each) => (each.of === of ? [each.holds] : []))] as const));
+  return new Map(
+    states.map(
+      (snapshot) =>
+        [snapshot.mark, candidates.flatMap((each) => (each.snapshot === snapshot ? [each.invariant] : []))] as const,
+    ),
+  );
 }
 
-/** The candidates that hold; one that a stronger one implies is not asked about. */
-function holding(candidates: readonly Candidate[], holds: (candidate: Candidate) => boolean): readonly Candidate[] {
-  const kept = new Set<Candidate>();
-  for (const each of candidates) if ((each.stronger && kept.has(each.stronger)) || holds(each)) kept.add(each);
-  return [...kept];
+/** The candidates that a test accepts. A candidate that an accepted one implies is not tested. */
+function filterCandidates(
+  candidates: readonly Candidate[],
+  isPreserved: (candidate: Candidate) => boolean,
+): readonly Candidate[] {
+  const accepted = new Set<Candidate>();
+  for (const candidate of candidates)
+    if ((candidate.stronger && accepted.has(candidate.stronger)) || isPreserved(candidate)) accepted.add(candidate);
+  return [...accepted];
 }
 
-/** Whether something certainly holds of each lane of a tile. */
-function provesIn(known: FactSet, tile: TermTile, holds: Invariant): boolean {
+/** Proves an invariant for each lane of a tile. */
+function provesIn(facts: FactSet, tile: TermTile, invariant: Invariant): boolean {
   const lane = probesOf(tile);
-  const inside = known.child();
-  tile.shape.forEach((dim, axis) => assume(inside, andTerm(atLeast(lane[axis]!, number(0)), below(lane[axis]!, dim))));
-  return entails(inside, holds(at(tile, lane)));
+  const laneFacts = facts.child();
+  tile.shape.forEach((dim, axis) =>
+    assume(laneFacts, andTerm(atLeast(lane[axis]!, number(0)), below(lane[axis]!, dim))),
+  );
+  return entails(laneFacts, invariant(at(tile, lane)));
 }
 
 const probesOf = ({ shape }: TermTile): readonly Term[] => shape.map((_, axis) => symbol(`probe ${axis}`));
 
-/** Where programs run and turns are counted, with candidates as what holds of their state. */
-function knowledgeAt(environment: Environment, budget: Budget, assumed: readonly Candidate[]): FactSet {
+/** The facts inside the loop, including the candidates as assumptions about its variables. */
+function factsInLoop(environment: Environment, budget: Budget, assumed: readonly Candidate[]): FactSet {
   const { launch, scope, ranges } = environment;
-  const known = new FactSet({
+  const facts = new FactSet({
     budget,
     rises: monotoneFunctions(environment),
-    callFacts: (name, given, value, inProgram) => [
-      ...environment.factsOf(name, given, value, inProgram),
-      ...assumed.flatMap(({ of, holds }) => (of.mark === name ? [holds(value)] : [])),
+    callFacts: (name, args, value, inProgram) => [
+      ...environment.factsOf(name, args, value, inProgram),
+      ...assumed.flatMap(({ snapshot, invariant }) => (snapshot.mark === name ? [invariant(value)] : [])),
     ],
   });
-  known.inProgram = true;
-  for (const fact of launch.facts) assume(known, fact);
-  for (const it of scope) {
-    const range = ranges.get(it.name);
-    assume(known, range ? andTerm(atLeast(it, range.from), below(it, range.to)) : atLeast(it, number(0)));
+  facts.inProgram = true;
+  for (const fact of launch.facts) assume(facts, fact);
+  for (const variable of scope) {
+    const range = ranges.get(variable.name);
+    assume(
+      facts,
+      range ? andTerm(atLeast(variable, range.from), below(variable, range.to)) : atLeast(variable, number(0)),
+    );
   }
-  return known;
+  return facts;
 }
 
-/** What may hold of state: it is not negative, and below a size that it is computed with, or as large at most. */
-function candidatesFor({ launch }: Environment, of: StateSnapshot): readonly Candidate[] {
-  const { initial, next } = of;
-  const named = symbolsIn(...[initial, next].map((tile) => at(tile, probesOf(tile))));
-  const sizes = [...named].filter((name) => launch.chosen.has(name)).slice(0, SIZES);
-  const within = sizes.flatMap((name): readonly Candidate[] => {
-    const stronger: Candidate = { of, holds: (value) => below(value, symbol(name)) };
-    return [stronger, { of, holds: (value) => atMost(value, symbol(name)), stronger }];
+/** Candidate invariants: nonnegative, and less than or at most a size that the variable is computed with. */
+function candidatesFor({ launch }: Environment, snapshot: StateSnapshot): readonly Candidate[] {
+  const { initial, next } = snapshot;
+  const symbols = symbolsIn(...[initial, next].map((tile) => at(tile, probesOf(tile))));
+  const sizes = [...symbols].filter((name) => launch.chosen.has(name)).slice(0, SIZES);
+  const upperBounds = sizes.flatMap((name): readonly Candidate[] => {
+    const stronger: Candidate = { snapshot, invariant: (value) => below(value, symbol(name)) };
+    return [stronger, { snapshot, invariant: (value) => atMost(value, symbol(name)), stronger }];
   });
-  return [{ of, holds: (value) => atLeast(value, number(0)) }, ...within];
+  return [{ snapshot, invariant: (value) => atLeast(value, number(0)) }, ...upperBounds];
 }

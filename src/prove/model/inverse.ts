@@ -1,7 +1,7 @@
 /**
- * Where an element is reached from: programs, turns and lanes as terms of the element's index. They are read off an
- * access's index as digits are: of `p * BLOCK + lane` with `lane < BLOCK` the program is the quotient by BLOCK, the lane the
- * remainder. What is found is a suggestion. Whoever uses it has to check it.
+ * The inverse of an access: programs, iterations and lanes as terms of the element's index. They are read like digits:
+ * for `p * BLOCK + lane` with `lane < BLOCK`, the program is the quotient by BLOCK and the lane is the remainder. The
+ * result is a suggestion, which the caller must check.
  */
 import {
   call,
@@ -23,7 +23,7 @@ import { type Definition, isDefinedHere, type FactSet } from "../algebra/facts.j
 import type { SymbolicModel } from "./model.js";
 import { rowFunction } from "./partitions.js";
 import { type Integer, magnitude } from "../algebra/exact-integer.js";
-import { type Monomial, monomialOf, UNIT, without } from "../algebra/monomial.js";
+import { type Monomial, monomialOf, UNIT, divideMonomial } from "../algebra/monomial.js";
 import {
   add,
   constantOf,
@@ -40,34 +40,34 @@ import {
   ZERO,
 } from "../algebra/polynomial.js";
 
-/** An index, and what it is for the element in question. */
+/** An index, and its value for the element. */
 export interface Equation {
   readonly index: Term;
-  readonly is: Term;
+  readonly target: Term;
 }
 
-/** The terms of those variables that the equations determine. */
+/** The terms of the variables that the equations determine. */
 export function invert(
   model: Pick<SymbolicModel, "ir">,
-  known: FactSet,
+  facts: FactSet,
   variables: readonly string[],
   equations: readonly Equation[],
 ): ReadonlyMap<string, Term> {
-  const inversion = new Inversion(model, known, new Set(variables));
-  return inversion.solve(equations.map(({ index, is }) => ({ p: polynomialOf(known, index), is })));
+  const inversion = new Inversion(model, facts, new Set(variables));
+  return inversion.solve(equations.map(({ index, target }) => ({ p: polynomialOf(facts, index), target })));
 }
 
-/** A polynomial of atoms, and a term that it equals. */
-interface Open {
+/** The equation of a polynomial of atoms and a term. */
+interface PolynomialEquation {
   readonly p: Polynomial;
-  readonly is: Term;
+  readonly target: Term;
 }
 
-/** A term of a sum with one unsolved atom, as that atom times what is known. */
+/** A summand with one unsolved atom: that atom, times solved atoms, times a coefficient. */
 interface Digit {
   readonly unsolved: string;
   readonly radix: Monomial;
-  readonly by: Integer;
+  readonly coefficient: Integer;
 }
 
 type Quotient = Extract<Definition, { readonly kind: "division" }>;
@@ -76,22 +76,22 @@ const ROUNDS = 40;
 
 class Inversion {
   readonly #solved = new Map<string, Term>();
-  #open: Open[] = [];
-  #stuck: Open[] = [];
-  readonly #joined = new Set<string>();
+  #pending: PolynomialEquation[] = [];
+  #stuck: PolynomialEquation[] = [];
+  readonly #combined = new Set<string>();
 
   constructor(
     readonly model: Pick<SymbolicModel, "ir">,
-    readonly known: FactSet,
+    readonly facts: FactSet,
     readonly variables: ReadonlySet<string>,
   ) {}
 
-  solve(equations: readonly Open[]): ReadonlyMap<string, Term> {
-    this.#open = [...equations];
+  solve(equations: readonly PolynomialEquation[]): ReadonlyMap<string, Term> {
+    this.#pending = [...equations];
     for (let round = 0; round < ROUNDS; round++) {
-      for (let each = this.#open.shift(); each; each = this.#open.shift())
-        if (!this.#step(each)) this.#stuck.push(each);
-      if (!this.#joinDigits() && !this.#joinQuotients() && !this.#chooseDigit() && !this.#chooseFirst()) break;
+      for (let equation = this.#pending.shift(); equation; equation = this.#pending.shift())
+        if (!this.#step(equation)) this.#stuck.push(equation);
+      if (!this.#combineDigits() && !this.#combineQuotients() && !this.#chooseDigit() && !this.#chooseFirst()) break;
     }
     return new Map([...this.#solved].filter(([name]) => this.variables.has(name)));
   }
@@ -99,67 +99,72 @@ class Inversion {
   #assign(name: string, term: Term): void {
     if (this.#solved.has(name)) return;
     this.#solved.set(name, term);
-    this.#open.push(...this.#stuck);
+    this.#pending.push(...this.#stuck);
     this.#stuck = [];
   }
 
-  /** Solves an equation for an atom, or takes it apart into digits; false if it has to wait for others. */
-  #step({ p, is }: Open): boolean {
-    const [given, rest] = this.#parted(p);
-    if (rest.size === 0) return true;
-    const left = given.size > 0 ? difference(is, this.#termOf(given)!) : is;
-    if (this.#stepRow(rest, left)) return this.#step({ p, is });
-    const digits = [...rest].map(([monomial, by]) => this.#digitOf(monomial, by));
+  /** Solves an equation for an atom, or decomposes it into digits. Returns false if it must wait for others. */
+  #step({ p, target }: PolynomialEquation): boolean {
+    const [solved, unsolved] = this.#splitSolved(p);
+    if (unsolved.size === 0) return true;
+    const remainingTarget = solved.size > 0 ? difference(target, this.#termOf(solved)!) : target;
+    if (this.#stepRow(unsolved, remainingTarget)) return this.#step({ p, target });
+    const digits = [...unsolved].map(([monomial, coefficient]) => this.#digitOf(monomial, coefficient));
     if (digits.includes(undefined)) return false;
     const [first, ...more] = digits as Digit[];
-    const positive = first!.by < 0 ? negative(left) : left;
-    if (more.length > 0 || first!.radix !== UNIT || magnitude(first!.by) !== 1) {
-      // What is known stays beside the digits where it can: the element is not negative, what is left of it may be.
-      const ways = [
-        ...(given.size > 0 ? [{ p, is }] : []),
-        { p: rest, is: left },
-        { p: opposite(rest), is: negative(left) },
+    const positiveTarget = first!.coefficient < 0 ? negative(remainingTarget) : remainingTarget;
+    if (more.length > 0 || first!.radix !== UNIT || magnitude(first!.coefficient) !== 1) {
+      // The solved part may remain next to the digits. The whole index is nonnegative, but its unsolved part may be
+      // negative.
+      const candidates = [
+        ...(solved.size > 0 ? [{ p, target }] : []),
+        { p: unsolved, target: remainingTarget },
+        { p: opposite(unsolved), target: negative(remainingTarget) },
       ];
-      if (this.#splitDigits(ways, digits as Digit[])) return true;
+      if (this.#splitDigits(candidates, digits as Digit[])) return true;
       if (more.length > 0) return false;
     }
-    this.#assign(first!.unsolved, quotient(positive, this.#radixTerm(first!)));
+    this.#assign(first!.unsolved, quotient(positiveTarget, this.#radixTerm(first!)));
     return true;
   }
 
-  /** Of where a row starts plus what comes behind, with offsets or ends that partition the elements: the row is the element's. */
-  #stepRow(p: Polynomial, is: Term): boolean {
-    for (const [monomial, by] of p) {
-      const definition = this.known.definitionOf(monomial);
-      if (definition?.kind !== "call" || by !== 1) continue;
-      const found = rowFunction(this.model, definition.name, definition.given[0] ?? ZERO);
-      const name = found && atomOf(found.row);
+  /** Solves `boundary(row) + offset = element` for a partition: the row is the element's row. */
+  #stepRow(p: Polynomial, target: Term): boolean {
+    for (const [monomial, coefficient] of p) {
+      const definition = this.facts.definitionOf(monomial);
+      if (definition?.kind !== "call" || coefficient !== 1) continue;
+      const rowOfElement = rowFunction(this.model, definition.name, definition.args[0] ?? ZERO);
+      const name = rowOfElement && atomOf(rowOfElement.row);
       if (name === undefined || this.#termOfAtom(name)) continue;
-      this.#assign(name, call(found!.name, is));
+      this.#assign(name, call(rowOfElement!.name, target));
       return true;
     }
     return false;
   }
 
-  /** `R * high + low` with `0 <= low < R`: what is above is the quotient by R, what is below the remainder. */
-  #splitDigits(ways: readonly Open[], digits: readonly Digit[]): boolean {
+  /** Splits `R * high + low` with `0 <= low < R`: the quotient by R is `high`, the remainder is `low`. */
+  #splitDigits(candidates: readonly PolynomialEquation[], digits: readonly Digit[]): boolean {
     const radixes = new Map(
       digits
-        .filter(({ radix, by }) => radix !== UNIT || magnitude(by) !== 1)
-        .toSorted((x, y) => x.radix.degree - y.radix.degree || (magnitude(x.by) < magnitude(y.by) ? -1 : 1))
-        .map((digit) => [`${magnitude(digit.by)} ${digit.radix.id}`, digit]),
+        .filter(({ radix, coefficient: by }) => radix !== UNIT || magnitude(by) !== 1)
+        .toSorted(
+          (x, y) => x.radix.degree - y.radix.degree || (magnitude(x.coefficient) < magnitude(y.coefficient) ? -1 : 1),
+        )
+        .map((digit) => [`${magnitude(digit.coefficient)} ${digit.radix.id}`, digit]),
     );
     const efforts = ["sums", "products"] as const;
     for (const digit of radixes.values())
-      for (const [{ p, is }, effort] of efforts.flatMap((each) => ways.map((way) => [way, each] as const))) {
-        const found = this.#digitsOf(p, single(digit.radix, magnitude(digit.by)), effort);
-        if (!found) continue;
-        const by = this.#radixTerm(digit);
-        for (const part of [
-          { p: found.rest, is: remainder(is, by, true) },
-          { p: found.quotient, is: quotient(is, by, true) },
+      for (const [{ p, target }, effort] of efforts.flatMap((level) =>
+        candidates.map((candidate) => [candidate, level] as const),
+      )) {
+        const division = this.#digitsOf(p, single(digit.radix, magnitude(digit.coefficient)), effort);
+        if (!division) continue;
+        const radixTerm = this.#radixTerm(digit);
+        for (const digitEquation of [
+          { p: division.rest, target: remainder(target, radixTerm, true) },
+          { p: division.quotient, target: quotient(target, radixTerm, true) },
         ])
-          if (!this.#step(part)) this.#stuck.push(part);
+          if (!this.#step(digitEquation)) this.#stuck.push(digitEquation);
         return true;
       }
     return false;
@@ -167,67 +172,67 @@ class Inversion {
 
   /** `p = radix * quotient + rest` with a rest from 0 to below the radix. */
   #digitsOf(p: Polynomial, radix: Polynomial, effort: ProofEffort): Division | undefined {
-    const [divided] = divisions(p, radix);
-    if (!divided || divided.quotient.size === 0) return undefined;
-    const { quotient: high, rest: low } = divided;
-    const isDigit = (each: Polynomial): boolean =>
-      provesNonNegative(this.known, each, effort) &&
-      provesNonNegative(this.known, subtract(subtract(radix, ONE), each), effort);
-    if (isDigit(low)) return divided;
-    // Lanes that count down from the end of a block: `-1 - lane`.
-    const lifted = add(low, radix);
-    return constantOf(low) < 0 && isDigit(lifted) ? { quotient: subtract(high, ONE), rest: lifted } : undefined;
+    const [division] = divisions(p, radix);
+    if (!division || division.quotient.size === 0) return undefined;
+    const { quotient: high, rest: low } = division;
+    const isDigit = (digit: Polynomial): boolean =>
+      provesNonNegative(this.facts, digit, effort) &&
+      provesNonNegative(this.facts, subtract(subtract(radix, ONE), digit), effort);
+    if (isDigit(low)) return division;
+    // Lanes may count down from the end of a block, as `-1 - lane`.
+    const shifted = add(low, radix);
+    return constantOf(low) < 0 && isDigit(shifted) ? { quotient: subtract(high, ONE), rest: shifted } : undefined;
   }
 
-  #digitOf(monomial: Monomial, by: Integer): Digit | undefined {
+  #digitOf(monomial: Monomial, coefficient: Integer): Digit | undefined {
     const [unsolved, ...more] = monomial.atoms.filter((name) => !this.#termOfAtom(name));
     if (unsolved === undefined || more.length > 0) return undefined;
-    return { unsolved, radix: without(monomial, monomialOf([unsolved]))!, by };
+    return { unsolved, radix: divideMonomial(monomial, monomialOf([unsolved]))!, coefficient };
   }
 
-  #radixTerm({ radix, by }: Digit): Term {
-    return this.#termOf(single(radix, magnitude(by)))!;
+  #radixTerm({ radix, coefficient }: Digit): Term {
+    return this.#termOf(single(radix, magnitude(coefficient)))!;
   }
 
-  /** The part of a polynomial that is solved, and the rest. */
-  #parted(p: Polynomial): readonly [Polynomial, Polynomial] {
+  /** The solved and the unsolved part of a polynomial. */
+  #splitSolved(p: Polynomial): readonly [Polynomial, Polynomial] {
     const isSolved = ({ atoms }: Monomial): boolean => atoms.every((name) => this.#termOfAtom(name));
     return [partOf(p, isSolved), partOf(p, (monomial) => !isSolved(monomial))];
   }
 
   // ---- atoms as terms -------------------------------------------------------------------------------------------------
 
-  #termOf(p: Polynomial, inside: ReadonlySet<string> = new Set()): Term | undefined {
+  #termOf(p: Polynomial, visiting: ReadonlySet<string> = new Set()): Term | undefined {
     const terms: Term[] = [];
-    for (const [monomial, by] of p) {
-      const factors = monomial.atoms.map((name) => this.#termOfAtom(name, inside));
+    for (const [monomial, coefficient] of p) {
+      const factors = monomial.atoms.map((name) => this.#termOfAtom(name, visiting));
       if (factors.includes(undefined)) return undefined;
-      terms.push(product(number(by), ...(factors as Term[])));
+      terms.push(product(number(coefficient), ...(factors as Term[])));
     }
     return sum(...terms);
   }
 
-  /** An atom of what is solved: a symbol of the launch, or what is computed from such. */
-  #termOfAtom(name: string, inside: ReadonlySet<string> = new Set()): Term | undefined {
+  /** The term of a solved atom: a symbol of the launch, or a value that is computed from solved atoms. */
+  #termOfAtom(name: string, visiting: ReadonlySet<string> = new Set()): Term | undefined {
     const solved = this.#solved.get(name);
-    if (solved || this.variables.has(name) || inside.has(name)) return solved;
-    const definition = this.known.definitions.get(name);
+    if (solved || this.variables.has(name) || visiting.has(name)) return solved;
+    const definition = this.facts.definitions.get(name);
     if (!definition) return symbol(name);
-    const within = new Set(inside).add(name);
-    const of = (p: Polynomial) => this.#termOf(p, within);
+    const nextVisiting = new Set(visiting).add(name);
+    const termOf = (p: Polynomial) => this.#termOf(p, nextVisiting);
     switch (definition.kind) {
       case "division": {
-        const [x, y] = [of(definition.dividend), of(definition.divisor)];
-        if (!x || !y || !isDefinedHere(this.known, definition)) return undefined;
+        const [x, y] = [termOf(definition.dividend), termOf(definition.divisor)];
+        if (!x || !y || !isDefinedHere(this.facts, definition)) return undefined;
         return name === definition.quotient ? quotient(x, y) : remainder(x, y);
       }
       case "extreme": {
-        const [x, y] = [of(definition.x), of(definition.y)];
+        const [x, y] = [termOf(definition.x), termOf(definition.y)];
         return x && y && (definition.of === "least" ? minTerm(x, y) : maxTerm(x, y));
       }
       case "call": {
-        const given = definition.given.map(of);
-        return given.includes(undefined) ? undefined : call(definition.name, ...(given as Term[]));
+        const args = definition.args.map(termOf);
+        return args.includes(undefined) ? undefined : call(definition.name, ...(args as Term[]));
       }
       default:
         return undefined;
@@ -236,41 +241,43 @@ class Inversion {
 
   // ---- quotients and remainders ---------------------------------------------------------------------------------------
 
-  /** Of `q = x // b` and `r = x % b` follows `x = b * q + r`. */
-  #joinDigits(): boolean {
-    for (const [name, each] of this.known.definitions) {
-      if (each.kind !== "division" || each.quotient !== name || this.#joined.has(name)) continue;
-      const [high, low] = [this.#solved.get(each.quotient), this.#solved.get(each.remainder)];
-      if (!high || !low || !isDefinedHere(this.known, each)) continue;
-      const by = this.#termOf(each.divisor);
-      if (!by) continue;
-      this.#joined.add(name);
-      this.#open.push({ p: each.dividend, is: sum(product(by, high), low) });
+  /** Combines `q = x // b` and `r = x % b` into `x = b * q + r`. */
+  #combineDigits(): boolean {
+    for (const [name, definition] of this.facts.definitions) {
+      if (definition.kind !== "division" || definition.quotient !== name || this.#combined.has(name)) continue;
+      const [high, low] = [this.#solved.get(definition.quotient), this.#solved.get(definition.remainder)];
+      if (!high || !low || !isDefinedHere(this.facts, definition)) continue;
+      const divisor = this.#termOf(definition.divisor);
+      if (!divisor) continue;
+      this.#combined.add(name);
+      this.#pending.push({ p: definition.dividend, target: sum(product(divisor, high), low) });
       return true;
     }
     return false;
   }
 
-  /** `(x // b) // c` is `x // (b * c)`. */
-  #joinQuotients(): boolean {
-    const divisions = [...this.known.definitions].filter(
+  /** Solves `(x // b) // c` by `x // (b * c)`. */
+  #combineQuotients(): boolean {
+    const divisions = [...this.facts.definitions].filter(
       (entry): entry is [string, Quotient] => entry[1].kind === "division" && entry[1].quotient === entry[0],
     );
     for (const [name, outer] of divisions) {
-      if (this.#solved.has(name) || !isDefinedHere(this.known, outer)) continue;
+      if (this.#solved.has(name) || !isDefinedHere(this.facts, outer)) continue;
       const inner = divisions.find(
-        ([each, of]) =>
-          outer.dividend.size === 1 && outer.dividend.of(monomialOf([each])) === 1 && isDefinedHere(this.known, of),
+        ([quotientName, candidate]) =>
+          outer.dividend.size === 1 &&
+          outer.dividend.coefficientOf(monomialOf([quotientName])) === 1 &&
+          isDefinedHere(this.facts, candidate),
       );
       if (!inner) continue;
       const { dividend } = inner[1];
       const divisor = multiply(inner[1].divisor, outer.divisor);
       const same = divisions.find(
-        ([each, of]) =>
-          this.#solved.has(each) &&
-          isDefinedHere(this.known, of) &&
-          isEqual(of.dividend, dividend) &&
-          isEqual(of.divisor, divisor),
+        ([quotientName, candidate]) =>
+          this.#solved.has(quotientName) &&
+          isDefinedHere(this.facts, candidate) &&
+          isEqual(candidate.dividend, dividend) &&
+          isEqual(candidate.divisor, divisor),
       );
       if (!same) continue;
       this.#assign(name, this.#solved.get(same[0])!);
@@ -279,35 +286,35 @@ class Inversion {
     return false;
   }
 
-  /** Where an index has only one half of a division, any other half will do: 0 is as good as any. */
+  /** If an index depends on only one half of a division, the other half is arbitrary, so 0 is chosen. */
   #chooseDigit(): boolean {
-    for (const [name, each] of this.known.definitions) {
-      if (each.kind !== "division" || each.quotient !== name || this.#joined.has(name)) continue;
-      const [high, low] = [this.#solved.has(each.quotient), this.#solved.has(each.remainder)];
+    for (const [name, definition] of this.facts.definitions) {
+      if (definition.kind !== "division" || definition.quotient !== name || this.#combined.has(name)) continue;
+      const [high, low] = [this.#solved.has(definition.quotient), this.#solved.has(definition.remainder)];
       if (
         high === low ||
-        !isDefinedHere(this.known, each) ||
-        this.#termOf(each.dividend) ||
-        !this.#termOf(each.divisor)
+        !isDefinedHere(this.facts, definition) ||
+        this.#termOf(definition.dividend) ||
+        !this.#termOf(definition.divisor)
       )
         continue;
-      this.#assign(high ? each.remainder : each.quotient, number(0));
+      this.#assign(high ? definition.remainder : definition.quotient, number(0));
       return true;
     }
     return false;
   }
 
-  /** Where a sum has too many unknowns, the first program will do as well as others. */
+  /** If a sum has too many unknowns, the first program is chosen, which is as good as any other. */
   #chooseFirst(): boolean {
     const atoms = new Set(this.#stuck.flatMap(({ p }) => p.atoms));
-    const [name] = [...this.variables].filter((each) => atoms.has(each) && !this.#solved.has(each));
+    const [name] = [...this.variables].filter((candidate) => atoms.has(candidate) && !this.#solved.has(candidate));
     if (name === undefined) return false;
     this.#assign(name, number(0));
     return true;
   }
 }
 
-/** The atom that a polynomial is, if it is one. */
+/** The atom that a polynomial consists of, or undefined. */
 function atomOf({ size, monomials, coefficients }: Polynomial): string | undefined {
   const isAtom = size === 1 && coefficients[0] === 1 && monomials[0]!.degree === 1;
   return isAtom ? monomials[0]!.atoms[0] : undefined;

@@ -1,4 +1,4 @@
-/** A launch for any shape: each parameter as a term, and what holds of them before the first program runs. */
+/** A launch with symbolic parameters, and the facts that are true before the first program runs. */
 import { tileSizes } from "../../analysis/tile-sizes.js";
 import {
   type Argument,
@@ -45,10 +45,10 @@ import { readText } from "../../types/constexpr-value.js";
 import type { Dim } from "../../types/shape.js";
 import { configRatios, type ConstexprRatio } from "./config-ratios.js";
 
-/** Constexprs whose value is fixed: those of one config, or those that all configs share a kind of. */
+/** The fixed values of constexprs: those of one config, or the non-symbolic ones that a group of configs shares. */
 export type ConstexprAssignment = Readonly<Record<string, number | boolean | string>>;
 
-/** A variable that each program, turn or lane has its own value of, from `from` to below `to`. */
+/** The range of a program id, a lane or an iteration: from `from` to below `to`. */
 export interface Range {
   readonly from: Term;
   readonly to: Term;
@@ -57,40 +57,42 @@ export interface Range {
 const ONE = () => number(1);
 const ZERO = () => number(0);
 
-/** What a case may choose for a symbol: for a tile's dimension a power of two that is at least this. */
+/**
+ * The values that a test case may choose for a symbol. For a tile dimension: a power of two that is at least `tile`.
+ */
 export type SymbolDomain = "size" | "number" | "truth" | { readonly tile: number };
 
 export class SymbolicLaunch {
-  /** What holds before a launch: signs of sizes, the author's requirements, equations of derived sizes. */
+  /** The facts before a launch: signs of sizes, the author's requirements, equations of derived sizes. */
   readonly facts: Term[] = [];
   /** The number of programs along each axis. */
   readonly grid: readonly Term[];
   readonly program: readonly Term[];
-  /** Symbols of sizes, scalars, constexprs and what is given: what a case chooses. */
+  /** The symbols that a test case chooses: sizes, scalars, constexprs and the presence of optional arguments. */
   readonly chosen = new Map<string, SymbolDomain>();
-  /** Requirements as terms, in the author's order. */
+  /** The requirements as terms, in source order. */
   readonly requirements: readonly Term[];
   readonly #terms = new Map<Value, Term>();
-  /** How many values of the host are not followed. */
-  #yields = 0;
+  /** The number of host values that are not modeled. */
+  #unknownYields = 0;
   /** The smallest tile dimensions that a caller may pass. */
   readonly #tiles: ReadonlyMap<string, number>;
   readonly #ratios: ReadonlyMap<string, ConstexprRatio>;
 
-  /** `multiples` replaces a size by a product: of `N.mod(B).eq(0)` follows `N = B * q`. */
+  /** `multiples` replaces sizes by products: `N.mod(B).eq(0)` implies `N = B * q`. */
   constructor(
     readonly ir: KernelIR,
-    readonly assigned: ConstexprAssignment,
+    readonly assignment: ConstexprAssignment,
     readonly multiples: ReadonlyMap<string, Term>,
   ) {
     this.#ratios = configRatios(ir);
     this.#tiles = new Map(tileSizes(ir).map(({ param, least }) => [param.name, least]));
     for (const param of paramsOf(ir, "tensor")) this.#bindTensor(param);
-    for (const { given } of paramsOf(ir, "pointer")) if (given) this.#bindFlag(given);
+    for (const { given: presence } of paramsOf(ir, "pointer")) if (presence) this.#bindFlag(presence);
     for (const param of paramsOf(ir, "scalar"))
       if (members(param.dtype).every(isInt)) this.#terms.set(param.value, this.#symbol(param.name, "number"));
     for (const { name, value } of paramsOf(ir, "device")) {
-      // Every GPU has one of each, but the minor version.
+      // Each of these properties of a GPU is at least 1, except for the minor version.
       this.facts.push(atLeast(symbol(`device.${name}`), number(name === "minor" ? 0 : 1)));
       this.#terms.set(value, symbol(`device.${name}`));
     }
@@ -102,29 +104,33 @@ export class SymbolicLaunch {
     for (const param of [...paramsOf(ir, "size"), ...paramsOf(ir, "constexpr")]) this.term(param.value);
   }
 
-  /** The term of a size, scalar or constexpr, of a stride, or of what the host computes; undefined for others. */
+  /** The term of a size, scalar, constexpr, stride or host value. Undefined for other arguments. */
   term(argument: Argument): Term | undefined {
     if (isLiteral(argument)) return literalTerm(argument.value);
     if (!isValue(argument)) return undefined;
-    const known = this.#terms.get(argument);
-    if (known) return known;
+    const cached = this.#terms.get(argument);
+    if (cached) return cached;
     const param = this.ir.params.find(({ value }) => value === argument);
     const term =
-      param?.kind === "size" ? this.#ofSize(param) : param?.kind === "constexpr" ? this.#ofConstexpr(param) : undefined;
+      param?.kind === "size"
+        ? this.#termOfSize(param)
+        : param?.kind === "constexpr"
+          ? this.#termOfConstexpr(param)
+          : undefined;
     if (term) this.#terms.set(argument, term);
     return term;
   }
 
-  /** The term of a tile's dimension. */
+  /** The term of a tile dimension. */
   dim(dim: Dim): Term {
     if (typeof dim === "number") return number(dim);
     try {
       return readText<Term>(dim, {
-        number: (value) => whole(value),
-        name: (name) => this.#named(name),
+        number: (value) => integerTerm(value),
+        name: (name) => this.#termOfName(name),
         neg: negative,
         not: unreadable,
-        isWord: () => undefined,
+        isString: () => undefined,
         binary: {
           "+": (x, y) => sum(x, y),
           "-": (x, y) => sum(x, negative(y)),
@@ -152,7 +158,7 @@ export class SymbolicLaunch {
     }
   }
 
-  /** A tensor's dimension; a size that no proof follows is a symbol of its own. */
+  /** The dimensions of a tensor. A size that is not modeled becomes its own symbol. */
   tensorDims({ dims, dimNames }: TensorParam): readonly Term[] {
     return dims.map((dim, i) => this.term(dim) ?? this.#unknownDim(String(dimNames[i])));
   }
@@ -163,33 +169,33 @@ export class SymbolicLaunch {
     return symbol(name);
   }
 
-  #named(name: string): Term {
-    const param = this.ir.params.find((each) => each.name === name && !isMemoryParam(each));
+  #termOfName(name: string): Term {
+    const param = this.ir.params.find((candidate) => candidate.name === name && !isMemoryParam(candidate));
     return (param && this.term(param.value)) ?? unreadable();
   }
 
-  #symbol(name: string, choice: SymbolDomain, least?: number): Term {
-    const replaced = this.multiples.get(name);
-    if (replaced) {
-      if (least === undefined) return replaced;
-      this.facts.push(atLeast(replaced, number(least)), atLeast(symbol(`${name}/`), ZERO()));
-      return replaced;
+  #symbol(name: string, domain: SymbolDomain, lowerBound?: number): Term {
+    const multiple = this.multiples.get(name);
+    if (multiple) {
+      if (lowerBound === undefined) return multiple;
+      this.facts.push(atLeast(multiple, number(lowerBound)), atLeast(symbol(`${name}/`), ZERO()));
+      return multiple;
     }
-    this.chosen.set(name, choice);
-    if (least !== undefined) this.facts.push(atLeast(symbol(name), number(least)));
+    this.chosen.set(name, domain);
+    if (lowerBound !== undefined) this.facts.push(atLeast(symbol(name), number(lowerBound)));
     return symbol(name);
   }
 
-  /** A truth value that a case chooses, as a symbol that is 0 or 1. */
-  #truth(name: string): Term {
+  /** A boolean that a test case chooses, as a symbol that is 0 or 1. */
+  #booleanSymbol(name: string): Term {
     this.chosen.set(name, "truth");
     this.facts.push(atLeast(symbol(name), ZERO()), atMost(symbol(name), ONE()));
     return equal(symbol(name), ONE());
   }
 
-  #bindFlag(given: Value): void {
-    const name = `${given.parameter ?? `flag ${given.id}`} given`;
-    this.#terms.set(given, this.#truth(name));
+  #bindFlag(presence: Value): void {
+    const name = `${presence.parameter ?? `flag ${presence.id}`} given`;
+    this.#terms.set(presence, this.#booleanSymbol(name));
   }
 
   #bindTensor(param: TensorParam): void {
@@ -202,38 +208,38 @@ export class SymbolicLaunch {
     });
   }
 
-  #ofSize(param: SizeParam): Term | undefined {
+  #termOfSize(param: SizeParam): Term | undefined {
     if (!param.derived) return this.#symbol(param.name, "size", 0);
     const [term] = this.host(param.derived);
     if (term === undefined) return undefined;
-    // The wrapper refuses others.
+    // The wrapper rejects negative derived sizes.
     this.facts.push(atLeast(term, ZERO()));
     if ([...termsIn(term)].every(({ kind }) => ["number", "symbol", "sum", "product"].includes(kind))) return term;
     this.facts.push(equal(symbol(param.name), term));
     return symbol(param.name);
   }
 
-  #ofConstexpr(param: ConstexprParam): Term | undefined {
-    const value = this.assigned[param.name];
+  #termOfConstexpr(param: ConstexprParam): Term | undefined {
+    const value = this.assignment[param.name];
     if (value !== undefined && param.from === "config") return literalTerm(value);
     const computed = hostBlockOf(param);
     if (computed) return this.host(computed)[0];
-    if (param.of === "bool") return this.#truth(param.name);
+    if (param.of === "bool") return this.#booleanSymbol(param.name);
     if (param.of !== "int") return undefined;
-    if (param.from === "config") return this.#ofConfig(param.name);
-    const tile = this.#tiles.get(param.name);
-    if (tile !== undefined) return this.#symbol(param.name, { tile }, tile);
+    if (param.from === "config") return this.#termOfConfigConstexpr(param.name);
+    const minTile = this.#tiles.get(param.name);
+    if (minTile !== undefined) return this.#symbol(param.name, { tile: minTile }, minTile);
     return param.from === "dim" ? this.#symbol(param.name, "size", 0) : this.#symbol(param.name, "number");
   }
 
-  #ofConfig(name: string): Term {
+  #termOfConfigConstexpr(name: string): Term {
     const ratio = this.#ratios.get(name);
-    if (ratio) return product(number(ratio.times), this.#named(ratio.of));
-    const least = Math.min(1, ...this.ir.tuning.configs.map(({ values }) => Number(values[name])));
-    return this.#symbol(name, "number", least);
+    if (ratio) return product(number(ratio.times), this.#termOfName(ratio.of));
+    const lowerBound = Math.min(1, ...this.ir.tuning.configs.map(({ values }) => Number(values[name])));
+    return this.#symbol(name, "number", lowerBound);
   }
 
-  /** What a host block yields; a value without a rule is a symbol of its own. */
+  /** The terms that a host block yields. A value without a rule becomes its own symbol. */
   host({ block }: HostBlock): readonly Term[] {
     for (const statement of block.statements) {
       if (statement.kind !== "op") continue;
@@ -241,7 +247,7 @@ export class SymbolicLaunch {
       if (!result || this.#terms.has(result)) continue;
       const { op, operands } = statement;
       const terms = operands.map((operand) => operand && this.term(operand));
-      const named = Object.fromEntries(Object.keys(op.operands).map((name, i) => [name, terms[i]]));
+      const termsByName = Object.fromEntries(Object.keys(op.operands).map((name, i) => [name, terms[i]]));
       const isTruth = result.type.kind === "constexpr" && result.type.of === "bool";
       const context = {
         args: typedArguments(statement),
@@ -252,11 +258,11 @@ export class SymbolicLaunch {
         program: [],
       };
       const term = terms.every((each) => each !== undefined)
-        ? op.proof.term?.(named as Record<string, Term>, context)
+        ? op.proof.term?.(termsByName as Record<string, Term>, context)
         : undefined;
       this.#terms.set(result, term && !Array.isArray(term) ? (term as Term) : this.#unknown(result, isTruth));
     }
-    return block.yields.map((argument) => this.term(argument) ?? symbol(`host yield ${this.#yields++}`));
+    return block.yields.map((argument) => this.term(argument) ?? symbol(`host yield ${this.#unknownYields++}`));
   }
 
   #unknown({ id }: Value, isTruth: boolean): Term {
@@ -264,17 +270,17 @@ export class SymbolicLaunch {
     return isTruth ? equal(value, ONE()) : value;
   }
 
-  /** A launch where all that is written is empty never happens: the wrapper returns before it. */
+  /** Adds the fact that some output is nonempty: otherwise the wrapper returns before the launch. */
   #addNonEmpty(): void {
-    const written = tensorsOf(this.ir, "out", "inout");
-    if (written.length === 0 || !written.every(({ dims }) => dims.some(isValue))) return;
-    if (written.some(({ optional }) => optional)) return;
-    const nonEmpty = written.map((param) => this.tensorDims(param).map((dim) => atLeast(dim, ONE())));
-    const [first, ...others] = nonEmpty;
-    this.facts.push(...first!.filter((filled) => others.every((each) => each.includes(filled))));
-    // Which of several has elements makes cases, which cost more than they tell of what is updated.
-    if (written.some(({ role }) => role === "out"))
-      this.facts.push(...conditionsOf(orTerm(...nonEmpty.map((each) => andTerm(...each)))));
+    const outputs = tensorsOf(this.ir, "out", "inout");
+    if (outputs.length === 0 || !outputs.every(({ dims }) => dims.some(isValue))) return;
+    if (outputs.some(({ optional }) => optional)) return;
+    const nonEmptyConditions = outputs.map((param) => this.tensorDims(param).map((dim) => atLeast(dim, ONE())));
+    const [first, ...others] = nonEmptyConditions;
+    this.facts.push(...first!.filter((condition) => others.every((conditions) => conditions.includes(condition))));
+    // The alternatives become case splits, which are expensive and help little with tensors that are only updated.
+    if (outputs.some(({ role }) => role === "out"))
+      this.facts.push(...conditionsOf(orTerm(...nonEmptyConditions.map((each) => andTerm(...each)))));
   }
 }
 
@@ -290,43 +296,45 @@ class Unreadable extends Error {}
 function unreadable(): never {
   throw new Unreadable();
 }
-const whole = (value: number): Term => (Number.isSafeInteger(value) ? number(value) : unreadable());
+const integerTerm = (value: number): Term => (Number.isSafeInteger(value) ? number(value) : unreadable());
 
-/** What holds of functions that the host computes. */
-export function hostFacts(name: string, given: readonly Term[], value: Term): readonly Term[] {
+/** Facts about functions that the host computes. */
+export function hostFacts(name: string, args: readonly Term[], value: Term): readonly Term[] {
   if (name !== NEXT_POWER) return [];
-  const [x] = given;
+  const [x] = args;
   return [atLeast(value, x!), atLeast(value, ZERO())];
 }
 
 /**
- * The sizes that a requirement makes multiples, as products; undefined if there is none besides those known. The divisor is
- * certainly positive. Of several for one size, a block says more than a number, and a larger number more than a smaller one.
+ * The sizes that requirements make multiples, as products. Undefined if there are no new ones. The divisor must be
+ * provably positive. Of several divisors of a size, a symbolic block is preferred to a number, and a larger number to a
+ * smaller one.
  */
 export function findMultiples(launch: SymbolicLaunch): ReadonlyMap<string, Term> | undefined {
-  const found = new Map(launch.multiples);
+  const result = new Map(launch.multiples);
   const multiples = launch.facts.flatMap((fact) => {
-    const [left, zero] = fact.parts;
+    const [lhs, zero] = fact.parts;
     const isMultiple = fact.kind === "equal" && zero!.kind === "number" && zero!.value === 0n;
-    return isMultiple && left!.kind === "floorRemainder" ? [{ size: left!.parts[0]!, divisor: left!.parts[1]! }] : [];
+    return isMultiple && lhs!.kind === "floorRemainder" ? [{ size: lhs!.parts[0]!, divisor: lhs!.parts[1]! }] : [];
   });
-  for (const { size, divisor } of multiples.toSorted((x, y) => rankOf(y.divisor) - rankOf(x.divisor))) {
-    if (size.kind !== "symbol" || !launch.chosen.has(size.name) || found.has(size.name)) continue;
+  for (const { size, divisor } of multiples.toSorted((x, y) => preferenceOf(y.divisor) - preferenceOf(x.divisor))) {
+    if (size.kind !== "symbol" || !launch.chosen.has(size.name) || result.has(size.name)) continue;
     if (symbolsIn(divisor).has(size.name) || !isPositive(divisor, launch.facts)) continue;
-    if ([...found.values()].some((term) => symbolsIn(term).has(size.name))) continue;
-    if ([...symbolsIn(divisor)].some((name) => found.has(name))) continue;
-    found.set(size.name, product(divisor, symbol(`${size.name}/`)));
+    if ([...result.values()].some((term) => symbolsIn(term).has(size.name))) continue;
+    if ([...symbolsIn(divisor)].some((name) => result.has(name))) continue;
+    result.set(size.name, product(divisor, symbol(`${size.name}/`)));
   }
-  return found.size > launch.multiples.size ? found : undefined;
+  return result.size > launch.multiples.size ? result : undefined;
 }
 
-const rankOf = ({ kind, value }: Term): number => (kind === "number" ? Number(value) : Number.MAX_SAFE_INTEGER);
+const preferenceOf = ({ kind, value }: Term): number => (kind === "number" ? Number(value) : Number.MAX_SAFE_INTEGER);
 
-/** Whether the facts say outright that a number is at least 1. */
+/** True if the facts state directly that a term is at least 1. */
 export function isPositive(term: Term, facts: readonly Term[]): boolean {
   if (term.kind === "number") return term.value >= 1n;
   if (term.kind === "product" && term.parts.every((part) => isPositive(part, facts))) return true;
   return facts.some(
-    ({ kind, parts }) => kind === "atMost" && parts[1] === term && parts[0]!.kind === "number" && parts[0]!.value >= 1n,
+    ({ kind, parts: operands }) =>
+      kind === "atMost" && operands[1] === term && operands[0]!.kind === "number" && operands[0]!.value >= 1n,
   );
 }

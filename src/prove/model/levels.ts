@@ -1,25 +1,26 @@
-/** The programs and turns around a place of the kernel, one within another, with the conditions that come in with each. */
+/** The nesting of programs and iterations around a program point, with the conditions that each level adds. */
 import { symbolsIn, type Term } from "../../symbolic/term.js";
 
 export interface ScopeLevel {
-  /** Says all that holds here: this level, and those around it. */
+  /** Identifies the facts of this level and of those around it. */
   readonly key: string;
-  /** The program or the turn; of the first level none. */
+  /** The program id or iteration. Undefined for the outermost level. */
   readonly name: string | undefined;
-  /** The conditions on the path that speak of nothing further in. */
+  /** The path conditions that depend on no inner level. */
   readonly conditions: readonly Term[];
 }
 
-/** The levels of a path, from the outermost to the one where all of its conditions hold. */
+/** The levels of a path, from the outermost to the one at which all of its conditions are defined. */
 export function levelsOf(path: readonly Term[], scope: readonly string[]): readonly ScopeLevel[] {
   const levels: ScopeLevel[] = [];
   const inner = new Set(scope);
-  let [key, left] = ["", path];
+  let [key, remaining] = ["", path];
   for (const name of [undefined, ...scope]) {
     if (name !== undefined) inner.delete(name);
-    const waits = (condition: Term): boolean => [...symbolsIn(condition)].some((each) => inner.has(each));
-    const conditions = left.filter((condition) => !waits(condition));
-    left = left.filter(waits);
+    const dependsOnInner = (condition: Term): boolean =>
+      [...symbolsIn(condition)].some((symbolName) => inner.has(symbolName));
+    const conditions = remaining.filter((condition) => !dependsOnInner(condition));
+    remaining = remaining.filter(dependsOnInner);
     key = `${key} | ${name ?? ""} ${conditions.map(({ id }) => id).join()}`;
     levels.push({ key, name, conditions });
   }

@@ -1,6 +1,6 @@
 /**
- * A kernel's body for any shape, followed once with terms: what every access reaches, and under which conditions. It
- * reads the IR before views are lowered.
+ * The symbolic execution of a kernel's body for every shape: each access with its index and its path condition. It runs
+ * on the IR before views are lowered.
  */
 import type { Precondition } from "../../analysis/preconditions.js";
 import { viewBounds } from "../../analysis/view-bounds.js";
@@ -53,7 +53,7 @@ import { applySymbolicOp } from "./operations.js";
 import { type Access, recordSymbolicAccess, type ViewMasks } from "./accesses.js";
 import { at, broadcastShape, UNKNOWN, scalar, type Symbolic, type TermTile, tileOf } from "./symbolic.js";
 
-/** A condition that the author claims to hold. */
+/** A condition that the author assumes with `tl.assume`. */
 export interface Claim {
   readonly statement: OpStatement;
   readonly holds: Term;
@@ -63,33 +63,37 @@ export interface Claim {
 
 export interface SymbolicModel {
   readonly ir: KernelIR;
-  /** What is checked before each launch. */
+  /** The preconditions that every launch checks. */
   readonly checked: readonly Precondition[];
   readonly launch: SymbolicLaunch;
   readonly environment: Environment;
   readonly accesses: readonly Access[];
   readonly claims: readonly Claim[];
-  /** Python that the author wrote, which nothing is known of. */
+  /** Raw Python of the author, which is not modeled. */
   readonly raw: readonly OpStatement[];
-  /** What happens, in order. */
+  /** The events of the execution, in order. */
   readonly flow: readonly Event[];
-  /** The first call that is not followed, because too many were; then the model lacks what happens in it. */
+  /** The first call that was not executed because of the limit on calls. The model then lacks its effects. */
   readonly truncatedAt: OpStatement | undefined;
 }
 
-/** Calls that are followed: of functions that call one another twice, each is called more often by far. */
-const MOST_CALLS = 2_000;
+/** The limit on executed calls. Functions that call one another twice multiply the number of calls. */
+const MAX_CALLS = 2_000;
 
-/** The model of a kernel with these values of constexprs; others stay symbols. */
-export function modelOf(ir: KernelIR, checked: readonly Precondition[], assigned: ConstexprAssignment): SymbolicModel {
-  let launch = new SymbolicLaunch(ir, assigned, new Map());
-  for (let more = findMultiples(launch); more; more = findMultiples(launch))
-    launch = new SymbolicLaunch(ir, assigned, more);
-  launch.facts.push(...powersOf(launch, checked));
+/** The model of a kernel with these constexprs fixed. The others stay symbols. */
+export function modelOf(
+  ir: KernelIR,
+  checked: readonly Precondition[],
+  assignment: ConstexprAssignment,
+): SymbolicModel {
+  let launch = new SymbolicLaunch(ir, assignment, new Map());
+  for (let multiples = findMultiples(launch); multiples; multiples = findMultiples(launch))
+    launch = new SymbolicLaunch(ir, assignment, multiples);
+  launch.facts.push(...powerOfTwoFacts(launch, checked));
   const environment = new Environment(ir, launch);
-  const follower = new Follower(environment);
-  follower.block(ir.body);
-  const { accesses, claims, raw, flow, unfollowed } = follower;
+  const execution = new SymbolicExecution(environment);
+  execution.block(ir.body);
+  const { accesses, claims, raw, flow, truncatedAt } = execution;
   return {
     ir,
     checked,
@@ -99,31 +103,37 @@ export function modelOf(ir: KernelIR, checked: readonly Precondition[], assigned
     claims,
     raw,
     flow,
-    truncatedAt: unfollowed,
+    truncatedAt,
   };
 }
 
-/** Dimensions of tiles that the wrapper refuses where they are no power of two: the next one of 0 is 0. */
-function powersOf(launch: SymbolicLaunch, checked: readonly Precondition[]): readonly Term[] {
-  return checked.flatMap((each) => {
-    const dim = each.kind === "launch-power" ? launch.term(each.param.value) : undefined;
+/**
+ * Tile dimensions that the wrapper requires to be powers of two are at least 1. The next power of two of 0 is 0, so its
+ * argument is at least 1 too.
+ */
+function powerOfTwoFacts(launch: SymbolicLaunch, checked: readonly Precondition[]): readonly Term[] {
+  return checked.flatMap((precondition) => {
+    const dim = precondition.kind === "launch-power" ? launch.term(precondition.param.value) : undefined;
     if (!dim) return [];
-    const ofSize = dim.kind === "call" && dim.name === NEXT_POWER ? dim.parts : [];
-    return [dim, ...ofSize].map((size) => atLeast(size, number(1)));
+    const args = dim.kind === "call" && dim.name === NEXT_POWER ? dim.parts : [];
+    return [dim, ...args].map((size) => atLeast(size, number(1)));
   });
 }
 
-class Follower {
+class SymbolicExecution {
   readonly accesses: Access[] = [];
   readonly claims: Claim[] = [];
   readonly raw: OpStatement[] = [];
   flow: Event[] = [];
-  unfollowed: OpStatement | undefined;
+  truncatedAt: OpStatement | undefined;
   #calls = 0;
   readonly #masksOf: ViewMasks;
-  /** Whether this place is never reached. */
-  #ended = false;
-  /** Whether this place may be left out though the conditions on the path hold, which is so in a loop of unknown turns. */
+  /** True if this point is unreachable. */
+  #hasExited = false;
+  /**
+   * True if this point may be skipped although its path condition is true: inside a loop with an unknown number of
+   * iterations.
+   */
   #mayBeSkipped = false;
 
   constructor(readonly environment: Environment) {
@@ -131,14 +141,14 @@ class Follower {
   }
 
   block({ statements }: Block): void {
-    for (const statement of statements) this.#statement(statement);
+    for (const statement of statements) this.#executeStatement(statement);
   }
 
-  #statement(statement: Statement): void {
+  #executeStatement(statement: Statement): void {
     const { environment } = this;
     switch (statement.kind) {
       case "op":
-        return this.#op(statement);
+        return this.#executeOp(statement);
       case "let":
         this.flow.push(statement);
         environment.state.set(statement.variable, environment.value(statement.initial));
@@ -154,73 +164,73 @@ class Follower {
         environment.state.set(statement.variable, environment.value(statement.value));
         return;
       case "exit":
-        this.#ended = true;
+        this.#hasExited = true;
         return;
       case "if":
-        return this.#branch(statement);
+        return this.#executeBranch(statement);
       case "for":
-        return this.#for(statement);
+        return this.#executeFor(statement);
       case "while":
-        return this.#while(statement);
+        return this.#executeWhile(statement);
       default:
         return statement satisfies never;
     }
   }
 
-  #op(statement: OpStatement): void {
+  #executeOp(statement: OpStatement): void {
     const { op, operands } = statement;
     const { environment } = this;
     const [callee] = operands;
     if (op.spelling.form === "apply" && isFunction(callee)) {
-      if (this.#calls++ >= MOST_CALLS) {
-        this.unfollowed ??= statement;
+      if (this.#calls++ >= MAX_CALLS) {
+        this.truncatedAt ??= statement;
         return;
       }
       for (const [param, argument] of handedOver(statement)) environment.set(param, environment.value(argument));
-      const outer = environment.calls;
-      environment.calls = `${outer} in ${environment.nameOf(statement)}`;
-      const steps = this.#steps(() => this.block(callee.function.body));
+      const outerCalls = environment.calls;
+      environment.calls = `${outerCalls} in ${environment.nameOf(statement)}`;
+      const steps = this.#collectEvents(() => this.block(callee.function.body));
       this.flow.push({ kind: "call", statement, callee: callee.function, steps });
-      environment.calls = outer;
+      environment.calls = outerCalls;
       const { yields } = callee.function.body;
       statement.results.forEach((result, i) => environment.set(result, environment.value(yields[i])));
       return;
     }
     if (op.proof.reaches) {
       const access = recordSymbolicAccess(environment, statement, this.#mayBeSkipped);
-      if (environment.trial === 0 && !this.#ended) this.accesses.push(access);
+      if (environment.trial === 0 && !this.#hasExited) this.accesses.push(access);
       const { path, scope } = access;
-      this.flow.push({ kind: "op", statement, access, terms: [], made: undefined, path, scope });
+      this.flow.push({ kind: "op", statement, access, terms: [], result: undefined, path, scope });
       return;
     }
     if (op.spelling.form === "raw" && environment.trial === 0) this.raw.push(statement);
-    if (op.proof.claims !== undefined) this.#claim(statement, operandOf(statement, op.proof.claims));
+    if (op.proof.claims !== undefined) this.#recordAssumption(statement, operandOf(statement, op.proof.claims));
     const terms = operands.map((operand) => environment.terms(operand));
     const { path } = environment;
     const scope = environment.scope.map(({ name }) => name);
     applySymbolicOp(environment, statement, this.#masksOf);
-    const made = environment.terms(statement.results[0]);
-    this.flow.push({ kind: "op", statement, access: undefined, terms, made, path, scope });
+    const result = environment.terms(statement.results[0]);
+    this.flow.push({ kind: "op", statement, access: undefined, terms, result, path, scope });
   }
 
-  /** What happens meanwhile, which becomes part of another step. */
-  #steps(run: () => void): readonly Event[] {
-    const outer = this.flow;
-    const steps: Event[] = (this.flow = []);
+  /** The events of a run, which become part of another event. */
+  #collectEvents(run: () => void): readonly Event[] {
+    const outerEvents = this.flow;
+    const events: Event[] = (this.flow = []);
     run();
-    this.flow = outer;
-    return steps;
+    this.flow = outerEvents;
+    return events;
   }
 
-  #claim(statement: OpStatement, argument: Argument | undefined): void {
+  #recordAssumption(statement: OpStatement, argument: Argument | undefined): void {
     const { environment } = this;
-    if (environment.trial > 0 || this.#ended) return;
-    const holds = this.#condition(argument, "claim");
+    if (environment.trial > 0 || this.#hasExited) return;
+    const holds = this.#conditionOf(argument, "claim");
     const { path, scope } = environment;
     this.claims.push({ statement, holds, path, scope: scope.map(({ name }) => name) });
   }
 
-  #condition(argument: Argument | undefined, name: string): Term {
+  #conditionOf(argument: Argument | undefined, name: string): Term {
     const { environment } = this;
     const terms = environment.terms(argument);
     if (terms && terms.shape.length === 0) return asTruth(terms.at([]));
@@ -229,159 +239,173 @@ class Follower {
 
   // ---- branches -------------------------------------------------------------------------------------------------------
 
-  #branch(statement: IfStatement): void {
+  #executeBranch(statement: IfStatement): void {
     const { environment } = this;
-    const condition = this.#condition(statement.condition, "condition");
-    const { path, state: before } = environment;
-    const wasEnded = this.#ended;
-    const arm = (holds: Term, block: Block) => {
-      environment.state = new Map(before);
-      environment.path = [...path, holds];
-      this.#ended = holds === FALSE;
-      const steps = this.#steps(() => holds !== FALSE && this.block(block));
-      const values = holds === FALSE ? [] : block.yields.map((each) => environment.value(each));
-      const inside = environment.path.slice(path.length);
+    const condition = this.#conditionOf(statement.condition, "condition");
+    const { path, state: initialState } = environment;
+    const hadExited = this.#hasExited;
+    const executeBlock = (branchCondition: Term, block: Block) => {
+      environment.state = new Map(initialState);
+      environment.path = [...path, branchCondition];
+      this.#hasExited = branchCondition === FALSE;
+      const steps = this.#collectEvents(() => branchCondition !== FALSE && this.block(block));
+      const values = branchCondition === FALSE ? [] : block.yields.map((argument) => environment.value(argument));
+      const innerConditions = environment.path.slice(path.length);
       return {
         state: environment.state,
-        ended: this.#ended,
+        hasExited: this.#hasExited,
         values,
         steps,
-        inside: andTerm(...inside),
-        isLeft: inside.length > 1,
+        inside: andTerm(...innerConditions),
+        hasInnerExit: innerConditions.length > 1,
       };
     };
-    const then = arm(condition, statement.then);
-    const otherwise = arm(not(condition), statement.otherwise);
+    const then = executeBlock(condition, statement.then);
+    const otherwise = executeBlock(not(condition), statement.otherwise);
     this.flow.push({ kind: "branch", statement, condition, then, otherwise });
     environment.state = new Map();
-    for (const variable of before.keys()) {
-      const [x, y] = [then, otherwise].map(({ ended, state }) => (ended ? undefined : state.get(variable)));
-      environment.state.set(variable, this.#merged(condition, x, y, variable));
+    for (const variable of initialState.keys()) {
+      const [x, y] = [then, otherwise].map(({ hasExited, state }) => (hasExited ? undefined : state.get(variable)));
+      environment.state.set(variable, this.#merge(condition, x, y, variable));
     }
     statement.results.forEach((result, i) => {
       const [x, y] = [then, otherwise].map(({ values }) => values[i]);
-      environment.set(result, this.#merged(condition, x, y, result));
+      environment.set(result, this.#merge(condition, x, y, result));
     });
-    // Programs that end in an arm do not get here.
-    const arms = [then, otherwise];
-    const isLeft = arms.some(({ ended, isLeft: within }) => ended || within);
-    const rest = orTerm(...arms.map(({ ended, inside }) => (ended ? FALSE : inside)));
-    environment.path = isLeft ? [...path, rest] : path;
-    this.#ended = wasEnded || arms.every(({ ended }) => ended);
+    // Programs that exit in a branch do not reach this point.
+    const branches = [then, otherwise];
+    const hasExits = branches.some(({ hasExited, hasInnerExit }) => hasExited || hasInnerExit);
+    const reachedBranches = orTerm(...branches.map(({ hasExited, inside }) => (hasExited ? FALSE : inside)));
+    environment.path = hasExits ? [...path, reachedBranches] : path;
+    this.#hasExited = hadExited || branches.every(({ hasExited }) => hasExited);
   }
 
-  /** What two arms make of a value: either, by the condition. */
-  #merged(condition: Term, x: Symbolic | undefined, y: Symbolic | undefined, of: Value | Variable): Symbolic {
+  /** The value after a branch: one of two, by the condition. */
+  #merge(condition: Term, x: Symbolic | undefined, y: Symbolic | undefined, target: Value | Variable): Symbolic {
     if (!x || !y || x === y) return x ?? y ?? UNKNOWN;
     const merge = (a: TermTile, b: TermTile): TermTile =>
       tileOf(broadcastShape(a.shape, b.shape), [a, b], (lane) => iteTerm(condition, at(a, lane), at(b, lane)));
     if (x.kind === "terms" && y.kind === "terms") return merge(x, y);
     if (x.kind === "pointer" && y.kind === "pointer" && x.base === y.base)
       return { ...x, offsets: merge(x.offsets, y.offsets) };
-    return this.#unknown(of, "merged", this.environment.scope);
+    return this.#unknown(target, "merged", this.environment.scope);
   }
 
-  /** An unknown value of a variable, or of a result. */
-  #unknown(of: Value | Variable, name: string, scope: readonly Term[], holds: readonly Invariant[] = []): Symbolic {
+  /** An unknown value of a variable or a result. */
+  #unknown(
+    target: Value | Variable,
+    name: string,
+    scope: readonly Term[],
+    invariants: readonly Invariant[] = [],
+  ): Symbolic {
     const { environment } = this;
-    const { type } = of;
-    const outer = environment.scope;
+    const { type } = target;
+    const outerScope = environment.scope;
     environment.scope = scope;
-    const stand = { id: of.id, type } as Value;
+    const placeholder = { id: target.id, type } as Value;
     const value = environment.unknown(
-      "kind" in of ? of : stand,
-      `${name} ${environment.nameOf(of)}`,
+      "kind" in target ? target : placeholder,
+      `${name} ${environment.nameOf(target)}`,
       "state of a loop",
-      holds,
+      invariants,
     );
-    environment.scope = outer;
+    environment.scope = outerScope;
     return value;
   }
 
   // ---- loops ----------------------------------------------------------------------------------------------------------
 
-  #for(statement: ForStatement): void {
+  #executeFor(statement: ForStatement): void {
     const { environment } = this;
-    const turn = symbol(`turn ${environment.nameOf(statement)}${environment.calls}`);
-    const bound = (argument: Argument, name: string): Term => {
+    const iteration = symbol(`turn ${environment.nameOf(statement)}${environment.calls}`);
+    const boundOf = (argument: Argument, name: string): Term => {
       const terms = environment.terms(argument);
       return terms ? terms.at([]) : call(`${name} ${environment.nameOf(statement)}`, ...environment.scope);
     };
     const [start, end, step] = [
-      bound(statement.start, "start"),
-      bound(statement.end, "end"),
-      bound(statement.step, "step"),
+      boundOf(statement.start, "start"),
+      boundOf(statement.end, "end"),
+      boundOf(statement.step, "step"),
     ];
-    const index = sum(start, product(step, turn));
+    const index = sum(start, product(step, iteration));
     environment.set(statement.index, scalar(index));
-    const known = stepSign(step, environment.launch);
-    const runs = known === "up" ? below(index, end) : known === "down" ? above(index, end) : TRUE;
-    const blocks =
-      known === "up"
+    const sign = stepSign(step, environment.launch);
+    const loopCondition = sign === "up" ? below(index, end) : sign === "down" ? above(index, end) : TRUE;
+    const signedCount =
+      sign === "up"
         ? cdiv(difference(end, start), step, true)
-        : known === "down"
+        : sign === "down"
           ? cdiv(difference(start, end), negative(step), true)
           : undefined;
-    this.#loop(statement.body, turn, blocks && maxTerm(number(0), blocks), () => {
-      environment.path = [...environment.path, runs];
-      if (known === undefined) this.#mayBeSkipped = true;
+    this.#executeLoop(statement.body, iteration, signedCount && maxTerm(number(0), signedCount), () => {
+      environment.path = [...environment.path, loopCondition];
+      if (sign === undefined) this.#mayBeSkipped = true;
       this.block(statement.body);
     });
   }
 
-  #while(statement: WhileStatement): void {
+  #executeWhile(statement: WhileStatement): void {
     const { condition, body } = statement;
     const { environment } = this;
-    const turn = symbol(`turn ${environment.nameOf(statement)}${environment.calls}`);
-    const whole = { statements: [...condition.statements, ...body.statements], yields: [] };
-    this.#loop(whole, turn, undefined, () => {
+    const iteration = symbol(`turn ${environment.nameOf(statement)}${environment.calls}`);
+    const combined = { statements: [...condition.statements, ...body.statements], yields: [] };
+    this.#executeLoop(combined, iteration, undefined, () => {
       this.#mayBeSkipped = true;
       this.block(condition);
-      environment.path = [...environment.path, this.#condition(condition.yields[0], "while")];
+      environment.path = [...environment.path, this.#conditionOf(condition.yields[0], "while")];
       this.block(body);
     });
   }
 
-  /** A loop whose turns count from 0; `turns` is how many there are, if that is known. */
-  #loop(body: Block, turn: Term, turns: Term | undefined, run: () => void): void {
+  /** Executes a loop whose iterations count from 0. `turns` is their number, if it is known. */
+  #executeLoop(body: Block, iteration: Term, iterationCount: Term | undefined, run: () => void): void {
     const { environment } = this;
     const variables = assignedIn(body).filter((variable) => environment.state.has(variable));
     const initial = new Map(environment.state);
     const { path, scope } = environment;
-    const enter = (of: (variable: Variable) => Symbolic, follow: () => void): void => {
+    const runIteration = (valueAtStart: (variable: Variable) => Symbolic, execute: () => void): void => {
       environment.state = new Map(initial);
-      for (const variable of variables) environment.state.set(variable, of(variable));
-      environment.path = [...path, atLeast(turn, number(0))];
-      environment.scope = [...scope, turn];
+      for (const variable of variables) environment.state.set(variable, valueAtStart(variable));
+      environment.path = [...path, atLeast(iteration, number(0))];
+      environment.scope = [...scope, iteration];
       const mayBeSkipped = this.#mayBeSkipped;
-      follow();
+      execute();
       this.#mayBeSkipped = mayBeSkipped;
       environment.path = path;
       environment.scope = scope;
     };
-    const trial = (start: (variable: Variable) => Symbolic, look: () => void): void => {
-      const wasEnded = this.#ended;
+    const runTrial = (start: (variable: Variable) => Symbolic, look: () => void): void => {
+      const wasEnded = this.#hasExited;
       environment.trial++;
-      this.#steps(() =>
-        enter(start, () => {
+      this.#collectEvents(() =>
+        runIteration(start, () => {
           run();
           look();
         }),
       );
       environment.trial--;
-      this.#ended = wasEnded;
+      this.#hasExited = wasEnded;
     };
-    const { formulas, invariants } = stateOfLoop(environment, { variables, initial, turn, trial });
-    const open = (variable: Variable, name: string, seen: readonly Term[]): Symbolic =>
-      this.#unknown(variable, name, seen, invariants.get(variable));
-    const after = (times: Term, name: string, seen: readonly Term[]) => (variable: Variable) =>
-      formulas.get(variable)?.(times) ?? open(variable, name, seen);
-    const wasEnded = this.#ended;
-    const steps = this.#steps(() => enter(after(turn, "turn of", [...scope, turn]), run));
-    this.flow.push({ kind: "loop", turn, variables, steps });
-    this.#ended = wasEnded;
+    const { formulas, invariants } = stateOfLoop(environment, {
+      variables,
+      initial,
+      iteration,
+      trial: runTrial,
+    });
+    const unknownState = (variable: Variable, name: string, scopeSeen: readonly Term[]): Symbolic =>
+      this.#unknown(variable, name, scopeSeen, invariants.get(variable));
+    const stateAfter = (iterations: Term, name: string, scopeSeen: readonly Term[]) => (variable: Variable) =>
+      formulas.get(variable)?.(iterations) ?? unknownState(variable, name, scopeSeen);
+    const hadExited = this.#hasExited;
+    const events = this.#collectEvents(() =>
+      runIteration(stateAfter(iteration, "turn of", [...scope, iteration]), run),
+    );
+    this.flow.push({ kind: "loop", iteration, variables, steps: events });
+    this.#hasExited = hadExited;
     environment.state = new Map(initial);
-    const left = turns ? after(turns, "after", scope) : (variable: Variable) => open(variable, "after", scope);
-    for (const variable of variables) environment.state.set(variable, left(variable));
+    const finalState = iterationCount
+      ? stateAfter(iterationCount, "after", scope)
+      : (variable: Variable) => unknownState(variable, "after", scope);
+    for (const variable of variables) environment.state.set(variable, finalState(variable));
   }
 }

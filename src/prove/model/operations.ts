@@ -1,4 +1,4 @@
-/** Applies an op's rules for terms and lanes; a result without a rule is unknown. */
+/** The symbolic transfer functions of ops. A result without a rule is unknown. */
 import { type Argument, isList, isLiteral, type OpStatement, operandOf } from "../../ir/nodes.js";
 import type { OperandKind } from "../../ir/op.js";
 import { typedArguments } from "../../ir/typed.js";
@@ -21,7 +21,7 @@ import {
   tileOf,
 } from "./symbolic.js";
 
-/** Operands that are numbers, lane by lane. */
+/** The kinds of operands that are integers or truth values in each lane. */
 const NUMBERS: ReadonlySet<string> = new Set<OperandKind>([
   "value",
   "index",
@@ -32,7 +32,7 @@ const NUMBERS: ReadonlySet<string> = new Set<OperandKind>([
   "constant",
 ]);
 
-/** Integers whose arithmetic a proof takes for exact; a narrower one wraps as a matter of course. */
+/** Dtypes whose arithmetic is modeled as exact. Narrower integers wrap routinely. */
 const EXACT: ReadonlySet<string> = new Set(["int32", "int64", "int1"]);
 
 export function applySymbolicOp(environment: Environment, statement: OpStatement, masksOf: ViewMasks): void {
@@ -40,17 +40,17 @@ export function applySymbolicOp(environment: Environment, statement: OpStatement
   const results = lowering?.view
     ? [viewOf(environment, statement, masksOf)]
     : lowering?.permutes && isMemory(environment.value(statement.operands[0]))
-      ? [permuted(environment, statement)]
+      ? [permute(environment, statement)]
       : lowering?.describes
-        ? [describedBy(environment, statement)]
+        ? [descriptorOf(environment, statement)]
         : proof.lane
-          ? [movedLanes(environment, statement)]
+          ? [permuteLanes(environment, statement)]
           : proof.term
             ? termsOf(environment, statement)
             : [];
   statement.results.forEach((result, i) => {
-    const words = `a result of tl.${statement.op.name}, for which there is no rule`;
-    environment.set(result, results[i] ?? environment.unknown(result, `result ${result.id}`, words));
+    const description = `a result of tl.${statement.op.name}, for which there is no rule`;
+    environment.set(result, results[i] ?? environment.unknown(result, `result ${result.id}`, description));
   });
 }
 
@@ -68,20 +68,20 @@ interface Operand {
   readonly pointer: PointerTile | undefined;
 }
 
-/** The numbers among the operands; undefined if one is not followed. */
+/** The numeric operands. Undefined if one is not modeled. */
 function operandsOf(environment: Environment, { op, operands }: OpStatement): readonly Operand[] | undefined {
-  const found: Operand[] = [];
+  const symbolicOperands: Operand[] = [];
   for (const [i, [name, kind]] of Object.entries(op.operands).entries()) {
     if (operands[i] === undefined || !NUMBERS.has(kind.replace("?", ""))) continue;
     const value = environment.value(operands[i]);
-    if (value.kind === "terms") found.push({ name, tile: value, pointer: undefined });
-    else if (value.kind === "pointer") found.push({ name, tile: value.offsets, pointer: value });
+    if (value.kind === "terms") symbolicOperands.push({ name, tile: value, pointer: undefined });
+    else if (value.kind === "pointer") symbolicOperands.push({ name, tile: value.offsets, pointer: value });
     else return undefined;
   }
-  return found;
+  return symbolicOperands;
 }
 
-/** A result's terms, as a pointer where it is one: to what the pointers among the operands point to. */
+/** A result's terms. For a pointer result, the pointer operands must share one base. */
 function asResult(type: Type, terms: TermTile, operands: readonly Operand[]): Symbolic | undefined {
   const pointers = operands.flatMap(({ pointer }) => pointer ?? []);
   if (type.kind !== "pointer") return pointers.length === 0 ? terms : undefined;
@@ -95,16 +95,16 @@ function termsOf(environment: Environment, statement: OpStatement): readonly (Sy
   const operands = operandsOf(environment, statement);
   const args = typedArguments(statement);
   const types = results.map(({ type }) => type);
-  const involved = [...types, ...Object.keys(op.operands).flatMap((name) => args[name]?.type ?? [])];
-  const isFollowed = op.proof.anyWidth || involved.every((type) => type.kind === "none" || isExact(type));
-  if (!operands || !isFollowed) return [];
+  const allTypes = [...types, ...Object.keys(op.operands).flatMap((name) => args[name]?.type ?? [])];
+  const isModeled = op.proof.anyWidth || allTypes.every((type) => type.kind === "none" || isExact(type));
+  if (!operands || !isModeled) return [];
   const { grid, program } = environment.launch;
   return results.map(({ type }, i) => {
     const context = { args, truth: isTruthType(type), folded: type.kind === "constexpr", grid, program };
     const rule = (lane: readonly Term[]): Term | undefined => {
       const terms = Object.fromEntries(operands.map((operand) => [operand.name, at(operand.tile, lane)]));
-      const made = op.proof.term!(terms, { ...context, lane });
-      return Array.isArray(made) ? made[i] : (made as Term | undefined);
+      const term = op.proof.term!(terms, { ...context, lane });
+      return Array.isArray(term) ? term[i] : (term as Term | undefined);
     };
     const shape = environment.shape(type);
     if (!isTotal(rule, shape)) return undefined;
@@ -120,13 +120,15 @@ function termsOf(environment: Environment, statement: OpStatement): readonly (Sy
   });
 }
 
-/** Whether a rule holds for every lane: some, such as that of `x ^ y`, know numbers better than what a lane is in. */
+/**
+ * True if a rule covers every lane. Some rules, such as that of `x ^ y`, apply to constants but not to symbolic lanes.
+ */
 function isTotal(rule: (lane: readonly Term[]) => unknown, shape: readonly Term[]): boolean {
   const first = rule(shape.map(() => number(0)));
   return first !== undefined && rule(shape.map((_, axis) => symbol(`any lane ${axis}`))) !== undefined;
 }
 
-function movedLanes(environment: Environment, statement: OpStatement): Symbolic | undefined {
+function permuteLanes(environment: Environment, statement: OpStatement): Symbolic | undefined {
   const [operand, ...more] = operandsOf(environment, { ...statement, operands: statement.operands.slice(0, 1) }) ?? [];
   const [result] = statement.results;
   if (!operand || more.length > 0 || !result) return undefined;
@@ -135,50 +137,54 @@ function movedLanes(environment: Environment, statement: OpStatement): Symbolic 
   const rule = (lane: readonly Term[]) => statement.op.proof.lane!(lane, { args: typedArguments(statement), from, to });
   if (!isTotal(rule, to)) return undefined;
   const terms = tileOf(to, [operand.tile], (lane) =>
-    operand.tile.at(rule(lane)!.map((each, axis) => inside(each, from[axis]!))),
+    operand.tile.at(rule(lane)!.map((laneIndex, axis) => indexInDim(laneIndex, from[axis]!))),
   );
   return asResult(result.type, terms, [operand]);
 }
 
-/** The only lane of an axis of size 1 is 0. */
-const inside = (lane: Term, dim: Term): Term => (dim.kind === "number" && dim.value === 1n ? number(0) : lane);
+/** The index on an axis of an operand, which is 0 if its size is 1. */
+const indexInDim = (lane: Term, dim: Term): Term => (dim.kind === "number" && dim.value === 1n ? number(0) : lane);
 
 const isMemory = (value: Symbolic): value is SymbolicTensor | SymbolicView =>
   value.kind === "tensor" || value.kind === "view";
 
-function permuted(environment: Environment, statement: OpStatement): Symbolic | undefined {
-  const from = environment.value(statement.operands[0]);
-  if (!isMemory(from)) return undefined;
-  const rank = from.kind === "tensor" ? from.order.length : from.shape.length;
+function permute(environment: Environment, statement: OpStatement): Symbolic | undefined {
+  const source = environment.value(statement.operands[0]);
+  if (!isMemory(source)) return undefined;
+  const rank = source.kind === "tensor" ? source.order.length : source.shape.length;
   const order = statement.op.lowering!.permutes!(statement.operands, rank);
-  if (from.kind === "tensor") return { ...from, order: order.map((axis) => from.order[axis]!) };
-  const { trustedOperand: trusts } = statement.op.proof;
-  const reason = environment.literal(operandOf(statement, trusts));
+  if (source.kind === "tensor") return { ...source, order: order.map((axis) => source.order[axis]!) };
+  const { trustedOperand } = statement.op.proof;
+  const reason = environment.literal(operandOf(statement, trustedOperand));
   return {
-    ...from,
-    ...(typeof reason === "string" && trusts !== undefined && { trusted: reason }),
-    shape: order.map((axis) => from.shape[axis]!),
-    index: (lane) => from.index(order.map((_, axis) => lane[order.indexOf(axis)]!)),
+    ...source,
+    ...(typeof reason === "string" && trustedOperand !== undefined && { trusted: reason }),
+    shape: order.map((axis) => source.shape[axis]!),
+    index: (lane) => source.index(order.map((_, axis) => lane[order.indexOf(axis)]!)),
   };
 }
 
 function viewOf(environment: Environment, statement: OpStatement, masksOf: ViewMasks): Symbolic {
-  const [tensor, given] = statement.operands;
-  const from = environment.value(tensor);
-  if (from.kind !== "tensor" || !isList(given)) return UNKNOWN;
-  const { param, order } = from;
-  const tiles = given.map((index, i) => {
+  const [tensor, indices] = statement.operands;
+  const source = environment.value(tensor);
+  if (source.kind !== "tensor" || !isList(indices)) return UNKNOWN;
+  const { param, order } = source;
+  const tiles = indices.map((index, i) => {
     const value = environment.value(index);
     return value.kind === "terms" ? value : unknownIndex(environment, index, i);
   });
   const isGrid = statement.op.lowering!.view === "grid";
-  const shape = isGrid ? tiles.flatMap((each) => each.shape) : broadcastShape(...tiles.map((each) => each.shape));
-  const first = tiles.map((_, i) => tiles.slice(0, i).reduce((axes, each) => axes + each.shape.length, 0));
-  const claimed = claimsOf(statement.options["claimed"]);
+  const shape = isGrid
+    ? tiles.flatMap((indexTile) => indexTile.shape)
+    : broadcastShape(...tiles.map((each) => each.shape));
+  const firstAxes = tiles.map((_, i) =>
+    tiles.slice(0, i).reduce((axes, indexTile) => axes + indexTile.shape.length, 0),
+  );
+  const claims = claimsOf(statement.options["claimed"]);
   const masks: SymbolicView["masks"][number][] = [];
-  order.forEach((axis, place) => {
-    const bounds = masksOf({ index: given[place]!, dim: param.dims[axis]!, axis: place, claimed });
-    masks[axis] = { ...bounds, claimed: claimed[place] === true };
+  order.forEach((axis, position) => {
+    const bounds = masksOf({ index: indices[position]!, dim: param.dims[axis]!, axis: position, claimed: claims });
+    masks[axis] = { ...bounds, claimed: claims[position] === true };
   });
   return {
     kind: "view",
@@ -187,18 +193,20 @@ function viewOf(environment: Environment, statement: OpStatement, masksOf: ViewM
     masks,
     index(lane) {
       const terms: Term[] = [];
-      tiles.forEach((each, place) => {
-        const own = isGrid ? lane.slice(first[place]!, first[place]! + each.shape.length) : lane;
-        terms[order[place]!] = each.at(broadcastLane(each.shape, own));
+      tiles.forEach((indexTile, position) => {
+        const indexLane = isGrid
+          ? lane.slice(firstAxes[position]!, firstAxes[position]! + indexTile.shape.length)
+          : lane;
+        terms[order[position]!] = indexTile.at(broadcastLane(indexTile.shape, indexLane));
       });
       return terms;
     },
   };
 }
 
-function unknownIndex(environment: Environment, index: Argument, place: number): TermTile {
+function unknownIndex(environment: Environment, index: Argument, position: number): TermTile {
   const value =
-    "kind" in index && index.kind === "value" ? environment.unknown(index, `index ${index.id} ${place}`) : UNKNOWN;
+    "kind" in index && index.kind === "value" ? environment.unknown(index, `index ${index.id} ${position}`) : UNKNOWN;
   return value.kind === "terms" ? value : tile([], () => environment.launch.dim("an index that proofs do not follow"));
 }
 
@@ -206,12 +214,12 @@ function claimsOf(claimed: Argument | undefined): readonly boolean[] {
   return isList(claimed) ? claimed.map((each) => isLiteral(each) && each.value === true) : [];
 }
 
-/** A descriptor that the kernel makes of a tensor with its own shape and strides. */
-function describedBy(environment: Environment, statement: OpStatement): Symbolic {
+/** A descriptor that the kernel creates for a tensor with its own shape and strides. */
+function descriptorOf(environment: Environment, statement: OpStatement): Symbolic {
   const [base, shape, strides, block] = statement.operands;
-  const from = environment.value(base);
-  if (from.kind !== "tensor" || shape !== undefined || strides !== undefined || !isList(block)) return UNKNOWN;
+  const source = environment.value(base);
+  if (source.kind !== "tensor" || shape !== undefined || strides !== undefined || !isList(block)) return UNKNOWN;
   const dims = block.map((dim) => environment.launch.term(dim));
   if (dims.some((dim) => dim === undefined)) return UNKNOWN;
-  return { kind: "descriptor", param: from.param, order: from.order, block: dims as Term[] };
+  return { kind: "descriptor", param: source.param, order: source.order, block: dims as Term[] };
 }

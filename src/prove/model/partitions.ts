@@ -1,6 +1,7 @@
 /**
- * Tensors that are declared to rise to a size: each element below that size lies in one row, between a value and the next,
- * or of ends between that before, which is 0 before the first, and a value. Which row that is, is a function of the element.
+ * Tensors that are declared as a partition of a size. Each element below that size belongs to one row: between two
+ * consecutive offsets, or between the previous end (0 before the first) and an end. The row is an uninterpreted
+ * function of the element.
  */
 import { paramsOf, type TensorParam } from "../../ir/nodes.js";
 import {
@@ -21,71 +22,84 @@ import type { FactSet, MonotoneFunction } from "../algebra/facts.js";
 import type { SymbolicModel } from "./model.js";
 import { add, ONE, type Polynomial } from "../algebra/polynomial.js";
 import type { Environment } from "./symbolic-environment.js";
-import { CONTENTS } from "./input-elements.js";
+import { ELEMENT_PREFIX } from "./input-elements.js";
 
 const ROW = "row of ";
 
-/** Of what a partition holds where a row starts: the function from an element to its row, and the row of the index. */
+/**
+ * For the row boundary at an index of a partition: the function from an element to its row, and the row that starts at
+ * that boundary.
+ */
 export function rowFunction(
   { ir }: Pick<SymbolicModel, "ir">,
   contents: string,
   index: Polynomial,
 ): { readonly name: string; readonly row: Polynomial } | undefined {
-  const param = partitionOf({ ir }, contents, CONTENTS);
+  const param = partitionOf({ ir }, contents, ELEMENT_PREFIX);
   return param && { name: `${ROW}${param.name}`, row: param.partition!.holds === "ends" ? add(index, ONE) : index };
 }
 
 export const isRow = ({ kind, name }: Term): boolean => kind === "call" && name.startsWith(ROW);
 
-/** Which functions rise: what a tensor does not hold is chosen so that it goes on, from 0 and to the size that it divides. */
+/**
+ * The uninterpreted functions that are monotone. Elements beyond the tensor are chosen so that the sequence continues,
+ * from 0 and up to the size.
+ */
 export const monotoneFunctions =
-  (of: Pick<SymbolicModel, "ir">): MonotoneFunction =>
+  (model: Pick<SymbolicModel, "ir">): MonotoneFunction =>
   (name) =>
-    partitionOf(of, name, CONTENTS) !== undefined;
+    partitionOf(model, name, ELEMENT_PREFIX) !== undefined;
 
-/** The size that a function rises to. */
+/** The size that a partition ends at. */
 export function totalOf({ ir, launch }: Pick<Environment, "ir" | "launch">, contents: string): Term | undefined {
-  const param = partitionOf({ ir }, contents, CONTENTS);
+  const param = partitionOf({ ir }, contents, ELEMENT_PREFIX);
   return param && launch.term(param.partition!.total);
 }
 
 function partitionOf({ ir }: Pick<SymbolicModel, "ir">, name: string, prefix: string): TensorParam | undefined {
   if (!name.startsWith(prefix)) return undefined;
-  const found = paramsOf(ir, "tensor").find((param) => param.name === name.slice(prefix.length));
-  return found?.partition && found.role === "in" ? found : undefined;
+  const tensor = paramsOf(ir, "tensor").find((param) => param.name === name.slice(prefix.length));
+  return tensor?.partition && tensor.role === "in" ? tensor : undefined;
 }
 
-/** What says that an element lies in a row. */
-function liesIn(model: SymbolicModel, param: TensorParam, element: Term, row: Term): Term {
-  const at = (index: Term) => call(`${CONTENTS}${param.name}`, index);
-  const [held] = model.launch.tensorDims(param);
-  const [before, after] =
+/** The condition that an element belongs to a row. */
+function isInRow(model: SymbolicModel, param: TensorParam, element: Term, row: Term): Term {
+  const boundaryAt = (index: Term) => call(`${ELEMENT_PREFIX}${param.name}`, index);
+  const [count] = model.launch.tensorDims(param);
+  const [start, endIndex] =
     param.partition!.holds === "offsets"
-      ? [at(row), sum(row, number(1))]
-      : [iteTerm(atLeast(row, number(1)), at(sum(row, number(-1))), number(0)), row];
-  return andTerm(atLeast(row, number(0)), below(after, held!), atMost(before, element), below(element, at(after)));
+      ? [boundaryAt(row), sum(row, number(1))]
+      : [iteTerm(atLeast(row, number(1)), boundaryAt(sum(row, number(-1))), number(0)), row];
+  return andTerm(
+    atLeast(row, number(0)),
+    below(endIndex, count!),
+    atMost(start, element),
+    below(element, boundaryAt(endIndex)),
+  );
 }
 
-function isCovered(known: FactSet, { launch }: SymbolicModel, { partition }: TensorParam, element: Term): boolean {
+function isCovered(facts: FactSet, { launch }: SymbolicModel, { partition }: TensorParam, element: Term): boolean {
   const total = launch.term(partition!.total);
-  return total !== undefined && entails(known, andTerm(atLeast(element, number(0)), below(element, total)));
+  return total !== undefined && entails(facts, andTerm(atLeast(element, number(0)), below(element, total)));
 }
 
-/** Adds where the rows lie that terms mention, of elements that certainly have one. */
-export function assumeRows(known: FactSet, model: SymbolicModel, terms: readonly Term[]): void {
+/** Assumes the definition of each row function in the terms, if its element certainly has a row. */
+export function assumeRows(facts: FactSet, model: SymbolicModel, terms: readonly Term[]): void {
   for (const term of termsIn(...terms)) {
     const param = term.kind === "call" ? partitionOf(model, term.name, ROW) : undefined;
     const [element] = term.parts;
-    if (param && isCovered(known, model, param, element!)) assume(known, liesIn(model, param, element!, term));
+    if (param && isCovered(facts, model, param, element!)) assume(facts, isInRow(model, param, element!, term));
   }
 }
 
-/** Whether a term is certainly another; an element has no row besides that which it lies in. */
-export function provesSame(known: FactSet, model: SymbolicModel, x: Term, y: Term): boolean {
-  if (entails(known, equal(x, y))) return true;
+/** Proves that two terms are equal. An element belongs to exactly one row. */
+export function provesSame(facts: FactSet, model: SymbolicModel, x: Term, y: Term): boolean {
+  if (entails(facts, equal(x, y))) return true;
   const param = x.kind === "call" ? partitionOf(model, x.name, ROW) : undefined;
   const [element] = x.parts;
   return (
-    param !== undefined && isCovered(known, model, param, element!) && entails(known, liesIn(model, param, element!, y))
+    param !== undefined &&
+    isCovered(facts, model, param, element!) &&
+    entails(facts, isInRow(model, param, element!, y))
   );
 }

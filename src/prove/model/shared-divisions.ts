@@ -1,9 +1,10 @@
 /**
- * Quotients and remainders of programs and turns alone, such as the row and the column of a program's tile. Many accesses
- * share them, each with lanes of its own: what holds of them is found out once, where their last program or turn comes in.
+ * Quotients and remainders of program ids and iterations alone, such as the row and the column of a program's tile.
+ * Many accesses with different lanes share them, so facts about them are derived once, at the level of their innermost
+ * program id or iteration.
  */
 import { symbolsIn, type Term, type TermKind, termsIn } from "../../symbolic/term.js";
-import { areNatural } from "../algebra/division.js";
+import { isNaturalDivision } from "../algebra/division.js";
 import { polynomialOf } from "../algebra/interpret.js";
 import type { FactSet } from "../algebra/facts.js";
 import { levelsOf } from "./levels.js";
@@ -11,39 +12,46 @@ import type { SymbolicModel } from "./model.js";
 
 const DIVISIONS: ReadonlySet<TermKind> = new Set(["quotient", "remainder", "floorQuotient", "floorRemainder"]);
 
-const known = new WeakMap<SymbolicModel, ReadonlyMap<string, readonly Term[]>>();
+const cache = new WeakMap<SymbolicModel, ReadonlyMap<string, readonly Term[]>>();
 
-/** The quotients and remainders whose last program or turn comes in at a level, what they are made of first. */
+/** The quotients and remainders whose innermost program id or iteration belongs to a level, operands first. */
 export function divisionsAt(model: SymbolicModel, level: string): readonly Term[] {
-  let found = known.get(model);
-  if (!found) known.set(model, (found = divisionsOf(model)));
-  return found.get(level) ?? [];
+  let divisions = cache.get(model);
+  if (!divisions) cache.set(model, (divisions = divisionsOf(model)));
+  return divisions.get(level) ?? [];
 }
 
 function divisionsOf({ accesses, environment }: SymbolicModel): ReadonlyMap<string, readonly Term[]> {
-  const found = new Map<string, Set<Term>>();
+  const byLevel = new Map<string, Set<Term>>();
   for (const { axes, mask, path, scope } of accesses) {
     const levels = levelsOf(path, scope);
     for (const term of termsIn(mask, ...axes.map(({ index }) => index))) {
       if (!DIVISIONS.has(term.kind)) continue;
       const used = [...symbolsIn(term)].filter((name) => scope.includes(name) || environment.ranges.has(name));
-      // A lane has no level. Of sizes alone, programs that run tell more than the launch does.
-      const last = Math.max(-1, ...used.map((name) => (scope.includes(name) ? scope.indexOf(name) + 1 : Infinity)));
-      const key = levels[last]?.key;
+      // A lane has no level. A term of sizes alone belongs to a level inside programs, where the grid is known to be
+      // nonempty.
+      const innermost = Math.max(
+        -1,
+        ...used.map((name) => (scope.includes(name) ? scope.indexOf(name) + 1 : Infinity)),
+      );
+      const key = levels[innermost]?.key;
       if (key === undefined) continue;
-      const here = found.get(key);
-      if (here) here.add(term);
-      else found.set(key, new Set([term]));
+      const terms = byLevel.get(key);
+      if (terms) terms.add(term);
+      else byLevel.set(key, new Set([term]));
     }
   }
-  return new Map([...found].map(([key, terms]) => [key, [...terms].toSorted((x, y) => x.id - y.id)]));
+  return new Map([...byLevel].map(([key, terms]) => [key, [...terms].toSorted((x, y) => x.id - y.id)]));
 }
 
-/** Divides here, unless more would be known further in: where something may be negative, or hangs on a condition. */
-export function divide(here: FactSet, term: Term): void {
-  const mayWait = (part: Term): boolean =>
-    part.kind === "choice" || part.kind === "call" || (DIVISIONS.has(part.kind) && !here.seen.get(part));
-  if ([...termsIn(...term.parts)].some(mayWait)) return;
-  const [dividend, divisor] = term.parts.map((part) => polynomialOf(here, part));
-  if (areNatural(here, dividend!, divisor!)) polynomialOf(here, term);
+/**
+ * Derives a division's facts here, unless an inner level knows more: if an operand may be negative or depends on a
+ * condition.
+ */
+export function divide(facts: FactSet, term: Term): void {
+  const dependsOnInner = (part: Term): boolean =>
+    part.kind === "choice" || part.kind === "call" || (DIVISIONS.has(part.kind) && !facts.seen.get(part));
+  if ([...termsIn(...term.parts)].some(dependsOnInner)) return;
+  const [dividend, divisor] = term.parts.map((part) => polynomialOf(facts, part));
+  if (isNaturalDivision(facts, dividend!, divisor!)) polynomialOf(facts, term);
 }

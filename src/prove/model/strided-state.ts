@@ -1,7 +1,8 @@
 /**
- * State that each turn changes by something that all programs share, and by a multiple of one number: the next block of a
- * program, counted from the first of a group, loses the blocks of the group and gains strides of so many programs. After
- * some turns it is `initial + shared(turn) + stride * multiple(program, turn)`, with two unknown functions.
+ * State that each iteration changes by an amount that all programs share plus a multiple of one number. An example is a
+ * persistent program's next block: it loses the blocks of a group and gains strides of the number of programs. After
+ * some iterations it is `initial + shared(iteration) + stride * multiple(program, iteration)`, with two uninterpreted
+ * functions.
  */
 import {
   andTerm,
@@ -27,58 +28,61 @@ import type { Environment } from "./symbolic-environment.js";
 export function stridedState(
   environment: Environment,
   { mark, initial, next }: StateSnapshot,
-  turn: Term,
-  holds: readonly Invariant[],
-): ((turns: Term) => Symbolic) | undefined {
+  iteration: Term,
+  invariants: readonly Invariant[],
+): ((iterations: Term) => Symbolic) | undefined {
   if (initial.shape.length > 0 || next.shape.length > 0) return undefined;
-  const apart = changesOf(environment, mark, next.at([]));
-  if (!apart) return undefined;
+  const changes = changesOf(environment, mark, next.at([]));
+  if (!changes) return undefined;
   const { scope } = environment;
-  const outer = scope.filter((each) => each !== turn);
-  const named = symbolsIn(...apart.shared);
-  const given = outer.filter(({ name }) => named.has(name));
-  const [first, stride] = [initial.at([]), apart.stride];
+  const outer = scope.filter((variable) => variable !== iteration);
+  const sharedSymbols = symbolsIn(...changes.shared);
+  const sharedVariables = outer.filter(({ name }) => sharedSymbols.has(name));
+  const [first, stride] = [initial.at([]), changes.stride];
   const [shared, name] = [`shared ${mark}${environment.calls}`, `multiple ${mark}${environment.calls}`];
-  for (const each of [shared, name]) environment.unknowns.set(each, "state of a loop");
-  const sumOf = prefixSumOfBlocks(environment, apart.shared, turn);
-  environment.hold(shared, (total, args) => (sumOf ? [sumOf(total, args.at(-1)!)] : []));
-  const at = (turns: Term, from: ReadonlyMap<string, Term>, multiple: Term): Term => {
-    const own = given.map((each) => substitute(each, from));
-    return sum(substitute(first, from), call(shared, ...own, turns), product(stride, multiple));
+  for (const functionName of [shared, name]) environment.unknowns.set(functionName, "state of a loop");
+  const boundSum = prefixSumOfBlocks(environment, changes.shared, iteration);
+  environment.setInvariants(shared, (total, args) => (boundSum ? [boundSum(total, args.at(-1)!)] : []));
+  const stateAt = (iterations: Term, values: ReadonlyMap<string, Term>, multiple: Term): Term => {
+    const args = sharedVariables.map((each) => substitute(each, values));
+    return sum(substitute(first, values), call(shared, ...args, iterations), product(stride, multiple));
   };
-  // Another multiple makes any number one that is not negative and below the stride, also where no program gets.
-  const kept = holds.filter((each) => isWithin(each, stride));
-  environment.hold(name, (multiple, args) => {
-    const from = new Map(outer.map((each, i) => [each.name, args[i]!] as const));
-    const value = at(args[outer.length]!, from, multiple);
-    return [orTerm(below(stride, number(1)), andTerm(...kept.map((each) => each(value))))];
+  // These invariants are satisfiable for any number, also at points that no program reaches: some multiple moves it
+  // into the range from 0 to the stride.
+  const rangeInvariants = invariants.filter((each) => isRangeBound(each, stride));
+  environment.setInvariants(name, (multiple, args) => {
+    const values = new Map(outer.map((each, i) => [each.name, args[i]!] as const));
+    const value = stateAt(args[outer.length]!, values, multiple);
+    return [orTerm(below(stride, number(1)), andTerm(...rangeInvariants.map((each) => each(value))))];
   });
-  return (turns) => scalar(at(turns, new Map(), call(name, ...outer, turns)));
+  return (iterations) => scalar(stateAt(iterations, new Map(), call(name, ...outer, iterations)));
 }
 
 interface Changes {
-  /** What does not depend on state. */
+  /** The summands that do not depend on state. */
   readonly shared: readonly Term[];
-  /** What divides all that does. */
+  /** A common factor of the summands that depend on state. */
   readonly stride: Term;
 }
 
-/** What a turn adds to state. */
-function changesOf({ launch }: Environment, mark: string, next: Term): Changes | undefined {
-  const parts = next.kind === "sum" ? next.parts : [next];
-  const before = call(mark);
-  const added = parts.filter((part) => part !== before);
-  if (added.length !== parts.length - 1) return undefined;
-  const hangs = added.filter((part) => [...termsIn(part)].some(isState));
+/** The increment of state in an iteration. */
+function changesOf({ launch }: Environment, functionName: string, next: Term): Changes | undefined {
+  const operands = next.kind === "sum" ? next.parts : [next];
+  const current = call(functionName);
+  const summands = operands.filter((part) => part !== current);
+  if (summands.length !== operands.length - 1) return undefined;
+  const stateSummands = summands.filter((part) => [...termsIn(part)].some(isState));
   const isStride = (factor: Term): boolean =>
     factor.kind === "number" ? factor.value > 1n : factor.kind === "symbol" && launch.chosen.has(factor.name);
-  const [factors, ...others] = hangs.map(({ kind, parts: of }) => (kind === "product" ? of.filter(isStride) : []));
+  const [factors, ...others] = stateSummands.map(({ kind, parts: operands }) =>
+    kind === "product" ? operands.filter(isStride) : [],
+  );
   const stride = factors?.find((factor) => others.every((each) => each.includes(factor)));
-  return stride && { shared: added.filter((part) => !hangs.includes(part)), stride };
+  return stride && { shared: summands.filter((part) => !stateSummands.includes(part)), stride };
 }
 
-/** Whether an invariant says that state is not negative, or below a number. */
-function isWithin(holds: Invariant, end: Term): boolean {
+/** True if an invariant states that the value is nonnegative, or less than `end`. */
+function isRangeBound(invariant: Invariant, end: Term): boolean {
   const value = symbol("probe");
-  return [atLeast(value, number(0)), below(value, end)].includes(holds(value));
+  return [atLeast(value, number(0)), below(value, end)].includes(invariant(value));
 }

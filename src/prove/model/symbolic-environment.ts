@@ -1,4 +1,4 @@
-/** What the values and the state of a kernel are while its body is followed, and where in it that is. */
+/** The environment of the symbolic execution: values, state, path condition and scope at the current point. */
 import { LaunchFacts } from "../../analysis/launch-facts.js";
 import { nonNegativeValues } from "../../analysis/signs.js";
 import { type Argument, isLiteral, isValue, type KernelIR, type Value, type Variable } from "../../ir/nodes.js";
@@ -9,8 +9,8 @@ import type { CallFacts } from "../algebra/facts.js";
 import { hostFacts, type Range, type SymbolicLaunch } from "./launch.js";
 import { isOne, UNKNOWN, type PointerTile, scalar, type Symbolic, type TermTile, tile } from "./symbolic.js";
 
-/** What holds of a value of an unknown function, given its arguments, and whether that is where a program runs. */
-type ValueFacts = (value: Term, given: readonly Term[], inProgram: boolean) => readonly Term[];
+/** The facts about a value of an uninterpreted function, from its arguments. `inProgram` is true inside a program. */
+type ValueFacts = (value: Term, args: readonly Term[], inProgram: boolean) => readonly Term[];
 
 export class Environment {
   readonly #values = new Map<Value, Symbolic>();
@@ -18,18 +18,18 @@ export class Environment {
   state = new Map<Variable, Symbolic>();
   /** Conditions of the enclosing branches and loops. */
   path: readonly Term[] = [];
-  /** The programs and turns that a value may depend on. */
+  /** The program ids and iterations that a value may depend on. */
   scope: readonly Term[];
-  /** Which calls of helper functions led here. */
+  /** A suffix for names that identifies the enclosing calls of helper functions. */
   calls = "";
-  /** Whether a body is followed only to see how its state changes. */
+  /** The nesting depth of trial executions. */
   trial = 0;
   /** Ranges of program ids and lanes, by symbol. */
   readonly ranges = new Map<string, Range>();
   readonly #facts = new Map<string, ValueFacts>();
-  /** What holds besides of state in all turns of its loop. A loop that is followed again may say more of it. */
+  /** Invariants of loop state. Another execution of the loop may replace them. */
   readonly #invariants = new Map<string, ValueFacts>();
-  /** What each unknown function stands for, in words. */
+  /** A description of each uninterpreted function, as the author reads it. */
   readonly unknowns = new Map<string, string>();
   readonly #isNonNegative: (argument: Argument) => boolean;
 
@@ -66,30 +66,30 @@ export class Environment {
     return shape.map((size, axis) => this.lane(`${name} ${axis}`, size));
   }
 
-  /** A number for a statement, a variable or a value, in the order in which they are met. */
-  nameOf(of: object): number {
-    let name = this.#names.get(of);
-    if (name === undefined) this.#names.set(of, (name = this.#names.size));
-    return name;
+  /** A number for a statement, a variable or a value, in the order of first use. */
+  nameOf(entity: object): number {
+    let index = this.#names.get(entity);
+    if (index === undefined) this.#names.set(entity, (index = this.#names.size));
+    return index;
   }
 
-  set(value: Value, to: Symbolic): void {
-    this.#values.set(value, to);
+  set(value: Value, symbolicValue: Symbolic): void {
+    this.#values.set(value, symbolicValue);
   }
 
-  /** An argument's value; what has no rule is unknown. */
+  /** The value of an argument. An argument without a rule is unknown. */
   value(argument: Argument | undefined): Symbolic {
     if (argument === undefined) return UNKNOWN;
     if (isValue(argument)) {
-      const known = this.#values.get(argument);
-      if (known) return known;
+      const cached = this.#values.get(argument);
+      if (cached) return cached;
     }
     const term = this.launch.term(argument);
     if (term) return scalar(term);
     return isValue(argument) ? this.unknown(argument, `value ${argument.id}`) : UNKNOWN;
   }
 
-  /** An argument as a tile of terms, if it is one. */
+  /** An argument as a tile of terms. Undefined for other values. */
   terms(argument: Argument | undefined): TermTile | undefined {
     const value = this.value(argument);
     return value.kind === "terms" ? value : undefined;
@@ -103,12 +103,14 @@ export class Environment {
     return "shape" in type ? type.shape.map((dim) => this.launch.dim(dim)) : [];
   }
 
-  /** A value without a rule: a function of the programs, turns and lanes that it may depend on. */
+  /**
+   * A value without a rule: an uninterpreted function of the program ids, iterations and lanes that it may depend on.
+   */
   unknown(
     value: Value,
     name: string,
-    words = "a value that proofs do not follow",
-    holds: readonly ((value: Term) => Term)[] = [],
+    description = "a value that proofs do not follow",
+    invariants: readonly ((value: Term) => Term)[] = [],
   ): Symbolic {
     const { type } = value;
     if (type.kind === "constexpr") {
@@ -119,8 +121,8 @@ export class Environment {
     if (type.kind !== "tile" || !members(type.dtype).every(isInt)) return UNKNOWN;
     const key = `${name}${this.calls}`;
     const { scope } = this;
-    this.declare(key, type.dtype, this.#isNonNegative(value), words);
-    this.#invariants.set(key, (found) => holds.map((each) => each(found)));
+    this.declare(key, type.dtype, this.#isNonNegative(value), description);
+    this.#invariants.set(key, (result) => invariants.map((invariant) => invariant(result)));
     const isTruth = type.dtype === "int1";
     return tile(this.shape(type), (lane) => {
       const term = call(key, ...scope, ...lane);
@@ -128,51 +130,53 @@ export class Environment {
     });
   }
 
-  /** An unknown truth value of this place. */
+  /** An unknown truth value at this point. */
   unknownTruth(name: string): Term {
     const key = `${name}${this.calls}`;
     this.declare(key, "int1", true, "a condition that proofs do not follow");
     return equal(call(key, ...this.scope), number(1));
   }
 
-  /** Names an unknown function, whose values have a dtype. */
-  declare(key: string, dtype: Elem, isNonNegative: boolean, words: string): void {
+  /** Declares an uninterpreted function with values of a dtype. */
+  declare(key: string, dtype: Elem, isNonNegative: boolean, description: string): void {
     if (this.#facts.has(key)) return;
-    const most = Math.max(...members(dtype).map((name) => (isInt(name) ? mostOf(name) : Infinity)));
-    const natural =
+    const upperBound = Math.max(...members(dtype).map((name) => (isInt(name) ? maxOfDtype(name) : Infinity)));
+    const isNonNegativeDtype =
       isNonNegative || members(dtype).every((name) => isInt(name) && (isUnsigned(name) || name === "int1"));
     this.constrain(key, (value) => [
-      ...(natural ? [atLeast(value, number(0))] : []),
-      ...(most < 2 ** 16 ? [atMost(value, number(most))] : []),
+      ...(isNonNegativeDtype ? [atLeast(value, number(0))] : []),
+      ...(upperBound < 2 ** 16 ? [atMost(value, number(upperBound))] : []),
     ]);
-    this.unknowns.set(key, words);
+    this.unknowns.set(key, description);
   }
 
-  /** Says what holds of an unknown function that stands for state, in place of what was said when its loop was followed before. */
-  hold(key: string, facts: ValueFacts): void {
+  /**
+   * Sets the facts about a function that represents loop state, replacing those from a previous execution of the loop.
+   */
+  setInvariants(key: string, facts: ValueFacts): void {
     this.#invariants.set(key, facts);
   }
 
-  /** Says what holds of the values of an unknown function, for instance because a parameter declares it. */
+  /** Adds facts about the values of an uninterpreted function, such as a declared range. */
   constrain(key: string, facts: ValueFacts): void {
-    const before = this.#facts.get(key);
-    this.#facts.set(key, (...of) => [...(before?.(...of) ?? []), ...facts(...of)]);
+    const previous = this.#facts.get(key);
+    this.#facts.set(key, (...args) => [...(previous?.(...args) ?? []), ...facts(...args)]);
   }
 
-  /** What holds of an unknown function's value. */
-  factsOf: CallFacts = (name, given, value, inProgram) => [
-    ...hostFacts(name, given, value),
-    ...(this.#facts.get(name)?.(value, given, inProgram) ?? []),
-    ...(this.#invariants.get(name)?.(value, given, inProgram) ?? []),
+  /** The facts about an uninterpreted function's value. */
+  factsOf: CallFacts = (name, args, value, inProgram) => [
+    ...hostFacts(name, args, value),
+    ...(this.#facts.get(name)?.(value, args, inProgram) ?? []),
+    ...(this.#invariants.get(name)?.(value, args, inProgram) ?? []),
   ];
 
   /** A pointer with other offsets. */
-  pointer(to: PointerTile, offsets: TermTile): PointerTile {
-    return { ...to, offsets };
+  pointer(base: PointerTile, offsets: TermTile): PointerTile {
+    return { ...base, offsets };
   }
 }
 
-function mostOf(name: keyof typeof dtypeTable): number {
+function maxOfDtype(name: keyof typeof dtypeTable): number {
   const { bits } = dtypeTable[name];
   return 2 ** (bits > 1 && !isUnsigned(name) ? bits - 1 : bits) - 1;
 }

@@ -1,4 +1,4 @@
-/** Values of a kernel as proofs see them: for each lane a term. */
+/** Symbolic values: a term for each lane of a kernel's values. */
 import type { PointerParam, TensorParam } from "../../ir/nodes.js";
 import { number, substitute, symbol, type Term } from "../../symbolic/term.js";
 
@@ -6,13 +6,16 @@ import { number, substitute, symbol, type Term } from "../../symbolic/term.js";
 export interface TermTile {
   readonly kind: "terms";
   readonly shape: readonly Term[];
-  /** How many tiles may be asked one after the other for a lane. */
+  /** The length of the chain of tiles that evaluating a lane may recurse through. */
   readonly depth: number;
   at(lane: readonly Term[]): Term;
 }
 
-/** A deeper tile is computed at once, for any lane: JavaScript's stack is as deep as the tiles that ask one another. */
-const MOST_ASKED = 200;
+/**
+ * The limit on {@link TermTile.depth}. A deeper tile is evaluated eagerly, for a symbolic lane, because lazy evaluation
+ * recurses on JavaScript's stack.
+ */
+const MAX_LAZY_DEPTH = 200;
 
 /** Offsets from the first element of an argument. */
 export interface PointerTile {
@@ -24,7 +27,7 @@ export interface PointerTile {
 export interface SymbolicTensor {
   readonly kind: "tensor";
   readonly param: TensorParam;
-  /** The tensor's axis of each axis as permuted. */
+  /** The tensor's axis for each axis after permutations. */
   readonly order: readonly number[];
 }
 
@@ -32,11 +35,11 @@ export interface SymbolicView {
   readonly kind: "view";
   readonly param: TensorParam;
   readonly shape: readonly Term[];
-  /** For each axis of the tensor, the index of a lane. */
+  /** The index of a lane on each axis of the tensor. */
   index(lane: readonly Term[]): readonly Term[];
-  /** Why the author says that it is right. */
+  /** The author's reason, from `tl.trusted`. */
   readonly trusted?: string;
-  /** For each axis of the tensor, which bounds the view masks. */
+  /** The bounds that the view masks, for each axis of the tensor. */
   readonly masks: readonly { readonly lower: boolean; readonly upper: boolean; readonly claimed: boolean }[];
 }
 
@@ -47,36 +50,36 @@ export interface SymbolicDescriptor {
   readonly block: readonly Term[];
 }
 
-/** `none` is a value that proofs do not follow, such as a float. */
+/** `none` is a value that proofs do not model, such as a float. */
 export type Symbolic =
   TermTile | PointerTile | SymbolicTensor | SymbolicView | SymbolicDescriptor | { readonly kind: "none" };
 
 export const UNKNOWN: Symbolic = { kind: "none" };
 const ZERO_OF = () => number(0);
 
-/** A tile whose lanes are computed once each. */
-export function tile(shape: readonly Term[], at: (lane: readonly Term[]) => Term): TermTile {
-  const known = new Map<string, Term>();
+/** A tile that memoizes its lanes. */
+export function tile(shape: readonly Term[], laneAt: (lane: readonly Term[]) => Term): TermTile {
+  const cache = new Map<string, Term>();
   return {
     kind: "terms",
     shape,
     depth: 0,
     at(lane) {
       const key = lane.map(({ id }) => id).join();
-      let term = known.get(key);
-      if (term === undefined) known.set(key, (term = at(lane)));
+      let term = cache.get(key);
+      if (term === undefined) cache.set(key, (term = laneAt(lane)));
       return term;
     },
   };
 }
 
-/** A tile that asks these for its lanes. */
-export function tileOf(shape: readonly Term[], of: readonly TermTile[], lane: TermTile["at"]): TermTile {
-  const depth = 1 + Math.max(0, ...of.map((each) => each.depth));
-  if (depth < MOST_ASKED) return { ...tile(shape, lane), depth };
-  const any = shape.map((_, axis) => symbol(`any lane ${axis}`));
-  const made = lane(any);
-  return tile(shape, (at) => substitute(made, new Map(any.map(({ name }, axis) => [name, at[axis]!]))));
+/** A tile that evaluates its operands' lanes. */
+export function tileOf(shape: readonly Term[], operands: readonly TermTile[], laneAt: TermTile["at"]): TermTile {
+  const depth = 1 + Math.max(0, ...operands.map((operand) => operand.depth));
+  if (depth < MAX_LAZY_DEPTH) return { ...tile(shape, laneAt), depth };
+  const symbolicLane = shape.map((_, axis) => symbol(`any lane ${axis}`));
+  const term = laneAt(symbolicLane);
+  return tile(shape, (lane) => substitute(term, new Map(symbolicLane.map(({ name }, axis) => [name, lane[axis]!]))));
 }
 
 export const scalar = (term: Term): TermTile => ({ kind: "terms", shape: [], depth: 0, at: () => term });
@@ -87,10 +90,10 @@ export const isOne = (dim: Term): boolean => dim.kind === "number" && dim.value 
 export const namesOf = (lane: readonly Term[]): readonly string[] =>
   lane.flatMap(({ kind, name }) => (kind === "symbol" ? [name] : []));
 
-/** The lane of an operand of this shape that a lane of a broadcast result has. */
+/** The lane of an operand of this shape, for a lane of the broadcast result. */
 export function broadcastLane(shape: readonly Term[], lane: readonly Term[]): readonly Term[] {
-  const more = lane.length - shape.length;
-  return shape.map((dim, axis) => (isOne(dim) ? ZERO_OF() : lane[axis + more]!));
+  const leadingAxes = lane.length - shape.length;
+  return shape.map((dim, axis) => (isOne(dim) ? ZERO_OF() : lane[axis + leadingAxes]!));
 }
 
 /** The shape that shapes broadcast to. */

@@ -1,4 +1,4 @@
-/** Whether every active lane of an access lies in its tensor. */
+/** Bounds obligations: every active lane of an access is inside its tensor. */
 import type { FindingCode } from "../../diagnostics/catalog/index.js";
 import type { OpStatement } from "../../ir/nodes.js";
 import { atLeast, below, FALSE, number, type Term } from "../../symbolic/term.js";
@@ -10,73 +10,84 @@ import type { Access } from "../model/accesses.js";
 import type { RefutationQuery } from "../counterexample.js";
 import { describeAccess, describeMissingBound } from "./describe.js";
 
-const OUTSIDE: readonly FindingCode[] = ["out-of-bounds", "false-in-bounds"];
+const FINDING_CODES: readonly FindingCode[] = ["out-of-bounds", "false-in-bounds"];
 
-/** One duty for each access as the author wrote it. */
+/** One obligation for each access in the source. */
 export const boundsObligations: ObligationGenerator = (models) => {
   const statements = new Map<OpStatement, Access>();
   for (const { accesses } of models) for (const access of accesses) statements.set(access.statement, access);
   return [...statements].map(([statement, access]) => ({
     property: "bounds",
-    of: describeAccess(access),
+    subject: describeAccess(access),
     at: statement.at,
-    prove: (stand) => openAccess(stand, statement),
+    prove: (context) => proveAccess(context, statement),
   }));
 };
 
-function openAccess({ model, contexts }: ProofContext, statement: OpStatement): ProofGap | undefined {
+function proveAccess({ model, factScopes: contexts }: ProofContext, statement: OpStatement): ProofGap | undefined {
   for (const access of model.accesses) {
     if (access.statement !== statement) continue;
     const { missing, mask, path, scope, lanes } = access;
-    if (missing !== undefined) return { question: unstridedQuestion(model, access), missing };
+    if (missing !== undefined) return { refutation: unstridedRefutation(model, access), missing };
     const bound = firstUnprovedBound(contexts, access);
     if (!bound) continue;
-    const question = {
-      holds: bound.holds,
-      given: [...path, mask],
+    const refutation = {
+      goal: bound.condition,
+      facts: [...path, mask],
       variables: [...scope, ...lanes],
-      places: [statement.at],
-      finds: OUTSIDE,
+      locations: [statement.at],
+      findingCodes: FINDING_CODES,
     };
-    return { question, missing: describeMissingBound(model, access, bound) };
+    return { refutation, missing: describeMissingBound(model, access, bound) };
   }
   return undefined;
 }
 
-/** Memory between the elements shows an offset that leaves out the strides. */
-function unstridedQuestion(
+/**
+ * The counterexample search for an offset without strides. A sliced layout has memory between its elements, which such
+ * an offset accesses.
+ */
+function unstridedRefutation(
   { launch }: SymbolicModel,
   { tensor, unstrided, statement }: Access,
 ): RefutationQuery | undefined {
   if (tensor?.kind !== "tensor" || unstrided !== true) return undefined;
   const layouts = { [tensor.name]: "sliced" } as const;
-  const about = launch.tensorDims(tensor);
-  return { holds: FALSE, given: [], variables: [], about, places: [statement.at], finds: OUTSIDE, layouts };
+  const relevantTerms = launch.tensorDims(tensor);
+  return {
+    goal: FALSE,
+    facts: [],
+    variables: [],
+    relevantTerms,
+    locations: [statement.at],
+    findingCodes: FINDING_CODES,
+    layouts,
+  };
 }
 
-/** One side of one axis of an access, which the emitted code does not compare. */
+/** One side of one axis of an access that the emitted code does not mask. */
 export interface Bound {
   readonly axis: number;
   readonly side: "lower" | "upper";
   readonly claimed: boolean;
-  readonly holds: Term;
+  readonly condition: Term;
 }
 
-/** The bounds that a proof has to show. What a mask compares holds of active lanes. */
+/** The bounds to prove. Bounds that a mask checks hold for active lanes. */
 function boundsOf({ axes }: Access): readonly Bound[] {
   return axes.flatMap(({ index, size, masks, claimed }, axis): Bound[] => [
-    ...(masks.lower ? [] : [{ axis, side: "lower", claimed, holds: atLeast(index, number(0)) } as const]),
-    ...(masks.upper ? [] : [{ axis, side: "upper", claimed, holds: below(index, size) } as const]),
+    ...(masks.lower ? [] : [{ axis, side: "lower", claimed, condition: atLeast(index, number(0)) } as const]),
+    ...(masks.upper ? [] : [{ axis, side: "upper", claimed, condition: below(index, size) } as const]),
   ]);
 }
 
-const found = new WeakMap<Access, { readonly open: Bound | undefined }>();
+const cache = new WeakMap<Access, { readonly unproved: Bound | undefined }>();
 
-/** The first bound that could not be shown. */
+/** The first bound that could not be proved. */
 export function firstUnprovedBound(contexts: FactScopes, access: Access): Bound | undefined {
-  const known = found.get(access) ?? {
-    open: boundsOf(access).find(({ holds }) => !entails(contexts.active(access), holds)),
+  const cached = cache.get(access) ?? {
+    unproved: boundsOf(access).find(({ condition: holds }) => !entails(contexts.active(access), holds)),
   };
-  found.set(access, known);
-  return known.open;
+  cache.set(access, cached);
+  return cached.unproved;
 }

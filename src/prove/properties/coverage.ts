@@ -1,4 +1,4 @@
-/** Whether every element of each output is written, by one store or by several together. */
+/** Coverage obligations: every element of each output is written, by one store or by several together. */
 import type { FindingCode } from "../../diagnostics/catalog/index.js";
 import type { Location } from "../../diagnostics/diagnostic.js";
 import { isValue, type KernelIR, paramsOf, type TensorParam } from "../../ir/nodes.js";
@@ -22,92 +22,95 @@ import { assumeRows } from "../model/partitions.js";
 import type { Access } from "../model/accesses.js";
 import { describeUnknowns } from "./describe.js";
 
-const UNWRITTEN: readonly FindingCode[] = ["never-written"];
+const FINDING_CODES: readonly FindingCode[] = ["never-written"];
 
 export const coverageObligations: ObligationGenerator = (models) =>
   paramsOf(models[0]!.ir, "tensor")
     .filter(({ role, zeroed }) => role === "out" && zeroed !== true)
     .map((tensor) => ({
       property: "coverage",
-      of: tensor.name,
+      subject: tensor.name,
       at:
-        models.flatMap(({ accesses }) => accesses.filter((each) => writes(each, tensor)))[0]?.statement.at ??
+        models.flatMap(({ accesses }) => accesses.filter((access) => isStoreTo(access, tensor)))[0]?.statement.at ??
         tensor.value.at,
-      waived: models.flatMap(({ accesses }) =>
-        accesses.flatMap((each) => (writes(each, tensor) && each.trusted !== undefined ? [each.trusted] : [])),
+      waiver: models.flatMap(({ accesses }) =>
+        accesses.flatMap((access) =>
+          isStoreTo(access, tensor) && access.trusted !== undefined ? [access.trusted] : [],
+        ),
       )[0],
-      prove: (stand) => openCoverage(stand, tensor),
+      prove: (context) => proveCoverage(context, tensor),
     }));
 
-/** An atomic gives no element its first value. */
-const writes = ({ does, tensor }: Access, param: TensorParam): boolean => does === "store" && tensor === param;
+/** An atomic does not initialize an element, so it does not count as a write. */
+const isStoreTo = ({ accessKind: does, tensor }: Access, param: TensorParam): boolean =>
+  does === "store" && tensor === param;
 
-/** The index of the element in question along an axis. */
+/** The symbol of the element's index along an axis. */
 const elementName = ({ name }: TensorParam, axis: number): string => `element ${name} ${axis}`;
 
-function openCoverage(stand: ProofContext, tensor: TensorParam): ProofGap | undefined {
-  const { model, contexts } = stand;
-  const known = contexts.launch().child();
+function proveCoverage(context: ProofContext, tensor: TensorParam): ProofGap | undefined {
+  const { model, factScopes: contexts } = context;
+  const facts = contexts.launch().child();
   const elements = model.launch.tensorDims(tensor).map((size, axis) => {
     const name = elementName(tensor, axis);
     model.environment.ranges.set(name, { from: number(0), to: size });
     return name;
   });
-  const given = tensor.given ? [equal(symbol(`${tensor.given.parameter} given`), number(1))] : [];
-  for (const condition of [...contexts.rangesOf(elements), ...given]) assume(known, condition);
-  const stores = model.accesses.filter((each) => writes(each, tensor));
-  const left: Term[] = [];
-  const followed = stores.filter(({ mayBeSkipped, missing }) => !mayBeSkipped && missing === undefined);
-  for (const store of followed) {
-    const conditions = conditionsToWrite(stand, store, elements);
-    assumeRows(known, model, conditions);
-    const open = andTerm(...conditions.filter((condition) => !learns(known, condition)));
-    if (open === TRUE || known.impossible) return undefined;
-    // The stores that follow have only the elements to write for which this one lacks something.
-    assume(known, not(open));
-    if (known.impossible) return undefined;
-    left.push(open);
+  const presence = tensor.given ? [equal(symbol(`${tensor.given.parameter} given`), number(1))] : [];
+  for (const condition of [...contexts.rangesOf(elements), ...presence]) assume(facts, condition);
+  const stores = model.accesses.filter((access) => isStoreTo(access, tensor));
+  const unproved: Term[] = [];
+  const modeledStores = stores.filter(({ mayBeSkipped, missing }) => !mayBeSkipped && missing === undefined);
+  for (const store of modeledStores) {
+    const conditions = conditionsToWrite(context, store, elements);
+    assumeRows(facts, model, conditions);
+    const remaining = andTerm(...conditions.filter((condition) => !proveAndAssume(facts, condition)));
+    if (remaining === TRUE || facts.impossible) return undefined;
+    // The following stores only have to write elements for which this store's conditions are not proved.
+    assume(facts, not(remaining));
+    if (facts.impossible) return undefined;
+    unproved.push(remaining);
   }
-  const question = {
-    holds: orTerm(...left),
-    given,
+  const refutation = {
+    goal: orTerm(...unproved),
+    facts: presence,
     variables: elements,
-    places: [tensor.value.at, ...stores.map(({ statement }) => statement.at), ...gridPlaces(model.ir)],
-    finds: UNWRITTEN,
+    locations: [tensor.value.at, ...stores.map(({ statement }) => statement.at), ...gridLocations(model.ir)],
+    findingCodes: FINDING_CODES,
   };
-  return { question, missing: missingCoverage(stand, tensor, stores, left) };
+  return { refutation, missing: missingCoverage(context, tensor, stores, unproved) };
 }
 
-/** Whether a condition is certain; it then helps with those that follow. */
-function learns(known: FactSet, condition: Term): boolean {
-  if (!entails(known, condition)) return false;
-  assume(known, condition);
+/** Proves a condition and adds it to the facts, so that it helps to prove the following conditions. */
+function proveAndAssume(facts: FactSet, condition: Term): boolean {
+  if (!entails(facts, condition)) return false;
+  assume(facts, condition);
   return true;
 }
 
-/** What must hold so that the program, the turn and the lane that the store's index suggests write the element. */
+/** The conditions under which the program, iteration and lane that the inverse suggests write the element. */
 function conditionsToWrite(
-  { model, contexts }: ProofContext,
+  { model, factScopes: contexts }: ProofContext,
   store: Access,
   elements: readonly string[],
 ): readonly Term[] {
   const { axes, mask, path, scope, lanes } = store;
   const variables = [...scope, ...lanes];
-  const equations = axes.map(({ index }, axis) => ({ index, is: symbol(elements[axis]!) }));
-  const found = invert(model, contexts.active(store), variables, equations);
-  const first = (name: string): Term => model.environment.ranges.get(name)?.from ?? number(0);
-  const from = new Map(variables.map((name) => [name, found.get(name) ?? first(name)]));
+  const equations = axes.map(({ index }, axis) => ({ index, target: symbol(elements[axis]!) }));
+  const inverse = invert(model, contexts.active(store), variables, equations);
+  const firstOf = (name: string): Term => model.environment.ranges.get(name)?.from ?? number(0);
+  const values = new Map(variables.map((name) => [name, inverse.get(name) ?? firstOf(name)]));
   const conditions = [
     ...contexts.rangesOf(variables),
     ...path,
     mask,
-    ...equations.map(({ index, is }) => equal(index, is)),
+    ...equations.map(({ index, target }) => equal(index, target)),
   ];
-  return conditions.map((condition) => substitute(condition, from)).flatMap(conditionsOf);
+  return conditions.map((condition) => substitute(condition, values)).flatMap(conditionsOf);
 }
 
-/** Where the evaluator may say that nothing is written. */
-function gridPlaces({ grid: { block, at } }: KernelIR): readonly (Location | undefined)[] {
+/** The locations at which the evaluator may report an unwritten element. */
+function gridLocations({ grid: { block, at } }: KernelIR): readonly (Location | undefined)[] {
   return [at, ...block.yields.map((each) => (isValue(each) ? each.at : undefined))];
 }
 
@@ -115,14 +118,14 @@ function missingCoverage(
   { model }: ProofContext,
   { name }: TensorParam,
   stores: readonly Access[],
-  left: readonly Term[],
+  unproved: readonly Term[],
 ): string {
   const goal = `nothing shows that every element of ${name} is written`;
   if (stores.length === 0) return `${goal}: no store writes it; store to it, or declare it { zeroed: true }`;
-  const [unfollowed] = stores.flatMap(({ missing }) => missing ?? []);
-  if (unfollowed !== undefined) return unfollowed;
+  const [unmodeled] = stores.flatMap(({ missing }) => missing ?? []);
+  if (unmodeled !== undefined) return unmodeled;
   if (stores.every(({ mayBeSkipped }) => mayBeSkipped))
     return `${goal}, as nothing says how many turns the loop around its store takes; count the turns with tl.range`;
   const remedy = `let the grid, the blocks and the masks cover it, or declare it { zeroed: true }`;
-  return `${goal}${describeUnknowns(model, remedy, left, [])}`;
+  return `${goal}${describeUnknowns(model, remedy, unproved, [])}`;
 }

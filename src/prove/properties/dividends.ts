@@ -1,6 +1,7 @@
 /**
- * Whether `//` and `%` have a dividend that is not negative and a divisor that is positive, where an address or a mask
- * depends on them. Triton truncates toward zero, so that blocks and wrapped indices of negative numbers are others.
+ * Dividend obligations: `//` and `%` have a nonnegative dividend and a positive divisor wherever an address or a mask
+ * depends on them. Triton truncates toward zero, so block numbers and wrapped indices of negative numbers would be
+ * wrong.
  */
 import { indexValues } from "../../analysis/index-values.js";
 import type { FindingCode } from "../../diagnostics/catalog/index.js";
@@ -13,17 +14,17 @@ import type { ObligationGenerator, ProofGap, ProofContext } from "./obligations.
 import { at, namesOf } from "../model/symbolic.js";
 import { describeUnknowns } from "./describe.js";
 
-const WRONG: readonly FindingCode[] = ["negative-division", "division"];
-/** By what an op computes of integers; of blocks the dividend is `x + y - 1`. */
-const DIVIDES: ReadonlySet<string | undefined> = new Set(["quotient", "remainder", "blocks"]);
+const FINDING_CODES: readonly FindingCode[] = ["negative-division", "division"];
+/** The integer semantics of divisions. The dividend of `blocks` is `x + y - 1`. */
+const DIVISIONS: ReadonlySet<string | undefined> = new Set(["quotient", "remainder", "blocks"]);
 
 export const dividendObligations: ObligationGenerator = (models) => {
   const statements = new Set(models.flatMap((model) => divisionsIn(model).map(({ statement }) => statement)));
   return [...statements].map((statement) => ({
     property: "dividend",
-    of: wordsOf(statement),
+    subject: describeDivision(statement),
     at: statement.at,
-    prove: (stand) => openDivision(stand, statement),
+    prove: (context) => proveDivision(context, statement),
   }));
 };
 
@@ -31,40 +32,40 @@ function divisionsIn({ ir, flow }: SymbolicModel): readonly OpStep[] {
   const indices = indexValues(ir);
   return opEvents(flow).filter(({ statement: { op, results } }) => {
     const [result] = results;
-    return DIVIDES.has(op.facts.integer) && result?.type.kind === "tile" && indices.has(result);
+    return DIVISIONS.has(op.facts.integer) && result?.type.kind === "tile" && indices.has(result);
   });
 }
 
-const wordsOf = ({ op: { spelling, name } }: OpStatement): string =>
+const describeDivision = ({ op: { spelling, name } }: OpStatement): string =>
   spelling.form === "infix" ? `this ${spelling.operator}` : `this tl.${name}`;
 
-function openDivision(stand: ProofContext, statement: OpStatement): ProofGap | undefined {
-  const { model, contexts } = stand;
+function proveDivision(context: ProofContext, statement: OpStatement): ProofGap | undefined {
+  const { model, factScopes: contexts } = context;
   for (const step of divisionsIn(model)) {
     if (step.statement !== statement) continue;
     const { path, scope } = step;
     const { dividend, divisor, lanes } = operandsOf(model, step);
-    if (!dividend || !divisor) return { question: undefined, missing: "it divides values that proofs do not follow" };
-    const known = contexts.onPath(path, scope, lanes);
+    if (!dividend || !divisor) return { refutation: undefined, missing: "it divides values that proofs do not follow" };
+    const facts = contexts.onPath(path, scope, lanes);
     const positive = atLeast(divisor, number(1));
-    const natural = atLeast(dividend, number(0));
-    // What is known of a dividend, such as an offset below `b * c`, may say that a divisor is positive.
-    polynomialOf(known, dividend);
-    const open = [positive, natural].find((each) => !entails(known, each));
-    if (!open) continue;
-    const question = {
-      holds: andTerm(positive, natural),
-      given: path,
+    const nonNegative = atLeast(dividend, number(0));
+    // Facts about the dividend, such as that it is an offset below `b * c`, can imply that the divisor is positive.
+    polynomialOf(facts, dividend);
+    const unproved = [positive, nonNegative].find((condition) => !entails(facts, condition));
+    if (!unproved) continue;
+    const refutation = {
+      goal: andTerm(positive, nonNegative),
+      facts: path,
       variables: [...scope, ...lanes],
-      places: [statement.at],
-      finds: WRONG,
+      locations: [statement.at],
+      findingCodes: FINDING_CODES,
     };
     const goal =
-      open === positive
+      unproved === positive
         ? "nothing shows that the divisor is positive"
         : "nothing shows that the dividend is not negative";
-    const remedy = open === positive ? "divide by another" : "add a multiple of the divisor first";
-    return { question, missing: `${goal}${describeUnknowns(model, remedy, [open], path)}` };
+    const remedy = unproved === positive ? "divide by another" : "add a multiple of the divisor first";
+    return { refutation, missing: `${goal}${describeUnknowns(model, remedy, [unproved], path)}` };
   }
   return undefined;
 }
@@ -75,7 +76,7 @@ interface Operands {
   readonly lanes: readonly string[];
 }
 
-/** The operands of any lane, active or not. */
+/** The operands of a symbolic lane, active or masked. */
 function operandsOf({ environment }: SymbolicModel, { statement, terms }: OpStep): Operands {
   const { op, results } = statement;
   const lane = environment.lanes(`lane ${environment.nameOf(statement)}`, environment.shape(results[0]!.type));

@@ -1,21 +1,25 @@
-/** The bounds on sizes that follow from the grid: the wrapper refuses a launch with more programs than GPUs take. */
+/**
+ * Upper limits on sizes that follow from the grid: the wrapper rejects a launch with more programs than CUDA allows.
+ */
 import { MAX_GRID } from "../../types/limits.js";
 import { NEXT_POWER, product, sum, type Term } from "../../symbolic/term.js";
 import type { SymbolicModel } from "../model/model.js";
 
-/** `H <= 65535`, of each axis that may have more. Of the first axis only products of sizes reach its limit. */
+/**
+ * Limits such as `H <= 65535`, for each axis that may exceed its limit. On the first axis, only products of sizes can.
+ */
 export function gridLimits({ launch: { grid } }: SymbolicModel): readonly string[] {
   return grid.flatMap((size, axis) => {
-    const most = MAX_GRID[axis]!;
+    const limit = MAX_GRID[axis]!;
     const isSmall = size.kind === "number" || (axis === 0 && size.kind !== "product");
-    return isSmall ? [] : [`${textOf(size) ?? `programs along axis ${axis}`} <= ${most}`];
+    return isSmall ? [] : [`${textOf(size) ?? `programs along axis ${axis}`} <= ${limit}`];
   });
 }
 
-/** A term as the author writes it on the host, as far as that is short. */
+/** A short term as the author writes it on the host. Undefined for other terms. */
 function textOf(term: Term): string | undefined {
-  const { kind, parts, name, value } = term;
-  const texts = parts.map(textOf);
+  const { kind, parts: operands, name, value } = term;
+  const texts = operands.map(textOf);
   const [x, y] = texts;
   switch (kind) {
     case "number":
@@ -23,17 +27,17 @@ function textOf(term: Term): string | undefined {
     case "symbol":
       return name;
     case "sum":
-      return joined(texts, " + ", true);
+      return joinTexts(texts, " + ", true);
     case "product":
-      return joined(texts, " * ", false);
+      return joinTexts(texts, " * ", false);
     case "least":
-      return joined(texts, ", ", false) && `min(${x}, ${y})`;
+      return joinTexts(texts, ", ", false) && `min(${x}, ${y})`;
     case "greatest":
-      return joined(texts, ", ", false) && `max(${x}, ${y})`;
+      return joinTexts(texts, ", ", false) && `max(${x}, ${y})`;
     case "floorQuotient": {
       const covered = coveredBy(term);
-      if (covered) return joined([textOf(covered), y], ", ", false) && `cdiv(${textOf(covered)}, ${y})`;
-      return joined(texts, " // ", true);
+      if (covered) return joinTexts([textOf(covered), y], ", ", false) && `cdiv(${textOf(covered)}, ${y})`;
+      return joinTexts(texts, " // ", true);
     }
     case "call":
       return name === NEXT_POWER && x !== undefined ? `next_power_of_2(${x})` : undefined;
@@ -42,18 +46,22 @@ function textOf(term: Term): string | undefined {
   }
 }
 
-function joined(texts: readonly (string | undefined)[], by: string, inside: boolean): string | undefined {
+function joinTexts(
+  texts: readonly (string | undefined)[],
+  separator: string,
+  isParenthesized: boolean,
+): string | undefined {
   if (texts.includes(undefined)) return undefined;
-  const text = texts.join(by);
-  return inside ? `(${text})` : text;
+  const text = texts.join(separator);
+  return isParenthesized ? `(${text})` : text;
 }
 
 /** The `x` of `(x + y - 1) // y`. */
 function coveredBy({ parts: [dividend, divisor] }: Term): Term | undefined {
-  const parts = dividend?.kind === "sum" ? [...dividend.parts] : [];
+  const operands = dividend?.kind === "sum" ? [...dividend.parts] : [];
   const isMinusOne = ({ kind, value }: Term) => kind === "number" && value === -1n;
-  const [one, by] = [parts.findIndex(isMinusOne), parts.indexOf(divisor!)];
-  if (one < 0 || by < 0) return undefined;
-  const rest = parts.filter((_, i) => i !== one && i !== by);
-  return rest.length > 0 ? sum(...rest) : product();
+  const [oneIndex, divisorIndex] = [operands.findIndex(isMinusOne), operands.indexOf(divisor!)];
+  if (oneIndex < 0 || divisorIndex < 0) return undefined;
+  const remaining = operands.filter((_, i) => i !== oneIndex && i !== divisorIndex);
+  return remaining.length > 0 ? sum(...remaining) : product();
 }

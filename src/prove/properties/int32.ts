@@ -1,6 +1,6 @@
 /**
- * What bounds the sizes of a launch: the reach of int32, which the wrapper checks, GPUs' limits on grids, and Triton's on
- * tiles. 2^31 is a symbol, which keeps numbers small.
+ * Upper limits on the sizes of a launch: int32 addressing, which the wrapper checks, CUDA's limits on grids, and
+ * Triton's on tiles. 2^31 is a symbol, which keeps coefficients small.
  */
 import { compiledOps } from "../../analysis/compiled-ops.js";
 import { type KernelIR, paramsOf, type TensorParam } from "../../ir/nodes.js";
@@ -14,72 +14,74 @@ import type { FactSet } from "../algebra/facts.js";
 import { isPositive } from "../model/launch.js";
 import type { SymbolicModel } from "../model/model.js";
 import { LIMIT } from "../algebra/products.js";
-import { CONTENTS } from "../model/input-elements.js";
+import { ELEMENT_PREFIX } from "../model/input-elements.js";
 
-const END = 2 ** 31;
-/** What 2^31 is far above, as tiles and the numbers of configs are. */
-const FAR = 2 ** 23;
-/** More elements than the memory of any GPU holds, as a multiple of 2^31. */
-const MOST_WRITTEN = 2 ** 40 / END;
+const INT32_END = 2 ** 31;
+/** A lower bound of the symbol for 2^31, above every tile size and constexpr of a config. */
+const LIMIT_LOWER_BOUND = 2 ** 23;
+/** An upper bound on the elements of an output, as a multiple of 2^31: more than any GPU's memory holds. */
+const MAX_OUTPUT_MULTIPLE = 2 ** 40 / INT32_END;
 
 const limit = () => symbol(LIMIT);
-const reach = () => sum(limit(), number(INT32_REACH - END));
+const addressable = () => sum(limit(), number(INT32_REACH - INT32_END));
 
 export class Int32 {
-  /** Apart from that of other properties, which do not suffer from numbers that nothing bounds. */
+  /** A separate budget, so that unbounded numbers in overflow proofs do not exhaust that of other properties. */
   readonly #budget = new Budget(32_000, 5_000);
-  readonly #contexts: FactScopes;
+  readonly #factScopes: FactScopes;
 
   constructor(model: SymbolicModel) {
-    this.#contexts = new FactScopes(model, this.#budget, limitsOf(model), (name, given, value, inProgram) => [
+    this.#factScopes = new FactScopes(model, this.#budget, limitFacts(model), (name, given, value, inProgram) => [
       ...model.environment.factsOf(name, given, value, inProgram),
-      ...(name.startsWith(CONTENTS) ? [atMost(value, reach()), atLeast(sum(value, reach()), number(0))] : []),
+      ...(name.startsWith(ELEMENT_PREFIX)
+        ? [atMost(value, addressable()), atLeast(sum(value, addressable()), number(0))]
+        : []),
     ]);
   }
 
-  /** Starts with another line; what was looked at with no steps left is looked at again. */
+  /** Starts another line. Facts that were computed with an exhausted budget are computed again. */
   begin(): void {
-    if (this.#budget.spent) this.#contexts.forget();
+    if (this.#budget.isExhausted) this.#factScopes.forget();
     this.#budget.refill();
   }
 
-  /** Says that the line stays open. */
+  /** Records that the line stays unproved. */
   end(): void {
-    this.#budget.lose();
+    this.#budget.chargeShared();
   }
 
-  /** What holds where a step stands, of any lane. */
+  /** The facts at an event, for a symbolic lane. */
   onPath({ path, scope }: OpStep, lanes: readonly string[]): FactSet {
-    return this.#contexts.onPath(path, scope, lanes);
+    return this.#factScopes.onPath(path, scope, lanes);
   }
 }
 
-function limitsOf({ ir, checked, launch, environment }: SymbolicModel): readonly Term[] {
-  const reached = new Set(checked.flatMap((each) => (each.kind === "reach" ? [each.param.name] : [])));
-  const ofTensor = (param: TensorParam): readonly Term[] => {
-    // What is not given has no size that a launch compares.
+function limitFacts({ ir, checked, launch, environment }: SymbolicModel): readonly Term[] {
+  const addressed = new Set(checked.flatMap((each) => (each.kind === "reach" ? [each.param.name] : [])));
+  const tensorLimits = (param: TensorParam): readonly Term[] => {
+    // The launch does not check the sizes of an absent tensor.
     if (param.optional) return [];
     const dims = launch.tensorDims(param);
-    const isReached = reached.has(param.name);
-    const most = isReached ? reach() : product(number(MOST_WRITTEN), limit());
-    // Elements of what is written lie apart from each other; those of an input may be one, with a stride of 0.
-    const isDense = param.role !== "in" || (isReached && param.contiguous === true);
-    const axes = isReached ? dims.map((dim) => atMost(dim, reach())) : [];
-    // Where no axis is empty, the last of them have no more elements than all.
+    const isAddressed = addressed.has(param.name);
+    const elementLimit = isAddressed ? addressable() : product(number(MAX_OUTPUT_MULTIPLE), limit());
+    // Elements of an output are distinct in memory. An input may have a stride of 0.
+    const isDense = param.role !== "in" || (isAddressed && param.contiguous === true);
+    const axes = isAddressed ? dims.map((dim) => atMost(dim, addressable())) : [];
+    // If no axis is empty, the last axes together have no more elements than the tensor.
     const isFilled = dims.every((dim) => isPositive(dim, launch.facts));
     const inner = isFilled ? dims.slice(1, -1).map((_, axis) => dims.slice(axis + 1)) : [];
-    return [...axes, ...(isDense ? [dims, ...inner].map((each) => atMost(product(...each), most)) : [])];
+    return [...axes, ...(isDense ? [dims, ...inner].map((each) => atMost(product(...each), elementLimit)) : [])];
   };
-  const counted = checked.flatMap((each) => {
+  const countLimits = checked.flatMap((each) => {
     const size = each.kind === "count" && typeof each.size !== "number" ? launch.term(each.size) : undefined;
-    return size ? [atMost(size, reach())] : [];
+    return size ? [atMost(size, addressable())] : [];
   });
   const types = [...compiledOps(ir)].flatMap((statement) => resultsOf(statement).map(({ type }) => type));
   const tiles = new Set(types.flatMap((type) => (type.kind === "tile" ? environment.shape(type) : [])));
   return [
-    atLeast(limit(), number(FAR)),
-    ...paramsOf(ir, "tensor").flatMap(ofTensor),
-    ...counted,
+    atLeast(limit(), number(LIMIT_LOWER_BOUND)),
+    ...paramsOf(ir, "tensor").flatMap(tensorLimits),
+    ...countLimits,
     ...launch.grid.map((size, axis) => (axis === 0 ? below(size, limit()) : atMost(size, number(MAX_GRID[axis]!)))),
     ...[...tiles].map((size) => atMost(size, number(MAX_NUMEL))),
     ...configLimits(ir),
@@ -87,21 +89,22 @@ function limitsOf({ ir, checked, launch, environment }: SymbolicModel): readonly
   ];
 }
 
-/** A bound of the author's that is not small: of `x <= 2**30 - 5` follows `2 * x <= 2**31 - 10`. */
-function inTermsOfLimit({ kind, parts: [x, most] }: Term): readonly Term[] {
-  if (kind !== "atMost" || most?.kind !== "number" || most.value < FAR / 2 || most.value > END) return [];
-  const times = BigInt(END) / most.value;
-  const room = BigInt(END) - times * most.value;
-  const less = room < FAR ? room : BigInt(FAR);
-  return [atMost(product(number(times), x!), sum(limit(), number(-less)))];
+/** Scales an author's large bound to 2^31: `x <= 2**30 - 5` implies `2 * x <= 2**31 - 10`. */
+function inTermsOfLimit({ kind, parts: [x, bound] }: Term): readonly Term[] {
+  if (kind !== "atMost" || bound?.kind !== "number" || bound.value < LIMIT_LOWER_BOUND / 2 || bound.value > INT32_END)
+    return [];
+  const factor = BigInt(INT32_END) / bound.value;
+  const slack = BigInt(INT32_END) - factor * bound.value;
+  const offset = slack < LIMIT_LOWER_BOUND ? slack : BigInt(LIMIT_LOWER_BOUND);
+  return [atMost(product(number(factor), x!), sum(limit(), number(-offset)))];
 }
 
-/** The smallest and the largest value that configs choose. */
+/** The smallest and the largest value among the configs. */
 function configLimits({ tuning, params }: KernelIR): readonly Term[] {
   return params.flatMap((param) => {
     if (param.kind !== "constexpr" || param.from !== "config" || param.of !== "int") return [];
     const values = tuning.configs.map((config) => Number(config.values[param.name]));
-    const it = symbol(param.name);
-    return [atLeast(it, number(Math.min(...values))), atMost(it, number(Math.max(...values)))];
+    const constexpr = symbol(param.name);
+    return [atLeast(constexpr, number(Math.min(...values))), atMost(constexpr, number(Math.max(...values)))];
   });
 }

@@ -1,33 +1,40 @@
-/** What must hold of a kernel, as a question to a model of it. */
+/**
+ * Proof obligations: the properties that are proved of a kernel, each as a function from a model to a proof or a gap.
+ */
 import type { ProofProperty } from "../../compiled/compiled-kernel.js";
 import type { Location } from "../../diagnostics/diagnostic.js";
 import type { FactScopes } from "../model/fact-scopes.js";
 import type { SymbolicModel } from "../model/model.js";
 import type { RefutationQuery } from "../counterexample.js";
 
-/** A model with what is known in it. */
+/** A symbolic model of the kernel and the facts that hold at each of its program points. */
 export interface ProofContext {
   readonly model: SymbolicModel;
-  readonly contexts: FactScopes;
+  readonly factScopes: FactScopes;
 }
 
-/** Where something stands open: what would show it wrong, if a case can, and what a proof lacks. */
+/** An obligation that could not be proved in a model. */
 export interface ProofGap {
-  readonly question: RefutationQuery | undefined;
+  /** The search for a counterexample. Undefined if no test case can refute the obligation. */
+  readonly refutation: RefutationQuery | undefined;
+  /** The missing fact and its remedy, as the author reads it. */
   readonly missing: string;
 }
 
-/** Something that must hold in each model of a kernel. */
+/** One property of one access, output or line, to be proved in every model of a kernel. */
 export interface ProofObligation {
   readonly property: ProofProperty;
-  /** What it is about: `the store to c`. */
-  readonly of: string;
+  /** The subject as the author reads it, such as `the store to c`. */
+  readonly subject: string;
   readonly at: Location | undefined;
-  /** Why the author says that it holds, where nothing shows it. */
-  readonly waived?: string | undefined;
-  /** What is open of it in a model; undefined where it is proved. */
-  prove(stand: ProofContext): ProofGap | undefined;
+  /** The author's reason, from `tl.trusted`, for accepting the obligation without a proof. */
+  readonly waiver?: string | undefined;
+  /** Tries to prove the obligation in a model. Returns undefined if it is proved. */
+  prove(context: ProofContext): ProofGap | undefined;
 }
 
-/** All of one property that must hold of a kernel. The models differ in constexprs, which may hide statements. */
+/**
+ * Generates the obligations of one property. A kernel has several models: a branch on a constexpr can remove statements
+ * from some of them, so the generator joins the statements of all.
+ */
 export type ObligationGenerator = (models: readonly SymbolicModel[]) => readonly ProofObligation[];

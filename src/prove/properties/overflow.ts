@@ -1,6 +1,7 @@
 /**
- * Whether arithmetic of signed integers that decides an address or a mask stays in their dtype: in all lanes, because a mask
- * compares those that it leaves out as well. What is computed of something that may wrap is not asked about.
+ * Overflow obligations: signed integer arithmetic that an address or a mask depends on stays in its dtype. This covers
+ * all lanes, because a mask also compares masked lanes. Arithmetic on a value that may already have wrapped is not
+ * checked again.
  */
 import { indexValues } from "../../analysis/index-values.js";
 import type { FindingCode } from "../../diagnostics/catalog/index.js";
@@ -20,181 +21,187 @@ import type { ObligationGenerator, ProofGap, ProofContext } from "./obligations.
 import { at, namesOf, type TermTile } from "../model/symbolic.js";
 import { describeUnknowns } from "./describe.js";
 
-const END = 2n ** 31n;
-const WRAPS: readonly FindingCode[] = ["overflow"];
+const INT32_END = 2n ** 31n;
+const FINDING_CODES: readonly FindingCode[] = ["overflow"];
 
-/** One duty for each line with arithmetic that may wrap. */
+/** One obligation for each line with arithmetic that may wrap. */
 export const overflowObligations: ObligationGenerator = (models) => {
-  const places = new Map<string, Location | undefined>();
+  const locations = new Map<string, Location | undefined>();
   for (const model of models)
-    for (const { statement } of arithmeticIn(model)) places.set(lineOf(statement.at), statement.at);
-  return [...places].map(([line, place]) => ({
+    for (const { statement } of arithmeticIn(model)) locations.set(lineOf(statement.at), statement.at);
+  return [...locations].map(([line, location]) => ({
     property: "overflow",
-    of: "the arithmetic of indices",
-    at: place,
-    prove: (stand) => openLine(stand, line),
+    subject: "the arithmetic of indices",
+    at: location,
+    prove: (context) => proveLine(context, line),
   }));
 };
 
-const lineOf = (place: Location | undefined): string => `${place?.file}:${place?.line}`;
+const lineOf = (location: Location | undefined): string => `${location?.file}:${location?.line}`;
 
-/** An op whose result may lie beyond int32, with what it makes. */
-type Arithmetic = OpStep & { readonly made: TermTile };
+/** An op whose result may exceed int32, with its result. */
+type Arithmetic = OpStep & { readonly result: TermTile };
 
 function arithmeticIn({ ir, flow }: SymbolicModel): readonly Arithmetic[] {
   const indices = indexValues(ir);
   const isOffset = offsetsOnly(ir);
-  return opEvents(flow).filter((step): step is Arithmetic => {
-    const { op, results } = step.statement;
+  return opEvents(flow).filter((event): event is Arithmetic => {
+    const { op, results } = event.statement;
     const [result] = results;
-    if (!result || !step.made || !indices.has(result) || isOffset(result)) return false;
-    return isCounted(result) && (op.proof.wraps === true || step.statement.operands.some(computes));
+    if (!result || !event.result || !indices.has(result) || isOffset(result)) return false;
+    return isChecked(result) && (op.proof.wraps === true || event.statement.operands.some(mayWrap));
   });
 }
 
-/** Signed integers up to 32 bits: those of 64 are taken not to wrap, and unsigned ones to do so where an author means it. */
-function isCounted({ type }: Value): boolean {
+/**
+ * Signed integers of up to 32 bits. 64-bit integers are assumed not to wrap, and unsigned integers may wrap
+ * intentionally.
+ */
+function isChecked({ type }: Value): boolean {
   return type.kind === "tile" && members(type.dtype).some((name) => isSigned(name) && dtypeTable[name].bits <= 32);
 }
 
-/** The dtype of a result, the narrowest where there are several. */
+/** The dtype of the result. The narrowest one of several. */
 function dtypeOf({ statement: { results } }: OpStep): DTypeName {
   const dtypes = results.flatMap(({ type }) => (type.kind === "tile" ? members(type.dtype) : []));
-  return dtypes.reduce((least, each) => (dtypeTable[each].bits < dtypeTable[least].bits ? each : least));
+  return dtypes.reduce((narrowest, dtype) => (dtypeTable[dtype].bits < dtypeTable[narrowest].bits ? dtype : narrowest));
 }
 
-/** Whether terms follow what a step makes: of narrower integers they follow none. */
-const isInt32 = (step: OpStep): boolean => dtypeOf(step) === "int32";
+/** True if terms model the event's arithmetic: that of narrower integers is not modeled. */
+const isInt32 = (event: OpStep): boolean => dtypeOf(event) === "int32";
 
-/** Whether the function that an op calls on lanes, such as that of `tl.reduce`, has arithmetic that may wrap. */
-function computes(callee: Argument | undefined): boolean {
+/** True if a combine function, such as that of `tl.reduce`, has arithmetic that may wrap. */
+function mayWrap(callee: Argument | undefined): boolean {
   if (callee === undefined || !isFunction(callee)) return false;
   let wraps = false;
   walk(callee.function.body, (statement) => {
-    if (statement.kind === "op") wraps ||= statement.op.proof.wraps === true || statement.operands.some(computes);
+    if (statement.kind === "op") wraps ||= statement.op.proof.wraps === true || statement.operands.some(mayWrap);
   });
   return wraps;
 }
 
-function openLine(stand: ProofContext, line: string): ProofGap | undefined {
-  const found = rangesOf(stand);
-  found.limits.begin();
-  for (const step of found.steps) {
-    if (lineOf(step.statement.at) !== line || found.isInside(step)) continue;
-    found.limits.end();
-    const { values, lanes } = found.valuesOf(step);
-    const { path, scope, statement } = step;
-    const dtype = dtypeOf(step);
+function proveLine(context: ProofContext, line: string): ProofGap | undefined {
+  const analysis = analysisOf(context);
+  analysis.limits.begin();
+  for (const event of analysis.steps) {
+    if (lineOf(event.statement.at) !== line || analysis.isSafe(event)) continue;
+    analysis.limits.end();
+    const { values, lanes } = analysis.valuesOf(event);
+    const { path, scope, statement } = event;
+    const dtype = dtypeOf(event);
     const end = 2 ** (dtypeTable[dtype].bits - 1);
-    const question = {
-      holds: andTerm(...values.flatMap((value) => [below(value, number(end)), atLeast(value, number(-end))])),
-      given: path,
+    const refutation = {
+      goal: andTerm(...values.flatMap((value) => [below(value, number(end)), atLeast(value, number(-end))])),
+      facts: path,
       variables: [...scope, ...lanes],
-      places: [statement.at],
-      finds: WRAPS,
-      isTooLarge: isInt32(step) && !step.statement.op.proof.foldSemantics && !isLarge(values),
+      locations: [statement.at],
+      findingCodes: FINDING_CODES,
+      isTooLarge: isInt32(event) && !event.statement.op.proof.foldSemantics && !isLarge(values),
     };
     const { spelling, name } = statement.op;
-    const what = spelling.form === "infix" ? spelling.operator : `tl.${name}`;
-    const wider = isInt32(step) ? "int64" : "int32";
-    const reason = describeUnknowns(stand.model, `cast an operand to tl.${wider} first`, values, path);
+    const opText = spelling.form === "infix" ? spelling.operator : `tl.${name}`;
+    const wider = isInt32(event) ? "int64" : "int32";
+    const reason = describeUnknowns(context.model, `cast an operand to tl.${wider} first`, values, path);
     return {
-      question,
-      missing: `nothing shows that the result of ${what} stays in ${dtype}${reason}`,
+      refutation,
+      missing: `nothing shows that the result of ${opText} stays in ${dtype}${reason}`,
     };
   }
   return undefined;
 }
 
-/** Whether it may wrap at sizes that the evaluator can run: a number of the author's takes it there. */
+/** True if the value may wrap at sizes that the evaluator can run, because of a large constant in the kernel. */
 const isLarge = (values: readonly Term[]): boolean =>
   [...termsIn(...values)].some(({ kind, value }) => kind === "number" && (value >= LARGE || -value >= LARGE));
 const LARGE = 2n ** 16n;
 
-const known = new WeakMap<SymbolicModel, Ranges>();
+const analyses = new WeakMap<SymbolicModel, RangeAnalysis>();
 
-function rangesOf(stand: ProofContext): Ranges {
-  let ranges = known.get(stand.model);
-  if (!ranges) known.set(stand.model, (ranges = new Ranges(stand)));
-  return ranges;
+function analysisOf(context: ProofContext): RangeAnalysis {
+  let analysis = analyses.get(context.model);
+  if (!analysis) analyses.set(context.model, (analysis = new RangeAnalysis(context)));
+  return analysis;
 }
 
-/** What is found out of a model's arithmetic. */
-class Ranges {
+/** The int32 ranges of a model's arithmetic. */
+class RangeAnalysis {
   readonly steps: readonly Arithmetic[];
   readonly limits: Int32;
-  readonly #inside = new Map<OpStep, boolean>();
-  readonly #values = new Map<string, boolean>();
+  readonly #fits = new Map<OpStep, boolean>();
+  readonly #fitsByKey = new Map<string, boolean>();
   /** Results that may have wrapped. */
-  readonly #doubtful = new Set<TermTile>();
+  readonly #mayHaveWrapped = new Set<TermTile>();
 
-  constructor(readonly stand: ProofContext) {
-    this.steps = arithmeticIn(stand.model);
-    this.limits = new Int32(stand.model);
+  constructor(readonly context: ProofContext) {
+    this.steps = arithmeticIn(context.model);
+    this.limits = new Int32(context.model);
   }
 
-  /** Whether a result certainly stays in int32, or is computed of one that may not. */
-  isInside(step: Arithmetic): boolean {
-    let inside = this.#inside.get(step);
-    if (inside !== undefined) return inside;
-    const follows = step.terms.some((each) => each && this.#doubtful.has(each));
-    inside = !follows && (this.#isPartOfSum(step) || this.#staysInside(step));
-    if (!inside) this.#doubtful.add(step.made);
-    this.#inside.set(step, inside || follows);
-    return inside || follows;
+  /** True if the result stays in int32, or if an operand may already have wrapped. */
+  isSafe(event: Arithmetic): boolean {
+    let fits = this.#fits.get(event);
+    if (fits !== undefined) return fits;
+    const hasWrappedOperand = event.terms.some((operand) => operand && this.#mayHaveWrapped.has(operand));
+    fits = !hasWrappedOperand && (this.#isOperandOfSafeSum(event) || this.#fitsInt32(event));
+    if (!fits) this.#mayHaveWrapped.add(event.result);
+    this.#fits.set(event, fits || hasWrappedOperand);
+    return fits || hasWrappedOperand;
   }
 
-  /** The result of any lane, active or not, and what is computed on the way to it. */
-  valuesOf({ statement, terms, made }: Arithmetic): {
+  /** The result of a symbolic lane, active or masked, and its intermediate values. */
+  valuesOf({ statement, terms, result: made }: Arithmetic): {
     readonly values: readonly Term[];
     readonly lanes: readonly string[];
   } {
-    const { environment } = this.stand.model;
+    const { environment } = this.context.model;
     const { op, results } = statement;
-    const [added] = terms;
-    if (op.proof.foldSemantics?.adds && added) {
-      const lane = environment.lanes(`lane ${environment.nameOf(statement)}`, added.shape);
-      return { values: [product(at(added, lane), ...added.shape)], lanes: namesOf(lane) };
+    const [summand] = terms;
+    if (op.proof.foldSemantics?.adds && summand) {
+      const lane = environment.lanes(`lane ${environment.nameOf(statement)}`, summand.shape);
+      return { values: [product(at(summand, lane), ...summand.shape)], lanes: namesOf(lane) };
     }
     const lane = environment.lanes(`lane ${environment.nameOf(statement)}`, environment.shape(results[0]!.type));
     const [x, y] = op.facts.integer === "blocks" ? terms.map((each) => each && at(each, lane)) : [];
     return { values: [...(x && y ? [sum(x, y, number(-1))] : []), at(made, lane)], lanes: namesOf(lane) };
   }
 
-  /** Whether it is part of a sum in the same place that stays inside, as are its parts where none is negative. */
-  #isPartOfSum(step: Arithmetic): boolean {
-    const whole = this.steps.find(
+  /**
+   * True if the result is an operand of an in-range sum at the same program point, and no operand of the sum is
+   * negative.
+   */
+  #isOperandOfSafeSum(event: Arithmetic): boolean {
+    const sumEvent = this.steps.find(
       ({ statement, terms, path, scope }) =>
         statement.op.facts.integer === "sum" &&
-        terms.includes(step.made) &&
-        path.length === step.path.length &&
-        path.every((each, i) => each === step.path[i]) &&
-        scope.length === step.scope.length,
+        terms.includes(event.result) &&
+        path.length === event.path.length &&
+        path.every((condition, i) => condition === event.path[i]) &&
+        scope.length === event.scope.length,
     );
-    if (!whole || whole === step || step.statement.op.facts.integer === "blocks") return false;
-    const { lanes } = this.valuesOf(whole);
-    const here = this.limits.onPath(whole, lanes);
-    const lane = this.stand.model.environment.lanes(
-      `lane ${this.stand.model.environment.nameOf(whole.statement)}`,
-      this.stand.model.environment.shape(whole.statement.results[0]!.type),
+    if (!sumEvent || sumEvent === event || event.statement.op.facts.integer === "blocks") return false;
+    const { lanes } = this.valuesOf(sumEvent);
+    const facts = this.limits.onPath(sumEvent, lanes);
+    const lane = this.context.model.environment.lanes(
+      `lane ${this.context.model.environment.nameOf(sumEvent.statement)}`,
+      this.context.model.environment.shape(sumEvent.statement.results[0]!.type),
     );
-    const isNatural = (each: TermTile | undefined): boolean =>
-      each !== undefined && provesNonNegative(here, polynomialOf(here, at(each, lane)), "products");
-    return whole.terms.every(isNatural) && this.isInside(whole) && !this.#doubtful.has(whole.made);
+    const isNonNegative = (operand: TermTile | undefined): boolean =>
+      operand !== undefined && provesNonNegative(facts, polynomialOf(facts, at(operand, lane)), "products");
+    return sumEvent.terms.every(isNonNegative) && this.isSafe(sumEvent) && !this.#mayHaveWrapped.has(sumEvent.result);
   }
 
-  #staysInside(step: Arithmetic): boolean {
-    if (!isInt32(step)) return false;
-    const { values, lanes } = this.valuesOf(step);
+  #fitsInt32(event: Arithmetic): boolean {
+    if (!isInt32(event)) return false;
+    const { values, lanes } = this.valuesOf(event);
     return values.every((value) => {
-      if (value.kind === "number") return -END <= value.value && value.value < END;
+      if (value.kind === "number") return -INT32_END <= value.value && value.value < INT32_END;
       if (value.kind === "symbol") return true;
-      const key = `${value.id} | ${step.path.map(({ id }) => id).join()} | ${step.scope.join()}`;
-      let inside = this.#values.get(key);
-      const here = this.limits.onPath(step, lanes);
-      if (inside === undefined) this.#values.set(key, (inside = fitsInt32(here, value)));
-      if (inside && values.length > 1) recordInt32Range(here, value);
-      return inside;
+      const key = `${value.id} | ${event.path.map(({ id }) => id).join()} | ${event.scope.join()}`;
+      let fits = this.#fitsByKey.get(key);
+      const facts = this.limits.onPath(event, lanes);
+      if (fits === undefined) this.#fitsByKey.set(key, (fits = fitsInt32(facts, value)));
+      if (fits && values.length > 1) recordInt32Range(facts, value);
+      return fits;
     });
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Whether accesses meet at an element: two programs of which one writes it, or two lanes of one store with values that may
- * differ. Atomics may meet atomics. What one program does is in order.
+ * Race obligations: no two programs access an element that one of them writes, and no two lanes of a store write
+ * different values to an element. Atomics may access the same element. Accesses of one program are ordered.
  */
 import type { FindingCode } from "../../diagnostics/catalog/index.js";
 import type { OpStatement } from "../../ir/nodes.js";
@@ -14,178 +14,200 @@ import type { Access } from "../model/accesses.js";
 import type { RefutationQuery } from "../counterexample.js";
 import { describeAccess, describeUnknowns } from "./describe.js";
 
-const MEET: readonly FindingCode[] = ["race", "lane-conflict"];
+const FINDING_CODES: readonly FindingCode[] = ["race", "lane-conflict"];
 
-/** One duty for each access of a tensor that is written, but for atomics that meet atomics alone. */
+/** One obligation for each access of a written tensor, except for atomics that share it with atomics only. */
 export const raceObligations: ObligationGenerator = (models) => {
   const statements = new Map<OpStatement, Access>();
-  const trusted = new Map<OpStatement, string | undefined>();
+  const waivers = new Map<OpStatement, string | undefined>();
   for (const { accesses } of models)
     for (const access of accesses) {
-      const others = partners(access, accesses);
+      const others = conflictingAccesses(access, accesses);
       if (others.length === 0) continue;
       statements.set(access.statement, access);
-      trusted.set(access.statement, [access, ...others].find((each) => each.trusted !== undefined)?.trusted);
+      waivers.set(access.statement, [access, ...others].find((member) => member.trusted !== undefined)?.trusted);
     }
   return [...statements].map(([statement, access]) => ({
     property: "race",
-    of: describeAccess(access),
+    subject: describeAccess(access),
     at: statement.at,
-    waived: trusted.get(statement),
-    prove: (stand) => openRace(stand, statement),
+    waiver: waivers.get(statement),
+    prove: (context) => proveNoRace(context, statement),
   }));
 };
 
-/** The accesses that one must not meet, each pair once: a store itself; a load what is written; and what writes before it. */
-function partners(access: Access, accesses: readonly Access[]): readonly Access[] {
-  const { does, tensor } = access;
-  const others = accesses.filter((other) => other.tensor === tensor && other.does !== "load" && other !== access);
-  if (does === "load") return others;
-  const before = others.filter((other) => accesses.indexOf(other) < accesses.indexOf(access));
-  return does === "store" ? [access, ...before] : before.filter((other) => other.does === "store");
+/**
+ * The accesses that may conflict with this one, each pair once: a store with itself and with earlier writes, a load
+ * with all writes.
+ */
+function conflictingAccesses(access: Access, accesses: readonly Access[]): readonly Access[] {
+  const { accessKind: does, tensor } = access;
+  const writes = accesses.filter((write) => write.tensor === tensor && write.accessKind !== "load" && write !== access);
+  if (does === "load") return writes;
+  const earlierWrites = writes.filter((write) => accesses.indexOf(write) < accesses.indexOf(access));
+  return does === "store" ? [access, ...earlierWrites] : earlierWrites.filter((write) => write.accessKind === "store");
 }
 
-function openRace(stand: ProofContext, statement: OpStatement): ProofGap | undefined {
-  const { accesses } = stand.model;
+function proveNoRace(context: ProofContext, statement: OpStatement): ProofGap | undefined {
+  const { accesses } = context.model;
   for (const access of accesses) {
     if (access.statement !== statement) continue;
-    for (const other of partners(access, accesses)) {
-      const missing = access.missing ?? other.missing;
-      const anywhere = { ...questionOf(access, other, []), meets: [] };
+    for (const partner of conflictingAccesses(access, accesses)) {
+      const missing = access.missing ?? partner.missing;
+      const unconstrained = { ...refutationOf(access, partner, []), conflict: [] };
       if (missing !== undefined) {
-        const mayShow = access.unstrided === true || other.unstrided === true;
-        return { question: mayShow ? anywhere : undefined, missing };
+        const isRefutable = access.unstrided === true || partner.unstrided === true;
+        return { refutation: isRefutable ? unconstrained : undefined, missing };
       }
-      // An index that leaves its axis reaches elements that another index stands for.
-      const outside = [access, other].find((each) => firstUnprovedBound(stand.contexts, each));
-      if (outside) return { question: anywhere, missing: missingBounds(outside) };
-      const open = openMeeting(stand, access, other);
-      if (open) return open;
+      // An out-of-bounds index on one axis accesses elements that another index addresses.
+      const outOfBounds = [access, partner].find((member) => firstUnprovedBound(context.factScopes, member));
+      if (outOfBounds) return { refutation: unconstrained, missing: missingBounds(outOfBounds) };
+      const gap = proveDisjoint(context, access, partner);
+      if (gap) return gap;
     }
   }
   return undefined;
 }
 
-/** Where two accesses may meet: in different programs, or, of one store, in lanes that may write different values. */
-function openMeeting(stand: ProofContext, access: Access, other: Access): ProofGap | undefined {
-  const { model } = stand;
+/**
+ * Proves that two accesses do not conflict: across programs, or for one store across lanes that may write different
+ * values.
+ */
+function proveDisjoint(context: ProofContext, access: Access, partner: Access): ProofGap | undefined {
+  const { model } = context;
   const programs = model.launch.program.slice(0, model.launch.grid.length).map(({ name }) => name);
-  const isApart = provesOwnProgram(stand, access, other, programs) || provesOwnProgram(stand, other, access, programs);
-  if (!isApart && !provesSameInBoth(stand, access, other, programs))
-    return { question: questionOf(access, other, programs), missing: missingOrder(stand, access, other) };
-  if (access !== other) return undefined;
+  const isDisjoint =
+    provesUniqueProgram(context, access, partner, programs) || provesUniqueProgram(context, partner, access, programs);
+  if (!isDisjoint && !provesEqualVariables(context, access, partner, programs))
+    return { refutation: refutationOf(access, partner, programs), missing: missingOrder(context, access, partner) };
+  if (access !== partner) return undefined;
   const lanes = access.lanes.filter((name) => access.valueLanes.includes(name));
-  if (provesOwnLanes(stand, access, lanes) || provesSameInBoth(stand, access, access, lanes)) return undefined;
-  return { question: questionOf(access, access, lanes), missing: missingLanes(stand, access) };
+  if (provesUniqueLanes(context, access, lanes) || provesEqualVariables(context, access, access, lanes))
+    return undefined;
+  return { refutation: refutationOf(access, access, lanes), missing: missingLanes(context, access) };
 }
 
 // ---- by an inverse ----------------------------------------------------------------------------------------------------
 
 const elementOf = (axis: number): string => `element ${axis}`;
 
-/** Programs and lanes of an access as terms of the element's index. */
+/** The programs and lanes of an access as terms of the element's index. */
 function inverseOf(
-  { model, contexts }: ProofContext,
+  { model, factScopes: contexts }: ProofContext,
   access: Access,
   variables: readonly string[],
 ): ReadonlyMap<string, Term> {
-  const equations = access.axes.map(({ index }, axis) => ({ index, is: symbol(elementOf(axis)) }));
+  const equations = access.axes.map(({ index }, axis) => ({ index, target: symbol(elementOf(axis)) }));
   return invert(model, contexts.active(access), variables, equations);
 }
 
-/** Whether an inverse, given the element that an active lane of an access reaches, returns its own program or lane. */
-function returns(
-  { model, contexts }: ProofContext,
+/**
+ * Proves that the inverse, applied to the element that an active lane accesses, returns that lane's program or lane
+ * index.
+ */
+function provesRoundTrip(
+  { model, factScopes: contexts }: ProofContext,
   access: Access,
-  from: ReadonlyMap<string, Term>,
+  inverse: ReadonlyMap<string, Term>,
   name: string,
 ): boolean {
-  const found = from.get(name);
-  if (!found) return false;
+  const term = inverse.get(name);
+  if (!term) return false;
   const elements = new Map(access.axes.map(({ index }, axis) => [elementOf(axis), index]));
-  const known = contexts.active(access).child();
-  const is = (term: Term, variable: string): boolean => {
-    assumeRows(known, model, [term]);
-    return provesSame(known, model, term, symbol(variable));
+  const facts = contexts.active(access).child();
+  const provesEqual = (term: Term, variable: string): boolean => {
+    assumeRows(facts, model, [term]);
+    return provesSame(facts, model, term, symbol(variable));
   };
-  // What follows from the element's row follows from the row that this access stands in.
-  const rows = [...from].filter(
-    ([variable, term]) => variable !== name && isRow(term) && is(substitute(term, elements), variable),
+  // The inverse may use the element's row, which equals the row of this access.
+  const rows = [...inverse].filter(
+    ([variable, term]) => variable !== name && isRow(term) && provesEqual(substitute(term, elements), variable),
   );
-  const own = new Map(rows.map(([variable, term]) => [term, symbol(variable)] as const));
-  return is(substitute(found, elements, own), name);
+  const replacements = new Map(rows.map(([variable, term]) => [term, symbol(variable)] as const));
+  return provesEqual(substitute(term, elements, replacements), name);
 }
 
-/** Whether the element says which program reaches it, by one access and by the other. */
-function provesOwnProgram(stand: ProofContext, access: Access, other: Access, programs: readonly string[]): boolean {
-  const from = inverseOf(stand, other, [...other.scope, ...other.lanes]);
+/** Proves that the element determines the program that accesses it, for both accesses. */
+function provesUniqueProgram(
+  context: ProofContext,
+  access: Access,
+  partner: Access,
+  programs: readonly string[],
+): boolean {
+  const inverse = inverseOf(context, partner, [...partner.scope, ...partner.lanes]);
   return programs.every(
-    (name) => returns(stand, other, from, name) && (access === other || returns(stand, access, from, name)),
+    (name) =>
+      provesRoundTrip(context, partner, inverse, name) &&
+      (access === partner || provesRoundTrip(context, access, inverse, name)),
   );
 }
 
-/** Whether, in one program and one turn, the element says which lane writes it. */
-function provesOwnLanes(stand: ProofContext, access: Access, lanes: readonly string[]): boolean {
-  const from = inverseOf(stand, access, access.lanes);
-  return lanes.every((name) => returns(stand, access, from, name));
+/** Proves that the element determines the lane that writes it, within one program and iteration. */
+function provesUniqueLanes(context: ProofContext, access: Access, lanes: readonly string[]): boolean {
+  const inverse = inverseOf(context, access, access.lanes);
+  return lanes.every((name) => provesRoundTrip(context, access, inverse, name));
 }
 
 // ---- by two points ----------------------------------------------------------------------------------------------------
 
-/** Whether these variables of two active lanes that reach one element are certainly equal. */
-function provesSameInBoth(
-  { contexts }: ProofContext,
+/** Proves that these variables are equal for two active lanes that access one element. */
+function provesEqualVariables(
+  { factScopes: contexts }: ProofContext,
   access: Access,
-  other: Access,
+  partner: Access,
   names: readonly string[],
 ): boolean {
-  // Two lanes of one store meet in one program and one turn; else all may differ.
-  const changed = access === other && names.every((name) => access.lanes.includes(name)) ? other.lanes : pointOf(other);
-  const second = new Map(changed.map((name) => [name, symbol(`${name}'`)]));
-  const known = contexts.active(access).child();
-  const { path, mask, axes } = other;
-  for (const condition of [...contexts.rangesOf(pointOf(other)), ...path, mask])
-    assume(known, substitute(condition, second));
-  axes.forEach(({ index }, axis) => assume(known, equal(access.axes[axis]!.index, substitute(index, second))));
-  return entails(known, andTerm(...names.map((name) => equal(symbol(name), second.get(name) ?? symbol(name)))));
+  // Two lanes of one store conflict only within one program and iteration. Otherwise all variables may differ.
+  const renamed =
+    access === partner && names.every((name) => access.lanes.includes(name)) ? partner.lanes : variablesOf(partner);
+  const second = new Map(renamed.map((name) => [name, symbol(`${name}'`)]));
+  const facts = contexts.active(access).child();
+  const { path, mask, axes } = partner;
+  for (const condition of [...contexts.rangesOf(variablesOf(partner)), ...path, mask])
+    assume(facts, substitute(condition, second));
+  axes.forEach(({ index }, axis) => assume(facts, equal(access.axes[axis]!.index, substitute(index, second))));
+  return entails(facts, andTerm(...names.map((name) => equal(symbol(name), second.get(name) ?? symbol(name)))));
 }
 
-const pointOf = ({ scope, lanes }: Access): readonly string[] => [...scope, ...lanes];
+const variablesOf = ({ scope, lanes }: Access): readonly string[] => [...scope, ...lanes];
 
 // ---- words ------------------------------------------------------------------------------------------------------------
 
-/** Two points that reach one element in different programs; or in different lanes of one program and turn. */
-function questionOf(access: Access, other: Access, own: readonly string[]): RefutationQuery {
-  const areLanes = own.some((name) => access.lanes.includes(name));
-  const accesses = [...new Set([access, other])];
-  const meets = accesses.map((each) => ({
-    index: [...each.axes.map(({ index }) => index), ...(areLanes ? each.scope.map(symbol) : [])],
-    given: [...each.path, each.mask],
-    variables: pointOf(each),
-    own,
+/**
+ * The search for two points that access one element in different programs, or in different lanes of one program and
+ * iteration.
+ */
+function refutationOf(access: Access, partner: Access, identity: readonly string[]): RefutationQuery {
+  const areLanes = identity.some((name) => access.lanes.includes(name));
+  const accesses = [...new Set([access, partner])];
+  const conflict = accesses.map((member) => ({
+    index: [...member.axes.map(({ index }) => index), ...(areLanes ? member.scope.map(symbol) : [])],
+    facts: [...member.path, member.mask],
+    variables: variablesOf(member),
+    identity,
   }));
-  const places = accesses.map(({ statement }) => statement.at);
+  const locations = accesses.map(({ statement }) => statement.at);
   return {
-    holds: TRUE,
-    given: [],
-    variables: [...new Set(accesses.flatMap(pointOf))],
-    places,
-    finds: MEET,
-    conflict: meets,
+    goal: TRUE,
+    facts: [],
+    variables: [...new Set(accesses.flatMap(variablesOf))],
+    locations,
+    findingCodes: FINDING_CODES,
+    conflict,
   };
 }
 
-function missingOrder({ model }: ProofContext, access: Access, other: Access): string {
+function missingOrder({ model }: ProofContext, access: Access, partner: Access): string {
   const name = access.tensor?.name;
   const goal =
-    access === other
+    access === partner
       ? `nothing shows that no two programs write one element of ${name}`
-      : `nothing shows that no program ${other.does === "load" ? "reads" : "writes"} an element of ${name} here that another program writes${lineOf(other)}`;
-  return `${goal}${reason(model, [access, other])}`;
+      : `nothing shows that no program ${partner.accessKind === "load" ? "reads" : "writes"} an element of ${name} here that another program writes${lineOf(partner)}`;
+  return `${goal}${describeReason(model, [access, partner])}`;
 }
 
 function missingLanes({ model }: ProofContext, access: Access): string {
-  return `nothing shows that no two lanes of it write different values to one element of ${access.tensor?.name}${reason(model, [access])}`;
+  return `nothing shows that no two lanes of it write different values to one element of ${access.tensor?.name}${describeReason(model, [access])}`;
 }
 
 function missingBounds(access: Access): string {
@@ -194,8 +216,8 @@ function missingBounds(access: Access): string {
 
 const lineOf = ({ statement }: Access): string => (statement.at ? ` in line ${statement.at.line}` : "");
 
-function reason(model: ProofContext["model"], accesses: readonly Access[]): string {
+function describeReason(model: ProofContext["model"], accesses: readonly Access[]): string {
   const index = accesses.flatMap(({ axes }) => axes.map((axis) => axis.index));
-  const around = accesses.flatMap(({ mask, path }) => [mask, ...path]);
-  return describeUnknowns(model, "use an atomic, or let the index say which program it is", index, around);
+  const conditions = accesses.flatMap(({ mask, path }) => [mask, ...path]);
+  return describeUnknowns(model, "use an atomic, or let the index say which program it is", index, conditions);
 }

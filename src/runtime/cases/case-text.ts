@@ -1,38 +1,38 @@
-/** Cases and configs in words. */
-import { numberText } from "../../compiled/canonical-json.js";
+/** Formats test cases and configs. */
+import { formatNumber } from "../../compiled/canonical-json.js";
 import type { TestCase, Config } from "../../compiled/compiled-kernel.js";
 
 type Values = Readonly<Record<string, number | boolean | string>>;
 
-const pairs = (values: Values): string[] =>
-  Object.entries(values).map(([name, value]) => `${name}=${numberText(value)}`);
+const formatPairs = (values: Values): string[] =>
+  Object.entries(values).map(([name, value]) => `${name}=${formatNumber(value)}`);
 
 /** `M=300 N=200 T=float16 CAUSAL=true`: a case without its memory layouts. */
-export function caseText({ sizes, dtypes, constexprs }: Pick<TestCase, "sizes" | "dtypes" | "constexprs">): string {
-  return pairs({ ...sizes, ...dtypes, ...constexprs }).join(" ");
+export function formatCase({ sizes, dtypes, constexprs }: Pick<TestCase, "sizes" | "dtypes" | "constexprs">): string {
+  return formatPairs({ ...sizes, ...dtypes, ...constexprs }).join(" ");
 }
 
-/** A whole case on one line; with its config if the kernel has several. */
-export function describeCase(at: TestCase, configs: number): string {
+/** The whole test case on one line, with its config if the kernel has several. */
+export function describeCase(testCase: TestCase, configCount: number): string {
   return [
-    ...pairs({ ...at.sizes, ...at.dtypes, ...at.scalars, ...at.constexprs }),
-    ...Object.entries(at.layouts ?? {}).flatMap(([name, layout]) =>
+    ...formatPairs({ ...testCase.sizes, ...testCase.dtypes, ...testCase.scalars, ...testCase.constexprs }),
+    ...Object.entries(testCase.layouts ?? {}).flatMap(([name, layout]) =>
       layout === "contiguous" ? [] : [`${name} ${layout}`],
     ),
-    ...(at.absent ?? []).map((name) => `without ${name}`),
-    ...Object.entries(at.gpu ?? {}).map(([name, value]) => `on a GPU with ${name} ${value}`),
-    ...(at.special?.length ? [`special values (${at.special.join(", ")})`] : []),
-    ...(configs > 1 ? [`config ${at.config}`] : []),
+    ...(testCase.absent ?? []).map((name) => `without ${name}`),
+    ...Object.entries(testCase.gpu ?? {}).map(([name, value]) => `on a GPU with ${name} ${value}`),
+    ...(testCase.special?.length ? [`special values (${testCase.special.join(", ")})`] : []),
+    ...(configCount > 1 ? [`config ${testCase.config}`] : []),
   ].join(" ");
 }
 
-/** Constexprs and launch options of a config, by the author's names. */
+/** Constexprs and launch options of a config, under the author's names. */
 export function valuesOf(config: Config): Values {
   const { at: _, gpu: __, values, ...launch } = config;
   return { ...values, ...launch };
 }
 
 /** `BLOCK_M=128 numWarps=8` */
-export function configText(config: Config): string {
-  return pairs(valuesOf(config)).join(" ");
+export function formatConfig(config: Config): string {
+  return formatPairs(valuesOf(config)).join(" ");
 }

@@ -1,6 +1,6 @@
 /**
- * The cases that verify a kernel: the author's sizes; sizes of one, sizes below a block, sizes that no block divides and
- * aligned sizes; every config; every dtype; every layout.
+ * The test cases that verify a kernel: declared shapes; shapes with ones, sizes below a block, sizes that no block
+ * divides, and aligned sizes; every config, dtype and layout.
  */
 import { cacheKey } from "../../compiled/canonical-json.js";
 import {
@@ -10,188 +10,205 @@ import {
   type TensorSignature,
 } from "../../compiled/compiled-kernel.js";
 import { acceptedCase, nearestAcceptedCase, shrinkAccepted } from "./valid-cases.js";
-import { caseText, describeCase } from "./case-text.js";
+import { formatCase, describeCase } from "./case-text.js";
 import { configsOf, type Selection } from "./selection.js";
-import { caseOf, declaredShapes, givenShape, type Shape, shrink, usualShapes, withOutputs } from "./shapes.js";
+import { caseOf, declaredShapes, givenShape, type Shape, shrinkShape, usualShapes, withOutputs } from "./shapes.js";
 import { type Variant, variantsFor } from "./variants.js";
 
-/** What a device can compute in a few seconds. */
+/** The amount of work that a device computes in a few seconds. */
 export interface Limits {
   /** Number of elements of the largest tensor. */
   readonly elements: number;
   /** Lanes that a case computes. */
   readonly work: number;
-  /** What an operation costs besides its lanes, in lanes. */
+  /** The overhead of an op, in lanes. */
   readonly op: number;
-  /** Run every config and dtype on every shape instead of taking turns. */
+  /** Run every config and dtype on every shape instead of alternating. */
   readonly exhaustive: boolean;
 }
 
 export interface PlannedCase {
-  readonly at: TestCase;
-  /** What this case tests, in a word. */
+  readonly testCase: TestCase;
+  /** A word for the purpose of this case. */
   readonly label: string;
   /** Extra cases are dropped when time runs out. */
-  readonly extra: boolean;
-  /** The place of its sizes among the author's shapes. */
-  readonly declared?: number | undefined;
+  readonly isExtra: boolean;
+  /** The index of its sizes in the declared shapes. */
+  readonly declaredIndex?: number | undefined;
 }
 
 export interface Plan {
   readonly cases: readonly PlannedCase[];
-  /** What will not run, and why. */
-  readonly left: readonly string[];
+  /** Descriptions of cases that will not run, with the reason. */
+  readonly skipped: readonly string[];
 }
 
-/** The author asks for these sizes, so they may cost more than ours. */
-const DECLARED_WORK = 2;
-const DECLARED_ELEMENTS = 8;
+/** Declared shapes may cost more than generated ones, because the author requests them. */
+const DECLARED_WORK_FACTOR = 2;
+const DECLARED_ELEMENTS_FACTOR = 8;
 
-/** The cases to run on a device with these limits: the author's shapes, then ours, the most informative ones first. */
+/** The test cases for a device with these limits: declared shapes, then generated ones, the most informative first. */
 export function planCases(kernel: CompiledKernel, limits: Limits, selection: Selection): Plan {
-  const declared = selection.sizes ? { cases: [], left: [] } : declaredCases(kernel, limits, selection);
-  const ours = ourCases(kernel, limits, selection);
-  return { cases: [...declared.cases, ...ours.cases], left: [...new Set([...declared.left, ...ours.left])] };
+  const declared = selection.sizes ? { cases: [], skipped: [] } : declaredCases(kernel, limits, selection);
+  const generated = generatedCases(kernel, limits, selection);
+  return {
+    cases: [...declared.cases, ...generated.cases],
+    skipped: [...new Set([...declared.skipped, ...generated.skipped])],
+  };
 }
 
 /**
- * The author's shapes, the cheapest first, each with every dtype, flag and choice. On a slow device they take turns with
- * the configs, and run as far as all of them together are affordable.
+ * The declared shapes, cheapest first, each with every dtype, flag and choice. On a slow device, configs alternate, and
+ * cases run until the total cost is used up.
  */
 export function declaredCases(kernel: CompiledKernel, limits: Limits, selection: Selection): Plan {
   const variants = variantsFor(kernel, selection);
   const configs = configsOf(kernel, selection);
-  const left = new Set<string>();
-  let turn = 0;
+  const skipped = new Set<string>();
+  let round = 0;
   const planned = declaredShapes(kernel).flatMap((shape) => {
-    const found = new Map<string, PlannedCase & { cost: number }>();
+    const byKey = new Map<string, PlannedCase & { cost: number }>();
     for (const variant of variants) {
-      const tried = configs.map((config) => caseOf(kernel, shape, variant, "contiguous", config, selection.seed));
-      const fit = tried.filter((at) => kernel.refusal(at) === undefined);
-      if (fit.length === 0)
-        left.add(`declared shape ${formatSizes(shape.sizes)}: the kernel refuses it (${kernel.refusal(tried[0]!)})`);
-      for (const one of limits.exhaustive ? fit : fit.slice(turn % fit.length).slice(0, 1))
-        for (const at of withAndWithout(kernel.signature.tensors, one, limits.exhaustive, turn)) {
-          const refusal = kernel.refusal(at);
+      const candidates = configs.map((config) => caseOf(kernel, shape, variant, "contiguous", config, selection.seed));
+      const accepted = candidates.filter((testCase) => kernel.refusal(testCase) === undefined);
+      if (accepted.length === 0)
+        skipped.add(
+          `declared shape ${formatSizes(shape.sizes)}: the kernel refuses it (${kernel.refusal(candidates[0]!)})`,
+        );
+      for (const baseCase of limits.exhaustive ? accepted : accepted.slice(round % accepted.length).slice(0, 1))
+        for (const testCase of withOptionalVariants(kernel.signature.tensors, baseCase, limits.exhaustive, round)) {
+          const refusal = kernel.refusal(testCase);
           if (refusal !== undefined) {
-            left.add(`declared shape ${describeCase(at, 1)}: the kernel refuses it (${refusal})`);
+            skipped.add(`declared shape ${describeCase(testCase, 1)}: the kernel refuses it (${refusal})`);
             continue;
           }
-          // Variants that differ only in what the shape decides are equal.
-          found.set(cacheKey(limits.exhaustive ? at : { ...at, config: 0 }), {
-            at,
+          // Variants that differ only in values that the shape fixes are equal.
+          byKey.set(cacheKey(limits.exhaustive ? testCase : { ...testCase, config: 0 }), {
+            testCase,
             label: shape.label,
-            extra: false,
-            declared: shape.declared,
-            cost: costOf(kernel, at, limits),
+            isExtra: false,
+            declaredIndex: shape.declaredIndex,
+            cost: costOf(kernel, testCase, limits),
           });
         }
-      turn++;
+      round++;
     }
-    return [...found.values()].map((each, round) => ({ ...each, round }));
+    return [...byKey.values()].map((each, rank) => ({ ...each, round: rank }));
   });
-  let spent = 0;
+  let totalCost = 0;
   const cases: PlannedCase[] = [];
-  const over: PlannedCase[] = [];
-  // One case of each shape comes before the second of any.
+  const unaffordable: PlannedCase[] = [];
+  // The first case of every shape comes before the second of any.
   for (const { cost, round: _, ...each } of planned.toSorted((a, b) => a.round - b.round || a.cost - b.cost)) {
-    const isHeld = largestTensor(kernel, each.at) <= limits.elements * DECLARED_ELEMENTS;
-    if (isHeld && spent + cost <= limits.work * DECLARED_WORK) {
-      spent += cost;
+    const fitsMemory = largestNumel(kernel, each.testCase) <= limits.elements * DECLARED_ELEMENTS_FACTOR;
+    if (fitsMemory && totalCost + cost <= limits.work * DECLARED_WORK_FACTOR) {
+      totalCost += cost;
       cases.push(each);
-    } else over.push(each);
+    } else unaffordable.push(each);
   }
-  const ran = new Set(cases.map(({ declared }) => declared));
-  for (const { at, declared } of over)
-    left.add(`declared shape ${ran.has(declared) ? caseText(at) : formatSizes(at.sizes)}: ${tooLarge(kernel, at)}`);
-  return { cases, left: [...left] };
+  const declaredRun = new Set(cases.map(({ declaredIndex }) => declaredIndex));
+  for (const { testCase, declaredIndex } of unaffordable)
+    skipped.add(
+      `declared shape ${declaredRun.has(declaredIndex) ? formatCase(testCase) : formatSizes(testCase.sizes)}: ${describeTooLarge(kernel, testCase)}`,
+    );
+  return { cases, skipped: [...skipped] };
 }
 
-/** Our own shapes, or those of the command line. */
-function ourCases(kernel: CompiledKernel, limits: Limits, selection: Selection): Plan {
-  const left = new Set<string>();
+/** Generated shapes, or the shape of the command line. */
+function generatedCases(kernel: CompiledKernel, limits: Limits, selection: Selection): Plan {
+  const skipped = new Set<string>();
   const variants = variantsFor(kernel, selection);
   const configs = configsOf(kernel, selection);
   const shapes = selection.sizes
     ? [givenShape(selection, kernel)]
-    : affordableShapes(kernel, limits, variants[0]!, left);
+    : affordableShapes(kernel, limits, variants[0]!, skipped);
   const cases = new Map<string, PlannedCase>();
-  let turn = 0;
-  for (const [place, shape] of shapes.entries()) {
-    // The first shape meets every config; the others take turns.
-    const every = place === 0 || limits.exhaustive;
-    for (const [config, variant] of every
-      ? pairs(configs, variants, limits.exhaustive)
+  let round = 0;
+  for (const [index, shape] of shapes.entries()) {
+    // The first shape runs with every config. The others alternate between configs.
+    const isExhaustive = index === 0 || limits.exhaustive;
+    for (const [config, variant] of isExhaustive
+      ? pairConfigsWithVariants(configs, variants, limits.exhaustive)
       : variants.map((v) => [undefined, v] as const)) {
       for (const layout of shape.layouts) {
-        const chosen = config ?? configs[turn++ % configs.length]!;
-        const all = withOutputs(kernel, caseOf(kernel, shape, variant, layout, chosen, selection.seed), layout);
-        for (const wanted of withAndWithout(kernel.signature.tensors, all, every, turn)) {
-          const one = selection.sizes ? wanted : fitted(kernel, wanted, limits);
-          // A launch that depends on the GPU runs on few multiprocessors too.
-          const at = kernel.signature.gpu && cases.size % 2 === 1 ? { ...one, gpu: { multiProcessorCount: 3 } } : one;
-          const refusal = kernel.refusal(at);
-          if (refusal === undefined) cases.set(cacheKey(at), { at, label: shape.label, extra: place !== 0 });
-          else left.add(`${formatSizes(shape.sizes)}: the kernel refuses it (${refusal})`);
+        const configIndex = config ?? configs[round++ % configs.length]!;
+        const full = withOutputs(kernel, caseOf(kernel, shape, variant, layout, configIndex, selection.seed), layout);
+        for (const requested of withOptionalVariants(kernel.signature.tensors, full, isExhaustive, round)) {
+          const affordable = selection.sizes ? requested : toAcceptedCase(kernel, requested, limits);
+          // A launch that depends on the GPU also runs with few multiprocessors.
+          const testCase =
+            kernel.signature.gpu && cases.size % 2 === 1
+              ? { ...affordable, gpu: { multiProcessorCount: 3 } }
+              : affordable;
+          const refusal = kernel.refusal(testCase);
+          if (refusal === undefined)
+            cases.set(cacheKey(testCase), { testCase, label: shape.label, isExtra: index !== 0 });
+          else skipped.add(`${formatSizes(shape.sizes)}: the kernel refuses it (${refusal})`);
         }
       }
     }
   }
-  return { cases: [...cases.values()], left: [...left] };
+  return { cases: [...cases.values()], skipped: [...skipped] };
 }
 
-/** Our shapes, each as large as the device computes in time. */
+/** Generated shapes, reduced until the device can afford them. */
 function affordableShapes(
   kernel: CompiledKernel,
   limits: Limits,
   variant: Variant,
-  left: Set<string>,
+  skipped: Set<string>,
 ): readonly Shape[] {
   return usualShapes(kernel).flatMap((shape) => {
-    const caseAt = (of: Shape) => caseOf(kernel, of, variant, "contiguous", 0, 0);
-    for (let less: Shape | undefined = shape; less; less = shrink(less))
-      if (isAffordable(kernel, caseAt(less), limits)) return [less];
-    left.add(`${formatSizes(shape.sizes)}: ${tooLarge(kernel, caseAt(shape))}`);
+    const caseAt = (candidate: Shape) => caseOf(kernel, candidate, variant, "contiguous", 0, 0);
+    for (let smaller: Shape | undefined = shape; smaller; smaller = shrinkShape(smaller))
+      if (isAffordable(kernel, caseAt(smaller), limits)) return [smaller];
+    skipped.add(`${formatSizes(shape.sizes)}: ${describeTooLarge(kernel, caseAt(shape))}`);
     return [];
   });
 }
 
-/** Why a case is left out. */
-function tooLarge(kernel: CompiledKernel, at: TestCase): string {
-  const guess = kernel.work(at).guessed ? " if a loop that data ends takes as many turns as the longest size" : "";
-  return `too large for this device${guess}`;
+/** The reason for skipping an expensive case. */
+function describeTooLarge(kernel: CompiledKernel, testCase: TestCase): string {
+  const caveat = kernel.work(testCase).guessed
+    ? " if a loop that data ends takes as many turns as the longest size"
+    : "";
+  return `too large for this device${caveat}`;
 }
 
-/** The case, or one of its kind with sizes that the kernel accepts. */
-function fitted(kernel: CompiledKernel, at: TestCase, limits: Limits): TestCase {
-  if (kernel.refusal(at) === undefined) return at;
-  const base = acceptedCase(kernel, at.config);
-  if ("refusal" in base) return at;
-  const small = shrinkAccepted(kernel, base.at, (each) => isAffordable(kernel, each, limits));
+/** The case, or a similar one with sizes that the kernel accepts. */
+function toAcceptedCase(kernel: CompiledKernel, testCase: TestCase, limits: Limits): TestCase {
+  if (kernel.refusal(testCase) === undefined) return testCase;
+  const base = acceptedCase(kernel, testCase.config);
+  if ("refusal" in base) return testCase;
+  const small = shrinkAccepted(kernel, base.at, (candidate) => isAffordable(kernel, candidate, limits));
   return nearestAcceptedCase(
     kernel,
-    at,
+    testCase,
     small,
-    (each) => kernel.refusal(each) === undefined && isAffordable(kernel, each, limits),
+    (candidate) => kernel.refusal(candidate) === undefined && isAffordable(kernel, candidate, limits),
   );
 }
 
-/** The case with and without its optional tensors: both, or alternately. */
-export function withAndWithout(
-  parameters: readonly Pick<TensorSignature, "name" | "optional">[],
-  at: TestCase,
-  both: boolean,
-  turn: number,
+/** The case with and without its optional tensors: both variants, or alternately one of them. */
+export function withOptionalVariants(
+  params: readonly Pick<TensorSignature, "name" | "optional">[],
+  testCase: TestCase,
+  isExhaustive: boolean,
+  round: number,
 ): readonly TestCase[] {
-  const optional = parameters.filter((parameter) => parameter.optional).map(({ name }) => name);
-  if (optional.length === 0) return [at];
-  const without: TestCase = { ...at, absent: optional };
-  return both ? [at, without] : [turn % 2 === 0 ? at : without];
+  const optional = params.filter((parameter) => parameter.optional).map(({ name }) => name);
+  if (optional.length === 0) return [testCase];
+  const without: TestCase = { ...testCase, absent: optional };
+  return isExhaustive ? [testCase, without] : [round % 2 === 0 ? testCase : without];
 }
 
-/** Every pair of config and variant, or just enough pairs that each config and each variant occurs. */
-function pairs(configs: readonly number[], variants: readonly Variant[], all: boolean): (readonly [number, Variant])[] {
-  if (all) return configs.flatMap((config) => variants.map((variant) => [config, variant] as const));
+/** Every pair of config and variant, or just enough pairs to cover each config and each variant. */
+function pairConfigsWithVariants(
+  configs: readonly number[],
+  variants: readonly Variant[],
+  isExhaustive: boolean,
+): (readonly [number, Variant])[] {
+  if (isExhaustive) return configs.flatMap((config) => variants.map((variant) => [config, variant] as const));
   const count = Math.max(configs.length, variants.length);
   return Array.from(
     { length: count },
@@ -199,25 +216,25 @@ function pairs(configs: readonly number[], variants: readonly Variant[], all: bo
   );
 }
 
-function isAffordable(kernel: CompiledKernel, at: TestCase, limits: Limits): boolean {
-  return largestTensor(kernel, at) <= limits.elements && costOf(kernel, at, limits) <= limits.work;
+function isAffordable(kernel: CompiledKernel, testCase: TestCase, limits: Limits): boolean {
+  return largestNumel(kernel, testCase) <= limits.elements && costOf(kernel, testCase, limits) <= limits.work;
 }
 
-/** What a case costs on a device, in lanes. */
-export function costOf(kernel: CompiledKernel, at: TestCase, { op }: Pick<Limits, "op">): number {
-  const { ops, lanes } = kernel.work(at);
+/** The cost of a case on a device, in lanes. */
+export function costOf(kernel: CompiledKernel, testCase: TestCase, { op }: Pick<Limits, "op">): number {
+  const { ops, lanes } = kernel.work(testCase);
   return ops * op + lanes;
 }
 
 const product = (values: readonly number[]): number => values.reduce((total, value) => total * value, 1);
 
-/** Elements of a case's largest tensor. */
-export function largestTensor(kernel: CompiledKernel, at: TestCase): number {
-  const sizes = kernel.sizes(at);
+/** The number of elements of the largest tensor. */
+export function largestNumel(kernel: CompiledKernel, testCase: TestCase): number {
+  const sizes = kernel.sizes(testCase);
   return Math.max(1, ...kernel.signature.tensors.map((tensor) => product(shapeOf(tensor.dims, sizes))));
 }
 
-/** The shape that dims have with these sizes. */
+/** The shape of a tensor with these dims for these sizes. */
 export function shapeOf(dims: readonly (string | number)[], sizes: Readonly<Record<string, number>>): number[] {
   return dims.map((dim) => (typeof dim === "number" ? dim : (sizes[dim] ?? Number.NaN)));
 }

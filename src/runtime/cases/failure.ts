@@ -1,4 +1,4 @@
-/** Errors of the worker and the evaluator, located at the author's line. */
+/** Errors of the worker and the evaluator, with the location in the author's source. */
 import type { CompiledKernel } from "../../compiled/compiled-kernel.js";
 import type { CaseFailure, MistakeKind } from "./outcome.js";
 import { type Location, TileScriptError } from "../../diagnostics/diagnostic.js";
@@ -11,7 +11,8 @@ import type { WireFailure } from "../worker/protocol.js";
 import { authorLocation } from "./mapped-lines.js";
 
 /**
- * An error belongs to the innermost line of the emitted module that has a line of the author's.
+ * Converts a worker's error. Its location is the innermost frame of the emitted module that maps to the author's
+ * source.
  *
  * @throws EnvironmentError if the machine is at fault, such as a full disk.
  */
@@ -19,52 +20,54 @@ export function failureOf(kernel: CompiledKernel, error: WireFailure): CaseFailu
   if (error.kind === "no-space")
     throw new EnvironmentError(`${error.message}; free some of the disk, or set TRITON_CACHE_DIR or TMPDIR to another`);
   const frame = error.frames.at(-1);
-  const places =
+  const locations =
     // The reference's result is checked after it has returned.
     error.kind === "reference"
       ? [definitionOf(kernel, "reference_fn")]
-      : error.frames.map((each) => authorLocation(kernel.map, each.line) ?? definitionOf(kernel, each.function));
-  const at = places.findLast((place) => place !== undefined);
+      : error.frames.map(
+          (callFrame) => authorLocation(kernel.map, callFrame.line) ?? definitionOf(kernel, callFrame.function),
+        );
+  const location = locations.findLast((candidate) => candidate !== undefined);
   return {
     kind: error.kind,
-    message: `${error.message}${renamed(kernel, error.message)}`,
+    message: `${error.message}${describeRenamedParam(kernel, error.message)}`,
     ...(error.exception !== undefined && { exception: error.exception }),
-    ...(at && { at }),
+    ...(location && { at: location }),
     ...(frame && { python: { file: kernel.file, line: frame.line, text: frame.text } }),
     ...(error.raw !== undefined && { raw: error.raw }),
   };
 }
 
-/** In Python, as the author writes it in a reference, a param may have another name. */
-function renamed({ signature }: CompiledKernel, message: string): string {
-  const missing = /^name '(\w+)' is not defined/.exec(message)?.[1];
+/** A hint for references, where a param may have another name in Python. */
+function describeRenamedParam({ signature }: CompiledKernel, message: string): string {
+  const missingName = /^name '(\w+)' is not defined/.exec(message)?.[1];
   const { tensors, pointers, scalars, constexprs } = signature;
-  const param = [...tensors, ...pointers, ...scalars, ...constexprs].find(({ name }) => name === missing);
+  const param = [...tensors, ...pointers, ...scalars, ...constexprs].find(({ name }) => name === missingName);
   if (param === undefined) return "";
-  return param.python === missing
-    ? `; a reference gets inputs and what the caller gives, not ${missing}`
-    : `; in Python ${missing} is called ${param.python}`;
+  return param.python === missingName
+    ? `; a reference gets inputs and what the caller gives, not ${missingName}`
+    : `; in Python ${missingName} is called ${param.python}`;
 }
 
-/** The author's line for a function whose body has none: a wrapper, a reference. */
+/** The location of an emitted function whose body has no mapping, such as a wrapper or a reference. */
 function definitionOf({ map, python }: CompiledKernel, name: string): Location | undefined {
   const definition = python.split("\n").findIndex((line) => line.startsWith(`def ${name}(`));
   return definition < 0 ? undefined : authorLocation(map, definition + 1);
 }
 
-/** The kinds of mistakes that show when a case runs; others are the reference's. */
-const mistakes: Readonly<Record<string, MistakeKind>> = {
+/** Mistakes that only appear when a case runs. All other codes are mistakes in the reference. */
+const MISTAKE_KINDS: Readonly<Record<string, MistakeKind>> = {
   [torchCall.code]: "torch",
   [specInputs.code]: "inputs",
   [hostValue.code]: "launch",
   [endlessLoop.code]: "loop",
 };
 
-/** An exception of the evaluator. */
+/** Converts an exception of the evaluator. */
 export function evaluatorFailure(error: unknown): CaseFailure {
   if (error instanceof TileScriptError) {
     const { code, message, at } = error.diagnostics[0]!;
-    return { kind: mistakes[code] ?? "reference", message, ...(at && { at }) };
+    return { kind: MISTAKE_KINDS[code] ?? "reference", message, ...(at && { at }) };
   }
   if (error instanceof EvaluationTimeout)
     return { kind: "timeout", message: error.message, ...(error.at && { at: error.at }) };

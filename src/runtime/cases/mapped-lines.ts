@@ -1,17 +1,17 @@
-/** From a line of emitted Python back to the author's TypeScript. */
+/** Maps lines of emitted Python to the author's TypeScript. */
 import { LEAST_UPPER_BOUND, originalPositionFor, TraceMap } from "@jridgewell/trace-mapping";
 import { isAbsolute, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Location } from "../../diagnostics/diagnostic.js";
 
-/** The author's place for a line of emitted Python. */
+/** The location in the author's source for a line of emitted Python. */
 export function authorLocation(map: string, line: number): Location | undefined {
-  const found = originalPositionFor(new TraceMap(map), { line, column: 0, bias: LEAST_UPPER_BOUND });
-  if (found.source === null || found.line === null) return undefined;
-  return { file: sourcePath(found.source), line: found.line, column: (found.column ?? 0) + 1 };
+  const position = originalPositionFor(new TraceMap(map), { line, column: 0, bias: LEAST_UPPER_BOUND });
+  if (position.source === null || position.line === null) return undefined;
+  return { file: sourcePath(position.source), line: position.line, column: (position.column ?? 0) + 1 };
 }
 
-/** The map of a module in `folder`, with its sources relative to that folder. */
+/** The source map for a module in `folder`, with source paths relative to that folder. */
 export function relocateMap(map: string, folder: string): string {
   const parsed = JSON.parse(map) as { sources: (string | null)[] };
   const sources = parsed.sources.map((source) => source && relative(resolve(folder), sourcePath(source)));

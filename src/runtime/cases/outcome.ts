@@ -1,4 +1,4 @@
-/** The result of one case. Failure is data: nothing here throws. */
+/** The outcome of one test case. Failures are data, not exceptions. */
 import type { TestCase, Comparison, Finding, Tolerance } from "../../compiled/compiled-kernel.js";
 import type { Location } from "../../diagnostics/diagnostic.js";
 import type { FailureKind, SpecializedRun } from "../worker/protocol.js";
@@ -17,7 +17,7 @@ export interface WorstElement {
   readonly around?: Neighbors;
 }
 
-/** The comparison of one output (on the evaluator, of all outputs) with the reference. */
+/** The comparison of one output with the reference. The evaluator compares all outputs at once. */
 export interface OutputComparison {
   readonly maxAbsDiff: number;
   readonly maxRelDiff: number;
@@ -25,20 +25,23 @@ export interface OutputComparison {
   readonly total: number;
   readonly worst?: WorstElement;
   readonly problem?: string;
-  /** What tells of a wrong result, where the evaluator knows. */
+  /** The kind of error that a wrong result indicates, if the evaluator knows it. */
   readonly finds?: Comparison["finds"];
-  /** The worst element is an integer; absent if the evaluator did not compare. */
+  /** Present if the worst element is an integer. Absent if the evaluator did not compare. */
   readonly integers?: true;
-  /** Absent if the evaluator used its own. */
+  /** Absent if the evaluator used its default tolerance. */
   readonly tolerance?: Tolerance;
-  /** PyTorch's own error against the float64 reference, in the inputs' dtype. */
+  /** The error of PyTorch's result in the inputs' dtype, against the float64 reference. */
   readonly referenceDiff?: number;
 }
 
-/** What is wrong where the author wrote torch, and with what a launch or a loop computes in this case. */
+/**
+ * The source of a mistake in code outside the kernel: torch code, inputs, the reference, or a launch or loop for these
+ * sizes.
+ */
 export type MistakeKind = "torch" | "inputs" | "reference" | "launch" | "loop";
 
-/** An error during the case, with the author's line if the emitted module was involved. */
+/** An error during the case, located in the author's source if the emitted module was involved. */
 export interface CaseFailure {
   readonly kind: FailureKind | MistakeKind | "internal";
   readonly message: string;
@@ -51,12 +54,12 @@ export interface CaseFailure {
 }
 
 export interface Outcome {
-  readonly at: TestCase;
+  readonly testCase: TestCase;
   readonly label: string;
-  /** The place of its sizes among the author's shapes. */
-  readonly declared?: number | undefined;
-  /** Whether Triton's own autotuner chose the config. */
-  readonly tuned: boolean;
+  /** The index of its sizes in the declared shapes. */
+  readonly declaredIndex?: number | undefined;
+  /** True if Triton's autotuner chose the config. */
+  readonly isAutotuned: boolean;
   readonly by: "python" | "eval";
   /** `unchecked`: the case ran, but there was no trustworthy result to compare with. */
   readonly status: "passed" | "failed" | "unchecked";
@@ -66,18 +69,18 @@ export interface Outcome {
   readonly problems: readonly string[];
   readonly failure?: CaseFailure;
   readonly unchecked: readonly string[];
-  /** The evaluator held the algorithm against the reference, apart from rounding. */
-  readonly judged?: boolean;
-  /** Where the evaluator was: see `Evaluation.reached`. */
+  /** True if the evaluator compared the algorithm with the reference, ignoring rounding. */
+  readonly isAlgorithmChecked?: boolean;
+  /** The locations that the evaluator executed; see `Evaluation.reached`. */
   readonly reached?: readonly Location[] | undefined;
-  /** The warp-specialized kernel ran besides, with this config. */
+  /** The run of the warp-specialized kernel with this config, in addition to the plain kernel. */
   readonly specialized?: SpecializedRun;
   /** On a GPU: the number of kernels compiled while the case ran. */
   readonly compiled?: number;
   readonly ms: number;
 }
 
-/** Whether elements of the case were compared with the reference, and all were right. An empty tensor shows nothing. */
+/** True if the case compared at least one element with the reference, and all were correct. */
 export function wasCompared({ status, comparisons }: Outcome): boolean {
   return status === "passed" && comparisons.some(({ total }) => total > 0);
 }

@@ -1,21 +1,21 @@
-/** What the user fixed on the command line, and which configs that leaves. */
+/** The options fixed on the command line, and the configs that remain. */
 import type { CompiledKernel } from "../../compiled/compiled-kernel.js";
 import { configsFor } from "../../compiled/configs-by-gpu.js";
 import type { Architecture } from "../../compiled/kernel-targets.js";
 
 export interface Selection {
   readonly sizes?: Readonly<Record<string, number>>;
-  /** Only with sizes. */
+  /** Requires `sizes`. */
   readonly scalars?: Readonly<Record<string, number>>;
   readonly constexprs?: Readonly<Record<string, number | boolean | string>>;
   readonly dtypes?: Readonly<Record<string, string>>;
   readonly config?: number;
-  /** The GPU in use, which chooses from the configs that are for it. */
+  /** The GPU in use, which determines the configs of a list by GPU. */
   readonly on?: Architecture | null | undefined;
   readonly seed: number;
 }
 
-/** The places of the configs to try. */
+/** The indices of the configs to try. */
 export function configsOf(
   { configs }: CompiledKernel,
   { config, on }: { readonly config?: number | undefined; readonly on?: Selection["on"] },

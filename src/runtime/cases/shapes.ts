@@ -1,20 +1,23 @@
-/** Sizes to try: the author's, and ones, primes, aligned sizes and sizes beyond a block; and cases made of them. */
+/**
+ * Shapes to try: the declared ones, and generated ones with ones, primes, aligned sizes and sizes larger than a block.
+ * Also builds test cases from shapes.
+ */
 import type { TestCase, CompiledKernel, Layout, Signature, TensorSignature } from "../../compiled/compiled-kernel.js";
 import { clampToRanges } from "./in-range.js";
 import type { Selection } from "./selection.js";
 import type { Variant } from "./variants.js";
-import { allLayouts, layoutsOf, placedTensors, sharedLayouts } from "./tensor-layouts.js";
+import { allLayouts, layoutsOf, tensorsWithLayout, sharedLayouts } from "./tensor-layouts.js";
 
 export interface Shape {
   readonly label: string;
   readonly sizes: Readonly<Record<string, number>>;
   readonly layouts: readonly Layout[];
-  /** Sizes that may be reduced on a slow device, in the order of reduction. */
-  readonly free?: readonly string[];
-  /** The author's scalars and constexprs for these sizes. */
-  readonly given?: Readonly<Record<string, number | boolean | string>>;
-  /** Its place among the author's shapes. */
-  readonly declared?: number;
+  /** Sizes that may be reduced on a slow device, in order of reduction. */
+  readonly reducible?: readonly string[];
+  /** The declared scalars and constexprs for these sizes. */
+  readonly args?: Readonly<Record<string, number | boolean | string>>;
+  /** Its index in the declared shapes. */
+  readonly declaredIndex?: number;
 }
 
 export const DECLARED = "author's";
@@ -22,64 +25,67 @@ export const DECLARED = "author's";
 /** The shapes that the author declares. */
 export function declaredShapes(kernel: CompiledKernel): readonly Shape[] {
   return kernel.shapes.map((sizes, i) => {
-    const given = kernel.arguments?.[i] ?? {};
-    return { label: DECLARED, sizes, layouts: ["contiguous"], given, declared: i };
+    const args = kernel.arguments?.[i] ?? {};
+    return { label: DECLARED, sizes, layouts: ["contiguous"], args, declaredIndex: i };
   });
 }
 
-/** The sizes of the command line. */
+/** The shape of the command line. */
 export function givenShape({ sizes = {}, scalars, constexprs }: Selection, kernel: CompiledKernel): Shape {
-  const given = { ...scalars, ...constexprs };
-  return { label: "given", sizes: { ...fixedSizes(kernel), ...sizes }, layouts: ["contiguous"], given };
+  const args = { ...scalars, ...constexprs };
+  return { label: "given", sizes: { ...fixedSizes(kernel), ...sizes }, layouts: ["contiguous"], args };
 }
 
-/** Our own shapes; dims that are constexprs have the values in `fixed`. */
+/** Generated shapes. Dims that are constexprs have the values in `fixed`. */
 export function usualShapes(kernel: CompiledKernel, fixed = fixedSizes(kernel)): readonly Shape[] {
   const { signature } = kernel;
-  const free = signature.sizes.filter((name) => !(name in fixed));
+  const freeSizes = signature.sizes.filter((name) => !(name in fixed));
   const shape = (label: string, values: readonly number[], layouts: readonly Layout[] = ["contiguous"]): Shape => ({
     label,
-    sizes: { ...Object.fromEntries(free.map((name, i) => [name, allowed(signature, name, values[i]!)])), ...fixed },
+    sizes: {
+      ...Object.fromEntries(freeSizes.map((name, i) => [name, roundUpToAllowed(signature, name, values[i]!)])),
+      ...fixed,
+    },
     layouts,
-    free,
+    reducible: freeSizes,
   });
-  const taken = new Set(placedTensors(signature).flatMap((tensor) => layoutsOf(signature, tensor)));
-  const odd = allLayouts.filter((layout) => layout === "contiguous" || taken.has(layout));
+  const supported = new Set(tensorsWithLayout(signature).flatMap((tensor) => layoutsOf(signature, tensor)));
+  const layouts = allLayouts.filter((layout) => layout === "contiguous" || supported.has(layout));
   return [
-    shape("beyond blocks", beyondBlocks(free.length, largestBlock(kernel))),
+    shape("beyond blocks", beyondBlocks(freeSizes.length, largestBlock(kernel))),
     shape(
       "ones",
-      free.map(() => 1),
+      freeSizes.map(() => 1),
     ),
     shape(
       "primes",
-      free.map((_, i) => [13, 37, 29, 23][(free.length - 1 - i) % 4]!),
-      odd,
+      freeSizes.map((_, i) => [13, 37, 29, 23][(freeSizes.length - 1 - i) % 4]!),
+      layouts,
     ),
     shape(
       "aligned",
-      free.map((_, i) => (i < free.length - 3 ? 2 : 128)),
+      freeSizes.map((_, i) => (i < freeSizes.length - 3 ? 2 : 128)),
     ),
   ];
 }
 
-/** Halves the first size that is not small; blocks mostly iterate over the last sizes. */
-export function shrink(shape: Shape): Shape | undefined {
-  const name = shape.free?.find((each) => shape.sizes[each]! > 3);
+/** Halves the first reducible size above 3. Loops over blocks are mostly along the last sizes. */
+export function shrinkShape(shape: Shape): Shape | undefined {
+  const name = shape.reducible?.find((axis) => shape.sizes[axis]! > 3);
   if (name === undefined) return undefined;
   const size = shape.sizes[name]!;
   return { ...shape, sizes: { ...shape.sizes, [name]: size % 2 === 0 ? size / 2 : nextPrime(size / 2) } };
 }
 
-/** The next larger size that the kernel accepts. */
-export function allowed({ multiples = {}, tileSizes = {} }: Signature, name: string, size: number): number {
-  const least = tileSizes[name];
-  if (least !== undefined) return 2 ** Math.ceil(Math.log2(Math.max(least, size)));
+/** The smallest accepted size that is at least `size`. */
+export function roundUpToAllowed({ multiples = {}, tileSizes = {} }: Signature, name: string, size: number): number {
+  const minTileSize = tileSizes[name];
+  if (minTileSize !== undefined) return 2 ** Math.ceil(Math.log2(Math.max(minTileSize, size)));
   const multiple = multiples[name] ?? 1;
   return Math.ceil(size / multiple) * multiple;
 }
 
-/** Primes that span several blocks where that is cheap: a single size may be large, three of them multiply. */
+/** Primes that span several blocks. A single size may be large, but the product of three must stay affordable. */
 function beyondBlocks(count: number, block: number): number[] {
   if (count === 1) return [nextPrime(Math.max(2000, block + block / 4))];
   if (count === 2) return [67, 521];
@@ -108,32 +114,35 @@ export function constexprDims({ signature }: CompiledKernel): readonly string[] 
   return signature.constexprs.filter(({ from }) => from === "dim").map(({ name }) => name);
 }
 
-/** Dims that are constexprs keep the author's value, because few values compile. */
+/** Values of dims that are constexprs. They keep the author's value, because few other values compile. */
 function fixedSizes(kernel: CompiledKernel): Record<string, number> {
   const [shape = {}] = kernel.shapes;
   return Object.fromEntries(constexprDims(kernel).map((name) => [name, shape[name] ?? 64]));
 }
 
-/** The layout of those tensors whose wrapper takes it. */
-function placed(
+/** Assigns the layout to each tensor whose wrapper supports it. */
+function assignLayout(
   signature: Signature,
   tensors: readonly TensorSignature[],
   layout: Layout,
 ): Readonly<Record<string, Layout>> {
-  const taking = tensors.filter((tensor) => layoutsOf(signature, tensor).includes(layout));
-  return sharedLayouts(signature, Object.fromEntries(taking.map(({ name }) => [name, layout])));
+  const supporting = tensors.filter((tensor) => layoutsOf(signature, tensor).includes(layout));
+  return sharedLayouts(signature, Object.fromEntries(supporting.map(({ name }) => [name, layout])));
 }
 
-/** The case with its outputs in this layout too. */
-export function withOutputs({ signature }: CompiledKernel, at: TestCase, layout: Layout): TestCase {
-  if (layout === "contiguous") return at;
-  return { ...at, layouts: placed(signature, placedTensors(signature), layout) };
+/** Applies the layout to outputs as well. */
+export function withOutputs({ signature }: CompiledKernel, testCase: TestCase, layout: Layout): TestCase {
+  if (layout === "contiguous") return testCase;
+  return { ...testCase, layouts: assignLayout(signature, tensorsWithLayout(signature), layout) };
 }
 
-/** The case with this shape and its inputs in this layout; what the shape's author gives with it comes before the variant's. */
+/**
+ * Builds the test case of a shape, with its inputs in this layout. Declared arguments of the shape override the
+ * variant's.
+ */
 export function caseOf(
   kernel: CompiledKernel,
-  { sizes, given = {} }: Pick<Shape, "sizes" | "given">,
+  { sizes, args = {} }: Pick<Shape, "sizes" | "args">,
   { dtypes, constexprs }: Variant,
   layout: Layout,
   config: number,
@@ -143,20 +152,28 @@ export function caseOf(
   const inputs = signature.tensors.filter(({ role }) => role !== "out");
   const scalars = signature.scalars.map(({ name, dtype, default: value }) => [
     name,
-    given[name] ?? value ?? (/^(float|bfloat)/.test(dtype) ? 0.5 : 3),
+    args[name] ?? value ?? (/^(float|bfloat)/.test(dtype) ? 0.5 : 3),
   ]);
-  const chosen = Object.fromEntries(Object.entries(constexprs).map(([name, value]) => [name, given[name] ?? value]));
-  const at: TestCase = {
+  const chosenConstexprs = Object.fromEntries(
+    Object.entries(constexprs).map(([name, value]) => [name, args[name] ?? value]),
+  );
+  const testCase: TestCase = {
     sizes,
     dtypes,
     ...(scalars.length > 0 && { scalars: Object.fromEntries(scalars) as Record<string, number> }),
-    ...(Object.keys(chosen).length > 0 && { constexprs: chosen }),
+    ...(Object.keys(chosenConstexprs).length > 0 && { constexprs: chosenConstexprs }),
     ...(layout !== "contiguous" && {
-      layouts: placed(signature, inputs, layout),
+      layouts: assignLayout(signature, inputs, layout),
     }),
     config,
     seed,
   };
-  const known = [...signature.scalars, ...signature.constexprs].filter(({ default: value }) => value !== undefined);
-  return clampToRanges(kernel, at, (name) => !(name in given) && !known.some((each) => each.name === name));
+  const withDefault = [...signature.scalars, ...signature.constexprs].filter(
+    ({ default: value }) => value !== undefined,
+  );
+  return clampToRanges(
+    kernel,
+    testCase,
+    (name) => !(name in args) && !withDefault.some((param) => param.name === name),
+  );
 }

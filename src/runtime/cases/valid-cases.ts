@@ -1,6 +1,6 @@
 /**
- * Sizes that a kernel accepts, near sizes that it may refuse: from sizes that it accepts, such as the author's, each size
- * moves towards the wanted one as far as the kernel's requirements let it.
+ * Finds accepted sizes near sizes that the kernel rejects. Starting from accepted sizes, such as the declared ones,
+ * each size moves towards its target as far as the kernel's requirements allow.
  */
 import { cacheKey } from "../../compiled/canonical-json.js";
 import fc from "fast-check";
@@ -11,57 +11,57 @@ import { variantsFor } from "./variants.js";
 
 type Sizes = TestCase["sizes"];
 
-/** How many sizes are tried to find the first that a kernel accepts, before it counts as one that accepts none. */
-const MOST_TRIED = 4000;
+/** The number of random sizes to try before the kernel counts as accepting none. */
+const MAX_TRIES = 4000;
 
-/** A case of this config that the kernel accepts, or why it refuses the one that is most likely to be right. */
+/** Returns a test case of this config that the kernel accepts, or the reason why it rejects the first candidate. */
 export function acceptedCase(
   kernel: CompiledKernel,
   config: number,
   selection: Selection = { seed: 0 },
 ): { readonly at: TestCase } | { readonly refusal: string } {
-  const known = accepted.get(kernel) ?? new Map<string, ReturnType<typeof acceptedCase>>();
-  accepted.set(kernel, known);
+  const cache = acceptedCases.get(kernel) ?? new Map<string, ReturnType<typeof acceptedCase>>();
+  acceptedCases.set(kernel, cache);
   const key = cacheKey([config, selection]);
-  let found = known.get(key);
-  if (found === undefined) known.set(key, (found = findAccepted(kernel, config, selection)));
-  return found;
+  let result = cache.get(key);
+  if (result === undefined) cache.set(key, (result = findAccepted(kernel, config, selection)));
+  return result;
 }
 
-/** Found once for each kernel, since every drawn case may need it. */
-const accepted = new WeakMap<CompiledKernel, Map<string, ReturnType<typeof acceptedCase>>>();
+/** Cached for each kernel, since every drawn case may need it. */
+const acceptedCases = new WeakMap<CompiledKernel, Map<string, ReturnType<typeof acceptedCase>>>();
 
 function findAccepted(kernel: CompiledKernel, config: number, selection: Selection): ReturnType<typeof acceptedCase> {
   const { signature } = kernel;
   const variants = variantsFor(kernel, selection);
-  const { sizes: wanted = {} } = selection;
+  const { sizes: target = {} } = selection;
   const shapes = [...declaredShapes(kernel), ...usualShapes(kernel), ...usualShapes(kernel, {})];
   const first = caseOf(
     kernel,
-    { ...shapes[0]!, sizes: { ...shapes[0]!.sizes, ...wanted } },
+    { ...shapes[0]!, sizes: { ...shapes[0]!.sizes, ...target } },
     variants[0]!,
     "contiguous",
     config,
     0,
   );
   const candidates = function* (): Generator<TestCase> {
-    for (const { sizes, given = {} } of shapes)
+    for (const { sizes, args = {} } of shapes)
       for (const variant of variants)
-        yield caseOf(kernel, { sizes: { ...sizes, ...wanted }, given }, variant, "contiguous", config, 0);
-    const drawn = fc.record(
-      Object.fromEntries(signature.sizes.map((name) => [name, fc.constantFrom(...steps(kernel, config))])),
+        yield caseOf(kernel, { sizes: { ...sizes, ...target }, args }, variant, "contiguous", config, 0);
+    const sizesArbitrary = fc.record(
+      Object.fromEntries(signature.sizes.map((name) => [name, fc.constantFrom(...candidateFactors(kernel, config))])),
     );
-    for (const sizes of fc.sample(drawn, { seed: 1, numRuns: MOST_TRIED }))
-      yield { ...first, sizes: { ...sizes, ...wanted } };
+    for (const sizes of fc.sample(sizesArbitrary, { seed: 1, numRuns: MAX_TRIES }))
+      yield { ...first, sizes: { ...sizes, ...target } };
   };
-  for (const at of candidates()) if (kernel.refusal(at) === undefined) return { at };
+  for (const testCase of candidates()) if (kernel.refusal(testCase) === undefined) return { at: testCase };
   return { refusal: kernel.refusal(first) ?? "" };
 }
 
-/** Sizes whose multiples a requirement may ask for: powers of two, and the numbers of the config and the author's shapes. */
-function steps(kernel: CompiledKernel, config: number): readonly number[] {
-  const given = [...kernel.shapes, ...(kernel.arguments ?? []), kernel.configs[config]?.values ?? {}];
-  const numbers = given.flatMap((each) => Object.values(each)).filter((value): value is number => isSize(value));
+/** Factors that a requirement may use: powers of two, and the numbers of the config and the declared shapes. */
+function candidateFactors(kernel: CompiledKernel, config: number): readonly number[] {
+  const records = [...kernel.shapes, ...(kernel.arguments ?? []), kernel.configs[config]?.values ?? {}];
+  const numbers = records.flatMap((each) => Object.values(each)).filter((value): value is number => isSize(value));
   const powers = Array.from({ length: 11 }, (_, i) => 2 ** i);
   return [...new Set([...powers, 3, 5, 7, ...numbers])].sort((a, b) => a - b);
 }
@@ -69,56 +69,64 @@ function steps(kernel: CompiledKernel, config: number): readonly number[] {
 const isSize = (value: unknown): boolean => Number.isInteger(value) && Number(value) > 0;
 
 /**
- * The case itself if it is right; else one that is, with the same dtypes, constexprs, layouts and sizes as far as the
- * kernel accepts them. `base` is accepted; `isRight` also asks for that.
+ * Returns the test case if it is valid. Otherwise returns a valid one that keeps as many of its dtypes, constexprs,
+ * layouts and sizes as the kernel accepts. `base` must be accepted; `isValid` must imply acceptance.
  */
 export function nearestAcceptedCase(
   kernel: CompiledKernel,
-  at: TestCase,
+  testCase: TestCase,
   base: TestCase,
-  isRight: (at: TestCase) => boolean,
+  isValid: (testCase: TestCase) => boolean,
 ): TestCase {
-  if (isRight(at)) return at;
-  const { config, seed, special, absent } = at;
-  const own: TestCase = { ...base, config, seed, ...(special && { special }) };
-  const mixed: readonly TestCase[] = [
-    { ...at, sizes: base.sizes },
-    { ...own, dtypes: at.dtypes, ...(at.layouts && { layouts: at.layouts }), ...(absent && { absent }) },
-    { ...own, dtypes: at.dtypes },
+  if (isValid(testCase)) return testCase;
+  const { config, seed, special, absent } = testCase;
+  const fallback: TestCase = { ...base, config, seed, ...(special && { special }) };
+  const mixtures: readonly TestCase[] = [
+    { ...testCase, sizes: base.sizes },
+    {
+      ...fallback,
+      dtypes: testCase.dtypes,
+      ...(testCase.layouts && { layouts: testCase.layouts }),
+      ...(absent && { absent }),
+    },
+    { ...fallback, dtypes: testCase.dtypes },
   ];
-  const start = mixed.find(isRight) ?? own;
-  return moved(start, at.sizes, steps(kernel, config), isRight);
+  const start = mixtures.find(isValid) ?? fallback;
+  return moveTowards(start, testCase.sizes, candidateFactors(kernel, config), isValid);
 }
 
-/** The case with its sizes moved towards the wanted ones. */
-function moved(
+/** Moves the sizes of a test case towards the target. */
+function moveTowards(
   start: TestCase,
-  wanted: Sizes,
-  multiples: readonly number[],
-  isRight: (at: TestCase) => boolean,
+  target: Sizes,
+  factors: readonly number[],
+  isValid: (testCase: TestCase) => boolean,
 ): TestCase {
-  const trySizes = (at: TestCase, changed: Sizes): TestCase | undefined => {
-    const next = { ...at, sizes: { ...at.sizes, ...changed } };
-    return isRight(next) ? next : undefined;
+  const trySizes = (testCase: TestCase, changed: Sizes): TestCase | undefined => {
+    const next = { ...testCase, sizes: { ...testCase.sizes, ...changed } };
+    return isValid(next) ? next : undefined;
   };
-  let at = start;
-  const names = Object.keys(wanted).filter((name) => wanted[name] !== 0);
+  let current = start;
+  const names = Object.keys(target).filter((name) => target[name] !== 0);
   for (const name of names)
-    at = firstOf(near(wanted[name]!, multiples), (size) => trySizes(at, { [name]: size })) ?? at;
-  // Sizes that a requirement ties to each other move together: as equals, or in proportion.
-  const still = names.filter((name) => at.sizes[name] === start.sizes[name] && start.sizes[name] !== wanted[name]);
-  for (const name of still) {
-    const equal = names.filter((other) => at.sizes[other] === at.sizes[name]);
-    const together = near(wanted[name]!, multiples).map((size) => equal.map((other) => [other, size] as const));
-    const scaled = [...new Set(near(wanted[name]! / at.sizes[name]!, [1]))].flatMap((by) =>
-      groups(name, names).flatMap((group) => [scale(at, group, by), scale(at, group, 1 / by)]),
+    current = firstOf(nearbySizes(target[name]!, factors), (size) => trySizes(current, { [name]: size })) ?? current;
+  // Sizes that a requirement relates change together: equal sizes stay equal, others stay proportional.
+  const unchanged = names.filter(
+    (name) => current.sizes[name] === start.sizes[name] && start.sizes[name] !== target[name],
+  );
+  for (const name of unchanged) {
+    const equal = names.filter((other) => current.sizes[other] === current.sizes[name]);
+    const equalSizes = nearbySizes(target[name]!, factors).map((size) => equal.map((other) => [other, size] as const));
+    const scaled = [...new Set(nearbySizes(target[name]! / current.sizes[name]!, [1]))].flatMap((factor) =>
+      groups(name, names).flatMap((group) => [scale(current, group, factor), scale(current, group, 1 / factor)]),
     );
-    at = firstOf([...together, ...scaled], (sizes) => sizes && trySizes(at, Object.fromEntries(sizes))) ?? at;
+    current =
+      firstOf([...equalSizes, ...scaled], (sizes) => sizes && trySizes(current, Object.fromEntries(sizes))) ?? current;
   }
-  return at;
+  return current;
 }
 
-/** All sizes, or this one with one other. */
+/** All names, or this one paired with each other one. */
 function groups(name: string, names: readonly string[]): readonly (readonly string[])[] {
   return [names, ...names.filter((other) => other !== name).map((other) => [name, other])];
 }
@@ -126,49 +134,57 @@ function groups(name: string, names: readonly string[]): readonly (readonly stri
 function scale(
   { sizes }: TestCase,
   names: readonly string[],
-  by: number,
+  factor: number,
 ): readonly (readonly [string, number])[] | undefined {
-  const entries = names.map((name) => [name, sizes[name]! * by] as const);
-  return by !== 1 && entries.every(([, size]) => isSize(size)) ? entries : undefined;
+  const entries = names.map((name) => [name, sizes[name]! * factor] as const);
+  return factor !== 1 && entries.every(([, size]) => isSize(size)) ? entries : undefined;
 }
 
-/** The wanted size and multiples around it, the nearest first. */
-function near(wanted: number, multiples: readonly number[]): readonly number[] {
-  const found = multiples.flatMap((step) => {
-    const below = Math.floor(wanted / step) * step;
+/** The target and the multiples around it, nearest first. */
+function nearbySizes(target: number, factors: readonly number[]): readonly number[] {
+  const multiples = factors.flatMap((step) => {
+    const below = Math.floor(target / step) * step;
     return [below, below + step];
   });
-  const sizes = [...new Set([wanted, ...found])].filter(isSize);
-  return sizes.sort((a, b) => Math.abs(a - wanted) - Math.abs(b - wanted));
+  const sizes = [...new Set([target, ...multiples])].filter(isSize);
+  return sizes.sort((a, b) => Math.abs(a - target) - Math.abs(b - target));
 }
 
-function firstOf<From, To>(from: readonly From[], to: (each: From) => To | undefined): To | undefined {
-  for (const each of from) {
-    const found = to(each);
-    if (found !== undefined) return found;
+function firstOf<Item, Result>(
+  items: readonly Item[],
+  transform: (each: Item) => Result | undefined,
+): Result | undefined {
+  for (const item of items) {
+    const result = transform(item);
+    if (result !== undefined) return result;
   }
   return undefined;
 }
 
-/** An accepted case with smaller sizes, as small as is affordable if the kernel accepts such sizes. */
+/** Reduces the sizes of an accepted test case until it is affordable, or as far as the kernel accepts. */
 export function shrinkAccepted(
   kernel: CompiledKernel,
-  from: TestCase,
-  isAffordable: (at: TestCase) => boolean,
-  isAccepted: (at: TestCase) => boolean = (at) => kernel.refusal(at) === undefined,
+  start: TestCase,
+  isAffordable: (testCase: TestCase) => boolean,
+  isAccepted: (testCase: TestCase) => boolean = (testCase) => kernel.refusal(testCase) === undefined,
 ): TestCase {
-  const multiples = steps(kernel, from.config);
-  let at = from;
-  while (!isAffordable(at)) {
-    const largest = Object.keys(at.sizes).toSorted((x, y) => at.sizes[y]! - at.sizes[x]!);
+  const factors = candidateFactors(kernel, start.config);
+  let current = start;
+  while (!isAffordable(current)) {
+    const largest = Object.keys(current.sizes).toSorted((x, y) => current.sizes[y]! - current.sizes[x]!);
     const smaller = firstOf(largest, (name) => {
-      const next = moved(at, { [name]: Math.max(1, Math.floor(at.sizes[name]! / 4)) }, multiples, isAccepted);
-      return sum(next) < sum(at) ? next : undefined;
+      const next = moveTowards(
+        current,
+        { [name]: Math.max(1, Math.floor(current.sizes[name]! / 4)) },
+        factors,
+        isAccepted,
+      );
+      return sumOfSizes(next) < sumOfSizes(current) ? next : undefined;
     });
     if (!smaller) break;
-    at = smaller;
+    current = smaller;
   }
-  return at;
+  return current;
 }
 
-const sum = ({ sizes }: TestCase): number => Object.values(sizes).reduce((total, size) => total + size, 0);
+const sumOfSizes = ({ sizes }: TestCase): number => Object.values(sizes).reduce((total, size) => total + size, 0);

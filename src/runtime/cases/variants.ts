@@ -1,4 +1,4 @@
-/** What a caller chooses besides sizes: dtypes, flags, choices and numbers that are constexprs. */
+/** Call arguments other than tensors and sizes: dtypes, and constexprs that are flags, choices or numbers. */
 import { cacheKey } from "../../compiled/canonical-json.js";
 import {
   type TestCase,
@@ -15,11 +15,11 @@ export interface Variant {
   readonly constexprs: Arguments;
 }
 
-/** Values of which a variant takes one: each sets dtypes or constexprs. */
+/** The alternatives of one choice, each of which sets dtypes or constexprs. */
 type Axis = readonly Variant[];
 
-/** Beyond this many combinations, each pair of values occurs together, but not every combination. */
-const MANY_VARIANTS = 24;
+/** The limit for all combinations. Beyond it, the variants cover every pair of values (pairwise testing). */
+const MAX_COMBINATIONS = 24;
 
 /** The assignments of dtype variables, flags, choices and numbers that the selection allows. */
 export function variantsFor(kernel: CompiledKernel, { dtypes = {}, constexprs = {} }: Selection): Variant[] {
@@ -27,41 +27,41 @@ export function variantsFor(kernel: CompiledKernel, { dtypes = {}, constexprs = 
   const axes: Axis[] = Object.entries(signature.dtypes).map(([name, members]) =>
     (name in dtypes ? [dtypes[name]!] : members).map((value) => ({ dtypes: { [name]: value }, constexprs: {} })),
   );
-  const open = passedConstexprs(signature).filter(({ name }) => !(name in constexprs));
-  const listed = open.filter(({ kind, choices }) => choices || kind === "bool");
+  const unfixed = passedConstexprs(signature).filter(({ name }) => !(name in constexprs));
+  const listed = unfixed.filter(({ kind, choices }) => choices || kind === "bool");
   for (const constexpr of listed)
     axes.push(valuesOf(constexpr).map((value) => ({ dtypes: {}, constexprs: { [constexpr.name]: value } })));
-  const numbers = open.filter((each) => !listed.includes(each));
+  const numbers = unfixed.filter((constexpr) => !listed.includes(constexpr));
   if (numbers.length > 0) axes.push(declaredNumbers(kernel, numbers));
-  return combinations(axes).map((picked) => ({
-    dtypes: Object.assign({}, ...picked.map((each) => each.dtypes)) as Variant["dtypes"],
-    constexprs: Object.assign({ ...constexprs }, ...picked.map((each) => each.constexprs)) as Arguments,
+  return combinations(axes).map((values) => ({
+    dtypes: Object.assign({}, ...values.map((each) => each.dtypes)) as Variant["dtypes"],
+    constexprs: Object.assign({ ...constexprs }, ...values.map((each) => each.constexprs)) as Arguments,
   }));
 }
 
 const valuesOf = ({ choices }: ConstexprSignature): readonly (boolean | string)[] => choices ?? [false, true];
 
-/** Numbers make sense together: those that the author gives with a shape, or the defaults. */
+/** Numbers that are meaningful together: the declared arguments of each shape, or the defaults. */
 function declaredNumbers(kernel: CompiledKernel, numbers: readonly ConstexprSignature[]): Axis {
-  const found = new Map<string, Variant>();
-  const add = (given: Arguments): void => {
+  const variants = new Map<string, Variant>();
+  const add = (args: Arguments): void => {
     const entries = numbers.flatMap(({ name, default: initial }) => {
-      const value = given[name] ?? initial;
+      const value = args[name] ?? initial;
       return value === undefined ? [] : [[name, value] as const];
     });
     if (entries.length < numbers.length) return;
-    found.set(cacheKey(entries), { dtypes: {}, constexprs: Object.fromEntries(entries) });
+    variants.set(cacheKey(entries), { dtypes: {}, constexprs: Object.fromEntries(entries) });
   };
   add({});
   kernel.shapes.forEach((_, i) => add(kernel.arguments?.[i] ?? {}));
   const ones = Object.fromEntries(numbers.map(({ name, default: initial }) => [name, initial ?? 1]));
-  return found.size > 0 ? [...found.values()] : [{ dtypes: {}, constexprs: ones }];
+  return variants.size > 0 ? [...variants.values()] : [{ dtypes: {}, constexprs: ones }];
 }
 
-/** Every combination of one value of each axis; or, of many, some in which each pair of values occurs. */
+/** Every combination of one value per axis. If there are too many, rows that cover every pair of values. */
 function combinations(axes: readonly Axis[]): (readonly Variant[])[] {
   const total = axes.reduce((count, axis) => count * axis.length, 1);
-  if (total <= MANY_VARIANTS) return product(axes);
+  if (total <= MAX_COMBINATIONS) return product(axes);
   return pairwise(axes.map(({ length }) => length)).map((row) => row.map((value, axis) => axes[axis]![value]!));
 }
 
@@ -73,7 +73,7 @@ function product(axes: readonly Axis[]): (readonly Variant[])[] {
   );
 }
 
-/** Rows of indices below these counts, such that each pair of indices of two columns occurs in some row. */
+/** Rows of indices below `counts`. Every pair of indices in two columns occurs in some row. */
 export function pairwise(counts: readonly number[]): number[][] {
   const pairs = new Set<string>();
   const key = (i: number, x: number, j: number, y: number): string =>
@@ -90,7 +90,7 @@ export function pairwise(counts: readonly number[]): number[][] {
       [i, x],
       [j, y],
     ]);
-    // Each further column takes the value that covers most of the pairs that are left.
+    // Each further column takes the value that covers most of the uncovered pairs.
     for (const column of columns.filter((each) => !row.has(each))) {
       const gains = Array.from(
         { length: counts[column]! },

@@ -1,12 +1,10 @@
-/**
- * Runs the command that the arguments name, and turns every outcome into an exit code. Users never see a raw exception.
- */
+/** Runs the command in the arguments, and converts every outcome to an exit code. Users never see a raw exception. */
 import { Command, CommanderError, Option } from "commander";
 import { basename } from "node:path";
 import { errorDiagnostic, type MessageOfCode, TileScriptError } from "../../diagnostics/diagnostic.js";
 import { formatList } from "../../diagnostics/format-list.js";
 import { environment, kernelFile, usage } from "../../diagnostics/catalog/command-codes.js";
-import { diagnosticText, explainHint } from "../report/code-frame.js";
+import { formatWithFrame, explainHint } from "../report/code-frame.js";
 import type { KernelCommand, PlainCommand, Runnable } from "../invocation/command.js";
 import { thisMachine } from "../devices/machine.js";
 import { kernelCommands, plainCommands } from "../commands/index.js";
@@ -15,94 +13,94 @@ import { version } from "../system/package-folder.js";
 import { EnvironmentError, exitCodes, UsageError } from "../system/errors.js";
 import { splitRemedy } from "../report/remedy.js";
 import type { Problem } from "../report/reports.js";
-import { keepOutput, printJson, terminal, type Streams, watchOutput } from "../system/streams.js";
+import { redirectStdout, printJson, terminal, type Streams, watchOutput } from "../system/streams.js";
 import { thrownDiagnostics } from "./uncaught-errors.js";
 import { watch } from "./watch.js";
 
-/** Options of any command, as commander parses them. */
-interface Given extends Readonly<Record<string, unknown>> {
+/** The options of any command, as commander parses them. */
+interface ParsedOptions extends Readonly<Record<string, unknown>> {
   readonly kernel?: string;
   readonly watch?: true;
 }
 
-/** Runs the command line of a kernel file and returns the exit code: `gemm.ts --run`. */
+/** Runs the command line of a kernel file, such as `gemm.ts --run`, and returns the exit code. */
 export function runCli(
   file: string,
   args: readonly string[],
   kernels: readonly Runnable[],
   to: Streams = terminal,
 ): Promise<number> {
-  return guarded(args, to, (running, streams) => {
+  return runGuarded(args, to, (setAction, streams) => {
     const program = rootCommand(basename(file), "Verify, measure, tune and emit the kernels of this file.", streams);
     for (const { name, description, flag, options } of kernelCommands) {
-      const made = new Option(flag?.text ?? `--${name}`, description);
+      const option = new Option(flag?.text ?? `--${name}`, description);
       const parse = options.find((each) => each.attributeName() === flag?.option)?.parseArg;
-      program.addOption(parse ? made.argParser(parse) : made);
+      program.addOption(parse ? option.argParser(parse) : option);
     }
-    // A flag with a value also sets the option that it stands for.
-    const all = new Set(
+    // A flag with a value also sets the option named in `flag.option`.
+    const allOptions = new Set(
       kernelCommands.flatMap(({ options, flag }) => options.filter((each) => each.attributeName() !== flag?.option)),
     );
-    for (const option of all) program.addOption(option);
+    for (const option of allOptions) program.addOption(option);
     program.action(() => {
-      const given = program.opts<Given>();
-      const chosen = kernelCommands.filter(({ name }) => given[name] !== undefined);
-      const [command] = chosen;
+      const options = program.opts<ParsedOptions>();
+      const commands = kernelCommands.filter(({ name }) => options[name] !== undefined);
+      const [command] = commands;
       if (!command) {
         if (args.length > 0)
           throw new UsageError(`${args[0]} alone does nothing; add --run, --check or another command (see --help)`);
         return streams.out(program.helpInformation());
       }
-      if (chosen.length > 1)
+      if (commands.length > 1)
         throw new UsageError(
-          `${formatList(chosen.map(({ name }) => `--${name}`))} cannot be combined; give one command`,
+          `${formatList(commands.map(({ name }) => `--${name}`))} cannot be combined; give one command`,
         );
-      for (const option of all)
+      for (const option of allOptions)
         if (!command.options.includes(option) && program.getOptionValueSource(option.attributeName()) === "cli")
           throw new UsageError(`${option.long} cannot be combined with --${command.name}`);
-      const value = command.flag && { [command.flag.option]: given[command.name] };
-      const read = { files: async () => [file], kernels: async () => kernels };
-      running(command, () => runKernels(command, read, { ...given, ...value }, streams));
+      const value = command.flag && { [command.flag.option]: options[command.name] };
+      const source = { files: async () => [file], kernels: async () => kernels };
+      setAction(command, () => runKernelCommand(command, source, { ...options, ...value }, streams));
     });
     return program;
   });
 }
 
 /**
- * Runs the `tilescript` command and returns the exit code: `tilescript run gemm.ts`. `language` loads the package that
- * kernel files import.
+ * Runs the `tilescript` command, such as `tilescript run gemm.ts`, and returns the exit code. `language` loads the
+ * package that kernel files import.
  */
 export function runBinary(
   args: readonly string[],
   to: Streams = terminal,
   language: () => Promise<unknown> = () => Promise.resolve(),
 ): Promise<number> {
-  return guarded(args, to, (running, streams) => {
+  return runGuarded(args, to, (setAction, streams) => {
     const program = rootCommand("tilescript", "Triton kernels in TypeScript.", streams);
     program.version(version, "--version", "show the version");
     const sub = (name: string, description: string, options: readonly Option[]): Command => {
-      const command = quiet(program.command(name), streams).description(description);
+      const command = configureOutput(program.command(name), streams).description(description);
       for (const option of options) command.addOption(option);
       return command;
     };
     for (const command of kernelCommands)
       sub(command.name, command.description, command.options)
         .argument("<files...>", "TypeScript files that export kernels, or patterns such as 'src/**/*.ts'")
-        .action((names: string[], given: Given) =>
-          running(command, () => {
-            const read = {
+        .action((names: string[], options: ParsedOptions) =>
+          setAction(command, () => {
+            const source = {
               files: () => kernelFiles(names),
               kernels: (files: Files) => importKernels(files, names, language),
             };
-            return runKernels(command, read, given, streams);
+            return runKernelCommand(command, source, options, streams);
           }),
         );
     for (const command of plainCommands) {
-      const made = sub(command.name, command.description, command.options);
-      if (command.argument) made.argument(command.argument.text, command.argument.description);
-      made.action((...parts: unknown[]) => {
-        const argument = command.argument ? (parts[0] as string) : undefined;
-        running(command, () => command.run(argument, made.opts(), streams, language));
+      const subcommand = sub(command.name, command.description, command.options);
+      if (command.argument) subcommand.argument(command.argument.text, command.argument.description);
+      subcommand.action((...actionArgs: unknown[]) => {
+        const argument = command.argument ? (actionArgs[0] as string) : undefined;
+        setAction(command, () => command.run(argument, subcommand.opts(), streams, language));
       });
     }
     if (args.length === 0) program.action(() => streams.out(program.helpInformation()));
@@ -112,58 +110,58 @@ export function runBinary(
 
 type Files = readonly string[];
 
-interface Read {
+interface KernelSource {
   readonly files: () => Promise<Files>;
   readonly kernels: (files: Files) => Promise<readonly Runnable[]>;
 }
 
-/** From what is checked at once to what takes seconds: the options, the files, the kernels, and Python at last. */
-async function runKernels(
+/** Runs the checks in order of their cost: the options, the files, the kernels, and finally Python. */
+async function runKernelCommand(
   command: KernelCommand,
-  { files: find, kernels }: Read,
-  given: Given,
+  { files: find, kernels }: KernelSource,
+  options: ParsedOptions,
   streams: Streams,
 ): Promise<number> {
-  command.checkOptions?.(given);
+  command.checkOptions?.(options);
   const files = await find();
-  if (given.watch) return watch(files, streams);
-  const job = await command.plan(selectKernels(await kernels(files), given.kernel), given, streams);
+  if (options.watch) return watch(files, streams);
+  const job = await command.plan(selectKernels(await kernels(files), options.kernel), options, streams);
   return job(thisMachine);
 }
 
-type Running = (command: KernelCommand | PlainCommand, action: () => Promise<number>) => void;
+type SetAction = (command: KernelCommand | PlainCommand, action: () => Promise<number>) => void;
 
-/** Parses the arguments, runs the command, and turns an exception into one readable message and an exit code. */
-async function guarded(
+/** Parses the arguments, runs the command, and converts an exception to one readable message and an exit code. */
+async function runGuarded(
   args: readonly string[],
   to: Streams,
-  build: (running: Running, streams: Streams) => Command,
+  build: (running: SetAction, streams: Streams) => Command,
 ): Promise<number> {
   const [json, verbose] = [args.includes("--json"), args.includes("--verbose")];
-  let reported = false;
+  let hasReported = false;
   const streams: Streams = {
     ...to,
     out: (text) => {
-      reported = true;
+      hasReported = true;
       to.out(text);
     },
   };
-  let ended = (details: string): object => ({ ok: false, details }) satisfies Problem;
+  let problem = (details: string): object => ({ ok: false, details }) satisfies Problem;
   const report = (error: unknown): number => {
-    const { message, code, exitCode, diagnostics } = ending(error, verbose);
-    // The output stays one JSON document even if something fails after the report.
-    if (json && !reported) printJson(streams, { ...ended(message), ...(diagnostics && { diagnostics }) });
+    const { message, code, exitCode, diagnostics } = describeError(error, verbose);
+    // Standard output stays one JSON document, even if something fails after the report.
+    if (json && !hasReported) printJson(streams, { ...problem(message), ...(diagnostics && { diagnostics }) });
     streams.err(exitCode === exitCodes.failed ? `${message}\n${explainHint(code)}\n` : `error ${code}: ${message}\n`);
     return exitCode;
   };
   if (to === terminal) watchOutput();
-  const release = to === terminal ? keepOutput() : () => undefined;
-  const stopWatching = watchForStrays(report);
+  const release = to === terminal ? redirectStdout() : () => undefined;
+  const stopWatching = watchProcess(report);
   try {
     let action = async (): Promise<number> => exitCodes.ok;
     parse(
       build((command, run) => {
-        if ("problem" in command && command.problem) ended = command.problem;
+        if ("problem" in command && command.problem) problem = command.problem;
         action = run;
       }, streams),
       args,
@@ -177,31 +175,31 @@ async function guarded(
   }
 }
 
-interface Ending extends MessageOfCode, Pick<Problem, "diagnostics"> {
+interface ErrorOutcome extends MessageOfCode, Pick<Problem, "diagnostics"> {
   readonly exitCode: number;
 }
 
-/** The message of an exception for the user, and its exit code. */
-function ending(error: unknown, verbose: boolean): Ending {
+/** The user's message for an exception, and its exit code. */
+function describeError(error: unknown, verbose: boolean): ErrorOutcome {
   if (error instanceof UsageError) return { ...usage(error.message), exitCode: exitCodes.usage };
   if (error instanceof EnvironmentError) return { ...environment(error.message), exitCode: exitCodes.environment };
   const diagnostics = isBuildError(error) ? error.diagnostics : thrownDiagnostics(error);
-  const isWanted = verbose || Boolean(process.env["TILESCRIPT_DEBUG"]);
-  const stack = isWanted && !isBuildError(error) && error instanceof Error ? [error.stack ?? ""] : [];
-  const message = [...diagnostics.map(diagnosticText), ...stack].join("\n");
-  const told = diagnostics.map(splitRemedy);
-  return { code: diagnostics[0]!.code, message, exitCode: exitCodes.failed, diagnostics: told };
+  const showsStack = verbose || Boolean(process.env["TILESCRIPT_DEBUG"]);
+  const stack = showsStack && !isBuildError(error) && error instanceof Error ? [error.stack ?? ""] : [];
+  const message = [...diagnostics.map(formatWithFrame), ...stack].join("\n");
+  const reports = diagnostics.map(splitRemedy);
+  return { code: diagnostics[0]!.code, message, exitCode: exitCodes.failed, diagnostics: reports };
 }
 
-/** Handles what a kernel file may do on its own: throw later, await forever, end the process. */
-function watchForStrays(report: (error: unknown) => number): () => void {
+/** Handles kernel files that throw later, await forever, or end the process. */
+function watchProcess(report: (error: unknown) => number): () => void {
   const onThrown = (error: unknown): void => {
     stop();
     process.exit(report(error));
   };
-  const onIdle = (): void => onThrown(mistake(kernelFile.waits()));
+  const onIdle = (): void => onThrown(tileScriptError(kernelFile.waits()));
   const onExit = (): void => {
-    process.exitCode = report(mistake(kernelFile.exits()));
+    process.exitCode = report(tileScriptError(kernelFile.exits()));
   };
   const stop = (): void =>
     void process.off("uncaughtException", onThrown).off("beforeExit", onIdle).off("exit", onExit);
@@ -209,9 +207,9 @@ function watchForStrays(report: (error: unknown) => number): () => void {
   return stop;
 }
 
-const mistake = (said: MessageOfCode): TileScriptError => new TileScriptError([errorDiagnostic(said)]);
+const tileScriptError = (message: MessageOfCode): TileScriptError => new TileScriptError([errorDiagnostic(message)]);
 
-/** Turns commander's error into a UsageError; does nothing if help was printed. */
+/** Converts commander's error to a UsageError; does nothing if help was printed. */
 function parse(command: Command, args: readonly string[]): void {
   try {
     command.parse(
@@ -228,14 +226,14 @@ function parse(command: Command, args: readonly string[]): void {
 }
 
 function rootCommand(name: string, description: string, streams: Streams): Command {
-  return quiet(new Command(name), streams)
+  return configureOutput(new Command(name), streams)
     .description(description)
     .helpOption("--help", "show this help")
     .helpCommand(false);
 }
 
-/** Makes a command throw, so that one place decides how mistakes are shown. */
-function quiet(command: Command, { out, width = 80 }: Streams): Command {
+/** Makes a command throw instead of printing, so that `runGuarded` formats all errors. */
+function configureOutput(command: Command, { out, width = 80 }: Streams): Command {
   return command
     .exitOverride()
     .helpOption("--help", "show this help")

@@ -2,19 +2,19 @@ import { jsonText } from "../../compiled/canonical-json.js";
 import { Option } from "commander";
 import { dirname, join } from "node:path";
 import pc from "picocolors";
-import { aheadText } from "../target-compile/precompile.js";
+import { formatProgress } from "../target-compile/precompile.js";
 import { bench as measure, defaultIterations, type Benchmark } from "../measure/benchmark.js";
 import { closeDevice, type PythonDevice } from "../devices/devices.js";
 import { checkOutput, writeOutput } from "../system/files.js";
 import { compileAll, refuseSameNames, warn } from "../invocation/kernels.js";
 import { measuredCases } from "../cases/measured-cases.js";
 import {
-  count,
-  measuring,
+  parseCount,
+  benchmarkCaseFor,
   measuringOptions,
   options,
   deviceOf,
-  whole,
+  parseWhole,
   type MeasuringOptions,
 } from "../invocation/options.js";
 import { exitCodes } from "../system/errors.js";
@@ -41,69 +41,71 @@ export const bench: KernelCommand<BenchOptions> = {
   options: [
     ...measuringOptions,
     options.config,
-    new Option("--warmup <number>", "calls before timing starts").argParser(whole).default(defaultIterations.warmup),
-    new Option("--iterations <number>", "calls to time").argParser(count).default(defaultIterations.iterations),
+    new Option("--warmup <number>", "calls before timing starts")
+      .argParser(parseWhole)
+      .default(defaultIterations.warmup),
+    new Option("--iterations <number>", "calls to time").argParser(parseCount).default(defaultIterations.iterations),
     new Option("--no-torch-compile", "do not measure torch.compile"),
     options.folder,
     options.results,
     options.json,
     options.verbose,
   ],
-  async plan(kernels, given, streams) {
-    if (given.out !== undefined || given.results !== undefined) refuseSameNames(kernels);
+  async plan(kernels, flags, streams) {
+    if (flags.out !== undefined || flags.results !== undefined) refuseSameNames(kernels);
     const compiled = await compileAll(kernels);
     warn(compiled, streams);
-    const plans = compiled.map((kernel) => measuredCases(kernel, measuring(kernel, given)));
-    if (given.out !== undefined) await checkOutput(join(given.out, "bench.json"));
-    if (given.results !== undefined) await checkRecords(given.results, compiled.map(nameOf));
-    const instead = "`tilescript run` verifies and `tilescript compile` counts registers";
+    const plans = compiled.map((kernel) => measuredCases(kernel, benchmarkCaseFor(kernel, flags)));
+    if (flags.out !== undefined) await checkOutput(join(flags.out, "bench.json"));
+    if (flags.results !== undefined) await checkRecords(flags.results, compiled.map(nameOf));
+    const alternative = "`tilescript run` verifies and `tilescript compile` counts registers";
     return async (machine) => {
-      const devices = await machine.gpus({ what: "a benchmark", instead }, deviceOf(given, streams));
+      const devices = await machine.gpus({ what: "a benchmark", instead: alternative }, deviceOf(flags, streams));
       const reports: BenchReport[] = [];
       try {
-        for (const device of devices) reports.push(await benchOn(device, compiled, plans, given, streams));
+        for (const device of devices) reports.push(await benchOnDevice(device, compiled, plans, flags, streams));
       } finally {
         await Promise.all(devices.map(closeDevice));
       }
-      if (given.json) printJson(streams, joined(reports));
-      if (given.out !== undefined) await writeReports(reports, given.out, streams);
+      if (flags.json) printJson(streams, mergeReports(reports));
+      if (flags.out !== undefined) await writeReports(reports, flags.out, streams);
       return reports.every(({ ok }) => ok) ? exitCodes.ok : exitCodes.failed;
     };
   },
 };
 
 /** Measures every kernel on GPUs of one kind, and prints and records the times. */
-async function benchOn(
+async function benchOnDevice(
   device: PythonDevice,
   compiled: readonly CompiledKernel[],
   plans: readonly ReturnType<typeof measuredCases>[],
-  given: BenchOptions,
+  flags: BenchOptions,
   streams: Streams,
 ): Promise<BenchReport> {
-  const { warmup, iterations, sweep, results } = given;
+  const { warmup, iterations, sweep, results } = flags;
   const show = progress(streams);
-  const found: Benchmark[] = [];
+  const benchmarks: Benchmark[] = [];
   try {
     for (const [i, kernel] of compiled.entries()) {
-      const { cases, left } = plans[i]!;
+      const { cases, skipped } = plans[i]!;
       const benchmark = await measure(kernel, device, {
         cases,
-        tuned: given.config === undefined,
-        compiled: given.torchCompile,
-        state: results !== undefined,
+        isAutotuned: flags.config === undefined,
+        withTorchCompile: flags.torchCompile,
+        withGpuState: results !== undefined,
         warmup,
         iterations,
-        onCompiled: (done, planned) => show(aheadText(kernel, done, planned)),
+        onCompiled: (done, planned) => show(formatProgress(kernel, done, planned)),
         onDone: (done) => show(`${kernel.signature.name}: ${done} of ${cases.length} cases`),
       });
-      found.push({ ...benchmark, refused: [...left, ...benchmark.refused] });
+      benchmarks.push({ ...benchmark, rejected: [...skipped, ...benchmark.rejected] });
     }
   } finally {
     show("");
   }
-  const report = benchJson(found, device, { warmup, iterations, ...(sweep && { sweep: sweep.names }) });
+  const report = benchJson(benchmarks, device, { warmup, iterations, ...(sweep && { sweep: sweep.names }) });
   const colors = pc.createColors(streams.color);
-  if (!given.json) for (const each of report.kernels) streams.out(`${benchText(report, each, colors)}\n`);
+  if (!flags.json) for (const each of report.kernels) streams.out(`${benchText(report, each, colors)}\n`);
   if (results !== undefined) {
     const measured = report.kernels.map(({ kernel, cases }, i) => ({
       kernel,
@@ -116,7 +118,7 @@ async function benchOn(
   return report;
 }
 
-/** Writes the report and its plots; of several kinds of GPU, each into a folder of its own. */
+/** Writes the report and its plots; for several kinds of GPU, each into a separate folder. */
 async function writeReports(reports: readonly BenchReport[], folder: string, streams: Streams): Promise<void> {
   for (const report of reports) {
     const file = join(folder, ...(reports.length > 1 ? [report.device_name.replace(/\W+/g, "-")] : []), "bench.json");
@@ -127,8 +129,8 @@ async function writeReports(reports: readonly BenchReport[], folder: string, str
   }
 }
 
-/** One report, or where the cluster has several kinds of GPU one for each. */
-function joined(reports: readonly BenchReport[]): BenchReport | GpuKinds<BenchReport> {
+/** Returns the only report, or a combined one if the cluster has several kinds of GPU. */
+function mergeReports(reports: readonly BenchReport[]): BenchReport | GpuKinds<BenchReport> {
   const [report] = reports;
   return report && reports.length === 1 ? report : { ok: reports.every(({ ok }) => ok), kinds: reports };
 }

@@ -1,6 +1,6 @@
 import { InvalidArgumentError, Option } from "commander";
 import pc from "picocolors";
-import { diagnosticText } from "../report/code-frame.js";
+import { formatWithFrame } from "../report/code-frame.js";
 import type { Layout } from "../../compiled/compiled-kernel.js";
 import { allLayouts } from "../cases/tensor-layouts.js";
 import type { DeviceName } from "../../compiled/device-names.js";
@@ -50,35 +50,37 @@ export const compile: KernelCommand<CompileOptions> = {
       );
     if (!targets) throw new UsageError("--targets is missing; name GPUs, such as cuda:90,hip:gfx942");
   },
-  async plan(kernels, given, streams) {
-    const started = performance.now();
+  async plan(kernels, flags, streams) {
+    const startMs = performance.now();
     const built = await compileAll(kernels);
     warn(built, streams);
     const compiled = built.flatMap((kernel) => kernel.parts ?? [kernel]);
-    const selections = compiled.map((kernel) => selectionFor(kernel, given));
+    const selections = compiled.map((kernel) => selectionFor(kernel, flags));
     return async (machine) => {
-      const service = await machine.compilers(deviceOf(given, streams));
+      const service = await machine.compilers(deviceOf(flags, streams));
       const show = progress(streams);
-      const found = await compileForTargets(compiled, {
+      const results = await compileForTargets(compiled, {
         service,
-        targets: given.targets ?? [],
+        targets: flags.targets ?? [],
         selections,
-        layouts: given.layouts,
+        layouts: flags.layouts,
         onDone: (done, planned) => show(`compiled ${done} of ${planned}`),
       });
       show("");
       const { versions, python } = service;
-      const facts = { triton: versions.triton ?? "", python, seconds: Math.round(performance.now() - started) / 1000 };
-      const diagnostics = found.map(compileDiagnostics);
+      const facts = { triton: versions.triton ?? "", python, seconds: Math.round(performance.now() - startMs) / 1000 };
+      const diagnostics = results.map(compileDiagnostics);
       const ok = diagnostics.flat().every(({ severity }) => severity !== "error");
-      if (given.json) printJson(streams, compileJson(found, diagnostics, facts));
+      if (flags.json) printJson(streams, compileJson(results, diagnostics, facts));
       else {
         const colors = pc.createColors(streams.color);
-        for (const each of found) streams.out(`${compileText(each, facts, colors)}\n`);
+        for (const each of results) streams.out(`${compileText(each, facts, colors)}\n`);
       }
-      for (const diagnostic of diagnostics.flat()) streams.err(`${diagnosticText(diagnostic)}\n`);
-      if (given.verbose) {
-        const failures = found.flatMap(({ compilations }) => compilations.flatMap(({ failure }) => failure?.raw ?? []));
+      for (const diagnostic of diagnostics.flat()) streams.err(`${formatWithFrame(diagnostic)}\n`);
+      if (flags.verbose) {
+        const failures = results.flatMap(({ compilations }) =>
+          compilations.flatMap(({ failure }) => failure?.raw ?? []),
+        );
         for (const raw of new Set(failures)) streams.err(`${raw}\n`);
       }
       return ok ? exitCodes.ok : exitCodes.failed;
@@ -86,7 +88,7 @@ export const compile: KernelCommand<CompileOptions> = {
   },
 };
 
-/** `transposed,sliced` or `all`. */
+/** Parses `transposed,sliced` or `all`. */
 function parseLayouts(text: string): readonly Layout[] {
   if (text === "all") return allLayouts;
   const names = [...new Set(text.split(",").map((name) => name.trim()))];

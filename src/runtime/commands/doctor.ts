@@ -11,7 +11,7 @@ import type { DoctorReport } from "../report/reports.js";
 import { runProgram } from "../system/run-program.js";
 import { readsTypeScript } from "../invocation/import-file.js";
 import { printJson, progress } from "../system/streams.js";
-import { table } from "../report/text-table.js";
+import { formatTable } from "../report/text-table.js";
 import type { PlainCommand } from "../invocation/command.js";
 
 type Fact = DoctorReport["facts"][number];
@@ -25,26 +25,26 @@ export const doctor: PlainCommand<DoctorOptions> = {
   name: "doctor",
   description: "show what this machine has, and how to install what is missing",
   options: [options.device, options.python, options.json],
-  async run(_, { device: given, python, json }, streams) {
-    const chosen = chosenDevice(given);
+  async run(_, { device: option, python, json }, streams) {
+    const chosen = chosenDevice(option);
     const show = progress(streams);
     show("starting Python …");
     const { ssh, ray } = parseDevice(chosen.device);
     const isElsewhere = ssh !== undefined || ray !== undefined;
     const discovery = await findPython(isElsewhere ? {} : { python });
-    const named = discovery.named && !discovery.environment && !isElsewhere;
-    const devices = named
+    const isNamedUnusable = discovery.isExplicit && !discovery.environment && !isElsewhere;
+    const devices = isNamedUnusable
       ? undefined
       : await openDevices({ device: chosen.device, python }).catch((error: Error) => error);
     show("");
     const opened = devices instanceof Error ? [] : (devices ?? []);
     await Promise.all(opened.map(closeDevice));
-    const found = devices instanceof Error ? [devices] : opened.length > 0 ? opened : [undefined];
+    const candidates = devices instanceof Error ? [devices] : opened.length > 0 ? opened : [undefined];
     const facts = [
       nodeFact(),
       await tsxFact(),
       pythonFact(discovery),
-      ...found.map((each) => deviceFact(each, discovery, chosen)),
+      ...candidates.map((each) => deviceFact(each, discovery, chosen)),
       await gpuFact(opened),
       compileFact(discovery),
     ];
@@ -55,7 +55,7 @@ export const doctor: PlainCommand<DoctorOptions> = {
       const colors = pc.createColors(streams.color);
       const mark = { ok: colors.green("ok"), missing: colors.yellow("missing") };
       const rows = facts.map(({ name, status, found }) => [name, mark[status], found]);
-      streams.out(`${table(["what", "", "found"], rows).join("\n")}\n`);
+      streams.out(`${formatTable(["what", "", "found"], rows).join("\n")}\n`);
       for (const { python: path, source, reason } of discovery.rejected)
         streams.out(`  not used: ${path} (${source}): ${reason}\n`);
       for (const { name, remedy } of facts) if (remedy) streams.out(`  ${name}: ${remedy}\n`);
@@ -65,13 +65,13 @@ export const doctor: PlainCommand<DoctorOptions> = {
   },
 };
 
-/** What to do first: what is missing without which less works than could on this machine, else a kernel. */
+/** The most important next step: the remedy for a missing part that this machine could use, or else a new kernel. */
 function nextStep(facts: readonly Fact[]): string {
-  const needed = facts.find(
+  const missing = facts.find(
     ({ name, found, remedy }) =>
       remedy && (name === "tsx" || name === "python" || found.startsWith("torch does not see")),
   );
-  return needed?.remedy ?? "`npx tilescript new add-relu` writes a kernel file to start from";
+  return missing?.remedy ?? "`npx tilescript new add-relu` writes a kernel file to start from";
 }
 
 function nodeFact(): Fact {
@@ -91,7 +91,7 @@ async function tsxFact(): Promise<Fact> {
   }
 }
 
-function pythonFact({ environment, named, rejected }: Discovery): Fact {
+function pythonFact({ environment, isExplicit, rejected }: Discovery): Fact {
   if (environment) {
     const versions = Object.entries(environment.versions).map(([name, version]) => `${name} ${version}`);
     return {
@@ -100,43 +100,47 @@ function pythonFact({ environment, named, rejected }: Discovery): Fact {
       found: `${environment.python} (${environment.source}): ${versions.join(", ")}`,
     };
   }
-  const remedy = named
+  const remedy = isExplicit
     ? `name another: --python or TILESCRIPT_PYTHON`
     : "`npx tilescript setup` makes a Python environment with torch and triton";
   return { name: "python", status: "missing", found: rejected[0]?.reason ?? "there is none", remedy };
 }
 
-/** What runs kernels, and what has chosen it. */
+/** The device that runs kernels, and the source of that choice. */
 function deviceFact(
   device: Device | Error | undefined,
   discovery: Discovery,
   { device: chosen, source }: ChosenDevice,
 ): Fact {
-  const by = source === undefined ? "" : `${chosen}, by ${source}: `;
+  const prefix = source === undefined ? "" : `${chosen}, by ${source}: `;
   if (device === undefined || device instanceof Error) {
-    const found = `${by}${device?.message ?? missingPython(discovery)}`;
-    return { name: "device", status: "missing", found, remedy: "--device eval verifies without Python" };
+    const problem = `${prefix}${device?.message ?? missingPython(discovery)}`;
+    return { name: "device", status: "missing", found: problem, remedy: "--device eval verifies without Python" };
   }
   if (device.kind === "eval")
-    return { name: "device", status: "ok", found: `${by}eval: TileScript's evaluator (${device.why})` };
-  const { hello, host, environment, workers, why } = device;
-  const several = workers.size > 1 ? `, ${workers.size} of them` : "";
-  const there = host ? ` on ${host.name}, with ${environment.python} (${environment.source})` : "";
-  return { name: "device", status: "ok", found: `${by}${device.kind}: ${hello.deviceName}${several}${there} (${why})` };
+    return { name: "device", status: "ok", found: `${prefix}eval: TileScript's evaluator (${device.reason})` };
+  const { hello, host, environment, workers, reason: why } = device;
+  const count = workers.size > 1 ? `, ${workers.size} of them` : "";
+  const location = host ? ` on ${host.name}, with ${environment.python} (${environment.source})` : "";
+  return {
+    name: "device",
+    status: "ok",
+    found: `${prefix}${device.kind}: ${hello.deviceName}${count}${location} (${why})`,
+  };
 }
 
-/** GPUs that torch sees, and GPUs of the machine that torch does not see. */
+/** GPUs that torch sees, or GPUs of the machine that torch does not see. */
 async function gpuFact(devices: readonly Device[]): Promise<Fact> {
-  const seen = devices.flatMap((device) => (device.kind === "eval" ? [] : device.hello.gpus));
-  if (seen.length > 0) return { name: "gpus", status: "ok", found: seen.join(", ") };
+  const gpus = devices.flatMap((device) => (device.kind === "eval" ? [] : device.hello.gpus));
+  if (gpus.length > 0) return { name: "gpus", status: "ok", found: gpus.join(", ") };
   const { stdout, exitCode } = await runProgram("nvidia-smi", ["-L"], { deadlineMs: 10_000 });
   const listed = exitCode === 0 ? stdout.trim() : "";
-  const found = listed || (existsSync("/dev/kfd") ? "an AMD GPU (/dev/kfd)" : "");
-  if (found)
+  const undetected = listed || (existsSync("/dev/kfd") ? "an AMD GPU (/dev/kfd)" : "");
+  if (undetected)
     return {
       name: "gpus",
       status: "missing",
-      found: `torch does not see ${found}`,
+      found: `torch does not see ${undetected}`,
       remedy: "install the build of torch for it (CUDA or ROCm), or check the driver",
     };
   const remedy = "kernels run on Triton's interpreter or the evaluator here; `tilescript compile` needs no GPU";

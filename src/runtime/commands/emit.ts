@@ -1,7 +1,7 @@
 import { Option } from "commander";
 import { stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { type CompiledKernel, SPECIALISE, type Specialize } from "../../compiled/compiled-kernel.js";
+import { type CompiledKernel, SPECIALIZE_MODES, type Specialize } from "../../compiled/compiled-kernel.js";
 import type { Diagnostic } from "../../diagnostics/diagnostic.js";
 import { writeOutput } from "../system/files.js";
 import { compileAll, isScript, refuseSameNames, warn } from "../invocation/kernels.js";
@@ -13,9 +13,9 @@ import { printJson } from "../system/streams.js";
 import type { KernelCommand } from "../invocation/command.js";
 
 interface EmitOptions extends JsonOptions {
-  /** True for standard output, which is `--emit` without a value. */
+  /** True for standard output: `--emit` without a value. */
   readonly out?: true | string;
-  /** The namespace under which PyTorch registers what is emitted. */
+  /** The namespace of the operators registered with PyTorch. */
   readonly emitOp?: string;
   readonly tritonOp?: true;
   readonly launch?: "fast" | "plain";
@@ -35,7 +35,7 @@ export const emit: KernelCommand<EmitOptions> = {
     new Option(
       "--specialize <when>",
       "add a warp-specialized kernel for Hopper GPUs (default: what the spec says)",
-    ).choices(SPECIALISE),
+    ).choices(SPECIALIZE_MODES),
     options.kernel,
     options.watch,
     options.json,
@@ -61,8 +61,8 @@ export const emit: KernelCommand<EmitOptions> = {
       const modules: EmitReport["modules"][number][] = [];
       for (const kernel of compiled) {
         const op = namespace === undefined ? undefined : ({ namespace, form } as const);
-        const asked = { ...(op && { op }), ...(launch && { launch }), ...(specialize && { specialize }) };
-        const { python, map, warnings = [] } = Object.keys(asked).length > 0 ? kernel.emit(asked) : kernel;
+        const emitOptions = { ...(op && { op }), ...(launch && { launch }), ...(specialize && { specialize }) };
+        const { python, map, warnings = [] } = Object.keys(emitOptions).length > 0 ? kernel.emit(emitOptions) : kernel;
         const diagnostics = [...new Set([...kernel.warnings, ...warnings])];
         warn([{ warnings: diagnostics }], streams);
         const path = typeof out === "string" ? join(out, folder ? kernel.file : "") : undefined;
@@ -78,11 +78,11 @@ export const emit: KernelCommand<EmitOptions> = {
   },
 };
 
-/** A path that ends in a slash is a folder, whether it exists or not. */
+/** True for an existing folder, and for any path that ends in a slash. */
 async function isFolder(path: string): Promise<boolean> {
   if (/[\\/]$/.test(path)) return true;
   return stat(path).then(
-    (found) => found.isDirectory(),
+    (info) => info.isDirectory(),
     () => false,
   );
 }

@@ -10,7 +10,7 @@ import { codesByArea, explanations } from "../../diagnostics/explanations/index.
 import type { PlainCommand } from "../invocation/command.js";
 import { type JsonOptions, options } from "../invocation/options.js";
 import type { ExplainedCode, ExplainReport } from "../report/reports.js";
-import { table } from "../report/text-table.js";
+import { formatTable } from "../report/text-table.js";
 import { exitCodes, UsageError } from "../system/errors.js";
 import { printJson } from "../system/streams.js";
 
@@ -24,8 +24,8 @@ export const explain: PlainCommand<JsonOptions> = {
   options: [options.json],
   async run(code, { json }, streams) {
     if (code !== undefined && !isCode(code)) throw new UsageError(whyUnknown(code));
-    const asked = code === undefined ? codes : [code];
-    if (json) printJson(streams, { ok: true, codes: asked.map(explained) } satisfies ExplainReport);
+    const selected = code === undefined ? codes : [code];
+    if (json) printJson(streams, { ok: true, codes: selected.map(explainCode) } satisfies ExplainReport);
     else streams.out(`${code === undefined ? listText() : text(code, streams.color)}\n`);
     return exitCodes.ok;
   },
@@ -36,20 +36,20 @@ function isCode(text: string): text is DiagnosticCode {
 }
 
 function whyUnknown(text: string): string {
-  const near = nearest(text);
+  const near = nearestCode(text);
   const remedy = near ? `did you mean ${near}?` : "`tilescript explain` lists all";
   return `there is no code ${text}; ${remedy}`;
 }
 
-/** The code that takes the fewest changes of letters, if they are few, or that has the words. */
-function nearest(text: string): DiagnosticCode | undefined {
-  const holding = codes.filter((code) => code.includes(text));
-  if (holding.length === 1) return holding[0];
+/** The code with a small edit distance, or the only one that contains the text. */
+function nearestCode(text: string): DiagnosticCode | undefined {
+  const containing = codes.filter((code) => code.includes(text));
+  if (containing.length === 1) return containing[0];
   const [best] = codes.map((code) => ({ code, far: distance(text, code) })).toSorted((a, b) => a.far - b.far);
   return best && best.far <= Math.max(2, text.length / 3) ? best.code : undefined;
 }
 
-/** Levenshtein's distance. */
+/** The Levenshtein distance. */
 function distance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, j) => j);
   for (let i = 1; i <= a.length; i++) {
@@ -64,7 +64,7 @@ function distance(a: string, b: string): number {
 function listText(): string {
   return areas
     .flatMap(([area, list]) =>
-      table(
+      formatTable(
         [`${area}:`, ""],
         list.map((code) => [code, explanations[code].means]),
       ),
@@ -80,24 +80,24 @@ function text(code: DiagnosticCode, color: boolean): string {
     colors.bold(title),
     ...lines.split("\n").map((line) => (line === "" ? "" : `  ${line}`)),
   ];
-  const said = block("It says", `${code}: ${explanation.says}`);
-  const shown =
+  const messageBlock = block("It says", `${code}: ${explanation.says}`);
+  const blocks =
     "fails" in explanation
       ? [
           ...block("This fails", exampleExcerpt(explanation.fails)),
-          ...said,
+          ...messageBlock,
           ...block("This works", exampleExcerpt(explanation.passes)),
         ]
       : [
           ...block("Where", explanation.command),
           ...(explanation.file === undefined ? [] : block("With the file", explanation.file.trimEnd())),
-          ...said,
+          ...messageBlock,
           ...block("Instead", explanation.remedy),
         ];
-  return [colors.bold(code), explanation.means, ...shown].join("\n");
+  return [colors.bold(code), explanation.means, ...blocks].join("\n");
 }
 
-function explained(code: DiagnosticCode): ExplainedCode {
+function explainCode(code: DiagnosticCode): ExplainedCode {
   const explanation: Explanation = explanations[code];
   const { means, says } = explanation;
   const [area] = areas.find(([, list]) => list.includes(code))!;
@@ -105,6 +105,9 @@ function explained(code: DiagnosticCode): ExplainedCode {
     const { command, remedy, file } = explanation;
     return { code, area, means, says, command, remedy, ...(file !== undefined && { file }) };
   }
-  const example = (parts: KernelFileParts | string) => ({ excerpt: exampleExcerpt(parts), file: kernelFileOf(parts) });
+  const example = (fileParts: KernelFileParts | string) => ({
+    excerpt: exampleExcerpt(fileParts),
+    file: kernelFileOf(fileParts),
+  });
   return { code, area, means, says, fails: example(explanation.fails), passes: example(explanation.passes) };
 }

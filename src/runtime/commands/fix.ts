@@ -1,10 +1,10 @@
 import { readFile } from "node:fs/promises";
 import type { Diagnostic, Edit } from "../../diagnostics/diagnostic.js";
-import { withEdits } from "../invocation/apply-edits.js";
+import { applyEdits } from "../invocation/apply-edits.js";
 import type { KernelCommand } from "../invocation/command.js";
 import { isBuildError } from "../invocation/kernels.js";
 import { options, type JsonOptions } from "../invocation/options.js";
-import { diagnosticText } from "../report/code-frame.js";
+import { formatWithFrame } from "../report/code-frame.js";
 import type { FixReport } from "../report/reports.js";
 import { writeOutput } from "../system/files.js";
 import { exitCodes } from "../system/errors.js";
@@ -24,17 +24,17 @@ export const fix: KernelCommand<JsonOptions> = {
         diagnostics.push(...error.diagnostics);
       }
     }
-    const files = await Promise.all([...editsByFile(diagnostics)].map(([file, edits]) => edited(file, edits)));
-    const left = diagnostics.filter(({ edit, severity }) => !edit && severity === "error");
-    for (const diagnostic of left) streams.err(`${diagnosticText(diagnostic)}\n`);
-    const report: FixReport = { ok: left.length === 0, files, left };
+    const files = await Promise.all([...editsByFile(diagnostics)].map(([file, edits]) => editFile(file, edits)));
+    const remaining = diagnostics.filter(({ edit, severity }) => !edit && severity === "error");
+    for (const diagnostic of remaining) streams.err(`${formatWithFrame(diagnostic)}\n`);
+    const report: FixReport = { ok: remaining.length === 0, files, left: remaining };
     if (json) printJson(streams, report);
     else streams.out(`${summary(report)}\n`);
     return async () => (report.ok ? exitCodes.ok : exitCodes.failed);
   },
 };
 
-/** Several kernels of a file may have the same message. */
+/** Groups the edits by file, without the duplicates that several kernels of a file may report. */
 function editsByFile(diagnostics: readonly Diagnostic[]): ReadonlyMap<string, readonly Edit[]> {
   const files = new Map<string, Map<string, Edit>>();
   for (const { edit } of diagnostics) {
@@ -46,14 +46,14 @@ function editsByFile(diagnostics: readonly Diagnostic[]): ReadonlyMap<string, re
   return new Map([...files].map(([file, edits]) => [file, [...edits.values()]]));
 }
 
-async function edited(file: string, edits: readonly Edit[]): Promise<FixReport["files"][number]> {
-  const { text, applied } = withEdits(await readFile(file, "utf8"), edits);
+async function editFile(file: string, edits: readonly Edit[]): Promise<FixReport["files"][number]> {
+  const { text, applied } = applyEdits(await readFile(file, "utf8"), edits);
   await writeOutput(file, text);
   return { file, edits: applied };
 }
 
 function summary({ files, left }: FixReport): string {
   const lines = files.map(({ file, edits }) => `${file}: ${edits} ${edits === 1 ? "edit" : "edits"}`);
-  const rest = left.length > 0 ? `${left.length} left for you` : "run check for what shows only now";
-  return files.length === 0 && left.length === 0 ? "nothing to fix" : [...lines, rest].join("\n");
+  const lastLine = left.length > 0 ? `${left.length} left for you` : "run check for what shows only now";
+  return files.length === 0 && left.length === 0 ? "nothing to fix" : [...lines, lastLine].join("\n");
 }

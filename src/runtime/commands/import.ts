@@ -25,7 +25,7 @@ interface ImportOptions extends JsonOptions {
   readonly lift?: true;
   readonly out?: string;
   readonly python?: string;
-  /** Seconds. */
+  /** In seconds. */
   readonly deadline: number;
 }
 
@@ -37,7 +37,7 @@ export const importTriton: PlainCommand<ImportOptions> = {
     new Option(
       "--types <types>",
       "what a call passes: pointers and numbers by dtype, constants by value, such as x:*fp16,M:i32,BLOCK=64",
-    ).argParser(typesOf),
+    ).argParser(parseTypesOption),
     new Option(
       "--call <script>",
       "run this Python script, and note what it passes to the kernels instead of launching them",
@@ -53,7 +53,7 @@ export const importTriton: PlainCommand<ImportOptions> = {
       "--deadline <seconds>",
       "how long the file may take to be imported, and Triton to compile a kernel of it",
     )
-      .argParser(seconds)
+      .argParser(parseSeconds)
       .default(60),
     options.python,
     options.json,
@@ -84,7 +84,7 @@ export const importTriton: PlainCommand<ImportOptions> = {
       const reply = await worker.request(request, deadline * 1000);
       if (reply.ok && typeof specialize === "object") checkNames(specialize, reply.result.kernels);
       const kernels: ImportReport["kernels"][number][] = [];
-      const unread = reply.ok ? undefined : whyUnread(reply.error, call ?? file);
+      const unread = reply.ok ? undefined : whyNothingRead(reply.error, call ?? file);
       if (unread !== undefined)
         kernels.push({ kernel: kernel ?? file, status: "not imported", reason: unread, line: 1 });
       for (const read of reply.ok ? reply.result.kernels : []) {
@@ -118,20 +118,20 @@ export const importTriton: PlainCommand<ImportOptions> = {
   },
 };
 
-/** @throws UsageError for what is no file. */
+/** @throws UsageError for a path that is not a file. */
 async function checkFiles(paths: readonly string[]): Promise<void> {
   for (const path of paths)
     if (!(await stat(path).catch(() => undefined))?.isFile())
       throw new UsageError(`there is no file ${path}; name a Python file`);
 }
 
-function seconds(text: string): number {
+function parseSeconds(text: string): number {
   const value = Number(text);
   if (!(value > 0 && value < 1e6)) throw new InvalidArgumentError("It must be a number above 0.");
   return value;
 }
 
-function typesOf(text: string): GivenSignature {
+function parseTypesOption(text: string): GivenSignature {
   try {
     return parseTypes(text);
   } catch (error) {
@@ -139,25 +139,25 @@ function typesOf(text: string): GivenSignature {
   }
 }
 
-/** Why nothing was read, with what to do where that is not said. */
-function whyUnread({ kind, message }: WireFailure, ran: string): string {
-  if (kind === "timeout") return `${message}; let ${ran} end sooner, or give it longer with --deadline SECONDS`;
-  if (kind === "crash") return `${message} while ${ran} ran; let it leave the process to Python, without os._exit`;
+/** The reason why nothing was read, with a remedy if the message has none. */
+function whyNothingRead({ kind, message }: WireFailure, script: string): string {
+  if (kind === "timeout") return `${message}; let ${script} end sooner, or give it longer with --deadline SECONDS`;
+  if (kind === "crash") return `${message} while ${script} ran; let it leave the process to Python, without os._exit`;
   return message;
 }
 
-/** A name that no kernel has would fix nothing. */
+/** Throws UsageError for a name that no kernel has. */
 function checkNames(names: readonly string[], kernels: readonly ReadKernel[]): void {
   const params = kernels.flatMap((read) => ("refused" in read ? [] : read.functions[0]!.params));
-  const known = [...new Set(params.map((param) => param.name))];
-  const unknown = names.find((name) => !known.includes(name));
-  if (unknown === undefined || known.length === 0) return;
-  const near = suggestName(unknown, known);
-  const instead = near === undefined ? `the parameters are ${known.join(", ")}` : `write ${near}`;
-  throw new UsageError(`--specialize: no kernel has a parameter ${unknown}; ${instead}`);
+  const declared = [...new Set(params.map((param) => param.name))];
+  const unknown = names.find((name) => !declared.includes(name));
+  if (unknown === undefined || declared.length === 0) return;
+  const near = suggestName(unknown, declared);
+  const remedy = near === undefined ? `the parameters are ${declared.join(", ")}` : `write ${near}`;
+  throw new UsageError(`--specialize: no kernel has a parameter ${unknown}; ${remedy}`);
 }
 
-/** The files go to standard output if there is no folder for them, and the report beside them. */
+/** Without an output folder, prints the files to standard output and the report to standard error. */
 function print(report: ImportReport, out: string | undefined, streams: Parameters<typeof importTriton.run>[2]): void {
   if (out === undefined) for (const { text } of report.kernels) if (text !== undefined) streams.out(`${text}\n`);
   (out === undefined ? streams.err : streams.out)(`${importText(report)}\n`);

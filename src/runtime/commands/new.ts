@@ -12,7 +12,7 @@ import type { PlainCommand } from "../invocation/command.js";
 
 const templates = join(packageFolder, "templates");
 
-/** New files by their templates; `starter` in a name stands for the new kernel's name. */
+/** Names and templates of new files; `starter` in a name is replaced by the new kernel's name. */
 const kernelFiles = { "starter.ts": "kernel.ts", "starter.test.ts": "kernel.test.ts" };
 const projectFiles = { ...kernelFiles, "package.json": "project.json", "tsconfig.json": "tsconfig.json" };
 
@@ -25,20 +25,20 @@ export const create: PlainCommand<JsonOptions & { readonly project?: true }> = {
     if (!/^[a-z][a-z0-9]*([-_][a-z0-9]+)*$/.test(name))
       throw new UsageError(`${name} cannot be the name of a kernel; use words of a-z and 0-9, such as add-relu`);
     const folder = project ? name : "";
-    const made: [string, string][] = [];
+    const texts: [string, string][] = [];
     for (const [file, template] of Object.entries(project ? projectFiles : kernelFiles)) {
       const text = await readFile(join(templates, template), "utf8");
-      made.push([join(folder, file.replace("starter", name)), named(text, template, name)]);
+      texts.push([join(folder, file.replace("starter", name)), fillTemplate(text, template, name)]);
     }
-    for (const path of project ? [name] : made.map(([file]) => file))
+    for (const path of project ? [name] : texts.map(([file]) => file))
       if (existsSync(path)) throw new UsageError(`${path} already exists and was not changed; choose another name`);
-    for (const [path, text] of made) await writeOutput(path, text);
-    const files = made.map(([path]) => path);
+    for (const [path, text] of texts) await writeOutput(path, text);
+    const files = texts.map(([path]) => path);
     if (json) printJson(streams, { ok: true, files } satisfies NewReport);
     else {
       for (const path of files) streams.out(`made ${path}\n`);
-      const first = project ? [] : missing(resolve(files[0]!));
-      for (const command of first) streams.out(`first: ${command}\n`);
+      const setupCommands = project ? [] : installCommands(resolve(files[0]!));
+      for (const command of setupCommands) streams.out(`first: ${command}\n`);
       const start = project ? `cd ${name} && npm install && npm start` : `npx tsx ${name}.ts --run`;
       streams.out(`next: ${start}, and \`npx vitest run\` tests it\n`);
     }
@@ -46,14 +46,16 @@ export const create: PlainCommand<JsonOptions & { readonly project?: true }> = {
   },
 };
 
-/** The command that adds the packages that the files import, where some are missing. Any kind of module will do. */
-function missing(file: string): readonly string[] {
+/**
+ * The command that installs missing packages that the files import. They may be installed in any `node_modules` above.
+ */
+function installCommands(file: string): readonly string[] {
   const packages = ["tsx", "vitest", "fast-check"].filter((name) => !findUp(file, join("node_modules", name)));
   return packages.length > 0 ? [`npm install --save-dev ${packages.join(" ")}`] : [];
 }
 
-/** The template with `starter` replaced by the kernel's name: as an identifier, in snake_case, or as a file name. */
-function named(text: string, template: string, name: string): string {
+/** Replaces `starter` in the template by the kernel's name: as an identifier, in snake_case, or as a file name. */
+function fillTemplate(text: string, template: string, name: string): string {
   const camel = name.replace(/[-_](\w)/g, (_, letter: string) => letter.toUpperCase());
   if (template.endsWith(".json")) return text.replaceAll("starter", name);
   return text

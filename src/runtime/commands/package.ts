@@ -8,12 +8,12 @@ import type { CompiledKernel } from "../../compiled/compiled-kernel.js";
 import { writeOutput } from "../system/files.js";
 import { compileAll, isBuildError, refuseSameNames, warn } from "../invocation/kernels.js";
 import { options, type JsonOptions } from "../invocation/options.js";
-import { type OperatorForm, packageFiles, type PackagedKernel, registeredBeside } from "../package/files.js";
+import { type OperatorForm, packageFiles, type PackagedKernel, additionalOperators } from "../package/files.js";
 import { nameProblem } from "../package/names.js";
 import { exitCodes, UsageError } from "../system/errors.js";
-import { refuseRefuted } from "../report/proof-text.js";
+import { checkNotRefuted } from "../report/proof-text.js";
 import type { PackageReport } from "../report/reports.js";
-import { shellWord } from "../system/shell.js";
+import { shellWord } from "../system/run-program.js";
 import { printJson, type Streams } from "../system/streams.js";
 import type { KernelCommand } from "../invocation/command.js";
 
@@ -40,17 +40,17 @@ export const packageKernels: KernelCommand<PackageOptions> = {
     options.json,
   ],
   flag: { text: "--package <dir>", option: "out" },
-  checkOptions(given) {
-    destination(given);
+  checkOptions(flags) {
+    packageDestination(flags);
   },
-  async plan(kernels, given, streams) {
-    const { out, name } = destination(given);
-    const { tritonOp, json, packageVersion: version, license } = given;
+  async plan(kernels, flags, streams) {
+    const { out, name } = packageDestination(flags);
+    const { tritonOp, json, packageVersion: version, license } = flags;
     await checkFolder(out);
     refuseSameNames(kernels);
     const compiled = await compileAll(kernels);
     warn(compiled, streams);
-    for (const kernel of compiled) refuseRefuted(kernel.proof());
+    for (const kernel of compiled) checkNotRefuted(kernel.proof());
     checkNames(compiled, name);
     const forms: readonly OperatorForm[] = tritonOp ? ["triton_op", "custom_op"] : ["custom_op"];
     const packaged = compiled.map((kernel) => packagedKernel(kernel, name, forms, streams));
@@ -69,8 +69,8 @@ export const packageKernels: KernelCommand<PackageOptions> = {
   },
 };
 
-/** The folder to write, and the name that Python imports. */
-function destination({ out, packageName }: PackageOptions): { readonly out: string; readonly name: string } {
+/** The output folder, and the import name in Python. */
+function packageDestination({ out, packageName }: PackageOptions): { readonly out: string; readonly name: string } {
   if (out === undefined) throw new UsageError("--out is missing; name the folder to write, such as my-kernels");
   const name = packageName ?? basename(resolve(out)).replaceAll("-", "_");
   const why = nameProblem(name);
@@ -78,7 +78,7 @@ function destination({ out, packageName }: PackageOptions): { readonly out: stri
   return { out, name };
 }
 
-/** Refuses a folder whose files of the same names someone else wrote. */
+/** Throws UsageError for a folder with files of the same names that this command did not write. */
 async function checkFolder(out: string): Promise<void> {
   for (const name of ["pyproject.toml", "README.md"]) {
     const text = await readFile(join(out, name), "utf8").catch(() => undefined);
@@ -87,7 +87,7 @@ async function checkFolder(out: string): Promise<void> {
   }
 }
 
-/** A version as PyPA's specification has them: `1.0`, `2.1rc1`, `1.0.post2`, `1.0+cu130`. */
+/** Validates a version by PyPA's specification: `1.0`, `2.1rc1`, `1.0.post2`, `1.0+cu130`. */
 function versionOption(text: string): string {
   if (!/^\d+(\.\d+)*((a|b|rc)\d+)?(\.post\d+)?(\.dev\d+)?(\+[a-z0-9]+([.][a-z0-9]+)*)?$/.test(text))
     throw new InvalidArgumentError("It must be a version of a Python package, such as 1.2.0 or 2.0rc1.");
@@ -105,12 +105,12 @@ function checkNames(kernels: readonly CompiledKernel[], name: string): void {
   if (names.includes("kernels"))
     throw new UsageError(`kernels is the name of a folder of the package ${name}; rename the kernel`);
   for (const { signature } of kernels)
-    for (const more of registeredBeside(signature))
-      if (names.includes(more))
-        throw new UsageError(`${signature.name} registers ${name}::${more} as well; rename the kernel ${more}`);
+    for (const operator of additionalOperators(signature))
+      if (names.includes(operator))
+        throw new UsageError(`${signature.name} registers ${name}::${operator} as well; rename the kernel ${operator}`);
 }
 
-/** What a kernel may lack for one form of an operator. */
+/** Errors of a kernel that does not support one form of an operator. */
 const FORM_CODES: readonly DiagnosticCode[] = [
   operatorParams.code,
   operatorGradient.code,

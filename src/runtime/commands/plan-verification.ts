@@ -1,14 +1,14 @@
-/** The common part of `run` and `verify`: building the kernels, then the device and the reports. */
+/** The common part of `run` and `verify`: builds the kernels, opens the devices and writes the reports. */
 import pc from "picocolors";
 import type { CompiledKernel } from "../../compiled/compiled-kernel.js";
 import type { FindingCode } from "../../diagnostics/catalog/index.js";
-import { aheadText } from "../target-compile/precompile.js";
+import { formatProgress } from "../target-compile/precompile.js";
 import { closeDevice, type Device } from "../devices/devices.js";
 import { compileAll, warn } from "../invocation/kernels.js";
 import { deviceOf, type DeviceOptions, type SelectionOptions } from "../invocation/options.js";
 import { exitCodes } from "../system/errors.js";
 import { explainHint } from "../report/code-frame.js";
-import { joinReports, jsonReport } from "../report/json.js";
+import { mergeReports, jsonReport } from "../report/json.js";
 import { textReport } from "../report/text.js";
 import type { RunReport } from "../report/reports.js";
 import { printJson, progress, type Streams } from "../system/streams.js";
@@ -16,29 +16,29 @@ import { summarize } from "../verify/summary.js";
 import type { Verification } from "../verify/plan-cases.js";
 import type { CommandTask, Runnable } from "../invocation/command.js";
 
-/** How a command verifies one kernel; `show` displays its progress. */
+/** Verifies one kernel. `show` displays the progress. */
 export type Verify = (
   device: Device,
   show: (done: number, planned: number) => void,
   onCompiled: (done: number, planned: number) => void,
 ) => Promise<Verification>;
 
-/** Builds the kernels; `prepare` checks the options against each. The job verifies one after another. */
+/** Builds the kernels. `prepare` checks the options against each kernel. The task verifies the kernels sequentially. */
 export async function planVerification(
   kernels: readonly Runnable[],
-  given: SelectionOptions & DeviceOptions,
+  options: SelectionOptions & DeviceOptions,
   streams: Streams,
   prepare: (kernel: CompiledKernel) => Verify,
 ): Promise<CommandTask> {
   const compiled = await compileAll(kernels);
   warn(compiled, streams);
-  const prepared = compiled.map((kernel) => ({ kernel, verify: prepare(kernel) }));
+  const plans = compiled.map((kernel) => ({ kernel, verify: prepare(kernel) }));
   return async (machine) => {
     const show = progress(streams);
     show("starting the device …");
-    const devices = await machine.devices(deviceOf(given, streams));
+    const devices = await machine.devices(deviceOf(options, streams));
     try {
-      return await verifyEach(prepared, devices, given, streams);
+      return await verifyAll(plans, devices, options, streams);
     } finally {
       show("");
       await Promise.all(devices.map(closeDevice));
@@ -46,35 +46,35 @@ export async function planVerification(
   };
 }
 
-async function verifyEach(
-  prepared: readonly { readonly kernel: CompiledKernel; readonly verify: Verify }[],
+async function verifyAll(
+  plans: readonly { readonly kernel: CompiledKernel; readonly verify: Verify }[],
   devices: readonly Device[],
-  given: SelectionOptions,
+  options: SelectionOptions,
   streams: Streams,
 ): Promise<number> {
-  const colors = pc.createColors(streams.color && !given.json);
+  const colors = pc.createColors(streams.color && !options.json);
   const show = progress(streams);
   const reports: RunReport[] = [];
-  let correct = true;
-  let found: FindingCode | undefined;
-  const work = devices.flatMap((device) => prepared.map((each) => ({ ...each, device })));
-  for (const { kernel, verify, device } of work) {
-    const lost = device.kind === "eval" ? undefined : device.host?.lost;
+  let isCorrect = true;
+  let firstFinding: FindingCode | undefined;
+  const runs = devices.flatMap((device) => plans.map((plan) => ({ ...plan, device })));
+  for (const { kernel, verify, device } of runs) {
+    const lossReason = device.kind === "eval" ? undefined : device.host?.lossReason;
     const verification =
-      lost !== undefined
-        ? { kernel, outcomes: [], left: [lost], seconds: 0 }
+      lossReason !== undefined
+        ? { kernel, outcomes: [], skipped: [lossReason], seconds: 0 }
         : await verify(
             device,
             (done, planned) => show(`${kernel.signature.name}: ${done} of ${planned} cases`),
-            (done, planned) => show(aheadText(kernel, done, planned)),
+            (done, planned) => show(formatProgress(kernel, done, planned)),
           );
     show("");
-    found ??= verification.outcomes.flatMap(({ findings }) => findings)[0]?.code;
-    correct &&= summarize(verification, device).correct;
-    if (given.json) reports.push(jsonReport(verification, device));
-    else streams.out(`${textReport(verification, device, colors, given.verbose === true)}\n`);
+    firstFinding ??= verification.outcomes.flatMap(({ findings }) => findings)[0]?.code;
+    isCorrect &&= summarize(verification, device).correct;
+    if (options.json) reports.push(jsonReport(verification, device));
+    else streams.out(`${textReport(verification, device, colors, options.verbose === true)}\n`);
   }
-  if (found) streams.err(`${explainHint(found)}\n`);
-  if (given.json) printJson(streams, joinReports(reports));
-  return correct ? exitCodes.ok : exitCodes.failed;
+  if (firstFinding) streams.err(`${explainHint(firstFinding)}\n`);
+  if (options.json) printJson(streams, mergeReports(reports));
+  return isCorrect ? exitCodes.ok : exitCodes.failed;
 }

@@ -2,7 +2,7 @@ import { Option } from "commander";
 import { readFile, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import pc from "picocolors";
-import { compareRecords, plottable, recordsText } from "../report/compare-records.js";
+import { compareRecords, toPlotReports, recordsText } from "../report/compare-records.js";
 import { readRecords } from "../report/records.js";
 import { writeOutput } from "../system/files.js";
 import { plotSvg } from "../report/svg-plot.js";
@@ -33,11 +33,11 @@ export const plot: PlainCommand<JsonOptions & { readonly out?: string }> = {
 };
 
 async function isRecord(path: string): Promise<boolean> {
-  const found = await stat(path).catch(() => undefined);
-  return found?.isDirectory() === true || path.endsWith(".jsonl");
+  const info = await stat(path).catch(() => undefined);
+  return info?.isDirectory() === true || path.endsWith(".jsonl");
 }
 
-/** Compares records and plots the latest ones. Something that became slower is a failure. */
+/** Compares records and plots the latest ones. A regression in time makes the report fail. */
 async function plotRecords(
   path: string,
   { out, json }: { readonly out: string | undefined; readonly json: true | undefined },
@@ -47,13 +47,13 @@ async function plotRecords(
   const report = compareRecords(records);
   const folder = out ?? (path.endsWith(".jsonl") ? dirname(path) : path);
   const files: string[] = [];
-  for (const plotted of plottable(records)) files.push(...(await writePlots(plotted, folder, streams)));
+  for (const benchReport of toPlotReports(records)) files.push(...(await writePlots(benchReport, folder, streams)));
   if (json) printJson(streams, { ...report, files } satisfies RecordsReport);
   else streams.out(`${recordsText(report, pc.createColors(streams.color))}\n`);
   return report.ok ? exitCodes.ok : exitCodes.failed;
 }
 
-/** Writes `KERNEL.svg` and `KERNEL.png` for each kernel that has cases, and returns their paths. */
+/** Writes `KERNEL.svg` and `KERNEL.png` for each kernel with cases, and returns their paths. */
 export async function writePlots(report: BenchReport, folder: string, streams: Streams): Promise<string[]> {
   const files: string[] = [];
   for (const kernel of report.kernels) {
@@ -61,10 +61,10 @@ export async function writePlots(report: BenchReport, folder: string, streams: S
     const path = join(folder, kernel.kernel);
     const svg = plotSvg(report, kernel);
     const png = await pngOf(svg);
-    const made: (readonly [string, string | Uint8Array])[] = [[`${path}.svg`, svg]];
+    const images: (readonly [string, string | Uint8Array])[] = [[`${path}.svg`, svg]];
     if (typeof png === "string") streams.err(`no ${path}.png: ${png}\n`);
-    else made.push([`${path}.png`, png]);
-    for (const [file, content] of made) {
+    else images.push([`${path}.png`, png]);
+    for (const [file, content] of images) {
       await writeOutput(file, content);
       streams.err(`wrote ${file}\n`);
       files.push(file);

@@ -4,13 +4,13 @@ import { writeOutput } from "../system/files.js";
 import { refuseCluster } from "../invocation/chosen-device.js";
 import { compileAll, refuseSameNames, warn } from "../invocation/kernels.js";
 import { measuredCases } from "../cases/measured-cases.js";
-import { deviceOf, measuring, options, type JsonOptions, type MeasuringOptions } from "../invocation/options.js";
+import { deviceOf, benchmarkCaseFor, options, type JsonOptions, type MeasuringOptions } from "../invocation/options.js";
 import { exitCodes, UsageError } from "../system/errors.js";
 import type { ProfileReport } from "../report/reports.js";
 import { printJson } from "../system/streams.js";
 import type { RemoteMachine } from "../devices/devices.js";
 import { keyOfText } from "../system/json-cache.js";
-import { shellWord } from "../system/shell.js";
+import { shellWord } from "../system/run-program.js";
 import { pythonFolder } from "../worker/start-python.js";
 import type { KernelCommand } from "../invocation/command.js";
 
@@ -23,91 +23,91 @@ export const profile: KernelCommand<ProfileOptions> = {
   description: "emit the module and print the commands that profile it",
   options: [options.device, options.shapes, options.dtype, options.kernel, options.folder, options.json],
   checkOptions: ({ device }) => refuseCluster(device, "profile prints what to run on one machine"),
-  async plan(kernels, given, streams) {
+  async plan(kernels, flags, streams) {
     refuseSameNames(kernels);
     const compiled = await compileAll(kernels);
     warn(compiled, streams);
-    const folder = given.out ?? "profile";
+    const folder = flags.out ?? "profile";
     const plans = compiled.map((kernel) => {
-      const { cases, left } = measuredCases(kernel, measuring(kernel, { ...given, seed: 0 }));
-      const [at] = cases;
-      if (!at) throw new UsageError(`${kernel.signature.name}: ${left.join("; ")}`);
-      return { kernel, at };
+      const { cases, skipped } = measuredCases(kernel, benchmarkCaseFor(kernel, { ...flags, seed: 0 }));
+      const [testCase] = cases;
+      if (!testCase) throw new UsageError(`${kernel.signature.name}: ${skipped.join("; ")}`);
+      return { kernel, at: testCase };
     });
     return async (machine) => {
-      const elsewhere = await machine.elsewhere(deviceOf({ ...given, seed: 0 }, streams));
-      const found: Profiled[] = [];
+      const remote = await machine.remoteMachine(deviceOf({ ...flags, seed: 0 }, streams));
+      const profiles: ProfiledKernel[] = [];
       try {
         for (const { kernel, at } of plans) {
           const { python } = kernel.emit({ dtypes: at.dtypes });
           const file = join(folder, kernel.file);
           await writeOutput(file, python);
-          const profiled = elsewhere
-            ? await profiledThere(elsewhere, kernel, at, python, folder)
-            : { commands: commandsFor(kernel, at, { ...here, file, folder }) };
-          found.push({ kernel: kernel.signature.name, file, ...profiled });
+          const commands = remote
+            ? await profileRemotely(remote, kernel, at, python, folder)
+            : { commands: commandsFor(kernel, at, { ...localProgram, file, folder }) };
+          profiles.push({ kernel: kernel.signature.name, file, ...commands });
         }
       } finally {
-        await elsewhere?.host.close();
+        await remote?.host.close();
       }
-      if (given.json) printJson(streams, { ok: true, kernels: found } satisfies ProfileReport);
-      else for (const profiled of found) streams.out(profileText(profiled));
+      if (flags.json) printJson(streams, { ok: true, kernels: profiles } satisfies ProfileReport);
+      else for (const profiled of profiles) streams.out(profileText(profiled));
       return exitCodes.ok;
     };
   },
 };
 
-type Profiled = ProfileReport["kernels"][number];
+type ProfiledKernel = ProfileReport["kernels"][number];
 
-function profileText({ kernel, file, commands, fetch }: Profiled): string {
-  const where = fetch === undefined ? "on a machine with a GPU run one of" : "run one of these here";
-  const lines = [`${kernel}: wrote ${file}; ${where}`, ...Object.values(commands).map((line) => `\n  ${line}`)];
+function profileText({ kernel, file, commands, fetch }: ProfiledKernel): string {
+  const instruction = fetch === undefined ? "on a machine with a GPU run one of" : "run one of these here";
+  const lines = [`${kernel}: wrote ${file}; ${instruction}`, ...Object.values(commands).map((line) => `\n  ${line}`)];
   return `${[...lines, ...(fetch === undefined ? [] : [`\nand get its report with\n\n  ${fetch}`])].join("\n")}\n`;
 }
 
-/** The module goes there too; the commands run there through ssh, in the folder of the module. */
-async function profiledThere(
+/** Copies the module to the remote machine. The commands run there through ssh, in the folder of the module. */
+async function profileRemotely(
   { host, environment }: RemoteMachine,
   kernel: CompiledKernel,
-  at: TestCase,
+  testCase: TestCase,
   python: string,
   folder: string,
-): Promise<Pick<Profiled, "commands" | "fetch">> {
-  const there = posix.join(posix.dirname(posix.dirname(host.folder)), "profile", keyOfText(python).slice(0, 16));
-  await host.ask({ do: "make", path: there });
-  await host.ask({ do: "replace", path: posix.join(there, kernel.file), text: python });
+): Promise<Pick<ProfiledKernel, "commands" | "fetch">> {
+  const remoteFolder = posix.join(posix.dirname(posix.dirname(host.folder)), "profile", keyOfText(python).slice(0, 16));
+  await host.ask({ do: "make", path: remoteFolder });
+  await host.ask({ do: "replace", path: posix.join(remoteFolder, kernel.file), text: python });
   const script = posix.join(host.folder, "benchmark_kernel.py");
-  const inside = { python: environment.python, script, file: kernel.file, folder: "." };
-  const commands = commandsFor(kernel, at, inside);
-  const run = (line: string) => words(...host.shell, `cd ${shellWord(there)} && ${line}`);
+  const program = { python: environment.python, script, file: kernel.file, folder: "." };
+  const commands = commandsFor(kernel, testCase, program);
+  const run = (line: string) => shellWords(...host.shell, `cd ${shellWord(remoteFolder)} && ${line}`);
   return {
     commands: { ncu: run(commands.ncu), nsys: run(commands.nsys), rocprofv3: run(commands.rocprofv3) },
-    fetch: words(...host.copy(there), folder),
+    fetch: shellWords(...host.copy(remoteFolder), folder),
   };
 }
 
-const here = { python: "python", script: resolve(pythonFolder, "benchmark_kernel.py") };
+const localProgram = { python: "python", script: resolve(pythonFolder, "benchmark_kernel.py") };
 
-interface Place {
+interface ProfiledProgram {
   readonly python: string;
   readonly script: string;
-  /** The module, and where the profiler writes. */
+  /** The module, and the output folder of the profiler. */
   readonly file: string;
   readonly folder: string;
 }
 
-/** Profilers see a single call, in an NVTX range, after the calls that compile and tune. */
+/** The commands that profile a single call, in an NVTX range, after the calls that compile and tune. */
 function commandsFor(
   { signature, parts = [] }: CompiledKernel,
-  at: TestCase,
-  { python: program, script, file, folder }: Place,
-): Profiled["commands"] {
-  const sizes = Object.entries(at.sizes).flatMap(([size, value]) => ["--size", `${size}=${value}`]);
+  testCase: TestCase,
+  { python: program, script, file, folder }: ProfiledProgram,
+): ProfiledKernel["commands"] {
+  const sizes = Object.entries(testCase.sizes).flatMap(([size, value]) => ["--size", `${size}=${value}`]);
   const python = [program, script, file, ...sizes, "--profile"];
   const out = join(folder, signature.name);
   const jits = [...new Set([signature.jit, ...parts.map((part) => part.signature.jit)])];
   const regex = jits.length > 1 ? `^(${jits.join("|")})$` : signature.jit;
-  const command = (start: string, ...rest: readonly string[]) => [start, words(...rest)].join(" ");
+  const command = (start: string, ...args: readonly string[]) => [start, shellWords(...args)].join(" ");
   return {
     ncu: command(
       "ncu --set full --import-source yes --profile-from-start off --kernel-name",
@@ -121,5 +121,5 @@ function commandsFor(
   };
 }
 
-/** A command line of the shell. */
-const words = (...each: readonly string[]): string => each.map(shellWord).join(" ");
+/** Formats words as a shell command line. */
+const shellWords = (...commandLine: readonly string[]): string => commandLine.map(shellWord).join(" ");

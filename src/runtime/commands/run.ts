@@ -36,16 +36,16 @@ export const run: KernelCommand<SelectionOptions & DeviceOptions> = {
     if (order && chosenDevice(device).device !== "eval")
       throw new UsageError("--order: only the evaluator runs programs in a chosen order; add --device eval");
   },
-  plan: (kernels, given, streams) =>
-    planVerification(kernels, given, streams, (kernel) => {
-      const selection = selectionFor(kernel, given);
+  plan: (kernels, flags, streams) =>
+    planVerification(kernels, flags, streams, (kernel) => {
+      const selection = selectionFor(kernel, flags);
       return (device, show, onCompiled) =>
         verify(kernel, device, {
           selection,
-          tolerance: toleranceOf(given),
-          order: given.order,
+          tolerance: toleranceOf(flags),
+          order: flags.order,
           onCompiled,
-          deadlineMs: given.deadline * 1000,
+          deadlineMs: flags.deadline * 1000,
           onOutcome: (_, done, planned) => show(done, planned),
         });
     }),

@@ -13,7 +13,7 @@ import type { PlainCommand } from "../invocation/command.js";
 interface SetupOptions extends JsonOptions {
   readonly device?: DeviceName;
   readonly python?: string;
-  /** Its version, or true for the one that was tested. */
+  /** The version of Ray, or true for the tested one. */
   readonly ray?: string | true;
 }
 
@@ -36,13 +36,13 @@ export const setup: PlainCommand<SetupOptions> = {
       );
     const host = address && (await RemoteHost.open(address));
     const base = python ?? address?.python;
-    const made = await makeEnvironment({
+    const environment = await makeEnvironment({
       python: base,
       host,
-      say: (line) => streams.err(`${line}\n`),
+      onProgress: (line) => streams.err(`${line}\n`),
       ...(ray !== undefined && { ray: { lock: rayLock, ...(ray !== true && { version: ray }) } }),
     }).finally(() => host?.close());
-    if (json) printJson(streams, { ok: true, python: made } satisfies SetupReport);
+    if (json) printJson(streams, { ok: true, python: environment } satisfies SetupReport);
     return exitCodes.ok;
   },
 };

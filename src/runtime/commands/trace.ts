@@ -4,13 +4,13 @@ import type { TestCase, CompiledKernel, Config, Evaluation } from "../../compile
 import { accessPicture } from "../../visualize/access-picture.js";
 import { programMap, writtenTensors } from "../../visualize/program-map.js";
 import { accessMaps } from "../../visualize/access-map.js";
-import { caseText } from "../cases/case-text.js";
+import { formatCase } from "../cases/case-text.js";
 import { smallCase } from "../cases/small-case.js";
 import { warn } from "../invocation/kernels.js";
 import type { KernelCommand, Runnable } from "../invocation/command.js";
 import { configValues } from "../invocation/given-values.js";
-import { assignments, options, selectionFor, type SelectionOptions } from "../invocation/options.js";
-import { findingText } from "../report/finding-text.js";
+import { parseAssignments, options, selectionFor, type SelectionOptions } from "../invocation/options.js";
+import { formatFinding } from "../report/finding-text.js";
 import type { TraceReport } from "../report/reports.js";
 import { writeOutput } from "../system/files.js";
 import { exitCodes, UsageError } from "../system/errors.js";
@@ -38,7 +38,7 @@ export const trace: KernelCommand<TraceOptions> = {
     options.dtype,
     options.config,
     new Option("--constexprs <values>", "values in place of the config's, such as BLOCK_M=16,BLOCK_N=16").argParser(
-      assignments,
+      parseAssignments,
     ),
     options.seed,
     options.kernel,
@@ -50,25 +50,25 @@ export const trace: KernelCommand<TraceOptions> = {
     if (typeof out === "string" && !out.endsWith(".svg"))
       throw new UsageError(`--out ${out}: name a file that ends in .svg`);
   },
-  async plan(kernels, given, streams) {
-    const runnable = onlyOne(kernels);
-    const kernel = await withValues(runnable, given);
+  async plan(kernels, flags, streams) {
+    const runnable = singleKernel(kernels);
+    const kernel = await compileWithConstexprs(runnable, flags);
     warn([kernel], streams);
-    const at = caseOf(kernel, given);
+    const testCase = tracedCase(kernel, flags);
     return async () => {
-      const { program = [0], map, json } = given;
-      const out = fileOf(given);
-      const evaluation = evaluated(kernel, at, map ? "all" : program);
+      const { program = [0], map, json } = flags;
+      const out = fileOf(flags);
+      const evaluation = evaluate(kernel, testCase, map ? "all" : program);
       const accesses = evaluation.accesses ?? [];
       const svg = map ? programMap(accesses) : accessPicture(accesses);
       if (out !== undefined) {
         await writeOutput(out, svg);
         streams.err(`wrote ${out}\n`);
       }
-      for (const finding of evaluation.findings) streams.err(`${findingText(finding)}\n`);
-      for (const words of evaluation.unchecked) streams.err(`unchecked: ${words}\n`);
-      if (json) printJson(streams, reportOf(kernel, at, given, evaluation));
-      else print(streams, at, given, accesses);
+      for (const finding of evaluation.findings) streams.err(`${formatFinding(finding)}\n`);
+      for (const note of evaluation.unchecked) streams.err(`unchecked: ${note}\n`);
+      if (json) printJson(streams, reportOf(kernel, testCase, flags, evaluation));
+      else print(streams, testCase, flags, accesses);
       return evaluation.findings.length > 0 ? exitCodes.failed : exitCodes.ok;
     };
   },
@@ -76,7 +76,7 @@ export const trace: KernelCommand<TraceOptions> = {
 
 const fileOf = ({ out }: TraceOptions): string | undefined => (typeof out === "string" ? out : undefined);
 
-function onlyOne(kernels: readonly Runnable[]): Runnable {
+function singleKernel(kernels: readonly Runnable[]): Runnable {
   const [first, ...others] = kernels;
   if (!first) throw new UsageError("no kernel is left to trace");
   if (others.length > 0)
@@ -84,27 +84,33 @@ function onlyOne(kernels: readonly Runnable[]): Runnable {
   return first;
 }
 
-/** The kernel with its own configs, or with one whose values the command line gives. */
-async function withValues(runnable: Runnable, { constexprs, config = 0 }: TraceOptions): Promise<CompiledKernel> {
-  const own = await runnable.compile();
-  if (!constexprs) return own;
-  if (own.parts) throw new UsageError("--constexprs: an operator's kernels have configs of their own; choose --config");
-  const base: Config = own.configs[config] ?? { values: {} };
-  return runnable.compile([{ ...base, values: { ...base.values, ...configValues("--constexprs", own, constexprs) } }]);
+/** Builds the kernel with its own configs, or with one config with overridden constexprs. */
+async function compileWithConstexprs(
+  runnable: Runnable,
+  { constexprs, config = 0 }: TraceOptions,
+): Promise<CompiledKernel> {
+  const kernel = await runnable.compile();
+  if (!constexprs) return kernel;
+  if (kernel.parts)
+    throw new UsageError("--constexprs: an operator's kernels have configs of their own; choose --config");
+  const base: Config = kernel.configs[config] ?? { values: {} };
+  return runnable.compile([
+    { ...base, values: { ...base.values, ...configValues("--constexprs", kernel, constexprs) } },
+  ]);
 }
 
-function caseOf(kernel: CompiledKernel, { config, constexprs, ...given }: TraceOptions): TestCase {
+function tracedCase(kernel: CompiledKernel, { config, constexprs, ...flags }: TraceOptions): TestCase {
   const chosen = constexprs ? 0 : config;
-  const selection = selectionFor(kernel, { ...given, ...(chosen !== undefined && { config: chosen }) });
-  const found = smallCase(kernel, selection);
-  if ("refusal" in found)
-    throw new UsageError(`${kernel.signature.name} cannot be launched like this (${found.refusal}); choose --shape`);
-  return found.at;
+  const selection = selectionFor(kernel, { ...flags, ...(chosen !== undefined && { config: chosen }) });
+  const result = smallCase(kernel, selection);
+  if ("refusal" in result)
+    throw new UsageError(`${kernel.signature.name} cannot be launched like this (${result.refusal}); choose --shape`);
+  return result.at;
 }
 
-function evaluated(kernel: CompiledKernel, at: TestCase, wanted: readonly number[] | "all"): Evaluation {
+function evaluate(kernel: CompiledKernel, testCase: TestCase, programs: readonly number[] | "all"): Evaluation {
   try {
-    return kernel.evaluate(at, { accesses: wanted });
+    return kernel.evaluate(testCase, { accesses: programs });
   } catch (error) {
     if (error instanceof Error && error.message.startsWith("accesses: "))
       throw new UsageError(error.message.replace("accesses: ", "--program: "));
@@ -112,8 +118,8 @@ function evaluated(kernel: CompiledKernel, at: TestCase, wanted: readonly number
   }
 }
 
-function print(streams: Streams, at: TestCase, { map, out }: TraceOptions, accesses: readonly Access[]): void {
-  streams.out(`${caseText(at)}\n`);
+function print(streams: Streams, testCase: TestCase, { map, out }: TraceOptions, accesses: readonly Access[]): void {
+  streams.out(`${formatCase(testCase)}\n`);
   if (map) {
     for (const { tensor, elements, written, raced, programs } of writtenTensors(accesses))
       streams.out(
@@ -121,11 +127,15 @@ function print(streams: Streams, at: TestCase, { map, out }: TraceOptions, acces
       );
     return;
   }
-  for (const { kind, tensor, at: place, tile, active, refused } of accesses) {
-    const on = count(active);
-    const wrong = count(refused);
-    const lanes = [`${on} active`, `${active.length - on - wrong} masked`, ...(wrong > 0 ? [`${wrong} refused`] : [])];
-    const line = place ? `line ${place.line}: ` : "";
+  for (const { kind, tensor, at: location, tile, active, refused } of accesses) {
+    const activeCount = count(active);
+    const refusedCount = count(refused);
+    const lanes = [
+      `${activeCount} active`,
+      `${active.length - activeCount - refusedCount} masked`,
+      ...(refusedCount > 0 ? [`${refusedCount} refused`] : []),
+    ];
+    const line = location ? `line ${location.line}: ` : "";
     streams.out(`${line}${kind} ${tensor}, tile [${tile.join(", ")}]: ${lanes.join(", ")}\n`);
   }
   if (typeof out !== "string") streams.out("--out FILE.svg draws it\n");
@@ -135,30 +145,30 @@ const count = (lanes: Uint8Array): number => lanes.reduce((sum, lane) => sum + l
 
 function reportOf(
   kernel: CompiledKernel,
-  at: TestCase,
-  { program = [0], map, ...given }: TraceOptions,
+  testCase: TestCase,
+  { program = [0], map, ...flags }: TraceOptions,
   { accesses = [], findings, unchecked }: Evaluation,
 ): TraceReport {
-  const out = fileOf(given);
+  const out = fileOf(flags);
   return {
     ok: findings.length === 0,
     kernel: kernel.signature.name,
-    case: at,
+    case: testCase,
     ...(out !== undefined && { file: out }),
     ...(map
       ? { map: writtenTensors(accesses) }
       : {
           program,
-          accesses: accesses.map(({ kind, tensor, at: place, tile, active, refused }) => ({
+          accesses: accesses.map(({ kind, tensor, at: location, tile, active, refused }) => ({
             kind,
             tensor,
-            ...(place && { at: place }),
+            ...(location && { at: location }),
             tile,
             active: count(active),
             masked: active.length - count(active) - count(refused),
             refused: count(refused),
           })),
-          tensors: accessMaps(accesses).map(({ placed, counts }) => ({
+          tensors: accessMaps(accesses).map(({ tensorGrid: placed, counts }) => ({
             tensor: placed.name,
             shape: placed.shape,
             ...counts,

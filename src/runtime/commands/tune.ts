@@ -1,7 +1,7 @@
 import { Option } from "commander";
 import pc from "picocolors";
 import type { TestCase, CompiledKernel, Config, FoundConfigs } from "../../compiled/compiled-kernel.js";
-import { aheadText } from "../target-compile/precompile.js";
+import { formatProgress } from "../target-compile/precompile.js";
 import { compileForTargets } from "../target-compile/targets.js";
 import { closeDevice, type PythonDevice } from "../devices/devices.js";
 import type { Machine } from "../devices/machine.js";
@@ -9,11 +9,11 @@ import { checkOutput, writeOutput } from "../system/files.js";
 import { warn } from "../invocation/kernels.js";
 import type { Selection } from "../cases/selection.js";
 import { measuredCases } from "../cases/measured-cases.js";
-import { measuring, measuringOptions, options, deviceOf, type MeasuringOptions } from "../invocation/options.js";
+import { benchmarkCaseFor, measuringOptions, options, deviceOf, type MeasuringOptions } from "../invocation/options.js";
 import { exitCodes, UsageError } from "../system/errors.js";
 import { problemsOf } from "../target-compile/diagnostics.js";
 import { appendRecords, checkRecords, contextOf, moduleHash } from "../report/records.js";
-import { type Facts, type Found, tunedCases, tuneJson, tuneText } from "../report/tune-report.js";
+import { type TuneFacts, type TuneResult, tunedCases, tuneJson, tuneText } from "../report/tune-report.js";
 import { rewriteConfigs } from "../invocation/rewrite.js";
 import { printJson, progress, type Streams } from "../system/streams.js";
 import { parseTargets, type Target } from "../system/gpu-targets.js";
@@ -23,13 +23,13 @@ import {
   type Pruned,
   pruneByRules,
   refusedEverywhere,
-  spaceOf,
+  parseSpace,
 } from "../measure/candidates.js";
 import { limitsOf } from "../measure/roofline.js";
-import { roundsBudget, searchInRounds } from "../measure/staged-search.js";
-import { rankCandidates, type Shortlisted, tryingOrder } from "../measure/shortlist.js";
+import { DEFAULT_BUDGET, searchInRounds } from "../measure/staged-search.js";
+import { rankCandidates, type RankingGpu, searchOrder } from "../measure/shortlist.js";
 import { bestOf, parseBudget, search, fastestConfigs, type Budget } from "../measure/tuner.js";
-import { chosenFrom, ownConfigs, mergeConfigs } from "../measure/own-configs.js";
+import { isTriedOn, declaredConfigs, mergeConfigs } from "../measure/own-configs.js";
 import type { KernelCommand, Runnable } from "../invocation/command.js";
 
 interface TuneOptions extends MeasuringOptions {
@@ -65,52 +65,61 @@ export const tune: KernelCommand<TuneOptions> = {
     if (dryRun && (write || bake !== undefined))
       throw new UsageError("--dry-run has no configs to write; leave out --write and --bake");
   },
-  async plan(kernels, given, streams) {
-    const [runnable, other] = kernels;
-    if (!runnable || other)
+  async plan(kernels, flags, streams) {
+    const [runnable, second] = kernels;
+    if (!runnable || second)
       throw new UsageError(
         `tune works on one kernel at a time; choose it with --kernel ${kernels.map(({ name }) => name).join(", ")}`,
       );
-    const prepared = await prepare(runnable, given, streams);
-    if (given.bake !== undefined) await checkOutput(given.bake);
-    if (given.results !== undefined) await checkRecords(given.results, [prepared.source.signature.name]);
-    return (machine) => tuneOn(machine, prepared, given, streams);
+    const prepared = await prepare(runnable, flags, streams);
+    if (flags.bake !== undefined) await checkOutput(flags.bake);
+    if (flags.results !== undefined) await checkRecords(flags.results, [prepared.source.signature.name]);
+    return (machine) => runTune(machine, prepared, flags, streams);
   },
 };
 
-async function tuneOn(machine: Machine, prepared: Prepared, given: TuneOptions, streams: Streams): Promise<number> {
-  if (given.dryRun) {
-    const [target] = given.targets ?? [];
+async function runTune(
+  machine: Machine,
+  prepared: PreparedTuning,
+  flags: TuneOptions,
+  streams: Streams,
+): Promise<number> {
+  if (flags.dryRun) {
+    const [target] = flags.targets ?? [];
     const plan = await prepared.plan({ lanes: target?.triton[2] ?? NVIDIA_LANES });
-    const left = await withoutMisfits(plan, machine, given, streams);
-    print([{ ...left, configs: left.kernel.configs.filter((_, i) => !left.skip.has(i)) }], given, streams);
+    const pruned = await pruneByCompiling(plan, machine, flags, streams);
+    printResults([{ ...pruned, configs: pruned.kernel.configs.filter((_, i) => !pruned.skip.has(i)) }], flags, streams);
     return exitCodes.ok;
   }
-  const instead = "`--dry-run` prunes, with `--targets cuda:90` by compiling too,";
-  const devices = await machine.gpus({ what: "tuning", instead }, deviceOf(given, streams));
+  const alternative = "`--dry-run` prunes, with `--targets cuda:90` by compiling too,";
+  const devices = await machine.gpus({ what: "tuning", instead: alternative }, deviceOf(flags, streams));
   try {
-    const found: Tuned[] = [];
+    const results: TuningResult[] = [];
     for (const device of devices) {
       const gpu = { limits: limitsOf(device.hello), lanes: device.hello.target?.[2] ?? NVIDIA_LANES };
-      const plan = await withoutMisfits(await prepared.plan(gpu), machine, given, streams);
-      found.push({ ...(await searchOn(device, plan, given, streams)), device });
+      const plan = await pruneByCompiling(await prepared.plan(gpu), machine, flags, streams);
+      results.push({ ...(await searchOnDevice(device, plan, flags, streams)), device });
     }
-    const written = await write(prepared, found, given).catch((error: unknown) => {
-      // The search took minutes: print its result even if the file can't be written.
-      print(found, given, streams);
+    const output = await writeResults(prepared, results, flags).catch((error: unknown) => {
+      // The search took minutes: print its result even if the file cannot be written.
+      printResults(results, flags, streams);
       throw error;
     });
-    const all = found.map((each) => ({ ...each, ...written }));
-    return print(all, given, streams) ? exitCodes.ok : exitCodes.failed;
+    const reports = results.map((each) => ({ ...each, ...output }));
+    return printResults(reports, flags, streams) ? exitCodes.ok : exitCodes.failed;
   } finally {
     await Promise.all(devices.map(closeDevice));
   }
 }
 const NVIDIA_LANES = 32;
 
-/** Prints what was found on each kind of GPU, and says whether something was on all. */
-function print(found: readonly (Found & Pick<Plan, "facts">)[], { json }: TuneOptions, streams: Streams): boolean {
-  const reports = found.map((each) => tuneJson(each.facts, each));
+/** Prints the results for each kind of GPU. Returns true if all of them found configs. */
+function printResults(
+  results: readonly (TuneResult & Pick<TuningPlan, "facts">)[],
+  { json }: TuneOptions,
+  streams: Streams,
+): boolean {
+  const reports = results.map((each) => tuneJson(each.facts, each));
   const ok = reports.every((report) => report.ok);
   const [report] = reports;
   if (json) printJson(streams, report && reports.length === 1 ? report : { ok, kinds: reports });
@@ -119,123 +128,128 @@ function print(found: readonly (Found & Pick<Plan, "facts">)[], { json }: TuneOp
 }
 
 /** A kernel to tune. */
-interface Prepared {
+interface PreparedTuning {
   readonly runnable: Runnable;
-  /** The author's kernel, with its own configs. */
+  /** The author's kernel with the original configs. */
   readonly source: CompiledKernel;
-  /** What to try on a GPU; in a dry run, of a derived space what a search begins with. */
-  plan(gpu: Shortlisted): Promise<Plan>;
+  /** Plans the search on a GPU. A dry run of a derived space lists only the configs that a search starts with. */
+  plan(gpu: RankingGpu): Promise<TuningPlan>;
 }
 
-/** What is tried. */
-interface Plan {
+/** The configs and cases of a search. */
+interface TuningPlan {
   readonly name: string;
   readonly source: CompiledKernel;
-  /** The kernel with the candidates that the rules leave as its configs. */
+  /** The kernel, with the remaining candidates as its configs. */
   readonly kernel: CompiledKernel;
   readonly cases: readonly TestCase[];
   readonly selection: Selection;
-  /** Configs of `kernel` that run at none of the cases, each with the reason. */
+  /** Configs of `kernel` that no case can run, with the reasons. */
   readonly skip: ReadonlyMap<number, string>;
-  readonly facts: Facts;
-  /** The GPU that the space was derived for; undefined where the author declares one. */
-  readonly derivedFor?: Shortlisted;
+  readonly facts: TuneFacts;
+  /** The GPU for which the space was derived; undefined if the author declares a space. */
+  readonly derivedFor?: RankingGpu;
 }
 
-async function prepare(runnable: Runnable, given: TuneOptions, streams: Streams): Promise<Prepared> {
+async function prepare(runnable: Runnable, flags: TuneOptions, streams: Streams): Promise<PreparedTuning> {
   const source = await runnable.compile();
   warn([source], streams);
   checkTunable(source);
-  const asked = measuring(source, given);
-  const space = given.space ? spaceOf(source, given.space) : source.tuning?.space;
-  if (!space && given.targets && !given.dryRun)
+  const benchmarkCase = benchmarkCaseFor(source, flags);
+  const space = flags.space ? parseSpace(source, flags.space) : source.tuning?.space;
+  if (!space && flags.targets && !flags.dryRun)
     throw new UsageError(
       "--targets compiles every candidate, of which there are thousands where no space is declared; add --space, or --dry-run",
     );
-  const { cases } = measuredCases(source, asked);
-  const planned = async (kept: readonly Config[], pruned: readonly Pruned[], derivedFor?: Shortlisted) => {
-    // The author's configs were checked by the build.
-    const kernel = await runnable.compile(kept);
-    const all = space ? measuredCases(kernel, asked).cases : cases;
+  const { cases } = measuredCases(source, benchmarkCase);
+  const makePlan = async (configs: readonly Config[], pruned: readonly Pruned[], derivedFor?: RankingGpu) => {
+    // The build has checked the author's configs.
+    const kernel = await runnable.compile(configs);
+    const planCases = space ? measuredCases(kernel, benchmarkCase).cases : cases;
     const plan = {
       name: runnable.name,
       source,
       kernel,
-      cases: all,
-      selection: asked.selection,
+      cases: planCases,
+      selection: benchmarkCase.selection,
       skip: new Map<number, string>(),
-      facts: { kernel, candidates: kept.length + pruned.length, pruned },
+      facts: { kernel, candidates: configs.length + pruned.length, pruned },
       ...(derivedFor && { derivedFor }),
     };
-    return without(plan, refusedEverywhere(kernel, all));
+    return withoutConfigs(plan, refusedEverywhere(kernel, planCases));
   };
   if (!space)
     return {
       runnable,
       source,
       plan: async (gpu) => {
-        const { kept, pruned } = rankCandidates(source, cases, gpu);
-        const plan = await planned(kept, pruned, gpu);
-        if (!given.dryRun) return plan;
-        const first = firstOf(plan, gpu);
-        const later = kept.filter((_, i) => !first.has(i) && !plan.skip.has(i));
-        const dropped = [...plan.facts.pruned, ...later.map((config) => ({ config, reason: LATER }))];
-        return planned(
-          [...first].map((config) => kept[config]!),
+        const { remaining: configs, pruned } = rankCandidates(source, cases, gpu);
+        const plan = await makePlan(configs, pruned, gpu);
+        if (!flags.dryRun) return plan;
+        const firstConfigs = firstConfigsOf(plan, gpu);
+        const laterConfigs = configs.filter((_, i) => !firstConfigs.has(i) && !plan.skip.has(i));
+        const dropped = [...plan.facts.pruned, ...laterConfigs.map((config) => ({ config, reason: LATER_REASON }))];
+        return makePlan(
+          [...firstConfigs].map((config) => configs[config]!),
           dropped,
           gpu,
         );
       },
     };
   const byRules = pruneByRules(source, candidatesOf(source, space));
-  const plan = await planned(byRules.kept, byRules.pruned);
+  const plan = await makePlan(byRules.remaining, byRules.pruned);
   return { runnable, source, plan: () => Promise.resolve(plan) };
 }
 
-/** Of a derived space, what a search would begin with in some case; what comes next depends on the times. */
-function firstOf({ kernel, cases, skip, source }: Plan, gpu: Shortlisted): ReadonlySet<number> {
-  const own = ownConfigs(source).length;
-  const orders = cases.map((at) => tryingOrder(kernel, at, { own, skip: new Set(skip.keys()), gpu }));
-  return new Set(orders.flatMap((order) => order.slice(0, roundsBudget.configs)));
+/** The configs of a derived space that a search starts with in any case. Later candidates depend on the times. */
+function firstConfigsOf({ kernel, cases, skip, source }: TuningPlan, gpu: RankingGpu): ReadonlySet<number> {
+  const declaredCount = declaredConfigs(source).length;
+  const orders = cases.map((testCase) =>
+    searchOrder(kernel, testCase, { declaredCount, skip: new Set(skip.keys()), gpu }),
+  );
+  return new Set(orders.flatMap((order) => order.slice(0, DEFAULT_BUDGET.configs)));
 }
-const LATER = "tried only next to what proves fast";
+const LATER_REASON = "tried only next to what proves fast";
 
-/** The plan without further configs, each with the reason. */
-function without(plan: Plan, more: ReadonlyMap<number, string>): Plan {
-  const pruned = [...more].map(([config, reason]): Pruned => ({ config: plan.kernel.configs[config]!, reason }));
+/** Removes configs from the plan, each with the reason. */
+function withoutConfigs(plan: TuningPlan, reasons: ReadonlyMap<number, string>): TuningPlan {
+  const pruned = [...reasons].map(([config, reason]): Pruned => ({ config: plan.kernel.configs[config]!, reason }));
   return {
     ...plan,
-    skip: new Map([...plan.skip, ...more]),
+    skip: new Map([...plan.skip, ...reasons]),
     facts: { ...plan.facts, pruned: [...plan.facts.pruned, ...pruned] },
   };
 }
 
-const DECLARED: Budget = { seconds: 120 };
+const DECLARED_BUDGET: Budget = { seconds: 120 };
 
-async function searchOn(
+async function searchOnDevice(
   device: PythonDevice,
-  plan: Plan,
+  plan: TuningPlan,
   { budget, seed, results }: TuneOptions,
   streams: Streams,
-): Promise<Omit<Tuned, "device">> {
+): Promise<Omit<TuningResult, "device">> {
   const { name, source, kernel, cases, skip, derivedFor: gpu } = plan;
-  const own = ownConfigs(source).length;
+  const declaredCount = declaredConfigs(source).length;
   const show = progress(streams);
   try {
     const options = {
       cases,
       skip: new Set(skip.keys()),
-      own,
-      onCompiled: (done: number, planned: number) => show(aheadText(kernel, done, planned)),
-      onDone: (tried: number) => show(`${name}: ${tried} of at most ${kernel.configs.length - skip.size} configs`),
+      declaredCount,
+      onCompiled: (done: number, planned: number) => show(formatProgress(kernel, done, planned)),
+      onDone: (done: number) => show(`${name}: ${done} of at most ${kernel.configs.length - skip.size} configs`),
     };
-    const inRounds = gpu && !budget?.all;
-    const searched = inRounds
-      ? await searchInRounds(kernel, device, { ...options, gpu, budget: budget ?? roundsBudget })
-      : { ...(await search(kernel, device, { ...options, seed, budget: budget ?? DECLARED })), misfits: undefined };
-    const { facts } = searched.misfits ? without(plan, searched.misfits) : plan;
-    const isOwn = chosenFrom(source, device.hello.target);
-    const best = bestOf(searched, cases, (config) => isOwn(kernel.configs[config]!));
+    const isInRounds = gpu && !budget?.all;
+    const result = isInRounds
+      ? await searchInRounds(kernel, device, { ...options, gpu, budget: budget ?? DEFAULT_BUDGET })
+      : {
+          ...(await search(kernel, device, { ...options, seed, budget: budget ?? DECLARED_BUDGET })),
+          overResources: undefined,
+        };
+    const { facts } = result.overResources ? withoutConfigs(plan, result.overResources) : plan;
+    const isDeclared = isTriedOn(source, device.hello.target);
+    const best = bestOf(result, cases, (config) => isDeclared(kernel.configs[config]!));
     if (results !== undefined) {
       const measured = {
         kernel: kernel.signature.name,
@@ -245,52 +259,58 @@ async function searchOn(
       for (const file of await appendRecords(results, contextOf("tune", device), [measured]))
         streams.err(`wrote ${file}\n`);
     }
-    return { facts, searched, best, configs: fastestConfigs(kernel, best) };
+    return { facts, searched: result, best, configs: fastestConfigs(kernel, best) };
   } finally {
     show("");
   }
 }
 
-/** The plan without candidates that do not compile for a target, or that it has no room for. */
-async function withoutMisfits(plan: Plan, machine: Machine, given: TuneOptions, streams: Streams): Promise<Plan> {
-  const { targets } = given;
+/** Removes candidates that do not compile for a target or exceed its resources. */
+async function pruneByCompiling(
+  plan: TuningPlan,
+  machine: Machine,
+  flags: TuneOptions,
+  streams: Streams,
+): Promise<TuningPlan> {
+  const { targets } = flags;
   if (!targets) return plan;
   const { kernel, selection } = plan;
   const show = progress(streams);
-  const [found] = await compileForTargets([kernel], {
-    service: await machine.compilers(deviceOf(given, streams)),
+  const [result] = await compileForTargets([kernel], {
+    service: await machine.compilers(deviceOf(flags, streams)),
     targets,
     selections: [selection],
     onDone: (done, planned) => show(`compiled ${done} of ${planned}`),
   });
   show("");
   const reasons = new Map<number, string>();
-  for (const compilation of found!.compilations) {
+  for (const compilation of result!.compilations) {
     const error = problemsOf(compilation, undefined).find(({ severity }) => severity === "error");
-    if (error && !plan.skip.has(compilation.at.config))
-      reasons.set(compilation.at.config, `${compilation.target.name}: ${error.what}`);
+    if (error && !plan.skip.has(compilation.testCase.config))
+      reasons.set(compilation.testCase.config, `${compilation.target.name}: ${error.problem}`);
   }
-  return without(plan, reasons);
+  return withoutConfigs(plan, reasons);
 }
 
-/** What was found on one kind of GPU. */
-type Tuned = Pick<Found, "configs" | "searched" | "best"> & Pick<Plan, "facts"> & { readonly device: PythonDevice };
+/** The result of a search on one kind of GPU. */
+type TuningResult = Pick<TuneResult, "configs" | "searched" | "best"> &
+  Pick<TuningPlan, "facts"> & { readonly device: PythonDevice };
 
-interface Written {
+interface WrittenFiles {
   readonly written?: string;
   readonly baked?: string;
 }
 
-async function write(
-  { runnable, source }: Prepared,
-  found: readonly Tuned[],
-  { write: intoSource, bake }: TuneOptions,
-): Promise<Written> {
-  const onEach = found.flatMap(({ configs, device: { hello } }): FoundConfigs[] =>
+async function writeResults(
+  { runnable, source }: PreparedTuning,
+  results: readonly TuningResult[],
+  { write: shouldRewrite, bake }: TuneOptions,
+): Promise<WrittenFiles> {
+  const configsByGpu = results.flatMap(({ configs, device: { hello } }): FoundConfigs[] =>
     configs.length === 0 ? [] : [{ configs, kind: hello.deviceName, architecture: hello.target }],
   );
-  if (onEach.length === 0) return {};
-  if (bake !== undefined) await writeOutput(bake, (await runnable.compile(mergeConfigs(source, onEach))).python);
-  const written = intoSource ? await rewriteConfigs(source, onEach) : undefined;
-  return { ...(written !== undefined && { written }), ...(bake !== undefined && { baked: bake }) };
+  if (configsByGpu.length === 0) return {};
+  if (bake !== undefined) await writeOutput(bake, (await runnable.compile(mergeConfigs(source, configsByGpu))).python);
+  const sourcePath = shouldRewrite ? await rewriteConfigs(source, configsByGpu) : undefined;
+  return { ...(sourcePath !== undefined && { written: sourcePath }), ...(bake !== undefined && { baked: bake }) };
 }

@@ -7,7 +7,7 @@ import {
   type SelectionOptions,
 } from "../invocation/options.js";
 import { UsageError } from "../system/errors.js";
-import { refuseRefuted } from "../report/proof-text.js";
+import { checkNotRefuted } from "../report/proof-text.js";
 import { jsonProblem } from "../report/json.js";
 import { reproduceCase, verifyThoroughly } from "../verify/thorough.js";
 import type { KernelCommand } from "../invocation/command.js";
@@ -15,7 +15,7 @@ import { planVerification } from "./plan-verification.js";
 
 interface VerifyOptions extends SelectionOptions, DeviceOptions {
   readonly runs: number;
-  /** Seconds. */
+  /** In seconds. */
   readonly timeLimit: number;
   readonly special?: true;
   readonly case?: Readonly<Record<string, unknown>>;
@@ -44,26 +44,26 @@ export const verify: KernelCommand<VerifyOptions> = {
     options.verbose,
   ],
   problem: jsonProblem,
-  plan: async (kernels, given, streams) => {
-    if (given.case && kernels.length > 1)
+  plan: async (kernels, flags, streams) => {
+    if (flags.case && kernels.length > 1)
       throw new UsageError(
         `--case: a case belongs to one kernel; choose it with --kernel ${kernels.map(({ name }) => name).join(", ")}`,
       );
-    return planVerification(kernels, given, streams, (kernel) => {
-      const tolerance = toleranceOf(given);
-      const deadlineMs = given.deadline * 1000;
-      if (given.case) {
-        const at = caseFor(kernel, given.case);
-        return (device) => reproduceCase(kernel, device, at, { tolerance, deadlineMs });
+    return planVerification(kernels, flags, streams, (kernel) => {
+      const tolerance = toleranceOf(flags);
+      const deadlineMs = flags.deadline * 1000;
+      if (flags.case) {
+        const testCase = caseFor(kernel, flags.case);
+        return (device) => reproduceCase(kernel, device, testCase, { tolerance, deadlineMs });
       }
-      refuseRefuted(kernel.proof());
-      const selection = selectionFor(kernel, given);
+      checkNotRefuted(kernel.proof());
+      const selection = selectionFor(kernel, flags);
       return (device, show, onCompiled) =>
         verifyThoroughly(kernel, device, {
           selection,
-          runs: given.runs,
-          timeLimitMs: given.timeLimit * 1000,
-          special: given.special === true,
+          runs: flags.runs,
+          timeLimitMs: flags.timeLimit * 1000,
+          special: flags.special === true,
           tolerance,
           onCompiled,
           deadlineMs,

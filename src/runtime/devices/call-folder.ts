@@ -1,19 +1,19 @@
-/** The files that carry a call's elements between this process and a worker, on this machine or on another. */
+/** Files that transfer a call's tensors between this process and a worker, on this machine or another. */
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join, posix } from "node:path";
 import type { Host } from "../worker/host.js";
 
 export interface CallFolder {
-  /** Its path for the worker. */
+  /** Its path as seen by the worker. */
   readonly path: string;
   write(path: string, bytes: Uint8Array): Promise<void>;
   read(name: string): Promise<Uint8Array>;
   remove(): Promise<void>;
 }
 
-/** An empty folder beside the module that is called. */
+/** Creates an empty folder next to the called module. */
 export async function openCallFolder(module: string, host: Host | undefined): Promise<CallFolder> {
-  if (host) return folderThere(host);
+  if (host) return openRemoteFolder(host);
   const path = await mkdtemp(join(dirname(module), "call-"));
   return {
     path,
@@ -23,27 +23,32 @@ export async function openCallFolder(module: string, host: Host | undefined): Pr
   };
 }
 
-/** Bytes of one message, a multiple of three because they travel in base64. */
-const PART = 3 << 20;
+/** Bytes per message; a multiple of three because messages use base64. */
+const CHUNK_BYTES = 3 << 20;
 
-async function folderThere(host: Host): Promise<CallFolder> {
-  const { path: file, remove } = await host.place("call", "");
+async function openRemoteFolder(host: Host): Promise<CallFolder> {
+  const { path: file, remove } = await host.upload("call", "");
   const path = posix.dirname(file);
   return {
     path,
     remove,
     async write(to, bytes) {
-      for (let from = 0; from === 0 || from < bytes.length; from += PART) {
-        const data = Buffer.from(bytes.subarray(from, from + PART)).toString("base64");
-        await host.ask({ do: "write", path: to, data, first: from === 0 });
+      for (let offset = 0; offset === 0 || offset < bytes.length; offset += CHUNK_BYTES) {
+        const data = Buffer.from(bytes.subarray(offset, offset + CHUNK_BYTES)).toString("base64");
+        await host.ask({ do: "write", path: to, data, first: offset === 0 });
       }
     },
     async read(name) {
-      const parts: Buffer[] = [];
-      for (let from = 0; ; from += PART) {
-        const data = await host.ask<string>({ do: "read", path: posix.join(path, name), from, most: PART });
-        parts.push(Buffer.from(data, "base64"));
-        if (parts.at(-1)!.length < PART) return Buffer.concat(parts);
+      const chunks: Buffer[] = [];
+      for (let offset = 0; ; offset += CHUNK_BYTES) {
+        const data = await host.ask<string>({
+          do: "read",
+          path: posix.join(path, name),
+          from: offset,
+          most: CHUNK_BYTES,
+        });
+        chunks.push(Buffer.from(data, "base64"));
+        if (chunks.at(-1)!.length < CHUNK_BYTES) return Buffer.concat(chunks);
       }
     },
   };

@@ -1,4 +1,4 @@
-/** Calls an emitted kernel on given inputs, and returns its outputs. */
+/** Calls an emitted kernel with the given inputs and returns its outputs. */
 import { rmSync } from "node:fs";
 import { dirname } from "node:path";
 import type { TestCase, CompiledKernel } from "../../compiled/compiled-kernel.js";
@@ -14,7 +14,7 @@ import { callRequest, type RawTensor } from "./request.js";
 import { openWorkspace, type Workspace } from "./workspace.js";
 
 export interface DeviceCall {
-  /** The kernel's outputs; absent if the evaluator has to run instead. */
+  /** The kernel's outputs; absent if the evaluator must run instead. */
   readonly outputs?: Readonly<Record<string, RawTensor>>;
   readonly device: Device["kind"];
   readonly unchecked: readonly string[];
@@ -23,8 +23,8 @@ export interface DeviceCall {
 export interface DeviceCallOptions {
   readonly device: DeviceName;
   readonly python?: string | undefined;
-  /** Whether Triton's autotuner chooses the config, if the device can measure. */
-  readonly tuned: boolean;
+  /** True if Triton's autotuner chooses the config. Ignored on the interpreter, which cannot measure. */
+  readonly isAutotuned: boolean;
 }
 
 /** Autotuning compiles and measures every config. */
@@ -33,73 +33,74 @@ const DEADLINE_MS = 600_000;
 /** @throws EnvironmentError if the requested device is not available, TileScriptError if the kernel fails. */
 export async function callOnDevice(
   kernel: CompiledKernel,
-  at: TestCase,
+  testCase: TestCase,
   inputs: Readonly<Record<string, RawTensor>>,
-  { device: wanted, python, tuned }: DeviceCallOptions,
+  { device: deviceName, python, isAutotuned }: DeviceCallOptions,
 ): Promise<DeviceCall> {
-  const device = await sharedDevice(wanted, python);
+  const device = await sharedDevice(deviceName, python);
   const { kind, unchecked } = device;
-  if (kind === "eval") return { device: kind, unchecked: wanted === "eval" ? unchecked : [device.why, ...unchecked] };
+  if (kind === "eval")
+    return { device: kind, unchecked: deviceName === "eval" ? unchecked : [device.reason, ...unchecked] };
   const { host } = device;
   if (host && !isHost(host))
-    throw new UsageError(`device ${wanted}: a call from TypeScript needs one machine; name ssh:HOST, or none`);
+    throw new UsageError(`device ${deviceName}: a call from TypeScript needs one machine; name ssh:HOST, or none`);
   const { module } = await workspaceFor(kernel, host);
   const folder = await openCallFolder(module, host);
   try {
-    const options = { folder: folder.path, inputs, tuned: tuned && kind !== "interpreter" };
-    const request = callRequest(kernel, module, at, options);
-    const { inputs: wire, outputs } = request;
+    const options = { folder: folder.path, inputs, isAutotuned: isAutotuned && kind !== "interpreter" };
+    const request = callRequest(kernel, module, testCase, options);
+    const { inputs: inputTensors, outputs } = request;
     await Promise.all(
-      wire.map(({ name, fill }) => fill.kind === "file" && folder.write(fill.path, inputs[name]!.bytes)),
+      inputTensors.map(({ name, fill }) => fill.kind === "file" && folder.write(fill.path, inputs[name]!.bytes)),
     );
     const reply = await device.workers.request(request, DEADLINE_MS);
-    if (!reply.ok && reply.error.kind === "unsupported") return instead(reply.error.message);
+    if (!reply.ok && reply.error.kind === "unsupported") return fallBackToEvaluator(reply.error.message);
     if (!reply.ok) {
-      const { message, at: place } = failureOf(kernel, reply.error);
-      return fail(deviceRun(kernel.signature.name, message), place);
+      const { message, at: location } = failureOf(kernel, reply.error);
+      return fail(deviceRun(kernel.signature.name, message), location);
     }
-    if (reply.result.unreliable.length > 0) return instead(...reply.result.unreliable);
-    const written = [...wire, ...outputs].filter(({ role }) => role !== "in");
-    const read = written.map(async ({ name, python: file, dtype, shape }) => {
+    if (reply.result.unreliable.length > 0) return fallBackToEvaluator(...reply.result.unreliable);
+    const outputTensors = [...inputTensors, ...outputs].filter(({ role }) => role !== "in");
+    const reads = outputTensors.map(async ({ name, python: file, dtype, shape }) => {
       const bytes = await folder.read(`${file}.out`);
       return [name, { dtype, shape, bytes }] as const;
     });
-    return { outputs: Object.fromEntries(await Promise.all(read)), device: kind, unchecked };
+    return { outputs: Object.fromEntries(await Promise.all(reads)), device: kind, unchecked };
   } finally {
     await folder.remove();
   }
 }
 
-function instead(...reasons: readonly string[]): DeviceCall {
+function fallBackToEvaluator(...reasons: readonly string[]): DeviceCall {
   return { device: "eval", unchecked: reasons.map((reason) => `${reason}; the evaluator ran instead`) };
 }
 
-/** A module keeps its path on a machine, so that the next call can use what Triton compiled and tuned. */
+/** Workspaces stay open so that the next call reuses Triton's compiled and tuned kernels for the same path. */
 const workspaces = new WeakMap<CompiledKernel, Map<Host | undefined, Promise<Workspace>>>();
 
 function workspaceFor(kernel: CompiledKernel, host: Host | undefined): Promise<Workspace> {
-  const known = workspaces.get(kernel) ?? new Map<Host | undefined, Promise<Workspace>>();
-  workspaces.set(kernel, known);
-  let workspace = known.get(host);
+  const byHost = workspaces.get(kernel) ?? new Map<Host | undefined, Promise<Workspace>>();
+  workspaces.set(kernel, byHost);
+  let workspace = byHost.get(host);
   if (!workspace) {
-    known.set(host, (workspace = openWorkspace(kernel, host)));
+    byHost.set(host, (workspace = openWorkspace(kernel, host)));
     workspace.then(
-      // On another machine it goes with the connection.
-      ({ module }) => host ?? removedAtExit(dirname(module)),
-      // Whoever calls next tries again.
-      () => known.delete(host),
+      // On another machine, the folder is removed with the connection.
+      ({ module }) => host ?? removeAtExit(dirname(module)),
+      // The next call tries again.
+      () => byHost.delete(host),
     );
   }
   return workspace;
 }
 
-let left: Set<string> | undefined;
+let foldersToRemove: Set<string> | undefined;
 
-/** One listener for all folders: Node warns of more than ten. */
-function removedAtExit(folder: string): void {
-  if (!left) {
-    const folders = (left = new Set<string>());
+/** Uses one exit listener for all folders, because Node warns about more than ten. */
+function removeAtExit(folder: string): void {
+  if (!foldersToRemove) {
+    const folders = (foldersToRemove = new Set<string>());
     process.once("exit", () => folders.forEach((each) => rmSync(each, { recursive: true, force: true })));
   }
-  left.add(folder);
+  foldersToRemove.add(folder);
 }

@@ -1,4 +1,4 @@
-/** Who compiles with Triton: processes of this machine, or actors on the CPUs of a Ray cluster. */
+/** Processes that compile with Triton: on this machine, or as actors on the CPUs of a Ray cluster. */
 import type { DeviceName } from "../../compiled/device-names.js";
 import { RayClusterClient } from "../remote/ray-cluster.js";
 import { Compilers } from "../worker/compilers.js";
@@ -13,17 +13,17 @@ export interface CompileService {
   /** The Python that compiles. */
   readonly python: string;
   readonly versions: PythonEnvironment["versions"];
-  /** Where modules are placed, if not on this machine. */
+  /** The destination of modules, if not this machine. */
   readonly host?: Remote;
-  /** Whether results may be kept: everything that they depend on is known. */
-  readonly kept: boolean;
-  /** Works on every job with the next process that is free. */
-  each<Job>(jobs: readonly Job[], work: (server: RequestServer, job: Job) => Promise<void>): Promise<void>;
+  /** True if results may be cached, because all their dependencies are known. */
+  readonly isCacheable: boolean;
+  /** Runs each job in the next free process. */
+  forEach<Job>(jobs: readonly Job[], work: (server: RequestServer, job: Job) => Promise<void>): Promise<void>;
   stop(): Promise<void>;
 }
 
 export interface CompileServiceOptions {
-  /** A cluster compiles on its CPUs; every other device leaves it to this machine. */
+  /** A cluster compiles on its CPUs. For every other device, this machine compiles. */
   readonly device: DeviceName;
   readonly python?: string | undefined;
   /** Maximum number of processes. Default: one for each CPU. */
@@ -32,7 +32,7 @@ export interface CompileServiceOptions {
   readonly onOutput?: ((text: string) => void) | undefined;
 }
 
-/** Processes of this machine, started when there is work. */
+/** Processes on this machine, started when there is work. */
 export function localCompilers(
   { python, versions }: PythonEnvironment,
   { processes, env, onOutput }: Omit<CompileServiceOptions, "device" | "python"> = {},
@@ -41,22 +41,22 @@ export function localCompilers(
   return {
     python,
     versions,
-    kept: true,
-    each: (jobs, work) => compilers.each(jobs, work),
+    isCacheable: true,
+    forEach: (jobs, work) => compilers.forEach(jobs, work),
     stop: () => compilers.stop(),
   };
 }
 
-/** Actors on the CPUs of a cluster, as many as are named: `ray:auto#cpu:8`. Throws EnvironmentError. */
+/** Actors on the CPUs of a cluster. The count may be named: `ray:auto#cpu:8`. Throws EnvironmentError. */
 export async function compileFarm(
   address: string,
   { device: name, python, processes, env = process.env, onOutput }: CompileServiceOptions,
 ): Promise<CompileService> {
   const count = parseDevice(name).workers ?? processes;
-  const own = await pythonWithRay(name, { python, env });
+  const environment = await pythonWithRay(name, { python, env });
   const fleet = await RayClusterClient.open({
     address,
-    python: own.python,
+    python: environment.python,
     name,
     device: "compiler",
     count,
@@ -74,9 +74,9 @@ export async function compileFarm(
     python: `${first.python} on ${name}`,
     versions: first.hello.versions,
     host: fleet,
-    // Whether a node's ptxas is that of another day is not known here.
-    kept: false,
-    each: (jobs, work) => compilers.each(jobs, work),
+    // A node's ptxas may have changed since an earlier run, which is not detectable here.
+    isCacheable: false,
+    forEach: (jobs, work) => compilers.forEach(jobs, work),
     stop: () => fleet.close(),
   };
 }

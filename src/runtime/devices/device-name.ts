@@ -1,4 +1,4 @@
-/** What `--device` names: a kind of device, and how many workers run on it. */
+/** Parses `--device`: a kind of device and the number of its workers. */
 import { type DeviceKind, deviceKinds } from "../../compiled/device-names.js";
 import { parseRayAddress } from "../remote/ray-address.js";
 import { parseSshAddress, type SshAddress } from "../remote/ssh-address.js";
@@ -10,71 +10,71 @@ export interface DeviceChoice {
   readonly gpus?: "all" | readonly number[];
   /** Workers on the interpreter. Default: one. */
   readonly workers?: number;
-  /** The machine that it is part of. Default: this one. */
+  /** The SSH address of its machine. Default: this machine. */
   readonly ssh?: SshAddress;
-  /** The Ray cluster that it is part of, as Ray names it. */
+  /** The address of its Ray cluster, in Ray's form. */
   readonly ray?: string;
-  /** Part of the names of the cluster's GPUs to use. Default: all. */
+  /** A substring of the names of the GPUs to use. Default: all GPUs. */
   readonly model?: string;
 }
 
-/** @throws UsageError for a name that is none. */
+/** @throws UsageError for an unknown name. */
 export function parseDevice(text: string): DeviceChoice {
-  if (text.startsWith("ssh:")) return remote(text);
-  if (text.startsWith("ray:")) return cluster(text);
+  if (text.startsWith("ssh:")) return parseRemote(text);
+  if (text.startsWith("ray:")) return parseCluster(text);
   const kind = deviceKinds.find((each) => each === text);
   if (kind) return { kind };
   const [, family, list = ""] = /^(cuda|hip|cpu):(.*)$/s.exec(text) ?? [];
-  if (family === "cpu") return { kind: "interpreter", workers: workersOf(text, list) };
-  if (family === "cuda" || family === "hip") return { kind: family, gpus: gpusOf(text, list) };
+  if (family === "cpu") return { kind: "interpreter", workers: parseWorkerCount(text, list) };
+  if (family === "cuda" || family === "hip") return { kind: family, gpus: parseGpus(text, list) };
   throw new UsageError(`there is no device ${text}; the devices are ${deviceKinds.join(", ")}, ${examples}`);
 }
 
 const examples =
   "cuda:all or cuda:0,1 for several GPUs, cpu:4 for several workers on the interpreter, ssh:HOST for another machine, and ray:auto for a Ray cluster";
 
-/** A `#` is also part of a path, where no device follows it. */
-function remote(text: string): DeviceChoice {
-  const mark = text.lastIndexOf("#");
-  const there = mark < 0 || text.includes("/", mark) ? undefined : parseDevice(text.slice(mark + 1));
-  if (there?.kind === "eval" || there?.ssh || there?.ray)
+/** A `#` without a device after it is part of a path. */
+function parseRemote(text: string): DeviceChoice {
+  const hashIndex = text.lastIndexOf("#");
+  const device = hashIndex < 0 || text.includes("/", hashIndex) ? undefined : parseDevice(text.slice(hashIndex + 1));
+  if (device?.kind === "eval" || device?.ssh || device?.ray)
     throw new UsageError(`${text} is no device; after "#" stands a device of that machine, such as ssh:HOST#cuda:all`);
-  const address = parseSshAddress(text.slice("ssh:".length, there ? mark : undefined));
-  return { kind: "auto", ...there, ssh: address };
+  const address = parseSshAddress(text.slice("ssh:".length, device ? hashIndex : undefined));
+  return { kind: "auto", ...device, ssh: address };
 }
 
-/** After a `#` stands a kind of device, as in `#cpu:4`, or part of a GPU's name, as in `#H200`. */
-function cluster(text: string): DeviceChoice {
-  const [address = "", ...rest] = text.slice("ray:".length).split("#");
+/** The text after `#` is a kind of device, as in `#cpu:4`, or a substring of a GPU's name, as in `#H200`. */
+function parseCluster(text: string): DeviceChoice {
+  const [address = "", ...suffixes] = text.slice("ray:".length).split("#");
   const ray = parseRayAddress(address);
-  if (rest.length === 0) return { kind: "auto", ray };
-  const there = rest.join("#");
-  if (/^(?:cpu:|(?:auto|cuda|hip|interpreter)$)/.test(there)) return { ...parseDevice(there), ray };
-  if (!/^[\w-][\w -]*$/.test(there) || there === "eval")
+  if (suffixes.length === 0) return { kind: "auto", ray };
+  const suffix = suffixes.join("#");
+  if (/^(?:cpu:|(?:auto|cuda|hip|interpreter)$)/.test(suffix)) return { ...parseDevice(suffix), ray };
+  if (!/^[\w-][\w -]*$/.test(suffix) || suffix === "eval")
     throw new UsageError(
       `${text} is no device; after "#" stands cuda, hip, part of a GPU's name such as H200, or the number of workers on the interpreter, cpu:4`,
     );
-  return { kind: "auto", ray, model: there };
+  return { kind: "auto", ray, model: suffix };
 }
 
-/** Each worker imports torch and takes half a gigabyte. */
-const MOST_WORKERS = 256;
+/** Each worker imports torch and uses half a gigabyte. */
+const MAX_WORKERS = 256;
 
-function workersOf(text: string, list: string): number {
+function parseWorkerCount(text: string, list: string): number {
   const count = /^\d{1,3}$/.test(list) ? Number(list) : 0;
-  if (count >= 1 && count <= MOST_WORKERS) return count;
+  if (count >= 1 && count <= MAX_WORKERS) return count;
   throw new UsageError(
-    `${text} is no device; write the number of workers on the interpreter, from 1 to ${MOST_WORKERS}, such as cpu:4`,
+    `${text} is no device; write the number of workers on the interpreter, from 1 to ${MAX_WORKERS}, such as cpu:4`,
   );
 }
 
-function gpusOf(text: string, list: string): "all" | readonly number[] {
+function parseGpus(text: string, list: string): "all" | readonly number[] {
   if (list === "all") return list;
   const names = list.split(",");
   const indices = names.map(Number);
   if (!names.every((name) => /^\d{1,4}$/.test(name)))
     throw new UsageError(`${text} is no device; name GPUs by their indices, such as cuda:0,1, or all with cuda:all`);
-  const twice = indices.find((index, i) => indices.indexOf(index) < i);
-  if (twice !== undefined) throw new UsageError(`${text} names GPU ${twice} twice; name each once`);
+  const duplicate = indices.find((index, i) => indices.indexOf(index) < i);
+  if (duplicate !== undefined) throw new UsageError(`${text} names GPU ${duplicate} twice; name each once`);
   return indices;
 }

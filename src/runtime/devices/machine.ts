@@ -1,4 +1,7 @@
-/** What the machine offers: a Python, devices. To ask takes seconds, so commands ask after all their checks. */
+/**
+ * The resources of the machine: Python and devices. Discovery takes seconds, so commands start it after all other
+ * checks.
+ */
 import { EnvironmentError } from "../system/errors.js";
 import { compileFarm, type CompileService, type CompileServiceOptions, localCompilers } from "./compile-service.js";
 import { findPython, type DiscoveryOptions, type PythonEnvironment } from "../worker/environment.js";
@@ -9,7 +12,7 @@ import {
   type RemoteMachine,
   missingPython,
   openDevices,
-  openElsewhere,
+  openRemoteMachine,
   openGpus,
   type PythonDevice,
 } from "./devices.js";
@@ -17,15 +20,15 @@ import {
 export interface Machine {
   /** Throws EnvironmentError if there is none. */
   python(options: DiscoveryOptions): Promise<PythonEnvironment>;
-  /** Who compiles: this machine, or the CPUs of the chosen cluster. Throws EnvironmentError. */
+  /** The compile service: this machine, or the CPUs of the chosen cluster. Throws EnvironmentError. */
   compilers(options: CompileServiceOptions): Promise<CompileService>;
   /**
-   * The requested device, or the best one for `auto`: of a cluster one for each kind of GPU. Throws EnvironmentError if
-   * it is not available.
+   * The requested device, or the best one for `auto`. For a cluster, one device per kind of GPU. Throws
+   * EnvironmentError if none is available.
    */
   devices(options: DeviceOptions): Promise<readonly [Device, ...Device[]]>;
-  /** The machine that a device is part of, with its Python; undefined for this machine. Throws EnvironmentError. */
-  elsewhere(options: DeviceOptions): Promise<RemoteMachine | undefined>;
+  /** The remote machine of a device, with its Python; undefined for this machine. Throws EnvironmentError. */
+  remoteMachine(options: DeviceOptions): Promise<RemoteMachine | undefined>;
   /** Throws EnvironmentError if there is none. */
   gpus(
     purpose: Parameters<typeof openGpus>[0],
@@ -46,9 +49,9 @@ export const thisMachine: Machine = {
       : compileFarm(ray, options);
   },
   devices: openDevices,
-  async elsewhere(options) {
+  async remoteMachine(options) {
     const { ssh } = parseDevice(options.device);
-    return ssh && openElsewhere(ssh, options);
+    return ssh && openRemoteMachine(ssh, options);
   },
   gpus: openGpus,
 };

@@ -1,13 +1,13 @@
-/** The devices of a Ray cluster: one for each kind of GPU, or for each node, whose workers are its actors. */
+/** The devices of a Ray cluster: one per kind of GPU, or per node. Their workers are the cluster's actors. */
 import { RayClusterClient, type RayActor } from "../remote/ray-cluster.js";
 import {
   type DiscoveryOptions,
   findPython,
   type PythonEnvironment,
-  unsupported,
-  withoutRay,
+  whyUnsupported,
+  whyWithoutRay,
 } from "../worker/environment.js";
-import { MOST_PROCESSES } from "../worker/compilers.js";
+import { MAX_PROCESSES } from "../worker/compilers.js";
 import type { HelloResult } from "../worker/protocol.js";
 import { WorkerPool } from "../worker/worker-pool.js";
 import { EnvironmentError } from "../system/errors.js";
@@ -19,7 +19,7 @@ import { interpreterUnchecked } from "./unchecked.js";
 export async function openCluster(
   { kind, workers, model }: DeviceChoice,
   address: string,
-  { device, byNode = false, processes = MOST_PROCESSES, ...options }: DeviceOptions,
+  { device, byNode = false, processes = MAX_PROCESSES, ...options }: DeviceOptions,
 ): Promise<readonly [PythonDevice, ...PythonDevice[]]> {
   const { python } = await pythonWithRay(device, options);
   const worker = kind === "eval" ? "auto" : kind;
@@ -43,44 +43,53 @@ export async function openCluster(
   }
 }
 
-/** The Python here that drives a cluster. Throws EnvironmentError. */
+/** Finds the local Python that controls a cluster. Throws EnvironmentError. */
 export async function pythonWithRay(device: string, options: DiscoveryOptions): Promise<PythonEnvironment> {
-  const { environment, rejected } = await findPython({ ...options, refuses: withoutRay });
+  const { environment, rejected } = await findPython({ ...options, whyUnsupported: whyWithoutRay });
   if (environment) return environment;
-  const tried = rejected.map(({ python, source, reason }) => `${python} (${source}): ${reason}`).join("; ");
+  const rejections = rejected.map(({ python, source, reason }) => `${python} (${source}): ${reason}`).join("; ");
   throw new EnvironmentError(
-    `${device} needs a Python with ray (${tried}); \`npx tilescript setup --ray\` makes one, and \`pip install "ray[client]==VERSION"\` adds the cluster's version to yours`,
+    `${device} needs a Python with ray (${rejections}); \`npx tilescript setup --ray\` makes one, and \`pip install "ray[client]==VERSION"\` adds the cluster's version to yours`,
   );
 }
 
-type Numbers = readonly [number, ...number[]];
+type Indices = readonly [number, ...number[]];
 
-/** The numbers of seats that run kernels, by what they run on. A time or a config of one kind says nothing about another. */
+/**
+ * Indices of the seats that run kernels, grouped by device. Times and configs of one kind of GPU do not apply to
+ * another.
+ */
 export function kindsOf(
   seats: readonly Pick<RayActor, "hello" | "node">[],
   { model = "", byNode = false }: { readonly model?: string | undefined; readonly byNode?: boolean } = {},
-): readonly Numbers[] {
+): readonly Indices[] {
   const kinds = new Map<string, [number, ...number[]]>();
   for (const [i, { hello, node }] of seats.entries()) {
     if (hello.device === "compiler" || !hello.deviceName.toLowerCase().includes(model.toLowerCase())) continue;
     const kind = byNode ? `${node} ${hello.deviceName}` : hello.deviceName;
-    const same = kinds.get(kind);
-    if (same) same.push(i);
+    const group = kinds.get(kind);
+    if (group) group.push(i);
     else kinds.set(kind, [i]);
   }
   return [...kinds.values()];
 }
 
-/** Why the nodes' environments can't be used; they must be alike, because a result shall not depend on the node. */
+/**
+ * The reason why the nodes' environments are unusable. Versions must be equal, because results must not depend on the
+ * node.
+ */
 export function problemOf(seats: readonly RayActor[]): string | undefined {
   for (const { hello, place, python } of seats) {
-    const problem = unsupported(hello.versions);
+    const problem = whyUnsupported(hello.versions);
     if (problem) return `${python} on ${place}: ${problem}`;
   }
-  const said = ({ hello: { versions } }: RayActor) => `torch ${versions.torch} and triton ${versions.triton}`;
+  const formatVersions = ({ hello: { versions } }: RayActor) => `torch ${versions.torch} and triton ${versions.triton}`;
   const [first] = seats;
-  const other = first && seats.find((seat) => said(seat) !== said(first));
-  return other && `${first.place} has ${said(first)}, ${other.place} ${said(other)}; install the same on all nodes`;
+  const other = first && seats.find((seat) => formatVersions(seat) !== formatVersions(first));
+  return (
+    other &&
+    `${first.place} has ${formatVersions(first)}, ${other.place} ${formatVersions(other)}; install the same on all nodes`
+  );
 }
 
 interface Grouping {
@@ -96,9 +105,9 @@ function devicesOf(fleet: RayClusterClient, grouping: Grouping): readonly [Pytho
   throw new EnvironmentError(`${fleet.name}: the cluster has no such GPU; it has ${names}`);
 }
 
-function deviceOf(fleet: RayClusterClient, seats: Numbers, { isNamed, byNode }: Grouping): PythonDevice {
+function deviceOf(fleet: RayClusterClient, seats: Indices, { isNamed, byNode }: Grouping): PythonDevice {
   const { hello, python, node, place } = fleet.seats[seats[0]]!;
-  // `kindsOf` leaves out the others.
+  // `kindsOf` excludes compilers.
   const device = hello.device as HelloResult["device"];
   const compilers = byNode && compilersOn(fleet, node);
   return {
@@ -107,33 +116,33 @@ function deviceOf(fleet: RayClusterClient, seats: Numbers, { isNamed, byNode }: 
     hello: { ...hello, device },
     environment: { python, source: "Ray", versions: hello.versions },
     host: fleet,
-    why: isNamed ? "it was asked for" : device === "interpreter" ? "there is no GPU" : "the cluster has it",
+    reason: isNamed ? "it was asked for" : device === "interpreter" ? "there is no GPU" : "the cluster has it",
     unchecked: device === "interpreter" ? interpreterUnchecked : [],
     ...(byNode && { node: place.split(" ")[0]! }),
     ...(compilers && { compilers }),
   };
 }
 
-/** Actors of a cluster that answer in turn. */
+/** A pool of the cluster's actors. */
 function poolOf(fleet: RayClusterClient, seats: readonly number[]): WorkerPool {
-  return new WorkerPool(seats.map((seat) => ({ worker: fleet.server(seat), place: fleet.seats[seat]!.place })));
+  return new WorkerPool(seats.map((seat) => ({ worker: fleet.server(seat), deviceName: fleet.seats[seat]!.place })));
 }
 
-/** The actors that compile on a node. Without any, its workers compile what they launch. */
+/** The actors that compile on a node. If there are none, the workers compile the kernels that they launch. */
 function compilersOn(fleet: RayClusterClient, node: string): AheadCompilers | undefined {
   const seats = [...fleet.seats.keys()].filter((seat) => {
-    const { hello, node: own } = fleet.seats[seat]!;
-    return hello.device === "compiler" && own === node;
+    const { hello, node: seatNode } = fleet.seats[seat]!;
+    return hello.device === "compiler" && seatNode === node;
   });
   return seats.length === 0 ? undefined : compilersOf(fleet, seats);
 }
 
-/** Actors that compile, each job on the next one that is free. */
+/** A pool of actors that compile; each job runs on the next free one. */
 export function compilersOf(fleet: RayClusterClient, seats: readonly number[]): AheadCompilers {
   const pool = poolOf(fleet, seats);
   return {
-    started: pool.size,
-    each: async (jobs, work) => void (await pool.each(jobs, (job, { worker }) => work(worker, job))),
+    startedCount: pool.size,
+    forEach: async (jobs, work) => void (await pool.map(jobs, (job, { worker }) => work(worker, job))),
     stop: () => pool.stop(),
   };
 }

@@ -1,4 +1,4 @@
-/** Turns a case into a request to the worker. */
+/** Converts a test case to a request to the worker. */
 import { join } from "node:path";
 import type {
   TestCase,
@@ -25,71 +25,71 @@ import {
 } from "../worker/protocol.js";
 import { propertiesOf, type Target } from "../system/gpu-targets.js";
 
-/** A tensor's elements as bytes of the device's memory, in row-major order. */
+/** The elements of a tensor as bytes in the device's format, in row-major order. */
 export interface RawTensor {
   readonly dtype: string;
   readonly shape: readonly number[];
   readonly bytes: Uint8Array;
 }
 
-/** The dtype that a tensor has in a case, or what a pointer points to. */
-export function dtypeOf(tensor: TensorSignature | PointerSignature, at: TestCase): string {
-  return typeof tensor.dtype === "string" ? tensor.dtype : (at.dtypes[tensor.dtype.variable] ?? "float32");
+/** The dtype of a tensor, or the element dtype of a pointer, in a test case. */
+export function dtypeOf(tensor: TensorSignature | PointerSignature, testCase: TestCase): string {
+  return typeof tensor.dtype === "string" ? tensor.dtype : (testCase.dtypes[tensor.dtype.variable] ?? "float32");
 }
 
-/** The request for one case. `tuned` lets Triton choose the config instead of the case. */
+/** The request to verify one case. With `isAutotuned`, Triton chooses the config instead of the case. */
 export function verifyRequest(
   kernel: CompiledKernel,
   module: string,
-  at: TestCase,
+  testCase: TestCase,
   options: {
     readonly passOut: boolean;
-    readonly tuned?: boolean;
+    readonly isAutotuned?: boolean;
     readonly repeats?: number | undefined;
-    /** A config of the warp-specialized kernel, to run besides. */
+    /** A config of the warp-specialized kernel to run additionally. */
     readonly specialized?: number | undefined;
     readonly tolerance: GivenTolerance;
     /** The device that will run it. */
-    readonly on: ExecutionMode;
+    readonly mode: ExecutionMode;
   },
 ): VerifyRequest {
-  const run = runRequest(kernel, module, at);
+  const run = runRequest(kernel, module, testCase);
   return {
     ...run,
     type: "verify",
-    config: options.tuned ? null : at.config,
+    config: options.isAutotuned ? null : testCase.config,
     passOut: options.passOut,
     repeats: options.repeats ?? 1,
     reversible: !kernel.signature.waits,
     unordered: kernel.signature.unordered === true,
     specialized: options.specialized ?? null,
     gradients: gradientsOf(kernel, run).map(({ python }) => python),
-    tolerances: tolerancesOf(kernel, run, at, options.on, options.tolerance),
-    roundingUnit: roundingUnit(kernel.signature.arithmetic, at.dtypes, options.on),
+    tolerances: tolerancesOf(kernel, run, testCase, options.mode, options.tolerance),
+    roundingUnit: roundingUnit(kernel.signature.arithmetic, testCase.dtypes, options.mode),
   };
 }
 
 function tolerancesOf(
   kernel: CompiledKernel,
   run: RunRequest,
-  at: TestCase,
-  on: ExecutionMode,
-  given: GivenTolerance = {},
+  testCase: TestCase,
+  mode: ExecutionMode,
+  override: GivenTolerance = {},
 ) {
-  const known = { sizes: kernel.sizes(at), dtypes: at.dtypes };
-  const override = { ...kernel.tolerance, ...given };
+  const facts = { sizes: kernel.sizes(testCase), dtypes: testCase.dtypes };
+  const declared = { ...kernel.tolerance, ...override };
   return Object.fromEntries([
     ...[...run.inputs, ...run.outputs]
       .filter(({ role }) => role !== "in")
       .map(
         ({ name, python, dtype }) =>
-          [python, toleranceFor(dtype, kernel.signature, known, on, declaredToleranceFor(override, name))] as const,
+          [python, toleranceFor(dtype, kernel.signature, facts, mode, declaredToleranceFor(declared, name))] as const,
       ),
     ...gradientsOf(kernel, run).map(
       ({ name, python, dtype }) =>
         [
           `${python}.grad`,
-          gradientTolerance(dtype, kernel.signature, name, known, on, declaredTolerance(override)),
+          gradientTolerance(dtype, kernel.signature, name, facts, mode, declaredTolerance(declared)),
         ] as const,
     ),
   ]);
@@ -104,48 +104,55 @@ function gradientsOf({ signature }: CompiledKernel, { inputs }: RunRequest): rea
 export function benchRequest(
   kernel: CompiledKernel,
   module: string,
-  at: TestCase,
+  testCase: TestCase,
   {
-    tuned = false,
-    on,
+    isAutotuned = false,
+    mode,
     ...options
   }: Pick<BenchRequest, "warmup" | "iterations" | "providers" | "state"> & {
-    readonly tuned?: boolean;
-    readonly on: ExecutionMode;
+    readonly isAutotuned?: boolean;
+    readonly mode: ExecutionMode;
   },
 ): BenchRequest {
-  const run = runRequest(kernel, module, at);
+  const run = runRequest(kernel, module, testCase);
   return {
     ...run,
     type: "bench",
-    config: tuned ? null : at.config,
-    tolerances: tolerancesOf(kernel, run, at, on),
+    config: isAutotuned ? null : testCase.config,
+    tolerances: tolerancesOf(kernel, run, testCase, mode),
     ...options,
   };
 }
 
-/** The request to compile and tune one case for the calls to come. */
-export function prewarmRequest(kernel: CompiledKernel, module: string, at: TestCase): PrewarmRequest {
-  return { ...runRequest(kernel, module, at), type: "prewarm", config: null };
+/** The request to compile and tune one case in advance. */
+export function prewarmRequest(kernel: CompiledKernel, module: string, testCase: TestCase): PrewarmRequest {
+  return { ...runRequest(kernel, module, testCase), type: "prewarm", config: null };
 }
 
-/** The request to compile one case for a GPU. What a raw pointer reaches does not matter there; its dtype does. */
+/** The request to compile one case for a GPU. Compilation needs the dtype of a raw pointer, but not its memory. */
 export function compileRequest(
   kernel: CompiledKernel,
   module: string,
-  at: TestCase,
+  testCase: TestCase,
   target: Target,
   specialized: number | null = null,
 ): CompileRequest {
-  const run = runRequest(kernel, module, at);
-  const given = kernel.signature.pointers.filter(
-    ({ name, numel }) => numel === undefined && !at.absent?.includes(name),
+  const run = runRequest(kernel, module, testCase);
+  const unsized = kernel.signature.pointers.filter(
+    ({ name, numel }) => numel === undefined && !testCase.absent?.includes(name),
   );
-  const pointed = given.map((pointer) =>
-    pointerWire(pointer, { dtype: dtypeOf(pointer, at), shape: [1] }, { kind: "integers", low: 0, high: 1 }),
+  const pointerArgs = unsized.map((pointer) =>
+    pointerWire(pointer, { dtype: dtypeOf(pointer, testCase), shape: [1] }, { kind: "integers", low: 0, high: 1 }),
   );
-  const gpu = kernel.signature.gpu && { gpu: gpuOf({ ...at.gpu, ...propertiesOf(target) }) };
-  return { ...run, type: "compile", inputs: [...run.inputs, ...pointed], target: target.triton, specialized, ...gpu };
+  const gpu = kernel.signature.gpu && { gpu: devicePropertiesOf({ ...testCase.gpu, ...propertiesOf(target) }) };
+  return {
+    ...run,
+    type: "compile",
+    inputs: [...run.inputs, ...pointerArgs],
+    target: target.triton,
+    specialized,
+    ...gpu,
+  };
 }
 
 function pointerWire(
@@ -156,82 +163,84 @@ function pointerWire(
   return { name, python, role: "inout", dtype, shape, layout: "contiguous", fill };
 }
 
-/** The request to call the wrapper on `inputs`, which lie in files of `folder`. */
+/** The request to call the wrapper with `inputs`, which are in files of `folder`. */
 export function callRequest(
   kernel: CompiledKernel,
   module: string,
-  at: TestCase,
+  testCase: TestCase,
   options: {
     readonly folder: string;
     readonly inputs: Readonly<Record<string, RawTensor>>;
-    readonly tuned: boolean;
+    readonly isAutotuned: boolean;
   },
 ): CallRequest {
-  const { folder, inputs, tuned } = options;
-  const { drawn: _, ...run } = runRequest(kernel, module, at);
+  const { folder, inputs, isAutotuned } = options;
+  const { drawn: _, ...run } = runRequest(kernel, module, testCase);
   const fill = (python: string): Fill => ({ kind: "file", path: join(folder, `${python}.in`) });
   const pointers = kernel.signature.pointers.filter(({ name }) => name in inputs);
-  const pointed = pointers.map((pointer) => pointerWire(pointer, inputs[pointer.name]!, fill(pointer.python)));
+  const pointerArgs = pointers.map((pointer) => pointerWire(pointer, inputs[pointer.name]!, fill(pointer.python)));
   return {
     ...run,
     type: "call",
-    config: tuned ? null : at.config,
-    inputs: [...run.inputs.map((tensor) => ({ ...tensor, fill: fill(tensor.python) })), ...pointed],
+    config: isAutotuned ? null : testCase.config,
+    inputs: [...run.inputs.map((tensor) => ({ ...tensor, fill: fill(tensor.python) })), ...pointerArgs],
     folder,
     pointers: pointers.map(({ python }) => python),
   };
 }
 
-/** The arguments of the wrapper in a case. */
-export function runRequest(kernel: CompiledKernel, module: string, at: TestCase): RunRequest {
+/** The arguments of the wrapper in a test case. */
+export function runRequest(kernel: CompiledKernel, module: string, testCase: TestCase): RunRequest {
   const { signature } = kernel;
-  const [sizes, ranges] = [kernel.sizes(at), kernel.ranges(at)];
-  const present = signature.tensors.filter(({ name }) => !at.absent?.includes(name));
-  const wire = present.map((tensor) => wireTensor(tensor, at, sizes, ranges[tensor.name]));
-  const pointed = signature.pointers.flatMap((pointer) => {
-    if (pointer.numel === undefined || at.absent?.includes(pointer.name)) return [];
-    const dtype = dtypeOf(pointer, at);
-    return [pointerWire(pointer, { dtype, shape: shapeOf([pointer.numel], sizes) }, fillOf({}, dtype, undefined, at))];
+  const [sizes, ranges] = [kernel.sizes(testCase), kernel.ranges(testCase)];
+  const present = signature.tensors.filter(({ name }) => !testCase.absent?.includes(name));
+  const tensors = present.map((tensor) => wireTensor(tensor, testCase, sizes, ranges[tensor.name]));
+  const pointerArgs = signature.pointers.flatMap((pointer) => {
+    if (pointer.numel === undefined || testCase.absent?.includes(pointer.name)) return [];
+    const dtype = dtypeOf(pointer, testCase);
+    return [
+      pointerWire(pointer, { dtype, shape: shapeOf([pointer.numel], sizes) }, fillOf({}, dtype, undefined, testCase)),
+    ];
   });
   return {
     module,
     jits: signature.kernels ?? [signature.jit],
-    config: at.config,
-    inputs: [...wire.filter((tensor) => tensor.role !== "out"), ...pointed],
-    ...(signature.drawn && { drawn: drawnOf(kernel, at, sizes) }),
-    outputs: wire.filter((tensor) => tensor.role === "out"),
+    config: testCase.config,
+    inputs: [...tensors.filter((tensor) => tensor.role !== "out"), ...pointerArgs],
+    ...(signature.drawn && { drawn: drawnOf(kernel, testCase, sizes) }),
+    outputs: tensors.filter((tensor) => tensor.role === "out"),
     results: signature.tensors
       .filter(({ role }) => role !== "in")
-      .map(({ name, python }) => (at.absent?.includes(name) ? null : python)),
-    arguments: argumentsOf(kernel, at),
-    ...(signature.gpu && { gpu: gpuOf(at.gpu) }),
-    seed: at.seed,
+      .map(({ name, python }) => (testCase.absent?.includes(name) ? null : python)),
+    arguments: argumentsOf(kernel, testCase),
+    ...(signature.gpu && { gpu: devicePropertiesOf(testCase.gpu) }),
+    seed: testCase.seed,
   };
 }
 
-/** `multi_processor_count` and the others, as an emitted module has them. */
-function gpuOf(gpu: Partial<DeviceProperties> | undefined): Readonly<Record<string, number>> {
-  const python = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-  return Object.fromEntries(Object.entries({ ...H200, ...gpu }).map(([name, value]) => [python(name), value]));
+/** The device properties under the names of the emitted module, such as `multi_processor_count`. */
+function devicePropertiesOf(gpu: Partial<DeviceProperties> | undefined): Readonly<Record<string, number>> {
+  const toSnakeCase = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  return Object.fromEntries(Object.entries({ ...H200, ...gpu }).map(([name, value]) => [toSnakeCase(name), value]));
 }
 
 type Sizes = Readonly<Record<string, number>>;
 
 function wireTensor(
   tensor: TensorSignature,
-  at: TestCase,
+  testCase: TestCase,
   sizes: Sizes,
   range: Ranges[string] | undefined,
 ): WireTensor {
-  const dtype = dtypeOf(tensor, at);
+  const dtype = dtypeOf(tensor, testCase);
   return {
     name: tensor.name,
     python: tensor.python,
     role: tensor.role,
     dtype,
     shape: shapeOf(tensor.dims, sizes),
-    layout: at.layouts?.[tensor.name] ?? "contiguous",
-    fill: fillOf(tensor, dtype, range, at),
+    layout: testCase.layouts?.[tensor.name] ?? "contiguous",
+    fill: fillOf(tensor, dtype, range, testCase),
   };
 }
 
@@ -252,33 +261,35 @@ function fillOf(
   return dtype.startsWith("uint") ? { kind: "integers", low: 0, high: 16 } : { kind: "integers", low: -8, high: 8 };
 }
 
-/** How to ask the module for the inputs that the author describes. */
-function drawnOf({ signature }: CompiledKernel, at: TestCase, sizes: Sizes): NonNullable<VerifyRequest["drawn"]> {
-  const { arguments: wanted, tensors } = signature.drawn!;
-  const known = { ...sizes, ...at.scalars, ...at.constexprs };
+/** The arguments and results of the module's function that creates declared inputs. */
+function drawnOf({ signature }: CompiledKernel, testCase: TestCase, sizes: Sizes): NonNullable<VerifyRequest["drawn"]> {
+  const { arguments: params, tensors } = signature.drawn!;
+  const values = { ...sizes, ...testCase.scalars, ...testCase.constexprs };
   return {
-    arguments: Object.fromEntries(wanted.map(({ name, python }) => [python, toWire(known[name]!)])),
+    arguments: Object.fromEntries(params.map(({ name, python }) => [python, toWire(values[name]!)])),
     tensors: tensors.map((name) => signature.tensors.find((tensor) => tensor.name === name)!.python),
   };
 }
 
-function argumentsOf(kernel: CompiledKernel, at: TestCase): VerifyRequest["arguments"] {
+function argumentsOf(kernel: CompiledKernel, testCase: TestCase): VerifyRequest["arguments"] {
   const { scalars, constexprs, tensors, givenSizes = [] } = kernel.signature;
-  const given = { ...at.sizes, ...at.scalars, ...at.constexprs };
-  const named = [...givenSizes, ...scalars, ...constexprs.filter(({ from }) => from === "argument")];
-  const chosen = named
-    .filter(({ name }) => name in given)
-    .map(({ name, python }) => [python, toWire(given[name]!)] as const);
+  const values = { ...testCase.sizes, ...testCase.scalars, ...testCase.constexprs };
+  const params = [...givenSizes, ...scalars, ...constexprs.filter(({ from }) => from === "argument")];
+  const presentArgs = params
+    .filter(({ name }) => name in values)
+    .map(({ name, python }) => [python, toWire(values[name]!)] as const);
   const dtypes = constexprs.flatMap(({ variable, python }) => {
-    const dtype = variable === undefined ? undefined : at.dtypes[variable];
+    const dtype = variable === undefined ? undefined : testCase.dtypes[variable];
     return dtype === undefined ? [] : [[python, { dtype }] as const];
   });
-  const absent = tensors.filter(({ name }) => at.absent?.includes(name)).map(({ python }) => [python, null] as const);
+  const absent = tensors
+    .filter(({ name }) => testCase.absent?.includes(name))
+    .map(({ python }) => [python, null] as const);
   const outputs = tensors.filter(({ role }) => role === "out");
-  // A wrapper with one output calls it so.
+  // A wrapper with one output names that parameter `out`.
   const keyword = (python: string): string => (outputs.length === 1 ? "out" : python);
-  const asked = outputs
-    .filter(({ name, optional }) => optional && !at.absent?.includes(name))
+  const requestedOutputs = outputs
+    .filter(({ name, optional }) => optional && !testCase.absent?.includes(name))
     .map(({ python }) => [keyword(python), true] as const);
-  return Object.fromEntries([...chosen, ...dtypes, ...absent, ...asked]);
+  return Object.fromEntries([...presentArgs, ...dtypes, ...absent, ...requestedOutputs]);
 }

@@ -1,4 +1,4 @@
-/** Starts the workers of a device: one, or one for each of several GPUs. */
+/** Starts the workers of a device: one, or one per GPU. */
 import type { HelloResult } from "../worker/protocol.js";
 import { Worker, type WorkerOptions } from "../worker/worker.js";
 import { type Member, WorkerPool } from "../worker/worker-pool.js";
@@ -7,71 +7,71 @@ import type { DeviceChoice } from "./device-name.js";
 /** The first import of torch after a boot reads gigabytes. */
 const START_DEADLINE_MS = 180_000;
 
-export interface Started {
+export interface StartedWorkers {
   readonly workers: WorkerPool;
-  /** What the first worker runs on. */
+  /** The properties of the first worker's device. */
   readonly hello: HelloResult;
 }
 
-type Starting = Omit<WorkerOptions, "device">;
-type Wanted = Pick<WorkerOptions, "device" | "gpu"> & Pick<Member, "place">;
+type StartOptions = Omit<WorkerOptions, "device">;
+type WorkerChoice = Pick<WorkerOptions, "device" | "gpu"> & Pick<Member, "deviceName">;
 
-/** Starts the workers, or says why they can't be used. */
-export async function startWorkers(choice: DeviceChoice, options: Starting): Promise<Started | string> {
-  const first = wantedBy(choice);
+/** Starts the workers. Returns a message if they are unusable. */
+export async function startWorkers(choice: DeviceChoice, options: StartOptions): Promise<StartedWorkers | string> {
+  const first = initialWorkers(choice);
   const started = await startAll(first, options);
   if (typeof started === "string" || choice.gpus !== "all") return started;
   const others = Array.from({ length: started.hello.gpuCount - 1 }, (_, i) => gpuOf(choice, i + 1));
   if (others.length === 0) return started;
-  const rest = await startAll(others, options);
-  if (typeof rest === "string") {
+  const otherWorkers = await startAll(others, options);
+  if (typeof otherWorkers === "string") {
     await started.workers.stop();
-    return rest;
+    return otherWorkers;
   }
-  return ofOneKind([started, rest]);
+  return mergeSameKind([started, otherWorkers]);
 }
 
-const gpuOf = ({ kind }: DeviceChoice, gpu: number): Wanted => ({
+const gpuOf = ({ kind }: DeviceChoice, gpu: number): WorkerChoice => ({
   device: deviceOf(kind),
   gpu,
-  place: `${kind}:${gpu}`,
+  deviceName: `${kind}:${gpu}`,
 });
 const deviceOf = (kind: DeviceChoice["kind"]): WorkerOptions["device"] => (kind === "eval" ? "auto" : kind);
 
-/** The workers that can be started before anything is known of the device. */
-function wantedBy(choice: DeviceChoice): readonly Wanted[] {
+/** The workers that can start before the properties of the device are known. */
+function initialWorkers(choice: DeviceChoice): readonly WorkerChoice[] {
   const { kind, gpus, workers = 1 } = choice;
   if (gpus === "all") return [gpuOf(choice, 0)];
   if (gpus) return gpus.map((gpu) => gpuOf(choice, gpu));
   if (workers === 1) return [{ device: deviceOf(kind) }];
-  return Array.from({ length: workers }, (_, i) => ({ device: "interpreter", place: `cpu:${i}` }));
+  return Array.from({ length: workers }, (_, i) => ({ device: "interpreter", deviceName: `cpu:${i}` }));
 }
 
-async function startAll(wanted: readonly Wanted[], options: Starting): Promise<Started | string> {
-  const members = wanted.map(({ place, ...device }) => ({
+async function startAll(choices: readonly WorkerChoice[], options: StartOptions): Promise<StartedWorkers | string> {
+  const members = choices.map(({ deviceName: place, ...device }) => ({
     worker: new Worker({ ...options, ...device }),
-    ...(place !== undefined && { place }),
+    ...(place !== undefined && { deviceName: place }),
   }));
   const workers = new WorkerPool(members);
   const replies = await Promise.all(members.map(({ worker }) => worker.request({ type: "hello" }, START_DEADLINE_MS)));
-  const each: Started[] = [];
+  const startedWorkers: StartedWorkers[] = [];
   for (const [i, reply] of replies.entries()) {
     if (!reply.ok) {
       await workers.stop();
       return reply.error.message;
     }
-    each.push({ workers: new WorkerPool([members[i]!]), hello: reply.result });
+    startedWorkers.push({ workers: new WorkerPool([members[i]!]), hello: reply.result });
   }
-  return ofOneKind(each);
+  return mergeSameKind(startedWorkers);
 }
 
-/** The workers together. A time or a config that was found on one kind of GPU says nothing about another. */
-async function ofOneKind(parts: readonly Started[]): Promise<Started | string> {
-  const workers = new WorkerPool(parts.flatMap((part) => part.workers.members));
-  const [{ hello }] = parts as [Started];
-  const other = parts.find((part) => part.hello.deviceName !== hello.deviceName);
+/** Merges workers and checks that they have one kind of GPU. Times and configs of one kind do not apply to another. */
+async function mergeSameKind(groups: readonly StartedWorkers[]): Promise<StartedWorkers | string> {
+  const workers = new WorkerPool(groups.flatMap((part) => part.workers.members));
+  const [{ hello }] = groups as [StartedWorkers];
+  const other = groups.find((part) => part.hello.deviceName !== hello.deviceName);
   if (!other) return { workers, hello };
   await workers.stop();
-  const [one, two] = [workers.members[0]?.place, other.workers.members[0]?.place];
-  return `${one} is an ${hello.deviceName} and ${two} an ${other.hello.deviceName}; name GPUs of one kind, such as ${one}`;
+  const [firstPlace, secondPlace] = [workers.members[0]?.deviceName, other.workers.members[0]?.deviceName];
+  return `${firstPlace} is an ${hello.deviceName} and ${secondPlace} an ${other.hello.deviceName}; name GPUs of one kind, such as ${firstPlace}`;
 }

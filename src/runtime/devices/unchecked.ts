@@ -1,4 +1,4 @@
-/** What a run on a device can't show. */
+/** Properties that a run on each device cannot verify. */
 export const evalUnchecked = ["the emitted Python was not run; the evaluator ran the kernel in-process"];
 export const interpreterUnchecked = [
   "nothing was compiled for a GPU",

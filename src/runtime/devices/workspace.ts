@@ -1,4 +1,4 @@
-/** Where an emitted module lies while it runs. */
+/** The location of an emitted module while it runs. */
 import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,7 +7,7 @@ import type { Remote } from "../worker/host.js";
 import { EnvironmentError } from "../system/errors.js";
 import { isRunning } from "../system/process-lock.js";
 
-/** A folder of its own for an emitted module while it runs. */
+/** A separate folder for an emitted module while it runs. */
 export interface Workspace {
   readonly module: string;
   remove(): Promise<void>;
@@ -18,25 +18,25 @@ const DAY_MS = 86_400_000;
 let swept: Promise<void> | undefined;
 
 /**
- * Removes the folders of processes that a signal ended. A process of another container may have the same number, so
- * only folders that are also a day old go.
+ * Removes folders of killed processes. A process in another container may have the same id, so only folders older than
+ * a day are removed.
  */
-export async function removeLeftModules(): Promise<void> {
+export async function removeStaleModules(): Promise<void> {
   const names = await readdir(tmpdir()).catch(() => []);
   for (const name of names) {
     const pid = Number(new RegExp(`^${PREFIX}(\\d+)-`).exec(name)?.[1]);
     if (!pid || isRunning(pid)) continue;
     const folder = join(tmpdir(), name);
-    const made = await stat(folder).catch(() => undefined);
-    // Nobody may remove the folders of another user.
-    if (made && Date.now() - made.mtimeMs > DAY_MS) await rm(folder, { recursive: true }).catch(() => undefined);
+    const stats = await stat(folder).catch(() => undefined);
+    // Folders of other users cannot be removed.
+    if (stats && Date.now() - stats.mtimeMs > DAY_MS) await rm(folder, { recursive: true }).catch(() => undefined);
   }
 }
 
-/** Writes the module where Python can import it and read its source: on this machine, or on the worker's. */
+/** Writes the module to a file that Python can import and whose source it can read, on this machine or the worker's. */
 export async function openWorkspace(kernel: CompiledKernel, host?: Remote): Promise<Workspace> {
   if (host) {
-    const { path, remove } = await host.place(kernel.file, kernel.python);
+    const { path, remove } = await host.upload(kernel.file, kernel.python);
     return { module: path, remove };
   }
   let folder: string | undefined;
@@ -44,7 +44,7 @@ export async function openWorkspace(kernel: CompiledKernel, host?: Remote): Prom
     if (folder !== undefined) await rm(folder, { recursive: true, force: true });
   };
   try {
-    await (swept ??= removeLeftModules());
+    await (swept ??= removeStaleModules());
     folder = await mkdtemp(join(tmpdir(), `${PREFIX}${process.pid}-`));
     const module = join(folder, kernel.file);
     await writeFile(module, kernel.python);

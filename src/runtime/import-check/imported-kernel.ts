@@ -1,4 +1,7 @@
-/** One kernel of a Triton file: its text, built and emitted again, and compared with the original as Triton's IR. */
+/**
+ * Imports one kernel of a Triton file: writes its text, builds and emits it, and compares it with the original by
+ * Triton IR.
+ */
 import { cacheKey } from "../../compiled/canonical-json.js";
 import type { CompiledKernel } from "../../compiled/compiled-kernel.js";
 import { hasBlockPointers, withoutBlockPointers } from "../../import/blocks/block-pointers.js";
@@ -11,7 +14,6 @@ import { forCalls, type GivenArgument, type KernelTree } from "../../import/tree
 import { UnsupportedConstruct } from "../../import/value.js";
 import { openWorkspace } from "../devices/workspace.js";
 import { importKernels, isBuildError } from "../invocation/kernels.js";
-import { type Build, buildOnce } from "./build-once.js";
 import type { CallMatch, ReadCall, ReadKernel } from "../worker/protocol.js";
 import type { ImportOutcome } from "../report/reports.js";
 import type { Worker } from "../worker/worker.js";
@@ -19,18 +21,51 @@ import type { Written } from "./inference.js";
 import type { Scratch } from "./scratch.js";
 import { refineViews } from "./refine-views.js";
 
+/** Returns the built kernel, or the reason why it cannot be built. */
+type Build = (text: string, name: string) => Promise<CompiledKernel | string>;
+
+interface BuildTools {
+  readonly scratch: Scratch;
+  /** Loads the package that kernel files import. */
+  readonly language: () => Promise<unknown>;
+}
+
+function buildOnce(tools: BuildTools): Build {
+  const cache = new Map<string, CompiledKernel | string>();
+  return async (text, name) => {
+    const result = cache.get(text) ?? (await build(text, name, tools));
+    cache.set(text, result);
+    return result;
+  };
+}
+
+async function build(text: string, name: string, { scratch, language }: BuildTools): Promise<CompiledKernel | string> {
+  const file = await scratch.write(name, text);
+  try {
+    const [kernel] = await importKernels([file], [file], language);
+    return await kernel!.compile();
+  } catch (error) {
+    if (!isBuildError(error))
+      return `what is written does not run: ${error instanceof Error ? error.message : String(error)}`;
+    const first = error.diagnostics.find(({ severity }) => severity === "error");
+    const line = first?.at?.line;
+    const excerpt = line === undefined ? "" : ` (at ${JSON.stringify(text.split("\n")[line - 1]?.trim() ?? "")})`;
+    return `what is written does not build: ${first?.message ?? error.message}${excerpt}`;
+  }
+}
+
 export type ImportedKernel = ImportOutcome & {
   readonly kernel: string;
-  /** The kernel file; absent where none could be written. */
+  /** The kernel file; absent if none could be written. */
   readonly text?: string;
   readonly todos?: readonly Todo[];
-  /** The calls that it was compared for, where it serves some of them only. */
+  /** The number of compared calls, if the kernel supports only some of them. */
   readonly calls?: { readonly compared: number; readonly noted: number };
-  /** What it emits, where it could be built. */
+  /** The built kernel; absent if the text cannot be built. */
   readonly built?: CompiledKernel;
-  /** It has block pointers, which count as what Triton 3.6 makes of them. */
+  /** True if it has block pointers, which are compared in the form that Triton 3.6 lowers them to. */
   readonly blockPointers?: true;
-  /** What became of its accesses, where views were asked for; lines are those of the Python file. */
+  /** The result of lifting each access, with lines of the Python file; absent without `lift`. */
   readonly accesses?: readonly LiftedAccess[];
 };
 
@@ -39,15 +74,15 @@ export interface ImportTools {
   readonly scratch: Scratch;
   /** Loads the package that kernel files import. */
   readonly language: () => Promise<unknown>;
-  /** How long a comparison may take. */
+  /** Time limit of a comparison. */
   readonly deadlineMs: number;
-  /** Constants to fix; with none of them named, every condition that Triton knows is decided. */
+  /** Constants to fix. If empty, every condition that Triton knows is decided. */
   readonly specialize?: ReadonlySet<string>;
-  /** Accesses become views where the IR stays equal. */
+  /** Lifts accesses to views if the IR stays equal. */
   readonly lift?: boolean;
 }
 
-/** What serves one kernel. */
+/** The tools for one kernel. */
 interface KernelTools extends ImportTools {
   readonly build: Build;
 }
@@ -55,90 +90,99 @@ interface KernelTools extends ImportTools {
 export async function importKernel(read: ReadKernel, tools: ImportTools): Promise<ImportedKernel> {
   const { name: kernel, line } = read;
   if ("refused" in read) return { kernel, status: "not imported", reason: read.refused, line };
-  const imported = await firstEqualStrategy(read, { ...tools, build: buildOnce(tools) });
+  const imported = await importFirstEqual(read, { ...tools, build: buildOnce(tools) });
   return hasBlockPointers(read) ? { ...imported, blockPointers: true } : imported;
 }
 
-/** The kernel in the plainest way to write it that is equal. */
-async function firstEqualStrategy(read: Read, tools: KernelTools): Promise<ImportedKernel> {
+/** Imports the kernel with the simplest strategy whose result is equal. */
+async function importFirstEqual(read: ReadableKernel, tools: KernelTools): Promise<ImportedKernel> {
   const { specialize } = tools;
   const options: TextOptions = specialize ? { specialize, decides: specialize.size === 0 } : {};
   const calls = compatibleCalls(read.calls, specialize);
   let imported: ImportedKernel | undefined;
-  const tried = new Map<string, ImportedKernel>();
-  for (const [served, way] of strategies(calls, read, options)) {
-    const [next, found] = await attemptApart(only(read, served, way), tools, way, tried);
-    imported = { ...next, ...share(served, read) };
+  const attempts = new Map<string, ImportedKernel>();
+  for (const [servedCalls, strategy] of strategies(calls, read, options)) {
+    const [next, usedOptions] = await attemptWithRemedies(
+      restrictToCalls(read, servedCalls, strategy),
+      tools,
+      strategy,
+      attempts,
+    );
+    imported = { ...next, ...callCounts(servedCalls, read) };
     if (!isEqual(imported)) continue;
     return tools.lift || hasBlockPointers(read)
-      ? { ...(await withViews(imported, only(read, served, way), tools, found)), ...share(served, read) }
+      ? {
+          ...(await withViews(imported, restrictToCalls(read, servedCalls, strategy), tools, usedOptions)),
+          ...callCounts(servedCalls, read),
+        }
       : imported;
   }
   return imported!;
 }
 
-/** The kernel with views where the IR stays equal: of all pointers, or of one after another. */
+/** Lifts pointers to views while the IR stays equal: all pointers at once, or else one by one. */
 async function withViews(
   plain: ImportedKernel,
-  read: Read,
+  read: ReadableKernel,
   tools: KernelTools,
-  way: TextOptions,
+  options: TextOptions,
 ): Promise<ImportedKernel> {
   const tree = treeOf(read);
   const { tensors, accesses } = liftPointers(tree);
   const refused = new Map<string, string>();
   const attemptWith = (params: readonly string[], masks: readonly string[]): Promise<ImportedKernel> =>
-    attempt(read, tools, way, new Map(), liftPointers(tree, new Set(params), new Set(masks)));
-  const wanted = tensors.map(({ param }) => param);
+    attempt(read, tools, options, new Map(), liftPointers(tree, new Set(params), new Set(masks)));
+  const params = tensors.map(({ param }) => param);
   let best = plain;
-  let kept: readonly string[] = [];
-  let masked: readonly string[] = [];
-  const keep = async (params: readonly string[], masks: readonly string[]): Promise<void> => {
-    const next = await attemptWith([...kept, ...params], [...masked, ...masks]);
-    if (isEqual(next)) [best, kept, masked] = [next, [...kept, ...params], [...masked, ...masks]];
-    else if (masks.length === 0) for (const param of params) refused.set(param, whyNot(next));
+  let lifted: readonly string[] = [];
+  let maskedParams: readonly string[] = [];
+  const tryLift = async (added: readonly string[], masks: readonly string[]): Promise<void> => {
+    const result = await attemptWith([...lifted, ...added], [...maskedParams, ...masks]);
+    if (isEqual(result)) [best, lifted, maskedParams] = [result, [...lifted, ...added], [...maskedParams, ...masks]];
+    else if (masks.length === 0) for (const param of added) refused.set(param, whyNot(result));
   };
-  if (wanted.length > 1) await keep(wanted, []);
-  for (const param of wanted) {
-    if (!kept.includes(param)) await keep([param], []);
-    // A view may mask more than the Python does, such as what is below 0.
-    if (!kept.includes(param)) await keep([param], [param]);
+  if (params.length > 1) await tryLift(params, []);
+  for (const param of params) {
+    if (!lifted.includes(param)) await tryLift([param], []);
+    // A view may mask more than the Python does, such as negative indices.
+    if (!lifted.includes(param)) await tryLift([param], [param]);
   }
-  if (read.launch && kept.length > 0) {
-    const found = await refineViews({
+  if (read.launch && lifted.length > 0) {
+    const refinement = await refineViews({
       tree,
-      kept,
-      masked,
-      write: (lift, inferred) => written(lift, inferred, way, tools),
-      compared: async (lift, inferred) => {
-        const next = await attempt(read, tools, inferred ? { ...way, inferred } : way, new Map(), lift);
+      lifted,
+      maskedParams,
+      write: (lift, inferred) => writeAndBuild(lift, inferred, options, tools),
+      compare: async (lift, inferred) => {
+        const next = await attempt(read, tools, inferred ? { ...options, inferred } : options, new Map(), lift);
         return isEqual(next) ? next : undefined;
       },
     });
-    if (found.kernel) [best, kept] = [found.kernel, found.kept];
-    for (const each of found.refuted) refused.set(each, "a proof finds launches where an index of it is out of bounds");
+    if (refinement.kernel) [best, lifted] = [refinement.kernel, refinement.lifted];
+    for (const param of refinement.refuted)
+      refused.set(param, "a proof finds launches where an index of it is out of bounds");
   }
-  const isKept = ({ param }: LiftedAccess): boolean => param !== undefined && kept.includes(param);
-  const left = accesses.filter((access) => !isKept(access));
-  const found = [
-    ...liftPointers(tree, new Set(kept), new Set(masked)).accesses.filter(isKept),
-    ...left.map((access) => ({ ...access, why: access.why ?? refused.get(access.param ?? "") })),
+  const isLifted = ({ param }: LiftedAccess): boolean => param !== undefined && lifted.includes(param);
+  const remaining = accesses.filter((access) => !isLifted(access));
+  const outcomes = [
+    ...liftPointers(tree, new Set(lifted), new Set(maskedParams)).accesses.filter(isLifted),
+    ...remaining.map((access) => ({ ...access, why: access.why ?? refused.get(access.param ?? "") })),
   ];
-  const first = read.functions[0]!.line - 1;
-  const placed = found.map((access) => ({ ...access, line: access.line + first }));
-  return { ...best, accesses: placed.toSorted((a, b) => a.line - b.line) };
+  const firstLine = read.functions[0]!.line - 1;
+  const located = outcomes.map((access) => ({ ...access, line: access.line + firstLine }));
+  return { ...best, accesses: located.toSorted((a, b) => a.line - b.line) };
 }
 
-/** A kernel with views, written and built; undefined where that fails. */
-async function written(
+/** Writes and builds a kernel with views; undefined on failure. */
+async function writeAndBuild(
   lift: Lifted,
   inferred: Inferred | undefined,
-  way: TextOptions,
+  options: TextOptions,
   tools: KernelTools,
 ): Promise<Written | undefined> {
   try {
-    const options = { ...way, tensors: lift.tensors, ...(inferred && { inferred }) };
-    const { text, name, parameters } = await kernelText(lift.tree, options);
+    const textOptions = { ...options, tensors: lift.tensors, ...(inferred && { inferred }) };
+    const { text, name, parameters } = await kernelText(lift.tree, textOptions);
     const built = await tools.build(text, name);
     return typeof built === "string" ? undefined : { built, parameters };
   } catch (error) {
@@ -147,137 +191,149 @@ async function written(
   }
 }
 
-/** Why a kernel is not equal. */
+/** The reason why a kernel is not equal. */
 function whyNot(result: ImportedKernel): string {
   if (result.status === "differs") return `Triton's IR has ${result.imported} in place of ${result.original}`;
   return result.status === "not imported" ? result.reason : "";
 }
 
-/** For all calls, the plainest first. */
-const FURTHER: readonly TextOptions[] = [
+/** Strategies for all calls, the simplest first. */
+const FALLBACKS: readonly TextOptions[] = [
   { tails: true },
   { reachedOnly: true },
   { compiledOnly: true },
   { tails: true, compiledOnly: true },
 ];
 
-/** The ways to write a kernel, the plainest first, each with the calls that it serves. */
+/** All strategies, the simplest first, each with the calls that it supports. */
 function strategies(
   calls: readonly ReadCall[],
-  read: Read,
+  read: ReadableKernel,
   options: TextOptions,
 ): readonly (readonly [readonly ReadCall[], TextOptions])[] {
-  // Tiles may have sizes that only single launches know.
+  // Tile sizes may be known only for single launches.
   const isComputed = Object.keys(read.launch?.computed ?? {}).length > 0;
   const plain = [options, ...(isComputed ? [{ ...options, pinned: true }] : [])];
-  // A kernel may ask for the dtype of a pointer and name the same dtype elsewhere: then one dtype is all it serves.
-  const first = calls.filter((call) => sameTypes(call, calls[0]!));
+  // A kernel may test the dtype of a pointer and also name this dtype elsewhere: then it supports only one dtype.
+  const sameTypeCalls = calls.filter((call) => sameTypes(call, calls[0]!));
   const fixed = { ...options, pinned: true, fixedDTypes: true };
   return [
-    ...[...plain, ...FURTHER.map((way) => ({ ...plain.at(-1)!, ...way }))].map((way) => [calls, way] as const),
-    [first, { ...fixed, tails: true }],
-    [first, fixed],
-    [first, { ...fixed, tails: true, compiledOnly: true }],
-    // Pointers that single calls leave out may be what a flag asks for that has another meaning.
+    ...[...plain, ...FALLBACKS.map((fallback) => ({ ...plain.at(-1)!, ...fallback }))].map(
+      (strategy) => [calls, strategy] as const,
+    ),
+    [sameTypeCalls, { ...fixed, tails: true }],
+    [sameTypeCalls, fixed],
+    [sameTypeCalls, { ...fixed, tails: true, compiledOnly: true }],
+    // A flag with another meaning may test for pointers that single calls omit.
     [calls.slice(0, 1), { ...fixed, tails: true }],
   ];
 }
 
-/** The kernel as these calls have it. Where conditions are decided, what other constants would do does not count. */
-function only(read: Read, calls: readonly ReadCall[], { decides, reachedOnly }: TextOptions): Read {
-  const kept = new Set(calls.map((call) => read.calls.indexOf(call)));
-  return { ...read, calls, functions: forCalls(read.functions, decides || reachedOnly ? kept : kept.add(-1)) };
+/** The kernel restricted to these calls. If conditions are decided, other constants are ignored. */
+function restrictToCalls(
+  read: ReadableKernel,
+  calls: readonly ReadCall[],
+  { decides, reachedOnly }: TextOptions,
+): ReadableKernel {
+  const callIndices = new Set(calls.map((call) => read.calls.indexOf(call)));
+  return {
+    ...read,
+    calls,
+    functions: forCalls(read.functions, decides || reachedOnly ? callIndices : callIndices.add(-1)),
+  };
 }
 
-const share = (calls: readonly ReadCall[], read: Read): Pick<ImportedKernel, "calls"> =>
+const callCounts = (calls: readonly ReadCall[], read: ReadableKernel): Pick<ImportedKernel, "calls"> =>
   calls.length < read.calls.length ? { calls: { compared: calls.length, noted: read.calls.length } } : {};
 
 /**
- * The calls that one kernel file can serve: those that pass the same kinds of arguments as the first, and the same values
- * of what is fixed.
+ * The calls that one kernel file can support: those with the same argument kinds and fixed values as the first call.
  */
 function compatibleCalls(calls: readonly ReadCall[], specialize: ReadonlySet<string> | undefined): readonly ReadCall[] {
-  const kindOf = (given: GivenArgument, name: string): string => {
-    if (given.kind === "descriptor") return `descriptor ${given.block.length} ${given.padding}`;
-    if (given.kind !== "constant") return given.kind === "pointer" ? "pointer" : given.dtype;
+  const kindOf = (argument: GivenArgument, name: string): string => {
+    if (argument.kind === "descriptor") return `descriptor ${argument.block.length} ${argument.padding}`;
+    if (argument.kind !== "constant") return argument.kind === "pointer" ? "pointer" : argument.dtype;
     const isFixed = specialize && (specialize.size === 0 || specialize.has(name));
-    if (isFixed) return cacheKey(given.value);
-    const { value } = given;
+    if (isFixed) return cacheKey(argument.value);
+    const { value } = argument;
     return value.what === "constant" ? value.of : cacheKey(value);
   };
   const [first] = calls;
   return calls.filter((call) =>
-    Object.entries(call.arguments).every(([name, given]) => {
-      const kinds = [kindOf(given, name), kindOf(first!.arguments[name]!, name)];
-      // A pointer may be left out.
+    Object.entries(call.arguments).every(([name, argument]) => {
+      const kinds = [kindOf(argument, name), kindOf(first!.arguments[name]!, name)];
+      // A pointer may be omitted.
       return kinds[0] === kinds[1] || (!specialize && kinds.includes("NoneType") && kinds.includes("pointer"));
     }),
   );
 }
 
-const sameTypes = (call: ReadCall, other: ReadCall): boolean =>
-  Object.entries(call.arguments).every(([name, given]) => {
-    const beside = other.arguments[name]!;
-    return given.kind === "constant" || (beside.kind !== "constant" && beside.dtype === given.dtype);
+const sameTypes = (call: ReadCall, reference: ReadCall): boolean =>
+  Object.entries(call.arguments).every(([name, argument]) => {
+    const referenceArgument = reference.arguments[name]!;
+    return (
+      argument.kind === "constant" ||
+      (referenceArgument.kind !== "constant" && referenceArgument.dtype === argument.dtype)
+    );
   });
 
 export const isEqual = ({ status }: Pick<ImportedKernel, "status">): boolean =>
   status === "equal" || status === "equal for the traced flags";
 
-type Read = Exclude<ReadKernel, { readonly refused: string }>;
+type ReadableKernel = Exclude<ReadKernel, { readonly refused: string }>;
 
-/** Writes, builds and compares a kernel; a text that was `tried` before for as many calls is not tried again. */
+/** Writes, builds and compares a kernel. `attempts` caches the results by text and number of calls. */
 async function attempt(
-  read: Read,
+  read: ReadableKernel,
   tools: KernelTools,
   options: TextOptions,
-  tried: Map<string, ImportedKernel>,
+  attempts: Map<string, ImportedKernel>,
   lift?: Lifted,
 ): Promise<ImportedKernel> {
   const { name: kernel, line, calls } = read;
   const tensors = lift?.tensors ?? [];
   let tree: KernelTree;
-  let written: KernelText;
+  let kernelSource: KernelText;
   try {
     tree = lift?.tree ?? treeOf(read);
-    written = await kernelText(tree, { ...options, tensors });
+    kernelSource = await kernelText(tree, { ...options, tensors });
   } catch (error) {
     if (!(error instanceof UnsupportedConstruct)) throw error;
     return { kernel, status: "not imported", reason: error.message, line: error.line ?? line };
   }
-  const key = `${calls.length} ${written.text}`;
-  const known = tried.get(key) ?? (await judged(read, tools, { ...options, tensors }, tree, written));
-  tried.set(key, known);
-  return known;
+  const key = `${calls.length} ${kernelSource.text}`;
+  const result = attempts.get(key) ?? (await buildAndCompare(read, tools, { ...options, tensors }, tree, kernelSource));
+  attempts.set(key, result);
+  return result;
 }
 
-/** What is written, built and compared. */
-async function judged(
-  read: Read,
+/** Builds the text and compares the result. */
+async function buildAndCompare(
+  read: ReadableKernel,
   tools: KernelTools,
   options: TextOptions,
   tree: KernelTree,
-  written: KernelText,
+  kernelSource: KernelText,
 ): Promise<ImportedKernel> {
   const { name: kernel, line } = read;
   const { tensors = [] } = options;
-  const { todos, parameters, fixed } = written;
-  const plain = await tools.build(written.text, written.name);
+  const { todos, parameters, fixed } = kernelSource;
+  const plain = await tools.build(kernelSource.text, kernelSource.name);
   if (typeof plain === "string")
-    return { kernel, text: written.text, todos, status: "not imported", reason: plain, line };
-  const { text, built } = await withTypes({ text: written.text, built: plain }, tree, options, tools);
-  const made = { kernel, text, todos, built };
+    return { kernel, text: kernelSource.text, todos, status: "not imported", reason: plain, line };
+  const { text, built } = await withTypes({ text: kernelSource.text, built: plain }, tree, options, tools);
+  const common = { kernel, text, todos, built };
   const match = await compare(read, built, { parameters, tensors }, tools);
   switch (match.kind) {
     case "equal":
       return fixed.length > 0 || options.decides
-        ? { ...made, status: "equal for the traced flags", fixed }
-        : { ...made, status: "equal" };
+        ? { ...common, status: "equal for the traced flags", fixed }
+        : { ...common, status: "equal" };
     case "differs":
-      return { ...made, status: "differs", original: match.original, imported: match.imported };
+      return { ...common, status: "differs", original: match.original, imported: match.imported };
     case "uncompiled": {
       const reason = `Triton does not compile what is emitted: ${match.reason}`;
-      return { ...made, status: "not imported", reason, line };
+      return { ...common, status: "not imported", reason, line };
     }
     default:
       return match satisfies never;
@@ -285,37 +341,38 @@ async function judged(
 }
 
 /**
- * The same, and the way that it was written in: with what follows a branch written for each arm where the build says that
- * arms give other shapes, and with one config where it says that trials of an autotuner would change each other's inputs.
+ * Attempts a strategy, and returns it with the remedies that were applied. If the build reports different shapes in the
+ * arms of a branch, the code after the branch is duplicated into each arm. If it reports that autotuning trials would
+ * change each other's inputs, one config is used.
  */
-async function attemptApart(
-  read: Read,
+async function attemptWithRemedies(
+  read: ReadableKernel,
   tools: KernelTools,
   options: TextOptions,
-  tried: Map<string, ImportedKernel>,
+  attempts: Map<string, ImportedKernel>,
 ): Promise<readonly [ImportedKernel, TextOptions]> {
-  let next = await attempt(read, tools, options, tried);
-  let way = options;
-  const changed = next.status === "not imported" ? CHANGED_BY_TRIALS.exec(next.reason)?.[1] : undefined;
-  if (changed !== undefined) {
-    way = { ...way, untuned: changed };
-    next = await attempt(read, tools, way, tried);
+  let result = await attempt(read, tools, options, attempts);
+  let current = options;
+  const changedPointer = result.status === "not imported" ? CHANGED_BY_TRIALS.exec(result.reason)?.[1] : undefined;
+  if (changedPointer !== undefined) {
+    current = { ...current, untuned: changedPointer };
+    result = await attempt(read, tools, current, attempts);
   }
-  while (way.tails && next.status === "not imported" && /: when: one arm returns /.test(next.reason)) {
-    const branch = await branchOf(way, read, tools);
-    if (branch === undefined || way.apart?.has(branch)) break;
-    way = { ...way, apart: new Set([...(way.apart ?? []), branch]) };
-    next = await attempt(read, tools, way, tried);
+  while (current.tails && result.status === "not imported" && /: when: one arm returns /.test(result.reason)) {
+    const branch = await branchOf(current, read, tools);
+    if (branch === undefined || current.apart?.has(branch)) break;
+    current = { ...current, apart: new Set([...(current.apart ?? []), branch]) };
+    result = await attempt(read, tools, current, attempts);
   }
-  return [next, way];
+  return [result, current];
 }
 
-/** The raw pointer or the descriptor that a build says is changed from trial to trial. */
+/** Matches the build error that names the raw pointer or descriptor which autotuning trials change. */
 const CHANGED_BY_TRIALS =
   /autotuning runs the kernel several times,? and (?:what the raw pointer|Triton cannot put back) (\w+)(?: leads to|, which is a descriptor)/;
 
-/** The branch at which the build stops. */
-async function branchOf(options: TextOptions, read: Read, tools: KernelTools): Promise<string | undefined> {
+/** The branch that the build error points at. */
+async function branchOf(options: TextOptions, read: ReadableKernel, tools: KernelTools): Promise<string | undefined> {
   const { text, name } = await kernelText(treeOf(read), { ...options, marked: true });
   const file = await tools.scratch.write(name, text);
   try {
@@ -323,8 +380,8 @@ async function branchOf(options: TextOptions, read: Read, tools: KernelTools): P
     return undefined;
   } catch (error) {
     if (!isBuildError(error)) return undefined;
-    const at = error.diagnostics.find(({ severity }) => severity === "error")?.at?.line;
-    return at === undefined ? undefined : /^\s*\/\/ @(.*)$/.exec(text.split("\n")[at] ?? "")?.[1];
+    const line = error.diagnostics.find(({ severity }) => severity === "error")?.at?.line;
+    return line === undefined ? undefined : /^\s*\/\/ @(.*)$/.exec(text.split("\n")[line] ?? "")?.[1];
   }
 }
 
@@ -333,7 +390,7 @@ interface Built {
   readonly built: CompiledKernel;
 }
 
-/** The same kernel, with the types that its build gives the parameters of helper functions. */
+/** Adds the types that the build infers for the parameters of helper functions. */
 async function withTypes(plain: Built, tree: KernelTree, options: TextOptions, tools: KernelTools): Promise<Built> {
   const helpers = helperTypes(plain.text, plain.built.helpers ?? []);
   if (helpers.size === 0) return plain;
@@ -342,24 +399,24 @@ async function withTypes(plain: Built, tree: KernelTree, options: TextOptions, t
   return typeof built === "string" || built.python !== plain.built.python ? plain : { text, built };
 }
 
-function treeOf({ functions, calls, tuning, launch, blocks }: Read): KernelTree {
+function treeOf({ functions, calls, tuning, launch, blocks }: ReadableKernel): KernelTree {
   const signatures = calls.map((call) => call.arguments);
   return withoutBlockPointers({ functions, signatures, tuning, ...(launch && { launch }), ...(blocks && { blocks }) });
 }
 
-interface Names {
-  /** The kernel's parameters by those of the Python. */
+interface NameMaps {
+  /** Kernel parameters by the names of the Python parameters. */
   readonly parameters: Readonly<Record<string, string>>;
   readonly tensors: readonly LiftedTensor[];
 }
 
-/** The original's parameters of which each one of the emitted kernel is the product: none for a stride that is 1. */
+/** For each parameter of the emitted kernel, the original's parameters whose product it is: none for a stride of 1. */
 function originalsOf(
   kernel: CompiledKernel,
-  { parameters, tensors }: Names,
+  { parameters, tensors }: NameMaps,
 ): Readonly<Record<string, readonly string[]>> {
   const originals = new Map(Object.entries(parameters).map(([python, name]) => [name, python]));
-  const found = (kernel.kernelArguments ?? []).flatMap(
+  const entries = (kernel.kernelArguments ?? []).flatMap(
     ({ python, name, axis }): readonly (readonly [string, readonly string[]])[] => {
       const original = originals.get(name);
       if (original === undefined) return [];
@@ -368,14 +425,14 @@ function originalsOf(
       return [[python, strides ?? [original]]];
     },
   );
-  return Object.fromEntries(found);
+  return Object.fromEntries(entries);
 }
 
-/** The first call whose IR is not the original's, or that all are equal. */
+/** Returns the first mismatch, or `equal`. */
 async function compare(
-  read: Read,
+  read: ReadableKernel,
   kernel: CompiledKernel,
-  names: Names,
+  names: NameMaps,
   { worker, deadlineMs }: KernelTools,
 ): Promise<CallMatch> {
   const workspace = await openWorkspace(kernel);

@@ -1,6 +1,6 @@
 /**
- * What has to hold of an imported kernel's launches, from what is open of its proofs and from the launches that were
- * noted: a condition counts only if every noted launch meets it.
+ * Infers preconditions of an imported kernel's launches, from its proof gaps and the recorded launches. Every recorded
+ * launch must satisfy a condition.
  */
 import { cacheKey } from "../../compiled/canonical-json.js";
 import type { CompiledKernel, HostExpression, MissingPrecondition } from "../../compiled/compiled-kernel.js";
@@ -10,88 +10,94 @@ import { recordedValues } from "../../import/launch-facts/recorded-values.js";
 import type { LiftedTensor } from "../../import/lift/lifted-tensors.js";
 import type { KernelTree } from "../../import/tree.js";
 
-/** A kernel that was built, with its parameters by the names of the Python's. */
+/** A built kernel, with its parameters by the names of the Python parameters. */
 export interface Written {
   readonly built: CompiledKernel;
   readonly parameters: Readonly<Record<string, string>>;
 }
 
-/** Writes and builds the kernel with what was inferred; undefined where that can't be built. */
+/** Writes and builds the kernel with inferred conditions; undefined if it cannot be built. */
 type Write = (inferred: Inferred) => Promise<Written | undefined>;
 
-/** Of conditions that lead to others, and of what is left out again. */
-const MOST = { rounds: 4, left: 12 } as const;
+/** Limits on the rounds in which conditions lead to others, and on the attempts to remove a condition. */
+const LIMITS = { rounds: 4, removals: 12 } as const;
 
-/** Undefined where the launches say nothing. */
+/** Infers the grid and the preconditions; undefined if the launches give no information. */
 export async function inferredOf(
   tree: KernelTree,
   tensors: readonly LiftedTensor[],
   write: Write,
 ): Promise<Inferred | undefined> {
-  const noted = recordedValues(tree, tensors);
-  if (noted.length === 0 || tensors.length === 0) return undefined;
-  const grid = tree.launch?.grid ? undefined : inferGrid(tree, tensors, noted);
+  const launches = recordedValues(tree, tensors);
+  if (launches.length === 0 || tensors.length === 0) return undefined;
+  const grid = tree.launch?.grid ? undefined : inferGrid(tree, tensors, launches);
   const start = { ...(grid && { grid }), requires: [] };
-  const made = await write(start);
-  return made && new Inference(noted, made).of(start);
+  const kernel = await write(start);
+  return kernel && new Inference(launches, kernel).infer(start);
 }
 
 class Inference {
   constructor(
-    private readonly noted: RecordedValues,
-    private readonly made: Written,
+    private readonly launches: RecordedValues,
+    private readonly kernel: Written,
   ) {}
 
-  of(start: Inferred): Inferred | undefined {
-    let now = start;
-    let lacks = this.#lacks(now);
-    if (!lacks) return undefined;
-    // What a round asks for is left out again where it shows nothing and leads to nothing.
-    const steps = [now];
-    for (let round = 0; round < MOST.rounds && lacks.length > 0; round++) {
-      const more = this.#conditionsFor(lacks, now.requires);
-      const next: Inferred = { ...now, requires: [...now.requires, ...more] };
-      const left = more.length > 0 ? this.#lacks(next) : undefined;
-      if (!left) break;
-      if (left.length < lacks.length) steps.push(next);
-      [now, lacks] = [next, left];
+  infer(start: Inferred): Inferred | undefined {
+    let current = start;
+    let missing = this.#missingPreconditions(current);
+    if (!missing) return undefined;
+    // The conditions of a round are dropped if they close no gap and lead to no further conditions.
+    const steps = [current];
+    for (let round = 0; round < LIMITS.rounds && missing.length > 0; round++) {
+      const more = this.#firstNewConditions(missing, current.requires);
+      const extended: Inferred = { ...current, requires: [...current.requires, ...more] };
+      const remaining = more.length > 0 ? this.#missingPreconditions(extended) : undefined;
+      if (!remaining) break;
+      if (remaining.length < missing.length) steps.push(extended);
+      [current, missing] = [extended, remaining];
     }
-    return this.#withoutNeedless(steps.at(-1)!);
+    return this.#removeRedundant(steps.at(-1)!);
   }
 
-  /** What is open, in the names of the Python. */
-  #lacks({ requires }: Inferred): readonly MissingPrecondition[] | undefined {
-    const { built, parameters } = this.made;
+  /** The missing preconditions, in the names of the Python parameters. */
+  #missingPreconditions({ requires }: Inferred): readonly MissingPrecondition[] | undefined {
+    const { built, parameters } = this.kernel;
     const names = new Map(Object.entries(parameters));
-    const lacks = built.suggestPreconditions?.(requires.map((each) => renamed(each, names)));
+    const missing = built.suggestPreconditions?.(requires.map((each) => renameParams(each, names)));
     const originals = new Map([...names].map(([python, name]) => [name, python]));
-    return lacks?.map((lack) => ({ ...lack, wanted: lack.wanted.map((each) => renamed(each, originals)) }));
+    return missing?.map((precondition) => ({
+      ...precondition,
+      wanted: precondition.wanted.map((each) => renameParams(each, originals)),
+    }));
   }
 
-  /** For each lack the first condition that is new and holds of every launch. */
-  #conditionsFor(lacks: readonly MissingPrecondition[], known: readonly HostExpression[]): readonly HostExpression[] {
-    const texts = new Set(known.map((each) => cacheKey(each)));
-    return lacks.flatMap(({ wanted }) => {
-      const found = wanted.find((each) => !texts.has(cacheKey(each)) && holdsForAllLaunches(each, this.noted));
-      if (found) texts.add(cacheKey(found));
-      return found ? [found] : [];
+  /** For each gap, the first new condition that every recorded launch satisfies. */
+  #firstNewConditions(
+    missing: readonly MissingPrecondition[],
+    conditions: readonly HostExpression[],
+  ): readonly HostExpression[] {
+    const texts = new Set(conditions.map((each) => cacheKey(each)));
+    return missing.flatMap(({ wanted }) => {
+      const condition = wanted.find((each) => !texts.has(cacheKey(each)) && holdsForAllLaunches(each, this.launches));
+      if (condition) texts.add(cacheKey(condition));
+      return condition ? [condition] : [];
     });
   }
 
-  /** Without the conditions that show nothing. */
-  #withoutNeedless(inferred: Inferred): Inferred {
-    const open = this.#lacks(inferred)?.length ?? 0;
-    let now = inferred;
-    for (const condition of inferred.requires.toReversed().slice(0, MOST.left)) {
-      const fewer = { ...now, requires: now.requires.filter((each) => each !== condition) };
-      const lacks = this.#lacks(fewer);
-      if (lacks && lacks.length <= open) now = fewer;
+  /** Removes the conditions that close no gap. */
+  #removeRedundant(inferred: Inferred): Inferred {
+    const missingCount = this.#missingPreconditions(inferred)?.length ?? 0;
+    let current = inferred;
+    for (const condition of inferred.requires.toReversed().slice(0, LIMITS.removals)) {
+      const fewer = { ...current, requires: current.requires.filter((each) => each !== condition) };
+      const missing = this.#missingPreconditions(fewer);
+      if (missing && missing.length <= missingCount) current = fewer;
     }
-    return now;
+    return current;
   }
 }
 
-function renamed(tree: HostExpression, names: ReadonlyMap<string, string>): HostExpression {
+function renameParams(tree: HostExpression, names: ReadonlyMap<string, string>): HostExpression {
   if ("param" in tree) return { param: names.get(tree.param) ?? tree.param };
-  return "op" in tree ? { ...tree, of: tree.of.map((each) => renamed(each, names)) } : tree;
+  return "op" in tree ? { ...tree, of: tree.of.map((each) => renameParams(each, names)) } : tree;
 }

@@ -1,22 +1,22 @@
-/** A folder in which a written kernel file is built before the user has it. */
+/** A temporary folder in which kernel files are built before the user gets them. */
 import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { packageFolder } from "../system/package-folder.js";
 
-/** The package that runs, in the form that runs: its sources or what they were compiled to. */
-const index = join(packageFolder, import.meta.url.endsWith(".ts") ? "src/index.ts" : "dist/index.js");
+/** The entry of the running package: its source, or its compiled module. */
+const packageEntry = join(packageFolder, import.meta.url.endsWith(".ts") ? "src/index.ts" : "dist/index.js");
 
 export interface Scratch {
-  /** Writes a kernel file, each under a path of its own, since a runtime imports a path once. */
+  /** Writes a kernel file under a new path each time, because runtimes import a path once. */
   write(name: string, text: string): Promise<string>;
   remove(): Promise<void>;
 }
 
-/** In it, `import "tilescript"` is the package that runs, for tsx and for Node alike. */
+/** Creates the folder. In it, `import "tilescript"` resolves to the running package, in tsx and in Node. */
 export async function openScratch(): Promise<Scratch> {
   const folder = await mkdtemp(join(tmpdir(), "tilescript-import-"));
-  const paths = { tilescript: [index] };
+  const paths = { tilescript: [packageEntry] };
   const tsconfig = { compilerOptions: { module: "nodenext", target: "es2022", paths } };
   await writeFile(join(folder, "tsconfig.json"), JSON.stringify(tsconfig));
   await writeFile(join(folder, "package.json"), JSON.stringify({ type: "module" }));

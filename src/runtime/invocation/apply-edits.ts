@@ -1,11 +1,11 @@
-/** Applies the edits of messages to the text that they are about. */
+/** Applies the fixes of diagnostics to a source text. */
 import type { Edit, Location } from "../../diagnostics/diagnostic.js";
 
 /**
- * The text with these edits of its file, and how many there were. Of edits that overlap, the first one is applied: what
- * lies inside it stands elsewhere afterwards.
+ * Applies the edits to the text of their file, and returns it with the number of applied edits. Of overlapping edits,
+ * only the first is applied.
  */
-export function withEdits(text: string, edits: readonly Edit[]): { readonly text: string; readonly applied: number } {
+export function applyEdits(text: string, edits: readonly Edit[]): { readonly text: string; readonly applied: number } {
   const starts = [0, ...Array.from(text.matchAll(/\n/g), ({ index }) => index + 1)];
   const offsetOf = ({ line, column }: Location): number => (starts[line - 1] ?? text.length) + column - 1;
   const ranges = edits.map((edit) => ({ from: offsetOf(edit.at), to: offsetOf(edit.end), text: edit.text }));

@@ -1,6 +1,6 @@
 /**
- * How a command builds the kernels of imported files. Such a file has its own copy of this package, and only
- * that copy knows its kernels, so each copy registers here how to recognize them.
+ * A registry of builders for the kernels of imported files. A kernel file may import its own copy of this package, and
+ * only that copy recognizes its kernels, so each copy registers a builder here.
  */
 import type { Runnable } from "./command.js";
 
@@ -13,11 +13,11 @@ export function addBuilder(builder: Builder): void {
   builders.push(builder);
 }
 
-/** A kernel of any copy, as something that can be built; undefined for anything else. */
+/** Wraps a kernel of any copy of the package; undefined for any other value. */
 export function runnableOf(value: unknown): Runnable | undefined {
   for (const builder of builders) {
-    const found = builder(value);
-    if (found) return found;
+    const runnable = builder(value);
+    if (runnable) return runnable;
   }
   return undefined;
 }

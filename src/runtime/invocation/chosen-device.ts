@@ -1,4 +1,4 @@
-/** The device that a command uses, where it is not named on the command line: from the environment, or from a file. */
+/** The device of a command: from the command line, the environment, or a file. */
 import { readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { DeviceName } from "../../compiled/device-names.js";
@@ -7,7 +7,7 @@ import { UsageError } from "../system/errors.js";
 
 export interface ChosenDevice {
   readonly device: DeviceName;
-  /** What names it: `--device`, `TILESCRIPT_DEVICE`, or the path of the file. Absent if nothing does. */
+  /** The source of the choice: `--device`, `TILESCRIPT_DEVICE`, or the path of the file. Absent for the default. */
   readonly source?: string;
 }
 
@@ -16,28 +16,28 @@ const FILE = "tilescript.config.json";
 
 /** `--device`, else `TILESCRIPT_DEVICE`, else `device` of the nearest `tilescript.config.json`, else `auto`. */
 export function chosenDevice(
-  given: DeviceName | undefined,
+  device: DeviceName | undefined,
   env: NodeJS.ProcessEnv = process.env,
   folder: string = process.cwd(),
 ): ChosenDevice {
-  if (given !== undefined) return { device: given, source: "--device" };
+  if (device !== undefined) return { device, source: "--device" };
   const variable = env[VARIABLE];
   if (variable) return { device: deviceName(VARIABLE, variable), source: VARIABLE };
-  const found = configOf(folder);
-  if (found?.device === undefined) return { device: "auto" };
-  return { device: deviceName(found.path, found.device), source: found.path };
+  const config = readConfig(folder);
+  if (config?.device === undefined) return { device: "auto" };
+  return { device: deviceName(config.path, config.device), source: config.path };
 }
 
-/** Throws UsageError if the chosen device is a cluster; `why` says what needs one machine. */
-export function refuseCluster(given: DeviceName | undefined, why: string): void {
-  const { device, source } = chosenDevice(given);
+/** Throws UsageError if the chosen device is a cluster. `why` is the reason in the message. */
+export function refuseCluster(option: DeviceName | undefined, why: string): void {
+  const { device, source } = chosenDevice(option);
   if (parseDevice(device).ray === undefined) return;
   throw new UsageError(
     `${source} ${device}: ${why}; name one, such as --device ssh:HOST, or --device auto for this one`,
   );
 }
 
-/** The name of a device, if it is one. `source` is who says it. */
+/** Validates a device name. `source` names its origin in messages. */
 export function deviceName(source: string, text: string): DeviceName {
   try {
     parseDevice(text);
@@ -47,21 +47,21 @@ export function deviceName(source: string, text: string): DeviceName {
   return text as DeviceName;
 }
 
-/** The nearest file, in this folder or in one above it. */
-function configOf(folder: string): { readonly path: string; readonly device?: string } | undefined {
+/** Reads the nearest config file, in this folder or above. */
+function readConfig(folder: string): { readonly path: string; readonly device?: string } | undefined {
   const path = join(resolve(folder), FILE);
-  const text = readIfThere(path);
+  const text = readIfExists(path);
   if (text === undefined)
-    return dirname(path) === dirname(dirname(path)) ? undefined : configOf(dirname(dirname(path)));
-  const { device, ...unknown } = parsed(path, text);
-  const [other] = Object.keys(unknown);
-  if (other !== undefined) throw new UsageError(`${path}: unknown key ${other}; the file has device`);
+    return dirname(path) === dirname(dirname(path)) ? undefined : readConfig(dirname(dirname(path)));
+  const { device, ...unknown } = parseObject(path, text);
+  const [unknownKey] = Object.keys(unknown);
+  if (unknownKey !== undefined) throw new UsageError(`${path}: unknown key ${unknownKey}; the file has device`);
   if (device === undefined) return { path };
   if (typeof device !== "string") throw new UsageError(`${path}: device must be a string, such as "ssh:box"`);
   return { path, device };
 }
 
-function readIfThere(path: string): string | undefined {
+function readIfExists(path: string): string | undefined {
   try {
     return readFileSync(path, "utf8");
   } catch (error) {
@@ -71,7 +71,7 @@ function readIfThere(path: string): string | undefined {
   }
 }
 
-function parsed(path: string, text: string): Readonly<Record<string, unknown>> {
+function parseObject(path: string, text: string): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;

@@ -1,13 +1,15 @@
-/** The interface of commands. Each command has a file in `commands`, named after it, and a place in its `index.ts`. */
+/**
+ * The interface of commands. Each command has a file of its name in `commands`, and an entry in `commands/index.ts`.
+ */
 import type { Option } from "commander";
 import type { CompiledKernel, Config } from "../../compiled/compiled-kernel.js";
 import type { Machine } from "../devices/machine.js";
 import type { Streams } from "../system/streams.js";
 
-/** What a command needs from a kernel: a name, and a way to build it. */
+/** A kernel as commands see it: a name and a build function. */
 export interface Runnable {
   readonly name: string;
-  /** `configs` instead of those that the author wrote. */
+  /** Builds the kernel, optionally with `configs` instead of the author's. */
   compile(configs?: readonly Config[]): Promise<CompiledKernel>;
 }
 
@@ -17,22 +19,22 @@ interface CommandBase {
   readonly options: readonly Option[];
 }
 
-/** The work of a command after its checks; returns the exit code. Only here a Python is looked for. */
+/** The work of a command after its checks; returns the exit code. Python is only looked for here. */
 export type CommandTask = (machine: Machine) => Promise<number>;
 
 /** A command on the kernels of files: `tilescript NAME FILE…`, and the flag `--NAME` of a kernel file. */
 export interface KernelCommand<Options = any> extends CommandBase {
-  /** The flag of a kernel file if it takes a value, and the option that the value sets: `--emit [file]` sets `out`. */
+  /** A flag of a kernel file that accepts a value, and the option that the value sets: `--emit [file]` sets `out`. */
   readonly flag?: { readonly text: string; readonly option: string };
-  /** Refuses options that are wrong whatever the kernels are, before their files are read. */
+  /** Checks options that do not depend on the kernels, before files are read. */
   checkOptions?(options: Options): void;
   /** Builds the kernels and checks the options against them. */
   plan(kernels: readonly Runnable[], options: Options, streams: Streams): Promise<CommandTask>;
-  /** What `--json` prints when the command ends before its report. */
+  /** The report that `--json` prints if the command fails early. */
   problem?(details: string): object;
 }
 
-/** A command that needs no kernel. */
+/** A command without kernels. */
 export interface PlainCommand<Options = any> extends CommandBase {
   /** Its argument, such as `<name>`. */
   readonly argument?: { readonly text: string; readonly description: string };

@@ -1,4 +1,4 @@
-/** Importing an author's file: as the runtime itself reads it, and with tsx where it does not. */
+/** Imports kernel files, natively or with tsx. */
 import { existsSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { resolve } from "node:path";
@@ -9,23 +9,25 @@ import { EnvironmentError, UsageError } from "../system/errors.js";
 
 type Exports = Readonly<Record<string, unknown>>;
 
-/** Runtimes that read TypeScript, and for which tsx is not made. */
-const isOther = process.versions["bun"] !== undefined || process.versions["deno"] !== undefined;
+/** True for other runtimes that read TypeScript natively and do not need tsx. */
+const isOtherRuntime = process.versions["bun"] !== undefined || process.versions["deno"] !== undefined;
 
-/** Whether TypeScript is read without tsx. Node does so from 22.18 on, but for a few constructs. */
+/** True if the runtime reads TypeScript without tsx. Node does so from 22.18 on, except for a few constructs. */
 export const readsTypeScript: boolean =
-  isOther || ("typescript" in process.features && Boolean(process.features.typescript));
+  isOtherRuntime || ("typescript" in process.features && Boolean(process.features.typescript));
 
-/** The repository runs from its sources, which tsx reads already: a file gets the same modules only from it. */
+/**
+ * True if this package runs from its sources. Then tsx reads them, and kernel files must share its module instances.
+ */
 const runsSources = import.meta.url.endsWith(".ts");
 
-/** Whether the runtime reads the file, as far as its name and its package tell. */
-const isReadHere = (file: string): boolean =>
-  isOther ||
+/** True if the runtime can read the file, judging by its name and its package. */
+const isNativelyReadable = (file: string): boolean =>
+  isOtherRuntime ||
   (!runsSources &&
     (/\.[cm]?js$/.test(file) || (readsTypeScript && /\.[cm]?ts$/.test(file) && !isCommonJs(resolve(file)))));
 
-/** Node erases the types of TypeScript, but makes no CommonJS of its `import`. Without a type it looks at the text. */
+/** Node strips types but does not convert `import` to CommonJS. Without a package type, it inspects the text. */
 function isCommonJs(file: string): boolean {
   if (!file.endsWith(".ts")) return file.endsWith(".cts");
   const manifest = findUp(file, "package.json");
@@ -33,31 +35,30 @@ function isCommonJs(file: string): boolean {
   try {
     return (JSON.parse(readFileSync(manifest, "utf8")) as { readonly type?: unknown }).type === "commonjs";
   } catch {
-    // Node says what is wrong with it.
+    // Node reports the problem with the file.
     return false;
   }
 }
 
 /**
- * Imports a file. What it does in the next turn of the event loop is done, too, so that an error there comes before any
- * report.
+ * Imports a file. Also waits for the next tick of the event loop, so that an error there precedes any report.
  *
- * @throws UsageError if only tsx can read the file, and whatever the file throws.
+ * @throws UsageError if only tsx can read the file, and any error that the file throws.
  */
 export async function importFile(file: string): Promise<Exports> {
-  const found = await read(file);
+  const exports = await importOnce(file);
   await setImmediate();
-  return found;
+  return exports;
 }
 
-async function read(file: string): Promise<Exports> {
+async function importOnce(file: string): Promise<Exports> {
   const { href } = pathToFileURL(resolve(file));
-  if (!isReadHere(file)) return (await registerFor(file)) ? importByTsx(href) : importHere(file, href);
+  if (!isNativelyReadable(file)) return (await registerFor(file)) ? importByTsx(href) : importHere(file, href);
   try {
     return (await import(href)) as Exports;
   } catch (error) {
-    // Of what it imports, some may be for tsx alone. Nothing has run yet: these errors come before evaluation.
-    if (!isForTsx(error) || isOther || !(await registerFor(file))) throw needsTsx(file, error);
+    // A module that the file imports may need tsx. These errors precede evaluation, so nothing has run yet.
+    if (!isForTsx(error) || isOtherRuntime || !(await registerFor(file))) throw needsTsx(file, error);
     return importByTsx(`${href}?tsx`);
   }
 }
@@ -72,87 +73,87 @@ async function importHere(file: string, href: string): Promise<Exports> {
 
 async function importByTsx(href: string): Promise<Exports> {
   try {
-    const found = (await import(href)) as Exports;
-    // In a package of CommonJS, as `npm init` makes one, tsx gives the exports as a whole.
-    const whole = Object(found["default"]) as Exports;
-    return whole["__esModule"] === true ? whole : found;
+    const exports = (await import(href)) as Exports;
+    // For a CommonJS package, the default of `npm init`, tsx puts all exports into `default`.
+    const defaultExport = Object(exports["default"]) as Exports;
+    return defaultExport["__esModule"] === true ? defaultExport : exports;
   } catch (error) {
-    throw whereTsxWrites(error);
+    throw explainTsxError(error);
   }
 }
 
-let registered: { readonly project: string | undefined; readonly unregister: () => Promise<void> } | undefined;
+let registration: { readonly project: string | undefined; readonly unregister: () => Promise<void> } | undefined;
 
 /**
- * Lets Node import TypeScript by the installed tsx, with the tsconfig of the file's project. Without a namespace of
- * tsx: so an author's `import "tilescript"` is the package that runs already, and need not be loaded twice. Returns
- * false if tsx is not installed.
+ * Registers the installed tsx with the tsconfig of the file's project. A tsx namespace is not used, so an author's
+ * `import "tilescript"` resolves to the running package instead of a second copy. Returns false if tsx is not
+ * installed.
  */
 async function registerFor(file: string): Promise<boolean> {
   const project = projectOf(file);
-  if (registered && registered.project === project) return true;
-  const found = await Promise.all([import("tsx/esm/api"), import("tsx/cjs/api")]).catch(() => undefined);
-  if (!found) return false;
-  const [modules, commonJs] = found;
-  await registered?.unregister();
-  const forget = withTsconfig(project, () => commonJs.register());
+  if (registration && registration.project === project) return true;
+  const apis = await Promise.all([import("tsx/esm/api"), import("tsx/cjs/api")]).catch(() => undefined);
+  if (!apis) return false;
+  const [modules, commonJs] = apis;
+  await registration?.unregister();
+  const unregisterCommonJs = withTsconfig(project, () => commonJs.register());
   const unregister = modules.register(project === undefined ? {} : { tsconfig: project });
-  registered = {
+  registration = {
     project,
     async unregister() {
-      forget();
+      unregisterCommonJs();
       await unregister();
     },
   };
   return true;
 }
 
-/** tsx keeps its cache among the temporary files. */
-function whereTsxWrites(error: unknown): unknown {
+/** Explains the error if tsx cannot write its cache, which is in the temporary folder. */
+function explainTsxError(error: unknown): unknown {
   const { path, syscall, code } = Object(error) as NodeJS.ErrnoException;
   return path?.startsWith(tmpdir()) && syscall === "mkdir"
     ? new EnvironmentError(`cannot write to ${tmpdir()} (${code}); set TMPDIR to a writable folder`)
     : error;
 }
 
-/** What Node says of TypeScript that it does not read. */
-const unread = /^ERR_(UNKNOWN_FILE_EXTENSION|(UNSUPPORTED|INVALID)_TYPESCRIPT_SYNTAX)$/;
+/** The codes of Node's errors for TypeScript that it cannot read. */
+const UNREADABLE_CODE = /^ERR_(UNKNOWN_FILE_EXTENSION|(UNSUPPORTED|INVALID)_TYPESCRIPT_SYNTAX)$/;
 
-/** What it says of an ES module's text in a package of CommonJS. */
-const unmade = /^(Cannot use import statement outside a module|Unexpected token 'export')/;
+/** Node's errors for an ES module in a CommonJS package. */
+const ESM_IN_COMMONJS = /^(Cannot use import statement outside a module|Unexpected token 'export')/;
 
-/** Whether the error says that the runtime does not read a file, or does not find a module that tsx may. */
+/** True if the runtime cannot read a file, or cannot find a module that tsx may find. */
 function isForTsx(error: unknown): boolean {
   const { code = "", url = "" } = Object(error) as NodeJS.ErrnoException & { readonly url?: string };
-  if (unread.test(code)) return true;
+  if (UNREADABLE_CODE.test(code)) return true;
   if (code !== "ERR_MODULE_NOT_FOUND") return false;
-  // An import of `./a.js` that is `a.ts`, or of a name among the `paths` of a tsconfig, which has no URL.
+  // An import of `./a.js` for `a.ts`, or of a name in the `paths` of a tsconfig, for which the error has no URL.
   return url === "" || (url.endsWith("js") && existsSync(new URL(url.replace(/js$/, "ts"))));
 }
 
 function needsTsx(file: string, error: unknown): unknown {
   const { code = "", url = "" } = Object(error) as NodeJS.ErrnoException & { readonly url?: string };
-  const isUnmade = error instanceof SyntaxError && unmade.test(error.message) && /\.c?ts$/.test(file);
-  return isUnmade || (isForTsx(error) && (code !== "ERR_MODULE_NOT_FOUND" || url !== ""))
+  const isEsmInCommonJs = error instanceof SyntaxError && ESM_IN_COMMONJS.test(error.message) && /\.c?ts$/.test(file);
+  return isEsmInCommonJs || (isForTsx(error) && (code !== "ERR_MODULE_NOT_FOUND" || url !== ""))
     ? new UsageError(`reading ${file} needs tsx; \`npm install --save-dev tsx\` installs it`)
     : error;
 }
 
-/** The tsconfig of the file's project, whatever folder the command runs in. */
+/** The tsconfig of the file's project, independent of the current folder. */
 function projectOf(file: string): string | undefined {
   return process.env[TSCONFIG] ?? findUp(resolve(file), "tsconfig.json");
 }
 
-/** The variable that tsx asks for the tsconfig; for CommonJS, it asks nothing else. */
+/** The variable for the tsconfig of tsx; for CommonJS it is the only way to set it. */
 const TSCONFIG = "TSX_TSCONFIG_PATH";
 
-/** Registers with the variable set. Later processes, which get the environment, may have another project. */
+/** Registers with the variable set. It is restored afterwards, because child processes may use another project. */
 function withTsconfig<R>(tsconfig: string | undefined, register: () => R): R {
-  const given = process.env[TSCONFIG];
+  const previous = process.env[TSCONFIG];
   if (tsconfig !== undefined) process.env[TSCONFIG] = tsconfig;
   try {
     return register();
   } finally {
-    if (given === undefined) delete process.env[TSCONFIG];
+    if (previous === undefined) delete process.env[TSCONFIG];
   }
 }

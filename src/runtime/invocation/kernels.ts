@@ -1,69 +1,69 @@
-/** The kernels that a command works on: finding the files, importing them, choosing, building. */
+/** Finds kernel files, imports them, and selects and builds their kernels. */
 import { stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { CompiledKernel } from "../../compiled/compiled-kernel.js";
 import type { TileScriptError } from "../../diagnostics/diagnostic.js";
 import { runnableOf } from "./builders.js";
-import { diagnosticText } from "../report/code-frame.js";
+import { formatWithFrame } from "../report/code-frame.js";
 import type { Runnable } from "./command.js";
 import { importFile } from "./import-file.js";
 import { UsageError } from "../system/errors.js";
 import type { Streams } from "../system/streams.js";
 
 /** The files that match names and patterns. */
-export async function kernelFiles(given: readonly string[]): Promise<string[]> {
+export async function kernelFiles(patterns: readonly string[]): Promise<string[]> {
   const files: string[] = [];
-  for (const name of given) {
-    const found = await stat(name).catch(() => undefined);
-    if (found?.isDirectory())
+  for (const name of patterns) {
+    const info = await stat(name).catch(() => undefined);
+    if (info?.isDirectory())
       throw new UsageError(`${name} is a folder; name files, or a pattern such as '${join(name, "**/*.ts")}'`);
-    if (found && !isScript(name))
+    if (info && !isScript(name))
       throw new UsageError(`${name} is not a TypeScript file; name one that exports kernels`);
-    if (found) files.push(name);
+    if (info) files.push(name);
     else {
       const { glob, isDynamicPattern } = await import("tinyglobby");
       if (!isDynamicPattern(name)) throw new UsageError(`there is no file ${name}; check the path`);
-      const found = await glob(name, { ignore: "**/node_modules/**", expandDirectories: false });
-      const matched = found.filter((path) => isScript(path) && !isTest(path));
+      const paths = await glob(name, { ignore: "**/node_modules/**", expandDirectories: false });
+      const matched = paths.filter((path) => isScript(path) && !isTest(path));
       if (matched.length === 0) throw new UsageError(`no file matches ${name}; quote it and check the path`);
       files.push(...matched.sort());
     }
   }
-  // One file may be named in several ways.
+  // A file may be named more than once.
   return [...new Map(files.map((file) => [resolve(file), file])).values()];
 }
 
 export const isScript = (name: string): boolean => /\.[cm]?[jt]sx?$/.test(name);
-/** Tests do not load outside their runner, and declarations hold no kernel. */
+/** Tests cannot be imported outside their runner, and declaration files have no kernels. */
 const isTest = (name: string): boolean => /\.(test|spec|d)\.[cm]?[jt]sx?$/.test(name);
 
 /**
- * Imports `files`, which `given` names, and collects the kernels. `language` loads what they import: before tsx is
- * registered, as every module that goes through its hooks costs more.
+ * Imports `files` and collects their kernels. `names` are the names on the command line. `language` loads the package
+ * that they import; it runs before tsx is registered, because the hooks of tsx slow down every module.
  */
 export async function importKernels(
   files: readonly string[],
-  given: readonly string[],
+  names: readonly string[],
   language: () => Promise<unknown>,
 ): Promise<Runnable[]> {
   const kernels = new Map<unknown, Runnable>();
   await language();
   for (const file of files) {
     const exported = await importFile(file);
-    const found = Object.values(exported).flatMap((value) => {
+    const runnables = Object.values(exported).flatMap((value) => {
       const runnable = runnableOf(value);
       return runnable ? [[value, runnable] as const] : [];
     });
-    // A pattern may match other files too.
-    if (found.length === 0 && given.includes(file))
+    // A pattern may also match files without kernels.
+    if (runnables.length === 0 && names.includes(file))
       throw new UsageError(`${file} exports no kernel; ${hint(exported)}`);
-    for (const [kernel, runnable] of found) kernels.set(kernel, runnable);
+    for (const [kernel, runnable] of runnables) kernels.set(kernel, runnable);
   }
-  if (kernels.size === 0) throw new UsageError(`no file of ${given.join(", ")} exports a kernel`);
+  if (kernels.size === 0) throw new UsageError(`no file of ${names.join(", ")} exports a kernel`);
   return [...kernels.values()];
 }
 
-/** The remedy for a file without a kernel. */
+/** The remedy for a file without kernels. */
 function hint(exported: Readonly<Record<string, unknown>>): string {
   const promised = Object.keys(exported).find((name) => exported[name] instanceof Promise);
   return promised === undefined
@@ -71,23 +71,23 @@ function hint(exported: Readonly<Record<string, unknown>>): string {
     : `${promised} is a promise: export what it resolves to, with await`;
 }
 
-/** The kernel of this name, or all of them. */
+/** The kernel of this name, or all kernels. */
 export function selectKernels(kernels: readonly Runnable[], name: string | undefined): readonly Runnable[] {
   if (name === undefined) return kernels;
   const chosen = kernels.filter((kernel) => kernel.name === name);
-  const known = kernels.map((kernel) => kernel.name).join(", ");
-  if (chosen.length === 0) throw new UsageError(`--kernel: there is no kernel ${name}; the kernels are ${known}`);
+  const available = kernels.map((kernel) => kernel.name).join(", ");
+  if (chosen.length === 0) throw new UsageError(`--kernel: there is no kernel ${name}; the kernels are ${available}`);
   return chosen;
 }
 
-/** Refuses kernels whose files or records would be one, since each goes by its kernel's name. */
+/** Throws UsageError for equal kernel names, because files and records are named after their kernel. */
 export function refuseSameNames(kernels: readonly { readonly name: string }[]): void {
   const names = kernels.map(({ name }) => name);
-  const twice = names.find((each, i) => names.indexOf(each) !== i);
-  if (twice !== undefined) throw new UsageError(`two kernels are called ${twice}; rename one`);
+  const duplicate = names.find((each, i) => names.indexOf(each) !== i);
+  if (duplicate !== undefined) throw new UsageError(`two kernels are called ${duplicate}; rename one`);
 }
 
-/** Builds one kernel after another, because they share the index of the author's source. */
+/** Builds the kernels sequentially, because they share the index of the author's source. */
 export async function compileAll(kernels: readonly Runnable[]): Promise<CompiledKernel[]> {
   const compiled: CompiledKernel[] = [];
   for (const kernel of kernels) compiled.push(await kernel.compile());
@@ -95,10 +95,10 @@ export async function compileAll(kernels: readonly Runnable[]): Promise<Compiled
 }
 
 export function warn(kernels: readonly Pick<CompiledKernel, "warnings">[], streams: Streams): void {
-  for (const { warnings } of kernels) for (const warning of warnings) streams.err(`${diagnosticText(warning)}\n`);
+  for (const { warnings } of kernels) for (const warning of warnings) streams.err(`${formatWithFrame(warning)}\n`);
 }
 
-/** By name: a kernel file of a project with another installation has its own copy of the class. */
+/** Checks the name instead of the class: a kernel file may use another copy of the package. */
 export function isBuildError(error: unknown): error is TileScriptError {
   return error instanceof Error && error.name === "TileScriptError" && "diagnostics" in error;
 }

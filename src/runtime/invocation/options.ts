@@ -1,5 +1,5 @@
-/** Options of several commands, and checks of their values against the kernel. */
-import { numberText } from "../../compiled/canonical-json.js";
+/** Options that several commands share, and checks of their values against the kernel. */
+import { formatNumber } from "../../compiled/canonical-json.js";
 import { InvalidArgumentError, Option } from "commander";
 import {
   type TestCase,
@@ -9,7 +9,7 @@ import {
 } from "../../compiled/compiled-kernel.js";
 import { defaultDeadlineMs } from "../verify/case-evaluator.js";
 import type { Selection } from "../cases/selection.js";
-import { layoutsOf, placedTensors } from "../cases/tensor-layouts.js";
+import { layoutsOf, tensorsWithLayout } from "../cases/tensor-layouts.js";
 import type { DeviceName } from "../../compiled/device-names.js";
 import { parseSweep, type BenchmarkCase, type Sweep } from "../cases/measured-cases.js";
 import { UsageError } from "../system/errors.js";
@@ -21,7 +21,7 @@ export interface JsonOptions {
   readonly json?: true;
 }
 
-/** Which of a kernel's cases to run. */
+/** Options that select test cases. */
 export interface SelectionOptions extends JsonOptions {
   readonly shape?: Readonly<Record<string, string>>;
   readonly dtype?: Readonly<Record<string, string>>;
@@ -32,60 +32,65 @@ export interface SelectionOptions extends JsonOptions {
   readonly verbose?: true;
 }
 
-/** Where to run, and how exact the results must be. */
+/** Options for the device and the tolerance. */
 export interface DeviceOptions {
   readonly device?: DeviceName;
   readonly rtol?: number;
   readonly atol?: number;
   readonly order?: "sequential" | "reversed" | "shuffled";
-  /** Seconds. */
+  /** In seconds. */
   readonly deadline: number;
 }
 
-/** Each option is declared once, since a kernel file has the options of all commands. */
+/** Each option is declared once, because a kernel file accepts the options of all commands. */
 export const options = {
   shape: new Option(
     "--shape <sizes>",
     "only these sizes, scalars and constexprs, such as M=300,N=200,K=100,CAUSAL=true",
-  ).argParser(assignments),
-  dtype: new Option("--dtype <dtypes>", "choose dtypes for dtype variables, such as T=bfloat16").argParser(assignments),
+  ).argParser(parseAssignments),
+  dtype: new Option("--dtype <dtypes>", "choose dtypes for dtype variables, such as T=bfloat16").argParser(
+    parseAssignments,
+  ),
   device: new Option(
     "--device <device>",
     "where to run: auto (the default), cuda, hip, interpreter, eval; several GPUs: cuda:all, cuda:0,1; several workers on the interpreter: cpu:4; another machine: ssh:HOST; a Ray cluster: ray:auto",
   ).argParser((text: string) => deviceName("--device", text)),
-  config: new Option("--config <index>", "only this autotune config, by its index").argParser(whole),
+  config: new Option("--config <index>", "only this autotune config, by its index").argParser(parseWhole),
   shapes: new Option(
     "--shapes <sizes...>",
     "sizes to use instead of the spec's, such as M=512,N=512 M=4096,N=4096",
-  ).argParser((text: string, before: readonly Record<string, string>[] = []) => [...before, assignments(text)]),
-  seed: new Option("--seed <number>", "seed of the inputs").argParser(whole).default(0),
+  ).argParser((text: string, previous: readonly Record<string, string>[] = []) => [
+    ...previous,
+    parseAssignments(text),
+  ]),
+  seed: new Option("--seed <number>", "seed of the inputs").argParser(parseWhole).default(0),
   kernel: new Option("--kernel <name>", "which kernel, if the file has several"),
   python: new Option("--python <path>", "the Python executable to use; it needs torch and triton"),
-  rtol: new Option("--rtol <number>", "relative tolerance instead of the default").argParser(positive),
-  atol: new Option("--atol <number>", "absolute tolerance instead of the default").argParser(positive),
+  rtol: new Option("--rtol <number>", "relative tolerance instead of the default").argParser(parsePositive),
+  atol: new Option("--atol <number>", "absolute tolerance instead of the default").argParser(parsePositive),
   deadline: new Option(
     "--deadline <seconds>",
     "time limit of a case; a longer one fails, and in Python its process is stopped",
   )
-    .argParser(positive)
+    .argParser(parsePositive)
     .default(defaultDeadlineMs / 1000),
   order: new Option(
     "--order <order>",
     "the order in which the evaluator runs programs; the seed decides a shuffled one",
   ).choices(["sequential", "reversed", "shuffled"]),
-  runs: new Option("--runs <number>", "how many cases to draw for each kernel").argParser(whole).default(100),
+  runs: new Option("--runs <number>", "how many cases to draw for each kernel").argParser(parseWhole).default(100),
   timeLimit: new Option("--time-limit <seconds>", "start no further case of a kernel after this time")
-    .argParser(positive)
+    .argParser(parsePositive)
     .default(120),
   special: new Option(
     "--special",
     "also put NaN and infinities into the inputs; kernel and reference must have them in the same places",
   ),
-  case: new Option("--case <json>", "only this case, in the form that a failure prints").argParser(parsed),
+  case: new Option("--case <json>", "only this case, in the form that a failure prints").argParser(parseJsonObject),
   processes: new Option(
     "--processes <number>",
     "maximum number of compile processes; with 0, a GPU's kernels are compiled as cases run",
-  ).argParser(whole),
+  ).argParser(parseWhole),
   folder: new Option("--out <path>", "output folder: of the report and plots for bench, of the module for profile"),
   results: new Option("--results <path>", "folder of records: append what was measured, a JSON line for each time"),
   tritonOp: new Option("--triton-op", "register operators with triton_op, so that torch.compile can look into them"),
@@ -94,7 +99,7 @@ export const options = {
   verbose: new Option("--verbose", "list every case, show whole tracebacks and the output of Python"),
 };
 
-/** Which cases to measure, tune for or compile ahead. */
+/** Options that select benchmark cases, for `bench`, `tune` and `prewarm`. */
 export interface MeasuringOptions extends SelectionOptions {
   readonly device?: DeviceName;
   readonly shapes?: readonly Readonly<Record<string, string>>[];
@@ -115,48 +120,50 @@ export const measuringOptions: readonly Option[] = [
   options.processes,
 ];
 
-/** The cases that the flags select, checked against the kernel's signature. */
-export function measuring(
+/** The benchmark cases that the flags select, checked against the kernel's signature. */
+export function benchmarkCaseFor(
   kernel: CompiledKernel,
-  { shapes, sweep, ...given }: Omit<MeasuringOptions, "device">,
+  { shapes, sweep, ...selection }: Omit<MeasuringOptions, "device">,
 ): BenchmarkCase {
   const names = kernel.signature.sizes;
-  const part = sweep ? names.filter((name) => !sweep.names.includes(name)) : names;
+  const remainingSizes = sweep ? names.filter((name) => !sweep.names.includes(name)) : names;
   return {
-    selection: selectionFor(kernel, given),
-    ...(shapes && { shapes: shapes.map((each) => valuesFromFlags("--shapes", kernel, each, part)) }),
+    selection: selectionFor(kernel, selection),
+    ...(shapes && { shapes: shapes.map((each) => valuesFromFlags("--shapes", kernel, each, remainingSizes)) }),
     ...(sweep && { sweep }),
   };
 }
 
-/** What the flags select, checked against the kernel's signature. */
+/** The selection that the flags describe, checked against the kernel's signature. */
 export function selectionFor(
   kernel: CompiledKernel,
-  given: SelectionOptions,
+  selectionOptions: SelectionOptions,
   flags = { shape: "--shape", dtype: "--dtype", config: "--config" },
 ): Selection {
   const { signature, configs } = kernel;
-  const values = given.shape && valuesFromFlags(flags.shape, kernel, given.shape);
-  const dtypes = given.dtype && checkedDtypes(flags.dtype, signature.dtypes, given.dtype);
-  if (given.config !== undefined && given.config >= configs.length) {
-    throw new UsageError(`${flags.config} ${given.config}: ${signature.name} has configs 0 to ${configs.length - 1}`);
+  const values = selectionOptions.shape && valuesFromFlags(flags.shape, kernel, selectionOptions.shape);
+  const dtypes = selectionOptions.dtype && checkDtypes(flags.dtype, signature.dtypes, selectionOptions.dtype);
+  if (selectionOptions.config !== undefined && selectionOptions.config >= configs.length) {
+    throw new UsageError(
+      `${flags.config} ${selectionOptions.config}: ${signature.name} has configs 0 to ${configs.length - 1}`,
+    );
   }
   return {
-    seed: given.seed,
+    seed: selectionOptions.seed,
     ...values,
     ...(dtypes && { dtypes }),
-    ...(given.config !== undefined && { config: given.config }),
+    ...(selectionOptions.config !== undefined && { config: selectionOptions.config }),
   };
 }
 
-/** What `--case` holds, checked against the kernel's signature. */
-export function caseFor(kernel: CompiledKernel, given: Readonly<Record<string, unknown>>): TestCase {
-  const unknown = Object.keys(given).filter((key) => !(CASE_KEYS as readonly string[]).includes(key));
+/** The test case of `--case`, checked against the kernel's signature. */
+export function caseFor(kernel: CompiledKernel, json: Readonly<Record<string, unknown>>): TestCase {
+  const unknown = Object.keys(json).filter((key) => !(CASE_KEYS as readonly string[]).includes(key));
   if (unknown.length > 0)
     throw new UsageError(`--case: unknown key ${unknown.join(", ")}; a case has ${CASE_KEYS.join(", ")}`);
-  const { sizes, scalars, constexprs, dtypes, config = 0, seed = 0, layouts = {} } = given;
+  const { sizes, scalars, constexprs, dtypes, config = 0, seed = 0, layouts = {} } = json;
   const entries = (value: unknown): Record<string, string> =>
-    Object.fromEntries(Object.entries(value ?? {}).map(([name, each]) => [name, numberText(each as string)]));
+    Object.fromEntries(Object.entries(value ?? {}).map(([name, each]) => [name, formatNumber(each as string)]));
   if (!isWhole(config) || !isWhole(seed))
     throw new UsageError("--case: config and seed must be whole numbers from 0 up");
   const selection = selectionFor(
@@ -165,22 +172,23 @@ export function caseFor(kernel: CompiledKernel, given: Readonly<Record<string, u
     { shape: "--case", dtype: "--case", config: "--case" },
   );
   checkLayouts(kernel, layouts as object);
-  const lacking = (what: string, names: readonly string[], has: object | undefined): void => {
-    const missing = names.filter((name) => !(name in (has ?? {})));
-    if (missing.length > 0) throw new UsageError(`--case: ${what} lacks ${missing.join(", ")}`);
+  const checkPresent = (kind: string, names: readonly string[], values: object | undefined): void => {
+    const missing = names.filter((name) => !(name in (values ?? {})));
+    if (missing.length > 0) throw new UsageError(`--case: ${kind} lacks ${missing.join(", ")}`);
   };
-  const needed = (of: readonly { readonly name: string; readonly default?: unknown }[]): readonly string[] =>
-    of.filter((each) => each.default === undefined).map(({ name }) => name);
+  const requiredNames = (
+    declarations: readonly { readonly name: string; readonly default?: unknown }[],
+  ): readonly string[] => declarations.filter((each) => each.default === undefined).map(({ name }) => name);
   const { signature } = kernel;
-  lacking("dtypes", Object.keys(signature.dtypes), entries(dtypes));
-  lacking("scalars", needed(signature.scalars), selection.scalars);
-  const passed = passedConstexprs(signature);
-  lacking("constexprs", needed(passed), selection.constexprs);
-  const at = { ...given, sizes: {}, dtypes: {}, ...selection } as TestCase;
-  const refusal = kernel.refusal(at);
+  checkPresent("dtypes", Object.keys(signature.dtypes), entries(dtypes));
+  checkPresent("scalars", requiredNames(signature.scalars), selection.scalars);
+  const constexprParams = passedConstexprs(signature);
+  checkPresent("constexprs", requiredNames(constexprParams), selection.constexprs);
+  const testCase = { ...json, sizes: {}, dtypes: {}, ...selection } as TestCase;
+  const refusal = kernel.refusal(testCase);
   if (refusal !== undefined)
     throw new UsageError(`--case: the kernel cannot be launched with these values (${refusal})`);
-  return at;
+  return testCase;
 }
 
 function checkLayouts({ signature }: CompiledKernel, layouts: object): void {
@@ -191,12 +199,12 @@ function checkLayouts({ signature }: CompiledKernel, layouts: object): void {
       throw new UsageError(
         `--case: there is no tensor ${name}; the tensors are ${tensors.map((each) => each.name).join(", ")}`,
       );
-    const taken: readonly unknown[] = placedTensors(signature).includes(tensor)
+    const supported: readonly unknown[] = tensorsWithLayout(signature).includes(tensor)
       ? layoutsOf(signature, tensor)
       : ["contiguous"];
-    if (!taken.includes(layout))
+    if (!supported.includes(layout))
       throw new UsageError(
-        `--case: the layout of ${name} must be one of ${taken.join(", ")}, not ${JSON.stringify(layout)}`,
+        `--case: the layout of ${name} must be one of ${supported.join(", ")}, not ${JSON.stringify(layout)}`,
       );
   }
 }
@@ -214,7 +222,7 @@ const CASE_KEYS = [
   "seed",
 ] as const;
 
-/** The chosen device, the given Python, its number of compile processes, and where its output goes. */
+/** The device, the Python executable, the number of compile processes, and the output callback. */
 export function deviceOf(
   { device, python, processes, verbose }: SelectionOptions & Pick<DeviceOptions, "device">,
   { err }: Streams,
@@ -222,36 +230,35 @@ export function deviceOf(
   return { device: chosenDevice(device).device, python, processes, ...(verbose && { onOutput: err }) };
 }
 
-/** Tolerances given on the command line. */
 export function toleranceOf({ rtol, atol }: DeviceOptions): Partial<Tolerance> {
   return { ...(rtol !== undefined && { rtol }), ...(atol !== undefined && { atol }) };
 }
 
-function checkedDtypes(
+function checkDtypes(
   option: string,
   variables: Readonly<Record<string, readonly string[]>>,
-  given: Readonly<Record<string, string>>,
+  dtypes: Readonly<Record<string, string>>,
 ): Record<string, string> {
-  for (const [name, value] of Object.entries(given)) {
+  for (const [name, value] of Object.entries(dtypes)) {
     const members = variables[name];
-    const known = Object.keys(variables).join(", ") || "none";
-    if (!members) throw new UsageError(`${option}: there is no dtype variable ${name}; the kernel has ${known}`);
+    const declared = Object.keys(variables).join(", ") || "none";
+    if (!members) throw new UsageError(`${option}: there is no dtype variable ${name}; the kernel has ${declared}`);
     if (!members.includes(value)) throw new UsageError(`${option}: ${name} can be ${members.join(", ")}, not ${value}`);
   }
-  return { ...given };
+  return { ...dtypes };
 }
 
-export function assignments(text: string): Record<string, string> {
-  const parts = text.split(",").map((part) => part.trim().split("="));
-  if (parts.some((part) => part.length !== 2 || part.includes(""))) {
+export function parseAssignments(text: string): Record<string, string> {
+  const pairs = text.split(",").map((part) => part.trim().split("="));
+  if (pairs.some((part) => part.length !== 2 || part.includes(""))) {
     throw new InvalidArgumentError("Write NAME=VALUE,NAME=VALUE.");
   }
-  const twice = parts.find(([name], index) => parts.findIndex(([other]) => other === name) < index);
-  if (twice) throw new InvalidArgumentError(`It gives ${twice[0]} twice.`);
-  return Object.fromEntries(parts) as Record<string, string>;
+  const duplicate = pairs.find(([name], index) => pairs.findIndex(([other]) => other === name) < index);
+  if (duplicate) throw new InvalidArgumentError(`It gives ${duplicate[0]} twice.`);
+  return Object.fromEntries(pairs) as Record<string, string>;
 }
 
-function parsed(text: string): Readonly<Record<string, unknown>> {
+function parseJsonObject(text: string): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
@@ -261,24 +268,24 @@ function parsed(text: string): Readonly<Record<string, unknown>> {
   throw new InvalidArgumentError("It must be a JSON object.");
 }
 
-export function whole(text: string): number {
+export function parseWhole(text: string): number {
   if (!/^\d+$/.test(text)) throw new InvalidArgumentError("It must be a whole number from 0 up.");
   if (!isWhole(Number(text))) throw new InvalidArgumentError("It must be at most 2^53 - 1.");
   return Number(text);
 }
 
-export function count(text: string): number {
-  const value = whole(text);
+export function parseCount(text: string): number {
+  const value = parseWhole(text);
   if (value === 0) throw new InvalidArgumentError("It must be at least 1.");
   return value;
 }
 
-/** A whole number from 0 up that JavaScript represents exactly. */
+/** A nonnegative integer that JavaScript represents exactly. */
 function isWhole(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
-function positive(text: string): number {
+function parsePositive(text: string): number {
   const value = Number(text);
   if (text.trim() === "" || !(value >= 0 && value < Infinity))
     throw new InvalidArgumentError("It must be a number from 0 up.");

@@ -1,4 +1,6 @@
-/** Measures a kernel on a GPU, beside PyTorch and the author's providers. Only verified cases are measured. */
+/**
+ * Measures a kernel on a GPU and compares it with PyTorch and the author's providers. Only verified cases are measured.
+ */
 import type { TestCase, CompiledKernel } from "../../compiled/compiled-kernel.js";
 import { precompile, inEveryConfig } from "../target-compile/precompile.js";
 import { describeCase } from "../cases/case-text.js";
@@ -12,7 +14,7 @@ import { benchRequest, runRequest } from "../devices/request.js";
 import { openWorkspace } from "../devices/workspace.js";
 import { headline } from "../verify/summary.js";
 
-/** Calls before timing starts, and calls to time. */
+/** The number of calls before timing starts, and of timed calls. */
 export interface Iterations {
   readonly warmup: number;
   readonly iterations: number;
@@ -22,111 +24,132 @@ export const defaultIterations: Iterations = { warmup: 25, iterations: 100 };
 
 export interface BenchOptions extends Iterations {
   readonly cases: readonly TestCase[];
-  /** Whether the autotuner chooses the config instead of the case. */
-  readonly tuned: boolean;
-  /** Whether to measure `torch.compile`, too; `max-autotune` is slow. */
-  readonly compiled: boolean;
-  /** Whether to ask what the GPU runs at. */
-  readonly state?: boolean;
+  /** True if the autotuner chooses the config instead of the case. */
+  readonly isAutotuned: boolean;
+  /** True to measure `torch.compile` too; `max-autotune` is slow. */
+  readonly withTorchCompile: boolean;
+  /** True to query the GPU's clocks and temperature. */
+  readonly withGpuState?: boolean;
   readonly onDone?: (done: number) => void;
-  /** Called after each kernel that was compiled ahead. */
+  /** Called after each kernel that was compiled in advance. */
   readonly onCompiled?: (done: number, planned: number) => void;
 }
 
 export interface Measurement {
-  readonly at: TestCase;
-  /** The config that ran; `autotuned` if each of several kernels has its own, or the warp-specialized kernel ran. */
+  readonly testCase: TestCase;
+  /** The config that ran; `autotuned` if each of several kernels has its own, or if the warp-specialized kernel ran. */
   readonly config: number | "autotuned";
   readonly result: BenchResult;
   readonly bytes: number;
   /** 0 if unknown. */
   readonly flops: number;
   readonly roof?: RooflineBound;
-  /** The GPU that was measured, where there are several. */
-  readonly on?: string;
+  /** The GPU that was measured, if there are several. */
+  readonly gpuName?: string;
 }
 
 export interface Benchmark {
   readonly kernel: CompiledKernel;
   readonly measurements: readonly Measurement[];
   /** Cases that were not measured, each with the reason. */
-  readonly refused: readonly string[];
+  readonly rejected: readonly string[];
   readonly seconds: number;
 }
 
-/** torch.compile with max-autotune tries configs of its own. */
+/** torch.compile with max-autotune tries its own configs. */
 const DEADLINE_MS = 600_000;
 
 export async function bench(
   source: CompiledKernel,
   device: PythonDevice,
-  { cases, tuned, compiled, state = false, warmup, iterations, onDone, onCompiled }: BenchOptions,
+  {
+    cases,
+    isAutotuned,
+    withTorchCompile,
+    withGpuState: state = false,
+    warmup,
+    iterations,
+    onDone,
+    onCompiled,
+  }: BenchOptions,
 ): Promise<Benchmark> {
   const started = performance.now();
   const kernel = { ...source, ...source.emit({ providers: true }) };
-  const own = kernel.providers ?? [];
-  const torch = ["eager", ...(compiled ? ["torch.compile", "torch.compile max-autotune"] : [])];
-  const providers = [...(kernel.reference === "none" ? [] : torch), ...own];
+  const authorProviders = kernel.providers ?? [];
+  const torchProviders = ["eager", ...(withTorchCompile ? ["torch.compile", "torch.compile max-autotune"] : [])];
+  const providers = [...(kernel.reference === "none" ? [] : torchProviders), ...authorProviders];
   const workspace = await openWorkspace(kernel, device.host);
-  const measure = async (at: TestCase, { worker: given, place }: Member): Promise<Measurement | string> => {
-    const { worker, places } = noting(given);
-    const refused = (reason: string) => `${describeCase(at, 1)}: ${reason}`;
-    const planned = { at, label: "measured", extra: false };
-    // The worker keeps the module and the autotuner's choice, so it times exactly what was verified here.
-    const checks = { passOut: false, tuned, tolerance: {} };
-    const outcome = await runInWorker(kernel, device, worker, workspace, planned, checks);
-    if (outcome.status === "failed") return refused(`not measured, because its result is wrong: ${headline(outcome)}`);
+  const measure = async (
+    testCase: TestCase,
+    { worker: memberWorker, deviceName: location }: Member,
+  ): Promise<Measurement | string> => {
+    const { worker, usedPlaces: places } = recordUsedPlaces(memberWorker);
+    const formatRejection = (reason: string) => `${describeCase(testCase, 1)}: ${reason}`;
+    const planned = { testCase, label: "measured", isExtra: false };
+    // The worker keeps the module and the autotuner's choice, so it times exactly the code that was verified here.
+    const verifyOptions = { passOut: false, isAutotuned, tolerance: {} };
+    const outcome = await runInWorker(kernel, device, worker, workspace, planned, verifyOptions);
+    if (outcome.status === "failed")
+      return formatRejection(`not measured, because its result is wrong: ${headline(outcome)}`);
     if (outcome.status !== "passed" || outcome.by !== "python")
-      return refused(`not measured, because it could not be verified: ${outcome.unchecked.join("; ")}`);
-    const options = { tuned, providers, warmup, iterations, state, on: device.kind };
-    const reply = await worker.request(benchRequest(kernel, workspace.module, at, options), DEADLINE_MS);
-    if (!reply.ok) return refused(failureOf(kernel, reply.error).message);
-    const config = tuned ? (reply.result.config ?? "autotuned") : at.config;
-    // The autotuner there may have chosen what nobody has verified.
+      return formatRejection(`not measured, because it could not be verified: ${outcome.unchecked.join("; ")}`);
+    const options = { isAutotuned, providers, warmup, iterations, state, mode: device.kind };
+    const reply = await worker.request(benchRequest(kernel, workspace.module, testCase, options), DEADLINE_MS);
+    if (!reply.ok) return formatRejection(failureOf(kernel, reply.error).message);
+    const config = isAutotuned ? (reply.result.config ?? "autotuned") : testCase.config;
+    // Another actor may have chosen a config that is not verified.
     if (places.size > 1)
-      return refused("not measured, because its actor was lost after it was verified; measure again");
-    const on = reply.on ?? place;
-    return { ...measurementOf(kernel, device, at, config, reply.result), ...(on !== undefined && { on }) };
+      return formatRejection("not measured, because its actor was lost after it was verified; measure again");
+    const gpuName = reply.on ?? location;
+    return {
+      ...measurementOf(kernel, device, testCase, config, reply.result),
+      ...(gpuName !== undefined && { gpuName }),
+    };
   };
-  let found: (Measurement | string)[] = [];
+  let results: (Measurement | string)[] = [];
   let done = 0;
   try {
-    const launched = cases.flatMap((at) => (tuned ? inEveryConfig(kernel, at, device.hello.target) : [at]));
-    const requests = launched.map((at) => runRequest(kernel, workspace.module, at));
+    const launches = cases.flatMap((testCase) =>
+      isAutotuned ? inEveryConfig(kernel, testCase, device.hello.target) : [testCase],
+    );
+    const requests = launches.map((testCase) => runRequest(kernel, workspace.module, testCase));
     await precompile(device, requests, onCompiled);
-    found = await device.workers.each(cases, async (at, member) => {
-      const result = await measure(at, member);
+    results = await device.workers.map(cases, async (testCase, member) => {
+      const result = await measure(testCase, member);
       onDone?.(++done);
       return result;
     });
   } finally {
     await workspace.remove();
   }
-  const measurements = found.filter((each) => typeof each !== "string");
-  const refused = found.filter((each) => typeof each === "string");
-  return { kernel, measurements, refused, seconds: Math.round(performance.now() - started) / 1000 };
+  const measurements = results.filter((each) => typeof each !== "string");
+  const refused = results.filter((each) => typeof each === "string");
+  return { kernel, measurements, rejected: refused, seconds: Math.round(performance.now() - started) / 1000 };
 }
 
-/** The same worker, and the places where a cluster has run what it was asked. */
-function noting(worker: RequestServer): { readonly worker: RequestServer; readonly places: ReadonlySet<string> } {
-  const places = new Set<string>();
-  const request: RequestServer["request"] = async (...asked) => {
-    const reply = await worker.request(...asked);
-    if (reply.ok && reply.on !== undefined) places.add(reply.on);
+/** Wraps a worker to record the cluster locations that ran its requests. */
+function recordUsedPlaces(worker: RequestServer): {
+  readonly worker: RequestServer;
+  readonly usedPlaces: ReadonlySet<string>;
+} {
+  const usedPlaces = new Set<string>();
+  const request: RequestServer["request"] = async (...args) => {
+    const reply = await worker.request(...args);
+    if (reply.ok && reply.on !== undefined) usedPlaces.add(reply.on);
     return reply;
   };
-  return { worker: { request, stop: () => worker.stop() }, places };
+  return { worker: { request, stop: () => worker.stop() }, usedPlaces };
 }
 
 function measurementOf(
   kernel: CompiledKernel,
   device: PythonDevice,
-  at: TestCase,
+  testCase: TestCase,
   config: Measurement["config"],
   result: BenchResult,
 ): Measurement {
-  const bytes = bytesOf(kernel, at);
-  const flops = kernel.flops?.(at) ?? result.flops;
-  const roof = roofOf(kernel, at, { bytes, flops }, limitsOf(device.hello));
-  return { at, config, result, bytes, flops, ...(roof && { roof }) };
+  const bytes = bytesOf(kernel, testCase);
+  const flops = kernel.flops?.(testCase) ?? result.flops;
+  const roof = roofOf(kernel, testCase, { bytes, flops }, limitsOf(device.hello));
+  return { testCase, config, result, bytes, flops, ...(roof && { roof }) };
 }

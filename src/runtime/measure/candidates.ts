@@ -1,4 +1,7 @@
-/** The candidates of a search: the author's configs and the combinations of a space, without what rules exclude. */
+/**
+ * The candidates of a search: the declared configs and the combinations of a search space, minus those that rules
+ * exclude.
+ */
 import {
   type TestCase,
   type CompiledKernel,
@@ -8,20 +11,20 @@ import {
 } from "../../compiled/compiled-kernel.js";
 import { valuesOf } from "../cases/case-text.js";
 import { UsageError } from "../system/errors.js";
-import { ownConfigs } from "./own-configs.js";
-import { identity } from "./trial-cache.js";
+import { declaredConfigs } from "./own-configs.js";
+import { configKey } from "./trial-cache.js";
 
-/** A config that was dropped before it ran, and why. */
+/** A config that was dropped before it ran, with the reason. */
 export interface Pruned {
   readonly config: Config;
   readonly reason: string;
 }
 
-/** Every combination of the declared space; names that it lacks have their value of the first config. */
+/** Every combination of the declared space. Names that the space lacks keep their value in the first config. */
 export function candidatesOf(kernel: CompiledKernel, space: SearchSpace): readonly Config[] {
-  const own = ownConfigs(kernel);
-  const known = new Set(own.map(identity));
-  return [...own, ...combinations(kernel, space).filter((config) => !known.has(identity(config)))];
+  const declared = declaredConfigs(kernel);
+  const declaredKeys = new Set(declared.map(configKey));
+  return [...declared, ...combinations(kernel, space).filter((config) => !declaredKeys.has(configKey(config)))];
 }
 
 /** @throws UsageError for a kernel that has no list of configs to choose from. */
@@ -31,7 +34,7 @@ export function checkTunable({ signature: { name }, tuning, parts }: CompiledKer
   if (!tuning) throw new UsageError(`${name} is not autotuned; give it autotune: { key, configs }`);
 }
 
-/** @throws UsageError if there are too many. */
+/** @throws UsageError if there are too many combinations. */
 export function combinations({ signature: { name }, configs }: CompiledKernel, space: SearchSpace): readonly Config[] {
   const entries = Object.entries(space);
   const count = entries.reduce((product, [, values = []]) => product * values.length, 1);
@@ -47,61 +50,62 @@ export function combinations({ signature: { name }, configs }: CompiledKernel, s
 const MANY_CANDIDATES = 10_000;
 
 function configOf(point: Record<string, number | boolean | string>): Config {
-  const part = (wanted: boolean) =>
-    Object.fromEntries(Object.entries(point).filter(([name]) => launchOptionNames.includes(name) === wanted));
-  return { values: part(false), ...(part(true) as Omit<Config, "values">) };
+  const pickOptions = (isLaunchOption: boolean) =>
+    Object.fromEntries(Object.entries(point).filter(([name]) => launchOptionNames.includes(name) === isLaunchOption));
+  return { values: pickOptions(false), ...(pickOptions(true) as Omit<Config, "values">) };
 }
 
-/** Keeps the configs that the rules of tiles allow; Triton would refuse the others at any size. */
+/** Keeps the configs that the rules for tiles allow. Triton would reject the others for any size. */
 export function pruneByRules(
   kernel: CompiledKernel,
   candidates: readonly Config[],
-): { readonly kept: readonly Config[]; readonly pruned: readonly Pruned[] } {
-  const kept: Config[] = [];
+): { readonly remaining: readonly Config[]; readonly pruned: readonly Pruned[] } {
+  const remaining: Config[] = [];
   const pruned: Pruned[] = [];
   for (const config of candidates) {
-    const reason = unfitReason(kernel, config);
-    if (reason === undefined) kept.push(config);
+    const reason = whyInvalid(kernel, config);
+    if (reason === undefined) remaining.push(config);
     else pruned.push({ config, reason });
   }
-  return { kept, pruned };
+  return { remaining, pruned };
 }
 
-/** Why Triton would refuse a config at any size. */
-export function unfitReason({ tuning }: CompiledKernel, config: Config): string | undefined {
+/** The reason why Triton would reject a config for any size. */
+export function whyInvalid({ tuning }: CompiledKernel, config: Config): string | undefined {
   return tuning?.unfit(config)?.replace(" in config 0", "");
 }
 
-/** The configs of the kernel that its requirements refuse in every case, each with the reason. */
+/** The configs that the kernel's requirements reject in every case, each with the reason. */
 export function refusedEverywhere(kernel: CompiledKernel, cases: readonly TestCase[]): Map<number, string> {
-  const found = new Map<number, string>();
+  const reasonByConfig = new Map<number, string>();
   for (const config of kernel.configs.keys()) {
-    const reasons = cases.map((at) => kernel.refusal({ ...at, config }));
-    if (reasons.every((reason) => reason !== undefined)) found.set(config, `the kernel refuses it (${reasons[0]})`);
+    const reasons = cases.map((testCase) => kernel.refusal({ ...testCase, config }));
+    if (reasons.every((reason) => reason !== undefined))
+      reasonByConfig.set(config, `the kernel refuses it (${reasons[0]})`);
   }
-  return found;
+  return reasonByConfig;
 }
 
-/** The space of `BLOCK=64,128` and `numWarps=4,8`, in the kernel's names. */
-export function spaceOf({ configs, signature }: CompiledKernel, given: readonly string[]): SearchSpace {
-  const known = [...new Set([...configs.flatMap(({ values }) => Object.keys(values)), ...launchOptionNames])];
+/** Parses `BLOCK=64,128` and `numWarps=4,8`. The names are the kernel's. */
+export function parseSpace({ configs, signature }: CompiledKernel, texts: readonly string[]): SearchSpace {
+  const validNames = [...new Set([...configs.flatMap(({ values }) => Object.keys(values)), ...launchOptionNames])];
   return Object.fromEntries(
-    given.map((text) => {
+    texts.map((text) => {
       const [name = "", values = ""] = text.split("=", 2);
-      if (!known.includes(name))
+      if (!validNames.includes(name))
         throw new UsageError(
-          `--space: configs of ${signature.name} choose no ${name}; they choose ${known.join(", ")}`,
+          `--space: configs of ${signature.name} choose no ${name}; they choose ${validNames.join(", ")}`,
         );
-      const kind = configs.map((config) => typeof valuesOf(config)[name]).find((each) => each !== "undefined");
-      return [name, values.split(",").map((value) => valueOf(`--space: ${text}`, value, kind ?? "number"))];
+      const kind = configs.map((config) => typeof valuesOf(config)[name]).find((type) => type !== "undefined");
+      return [name, values.split(",").map((value) => parseValue(`--space: ${text}`, value, kind ?? "number"))];
     }),
   );
 }
 
-function valueOf(place: string, text: string, kind: string): number | boolean | string {
+function parseValue(option: string, text: string, kind: string): number | boolean | string {
   if (kind === "string" && text !== "") return text;
   if (kind === "boolean" && (text === "true" || text === "false")) return text === "true";
   if (kind === "number" && text !== "" && Number.isFinite(Number(text))) return Number(text);
-  const wanted = kind === "number" ? "numbers, as in BLOCK=64,128" : kind === "boolean" ? "true or false" : "values";
-  throw new UsageError(`${place}: it takes ${wanted}`);
+  const expected = kind === "number" ? "numbers, as in BLOCK=64,128" : kind === "boolean" ? "true or false" : "values";
+  throw new UsageError(`${option}: it takes ${expected}`);
 }

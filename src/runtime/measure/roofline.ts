@@ -1,27 +1,28 @@
-/** The roofline: peak rates of a GPU, and so the least time of a case. */
+/** The roofline model: peak rates of a GPU, and the minimum time of a case. */
 import type { TestCase, CompiledKernel } from "../../compiled/compiled-kernel.js";
 import { shapeOf } from "../cases/cases.js";
 import type { HelloResult } from "../worker/protocol.js";
 import { dtypeOf } from "../devices/request.js";
 
 /**
- * Without sparsity: gigabytes a second of the memory, and TFLOP/s (TOP/s) by the dtype that is multiplied. `vector` is
- * float32 outside tensor cores; `float32` is what Triton's `tl.dot` does with it by default: TF32 on NVIDIA, and on AMD
- * float32 itself (`default_dot_input_precision` of its backends). Of GeForce cards, sums are in float32.
+ * Rates without sparsity: gigabytes per second of memory, and TFLOP/s (TOP/s) by the dtype of the operands. `vector` is
+ * float32 outside tensor cores. `float32` is the default of Triton's `tl.dot`: TF32 on NVIDIA, and plain float32 on AMD
+ * (`default_dot_input_precision` of its backends). Rates of GeForce cards assume float32 accumulation.
  */
 interface Peak {
-  /** Matches torch's name of the device. */
+  /** A pattern for torch's device name. */
   readonly device: RegExp;
   readonly gbps: number;
   readonly tflops: Readonly<Partial<Record<"vector" | "float32" | "float16" | "float8" | "int8", number>>>;
 }
 
-// NVIDIA's datasheets of the A100, H100, H200 and their NVL boards (half of the figures that are given with sparsity).
+// NVIDIA's datasheets of the A100, H100, H200 and their NVL boards (half of the figures with sparsity).
 const ampere = { vector: 19.5, float32: 156, float16: 312, int8: 624 };
 const hopper = { vector: 67, float32: 494.7, float16: 989.4, float8: 1978.9, int8: 1978.9 };
 const hopperNvl = { vector: 60, float32: 417.5, float16: 835.5, float8: 1670.5, int8: 1670.5 };
-// AMD's data sheets: CDNA 3 at 2.1 GHz with 304 compute units, CDNA 4 at 2.2 and 2.4 GHz with 256, which do 256
-// operations of float32 a clock each; of float16 2048 and 4096, of 8 bits twice as many.
+// AMD's data sheets: CDNA 3 at 2.1 GHz with 304 compute units, CDNA 4 at 2.2 and 2.4 GHz with 256. A compute unit does
+// 256 float32 operations per clock. Of float16 it does 2048 (CDNA 3) and 4096 (CDNA 4), and of 8-bit types twice as
+// many.
 const cdna3 = { vector: 163.4, float32: 163.4, float16: 1307.4, float8: 2614.9, int8: 2614.9 };
 const mi350 = { vector: 144.2, float32: 144.2, float16: 2306.9, float8: 4613.7, int8: 4613.7 };
 const mi355 = { vector: 157.3, float32: 157.3, float16: 2516.6, float8: 5033.2, int8: 5033.2 };
@@ -39,7 +40,7 @@ const peaks: readonly Peak[] = [
   { device: /\bA100-SXM.*80GB/, gbps: 2039, tflops: ampere },
   { device: /\bA100.*80GB/, gbps: 1935, tflops: ampere },
   { device: /\bA100\b/, gbps: 1555, tflops: ampere },
-  // The datasheet of each.
+  // The datasheet of each card.
   { device: /\bL40S\b/, gbps: 864, tflops: { vector: 91.6, float32: 183, float16: 362, float8: 733, int8: 733 } },
   { device: /\bL4\b/, gbps: 300, tflops: { vector: 30.3, float32: 60, float16: 121, float8: 242.5, int8: 242.5 } },
   { device: /\bA10\b/, gbps: 600, tflops: { vector: 31.2, float32: 62.5, float16: 125, int8: 250 } },
@@ -78,49 +79,49 @@ export function limitsOf({
   return memoryGbps === null ? undefined : { source: "memory clock and bus", gbps: memoryGbps };
 }
 
-/** The least time of a case on a device, and what bounds it. */
+/** The minimum time of a case on a device, and the bottleneck. */
 export interface RooflineBound {
   readonly ms: number;
   readonly by: "memory" | "compute";
 }
 
-/** max(bytes / bandwidth, operations / rate). Undefined if the rate matters and is unknown. */
+/** max(bytes / bandwidth, operations / rate). Undefined if an unknown rate matters. */
 export function roofOf(
   kernel: CompiledKernel,
-  at: TestCase,
+  testCase: TestCase,
   { bytes, flops }: { readonly bytes: number; readonly flops: number },
   limits: DeviceLimits | undefined,
 ): RooflineBound | undefined {
   if (!limits) return undefined;
   const memory = bytes / limits.gbps / 1e6;
   if (flops === 0) return { ms: memory, by: "memory" };
-  const rate = limits.tflops?.[rateOf(kernel, at)];
+  const rate = limits.tflops?.[rateOf(kernel, testCase)];
   if (rate === undefined) return undefined;
   const compute = flops / rate / 1e9;
   return compute > memory ? { ms: compute, by: "compute" } : { ms: memory, by: "memory" };
 }
 
-/** The rate that bounds the arithmetic: tensor cores in the dtype of the first input, or plain float32. */
-export function rateOf(kernel: CompiledKernel, at: TestCase): keyof Peak["tflops"] {
+/** The rate that limits the arithmetic: tensor cores with the dtype of the first input, or plain float32. */
+export function rateOf(kernel: CompiledKernel, testCase: TestCase): keyof Peak["tflops"] {
   const first = kernel.signature.tensors.find(({ role }) => role !== "out");
-  const dtype = first ? dtypeOf(first, at) : "float32";
+  const dtype = first ? dtypeOf(first, testCase) : "float32";
   if (kernel.signature.arithmetic.dots.length === 0) return "vector";
   if (dtype.startsWith("float8")) return "float8";
   if (dtype === "float16" || dtype === "bfloat16") return "float16";
   return dtype === "int8" || dtype === "uint8" ? "int8" : "float32";
 }
 
-/** Bytes that a call must move: each input is read once, each output written once, an updated tensor both. */
-export function bytesOf(kernel: CompiledKernel, at: TestCase): number {
-  const sizes = kernel.sizes(at);
-  const present = kernel.signature.tensors.filter(({ name }) => !at.absent?.includes(name));
+/** The bytes that a call must transfer: each input is read once, each output written once, an updated tensor both. */
+export function bytesOf(kernel: CompiledKernel, testCase: TestCase): number {
+  const sizes = kernel.sizes(testCase);
+  const present = kernel.signature.tensors.filter(({ name }) => !testCase.absent?.includes(name));
   return present.reduce((total, tensor) => {
     const elements = shapeOf(tensor.dims, sizes).reduce((product, dim) => product * dim, 1);
-    return total + elements * bytesOfDType(dtypeOf(tensor, at)) * (tensor.role === "inout" ? 2 : 1);
+    return total + elements * bytesOfDType(dtypeOf(tensor, testCase)) * (tensor.role === "inout" ? 2 : 1);
   }, 0);
 }
 
-/** Bytes of an element in memory. A boolean takes a byte. */
+/** Bytes of an element in memory. A boolean occupies one byte. */
 function bytesOfDType(dtype: string): number {
   const bits = /\d+/.exec(dtype.replace(/e\d.*/, ""));
   return Math.max(1, Number(bits?.[0] ?? 8) / 8);

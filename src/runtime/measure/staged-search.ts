@@ -1,30 +1,30 @@
 /**
- * The search of a derived space on a GPU, each case by itself: by successive halving, in the order of a model. What the GPU
- * has no room for is left out by compiling it first.
+ * Searches a derived space on a GPU by successive halving, separately for each case, in the order of a cost model.
+ * Configs that exceed the GPU's resources are detected by compiling them first.
  */
 import type { TestCase, CompiledKernel } from "../../compiled/compiled-kernel.js";
 import type { PythonDevice } from "../devices/devices.js";
 import { openWorkspace } from "../devices/workspace.js";
 import { halve, neighborsOf } from "./successive-halving.js";
 import { configsOverResources } from "./resource-limits.js";
-import { type Shortlisted, tryingOrder } from "./shortlist.js";
+import { type RankingGpu, searchOrder } from "./shortlist.js";
 import { type Trial, TrialCache } from "./trial-cache.js";
-import { compileBatch, type Searching, timeAgain, tryInCase } from "./trials.js";
+import { compileBatch, type SearchContext, timeAgain, tryInCase } from "./trials.js";
 import type { SearchOptions, SearchResult } from "./tuner.js";
 
-/** For each case. */
-export const roundsBudget = { configs: 60, seconds: 60 };
+/** The budget for each case. */
+export const DEFAULT_BUDGET = { configs: 60, seconds: 60 };
 
-/** How many of the fastest are timed again at the end, with more calls. */
+/** The number of fastest configs that are timed again at the end, with more calls. */
 const FINALISTS = 4;
 
 export interface RoundOptions extends Omit<SearchOptions, "seed"> {
-  readonly gpu: Shortlisted;
+  readonly gpu: RankingGpu;
 }
 
 export interface HalvingResult extends SearchResult {
-  /** Configs that were compiled and not run, each with the reason. */
-  readonly misfits: ReadonlyMap<number, string>;
+  /** Configs that were compiled but not run, each with the reason. */
+  readonly overResources: ReadonlyMap<number, string>;
 }
 
 export async function searchInRounds(
@@ -35,112 +35,118 @@ export async function searchInRounds(
   const { cases, env = process.env } = options;
   const started = performance.now();
   const cache = await TrialCache.open(kernel, device, cases, env);
-  const searching = { kernel, device, cases, cache, workspace: await openWorkspace(kernel, device.host) };
-  const search = new Rounds(searching, options);
+  const context = { kernel, device, cases, cache, workspace: await openWorkspace(kernel, device.host) };
+  const search = new HalvingSearch(context, options);
   try {
-    for (const place of cases.keys()) await search.ofCase(place);
+    for (const caseIndex of cases.keys()) await search.searchCase(caseIndex);
     await search.verifyWinners();
   } finally {
     await cache.saved;
-    await searching.workspace.remove();
+    await context.workspace.remove();
   }
-  const { trials, misfits: left, fromCache } = search;
-  const tried = [...new Set(trials.flatMap((each) => [...each.keys()]))];
-  return { trials, tried, misfits: left, fromCache, seconds: Math.round(performance.now() - started) / 1000 };
+  const { trials, overResources, fromCache } = search;
+  const triedConfigs = [...new Set(trials.flatMap((each) => [...each.keys()]))];
+  return {
+    trials,
+    tried: triedConfigs,
+    overResources,
+    fromCache,
+    seconds: Math.round(performance.now() - started) / 1000,
+  };
 }
 
-class Rounds {
+class HalvingSearch {
   readonly trials: readonly Map<number, Trial>[];
-  readonly misfits = new Map<number, string>();
+  readonly overResources = new Map<number, string>();
   fromCache = 0;
   #done = 0;
   readonly #neighbors: ReadonlyMap<number, readonly number[]>;
 
   constructor(
-    readonly searching: Searching,
+    readonly context: SearchContext,
     readonly options: RoundOptions,
   ) {
-    this.trials = searching.cases.map(() => new Map<number, Trial>());
-    this.#neighbors = neighborsOf(searching.kernel);
+    this.trials = context.cases.map(() => new Map<number, Trial>());
+    this.#neighbors = neighborsOf(context.kernel);
   }
 
-  async ofCase(place: number): Promise<void> {
+  async searchCase(caseIndex: number): Promise<void> {
     const { budget } = this.options;
-    const [most, seconds] = [budget.configs ?? roundsBudget.configs, budget.seconds ?? roundsBudget.seconds];
-    const until = performance.now() + 1000 * seconds;
+    const [maxConfigs, seconds] = [budget.configs ?? DEFAULT_BUDGET.configs, budget.seconds ?? DEFAULT_BUDGET.seconds];
+    const deadline = performance.now() + 1000 * seconds;
     await halve({
-      order: tryingOrder(this.searching.kernel, this.searching.cases[place]!, this.options),
+      order: searchOrder(this.context.kernel, this.context.cases[caseIndex]!, this.options),
       neighbors: this.#neighbors,
-      most,
-      measure: (queue, count) => this.#round(place, queue, count, until),
-      fastest: (count) => this.#fastest(place, count),
+      maxMeasurements: maxConfigs,
+      measure: (queue, count) => this.#round(caseIndex, queue, count, deadline),
+      fastest: (count) => this.#fastest(caseIndex, count),
     });
-    await this.#timeAgain(place, this.#fastest(place, FINALISTS), until);
+    await this.#timeAgain(caseIndex, this.#fastest(caseIndex, FINALISTS), deadline);
   }
 
-  /** Measures the first of these configs that nobody has measured and that the GPU has room for. */
-  async #round(place: number, queue: readonly number[], count: number, until: number): Promise<number> {
-    const { kernel, device, workspace, cases, cache } = this.searching;
-    const { own, onCompiled } = this.options;
-    const trials = this.trials[place]!;
-    const untried = [...new Set(queue)].filter((config) => !trials.has(config) && !this.misfits.has(config));
-    const chosen: number[] = [];
-    for (let next = 0; chosen.length < count && next < untried.length && performance.now() < until;) {
-      const batch = untried.slice(next, next + count - chosen.length);
+  /** Measures the first of these configs that are neither measured nor over the GPU's resources. */
+  async #round(caseIndex: number, queue: readonly number[], count: number, deadline: number): Promise<number> {
+    const { kernel, device, workspace, cases, cache } = this.context;
+    const { declaredCount, onCompiled } = this.options;
+    const trials = this.trials[caseIndex]!;
+    const untried = [...new Set(queue)].filter((config) => !trials.has(config) && !this.overResources.has(config));
+    const toMeasure: number[] = [];
+    for (let next = 0; toMeasure.length < count && next < untried.length && performance.now() < deadline;) {
+      const batch = untried.slice(next, next + count - toMeasure.length);
       next += batch.length;
-      // The author's own are tried in any case, and known times need no binaries.
-      const unsure = batch.filter((config) => config >= own && !cache.known(place, config));
-      const launched = unsure.map((config): TestCase => ({ ...cases[place]!, config }));
-      const left = await configsOverResources(kernel, device, workspace, launched, onCompiled);
-      for (const [config, why] of left) this.misfits.set(config, why);
-      chosen.push(...batch.filter((config) => !left.has(config)));
+      // Declared configs are always tried, and cached times need no binaries.
+      const unchecked = batch.filter((config) => config >= declaredCount && !cache.get(caseIndex, config));
+      const launches = unchecked.map((config): TestCase => ({ ...cases[caseIndex]!, config }));
+      const overResources = await configsOverResources(kernel, device, workspace, launches, onCompiled);
+      for (const [config, reason] of overResources) this.overResources.set(config, reason);
+      toMeasure.push(...batch.filter((config) => !overResources.has(config)));
     }
-    await this.#measure(place, chosen, until);
-    return chosen.length;
+    await this.#measure(caseIndex, toMeasure, deadline);
+    return toMeasure.length;
   }
 
-  /** The author's own are measured even when the time is over. */
-  async #measure(place: number, configs: readonly number[], until: number): Promise<void> {
-    const { searching, options } = this;
-    await compileBatch(searching, [place], configs, options.onCompiled);
-    const found = await searching.device.workers.each(configs, async (config, member) => {
-      if (this.#isOver(until) && config >= options.own) return undefined;
-      const tried = await tryInCase(searching, place, config, member);
+  /** Measures configs. Declared configs are measured even after the deadline. */
+  async #measure(caseIndex: number, configs: readonly number[], deadline: number): Promise<void> {
+    const { context: searching, options } = this;
+    await compileBatch(searching, [caseIndex], configs, options.onCompiled);
+    const results = await searching.device.workers.map(configs, async (config, member) => {
+      if (this.#isOver(deadline) && config >= options.declaredCount) return undefined;
+      const result = await tryInCase(searching, caseIndex, config, member);
       options.onDone?.(++this.#done);
-      return tried;
+      return result;
     });
     for (const [i, config] of configs.entries()) {
-      const tried = found[i];
-      if (!tried) continue;
-      this.trials[place]!.set(config, tried.trial);
-      if (!tried.isNew) this.fromCache++;
+      const result = results[i];
+      if (!result) continue;
+      this.trials[caseIndex]!.set(config, result.trial);
+      if (!result.isNew) this.fromCache++;
     }
   }
 
-  /** Tells apart the fastest, whose times from few calls may be in the wrong order. */
-  async #timeAgain(place: number, configs: readonly number[], until: number): Promise<void> {
-    const { searching } = this;
-    await searching.device.workers.each(configs, async (config, member) => {
-      const timed = this.#isOver(until) ? undefined : await timeAgain(searching, place, config, member);
-      if (timed) this.trials[place]!.set(config, timed);
+  /** Times the fastest configs again, because times from few calls may be in the wrong order. */
+  async #timeAgain(caseIndex: number, configs: readonly number[], deadline: number): Promise<void> {
+    const { context: searching } = this;
+    await searching.device.workers.map(configs, async (config, member) => {
+      const timing = this.#isOver(deadline) ? undefined : await timeAgain(searching, caseIndex, config, member);
+      if (timing) this.trials[caseIndex]!.set(config, timing);
     });
   }
 
-  #isOver(until: number): boolean {
-    return this.searching.device.host?.lost !== undefined || performance.now() > until;
+  #isOver(deadline: number): boolean {
+    return this.context.device.host?.lossReason !== undefined || performance.now() > deadline;
   }
 
-  /** A config that is kept is right in every case: the autotuner tries it in all of them. */
+  /** Verifies the winner of each case in all other cases, because the autotuner tries it there too. */
   async verifyWinners(): Promise<void> {
-    const winners = this.trials.flatMap((_, place) => this.#fastest(place, 1));
-    for (const place of this.trials.keys()) {
-      const others = winners.filter((config) => !this.trials[place]!.has(config));
-      await this.#measure(place, [...new Set(others)], Infinity);
+    const winners = this.trials.flatMap((_, caseIndex) => this.#fastest(caseIndex, 1));
+    for (const caseIndex of this.trials.keys()) {
+      const others = winners.filter((config) => !this.trials[caseIndex]!.has(config));
+      await this.#measure(caseIndex, [...new Set(others)], Infinity);
     }
   }
 
-  #fastest(place: number, count: number): readonly number[] {
-    const times = [...this.trials[place]!].flatMap(([config, trial]) =>
+  #fastest(caseIndex: number, count: number): readonly number[] {
+    const times = [...this.trials[caseIndex]!].flatMap(([config, trial]) =>
       "median" in trial ? [[config, trial.median] as const] : [],
     );
     return times

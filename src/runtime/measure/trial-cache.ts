@@ -1,4 +1,4 @@
-/** What tuning has measured of a kernel, kept between runs. */
+/** A cache of tuning measurements, which persists between runs. */
 import { cacheKey } from "../../compiled/canonical-json.js";
 import { join } from "node:path";
 import type { TestCase, CompiledKernel, Config } from "../../compiled/compiled-kernel.js";
@@ -11,13 +11,13 @@ import type { Timing } from "../worker/protocol.js";
 /** The result of a candidate in one case. */
 export type Trial = Timing | { readonly wrong: string } | { readonly failed: string };
 
-/** Configs are equal if they have equal values, in any order. */
-export function identity(config: Config): string {
-  return identityOf(valuesOf(config));
+/** A key for a config. The order of values does not matter. */
+export function configKey(config: Config): string {
+  return valuesKey(valuesOf(config));
 }
 
-/** The same of values by name. */
-export function identityOf(values: Readonly<Record<string, number | boolean | string>>): string {
+/** A key for named values, in any order. */
+export function valuesKey(values: Readonly<Record<string, number | boolean | string>>): string {
   return cacheKey(Object.entries(values).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
@@ -26,9 +26,9 @@ interface CachedCase {
   readonly trials: Record<string, Trial>;
 }
 
-/** One file for each kernel, device, version of PyTorch and Triton, and case. */
+/** One file per kernel, device, version of PyTorch and Triton, and test case. */
 export class TrialCache {
-  /** Files are written one after another, whichever of several workers has found something. */
+  /** Serializes writes, because several workers may have results at the same time. */
   #saved: Promise<void> = Promise.resolve();
 
   private constructor(
@@ -37,20 +37,20 @@ export class TrialCache {
   ) {}
 
   static async open(kernel: CompiledKernel, device: PythonDevice, cases: readonly TestCase[], env: NodeJS.ProcessEnv) {
-    const read = cases.map(async (at): Promise<CachedCase> => {
-      const file = cacheFile(kernel, device, at, env);
+    const loads = cases.map(async (testCase): Promise<CachedCase> => {
+      const file = cacheFile(kernel, device, testCase, env);
       return { file, trials: (await readCache<Record<string, Trial>>(file)) ?? {} };
     });
-    return new TrialCache(kernel, await Promise.all(read));
+    return new TrialCache(kernel, await Promise.all(loads));
   }
 
-  known(place: number, config: number): Trial | undefined {
-    return this.cases[place]!.trials[identity(this.kernel.configs[config]!)];
+  get(caseIndex: number, config: number): Trial | undefined {
+    return this.cases[caseIndex]!.trials[configKey(this.kernel.configs[config]!)];
   }
 
-  keep(place: number, config: number, trial: Trial): void {
-    const { file, trials } = this.cases[place]!;
-    trials[identity(this.kernel.configs[config]!)] = trial;
+  set(caseIndex: number, config: number, trial: Trial): void {
+    const { file, trials } = this.cases[caseIndex]!;
+    trials[configKey(this.kernel.configs[config]!)] = trial;
     this.#saved = this.#saved.then(() => writeCached(file, trials));
   }
 
@@ -60,11 +60,16 @@ export class TrialCache {
   }
 }
 
-/** What a trial depends on: the module, what it is compared by and with, and what it runs on. */
-function cacheFile(kernel: CompiledKernel, { hello }: PythonDevice, at: TestCase, env: NodeJS.ProcessEnv): string {
-  const { config: _, seed: __, ...given } = at;
+/** The cache file for everything that a trial depends on: the module, the comparison and the device. */
+function cacheFile(
+  kernel: CompiledKernel,
+  { hello }: PythonDevice,
+  testCase: TestCase,
+  env: NodeJS.ProcessEnv,
+): string {
+  const { config: _, seed: __, ...inputs } = testCase;
   const { torch, triton } = hello.versions;
-  const compared = [kernel.tolerance ?? {}, kernel.ranges(at)];
-  const text = cacheKey([withoutConfigs(kernel.python), hello.deviceName, torch, triton, given, compared]);
+  const comparisonKey = [kernel.tolerance ?? {}, kernel.ranges(testCase)];
+  const text = cacheKey([withoutConfigs(kernel.python), hello.deviceName, torch, triton, inputs, comparisonKey]);
   return join(cacheFolder(env), "tuned", `${keyOfText(text)}.json`);
 }

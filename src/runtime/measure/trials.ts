@@ -1,4 +1,6 @@
-/** Trials of candidates: each is compared with the reference, then timed, or remembered from an earlier search. */
+/**
+ * Trials of candidates: each is compared with the reference and timed, or taken from the cache of an earlier search.
+ */
 import type { TestCase, CompiledKernel } from "../../compiled/compiled-kernel.js";
 import { precompile } from "../target-compile/precompile.js";
 import { failureOf } from "../cases/failure.js";
@@ -14,12 +16,12 @@ import type { Trial, TrialCache } from "./trial-cache.js";
 
 /** Fewer calls than a benchmark, because differences below the noise do not matter here. */
 export const iterations: Iterations = { warmup: 5, iterations: 30 };
-/** Of the few fastest, at the end of a search. */
-const finals: Iterations = { warmup: 10, iterations: 100 };
+/** For the fastest few at the end of a search. */
+const FINAL_ITERATIONS: Iterations = { warmup: 10, iterations: 100 };
 const DEADLINE_MS = 120_000;
 
-/** What a search works on. */
-export interface Searching {
+/** The context of a search. */
+export interface SearchContext {
   readonly kernel: CompiledKernel;
   readonly device: PythonDevice;
   readonly cases: readonly TestCase[];
@@ -27,98 +29,100 @@ export interface Searching {
   readonly workspace: Workspace;
 }
 
-/** Compiles ahead what configs launch in some of the cases, unless that has been measured before. */
+/** Compiles in advance the kernels that configs launch in these cases, unless their trials are cached. */
 export async function compileBatch(
-  { kernel, device, cases, cache, workspace }: Searching,
-  places: readonly number[],
+  { kernel, device, cases, cache, workspace }: SearchContext,
+  caseIndices: readonly number[],
   configs: readonly number[],
   onCompiled: ((done: number, planned: number) => void) | undefined,
 ): Promise<void> {
   const untried = configs.flatMap((config) =>
-    places.filter((place) => !cache.known(place, config)).map((place): TestCase => ({ ...cases[place]!, config })),
+    caseIndices
+      .filter((caseIndex) => !cache.get(caseIndex, config))
+      .map((place): TestCase => ({ ...cases[place]!, config })),
   );
-  const launched = untried.filter((at) => kernel.refusal(at) === undefined);
-  const requests = launched.map((at) => runRequest(kernel, workspace.module, at));
+  const launches = untried.filter((testCase) => kernel.refusal(testCase) === undefined);
+  const requests = launches.map((testCase) => runRequest(kernel, workspace.module, testCase));
   await precompile(device, requests, onCompiled);
 }
 
-/** What became of a config in one case. */
+/** The trial of a config in one case. */
 export interface TrialResult {
-  readonly case: number;
+  readonly caseIndex: number;
   readonly trial: Trial;
   readonly isNew: boolean;
 }
 
-/** The trials of a config in every case, up to the first in which it is wrong. */
+/** Tries a config in every case, up to the first failure. */
 export async function tryInCases(
-  searching: Searching,
+  context: SearchContext,
   config: number,
   member: Member,
 ): Promise<readonly TrialResult[]> {
-  const found: TrialResult[] = [];
-  for (const place of searching.cases.keys()) {
-    const tried = await tryInCase(searching, place, config, member);
-    if (tried) found.push(tried);
+  const results: TrialResult[] = [];
+  for (const caseIndex of context.cases.keys()) {
+    const result = await tryInCase(context, caseIndex, config, member);
+    if (result) results.push(result);
     // A config that is wrong in one case is not tried in others.
-    if (tried && !("median" in tried.trial)) break;
+    if (result && !("median" in result.trial)) break;
   }
-  return found;
+  return results;
 }
 
-/** The trial of a config in one case; undefined where the kernel refuses it. */
+/** Tries a config in one case. Undefined if the kernel rejects the config there. */
 export async function tryInCase(
-  searching: Searching,
-  place: number,
+  context: SearchContext,
+  caseIndex: number,
   config: number,
   member: Member,
 ): Promise<TrialResult | undefined> {
-  const { kernel, cases, cache } = searching;
-  const at = { ...cases[place]!, config };
-  if (kernel.refusal(at) !== undefined) return undefined;
-  const before = cache.known(place, config);
-  const trial = before ?? (await tryConfig(searching, member, at));
-  // The failure may be temporary, such as too little free memory, so it is not cached.
-  if (!before && !("failed" in trial)) cache.keep(place, config, trial);
-  return { case: place, trial, isNew: !before };
+  const { kernel, cases, cache } = context;
+  const testCase = { ...cases[caseIndex]!, config };
+  if (kernel.refusal(testCase) !== undefined) return undefined;
+  const cached = cache.get(caseIndex, config);
+  const trial = cached ?? (await tryConfig(context, member, testCase));
+  // A failure may be temporary, such as insufficient free memory, so it is not cached.
+  if (!cached && !("failed" in trial)) cache.set(caseIndex, config, trial);
+  return { caseIndex, trial, isNew: !cached };
 }
 
-/** The time of a config that a trial has shown to be right, from more calls; undefined if it fails now. */
+/** Times a verified config with more calls. Undefined if it fails now. */
 export async function timeAgain(
-  searching: Searching,
-  place: number,
+  context: SearchContext,
+  caseIndex: number,
   config: number,
   member: Member,
 ): Promise<Timing | undefined> {
-  const at = { ...searching.cases[place]!, config };
-  const timed = await time(searching, member, at, finals);
-  if (!("median" in timed)) return undefined;
-  searching.cache.keep(place, config, timed);
-  return timed;
+  const testCase = { ...context.cases[caseIndex]!, config };
+  const timing = await timeConfig(context, member, testCase, FINAL_ITERATIONS);
+  if (!("median" in timing)) return undefined;
+  context.cache.set(caseIndex, config, timing);
+  return timing;
 }
 
-async function tryConfig(searching: Searching, member: Member, at: TestCase): Promise<Trial> {
-  const { kernel, device, workspace } = searching;
-  const planned = { at, label: "tuned", extra: false };
+async function tryConfig(context: SearchContext, member: Member, testCase: TestCase): Promise<Trial> {
+  const { kernel, device, workspace } = context;
+  const planned = { testCase, label: "tuned", isExtra: false };
   const outcome = await runInWorker(kernel, device, member.worker, workspace, planned, {
     passOut: false,
-    tuned: false,
+    isAutotuned: false,
     tolerance: {},
   });
   if (outcome.failure) return { failed: headline(outcome) };
   if (outcome.status !== "passed" || outcome.by !== "python")
     return { wrong: outcome.status === "failed" ? headline(outcome) : outcome.unchecked.join("; ") };
-  return time(searching, member, at, iterations);
+  return timeConfig(context, member, testCase, iterations);
 }
 
-async function time(
-  { kernel, device, workspace }: Searching,
-  { worker, place }: Member,
-  at: TestCase,
+async function timeConfig(
+  { kernel, device, workspace }: SearchContext,
+  { worker, deviceName: location }: Member,
+  testCase: TestCase,
   calls: Iterations,
 ): Promise<Timing | { readonly failed: string }> {
-  const request = benchRequest(kernel, workspace.module, at, { providers: [], ...calls, on: device.kind });
+  const request = benchRequest(kernel, workspace.module, testCase, { providers: [], ...calls, mode: device.kind });
   const reply = await worker.request(request, DEADLINE_MS);
   if (!reply.ok) return { failed: failureOf(kernel, reply.error).message };
-  const on = reply.on ?? place;
-  return { ...reply.result.times.kernel, ...(on !== undefined && { on }) };
+  const gpuName = reply.on ?? location;
+  return { ...reply.result.times.kernel, ...(gpuName !== undefined && { on: gpuName }) };
 }

@@ -1,4 +1,4 @@
-/** The search of a declared space: its candidates are verified and measured on a GPU, until the budget is spent. */
+/** Searches a declared space: verifies and measures its candidates on a GPU until the budget is spent. */
 import fc from "fast-check";
 import type { TestCase, CompiledKernel, Config } from "../../compiled/compiled-kernel.js";
 import type { PythonDevice } from "../devices/devices.js";
@@ -8,16 +8,14 @@ import { UsageError } from "../system/errors.js";
 import { type Trial, TrialCache } from "./trial-cache.js";
 import { compileBatch, tryInCases } from "./trials.js";
 
-/**
- * When to stop: `all` never does, and measures every candidate. The author's own configs are measured in any case.
- */
+/** The limit of a search. `all` has no limit. Declared configs are always measured. */
 export interface Budget {
   readonly seconds?: number;
   readonly configs?: number;
   readonly all?: true;
 }
 
-/** `60s`, `5m`, a number of configs, or `all`. */
+/** Parses `60s`, `5m`, a number of configs, or `all`. */
 export function parseBudget(text: string): Budget {
   if (text === "all") return { all: true };
   const match = /^([1-9]\d*)(s|m|)$/.exec(text);
@@ -28,7 +26,7 @@ export function parseBudget(text: string): Budget {
 }
 
 export interface SearchResult {
-  /** By case, then by index of the config. */
+  /** Indexed by case, then by config. */
   readonly trials: readonly ReadonlyMap<number, Trial>[];
   /** Indices of the configs that were tried. */
   readonly tried: readonly number[];
@@ -40,103 +38,103 @@ export interface SearchOptions {
   readonly cases: readonly TestCase[];
   /** Configs to skip. */
   readonly skip: ReadonlySet<number>;
-  /** The number of the author's configs, which come first. */
-  readonly own: number;
+  /** The number of declared configs, which come first. */
+  readonly declaredCount: number;
   readonly budget: Budget;
   readonly seed: number;
   readonly env?: NodeJS.ProcessEnv;
   readonly onDone?: (tried: number) => void;
-  /** Called after each kernel that was compiled ahead. */
+  /** Called after each kernel that was compiled in advance. */
   readonly onCompiled?: (done: number, planned: number) => void;
 }
 
-/** How many configs are compiled ahead together. Nothing compiles during a measurement, which needs the CPU. */
-const BATCH = 16;
+/** The number of configs compiled together in advance. Nothing compiles during a measurement, which needs the CPU. */
+const BATCH_SIZE = 16;
 
-/** Tries the author's configs, then the others in an order that depends on the seed, until the budget is spent. */
+/** Tries the declared configs, then the others in an order that depends on the seed, until the budget is spent. */
 export async function search(
   kernel: CompiledKernel,
   device: PythonDevice,
-  { cases, skip, own, budget, seed, env = process.env, onDone, onCompiled }: SearchOptions,
+  { cases, skip, declaredCount, budget, seed, env = process.env, onDone, onCompiled }: SearchOptions,
 ): Promise<SearchResult> {
   const started = performance.now();
   const trials = cases.map(() => new Map<number, Trial>());
   const tried: number[] = [];
-  let [begun, done, fromCache] = [0, 0, 0];
+  let [startedCount, doneCount, fromCache] = [0, 0, 0];
   const isSpent = () =>
-    device.host?.lost !== undefined ||
-    (budget.configs !== undefined && begun >= budget.configs) ||
+    device.host?.lossReason !== undefined ||
+    (budget.configs !== undefined && startedCount >= budget.configs) ||
     (budget.seconds !== undefined && performance.now() - started > 1000 * budget.seconds);
   const cache = await TrialCache.open(kernel, device, cases, env);
-  const searching = { kernel, device, cases, cache, workspace: await openWorkspace(kernel, device.host) };
-  const order = orderOf(kernel.configs.length, own, seed).filter((config) => !skip.has(config));
+  const context = { kernel, device, cases, cache, workspace: await openWorkspace(kernel, device.host) };
+  const order = orderOf(kernel.configs.length, declaredCount, seed).filter((config) => !skip.has(config));
   try {
-    for (let place = 0; place < order.length; place += BATCH) {
-      const batch = order.slice(place, place + BATCH);
-      if (batch[0]! >= own && isSpent()) break;
-      const most = Math.max(own, budget.configs ?? Infinity) - place;
-      await compileBatch(searching, [...cases.keys()], batch.slice(0, most), onCompiled);
-      const found = await device.workers.each(batch, async (config, member) => {
-        if (config >= own && isSpent()) return undefined;
-        begun++;
-        const results = await tryInCases(searching, config, member);
-        onDone?.(++done);
+    for (let start = 0; start < order.length; start += BATCH_SIZE) {
+      const batch = order.slice(start, start + BATCH_SIZE);
+      if (batch[0]! >= declaredCount && isSpent()) break;
+      const limit = Math.max(declaredCount, budget.configs ?? Infinity) - start;
+      await compileBatch(context, [...cases.keys()], batch.slice(0, limit), onCompiled);
+      const results = await device.workers.map(batch, async (config, member) => {
+        if (config >= declaredCount && isSpent()) return undefined;
+        startedCount++;
+        const results = await tryInCases(context, config, member);
+        onDone?.(++doneCount);
         return results;
       });
-      // In the order of the search, so that equal times have the same winner however many workers there are.
+      // Stores results in search order, so that ties do not depend on the number of workers.
       for (const [i, config] of batch.entries()) {
-        if (!found[i]) continue;
-        for (const each of found[i]) trials[each.case]!.set(config, each.trial);
-        fromCache += found[i].filter(({ isNew }) => !isNew).length;
+        if (!results[i]) continue;
+        for (const result of results[i]) trials[result.caseIndex]!.set(config, result.trial);
+        fromCache += results[i].filter(({ isNew }) => !isNew).length;
         tried.push(config);
       }
     }
   } finally {
     await cache.saved;
-    await searching.workspace.remove();
+    await context.workspace.remove();
   }
   return { trials, tried, fromCache, seconds: Math.round(performance.now() - started) / 1000 };
 }
 
-/** The author's configs in their order, then the others shuffled. */
-export function orderOf(count: number, own: number, seed: number): readonly number[] {
-  const all = Array.from({ length: count }, (_, i) => i);
-  const others = fc.shuffledSubarray(all.slice(own), { minLength: count - own });
-  return [...all.slice(0, own), ...fc.sample(others, { seed, numRuns: 1 })[0]!];
+/** The declared configs in order, then the others shuffled. */
+export function orderOf(count: number, declaredCount: number, seed: number): readonly number[] {
+  const indices = Array.from({ length: count }, (_, i) => i);
+  const others = fc.shuffledSubarray(indices.slice(declaredCount), { minLength: count - declaredCount });
+  return [...indices.slice(0, declaredCount), ...fc.sample(others, { seed, numRuns: 1 })[0]!];
 }
 
-/** The fastest config of each case, and the fastest of the author's configs. */
+/** The fastest config of a case, and the fastest of the declared configs. */
 export interface Best {
-  readonly at: TestCase;
+  readonly testCase: TestCase;
   readonly config: number;
   readonly time: Timing;
-  readonly own?: { readonly config: number; readonly time: Timing };
+  readonly declared?: { readonly config: number; readonly time: Timing };
 }
 
 /**
- * Configs that are right in every case that they ran in; the fastest of them, a case each. `isOwn` says whether the
- * author's autotuner chooses from a config on this GPU.
+ * The fastest config of each case, among those that are correct in every case that they ran in. `isOwn` is true if the
+ * author's autotuner tries the config on this GPU.
  */
 export function bestOf(
   { trials }: SearchResult,
   cases: readonly TestCase[],
-  isOwn: (config: number) => boolean,
+  isDeclared: (config: number) => boolean,
 ): readonly Best[] {
-  const bad = new Set(
-    trials.flatMap((each) => [...each].flatMap(([config, trial]) => ("median" in trial ? [] : config))),
+  const incorrect = new Set(
+    trials.flatMap((caseTrials) => [...caseTrials].flatMap(([config, trial]) => ("median" in trial ? [] : config))),
   );
-  return cases.flatMap((at, i): Best[] => {
+  return cases.flatMap((testCase, i): Best[] => {
     const times = [...trials[i]!].flatMap(([config, trial]) =>
-      "median" in trial && !bad.has(config) ? [{ config, time: trial }] : [],
+      "median" in trial && !incorrect.has(config) ? [{ config, time: trial }] : [],
     );
-    const fastest = (among: typeof times) =>
-      among.reduce<(typeof times)[number] | undefined>(
-        (best, each) => (best && best.time.median <= each.time.median ? best : each),
+    const fastest = (candidates: typeof times) =>
+      candidates.reduce<(typeof times)[number] | undefined>(
+        (best, candidate) => (best && best.time.median <= candidate.time.median ? best : candidate),
         undefined,
       );
     const best = fastest(times);
-    const before = fastest(times.filter(({ config }) => isOwn(config)));
-    return best ? [{ at, ...best, ...(before && { own: before }) }] : [];
+    const bestDeclared = fastest(times.filter(({ config }) => isDeclared(config)));
+    return best ? [{ testCase, ...best, ...(bestDeclared && { declared: bestDeclared }) }] : [];
   });
 }
 

@@ -1,4 +1,4 @@
-/** The files of a Python package with emitted kernels, for `pip install`, and its tests. */
+/** The files of a Python package with emitted kernels and their tests, for `pip install`. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type {
@@ -13,10 +13,38 @@ import { gradientTolerance, toleranceFor } from "../../compiled/tolerance.js";
 import { deviceLimits } from "../verify/device-limits.js";
 import { type Limits, planCases, type PlannedCase } from "../cases/cases.js";
 import { distributionOf } from "./names.js";
-import { importLine, layOut, pythonFloat, type Term } from "./python-text.js";
 import { dtypeOf } from "../devices/request.js";
 import { packageFolder } from "../system/package-folder.js";
 import { relocateMap } from "../cases/mapped-lines.js";
+
+/** Formats Python text as `ruff format` does. */
+
+/** Text on one line, or a bracket that may be split into one line per item. */
+type Term = string | { readonly open: string; readonly items: readonly Term[]; readonly close: string };
+
+const WIDTH = 88;
+
+/** The lines of a term; `suffix` follows its last character. */
+function formatTerm(term: Term, indent = "", suffix = ""): string {
+  const line = `${indent}${formatOnOneLine(term)}${suffix}`;
+  if (typeof term === "string" || line.length <= WIDTH) return line;
+  const items = term.items.map((item) => `${formatTerm(item, `${indent}    `, ",")}\n`);
+  return `${indent}${term.open}\n${items.join("")}${indent}${term.close}${suffix}`;
+}
+
+function formatOnOneLine(term: Term): string {
+  return typeof term === "string" ? term : `${term.open}${term.items.map(formatOnOneLine).join(", ")}${term.close}`;
+}
+
+function importLine(from: string, names: readonly string[]): string {
+  const line = `from ${from} import ${names.join(", ")}`;
+  return line.length <= WIDTH ? line : formatTerm({ open: `from ${from} import (`, items: names, close: ")" });
+}
+
+/** A number in Python's syntax. */
+function pythonFloat(value: number): string {
+  return Number.isInteger(value) ? value.toFixed(1) : String(value).replace(/e-(\d)$/, "e-0$1");
+}
 
 const templates = join(packageFolder, "templates/package");
 
@@ -27,23 +55,23 @@ export interface PackagedKernel {
   readonly kernel: CompiledKernel;
   readonly python: string;
   readonly map: string;
-  /** How the module registers it, if PyTorch accepts it as an operator. */
+  /** The kind of operator that the module registers; undefined if PyTorch does not accept it as an operator. */
   readonly operator: OperatorForm | undefined;
 }
 
-/** What a package says of itself. */
-export interface PackageFacts {
-  /** The name that Python imports. */
+/** The metadata of a package. */
+export interface PackageMetadata {
+  /** The import name in Python. */
   readonly name: string;
   readonly version: string;
   /** An SPDX expression. */
   readonly license?: string | undefined;
 }
 
-/** The text of each file by its path in the folder. */
+/** The text of each file, by path in the folder. */
 export async function packageFiles(
   folder: string,
-  { name, version, license }: PackageFacts,
+  { name, version, license }: PackageMetadata,
   kernels: readonly PackagedKernel[],
 ): Promise<ReadonlyMap<string, string>> {
   const names = kernels.map(({ kernel }) => kernel.signature.name).sort();
@@ -55,21 +83,21 @@ export async function packageFiles(
       [`${stem}.py.map`, relocateMap(map, join(folder, name, "kernels"))],
     ];
   });
-  const filled = async (template: string, values: Readonly<Record<string, string>>): Promise<string> => {
+  const fillTemplate = async (template: string, values: Readonly<Record<string, string>>): Promise<string> => {
     const text = await readFile(join(templates, template), "utf8");
     return text.replace(/\{\{(\w+)\}\}/g, (_, key: string) => values[key]!);
   };
   const tests = kernels.map((packaged) => testsOf(name, packaged)).join("\n\n");
-  const facts = { distribution: distributionOf(name), package: name, version };
+  const metadata = { distribution: distributionOf(name), package: name, version };
   const project = {
-    ...facts,
+    ...metadata,
     kernels: names.join(", "),
-    // The field is a text since setuptools 77.
+    // The field is a string since setuptools 77.
     license: license === undefined ? "" : `license = "${license}"\n`,
     setuptools: license === undefined ? "61" : "77",
   };
   const readme = {
-    ...facts,
+    ...metadata,
     registered: kernels.some(({ operator }) => operator) ? `, registered as \`torch.ops.${name}.*\`` : "",
     functions: kernels
       .toSorted((a, b) => (a.kernel.signature.name < b.kernel.signature.name ? -1 : 1))
@@ -78,13 +106,13 @@ export async function packageFiles(
     first: names[0] ?? "",
   };
   return new Map([
-    ["pyproject.toml", await filled("pyproject.toml", project)],
-    ["README.md", await filled("README.md", readme)],
+    ["pyproject.toml", await fillTemplate("pyproject.toml", project)],
+    ["README.md", await fillTemplate("README.md", readme)],
     [`${name}/__init__.py`, initText(name, names, kernels)],
     [`${name}/kernels/__init__.py`, '"""One module for each kernel, with its reference and its inputs."""\n'],
     [`${name}/py.typed`, ""],
     ...modules,
-    ["tests/test_kernels.py", await filled("test_kernels.py", { package: name, tests })],
+    ["tests/test_kernels.py", await fillTemplate("test_kernels.py", { package: name, tests })],
   ]);
 }
 
@@ -94,32 +122,36 @@ function initText(name: string, names: readonly string[], kernels: readonly Pack
     `"""Triton kernels as functions of PyTorch${registered}."""\n`,
     ...names.map((kernel) => importLine(`.kernels.${kernel}`, [kernel])),
     "",
-    layOut({ open: "__all__ = [", items: names.map((kernel) => `"${kernel}"`), close: "]" }),
+    formatTerm({ open: "__all__ = [", items: names.map((kernel) => `"${kernel}"`), close: "]" }),
     "",
   ].join("\n");
 }
 
-/** A kernel in the README: its signature and what it says of its parameters. */
+/** A kernel's section in the README: its Python signature with the docstring. */
 function functionText({ kernel, python }: PackagedKernel): string {
   const { name } = kernel.signature;
   const head =
     new RegExp(`^def ${name}\\([^]*?\\)(?: -> .*)?:\\n(?:    r?"""[^]*?(?<!\\\\)"""\\n)?`, "m").exec(python)?.[0] ?? "";
-  // A fence is longer than those in the author's words.
+  // The fence must be longer than any in the docstring.
   const fence = "`".repeat(1 + Math.max(2, ...Array.from(head.matchAll(/`+/g), ([ticks]) => ticks.length)));
   return `### ${name}\n\n${fence}python\n${head}    ...\n${fence}`;
 }
 
-/** The module's exports as stubs, so that type checkers need not read Triton. */
+/** A stub file of the module's exports, so that type checkers need not read Triton. */
 function stubText({ signature, reference }: CompiledKernel, python: string): string {
-  const stub = (name: string, gives?: string): string => {
+  const stub = (name: string, returnType?: string): string => {
     const [, params, returns] = new RegExp(`^def ${name}\\(([^]*?)\\)( -> .*)?:$`, "m").exec(python)!;
     const items = params!.split(/,\s+(?=\*|\w+[:=])|,?\n */).filter((item) => item !== "");
-    // The parameters of `get_inputs` have defaults alone.
+    // All parameters of `get_inputs` have defaults.
     const annotated = items.map((item) =>
-      item.replace(/^(\w+)=(.*)/, (_, each: string, value: string) => `${each}: ${typeOfDefault(value)} = ${value}`),
+      item.replace(/^(\w+)=(.*)/, (_, param: string, value: string) => `${param}: ${typeOfDefault(value)} = ${value}`),
     );
     return (
-      layOut({ open: `def ${name}(`, items: annotated, close: `)${gives ? ` -> ${gives}` : returns}: ...` }) + "\n"
+      formatTerm({
+        open: `def ${name}(`,
+        items: annotated,
+        close: `)${returnType ? ` -> ${returnType}` : returns}: ...`,
+      }) + "\n"
     );
   };
   return [
@@ -137,95 +169,97 @@ function typeOfDefault(value: string): string {
   return value.startsWith("torch.") ? "torch.dtype" : /^-?\d+$/.test(value) ? "int" : "float";
 }
 
-/** What Triton's interpreter handles in a few seconds. */
+/** Limits of a test case that Triton's interpreter runs in a few seconds. */
 const SMALL: Limits = { ...deviceLimits.interpreter, elements: 2 ** 15, work: 2 ** 23 };
-/** For tests that run a kernel a dozen times. */
+/** Limits for tests that run a kernel a dozen times. */
 const TINY: Limits = { ...SMALL, elements: 2 ** 11, work: 2 ** 22 };
-/** For kernels that have many programs at any size: only a GPU runs them in a few seconds. */
+/** Limits for kernels with many programs at any size, which only a GPU runs in a few seconds. */
 const MANY_PROGRAMS: Limits = { ...deviceLimits.interpreter, work: Infinity };
 
 const onGpu = (why: string): string => `    @unittest.skipUnless(ON_GPU, "${why}")`;
 
-/** The dtype that `get_inputs` gives a tensor. */
+/** The tensor's dtype in `get_inputs`. */
 function firstDType({ signature: { dtypes } }: CompiledKernel, { dtype }: TensorSignature): string {
   return typeof dtype === "string" ? dtype : dtypes[dtype.variable]![0]!;
 }
 
-/** Modules refuse bfloat16 on Triton's interpreter, which computes it wrongly. `get_inputs` takes first dtypes. */
-function skippedOnCpu(kernel: CompiledKernel): readonly string[] {
+/**
+ * Skips for the interpreter. Its bfloat16 results are wrong, so emitted modules reject them; `get_inputs` uses first
+ * dtypes.
+ */
+function cpuSkips(kernel: CompiledKernel): readonly string[] {
   const { signature, python } = kernel;
   if (signature.tensors.some((tensor) => firstDType(kernel, tensor) === "bfloat16"))
     return [onGpu("Triton's interpreter computes bfloat16 wrongly")];
   if (plainCases(kernel, deviceLimits.interpreter).length === 0)
     return [onGpu("too many programs for Triton's interpreter")];
-  const isOfLibrary = /^from triton\.language\.extra import libdevice$/m.test(python);
-  return isOfLibrary ? [onGpu("Triton's interpreter has no libdevice")] : [];
+  const usesLibdevice = /^from triton\.language\.extra import libdevice$/m.test(python);
+  return usesLibdevice ? [onGpu("Triton's interpreter has no libdevice")] : [];
 }
 
-/** `opcheck` changes inputs by a multiplication, which PyTorch has for no 8-bit float. */
-function skippedOperator(kernel: CompiledKernel, form: string): readonly string[] {
+/** Skips for operator tests: `opcheck` multiplies inputs, which PyTorch does not support for 8-bit floats. */
+function operatorSkips(kernel: CompiledKernel, form: string): readonly string[] {
   const isSmallFloat = kernel.signature.tensors.some((tensor) => firstDType(kernel, tensor).startsWith("float8"));
   if (isSmallFloat) return [`    @unittest.skip("PyTorch's opcheck cannot multiply 8-bit floats")`];
-  return form === "triton_op" ? [onGpu("PyTorch cannot trace Triton's interpreter")] : skippedOnCpu(kernel);
+  return form === "triton_op" ? [onGpu("PyTorch cannot trace Triton's interpreter")] : cpuSkips(kernel);
 }
 
-/** The tests of one kernel. */
 function testsOf(name: string, { kernel, operator }: PackagedKernel): string {
   const { signature } = kernel;
-  const calls = casesOf(kernel, SMALL, ["primes", "beyond blocks"]).map((at) => {
+  const calls = casesOf(kernel, SMALL, ["primes", "beyond blocks"]).map((testCase) => {
     const figures: Term = {
       open: "[",
-      items: tolerances(kernel, at).map((each) => figuresTerm(figuresOf(each))),
+      items: tolerances(kernel, testCase).map((each) => figuresTerm(figuresOf(each))),
       close: "]",
     };
-    const gradients = signature.gradients ? [gradientsTerm(kernel, at)] : [];
-    return call("check", [`kernels.${signature.name}`, sizesTerm(at), figures, ...gradients]);
+    const gradients = signature.gradients ? [gradientsTerm(kernel, testCase)] : [];
+    return methodCall("check", [`kernels.${signature.name}`, sizesTerm(testCase), figures, ...gradients]);
   });
   return [
-    [...skippedOnCpu(kernel), `    def test_${signature.name}(self):`, ...calls].join("\n"),
+    [...cpuSkips(kernel), `    def test_${signature.name}(self):`, ...calls].join("\n"),
     ...(operator ? [operatorTest(name, kernel, operator)] : []),
   ].join("\n\n");
 }
 
-/** The cases with these labels, or any case if none has them; at larger sizes if the kernel needs more. */
+/** The cases with these labels, or any case if there is none, with higher limits if the kernel needs them. */
 function casesOf(
   kernel: CompiledKernel,
   limits: Limits,
   labels: readonly string[],
 ): readonly [TestCase, ...TestCase[]] {
   const tiers = [limits, deviceLimits.interpreter, MANY_PROGRAMS];
-  const fitting = tiers.find((each) => plainCases(kernel, each).length > 0);
-  const plain = fitting ? plainCases(kernel, fitting) : [];
-  const found = labels.flatMap((label) => plain.find((planned) => planned.label === label) ?? []);
-  const [any] = plain;
-  if (!any) throw new Error(`${kernel.signature.name}: it takes no size that a test could have`);
-  const [first = any, ...others] = found;
-  return [first.at, ...others.map(({ at }) => at)];
+  const tier = tiers.find((each) => plainCases(kernel, each).length > 0);
+  const plain = tier ? plainCases(kernel, tier) : [];
+  const matches = labels.flatMap((label) => plain.find((planned) => planned.label === label) ?? []);
+  const [fallback] = plain;
+  if (!fallback) throw new Error(`${kernel.signature.name}: it takes no size that a test could have`);
+  const [firstCase = fallback, ...others] = matches;
+  return [firstCase.testCase, ...others.map(({ testCase: other }) => other)];
 }
 
 function plainCases(kernel: CompiledKernel, limits: Limits): readonly PlannedCase[] {
   const firsts = Object.entries(kernel.signature.dtypes).map(([variable, members]) => [variable, members[0]] as const);
-  // `get_inputs` makes contiguous tensors of the first dtype.
+  // `get_inputs` creates contiguous tensors of the first dtype.
   return planCases(kernel, limits, { seed: 0 }).cases.filter(
-    ({ at }) => !at.layouts && firsts.every(([variable, dtype]) => at.dtypes[variable] === dtype),
+    ({ testCase: at }) => !at.layouts && firsts.every(([variable, dtype]) => at.dtypes[variable] === dtype),
   );
 }
 
 function operatorTest(name: string, kernel: CompiledKernel, form: OperatorForm): string {
   const { signature } = kernel;
-  const [at] = casesOf(kernel, TINY, ["primes"]);
+  const [testCase] = casesOf(kernel, TINY, ["primes"]);
   const module = `kernels.${signature.name}`;
   const registered = `torch.ops.${name}.${signature.name}`;
   // torch.compile chooses the config of a triton_op itself.
   const isExact = form === "custom_op" && !signature.unordered;
-  const tolerance = isExact ? [] : [figuresTerm(largest(tolerances(kernel, at).map(figuresOf)), "tolerance=")];
-  const gradients = signature.gradients ? [gradientsTerm(kernel, at)] : [];
+  const tolerance = isExact ? [] : [figuresTerm(maxFigures(tolerances(kernel, testCase).map(figuresOf)), "tolerance=")];
+  const gradients = signature.gradients ? [gradientsTerm(kernel, testCase)] : [];
   return [
-    ...skippedOperator(kernel, form),
+    ...operatorSkips(kernel, form),
     `    def test_${signature.name}_operator(self):`,
-    call("check_operator", [module, registered, sizesTerm(at), ...gradients, ...tolerance]),
+    methodCall("check_operator", [module, registered, sizesTerm(testCase), ...gradients, ...tolerance]),
     ...writingOperators(signature).map((writing) =>
-      call("check_out", [module, registered, `torch.ops.${name}.${writing}`, sizesTerm(at), ...tolerance]),
+      methodCall("check_out", [module, registered, `torch.ops.${name}.${writing}`, sizesTerm(testCase), ...tolerance]),
     ),
   ].join("\n");
 }
@@ -236,56 +270,62 @@ function sizesTerm({ sizes }: TestCase): Term {
 }
 
 /** The tolerance of each result. */
-function tolerances(kernel: CompiledKernel, at: TestCase): readonly Tolerance[] {
+function tolerances(kernel: CompiledKernel, testCase: TestCase): readonly Tolerance[] {
   const { signature, tolerance } = kernel;
-  const known = { sizes: kernel.sizes(at), dtypes: at.dtypes };
+  const context = { sizes: kernel.sizes(testCase), dtypes: testCase.dtypes };
   const results = signature.tensors.filter(({ role }) => role !== "in");
   return results.map((tensor) =>
-    toleranceFor(dtypeOf(tensor, at), signature, known, TESTED_ON, declaredToleranceFor(tolerance, tensor.name)),
+    toleranceFor(
+      dtypeOf(tensor, testCase),
+      signature,
+      context,
+      TESTED_ON,
+      declaredToleranceFor(tolerance, tensor.name),
+    ),
   );
 }
 
-/** The largest figures of each place. */
-const largest = (all: readonly Figures[]): Figures =>
-  all.reduce((most, figures) => most.map((figure, i) => Math.max(figure, figures[i]!)));
+/** The elementwise maximum. */
+const maxFigures = (all: readonly Figures[]): Figures =>
+  all.reduce((maximum, figures) => maximum.map((figure, i) => Math.max(figure, figures[i]!)));
 
 /** The tolerance of each gradient, by the input's name. */
-function gradientsTerm({ signature, sizes, tolerance }: CompiledKernel, at: TestCase): Term {
+function gradientsTerm({ signature, sizes, tolerance }: CompiledKernel, testCase: TestCase): Term {
   const inputs = signature.tensors.filter(({ name }) => signature.gradients?.includes(name));
-  const known = { sizes: sizes(at), dtypes: at.dtypes };
+  const context = { sizes: sizes(testCase), dtypes: testCase.dtypes };
   const items = inputs.map((tensor) => {
-    const dtype = dtypeOf(tensor, at);
-    const figures = gradientTolerance(dtype, signature, tensor.name, known, TESTED_ON, declaredTolerance(tolerance));
+    const dtype = dtypeOf(tensor, testCase);
+    const figures = gradientTolerance(dtype, signature, tensor.name, context, TESTED_ON, declaredTolerance(tolerance));
     return figuresTerm(figuresOf(figures), `"${tensor.python}": `);
   });
   return { open: "{", items, close: "}" };
 }
 
-/** The further operators that a module registers, besides its kernel's own. */
-export function registeredBeside({ name, tensors, gradients }: Signature): readonly string[] {
+/** The operators that a module registers in addition to the kernel's main operator. */
+export function additionalOperators({ name, tensors, gradients }: Signature): readonly string[] {
   return [...writingOperators({ name, tensors }), ...(gradients ? [`${name}_backward`] : [])];
 }
 
-/** The operator that writes the caller's tensors, if the kernel writes any. */
+/** The operator that writes to tensors of the caller, if the kernel has outputs. */
 function writingOperators({ name, tensors }: Pick<Signature, "name" | "tensors">): readonly string[] {
   return tensors.some(({ role }) => role === "out") ? [`${name}_out`] : [];
 }
 
-/** A package's tests run on whatever its user has; a GPU rounds the most. */
+/** The device for the tolerances: tests run on any device, and a GPU has the largest rounding errors. */
 const TESTED_ON = "cuda";
 
-/** A tolerance as the tests have it: `rtol`, `atol` and `rms` of floats, `atol` and `share` of integers. */
+/** A tolerance in the format of the tests: `rtol`, `atol` and `rms` of floats, `atol` and `share` of integers. */
 type Figures = readonly number[];
 
 const figuresOf = ({ rtol, atol, rms = 0, share }: Tolerance): Figures =>
   share === undefined ? [rtol, atol, rms, 0, 0] : [0, 0, 0, atol, share];
 
-/** `before` stands before its bracket. Where integers are exact, their figures are left out. */
-function figuresTerm(figures: Figures, before = ""): Term {
-  const shown = figures[3] === 0 ? figures.slice(0, 3) : figures;
-  return { open: `${before}(`, items: shown.map(pythonFloat), close: ")" };
+/** A Python tuple of the figures; `prefix` precedes its bracket. Integer figures are omitted if they are exact. */
+function figuresTerm(figures: Figures, prefix = ""): Term {
+  const printed = figures[3] === 0 ? figures.slice(0, 3) : figures;
+  return { open: `${prefix}(`, items: printed.map(pythonFloat), close: ")" };
 }
 
-function call(method: string, args: readonly Term[]): string {
-  return layOut({ open: `self.${method}(`, items: args, close: ")" }, " ".repeat(8));
+function methodCall(method: string, args: readonly Term[]): string {
+  return formatTerm({ open: `self.${method}(`, items: args, close: ")" }, " ".repeat(8));
 }

@@ -1,51 +1,52 @@
-/** Which names a Python package can have: it must not take the place of another, nor break Python or pip. */
+/** Valid names of Python packages: without conflicts with other packages, Python or pip. */
 import { readFileSync } from "node:fs";
 import { isTorchNamespace } from "../../compiled/torch-namespaces.js";
 import { lockFile } from "../worker/environment.js";
 
-/** Folders of pip add a version to the name, and file systems take 255 bytes. */
-const LONGEST = 200;
+/** pip's metadata folders add a version to the name, and file systems limit names to 255 bytes. */
+const MAX_LENGTH = 200;
 
-/** Why a package can't be called so, as a sentence without its remedy; undefined if it can. */
+/** The reason why a package cannot have this name, as a sentence without its remedy; undefined if it can. */
 export function nameProblem(name: string): string | undefined {
   if (!/^[a-z]([a-z0-9_]*[a-z0-9])?$/.test(name))
     return `${JSON.stringify(name)} cannot be the name of a Python package`;
-  if (name.length > LONGEST) return `a name of ${name.length} letters is too long for a folder`;
+  if (name.length > MAX_LENGTH) return `a name of ${name.length} letters is too long for a folder`;
   if (keywords.has(name)) return `${name} is a word of Python's grammar`;
   if (standardLibrary.has(name)) return `${name} is a module of Python's standard library`;
-  if (ownFolders.has(name)) return `${name} is the name of a folder that building or testing a package uses`;
+  if (reservedFolders.has(name)) return `${name} is the name of a folder that building or testing a package uses`;
   if (isTorchNamespace(name)) return `torch.ops.${name} belongs to PyTorch`;
-  if (required().has(distributionOf(name))) return `${name} is the name of a package that the kernels need`;
+  if (requiredDistributions().has(distributionOf(name)))
+    return `${name} is the name of a package that the kernels need`;
   return undefined;
 }
 
-/** What pip calls a package: names that it takes for the same are equal. */
+/** The normalized name of a distribution, as pip compares names. */
 export function distributionOf(name: string): string {
   return name.toLowerCase().replace(/[-_.]+/g, "-");
 }
 
-/** What an environment with torch and triton has: its distributions, and modules of theirs with other names. */
-function required(): ReadonlySet<string> {
+/** The distributions in an environment with torch and triton, and their modules with other names. */
+function requiredDistributions(): ReadonlySet<string> {
   const locked = Array.from(readFileSync(lockFile, "utf8").matchAll(/^([\w.-]+)==/gm), ([, name]) => name!);
   return new Set([...locked, ...alsoInstalled].map(distributionOf));
 }
 
-const ownFolders = new Set(["build", "dist", "tests"]);
+const reservedFolders = new Set(["build", "dist", "tests"]);
 
-const words = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/));
+const wordSet = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/));
 
-const alsoInstalled = words(`
+const alsoInstalled = wordSet(`
 cuda functorch isympy nvidia pip pkg_resources pytorch_triton tilescript tilescript_worker torchaudio torchgen
 torchvision wheel
 `);
 
-const keywords = words(`
+const keywords = wordSet(`
 and as assert async await break class continue def del elif else except finally for from global if import in is
 lambda nonlocal not or pass raise return try while with yield
 `);
 
 /** The public modules of Python 3.10 to 3.14. */
-const standardLibrary = words(`
+const standardLibrary = wordSet(`
 abc aifc annotationlib antigravity argparse array ast asynchat asyncio asyncore atexit audioop base64 bdb
 binascii binhex bisect builtins bz2 calendar cgi cgitb chunk cmath cmd code codecs codeop collections colorsys
 compileall compression concurrent configparser contextlib contextvars copy copyreg crypt csv ctypes curses

@@ -1,15 +1,15 @@
-/** A connection to `python/tilescript_worker/agent.py` on another machine: messages through a program's streams. */
+/** A connection to `python/tilescript_worker/agent.py` on another machine, through the streams of a local program. */
 import { randomBytes } from "node:crypto";
 import { createInterface } from "node:readline";
 import { withDeadline } from "../system/deadline.js";
-import { type Ending, Group } from "../system/process-group.js";
+import { type Ending, ProcessGroup } from "../system/process-group.js";
 import { EnvironmentError } from "../system/errors.js";
 import { lastLine } from "../system/run-program.js";
 
 export interface ConnectionOptions {
-  /** The machine in messages. */
+  /** The name of the machine in messages. */
   readonly name: string;
-  /** The program whose streams lead there, and its arguments. */
+  /** The program that connects its streams to the machine, and its arguments. */
   readonly command: readonly [string, ...string[]];
   /** The agent's source. */
   readonly agent: string;
@@ -17,7 +17,7 @@ export interface ConnectionOptions {
   readonly background?: boolean | undefined;
 }
 
-/** What the agent says of its machine. */
+/** The properties of its machine that the agent reports. */
 export interface Facts {
   readonly home: string;
   readonly env: Readonly<Record<string, string>>;
@@ -25,14 +25,14 @@ export interface Facts {
   readonly platform: string;
 }
 
-/** What a program there does. */
+/** Callbacks for the events of a remote program. */
 export interface ProgramEvents {
-  line?(text: string): void;
-  printed(text: string): void;
-  ended?(ending: Ending): void;
+  onLine?(text: string): void;
+  onOutput(text: string): void;
+  onExit?(ending: Ending): void;
 }
 
-/** What the agent refuses, with the system's code. */
+/** An error that the agent reports, with the system's error code. */
 export class RemoteError extends Error {
   constructor(
     message: string,
@@ -43,19 +43,19 @@ export class RemoteError extends Error {
   }
 }
 
-/** Jump hosts and keys on a token take their time. */
+/** Jump hosts and hardware tokens slow down the connection. */
 const START_MS = 60_000;
 const ALIVE_MS = 20_000;
-/** A connection that was closed ends within this time. */
-const REST_MS = 2_000;
-const TAIL = 4_000;
+/** Time limit for the program to exit after the connection is closed. */
+const CLOSE_MS = 2_000;
+const OUTPUT_TAIL = 4_000;
 
-interface Asked {
+interface PendingRequest {
   readonly resolve: (result: never) => void;
   readonly reject: (error: Error) => void;
 }
 
-/** A message; undefined for the first half of one, which a connection that breaks leaves. */
+/** Parses a message; undefined for an incomplete one, which a broken connection leaves. */
 function messageOf(text: string): Readonly<Record<string, unknown>> | undefined {
   try {
     return JSON.parse(text) as Readonly<Record<string, unknown>>;
@@ -66,131 +66,136 @@ function messageOf(text: string): Readonly<Record<string, unknown>> | undefined 
 
 export class Connection {
   readonly #options: ConnectionOptions;
-  readonly #group: Group;
-  /** Every message of the agent begins with it: whatever else arrives was printed by a login. */
-  readonly #word = randomBytes(12).toString("hex");
-  readonly #asked = new Map<number, Asked>();
+  readonly #group: ProcessGroup;
+  /** The prefix of every message from the agent. Other lines are output of the login shell. */
+  readonly #marker = randomBytes(12).toString("hex");
+  readonly #pending = new Map<number, PendingRequest>();
   readonly #programs = new Map<number, ProgramEvents>();
-  #next = 1;
+  #nextId = 1;
   #tail = "";
-  #lost: string | undefined;
-  #becomesReady: (facts: Facts) => void = () => undefined;
-  readonly #ready = new Promise<Facts>((resolve) => void (this.#becomesReady = resolve));
+  #lossReason: string | undefined;
+  #resolveReady: (facts: Facts) => void = () => undefined;
+  readonly #ready = new Promise<Facts>((resolve) => void (this.#resolveReady = resolve));
 
   constructor(options: ConnectionOptions) {
     this.#options = options;
     const [program, ...args] = options.command;
-    const group = new Group(program, args, { env: process.env, stdio: ["pipe", "pipe", "pipe"] });
+    const group = new ProcessGroup(program, args, { env: process.env, stdio: ["pipe", "pipe", "pipe"] });
     this.#group = group;
     const { child } = group;
     child?.stdin?.on("error", () => undefined);
-    child?.stderr?.setEncoding("utf8").on("data", (text: string) => this.#note(text));
+    child?.stderr?.setEncoding("utf8").on("data", (text: string) => this.#appendOutput(text));
     if (child?.stdout) createInterface({ input: child.stdout }).on("line", (line) => this.#read(line));
-    void group.ended.then((ending) => withDeadline(this.#drained(), 500).then(() => this.#lose(this.#epitaph(ending))));
+    void group.completion.then((ending) =>
+      withDeadline(this.#waitForStreams(), 500).then(() => this.#close(this.#describeLoss(ending))),
+    );
     const source = Buffer.from(options.agent);
-    child?.stdin?.write(Buffer.concat([Buffer.from(`${source.length}\n`), source, Buffer.from(`${this.#word}\n`)]));
-    const beat = setInterval(() => this.#send({ do: "alive", id: 0 }), ALIVE_MS);
-    beat.unref();
-    void group.ended.then(() => clearInterval(beat));
+    child?.stdin?.write(Buffer.concat([Buffer.from(`${source.length}\n`), source, Buffer.from(`${this.#marker}\n`)]));
+    const keepAlive = setInterval(() => this.#send({ do: "alive", id: 0 }), ALIVE_MS);
+    keepAlive.unref();
+    void group.completion.then(() => clearInterval(keepAlive));
     if (options.background)
-      for (const held of [child, ...(child?.stdio ?? [])]) (held as { unref?: () => void } | null)?.unref?.();
+      for (const handle of [child, ...(child?.stdio ?? [])]) (handle as { unref?: () => void } | null)?.unref?.();
   }
 
-  /** Why there is no connection any more. */
-  get lost(): string | undefined {
-    return this.#lost;
+  /** The reason why the connection was lost; undefined while it is open. */
+  get lossReason(): string | undefined {
+    return this.#lossReason;
   }
 
   /** Waits until the agent runs. Throws EnvironmentError. */
   async ready(): Promise<Facts> {
-    const facts = await withDeadline(Promise.race([this.#ready, this.#group.ended.then(() => undefined)]), START_MS);
+    const facts = await withDeadline(
+      Promise.race([this.#ready, this.#group.completion.then(() => undefined)]),
+      START_MS,
+    );
     if (facts !== undefined && facts !== "late") {
-      // When this process ends, its end of the connection is closed, and the agent ends with all that it started.
-      this.#group.watchesItself();
+      // When this process ends, its end of the connection closes, and the agent kills its child processes.
+      this.#group.markSelfWatching();
       return facts;
     }
     const { name } = this.#options;
     const why =
       facts === "late"
         ? `${name} did not answer within ${START_MS / 1000} s; \`ssh ${name}\` in a terminal shows what it asks for`
-        : this.#refused(await this.#group.ended);
+        : this.#whyUnreachable(await this.#group.completion);
     await this.close();
     throw new EnvironmentError(why);
   }
 
-  /** Sends a message and waits for its answer. Rejects with RemoteError, or EnvironmentError if the connection is lost. */
+  /** Sends a message and waits for the reply. Rejects with RemoteError, or EnvironmentError if the connection is lost. */
   ask<T>(message: { readonly do: string } & Readonly<Record<string, unknown>>): Promise<T> {
-    if (this.#lost !== undefined) return Promise.reject(new EnvironmentError(this.#lost));
-    const id = this.#next++;
+    if (this.#lossReason !== undefined) return Promise.reject(new EnvironmentError(this.#lossReason));
+    const id = this.#nextId++;
     return new Promise<T>((resolve, reject) => {
-      this.#asked.set(id, { resolve, reject });
+      this.#pending.set(id, { resolve, reject });
       this.#send({ ...message, id });
     });
   }
 
-  /** Sends a message that has no answer. */
-  tell(message: { readonly do: string } & Readonly<Record<string, unknown>>): void {
+  /** Sends a message without a reply. */
+  notify(message: { readonly do: string } & Readonly<Record<string, unknown>>): void {
     this.#send(message);
   }
 
-  /** A number for a program there, whose events go to `events`. */
+  /** Registers callbacks for a new remote program and returns its number. */
   program(events: ProgramEvents): number {
-    const number = this.#next++;
-    this.#programs.set(number, events);
-    if (this.#lost !== undefined) queueMicrotask(() => events.ended?.(this.#ending(this.#lost!)));
-    return number;
+    const program = this.#nextId++;
+    this.#programs.set(program, events);
+    if (this.#lossReason !== undefined) queueMicrotask(() => events.onExit?.(this.#ending(this.#lossReason!)));
+    return program;
   }
 
-  /** Ends the connection, and so whatever was started through it. */
+  /** Closes the connection, which ends everything that was started through it. */
   async close(): Promise<void> {
     this.#group.child?.stdin?.end();
-    if ((await withDeadline(this.#group.ended, REST_MS)) === "late") await this.#group.kill();
+    if ((await withDeadline(this.#group.completion, CLOSE_MS)) === "late") await this.#group.kill();
   }
 
   #send(message: object): void {
-    if (this.#lost === undefined) this.#group.child?.stdin?.write(`${JSON.stringify(message)}\n`);
+    if (this.#lossReason === undefined) this.#group.child?.stdin?.write(`${JSON.stringify(message)}\n`);
   }
 
   #read(line: string): void {
-    const start = line.indexOf(this.#word);
-    if (start < 0) return this.#note(`${line}\n`);
-    const message = messageOf(line.slice(start + this.#word.length));
+    const start = line.indexOf(this.#marker);
+    if (start < 0) return this.#appendOutput(`${line}\n`);
+    const message = messageOf(line.slice(start + this.#marker.length));
     if (!message) return undefined;
-    if (message["ready"] === true) return this.#becomesReady(message as unknown as Facts);
-    if (typeof message["program"] === "number") return this.#happened(message["program"], message);
-    const asked = this.#asked.get(message["id"] as number);
-    this.#asked.delete(message["id"] as number);
-    if (message["ok"] === true) asked?.resolve(message["result"] as never);
+    if (message["ready"] === true) return this.#resolveReady(message as unknown as Facts);
+    if (typeof message["program"] === "number") return this.#dispatch(message["program"], message);
+    const request = this.#pending.get(message["id"] as number);
+    this.#pending.delete(message["id"] as number);
+    if (message["ok"] === true) request?.resolve(message["result"] as never);
     else
-      asked?.reject(
+      request?.reject(
         new RemoteError(...([message["message"], message["code"], message["path"]] as [string, string, string])),
       );
   }
 
-  #happened(number: number, { line, stdout, stderr, ended }: Readonly<Record<string, unknown>>): void {
-    const events = this.#programs.get(number);
-    if (typeof line === "string") events?.line?.(line);
-    for (const printed of [stdout, stderr]) if (typeof printed === "string") events?.printed(printed);
-    if (!ended) return;
-    this.#programs.delete(number);
-    events?.ended?.(ended as Ending);
+  #dispatch(program: number, { line, stdout, stderr, ended: exit }: Readonly<Record<string, unknown>>): void {
+    const events = this.#programs.get(program);
+    if (typeof line === "string") events?.onLine?.(line);
+    for (const printed of [stdout, stderr]) if (typeof printed === "string") events?.onOutput(printed);
+    if (!exit) return;
+    this.#programs.delete(program);
+    events?.onExit?.(exit as Ending);
   }
 
-  #note(text: string): void {
-    this.#tail = (this.#tail + text).slice(-TAIL);
+  #appendOutput(text: string): void {
+    this.#tail = (this.#tail + text).slice(-OUTPUT_TAIL);
   }
 
-  /** Waits for what a program that has ended wrote last. */
-  async #drained(): Promise<void> {
+  /** Waits for the last output of a program that has ended. */
+  async #waitForStreams(): Promise<void> {
     const streams = [this.#group.child?.stdout, this.#group.child?.stderr];
     await Promise.all(streams.map((stream) => stream && new Promise((resolve) => stream.once("close", resolve))));
   }
 
-  #lose(why: string): void {
-    this.#lost = why;
-    for (const { reject } of this.#asked.values()) reject(new EnvironmentError(why));
-    for (const { ended } of this.#programs.values()) ended?.(this.#ending(why));
-    this.#asked.clear();
+  #close(why: string): void {
+    this.#lossReason = why;
+    for (const { reject } of this.#pending.values()) reject(new EnvironmentError(why));
+    for (const { onExit: ended } of this.#programs.values()) ended?.(this.#ending(why));
+    this.#pending.clear();
     this.#programs.clear();
   }
 
@@ -198,14 +203,14 @@ export class Connection {
     return { exitCode: null, signal: null, lost };
   }
 
-  #epitaph({ exitCode, signal }: Ending): string {
+  #describeLoss({ exitCode, signal }: Ending): string {
     const last = lastLine(this.#tail);
     const how = last ?? (signal === null ? `ssh ended with exit code ${exitCode}` : `ssh was killed by ${signal}`);
     return `the connection to ${this.#options.name} was lost: ${how}`;
   }
 
-  /** Why the agent never ran. */
-  #refused({ exitCode, signal, unstarted }: Ending): string {
+  /** The reason why the agent never ran. */
+  #whyUnreachable({ exitCode, signal, unstarted }: Ending): string {
     const { name, command } = this.#options;
     if (unstarted !== undefined) return `${command[0]} can't be started (${unstarted}); install OpenSSH's client`;
     const last = lastLine(this.#tail) ?? (signal ? `it was killed by ${signal}` : "it said nothing");

@@ -1,13 +1,13 @@
-/** `ray:ADDRESS`: a Ray cluster, as Ray names it. */
+/** `ray:ADDRESS`: a Ray cluster, by Ray's own addresses. */
 import { UsageError } from "../system/errors.js";
 
 const HOST_AND_PORT = String.raw`(?:[\p{L}\p{N}_][\p{L}\p{N}_.-]*|\[[0-9a-fA-F:.]+\]):\d{1,5}`;
-/** The cluster that this machine is part of, by itself or by the address of its head node. */
+/** A cluster with this machine as a node, found automatically or by the address of its head node. */
 const NODE = new RegExp(`^(?:auto|${HOST_AND_PORT})$`, "u");
-/** A cluster that this machine is no node of, by the server for clients on its head node. */
+/** A cluster without this machine, by the address of the client server on its head node. */
 const CLIENT = new RegExp(`^//${HOST_AND_PORT}$`, "u");
 
-/** Reads what follows `ray:`, and returns what Ray calls the cluster. Throws UsageError. */
+/** Parses the text after `ray:` into Ray's address. Throws UsageError. */
 export function parseRayAddress(text: string): string {
   if (NODE.test(text)) return text;
   if (CLIENT.test(text)) return `ray:${text}`;

@@ -1,7 +1,7 @@
 /** A Ray cluster, through `python/tilescript_worker/ray_cluster.py`, which drives its actors. */
 import { createInterface } from "node:readline";
 import type { Duplex } from "node:stream";
-import type { Placed, Remote } from "../worker/host.js";
+import type { UploadedFile, Remote } from "../worker/host.js";
 import {
   type FailureKind,
   type HelloResult,
@@ -12,48 +12,51 @@ import {
 import { pythonEnv, pythonModule } from "../worker/start-python.js";
 import type { LinkOptions } from "../worker/worker-link.js";
 import type { RequestServer } from "../worker/worker-pool.js";
-import { stopped } from "../worker/worker.js";
+import { stoppedReply } from "../worker/worker.js";
 import { lostReply } from "../worker/worker-process.js";
 import { keyOfText } from "../system/json-cache.js";
 import { withDeadline } from "../system/deadline.js";
 import { EnvironmentError } from "../system/errors.js";
-import { type Ending, Group } from "../system/process-group.js";
+import { type Ending, ProcessGroup } from "../system/process-group.js";
 import { lastLine } from "../system/run-program.js";
 
 export interface FleetOptions {
-  /** What Ray calls the cluster. */
+  /** Ray's address of the cluster. */
   readonly address: string;
-  /** The Python here, which has ray. */
+  /** The local Python, which has ray. */
   readonly python: string;
   /** The name on the command line: `ray:auto`. */
   readonly name: string;
   readonly device: LinkOptions["device"];
-  /** The number of actors on the CPU. Default: one for each CPU of the cluster. */
+  /** The number of actors on CPUs. Default: one per CPU of the cluster. */
   readonly count?: number | undefined;
-  /** The most actors that compile on the CPUs of each node with a GPU; a request then stays on its node. Default: none. */
+  /**
+   * The maximum number of compiling actors on the CPUs of each node with a GPU; a request then stays on its node.
+   * Default: none.
+   */
   readonly compilers?: number | undefined;
   readonly env?: NodeJS.ProcessEnv | undefined;
   /** Lets this process end while the cluster is in use. */
   readonly background?: boolean | undefined;
-  /** Receives what user code prints on the nodes. */
+  /** Receives the output of user code on the nodes. */
   readonly onOutput?: ((text: string) => void) | undefined;
 }
 
-/** An actor: where it was started, with its Python and what that runs on. */
+/** An actor, with its location, its Python and its device. */
 export interface RayActor {
-  /** Its machine and its unit there, such as `box gpu:0`. */
+  /** Its machine and its device there, such as `box gpu:0`. */
   readonly place: string;
-  /** What Ray calls its node. */
+  /** Ray's id of its node. */
   readonly node: string;
   readonly python: string;
-  /** What its worker runs on. That of an actor which only compiles is no device. */
+  /** The worker's properties. An actor that only compiles has the device `compiler`. */
   readonly hello: Omit<HelloResult, "device"> & { readonly device: HelloResult["device"] | "compiler" };
 }
 
-/** What `fleet.py` says of a request: the worker's reply, or how the worker was lost. */
+/** A reply of `ray_cluster.py`: the worker's reply, or the reason why the worker was lost. */
 interface Answer {
   readonly id: number;
-  /** The place of the actor that worked on it. */
+  /** The name of the actor that handled the request. */
   readonly on: string;
   readonly reply?: Reply;
   readonly lost?: "late" | "ended" | "garbled" | "stopped" | "gone";
@@ -63,60 +66,62 @@ interface Answer {
   readonly printed?: string;
 }
 
-type First = { readonly ready: true; readonly seats: readonly RayActor[] } | { readonly failed: string };
+type Handshake = { readonly ready: true; readonly seats: readonly RayActor[] } | { readonly failed: string };
 
-/** Nodes start actors and import torch within this time, which `fleet.py` watches; Ray itself needs some too. */
+/**
+ * Time limit for starting actors and importing torch, which `ray_cluster.py` enforces, with a margin for Ray itself.
+ */
 const START_MS = 420_000;
-/** Actors end within this time when the connection is closed. */
-const REST_MS = 10_000;
-const TAIL = 4_000;
+/** Time limit for actors to exit after the connection is closed. */
+const CLOSE_MS = 10_000;
+const OUTPUT_TAIL = 4_000;
 
 export class RayClusterClient implements Remote {
   readonly #options: FleetOptions;
-  readonly #group: Group;
-  readonly #asked = new Map<number, (answer: Answer) => void>();
+  readonly #group: ProcessGroup;
+  readonly #pending = new Map<number, (answer: Answer) => void>();
   #seats: readonly RayActor[] = [];
-  #next = 1;
+  #nextId = 1;
   #tail = "";
-  #lost: string | undefined;
-  #begin: (first: First) => void = () => undefined;
+  #lossReason: string | undefined;
+  #resolveHandshake: (handshake: Handshake) => void = () => undefined;
 
   private constructor(options: FleetOptions) {
     this.#options = options;
     const { python, address, device, count, compilers, env = process.env, background } = options;
-    const numbers = Object.entries({ count, compilers }).flatMap(([name, most]) =>
-      most === undefined ? [] : [`--${name}`, String(most)],
+    const numbers = Object.entries({ count, compilers }).flatMap(([name, limit]) =>
+      limit === undefined ? [] : [`--${name}`, String(limit)],
     );
-    const given = ["--address", address, "--device", device, "--channel", "3", ...numbers];
-    const group = new Group(python, pythonModule("tilescript_worker.ray_cluster", ...given), {
+    const args = ["--address", address, "--device", device, "--channel", "3", ...numbers];
+    const group = new ProcessGroup(python, pythonModule("tilescript_worker.ray_cluster", ...args), {
       env: pythonEnv(env),
       stdio: ["ignore", "pipe", "pipe", "pipe"],
     });
     this.#group = group;
     for (const stream of [group.child?.stdout, group.child?.stderr])
-      stream?.setEncoding("utf8").on("data", (text: string) => (this.#tail = (this.#tail + text).slice(-TAIL)));
+      stream?.setEncoding("utf8").on("data", (text: string) => (this.#tail = (this.#tail + text).slice(-OUTPUT_TAIL)));
     const channel = this.#channel;
     channel?.on("error", () => undefined);
     if (channel) createInterface({ input: channel }).on("line", (line) => this.#read(line));
-    void group.ended.then((ending) => this.#lose(this.#epitaph(ending)));
+    void group.completion.then((ending) => this.#fail(this.#describeLoss(ending)));
     if (background)
-      for (const held of [group.child, ...(group.child?.stdio ?? [])])
-        (held as { unref?: () => void } | null)?.unref?.();
+      for (const handle of [group.child, ...(group.child?.stdio ?? [])])
+        (handle as { unref?: () => void } | null)?.unref?.();
   }
 
   /** Connects to the cluster and starts actors there. Throws EnvironmentError. */
   static async open(options: FleetOptions): Promise<RayClusterClient> {
     const fleet = new RayClusterClient(options);
-    const first = new Promise<First>((resolve) => void (fleet.#begin = resolve));
-    const ended = fleet.#group.ended.then((ending): First => ({ failed: fleet.#epitaph(ending) }));
-    const begun = await withDeadline(Promise.race([first, ended]), START_MS);
-    if (begun !== "late" && "ready" in begun) {
-      fleet.#seats = begun.seats;
-      fleet.#group.watchesItself();
+    const handshake = new Promise<Handshake>((resolve) => void (fleet.#resolveHandshake = resolve));
+    const failure = fleet.#group.completion.then((ending): Handshake => ({ failed: fleet.#describeLoss(ending) }));
+    const result = await withDeadline(Promise.race([handshake, failure]), START_MS);
+    if (result !== "late" && "ready" in result) {
+      fleet.#seats = result.seats;
+      fleet.#group.markSelfWatching();
       return fleet;
     }
     await fleet.close();
-    const why = begun === "late" ? `it did not answer within ${START_MS / 1000} s` : begun.failed;
+    const why = result === "late" ? `it did not answer within ${START_MS / 1000} s` : result.failed;
     throw new EnvironmentError(`${options.name} can't be used: ${why}`);
   }
 
@@ -124,15 +129,15 @@ export class RayClusterClient implements Remote {
     return this.#options.name;
   }
 
-  get lost(): string | undefined {
-    return this.#lost;
+  get lossReason(): string | undefined {
+    return this.#lossReason;
   }
 
   get seats(): readonly RayActor[] {
     return this.#seats;
   }
 
-  /** Whoever asks a seat's actor, and while that is lost another one of the same kind. */
+  /** A server of requests for a seat's actor, or for another actor of the same kind while that one is lost. */
   server(seat: number): RequestServer {
     const [requests, pending] = [this.#requests(seat), new Set<Promise<unknown>>()];
     return {
@@ -149,8 +154,8 @@ export class RayClusterClient implements Remote {
     };
   }
 
-  async place(name: string, text: string): Promise<Placed> {
-    // Whoever has a file of this path has this text. It goes with the connection, as others may use it too.
+  async upload(name: string, text: string): Promise<UploadedFile> {
+    // The path contains the hash of the text, so nodes share the file. It is deleted with the connection.
     const path = `${keyOfText(text)}/${name}`;
     this.#send({ do: "place", path, text });
     return { path, remove: async () => undefined };
@@ -158,7 +163,7 @@ export class RayClusterClient implements Remote {
 
   async close(): Promise<void> {
     this.#channel?.end();
-    if ((await withDeadline(this.#group.ended, REST_MS)) === "late") await this.#group.kill();
+    if ((await withDeadline(this.#group.completion, CLOSE_MS)) === "late") await this.#group.kill();
   }
 
   get #channel(): Duplex | undefined {
@@ -167,11 +172,11 @@ export class RayClusterClient implements Remote {
 
   #requests(seat: number) {
     return async (request: WorkerRequest, deadlineMs: number): Promise<Reply> => {
-      const id = this.#next++;
+      const id = this.#nextId++;
       const seconds = deadlineMs / 1000;
       const answer = await new Promise<Answer>((resolve) => {
-        if (this.#lost !== undefined) return resolve({ id, on: "", lost: "gone", printed: this.#lost });
-        this.#asked.set(id, resolve);
+        if (this.#lossReason !== undefined) return resolve({ id, on: "", lost: "gone", printed: this.#lossReason });
+        this.#pending.set(id, resolve);
         this.#send({ do: "ask", id, seat, seconds, request: { v: PROTOCOL_VERSION, id, ...request } });
       });
       if (answer.printed && answer.lost !== "gone") this.#options.onOutput?.(answer.printed);
@@ -180,23 +185,23 @@ export class RayClusterClient implements Remote {
   }
 
   #send(message: object): void {
-    if (this.#lost === undefined) this.#channel?.write(`${JSON.stringify(message)}\n`);
+    if (this.#lossReason === undefined) this.#channel?.write(`${JSON.stringify(message)}\n`);
   }
 
   #read(line: string): void {
-    const message = JSON.parse(line) as Answer | First;
-    if (!("id" in message)) return this.#begin(message);
-    this.#asked.get(message.id)?.(message);
-    this.#asked.delete(message.id);
+    const message = JSON.parse(line) as Answer | Handshake;
+    if (!("id" in message)) return this.#resolveHandshake(message);
+    this.#pending.get(message.id)?.(message);
+    this.#pending.delete(message.id);
   }
 
-  #lose(why: string): void {
-    this.#lost = why;
-    for (const [id, resolve] of this.#asked) resolve({ id, on: "", lost: "gone", printed: why });
-    this.#asked.clear();
+  #fail(why: string): void {
+    this.#lossReason = why;
+    for (const [id, resolve] of this.#pending) resolve({ id, on: "", lost: "gone", printed: why });
+    this.#pending.clear();
   }
 
-  #epitaph({ exitCode, signal, unstarted }: Ending): string {
+  #describeLoss({ exitCode, signal, unstarted }: Ending): string {
     const how = unstarted ?? signal ?? `exit code ${exitCode}`;
     return `the connection to ${this.name} was lost: ${lastLine(this.#tail) ?? `its driver ended (${how})`}`;
   }
@@ -205,9 +210,9 @@ export class RayClusterClient implements Remote {
 function replyOf(answer: Answer, seconds: number): Reply {
   const { reply, on, lost = "garbled", printed = "", exitCode = null, signal = null, closed = false } = answer;
   if (reply) return reply.ok ? { ok: true, result: reply.result, on } : reply;
-  if (lost === "stopped") return stopped;
+  if (lost === "stopped") return stoppedReply;
   const late = `no answer within ${seconds} s`;
   const kind: FailureKind = "connection";
   if (lost === "gone") return { ok: false, error: { kind, message: printed, frames: [], fatal: true } };
-  return lostReply(lost, { late, ending: { exitCode, signal }, closed, printed });
+  return lostReply(lost, { late, ending: { exitCode, signal }, isClosed: closed, printed });
 }

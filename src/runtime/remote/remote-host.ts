@@ -1,9 +1,9 @@
-/** A machine behind a connection: the worker's files are sent once, programs start there. */
+/** A remote machine behind a connection. The worker's files are copied there once. */
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join, posix } from "node:path";
 import { PassThrough } from "node:stream";
-import type { Host, Placed, RunOptions } from "../worker/host.js";
+import type { Host, UploadedFile, RunOptions } from "../worker/host.js";
 import { pythonFolder } from "../worker/start-python.js";
 import { type LinkOptions, workerArguments, type WorkerLink } from "../worker/worker-link.js";
 import { cacheFolder } from "../system/cache-folder.js";
@@ -15,8 +15,8 @@ import type { ProgramResult } from "../system/run-program.js";
 import { Connection, type Facts, RemoteError } from "./connection.js";
 import { addressText, agentCommand, destination, type SshAddress, sshCommand } from "./ssh-address.js";
 
-/** The end of each stream of a program that is kept. */
-const KEPT = 1 << 20;
+/** The number of characters of a program's output to keep. */
+const OUTPUT_LIMIT = 1 << 20;
 
 export class RemoteHost implements Host {
   readonly name: string;
@@ -25,7 +25,6 @@ export class RemoteHost implements Host {
   readonly #address: SshAddress;
   readonly #connection: Connection;
   readonly #facts: Facts;
-  /** The worker's files there. */
   readonly #folder: string;
 
   private constructor(address: SshAddress, connection: Connection, facts: Facts, folder: string) {
@@ -38,7 +37,7 @@ export class RemoteHost implements Host {
     this.#folder = folder;
   }
 
-  /** Connects, and sends the worker's files unless they are there. Throws EnvironmentError. */
+  /** Connects, and copies the worker's files unless they are already there. Throws EnvironmentError. */
   static async open(
     address: SshAddress,
     options: { readonly background?: boolean | undefined } = {},
@@ -56,7 +55,7 @@ export class RemoteHost implements Host {
       if (!(await connection.ask({ do: "has", folder, key }))) await connection.ask({ do: "keep", folder, files });
     } catch (error) {
       await connection.close();
-      throw host.#unwritten(error, "XDG_CACHE_HOME");
+      throw host.#toWriteError(error, "XDG_CACHE_HOME");
     }
     return host;
   }
@@ -83,13 +82,13 @@ export class RemoteHost implements Host {
     return this.#facts.env;
   }
 
-  get lost(): string | undefined {
-    return this.#connection.lost;
+  get lossReason(): string | undefined {
+    return this.#connection.lossReason;
   }
 
   ask<T>(message: { readonly do: string } & Readonly<Record<string, unknown>>): Promise<T> {
     return this.#connection.ask<T>(message).catch((error: unknown) => {
-      throw this.#unwritten(error, "XDG_CACHE_HOME");
+      throw this.#toWriteError(error, "XDG_CACHE_HOME");
     });
   }
 
@@ -108,27 +107,27 @@ export class RemoteHost implements Host {
   ): Promise<ProgramResult> {
     let printed = "";
     const program = this.#connection.program({
-      printed: (text) => {
-        printed = (printed + text).slice(-KEPT);
+      onOutput: (text) => {
+        printed = (printed + text).slice(-OUTPUT_LIMIT);
         onOutput?.(text);
       },
     });
     const message = { do: "run", program, command, arguments: args, env: { ...this.#pythonEnv(), ...env } };
     const ending = await withDeadline(this.#connection.ask<Ending>(message), deadlineMs);
-    if (ending === "late") this.#connection.tell({ do: "kill", program, id: 0 });
-    const ended = ending === "late" ? { exitCode: null, signal: "SIGKILL" as const } : ending;
-    return { ...ended, stdout: printed, stderr: printed, late: ending === "late" };
+    if (ending === "late") this.#connection.notify({ do: "kill", program, id: 0 });
+    const exit = ending === "late" ? { exitCode: null, signal: "SIGKILL" as const } : ending;
+    return { ...exit, stdout: printed, stderr: printed, late: ending === "late" };
   }
 
   exists(path: string): Promise<boolean> {
     return this.#connection.ask({ do: "exists", path });
   }
 
-  async place(name: string, text: string): Promise<Placed> {
+  async upload(name: string, text: string): Promise<UploadedFile> {
     const path = await this.#connection.ask<string>({ do: "place", name, text }).catch((error: unknown) => {
-      throw this.#unwritten(error, "TMPDIR");
+      throw this.#toWriteError(error, "TMPDIR");
     });
-    // Where the connection is lost, the agent removes it.
+    // If the connection is lost, the agent deletes the file.
     const remove = () => this.#connection.ask<void>({ do: "remove", path: posix.dirname(path) }).catch(() => undefined);
     return { path, remove };
   }
@@ -142,18 +141,17 @@ export class RemoteHost implements Host {
     return { PYTHONPATH: path, PYTHONDONTWRITEBYTECODE: "1" };
   }
 
-  /** Why a file could not be written there, and the variable there that names another place. */
-  #unwritten(error: unknown, variable: string): unknown {
+  /** Converts a failed remote write to an EnvironmentError with the remote variable that changes the folder. */
+  #toWriteError(error: unknown, variable: string): unknown {
     if (!(error instanceof RemoteError)) return error;
-    const what = writeProblem(error.path || this.#folder, error.code || error.message);
-    return new EnvironmentError(`on ${this.name}, ${what}; ${variable} there names it`);
+    const problem = writeProblem(error.path || this.#folder, error.code || error.message);
+    return new EnvironmentError(`on ${this.name}, ${problem}; ${variable} there names it`);
   }
 }
 
-/** A worker on another machine. */
 class RemoteLink implements WorkerLink {
   readonly pid = undefined;
-  readonly ended: Promise<Ending>;
+  readonly completion: Promise<Ending>;
   readonly lines: AsyncIterator<string>;
   readonly #connection: Connection;
   readonly #program: number;
@@ -164,25 +162,25 @@ class RemoteLink implements WorkerLink {
     const lines = new PassThrough({ objectMode: true });
     this.lines = lines[Symbol.asyncIterator]();
     let end: (ending: Ending) => void = () => undefined;
-    this.ended = new Promise((resolve) => (end = resolve));
+    this.completion = new Promise((resolve) => (end = resolve));
     this.#program = connection.program({
-      line: (text) => void lines.write(text),
-      printed: onPrinted,
-      ended: (ending) => {
+      onLine: (text) => void lines.write(text),
+      onOutput: onPrinted,
+      onExit: (ending) => {
         this.#ending = ending;
         lines.end();
         end(ending);
       },
     });
-    const started = {
+    const message = {
       do: "start",
       program: this.#program,
       command: python,
       arguments: workerArguments({ device, gpu }, null),
       env,
     };
-    // Where the connection is lost, the program has ended.
-    connection.ask(started).catch(() => undefined);
+    // If the connection is lost, the program has ended.
+    connection.ask(message).catch(() => undefined);
   }
 
   get ending(): Ending | undefined {
@@ -190,30 +188,30 @@ class RemoteLink implements WorkerLink {
   }
 
   send(line: string): void {
-    this.#connection.tell({ do: "line", program: this.#program, line });
+    this.#connection.notify({ do: "line", program: this.#program, line });
   }
 
-  /** The agent ends it when the connection ends. */
-  watchesItself(): void {}
+  /** The agent kills it when the connection ends. */
+  markSelfWatching(): void {}
 
   kill(): Promise<Ending> {
-    if (!this.#ending) this.#connection.tell({ do: "kill", program: this.#program, id: 0 });
-    return this.ended;
+    if (!this.#ending) this.#connection.notify({ do: "kill", program: this.#program, id: 0 });
+    return this.completion;
   }
 }
 
-type Files = Readonly<Record<string, string>>;
+type FileTexts = Readonly<Record<string, string>>;
 
-/** What a machine needs of this package, by paths below `python`. */
-function workerFiles(): Files {
+/** The files of this package that a remote machine needs, by path below `python`. */
+function workerFiles(): FileTexts {
   const names = readdirSync(pythonFolder, { recursive: true, encoding: "utf8" })
     .map((name) => name.replaceAll("\\", "/"))
     .filter((name) => /^(?:tilescript_worker\/)?\w+\.(?:py|lock)$/.test(name));
   return Object.fromEntries(names.sort().map((name) => [name, readFileSync(join(pythonFolder, name), "utf8")]));
 }
 
-/** The agent computes the same from what lies there. */
-function keyOfFiles(files: Files): string {
+/** The hash of the files. The agent computes the same hash from its copy. */
+function keyOfFiles(files: FileTexts): string {
   const digest = createHash("sha256");
   for (const [name, text] of Object.entries(files)) {
     const data = Buffer.from(text);

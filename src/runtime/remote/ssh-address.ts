@@ -1,39 +1,39 @@
-/** `ssh:user@host:port/python`: a machine that the user's own ssh reaches, and how ssh is called for it. */
+/** `ssh:user@host:port/python`: a machine that the user's ssh can reach, and the ssh command lines for it. */
 import { UsageError } from "../system/errors.js";
 
 export interface SshAddress {
-  /** A name or an address, or an alias of the user's ssh config. */
+  /** A host name, an address, or an alias of the user's ssh config. */
   readonly host: string;
   readonly user?: string;
   readonly port?: number;
-  /** The Python there: a path, absolute or from `~/`, or a command on the PATH there. Default: it is looked for. */
+  /** The Python there: a path, absolute or from `~/`, or a command on PATH. Default: the first one that is found. */
   readonly python?: string;
 }
 
-const form = "write ssh:HOST, or ssh:USER@HOST:PORT/PYTHON";
+const SYNTAX = "write ssh:HOST, or ssh:USER@HOST:PORT/PYTHON";
 
 /**
- * ssh gives these to a shell where the user's config says `ProxyCommand … %h` or `Match exec`, so nothing that a shell
- * reads may stand in them.
+ * ssh passes host and user to a shell if the user's config has `ProxyCommand … %h` or `Match exec`, so these patterns
+ * exclude shell metacharacters.
  */
 const HOST = /^(?:[\p{L}\p{N}_][\p{L}\p{N}_.+-]*|\[[0-9a-fA-F:.]+(?:%[\w.-]+)?\])$/u;
 const USER = /^[\p{L}\p{N}_][\p{L}\p{N}_.+@-]*$/u;
 
-/** Reads what follows `ssh:`. Throws UsageError. */
+/** Parses the text after `ssh:`. Throws UsageError. */
 export function parseSshAddress(text: string): SshAddress {
   const slash = text.indexOf("/");
-  const place = slash < 0 ? text : text.slice(0, slash);
-  const at = place.lastIndexOf("@");
-  const [, host = "", , digits] = /^(\[.*\]|[^:]*)(:(.*))?$/s.exec(place.slice(at + 1)) ?? [];
-  const user = at < 0 ? undefined : place.slice(0, at);
+  const authority = slash < 0 ? text : text.slice(0, slash);
+  const atIndex = authority.lastIndexOf("@");
+  const [, host = "", , digits] = /^(\[.*\]|[^:]*)(:(.*))?$/s.exec(authority.slice(atIndex + 1)) ?? [];
+  const user = atIndex < 0 ? undefined : authority.slice(0, atIndex);
   if (!HOST.test(host))
     throw new UsageError(
-      `ssh:${text}: ${JSON.stringify(host)} is no host; ${form}, where HOST is a name of letters, digits, ".", "_" and "-", or an alias of your ssh config`,
+      `ssh:${text}: ${JSON.stringify(host)} is no host; ${SYNTAX}, where HOST is a name of letters, digits, ".", "_" and "-", or an alias of your ssh config`,
     );
   if (user !== undefined && !USER.test(user))
-    throw new UsageError(`ssh:${text}: ${JSON.stringify(user)} is no user's name; ${form}`);
+    throw new UsageError(`ssh:${text}: ${JSON.stringify(user)} is no user's name; ${SYNTAX}`);
   if (digits !== undefined && !(/^\d{1,5}$/.test(digits) && Number(digits) >= 1 && Number(digits) <= 65_535))
-    throw new UsageError(`ssh:${text}: ${JSON.stringify(digits)} is no port; ${form}`);
+    throw new UsageError(`ssh:${text}: ${JSON.stringify(digits)} is no port; ${SYNTAX}`);
   const python = slash < 0 ? undefined : pythonOf(text, text.slice(slash));
   return {
     host: host.replace(/^\[|\]$/g, ""),
@@ -43,47 +43,50 @@ export function parseSshAddress(text: string): SshAddress {
   };
 }
 
-/** `/opt/venv/bin/python`, `~/venv/bin/python` of `/~/venv/bin/python`, `python3.12` of `/python3.12`. */
-function pythonOf(text: string, rest: string): string {
-  const path = rest.slice(1);
+/**
+ * `/opt/venv/bin/python` stays, `/~/venv/bin/python` becomes `~/venv/bin/python`, and `/python3.12` becomes
+ * `python3.12`.
+ */
+function pythonOf(text: string, pathText: string): string {
+  const path = pathText.slice(1);
   // eslint-disable-next-line no-control-regex
   if (path === "" || /[\u0000-\u001f\u007f]/.test(path))
-    throw new UsageError(`ssh:${text}: no Python is named after the "/"; ${form}`);
+    throw new UsageError(`ssh:${text}: no Python is named after the "/"; ${SYNTAX}`);
   if (path.startsWith("~/") || !path.includes("/")) return path;
-  return path.startsWith("/") ? path : rest;
+  return path.startsWith("/") ? path : pathText;
 }
 
-/** The machine in messages. */
+/** The name of the machine in messages. */
 export function addressText({ host, user, port }: SshAddress): string {
   const name = host.includes(":") ? `[${host}]` : host;
   return `${user === undefined ? "" : `${user}@`}${name}${port === undefined ? "" : `:${port}`}`;
 }
 
-/** The program and its arguments for a command there. `--` ends the options, and a host can't begin with `-`. */
+/** The local command line that runs a command there. `--` ends the options, and a host cannot begin with `-`. */
 export function sshCommand(address: SshAddress, command: string): readonly [string, ...string[]] {
   const options = ["RemoteCommand=none", "ServerAliveInterval=15", "ServerAliveCountMax=4"];
   return ["ssh", "-T", ...options.flatMap((option) => ["-o", option]), ...destination(address), command];
 }
 
-/** ssh's arguments that name a machine, in front of a command. */
+/** The ssh arguments that select a machine, before a command. */
 export function destination({ host, user, port }: SshAddress): readonly string[] {
-  const given = [...(port === undefined ? [] : ["-p", String(port)]), ...(user === undefined ? [] : ["-l", user])];
-  return [...given, "--", host];
+  const options = [...(port === undefined ? [] : ["-p", String(port)]), ...(user === undefined ? [] : ["-l", user])];
+  return [...options, "--", host];
 }
 
-/** Reads a program from its standard input, after a line with its length in bytes. */
-const READ = "import sys;exec(sys.stdin.buffer.read(int(sys.stdin.buffer.readline())))";
+/** A Python program that executes a script from its standard input, after a line with the length in bytes. */
+const BOOTSTRAP = "import sys;exec(sys.stdin.buffer.read(int(sys.stdin.buffer.readline())))";
 
 /**
- * The command line there that starts the agent. The user's login shell reads it, which may be fish or csh: one word
- * between single quotes for `sh`, without a quote, an exclamation mark or a line break in it.
+ * The remote command line that starts the agent. The user's login shell parses it, which may be fish or csh. So it is
+ * one single-quoted word for `sh`, without a quote, an exclamation mark or a line break in it.
  */
 export function agentCommand(python: string | undefined): string {
   const choose =
     python === undefined
       ? `p=python3; command -v python3 >/dev/null 2>&1 || p=python; exec "$p"`
       : `exec ${python.startsWith("~/") ? `"$HOME/$(printf %b "${octal(python.slice(2))}")"` : `"$(printf %b "${octal(python)}")"`}`;
-  return `sh -c '${choose} -c "${READ}"'`;
+  return `sh -c '${choose} -c "${BOOTSTRAP}"'`;
 }
 
 const octal = (text: string): string =>

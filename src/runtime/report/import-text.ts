@@ -1,19 +1,19 @@
-/** What `tilescript import` found, for people. */
+/** The text report of `tilescript import`. */
 import type { ImportReport } from "./reports.js";
 
 type Kernel = ImportReport["kernels"][number];
 
-/** One line a kernel, with the reason below it where it is not equal. */
+/** One line per kernel, followed by the reason if it is not equal. */
 export function importText({ kernels, file, stopped }: ImportReport): string {
   const note = stopped === undefined ? [] : [`note: the script stopped before its end: ${stopped}`];
   const lines = kernels.flatMap((kernel) => [
-    `${kernel.kernel}: ${kernel.status}${share(kernel)}`,
+    `${kernel.kernel}: ${kernel.status}${formatCalls(kernel)}`,
     ...details(kernel, file),
   ]);
   return [...lines, ...note].join("\n");
 }
 
-const share = ({ calls }: Kernel): string =>
+const formatCalls = ({ calls }: Kernel): string =>
   calls
     ? ` (for ${calls.compared} of ${calls.noted} calls; the others pass other dtypes, flags or kinds of arguments)`
     : "";
@@ -32,16 +32,21 @@ function details(kernel: Kernel, file: string): readonly string[] {
     ? ["  its block pointers are compared as the addresses and masks that Triton 3.6 makes of them"]
     : [];
   const todos = (kernel.todos ?? []).map(({ text, line }) => `  ${file}:${line}: TODO: ${text}`);
-  const written = kernel.path === undefined ? [] : [`  wrote ${kernel.path}`];
+  const writtenLines = kernel.path === undefined ? [] : [`  wrote ${kernel.path}`];
   switch (kernel.status) {
     case "equal":
-      return [...written, ...compared, ...accesses, ...todos];
+      return [...writtenLines, ...compared, ...accesses, ...todos];
     case "equal for the traced flags":
-      return [...written, `  fixed: ${kernel.fixed.join(", ")}`, ...compared, ...accesses, ...todos];
+      return [...writtenLines, `  fixed: ${kernel.fixed.join(", ")}`, ...compared, ...accesses, ...todos];
     case "differs":
-      return [...written, `  the original has: ${kernel.original}`, `  the imported has: ${kernel.imported}`, ...todos];
+      return [
+        ...writtenLines,
+        `  the original has: ${kernel.original}`,
+        `  the imported has: ${kernel.imported}`,
+        ...todos,
+      ];
     case "not imported":
-      return [...written, `  ${file}:${kernel.line}: ${kernel.reason}`];
+      return [...writtenLines, `  ${file}:${kernel.line}: ${kernel.reason}`];
     default:
       return kernel satisfies never;
   }

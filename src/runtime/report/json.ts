@@ -8,22 +8,22 @@ import type { Outcome, OutputComparison } from "../cases/outcome.js";
 import { summarize } from "../verify/summary.js";
 import type { Verification } from "../verify/plan-cases.js";
 
-/** One kernel's report. */
+/** The report of one kernel. */
 export function jsonReport(verification: Verification, device: Device): RunReport {
   const { kernel, thorough } = verification;
   const summary = summarize(verification, device);
   return {
     correct: summary.correct,
-    max_abs_diff: finite(summary.maxAbsDiff),
-    max_rel_diff: finite(summary.maxRelDiff),
+    max_abs_diff: finiteOrNull(summary.maxAbsDiff),
+    max_rel_diff: finiteOrNull(summary.maxRelDiff),
     details: summary.details,
     kernel: kernel.signature.name,
     device: device.kind,
-    device_why: device.why,
+    device_why: device.reason,
     ...(device.kind !== "eval" && {
       device_name: device.hello.deviceName,
       ...(device.host && { host: device.host.name }),
-      ...(device.workers.places.length > 0 && { workers: device.workers.places }),
+      ...(device.workers.deviceNames.length > 0 && { workers: device.workers.deviceNames }),
       capability: device.hello.capability,
       versions: device.hello.versions,
       python: device.environment.python,
@@ -39,8 +39,8 @@ export function jsonReport(verification: Verification, device: Device): RunRepor
   };
 }
 
-/** A difference, of which null says that it is not finite. */
-const finite = (difference: number | null): number | null =>
+/** A difference; null if it is not finite. */
+const finiteOrNull = (difference: number | null): number | null =>
   difference !== null && Number.isFinite(difference) ? difference : null;
 
 /** The report of a run that ended before any case. */
@@ -48,8 +48,8 @@ export function jsonProblem(details: string): RunReport {
   return { correct: false, max_abs_diff: null, max_rel_diff: null, details };
 }
 
-/** Several kernels in one report; correct if each of them is. */
-export function joinReports(reports: readonly RunReport[]): RunReport {
+/** Merges the reports of several kernels. Correct if all of them are. */
+export function mergeReports(reports: readonly RunReport[]): RunReport {
   if (reports.length === 1) return reports[0]!;
   const largest = (key: "max_abs_diff" | "max_rel_diff"): number | null => {
     const values = reports.map((report) => report[key]);
@@ -64,26 +64,26 @@ export function joinReports(reports: readonly RunReport[]): RunReport {
   };
 }
 
-/** A report's kernel, and its GPU where there are several kinds. */
+/** The kernel's name, with its GPU if there are several kinds. */
 function nameOf({ kernel, device_name: device }: RunReport, reports: readonly RunReport[]): string {
-  const isAlone = reports.every((other) => other.device_name === device);
-  return isAlone ? String(kernel) : `${kernel} on ${device}`;
+  const hasOneGpu = reports.every((other) => other.device_name === device);
+  return hasOneGpu ? String(kernel) : `${kernel} on ${device}`;
 }
 
 function jsonCase(outcome: Outcome): CaseReport {
-  const { at, failure } = outcome;
+  const { testCase, failure } = outcome;
   return {
     label: outcome.label,
-    sizes: at.sizes,
-    dtypes: at.dtypes,
-    ...(at.layouts && { layouts: at.layouts }),
-    ...(at.scalars && { scalars: at.scalars }),
-    ...(at.constexprs && { constexprs: at.constexprs }),
-    ...(at.absent && { absent: at.absent }),
-    ...(at.gpu && { gpu: at.gpu }),
-    ...(at.special && { special: at.special }),
-    config: outcome.tuned ? "autotuned" : at.config,
-    seed: at.seed,
+    sizes: testCase.sizes,
+    dtypes: testCase.dtypes,
+    ...(testCase.layouts && { layouts: testCase.layouts }),
+    ...(testCase.scalars && { scalars: testCase.scalars }),
+    ...(testCase.constexprs && { constexprs: testCase.constexprs }),
+    ...(testCase.absent && { absent: testCase.absent }),
+    ...(testCase.gpu && { gpu: testCase.gpu }),
+    ...(testCase.special && { special: testCase.special }),
+    config: outcome.isAutotuned ? "autotuned" : testCase.config,
+    seed: testCase.seed,
     by: outcome.by,
     status: outcome.status,
     ms: outcome.ms,
@@ -96,8 +96,8 @@ function jsonCase(outcome: Outcome): CaseReport {
 
 function jsonComparison(comparison: OutputComparison): OutputReport {
   return {
-    max_abs_diff: finite(comparison.maxAbsDiff),
-    max_rel_diff: finite(comparison.maxRelDiff),
+    max_abs_diff: finiteOrNull(comparison.maxAbsDiff),
+    max_rel_diff: finiteOrNull(comparison.maxRelDiff),
     wrong: comparison.wrong,
     total: comparison.total,
     ...(comparison.finds && { finds: comparison.finds }),

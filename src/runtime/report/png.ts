@@ -1,9 +1,9 @@
-/** SVG to PNG, with the installed renderer. */
+/** Converts SVG to PNG with the installed renderer. */
 
-/** Pixels for each of the SVG's, so that it is sharp on dense screens. */
+/** PNG pixels per SVG pixel, for high-density screens. */
 const ZOOM = 2;
 
-/** The PNG, or the reason why it cannot be made. */
+/** Returns the PNG, or the reason why it cannot be created. */
 export async function pngOf(svg: string): Promise<Uint8Array | string> {
   let resvg: typeof import("@resvg/resvg-js");
   try {
@@ -13,9 +13,9 @@ export async function pngOf(svg: string): Promise<Uint8Array | string> {
   }
   const render = (text: string, zoom: number) =>
     new resvg.Resvg(text, { fitTo: { mode: "zoom", value: zoom }, font: { loadSystemFonts: true } });
-  const word =
+  const sample =
     '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><text y="9" font-family="sans-serif">a</text></svg>';
-  if (!render(word, 1).innerBBox())
+  if (!render(sample, 1).innerBBox())
     return "this machine has no font; make it elsewhere, with `tilescript plot` of the JSON";
   return render(svg, ZOOM).render().asPng();
 }

@@ -1,4 +1,4 @@
-/** The remedy of a message. Each sentence says what is wrong, and what to write behind a semicolon. */
+/** Extracts the remedy of a message. Messages state the problem, a semicolon, and the remedy. */
 import type { Diagnostic } from "../../diagnostics/diagnostic.js";
 import type { DiagnosticReport } from "./reports.js";
 

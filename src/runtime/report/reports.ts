@@ -1,6 +1,6 @@
 /**
- * The output of `--json`, one type per command. Numbers that JSON lacks are texts, "NaN", "Infinity", "-Infinity" and
- * "-0", but a largest difference that is not finite is null.
+ * The output of `--json`, one type per command. Numbers that JSON lacks are strings: "NaN", "Infinity", "-Infinity" and
+ * "-0". A maximum difference that is not finite is null instead.
  */
 import type { AccessKind } from "../../compiled/access.js";
 import type {
@@ -20,7 +20,7 @@ import type { CaseFailure, WorstElement } from "../cases/outcome.js";
 import type { DeviceLimits, RooflineBound } from "../measure/roofline.js";
 import type { GpuState, Timing } from "../worker/protocol.js";
 
-// docs/cli.md shows these types, each between its mark and the next.
+// docs/cli.md shows these types, each between its marker and the next.
 
 // run
 /** With several kernels, the first four fields summarize all of them, and `kernels` has the report of each. */
@@ -35,17 +35,17 @@ export interface RunReport {
   readonly device?: "cuda" | "hip" | "interpreter" | "eval";
   readonly device_why?: string;
   readonly device_name?: string;
-  /** The machine, if it is another one. */
+  /** The machine, if it is a remote one. */
   readonly host?: string;
-  /** The devices among which cases were shared, if several were named: `cuda:0`, `cuda:1`. */
+  /** The devices that share the cases, if several were named: `cuda:0`, `cuda:1`. */
   readonly workers?: readonly string[];
   readonly capability?: readonly number[] | null;
   readonly versions?: Readonly<Record<"python" | "torch" | "triton" | "numpy", string>>;
   readonly python?: string;
   readonly configs?: { readonly total: number; readonly tried: readonly number[] };
-  /** The shapes of the spec, and those among them, by their place, that were compared with the reference. */
+  /** The number of declared shapes, and the indices of those that were compared with the reference. */
   readonly declared_shapes?: { readonly total: number; readonly compared: readonly number[] };
-  /** What the run leaves unchecked, as phrases. */
+  /** Aspects that the run did not check, as phrases. */
   readonly not_checked?: readonly string[];
   readonly warnings?: readonly Diagnostic[];
   readonly seconds?: number;
@@ -63,7 +63,7 @@ export interface RunReport {
   readonly cases?: readonly CaseReport[];
   /** For `verify`: the seed of the drawn cases. */
   readonly seed?: number;
-  /** For `verify`: the flag that runs the failing case again, which is the last of `cases`. */
+  /** For `verify`: the flag that replays the failing case, which is the last of `cases`. */
   readonly replay?: string;
 }
 
@@ -76,7 +76,7 @@ export interface CaseReport {
   readonly constexprs?: Readonly<Record<string, number | boolean | string>>;
   /** Optional tensors that the case omits. */
   readonly absent?: readonly string[];
-  /** Properties of the GPU that a launch depends on, where they are not those of an H200. */
+  /** Properties of the GPU that a launch depends on, if they differ from an H200. */
   readonly gpu?: Partial<DeviceProperties>;
   readonly special?: readonly SpecialValue[];
   readonly config: number | "autotuned";
@@ -95,9 +95,7 @@ export interface OutputReport {
   readonly max_rel_diff: number | null;
   readonly wrong: number;
   readonly total: number;
-  /**
-   * For a wrong result of the evaluator: a `mistake` is also wrong with every float in float64, `rounding` is not.
-   */
+  /** For a wrong result of the evaluator: a `mistake` also occurs with every float in float64, `rounding` does not. */
   readonly finds?: "mistake" | "rounding";
   readonly tolerance?: Tolerance;
   /** The error of PyTorch's own result in this dtype, against the float64 reference. */
@@ -114,18 +112,18 @@ export interface CheckReport {
     readonly ok: boolean;
     readonly configs: number;
     readonly diagnostics: readonly DiagnosticReport[];
-    /** What is proved of it for every shape; absent if it does not build. */
+    /** The proved properties for every shape; absent if the kernel does not build. */
     readonly proof?: Certificate;
   }[];
 }
-/** A message, with its remedy apart: what stands behind the semicolon of its sentence. */
+/** A diagnostic. `remedy` repeats the part of the message after the semicolon. */
 export interface DiagnosticReport extends Diagnostic {
   readonly remedy?: string;
 }
 
 // fix
 export interface FixReport {
-  /** Whether no error is left that an author has to mend. */
+  /** True if no error remains that the author must fix. */
   readonly ok: boolean;
   readonly files: readonly { readonly file: string; readonly edits: number }[];
   /** The errors without an edit. */
@@ -137,7 +135,7 @@ export interface EmitReport {
   readonly ok: true;
   readonly modules: readonly {
     readonly kernel: string;
-    /** Where it was written. */
+    /** The path of the written module. */
     readonly file?: string;
     readonly python: string;
     /** Source Map v3. */
@@ -155,9 +153,9 @@ export interface CompileReport {
   readonly kernels: readonly {
     readonly kernel: string;
     readonly compiled: readonly CompilationReport[];
-    /** The targets that the kernel is not for, by its spec. */
+    /** The targets that the kernel's spec excludes. */
     readonly not_run: readonly string[];
-    /** What was not compiled, or whose machine code was not checked, and why. */
+    /** Descriptions of what was not compiled, or whose machine code was not checked, with the reason. */
     readonly not_checked: readonly string[];
     /**
      * Located at the configs: the errors `compile-error` and `compile-miscompiled`, the warning `compile-spill`, and
@@ -171,9 +169,9 @@ export interface CompileReport {
 export interface CompilationReport {
   readonly target: string;
   readonly config: number;
-  /** It is a config of the warp-specialized kernel. */
+  /** Present for a config of the warp-specialized kernel. */
   readonly specialized?: true;
-  /** Constexprs and launch options of the config, by the author's names. */
+  /** Constexprs and launch options of the config, under the author's names. */
   readonly values: Readonly<Record<string, number | boolean | string>>;
   readonly sizes: Readonly<Record<string, number>>;
   readonly dtypes: Readonly<Record<string, string>>;
@@ -182,28 +180,28 @@ export interface CompilationReport {
   readonly layouts?: Readonly<Record<string, Layout>>;
   /** Optional tensors that the case omits. */
   readonly absent?: readonly string[];
-  /** Of a thread. */
+  /** Registers per thread. */
   readonly registers?: number;
   /** Bytes that each thread spills to memory. */
   readonly spilled_bytes?: number;
-  /** Of a program. */
+  /** Shared memory per program. */
   readonly shared_bytes?: number;
-  /** Columns of each program, on Blackwell. */
+  /** Tensor memory columns per program, on Blackwell. */
   readonly tensor_memory?: number;
   readonly warps?: number;
-  /** Programs that run at once on a multiprocessor, compute unit or work-group processor. */
+  /** Programs that run concurrently on a multiprocessor, compute unit or work-group processor. */
   readonly programs?: number;
   /** The fraction of the unit's warps that they occupy: 0 to 1. */
   readonly occupancy?: number;
   readonly limited_by?: "warps" | "programs" | "registers" | "shared memory";
   readonly compile_seconds?: number;
-  /** Faults of ptxas: for each uniform register that is read before it is written, the first such instruction. */
+  /** Faults of ptxas: for each uniform register that is read before it is written, the first faulty instruction. */
   readonly unwritten_reads?: readonly {
     readonly register: string;
     readonly address: string;
     readonly instruction: string;
   }[];
-  /** Whether the result comes from an earlier run. */
+  /** True if the result comes from an earlier run. */
   readonly cached: boolean;
   readonly error?: CaseFailure;
 }
@@ -211,14 +209,14 @@ export interface CompilationReport {
 // package
 export interface PackageReport {
   readonly ok: true;
-  /** The name that Python imports. */
+  /** The import name in Python. */
   readonly package: string;
   readonly files: readonly string[];
 }
 
 // bench
 export interface BenchReport {
-  /** Whether every case was verified and measured. */
+  /** True if every case was verified and measured. */
   readonly ok: boolean;
   readonly device: "cuda" | "hip";
   readonly device_name: string;
@@ -229,10 +227,10 @@ export interface BenchReport {
   readonly kernels: readonly KernelBenchReport[];
 }
 
-/** Reports of a cluster that has several kinds of GPU. */
+/** Reports of a cluster with several kinds of GPU. */
 export interface GpuKinds<Report> {
   readonly ok: boolean;
-  /** One for each kind. */
+  /** One report per kind. */
   readonly kinds: readonly Report[];
 }
 
@@ -242,7 +240,7 @@ export interface KernelBenchReport {
   /** Sizes that `--sweep` varies. */
   readonly sweep?: readonly string[];
   readonly cases: readonly BenchCaseReport[];
-  /** Cases without a measurement: wrong, not verified, refused by the kernel, or failed. */
+  /** Cases without a measurement: incorrect, not verified, rejected by the kernel, or failed. */
   readonly not_measured: readonly string[];
 }
 
@@ -261,19 +259,19 @@ export interface BenchCaseReport {
   readonly warmup_iters: number;
   readonly benchmark_iters: number;
   /**
-   * Of `kernel`, `eager`, `torch.compile`, `torch.compile max-autotune` and the author's providers: 20th and 80th
-   * percentile beside the median, in milliseconds, or why there is no time.
+   * Times of `kernel`, `eager`, `torch.compile`, `torch.compile max-autotune` and the author's providers: the median
+   * with the 20th and 80th percentile in milliseconds, or the reason for a missing time.
    */
   readonly times: Readonly<Record<string, Timing | { readonly error: string }>>;
-  /** Inputs read once and outputs written once. */
+  /** Assumes that inputs are read once and outputs written once. */
   readonly bytes: number;
   /** Absent if the number of operations is unknown. */
   readonly flops?: number;
-  /** The least time by the device's peak rates. */
+  /** The minimum time by the device's peak rates. */
   readonly roof?: RooflineBound;
-  /** The GPU that was measured, where there are several. */
+  /** The GPU that was measured, if there are several. */
   readonly on?: string;
-  /** What it ran at right after the kernel was timed; only with `--results`, where NVIDIA's driver tells. */
+  /** The state of the GPU right after the kernel was timed. Only with `--results`, if NVIDIA's driver reports it. */
   readonly gpu_state?: GpuState;
 }
 
@@ -287,9 +285,9 @@ export interface TuneReport {
   readonly tried: number;
   readonly from_cache: number;
   readonly seconds: number;
-  /** Dropped before they ran, and why. */
+  /** Configs dropped before they ran, with the reason. */
   readonly pruned: readonly { readonly values: ConfigValues; readonly reason: string }[];
-  /** Dropped because the result was wrong or the run failed. */
+  /** Configs dropped because the result was incorrect or the run failed. */
   readonly rejected: readonly { readonly values: ConfigValues; readonly reason: string }[];
   readonly cases: readonly {
     readonly sizes: Readonly<Record<string, number>>;
@@ -297,12 +295,12 @@ export interface TuneReport {
     readonly constexprs?: Readonly<Record<string, number | boolean | string>>;
     readonly best: ConfigValues;
     readonly time: Timing;
-    /** The time of the fastest of the author's configs. */
+    /** The time of the fastest declared config. */
     readonly time_before?: Timing;
   }[];
   /** The configs to keep: each is the fastest in some case. In a dry run, the remaining candidates. */
   readonly configs: readonly ConfigValues[];
-  /** The files that were written. */
+  /** The written files. */
   readonly written?: string;
   readonly baked?: string;
 }
@@ -320,14 +318,14 @@ export interface PrewarmReport {
   readonly folder: string;
   readonly kernels: readonly {
     readonly kernel: string;
-    /** Whether other processes find the autotuner's choice in the cache (`cacheResults` in the spec). */
+    /** True if other processes find the autotuner's choice in the cache (`cacheResults` in the spec). */
     readonly keeps_choice: boolean;
     readonly cases: readonly {
       readonly sizes: Readonly<Record<string, number>>;
       readonly dtypes: Readonly<Record<string, string>>;
       readonly constexprs?: Readonly<Record<string, number | boolean | string>>;
       readonly seconds: number;
-      /** Number of new folders in the cache; 0 if everything was there. */
+      /** Number of new folders in the cache; 0 if everything was cached. */
       readonly added: number;
       readonly config: number | "autotuned";
     }[];
@@ -335,7 +333,7 @@ export interface PrewarmReport {
   }[];
 }
 
-/** Reports of a cluster that has GPUs on several nodes, whose caches are apart. */
+/** Reports of a cluster with GPUs on several nodes, which have separate caches. */
 export interface PrewarmedNodes {
   readonly ok: boolean;
   readonly nodes: readonly PrewarmReport[];
@@ -357,11 +355,11 @@ export interface ProfileReport {
 
 // trace
 export interface TraceReport {
-  /** Whether the evaluation has no findings. */
+  /** True if the evaluation has no findings. */
   readonly ok: boolean;
   readonly kernel: string;
   readonly case: TestCase;
-  /** Where the picture was written. */
+  /** The path of the picture. */
   readonly file?: string;
   readonly program?: readonly number[];
   readonly accesses?: readonly {
@@ -374,9 +372,14 @@ export interface TraceReport {
     readonly masked: number;
     readonly refused: number;
   }[];
-  /** Numbers of elements that are loaded, stored and both; of places where only masked lanes, and refused lanes, fall. */
+  /**
+   * Numbers of elements that are loaded, stored and both; of locations with only masked lanes, and with refused lanes.
+   */
   readonly tensors?: readonly ({ readonly tensor: string; readonly shape: readonly number[] } & Counts)[];
-  /** With `--map`: of each tensor, how many elements programs write, and how many of them several programs store to. */
+  /**
+   * With `--map`: for each tensor, the number of elements that programs write, and of those with stores of several
+   * programs.
+   */
   readonly map?: readonly WrittenTensor[];
   readonly findings: readonly Finding[];
   readonly unchecked: readonly string[];
@@ -388,7 +391,7 @@ export interface PlotReport {
   readonly files: readonly string[];
 }
 
-/** Of records: `ok` is whether no case became slower than it was at its best. */
+/** The comparison of records. `ok` is true if no case is slower than its best earlier time. */
 export interface RecordsReport {
   readonly ok: boolean;
   readonly records: number;
@@ -402,15 +405,15 @@ export interface ComparedCase {
   readonly sizes: Readonly<Record<string, number>>;
   readonly dtypes: Readonly<Record<string, string>>;
   readonly constexprs?: Readonly<Record<string, number | boolean | string>>;
-  /** How often it was measured on this kind of GPU. */
+  /** The number of measurements on this kind of GPU. */
   readonly records: number;
   /** The latest time. */
   readonly time: Timing;
-  /** The fastest before it, with its date; the factor between both medians; and what else is different. */
+  /** The fastest earlier time with its date; the ratio of both medians; other differences. */
   readonly best?: { readonly time: Timing; readonly at: string };
   readonly slower?: number;
   readonly changed?: readonly string[];
-  /** Whether it is slower by more than 5 %, with the 20th percentile above the best one's 80th. */
+  /** True if the case is slower by more than 5 %, and its 20th percentile exceeds the best one's 80th. */
   readonly regressed: boolean;
 }
 
@@ -428,31 +431,34 @@ export interface NewReport {
 
 // import
 export interface ImportReport {
-  /** Whether every kernel is equal to its original. */
+  /** True if every kernel is equal to its original. */
   readonly ok: boolean;
   readonly file: string;
-  /** Why the script of `--call` did not come to its end. */
+  /** The reason why the script of `--call` ended early. */
   readonly stopped?: string;
   readonly kernels: readonly (ImportOutcome & {
     readonly kernel: string;
-    /** The kernel file, and where it was written. */
+    /** The kernel file, and its path. */
     readonly text?: string;
     readonly path?: string;
-    /** The calls that it was compared for, where the file serves some of them only. */
+    /** The calls that were compared, if the file supports only some of them. */
     readonly calls?: { readonly compared: number; readonly noted: number };
-    /** It has block pointers, which count as the addresses and masks that Triton 3.6 makes of them. */
+    /**
+     * Present if the kernel has block pointers. They are compared as the addresses and masks that Triton 3.6 derives
+     * from them.
+     */
     readonly blockPointers?: true;
-    /** With `--lift`, or with block pointers: the loads and stores, each with why it is no view, where it is none. */
+    /** With `--lift`, or with block pointers: the loads and stores, each with the reason if it is not a view. */
     readonly accesses?: readonly { readonly line: number; readonly of: string; readonly why?: string | undefined }[];
-    /** What a person must look at, with the line of the Python file. */
+    /** Points that need manual review, with the line in the Python file. */
     readonly todos?: readonly { readonly text: string; readonly line: number }[];
   })[];
 }
 
-/** How an imported kernel compares with its original. */
+/** The result of comparing an imported kernel with its original. */
 export type ImportOutcome =
   | { readonly status: "equal" }
-  /** Parameters were fixed to what the calls give. */
+  /** Parameters were fixed to the values of the calls. */
   | { readonly status: "equal for the traced flags"; readonly fixed: readonly string[] }
   /** The first operations that differ, in Triton's IR. */
   | { readonly status: "differs"; readonly original: string; readonly imported: string }
@@ -460,18 +466,18 @@ export type ImportOutcome =
 
 // doctor
 export interface DoctorReport {
-  /** Whether kernels can be verified on this machine; the evaluator is enough. */
+  /** True if kernels can be verified on this machine; the evaluator suffices. */
   readonly ok: boolean;
   readonly facts: readonly {
     readonly name: "node" | "tsx" | "python" | "device" | "gpus" | "compile";
     readonly status: "ok" | "missing";
     readonly found: string;
-    /** What to do about it. */
+    /** The remedy. */
     readonly remedy?: string;
   }[];
   /** Pythons that were found and rejected. */
   readonly rejected: readonly { readonly python: string; readonly source: string; readonly reason: string }[];
-  /** What to do first. */
+  /** The recommended next step. */
   readonly next: string;
 }
 
@@ -485,23 +491,23 @@ export interface ExplainedCode {
   readonly code: DiagnosticCode;
   readonly area: string;
   readonly means: string;
-  /** What the example says. */
+  /** The message of the example. */
   readonly says: string;
-  /** A kernel file that shows it, and the lines that matter. */
+  /** A kernel file that triggers the code, and the relevant lines. */
   readonly fails?: { readonly excerpt: string; readonly file: string };
-  /** The same, mended. */
+  /** The fixed kernel file. */
   readonly passes?: { readonly excerpt: string; readonly file: string };
-  /** Where no kernel alone shows it: a command, the file that it reads, and what to do instead. */
+  /** For a code that no kernel alone triggers: a command, its input file, and the remedy. */
   readonly command?: string;
   readonly file?: string;
   readonly remedy?: string;
 }
 
 // problem
-/** The output of a command that ended early: a wrong option, a build error, no usable environment. */
+/** The output of a command that ended early: a wrong option, a build error, or an unusable environment. */
 export interface Problem {
   readonly ok: false;
   readonly details: string;
-  /** What the details are made of, if the kernels' files could not be built. */
+  /** The individual diagnostics behind `details`, if the kernels' files could not be built. */
   readonly diagnostics?: readonly DiagnosticReport[];
 }

@@ -1,4 +1,7 @@
-/** For what a proof leaves open, a condition of a launch that closes it: with it in `requires`, the same rules show it. */
+/**
+ * Suggests launch conditions for gaps of a proof: with the condition in `requires`, the same rules prove the
+ * obligation.
+ */
 import type {
   Certificate,
   CompiledKernel,
@@ -10,39 +13,41 @@ import { callback, hostValue } from "../../import/host-text.js";
 import { declaredShapes } from "../cases/shapes.js";
 import { acceptedCase } from "../cases/valid-cases.js";
 
-/** How many conditions are tried of a kernel: each costs a proof. */
-const MOST_TRIED = 12;
+/** The maximum number of conditions to try per kernel. Each one needs a proof. */
+const MAX_TRIES = 12;
 
-const OPEN: ReadonlySet<string> = new Set(["unknown", "refuted"]);
+const GAP_VERDICTS: ReadonlySet<string> = new Set(["unknown", "refuted"]);
 
-type Thing = Pick<MissingPrecondition, "property" | "of">;
+type ObligationKey = Pick<MissingPrecondition, "property" | "of">;
 
-const keyOf = ({ property, of }: Thing): string => `${property} ${of}`;
+const keyOf = ({ property, of }: ObligationKey): string => `${property} ${of}`;
 
-/** The text of a `requires` for each thing that is open and that one condition closes. */
+/** Returns a function from an obligation to the `requires` that closes its gap with a single condition. */
 export function suggestRequires(
   kernel: CompiledKernel,
   { obligations }: Certificate,
 ): (obligation: Obligation) => string | undefined {
-  const open = new Set(obligations.filter(({ verdict }) => OPEN.has(verdict.kind)).map(keyOf));
-  const found = new Map<string, string>();
-  const isLeft = (lack: MissingPrecondition): boolean => open.has(keyOf(lack)) && !found.has(keyOf(lack));
-  const lacks = open.size === 0 ? [] : (kernel.suggestPreconditions?.() ?? []);
-  const launches = lacks.some(isLeft) ? launchesOf(kernel) : [];
+  const gaps = new Set(obligations.filter(({ verdict }) => GAP_VERDICTS.has(verdict.kind)).map(keyOf));
+  const suggestions = new Map<string, string>();
+  const isUnresolved = (precondition: MissingPrecondition): boolean =>
+    gaps.has(keyOf(precondition)) && !suggestions.has(keyOf(precondition));
+  const preconditions = gaps.size === 0 ? [] : (kernel.suggestPreconditions?.() ?? []);
+  const launches = preconditions.some(isUnresolved) ? launchesOf(kernel) : [];
   const tried = new Set<string>();
-  for (const lack of lacks) {
-    for (const condition of lack.wanted) {
+  for (const precondition of preconditions) {
+    for (const condition of precondition.wanted) {
       const text = textOf(condition);
-      if (!isLeft(lack) || tried.size >= MOST_TRIED) break;
-      if (tried.has(text) || !isMet(condition, launches)) continue;
+      if (!isUnresolved(precondition) || tried.size >= MAX_TRIES) break;
+      if (tried.has(text) || !isSatisfied(condition, launches)) continue;
       tried.add(text);
-      const still = kernel.suggestPreconditions?.([condition]);
-      if (!still) continue;
-      const rest = new Set(still.map(keyOf));
-      for (const each of lacks) if (isLeft(each) && !rest.has(keyOf(each))) found.set(keyOf(each), text);
+      const remainingGaps = kernel.suggestPreconditions?.([condition]);
+      if (!remainingGaps) continue;
+      const remainingKeys = new Set(remainingGaps.map(keyOf));
+      for (const candidate of preconditions)
+        if (isUnresolved(candidate) && !remainingKeys.has(keyOf(candidate))) suggestions.set(keyOf(candidate), text);
     }
   }
-  return (obligation) => found.get(keyOf(obligation));
+  return (obligation) => suggestions.get(keyOf(obligation));
 }
 
 /** `({ N, BLOCK }) => [N.mod(BLOCK).eq(0)]` */
@@ -53,18 +58,20 @@ const textOf = (condition: HostExpression): string =>
     ([text]) => `[${text}]`,
   )!;
 
-/** What the kernel's own launches have by name: a condition that none of them meets would close anything. */
+/**
+ * The values of the kernel's declared launches. A condition that none of them satisfies would close any gap vacuously.
+ */
 function launchesOf(kernel: CompiledKernel): readonly ReadonlyMap<string, number>[] {
   const shapes = declaredShapes(kernel);
   const selections = shapes.length > 0 ? shapes.map(({ sizes }) => ({ seed: 0, sizes })) : [{ seed: 0 }];
   return selections.flatMap((selection) => {
     const accepted = acceptedCase(kernel, 0, selection);
     if (!("at" in accepted)) return [];
-    const { at } = accepted;
-    const values = { ...kernel.sizes(at), ...kernel.constexprs(at), ...at.scalars };
+    const { at: testCase } = accepted;
+    const values = { ...kernel.sizes(testCase), ...kernel.constexprs(testCase), ...testCase.scalars };
     return [new Map(Object.entries(values).map(([name, value]) => [name, Number(value)] as const))];
   });
 }
 
-const isMet = (condition: HostExpression, launches: readonly ReadonlyMap<string, number>[]): boolean =>
+const isSatisfied = (condition: HostExpression, launches: readonly ReadonlyMap<string, number>[]): boolean =>
   launches.length > 0 && launches.every((values) => hostValue(condition, values) === true);

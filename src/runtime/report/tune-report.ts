@@ -1,24 +1,24 @@
-/** The report of `tune`: dropped configs with reasons, the fastest config of each case, the configs to keep. */
+/** The report of `tune`: dropped configs with reasons, the fastest config of each case, and the configs to keep. */
 import { formatLiteral } from "../../compiled/canonical-json.js";
 import type pc from "picocolors";
 import type { CompiledKernel, Config } from "../../compiled/compiled-kernel.js";
 import { formatList } from "../../diagnostics/format-list.js";
-import { caseText, valuesOf } from "../cases/case-text.js";
+import { formatCase, valuesOf } from "../cases/case-text.js";
 import type { PythonDevice } from "../devices/devices.js";
 import { bytesOf } from "../measure/roofline.js";
 import type { BenchCaseReport, ConfigValues, TuneReport } from "./reports.js";
-import { table } from "./text-table.js";
+import { formatTable } from "./text-table.js";
 import type { Pruned } from "../measure/candidates.js";
 import { iterations } from "../measure/trials.js";
 import type { Best, SearchResult } from "../measure/tuner.js";
 
-export interface Facts {
+export interface TuneFacts {
   readonly kernel: CompiledKernel;
   readonly candidates: number;
   readonly pruned: readonly Pruned[];
 }
 
-export interface Found {
+export interface TuneResult {
   readonly configs: readonly Config[];
   readonly searched?: SearchResult;
   readonly best?: readonly Best[];
@@ -27,8 +27,8 @@ export interface Found {
   readonly baked?: string;
 }
 
-export function tuneJson({ kernel, candidates, pruned }: Facts, found: Found): TuneReport {
-  const { configs, searched, best = [], device, written, baked } = found;
+export function tuneJson({ kernel, candidates, pruned }: TuneFacts, result: TuneResult): TuneReport {
+  const { configs, searched, best = [], device, written, baked } = result;
   const valuesAt = (config: number): ConfigValues => valuesOf(kernel.configs[config]!);
   const rejected = new Map<number, string>();
   for (const trials of searched?.trials ?? [])
@@ -44,13 +44,13 @@ export function tuneJson({ kernel, candidates, pruned }: Facts, found: Found): T
     seconds: searched?.seconds ?? 0,
     pruned: pruned.map(({ config, reason }) => ({ values: valuesOf(config), reason })),
     rejected: [...rejected].map(([config, reason]) => ({ values: valuesAt(config), reason })),
-    cases: best.map(({ at, config, time, own }) => ({
-      sizes: at.sizes,
-      dtypes: at.dtypes,
-      ...(at.constexprs && { constexprs: at.constexprs }),
+    cases: best.map(({ testCase, config, time, declared }) => ({
+      sizes: testCase.sizes,
+      dtypes: testCase.dtypes,
+      ...(testCase.constexprs && { constexprs: testCase.constexprs }),
       best: valuesAt(config),
       time,
-      ...(own && { time_before: own.time }),
+      ...(declared && { time_before: declared.time }),
     })),
     configs: configs.map(valuesOf),
     ...(written !== undefined && { written }),
@@ -58,26 +58,26 @@ export function tuneJson({ kernel, candidates, pruned }: Facts, found: Found): T
   };
 }
 
-/** The best of each case in the form of a benchmark, for a record. */
-export function tunedCases({ kernel }: Facts, best: readonly Best[]): readonly BenchCaseReport[] {
-  return best.map(({ at, config, time }) => ({
-    sizes: at.sizes,
-    dtypes: at.dtypes,
-    ...(at.scalars && { scalars: at.scalars }),
-    ...(at.constexprs && { constexprs: at.constexprs }),
+/** The best config of each case as a benchmark case, for a record. */
+export function tunedCases({ kernel }: TuneFacts, best: readonly Best[]): readonly BenchCaseReport[] {
+  return best.map(({ testCase, config, time }) => ({
+    sizes: testCase.sizes,
+    dtypes: testCase.dtypes,
+    ...(testCase.scalars && { scalars: testCase.scalars }),
+    ...(testCase.constexprs && { constexprs: testCase.constexprs }),
     config,
     values: valuesOf(kernel.configs[config]!),
     kernel_time_ms: time.median,
     warmup_iters: iterations.warmup,
     benchmark_iters: iterations.iterations,
     times: { kernel: time },
-    bytes: bytesOf(kernel, at),
+    bytes: bytesOf(kernel, testCase),
     ...(time.on !== undefined && { on: time.on }),
   }));
 }
 
-/** How many reasons are shown; the rest are counted. */
-const SHOWN = 8;
+/** The maximum number of reasons to show; the others are counted. */
+const MAX_REASONS = 8;
 
 export function tuneText(report: TuneReport, colors: ReturnType<typeof pc.createColors>): string {
   const { kernel, device_name: device, candidates, pruned, rejected, tried, configs } = report;
@@ -87,54 +87,59 @@ export function tuneText(report: TuneReport, colors: ReturnType<typeof pc.create
       ? []
       : [`${tried} tried (${report.from_cache} times from the cache), ${rejected.length} rejected`]),
   ].join(", ");
-  const where = device === undefined ? "" : ` on ${device}`;
+  const deviceSuffix = device === undefined ? "" : ` on ${device}`;
   const untried = candidates - pruned.length - tried;
   return [
-    `${colors.bold(kernel)}${where}: ${counts}${device === undefined ? "" : ` (${report.seconds.toFixed(1)} s)`}`,
-    ...reasons("pruned", pruned, colors),
-    ...reasons("rejected", rejected, colors),
+    `${colors.bold(kernel)}${deviceSuffix}: ${counts}${device === undefined ? "" : ` (${report.seconds.toFixed(1)} s)`}`,
+    ...formatReasons("pruned", pruned, colors),
+    ...formatReasons("rejected", rejected, colors),
     ...(device !== undefined && untried > 0
       ? [
           `  ${colors.yellow("not tried")}: ${untried} configs; a larger --budget tries them, and keeps what is measured`,
         ]
       : []),
     ...casesTable(report, colors),
-    device === undefined ? `  ${configs.length} would be tried` : `  configs to keep${keptWhere(report)}`,
-    ...(device === undefined ? [] : configs.map((values) => `    ${valuesText(values)}`)),
+    device === undefined ? `  ${configs.length} would be tried` : `  configs to keep${formatOutputFiles(report)}`,
+    ...(device === undefined ? [] : configs.map((values) => `    ${formatValues(values)}`)),
   ].join("\n");
 }
 
-function keptWhere({ written, baked }: TuneReport): string {
-  const places = [written, baked].filter((place) => place !== undefined);
-  return places.length > 0 ? `, written to ${formatList(places)}` : "; --write puts them into the kernel's file";
+function formatOutputFiles({ written, baked }: TuneReport): string {
+  const files = [written, baked].filter((place) => place !== undefined);
+  return files.length > 0 ? `, written to ${formatList(files)}` : "; --write puts them into the kernel's file";
 }
 
-function reasons(what: string, dropped: TuneReport["pruned"], colors: ReturnType<typeof pc.createColors>): string[] {
+function formatReasons(
+  heading: string,
+  dropped: TuneReport["pruned"],
+  colors: ReturnType<typeof pc.createColors>,
+): string[] {
   const groups = new Map<string, number>();
   for (const { reason } of dropped) groups.set(reason, (groups.get(reason) ?? 0) + 1);
   const lines = [...groups].map(([reason, count]) => `    - ${count}: ${reason.split("\n")[0]}`);
   if (lines.length === 0) return [];
-  const more = lines.length > SHOWN ? [`    … and ${lines.length - SHOWN} more reasons; --json has all`] : [];
-  return [`  ${colors.yellow(what)}`, ...lines.slice(0, SHOWN), ...more];
+  const more =
+    lines.length > MAX_REASONS ? [`    … and ${lines.length - MAX_REASONS} more reasons; --json has all`] : [];
+  return [`  ${colors.yellow(heading)}`, ...lines.slice(0, MAX_REASONS), ...more];
 }
 
 function casesTable({ cases }: TuneReport, colors: ReturnType<typeof pc.createColors>): string[] {
   if (cases.length === 0) return [];
   const head = ["case", "median", "before", "faster", "config"].map((text) => colors.dim(text));
-  return table(
+  return formatTable(
     head,
-    cases.map(({ best, time, time_before: before, ...at }) => [
-      caseText(at),
+    cases.map(({ best, time, time_before: timeBefore, ...testCase }) => [
+      formatCase(testCase),
       `${Number(time.median.toPrecision(3))} ms${time.on === undefined ? "" : ` on ${time.on}`}`,
-      before ? `${Number(before.median.toPrecision(3))} ms` : "",
-      before ? `${(before.median / time.median).toFixed(2)} times` : "",
-      valuesText(best),
+      timeBefore ? `${Number(timeBefore.median.toPrecision(3))} ms` : "",
+      timeBefore ? `${(timeBefore.median / time.median).toFixed(2)} times` : "",
+      formatValues(best),
     ]),
   );
 }
 
 /** `{ BLOCK: 128, numWarps: 4 }` */
-function valuesText(values: ConfigValues): string {
+function formatValues(values: ConfigValues): string {
   return `{ ${Object.entries(values)
     .map(([name, value]) => `${name}: ${formatLiteral(value)}`)
     .join(", ")} }`;

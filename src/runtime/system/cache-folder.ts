@@ -1,4 +1,4 @@
-/** The cache of this package: one folder per user, one environment per lock file. */
+/** The cache folders of this package: one per user, with one Python environment per lock file. */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
@@ -9,7 +9,7 @@ export function cacheFolder(env: NodeJS.ProcessEnv = process.env, home = homedir
   return join(env["XDG_CACHE_HOME"] || join(home, ".cache"), "tilescript");
 }
 
-/** The folder of the environment of a lock file; each lock has its own. */
+/** The folder of a lock file's Python environment. */
 export function environmentFolder(lock: string, env: NodeJS.ProcessEnv = process.env, home = homedir()): string {
   const hash = createHash("sha256").update(readFileSync(lock)).digest("hex").slice(0, 12);
   return join(cacheFolder(env, home), hash);
@@ -20,7 +20,7 @@ export function venvPython(venv: string): string {
   return process.platform === "win32" ? join(venv, "Scripts", "python.exe") : join(venv, "bin", "python");
 }
 
-/** Setup writes this file last: an environment without it is incomplete. */
+/** The file that `setup` writes last. An environment without it is incomplete. */
 export function readyMarker(folder: string): string {
   return join(folder, "ready.json");
 }

@@ -1,15 +1,15 @@
-/** Waiting, but not for ever. */
+/** Promises with a timeout. */
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** Timers of more milliseconds than this fire at once. */
-const LONGEST_MS = 2 ** 31 - 1;
+/** Node fires timers with a longer delay at once. */
+const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
-/** What the promise gives, or `late` if it gives nothing before the deadline. */
+/** Resolves to the promise's result, or to `late` at the deadline. */
 export async function withDeadline<T>(promise: T | Promise<T>, deadlineMs: number): Promise<T | "late"> {
   const timer = new AbortController();
-  const late = sleep(Math.min(deadlineMs, LONGEST_MS), "late" as const, { signal: timer.signal });
+  const timeout = sleep(Math.min(deadlineMs, MAX_TIMEOUT_MS), "late" as const, { signal: timer.signal });
   try {
-    return await Promise.race([promise, late]);
+    return await Promise.race([promise, timeout]);
   } finally {
     timer.abort();
   }

@@ -2,12 +2,12 @@
 
 export const exitCodes = { ok: 0, failed: 1, usage: 2, environment: 3 } as const;
 
-/** The command line asks for something that does not exist. One line, without a stack. */
+/** An invalid command line. Reported in one line, without a stack. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
-/** The machine lacks something that was asked for: a Python, a package, a GPU. */
+/** A missing part of the machine, such as Python, a package or a GPU. */
 export class EnvironmentError extends Error {
   override readonly name = "EnvironmentError";
 }

@@ -1,16 +1,16 @@
-/** Writing files completely or not at all. */
+/** Atomic file writes. */
 import { access, constants, lstat, mkdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { EnvironmentError } from "./errors.js";
 
 type Content = string | Uint8Array;
 
-let writes = 0;
+let writeCount = 0;
 
-/** Writes a file of ours and creates its folders. An old file stays until the new one is complete. */
+/** Writes a file of this package and creates its folders. An old file stays until the new one is complete. */
 export async function replaceFile(path: string, content: Content): Promise<void> {
-  // Several of this process may write the file at once.
-  const temporary = `${path}.${process.pid}-${writes++}`;
+  // This process may write the same file concurrently.
+  const temporary = `${path}.${process.pid}-${writeCount++}`;
   try {
     await mkdir(dirname(path), { recursive: true });
     await writeFile(temporary, content);
@@ -31,7 +31,7 @@ export async function writeOutput(path: string, content: Content): Promise<void>
   try {
     // Devices such as /dev/stdout are written directly, and links are followed.
     const isReplaced = await lstat(path).then(
-      (found) => found.isFile(),
+      (info) => info.isFile(),
       () => true,
     );
     await (isReplaced ? replaceFile : writeFile)(path, content);
@@ -47,9 +47,9 @@ export async function writeOutput(path: string, content: Content): Promise<void>
  */
 export async function checkOutput(path: string): Promise<void> {
   try {
-    const there = await stat(path).catch(() => undefined);
-    if (there?.isDirectory()) throw Object.assign(new Error(), { code: "EISDIR" });
-    if (there && !there.isFile()) return;
+    const info = await stat(path).catch(() => undefined);
+    if (info?.isDirectory()) throw Object.assign(new Error(), { code: "EISDIR" });
+    if (info && !info.isFile()) return;
     await mkdir(dirname(path), { recursive: true });
     await access(dirname(path), constants.W_OK);
   } catch (error) {
@@ -61,21 +61,21 @@ function unwritable(path: string, error: unknown): EnvironmentError {
   return new EnvironmentError(writeProblem(path, (error as NodeJS.ErrnoException).code));
 }
 
-/** Why an output can't be written, and the remedy. */
-export function writeProblem(place: string, code = ""): string {
-  return `${place} can't be written (${code}): ${reasons[code] ?? "name another place"}`;
+/** The error message for an output that cannot be written, with its remedy. */
+export function writeProblem(path: string, code = ""): string {
+  return `${path} can't be written (${code}): ${reasons[code] ?? "name another place"}`;
 }
 
-const full = "the disk is full; free some of it or name another place";
-const forbidden = "choose a place where you have write permission";
-const throughFile = "a part of the path is a file; name another";
+const diskFull = "the disk is full; free some of it or name another place";
+const permissionDenied = "choose a place where you have write permission";
+const notADirectory = "a part of the path is a file; name another";
 const reasons: Readonly<Record<string, string>> = {
-  ENOSPC: full,
-  EDQUOT: full,
-  EACCES: forbidden,
-  EPERM: forbidden,
-  EROFS: forbidden,
-  EEXIST: throughFile,
-  ENOTDIR: throughFile,
+  ENOSPC: diskFull,
+  EDQUOT: diskFull,
+  EACCES: permissionDenied,
+  EPERM: permissionDenied,
+  EROFS: permissionDenied,
+  EEXIST: notADirectory,
+  ENOTDIR: notADirectory,
   EISDIR: "it is a folder; name a file in it",
 };

@@ -1,4 +1,4 @@
-/** The GPUs to compile for: their limits, and how many programs of a kernel fit on a multiprocessor. */
+/** Compile targets: the limits of their GPUs, and the occupancy of a kernel. */
 import type { DeviceProperties } from "../../compiled/device-properties.js";
 import { UsageError } from "./errors.js";
 
@@ -7,20 +7,20 @@ import { UsageError } from "./errors.js";
  * Registers are 32 bits wide and counted for one lane of a warp; memory is in bytes.
  */
 interface Limits {
-  /** Warps (AMD: waves) that a unit holds. */
+  /** Maximum number of resident warps (AMD: waves). */
   readonly warps: number;
-  /** Programs that a unit holds. */
+  /** Maximum number of resident programs. */
   readonly programs: number;
-  /** The same for programs of a single warp, which need no barrier. */
+  /** Maximum number of resident programs of one warp, which need no barrier. */
   readonly singleWarpPrograms?: number;
-  /** Registers of one of the unit's four partitions (AMD: SIMDs), and the granularity of their allocation. */
+  /** Registers in each of the unit's four partitions (AMD: SIMDs), and the granularity of their allocation. */
   readonly registers: number;
   readonly registerStep: number;
-  /** Shared memory of a unit, its limit for one program, and what the driver reserves for each program. */
+  /** Shared memory of a unit, its limit for one program, and the driver's reserve per program. */
   readonly shared: number;
   readonly sharedOfProgram: number;
   readonly sharedReserved: number;
-  /** The limit of tensor memory columns for a program. */
+  /** Maximum number of tensor memory columns of a program. */
   readonly tensorMemory?: number;
 }
 
@@ -32,23 +32,23 @@ export interface Target {
   readonly limits: Limits;
 }
 
-/** The resources of one compiled config, as the worker reads them from the binary. */
+/** The resources of one compiled config, which the worker reads from the binary. */
 export interface Resources {
   readonly warps: number;
   /** Registers of a thread; on AMD, vector and accumulation registers together. */
   readonly registers: number;
-  /** Bytes that a thread spills to memory because registers ran out. */
+  /** Bytes that a thread spills to memory. */
   readonly spilled: number;
   /** Shared memory of a program, in bytes. */
   readonly shared: number;
-  /** Blackwell's tensor memory of a program, in columns. */
+  /** Tensor memory of a program on Blackwell, in columns. */
   readonly tensorMemory?: number;
 }
 
 export interface Occupancy {
-  /** Programs on one unit at a time. */
+  /** Resident programs per unit. */
   readonly programs: number;
-  /** The fraction of a unit's warps that those programs occupy: 0 to 1. */
+  /** The fraction of a unit's warps in use, from 0 to 1. */
   readonly fraction: number;
   /** The resource that limits the number of programs. */
   readonly limit: "warps" | "programs" | "registers" | "shared memory";
@@ -58,8 +58,8 @@ const KiB = 1024;
 const PARTITIONS = 4;
 
 /**
- * "Technical specifications per compute capability" of the CUDA C++ Programming Guide; steps and partitions of
- * registers, and the memory that is kept for each program, as `cuda_occupancy.h` has them.
+ * Numbers from "Technical specifications per compute capability" in the CUDA C++ Programming Guide. The granularity and
+ * partitions of registers, and the memory reserved per program, are those of `cuda_occupancy.h`.
  */
 function cuda(capability: number, warps: number, programs: number, kib: number, tensorMemory?: number): Target {
   const reserved = capability >= 80 ? 1 * KiB : 0;
@@ -80,7 +80,8 @@ function cuda(capability: number, warps: number, programs: number, kib: number, 
 }
 
 /**
- * LLVM's AMDGPU backend (`AMDGPUBaseInfo.cpp`): a barrier for each program of several waves, 16 on gfx9 and 32 later.
+ * Numbers from LLVM's AMDGPU backend (`AMDGPUBaseInfo.cpp`). A program of several waves needs a barrier; gfx9 has 16
+ * barriers, later architectures 32.
  */
 function hip(arch: string, sharedOfProgram: number): Target {
   const isGfx9 = arch.startsWith("gfx9");
@@ -117,42 +118,42 @@ export const targets: readonly Target[] = [
   hip("gfx1200", 64 * KiB),
 ];
 
-/** What is known of a target's GPUs before a launch. They differ in how many multiprocessors they have. */
+/** The device properties that all GPUs of a target share. The number of multiprocessors differs between them. */
 export function propertiesOf({ triton: [backend, arch, warpSize], limits }: Target): Partial<DeviceProperties> {
   const capability = typeof arch === "number" ? { major: Math.floor(arch / 10), minor: arch % 10 } : {};
   return { sharedMemoryPerBlockOptin: limits.sharedOfProgram, warpSize, ...(backend === "cuda" && capability) };
 }
 
-/** The targets of a list such as `cuda:90,hip:gfx942`. */
+/** Parses a list of targets such as `cuda:90,hip:gfx942`. */
 export function parseTargets(text: string): Target[] {
   const names = text.split(",").map((name) => name.trim());
   return [...new Set(names)].map((name) => {
-    const found = targets.find((target) => target.name === name);
-    if (!found)
+    const match = targets.find((target) => target.name === name);
+    if (!match)
       throw new UsageError(
         `${name || "an empty name"} is not a known target; the targets are ${targets.map((t) => t.name).join(", ")}`,
       );
-    return found;
+    return match;
   });
 }
 
 /**
- * How many programs run on a unit at a time, if enough are launched: the least of four limits.
+ * The occupancy of a unit: the minimum of four limits.
  *
- * - programs: what a unit holds;
+ * - programs: the unit's limit;
  * - warps: ⌊unit's warps / program's warps⌋;
- * - registers: ⌊4 · ⌊partition's registers / a thread's, rounded up⌋ / program's warps⌋;
+ * - registers: ⌊4 · ⌊partition's registers / thread's registers, rounded up⌋ / program's warps⌋;
  * - shared memory: ⌊unit's / (program's + reserved)⌋.
  *
- * As in the CUDA occupancy calculator (`cuda_occupancy.h`), and in LLVM's for AMD.
+ * The formulas are those of the CUDA occupancy calculator (`cuda_occupancy.h`) and of LLVM for AMD.
  */
 export function occupancyOf({ limits }: Target, { warps, registers, shared }: Resources): Occupancy {
   const perThread = Math.ceil(Math.max(registers, 1) / limits.registerStep) * limits.registerStep;
   const warpsByRegisters = PARTITIONS * Math.floor(limits.registers / perThread);
-  const { programs: several, singleWarpPrograms = several } = limits;
+  const { programs: maxPrograms, singleWarpPrograms = maxPrograms } = limits;
   const counts: readonly (readonly [Occupancy["limit"], number])[] = [
     ["warps", Math.floor(limits.warps / warps)],
-    ["programs", warps === 1 ? singleWarpPrograms : several],
+    ["programs", warps === 1 ? singleWarpPrograms : maxPrograms],
     ["registers", Math.floor(warpsByRegisters / warps)],
     ["shared memory", shared === 0 ? Infinity : Math.floor(limits.shared / (shared + limits.sharedReserved))],
   ];

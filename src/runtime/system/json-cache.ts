@@ -1,17 +1,17 @@
-/** Results that are kept between runs, one JSON file each. */
+/** A cache of results between runs, with one JSON file per result. */
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { replaceFile } from "./files.js";
 
-/** A result beside the key of its text: a file that anything changed is not believed. */
-interface Kept {
+/** A result and its checksum. The cache ignores a file whose checksum does not match. */
+interface CacheEntry {
   readonly key: string;
   readonly text: string;
 }
 
 export async function readCache<T>(file: string): Promise<T | undefined> {
   try {
-    const { key, text } = JSON.parse(await readFile(file, "utf8")) as Kept;
+    const { key, text } = JSON.parse(await readFile(file, "utf8")) as CacheEntry;
     return key === keyOfText(text) ? (JSON.parse(text) as T) : undefined;
   } catch {
     return undefined;
@@ -21,18 +21,18 @@ export async function readCache<T>(file: string): Promise<T | undefined> {
 export async function writeCached(file: string, result: unknown): Promise<void> {
   const text = JSON.stringify(result);
   try {
-    await replaceFile(file, JSON.stringify({ key: keyOfText(text), text } satisfies Kept));
+    await replaceFile(file, JSON.stringify({ key: keyOfText(text), text } satisfies CacheEntry));
   } catch {
-    // If the cache can't be written, the next run only takes longer.
+    // The cache is optional: without it, the next run only takes longer.
   }
 }
 
-/** A name made from everything that a result depends on. */
+/** A cache key: the hash of a text with all inputs of the result. */
 export function keyOfText(text: string): string {
   return createHash("sha256").update(text).digest("hex").slice(0, 32);
 }
 
-/** A module without its list of configs, or lists by GPU. */
+/** The module's text without its configs, including those by GPU. */
 export function withoutConfigs(python: string): string {
   return python.replace(/^@triton\.autotune\([^]*?^\)\n/m, "").replace(/^_configs\w* = \{(?:.*\}|[^]*?^\})\n/gm, "");
 }

@@ -1,4 +1,4 @@
-/** A lock file with the id of the process that holds it, so that a dead process does not block others. */
+/** A lock file with the id of its holder, so that a dead process does not block others. */
 import { readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -7,58 +7,58 @@ const POLL_MS = 300;
 const UNNAMED_MS = 3_000;
 
 /**
- * Waits until the lock is ours. `onWait` is called once with the holder's id. Returns a function that releases the
- * lock.
+ * Waits until this process holds the lock. Calls `onWait` once with the holder's id. Returns a function that releases
+ * the lock.
  */
 export async function acquireLock(path: string, onWait: (pid: number) => void): Promise<() => Promise<void>> {
-  let waiting = false;
-  // A clock that was set tells nothing about a file's age.
-  const unnamed = { since: performance.now(), stamp: -1 };
+  let isWaiting = false;
+  // File times are unreliable if the system clock was set, so the lock's age is measured here.
+  const emptySince = { since: performance.now(), stamp: -1 };
   for (;;) {
     try {
       await writeFile(path, String(process.pid), { flag: "wx" });
       return () => rm(path, { force: true });
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") {
-        // On a full disk, the file is created without its content.
+        // On a full disk, the file is created without content.
         await rm(path, { force: true });
         throw error;
       }
     }
     const pid = Number(await readFile(path, "utf8").catch(() => ""));
-    if (pid > 0 ? !isRunning(pid) : await staysEmpty(path, unnamed)) {
+    if (pid > 0 ? !isRunning(pid) : await isEmptyForLong(path, emptySince)) {
       await removeStale(path, pid);
       continue;
     }
-    if (pid > 0 && !waiting) {
-      waiting = true;
+    if (pid > 0 && !isWaiting) {
+      isWaiting = true;
       onWait(pid);
     }
     await sleep(POLL_MS);
   }
 }
 
-/** Whether this same lock has had no name for long. */
-async function staysEmpty(path: string, seen: { since: number; stamp: number }): Promise<boolean> {
+/** True if this lock file has stayed empty for longer than {@link UNNAMED_MS}. */
+async function isEmptyForLong(path: string, observation: { since: number; stamp: number }): Promise<boolean> {
   const stamp = (await stat(path).catch(() => undefined))?.mtimeMs;
   if (stamp === undefined) return false;
-  if (stamp !== seen.stamp) Object.assign(seen, { since: performance.now(), stamp });
-  return performance.now() - seen.since > UNNAMED_MS;
+  if (stamp !== observation.stamp) Object.assign(observation, { since: performance.now(), stamp });
+  return performance.now() - observation.since > UNNAMED_MS;
 }
 
-/** Two waiters may both see the dead holder, so the one that moves that very file away removes the lock. */
+/** Removes the lock of a dead holder. Several waiters may try this; the one whose rename succeeds removes the lock. */
 async function removeStale(path: string, pid: number): Promise<void> {
-  const aside = `${path}.${process.pid}`;
+  const movedPath = `${path}.${process.pid}`;
   try {
-    await rename(path, aside);
+    await rename(path, movedPath);
   } catch {
     return;
   }
-  if (Number(await readFile(aside, "utf8")) === pid) await rm(aside, { force: true });
-  else await rename(aside, path);
+  if (Number(await readFile(movedPath, "utf8")) === pid) await rm(movedPath, { force: true });
+  else await rename(movedPath, path);
 }
 
-/** Whether a process of this number runs. */
+/** True if a process with this id runs. */
 export function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);

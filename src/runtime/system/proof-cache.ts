@@ -1,50 +1,50 @@
-/** Certificates that `check --watch` keeps from one run to the next, as files in a folder of its own. */
+/** The certificates that `check --watch` keeps between runs, in a temporary folder. */
 import { createHash } from "node:crypto";
 import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { deserialize, serialize } from "node:v8";
-import type { KeptProof, ProofCache } from "../../compiled/compiled-kernel.js";
+import type { CachedProof, ProofCache } from "../../compiled/compiled-kernel.js";
 
-/** Names the folder to the processes that a watching one starts. */
-const FOLDER = "TILESCRIPT_PROOFS";
+/** The environment variable that passes the folder to child processes of `--watch`. */
+const FOLDER_VARIABLE = "TILESCRIPT_PROOFS";
 
-/** A folder for certificates, and what tells a process of it. */
-export function proofsFolder(): { readonly folder: string; readonly env: Readonly<Record<string, string>> } {
+/** Creates a folder for certificates, and the environment that passes it to child processes. */
+export function createProofFolder(): { readonly folder: string; readonly env: Readonly<Record<string, string>> } {
   const folder = mkdtempSync(join(tmpdir(), "tilescript-proofs-"));
-  return { folder, env: { [FOLDER]: folder } };
+  return { folder, env: { [FOLDER_VARIABLE]: folder } };
 }
 
-/** The certificates of earlier runs; undefined where nobody watches. */
-export function keptProofs(folder = process.env[FOLDER]): ProofCache | undefined {
+/** The cache of certificates; undefined without `--watch`. */
+export function openProofCache(folder = process.env[FOLDER_VARIABLE]): ProofCache | undefined {
   if (!folder) return undefined;
   const pathOf = (text: string) => join(folder, createHash("sha256").update(text).digest("hex"));
   return {
     read(text) {
       try {
-        return deserialize(readFileSync(pathOf(text))) as KeptProof;
+        return deserialize(readFileSync(pathOf(text))) as CachedProof;
       } catch {
         return undefined;
       }
     },
-    write(text, kept) {
-      // A change may end this process while it writes.
-      const partial = `${pathOf(text)}.${process.pid}`;
+    write(text, proof) {
+      // `--watch` may kill this process while it writes.
+      const temporary = `${pathOf(text)}.${process.pid}`;
       try {
-        writeFileSync(partial, serialize(kept));
-        renameSync(partial, pathOf(text));
+        writeFileSync(temporary, serialize(proof));
+        renameSync(temporary, pathOf(text));
       } catch {
-        // A full disk, or a folder that is gone: the next run proves it again.
-        removeIfThere(partial);
+        // The disk is full or the folder is gone: the next run proves the kernel again.
+        removeIfExists(temporary);
       }
     },
   };
 }
 
-function removeIfThere(path: string): void {
+function removeIfExists(path: string): void {
   try {
     rmSync(path, { force: true });
   } catch {
-    // Its folder is gone, too.
+    // The folder is gone as well.
   }
 }

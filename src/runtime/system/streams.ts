@@ -1,4 +1,4 @@
-/** The output of a command: results go to standard output, everything else to standard error. */
+/** The output of a command: results go to standard output, messages to standard error. */
 import { jsonText } from "../../compiled/canonical-json.js";
 import pc from "picocolors";
 import { writeProblem } from "./files.js";
@@ -8,9 +8,9 @@ export interface Streams {
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
   readonly color: boolean;
-  /** Whether standard error is a terminal, which can show a line of progress. */
+  /** True if standard error is a terminal, which can show progress. */
   readonly live?: boolean;
-  /** The width of standard output in columns, for help. */
+  /** The width of standard output in columns, for the help. */
   readonly width?: number;
 }
 
@@ -24,7 +24,7 @@ export const terminal: Streams = {
   width: process.stdout.columns,
 };
 
-/** Ends the process when standard output can't be written: silently if its reader has left, as `head` does. */
+/** Ends the process when standard output cannot be written: silently if its reader closed the pipe, as `head` does. */
 export function watchOutput(): void {
   process.stdout.once("error", ({ code }: NodeJS.ErrnoException) => {
     if (code === "EPIPE") process.exit(exitCodes.ok);
@@ -34,20 +34,19 @@ export function watchOutput(): void {
 }
 
 /**
- * Sends to standard error what anyone else writes to standard output, such as a `console.log` of a kernel file, because
- * the output is a module or a JSON document. Returns a function that undoes this.
+ * Redirects other writes to standard output, such as a `console.log` in a kernel file, to standard error, because
+ * standard output is a module or a JSON document. Returns a function that restores standard output.
  */
-export function keepOutput(): () => void {
+export function redirectStdout(): () => void {
   process.stdout.write = process.stderr.write.bind(process.stderr);
   return () => void (process.stdout.write = writeOut);
 }
 
-/** Returns a function that replaces the line of progress; an empty text removes it. */
+/** Returns a function that replaces the progress line; an empty text removes it. */
 export function progress(streams: Streams): (text: string) => void {
   return streams.live ? (text) => streams.err(`\r\u001b[2K${text}`) : () => undefined;
 }
 
-/** Prints a report as JSON. */
 export function printJson(streams: Streams, report: object): void {
   streams.out(`${jsonText(report, 2)}\n`);
 }

@@ -1,4 +1,4 @@
-/** What is wrong with a config on a target, from how it compiles and from what it needs. */
+/** Problems of a config on a target, from its compilation and its resources. */
 import {
   compileError,
   compileMiscompiled,
@@ -12,7 +12,7 @@ import { faultsOf } from "./machine-code.js";
 export interface CompileMessage {
   readonly severity: "error" | "warning";
   readonly rule: typeof compileError | typeof compileResources | typeof compileMiscompiled | typeof compileSpill;
-  readonly what: string;
+  readonly problem: string;
   readonly remedy: string;
   readonly at: Location | undefined;
 }
@@ -23,40 +23,43 @@ export function problemsOf(
   config: Location | undefined,
 ): CompileMessage[] {
   if (failure?.kind === "out-of-resources") {
-    const what = `it needs more registers than a thread may have: ${failure.message}`;
+    const problem = `it needs more registers than a thread may have: ${failure.message}`;
     const remedy = "; raise maxnreg or leave it out, make the blocks smaller or raise numWarps";
-    return [{ severity: "error", rule: compileResources, what, remedy, at: config }];
+    return [{ severity: "error", rule: compileResources, problem, remedy, at: config }];
   }
   if (failure) {
-    const what = `it does not compile: ${failure.message}`;
-    return [{ severity: "error", rule: compileError, what, remedy: "", at: failure.at ?? config }];
+    const problem = `it does not compile: ${failure.message}`;
+    return [{ severity: "error", rule: compileError, problem, remedy: "", at: failure.at ?? config }];
   }
   if (!resources) return [];
   const { limits } = target;
-  const found: CompileMessage[] = [];
-  const refuse = (what: string, remedy: string) =>
-    found.push({ severity: "error", rule: compileResources, what, remedy, at: config });
+  const messages: CompileMessage[] = [];
+  const addError = (problem: string, remedy: string) =>
+    messages.push({ severity: "error", rule: compileResources, problem, remedy, at: config });
   if (resources.shared > limits.sharedOfProgram)
-    refuse(
+    addError(
       `it needs ${resources.shared} bytes of shared memory; the limit is ${limits.sharedOfProgram} for a program`,
       "; make the blocks smaller or lower numStages",
     );
   else if (limits.tensorMemory !== undefined && (resources.tensorMemory ?? 0) > limits.tensorMemory)
-    refuse(
+    addError(
       `it needs ${resources.tensorMemory} columns of tensor memory; the limit is ${limits.tensorMemory} for a program`,
       "; make the accumulator smaller",
     );
   else if (occupancy?.programs === 0)
-    refuse(`no program fits: a multiprocessor has too few ${occupancy.limit}`, "; make the blocks or numWarps smaller");
+    addError(
+      `no program fits: a multiprocessor has too few ${occupancy.limit}`,
+      "; make the blocks or numWarps smaller",
+    );
   for (const fault of faultsOf(resources.machineCode))
-    found.push({ severity: "error", rule: compileMiscompiled, ...fault, at: config });
+    messages.push({ severity: "error", rule: compileMiscompiled, ...fault, at: config });
   if (resources.spilled > 0)
-    found.push({
+    messages.push({
       severity: "warning",
       rule: compileSpill,
-      what: `registers spill: each thread keeps ${resources.spilled} bytes in memory`,
+      problem: `registers spill: each thread keeps ${resources.spilled} bytes in memory`,
       remedy: "; make the blocks smaller, raise numWarps or lower numStages",
       at: config,
     });
-  return found;
+  return messages;
 }

@@ -1,4 +1,4 @@
-/** Findings of `python/tilescript_worker/machine_code.py` in the machine code of ptxas. */
+/** Faults that `python/tilescript_worker/machine_code.py` finds in the machine code of ptxas. */
 import { statSync } from "node:fs";
 import { COMPILE_DEADLINE_MS } from "./precompile.js";
 import { formatList } from "../../diagnostics/format-list.js";
@@ -6,26 +6,26 @@ import type { PythonDevice } from "../devices/devices.js";
 import type { MachineCode, RunRequest, VerifyRequest } from "../worker/protocol.js";
 
 export interface Fault {
-  readonly what: string;
+  readonly problem: string;
   readonly remedy: string;
 }
 
-/** The faults of ptxas, one sentence for each affected kernel. */
+/** The faults of ptxas, one sentence per affected kernel. */
 export function faultsOf(machineCode: readonly MachineCode[]): Fault[] {
   return machineCode.flatMap(({ compiler, variable, unwritten = [] }) => {
     if (unwritten.length === 0) return [];
-    const what = `${compiler} made machine code that reads ${formatList(unwritten.map(({ register }) => register))}`;
-    const them = unwritten.length > 1 ? "them" : "it";
+    const problem = `${compiler} made machine code that reads ${formatList(unwritten.map(({ register }) => register))}`;
+    const pronoun = unwritten.length > 1 ? "them" : "it";
     return [
       {
-        what: `${what} before anything writes ${them}: results would be wrong`,
+        problem: `${problem} before anything writes ${pronoun}: results would be wrong`,
         remedy: `; set ${variable} to a newer ptxas, or change the config`,
       },
     ];
   });
 }
 
-/** Why machine code was not checked, each reason once. */
+/** The distinct reasons why machine code was not checked. */
 export function uncheckedOf(machineCode: readonly MachineCode[]): string[] {
   return [
     ...new Set(machineCode.flatMap(({ unchecked }) => (unchecked === undefined ? [] : `machine code: ${unchecked}`))),
@@ -33,25 +33,25 @@ export function uncheckedOf(machineCode: readonly MachineCode[]): string[] {
 }
 
 /**
- * The faults in the kernels that a case launches on a GPU, one line each. Triton's cache has the kernels, since the
- * case ran.
+ * The faults in the kernels that a case launches on a GPU, one line each. The kernels are in Triton's cache, because
+ * the case has run.
  */
 export async function faultsOfCase(
   { compilers, hello: { target } }: Pick<PythonDevice, "compilers" | "hello">,
-  at: RunRequest & Partial<Pick<VerifyRequest, "specialized">>,
+  request: RunRequest & Partial<Pick<VerifyRequest, "specialized">>,
 ): Promise<string[]> {
   if (!compilers || target?.[0] !== "cuda") return [];
   const faults: Fault[] = [];
-  // A case may run both kernels.
-  await compilers.each([...new Set([null, at.specialized ?? null])], async (worker, specialized) => {
-    const reply = await worker.request({ ...at, type: "compile", target, specialized }, COMPILE_DEADLINE_MS);
+  // A case may run both the plain and the warp-specialized kernel.
+  await compilers.forEach([...new Set([null, request.specialized ?? null])], async (worker, specialized) => {
+    const reply = await worker.request({ ...request, type: "compile", target, specialized }, COMPILE_DEADLINE_MS);
     if (reply.ok) faults.push(...faultsOf(reply.result.machineCode));
   });
-  return [...new Set(faults.map(({ what, remedy }) => `${what}${remedy}`))];
+  return [...new Set(faults.map(({ problem, remedy }) => `${problem}${remedy}`))];
 }
 
-/** The ptxas that the environment names instead of Triton's own, with its modification time. */
-export function ptxasOf(env: NodeJS.ProcessEnv): readonly (string | number)[] {
+/** The ptxas that the environment selects instead of Triton's own, with its modification time. */
+export function ptxasKey(env: NodeJS.ProcessEnv): readonly (string | number)[] {
   return ["TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"].flatMap((name) => {
     const path = env[name];
     if (!path) return [name];

@@ -1,6 +1,6 @@
 /**
- * Compiles ahead what cases will launch on a GPU. All processes share Triton's cache on disk, so several of them
- * compile at once, and the device's own process finds everything there. They need no GPU, only its name.
+ * Compiles in advance the kernels that cases will launch on a GPU. All processes share Triton's cache on disk, so
+ * several compile in parallel and the device's process finds the results. They need no GPU, only its name.
  */
 import type { TestCase, CompiledKernel } from "../../compiled/compiled-kernel.js";
 import { configsFor } from "../../compiled/configs-by-gpu.js";
@@ -9,49 +9,53 @@ import type { PythonDevice } from "../devices/devices.js";
 import type { HelloResult, LaunchesResult, RunRequest } from "../worker/protocol.js";
 
 export interface PrecompileProgress {
-  /** How many kernels were compiled for each case, without those of earlier cases. */
+  /** The number of kernels compiled for each case, excluding those of earlier cases. */
   readonly compiled: readonly number[];
-  /** How many kernels were in Triton's cache. */
-  readonly known: number;
+  /** The number of kernels found in Triton's cache. */
+  readonly cachedCount: number;
   readonly processes: number;
   readonly seconds: number;
 }
 
 const LOOKUP_DEADLINE_MS = 120_000;
-/** Triton takes seconds for one kernel; after this time it is taken to hang. */
+/** Triton takes seconds for one kernel. A longer compilation counts as hanging. */
 export const COMPILE_DEADLINE_MS = 300_000;
 
 /**
- * Up to this many kernels are left to the device's own process: it compiles them in the time that others need to start.
+ * Up to this many kernels are left to the device's process, which compiles them before other processes have started.
  */
-const FEW = 2;
+const MIN_JOBS = 2;
 
-/** The progress of compiling, in one line. */
-export function aheadText({ signature }: CompiledKernel, done: number, planned: number): string {
+/** The progress of compilation, on one line. */
+export function formatProgress({ signature }: CompiledKernel, done: number, planned: number): string {
   return `${signature.name}: compiled ${done} of ${planned}`;
 }
 
-/** What each case would launch; each worker looks up a part of them. Undefined if one fails. */
+/** The launches of each case. Each worker looks up a share of them. Undefined if one fails. */
 async function launchesOf(
   workers: Pick<WorkerPool, "size" | "request">,
   cases: readonly RunRequest[],
 ): Promise<LaunchesResult["launches"] | undefined> {
-  const most = Math.ceil(cases.length / workers.size);
-  const parts = Array.from({ length: workers.size }, (_, i) => cases.slice(i * most, (i + 1) * most));
+  const chunkSize = Math.ceil(cases.length / workers.size);
+  const chunks = Array.from({ length: workers.size }, (_, i) => cases.slice(i * chunkSize, (i + 1) * chunkSize));
   const replies = await Promise.all(
-    parts.map((part) => workers.request({ type: "launches", cases: part }, LOOKUP_DEADLINE_MS)),
+    chunks.map((part) => workers.request({ type: "launches", cases: part }, LOOKUP_DEADLINE_MS)),
   );
   return replies.every((reply) => reply.ok) ? replies.flatMap(({ result }) => result.launches) : undefined;
 }
 
-/** The case in every config that accepts it: what the autotuner tries. */
-export function inEveryConfig(kernel: CompiledKernel, at: TestCase, on: HelloResult["target"]): readonly TestCase[] {
-  const cases = configsFor(kernel.configs, on).map((config) => ({ ...at, config }));
-  return cases.filter((each) => kernel.refusal(each) === undefined);
+/** The case in every config that accepts it: the candidates of the autotuner. */
+export function inEveryConfig(
+  kernel: CompiledKernel,
+  testCase: TestCase,
+  gpu: HelloResult["target"],
+): readonly TestCase[] {
+  const cases = configsFor(kernel.configs, gpu).map((config) => ({ ...testCase, config }));
+  return cases.filter((candidate) => kernel.refusal(candidate) === undefined);
 }
 
 /**
- * Compiles into Triton's cache what the cases lack. A failure is not an error here: the case reports it when it runs.
+ * Compiles the kernels that are missing from Triton's cache. A failure is not an error here: the case reports it later.
  */
 export async function precompile(
   { workers, compilers, hello: { target } }: Pick<PythonDevice, "workers" | "compilers" | "hello">,
@@ -59,33 +63,33 @@ export async function precompile(
   onDone?: (done: number, planned: number) => void,
 ): Promise<PrecompileProgress> {
   const started = performance.now();
-  const compiled = cases.map(() => 0);
-  const result = (known: number, processes: number): PrecompileProgress => ({
-    compiled,
-    known,
+  const compiledCounts = cases.map(() => 0);
+  const result = (cachedCount: number, processes: number): PrecompileProgress => ({
+    compiled: compiledCounts,
+    cachedCount,
     processes,
     seconds: Math.round(performance.now() - started) / 1000,
   });
   if (!compilers || !target || cases.length === 0) return result(0, 0);
-  const found = await launchesOf(workers, cases);
-  if (!found) return result(0, 0);
-  const seen = new Set<string>();
-  let known = 0;
-  const jobs = found.flatMap((launches, place) => {
-    // A kernel may be launched twice for one case.
-    const distinct = new Map(launches.map((each) => [each.key, each]));
-    const fresh = [...distinct.values()].filter(({ key }) => !seen.has(key));
-    for (const { key } of fresh) seen.add(key);
-    known += fresh.filter(({ cached }) => cached).length;
-    const missing = fresh.filter(({ cached }) => !cached).map(({ key }) => key);
-    return missing.length > 0 ? [{ place, missing }] : [];
+  const launchesByCase = await launchesOf(workers, cases);
+  if (!launchesByCase) return result(0, 0);
+  const seenKeys = new Set<string>();
+  let cachedCount = 0;
+  const jobs = launchesByCase.flatMap((launches, caseIndex) => {
+    // One case may launch a kernel twice.
+    const byKey = new Map(launches.map((each) => [each.key, each]));
+    const newLaunches = [...byKey.values()].filter(({ key }) => !seenKeys.has(key));
+    for (const { key } of newLaunches) seenKeys.add(key);
+    cachedCount += newLaunches.filter(({ cached }) => cached).length;
+    const missing = newLaunches.filter(({ cached }) => !cached).map(({ key }) => key);
+    return missing.length > 0 ? [{ place: caseIndex, missing }] : [];
   });
-  if (jobs.length <= FEW && compilers.started === 0) return result(known, 0);
-  let done = 0;
-  await compilers.each(jobs, async (process, { place, missing }) => {
-    const made = await process.request({ ...cases[place]!, type: "ahead", target }, COMPILE_DEADLINE_MS);
-    if (made.ok) compiled[place] = missing.filter((key) => made.result.keys.includes(key)).length;
-    onDone?.(++done, jobs.length);
+  if (jobs.length <= MIN_JOBS && compilers.startedCount === 0) return result(cachedCount, 0);
+  let doneCount = 0;
+  await compilers.forEach(jobs, async (process, { place: caseIndex, missing }) => {
+    const reply = await process.request({ ...cases[caseIndex]!, type: "ahead", target }, COMPILE_DEADLINE_MS);
+    if (reply.ok) compiledCounts[caseIndex] = missing.filter((key) => reply.result.keys.includes(key)).length;
+    onDone?.(++doneCount, jobs.length);
   });
-  return result(known, compilers.started);
+  return result(cachedCount, compilers.startedCount);
 }

@@ -1,4 +1,4 @@
-/** Compiles a kernel with Triton for any GPU, without having one: every config, dtype, flag and choice. */
+/** Compiles a kernel with Triton for any GPU, without needing the GPU: every config, dtype, flag and choice. */
 import { cacheKey } from "../../compiled/canonical-json.js";
 import { join } from "node:path";
 import type { TestCase, CompiledKernel, Layout } from "../../compiled/compiled-kernel.js";
@@ -6,13 +6,13 @@ import { COMPILE_DEADLINE_MS } from "./precompile.js";
 import { cacheFolder } from "../system/cache-folder.js";
 import { keyOfText, readCache, withoutConfigs, writeCached } from "../system/json-cache.js";
 import { supportsGpu } from "../../compiled/kernel-targets.js";
-import { caseText } from "../cases/case-text.js";
+import { formatCase } from "../cases/case-text.js";
 import { compileCases } from "../cases/compile-cases.js";
 import { tmaCompatibleCase } from "../cases/tma-cases.js";
 import { configsOf, type Selection } from "../cases/selection.js";
 import type { CompileService } from "../devices/compile-service.js";
 import { failureOf } from "../cases/failure.js";
-import { ptxasOf } from "./machine-code.js";
+import { ptxasKey } from "./machine-code.js";
 import type { CaseFailure } from "../cases/outcome.js";
 import { PROTOCOL_VERSION, type CompileResult } from "../worker/protocol.js";
 import { compileRequest } from "../devices/request.js";
@@ -23,31 +23,31 @@ import type { RequestServer } from "../worker/worker-pool.js";
 /** One config with one choice of dtypes and flags, for one target. */
 export interface Compilation {
   readonly target: Target;
-  readonly at: TestCase;
-  /** The config of the warp-specialized kernel that was compiled, in place of the case's of the plain one. */
+  readonly testCase: TestCase;
+  /** The compiled config of the warp-specialized kernel, instead of the case's config of the plain kernel. */
   readonly specialized?: number | undefined;
-  /** Why it does not compile, or the resources that it needs. */
+  /** The compile error; otherwise the required resources. */
   readonly failure?: CaseFailure;
   readonly resources?: CompileResult;
   readonly occupancy?: Occupancy;
-  /** Whether the result comes from an earlier run. */
+  /** True if the result comes from an earlier run. */
   readonly cached: boolean;
 }
 
 export interface KernelCompilations {
   readonly kernel: CompiledKernel;
   readonly compilations: readonly Compilation[];
-  /** What was skipped, and why. */
-  readonly left: readonly string[];
-  /** The targets that the kernel is not for: nothing was compiled for them. */
+  /** Descriptions of what was skipped, with the reason. */
+  readonly skipped: readonly string[];
+  /** Targets that the kernel does not support. Nothing was compiled for them. */
   readonly notRun: readonly Target[];
 }
 
 export interface CompileOptions {
-  /** Who compiles. It is stopped at the end. */
+  /** The service that compiles. It is stopped at the end. */
   readonly service: CompileService;
   readonly targets: readonly Target[];
-  /** Of each kernel. */
+  /** One per kernel. */
   readonly selections: readonly Selection[];
   /** The layout of all inputs. Default: contiguous. */
   readonly layouts?: readonly Layout[] | undefined;
@@ -60,40 +60,40 @@ interface Job {
   readonly kernel: CompiledKernel;
   readonly workspace: Workspace;
   readonly target: Target;
-  readonly at: TestCase;
+  readonly testCase: TestCase;
   readonly specialized?: number;
-  /** Where the result is kept. */
+  /** The cache file of the result. */
   readonly file: string | undefined;
 }
 
-/** Compiles with all processes of a service at a time. If a process dies, only its config fails. */
+/** Compiles with all processes of a service in parallel. If a process dies, only its config fails. */
 export async function compileForTargets(
   kernels: readonly CompiledKernel[],
   { service, targets, selections, layouts, env = process.env, onDone }: CompileOptions,
 ): Promise<KernelCompilations[]> {
   const plans = kernels.map((kernel, i) => compileCases(kernel, selections[i]!, layouts));
   const workspaces = await Promise.all(kernels.map((kernel) => openWorkspace(kernel, service.host)));
-  const compiler = [PROTOCOL_VERSION, service.versions.triton ?? "", ...ptxasOf(env)];
+  const compiler = [PROTOCOL_VERSION, service.versions.triton ?? "", ...ptxasKey(env)];
   const jobs = kernels.flatMap((kernel, i) =>
-    targetsOf(kernel, targets).flatMap((target) =>
+    supportedTargets(kernel, targets).flatMap((target) =>
       launchesFor(kernel, target, plans[i]!.cases, selections[i]!).map((launch): Job => ({
         kernel,
         workspace: workspaces[i]!,
         target,
         ...launch,
-        file: service.kept
-          ? join(cacheFolder(env), "compiled", `${keyOf(kernel, target, launch, compiler)}.json`)
+        file: service.isCacheable
+          ? join(cacheFolder(env), "compiled", `${compilationKey(kernel, target, launch, compiler)}.json`)
           : undefined,
       })),
     ),
   );
-  const done = new Map<Job, Compilation>();
-  const record = (job: Job, compilation: Omit<Compilation, "target" | "at" | "occupancy">): void => {
-    const { target, at, specialized } = job;
+  const results = new Map<Job, Compilation>();
+  const record = (job: Job, compilation: Omit<Compilation, "target" | "testCase" | "occupancy">): void => {
+    const { target, testCase, specialized } = job;
     const { resources } = compilation;
     const occupancy = resources && { occupancy: occupancyOf(target, resources) };
-    done.set(job, { target, at, specialized, ...compilation, ...occupancy });
-    onDone?.(done.size, jobs.length);
+    results.set(job, { target, testCase, specialized, ...compilation, ...occupancy });
+    onDone?.(results.size, jobs.length);
   };
   const queue: Job[] = [];
   for (const job of jobs) {
@@ -102,37 +102,40 @@ export async function compileForTargets(
     else queue.push(job);
   }
   try {
-    await service.each(queue, async (server, job) =>
+    await service.forEach(queue, async (server, job) =>
       record(job, { ...(await compileJob(server, job)), cached: false }),
     );
   } finally {
     await Promise.all([service.stop(), ...workspaces.map((workspace) => workspace.remove())]);
   }
   return kernels.map((kernel, i) => {
-    const compiled = jobs.flatMap((job) => (job.kernel === kernel ? [done.get(job)!] : []));
-    const unsuited = compiled.filter(isUnsuited);
+    const compilations = jobs.flatMap((job) => (job.kernel === kernel ? [results.get(job)!] : []));
+    const unsupported = compilations.filter(isUnsupported);
     return {
       kernel,
-      compilations: compiled.filter((each) => !isUnsuited(each)),
-      left: [...plans[i]!.left, ...new Set(unsuited.map(({ at }) => unsuitedText(kernel, at)))],
-      notRun: targets.filter((target) => !targetsOf(kernel, targets).includes(target)),
+      compilations: compilations.filter((each) => !isUnsupported(each)),
+      skipped: [
+        ...plans[i]!.skipped,
+        ...new Set(unsupported.map(({ testCase }) => describeUnsupported(kernel, testCase))),
+      ],
+      notRun: targets.filter((target) => !supportedTargets(kernel, targets).includes(target)),
     };
   });
 }
 
-/** Those that the kernel is for. */
-function targetsOf({ targets: declared = [] }: CompiledKernel, targets: readonly Target[]): readonly Target[] {
+/** The targets that the kernel supports. */
+function supportedTargets({ targets: declared = [] }: CompiledKernel, targets: readonly Target[]): readonly Target[] {
   return targets.filter(({ triton }) => declared.every((each) => supportsGpu(each, triton)));
 }
 
 interface Launch {
-  readonly at: TestCase;
+  readonly testCase: TestCase;
   readonly specialized?: number;
 }
 
 /**
- * The cases in configs that the target chooses from, and on a Hopper what else the caller chooses, in each config of the
- * warp-specialized kernel, unless a config of the plain one is asked for.
+ * The cases in the configs of the target. On Hopper, also the caller's choices with each config of the warp-specialized
+ * kernel, unless the user chose a config of the plain one.
  */
 function launchesFor(
   kernel: CompiledKernel,
@@ -141,42 +144,47 @@ function launchesFor(
   { config, sizes }: Selection,
 ): readonly Launch[] {
   const configs = configsOf(kernel, { config, on: triton });
-  const plain = cases.filter((at) => configs.includes(at.config)).map((at): Launch => ({ at }));
+  const plain = cases.filter((testCase) => configs.includes(testCase.config)).map((testCase): Launch => ({ testCase }));
   const isHopper = triton[0] === "cuda" && triton[1] === 90;
   if (!kernel.specialized || !isHopper || config !== undefined) return plain;
-  const places = [...kernel.specialized.keys()];
-  const first = plain.filter(({ at }) => at.config === plain[0]!.at.config);
-  const own = first.flatMap(({ at: given }) => {
-    const at = sizes || given.layouts ? given : tmaCompatibleCase(kernel, given);
-    return places.map((specialized): Launch => ({ at, specialized }));
+  const specializedIndices = [...kernel.specialized.keys()];
+  const first = plain.filter(({ testCase }) => testCase.config === plain[0]!.testCase.config);
+  const specializedLaunches = first.flatMap(({ testCase: plainCase }) => {
+    const testCase = sizes || plainCase.layouts ? plainCase : tmaCompatibleCase(kernel, plainCase);
+    return specializedIndices.map((specialized): Launch => ({ testCase, specialized }));
   });
-  return [...plain, ...own];
+  return [...plain, ...specializedLaunches];
 }
 
-/** Whether the plain kernel was compiled again, because the case does not suit the specialized one. */
-const isUnsuited = ({ specialized, resources }: Compilation): boolean =>
+/** True if Triton compiled the plain kernel instead, because the specialized one does not support the case. */
+const isUnsupported = ({ specialized, resources }: Compilation): boolean =>
   specialized !== undefined && resources?.specialized === null;
 
-const unsuitedText = (kernel: CompiledKernel, at: TestCase): string =>
-  `the warp-specialized kernel, of ${caseText(at)}: Hopper's copy engine does not move such tensors, or heads have other sizes`;
+const describeUnsupported = (kernel: CompiledKernel, testCase: TestCase): string =>
+  `the warp-specialized kernel, of ${formatCase(testCase)}: Hopper's copy engine does not move such tensors, or heads have other sizes`;
 
-async function compileJob(server: RequestServer, { kernel, workspace, target, at, specialized, file }: Job) {
-  const request = compileRequest(kernel, workspace.module, at, target, specialized);
+async function compileJob(server: RequestServer, { kernel, workspace, target, testCase, specialized, file }: Job) {
+  const request = compileRequest(kernel, workspace.module, testCase, target, specialized);
   const reply = await server.request(request, COMPILE_DEADLINE_MS);
   if (!reply.ok) return { failure: failureOf(kernel, reply.error) };
-  const isWhole = reply.result.machineCode.every(({ unchecked }) => unchecked === undefined);
-  if (file !== undefined && isWhole) await writeCached(file, reply.result);
+  const isFullyChecked = reply.result.machineCode.every(({ unchecked }) => unchecked === undefined);
+  if (file !== undefined && isFullyChecked) await writeCached(file, reply.result);
   return { resources: reply.result };
 }
 
 /**
- * Everything that the result depends on: the module without its list of configs, the config, the case, the target,
- * the form of the result, Triton and ptxas. Failures are not cached, because the lines that they name may move.
+ * A key for everything that affects the result: the module without its list of configs, the config, the case, the
+ * target, the protocol version, Triton and ptxas. Failures are not cached, because their line numbers may change.
  */
-function keyOf(kernel: CompiledKernel, target: Target, { at, specialized }: Launch, compiler: readonly unknown[]) {
+function compilationKey(
+  kernel: CompiledKernel,
+  target: Target,
+  { testCase, specialized }: Launch,
+  compiler: readonly unknown[],
+) {
   const source = specialized === undefined ? withoutConfigs(kernel.python) : kernel.python;
-  const { at: _, ...config } = kernel.configs[at.config]!;
-  const { config: __, seed: ___, ...given } = at;
-  const key = cacheKey([source, config, given, specialized ?? null, target.triton, compiler]);
+  const { at: _, ...config } = kernel.configs[testCase.config]!;
+  const { config: __, seed: ___, ...inputs } = testCase;
+  const key = cacheKey([source, config, inputs, specialized ?? null, target.triton, compiler]);
   return keyOfText(key);
 }

@@ -8,18 +8,18 @@ export interface EvaluatorOptions {
   readonly tolerance: Partial<Tolerance>;
   readonly order?: ProgramOrder | undefined;
   /**
-   * The number of runs of each case, which must agree; evaluator and interpreter change the order of programs. Default:
-   * 1.
+   * The number of runs of each case, which must agree. The evaluator and the interpreter reverse the program order.
+   * Default: 1.
    */
   readonly repeats?: number | undefined;
   /** A case that takes longer fails. Default: `defaultDeadlineMs`. */
   readonly deadlineMs?: number | undefined;
 }
 
-/** A GPU compiles each config once, and the interpreter may be slow. A case that takes longer is taken to hang. */
+/** A GPU compiles each config once, and the interpreter may be slow. A case that takes longer counts as hanging. */
 export const defaultDeadlineMs = 120_000;
 
-/** Why the outputs were compared with nothing, by the kind of reference. */
+/** Why outputs were not compared, by the kind of reference. */
 export const NO_REFERENCE = "the outputs were not compared: the kernel has no reference";
 const UNKNOWN_REFERENCE = "the outputs were not compared: the evaluator cannot compute the reference";
 const NOT_COMPARED: Readonly<Record<CompiledKernel["reference"], string>> = {
@@ -35,32 +35,35 @@ export function evaluate(
   { tolerance, order, repeats = 1, deadlineMs = defaultDeadlineMs }: EvaluatorOptions,
 ): Outcome {
   const started = performance.now();
-  const until = started + deadlineMs;
-  const { at, label, declared } = planned;
-  const base = { at, label, declared, tuned: false, by: "eval" as const };
+  const deadline = started + deadlineMs;
+  const { testCase, label, declaredIndex } = planned;
+  const base = { testCase, label, declaredIndex, isAutotuned: false, by: "eval" as const };
   try {
-    const { outputs, comparison, findings, unchecked, printed, reached } = kernel.evaluate(at, {
+    const { outputs, comparison, findings, unchecked, printed, reached } = kernel.evaluate(testCase, {
       tolerance,
       order,
-      until,
+      until: deadline,
       lowered: true,
     });
-    // Not to the output, which may be one JSON document.
+    // Not to stdout, which may be one JSON document.
     for (const line of printed ?? []) console.error(line);
-    let wrong = findings.length > 0 || (comparison !== undefined && !comparison.correct);
+    let isWrong = findings.length > 0 || (comparison !== undefined && !comparison.correct);
     // A kernel that waits for other programs may not terminate in another order.
-    const again =
-      repeats > 1 && !wrong && !kernel.signature.waits && kernel.evaluate(at, { tolerance, order: "reversed", until });
-    const problems = again ? orderProblems(kernel, outputs, again) : [];
-    wrong ||= problems.length > 0;
+    const reversed =
+      repeats > 1 &&
+      !isWrong &&
+      !kernel.signature.waits &&
+      kernel.evaluate(testCase, { tolerance, order: "reversed", until: deadline });
+    const problems = reversed ? orderProblems(kernel, outputs, reversed) : [];
+    isWrong ||= problems.length > 0;
     return {
       ...base,
       problems,
-      status: wrong ? "failed" : comparison ? "passed" : "unchecked",
+      status: isWrong ? "failed" : comparison ? "passed" : "unchecked",
       comparisons: comparison ? [comparison] : [],
       findings,
       unchecked: comparison ? unchecked : [...unchecked, NOT_COMPARED[kernel.reference]],
-      judged: comparison !== undefined,
+      isAlgorithmChecked: comparison !== undefined,
       reached,
       ms: Math.round(performance.now() - started),
     };
@@ -78,38 +81,40 @@ export function evaluate(
   }
 }
 
-/** Differences that another order of programs makes. */
+/** Differences in results between program orders. */
 function orderProblems(
   { signature }: CompiledKernel,
   outputs: Evaluation["outputs"],
   { outputs: reversed, findings, comparison }: Evaluation,
 ): string[] {
-  const when = "when programs run in reverse";
-  if (findings[0]) return [`${when}, ${findings[0].message}`];
+  const condition = "when programs run in reverse";
+  if (findings[0]) return [`${condition}, ${findings[0].message}`];
   if (comparison && !comparison.correct)
-    return [`${comparison.wrong} of ${comparison.total} elements are wrong ${when}`];
+    return [`${comparison.wrong} of ${comparison.total} elements are wrong ${condition}`];
   if (signature.unordered) return [];
   return Object.entries(outputs).flatMap(([name, { data }]) => {
     const other = reversed[name]!.data;
     const differing = Array.from<unknown>(data).filter((value, i) => !Object.is(value, other[i])).length;
-    return differing > 0 ? [`${name} differs ${when}, in ${differing} of ${data.length} elements: programs race`] : [];
+    return differing > 0
+      ? [`${name} differs ${condition}, in ${differing} of ${data.length} elements: programs race`]
+      : [];
   });
 }
 
 /**
- * The failure if 100 among the inputs makes an element NaN or infinite that is finite in the reference, as in a softmax
- * that does not subtract the maximum. Errors of other elements mean nothing, because of cancellation.
+ * Returns a failure if inputs of 100 cause NaN or infinity where the reference is finite, as in a softmax that does not
+ * subtract the maximum. Other errors do not count, because they may come from cancellation.
  */
-export function overflow(kernel: CompiledKernel, outcome: Outcome): Outcome | undefined {
-  if (outcome.at.special?.some((kind) => kind !== "large")) return undefined;
-  const at: TestCase = { ...outcome.at, special: ["large"] };
+export function checkOverflow(kernel: CompiledKernel, outcome: Outcome): Outcome | undefined {
+  if (outcome.testCase.special?.some((kind) => kind !== "large")) return undefined;
+  const testCase: TestCase = { ...outcome.testCase, special: ["large"] };
   try {
-    const { comparison } = kernel.evaluate(at, { tolerance: { rtol: 0, atol: Number.MAX_VALUE, share: 1 } });
+    const { comparison } = kernel.evaluate(testCase, { tolerance: { rtol: 0, atol: Number.MAX_VALUE, share: 1 } });
     if (!comparison || comparison.correct) return undefined;
     const problems = ["with 100 and -100 among the inputs, elements are NaN or infinite where the reference is finite"];
-    return { ...outcome, at, status: "failed", comparisons: [comparison], problems };
+    return { ...outcome, testCase, status: "failed", comparisons: [comparison], problems };
   } catch {
-    // Exceptions of the evaluator have been reported already.
+    // The evaluator's exceptions are already reported.
     return undefined;
   }
 }

@@ -11,10 +11,10 @@ import { elementFromWire, fromWire, type WireComparison, type WireElement } from
 import { verifyRequest } from "../devices/request.js";
 import type { Workspace } from "../devices/workspace.js";
 
-interface AskOptions extends Omit<EvaluatorOptions, "order"> {
+interface WorkerOptions extends Omit<EvaluatorOptions, "order"> {
   readonly passOut: boolean;
-  readonly tuned: boolean;
-  /** A config of the warp-specialized kernel, to run besides. */
+  readonly isAutotuned: boolean;
+  /** A config of the warp-specialized kernel to run additionally. */
   readonly specialized?: number | undefined;
 }
 
@@ -25,18 +25,18 @@ export async function runInWorker(
   worker: RequestServer,
   workspace: Workspace,
   planned: PlannedCase,
-  options: AskOptions,
+  options: WorkerOptions,
 ): Promise<Outcome> {
   const started = performance.now();
-  // What a raw pointer reaches is unknown; the evaluator reports that.
-  if (needsPointer(kernel)) return evaluateInstead(kernel, planned, [], options);
-  const request = verifyRequest(kernel, workspace.module, planned.at, { ...options, on: device.kind });
+  // The extent behind a raw pointer is unknown. The evaluator reports this.
+  if (needsPointer(kernel)) return evaluateWithReasons(kernel, planned, [], options);
+  const request = verifyRequest(kernel, workspace.module, planned.testCase, { ...options, mode: device.kind });
   const reply = await worker.request(request, options.deadlineMs ?? defaultDeadlineMs);
   const base = {
-    at: planned.at,
+    testCase: planned.testCase,
     label: planned.label,
-    declared: planned.declared,
-    tuned: options.tuned,
+    declaredIndex: planned.declaredIndex,
+    isAutotuned: options.isAutotuned,
     by: "python" as const,
     comparisons: [],
     findings: [],
@@ -44,40 +44,54 @@ export async function runInWorker(
     unchecked: [],
     ms: Math.round(performance.now() - started),
   };
-  // The autotuner's choice of a config is unknown here.
-  const faults = async () => (options.tuned ? [] : faultsOfCase(device, request));
+  // The config that the autotuner chose is unknown here.
+  const describeFaults = async () => (options.isAutotuned ? [] : faultsOfCase(device, request));
   if (!reply.ok && reply.error.kind === "unsupported")
-    return evaluateInstead(kernel, planned, [reply.error.message], options);
+    return evaluateWithReasons(kernel, planned, [reply.error.message], options);
   if (!reply.ok) {
     const failure = failureOf(kernel, reply.error);
-    // Triton's autotuner skips such a config as long as another one is left.
-    const isPassedOver = failure.kind === "out-of-resources" && kernel.configs.length > 1 && !options.tuned;
-    if (!isPassedOver)
-      return { ...base, status: "failed", failure, problems: failure.kind === "device-error" ? await faults() : [] };
-    const why = `config ${planned.at.config} does not fit this GPU, and Triton's autotuner passes it over: ${failure.message}`;
-    return { ...base, status: "unchecked", failure, unchecked: [why] };
+    // Triton's autotuner skips a config without enough resources if another one fits.
+    const isSkipped = failure.kind === "out-of-resources" && kernel.configs.length > 1 && !options.isAutotuned;
+    if (!isSkipped)
+      return {
+        ...base,
+        status: "failed",
+        failure,
+        problems: failure.kind === "device-error" ? await describeFaults() : [],
+      };
+    const reason = `config ${planned.testCase.config} does not fit this GPU, and Triton's autotuner passes it over: ${failure.message}`;
+    return { ...base, status: "unchecked", failure, unchecked: [reason] };
   }
   const { comparisons, problems, unreliable, compiled, specialized } = reply.result;
-  if (unreliable.length > 0) return evaluateInstead(kernel, planned, unreliable, options);
-  const compared = comparisons.map((comparison) => comparisonOf(comparison, request.tolerances[comparison.output]));
-  const passed = compared.every(({ wrong }) => wrong === 0) && problems.length === 0;
-  const ran = { ...base, compiled, ...(specialized && { specialized }) };
-  if (passed && compared.length === 0) return { ...ran, status: "unchecked", unchecked: [NO_REFERENCE] };
-  if (passed) return { ...ran, status: "passed", comparisons: compared, problems };
-  return { ...ran, status: "failed", comparisons: compared, problems: [...problems, ...(await faults())] };
+  if (unreliable.length > 0) return evaluateWithReasons(kernel, planned, unreliable, options);
+  const outputComparisons = comparisons.map((comparison) =>
+    comparisonOf(comparison, request.tolerances[comparison.output]),
+  );
+  const isPassed = outputComparisons.every(({ wrong }) => wrong === 0) && problems.length === 0;
+  const result = { ...base, compiled, ...(specialized && { specialized }) };
+  if (isPassed && outputComparisons.length === 0) return { ...result, status: "unchecked", unchecked: [NO_REFERENCE] };
+  if (isPassed) return { ...result, status: "passed", comparisons: outputComparisons, problems };
+  return {
+    ...result,
+    status: "failed",
+    comparisons: outputComparisons,
+    problems: [...problems, ...(await describeFaults())],
+  };
 }
 
-/** Whether the kernel takes a raw pointer of unknown extent: cases cannot create the memory that it reaches. */
+/** True if the kernel takes a raw pointer of unknown extent. Test cases cannot allocate its memory. */
 export function needsPointer({ signature }: CompiledKernel): boolean {
   return signature.pointers.some(({ optional, numel }) => !optional && numel === undefined);
 }
 
-/** Uses the evaluator if this device's numbers can't be trusted, and says so in the report. */
-function evaluateInstead(
+/**
+ * Runs the case on the evaluator instead, because this device's results are unreliable. The report gives the reasons.
+ */
+function evaluateWithReasons(
   kernel: CompiledKernel,
   planned: PlannedCase,
   reasons: readonly string[],
-  { tolerance, repeats, deadlineMs }: AskOptions,
+  { tolerance, repeats, deadlineMs }: WorkerOptions,
 ): Outcome {
   const outcome = evaluate(kernel, planned, { tolerance, repeats, deadlineMs });
   return {

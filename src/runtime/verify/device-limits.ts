@@ -1,8 +1,11 @@
-/** What each device computes in a few seconds. */
+/** The amount of work that each device computes in a few seconds. */
 import type { Limits } from "../cases/cases.js";
 import type { Device } from "../devices/devices.js";
 
-/** An op of Triton's interpreter takes tens of microseconds, whatever its lanes; one of the evaluator a few. */
+/**
+ * An op of Triton's interpreter takes tens of microseconds, independent of its lanes; an op of the evaluator takes a
+ * few.
+ */
 export const deviceLimits: Readonly<Record<Device["kind"], Limits>> = {
   eval: { elements: 2 ** 17, work: 2 ** 25, op: 2 ** 8, exhaustive: false },
   interpreter: { elements: 2 ** 17, work: 2 ** 25, op: 2 ** 12, exhaustive: false },

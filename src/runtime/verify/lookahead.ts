@@ -1,67 +1,67 @@
 /**
- * Work whose results are taken in order, begun early so that several workers have some. What is taken does not depend
- * on how many there are.
+ * Prefetches results for a consumer that takes them in order, so that several workers are busy. The order of results
+ * does not depend on the number of workers.
  */
 import { cacheKey } from "../../compiled/canonical-json.js";
 import { withDeadline } from "../system/deadline.js";
 
-/** Work in progress that nobody will ask for ends within this time, or is ended. */
-const REST_MS = 2_000;
+/** The time that unneeded work in progress has to finish before it is stopped. */
+const DRAIN_MS = 2_000;
 
 export class Lookahead<Item, Result> {
-  readonly #begin: (item: Item, place: number) => Promise<Result>;
-  readonly #lanes: number;
+  readonly #start: (item: Item, index: number) => Promise<Result>;
+  readonly #concurrency: number;
   #items: readonly Item[] = [];
-  #begun: { readonly item: Item; readonly result: Promise<Result>; isDone: boolean }[] = [];
-  #taken = 0;
+  #started: { readonly item: Item; readonly result: Promise<Result>; isDone: boolean }[] = [];
+  #takenCount = 0;
 
-  /** `lanes` is how much is done at a time; with one lane nothing is begun before it is asked for. */
-  constructor(lanes: number, begin: (item: Item, place: number) => Promise<Result>) {
-    this.#lanes = lanes;
-    this.#begin = begin;
+  /** `concurrency` is the number of items in progress at a time. If it is 1, nothing starts before it is taken. */
+  constructor(concurrency: number, start: (item: Item, index: number) => Promise<Result>) {
+    this.#concurrency = concurrency;
+    this.#start = start;
   }
 
-  /** Says what `take` will ask for, in this order. */
+  /** Announces the items that `take` will request, in this order. */
   expect(items: readonly Item[]): void {
     this.#items = items;
-    this.#begun = [];
-    this.#taken = 0;
+    this.#started = [];
+    this.#takenCount = 0;
     this.#fill();
   }
 
-  /** The result of an item, which is begun now if it was not expected at this place. */
-  async take(item: Item, place: number): Promise<Result> {
-    const begun = this.#begun[place];
-    this.#taken = Math.max(this.#taken, place + 1);
+  /** Returns the result of an item. Starts it now if it was not expected at this index. */
+  async take(item: Item, index: number): Promise<Result> {
+    const entry = this.#started[index];
+    this.#takenCount = Math.max(this.#takenCount, index + 1);
     this.#fill();
-    return begun && isSame(begun.item, item) ? begun.result : this.#begin(item, place);
+    return entry && isSame(entry.item, item) ? entry.result : this.#start(item, index);
   }
 
-  /** Waits for what is in progress; `end` is called if that takes long, and ends it. */
+  /** Waits for work in progress. If that takes too long, calls `end`, which must stop the work. */
   async drop(end: () => Promise<void>): Promise<void> {
     this.#items = [];
-    const left = this.#begun.filter(({ isDone }) => !isDone).map(({ result }) => result);
-    if (left.length > 0 && (await withDeadline(Promise.allSettled(left), REST_MS)) === "late") await end();
+    const pending = this.#started.filter(({ isDone }) => !isDone).map(({ result }) => result);
+    if (pending.length > 0 && (await withDeadline(Promise.allSettled(pending), DRAIN_MS)) === "late") await end();
   }
 
-  /** Begins work until every lane has some. The one who takes results may be behind by as much again. */
+  /** Starts work until all workers are busy. Results may be at most that far ahead of the consumer again. */
   #fill(): void {
-    if (this.#lanes < 2) return;
-    const most = Math.min(this.#items.length, this.#taken + 2 * this.#lanes);
-    while (this.#begun.length < most && this.#begun.filter(({ isDone }) => !isDone).length < this.#lanes) {
-      const item = this.#items[this.#begun.length]!;
-      const begun = { item, result: this.#begin(item, this.#begun.length), isDone: false };
-      this.#begun.push(begun);
-      const done = (): void => {
-        begun.isDone = true;
+    if (this.#concurrency < 2) return;
+    const limit = Math.min(this.#items.length, this.#takenCount + 2 * this.#concurrency);
+    while (this.#started.length < limit && this.#started.filter(({ isDone }) => !isDone).length < this.#concurrency) {
+      const item = this.#items[this.#started.length]!;
+      const entry = { item, result: this.#start(item, this.#started.length), isDone: false };
+      this.#started.push(entry);
+      const onSettled = (): void => {
+        entry.isDone = true;
         this.#fill();
       };
-      begun.result.then(done, done);
+      entry.result.then(onSettled, onSettled);
     }
   }
 }
 
-/** A case is drawn anew each time it is asked for. */
-function isSame(left: unknown, right: unknown): boolean {
-  return left === right || cacheKey(left) === cacheKey(right);
+/** Compares by value, because fast-check generates equal cases again. */
+function isSame(lhs: unknown, rhs: unknown): boolean {
+  return lhs === rhs || cacheKey(lhs) === cacheKey(rhs);
 }

@@ -1,17 +1,17 @@
-/** Kernels that their authors declare for other GPUs than a device's. */
+/** Kernels that are declared for other GPUs than the device's. */
 import type { CompiledKernel } from "../../compiled/compiled-kernel.js";
-import { supportsGpu, targetsText } from "../../compiled/kernel-targets.js";
+import { supportsGpu, formatTargets } from "../../compiled/kernel-targets.js";
 import type { HelloResult } from "../worker/protocol.js";
 import type { Device } from "../devices/devices.js";
 
-/** The GPU behind a device; none behind the evaluator and Triton's interpreter. */
+/** The GPU of a device; null for the evaluator and Triton's interpreter. */
 export function gpuOf(device: Device): HelloResult["target"] {
   return device.kind === "eval" ? null : device.hello.target;
 }
 
-/** Why nothing of the kernel is run there; undefined on a GPU that it is for, and without one. */
+/** The reason why the kernel does not run on this device; undefined if it does, or if the device has no GPU. */
 export function whyNotRunOn({ targets = [] }: Pick<CompiledKernel, "targets">, device: Device): string | undefined {
-  const here = gpuOf(device);
-  const other = here && targets.find((declared) => !supportsGpu(declared, here));
-  return here && other ? `not run on ${here[0]}:${here[1]}, as the kernel is for ${targetsText(other)}` : undefined;
+  const gpu = gpuOf(device);
+  const other = gpu && targets.find((declared) => !supportsGpu(declared, gpu));
+  return gpu && other ? `not run on ${gpu[0]}:${gpu[1]}, as the kernel is for ${formatTargets(other)}` : undefined;
 }

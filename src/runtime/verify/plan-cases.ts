@@ -18,17 +18,17 @@ export interface VerifyOptions {
   readonly deadlineMs?: number | undefined;
   /** Called after each case. */
   readonly onOutcome?: (outcome: Outcome, done: number, planned: number) => void;
-  /** Called after each kernel that was compiled ahead. */
+  /** Called after each kernel that was compiled in advance. */
   readonly onCompiled?: ((done: number, planned: number) => void) | undefined;
 }
 
 export interface Verification {
   readonly kernel: CompiledKernel;
-  /** The user chose the sizes, so the author's were not asked for. */
-  readonly chosen?: true;
+  /** True if the user chose the sizes, so declared shapes were not required. */
+  readonly hasChosenSizes?: true;
   readonly outcomes: readonly Outcome[];
-  /** Cases that were not run, and why. */
-  readonly left: readonly string[];
+  /** Descriptions of cases that did not run, with the reason. */
+  readonly skipped: readonly string[];
   readonly seconds: number;
   /** On a GPU. */
   readonly compiling?: CompileCounts;
@@ -37,12 +37,14 @@ export interface Verification {
     readonly seed: number;
     /** The flag that runs the failing case again. */
     readonly replay?: string;
-    /** How many cases were tried to find a smaller failing one. */
+    /** The number of cases tried while shrinking. */
     readonly smallerTried?: number;
   };
 }
 
-/** No extra case starts once extra ones took this time. The author's shapes, and the shape that covers every config, always run. */
+/**
+ * The time limit for extra cases: none starts later. Declared shapes and the shape that covers every config always run.
+ */
 const budgetMs: Readonly<Record<Device["kind"], number>> = {
   eval: 3_000,
   interpreter: 7_000,
@@ -50,8 +52,8 @@ const budgetMs: Readonly<Record<Device["kind"], number>> = {
   hip: Infinity,
 };
 
-/** After this many hanging cases the rest is skipped, because each takes its whole deadline. */
-const MOST_HANGS = 3;
+/** After this many hanging cases, the remaining ones are skipped, because each takes its whole deadline. */
+const MAX_HANGS = 3;
 
 /** The number of runs of each case, which must agree. `verify` does more runs. */
 const repeats: Readonly<Record<Device["kind"], number>> = { eval: 1, interpreter: 1, cuda: 2, hip: 2 };
@@ -59,50 +61,50 @@ const repeats: Readonly<Record<Device["kind"], number>> = { eval: 1, interpreter
 /** Verifies a kernel on an open device. */
 export async function verify(kernel: CompiledKernel, device: Device, options: VerifyOptions): Promise<Verification> {
   const started = performance.now();
-  const notHere = whyNotRunOn(kernel, device);
-  if (notHere !== undefined) return { kernel, outcomes: [], left: [notHere], seconds: 0 };
+  const skipReason = whyNotRunOn(kernel, device);
+  if (skipReason !== undefined) return { kernel, outcomes: [], skipped: [skipReason], seconds: 0 };
   const plan = planCases(kernel, deviceLimits[device.kind], { ...options.selection, on: gpuOf(device) });
-  const left = [...plan.left];
+  const skipped = [...plan.skipped];
   const { tolerance = {}, order, deadlineMs } = options;
   const runner = await openRunner(kernel, device, { tolerance, order, deadlineMs, repeats: repeats[device.kind] });
   const outcomes: Outcome[] = [];
-  let extraSince: number | undefined;
+  let extraStart: number | undefined;
   const record = (outcome: Outcome): void => {
     outcomes.push(outcome);
     options.onOutcome?.(outcome, outcomes.length, plan.cases.length);
   };
   const last = plan.cases.at(-1);
-  const tunes = runner.tune && kernel.configs.length > 1 && options.selection.config === undefined;
+  const shouldTune = runner.tune && kernel.configs.length > 1 && options.selection.config === undefined;
   try {
-    const tried = tunes && last ? inEveryConfig(kernel, last.at, gpuOf(device)) : [];
-    await runner.ahead?.([...plan.cases.map(({ at }) => at), ...tried], options.onCompiled);
+    const tunedCases = shouldTune && last ? inEveryConfig(kernel, last.testCase, gpuOf(device)) : [];
+    await runner.precompile?.([...plan.cases.map(({ testCase }) => testCase), ...tunedCases], options.onCompiled);
     runner.expect?.(plan.cases);
     for (const planned of plan.cases) {
-      if (outcomes.filter(({ failure }) => failure?.kind === "timeout").length >= MOST_HANGS) {
-        left.push(`${plan.cases.length - outcomes.length} further cases: ${MOST_HANGS} cases hung`);
+      if (outcomes.filter(({ failure }) => failure?.kind === "timeout").length >= MAX_HANGS) {
+        skipped.push(`${plan.cases.length - outcomes.length} further cases: ${MAX_HANGS} cases hung`);
         break;
       }
       if (outcomes.some(({ failure }) => failure?.kind === "connection")) {
-        left.push(`${plan.cases.length - outcomes.length} further cases: the connection was lost`);
+        skipped.push(`${plan.cases.length - outcomes.length} further cases: the connection was lost`);
         break;
       }
-      if (planned.extra && performance.now() - (extraSince ??= performance.now()) > budgetMs[device.kind]) {
-        left.push(`${plan.cases.length - outcomes.length} further cases: out of time on this device`);
+      if (planned.isExtra && performance.now() - (extraStart ??= performance.now()) > budgetMs[device.kind]) {
+        skipped.push(`${plan.cases.length - outcomes.length} further cases: out of time on this device`);
         break;
       }
       record(await runner.run(planned, outcomes.length));
     }
-    if (tunes && last && outcomes.length === plan.cases.length) record(await runner.tune!(last));
+    if (shouldTune && last && outcomes.length === plan.cases.length) record(await runner.tune!(last));
   } finally {
     await runner.close();
   }
   const compiling = runner.compiling?.();
-  const chosen = options.selection.sizes && ({ chosen: true } as const);
+  const sizesChoice = options.selection.sizes && ({ hasChosenSizes: true } as const);
   return {
     kernel,
-    ...chosen,
+    ...sizesChoice,
     outcomes,
-    left,
+    skipped,
     seconds: Math.round(performance.now() - started) / 1000,
     ...(compiling && { compiling }),
   };

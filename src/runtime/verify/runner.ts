@@ -1,8 +1,8 @@
-/** Runs cases of one kernel on a device, one after another: in the worker, or on the evaluator. */
+/** Runs cases of one kernel on a device sequentially: in the worker, or on the evaluator. */
 import { ALGORITHM_CHECK } from "../../compiled/error-kind.js";
 import type { TestCase, CompiledKernel } from "../../compiled/compiled-kernel.js";
 import { precompile } from "../target-compile/precompile.js";
-import { evaluate, type EvaluatorOptions, overflow } from "./case-evaluator.js";
+import { evaluate, type EvaluatorOptions, checkOverflow } from "./case-evaluator.js";
 import { Lookahead } from "./lookahead.js";
 import { runInWorker, needsPointer } from "./case-worker.js";
 import { costOf, type PlannedCase } from "../cases/cases.js";
@@ -14,23 +14,23 @@ import { openWorkspace } from "../devices/workspace.js";
 import { deviceLimits } from "./device-limits.js";
 
 export interface Runner {
-  /** Says which cases will be run, in this order, so that several workers can begin with them. */
+  /** Announces the cases that will run, in this order, so that several workers can prefetch them. */
   expect?: (cases: readonly PlannedCase[]) => void;
-  run(planned: PlannedCase, place: number): Promise<Outcome>;
+  run(planned: PlannedCase, index: number): Promise<Outcome>;
   /** Runs a case with the config that Triton's autotuner chooses. */
   tune?: (planned: PlannedCase) => Promise<Outcome>;
-  /** Compiles what cases will launch. */
-  ahead?: (cases: readonly TestCase[], onDone?: (done: number, planned: number) => void) => Promise<void>;
+  /** Compiles the kernels that the cases will launch. */
+  precompile?: (cases: readonly TestCase[], onDone?: (done: number, planned: number) => void) => Promise<void>;
   compiling?: () => CompileCounts;
   close(): Promise<void>;
 }
 
 export interface RunnerOptions extends EvaluatorOptions {
   /**
-   * Whether the evaluator also runs each small case that passes, to find wrong accesses that do not change results.
-   * Otherwise it runs one in each choice of dtypes.
+   * True if the evaluator also runs each small case that passes, to find wrong accesses that do not change results.
+   * Otherwise it runs one case per choice of dtypes.
    */
-  readonly sanitized?: boolean;
+  readonly isSanitized?: boolean;
 }
 
 /** Counts of compiled kernels. */
@@ -39,41 +39,46 @@ export interface CompileCounts {
   readonly ahead: number;
   readonly processes: number;
   readonly seconds: number;
-  /** How many kernels were in Triton's cache. */
+  /** The number of kernels found in Triton's cache. */
   readonly known: number;
   /** Kernels compiled while the cases ran. */
   readonly late: number;
 }
 
-/** The evaluator also runs cases of at most this cost; it takes about as long as the interpreter. */
-const SANITISED_WORK = 2 ** 22;
+/** The cost limit for additional runs on the evaluator, which takes about as long as the interpreter. */
+const MAX_SANITIZED_WORK = 2 ** 22;
 
-/** A config of the warp-specialized kernel. The case alone decides it, so that a failing one can be run again. */
-const specializedConfig = ({ at }: PlannedCase): number => at.config + at.seed;
+/** A config of the warp-specialized kernel. Derived from the case alone, so that a failing one can be replayed. */
+const specializedConfig = ({ testCase }: PlannedCase): number => testCase.config + testCase.seed;
 
-/** A case that passed on a device, with what the evaluator finds in it: wrong accesses, and a wrong algorithm. */
-function besides(outcome: Outcome, evaluated: Outcome): Outcome {
-  const { findings, comparisons, failure, reached, judged = false } = evaluated;
+/** Adds the evaluator's findings to a case that passed on a device: wrong accesses, and a wrong algorithm. */
+function withEvaluation(outcome: Outcome, evaluation: Outcome): Outcome {
+  const { findings, comparisons, failure, reached, isAlgorithmChecked = false } = evaluation;
   if (findings.length > 0) return { ...outcome, status: "failed", findings };
-  // Rounding is the device's own.
+  // Rounding errors depend on the device, so only mistakes count.
   if (comparisons.some(({ finds }) => finds === "mistake")) return { ...outcome, status: "failed", comparisons };
-  const why = failure?.message ?? evaluated.unchecked.at(-1);
-  const unchecked = judged
-    ? evaluated.unchecked.filter((reason) => reason.startsWith(ALGORITHM_CHECK))
-    : [`${ALGORITHM_CHECK}: ${why ?? "the evaluator did not compare it"}`];
-  return { ...outcome, judged, reached, unchecked: [...outcome.unchecked, ...unchecked] };
+  const reason = failure?.message ?? evaluation.unchecked.at(-1);
+  const unchecked = isAlgorithmChecked
+    ? evaluation.unchecked.filter((reason) => reason.startsWith(ALGORITHM_CHECK))
+    : [`${ALGORITHM_CHECK}: ${reason ?? "the evaluator did not compare it"}`];
+  return {
+    ...outcome,
+    isAlgorithmChecked,
+    reached,
+    unchecked: [...outcome.unchecked, ...unchecked],
+  };
 }
 
 /** Runs one case on an open device, for property tests. */
 export async function verifyCase(
   kernel: CompiledKernel,
   device: Device,
-  at: TestCase,
+  testCase: TestCase,
   options: Partial<RunnerOptions> = {},
 ): Promise<Outcome> {
   const runner = await openRunner(kernel, device, { tolerance: {}, ...options });
   try {
-    return await runner.run({ at, label: "given", extra: false }, 0);
+    return await runner.run({ testCase, label: "given", isExtra: false }, 0);
   } finally {
     await runner.close();
   }
@@ -88,7 +93,7 @@ function evalRunner(kernel: CompiledKernel, options: RunnerOptions): Runner {
   return {
     run: async (planned) => {
       const outcome = evaluate(kernel, planned, options);
-      return (options.sanitized && outcome.status === "passed" && overflow(kernel, outcome)) || outcome;
+      return (options.isSanitized && outcome.status === "passed" && checkOverflow(kernel, outcome)) || outcome;
     },
     close: async () => undefined,
   };
@@ -97,59 +102,60 @@ function evalRunner(kernel: CompiledKernel, options: RunnerOptions): Runner {
 async function pythonRunner(
   kernel: CompiledKernel,
   device: PythonDevice,
-  { tolerance, repeats = 1, deadlineMs, sanitized = false }: RunnerOptions,
+  { tolerance, repeats = 1, deadlineMs, isSanitized: sanitized = false }: RunnerOptions,
 ): Promise<Runner> {
   const workspace = await openWorkspace(kernel, device.host);
-  /** The dtypes that a case was judged in. */
-  const judged = new Set<string>();
+  /** The choices of dtypes in which the evaluator has checked the algorithm. */
+  const checkedDtypes = new Set<string>();
   let compiling: CompileCounts = { ahead: 0, processes: 0, seconds: 0, known: 0, late: 0 };
-  const ask = async (planned: PlannedCase, place?: number): Promise<Outcome> => {
-    const tuned = place === undefined;
-    // Alternates between the two ways to get an output: allocated by the wrapper, and passed as `out=`.
-    const passOut = place !== undefined && place % 2 === 1;
-    const specialized = device.kind === "cuda" && kernel.specialized && !tuned ? specializedConfig(planned) : undefined;
-    const options = { passOut, tuned, specialized, tolerance, repeats, deadlineMs };
+  const runCase = async (planned: PlannedCase, index?: number): Promise<Outcome> => {
+    const isAutotuned = index === undefined;
+    // Alternates between outputs that the wrapper allocates and outputs passed as `out=`.
+    const passOut = index !== undefined && index % 2 === 1;
+    const specialized =
+      device.kind === "cuda" && kernel.specialized && !isAutotuned ? specializedConfig(planned) : undefined;
+    const options = { passOut, isAutotuned, specialized, tolerance, repeats, deadlineMs };
     const run = ({ worker }: Member) => runInWorker(kernel, device, worker, workspace, planned, options);
-    // The autotuner measures.
-    const outcome = await (tuned ? device.workers.lease(run) : device.workers.share(run));
+    // The autotuner measures, so it needs the GPU for itself.
+    const outcome = await (isAutotuned ? device.workers.lease(run) : device.workers.share(run));
     compiling = { ...compiling, late: compiling.late + (outcome.compiled ?? 0) };
     return outcome;
   };
   const { size } = device.workers;
-  const begun = new Lookahead(size > 1 ? size * QUEUE_DEPTH : 1, ask);
-  const ahead: Runner["ahead"] = async (cases, onDone) => {
-    const requests = cases.map((at) =>
-      verifyRequest(kernel, workspace.module, at, { passOut: false, tolerance, on: device.kind }),
+  const lookahead = new Lookahead(size > 1 ? size * QUEUE_DEPTH : 1, runCase);
+  const ahead: Runner["precompile"] = async (cases, onDone) => {
+    const requests = cases.map((testCase) =>
+      verifyRequest(kernel, workspace.module, testCase, { passOut: false, tolerance, mode: device.kind }),
     );
-    const { compiled, known, processes, seconds } = await precompile(device, requests, onDone);
+    const { compiled, cachedCount, processes, seconds } = await precompile(device, requests, onDone);
     compiling = {
       ...compiling,
       ahead: compiling.ahead + compiled.reduce((sum, count) => sum + count, 0),
       processes,
       seconds: compiling.seconds + seconds,
-      known: compiling.known + known,
+      known: compiling.known + cachedCount,
     };
   };
   return {
-    expect: (cases) => begun.expect(cases),
-    run: async (planned, place) => {
-      const outcome = await begun.take(planned, place);
+    expect: (cases) => lookahead.expect(cases),
+    run: async (planned, index) => {
+      const outcome = await lookahead.take(planned, index);
       if (outcome.status !== "passed" || outcome.by === "eval") return outcome;
-      const dtypes = JSON.stringify(planned.at.dtypes);
-      if (!sanitized && (judged.has(dtypes) || kernel.reference !== "recorded")) return outcome;
-      if (costOf(kernel, planned.at, deviceLimits.eval) > SANITISED_WORK) return outcome;
-      const found = besides(outcome, evaluate(kernel, planned, { tolerance, deadlineMs }));
-      if (wasCompared(found) && found.judged) judged.add(dtypes);
-      return (sanitized && found.status === "passed" && overflow(kernel, found)) || found;
+      const dtypes = JSON.stringify(planned.testCase.dtypes);
+      if (!sanitized && (checkedDtypes.has(dtypes) || kernel.reference !== "recorded")) return outcome;
+      if (costOf(kernel, planned.testCase, deviceLimits.eval) > MAX_SANITIZED_WORK) return outcome;
+      const combined = withEvaluation(outcome, evaluate(kernel, planned, { tolerance, deadlineMs }));
+      if (wasCompared(combined) && combined.isAlgorithmChecked) checkedDtypes.add(dtypes);
+      return (sanitized && combined.status === "passed" && checkOverflow(kernel, combined)) || combined;
     },
     ...(device.kind !== "interpreter" &&
       !needsPointer(kernel) && {
-        tune: (planned: PlannedCase) => ask(planned),
-        ahead,
+        tune: (planned: PlannedCase) => runCase(planned),
+        precompile: ahead,
         compiling: () => compiling,
       }),
     close: async () => {
-      await begun.drop(() => device.workers.stop());
+      await lookahead.drop(() => device.workers.stop());
       await workspace.remove();
     },
   };

@@ -1,4 +1,4 @@
-/** The result of a verification in numbers and sentences, for both forms of the report. */
+/** The result of a verification as numbers and sentences, for the text report and the JSON report. */
 import { formatSizes } from "../../compiled/compiled-kernel.js";
 import { ALGORITHM_CHECK, describeErrorKind } from "../../compiled/error-kind.js";
 import { mayRunInTf32 } from "../../compiled/tolerance.js";
@@ -16,9 +16,9 @@ export interface Summary {
   readonly unchecked: number;
   /** Indices of the configs that ran. */
   readonly configsTried: readonly number[];
-  /** Places of the author's shapes at which the kernel was compared with its reference. */
+  /** Indices of the declared shapes whose results were compared with the reference. */
   readonly declaredCompared: readonly number[];
-  /** What this run leaves unchecked, as phrases. */
+  /** Aspects that this run did not check, as phrases. */
   readonly notChecked: readonly string[];
   /** One sentence for `details`. */
   readonly details: string;
@@ -26,122 +26,127 @@ export interface Summary {
 
 /** The results of a run, and what it leaves unchecked. */
 export function summarize(verification: Verification, device: Device): Summary {
-  const { kernel, outcomes, left } = verification;
+  const { kernel, outcomes, skipped } = verification;
   const compared = outcomes.flatMap((outcome) => outcome.comparisons);
   const count = (status: Outcome["status"]): number => outcomes.filter((outcome) => outcome.status === status).length;
-  const configsTried = [...new Set(outcomes.map(({ at }) => at.config))].sort((a, b) => a - b);
-  const untried = kernel.configs.length - configsTried.length;
+  const configsTried = [...new Set(outcomes.map(({ testCase }) => testCase.config))].sort((a, b) => a - b);
+  const untriedCount = kernel.configs.length - configsTried.length;
   const notChecked = [
     ...device.unchecked,
-    ...(outcomes.some(({ at, by }) => isExact(device.kind, by) && mayRunInTf32(kernel.signature.arithmetic, at.dtypes))
+    ...(outcomes.some(
+      ({ testCase, by }) => isExact(device.kind, by) && mayRunInTf32(kernel.signature.arithmetic, testCase.dtypes),
+    )
       ? ["float32 products of matrices: they ran in full float32 here, in TF32 on the GPU"]
       : []),
-    ...unjudged(verification),
-    ...(untried > 0 ? [`${untried} of ${kernel.configs.length} configs`] : []),
-    ...unspecialized(verification),
+    ...describeUncheckedAlgorithm(verification),
+    ...(untriedCount > 0 ? [`${untriedCount} of ${kernel.configs.length} configs`] : []),
+    ...describeUnspecialized(verification),
     ...new Set(outcomes.flatMap((outcome) => outcome.unchecked)),
-    ...unproved(verification),
-    ...left,
+    ...describeGaps(verification),
+    ...skipped,
   ];
-  const why = whyUnverified(verification);
-  const correct = why === undefined && outcomes.every(({ status }) => status !== "failed");
+  const reason = whyUnverified(verification);
+  const correct = reason === undefined && outcomes.every(({ status }) => status !== "failed");
   const passed = count("passed");
   return {
     correct,
-    maxAbsDiff: compared.map(({ maxAbsDiff }) => maxAbsDiff).reduce(larger, 0),
-    maxRelDiff: compared.map(({ maxRelDiff }) => maxRelDiff).reduce(larger, 0),
+    maxAbsDiff: compared.map(({ maxAbsDiff }) => maxAbsDiff).reduce(maxError, 0),
+    maxRelDiff: compared.map(({ maxRelDiff }) => maxRelDiff).reduce(maxError, 0),
     passed,
     failed: count("failed"),
     unchecked: count("unchecked"),
     configsTried,
     declaredCompared: declaredCompared(outcomes),
     notChecked,
-    details: detailsOf(verification, device.kind, why),
+    details: detailsOf(verification, device.kind, reason),
   };
 }
 
-/** The larger of two errors, where NaN is the largest of all. */
-export function larger(a: number, b: number): number {
+/** The larger of two errors. NaN counts as the largest. */
+export function maxError(a: number, b: number): number {
   return Number.isNaN(a) || a > b ? a : b;
 }
 
-/** What proofs leave open, and in how many of the cases that the evaluator ran it was reached at all. */
-function unproved({ kernel, outcomes, thorough }: Verification): readonly string[] {
+/** Unproved obligations, each with the number of evaluated cases that reached its location. */
+function describeGaps({ kernel, outcomes, thorough }: Verification): readonly string[] {
   if (!thorough) return [];
   const evaluated = outcomes.flatMap(({ reached }) => (reached ? [new Set(reached.map(formatLocation))] : []));
-  const ran = `${evaluated.length} case${evaluated.length === 1 ? "" : "s"}`;
+  const caseCount = `${evaluated.length} case${evaluated.length === 1 ? "" : "s"}`;
   return kernel.proof().obligations.flatMap(({ property, of, at, verdict }) => {
     if (verdict.kind !== "unknown" || !at) return [];
-    const place = formatLocation(at);
-    // What covers an output is a matter of whole cases.
-    const seen = property === "coverage" ? evaluated : evaluated.filter((places) => places.has(place));
-    const reached = seen.length === 0 ? "in no case" : `in ${seen.length} of ${ran}`;
-    return [`${property} of ${of} at ${place}, for all shapes: it is not proved, and was reached ${reached}`];
+    const location = formatLocation(at);
+    // Coverage is a property of the whole output, so every case counts.
+    const reaching = property === "coverage" ? evaluated : evaluated.filter((locations) => locations.has(location));
+    const reached = reaching.length === 0 ? "in no case" : `in ${reaching.length} of ${caseCount}`;
+    return [`${property} of ${of} at ${location}, for all shapes: it is not proved, and was reached ${reached}`];
   });
 }
 
-/** What was not run of a warp-specialized kernel, which only some GPUs, tensors and sizes suit. */
-function unspecialized({ kernel, outcomes }: Verification): readonly string[] {
+/** Parts of a warp-specialized kernel that did not run. Only some GPUs, tensors and sizes support it. */
+function describeUnspecialized({ kernel, outcomes }: Verification): readonly string[] {
   if (!kernel.specialized || outcomes.length === 0) return [];
   const runs = outcomes.flatMap(({ specialized }) => (specialized ? [specialized] : []));
-  const ran = runs.flatMap((run) => ("of" in run ? [run] : []));
+  const completed = runs.flatMap((run) => ("of" in run ? [run] : []));
   const misfits = runs.flatMap((run) => ("misfit" in run ? [run.misfit] : []));
-  const most = ran.reduce((count, { of }) => Math.max(count, of), 0);
-  const left = most - new Set(ran.map(({ config }) => config)).size;
+  const total = completed.reduce((count, { of }) => Math.max(count, of), 0);
+  const missing = total - new Set(completed.map(({ config }) => config)).size;
   return [
-    ...(ran.length === 0
+    ...(completed.length === 0
       ? ["the warp-specialized kernel: Hopper GPUs run it, on tensors that their copy engine moves"]
       : []),
-    ...(left > 0 ? [`${left} of ${most} configs of the warp-specialized kernel`] : []),
-    ...new Set(misfits.map((why) => `a config of the warp-specialized kernel that does not fit this GPU: ${why}`)),
+    ...(missing > 0 ? [`${missing} of ${total} configs of the warp-specialized kernel`] : []),
+    ...new Set(
+      misfits.map((reason) => `a config of the warp-specialized kernel that does not fit this GPU: ${reason}`),
+    ),
   ];
 }
 
-/** Why no case shows that the algorithm is right apart from rounding, if none does. */
-function unjudged({ kernel, outcomes }: Verification): readonly string[] {
-  const isSaid = outcomes.some(
-    (outcome) => outcome.judged || outcome.unchecked.some((why) => why.startsWith(ALGORITHM_CHECK)),
+/** The reason why no case checked the algorithm independently of rounding; empty if one did. */
+function describeUncheckedAlgorithm({ kernel, outcomes }: Verification): readonly string[] {
+  const isCovered = outcomes.some(
+    (outcome) => outcome.isAlgorithmChecked || outcome.unchecked.some((why) => why.startsWith(ALGORITHM_CHECK)),
   );
-  if (isSaid || outcomes.length === 0 || kernel.reference === "none") return [];
+  if (isCovered || outcomes.length === 0 || kernel.reference === "none") return [];
   return kernel.reference === "python"
     ? [`${ALGORITHM_CHECK}: the reference is Python source`]
     : [`${ALGORITHM_CHECK}: no case that passed is small enough for the evaluator`];
 }
 
-/** Whether the case ran on Triton's interpreter, which multiplies float32 as it is. */
+/** True if the case ran on Triton's interpreter, which multiplies float32 without TF32. */
 const isExact = (device: Device["kind"], by: Outcome["by"]): boolean => device === "interpreter" && by === "python";
 
 function declaredCompared(outcomes: readonly Outcome[]): readonly number[] {
-  const places = outcomes.flatMap((outcome) => (wasCompared(outcome) ? (outcome.declared ?? []) : []));
-  return [...new Set(places)].sort((a, b) => a - b);
+  const indices = outcomes.flatMap((outcome) => (wasCompared(outcome) ? (outcome.declaredIndex ?? []) : []));
+  return [...new Set(indices)].sort((a, b) => a - b);
 }
 
-/** Why cases that did not fail do not show that the kernel is right. */
+/** The reason why a run without failures does not verify the kernel. */
 function whyUnverified(verification: Verification): string | undefined {
-  const { kernel, outcomes, left, chosen } = verification;
-  if (outcomes.length === 0) return ["no case could be run", ...left.slice(-1)].join(": ");
+  const { kernel, outcomes, skipped, hasChosenSizes } = verification;
+  if (outcomes.length === 0) return ["no case could be run", ...skipped.slice(-1)].join(": ");
   if (!outcomes.some(({ status }) => status === "passed")) {
-    const [why] = outcomes[0]!.unchecked;
-    const because = why ? [why.replace(/^.* were not compared: /, "")] : [];
-    return ["no case could be compared with a reference", ...because].join(": ");
+    const [reason] = outcomes[0]!.unchecked;
+    const cause = reason ? [reason.replace(/^.* were not compared: /, "")] : [];
+    return ["no case could be compared with a reference", ...cause].join(": ");
   }
   if (!outcomes.some(wasCompared)) return "every case is empty, so no element was compared";
   const total = kernel.shapes.length;
-  if (chosen || total === 0 || declaredCompared(outcomes).length > 0) return undefined;
+  if (hasChosenSizes || total === 0 || declaredCompared(outcomes).length > 0) return undefined;
   const [sizes] = kernel.shapes.map(formatSizes);
   const others = total > 1 ? ` and ${total - 1} more` : "";
   return `none of the shapes that the kernel declares was run (${sizes}${others}); declare one that this device runs, or choose sizes with --shape`;
 }
 
-function detailsOf(verification: Verification, device: string, why: string | undefined): string {
-  const { kernel, outcomes, chosen } = verification;
+function detailsOf(verification: Verification, device: string, reason: string | undefined): string {
+  const { kernel, outcomes, hasChosenSizes } = verification;
   const failed = outcomes.filter(({ status }) => status === "failed");
   if (failed.length > 0)
     return `${failed.length} of ${outcomes.length} cases failed on ${device}: ${headline(failed[0]!)}`;
-  if (why !== undefined) return why;
+  if (reason !== undefined) return reason;
   const passed = outcomes.filter(({ status }) => status === "passed").length;
-  const [ran, total] = [declaredCompared(outcomes).length, kernel.shapes.length];
-  const shapes = chosen || total === 0 ? "" : `, with ${ran === total ? "all" : `${ran} of ${total}`} declared shapes`;
+  const [run, total] = [declaredCompared(outcomes).length, kernel.shapes.length];
+  const shapes =
+    hasChosenSizes || total === 0 ? "" : `, with ${run === total ? "all" : `${run} of ${total}`} declared shapes`;
   return `${passed} of ${outcomes.length} cases passed on ${device}${shapes}`;
 }
 
@@ -155,6 +160,6 @@ export function headline(outcome: Outcome): string {
   if (!wrong) return outcome.status;
   const { worst } = wrong;
   if (!worst) return wrong.problem ?? `${wrong.wrong} of ${wrong.total} elements differ`;
-  const where = `${worst.output}[${worst.index.join(", ")}]`;
-  return `${where} is ${worst.got}, expected ${worst.expected}; ${wrong.wrong} of ${wrong.total} elements differ${describeErrorKind(wrong)}`;
+  const element = `${worst.output}[${worst.index.join(", ")}]`;
+  return `${element} is ${worst.got}, expected ${worst.expected}; ${wrong.wrong} of ${wrong.total} elements differ${describeErrorKind(wrong)}`;
 }

@@ -1,4 +1,4 @@
-/** Python processes that compile. They are started when there is work, and kept for more. */
+/** A pool of Python processes that compile. They start on demand and stay for later jobs. */
 import { availableParallelism } from "node:os";
 import { Worker, type WorkerOptions } from "./worker.js";
 
@@ -10,27 +10,27 @@ export interface CompilersOptions extends Omit<WorkerOptions, "device"> {
   readonly processes?: number | undefined;
 }
 
-export const MOST_PROCESSES = 16;
+export const MAX_PROCESSES = 16;
 
 export class Compilers {
   readonly #options: Omit<WorkerOptions, "device">;
   readonly #workers: Worker[] = [];
-  readonly #most: number;
+  readonly #maxProcesses: number;
 
   constructor({ processes, ...options }: CompilersOptions) {
     this.#options = options;
-    this.#most = processes ?? Math.min(options.host?.cores ?? availableParallelism(), MOST_PROCESSES);
+    this.#maxProcesses = processes ?? Math.min(options.host?.cores ?? availableParallelism(), MAX_PROCESSES);
   }
 
   /** The number of processes started so far. */
-  get started(): number {
+  get startedCount(): number {
     return this.#workers.length;
   }
 
-  /** Runs every job in the next free process. A process that dies is replaced for the next job. */
-  async each<Job>(jobs: readonly Job[], work: (worker: Worker, job: Job) => Promise<void>): Promise<void> {
+  /** Runs each job in the next free process. A process that dies is replaced for the next job. */
+  async forEach<Job>(jobs: readonly Job[], work: (worker: Worker, job: Job) => Promise<void>): Promise<void> {
     const queue = [...jobs];
-    const count = Math.min(jobs.length, Math.max(1, this.#most));
+    const count = Math.min(jobs.length, Math.max(1, this.#maxProcesses));
     while (this.#workers.length < count) this.#workers.push(new Worker({ ...this.#options, device: "compiler" }));
     await Promise.all(
       this.#workers.slice(0, count).map(async (worker) => {

@@ -1,4 +1,4 @@
-/** Finds a Python that can run emitted modules. The user's own environments are inspected, never changed. */
+/** Finds a Python that can run emitted modules. User environments are inspected, never changed. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { cacheFolder, environmentFolder, readyMarker, venvPython } from "../system/cache-folder.js";
@@ -8,7 +8,7 @@ import { pythonFolder } from "./start-python.js";
 
 export interface PythonEnvironment {
   readonly python: string;
-  /** Where it was found: `--python`, `TILESCRIPT_PYTHON`, `VIRTUAL_ENV`, `python3`, or `tilescript setup`. */
+  /** The source that named it: `--python`, `TILESCRIPT_PYTHON`, `VIRTUAL_ENV`, `python3`, or `tilescript setup`. */
   readonly source: string;
   readonly versions: Probe["versions"];
 }
@@ -22,8 +22,8 @@ export interface Rejected {
 export interface Discovery {
   readonly environment?: PythonEnvironment;
   readonly rejected: readonly Rejected[];
-  /** Whether the user named an interpreter, so that no other was tried. */
-  readonly named: boolean;
+  /** True if the user named an interpreter; then no other is tried. */
+  readonly isExplicit: boolean;
 }
 
 export interface DiscoveryOptions {
@@ -31,78 +31,79 @@ export interface DiscoveryOptions {
   readonly python?: string | undefined;
   readonly env?: NodeJS.ProcessEnv;
   readonly lock?: string;
-  /** The machine to look on. Default: this one. */
+  /** The machine to search. Default: this one. */
   readonly host?: Host | undefined;
-  /** Why versions can't be used. Default: `unsupported`, what runs kernels. */
-  readonly refuses?: (versions: Probe["versions"]) => string | undefined;
+  /** Returns the reason why the versions are unusable. Default: {@link whyUnsupported}, the requirements of kernels. */
+  readonly whyUnsupported?: (versions: Probe["versions"]) => string | undefined;
 }
 
 /** The exact versions that `tilescript setup` installs. */
 export const lockFile = join(pythonFolder, "requirements.lock");
 
-/** What `tilescript setup --ray` adds for a Ray cluster. */
+/** The packages that `tilescript setup --ray` adds for a Ray cluster. */
 export const rayLock = join(pythonFolder, "ray.lock");
 
-/** The first usable Python, and why earlier candidates were rejected. */
+/** Finds the first usable Python, with the reasons why earlier candidates were rejected. */
 export async function findPython(options: DiscoveryOptions = {}): Promise<Discovery> {
-  const { host, refuses = unsupported } = options;
+  const { host, whyUnsupported: refuses = whyUnsupported } = options;
   const env = host?.env ?? options.env ?? process.env;
   const probe = (python: string) => (host ? probeOn(host, python) : probePython(python, cacheFolder(env), env));
   const candidates = await candidatesFor(options, env);
-  const named = candidates[0]?.named === true;
+  const isExplicit = candidates[0]?.isExplicit === true;
   const rejected: Rejected[] = [];
-  for (const { python, source } of named ? candidates.slice(0, 1) : candidates) {
+  for (const { python, source } of isExplicit ? candidates.slice(0, 1) : candidates) {
     try {
       const { executable, versions } = await probe(python);
       const reason = refuses(versions);
-      if (!reason) return { environment: { python: executable, source, versions }, rejected, named };
+      if (!reason) return { environment: { python: executable, source, versions }, rejected, isExplicit };
       rejected.push({ python: executable, source, reason });
     } catch (error) {
       rejected.push({ python, source, reason: error instanceof Error ? error.message : String(error) });
     }
   }
-  return { rejected, named };
+  return { rejected, isExplicit };
 }
 
 interface Candidate {
   readonly python: string;
   readonly source: string;
-  readonly named?: boolean;
+  readonly isExplicit?: boolean;
 }
 
 async function candidatesFor(options: DiscoveryOptions, env: NodeJS.ProcessEnv): Promise<Candidate[]> {
   const candidates: Candidate[] = [];
-  if (options.python) candidates.push({ python: options.python, source: "--python", named: true });
+  if (options.python) candidates.push({ python: options.python, source: "--python", isExplicit: true });
   const variable = env["TILESCRIPT_PYTHON"];
-  if (variable) candidates.push({ python: variable, source: "TILESCRIPT_PYTHON", named: true });
+  if (variable) candidates.push({ python: variable, source: "TILESCRIPT_PYTHON", isExplicit: true });
   const venv = env["VIRTUAL_ENV"];
   if (venv) candidates.push({ python: venvPython(venv), source: "VIRTUAL_ENV" });
   candidates.push({ python: "python3", source: "python3" });
-  const made = environmentFolder(options.lock ?? lockFile, env, options.host?.home);
-  const ready = readyMarker(made);
+  const setupFolder = environmentFolder(options.lock ?? lockFile, env, options.host?.home);
+  const ready = readyMarker(setupFolder);
   if (options.host ? await options.host.exists(ready) : existsSync(ready)) {
-    candidates.push({ python: venvPython(join(made, "venv")), source: "tilescript setup" });
+    candidates.push({ python: venvPython(join(setupFolder, "venv")), source: "tilescript setup" });
   }
   return candidates;
 }
 
-/** Why a Python with these versions can't drive a Ray cluster. Kernels run with the Python of its nodes. */
-export function withoutRay({ python, ray }: Probe["versions"]): string | undefined {
-  if (!within(python, [3, 10])) return `it is Python ${python}; 3.10 or newer is needed`;
+/** The reason why a Python cannot drive a Ray cluster. Kernels run with the Python of the cluster's nodes. */
+export function whyWithoutRay({ python, ray }: Probe["versions"]): string | undefined {
+  if (!isVersionInRange(python, [3, 10])) return `it is Python ${python}; 3.10 or newer is needed`;
   return ray === undefined ? "it has no ray" : undefined;
 }
 
-/** Why these versions can't be used, as the end of a sentence, or undefined. */
-export function unsupported(versions: Probe["versions"]): string | undefined {
-  if (!within(versions.python, [3, 10])) return `it is Python ${versions.python}; 3.10 or newer is needed`;
+/** The reason why these versions cannot be used, as the end of a sentence, or undefined. */
+export function whyUnsupported(versions: Probe["versions"]): string | undefined {
+  if (!isVersionInRange(versions.python, [3, 10])) return `it is Python ${versions.python}; 3.10 or newer is needed`;
   const missing = (["torch", "triton", "numpy"] as const).filter((name) => versions[name] === undefined);
   if (missing.length > 0) return `it has no ${missing.join(", no ")}`;
-  if (!within(versions.torch, [2, 11])) return `it has torch ${versions.torch}; 2.11 or newer is needed`;
-  if (!within(versions.triton, [3, 6], [3, 9])) return `it has triton ${versions.triton}; 3.6 to 3.9 is supported`;
+  if (!isVersionInRange(versions.torch, [2, 11])) return `it has torch ${versions.torch}; 2.11 or newer is needed`;
+  if (!isVersionInRange(versions.triton, [3, 6], [3, 9]))
+    return `it has triton ${versions.triton}; 3.6 to 3.9 is supported`;
   return undefined;
 }
 
-function within(
+function isVersionInRange(
   version: string | undefined,
   low: readonly [number, number],
   high?: readonly [number, number],
@@ -112,9 +113,9 @@ function within(
   return rank >= low[0] * 1000 + low[1] && (high === undefined || rank <= high[0] * 1000 + high[1]);
 }
 
-/** Whether the interpreter of this Triton works with this numpy: 3.6's does not with numpy 2.4. */
+/** The reason why Triton's interpreter fails with this numpy: Triton 3.6 does not support numpy 2.4. */
 export function interpreterProblem(versions: Probe["versions"]): string | undefined {
-  if (within(versions.triton, [3, 6], [3, 6]) && within(versions.numpy, [2, 4])) {
+  if (isVersionInRange(versions.triton, [3, 6], [3, 6]) && isVersionInRange(versions.numpy, [2, 4])) {
     return `Triton ${versions.triton}'s interpreter needs numpy below 2.4, it has ${versions.numpy}`;
   }
   return undefined;

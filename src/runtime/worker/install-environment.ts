@@ -1,6 +1,6 @@
 /**
- * `tilescript setup`: creates the Python environment of the lock file in the cache folder. Safe to run twice, even at
- * once.
+ * Implements `tilescript setup`: creates the Python environment of the lock file in the cache folder. Repeated and
+ * concurrent runs are safe.
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -8,30 +8,33 @@ import { environmentFolder, readyMarker, venvPython } from "../system/cache-fold
 import { lockFile } from "./environment.js";
 import { EnvironmentError } from "../system/errors.js";
 import type { Host } from "./host.js";
-import { type Installer, installerEnv, installerOn, PIP_FLAGS, type Step } from "./installers.js";
-import { placeHere, placeOn, type SetupPlace } from "./setup-place.js";
+import { type Installer, installerEnv, findInstaller, PIP_FLAGS, type Step } from "./installers.js";
+import { localMachine, remoteMachine, type SetupMachine } from "./setup-place.js";
 import { defaultStartMs } from "./worker.js";
 import { pythonScript } from "./start-python.js";
 
 export interface SetupOptions {
-  /** The Python that creates the environment; default: the first suitable one on PATH. */
+  /** The Python that creates the environment. Default: the first suitable one on PATH. */
   readonly python?: string | undefined;
   readonly lock?: string;
-  /** The packages to add for a Ray cluster, and the version of Ray; no version stands for the list's own. */
+  /** The lock of the packages for a Ray cluster, and the version of Ray. Default: the version in the lock. */
   readonly ray?: { readonly lock: string; readonly version?: string };
-  /** Whether a download may break, so that pip is upgraded first to one that resumes. Default: with our own lock. */
+  /**
+   * True if a download is large. Then pip is first upgraded to a version that resumes downloads. Default: with our own
+   * lock.
+   */
   readonly isLarge?: boolean;
   readonly env?: NodeJS.ProcessEnv;
-  /** The machine to make it on. Default: this one. */
+  /** The machine of the environment. Default: this one. */
   readonly host?: Host | undefined;
   /** Modules that must be importable afterwards. */
   readonly imports?: readonly string[];
-  readonly say?: (line: string) => void;
+  readonly onProgress?: (line: string) => void;
 }
 
 const SIZE = "about 3 GB to download and 5.8 GB on disk, most of it CUDA libraries";
 const NEEDED_BYTES = 7e9;
-/** A slow network takes an hour for the packages. */
+/** A slow network needs an hour for the packages. */
 const STEP_MS = 7_200_000;
 const candidates = ["python3", "python3.13", "python3.12", "python3.11", "python3.14"];
 
@@ -39,66 +42,77 @@ const candidates = ["python3", "python3.13", "python3.12", "python3.11", "python
 export async function setup(options: SetupOptions = {}): Promise<string> {
   const env = options.env ?? process.env;
   const lock = options.lock ?? lockFile;
-  const say = options.say ?? (() => undefined);
-  const on = options.host ? placeOn(options.host) : placeHere(env);
-  const folder = environmentFolder(lock, on.env, on.home);
+  const onProgress = options.onProgress ?? (() => undefined);
+  const machine = options.host ? remoteMachine(options.host) : localMachine(env);
+  const folder = environmentFolder(lock, machine.env, machine.home);
   const venv = join(folder, "venv");
   const python = venvPython(venv);
-  const isMade = async () => (await on.exists(readyMarker(folder))) && (await on.exists(python));
-  const hasRay = async () => !options.ray || isWanted(options.ray, await rayOf(python, on));
-  if ((await isMade()) && (await hasRay())) {
-    say(`ready: ${python}`);
+  const exists = async () => (await machine.exists(readyMarker(folder))) && (await machine.exists(python));
+  const hasRay = async () => !options.ray || isRequestedVersion(options.ray, await rayVersionOf(python, machine));
+  if ((await exists()) && (await hasRay())) {
+    onProgress(`ready: ${python}`);
     return python;
   }
-  const full = options.lock === undefined;
-  if (full && on.platform !== "linux") {
+  const isFullInstall = options.lock === undefined;
+  if (isFullInstall && machine.platform !== "linux") {
     throw new EnvironmentError("Triton has packages for Linux only; use --device eval here, it needs no Python");
   }
-  const release = await on.lock(folder, say);
+  const release = await machine.lock(folder, onProgress);
   try {
-    // Another setup may have finished meanwhile.
-    if (!(await isMade()))
-      await make({ folder, venv, lock, on, say, full, options }).catch(async (error: unknown) => {
-        await on.remove(venv);
-        throw error;
-      });
-    if (options.ray && !(await hasRay())) await addRay(options.ray, python, on, say);
+    // Another setup may have finished in the meantime.
+    if (!(await exists()))
+      await createEnvironment({ folder, venv, lock, machine, onProgress, isFullInstall, options }).catch(
+        async (error: unknown) => {
+          await machine.remove(venv);
+          throw error;
+        },
+      );
+    if (options.ray && !(await hasRay())) await addRay(options.ray, python, machine, onProgress);
   } finally {
     await release();
   }
-  say(`ready: ${python}`);
+  onProgress(`ready: ${python}`);
   return python;
 }
 
-interface Making {
+interface EnvironmentSpec {
   readonly folder: string;
   readonly venv: string;
   readonly lock: string;
-  readonly on: SetupPlace;
-  readonly say: (line: string) => void;
-  readonly full: boolean;
+  readonly machine: SetupMachine;
+  readonly onProgress: (line: string) => void;
+  readonly isFullInstall: boolean;
   readonly options: SetupOptions;
 }
 
-async function make({ folder, venv, lock, on, say, full, options }: Making): Promise<void> {
-  const installer = await installerOn(on);
-  const base = await basePython(options.python, installer, on);
-  if (full) {
-    say(`installing torch and triton into ${folder}${on.where} with ${installer.name}: ${SIZE}`);
-    await needSpace(folder, on);
+async function createEnvironment({
+  folder,
+  venv,
+  lock,
+  machine,
+  onProgress,
+  isFullInstall,
+  options,
+}: EnvironmentSpec): Promise<void> {
+  const installer = await findInstaller(machine);
+  const base = await basePython(options.python, installer, machine);
+  if (isFullInstall) {
+    onProgress(`installing torch and triton into ${folder}${machine.where} with ${installer.name}: ${SIZE}`);
+    await checkDiskSpace(folder, machine);
   }
-  // Remove what an interrupted setup left; downloads are kept elsewhere.
-  await on.remove(venv);
+  // Remove the rest of an interrupted setup; downloads are cached elsewhere.
+  await machine.remove(venv);
   const python = venvPython(venv);
-  const listed = await on.listed(lock);
-  const isLarge = options.isLarge ?? full;
-  for (const step of installer.steps({ base, venv, listed, isLarge }, on)) await run(step, on, say);
+  const lockPath = await machine.listed(lock);
+  const isLarge = options.isLarge ?? isFullInstall;
+  for (const step of installer.steps({ base, venv, lockPath, isLarge }, machine))
+    await runStep(step, machine, onProgress);
   const imports = options.imports ?? ["numpy", "torch", "triton"];
-  if (imports.length > 0) await run(importing(python, imports), on, say);
-  await on.write(readyMarker(folder), JSON.stringify({ lock: await readFile(lock, "utf8") }));
+  if (imports.length > 0) await runStep(importStep(python, imports), machine, onProgress);
+  await machine.write(readyMarker(folder), JSON.stringify({ lock: await readFile(lock, "utf8") }));
 }
 
-const importing = (python: string, modules: readonly string[]): Step => ({
+const importStep = (python: string, modules: readonly string[]): Step => ({
   name: "importing what was installed",
   command: python,
   args: ["-c", `import ${modules.join(", ")}`],
@@ -106,72 +120,79 @@ const importing = (python: string, modules: readonly string[]): Step => ({
 
 type RayChoice = NonNullable<SetupOptions["ray"]>;
 
-const isWanted = ({ version }: RayChoice, found: string): boolean => found !== "" && found === (version ?? found);
+const isRequestedVersion = ({ version }: RayChoice, installed: string): boolean =>
+  installed !== "" && installed === (version ?? installed);
 
-/** The version of Ray that a Python has; empty for none, or without what Ray's clients need. */
-async function rayOf(python: string, on: SetupPlace): Promise<string> {
+/** The version of Ray that a Python has; empty if Ray or a dependency of its client is missing. */
+async function rayVersionOf(python: string, machine: SetupMachine): Promise<string> {
   const script = "from importlib.metadata import version; version('grpcio'); print(version('ray'))";
-  const { exitCode, stdout } = await on.run(python, pythonScript(script), { deadlineMs: defaultStartMs });
+  const { exitCode, stdout } = await machine.run(python, pythonScript(script), { deadlineMs: defaultStartMs });
   return exitCode === 0 ? stdout.trim() : "";
 }
 
-/** A cluster accepts programs of its own version of Ray only, so a version replaces another one. */
-async function addRay(ray: RayChoice, python: string, on: SetupPlace, say: (line: string) => void): Promise<void> {
-  say(`installing Ray for ${python}${on.where}: about 80 MB to download and 300 MB on disk`);
-  const what = ray.version === undefined ? ["-r", await on.listed(ray.lock)] : [`ray[client]==${ray.version}`];
-  await run(
-    { name: "pip install", command: python, args: on.module("pip", "install", ...PIP_FLAGS, ...what) },
-    on,
-    say,
+/** Installs Ray, replacing another version: a cluster accepts only clients of its own version. */
+async function addRay(
+  ray: RayChoice,
+  python: string,
+  machine: SetupMachine,
+  onProgress: (line: string) => void,
+): Promise<void> {
+  onProgress(`installing Ray for ${python}${machine.where}: about 80 MB to download and 300 MB on disk`);
+  const packages = ray.version === undefined ? ["-r", await machine.listed(ray.lock)] : [`ray[client]==${ray.version}`];
+  await runStep(
+    { name: "pip install", command: python, args: machine.module("pip", "install", ...PIP_FLAGS, ...packages) },
+    machine,
+    onProgress,
   );
-  await run(importing(python, ["ray"]), on, say);
+  await runStep(importStep(python, ["ray"]), machine, onProgress);
 }
 
-/** The first Python for which the lock's packages have builds. */
-async function basePython(named: string | undefined, { modules }: Installer, on: SetupPlace): Promise<string> {
-  const imported = ["sys", ...modules].join(", ");
-  const check = `import ${imported}; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))`;
-  for (const candidate of named ? [named] : candidates) {
-    const ran = await on.run(candidate, pythonScript(check), { deadlineMs: defaultStartMs });
-    if (ran.exitCode === 0) return candidate;
+/** Finds the first Python for which the lock's packages have builds. */
+async function basePython(python: string | undefined, { modules }: Installer, machine: SetupMachine): Promise<string> {
+  const imports = ["sys", ...modules].join(", ");
+  const check = `import ${imports}; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))`;
+  for (const candidate of python ? [python] : candidates) {
+    const result = await machine.run(candidate, pythonScript(check), { deadlineMs: defaultStartMs });
+    if (result.exitCode === 0) return candidate;
   }
-  const needed = `Python 3.11 to 3.14${modules.length > 0 ? " with its venv module" : ""}`;
+  const requirement = `Python 3.11 to 3.14${modules.length > 0 ? " with its venv module" : ""}`;
   throw new EnvironmentError(
-    named
-      ? `${named}${on.where} can't make the environment; ${needed} is needed`
-      : `no ${needed} is on PATH${on.where}; install one (Debian: python3 and python3-venv) or name one with --python`,
+    python
+      ? `${python}${machine.where} can't make the environment; ${requirement} is needed`
+      : `no ${requirement} is on PATH${machine.where}; install one (Debian: python3 and python3-venv) or name one with --python`,
   );
 }
 
-async function needSpace(folder: string, on: SetupPlace): Promise<void> {
-  const free = await on.free(folder);
+async function checkDiskSpace(folder: string, machine: SetupMachine): Promise<void> {
+  const free = await machine.free(folder);
   if (free < NEEDED_BYTES) {
     throw new EnvironmentError(
-      `${folder}${on.where} has ${(free / 1e9).toFixed(1)} GB free and ${NEEDED_BYTES / 1e9} are needed; set XDG_CACHE_HOME to a larger disk`,
+      `${folder}${machine.where} has ${(free / 1e9).toFixed(1)} GB free and ${NEEDED_BYTES / 1e9} are needed; set XDG_CACHE_HOME to a larger disk`,
     );
   }
 }
 
-/** Runs one step and reports the lines that show progress. */
-async function run(
+/** Runs one step and reports the lines of its output that show progress. */
+async function runStep(
   { name, command, args, optional }: Step,
-  on: SetupPlace,
-  say: (line: string) => void,
+  machine: SetupMachine,
+  onProgress: (line: string) => void,
 ): Promise<void> {
-  const started = performance.now();
-  const beat = setInterval(() => say(`  … ${Math.round((performance.now() - started) / 1000)} s`), 15_000);
+  const startMs = performance.now();
+  const timer = setInterval(() => onProgress(`  … ${Math.round((performance.now() - startMs) / 1000)} s`), 15_000);
   const onOutput = (text: string): void => {
     for (const line of text.split("\n"))
-      if (/^\s*(Downloading|Using cached|Installing collected)/.test(line)) say(`  ${line.trim().slice(0, 100)}`);
+      if (/^\s*(Downloading|Using cached|Installing collected)/.test(line))
+        onProgress(`  ${line.trim().slice(0, 100)}`);
   };
-  const ran = await on.run(command, args, { deadlineMs: STEP_MS, env: installerEnv, onOutput });
-  clearInterval(beat);
-  if (ran.exitCode !== 0 && optional !== true) {
-    const printed = `${ran.stdout}\n${ran.stderr}`.trim();
-    const last = ran.late ? "it took more than two hours" : printed.split("\n").slice(-3).join(" ");
+  const result = await machine.run(command, args, { deadlineMs: STEP_MS, env: installerEnv, onOutput });
+  clearInterval(timer);
+  if (result.exitCode !== 0 && optional !== true) {
+    const printed = `${result.stdout}\n${result.stderr}`.trim();
+    const reason = result.late ? "it took more than two hours" : printed.split("\n").slice(-3).join(" ");
     const remedy = /No space left|Disk quota/.test(printed) ? "; set XDG_CACHE_HOME to a larger disk" : "";
     throw new EnvironmentError(
-      `${name} failed: ${last || (ran.unstarted ?? ran.signal ?? "it said nothing")}${remedy}`,
+      `${name} failed: ${reason || (result.unstarted ?? result.signal ?? "it said nothing")}${remedy}`,
     );
   }
 }

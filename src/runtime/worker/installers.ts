@@ -1,70 +1,71 @@
-/** How the packages of an environment are installed: with uv, which is faster, or else with pip. */
+/** Package installers: uv, which is faster, or else pip. */
 import { venvPython } from "../system/cache-folder.js";
-import type { SetupPlace } from "./setup-place.js";
+import type { SetupMachine } from "./setup-place.js";
 import { defaultStartMs } from "./worker.js";
 
 export interface Step {
-  /** What it does, in a message about its failure. */
+  /** The step's name in error messages. */
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
-  /** A later step works without it. */
+  /** True if later steps work without this one. */
   readonly optional?: true;
 }
 
 export interface InstallSteps {
-  /** The Python that makes the environment. */
+  /** The Python that creates the environment. */
   readonly base: string;
   readonly venv: string;
-  readonly listed: string;
-  /** Whether a download may break, so that an older pip is upgraded first to one that resumes. */
+  readonly lockPath: string;
+  /** True if a download is large. Then an older pip is first upgraded to a version that resumes downloads. */
   readonly isLarge: boolean;
 }
 
 export interface Installer {
   readonly name: "uv" | "pip";
-  /** The modules that the Python which makes the environment must have. */
+  /** The modules required of the Python that creates the environment. */
   readonly modules: readonly string[];
-  /** The steps that make an environment in the folder `venv` and install the packages of a list. */
-  steps(making: InstallSteps, on: SetupPlace): readonly Step[];
+  /** The steps that create an environment in the folder `venv` and install the locked packages. */
+  steps(options: InstallSteps, machine: SetupMachine): readonly Step[];
 }
 
 /**
- * A program that ends with the setup, as Python's modules do. What has come whole stays in uv's cache, so an interrupted
- * setup goes on there. pip is in the environment all the same, for packages that are added later.
+ * uv, run by a module that ends with the setup. Complete downloads stay in uv's cache, so an interrupted setup resumes
+ * there. `--seed` also installs pip, for packages that are added later.
  */
 const uv: Installer = {
   name: "uv",
   modules: [],
-  steps({ base, venv, listed }, on) {
-    const args = (...given: readonly string[]) => on.module("tilescript_worker.run_with_parent", "uv", ...given);
+  steps({ base, venv, lockPath }, machine) {
+    const uvArguments = (...uvOptions: readonly string[]) =>
+      machine.module("tilescript_worker.run_with_parent", "uv", ...uvOptions);
     return [
       {
         name: "making a virtual environment",
         command: base,
-        args: args("venv", "--no-project", "--seed", "--python", base, venv),
+        args: uvArguments("venv", "--no-project", "--seed", "--python", base, venv),
       },
       {
         name: "uv pip install",
         command: base,
-        args: args("pip", "install", "--python", venvPython(venv), "--requirement", listed),
+        args: uvArguments("pip", "install", "--python", venvPython(venv), "--requirement", lockPath),
       },
     ];
   },
 };
 
-/** From this version on, pip asks only for the rest of a file whose connection broke. */
+/** The first version of pip that resumes interrupted downloads. */
 const RESUMING_PIP = "pip>=25.1";
 const RESUMPTIONS = 20;
 export const PIP_FLAGS = ["--disable-pip-version-check", "--no-input", "--progress-bar", "off"];
 
-/** What has come whole stays in pip's cache, so an interrupted setup goes on with the file at which it ended. */
+/** pip. Complete downloads stay in its cache, so an interrupted setup resumes at the file where it stopped. */
 const pip: Installer = {
   name: "pip",
   modules: ["venv", "ensurepip"],
-  steps({ base, venv, listed, isLarge }, on) {
+  steps({ base, venv, lockPath, isLarge }, machine) {
     const python = venvPython(venv);
-    const install = (...given: readonly string[]) => on.module("pip", "install", ...PIP_FLAGS, ...given);
+    const install = (...args: readonly string[]) => machine.module("pip", "install", ...PIP_FLAGS, ...args);
     const upgrade: Step = {
       name: "upgrading pip",
       command: python,
@@ -72,18 +73,18 @@ const pip: Installer = {
       optional: true,
     };
     return [
-      { name: "making a virtual environment", command: base, args: on.module("venv", venv) },
+      { name: "making a virtual environment", command: base, args: machine.module("venv", venv) },
       ...(isLarge ? [upgrade] : []),
-      { name: "pip install", command: python, args: install("--requirement", listed) },
+      { name: "pip install", command: python, args: install("--requirement", lockPath) },
     ];
   },
 };
 
-/** Variables of the steps. pip reads options from them, and passes over those that it is too old for. */
+/** Options of pip as environment variables, because older versions ignore unknown variables. */
 export const installerEnv: Readonly<Record<string, string>> = { PIP_RESUME_RETRIES: String(RESUMPTIONS) };
 
-/** uv, where it is on the PATH, or else pip. */
-export async function installerOn(on: SetupPlace): Promise<Installer> {
-  const { exitCode } = await on.run("uv", ["--version"], { deadlineMs: defaultStartMs });
+/** uv if it is on PATH, else pip. */
+export async function findInstaller(machine: SetupMachine): Promise<Installer> {
+  const { exitCode } = await machine.run("uv", ["--version"], { deadlineMs: defaultStartMs });
   return exitCode === 0 ? uv : pip;
 }

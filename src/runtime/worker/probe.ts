@@ -1,4 +1,4 @@
-/** The packages of a Python, read from metadata, because importing torch would take seconds. */
+/** The packages of a Python, read from metadata, because importing torch takes seconds. */
 import { realpath, stat } from "node:fs/promises";
 import { delimiter, dirname, isAbsolute, join, resolve, sep } from "node:path";
 import type { Host } from "./host.js";
@@ -8,7 +8,7 @@ import { defaultStartMs } from "./worker.js";
 import { pythonScript } from "./start-python.js";
 
 export interface Probe {
-  /** The executable itself, behind launchers such as pyenv's. */
+  /** The executable itself, not a launcher such as pyenv's. */
   readonly executable: string;
   readonly versions: {
     readonly python: string;
@@ -52,8 +52,9 @@ interface Entry {
 }
 
 /**
- * Probes an executable. The answer is cached in `cacheFolder` until a package is installed or removed, or a variable names other folders. Throws a
- * message.
+ * Probes an executable. The cache in `cacheFolder` holds the result until packages or the `PYTHON…` variables change.
+ *
+ * @throws Error with a message for the user.
  */
 export async function probePython(
   command: string,
@@ -61,47 +62,48 @@ export async function probePython(
   env: NodeJS.ProcessEnv,
   deadlineMs = defaultStartMs,
 ): Promise<Probe> {
-  const python = await locate(command, env);
+  const python = await findExecutable(command, env);
   const file = join(cacheFolder, "probes.json");
-  const known = (await readCache<Record<string, Entry>>(file)) ?? {};
-  const entry = known[python];
+  const cache = (await readCache<Record<string, Entry>>(file)) ?? {};
+  const entry = cache[python];
   if (entry?.probe?.versions && entry.stamp === (await stampOf(python, entry.probe, env))) return entry.probe;
 
-  const ran = await runProgram(python, pythonScript(script), { env, deadlineMs });
-  const probe = answerOf(ran.stdout);
-  if (!probe) throw new Error(unanswered(ran, deadlineMs));
-  // A launcher may start another Python tomorrow, without any file of it changing: those are asked each time.
+  const result = await runProgram(python, pythonScript(script), { env, deadlineMs });
+  const probe = parseProbe(result.stdout);
+  if (!probe) throw new Error(whyNoProbe(result, deadlineMs));
+  // A launcher may start another Python later without a change of its files, so launchers are not cached.
   if (resolve(probe.executable) === python) {
-    await writeCached(file, { ...known, [python]: { stamp: await stampOf(python, probe, env), probe } });
+    await writeCached(file, { ...cache, [python]: { stamp: await stampOf(python, probe, env), probe } });
   }
   return probe;
 }
 
-/** Probes an executable on another machine, each time. Throws a message. */
+/** Probes an executable on another machine, without a cache. Throws an Error with a message for the user. */
 export async function probeOn(host: Host, command: string, deadlineMs = defaultStartMs): Promise<Probe> {
   const python = command.startsWith("~/") ? `${host.home}/${command.slice(2)}` : command;
-  const ran = await host.run(python, pythonScript(script), { deadlineMs });
-  const probe = answerOf(ran.stdout);
+  const result = await host.run(python, pythonScript(script), { deadlineMs });
+  const probe = parseProbe(result.stdout);
   if (probe) return probe;
-  if (ran.unstarted === "ENOENT") throw new Error(python.includes("/") ? "there is no such file" : "it is not on PATH");
-  throw new Error(unanswered(ran, deadlineMs));
+  if (result.unstarted === "ENOENT")
+    throw new Error(python.includes("/") ? "there is no such file" : "it is not on PATH");
+  throw new Error(whyNoProbe(result, deadlineMs));
 }
 
-/** The line that our script printed: a `sitecustomize` may print others, before it and after it. */
-function answerOf(printed: string): Probe | undefined {
-  for (const line of printed.split("\n").filter((each) => each.startsWith("{"))) {
+/** Finds the line that the script printed. A `sitecustomize` may print other lines. */
+function parseProbe(output: string): Probe | undefined {
+  for (const line of output.split("\n").filter((each) => each.startsWith("{"))) {
     try {
       const answer = JSON.parse(line) as Partial<Probe>;
       if (answer.executable && answer.versions?.python && answer.folders) return answer as Probe;
     } catch {
-      // It is not ours.
+      // The line belongs to other output.
     }
   }
   return undefined;
 }
 
-/** Why there is no answer. The command that failed is our script: only what it said is of use. */
-function unanswered({ late, stdout, stderr, ...ending }: ProgramResult, deadlineMs: number): string {
+/** The reason why there is no result. Only the error output is shown, because the command is internal. */
+function whyNoProbe({ late, stdout, stderr, ...ending }: ProgramResult, deadlineMs: number): string {
   if (late) return `it did not answer within ${deadlineMs / 1000} s and was stopped; is it a Python?`;
   if (ending.exitCode === 0)
     return `it did not list its packages, but printed ${JSON.stringify(stdout.slice(0, 80))}; is it a Python?`;
@@ -110,16 +112,16 @@ function unanswered({ late, stdout, stderr, ...ending }: ProgramResult, deadline
   );
 }
 
-async function locate(command: string, env: NodeJS.ProcessEnv): Promise<string> {
+async function findExecutable(command: string, env: NodeJS.ProcessEnv): Promise<string> {
   if (isAbsolute(command) || command.includes(sep) || command.startsWith(".")) {
     const path = resolve(command);
-    const found = await stat(path).catch(() => undefined);
-    if (found?.isFile()) return path;
-    throw new Error(found ? "it is a folder; name the executable in it" : "there is no such file");
+    const info = await stat(path).catch(() => undefined);
+    if (info?.isFile()) return path;
+    throw new Error(info ? "it is a folder; name the executable in it" : "there is no such file");
   }
   for (const folder of (env["PATH"] ?? "").split(delimiter)) {
     const path = join(folder || ".", command);
-    if (await exists(path)) return resolve(path);
+    if (await isFile(path)) return resolve(path);
   }
   throw new Error("it is not on PATH");
 }
@@ -132,14 +134,14 @@ async function stampOf(python: string, probe: Probe, env: NodeJS.ProcessEnv): Pr
       () => 0,
     ),
   );
-  // By such variables Python finds other packages: PYTHONPATH, PYTHONHOME, PYTHONUSERBASE, PYTHONNOUSERSITE.
+  // These variables change where Python finds packages: PYTHONPATH, PYTHONHOME, PYTHONUSERBASE, PYTHONNOUSERSITE.
   const variables = Object.entries(env).filter(([name]) => name.startsWith("PYTHON"));
-  const asked = JSON.stringify(variables.sort(([a], [b]) => (a < b ? -1 : 1)));
-  // What another release has asked for may be less.
-  return [keyOfText(script), keyOfText(asked), real, ...(await Promise.all(times))].join("|");
+  const variablesText = JSON.stringify(variables.sort(([a], [b]) => (a < b ? -1 : 1)));
+  // The script's key invalidates entries of other releases.
+  return [keyOfText(script), keyOfText(variablesText), real, ...(await Promise.all(times))].join("|");
 }
 
-function exists(path: string): Promise<boolean> {
+function isFile(path: string): Promise<boolean> {
   return stat(path).then(
     (info) => info.isFile(),
     () => false,

@@ -1,6 +1,6 @@
 /**
- * The messages between the runner and its Python worker, one JSON object a line. `python/tilescript_worker/protocol.py`
- * is the other side. A change of either raises `PROTOCOL_VERSION` in both.
+ * The messages between the runner and its Python worker, one JSON object per line.
+ * `python/tilescript_worker/protocol.py` is the other side. A change to either increments `PROTOCOL_VERSION` in both.
  */
 import type { Config, Layout, SpecialValue, Tolerance } from "../../compiled/compiled-kernel.js";
 import type { FunctionTree, GivenSignature, NotedBlocks, NotedLaunch, Tuning } from "../../import/tree.js";
@@ -8,12 +8,12 @@ import type { Resources, Target } from "../system/gpu-targets.js";
 
 export const PROTOCOL_VERSION = 12;
 
-/** JSON has no NaN and no infinities: they travel as strings. */
+/** A number. JSON has no NaN and no infinities, so they are encoded as strings. */
 export type WireNumber = number | "nan" | "inf" | "-inf";
-/** An integer beyond 2^53 travels as its digits. */
+/** An element. Integers beyond 2^53 are encoded as decimal strings. */
 export type WireElement = WireNumber | `${bigint}`;
 
-/** A scalar or constexpr. What JSON would change travels as Python's text, beside the type that reads it. */
+/** A scalar or constexpr. A number that JSON would change is encoded as Python text with the type that parses it. */
 export type WireArgument = number | boolean | string | { readonly float: string } | { readonly int: string };
 
 export interface WireTensor {
@@ -27,9 +27,9 @@ export interface WireTensor {
 }
 
 /**
- * Where a tensor's values come from: the normal distribution, with special values among them, numbers or integers from
- * `low` up to but not including `high`, offsets that rise from 0 to `total` or ends that rise to it, or a file of its
- * elements in row-major order.
+ * The source of a tensor's values: a normal distribution, optionally with special values; numbers or integers in
+ * [`low`, `high`); ascending offsets from 0 to `total` or ascending ends up to `total`; or a file with the elements in
+ * row-major order.
  */
 export type Fill =
   | { readonly kind: "normal"; readonly special?: readonly SpecialValue[] }
@@ -41,20 +41,22 @@ export type Fill =
 export interface RunRequest {
   /** Path of the emitted module. */
   readonly module: string;
-  /** Names of its `@triton.jit` functions. */
+  /** Names of the module's `@triton.jit` functions. */
   readonly jits: readonly string[];
-  /** The index of the config that each function runs, modulo its number of configs; null lets Triton choose. */
+  /** The index of each function's config, modulo its number of configs; null lets Triton choose. */
   readonly config: number | null;
   readonly inputs: readonly WireTensor[];
-  /** The arguments of the module's `draw_inputs` besides a device, and the inputs that it returns, by Python name. */
+  /**
+   * The arguments of the module's `draw_inputs` except the device, and the Python names of the inputs that it returns.
+   */
   readonly drawn?: {
     readonly arguments: Readonly<Record<string, WireArgument>>;
     readonly tensors: readonly string[];
   };
   readonly outputs: readonly WireTensor[];
-  /** Python names of the wrapper's results, in order: outputs and tensors updated in place; null for one left out. */
+  /** Python names of the wrapper's results, in order: outputs and tensors updated in place; null for an omitted one. */
   readonly results: readonly (string | null)[];
-  /** Properties of the GPU that the interpreter or a compilation stands for, by PyTorch's names. */
+  /** Properties of the GPU that the interpreter or a compilation simulates, by PyTorch's names. */
   readonly gpu?: Readonly<Record<string, number>>;
   /** Scalars, sizes and constexprs from the caller, by Python name; null for omitted tensors. */
   readonly arguments: Readonly<Record<string, WireArgument | null | { readonly dtype: string }>>;
@@ -71,44 +73,47 @@ export interface VerifyRequest extends RunRequest {
   readonly gradients: readonly string[];
   /** By the Python name of each output; `NAME.grad` for a gradient. */
   readonly tolerances: Readonly<Record<string, Tolerance>>;
-  /** What one operation of the kernel is off by at most, relative to what it gives; 0 if it computes in float64. */
+  /** The maximum relative error of one operation of the kernel; 0 if it computes in float64. */
   readonly roundingUnit: number;
   /** Pass poisoned outputs as `out=` instead of letting the wrapper allocate them. */
   readonly passOut: boolean;
-  /** The number of runs on the same inputs, which must agree to the bit. */
+  /** The number of runs on the same inputs, whose results must be bitwise equal. */
   readonly repeats: number;
-  /** Whether every second run of the interpreter may execute programs in reverse order. */
+  /** True if every second run of the interpreter may execute the programs in reverse order. */
   readonly reversible: boolean;
-  /** Floats are added in any order, so repeated runs only agree within the tolerances. */
+  /** True if floats are added in no fixed order, so repeated runs agree only within the tolerances. */
   readonly unordered: boolean;
-  /** The config of the warp-specialized kernel to run besides, modulo those that fit the sizes; null to run none. */
+  /**
+   * The index of the warp-specialized kernel's config to run as well, modulo the configs that fit the sizes; null for
+   * none.
+   */
   readonly specialized: number | null;
 }
 
-/** Calls the wrapper on given inputs. Files carry the elements: JSON would take several times their size. */
+/** Calls the wrapper on given inputs. Files carry the elements, because JSON would need several times their size. */
 export interface CallRequest extends RunRequest {
   readonly type: "call";
-  /** Where the elements of each result are written, to `NAME.out` by its Python name. */
+  /** The folder for the elements of each result, in a file `NAME.out` by Python name. */
   readonly folder: string;
-  /** Python names of the inputs that are raw pointers: whatever lies behind them may be written. */
+  /** Python names of the inputs that are raw pointers, whose memory may be written. */
   readonly pointers: readonly string[];
 }
 
 export interface CallResult {
-  /** Why nothing ran: this device's results can't be trusted. */
+  /** The reasons why nothing ran: this device's results are unreliable. */
   readonly unreliable: readonly string[];
 }
 
 export interface BenchRequest extends RunRequest {
   readonly type: "bench";
-  /** Calls before timing starts, and calls to time. */
+  /** The number of calls before timing starts, and of timed calls. */
   readonly warmup: number;
   readonly iterations: number;
-  /** What to time beside the kernel: `eager`, `torch.compile`, `torch.compile max-autotune`, or the author's own. */
+  /** The baselines to measure: `eager`, `torch.compile`, `torch.compile max-autotune`, or providers of the author. */
   readonly providers: readonly string[];
-  /** Whether to ask what the GPU runs at. */
+  /** True to report the state of the GPU. */
   readonly state?: boolean;
-  /** By the Python name of each output; the author's providers must meet them. */
+  /** Tolerances by the Python name of each output; they also apply to the author's providers. */
   readonly tolerances: Readonly<Record<string, Tolerance>>;
 }
 
@@ -120,15 +125,15 @@ export interface CompileRequest extends RunRequest {
   readonly type: "compile";
   /** Arguments of Triton's `GPUTarget`. */
   readonly target: Target["triton"];
-  /** The config of the warp-specialized kernel to compile, in place of the plain one; null for that. */
+  /** The config of the warp-specialized kernel to compile in place of the plain one; null for the plain one. */
   readonly specialized: number | null;
 }
 
-/** Compiles every kernel that a case launches, into Triton's cache. */
+/** Compiles every kernel that a test case launches, into Triton's cache. */
 export interface AheadRequest extends RunRequest {
   readonly type: "ahead";
   readonly target: Target["triton"];
-  /** As in `verify`. */
+  /** The same as in `verify`. */
   readonly gradients?: readonly string[];
 }
 
@@ -137,17 +142,18 @@ export interface AheadResult {
   readonly keys: readonly string[];
 }
 
-/** Asks what cases would look up in Triton's cache. Nothing is compiled or run. */
+/** Requests the keys that test cases would look up in Triton's cache. Nothing is compiled or run. */
 export interface LaunchesRequest {
   readonly type: "launches";
   readonly cases: readonly (RunRequest & Pick<AheadRequest, "gradients">)[];
-  /** The GPU to compile for, instead of this process' GPU. */
+  /** The target GPU. Default: this process's GPU. */
   readonly target?: Target["triton"];
 }
 
 export interface LaunchesResult {
   /**
-   * The kernels that each case launches, except those that this process has in memory; none if the case ends earlier.
+   * The kernels that each test case launches, except those already loaded in this process; empty if the case fails
+   * earlier.
    */
   readonly launches: readonly (readonly { readonly key: string; readonly cached: boolean }[])[];
 }
@@ -156,31 +162,31 @@ export interface LaunchesResult {
 export interface ImportRequest {
   readonly type: "import";
   readonly file: string;
-  /** The kernels to read; all if there is none. */
+  /** The kernels to read; if empty, all of them. */
   readonly kernels: readonly string[];
-  /** What a call passes, by the names of parameters. */
+  /** The argument types of a call, by parameter name. */
   readonly types?: GivenSignature;
   /** A script that launches them. */
   readonly call?: string;
 }
 
-/** One call of a kernel that is imported: its arguments, and the kernel's IR for them. */
+/** One call of an imported kernel: its arguments, and the kernel's IR for them. */
 export interface ReadCall {
   readonly arguments: GivenSignature;
   readonly ttir: string;
 }
 
-/** Seconds of a processor: in Triton's compiler, in the user's script and in what is ours. */
+/** CPU seconds in Triton's compiler, in the user's script and in our code. */
 export interface Spent {
   readonly triton: number;
   readonly script: number;
   readonly own: number;
 }
 
-/** A kernel of the file, with the line of its function; `refused` says why it can't be read. */
+/** A kernel of the file, with the line of its function; `refused` is the reason why it cannot be read. */
 export type ReadKernel = { readonly name: string; readonly line: number; readonly spent?: Spent } & (
   | { readonly refused: string }
-  /** The kernel's own tree is the first. */
+  /** The first function is the kernel. */
   | {
       readonly functions: readonly FunctionTree[];
       readonly calls: readonly ReadCall[];
@@ -193,26 +199,29 @@ export type ReadKernel = { readonly name: string; readonly line: number; readonl
 export interface ImportResult {
   readonly kernels: readonly ReadKernel[];
   readonly spent: Spent;
-  /** Why the script did not come to its end. */
+  /** The reason why the script stopped early. */
   readonly stopped?: string;
 }
 
-/** Compares an emitted kernel with its original, in Triton's IR. */
+/** Compares an emitted kernel with its original by their Triton IR. */
 export interface MatchRequest {
   readonly type: "match";
   readonly module: string;
   readonly jit: string;
   readonly calls: readonly (ReadCall & {
-    /** The original's parameters that are no constants, in order. */
+    /** The original's parameters that are not constants, in order. */
     readonly runtime: readonly string[];
-    /** The original's parameter for each one that the emitted kernel may have; null for a stride that is 1. */
+    /** The original's parameters for each possible parameter of the emitted kernel; empty for a stride of 1. */
     readonly names: Readonly<Record<string, readonly string[]>>;
-    /** The original's pointers of which the emitted kernel has views; absent where it has none. */
+    /** The original's pointers that are views in the emitted kernel; absent without views. */
     readonly views?: readonly string[];
   })[];
 }
 
-/** Whether the IR is equal; else the first operations that differ, or why Triton does not compile the emitted kernel. */
+/**
+ * The result of a comparison: equal IR, the first operations that differ, or the reason why Triton does not compile the
+ * emitted kernel.
+ */
 export type CallMatch =
   | { readonly kind: "equal" }
   | { readonly kind: "differs"; readonly original: string; readonly imported: string }
@@ -224,23 +233,26 @@ export interface MatchResult {
 }
 
 export interface CompileResult extends Resources {
-  /** The resources of the compiled kernels, and whether the cache had them. */
+  /** Compile time; about 0 for a cached kernel. */
   readonly seconds: number;
-  /** The config of the warp-specialized kernel, if that was compiled, which not all tensors and sizes suit. */
+  /**
+   * The compiled config of the warp-specialized kernel. Null if none was compiled, because it does not support all
+   * tensors and sizes.
+   */
   readonly specialized: Config | null;
-  /** Of each kernel that the case launches, on NVIDIA's targets. */
+  /** One entry per kernel that the test case launches, on NVIDIA targets. */
   readonly machineCode: readonly MachineCode[];
 }
 
-/** What a kernel's machine code reveals about ptxas. */
+/** Findings in a kernel's machine code about ptxas. */
 export interface MachineCode {
   /** The compiler with its version. */
   readonly compiler: string;
   /** The environment variable that selects another ptxas. */
   readonly variable: string;
-  /** Where a uniform register is read before anything can have written it, the first place for each. */
+  /** Reads of uniform registers before any write, the first per register. */
   readonly unwritten?: readonly UnwrittenRead[];
-  /** Why the code was not checked. */
+  /** The reason why the code was not checked. */
   readonly unchecked?: string;
 }
 
@@ -254,18 +266,18 @@ export interface HelloResult {
   readonly device: "cuda" | "hip" | "interpreter";
   readonly deviceName: string;
   readonly capability: readonly number[] | null;
-  /** The target to compile for, if there is a GPU. */
+  /** The compile target, if there is a GPU. */
   readonly target: Target["triton"] | null;
-  /** Memory bandwidth in GB/s from clock and bus width, if an NVIDIA driver reports them. */
+  /** Memory bandwidth in GB/s, computed from clock and bus width, if an NVIDIA driver reports them. */
   readonly memoryGbps: number | null;
   /** The names of all GPUs that torch sees. */
   readonly gpus: readonly string[];
-  /** How many there are, of which the worker may have chosen one. */
+  /** The number of GPUs, of which the worker may use one. */
   readonly gpuCount: number;
   readonly versions: Readonly<Record<"python" | "torch" | "triton" | "numpy", string>>;
 }
 
-/** Values around the worst element, along the last two axes; `start` is the first one's index. */
+/** Values around the worst element, along the last two axes; `start` is the index of the first one. */
 export interface Neighborhood {
   readonly start: readonly number[];
   readonly expected: readonly (readonly WireElement[])[];
@@ -285,53 +297,58 @@ export interface WireComparison {
     readonly got: WireElement;
     readonly around: Neighborhood;
   };
-  /** Why the output could not be compared element by element. */
+  /** The reason why the output could not be compared element by element. */
   readonly problem?: string;
-  /** The error of PyTorch's own result in the inputs' dtype, against the float64 reference. */
+  /** The error of PyTorch's result in the inputs' dtype, against the float64 reference. */
   readonly referenceDiff?: WireNumber;
 }
 
-/** The place of a config among those that fit the sizes, and how many do; or why the GPU has no room for it. */
+/**
+ * The index of a config among those that fit the sizes, and their number; or the reason why it exceeds the GPU's
+ * resources.
+ */
 export type SpecializedRun = { readonly config: number; readonly of: number } | { readonly misfit: string };
 
 export interface VerifyResult {
-  /** None without a reference. */
+  /** Empty without a reference. */
   readonly comparisons: readonly WireComparison[];
-  /** Writes to memory that the kernel does not own. */
+  /** Writes to memory outside the kernel's outputs. */
   readonly problems: readonly string[];
-  /** Whether something was written outside every tensor, so that the process may be damaged. */
+  /** True if memory outside all tensors was written, so the process may be damaged. */
   readonly corrupted: boolean;
-  /** What ran of the warp-specialized kernel; null if its launch does not suit the case, or there is none. */
+  /** The run of the warp-specialized kernel. Null if there is none, or if its launch does not support the test case. */
   readonly specialized: SpecializedRun | null;
   /** The number of kernels that Triton had to compile. */
   readonly compiled: number;
-  /** Why these numbers can't be trusted on this device; undefined if they can. */
+  /** The reasons why results are unreliable on this device; empty if they are reliable. */
   readonly unreliable: readonly string[];
 }
 
-/** GPU time of a call in milliseconds: the median, and the 20th and 80th percentile. */
+/** GPU time of a call in milliseconds: the median, and the 20th and 80th percentiles. */
 export interface Timing {
   readonly median: number;
   readonly low: number;
   readonly high: number;
-  /** CPU time of a call in milliseconds; the CPU works ahead of the GPU. */
+  /** CPU time of a call in milliseconds. Launches are asynchronous, so the CPU runs ahead of the GPU. */
   readonly host?: number;
-  /** The GPU that was measured, where several measure: `cuda:1`. */
+  /** The measured GPU, such as `cuda:1`, if several GPUs measure. */
   readonly on?: string;
 }
 
 export interface BenchResult {
-  /** Times of `kernel` and each provider, or why a provider has none. */
+  /** Times of `kernel` and each provider, or the reason why a provider has none. */
   readonly times: Readonly<Record<string, Timing | { readonly error: string }>> & { readonly kernel: Timing };
-  /** The autotuner's choice of a config; null if each of several kernels has its own, or the warp-specialized one ran. */
+  /**
+   * The config that the autotuner chose. Null if several kernels each have their own, or the warp-specialized one ran.
+   */
   readonly config: number | null;
-  /** PyTorch's count of the reference's operations; 0 if it knows none of them. */
+  /** The reference's operations as counted by PyTorch; 0 if it counts none of them. */
   readonly flops: number;
-  /** What the GPU ran at right after the kernel was timed, where its driver tells. */
+  /** The state of the GPU right after the kernel was timed, if its driver reports it. */
   readonly state?: GpuState;
 }
 
-/** Clocks in MHz, the reasons that limit them (NVML's set, in base 16), °C and W. */
+/** Clocks in MHz, the reasons that limit them (NVML's bit set, in hexadecimal), temperature in °C and power in W. */
 export interface GpuState {
   readonly driver?: string;
   readonly sm_mhz?: number;
@@ -344,15 +361,15 @@ export interface GpuState {
 
 export interface PrewarmResult {
   readonly seconds: number;
-  /** Triton's cache folder, and how many of its folders are new. */
+  /** Triton's cache folder, and the number of its new subfolders. */
   readonly folder: string;
   readonly added: number;
   readonly config: number | null;
-  /** Whether other processes find the autotuner's choice there. */
+  /** True if other processes find the autotuner's choice in the cache. */
   readonly keepsChoice: boolean;
 }
 
-/** A line of the emitted module that an error passed through. */
+/** A line of the emitted module in a traceback. */
 export interface WireFrame {
   readonly line: number;
   readonly function: string;
@@ -381,11 +398,11 @@ export interface WireFailure {
   readonly frames: readonly WireFrame[];
   /** The whole traceback, with the output of the compilers. */
   readonly raw?: string;
-  /** Whether the process can't be trusted any more and must be replaced. */
+  /** True if the process is unreliable and must be replaced. */
   readonly fatal: boolean;
 }
 
-/** The result of each request. */
+/** The result type of each request. */
 export interface Results {
   readonly hello: HelloResult;
   readonly verify: VerifyResult;
@@ -411,32 +428,33 @@ export type WorkerRequest =
   | ImportRequest
   | MatchRequest;
 
-/** `on` is the place where a cluster ran it. */
+/** A reply. `on` names the actor of a cluster that handled the request. */
 export type Reply<Type extends keyof Results = keyof Results> =
   | { readonly ok: true; readonly result: Results[Type]; readonly on?: string }
   | { readonly ok: false; readonly error: WireFailure };
 
 /**
- * Whether the process that sent this must be replaced: it can't be trusted any more, or a case overwrote memory that the
+ * True if the process that sent this reply must be replaced: it is unreliable, or a test case overwrote memory that the
  * next one may use.
  */
 export function isDamaging(reply: Reply): boolean {
   return reply.ok ? "corrupted" in reply.result && reply.result.corrupted : reply.error.fatal;
 }
 
-/** Converts a number of the protocol to JavaScript. */
 export function fromWire(value: WireNumber): number {
   if (typeof value === "number") return value;
   return value === "nan" ? Number.NaN : value === "inf" ? Infinity : -Infinity;
 }
 
-/** Converts an element of the protocol to JavaScript. */
 export function elementFromWire(value: WireElement): number | bigint {
   if (typeof value === "number" || value === "nan" || value === "inf" || value === "-inf") return fromWire(value);
   return BigInt(value);
 }
 
-/** JSON has no NaN, no infinities and no -0, and JavaScript writes large integers with fewer digits than they have. */
+/**
+ * Encodes a scalar or constexpr. JSON has no NaN, no infinities and no -0, and JavaScript rounds the digits of large
+ * integers.
+ */
 export function toWire(value: number | boolean | string): WireArgument {
   if (typeof value !== "number") return value;
   if (Object.is(value, -0)) return { float: "-0.0" };

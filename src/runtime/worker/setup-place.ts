@@ -1,4 +1,4 @@
-/** Where an environment is made: on this machine or on another. */
+/** The machine on which `setup` creates an environment: this one or a remote one. */
 import { existsSync } from "node:fs";
 import { mkdir, readFile, rm, statfs } from "node:fs/promises";
 import { homedir } from "node:os";
@@ -10,27 +10,27 @@ import { type ProgramResult, runProgram } from "../system/run-program.js";
 import type { Host, RunOptions } from "./host.js";
 import { pythonEnv, pythonModule } from "./start-python.js";
 
-export interface SetupPlace {
+export interface SetupMachine {
   readonly env: NodeJS.ProcessEnv;
   readonly home: string;
   readonly platform: string;
-  /** The end of a phrase: "" or " on box". */
+  /** A suffix for messages: "" or " on box". */
   readonly where: string;
   exists(path: string): Promise<boolean>;
   remove(folder: string): Promise<void>;
-  /** Bytes that a user may write below a folder. */
+  /** The free bytes that the user may write in a folder. */
   free(folder: string): Promise<number>;
   write(path: string, text: string): Promise<void>;
-  /** Creates the folder and waits until no other setup works in it. Returns what lets others work there. */
-  lock(folder: string, say: (line: string) => void): Promise<() => Promise<void>>;
+  /** Creates the folder and waits until no other setup uses it. Returns a function that releases the lock. */
+  lock(folder: string, onProgress: (line: string) => void): Promise<() => Promise<void>>;
   run(command: string, args: readonly string[], options: RunOptions): Promise<ProgramResult>;
   /** Python's arguments for a module that ends with the setup. */
   module(...args: readonly string[]): readonly string[];
-  /** The path there of a list of packages. */
+  /** The path of a lock file on that machine. */
   listed(lock: string): Promise<string>;
 }
 
-export function placeHere(env: NodeJS.ProcessEnv): SetupPlace {
+export function localMachine(env: NodeJS.ProcessEnv): SetupMachine {
   return {
     env,
     home: homedir(),
@@ -43,12 +43,12 @@ export function placeHere(env: NodeJS.ProcessEnv): SetupPlace {
       return bavail * bsize;
     },
     write: replaceFile,
-    lock: async (folder, say) => {
+    lock: async (folder, onProgress) => {
       const file = `${folder}.lock`;
       try {
         await mkdir(folder, { recursive: true });
         return await acquireLock(file, (pid) =>
-          say(
+          onProgress(
             `another setup is running (process ${pid}); waiting for it. If that process is not a setup, delete ${file}`,
           ),
         );
@@ -66,7 +66,7 @@ export function placeHere(env: NodeJS.ProcessEnv): SetupPlace {
 
 const POLL_MS = 1_000;
 
-export function placeOn(host: Host): SetupPlace {
+export function remoteMachine(host: Host): SetupMachine {
   return {
     env: host.env,
     home: host.home,
@@ -76,19 +76,19 @@ export function placeOn(host: Host): SetupPlace {
     remove: (folder) => host.ask({ do: "remove", path: folder }),
     free: (path) => host.ask({ do: "free", path }),
     write: (path, text) => host.ask({ do: "replace", path, text }),
-    lock: async (folder, say) => {
+    lock: async (folder, onProgress) => {
       await host.ask({ do: "make", path: folder });
-      const wait = (): Promise<boolean> => host.ask<boolean>({ do: "lock", path: `${folder}.lock` });
-      for (let waiting = false; !(await wait()); waiting = true) {
-        if (!waiting) say(`another setup is running on ${host.name}; waiting for it`);
+      const tryLock = (): Promise<boolean> => host.ask<boolean>({ do: "lock", path: `${folder}.lock` });
+      for (let isWaiting = false; !(await tryLock()); isWaiting = true) {
+        if (!isWaiting) onProgress(`another setup is running on ${host.name}; waiting for it`);
         await sleep(POLL_MS);
       }
-      // It is locked until the connection ends.
+      // The agent releases the lock when the connection ends.
       return async () => undefined;
     },
     run: (command, args, options) => host.run(command, args, options),
-    // The agent ends what it started when the connection ends.
+    // The agent kills its child processes when the connection ends.
     module: (...args) => pythonModule(args[0]!, ...args.slice(1)),
-    listed: async (lock) => (await host.place("requirements.lock", await readFile(lock, "utf8"))).path,
+    listed: async (lock) => (await host.upload("requirements.lock", await readFile(lock, "utf8"))).path,
   };
 }

@@ -1,8 +1,11 @@
-/** How Python is started: with our package first on its path, and the current folder last. */
+/**
+ * Command lines and environments of Python processes: our package is first on the module path, and the current folder
+ * last.
+ */
 import { delimiter, join } from "node:path";
 import { isBundle, packageFolder } from "../system/package-folder.js";
 
-/** Folder that holds the worker's package and its lock. */
+/** The folder of the worker's package and its lock files. */
 export const pythonFolder = join(packageFolder, isBundle ? "dist/python/" : "python/");
 
 /** The environment of a Python that imports our package. */
@@ -12,8 +15,8 @@ export function pythonEnv(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 }
 
 /**
- * The arguments of a Python that runs these lines. With `-c` and `-m` it searches the current folder first, where a
- * `random.py` or a `torch.py` of the user would take the place of the real one.
+ * The arguments of a Python that runs a script. `-c` and `-m` put the current folder first on the module path, where a
+ * user's `random.py` or `torch.py` would shadow the real module.
  */
 export function pythonScript(lines: string): readonly string[] {
   return ["-c", `import sys\nif sys.path[:1] == [""]: sys.path.append(sys.path.pop(0))\n${lines}`];

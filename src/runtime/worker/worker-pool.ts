@@ -1,93 +1,92 @@
-/** Workers on equal devices. Each request goes to one that is free. */
+/** A pool of workers on equal devices. Each request goes to a free worker. */
 import type { Reply, WorkerRequest } from "./protocol.js";
 
-/** Whoever answers requests: a worker's process, or an actor of a cluster. */
+/** A server of requests: a worker process, or an actor of a Ray cluster. */
 export interface RequestServer {
-  /** Its process on this machine, if there is one. */
+  /** Its process id, if it is a process on this machine. */
   readonly pid?: number | undefined;
   /**
-   * Sends a request and waits for its reply, at most `deadlineMs` from when those before are done. Never rejects for
-   * what Python does.
+   * Sends a request and waits for its reply, for at most `deadlineMs` after earlier requests are done. Python errors
+   * are replies, not rejections.
    */
   request<Request extends WorkerRequest>(request: Request, deadlineMs: number): Promise<Reply<Request["type"]>>;
-  /** Ends what it does. It can be used again. */
+  /** Cancels its current work. The server can be used again. */
   stop(): Promise<void>;
 }
 
-/** A worker, with its device's name where several devices work. */
+/** A worker, with its device name if there are several devices. */
 export interface Member {
   readonly worker: RequestServer;
-  readonly place?: string;
+  readonly deviceName?: string;
 }
 
-/** Requests that a worker has at hand: the one that it works on, and the next. */
+/** The maximum number of requests per worker: one running, one queued. */
 export const QUEUE_DEPTH = 2;
 
-/** Places that are given to whoever asks first. */
-class Queue {
-  readonly #free: Member[];
+/** A first-in, first-out queue for members. */
+class MemberQueue {
+  readonly #idle: Member[];
   readonly #waiting: ((member: Member) => void)[] = [];
 
-  constructor(free: readonly Member[]) {
-    this.#free = [...free];
+  constructor(members: readonly Member[]) {
+    this.#idle = [...members];
   }
 
-  async give<T>(use: (member: Member) => Promise<T>): Promise<T> {
-    const member = this.#free.shift() ?? (await new Promise<Member>((resolve) => this.#waiting.push(resolve)));
+  async lend<T>(use: (member: Member) => Promise<T>): Promise<T> {
+    const member = this.#idle.shift() ?? (await new Promise<Member>((resolve) => this.#waiting.push(resolve)));
     try {
       return await use(member);
     } finally {
       const next = this.#waiting.shift();
       if (next) next(member);
-      else this.#free.push(member);
+      else this.#idle.push(member);
     }
   }
 }
 
 export class WorkerPool {
   readonly members: readonly Member[];
-  readonly #alone: Queue;
-  readonly #shared: Queue;
+  readonly #exclusive: MemberQueue;
+  readonly #shared: MemberQueue;
 
   constructor(members: readonly Member[]) {
     this.members = members;
-    this.#alone = new Queue(members);
-    this.#shared = new Queue(Array.from({ length: QUEUE_DEPTH }, () => members).flat());
+    this.#exclusive = new MemberQueue(members);
+    this.#shared = new MemberQueue(Array.from({ length: QUEUE_DEPTH }, () => members).flat());
   }
 
   get size(): number {
     return this.members.length;
   }
 
-  /** The names of several devices, such as `cuda:0` and `cuda:1`; none of a single one. */
-  get places(): readonly string[] {
-    return this.members.flatMap(({ place }) => place ?? []);
+  /** The device names, such as `cuda:0` and `cuda:1`; empty for a single device. */
+  get deviceNames(): readonly string[] {
+    return this.members.flatMap(({ deviceName: place }) => place ?? []);
   }
 
-  /** Gives `use` a worker that nobody else has meanwhile. Whoever asks first is served first. */
+  /** Calls `use` with exclusive access to a worker, in the order of requests. */
   lease<T>(use: (member: Member) => Promise<T>): Promise<T> {
-    return this.#alone.give(use);
+    return this.#exclusive.lend(use);
   }
 
   /**
-   * Gives `use` a worker for one request, while it may work on another's: so it goes on at once, however long this
-   * process takes to read the reply. Nothing is measured meanwhile.
+   * Calls `use` with a worker that may still run another request. The worker can then start the next one at once,
+   * however long this process takes to read the reply. Not for measurements.
    */
   share<T>(use: (member: Member) => Promise<T>): Promise<T> {
-    return this.#shared.give(use);
+    return this.#shared.lend(use);
   }
 
-  /** Works on each item with a worker of its own, as many at a time as there are. Results are in the items' order. */
-  each<Item, T>(items: readonly Item[], work: (item: Item, member: Member) => Promise<T>): Promise<T[]> {
+  /** Processes each item with exclusive access to a worker, in parallel. Results are in the items' order. */
+  map<Item, T>(items: readonly Item[], work: (item: Item, member: Member) => Promise<T>): Promise<T[]> {
     return Promise.all(items.map((item) => this.lease((member) => work(item, member))));
   }
 
-  /** Sends a request to a free worker. Never rejects for what Python does. */
+  /** Sends a request to a free worker. Python errors are replies, not rejections. */
   request<Request extends WorkerRequest>(request: Request, deadlineMs: number): Promise<Reply<Request["type"]>> {
     return this.lease(({ worker }) => worker.request(request, deadlineMs));
   }
 
-  /** Ends the processes. */
   async stop(): Promise<void> {
     await Promise.all(this.members.map(({ worker }) => worker.stop()));
   }

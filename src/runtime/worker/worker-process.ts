@@ -1,24 +1,24 @@
-/** One Python process of the worker, as a sender and receiver of messages. */
+/** One Python process of a worker: sends requests and receives messages. */
 import { withDeadline } from "../system/deadline.js";
 import type { Ending } from "../system/process-group.js";
 import { lastLine } from "../system/run-program.js";
 import type { Host } from "./host.js";
 import { type FailureKind, PROTOCOL_VERSION, type Reply, type WorkerRequest } from "./protocol.js";
-import { type LinkOptions, LocalLink, REST_MS, type WorkerLink } from "./worker-link.js";
+import { type LinkOptions, LocalLink, DRAIN_MS, type WorkerLink } from "./worker-link.js";
 
 export interface ProcessOptions extends Omit<LinkOptions, "onPrinted"> {
-  /** The machine that it runs on. Default: this one. */
+  /** The machine of the process. Default: this one. */
   readonly host?: Host | undefined;
-  /** Receives what the process prints. */
+  /** Receives the output of the process. */
   readonly onOutput?: (text: string) => void;
 }
 
-/** Why no message came. */
+/** The reason why no message arrived. */
 export interface WorkerExit {
   readonly lost: "late" | "ended" | "garbled";
 }
 
-/** What the worker sends: once that it is ready, then one reply for each request. */
+/** A message from the worker: first `ready`, then one reply per request. */
 export type Message = { readonly ready: true } | (Reply & { readonly id: number });
 
 const OUTPUT_TAIL = 4000;
@@ -44,7 +44,7 @@ export class WorkerProcess {
     return this.#link.ending !== undefined;
   }
 
-  /** Whether Python runs our code. */
+  /** True once Python runs our code. */
   get isReady(): boolean {
     return this.#isReady;
   }
@@ -56,8 +56,8 @@ export class WorkerProcess {
     if ("lost" in message) return message;
     if (!("ready" in message)) return { lost: "garbled" };
     this.#isReady = true;
-    // Our code ends the group when this process is gone.
-    this.#link.watchesItself();
+    // The worker ends its group when this process is gone.
+    this.#link.markSelfWatching();
     return undefined;
   }
 
@@ -65,17 +65,17 @@ export class WorkerProcess {
     this.#link.send(JSON.stringify({ v: PROTOCOL_VERSION, id, ...request }));
   }
 
-  /** The next message. */
+  /** Receives the next message. */
   async receive(deadlineMs: number): Promise<Message | WorkerExit> {
-    // Where a process dies with a request unread, its end of the channel is reset.
+    // If a process dies with an unread request, its end of the channel is reset.
     const next = this.#link.lines?.next().catch((): IteratorResult<string> => ({ done: true, value: undefined }));
     const line = await withDeadline(next, deadlineMs);
     if (line === "late") return { lost: "late" };
     if (line === undefined || line.done === true) return { lost: "ended" };
     const message = messageOf(line.value);
     if (message) return message;
-    // Half a line is the last one of a process that died.
-    await withDeadline(this.#link.ended, REST_MS);
+    // An incomplete line is the last one of a process that died.
+    await withDeadline(this.#link.completion, DRAIN_MS);
     return { lost: this.hasEnded ? "ended" : "garbled" };
   }
 
@@ -83,12 +83,12 @@ export class WorkerProcess {
     await this.#link.kill();
   }
 
-  /** The reply that says why none came; `late` says what took too long. */
-  async failure(how: WorkerExit["lost"], late: string): Promise<FailedReply> {
-    if (how !== "ended") return lostReply(how, { late, printed: this.#tail });
-    const closed = (await withDeadline(this.#link.ended, REST_MS)) === "late";
+  /** Builds the reply for a missing message. `late` describes what exceeded its deadline. */
+  async failure(cause: WorkerExit["lost"], late: string): Promise<FailedReply> {
+    if (cause !== "ended") return lostReply(cause, { late, printed: this.#tail });
+    const isClosed = (await withDeadline(this.#link.completion, DRAIN_MS)) === "late";
     const ending = await this.#link.kill();
-    return lostReply(how, { late, ending, closed, printed: this.#tail });
+    return lostReply(cause, { late, ending, isClosed, printed: this.#tail });
   }
 }
 
@@ -97,41 +97,42 @@ const reasons: Readonly<Record<string, string>> = {
   SIGKILL: " (by a user, or by the system when memory runs out)",
 };
 
-/** What is known of a worker that gave no answer. */
-interface Circumstances {
-  /** What took too long. */
+/** Details of a worker that did not reply. */
+interface ExitDetails {
+  /** Describes what exceeded its deadline. */
   readonly late: string;
   readonly ending?: Ending;
-  /** Whether it closed its connection and still ran. */
-  readonly closed?: boolean;
+  /** True if the worker closed its channel but still ran. */
+  readonly isClosed?: boolean;
   readonly printed: string;
 }
 
 type FailedReply = Reply & { readonly ok: false };
 
-/** The reply that says why none came, from the exit status and the end of the output. */
+/** Builds the reply for a lost worker from its exit status and the end of its output. */
 export function lostReply(
-  how: WorkerExit["lost"],
-  { late, ending, closed = false, printed }: Circumstances,
+  cause: WorkerExit["lost"],
+  { late, ending, isClosed = false, printed }: ExitDetails,
 ): FailedReply {
-  const failed = (kind: FailureKind, message: string): FailedReply => ({
+  const failedReply = (kind: FailureKind, message: string): FailedReply => ({
     ok: false,
     error: { kind, message, frames: [], fatal: true },
   });
-  const last = lastLine(printed);
-  const lastOutput = last ? `; its last output: ${last}` : "";
-  if (how === "late") return failed("timeout", `${late}; the worker was stopped${lastOutput}`);
-  if (how === "garbled") return failed("protocol", "the worker sent what is no answer to the request, and was stopped");
+  const lastPrinted = lastLine(printed);
+  const lastOutput = lastPrinted ? `; its last output: ${lastPrinted}` : "";
+  if (cause === "late") return failedReply("timeout", `${late}; the worker was stopped${lastOutput}`);
+  if (cause === "garbled")
+    return failedReply("protocol", "the worker sent what is no answer to the request, and was stopped");
   const { exitCode = null, signal = null, unstarted, lost } = ending ?? {};
-  if (lost !== undefined) return failed("connection", lost);
-  const status = closed
+  if (lost !== undefined) return failedReply("connection", lost);
+  const status = isClosed
     ? "closed its connection and was stopped"
     : unstarted !== undefined
       ? `could not be started: ${unstarted}`
       : signal
         ? `was killed by ${signal}${reasons[signal] ?? ""}`
         : `ended with exit code ${exitCode ?? "unknown"}`;
-  return failed("crash", `the Python worker ${status}${lastOutput}`);
+  return failedReply("crash", `the Python worker ${status}${lastOutput}`);
 }
 
 function messageOf(line: string): Message | undefined {

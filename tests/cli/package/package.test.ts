@@ -52,9 +52,10 @@ describe("the examples", () => {
           expect({ test, reason: reasons[test] }).toSatisfy(isSkippedRightly(kernel));
       const skipped = Object.keys(reasons);
       expect(skipped.length).toBeLessThan(kernels.length / 2);
-      const today = sampleCases("tests of examples in a package", names, { key: (name) => name, aDay: A_DAY }).flatMap(
-        both,
-      );
+      const today = sampleCases("tests of examples in a package", names, {
+        key: (name) => name,
+        perDay: A_DAY,
+      }).flatMap(both);
       const tested = await runTests(join(folder, "examples"), env, today);
       const left = today.filter((test) => skipped.includes(test)).length;
       const verdict = left > 0 ? `OK \\(skipped=${left}\\)` : "OK";

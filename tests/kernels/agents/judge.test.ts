@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { judge, type Verdict } from "../../../bench/agents/judge.js";
 import { tasks } from "../../../bench/agents/tasks.js";
-import { complaints } from "../../support/tsc.js";
+import { typeErrors } from "../../support/tsc.js";
 import { sampledTests } from "../../support/sampled-tests.js";
 import { solved } from "./solved.js";
 
@@ -24,7 +24,7 @@ function verdictOn(task: string, text: string, types = false): Promise<Verdict> 
 
 test("solutions have no type error", { timeout: 60_000 }, () => {
   const files = Object.entries(solved).map(([task, text]) => [`${task}.ts`, `${IMPORTS}${text}\n`] as const);
-  expect(complaints("solutions", Object.fromEntries(files))).toEqual([]);
+  expect(typeErrors("solutions", Object.fromEntries(files))).toEqual([]);
 });
 
 test("there are ten tasks, each with a solution", () => {

@@ -67,7 +67,7 @@ export function outcomeOf(snippet: Snippet, folder: string, withSource: boolean)
   const said: Diagnostic[] = [];
   try {
     const definition = definitionOf(moduleOf(files, scope)["snippet"]);
-    const { ir, seen } = traceAndCheck(definition, withSource ? createSourceIndex() : undefined);
+    const { ir, diagnostics: seen } = traceAndCheck(definition, withSource ? createSourceIndex() : undefined);
     // A warning about a value that nothing uses is no answer: the engine has said that JavaScript does not decide by it.
     said.push(
       ...seen.filter(({ code, severity }) => severity === "error" || !/^(?:no-source|unused-value)$/.test(code)),

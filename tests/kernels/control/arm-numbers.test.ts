@@ -5,7 +5,7 @@ import { verifyCase } from "../../../src/runtime/verify/runner.js";
 import { compileAll } from "../../support/aot.js";
 import { interpreter } from "../../support/cli.js";
 import { emit } from "../../support/emit.js";
-import { tritons } from "../../support/python.js";
+import { tritonPythons } from "../../support/python.js";
 
 const same = <A>(value: A): A => value;
 
@@ -75,7 +75,7 @@ describe("a number that an arm returns", () => {
 
   test("compiles for sm_90", { timeout: 120_000 }, async () => {
     const compiled = await build(segments);
-    for (const { python } of await tritons()) {
+    for (const { python } of await tritonPythons()) {
       const jobs = both.map(({ absent }) => ({ kernel: compiled, dtypes: {}, absent, constexprs: { BLOCK: 16 } }));
       const answers = await compileAll(python, jobs);
       expect(answers.map((answer) => answer.ok || answer.error)).toEqual([true, true]);

@@ -9,7 +9,7 @@ import type { CompiledKernel, SignatureDType } from "../../../src/compiled/compi
 import { TileScriptError } from "../../../src/diagnostics/diagnostic.js";
 import { dtypes, type DTypeName } from "../../../src/types/dtype.js";
 import { buildAll } from "../../support/build.js";
-import { fc, runsOf } from "../../support/property.js";
+import { fc, runCount } from "../../support/property.js";
 import { runScript, requirePython } from "../../support/python.js";
 import * as kernels from "./refused-kernels.js";
 
@@ -171,7 +171,7 @@ interface Answer {
 test("a wrapper and the evaluator refuse the same calls", { timeout: 240_000 }, async () => {
   const built = Object.entries(await buildAll(kernels));
   const calls = built.flatMap(([name, kernel]) =>
-    fc.sample(callsOf(kernel), runsOf(400)).map((given) => ({ name, kernel, given })),
+    fc.sample(callsOf(kernel), runCount(400)).map((given) => ({ name, kernel, given })),
   );
   const modules = built.map(([name, { python }]) => ({ name, python }));
   const asked = calls.map(({ name, kernel, given }) => ({ name, arguments: forPython(kernel, given) }));

@@ -37,9 +37,9 @@ const PARTS = ["0", "1", "2", "3"];
 const mutated = sampleCases("parts of the mutations of wrappers' functions", PARTS, {
   key: (part) => part,
   sources: () => ["src/codegen/wrapper/argument-helpers.ts", "src/codegen/wrapper/helpers.ts"],
-  aDay: 1,
-  isOfTests: true,
-  least: 0,
+  perDay: 1,
+  hasOwnTests: true,
+  minimum: 0,
 });
 
 test.each(mutated)(
@@ -67,7 +67,7 @@ describe("verification covers flags, choices and dtypes", () => {
   test.each(names)("%s", { timeout: 120_000 }, async (name) => {
     const { outcomes } = await verify(built[name], device, { selection: { seed: 1 } });
     const failed = outcomes.filter(({ status }) => status !== "passed");
-    expect(failed.map(({ at, failure, problems }) => ({ at, failure, problems }))).toEqual([]);
+    expect(failed.map(({ testCase: at, failure, problems }) => ({ testCase: at, failure, problems }))).toEqual([]);
     expect(outcomes.length).toBeGreaterThan(3);
   });
 });

@@ -10,7 +10,7 @@ import { parseTargets } from "../../../src/runtime/system/gpu-targets.js";
 import { verifyCase } from "../../../src/runtime/verify/runner.js";
 import { compileAll } from "../../support/aot.js";
 import { interpreter } from "../../support/cli.js";
-import { testModules, tritons } from "../../support/python.js";
+import { testModules, tritonPythons } from "../../support/python.js";
 
 sampledTests("launches", "src/codegen/wrapper");
 
@@ -173,7 +173,7 @@ test("cases have few multiprocessors, too", async () => {
   const drawn = fc.sample(cases(built), { seed: 1, numRuns: 30 });
   expect(new Set(drawn.map(({ gpu }) => gpu?.multiProcessorCount))).toEqual(new Set([1, 3, 132]));
   const limits = { elements: 1e6, work: 1e9, op: 0, exhaustive: false };
-  const planned = planCases(built, limits, { seed: 1 }).cases.map((each) => each.at.gpu?.multiProcessorCount);
+  const planned = planCases(built, limits, { seed: 1 }).cases.map((each) => each.testCase.gpu?.multiProcessorCount);
   expect(new Set(planned)).toEqual(new Set([undefined, 3]));
 });
 
@@ -185,7 +185,7 @@ test("a target states its own limits", async () => {
 
 test("Triton compiles it for sm_90", { timeout: 120_000 }, async () => {
   const compiled = await build(scaled);
-  for (const { name, python: executable } of await tritons()) {
+  for (const { name, python: executable } of await tritonPythons()) {
     const answers = await compileAll(
       executable,
       [true, false].map((WIDE) => ({ kernel: compiled, constexprs: { BLOCK: 64, WIDE } })),

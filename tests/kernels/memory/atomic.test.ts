@@ -5,10 +5,10 @@ import { sampledTests } from "../../support/sampled-tests.js";
 import type { TensorData } from "../../../src/compiled/compiled-kernel.js";
 import { atomicKinds, type AtomicKind } from "../../../src/rules/atomic-rules.js";
 import { verifyCase } from "../../../src/runtime/verify/runner.js";
-import { evaluate, lineOf, only } from "../../support/evaluate.js";
+import { evaluate, lineOf, onlyFinding } from "../../support/evaluate.js";
 import { interpreter } from "../../support/cli.js";
 import { compileAll } from "../../support/aot.js";
-import { tritons } from "../../support/python.js";
+import { tritonPythons } from "../../support/python.js";
 
 sampledTests("kernels in memory", "src/lower");
 
@@ -238,7 +238,7 @@ describe("evaluation", () => {
       ({ x }) => tl.atomicAdd(x.ptr, 1),
       ({ x }) => tl.store(x.ptr, 7), // plain write
     );
-    const finding = only(evaluate(write, { sizes: {} }));
+    const finding = onlyFinding(evaluate(write, { sizes: {} }));
     expect(finding).toMatchObject({ code: "race", program: [1] });
     expect(finding.at?.line).toBe(line("plain write"));
     expect(finding.message).toContain("x[0] is written here and changed by an atomic by program (0)");
@@ -246,7 +246,9 @@ describe("evaluation", () => {
       ({ x }) => tl.store(x.ptr, 7),
       ({ x }) => tl.atomicAdd(x.ptr, 1),
     );
-    expect(only(evaluate(first, { sizes: {} })).message).toContain("is changed by an atomic here and written by");
+    expect(onlyFinding(evaluate(first, { sizes: {} })).message).toContain(
+      "is changed by an atomic here and written by",
+    );
   });
 
   test("an atomic that releases orders what stands before it with an acquire elsewhere", () => {
@@ -271,7 +273,7 @@ describe("evaluation", () => {
         tl.store(y.ptr, 6);
       },
     );
-    expect(only(evaluate(late, { sizes: {} })).code).toBe("race");
+    expect(onlyFinding(evaluate(late, { sizes: {} })).code).toBe("race");
     const relaxed = pair(
       ({ x, y }) => {
         tl.store(y.ptr, 5);
@@ -282,19 +284,19 @@ describe("evaluation", () => {
         tl.store(y.ptr, 6);
       },
     );
-    expect(only(evaluate(relaxed, { sizes: {} })).code).toBe("race");
+    expect(onlyFinding(evaluate(relaxed, { sizes: {} })).code).toBe("race");
   });
 
   test("adding to memory that holds nothing, and waiting for what nobody writes", () => {
     const empty = kernel("empty", { params: { x: tensor.out(tl.int32, ["N"]) }, grid: ({ N }) => [N] }, ({ x }) => {
       tl.atomicAdd(x.at(tl.programId(0)), 1);
     });
-    expect(only(evaluate(empty, { sizes: { N: 1 } })).message).toContain("declare it tensor.inout(…)");
+    expect(onlyFinding(evaluate(empty, { sizes: { N: 1 } })).message).toContain("declare it tensor.inout(…)");
     const waits = pair(
       () => undefined,
       ({ x }) => tl.atomicPoll(x.ptr, 9),
     );
-    expect(only(evaluate(waits, { sizes: {} }, { x: ints(0), y: ints(0) })).code).toBe("waits-forever");
+    expect(onlyFinding(evaluate(waits, { sizes: {} }, { x: ints(0), y: ints(0) })).code).toBe("waits-forever");
   });
 
   test("a lock is taken and given back", () => {
@@ -374,7 +376,7 @@ function everyAtomic(newest: boolean) {
 
 describe("Triton", { timeout: 300_000 }, () => {
   test("compiles every dtype of every atomic for sm_90", async () => {
-    for (const { name, python } of await tritons()) {
+    for (const { name, python } of await tritonPythons()) {
       const kernels = everyAtomic(name === "3.9");
       const answers = await compileAll(
         python,

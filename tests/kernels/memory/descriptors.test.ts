@@ -11,9 +11,9 @@ import { gemmTma } from "../../../examples/gemm-tma.js";
 import { planCases } from "../../../src/runtime/cases/cases.js";
 import { verifyCase } from "../../../src/runtime/verify/runner.js";
 import { gfx942, jobsOf, compileAll as compileJobs } from "../../triton/compile/jobs.js";
-import { evaluate, lineOf, only } from "../../support/evaluate.js";
+import { evaluate, lineOf, onlyFinding } from "../../support/evaluate.js";
 import { interpreter } from "../../support/cli.js";
-import { requirePython, tritons } from "../../support/python.js";
+import { requirePython, tritonPythons } from "../../support/python.js";
 import { compileAll } from "../../support/aot.js";
 
 sampledTests("kernels in memory", "src/lower");
@@ -291,7 +291,7 @@ describe("evaluation", () => {
         tl.makeTensorDescriptor(y, [16]).store([tl.programId(0).mul(8)], tl.zeros([16], tl.float32)); // meets
       },
     );
-    const finding = only(evaluate(stores, { sizes: { N: 24 } }));
+    const finding = onlyFinding(evaluate(stores, { sizes: { N: 24 } }));
     expect([finding.code, finding.at?.line]).toEqual(["race", line("meets")]);
   });
 
@@ -325,13 +325,17 @@ describe("evaluation", () => {
 
   test("cases are drawn that the wrapper takes", () => {
     const compiled = compile(product);
-    const { cases, left } = planCases(compiled, { elements: 1e7, work: 1e8, op: 0, exhaustive: false }, { seed: 0 });
+    const { cases, skipped: left } = planCases(
+      compiled,
+      { elements: 1e7, work: 1e8, op: 0, exhaustive: false },
+      { seed: 0 },
+    );
     expect(cases.length).toBeGreaterThan(3);
     expect(left).toEqual([]);
-    for (const { sizes, layouts } of cases.map((each) => each.at)) {
+    for (const { sizes, layouts } of cases.map((each) => each.testCase)) {
       expect([sizes["K"]! % 8, sizes["N"]! % 8, layouts]).toEqual([0, 0, undefined]);
     }
-    expect(cases.some((each) => each.at.sizes["M"]! % 2 === 1)).toBe(true);
+    expect(cases.some((each) => each.testCase.sizes["M"]! % 2 === 1)).toBe(true);
     expect(compiled.refusal(at({ M: 3, N: 8, K: 7 }, { T: "float16" }))).toContain("a is reached through a descriptor");
   });
 });
@@ -379,7 +383,7 @@ describe("Triton", { timeout: 300_000 }, () => {
       },
       { kernel: compile(rows), dtypes: { T: "bfloat16" }, arch: 100 },
     ];
-    for (const { name, python } of await tritons()) {
+    for (const { name, python } of await tritonPythons()) {
       const ptx = (await compileAll(python, jobs)).map((answer) => (answer.ok ? answer.ptx : answer.error));
       const moves = ["load", "store", "reduce", "gather4", "scatter4"] as const;
       const word = {
@@ -402,7 +406,7 @@ describe("Triton", { timeout: 300_000 }, () => {
   });
 
   test("compiles them for gfx942, where they are plain loads and stores", async () => {
-    for (const { name, python } of await tritons()) {
+    for (const { name, python } of await tritonPythons()) {
       const answers = await compileJobs(
         python,
         [product, total].flatMap((each) => jobsOf(each, gfx942)),

@@ -6,7 +6,7 @@ import { verifyCase } from "../../../src/runtime/verify/runner.js";
 import { evaluate } from "../../support/evaluate.js";
 import { interpreter } from "../../support/cli.js";
 import { compileAll } from "../../support/aot.js";
-import { testModules, tritons } from "../../support/python.js";
+import { testModules, tritonPythons } from "../../support/python.js";
 
 sampledTests("kernels in memory", "src/lower");
 
@@ -105,7 +105,7 @@ test("wrappers allocate, check, refuse and return", { timeout: 120_000 }, async 
 describe("Triton", { timeout: 120_000 }, () => {
   test("compiles every choice for sm_90", async () => {
     const compiled = await build(normed);
-    for (const { name, python: executable } of await tritons()) {
+    for (const { name, python: executable } of await tritonPythons()) {
       const jobs = CHOICES.map((absent) => ({ kernel: compiled, absent, constexprs: { BLOCK: 64 } }));
       const answers = await compileAll(executable, jobs);
       expect(

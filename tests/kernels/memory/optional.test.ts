@@ -8,7 +8,7 @@ import { verifyCase } from "../../../src/runtime/verify/runner.js";
 import { evaluate, float32s } from "../../support/evaluate.js";
 import { interpreter } from "../../support/cli.js";
 import { compileAll } from "../../support/aot.js";
-import { tritons } from "../../support/python.js";
+import { tritonPythons } from "../../support/python.js";
 
 sampledTests("kernels in memory", "src/lower");
 
@@ -192,9 +192,11 @@ describe("evaluation", () => {
 test("verification runs both ways", async () => {
   const limits = { elements: 1e6, work: 1e9, op: 0, exhaustive: false };
   const { cases } = planCases(await build(linear), limits, { seed: 1 });
-  const first = cases.filter(({ extra }) => !extra).map(({ at }) => at.absent ?? []);
+  const first = cases.filter(({ isExtra: extra }) => !extra).map(({ testCase: at }) => at.absent ?? []);
   expect(first).toEqual([[], ["bias"]]);
-  expect(new Set(cases.filter(({ extra }) => extra).map(({ at }) => (at.absent ?? []).join())).size).toBe(2);
+  expect(
+    new Set(cases.filter(({ isExtra: extra }) => extra).map(({ testCase: at }) => (at.absent ?? []).join())).size,
+  ).toBe(2);
 });
 
 describe("Triton", { timeout: 120_000 }, () => {
@@ -208,7 +210,7 @@ describe("Triton", { timeout: 120_000 }, () => {
       },
       { kernel: each, absent: ["bias"], constexprs: each === kernels[0] ? { SCALE: 1 } : {} },
     ]);
-    for (const { name, python: executable } of await tritons()) {
+    for (const { name, python: executable } of await tritonPythons()) {
       const answers = await compileAll(executable, jobs);
       expect(
         answers.map((answer) => answer.ok || answer.error),
@@ -262,7 +264,7 @@ test("a loop does not set up pointers of what may be absent", async () => {
     },
   );
   const compiled = await build(k);
-  for (const { name, python: executable } of await tritons()) {
+  for (const { name, python: executable } of await tritonPythons()) {
     const [answer] = await compileAll(executable, [{ kernel: compiled, absent: ["y"] }]);
     expect(answer!.ok || answer!.error, name).toBe(true);
   }

@@ -7,7 +7,7 @@ import { describe, expect, test } from "vitest";
 import { build, compile, constexpr, kernel, pointer, tensor, tl } from "tilescript";
 import { sampledTests } from "../../support/sampled-tests.js";
 import { evaluate, float32s } from "../../support/evaluate.js";
-import { requirePython, tritons } from "../../support/python.js";
+import { requirePython, tritonPythons } from "../../support/python.js";
 import { compileAll } from "../../support/aot.js";
 
 sampledTests("kernels in memory", "src/lower");
@@ -176,7 +176,7 @@ describe("evaluation", () => {
 describe("Triton", { timeout: 120_000 }, () => {
   test("compiles them for sm_90", async () => {
     const kernels = await Promise.all([groupedCopy, bumped, casts, options].map((each) => build(each)));
-    for (const { name, python } of await tritons()) {
+    for (const { name, python } of await tritonPythons()) {
       const answers = await compileAll(
         python,
         kernels.map((each) => ({

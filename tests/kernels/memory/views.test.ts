@@ -5,7 +5,7 @@ import { sampledTests } from "../../support/sampled-tests.js";
 import { closeDevice, type Device, openDevice } from "../../../src/runtime/devices/devices.js";
 import { verifyCase } from "../../../src/runtime/verify/runner.js";
 import { evaluate } from "../../support/evaluate.js";
-import { requirePython, tritons } from "../../support/python.js";
+import { requirePython, tritonPythons } from "../../support/python.js";
 import { compileAll } from "../../support/aot.js";
 
 sampledTests("kernels in memory", "src/lower");
@@ -168,7 +168,7 @@ describe("Triton", { timeout: 120_000 }, () => {
   afterAll(() => closeDevice(device));
 
   test("compiles them for sm_90, wide offsets as 64-bit products", async () => {
-    for (const { name, python: executable } of await tritons()) {
+    for (const { name, python: executable } of await tritonPythons()) {
       const answers = await compileAll(
         executable,
         kernels.map((kernel, i) => ({ kernel, constexprs: [{ HEAD: 8 }, { TOP_K: 2 }, {}][i]! })),

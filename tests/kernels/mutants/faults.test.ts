@@ -20,8 +20,8 @@ const tested = sampleCases("examples with seeded mistakes", faulty, {
   key: ({ example }) => example,
   sources: ({ example }) => [`examples/${example}.ts`],
   always: ["flash-attention", "softmax"],
-  aDay: 14,
-  isOfTests: true,
+  perDay: 14,
+  hasOwnTests: true,
 });
 const files = tested.map((each) => [each.example, each] as const);
 
@@ -133,7 +133,7 @@ describe("Triton's interpreter", { timeout: 120_000 }, () => {
   });
 
   test("passes what is right, and says that it was judged", async () => {
-    expect(await verified(0)).toMatchObject({ status: "passed", judged: true, unchecked: [] });
+    expect(await verified(0)).toMatchObject({ status: "passed", isAlgorithmChecked: true, unchecked: [] });
   });
 });
 

@@ -29,7 +29,7 @@ describe("seeded mistakes", { timeout: 120_000 }, () => {
   afterAll(() => seeded.remove());
 
   test.each(
-    sampleCases("seeded mistakes to prove", all, { key: ([name]) => name, least: 8, aDay: 43, isOfTests: true }),
+    sampleCases("seeded mistakes to prove", all, { key: ([name]) => name, minimum: 8, perDay: 43, hasOwnTests: true }),
   )("%s", async (_, subject, mutation) => {
     const { compiled, lines } = await seeded.build(subject, mutation);
     expect(contradictions(compiled, subject.draw, subject.scalars)).toEqual([]);
@@ -72,15 +72,14 @@ describe("what needs no mistake to be found", { timeout: 120_000 }, () => {
   });
 });
 
-test.each(sampleCases("right kernels to prove", subjects, { key: ({ kernel }) => kernel, least: 4, isOfTests: true }))(
-  "nothing of $kernel is refuted",
-  async (subject) => {
-    const compiled = await buildRight(subject);
-    const { obligations } = compiled.proof();
-    const wrong = obligations.flatMap(({ verdict }) => (verdict.kind === "refuted" ? [verdict] : []));
-    expect(wrong).toEqual([]);
-    const open = obligations.filter(({ property, verdict }) => property === "padding" && verdict.kind !== "proved");
-    expect(open.map(({ of, verdict }) => ({ of, verdict }))).toEqual([]);
-    expect(contradictions(compiled, subject.draw, subject.scalars)).toEqual([]);
-  },
-);
+test.each(
+  sampleCases("right kernels to prove", subjects, { key: ({ kernel }) => kernel, minimum: 4, hasOwnTests: true }),
+)("nothing of $kernel is refuted", async (subject) => {
+  const compiled = await buildRight(subject);
+  const { obligations } = compiled.proof();
+  const wrong = obligations.flatMap(({ verdict }) => (verdict.kind === "refuted" ? [verdict] : []));
+  expect(wrong).toEqual([]);
+  const open = obligations.filter(({ property, verdict }) => property === "padding" && verdict.kind !== "proved");
+  expect(open.map(({ of, verdict }) => ({ of, verdict }))).toEqual([]);
+  expect(contradictions(compiled, subject.draw, subject.scalars)).toEqual([]);
+});

@@ -16,10 +16,10 @@ from torch._subclasses import FakeTensorMode
 
 
 sys.path.append(str(pathlib.Path(__file__).parents[3] / "python"))
-from tilescript_worker.launching import aim, anywhere
+from tilescript_worker.launching import set_target, without_device_check
 
 # PyTorch has Triton's front end say which tensors a kernel changes, for the GPU that is there.
-aim(["cuda", 90, 32])
+set_target(["cuda", 90, 32])
 MODULES = {
     path.stem: importlib.import_module(path.stem) for path in pathlib.Path(os.environ["PYTHONPATH"]).glob("*.py")
 }
@@ -29,7 +29,7 @@ LAUNCHES = {"vector_sum": 2, "gemm_split_k": 2, "gemm_stream_k": 2}
 
 def inputs_of(module):
     """Its inputs, drawn where there is no GPU: to be moved in name only."""
-    with anywhere(module):
+    with without_device_check(module):
         return module.get_inputs()
 
 
@@ -110,7 +110,7 @@ class TritonOp(unittest.TestCase):
         cases = (("scale", 2, (0, 1), 2), ("affine", 3, (0, 1, 2), 2), ("affine", 3, (1, 2), 1))
         for name, count, wanted, launches in cases:
             # Autograd asks the GPU of a tensor for its context, so that these are the CPU's, in name only too.
-            with anywhere(MODULES[name]), FakeTensorMode(), self.subTest(name, wanted=wanted):
+            with without_device_check(MODULES[name]), FakeTensorMode(), self.subTest(name, wanted=wanted):
                 inputs = [torch.empty(shape, requires_grad=i in wanted) for i, shape in enumerate(shapes[:count])]
                 loss = Loss(getattr(torch.ops.traced, name))
                 graph, _ = aot_export_module(loss, inputs, trace_joint=True, output_loss_index=0)

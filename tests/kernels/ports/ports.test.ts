@@ -6,7 +6,7 @@ import { sampledTests } from "../../support/sampled-tests.js";
 import { verifyCase } from "../../../src/runtime/verify/runner.js";
 import { compileAll } from "../../support/aot.js";
 import { interpreter } from "../../support/cli.js";
-import { tritons } from "../../support/python.js";
+import { tritonPythons } from "../../support/python.js";
 import { rotaryCache } from "./rotary-cache.js";
 import { statePassing } from "./state-passing.js";
 import { topPeers } from "./topk-peers.js";
@@ -85,7 +85,7 @@ describe.each(ports)("$name", ({ name, kernel, cases, constexprs }) => {
 
   test("Triton compiles it for sm_90", { timeout: 120_000 }, async () => {
     const compiled = await build(kernel);
-    for (const { name: triton, python } of await tritons()) {
+    for (const { name: triton, python } of await tritonPythons()) {
       const jobs = cases.map((at) => ({
         kernel: compiled,
         dtypes: at.dtypes,

@@ -6,7 +6,7 @@ import { verifyCase } from "../../../src/runtime/verify/runner.js";
 import { type AotJob, compileAll } from "../../support/aot.js";
 import { interpreter } from "../../support/cli.js";
 import { sampledTests } from "../../support/sampled-tests.js";
-import { tritons } from "../../support/python.js";
+import { tritonPythons } from "../../support/python.js";
 import { chunkLinearAttention } from "./chunk-linear-attention.js";
 import { fusedMoe } from "./fused-moe.js";
 import { groupQuant } from "./group-quant.js";
@@ -75,7 +75,7 @@ describe.each([
         absent: at.absent ?? [],
       };
     });
-    for (const { name: triton, python } of await tritons()) {
+    for (const { name: triton, python } of await tritonPythons()) {
       const answers = await compileAll(python, jobs);
       expect([triton, answers.map((answer) => answer.ok || answer.error)]).toEqual([triton, jobs.map(() => true)]);
     }
@@ -86,7 +86,12 @@ describe.each([
     const compiled = await build(kernel);
     for (const at of interpreted) {
       const { status, by, problems, failure } = await verifyCase(compiled, device(), at);
-      expect({ at, status, by, problems, failure }).toEqual({ at, status: "passed", by: "python", problems: [] });
+      expect({ testCase: at, status, by, problems, failure }).toEqual({
+        testCase: at,
+        status: "passed",
+        by: "python",
+        problems: [],
+      });
     }
   });
 });

@@ -81,7 +81,7 @@ function casesOf(
     const { outputs, findings, unchecked } = compiled.evaluate(at, { inputs });
     if (findings.length > 0) throw new Error(`${signature.name}: ${findings[0]!.message}`);
     if (Object.keys(outputs).length === 0) throw new Error(`${signature.name}: ${unchecked.join()}`);
-    const request = verifyRequest(compiled, "", at, { passOut: false, tolerance: {}, on: "cuda" });
+    const request = verifyRequest(compiled, "", at, { passOut: false, tolerance: {}, mode: "cuda" });
     const written = signature.tensors.filter(({ role, name }) => role !== "in" && !at.absent?.includes(name));
     return {
       id: `${signature.name} ${i}`,

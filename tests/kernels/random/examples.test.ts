@@ -9,8 +9,8 @@ test("the examples agree", { timeout: 300_000 }, async () => {
   const chosen = sampleCases("examples on Triton's interpreter", evaluatedExamples, {
     key: ({ name }) => name,
     sources: ({ name }) => sourcesOf(name),
-    least: 4,
-    aDay: 14,
+    minimum: 4,
+    perDay: 14,
   });
   const all = await exampleCases(1, 20_261_121, chosen);
   expect(new Set(all.map(({ example }) => example))).toEqual(new Set(chosen.map(({ name }) => name)));

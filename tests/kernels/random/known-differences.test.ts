@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { kernel, libdevice, scalar, tensor, tl } from "tilescript";
 import { sampledTests } from "../../support/sampled-tests.js";
 import { compileAll } from "../../support/aot.js";
-import { tritons } from "../../support/python.js";
+import { tritonPythons } from "../../support/python.js";
 import { type Case, caseFor } from "./cases.js";
 import { exact } from "./exactness.js";
 import { checked } from "./jobs.js";
@@ -121,7 +121,7 @@ test("the evaluator's dot_scaled has every digit of subnormal operands", () => {
 async function compiled(...kernel: Parameters<typeof made>) {
   const jobs = [{ kernel: made(...kernel).compiled }];
   const found: Record<string, { ttir: string; ptx: string; error: string }> = {};
-  for (const { name, python } of await tritons())
+  for (const { name, python } of await tritonPythons())
     found[name] = { ttir: "", ptx: "", error: "", ...(await compileAll(python, jobs))[0]! };
   return found;
 }

@@ -1,13 +1,13 @@
 /** Of random kernels nothing that is proved is found wrong by the evaluator. */
 import { expect, test } from "vitest";
 import { TileScriptError } from "tilescript";
-import { runsOf } from "../../support/property.js";
+import { runCount } from "../../support/property.js";
 import { soundnessViolations } from "../../support/soundness.js";
 import { recipeOf } from "./draw.js";
 import { accept, type Accepted } from "./jobs.js";
 
 const FIRST = Number(process.env["RANDOM_SEED"] ?? 20_261_122);
-const KERNELS = Number(process.env["RANDOM_KERNELS"] ?? runsOf(200));
+const KERNELS = Number(process.env["RANDOM_KERNELS"] ?? runCount(200));
 
 function accepted(seed: number): Accepted | undefined {
   try {

@@ -28,7 +28,7 @@ function accepted(at: number): Accepted | undefined {
 
 describe(`random kernels from seed ${seed}`, () => {
   test(`Triton should accept what the checks accept of ${COMPILED}`, { timeout: 300_000 }, async () => {
-    const seeds = sampleCases("random kernels to compile", seedsOf(COMPILED), { key: String, least: 15, aDay: 60 });
+    const seeds = sampleCases("random kernels to compile", seedsOf(COMPILED), { key: String, minimum: 15, perDay: 60 });
     const kernels = seeds.flatMap((at) => {
       const kernel = accepted(at);
       return kernel ? [[at, kernel] as const] : [];
@@ -62,8 +62,8 @@ describe(`random kernels from seed ${seed}`, () => {
     async () => {
       const seeds = sampleCases("random kernels to interpret", seedsOf(EVALUATED), {
         key: String,
-        least: 12,
-        aDay: 40,
+        minimum: 12,
+        perDay: 40,
       });
       const cases = seeds.map((at) => caseOf(at)).filter((each): each is Case => !("left" in each));
       const tested = cases.filter(({ unlike }) => !unlike.interpreter);

@@ -25,7 +25,7 @@ describe.each(forms)("random %s", (form, random: (seed: number) => RandomKernel)
   const seeds = sampleCases(
     `random kernels of the form ${form}`,
     Array.from({ length: COUNT }, (_, seed) => seed),
-    { key: (seed) => `${form} ${seed}`, least: 8, most: 8, aDay: 54 },
+    { key: (seed) => `${form} ${seed}`, minimum: 8, maximum: 8, perDay: 54 },
   );
   wanted.push(...seeds);
 

@@ -12,7 +12,7 @@ import * as addresses from "../../unit/codegen/fixtures/addresses.js";
 import * as flow from "../../unit/codegen/fixtures/flow.js";
 import * as numbers from "../../unit/codegen/fixtures/numbers.js";
 import * as repeats from "../../unit/codegen/fixtures/repeats.js";
-import { python36, tritons } from "../../support/python.js";
+import { python36, tritonPythons } from "../../support/python.js";
 import { compileAll, type Compiled, eachOnce, gfx942, type Job, jobsOf, kernelsOf, sm90 } from "./jobs.js";
 
 sampledTests("compilations of examples");
@@ -45,7 +45,7 @@ function everyJob(part: unknown, target: Job["target"]): readonly Job[] {
 
 async function expectAll(jobs: readonly Job[], on?: readonly string[]): Promise<readonly Compiled[]> {
   const compiled: Compiled[] = [];
-  for (const { name, python } of await tritons()) {
+  for (const { name, python } of await tritonPythons()) {
     if (on && !on.includes(name)) continue;
     const results = await compileAll(python, jobs);
     expect(
@@ -66,7 +66,7 @@ describe("Triton", { timeout: 900_000 }, () => {
     const options = {
       key: ({ job }: (typeof all)[number]) => job.label,
       sources: ({ name }: (typeof all)[number]) => sourcesOf(name),
-      aDay,
+      perDay: aDay,
     };
     return sampleCases("configs of examples", all, options).map(({ job }) => job);
   };
@@ -123,7 +123,7 @@ describe("Triton", { timeout: 900_000 }, () => {
     const jobs = (["strided", "ones"] as const).flatMap((shape) =>
       [numbers.sizes, numbers.extremes].map((kernel) => ({ ...jobsOf(kernel, sm90, shape)[0]!, ttir: true })),
     );
-    for (const { python } of await tritons()) {
+    for (const { python } of await tritonPythons()) {
       const [sizes, extremes, sizesOfOne, extremesOfOne] = (await compileAll(python, jobs)).map(({ ttir }) =>
         operations(ttir!),
       );
@@ -144,7 +144,7 @@ describe("Triton", { timeout: 900_000 }, () => {
 
   test("should report what it refuses", async () => {
     const [job] = jobsOf(addresses.raw, sm90);
-    const [{ python }] = await tritons();
+    const [{ python }] = await tritonPythons();
     const wrong = { ...job!, source: job!.source.replace("tl.arange(0, BM)", "tl.arange(0, M)") };
     const [result] = await compileAll(python, [wrong]);
     expect(result!.error).toMatch(/arange's arguments must be of type tl.constexpr/);

@@ -11,7 +11,7 @@ import tempfile
 os.environ["TRITON_INTERPRET"] = "1"
 
 import torch  # noqa: E402
-from tilescript_worker.launching import aim  # noqa: E402
+from tilescript_worker.launching import set_target  # noqa: E402
 from tilescript_worker.modules import autotuner, import_file  # noqa: E402
 
 with open(sys.argv[1], encoding="utf-8") as file:
@@ -32,7 +32,7 @@ assert torch.equal(module.kernel_fn(x), x)
 found = {"interpreter": left(tuner.configs), "ran": tuner.best_config.kwargs["BLOCK"]}
 module._INTERPRETED = False
 for gpu in asked["gpus"]:
-    aim(gpu)
+    set_target(gpu)
     found[f"{gpu[0]}:{gpu[1]}"] = left(tuner.configs)
 found["another's"] = left([config for config in tuner.configs if config.kwargs["BLOCK"] == 1024])
 with open(sys.argv[2], "w", encoding="utf-8") as file:

@@ -24,8 +24,8 @@ const all = examples.flatMap(({ name, kernel }) =>
 const tested = sampleCases("kernels of attention and numbers of elements a head", all, {
   key: ({ kernel, headDim }) => `${kernel} ${headDim}`,
   sources: ({ name }) => sourcesOf(name),
-  aDay: 6,
-  isOfTests: true,
+  perDay: 6,
+  hasOwnTests: true,
 });
 
 /** Whether the config of these jobs neither keeps registers in memory nor needs more shared memory than there is. */

@@ -2,12 +2,12 @@
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import { expect, test } from "vitest";
-import { LAUNCH_NAMES } from "../../../src/codegen/names/launch-names.js";
-import { tritons } from "../../support/python.js";
+import { LAUNCH_NAMES } from "../../../src/codegen/names/kernel-names.js";
+import { tritonPythons } from "../../support/python.js";
 
 test("no parameter can have a name that a launch takes for itself", { timeout: 120_000 }, async () => {
   const script = fileURLToPath(new URL("launch_names.py", import.meta.url));
-  const installed = await tritons();
+  const installed = await tritonPythons();
   const names = new Set<string>();
   for (const { python } of installed) {
     const { stdout } = await execa(python, [script]);

@@ -136,13 +136,13 @@ const kernels = sampleCases("warp-specialized kernels", all, {
     isRandom(sample)
       ? []
       : [
-          "src/codegen/warp-specialize/gluon/partitions.ts",
+          "src/codegen/warp-specialize/gluon/gemm-partitions.ts",
           "src/codegen/warp-specialize/gluon/attention-partitions.ts",
           "src/codegen/warp-specialize/gluon/emitter.ts",
         ],
-  least: 2,
-  most: 3,
-  aDay: 10,
+  minimum: 2,
+  maximum: 3,
+  perDay: 10,
 });
 
 const places = kernels.map((_, i) => i).filter((i) => i % TOGETHER === 0);

@@ -138,8 +138,8 @@ const all = Object.entries({ product: productKernels, attention: attentionKernel
 describe("warp-specialized kernels in the emulator", () => {
   const cases = sampleCases("runs of warp-specialized kernels in the emulator", all, {
     key: ({ name, place }) => `${name} ${place}`,
-    most: 12,
-    aDay: 22,
+    maximum: 12,
+    perDay: 22,
   });
 
   test("should compute what the evaluator does, in any order of their parts", { timeout: 600_000 }, async () => {

@@ -183,8 +183,8 @@ const built = names.map((name) => compile(subjects[name]!.kernel as any) as any)
 const mistakes = (await mistakesIn(built)).flatMap((labels, i) => labels.map((label) => ({ name: names[i]!, label })));
 const wanted = sampleCases("mistakes in warp-specialized kernels", mistakes, {
   key: ({ name, label }) => `${name} ${label}`,
-  most: 12,
-  aDay: 60,
+  maximum: 12,
+  perDay: 60,
 });
 
 describe("mistakes in warp-specialized kernels", () => {

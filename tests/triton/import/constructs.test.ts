@@ -8,7 +8,7 @@ import { openScratch, type Scratch } from "../../../src/runtime/import-check/scr
 import { Worker } from "../../../src/runtime/worker/worker.js";
 import { sampleCases } from "../../support/sampled-tests.js";
 import { requirePython } from "../../support/python.js";
-import { complaints } from "../../support/tsc.js";
+import { typeErrors } from "../../support/tsc.js";
 
 const deadlineMs = 120_000;
 const file = fileURLToPath(new URL("constructs.py", import.meta.url));
@@ -57,12 +57,12 @@ it.each(chosen)("should import $name with the same IR", async (construct) => {
 const further = sampleCases("checks of what is imported", ["compiler", "helpers"], {
   key: (each) => each,
   sources: () => ["tests/triton/import/constructs.test.ts", "src/import/helper-types.ts"],
-  least: 0,
+  minimum: 0,
 });
 
 it.runIf(further.includes("compiler"))("should write what the TypeScript compiler takes", () => {
   expect(Object.keys(texts).length).toBeGreaterThan(0);
-  expect(complaints("imported", texts)).toEqual([]);
+  expect(typeErrors("imported", texts)).toEqual([]);
 });
 
 it.runIf(further.includes("helpers"))(

@@ -24,8 +24,8 @@ const apart: Readonly<Record<string, string>> = {
 const chosen = sampleCases("examples that are imported", examples, {
   key: ({ name }) => name,
   sources: ({ name }) => sourcesOf(name),
-  least: 3,
-  aDay: 15,
+  minimum: 3,
+  perDay: 15,
 });
 
 it.each(chosen)("should import $name and emit the same IR and text", async ({ kernel }) => {

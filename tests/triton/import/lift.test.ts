@@ -8,7 +8,7 @@ import { openScratch, type Scratch } from "../../../src/runtime/import-check/scr
 import { Worker } from "../../../src/runtime/worker/worker.js";
 import { sampledTests } from "../../support/sampled-tests.js";
 import { requirePython } from "../../support/python.js";
-import { complaints } from "../../support/tsc.js";
+import { typeErrors } from "../../support/tsc.js";
 
 sampledTests("accesses that become views", "src/import/lift");
 
@@ -53,7 +53,7 @@ it.each(kernels)("should write $views accesses of $name as views, with the same 
 
 it("should write what the TypeScript compiler takes", async () => {
   const texts = await Promise.all(kernels.map(async ({ name }) => [`${name}.ts`, (await lifted(name)).text!] as const));
-  expect(complaints("lifted", Object.fromEntries(texts))).toEqual([]);
+  expect(typeErrors("lifted", Object.fromEntries(texts))).toEqual([]);
 });
 
 it.each([

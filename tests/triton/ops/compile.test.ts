@@ -84,7 +84,7 @@ async function surprises(
   const of = sampleCases("compilations of ops", these, {
     key: ({ id }) => `${id} ${target[1]} ${version}`,
     sources: ({ op }) => sourcesOfOp(op),
-    aDay,
+    perDay: aDay,
   });
   const [has, lacks] = [true, false].map((wanted) => of.filter((given) => isOn(given, target, version) === wanted));
   const reasons = await refusals(python, target, [...together(has!), ...lacks!.map((each) => [each])]);

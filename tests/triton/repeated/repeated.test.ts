@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { build } from "tilescript";
 import { sampledTests } from "../../support/sampled-tests.js";
-import { inTemporaryFolder, requirePython, tritonCache, tritons } from "../../support/python.js";
+import { inTemporaryFolder, requirePython, tritonCache, tritonPythons } from "../../support/python.js";
 import { kept, scaled, summed } from "./kernels.js";
 
 sampledTests("launches of repeated calls", "src/codegen/wrapper");
@@ -15,7 +15,7 @@ sampledTests("launches of repeated calls", "src/codegen/wrapper");
 async function importable(): Promise<readonly { readonly name: string; readonly package: string }[]> {
   const program = "import os, sys, triton; print(*sys.version_info[:2], os.path.dirname(triton.__file__), sep='\\n')";
   const found = await Promise.all(
-    (await tritons()).map(async ({ name, python }) => {
+    (await tritonPythons()).map(async ({ name, python }) => {
       const [major, minor, place] = (await execa(python, ["-c", program])).stdout.split("\n");
       return { name, version: `${major}.${minor}`, package: place! };
     }),

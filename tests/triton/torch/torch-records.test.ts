@@ -10,8 +10,14 @@ import { recordReference } from "../../../src/dsl/record-reference.js";
 import { normal, seedOf, shuffled, uniform } from "../../../src/numerics/seeded-random.js";
 import { evaluateReference } from "../../../src/torch/evaluate-torch.js";
 import { isTruth, aliasedTensors } from "../../../src/torch/facts.js";
-import { bound, type Listed, recordOf, torchFunctions } from "../../../src/torch/functions.js";
-import { isTorchNode, partsOf, type TorchArgument, type TorchCall, type TorchNode } from "../../../src/torch/node.js";
+import { bindArguments, type ListedFunction, recordOf, torchFunctions } from "../../../src/torch/functions.js";
+import {
+  isTorchNode,
+  torchOperands,
+  type TorchArgument,
+  type TorchCall,
+  type TorchNode,
+} from "../../../src/torch/node.js";
 import type { TorchArray } from "../../../src/torch/array.js";
 import type { CallForm } from "../../../src/torch/record.js";
 import type { Torch } from "../../../src/torch/types.js";
@@ -71,7 +77,7 @@ const ofTruths: Readonly<Record<string, Author>> = {
 };
 
 function recorded(author: Author): TorchNode {
-  const given = { what: "the reference", tensors: Object.keys(shapes), numbers: [] };
+  const given = { subject: "the reference", tensors: Object.keys(shapes), numbers: [] };
   const reference = recordReference(
     (tensors, torch) => author(tensors as unknown as Inputs, torch as Torch),
     given,
@@ -84,7 +90,7 @@ function recorded(author: Author): TorchNode {
 
 /** The calls within an expression, by the function's name. */
 function callsIn(root: TorchNode): readonly (readonly [string, TorchCall])[] {
-  const below = partsOf(root).flatMap((part) =>
+  const below = torchOperands(root).flatMap((part) =>
     (Array.isArray(part) ? (part as readonly TorchArgument[]) : [part]).flatMap((each) =>
       isTorchNode(each) ? callsIn(each) : [],
     ),
@@ -102,7 +108,7 @@ const calls = Object.values({ ...cases, ...drawing }).flatMap((author) => callsI
 const callsOf = (name: string): readonly TorchCall[] => calls.filter(([of]) => of === name).map(([, call]) => call);
 
 /** The call as it is written at a place, with its arguments by their names if that is wanted. */
-function respelled(call: TorchCall, name: string, record: Listed, place: CallForm, byName: boolean): TorchCall {
+function respelled(call: TorchCall, name: string, record: ListedFunction, place: CallForm, byName: boolean): TorchCall {
   const kind = place === "method" ? "method" : "call";
   const path = place === "functional" ? `nn.functional.${name}` : name;
   const whole = { ...call, kind, name: path } as const;
@@ -155,11 +161,11 @@ const SEEDS = [1, 2];
 /** Where PyTorch has another name for a parameter than the record, such as `end` for the only number of `arange`. */
 const BY_POSITION: ReadonlySet<string> = new Set(["split method", "arange torch"]);
 
-function trialsOf(name: string, record: Listed): readonly Trial[] {
+function trialsOf(name: string, record: ListedFunction): readonly Trial[] {
   return callsOf(name).flatMap((call, i) =>
     record.places.flatMap((place) =>
       [false, true].flatMap((byName) => {
-        if (byName && (record.rest !== undefined || BY_POSITION.has(`${name} ${place}`))) return [];
+        if (byName && (record.variadic !== undefined || BY_POSITION.has(`${name} ${place}`))) return [];
         const spelled = respelled(call, name, record, place, byName);
         return SEEDS.map((seed) => ({
           id: `${name} ${i} ${place} ${byName ? "by name" : "by position"} ${seed}`,
@@ -235,7 +241,7 @@ const isList = (name: string): boolean => ["chunk", "split"].includes(name);
 describe("records of torch functions", { timeout: 120_000 }, () => {
   const names = Object.keys(torchFunctions);
   // The size of an axis is a number, and all sizes are no tensor.
-  const drawless = names.filter((name) => !torchFunctions[name]!.draws && name !== "size");
+  const drawless = names.filter((name) => !torchFunctions[name]!.isRandom && name !== "size");
   let answers: Readonly<Record<string, Answer>>;
   beforeAll(async () => {
     const trials = names.flatMap((name) => [
@@ -246,7 +252,7 @@ describe("records of torch functions", { timeout: 120_000 }, () => {
     ]);
     const lines = trials.map(({ id, call, tensors }) => {
       // A tensor of none is made on the device that Python names.
-      const made = recordOf(call)?.makes ? { ...call, keywords: { ...call.keywords, device: "cpu" } } : call;
+      const made = recordOf(call)?.isFactory ? { ...call, keywords: { ...call.keywords, device: "cpu" } } : call;
       return { id, node: wire(made), inputs: wireInputs(tensors) };
     });
     answers = await runScript(await requirePython(), new URL("../ops/torch_record_cases.py", import.meta.url), lines);
@@ -262,9 +268,9 @@ describe("records of torch functions", { timeout: 120_000 }, () => {
       const nodes = results.map((_, index): TorchNode =>
         results.length > 1 ? { kind: "item", of: call, index } : call,
       );
-      if (record.draws) expect(() => evaluateReference(nodes, tensors), id).toThrow("draws random numbers");
+      if (record.isRandom) expect(() => evaluateReference(nodes, tensors), id).toThrow("draws random numbers");
       const found = evaluateReference(nodes, tensors, { random: uniform(3) });
-      const compares = !record.draws && !record.unset;
+      const compares = !record.isRandom && !record.isUninitialized;
       results.forEach((due, at) => expectSame(found[at]!, due, { id, compares }));
     }
   });
@@ -285,7 +291,9 @@ describe("records of torch functions", { timeout: 120_000 }, () => {
         results.length > 1 || isList(name) ? { kind: "item", of: call, index } : call,
       );
       const found = evaluateReference(nodes, tensors);
-      results.forEach((due, at) => expectSame(found[at]!, due, { id, compares: !torchFunctions[name]!.unset }));
+      results.forEach((due, at) =>
+        expectSame(found[at]!, due, { id, compares: !torchFunctions[name]!.isUninitialized }),
+      );
     }
   });
 
@@ -310,13 +318,13 @@ describe("records of torch functions", { timeout: 120_000 }, () => {
       );
       expect(owner!.kind, `${id} has its input's memory`).toBe("input");
     }
-    if (record.views) expect(shares, `${name} never has its input's memory`).not.toEqual([]);
+    if (record.isView) expect(shares, `${name} never has its input's memory`).not.toEqual([]);
     for (const { id, call } of trials) {
-      expect(answers[id]!.number, id).toBe(record.number === true);
-      const hasTensor = Object.values(bound(call, record))
+      expect(answers[id]!.number, id).toBe(record.isPythonNumber === true);
+      const hasTensor = Object.values(bindArguments(call, record))
         .flat()
         .some((each) => isTorchNode(each) && each.kind !== "dtype");
-      expect(hasTensor, `${id}: whether it makes a tensor of none`).toBe(record.makes !== true);
+      expect(hasTensor, `${id}: whether it makes a tensor of none`).toBe(record.isFactory !== true);
     }
   });
 });

@@ -4,7 +4,7 @@
  */
 import { expect, test } from "vitest";
 import { sampleCases } from "../../support/sampled-tests.js";
-import { tritons } from "../../support/python.js";
+import { tritonPythons } from "../../support/python.js";
 import { comparePair } from "./compare.js";
 import { nameOf, pairs } from "./pairs.js";
 
@@ -14,16 +14,16 @@ const tested = sampleCases("pairs of emitted and hand-written kernels", pairs, {
     `${isPort ? "tests/kernels/ports" : "examples"}/${file}.ts`,
     `tests/triton/twins/${twin}.py`,
   ],
-  most: 1,
-  aDay: 6,
-  isOfTests: true,
+  maximum: 1,
+  perDay: 6,
+  hasOwnTests: true,
 });
 
 test.each(tested.map((pair) => [nameOf(pair), pair] as const))(
   "%s should have no more instructions than what a person writes",
   { timeout: 600_000 },
   async (_, { excess = {}, ...pair }) => {
-    for (const { name, python } of await tritons()) {
+    for (const { name, python } of await tritonPythons()) {
       const found = await comparePair(python, pair);
       for (const sizes of ["aligned", "odd"] as const) {
         const { cause: _cause, ...known } = excess[`${name} ${sizes}`] ?? {};

@@ -11,7 +11,7 @@ const deep = (body: (v: any) => unknown) =>
   });
 
 function said(body: (v: any) => unknown): string {
-  const { seen } = traceAndCheck(definitionOf(deep(body)), undefined);
+  const { diagnostics: seen } = traceAndCheck(definitionOf(deep(body)), undefined);
   return seen.map(({ code, message }) => `${code}: ${message}`).find((line) => !line.startsWith("no-source")) ?? "";
 }
 

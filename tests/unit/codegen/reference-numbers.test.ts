@@ -82,7 +82,7 @@ describe("a module's PyTorch", () => {
     expect(message).toBe(
       "reference: BLOCK differs between the configs, and the result may not; compute it without BLOCK",
     );
-    expect(at?.file).toMatch(/torch-numbers\.test\.ts$/);
+    expect(at?.file).toMatch(/reference-numbers\.test\.ts$/);
   });
 });
 

@@ -75,6 +75,6 @@ test("every code has one entry, and an explanation", () => {
 });
 
 test("no file but the catalog spells a code as a string", () => {
-  const spelt = new RegExp(`\\b(?:fail|problem|warning)\\(\\s*["'\`]|\\bcode: "(?:${codes.join("|")})"`);
+  const spelt = new RegExp(`\\b(?:fail|errorDiagnostic|warning)\\(\\s*["'\`]|\\bcode: "(?:${codes.join("|")})"`);
   expect(texts.filter(([, text]) => spelt.test(text)).map(([file]) => file)).toEqual([]);
 });

@@ -4,7 +4,7 @@ import { constexpr, kernel, tensor, tl } from "tilescript";
 import { definitionOf } from "../../../src/dsl/definition.js";
 import { trace } from "../../../src/dsl/trace.js";
 import { printIR } from "../../../src/ir/print.js";
-import { parameterNames } from "../../../src/ops/parameter-names.js";
+import { parameterNames } from "../../../src/ops/helper.js";
 import { type Body, errorOf, statementsOf } from "./vector.js";
 
 const anyFn = tl.fn as any;

@@ -102,7 +102,7 @@ describe("the range of a number", () => {
   test("should hold in every drawn case, and in every planned one", () => {
     const drawn = fc.sample(cases(compiled), { numRuns: 60, seed: seedOfRun() });
     const limits = { elements: 1e5, work: 1e6, op: 10, exhaustive: false };
-    const planned = planCases(compiled, limits, { seed: 1 }).cases.map((each) => each.at);
+    const planned = planCases(compiled, limits, { seed: 1 }).cases.map((each) => each.testCase);
     expect(planned.length).toBeGreaterThan(3);
     for (const each of [...drawn, ...planned]) {
       const { shift, WIDTH } = { ...each.scalars, ...each.constexprs } as Record<string, number>;

@@ -5,7 +5,7 @@ import { gemm } from "../../../examples/gemm.js";
 import { compile } from "../../../src/pipeline/compile-kernel.js";
 import type { Access } from "../../../src/compiled/access.js";
 import { buildWith } from "../../../src/pipeline/build.js";
-import { evaluate, lineOf, only } from "../../support/evaluate.js";
+import { evaluate, lineOf, onlyFinding } from "../../support/evaluate.js";
 
 const line = (mark: string) => lineOf(import.meta.url, mark);
 const sum = (lanes: Uint8Array) => lanes.reduce((total, lane) => total + lane, 0);
@@ -137,7 +137,7 @@ test("a lane with a finding is refused, neither active nor masked", () => {
     },
   );
   const evaluation = wanted(k, { N: 3 });
-  expect(only({ ...evaluation, findings: evaluation.findings.slice(0, 1) }).code).toBe("false-in-bounds");
+  expect(onlyFinding({ ...evaluation, findings: evaluation.findings.slice(0, 1) }).code).toBe("false-in-bounds");
   const [load] = evaluation.accesses!;
   expect([...load!.active]).toEqual([1, 1, 0, 0]);
   expect([...load!.refused]).toEqual([0, 0, 1, 0]);

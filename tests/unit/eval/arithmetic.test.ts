@@ -1,7 +1,7 @@
 /** What is told of numbers: index arithmetic that wraps or truncates, lanes that disagree, and NaN where it comes from. */
 import { describe, expect, test } from "vitest";
 import { kernel, pointer, scalar, tensor, tl } from "tilescript";
-import { evaluate, float32s, lineOf, only } from "../../support/evaluate.js";
+import { evaluate, float32s, lineOf, onlyFinding } from "../../support/evaluate.js";
 
 const line = (mark: string) => lineOf(import.meta.url, mark);
 
@@ -35,7 +35,7 @@ describe("index arithmetic", () => {
 
   test("should report a product that wraps, with the values and the cast", () => {
     const wraps = (lanes: any, stride: any) => lanes.mul(stride); // wraps
-    const finding = only(run(wraps, 2 ** 30));
+    const finding = onlyFinding(run(wraps, 2 ** 30));
     expect(finding).toMatchObject({ code: "overflow", program: [0], lane: [2] });
     expect(finding.at?.line).toBe(line("wraps"));
     expect(finding.message).toContain("2 * 1073741824 is 2147483648, which wraps to -2147483648 in int32");
@@ -51,7 +51,7 @@ describe("index arithmetic", () => {
 
   test("should follow an index through state, branches, loops and helper functions", () => {
     const offset = tl.fn((lanes: any, stride: any) => lanes.mul(stride)); // in the helper
-    const finding = only(
+    const finding = onlyFinding(
       run((lanes, stride) => {
         const offsets = tl.mut(lanes);
         for (const _ of tl.range(0, 1)) offsets.value = offset(lanes, stride) as any;
@@ -63,11 +63,11 @@ describe("index arithmetic", () => {
 
   test("should report a negative dividend where C and Python differ", () => {
     const before = (lanes: any, n: any) => lanes.sub(2).mod(n); // truncates
-    const finding = only(run(before, 4));
+    const finding = onlyFinding(run(before, 4));
     expect(finding).toMatchObject({ code: "negative-division", program: [0], lane: [0] });
     expect(finding.at?.line).toBe(line("truncates"));
     expect(finding.message).toContain("-2 % 4 is -2 in Triton, which truncates toward zero as C does, and 2 in Python");
-    expect(only(run((lanes, n) => lanes.sub(2).floorDiv(n), 4)).message).toContain("-2 // 4 is 0 in Triton");
+    expect(onlyFinding(run((lanes, n) => lanes.sub(2).floorDiv(n), 4)).message).toContain("-2 // 4 is 0 in Triton");
     expect(run((lanes, n) => lanes.sub(2).add(n).mod(n), 4).findings).toEqual([]);
     // Both give -1.
     expect(run((lanes, n) => lanes.sub(4).floorDiv(n).mul(n), 1).findings).toEqual([]);
@@ -111,7 +111,7 @@ describe("lanes of one store", () => {
     evaluate(scatter, { sizes: { N: 4 } }, { index: int32s(...index), x: float32s(...values) });
 
   test("should be reported where they write different values to one element", () => {
-    const finding = only(scattered([0, 1, 2, 1], [5, 6, 7, 8]));
+    const finding = onlyFinding(scattered([0, 1, 2, 1], [5, 6, 7, 8]));
     expect(finding).toMatchObject({ code: "lane-conflict", program: [0], lane: [1] });
     expect(finding.at?.line).toBe(line("two lanes meet"));
     expect(finding.message).toContain("out[1] gets 6 from this lane and 8 from lane (3) of the same store");
@@ -139,11 +139,11 @@ describe("NaN and infinity", () => {
     evaluate(logs, { sizes: { N: values.length } }, { x: float32s(...values) }, undefined, { nonFinite });
 
   test("should be reported where they first appear, with the operands", () => {
-    const finding = only(run([1, -3, 2, 4]));
+    const finding = onlyFinding(run([1, -3, 2, 4]));
     expect(finding).toMatchObject({ code: "non-finite", program: [0], lane: [1] });
     expect(finding.at?.line).toBe(line("takes logarithms"));
     expect(finding.message).toContain("tl.log makes NaN where x = -3");
-    expect(only(run([1, 2, 0, 4])).message).toContain("tl.log makes a negative infinity where x = 0");
+    expect(onlyFinding(run([1, 2, 0, 4])).message).toContain("tl.log makes a negative infinity where x = 0");
   });
 
   test("should be reported where infinities cancel, and not where they come from outside", () => {
@@ -181,7 +181,7 @@ describe("raw pointers", () => {
   });
 
   test("should not leave it", () => {
-    const finding = only(run(3));
+    const finding = onlyFinding(run(3));
     expect(finding).toMatchObject({ code: "out-of-bounds", lane: [3] });
     expect(finding.at?.line).toBe(line("beyond the buffer"));
     expect(finding.message).toContain("element 3 of p is written");

@@ -164,7 +164,7 @@ describe("the bits of floats", () => {
     expect(correct).toBe(true);
     expect(unchecked).toHaveLength(1);
     expect(unchecked[0]).toMatch(
-      /^the algorithm apart from rounding, of y: tl\.to at .*judge\.test\.ts:\d+:\d+ computes/,
+      /^the algorithm apart from rounding, of y: tl\.to at .*compare-reference\.test\.ts:\d+:\d+ computes/,
     );
   });
 
@@ -183,7 +183,7 @@ describe("the bits of floats", () => {
 describe("an unrounded run", () => {
   test("should compute every op in float64, or say that it rounds", () => {
     const rounding = new Set<string>();
-    const tested = sampleCases("ops without rounding", cases(), { key: ({ id }) => id, least: 100 });
+    const tested = sampleCases("ops without rounding", cases(), { key: ({ id }) => id, minimum: 100 });
     for (const each of tested) {
       const run = { sizes: {}, dtypes: {}, constexprs: {}, inputs: inputsOf(each) };
       const ir = trace(definitionOf(each.kernel));

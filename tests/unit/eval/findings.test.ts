@@ -7,7 +7,7 @@ import { trace } from "../../../src/dsl/trace.js";
 import * as tl from "../../../src/dsl/tl.js";
 import { evaluateKernel } from "../../../src/eval/evaluate-kernel.js";
 import { Findings } from "../../../src/eval/findings.js";
-import { evaluate, float32s, lineOf, only } from "../../support/evaluate.js";
+import { evaluate, float32s, lineOf, onlyFinding } from "../../support/evaluate.js";
 
 const line = (mark: string) => lineOf(import.meta.url, mark);
 
@@ -30,7 +30,7 @@ describe("out of bounds", () => {
       const values = tl.load(x.ptr.add(offsets)); // raw read
       tl.store(out.at(offsets), values);
     });
-    const finding = only(evaluate(k, { sizes: { N: 6 } }));
+    const finding = onlyFinding(evaluate(k, { sizes: { N: 6 } }));
     expect(finding).toMatchObject({ code: "out-of-bounds", program: [1], lane: [2] });
     expect(finding.at?.line).toBe(line("raw read"));
     expect(finding.message).toContain("element 6 of x is read");
@@ -42,7 +42,7 @@ describe("out of bounds", () => {
       const offsets = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
       tl.store(out.ptr.add(offsets.sub(1)), tl.zeros([BLOCK], tl.float32), { mask: offsets.lt(7) }); // raw write
     });
-    const finding = only(evaluate(k, { sizes: { N: 6 } }));
+    const finding = onlyFinding(evaluate(k, { sizes: { N: 6 } }));
     expect(finding).toMatchObject({ code: "out-of-bounds", program: [0], lane: [0] });
     expect(finding.at?.line).toBe(line("raw write"));
     expect(finding.message).toContain("element -1 of out is written");
@@ -70,7 +70,7 @@ describe("out of bounds", () => {
       const lanes = tl.arange(0, BLOCK);
       tl.store(out.at(lanes), tl.load(x.at(tl.inBounds(lanes)))); // false claim
     });
-    const finding = only(evaluate(k, { sizes: { N: 3 } }));
+    const finding = onlyFinding(evaluate(k, { sizes: { N: 3 } }));
     expect(finding).toMatchObject({ code: "false-in-bounds", program: [0], lane: [3] });
     expect(finding.at?.line).toBe(line("false claim"));
     expect(finding.message).toContain("index 3 on axis 0 of x, whose size there is 3");
@@ -84,7 +84,7 @@ describe("values that were never given", () => {
       const values = tl.load(x.ptr.add(lanes), { mask: lanes.lt(2) }); // leaves lanes unset
       tl.store(out.at(lanes), values.add(1)); // stores poison
     });
-    const finding = only(evaluate(k, { sizes: { N: 4 } }));
+    const finding = onlyFinding(evaluate(k, { sizes: { N: 4 } }));
     expect(finding).toMatchObject({ code: "uninitialized", program: [0], lane: [2] });
     expect(finding.at?.line).toBe(line("stores poison"));
     expect(finding.message).toContain("out[2]");
@@ -105,7 +105,7 @@ describe("values that were never given", () => {
         .otherwise(() => whole);
       tl.store(out.at(lanes), doubled(sum.value).add(chosen).add(whole));
     });
-    const finding = only(evaluate(k, { sizes: { N: 4 } }));
+    const finding = onlyFinding(evaluate(k, { sizes: { N: 4 } }));
     const lines = ["in the loop", "in the arm"].map((mark) => `line ${line(mark)}`);
     expect(finding.message).toContain(`; the loads in ${lines.join(" and ")} left it unset`);
   });
@@ -117,7 +117,7 @@ describe("values that were never given", () => {
       put(1);
       put(2);
     });
-    const finding = only(evaluate(k, { sizes: { N: 4 } }));
+    const finding = onlyFinding(evaluate(k, { sizes: { N: 4 } }));
     expect(finding.message).toContain(`the load in line ${line("each copy")} left it unset (and 4 more like it)`);
   });
 
@@ -127,7 +127,7 @@ describe("values that were never given", () => {
       const total = tl.sum(tl.load(x.ptr.add(lanes), { mask: lanes.lt(N) }), 0);
       tl.store(out.at(lanes), tl.zeros([BLOCK], tl.float32).add(total));
     });
-    expect(only(evaluate(k, { sizes: { N: 3 } }))).toMatchObject({ code: "uninitialized", lane: [0] });
+    expect(onlyFinding(evaluate(k, { sizes: { N: 3 } }))).toMatchObject({ code: "uninitialized", lane: [0] });
     expect(evaluate(k, { sizes: { N: 4 } }).findings).toEqual([]);
   });
 
@@ -200,7 +200,7 @@ describe("values that were never given", () => {
       const values = tl.load(out.at(lanes)); // reads the output
       tl.store(out.at(lanes), tl.where(lanes.lt(0), values, 1));
     });
-    const finding = only(evaluate(k, { sizes: { N: 4 } }));
+    const finding = onlyFinding(evaluate(k, { sizes: { N: 4 } }));
     expect(finding).toMatchObject({ code: "uninitialized", lane: [0] });
     expect(finding.at?.line).toBe(line("reads the output"));
   });
@@ -213,7 +213,7 @@ describe("programs that meet", () => {
   });
 
   test("should report two that write one element, in any order", () => {
-    const finding = only(evaluate(overlapping, { sizes: { N: 7 } }));
+    const finding = onlyFinding(evaluate(overlapping, { sizes: { N: 7 } }));
     expect(finding).toMatchObject({ code: "race", program: [1], lane: [0] });
     expect(finding.at?.line).toBe(line("writes twice"));
     expect(finding.message).toContain("out[3] is written here and also written by program (0)");
@@ -240,7 +240,7 @@ describe("programs that meet", () => {
         tl.store(x.at(offsets), next); // writes what the first reads
       },
     );
-    const finding = only(evaluate(k, { sizes: { N: 8 } }));
+    const finding = onlyFinding(evaluate(k, { sizes: { N: 8 } }));
     expect(finding).toMatchObject({ code: "race", program: [1], lane: [0] });
     expect(finding.at?.line).toBe(line("writes what the first reads"));
     expect(finding.message).toContain("x[4] is written here and read by program (0)");
@@ -252,7 +252,7 @@ describe("outputs", () => {
     const k = kernelOfOne(({ out, BLOCK }) => {
       tl.store(out.at(tl.arange(0, BLOCK)), tl.zeros([BLOCK], tl.float32)); // leaves some out
     });
-    const finding = only(evaluate(k, { sizes: { N: 6 } }));
+    const finding = onlyFinding(evaluate(k, { sizes: { N: 6 } }));
     expect(finding).toMatchObject({ code: "never-written", program: [], lane: [] });
     expect(finding.at?.line).toBe(line("leaves some out"));
     expect(finding.message).toContain("(the grid is [1])");
@@ -262,10 +262,10 @@ describe("outputs", () => {
 
 test("findings are one for each rule and place, and no more than can be read", () => {
   const findings = new Findings();
-  const what = () => ({ said: { code: "race", message: "wrong" } as const, program: [0], lane: [1] });
+  const what = () => ({ message: { code: "race", message: "wrong" } as const, program: [0], lane: [1] });
   for (let line = 1; line <= 25; line++) findings.add("race", { file: "k.ts", line, column: 1 }, 2, what);
   findings.add("race", { file: "k.ts", line: 1, column: 1 }, 3, what);
   expect(findings.list()).toHaveLength(20);
   expect(findings.list()[0]?.message).toBe("wrong (and 4 more like it)");
-  expect(findings.left).toBe(10);
+  expect(findings.unlisted).toBe(10);
 });

@@ -1,7 +1,7 @@
 /** What is kept of a kernel is found again only for the same numbers, also for those that JSON does not tell apart. */
 import { expect, test } from "vitest";
 import { constexpr, kernel, tensor, tl } from "tilescript";
-import { type CompiledKernel, type KeptProof } from "../../../src/compiled/compiled-kernel.js";
+import { type CompiledKernel, type CachedProof } from "../../../src/compiled/compiled-kernel.js";
 import { cacheKey } from "../../../src/compiled/canonical-json.js";
 import { build } from "../../../src/pipeline/build.js";
 
@@ -63,8 +63,11 @@ const summed = (other: number) =>
   );
 
 test("a kept proof is that of the kernel's numbers", async () => {
-  const kept = new Map<string, KeptProof>();
-  const cache = { read: (text: string) => kept.get(text), write: (text: string, of: KeptProof) => kept.set(text, of) };
+  const kept = new Map<string, CachedProof>();
+  const cache = {
+    read: (text: string) => kept.get(text),
+    write: (text: string, of: CachedProof) => kept.set(text, of),
+  };
   const verdicts = ({ proof }: CompiledKernel) => proof(cache as never).obligations.map(({ verdict }) => verdict.kind);
   const least = verdicts(await build(summed(-Infinity)));
   const greatest = verdicts(await build(summed(Infinity)));

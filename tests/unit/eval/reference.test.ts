@@ -27,7 +27,7 @@ function values(
 ): { shape: readonly number[]; data: number[] } {
   const reference = recordReference(
     (({ x, y }: Record<"x" | "y", TorchTensor>, torch: Torch) => author(x, torch, y)) as never,
-    { what: "the reference", tensors: ["x", "y"], numbers: ["M"] },
+    { subject: "the reference", tensors: ["x", "y"], numbers: ["M"] },
     ["out"],
     undefined,
   );
@@ -239,7 +239,7 @@ describe("torch functions of places", () => {
   test("should compute with numbers as Python does", () => {
     const reference = recordReference(
       (({ M, x }: { M: TorchScalar; x: TorchTensor }) => x.mul(M.mul(2).sub(1).floorDiv(2).pow(2).mod(7))) as never,
-      { what: "the reference", tensors: ["x"], numbers: ["M"] },
+      { subject: "the reference", tensors: ["x"], numbers: ["M"] },
       ["out"],
       undefined,
     );
@@ -251,7 +251,7 @@ describe("torch functions of places", () => {
   test("should choose by flags, words and numbers", () => {
     const author = ({ FLAG, MODE, M, x }: Record<"FLAG" | "MODE" | "M", TorchScalar> & { x: TorchTensor }) =>
       FLAG.choose(x.mul(M.gt(3).choose(10, M)), MODE.eq("neg").choose(x.neg(), x));
-    const given = { what: "the reference", tensors: ["x"], numbers: ["FLAG", "MODE", "M"], flags: ["FLAG", "MODE"] };
+    const given = { subject: "the reference", tensors: ["x"], numbers: ["FLAG", "MODE", "M"], flags: ["FLAG", "MODE"] };
     const reference = recordReference(author as never, given, ["out"], undefined);
     if (reference?.kind !== "recorded") throw new Error("not recorded");
     const first = (FLAG: boolean, MODE: string, M: number) =>
@@ -265,7 +265,7 @@ describe("torch functions of places", () => {
     const record = (author: (given: Record<"FLAG" | "x", any>) => unknown) => () =>
       recordReference(
         author as never,
-        { what: "the reference", tensors: ["x"], numbers: ["FLAG"], flags: ["FLAG"] },
+        { subject: "the reference", tensors: ["x"], numbers: ["FLAG"], flags: ["FLAG"] },
         ["out"],
         undefined,
       );
@@ -282,7 +282,7 @@ describe("torch functions of places", () => {
 
   test("should refuse what a number of Python has not", () => {
     const record = (author: (given: { M: TorchScalar }) => unknown) => () =>
-      recordReference(author as never, { what: "the reference", tensors: [], numbers: ["M"] }, ["out"], undefined);
+      recordReference(author as never, { subject: "the reference", tensors: [], numbers: ["M"] }, ["out"], undefined);
     expect(record(({ M }) => (M as unknown as TorchTensor).exp())).toThrow(
       "reference: a number has no .exp; it has add, sub, mul, div, floorDiv, mod, pow, eq, ne, lt, le, gt, ge, choose",
     );

@@ -4,7 +4,7 @@ import { kernel } from "../../../src/pipeline/kernel-on-node.js";
 import { tensor } from "../../../src/dsl/params.js";
 import * as tl from "../../../src/dsl/tl.js";
 import type { DType } from "../../../src/types/dtype.js";
-import { evaluate, float32s, lineOf, only } from "../../support/evaluate.js";
+import { evaluate, float32s, lineOf, onlyFinding } from "../../support/evaluate.js";
 
 const line = (mark: string) => lineOf(import.meta.url, mark);
 
@@ -31,7 +31,7 @@ test("a float that an integer does not hold, at the cast, with the value, the re
     const whole = x.to(tl.int32); // casts
     tl.store(y.at(lanes), whole.add(1)); // stores
   });
-  const finding = only(evaluate(k, { sizes: {} }, { x: float32s(1, 2147483648, -3, 4) }));
+  const finding = onlyFinding(evaluate(k, { sizes: {} }, { x: float32s(1, 2147483648, -3, 4) }));
   expect(finding).toMatchObject({ code: "undefined-cast", program: [0], lane: [1] });
   expect(finding.at?.line).toBe(line("casts"));
   expect(finding.message).toBe(

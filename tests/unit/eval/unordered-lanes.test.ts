@@ -5,7 +5,7 @@
 import { describe, expect, test } from "vitest";
 import { kernel, tensor, tl } from "tilescript";
 import { compile } from "../../../src/pipeline/compile-kernel.js";
-import { evaluate, lineOf, only } from "../../support/evaluate.js";
+import { evaluate, lineOf, onlyFinding } from "../../support/evaluate.js";
 
 const line = (mark: string) => lineOf(import.meta.url, mark);
 
@@ -20,7 +20,7 @@ const turned = () => lanes().xor(15);
 
 describe("is reported", () => {
   test("where a lane reads what another stored", () => {
-    const finding = only(
+    const finding = onlyFinding(
       found(({ x, y }) => {
         tl.store(y.at(lanes()), tl.load(x.at(lanes())));
         const other = tl.load(y.at(turned())); // read
@@ -35,13 +35,13 @@ describe("is reported", () => {
   });
 
   test("where a lane overwrites what another still reads", () => {
-    const finding = only(found(({ y }) => tl.store(y.at(turned()), tl.load(y.at(lanes())))));
+    const finding = onlyFinding(found(({ y }) => tl.store(y.at(turned()), tl.load(y.at(lanes())))));
     expect(finding).toMatchObject({ code: "unordered-lanes" });
     expect(finding.message).toContain("is written here and was read before by lane (15)");
   });
 
   test("where several lanes read it", () => {
-    const finding = only(
+    const finding = onlyFinding(
       found(({ y }) =>
         tl.store(y.at(tl.arange(0, 2)), tl.sum(tl.load(y.at(lanes().shr(3))), 0).add(tl.arange(0, 2).to(tl.float32))),
       ),

@@ -10,7 +10,7 @@ import {
   roundAll,
   roundToTf32,
   truncateToTf32,
-  holdsExactly,
+  isExactlyRepresentable,
 } from "../../../src/numerics/numeric-float.js";
 import {
   divide,
@@ -165,7 +165,7 @@ describe("rounding", () => {
     ["uint64", 2 ** 64, false],
     ["float8e4nv", 500, false],
   ] as const)("should know whether %s holds %s", (dtype, value, held) => {
-    expect(holdsExactly(dtype, value)).toBe(held);
+    expect(isExactlyRepresentable(dtype, value)).toBe(held);
   });
 });
 

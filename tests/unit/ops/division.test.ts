@@ -1,7 +1,7 @@
 /** Divisors that are not positive, and shifts and hints that promise too much, are told with the lane. */
 import { expect, test } from "vitest";
 import { kernel, tensor, tl } from "tilescript";
-import { evaluate, only } from "../../support/evaluate.js";
+import { evaluate, onlyFinding } from "../../support/evaluate.js";
 
 /** A kernel over eight numbers. */
 const over = (body: (x: any) => any) =>
@@ -22,15 +22,15 @@ const run = (body: (x: any) => any) =>
 
 test("`//`, `%` and cdiv report a divisor of 0", () => {
   for (const name of ["floorDiv", "mod"]) {
-    const finding = only(run((x) => tl.full([8], 40, tl.int32)[name as "mod"](x)));
+    const finding = onlyFinding(run((x) => tl.full([8], 40, tl.int32)[name as "mod"](x)));
     expect(finding).toMatchObject({ code: "division", lane: [3] });
     expect(finding.message).toBe("the divisor is 0 (and 1 more like it)");
   }
-  expect(only(run((x) => tl.cdiv(tl.full([8], 40, tl.int32), x))).code).toBe("division");
+  expect(onlyFinding(run((x) => tl.cdiv(tl.full([8], 40, tl.int32), x))).code).toBe("division");
 });
 
 test("a negative divisor is named", () => {
-  const finding = only(run((x) => x.floorDiv(tl.minimum(x, -1))));
+  const finding = onlyFinding(run((x) => x.floorDiv(tl.minimum(x, -1))));
   expect(finding.message).toContain("the divisor is -1, which is not positive");
 });
 
@@ -50,11 +50,13 @@ test("cdiv wraps at 32 bits, as its sum does", () => {
 });
 
 test("a shift by the width is reported", () => {
-  expect(only(run((x) => x.mul(0).add(1).shl(32))).code).toBe("shift-amount");
+  expect(onlyFinding(run((x) => x.mul(0).add(1).shl(32))).code).toBe("shift-amount");
 });
 
 test("hints and assumptions that do not hold are reported", () => {
-  expect(only(run((x) => tl.multipleOf(x, 4))).code).toBe("false-hint");
-  expect(only(run((x) => (tl.assume(tl.sum(x, 0).lt(0)), x))).code).toBe("false-assume");
-  expect(only(run((x) => (tl.deviceAssert(x.ge(0), "negative"), x))).message).toBe("the assertion fails: negative");
+  expect(onlyFinding(run((x) => tl.multipleOf(x, 4))).code).toBe("false-hint");
+  expect(onlyFinding(run((x) => (tl.assume(tl.sum(x, 0).lt(0)), x))).code).toBe("false-assume");
+  expect(onlyFinding(run((x) => (tl.deviceAssert(x.ge(0), "negative"), x))).message).toBe(
+    "the assertion fails: negative",
+  );
 });

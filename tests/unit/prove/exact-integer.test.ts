@@ -11,7 +11,7 @@ import {
   remainderOf,
   times,
 } from "../../../src/prove/algebra/exact-integer.js";
-import { fc, runsOf } from "../../support/property.js";
+import { fc, runCount } from "../../support/property.js";
 
 /** Small ones, large ones, and those around the end of what numbers hold exactly. */
 const values = fc.oneof(
@@ -42,6 +42,6 @@ test("arithmetic gives what that of bigints gives, as a number where a number ho
       expectSame(remainderOf(x, y), ((a % size) + size) % size);
       expectSame(floorQuotient(x, magnitude(y)), floor(a, size));
     }),
-    { numRuns: runsOf(2000) },
+    { numRuns: runCount(2000) },
   );
 });

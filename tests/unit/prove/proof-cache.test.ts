@@ -5,7 +5,7 @@ import { pathToFileURL } from "node:url";
 import { afterAll, expect, test } from "vitest";
 import type { Certificate, CompiledKernel } from "../../../src/compiled/compiled-kernel.js";
 import { build } from "../../../src/pipeline/build.js";
-import { keptProofs } from "../../../src/runtime/system/proof-cache.js";
+import { openProofCache } from "../../../src/runtime/system/proof-cache.js";
 
 const folder = mkdtempSync(join(import.meta.dirname, ".kept-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -41,7 +41,7 @@ async function built(source: string): Promise<CompiledKernel> {
 
 /** Proves with a cache on disk, and says whether the cache knew the answer. */
 function proved(of: CompiledKernel): { readonly proof: Certificate; readonly isKept: boolean } {
-  const cache = keptProofs(folder)!;
+  const cache = openProofCache(folder)!;
   let isKept = true;
   const proof = of.proof({ read: cache.read, write: (text, kept) => ((isKept = false), cache.write(text, kept)) });
   return { proof, isKept };

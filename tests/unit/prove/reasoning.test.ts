@@ -40,7 +40,7 @@ import {
   symbol,
   type Term,
 } from "../../../src/symbolic/term.js";
-import { fc, runsOf } from "../../support/property.js";
+import { fc, runCount } from "../../support/property.js";
 
 const STEPS = 2_000;
 const knowing = (...facts: readonly Term[]): FactSet => {
@@ -108,9 +108,9 @@ test("what is proved from facts holds wherever the facts do", () => {
         if (isHere && at.truth(goal) === false) throw new Error(`false at ${[...values].join(" ")}`);
       }
     }),
-    { numRuns: runsOf(2000) },
+    { numRuns: runCount(2000) },
   );
-  expect(proved).toBeGreaterThan(runsOf(2000) / 100);
+  expect(proved).toBeGreaterThan(runCount(2000) / 100);
 });
 
 /** Terms of which everything is known: divisors are positive, and conditions choose nothing. */
@@ -134,7 +134,7 @@ test("at a point that refutes something all facts hold, and it does not", () => 
   fc.assert(
     fc.property(fc.array(comparisons, { maxLength: 3 }), plain, (facts, term) => {
       const known = knowing(atLeast(a, n(0)), ...facts);
-      const point = known.points.more().refuting(polynomialOf(known, term));
+      const point = known.samples.sampleMore().refute(polynomialOf(known, term));
       if (known.impossible || !point) return;
       refuted++;
       // A symbol of which nothing is said may have any value.
@@ -142,9 +142,9 @@ test("at a point that refutes something all facts hold, and it does not", () => 
       expect(at.integer(term)).toBeLessThan(0);
       expect(facts.filter((fact) => at.truth(fact) !== true)).toEqual([]);
     }),
-    { numRuns: runsOf(2000) },
+    { numRuns: runCount(2000) },
   );
-  expect(refuted).toBeGreaterThan(runsOf(2000) / 100);
+  expect(refuted).toBeGreaterThan(runCount(2000) / 100);
 });
 
 /** A coefficient with the atoms of its monomial. */
@@ -171,7 +171,7 @@ test("conditions that contradict each other have no solution", () => {
             `a=${x} b=${y}`,
           ).toBe(false);
     }),
-    { numRuns: runsOf(2000) },
+    { numRuns: runCount(2000) },
   );
   expect(found).toBeGreaterThan(0);
 });
@@ -260,8 +260,8 @@ test("a turn between numbers of blocks gets its value after them, so that points
     ...[...turns, a, b, c].map((each) => atLeast(each, n(2))),
     ...turns.flatMap((turn) => [atLeast(turn, first), below(turn, sum(first, n(3)))]),
   );
-  expect(known.points.more().refuting(polynomialOf(known, difference(a, first)))).toBeDefined();
-  expect(known.points.more().refuting(polynomialOf(known, difference(turns[0]!, first)))).toBeUndefined();
+  expect(known.samples.sampleMore().refute(polynomialOf(known, difference(a, first)))).toBeDefined();
+  expect(known.samples.sampleMore().refute(polynomialOf(known, difference(turns[0]!, first)))).toBeUndefined();
 });
 
 test("a proof ends when its steps are spent, and then shows nothing", () => {
@@ -287,7 +287,7 @@ test("a set of polynomials holds each once, whatever the order of its terms", ()
       const reversed = (p: Polynomial) => new Polynomial(p.monomials.toReversed(), p.coefficients.toReversed());
       expect(list.filter((p) => set.add(reversed(p)))).toEqual([]);
     }),
-    { numRuns: runsOf(300) },
+    { numRuns: runCount(300) },
   );
 });
 

@@ -11,7 +11,7 @@ import { asFloat, covers, type NumberClasses, classify, EMPTY } from "../../../s
 import { number, product, symbol, type Term, truth, withTermTable } from "../../../src/symbolic/term.js";
 import { dtypeTable, type DTypeName, isUnsigned } from "../../../src/types/dtype.js";
 import { literalType, tileType, type Type, type Typed } from "../../../src/types/types.js";
-import { fc, runsOf } from "../../support/property.js";
+import { fc, runCount } from "../../support/property.js";
 
 const NUMBERS = ["value", "index", "valueOrPointer", "tile", "tileOrPointer", "mask"];
 /** Arguments that are no numbers, for ops that need some. */
@@ -204,11 +204,11 @@ describe("what leaves other lanes as they are", () => {
             const [short, long] = [isOf(dtype, 2), isOf(dtype, 4)];
             if (!short || !long) return;
             const kinds = row.map((value) => kindIn(value, dtype));
-            const rule = { kinds: op.proof.foldSemantics!.kinds, neutral: () => false, generic: EMPTY };
+            const rule = { combine: op.proof.foldSemantics!.kinds, isNeutral: () => false, generic: EMPTY };
             const before = short.evaluate([row])!;
             const out = before.dtype as DTypeName;
             const isSame = out === dtype;
-            if (rule.kinds && isSame && op.proof.foldSemantics!.form !== "normalization" && isFloatName(dtype)) {
+            if (rule.combine && isSame && op.proof.foldSemantics!.form !== "normalization" && isFloatName(dtype)) {
               const held = combineFixpoint(
                 rule,
                 kinds.reduce((all, each) => all | each, EMPTY),
@@ -228,7 +228,7 @@ describe("what leaves other lanes as they are", () => {
             expect(Array.from(moved.data.slice(2), Number).map(plain)).toEqual(given.map(plain));
           },
         ),
-        { numRuns: runsOf(400) },
+        { numRuns: runCount(400) },
       );
     }
     expect(neutral).toBeGreaterThan(0);
@@ -289,7 +289,7 @@ describe("terms", () => {
             expect(Number(made), `${op.name}(${values.join(", ")}) of ${dtype}`).toBe(Number(result.data[0]));
           }),
         ),
-        { numRuns: runsOf(400) },
+        { numRuns: runCount(400) },
       );
     }
     if (!["to", "full", "zeros"].includes(op.name) && numbersOf(op).length > 0) expect(checked).toBeGreaterThan(0);

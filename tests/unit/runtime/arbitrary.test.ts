@@ -6,9 +6,9 @@ import { gemm } from "../../../examples/gemm.js";
 import { layerNorm } from "../../../examples/layer-norm.js";
 import { pagedAttention } from "../../../examples/paged-attention.js";
 import { maxPool3d } from "../../../examples/max-pool-3d.js";
-import { largestTensor, planCases } from "../../../src/runtime/cases/cases.js";
+import { largestNumel, planCases } from "../../../src/runtime/cases/cases.js";
 import { cases, productOfSizes } from "../../../src/runtime/cases/arbitrary.js";
-import { placedTensors } from "../../../src/runtime/cases/tensor-layouts.js";
+import { tensorsWithLayout } from "../../../src/runtime/cases/tensor-layouts.js";
 import { sampleCases } from "../../support/sampled-tests.js";
 import { examples, sourcesOf } from "../../support/examples.js";
 import { fc } from "../../support/property.js";
@@ -26,9 +26,9 @@ it.each([
       ...(specializations && { specializations }),
     };
     const drawn = fc.sample(cases(kernel, options), { seed: 5, numRuns: 100 });
-    expect(Math.max(...drawn.map((at) => largestTensor(kernel, at)))).toBeLessThanOrEqual(2 ** 22);
+    expect(Math.max(...drawn.map((at) => largestNumel(kernel, at)))).toBeLessThanOrEqual(2 ** 22);
     // The bound is met from below, so that it is this bound that was tried.
-    expect(Math.max(...drawn.map((at) => largestTensor(kernel, at)))).toBeGreaterThan(2 ** 18);
+    expect(Math.max(...drawn.map((at) => largestNumel(kernel, at)))).toBeGreaterThan(2 ** 18);
     expect(Math.max(...drawn.map(productOfSizes))).toBeLessThanOrEqual(2 ** 31);
   }
 });
@@ -49,7 +49,7 @@ it("should shrink whatever is drawn or declared to a case that the kernel takes"
   const chosen = sampleCases("examples whose cases shrink", examples, {
     key: ({ name }) => name,
     sources: ({ name }) => [...sourcesOf(name), "src/runtime/cases/arbitrary.ts", "src/runtime/cases/cases.ts"],
-    aDay: 14,
+    perDay: 14,
   });
   for (const { kernel: author } of chosen) {
     const kernel = await build(author);
@@ -66,7 +66,7 @@ it("should shrink whatever is drawn or declared to a case that the kernel takes"
       { elements: 2 ** 24, work: 2 ** 40, op: 0, exhaustive: false },
       { seed: 0 },
     );
-    const given = [...declared.map(({ at }) => at), ...Array.from({ length: 6 }, () => undefined)];
+    const given = [...declared.map(({ testCase: at }) => at), ...Array.from({ length: 6 }, () => undefined)];
     const found = given.map((at, seed) => {
       const never = fc.property(drawn, () => false);
       return fc.check(never, { seed, numRuns: 1, examples: at ? [[at]] : [] });
@@ -133,7 +133,7 @@ describe("memory of outputs", () => {
     const { signature } = await build(layerNorm);
     const outputs = signature.tensors.filter(({ role }) => role === "out");
     expect(outputs).not.toEqual([]);
-    for (const { name } of outputs) expect(placedTensors(signature).map((each) => each.name)).not.toContain(name);
+    for (const { name } of outputs) expect(tensorsWithLayout(signature).map((each) => each.name)).not.toContain(name);
   });
 
   it("should show a store that leaves out strides", async () => {
@@ -151,7 +151,7 @@ describe("memory of outputs", () => {
 
   it("should be planned with every layout of a rank", async () => {
     const limits = { elements: 2 ** 20, work: 2 ** 24, op: 0, exhaustive: false };
-    const planned = planCases(await build(copy(false, true)), limits, { seed: 0 }).cases.map(({ at }) => at);
+    const planned = planCases(await build(copy(false, true)), limits, { seed: 0 }).cases.map(({ testCase: at }) => at);
     expect(layoutsOf(planned)).toEqual(new Set([undefined, "transposed", "sliced", "offset"]));
   });
 });

@@ -9,7 +9,7 @@ import { bytesOf, limitsOf, roofOf } from "../../../src/runtime/measure/roofline
 import type { Problem } from "../../../src/runtime/report/reports.js";
 import { vectorAdd } from "../../support/fixtures/vector-add.js";
 import { tunedGemm } from "../../support/fixtures/tuned-gemm.js";
-import { cli, expectUsage } from "../../support/cli.js";
+import { cli, expectUsageError } from "../../support/cli.js";
 
 const vector = vectorAdd();
 const gemm = await build(tunedGemm);
@@ -35,12 +35,12 @@ describe("mistakes", () => {
     [["--prewarm", "--out", "x"], /--out cannot be combined with --prewarm/],
     [["--profile", "--sweep", "N=1..8:x2"], /--sweep cannot be combined with --profile/],
   ])("%j should end with one line and code 2", async (args, message) => {
-    expectUsage(await cli(vector, ...args), message);
+    expectUsageError(await cli(vector, ...args), message);
   });
 
   it("should ask for shapes where there are none", async () => {
     const shapeless = vectorAdd({ shapes: [] });
-    expectUsage(await cli(shapeless, "--bench"), /vector_add has no shapes to measure; give --shapes or --sweep/);
+    expectUsageError(await cli(shapeless, "--bench"), /vector_add has no shapes to measure; give --shapes or --sweep/);
     expect((await cli(gemm, "--bench", "--sweep", "M=1..4:x2", "--shapes", "N=4")).err).toMatch(/K missing/);
   });
 });
@@ -92,7 +92,7 @@ describe("cases", () => {
   });
 
   it("should be the author's shapes with every dtype", () => {
-    const { cases, left } = measuredCases(gemm, { selection });
+    const { cases, skipped: left } = measuredCases(gemm, { selection });
     expect(left).toEqual([]);
     expect(cases.map(({ sizes, dtypes }) => [sizes["M"], dtypes["T"]])).toEqual([
       [512, "float16"],
@@ -127,7 +127,10 @@ describe("cases", () => {
         },
       ),
     );
-    const { cases, left } = measuredCases(exact, { selection, shapes: [{ sizes: { N: 64 } }, { sizes: { N: 100 } }] });
+    const { cases, skipped: left } = measuredCases(exact, {
+      selection,
+      shapes: [{ sizes: { N: 64 } }, { sizes: { N: 100 } }],
+    });
     expect(cases.map(({ sizes, config }) => [sizes["N"], config])).toEqual([[64, 1]]);
     expect(left).toEqual([expect.stringMatching(/N=100: the kernel refuses it/)]);
   });

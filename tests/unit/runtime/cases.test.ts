@@ -41,16 +41,18 @@ function matmul(changes: Partial<CompiledKernel> = {}): CompiledKernel {
 describe("the plan", () => {
   it("should run what the author declares first, with every dtype", () => {
     const { cases } = planCases(matmul(), small, selection);
-    expect(cases.slice(0, 2).map(({ at, declared }) => [at.sizes, at.dtypes["T"], declared])).toEqual([
+    expect(
+      cases.slice(0, 2).map(({ testCase: at, declaredIndex: declared }) => [at.sizes, at.dtypes["T"], declared]),
+    ).toEqual([
       [{ M: 64, N: 64, K: 64 }, "float16", 0],
       [{ M: 64, N: 64, K: 64 }, "bfloat16", 0],
     ]);
-    expect(cases.slice(2).every(({ declared }) => declared === undefined)).toBe(true);
+    expect(cases.slice(2).every(({ declaredIndex: declared }) => declared === undefined)).toBe(true);
   });
 
   it("should measure what is too large by the grid and its blocks, not by the product of all sizes", () => {
     const many = { work: () => ({ ops: 10, lanes: 4096 }) };
-    const { left } = planCases(
+    const { skipped: left } = planCases(
       matmul({ ...many, shapes: [{ M: 200, N: 200, K: 200 }] }),
       { ...small, work: 2 ** 12 },
       selection,
@@ -59,11 +61,11 @@ describe("the plan", () => {
   });
 
   it("should try every config and every dtype, over sizes that no block divides", () => {
-    const { cases, left } = planCases(matmul(), small, selection);
+    const { cases, skipped: left } = planCases(matmul(), small, selection);
     const first = cases.filter(({ label }) => label === "beyond blocks");
-    expect(first.map(({ at }) => at.config)).toEqual([0, 1, 2, 3]);
-    expect(new Set(first.map(({ at }) => at.dtypes["T"]))).toEqual(new Set(["float16", "bfloat16"]));
-    for (const size of Object.values(first[0]!.at.sizes))
+    expect(first.map(({ testCase: at }) => at.config)).toEqual([0, 1, 2, 3]);
+    expect(new Set(first.map(({ testCase: at }) => at.dtypes["T"]))).toEqual(new Set(["float16", "bfloat16"]));
+    for (const size of Object.values(first[0]!.testCase.sizes))
       for (const block of [16, 32, 64]) expect(size % block).not.toBe(0);
     expect(new Set(cases.map(({ label }) => label))).toEqual(
       new Set(["beyond blocks", "ones", "primes", "aligned", "author's"]),
@@ -72,15 +74,15 @@ describe("the plan", () => {
   });
 
   it("should run smaller sizes where a device is slow, the last sizes the largest", () => {
-    const { cases, left } = planCases(matmul(), { ...small, work: 2 ** 18 }, selection);
-    const sizes = new Map(cases.map(({ label, at }) => [label, at.sizes]));
+    const { cases, skipped: left } = planCases(matmul(), { ...small, work: 2 ** 18 }, selection);
+    const sizes = new Map(cases.map(({ label, testCase: at }) => [label, at.sizes]));
     expect(sizes.get("beyond blocks")).toEqual({ M: 11, K: 263, N: 71 });
     expect(sizes.get("aligned")).toEqual({ M: 16, K: 128, N: 128 });
     expect(left).toEqual(["declared shape M=4096 N=4096 K=4096: too large for this device"]);
   });
 
   it("should try every layout that the rank has", () => {
-    const layouts = planCases(matmul(), small, selection).cases.map(({ at }) => at.layouts?.["a"]);
+    const layouts = planCases(matmul(), small, selection).cases.map(({ testCase: at }) => at.layouts?.["a"]);
     expect(new Set(layouts)).toEqual(new Set([undefined, "transposed", "sliced", "offset"]));
   });
 
@@ -88,32 +90,32 @@ describe("the plan", () => {
     const { signature } = matmul();
     const tensors = signature.tensors.map((tensor) => ({ ...tensor, contiguous: tensor.name === "a" }));
     const { cases } = planCases(matmul({ signature: { ...signature, tensors } }), small, selection);
-    expect(new Set(cases.map(({ at }) => at.layouts?.["a"]))).toEqual(new Set([undefined, "offset"]));
-    expect(new Set(cases.map(({ at }) => at.layouts?.["b"]))).toContain("transposed");
+    expect(new Set(cases.map(({ testCase: at }) => at.layouts?.["a"]))).toEqual(new Set([undefined, "offset"]));
+    expect(new Set(cases.map(({ testCase: at }) => at.layouts?.["b"]))).toContain("transposed");
   });
 
   it("should run everything with everything on a GPU", () => {
-    const { cases, left } = planCases(
+    const { cases, skipped: left } = planCases(
       matmul(),
       { elements: 2 ** 31, work: Infinity, op: 0, exhaustive: true },
       selection,
     );
-    expect(cases.filter(({ at }) => at.sizes["M"] === 4096)).toHaveLength(4 * 2);
+    expect(cases.filter(({ testCase: at }) => at.sizes["M"] === 4096)).toHaveLength(4 * 2);
     expect(left).toEqual([]);
   });
 
   it("should run sizes near those that the kernel refuses", () => {
     const refusal: CompiledKernel["refusal"] = ({ sizes }) =>
       sizes["M"]! % 16 > 0 ? "M is a multiple of 16" : undefined;
-    const { cases, left } = planCases(matmul({ refusal }), small, selection);
-    expect(cases.every(({ at }) => at.sizes["M"]! % 16 === 0)).toBe(true);
+    const { cases, skipped: left } = planCases(matmul({ refusal }), small, selection);
+    expect(cases.every(({ testCase: at }) => at.sizes["M"]! % 16 === 0)).toBe(true);
     expect(new Set(cases.map(({ label }) => label))).toContain("ones");
     expect(left.filter((each) => each.includes("refuses"))).toEqual([]);
   });
 
   it("should leave out what the kernel refuses, and say why", () => {
     const refusal = ({ sizes }: Pick<TestCase, "sizes">) => (sizes["M"] === 64 ? "M is not 64" : "no size is right");
-    const { cases, left } = planCases(matmul({ refusal }), small, selection);
+    const { cases, skipped: left } = planCases(matmul({ refusal }), small, selection);
     expect(cases).toEqual([]);
     expect(left).toContain("declared shape M=64 N=64 K=64: the kernel refuses it (M is not 64)");
     expect(left).toContain("M=1 K=1 N=1: the kernel refuses it (no size is right)");
@@ -125,9 +127,9 @@ describe("the plan", () => {
     const refusal: CompiledKernel["refusal"] = ({ absent = [] }) =>
       absent.length > 0 ? "b has to be given" : undefined;
     const kernel = matmul({ refusal, signature: { ...base.signature, tensors } });
-    const { cases, left } = planCases(kernel, small, selection);
+    const { cases, skipped: left } = planCases(kernel, small, selection);
     expect(cases.length).toBeGreaterThan(0);
-    expect(cases.filter(({ at }) => at.absent !== undefined)).toEqual([]);
+    expect(cases.filter(({ testCase: at }) => at.absent !== undefined)).toEqual([]);
     expect(left.filter((each) => each.includes("declared shape M=64"))).toEqual([
       expect.stringMatching(/ without b: the kernel refuses it \(b has to be given\)$/),
     ]);
@@ -135,16 +137,15 @@ describe("the plan", () => {
 
   it("should span several of the largest blocks when there is one size", () => {
     const kernel = vectorAdd({ configs: [{ values: { BLOCK: 4096 } }] });
-    const size = planCases(kernel, small, selection).cases.find(({ label }) => label === "beyond blocks")!.at.sizes[
-      "N"
-    ]!;
+    const size = planCases(kernel, small, selection).cases.find(({ label }) => label === "beyond blocks")!.testCase
+      .sizes["N"]!;
     expect(size).toBeGreaterThan(4096);
     expect(size % 4096).not.toBe(0);
   });
 
   it("should run the sizes that were asked for, however large", () => {
     const { cases } = planCases(matmul(), small, { seed: 1, sizes: { M: 5000, N: 5000, K: 5000 }, config: 2 });
-    expect(cases.map(({ at }) => [at.sizes["M"], at.config, at.seed])).toEqual([
+    expect(cases.map(({ testCase: at }) => [at.sizes["M"], at.config, at.seed])).toEqual([
       [5000, 2, 1],
       [5000, 2, 1],
     ]);

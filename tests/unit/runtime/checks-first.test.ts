@@ -7,7 +7,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { kernelCommands } from "../../../src/runtime/commands/index.js";
 import { sourceFiles, specifiersOf } from "../../../docs/folders.js";
 import { vectorAdd } from "../../support/fixtures/vector-add.js";
-import { cli, expectUsage } from "../../support/cli.js";
+import { cli, expectUsageError } from "../../support/cli.js";
 
 let python: string;
 let asked: string;
@@ -35,7 +35,7 @@ describe("options that do not fit the kernel", () => {
     ["--tune", ...wrongShapes],
     ["--tune", "--targets", "cuda:90", "--dry-run", ...wrongShapes],
   ])("%s %s %s: no Python is started", async (...args) => {
-    expectUsage(await cli(vectorAdd(), ...args, "--python", python), /size|configs|can be|autotune/);
+    expectUsageError(await cli(vectorAdd(), ...args, "--python", python), /size|configs|can be|autotune/);
     expect(existsSync(asked)).toBe(false);
   });
 
@@ -58,7 +58,7 @@ describe("options that are wrong by themselves", () => {
   ])("%s %s: no kernel is built", async (...args) => {
     let built = 0;
     const kernel = async () => (built++, vectorAdd());
-    expectUsage(await cli(kernel, ...args), /--order|known target|--dry-run|--emit-op|gemm\.ts|1st/);
+    expectUsageError(await cli(kernel, ...args), /--order|known target|--dry-run|--emit-op|gemm\.ts|1st/);
     expect(built).toBe(0);
   });
 });

@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { build, kernel, tensor, tl } from "tilescript";
 import { TileScriptError, errorDiagnostic } from "../../../src/diagnostics/diagnostic.js";
 import { authorFile, vectorAdd } from "../../support/fixtures/vector-add.js";
-import { cli, expectUsage } from "../../support/cli.js";
+import { cli, expectUsageError } from "../../support/cli.js";
 
 const vector = vectorAdd();
 
@@ -33,7 +33,7 @@ describe("mistakes on the command line", () => {
     [["--emit="], /an empty path cannot hold a Python module/],
     [["--run", "--shape", "N=1,N=2"], /It gives N twice/],
   ])("%j should end with one line and code 2", async (args, message) => {
-    expectUsage(await cli(vector, ...args), message);
+    expectUsageError(await cli(vector, ...args), message);
   });
 });
 

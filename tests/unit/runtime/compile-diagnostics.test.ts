@@ -22,7 +22,7 @@ function compilation(name: string, config: number, shared: number, dtype = "floa
     specialized: null,
   };
   const at = { sizes: { N: 300 }, dtypes: { T: dtype }, config, seed: 0 };
-  return { target: target!, at, resources, occupancy: occupancyOf(target!, resources), cached: false };
+  return { target: target!, testCase: at, resources, occupancy: occupancyOf(target!, resources), cached: false };
 }
 
 function failed(name: string, config: number): Compilation {
@@ -31,8 +31,8 @@ function failed(name: string, config: number): Compilation {
 }
 
 const said = (...compilations: readonly Compilation[]) => {
-  const diagnostics = compileDiagnostics({ kernel, compilations, left: [], notRun: [] });
-  const { ok } = compileJson([{ kernel, compilations, left: [], notRun: [] }], [diagnostics], facts);
+  const diagnostics = compileDiagnostics({ kernel, compilations, skipped: [], notRun: [] });
+  const { ok } = compileJson([{ kernel, compilations, skipped: [], notRun: [] }], [diagnostics], facts);
   return { ok, said: diagnostics.map(({ severity, message }) => `${severity} ${message}`) };
 };
 

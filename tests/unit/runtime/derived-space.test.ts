@@ -7,11 +7,11 @@ import { gemm } from "../../../examples/gemm.js";
 import { softmax } from "../../../examples/softmax.js";
 import type { TestCase, CompiledKernel, Config } from "../../../src/compiled/compiled-kernel.js";
 import { buildWith } from "../../../src/pipeline/build.js";
-import { spaceOf } from "../../../src/runtime/measure/candidates.js";
-import { derivedSpace, tileOf, isPoorConfig } from "../../../src/runtime/measure/derived-space.js";
+import { parseSpace } from "../../../src/runtime/measure/candidates.js";
+import { derivedSpace, tileKey, whyPoorConfig } from "../../../src/runtime/measure/derived-space.js";
 import { estimate } from "../../../src/runtime/measure/estimate.js";
 import { halve, neighborsOf } from "../../../src/runtime/measure/successive-halving.js";
-import { rankCandidates, tryingOrder } from "../../../src/runtime/measure/shortlist.js";
+import { rankCandidates, searchOrder } from "../../../src/runtime/measure/shortlist.js";
 import { copyByGpu } from "../../support/fixtures/copy-by-gpu.js";
 import type { TuneReport } from "../../../src/runtime/report/reports.js";
 
@@ -70,11 +70,11 @@ describe("the space that follows", () => {
 
   it("should have no config that gives threads more sums than registers, or hardly any", () => {
     const traffic = (of: Config) => [product.tuning!.traffic(of, LARGE)];
-    expect(isPoorConfig(config(256, 256, 8), traffic(config(256, 256)), 32)).toMatch(/more sums .* than the 128/);
-    expect(isPoorConfig(config(128, 256, 8), traffic(config(128, 256)), 32)).toBeUndefined();
-    expect(isPoorConfig(config(16, 32, 8), traffic(config(16, 32)), 32)).toMatch(/fewer sums/);
+    expect(whyPoorConfig(config(256, 256, 8), traffic(config(256, 256)), 32)).toMatch(/more sums .* than the 128/);
+    expect(whyPoorConfig(config(128, 256, 8), traffic(config(128, 256)), 32)).toBeUndefined();
+    expect(whyPoorConfig(config(16, 32, 8), traffic(config(16, 32)), 32)).toMatch(/fewer sums/);
     // A warp of AMD's has 64 lanes.
-    expect(isPoorConfig(config(256, 256, 8), traffic(config(256, 256)), 64)).toBeUndefined();
+    expect(whyPoorConfig(config(256, 256, 8), traffic(config(256, 256)), 64)).toBeUndefined();
   });
 
   it("should leave out sizes with which the host cannot compute a launch", async () => {
@@ -89,7 +89,7 @@ describe("the space that follows", () => {
         tl.store(y.at(tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK))), tl.zeros([BLOCK], tl.float32)),
     );
     const at: TestCase = { sizes: { N: 2 ** 20 }, dtypes: {}, config: 0, seed: 0 };
-    const { kept, pruned } = rankCandidates(await build(halves), [at], { lanes: 32 });
+    const { remaining: kept, pruned } = rankCandidates(await build(halves), [at], { lanes: 32 });
     expect(kept.every(({ values }) => Number(values["BLOCK"]) >= 64)).toBe(true);
     const small = pruned.filter(({ config: { values } }) => values["BLOCK"] === 32);
     for (const { reason } of small) expect(reason).toBe("its grid has no number of programs");
@@ -97,7 +97,7 @@ describe("the space that follows", () => {
   });
 
   it("should keep the author's configs first, and drop nothing without a reason", () => {
-    const { kept, pruned } = rankCandidates(product, [LARGE], { lanes: 32 });
+    const { remaining: kept, pruned } = rankCandidates(product, [LARGE], { lanes: 32 });
     expect(kept.slice(0, product.configs.length)).toEqual(product.configs);
     expect(pruned.every(({ reason }) => reason.length > 0)).toBe(true);
     const count = Object.values(derivedSpace(product)).reduce((all, values) => all * values!.length, 1);
@@ -139,12 +139,12 @@ describe("the model", () => {
       config: 0,
       seed: 0,
     };
-    const { kept } = rankCandidates(source, [at], { lanes: 32 });
+    const { remaining: kept } = rankCandidates(source, [at], { lanes: 32 });
     const all = await buildWith(attention, kept);
-    const order = tryingOrder(all, at, { own: 2, skip: new Set([0]), gpu: { lanes: 32 } });
+    const order = searchOrder(all, at, { declaredCount: 2, skip: new Set([0]), gpu: { lanes: 32 } });
     expect(order).toHaveLength(kept.length - 1);
     expect(order[0]).toBe(1);
-    const tiles = order.slice(1, 21).map((place) => tileOf(all, all.configs[place]!));
+    const tiles = order.slice(1, 21).map((place) => tileKey(all, all.configs[place]!));
     expect(new Set(tiles).size).toBeGreaterThanOrEqual(10);
   });
 });
@@ -164,7 +164,7 @@ async function searched(
   await halve({
     order,
     neighbors: neighborsOf(kernel),
-    most: 60,
+    maxMeasurements: 60,
     measure: (queue, count) => {
       const next = [...new Set(queue)].filter((place) => !times.has(place)).slice(0, count);
       for (const place of next) times.set(place, time(place));
@@ -285,6 +285,6 @@ describe("the command", () => {
     [["BLOCK_M=big"], /--space: BLOCK_M=big: it takes numbers, as in BLOCK=64,128/],
     [["BLOCK_M"], /--space: BLOCK_M: it takes numbers/],
   ])("%j should be refused", (given, message) => {
-    expect(() => spaceOf(product, given)).toThrow(message);
+    expect(() => parseSpace(product, given)).toThrow(message);
   });
 });

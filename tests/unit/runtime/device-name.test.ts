@@ -1,7 +1,7 @@
 /** What `--device` accepts, and what it says otherwise. */
 import { describe, expect, it } from "vitest";
 import { parseDevice } from "../../../src/runtime/devices/device-name.js";
-import { cli, expectUsage } from "../../support/cli.js";
+import { cli, expectUsageError } from "../../support/cli.js";
 import { vectorAdd } from "../../support/fixtures/vector-add.js";
 
 describe("the name of a device", () => {
@@ -49,12 +49,12 @@ describe("the name of a device", () => {
     ["ray:auto#ssh:box", /after "#" stands cuda, hip, part of a GPU's name/],
     ["ssh:box#ray:auto", /is no device; after "#" stands a device of that machine/],
   ])("%s is a mistake on the command line", async (text, says) => {
-    expectUsage(await cli(vectorAdd(), "--run", "--device", text), says);
+    expectUsageError(await cli(vectorAdd(), "--run", "--device", text), says);
   });
 
   it("--profile needs one machine, which a cluster is not", async () => {
     const says = /--device ray:auto: profile prints what to run on one machine; name one, such as --device ssh:HOST/;
-    expectUsage(await cli(vectorAdd(), "--profile", "--device", "ray:auto", "--shapes", "N=64"), says);
+    expectUsageError(await cli(vectorAdd(), "--profile", "--device", "ray:auto", "--shapes", "N=64"), says);
   });
 
   it.each(["--bench", "--prewarm", "--tune"])("%s needs a GPU, which the interpreter is not", async (command) => {

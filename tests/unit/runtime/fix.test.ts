@@ -5,7 +5,7 @@ import { afterAll, expect, test } from "vitest";
 import { build } from "../../../src/pipeline/build.js";
 import { check } from "../../../src/runtime/commands/check.js";
 import { fix } from "../../../src/runtime/commands/fix.js";
-import { withEdits } from "../../../src/runtime/invocation/apply-edits.js";
+import { applyEdits } from "../../../src/runtime/invocation/apply-edits.js";
 import type { CheckReport, FixReport } from "../../../src/runtime/report/reports.js";
 
 const folder = join(import.meta.dirname, `../../../node_modules/.cache/fix-${process.pid}`);
@@ -148,5 +148,5 @@ test("of edits that overlap the outer one is applied, and the text around them i
     { at: at(1), end: at(6), text: "outer" },
     { at: at(8), end: at(9), text: "!" },
   ];
-  expect(withEdits("a\nbcdef gh\n", edits)).toEqual({ text: "a\nouter g!\n", applied: 2 });
+  expect(applyEdits("a\nbcdef gh\n", edits)).toEqual({ text: "a\nouter g!\n", applied: 2 });
 });

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { build, constexpr, kernel, scalar, tensor, tl } from "tilescript";
 import { compileCases } from "../../../src/runtime/cases/compile-cases.js";
 import { describeCase } from "../../../src/runtime/cases/case-text.js";
-import { jsonText, formatLiteral, numberText } from "../../../src/compiled/canonical-json.js";
+import { jsonText, formatLiteral, formatNumber } from "../../../src/compiled/canonical-json.js";
 import { buildWith } from "../../../src/pipeline/build.js";
 import { planCases } from "../../../src/runtime/cases/cases.js";
 import { pairwise, variantsFor } from "../../../src/runtime/cases/variants.js";
@@ -52,7 +52,9 @@ describe("--shape", () => {
       constexprs: { TIMES: 2, NEGATE: true },
     });
     const { cases } = planCases(scaled, deviceLimits.eval, selection);
-    expect(cases.map(({ at }) => [at.scalars, at.constexprs])).toEqual([[{ factor: 0.5 }, { TIMES: 2, NEGATE: true }]]);
+    expect(cases.map(({ testCase: at }) => [at.scalars, at.constexprs])).toEqual([
+      [{ factor: 0.5 }, { TIMES: 2, NEGATE: true }],
+    ]);
   });
 
   it.each([
@@ -86,7 +88,7 @@ describe("--case", () => {
 
 describe("what is compiled", () => {
   it("should have every value of a flag and every declared number and dim", () => {
-    const { cases, left } = compileCases(scaled, { seed: 0 });
+    const { cases, skipped: left } = compileCases(scaled, { seed: 0 });
     const found = cases.map(({ sizes, constexprs }) =>
       [sizes["D"], constexprs!["TIMES"], constexprs!["NEGATE"]].join(),
     );
@@ -156,7 +158,7 @@ describe("a case as text", () => {
     };
     const read = caseFor(built, JSON.parse(jsonText(at)));
     expect([read.scalars, read.constexprs]).toStrictEqual([at.scalars, at.constexprs]);
-    expect(describeCase(at, 1)).toContain(`factor=${numberText(value)} FACTOR=${value + 0}`);
+    expect(describeCase(at, 1)).toContain(`factor=${formatNumber(value)} FACTOR=${value + 0}`);
   });
 
   it.each(integers)("should hold the integer %s", async (value) => {

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { readCache, writeCached } from "../../../src/runtime/system/json-cache.js";
-import { keptProofs } from "../../../src/runtime/system/proof-cache.js";
+import { openProofCache } from "../../../src/runtime/system/proof-cache.js";
 
 const folder = await mkdtemp(join(tmpdir(), "cached-"));
 afterAll(() => rm(folder, { recursive: true }));
@@ -55,7 +55,7 @@ test("a place that can't be written costs nothing but time", async () => {
   await mkdir(join(folder, "folder.json"));
   await writeCached(join(folder, "folder.json"), RESULT);
   expect(await readCache(join(folder, "folder.json"))).toBeUndefined();
-  const proofs = keptProofs(taken)!;
+  const proofs = openProofCache(taken)!;
   expect(() => proofs.write("text", {} as never)).not.toThrow();
   expect(proofs.read("text")).toBeUndefined();
 });

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { build, constexpr, kernel, op, tensor, tl } from "tilescript";
 import { definitionOf } from "../../../src/dsl/definition.js";
-import { supportsGpu, targetsText } from "../../../src/compiled/kernel-targets.js";
+import { supportsGpu, formatTargets } from "../../../src/compiled/kernel-targets.js";
 import { localCompilers } from "../../../src/runtime/devices/compile-service.js";
 import { compileForTargets } from "../../../src/runtime/target-compile/targets.js";
 import type { Device } from "../../../src/runtime/devices/devices.js";
@@ -35,7 +35,7 @@ const TEXT = "sm_90 and later, gfx950: it needs 200 KiB of shared memory";
 
 test("a compute capability and all later ones, and the architectures that are listed", async () => {
   const [declared] = (await build(hopper)).targets!;
-  expect(targetsText(declared!)).toBe(TEXT);
+  expect(formatTargets(declared!)).toBe(TEXT);
   expect(targets.filter(({ triton }) => supportsGpu(declared!, triton)).map(({ name }) => name)).toEqual([
     "cuda:90",
     "cuda:100",
@@ -92,7 +92,7 @@ test.each([hopper, twice])("$name is not run on a GPU that it is not for, and do
   const here = gpu(["cuda", 80, 32]);
   const why = `not run on cuda:80, as the kernel is for ${TEXT}`;
   const verification = await verify(compiled, here, { selection: { seed: 0 } });
-  expect(verification).toMatchObject({ outcomes: [], left: [why] });
+  expect(verification).toMatchObject({ outcomes: [], skipped: [why] });
   const summary = summarize(verification, here);
   expect(summary.correct).toBe(false);
   expect(JSON.stringify(summary)).toContain(why);

@@ -61,14 +61,14 @@ describe("a pool of workers", () => {
     new WorkerPool(
       Array.from({ length: size }, (_, i) => ({
         worker: new Worker({ python: "python3", device: "interpreter" }),
-        place: `cpu:${i}`,
+        deviceName: `cpu:${i}`,
       })),
     );
 
   it("gives each worker to one at a time, and whoever asked first is served first", async () => {
     const busy = new Set<string>();
     const served: number[] = [];
-    const places = await pool(3).each([0, 1, 2, 3, 4, 5, 6], async (item, { place = "" }) => {
+    const places = await pool(3).map([0, 1, 2, 3, 4, 5, 6], async (item, { deviceName: place = "" }) => {
       expect(busy.has(place)).toBe(false);
       busy.add(place);
       served.push(item);
@@ -86,7 +86,7 @@ describe("a pool of workers", () => {
     const shared = pool(2);
     await Promise.all(
       [0, 1, 2, 3, 4, 5, 6].map(() =>
-        shared.share(async ({ place = "" }) => {
+        shared.share(async ({ deviceName: place = "" }) => {
           now.set(place, (now.get(place) ?? 0) + 1);
           most.set(place, Math.max(most.get(place) ?? 0, now.get(place)!));
           await sleep(3);
@@ -103,6 +103,6 @@ describe("a pool of workers", () => {
   it("has a worker again after its work has failed", async () => {
     const one = pool(1);
     await expect(one.lease(() => Promise.reject(new Error("no")))).rejects.toThrow("no");
-    expect(await one.lease(async ({ place }) => place)).toBe("cpu:0");
+    expect(await one.lease(async ({ deviceName: place }) => place)).toBe("cpu:0");
   });
 });

@@ -31,7 +31,7 @@ it("should have the value of the author's shape", async () => {
   expect(compiled.shapes).toEqual([{ M: 3, N: 8, K: 4 }]);
   const { outcomes } = await verify(compiled, device, { selection: { seed: 0 } });
   expect(outcomes.map(({ status }) => status)).toEqual(outcomes.map(() => "passed"));
-  expect(outcomes.map(({ at }) => at.sizes)).toContainEqual({ M: 3, N: 8, K: 4 });
+  expect(outcomes.map(({ testCase: at }) => at.sizes)).toContainEqual({ M: 3, N: 8, K: 4 });
   expect(compileCases(compiled, { seed: 0 }).cases.map(({ sizes }) => sizes)).toContainEqual({ M: 3, N: 8, K: 4 });
 });
 

@@ -10,12 +10,12 @@ import { vectorAdd } from "../../../examples/vector-add.js";
 import { buildWith } from "../../../src/pipeline/build.js";
 import { runCli } from "../../../src/runtime/cli/cli.js";
 import type { TraceReport } from "../../../src/runtime/report/reports.js";
-import { expectUsage, type Ran } from "../../support/cli.js";
+import { expectUsageError, type CliResult } from "../../support/cli.js";
 
 const folder = mkdtempSync(join(tmpdir(), "tilescript-trace-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-async function trace(kernel: unknown, name: string, ...args: string[]): Promise<Ran> {
+async function trace(kernel: unknown, name: string, ...args: string[]): Promise<CliResult> {
   let [out, err] = ["", ""];
   const streams = { out: (text: string) => (out += text), err: (text: string) => (err += text), color: false };
   const code = await runCli("file.ts", args, [{ name, compile: (configs) => buildWith(kernel, configs) }], streams);
@@ -54,7 +54,7 @@ test("the map of programs counts who writes what, with sizes of our own", async 
 
 describe("mistakes", () => {
   const said = async (...args: string[]) =>
-    expectUsage.bind(undefined, await trace(vectorAdd, "vectorAdd", "--trace", ...args));
+    expectUsageError.bind(undefined, await trace(vectorAdd, "vectorAdd", "--trace", ...args));
 
   test("a program that is none", async () => {
     (await said("--program", "9", "--shape", "N=2000"))(/--program: there is no program \(9\) in a grid of \(2\)/);

@@ -48,9 +48,9 @@ async function opened(made: Made = {}, { deviceName, torch, triton }: typeof dev
 
 test("a trial is remembered until something changes that it depends on", async () => {
   const first = await opened();
-  first.keep(0, 0, { wrong: "it is" });
+  first.set(0, 0, { wrong: "it is" });
   await first.saved;
-  expect((await opened()).known(0, 0)).toEqual({ wrong: "it is" });
+  expect((await opened()).get(0, 0)).toEqual({ wrong: "it is" });
   const others = {
     kernel: await opened({ factor: 3 }),
     tolerance: await opened({ atol: 0.2 }),
@@ -60,5 +60,5 @@ test("a trial is remembered until something changes that it depends on", async (
     torch: await opened({}, { ...device, torch: "2.12.0" }),
     triton: await opened({}, { ...device, triton: "3.9.0" }),
   };
-  for (const [changed, cache] of Object.entries(others)) expect(cache.known(0, 0), changed).toBeUndefined();
+  for (const [changed, cache] of Object.entries(others)) expect(cache.get(0, 0), changed).toBeUndefined();
 });

@@ -25,7 +25,7 @@ describe("the space", () => {
   });
 
   it("should be pruned by the rules of tiles", () => {
-    const { kept, pruned } = pruneByRules(gemm, candidatesOf(gemm, gemm.tuning!.space!));
+    const { remaining: kept, pruned } = pruneByRules(gemm, candidatesOf(gemm, gemm.tuning!.space!));
     expect(kept.every(({ values }) => values["BLOCK_K"] === 32 || values["BLOCK_K"] === 64)).toBe(true);
     expect(new Set(pruned.map(({ reason }) => reason))).toEqual(
       new Set([
@@ -102,7 +102,7 @@ describe("the search", () => {
       ]),
     ];
     const best = bestOf({ trials, tried: [0, 1, 2, 3], fromCache: 0, seconds: 1 }, cases, (config) => config < 1);
-    expect(best.map(({ config, own }) => [config, own?.config])).toEqual([
+    expect(best.map(({ config, declared: own }) => [config, own?.config])).toEqual([
       [1, 0],
       [0, 0],
     ]);

@@ -50,7 +50,7 @@ describe("drawn sizes", () => {
   it("should satisfy what the kernel requires without being empty", async () => {
     for (const made of [wholeBlocks(), wholeBlocks(undefined, true), wholeBlocks([])]) {
       const { outcomes } = await verifyThoroughly(await made, device, thorough);
-      const rows = outcomes.map(({ at }) => at.sizes);
+      const rows = outcomes.map(({ testCase: at }) => at.sizes);
       expect(rows.filter(({ M, D }) => M! > 0 && D! > 0).length).toBeGreaterThan(10);
       expect(new Set(rows.map(({ M }) => M)).size).toBeGreaterThan(3);
       expect(rows.every(({ D }) => D! % 512 === 0)).toBe(true);
@@ -90,13 +90,13 @@ describe("drawn sizes", () => {
     });
     const wrong = vectorAdd({ shapes: [{ N: 9000 }], evaluate: failsFrom38 });
     const { outcomes } = await verifyThoroughly(wrong, device, thorough);
-    expect(outcomes.map(({ status, at }) => [status, at.sizes["N"]])).toEqual([["failed", 38]]);
+    expect(outcomes.map(({ status, testCase: at }) => [status, at.sizes["N"]])).toEqual([["failed", 38]]);
   });
 
   it("should leave out a config that takes no size, and name it", async () => {
     const half = vectorAdd({ refusal: ({ config }) => (config === 1 ? "BLOCK is too large" : undefined) });
-    const { outcomes, left } = await verifyThoroughly(half, device, thorough);
-    expect(new Set(outcomes.map(({ at }) => at.config))).toEqual(new Set([0]));
+    const { outcomes, skipped: left } = await verifyThoroughly(half, device, thorough);
+    expect(new Set(outcomes.map(({ testCase: at }) => at.config))).toEqual(new Set([0]));
     expect(left).toContain("config 1: no sizes were found that it accepts (BLOCK is too large)");
   });
 });
@@ -111,7 +111,7 @@ describe("a verdict", () => {
     const made = await wholeBlocks();
     const outcome = await verifyCase(made, device, { sizes: { M: 0, D: 0 }, dtypes: {}, config: 0, seed: 0 });
     expect(outcome.status).toBe("passed");
-    expect(verdict({ kernel: made, chosen: true, outcomes: [outcome], left: [], seconds: 0 })).toEqual({
+    expect(verdict({ kernel: made, hasChosenSizes: true, outcomes: [outcome], skipped: [], seconds: 0 })).toEqual({
       correct: false,
       details: "every case is empty, so no element was compared",
     });
@@ -124,7 +124,7 @@ describe("a verdict", () => {
       await verifyThoroughly(large, device, thorough),
     ]) {
       expect(verification.outcomes.every(({ status }) => status === "passed")).toBe(true);
-      expect(verification.left).toContain("declared shape M=262144 D=4096: too large for this device");
+      expect(verification.skipped).toContain("declared shape M=262144 D=4096: too large for this device");
       expect(verdict(verification)).toEqual({
         correct: false,
         details:

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, utimes } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { removeLeftModules } from "../../../src/runtime/devices/workspace.js";
+import { removeStaleModules } from "../../../src/runtime/devices/workspace.js";
 
 const { TMPDIR } = process.env;
 let folder: string;
@@ -33,7 +33,7 @@ test("modules that an ended process left a day ago are removed, and no other fol
     make("tilescript-module-", 25),
     make("other-", 25),
   ]);
-  await removeLeftModules();
+  await removeStaleModules();
   const there = await readdir(folder);
   expect(there.sort()).toEqual(kept.sort());
   expect(there).not.toContain(left);

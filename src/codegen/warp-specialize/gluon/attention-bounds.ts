@@ -1,66 +1,75 @@
-/** Where the keys end that rows of a tile see: all of them, and any. */
+/** The ends of the key ranges that rows attend to: keys that all rows attend to, and keys that any row attends to. */
 import type { Argument, ForStatement } from "../../../ir/nodes.js";
 import type { KeyLimit, Masks } from "../pattern/attention-masks.js";
 import type { Expression } from "../../syntax/py.js";
 import * as py from "../../syntax/py-build.js";
-import { AttentionStatements } from "./attention-statements.js";
-import { type OpPrinter, INTEGER } from "./partition-builder.js";
+import { INTEGER, type OpPrinter, type PartitionBuilder } from "./partition-builder.js";
+import type { AttentionContext } from "./partition-context.js";
 
-export class AttentionBounds extends AttentionStatements {
-  /** Where keys end that any row of the tile sees, or any of the consumer's. */
-  endOf({ end }: ForStatement, masks: Masks, isOwn: boolean): Argument {
-    const count = isOwn ? this.rowsOfPart() : this.names.rows;
-    return this.#least(isOwn ? "own_end" : "end", end, ending(masks), (limit, { more }) => {
-      const first = isOwn ? this.rowsFrom(limit, this.names.part) : limit;
-      return py.binary(first, "+", more ? count : py.binary(count, "-", py.number("1")));
-    });
-  }
-
-  /** Whether consumers end with the keys of their own rows. */
-  endsApart(loop: ForStatement): boolean {
-    const { loops, masks } = this.specialized;
-    const found = masks.get(loop);
-    return this.isConsumer && loops.size === 1 && found !== undefined && ending(found).length > 0;
-  }
-
-  /** Where the turns end whose keys all rows see, of the tile or of the consumer. */
-  wholeOf({ end, step }: ForStatement, { limits }: Masks, isOwn: boolean): Argument {
-    const least = this.#least("edge", end, limits, (limit, { more, isOfRows }) => {
-      const first = isOwn && isOfRows ? this.rowsFrom(limit, this.names.part) : limit;
-      return more ? py.binary(first, "+", py.number("1")) : first;
-    });
-    return this.made(
-      "whole",
-      INTEGER,
-      (edge, keys) => py.binary(py.binary(edge!, "//", keys!), "*", keys!),
-      least,
-      step,
-    );
-  }
-
-  /** The least of a loop's end and limits, as many as hold. */
-  #least(
-    name: string,
-    end: Argument,
-    limits: readonly KeyLimit[],
-    at: (limit: Expression, given: KeyLimit) => Expression,
-  ): Argument {
-    let least = end;
-    for (const limit of limits) {
-      const { starts, more, arm, isOfRows } = limit;
-      if (!isOfRows && more === 0 && starts.length === 1 && starts[0] === end) continue;
-      const build: OpPrinter = (before, ...given) => {
-        const [condition, ...parts] = arm ? given : [undefined, ...given];
-        const sum = parts.reduce((x, y) => py.binary(x!, "+", y!))!;
-        const lesser = py.call("tl.minimum", before!, at(sum, limit));
-        if (!arm || !condition) return lesser;
-        return arm.isThen ? py.conditional(lesser, condition, before!) : py.conditional(before!, condition, lesser);
-      };
-      least = this.made(name, INTEGER, build, least, ...(arm ? [arm.condition] : []), ...starts);
-    }
-    return least;
-  }
+/** The end of the keys that any row of the tile attends to, or any row of the consumer. */
+export function keyEnd(
+  { builder, names, rows }: AttentionContext,
+  { end }: ForStatement,
+  masks: Masks,
+  isPerConsumer: boolean,
+): Argument {
+  const rowCount = isPerConsumer ? rows.count() : names.rows;
+  return minimumOf(builder, isPerConsumer ? "own_end" : "end", end, endLimits(masks), (limit, { offset }) => {
+    const firstKey = isPerConsumer ? rows.firstRow(limit) : limit;
+    return py.binary(firstKey, "+", offset ? rowCount : py.binary(rowCount, "-", py.number("1")));
+  });
 }
 
-/** Limits behind which no row sees a key. A number may hide all keys from all rows; then the first turn must say so. */
-const ending = ({ limits }: Masks): readonly KeyLimit[] => limits.filter(({ hides, isOfRows }) => hides && isOfRows);
+/** True if each consumer stops at the last key that its own rows attend to. */
+export function hasConsumerEnds({ specialized, isConsumer }: AttentionContext, loop: ForStatement): boolean {
+  const masks = specialized.masks.get(loop);
+  return isConsumer && specialized.loops.size === 1 && masks !== undefined && endLimits(masks).length > 0;
+}
+
+/** The end of the iterations whose keys all rows attend to, of the tile or of the consumer. */
+export function unmaskedKeyEnd(
+  { builder, rows }: AttentionContext,
+  { end, step }: ForStatement,
+  { limits }: Masks,
+  isPerConsumer: boolean,
+): Argument {
+  const edge = minimumOf(builder, "edge", end, limits, (limit, { offset, isPerRow }) => {
+    const firstKey = isPerConsumer && isPerRow ? rows.firstRow(limit) : limit;
+    return offset ? py.binary(firstKey, "+", py.number("1")) : firstKey;
+  });
+  const build: OpPrinter = (last, keys) => py.binary(py.binary(last!, "//", keys!), "*", keys!);
+  return builder.namedValue("whole", INTEGER, build, edge, step);
+}
+
+/** The minimum of a loop's end and the limits that apply. */
+function minimumOf(
+  builder: PartitionBuilder,
+  name: string,
+  end: Argument,
+  limits: readonly KeyLimit[],
+  keyOf: (limit: Expression, keyLimit: KeyLimit) => Expression,
+): Argument {
+  let minimum = end;
+  for (const limit of limits) {
+    const { starts, offset, branch, isPerRow } = limit;
+    if (!isPerRow && offset === 0 && starts.length === 1 && starts[0] === end) continue;
+    const build: OpPrinter = (previous, ...operands) => {
+      const [condition, ...terms] = branch ? operands : [undefined, ...operands];
+      const sum = terms.reduce((x, y) => py.binary(x!, "+", y!))!;
+      const smaller = py.call("tl.minimum", previous!, keyOf(sum, limit));
+      if (!branch || !condition) return smaller;
+      return branch.isThen
+        ? py.conditional(smaller, condition, previous!)
+        : py.conditional(previous!, condition, smaller);
+    };
+    minimum = builder.namedValue(name, INTEGER, build, minimum, ...(branch ? [branch.condition] : []), ...starts);
+  }
+  return minimum;
+}
+
+/**
+ * Limits past which no row attends to a key. A limit that is equal for all rows may hide all keys from all rows, and
+ * then the first iteration has to run.
+ */
+const endLimits = ({ limits }: Masks): readonly KeyLimit[] =>
+  limits.filter(({ isSkippable, isPerRow }) => isSkippable && isPerRow);

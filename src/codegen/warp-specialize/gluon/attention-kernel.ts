@@ -3,10 +3,11 @@ import { attentionPipeline } from "../pattern/pipeline.js";
 import type { SpecializedAttention } from "../pattern/attention-plan.js";
 import * as py from "../../syntax/py-build.js";
 import type { Expression, FunctionDef, Name } from "../../syntax/py.js";
-import { attentionConsumer, attentionProducer } from "./attention-partitions.js";
+import { attentionPartition } from "./attention-partitions.js";
 import type { BlockSizes, GluonConfig } from "./kernel.js";
 import { type Emission, GluonEmitter } from "./emitter.js";
-import type { AttentionNames, Staged } from "./partition-names.js";
+import type { PartitionRole } from "./partition-context.js";
+import type { AttentionNames, StagedTensor } from "./partition-names.js";
 
 export class AttentionEmitter extends GluonEmitter<AttentionNames> {
   readonly shared: AttentionNames;
@@ -16,15 +17,15 @@ export class AttentionEmitter extends GluonEmitter<AttentionNames> {
     readonly specialized: SpecializedAttention,
   ) {
     super(emission, attentionPipeline);
-    const { form, dims } = specialized;
-    const [{ keys, values }] = form.loops as readonly [(typeof form.loops)[number]];
-    const [queries, k, v] = [form.queries, keys.block, values.block].map((block) => this.stagedOf(block));
-    const [q, ks, vs] = [form.queries, keys.block, values.block].map(({ tensor }) => tensor.name);
+    const { pattern, dims } = specialized;
+    const [{ keys, values }] = pattern.loops as readonly [(typeof pattern.loops)[number]];
+    const [queries, k, v] = [pattern.queries, keys.block, values.block].map((block) => this.stagedTensor(block));
+    const [q, ks, vs] = [pattern.queries, keys.block, values.block].map(({ tensor }) => tensor.name);
     this.shared = {
       queries: queries!,
       keys: k!,
       values: v!,
-      outputs: this.stagedOutputs(form.stores.flatMap(({ block }) => block ?? [])),
+      outputs: this.stagedOutputs(pattern.stores.flatMap(({ block }) => block ?? [])),
       barriers: this.barrierNames({
         queriesFilled: `${q}_filled`,
         queriesEmptied: `${q}_emptied`,
@@ -34,16 +35,16 @@ export class AttentionEmitter extends GluonEmitter<AttentionNames> {
         valuesEmptied: `${vs}_emptied`,
         turnGiven: "turn_given",
       }),
-      stages: this.takeName("STAGES"),
-      consumers: this.takeName("CONSUMERS"),
-      part: this.takeName("part"),
+      stages: this.claimName("STAGES"),
+      consumers: this.claimName("CONSUMERS"),
+      consumerIndex: this.claimName("part"),
       rows: this.dimension(dims.rows) as Name,
-      scoresLayout: this.takeName("scores_layout"),
-      sumLayout: this.takeName("layout"),
+      scoresLayout: this.claimName("scores_layout"),
+      accumulatorLayout: this.claimName("layout"),
     };
   }
 
-  staged(): readonly Staged[] {
+  stagedTensors(): readonly StagedTensor[] {
     const { queries, keys, values, outputs } = this.shared;
     return [queries, keys, values, ...outputs.values()];
   }
@@ -65,24 +66,21 @@ export class AttentionEmitter extends GluonEmitter<AttentionNames> {
     const { specialized, shared } = this;
     const { dims } = specialized;
     const size = (dim: string | number) => this.dimension(dim);
-    const producer = this.partFunction(`_${names.wrapper}_load`, attentionProducer(specialized, shared, size), []);
+    const partition = (role: PartitionRole) => attentionPartition(specialized, shared, size, role);
+    const producer = this.partitionFunction(`_${names.wrapper}_load`, partition("producer"), []);
     const layouts = [
       this.productLayout(shared.scoresLayout, dims.columns),
-      this.productLayout(shared.sumLayout, dims.width),
+      this.productLayout(shared.accumulatorLayout, dims.width),
     ];
-    const consumer = this.partFunction(
-      `_${names.wrapper}_multiply`,
-      attentionConsumer(specialized, shared, size),
-      layouts,
-    );
+    const consumer = this.partitionFunction(`_${names.wrapper}_multiply`, partition("consumer"), layouts);
     const { consumers, stages, queries, keys, values, outputs } = shared;
     const kernel = this.kernelFunction([
-      this.allocated(queries, consumers),
-      this.allocated(keys, stages),
-      this.allocated(values, stages),
-      ...[...outputs.values()].map((each) => this.allocated(each, consumers)),
-      ...this.barriers(),
-      ...this.partitions(
+      this.allocation(queries, consumers),
+      this.allocation(keys, stages),
+      this.allocation(values, stages),
+      ...[...outputs.values()].map((each) => this.allocation(each, consumers)),
+      ...this.barrierSetup(),
+      ...this.startPartitions(
         producer,
         consumer,
         specialized.configs.map((config) => config.consumers),
@@ -91,18 +89,21 @@ export class AttentionEmitter extends GluonEmitter<AttentionNames> {
     return [producer, consumer, kernel];
   }
 
-  /** The block of each descriptor. */
-  blocks({ dim, constant }: BlockSizes): readonly (readonly [Staged, readonly Expression[]])[] {
-    const { form } = this.specialized;
-    const [rows, columns, inner, width] = form.shape;
-    const [{ keys, values }] = form.loops as readonly [(typeof form.loops)[number]];
-    const part = py.binary(dim(rows), "//", constant(this.shared.consumers));
+  /** The block shape of each descriptor. */
+  blocks({ dim, constant }: BlockSizes): readonly (readonly [StagedTensor, readonly Expression[]])[] {
+    const { pattern } = this.specialized;
+    const [rows, columns, inner, width] = pattern.shape;
+    const [{ keys, values }] = pattern.loops as readonly [(typeof pattern.loops)[number]];
+    const consumerRows = py.binary(dim(rows), "//", constant(this.shared.consumers));
     const swap = (block: readonly Expression[], isSwapped: boolean) => (isSwapped ? block.toReversed() : block);
-    const given = [
-      [part, dim(inner)],
-      swap([dim(inner), dim(columns)], keys.swapped),
-      swap([dim(columns), dim(width)], values.swapped),
+    const inputShapes = [
+      [consumerRows, dim(inner)],
+      swap([dim(inner), dim(columns)], keys.isSwapped),
+      swap([dim(columns), dim(width)], values.isSwapped),
     ];
-    return this.staged().map((staged, i) => [staged, this.blockOf(staged, given[i] ?? [part, dim(width)])]);
+    return this.stagedTensors().map((staged, i) => [
+      staged,
+      this.blockOf(staged, inputShapes[i] ?? [consumerRows, dim(width)]),
+    ]);
   }
 }

@@ -1,4 +1,7 @@
-/** The author's statements in the parts of warp-specialized attention: on a consumer's rows, with layouts, once or twice. */
+/**
+ * The author's statements in the partitions of warp-specialized attention: restricted to a consumer's rows, with
+ * layouts, in one or two copies.
+ */
 import {
   type Argument,
   type Block,
@@ -11,149 +14,169 @@ import {
 } from "../../../ir/nodes.js";
 import { reducesAccumulator, shapeOf } from "../pattern/attention-layouts.js";
 import { axisOf } from "../pattern/tile-schedule.js";
-import { isLargestOfRows, type ScaledScores } from "../pattern/scaled-scores.js";
-import type { SpecializedAttention } from "../pattern/attention-plan.js";
+import { isRowMaximum, type ScaledScores } from "../pattern/scaled-scores.js";
 import { constexprType } from "../../../types/types.js";
 import type { Dim } from "../../../types/shape.js";
 import type { Expression } from "../../syntax/py.js";
 import * as py from "../../syntax/py-build.js";
-import type { AttentionNames } from "./partition-names.js";
-import { PersistentPartition } from "./persistent-partition.js";
+import type { AttentionContext } from "./partition-context.js";
 
-export class AttentionStatements extends PersistentPartition {
-  /** What values of the author's are in the loop that is being written. */
-  stands = new Map<Value, Argument>();
-  /** Whether it is written a second time, with values of its own. */
-  isAgain = false;
-  /** The author's statements that the part computes. */
-  readonly needed: ReadonlySet<Statement>;
+export class AttentionStatements {
+  /** Replacements of the author's values in the loop that is being emitted. */
+  #substitutions = new Map<Value, Argument>();
+  /** True while the second copy of a loop is emitted, which has its own values. */
+  #isSecondCopy = false;
+  /** The author's statements that the partition computes. */
+  readonly #partitionStatements: ReadonlySet<Statement>;
 
-  constructor(
-    readonly specialized: SpecializedAttention,
-    readonly names: AttentionNames,
-    readonly isConsumer: boolean,
-  ) {
-    const { accumulator, shape } = specialized.form;
-    super(accumulator.variable.scope, shape[0], names);
-    this.needed = isConsumer ? specialized.consumed : specialized.produced;
+  constructor(readonly context: AttentionContext) {
+    const { specialized, isConsumer } = context;
+    this.#partitionStatements = isConsumer ? specialized.consumerStatements : specialized.producerStatements;
+  }
+
+  /** Emits a loop with replacements of the author's values. */
+  withSubstitutions(substitutions: ReadonlyMap<Value, Argument>, body: () => void): void {
+    this.#substitutions = new Map(substitutions);
+    body();
+    this.#substitutions = new Map();
+  }
+
+  /** Emits the second copy of a loop. */
+  inSecondCopy(body: () => void): void {
+    this.#isSecondCopy = true;
+    this.withSubstitutions(new Map(), body);
+    this.#isSecondCopy = false;
   }
 
   appendNeeded(statements: readonly Statement[]): void {
-    const { form } = this.specialized;
-    const kept = new Set([form.accumulator, ...form.states].map(({ variable }) => variable));
+    const { builder, specialized, isConsumer } = this.context;
+    const { pattern } = specialized;
+    const variables = new Set([pattern.accumulator, ...pattern.variables].map(({ variable }) => variable));
     for (const statement of statements)
       if (statement.kind === "let") {
-        if (this.isConsumer && kept.has(statement.variable)) this.append(statement);
+        if (isConsumer && variables.has(statement.variable)) builder.append(statement);
       } else if (statement.kind === "write") {
-        if (this.isConsumer && kept.has(statement.variable) && statement.variable !== form.accumulator.variable)
-          this.append({ ...statement, value: this.now(statement.value) });
-      } else if (this.needed.has(statement)) this.#appendOwn(statement);
+        if (isConsumer && variables.has(statement.variable) && statement.variable !== pattern.accumulator.variable)
+          builder.append({ ...statement, value: this.currentArgument(statement.value) });
+      } else if (this.#partitionStatements.has(statement)) this.#appendStatement(statement);
   }
 
-  /** A statement of the author's, with the layouts of its tiles. */
-  #appendOwn(statement: Statement): void {
+  /** Appends an author's statement, with the layouts of its tiles. */
+  #appendStatement(statement: Statement): void {
+    const { builder, rows, specialized, tileLoop, isConsumer } = this.context;
     if (statement.kind === "if") return this.#appendBranch(statement);
-    if (statement.kind === "read") return this.append({ ...statement, result: this.anew([statement.result])[0]! });
-    if (statement.kind !== "op") return this.append(statement);
+    if (statement.kind === "read")
+      return builder.append({ ...statement, result: this.currentResults([statement.result])[0]! });
+    if (statement.kind !== "op") return builder.append(statement);
     if (statement.op.facts.queries === "program")
-      return this.appendProgram(statement, axisOf(statement) === this.specialized.longestLast);
-    if (!this.isConsumer) return this.append(this.inRows(statement));
-    if (!statement.results.some((value) => this.stands.has(value))) this.#appendOp(statement);
+      return tileLoop.appendProgramId(statement, axisOf(statement) === specialized.longestLast);
+    if (!isConsumer) return builder.append(rows.restrict(statement));
+    if (!statement.results.some((value) => this.#substitutions.has(value))) this.#appendOp(statement);
   }
 
   #appendBranch(statement: IfStatement): void {
-    const arms = [statement.then, statement.otherwise].map(({ statements, yields }): Block => {
-      const block = this.block(() => {
-        for (const inner of statements) this.#appendOwn(inner);
+    const { builder } = this.context;
+    const branches = [statement.then, statement.otherwise].map(({ statements, yields }): Block => {
+      const block = builder.block(() => {
+        for (const inner of statements) this.#appendStatement(inner);
       });
-      return { ...block, yields: yields.map((value) => this.now(value)) };
+      return { ...block, yields: yields.map((value) => this.currentArgument(value)) };
     });
-    const [then, otherwise] = arms as [Block, Block];
-    // Without their masks both arms may be the same.
-    const isSame = this.stands.size > 0 && then.yields.every((value, i) => value === otherwise.yields[i]);
-    if (isSame) return statement.results.forEach((value, i) => void this.stands.set(value, then.yields[i]!));
-    const condition = this.now(statement.condition);
-    this.append({ ...statement, condition, then, otherwise, results: this.anew(statement.results) });
+    const [then, otherwise] = branches as [Block, Block];
+    // Without their masks, both branches may be identical.
+    const isIdentical = this.#substitutions.size > 0 && then.yields.every((value, i) => value === otherwise.yields[i]);
+    if (isIdentical)
+      return statement.results.forEach((value, i) => void this.#substitutions.set(value, then.yields[i]!));
+    const condition = this.currentArgument(statement.condition);
+    builder.append({ ...statement, condition, then, otherwise, results: this.currentResults(statement.results) });
   }
 
-  /** What an argument is in the loop that is being written. */
-  now(argument: Argument): Argument {
-    if (isList(argument)) return argument.map((item) => this.now(item));
-    const other = isValue(argument) ? this.stands.get(argument) : undefined;
-    return other === undefined ? argument : this.now(other);
+  /** The replacement of an argument in the loop that is being emitted. */
+  currentArgument(argument: Argument): Argument {
+    if (isList(argument)) return argument.map((item) => this.currentArgument(item));
+    const replacement = isValue(argument) ? this.#substitutions.get(argument) : undefined;
+    return replacement === undefined ? argument : this.currentArgument(replacement);
   }
 
-  /** The results of a statement in the loop that is being written. */
-  anew(values: readonly Value[]): readonly Value[] {
-    if (!this.isAgain) return values;
+  /** The results of a statement in the loop that is being emitted. */
+  currentResults(values: readonly Value[]): readonly Value[] {
+    if (!this.#isSecondCopy) return values;
     return values.map((value) => {
-      const other = this.again(value);
-      this.stands.set(value, other);
-      return other;
+      const copy = this.context.builder.copyOf(value);
+      this.#substitutions.set(value, copy);
+      return copy;
     });
   }
 
-  /** The largest of scaled scores, as the largest product, scaled. */
-  #appendLargest(statement: OpStatement, { products, factor }: ScaledScores): void {
-    const largest = statement.results.map(({ type }) => this.fresh(type));
-    this.append({ ...statement, operands: [products, ...statement.operands.slice(1)], results: largest });
-    const op = this.op("pure", (x, by) => py.binary(x!, "*", by!), 2);
-    const operands = [largest[0]!, this.now(factor)];
-    this.append({ ...statement, op, operands, options: {}, results: this.anew(statement.results) });
+  /** Appends the maximum of scaled scores as the scaled maximum of the products. */
+  #appendRowMaximum(statement: OpStatement, { products, factor }: ScaledScores): void {
+    const { builder } = this.context;
+    const maximum = statement.results.map(({ type }) => builder.freshValue(type));
+    builder.append({ ...statement, operands: [products, ...statement.operands.slice(1)], results: maximum });
+    const op = builder.op("pure", (x, multiplier) => py.binary(x!, "*", multiplier!), 2);
+    const operands = [maximum[0]!, this.currentArgument(factor)];
+    builder.append({ ...statement, op, operands, options: {}, results: this.currentResults(statement.results) });
   }
 
   #appendOp(statement: OpStatement): void {
-    const { sides, dims, scaled } = this.specialized;
-    const folded = statement.operands[0] && this.now(statement.operands[0]);
-    const found = isLargestOfRows(statement) && isValue(folded!) ? scaled.get(folded) : undefined;
-    if (found) return this.#appendLargest(statement, found);
+    const { builder, rows, specialized, names } = this.context;
+    const { sides, dims, scaled } = specialized;
+    const operand = statement.operands[0] && this.currentArgument(statement.operands[0]);
+    const scaledScores = isRowMaximum(statement) && isValue(operand!) ? scaled.get(operand) : undefined;
+    if (scaledScores) return this.#appendRowMaximum(statement, scaledScores);
     const [result] = statement.results;
-    const taken = statement.operands.filter((each): each is Value => each !== undefined && isValue(each));
-    const isMade =
-      result !== undefined && shapeOf(result).length > 0 && taken.every((each) => shapeOf(each).length === 0);
-    const layout = isMade ? this.#layoutOf(shapeOf(result)) : undefined;
-    const own = this.inRows(statement, layout);
-    const operands = own.operands.map((each) => each && this.now(each));
-    const laid = layout && own.op === statement.op ? { layout: this.#said(layout) } : {};
-    const given = Object.entries(own.options).map(([name, value]) => [name, this.now(value)] as const);
-    const options = { ...Object.fromEntries(given), ...laid };
-    if (result && statement.op.spelling.form === "expand" && sides.get(result) === "sum" && this.#isOfRows(taken[0]!))
-      operands[0] = this.#converted(operands[0] as Value, this.#sliceOf(this.names.sumLayout));
+    const values = statement.operands.filter((each): each is Value => each !== undefined && isValue(each));
+    const isNewTile =
+      result !== undefined && shapeOf(result).length > 0 && values.every((each) => shapeOf(each).length === 0);
+    const layout = isNewTile ? this.#layoutOf(shapeOf(result)) : undefined;
+    const consumerStatement = rows.restrict(statement, layout);
+    const operands = consumerStatement.operands.map((each) => each && this.currentArgument(each));
+    const layoutOption = layout && consumerStatement.op === statement.op ? { layout: this.#layoutValue(layout) } : {};
+    const currentOptions = Object.entries(consumerStatement.options).map(
+      ([name, value]) => [name, this.currentArgument(value)] as const,
+    );
+    const options = { ...Object.fromEntries(currentOptions), ...layoutOption };
+    const isExpanded = result && statement.op.spelling.form === "expand" && sides.get(result) === "sum";
+    if (isExpanded && shapeOf(values[0]!)[0] === dims.rows)
+      operands[0] = this.#convertLayout(operands[0] as Value, rowLayout(names.accumulatorLayout));
     if (!reducesAccumulator(statement, dims))
-      return this.append({ ...own, operands, options, results: this.anew(statement.results) });
-    const partial = statement.results.map(({ type }) => this.fresh(type));
-    this.append({ ...own, operands, options, results: partial });
-    const rows = this.#sliceOf(this.names.scoresLayout);
-    this.anew(statement.results).forEach((value, i) => {
-      const op = this.op("pure", (x) => py.call("gl.convert_layout", x!, rows), 1);
-      this.append({ ...own, op, operands: [partial[i]!], options: {}, results: [value] });
+      return builder.append({
+        ...consumerStatement,
+        operands,
+        options,
+        results: this.currentResults(statement.results),
+      });
+    const partial = statement.results.map(({ type }) => builder.freshValue(type));
+    builder.append({ ...consumerStatement, operands, options, results: partial });
+    const scoresRowLayout = rowLayout(names.scoresLayout);
+    this.currentResults(statement.results).forEach((value, i) => {
+      const op = builder.op("pure", (x) => py.call("gl.convert_layout", x!, scoresRowLayout), 1);
+      builder.append({ ...consumerStatement, op, operands: [partial[i]!], options: {}, results: [value] });
     });
   }
 
-  #isOfRows(value: Value): boolean {
-    return shapeOf(value)[0] === this.specialized.dims.rows;
+  #convertLayout(value: Value, layout: Expression): Value {
+    return this.context.builder.value(value.type, (x) => py.call("gl.convert_layout", x!, layout), value);
   }
 
-  /** How a number for each row lies. */
-  #sliceOf(layout: Expression): Expression {
-    return py.call("gl.SliceLayout", py.number("1"), layout);
-  }
-
-  #converted(value: Value, layout: Expression): Value {
-    return this.value(value.type, (x) => py.call("gl.convert_layout", x!, layout), value);
-  }
-
-  #said(expression: Expression): Value {
-    return this.value(constexprType("int", "layout"), () => expression);
+  #layoutValue(expression: Expression): Value {
+    return this.context.builder.value(constexprType("int", "layout"), () => expression);
   }
 
   #layoutOf(shape: readonly Dim[]): Expression | undefined {
-    const { rows, columns, width } = this.specialized.dims;
-    const { scoresLayout, sumLayout } = this.names;
-    const slice = (of: Expression) => py.call("gl.SliceLayout", py.number("0"), of);
+    const { rows, columns, width } = this.context.specialized.dims;
+    const { scoresLayout, accumulatorLayout } = this.context.names;
+    const slice = (parent: Expression) => py.call("gl.SliceLayout", py.number("0"), parent);
     const [first, second] = shape;
     if (shape.length === 1)
-      return first === rows ? this.#sliceOf(scoresLayout) : first === columns ? slice(scoresLayout) : slice(sumLayout);
-    return second === columns ? scoresLayout : second === width ? sumLayout : undefined;
+      return first === rows
+        ? rowLayout(scoresLayout)
+        : first === columns
+          ? slice(scoresLayout)
+          : slice(accumulatorLayout);
+    return second === columns ? scoresLayout : second === width ? accumulatorLayout : undefined;
   }
 }
+
+/** The layout of one number per row. */
+const rowLayout = (layout: Expression): Expression => py.call("gl.SliceLayout", py.number("1"), layout);

@@ -1,4 +1,4 @@
-/** The configs of a warp-specialized kernel: their sizes, and the hook that sets the blocks of their descriptors. */
+/** Configs of a warp-specialized kernel: their sizes, and the hook that sets the block shapes of their descriptors. */
 import type { KernelIR } from "../../../ir/nodes.js";
 import { type KernelNames, parameterName } from "../../names/kernel-names.js";
 import * as py from "../../syntax/py-build.js";
@@ -7,15 +7,15 @@ import { THREE_CONSUMER_HEAD_SIZES } from "../pattern/attention-configs.js";
 import { SET_BLOCK } from "./helpers.js";
 import type { GluonKernel } from "./kernel.js";
 
-/** The function that sets the blocks of a config's descriptors. */
+/** The function that sets the block shapes of a config's descriptors. */
 export function blockHook(ir: KernelIR, kernel: GluonKernel, names: KernelNames, name: string): FunctionDef {
   const constant = (key: string) => py.subscript(py.name("args"), py.string(key));
-  const dim = (given: string | number): Expression =>
-    typeof given === "number" ? py.number(String(given)) : constant(parameterName(ir, names, given));
-  const taken = new Set(kernel.takes.flatMap((each) => ("blocks" in each ? [each.descriptor.id] : [])));
+  const dim = (dimension: string | number): Expression =>
+    typeof dimension === "number" ? py.number(String(dimension)) : constant(parameterName(ir, names, dimension));
+  const descriptors = new Set(kernel.launchArguments.flatMap((each) => ("blocks" in each ? [each.descriptor.id] : [])));
   const body = kernel
     .blocks({ dim, constant: ({ id }) => constant(id) })
-    .filter(([{ descriptor }]) => taken.has(descriptor.id))
+    .filter(([{ descriptor }]) => descriptors.has(descriptor.id))
     .map(([{ descriptor }, block]) => py.expression(py.call(SET_BLOCK, constant(descriptor.id), py.list(...block))));
   return {
     kind: "function",
@@ -27,28 +27,33 @@ export function blockHook(ir: KernelIR, kernel: GluonKernel, names: KernelNames,
   };
 }
 
-/** The function that drops configs of three consumers where heads are long: they would not fit. */
-export function threeConsumerPruner(ir: KernelIR, { thrice }: GluonKernel, names: KernelNames, name: string): Block {
-  if (!thrice) return [];
-  const count = py.subscript(py.dotted("config.kwargs"), py.string(thrice.consumers.id));
-  const isShort = thrice.heads.map((dim) =>
+/** The function that drops configs of three consumers if heads are long, because they do not fit. */
+export function threeConsumerPruner(
+  ir: KernelIR,
+  { threeConsumers }: GluonKernel,
+  names: KernelNames,
+  name: string,
+): Block {
+  if (!threeConsumers) return [];
+  const count = py.subscript(py.dotted("config.kwargs"), py.string(threeConsumers.consumers.id));
+  const isShort = threeConsumers.heads.map((dim) =>
     py.compare(py.subscript(py.name("args"), py.string(parameterName(ir, names, dim))), [
       "==",
       py.number(String(THREE_CONSUMER_HEAD_SIZES)),
     ]),
   );
-  const kept = py.name("kept");
+  const retained = py.name("kept");
   const test = py.boolOp("or", py.compare(count, ["<", py.number("3")]), py.boolOp("and", ...isShort));
   const body: Block = [
     py.assign(py.name("args"), py.dict({ value: py.name("named_args") }, { value: py.name("kwargs") })),
-    py.assign(kept, py.list()),
+    py.assign(retained, py.list()),
     {
       kind: "for",
       target: py.name("config"),
       iterable: py.name("configs"),
       body: [{ kind: "if", branches: [{ test, body: [py.expression(py.call("kept.append", py.name("config")))] }] }],
     },
-    py.returns(kept),
+    py.returns(retained),
   ];
   return [
     {
@@ -62,15 +67,21 @@ export function threeConsumerPruner(ir: KernelIR, { thrice }: GluonKernel, names
   ];
 }
 
-/** `@triton.autotune` over the configs that fit, each with the sizes of its ring. */
-export function tuned(ir: KernelIR, names: KernelNames, kernel: GluonKernel, hook: string, pruner: string): Expression {
-  const { configs, thrice } = kernel;
-  const listed = configs.map(({ config, constants, registers }) => {
-    const own = Object.entries(config.values).map(([name, value]) => ({
+/** `@triton.autotune` over the configs that fit, each with the sizes of its ring buffer. */
+export function autotuneDecorator(
+  ir: KernelIR,
+  names: KernelNames,
+  kernel: GluonKernel,
+  hook: string,
+  pruner: string,
+): Expression {
+  const { configs, threeConsumers } = kernel;
+  const configCalls = configs.map(({ config, constants, registers }) => {
+    const authorEntries = Object.entries(config.values).map(([name, value]) => ({
       key: py.string(parameterName(ir, names, name)),
       value: py.constant(value),
     }));
-    const ring = Object.entries(constants).map(([name, value]) => ({
+    const ringEntries = Object.entries(constants).map(([name, value]) => ({
       key: py.string(name),
       value: py.number(String(value)),
     }));
@@ -79,15 +90,15 @@ export function tuned(ir: KernelIR, names: KernelNames, kernel: GluonKernel, hoo
       maxnreg: registers === undefined ? undefined : py.number(String(registers)),
       pre_hook: py.name(hook),
     });
-    return py.withOrigin(py.call("triton.Config", py.dict(...own, ...ring), ...keywords), config.at);
+    return py.withOrigin(py.call("triton.Config", py.dict(...authorEntries, ...ringEntries), ...keywords), config.at);
   });
   const key = (ir.tuning.key ?? []).map((name) => py.string(parameterName(ir, names, name)));
   return py.call(
     "triton.autotune",
     ...py.keywords({
-      configs: py.list(...listed),
+      configs: py.list(...configCalls),
       key: py.list(...key),
-      prune_configs_by: thrice && py.dict({ key: py.string("early_config_prune"), value: py.name(pruner) }),
+      prune_configs_by: threeConsumers && py.dict({ key: py.string("early_config_prune"), value: py.name(pruner) }),
     }),
   );
 }

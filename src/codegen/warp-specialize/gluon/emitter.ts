@@ -1,9 +1,12 @@
-/** What emits the `@gluon.jit` functions of any warp-specialized kernel: its parts, and the kernel that starts them. */
+/**
+ * The emitter of the `@gluon.jit` functions of a warp-specialized kernel: its partitions, and the kernel that starts
+ * them.
+ */
 import { LaunchFacts } from "../../../analysis/launch-facts.js";
 import { nonNegativeValues } from "../../../analysis/signs.js";
 import type { KernelIR, TensorParam, Value } from "../../../ir/nodes.js";
 import type { SourceIndex } from "../../../ir/source.js";
-import { type BlockAccess, onAxes } from "../pattern/block-access.js";
+import { type BlockAccess, perTensorAxis } from "../pattern/block-access.js";
 import type { Consumers } from "../pattern/attention-configs.js";
 import type { BarrierName, Pipeline } from "../pattern/pipeline.js";
 import type { Elem } from "../../../types/dtype.js";
@@ -17,20 +20,20 @@ import * as py from "../../syntax/py-build.js";
 import type { Block, Expression, FunctionDef, Name, Parameter, Statement } from "../../syntax/py.js";
 import { LOAD_BLOCK, STORE_BLOCK, WRITE_PIECES } from "./helpers.js";
 import { toGluonDialect } from "./gluon-dialect.js";
-import type { PipelineNames, Staged } from "./partition-names.js";
-import type { WarpPartition } from "./partitions.js";
+import type { WarpPartition } from "./partition-builder.js";
+import type { PipelineNames, StagedTensor } from "./partition-names.js";
 
-/** What a kernel is emitted from. */
+/** The inputs of the emission. */
 export interface Emission {
   readonly ir: KernelIR;
   readonly names: KernelNames;
-  /** The module's names, to which the functions' are added. */
+  /** The module's names, to which the emitted functions are added. */
   readonly module: Names;
   readonly source: SourceIndex | undefined;
 }
 
-/** What a body refers to in its module, so that no local name hides it. */
-const MODULE = [
+/** Module-level names that a body refers to, so that no local name shadows them. */
+const MODULE_NAMES = [
   "gl",
   "mbarrier",
   "tma",
@@ -42,79 +45,82 @@ const MODULE = [
   WRITE_PIECES,
 ];
 
-/** Registers of a thread, in each consumer but the first, by how many there are; Triton gives the first what is left. */
+/**
+ * Registers per thread of each consumer but the first, by the number of consumers. Triton assigns the remaining
+ * registers to the first one.
+ */
 const CONSUMER_REGISTERS = { 1: "", 2: "240", 3: "160" };
 const PRODUCER_REGISTERS = "24";
 
-/** A launch's argument: a tensor to describe, or a parameter's value. */
-export type LaunchArgument = Staged | Value;
+/** An argument of the launch: a tensor that gets a descriptor, or a parameter's value. */
+export type LaunchArgument = StagedTensor | Value;
 
 export abstract class GluonEmitter<Shared extends PipelineNames> {
-  readonly #taken = new Names("body");
+  readonly #names = new Names("body");
 
   constructor(
     readonly emission: Emission,
     readonly pipeline: Pipeline,
   ) {
-    for (const name of emission.names.parameters.values()) this.#taken.keep(name);
+    for (const name of emission.names.parameters.values()) this.#names.reserve(name);
   }
 
-  /** The names that its functions share. */
+  /** The names that the emitted functions share. */
   abstract readonly shared: Shared;
-  /** What passes through shared memory, inputs first. */
-  abstract staged(): readonly Staged[];
-  /** The constexprs of its configs, besides the author's. */
+  /** The tensors that pass through shared memory, inputs first. */
+  abstract stagedTensors(): readonly StagedTensor[];
+  /** The constexprs of its configs in addition to the author's. */
   abstract constants(): readonly Name[];
 
   // ---- names --------------------------------------------------------------------------------------------------------
 
-  takeName(wanted: string): Name {
-    return py.name(this.#taken.take(wanted));
+  claimName(hint: string): Name {
+    return py.name(this.#names.take(hint));
   }
 
-  stagedOf({ tensor, first }: Pick<BlockAccess, "tensor" | "first">): Staged {
+  stagedTensor({ tensor, firstAxis }: Pick<BlockAccess, "tensor" | "firstAxis">): StagedTensor {
     return {
       tensor,
-      first,
-      descriptor: this.takeName(tensor.block ? `${tensor.name}_block_desc` : `${tensor.name}_desc`),
-      blocks: this.takeName(`${tensor.name}_blocks`),
+      firstAxis,
+      descriptor: this.claimName(tensor.block ? `${tensor.name}_block_desc` : `${tensor.name}_desc`),
+      blocks: this.claimName(`${tensor.name}_blocks`),
     };
   }
 
-  /** The block of its descriptor, of so many rows and columns. */
-  blockOf({ tensor, first }: Staged, own: readonly Expression[]): readonly Expression[] {
+  /** The block shape of its descriptor, for a block of these rows and columns. */
+  blockOf({ tensor, firstAxis }: StagedTensor, blockShape: readonly Expression[]): readonly Expression[] {
     const lead = Array.from({ length: tensor.dims.length - 2 }, () => py.number("1"));
-    return onAxes(lead, first, own as readonly [Expression, Expression]);
+    return perTensorAxis(lead, firstAxis, blockShape as readonly [Expression, Expression]);
   }
 
-  /** The outputs that are written in blocks. */
-  stagedOutputs(blocks: readonly BlockAccess[]): ReadonlyMap<TensorParam, Staged> {
-    const firsts = blocks.filter((block, i) => blocks.findIndex(({ tensor }) => tensor === block.tensor) === i);
-    return new Map(firsts.map((block) => [block.tensor, this.stagedOf(block)]));
+  /** The outputs that are stored in blocks. */
+  stagedOutputs(blocks: readonly BlockAccess[]): ReadonlyMap<TensorParam, StagedTensor> {
+    const distinct = blocks.filter((block, i) => blocks.findIndex(({ tensor }) => tensor === block.tensor) === i);
+    return new Map(distinct.map((block) => [block.tensor, this.stagedTensor(block)]));
   }
 
-  barrierNames(words: Readonly<Partial<Record<BarrierName, string>>>): ReadonlyMap<BarrierName, Name> {
+  barrierNames(hints: Readonly<Partial<Record<BarrierName, string>>>): ReadonlyMap<BarrierName, Name> {
     const barriers = Object.keys(this.pipeline.barriers) as BarrierName[];
-    return new Map(barriers.map((barrier) => [barrier, this.takeName(words[barrier] ?? barrier)]));
+    return new Map(barriers.map((barrier) => [barrier, this.claimName(hints[barrier] ?? barrier)]));
   }
 
-  /** The constexpr of a dimension, or its number. */
+  /** The constexpr of a dim, or its number. */
   dimension(dim: Dim): Expression {
     const { ir, names } = this.emission;
     return typeof dim === "number" ? py.number(String(dim)) : py.name(parameterName(ir, names, dim));
   }
 
-  /** What a launch gives the kernel, apart from what configs set. */
-  taken(kernel: FunctionDef): readonly LaunchArgument[] {
-    const listed = new Set(kernel.params.map(({ name }) => name));
-    const nameOf = (taken: LaunchArgument) =>
-      "blocks" in taken ? taken.descriptor.id : this.emission.names.parameters.get(taken)!;
-    return [...this.staged(), ...this.#arguments()].filter(
-      (each) => listed.has(nameOf(each)) && ("blocks" in each || !this.#isChosen(each)),
+  /** The arguments that a launch passes to the kernel, except those that configs set. */
+  launchArguments(kernel: FunctionDef): readonly LaunchArgument[] {
+    const paramNames = new Set(kernel.params.map(({ name }) => name));
+    const nameOf = (argument: LaunchArgument) =>
+      "blocks" in argument ? argument.descriptor.id : this.emission.names.parameters.get(argument)!;
+    return [...this.stagedTensors(), ...this.#arguments()].filter(
+      (each) => paramNames.has(nameOf(each)) && ("blocks" in each || !this.#isSetByConfig(each)),
     );
   }
 
-  /** The author's parameters, in the order of the plain kernel's. */
+  /** The author's parameters, in the order of the default kernel. */
   #arguments(): readonly Value[] {
     const { params } = this.emission.ir;
     const pointers = params.flatMap((param) =>
@@ -123,24 +129,24 @@ export abstract class GluonEmitter<Shared extends PipelineNames> {
     const numbers = params.flatMap((param) => (param.kind === "scalar" || param.kind === "size" ? [param.value] : []));
     const strides = params.flatMap((param) => (param.kind === "tensor" ? param.strides : []));
     const constexprs = params.flatMap((param) => (param.kind === "constexpr" ? [param.value] : []));
-    const all = [...pointers, ...numbers, ...strides, ...constexprs];
-    return [...new Set(all)].filter((each): each is Value => this.emission.names.parameters.has(each as Value));
+    const values = [...pointers, ...numbers, ...strides, ...constexprs];
+    return [...new Set(values)].filter((each): each is Value => this.emission.names.parameters.has(each as Value));
   }
 
-  #isChosen(taken: Value): boolean {
+  #isSetByConfig(value: Value): boolean {
     return this.emission.ir.params.some(
-      (param) => param.kind === "constexpr" && param.from === "config" && param.value === taken,
+      (param) => param.kind === "constexpr" && param.from === "config" && param.value === value,
     );
   }
 
   // ---- functions ----------------------------------------------------------------------------------------------------
 
-  partFunction(wanted: string, { block, built }: WarpPartition, before: Block): FunctionDef {
+  partitionFunction(hint: string, { block, syntheticOps }: WarpPartition, prologue: Block): FunctionDef {
     const { ir, names, source } = this.emission;
     const locals = new Names("body");
-    for (const name of names.parameters.values()) locals.keep(name);
-    for (const { id } of this.#sharedNames()) if (locals.isFree(id)) locals.keep(id);
-    for (const name of MODULE) locals.keep(name);
+    for (const name of names.parameters.values()) locals.reserve(name);
+    for (const { id } of this.#sharedNames()) if (locals.isFree(id)) locals.reserve(id);
+    for (const name of MODULE_NAMES) locals.reserve(name);
     const parameters = new Map<Value, Expression>([...names.parameters].map(([value, name]) => [value, py.name(name)]));
     const body = emitBody(block, {
       names: locals,
@@ -150,64 +156,66 @@ export abstract class GluonEmitter<Shared extends PipelineNames> {
       sizes: weakIfOne(ir),
       isNonNegative: nonNegativeValues(ir, new LaunchFacts(ir)),
       source,
-      built,
+      syntheticOps,
     });
-    const all = toGluonDialect([...before, ...body]);
-    return this.defined(wanted, this.#params(all), all);
+    const fullBody = toGluonDialect([...prologue, ...body]);
+    return this.defineFunction(hint, this.#params(fullBody), fullBody);
   }
 
-  /** The kernel that starts the parts, given what it does before. */
+  /** The kernel that starts the partitions, after the statements of `body`. */
   kernelFunction(body: Block): FunctionDef {
     const { ir, names } = this.emission;
-    // The autotuner asks for what its key and its configs name.
+    // The autotuner requires the parameters that its key and its configs name.
     const configs = ir.tuning.configs.flatMap(({ values }) => Object.keys(values));
-    const asked = [...(ir.tuning.key ?? []), ...configs].map((name) =>
+    const autotuned = [...(ir.tuning.key ?? []), ...configs].map((name) =>
       py.expression(py.name(parameterName(ir, names, name))),
     );
-    const { barriers, part } = this.shared;
-    const own = new Set([...this.staged().map(({ blocks }) => blocks), ...barriers.values(), part].map(({ id }) => id));
-    const params = this.#params([...body, ...asked]).filter(({ name }) => !own.has(name));
-    return this.defined(`${names.wrapper}_specialized_kernel`, params, body);
+    const { barriers, consumerIndex } = this.shared;
+    const localNames = new Set(
+      [...this.stagedTensors().map(({ blocks }) => blocks), ...barriers.values(), consumerIndex].map(({ id }) => id),
+    );
+    const params = this.#params([...body, ...autotuned]).filter(({ name }) => !localNames.has(name));
+    return this.defineFunction(`${names.wrapper}_specialized_kernel`, params, body);
   }
 
-  defined(wanted: string, params: readonly Parameter[], body: Block): FunctionDef {
+  defineFunction(hint: string, params: readonly Parameter[], body: Block): FunctionDef {
     const { ir, module } = this.emission;
     const decorators = [py.dotted("gluon.jit")];
-    return { kind: "function", name: module.take(wanted), decorators, params, body, origin: ir.at };
+    return { kind: "function", name: module.take(hint), decorators, params, body, origin: ir.at };
   }
 
   #sharedNames(): readonly Name[] {
     const { barriers, outputs: _, ...shared } = this.shared;
-    const staged = this.staged().flatMap(({ descriptor, blocks }) => [descriptor, blocks]);
-    const named = Object.values(shared).filter((each): each is Name => (each as Partial<Name>).kind === "name");
-    return [...staged, ...barriers.values(), ...named];
+    const staged = this.stagedTensors().flatMap(({ descriptor, blocks }) => [descriptor, blocks]);
+    const names = Object.values(shared).filter((each): each is Name => (each as Partial<Name>).kind === "name");
+    return [...staged, ...barriers.values(), ...names];
   }
 
   #dtype(elem: Elem): Expression {
     if (typeof elem === "string") return py.dotted(`tl.${elem}`);
-    const written = [...this.shared.outputs.values(), ...this.staged()];
-    const holds = written.find(({ tensor: { dtype } }) => typeof dtype !== "string" && dtype.name === elem.name);
-    return py.attribute(holds!.blocks, "dtype");
+    const tensors = [...this.shared.outputs.values(), ...this.stagedTensors()];
+    const match = tensors.find(({ tensor: { dtype } }) => typeof dtype !== "string" && dtype.name === elem.name);
+    return py.attribute(match!.blocks, "dtype");
   }
 
-  /** What a body uses of what the kernel has, as parameters. */
+  /** The parameters of a function: all shared names and arguments that its body uses. */
   #params(body: Block): readonly Parameter[] {
     const used = new Set<string>();
     eachNode(body, (node) => {
       if (node.kind === "name") used.add(node.id);
     });
-    const { part, barriers } = this.shared;
-    const staged = this.staged();
+    const { consumerIndex, barriers } = this.shared;
+    const staged = this.stagedTensors();
     const constexpr = ({ id }: Name): Parameter => ({ name: id, annotation: py.dotted("gl.constexpr") });
     const isConstexpr = (value: Value) => value.type.kind === "constexpr";
-    const named = (value: Value) => py.name(this.emission.names.parameters.get(value)!);
+    const nameOf = (value: Value) => py.name(this.emission.names.parameters.get(value)!);
     const args = this.#arguments();
-    const passed = [...staged.map(({ descriptor }) => descriptor), ...staged.map(({ blocks }) => blocks)];
+    const sharedMemory = [...staged.map(({ descriptor }) => descriptor), ...staged.map(({ blocks }) => blocks)];
     const params: readonly Parameter[] = [
-      constexpr(part),
-      ...[...passed, ...barriers.values()].map(({ id }) => ({ name: id })),
-      ...args.filter((value) => !isConstexpr(value)).map((value) => ({ name: named(value).id })),
-      ...args.filter(isConstexpr).map((value) => constexpr(named(value))),
+      constexpr(consumerIndex),
+      ...[...sharedMemory, ...barriers.values()].map(({ id }) => ({ name: id })),
+      ...args.filter((value) => !isConstexpr(value)).map((value) => ({ name: nameOf(value).id })),
+      ...args.filter(isConstexpr).map((value) => constexpr(nameOf(value))),
       ...this.constants().map(constexpr),
     ];
     return params.filter(({ name }) => used.has(name));
@@ -227,20 +235,20 @@ export abstract class GluonEmitter<Shared extends PipelineNames> {
     );
   }
 
-  allocated({ descriptor, blocks }: Staged, count: Expression): Statement {
+  allocation({ descriptor, blocks }: StagedTensor, count: Expression): Statement {
     const shape = py.binary(py.list(count), "+", py.attribute(descriptor, "block_shape"));
     const [dtype, layout] = [py.attribute(descriptor, "dtype"), py.attribute(descriptor, "layout")];
     return py.assign(blocks, py.call("gl.allocate_shared_memory", dtype, shape, layout));
   }
 
-  /** The pipeline's barriers, in shared memory. */
-  barriers(): Block {
-    const { stages, consumers, barriers, part } = this.shared;
-    const all = [...barriers].map(([barrier, name]) => ({ name, ...this.pipeline.barriers[barrier]! }));
+  /** Allocates and initializes the pipeline's barriers in shared memory. */
+  barrierSetup(): Block {
+    const { stages, consumers, barriers, consumerIndex } = this.shared;
+    const allBarriers = [...barriers].map(([barrier, name]) => ({ name, ...this.pipeline.barriers[barrier]! }));
     const counts = { slot: stages, consumer: consumers };
-    const begin = (per: "slot" | "consumer", target: Name): Block => {
-      const own = all.filter((each) => each.per === per);
-      const body = own.map(({ name, arrivals }) => {
+    const initialize = (per: "slot" | "consumer", target: Name): Block => {
+      const matching = allBarriers.filter((each) => each.per === per);
+      const body = matching.map(({ name, arrivals }) => {
         const barrier = py.call(py.attribute(name, "index"), target);
         const count = py.keyword("count", arrivals === "consumers" ? consumers : py.number("1"));
         return py.expression(py.call("mbarrier.init", barrier, count));
@@ -249,37 +257,38 @@ export abstract class GluonEmitter<Shared extends PipelineNames> {
       return body.length > 0 ? [{ kind: "for", target, iterable, body }] : [];
     };
     return [
-      ...all.map(({ name, per }) => {
+      ...allBarriers.map(({ name, per }) => {
         const [shape, layout] = [py.list(counts[per], py.number("1")), py.call("mbarrier.MBarrierLayout")];
         return py.assign(name, py.call("gl.allocate_shared_memory", py.dotted("gl.int64"), shape, layout));
       }),
-      ...begin("consumer", part),
-      ...begin("slot", py.name("slot")),
+      ...initialize("consumer", consumerIndex),
+      ...initialize("slot", py.name("slot")),
     ];
   }
 
-  /** Starts the producer and as many consumers as the config has. */
-  partitions(producer: FunctionDef, consumer: FunctionDef, counts: Iterable<Consumers>): Block {
-    const start = (count: Consumers): Block => [this.#started(producer, consumer, count)];
-    const all = [...new Set(counts)].toSorted((a, b) => b - a);
-    const branches = all.slice(0, -1).map((count) => {
+  /** Starts the producer and the config's number of consumers. */
+  startPartitions(producer: FunctionDef, consumer: FunctionDef, counts: Iterable<Consumers>): Block {
+    const start = (count: Consumers): Block => [this.#warpSpecializeCall(producer, consumer, count)];
+    const distinctCounts = [...new Set(counts)].toSorted((a, b) => b - a);
+    const branches = distinctCounts.slice(0, -1).map((count) => {
       const test = py.compare(this.shared.consumers, ["==", py.number(String(count))]);
       return { test, body: start(count) };
     });
-    const otherwise = start(all.at(-1)!);
+    const otherwise = start(distinctCounts.at(-1)!);
     return branches.length > 0 ? [{ kind: "if", branches, otherwise }] : otherwise;
   }
 
-  #started(producer: FunctionDef, consumer: FunctionDef, count: Consumers): Statement {
-    const { part } = this.shared;
-    const args = ({ params }: FunctionDef, number?: number) =>
-      py.tuple(...params.map(({ name }) => (name === part.id ? py.number(String(number)) : py.name(name))));
-    const partition = (part: FunctionDef, number?: number) => py.tuple(py.name(part.name), args(part, number));
+  #warpSpecializeCall(producer: FunctionDef, consumer: FunctionDef, count: Consumers): Statement {
+    const { consumerIndex } = this.shared;
+    const args = ({ params }: FunctionDef, index?: number) =>
+      py.tuple(...params.map(({ name }) => (name === consumerIndex.id ? py.number(String(index)) : py.name(name))));
+    const partition = (functionDef: FunctionDef, index?: number) =>
+      py.tuple(py.name(functionDef.name), args(functionDef, index));
     const consumers = Array.from({ length: count }, (_, i) => partition(consumer, i));
-    const others = (each: string) => Array.from({ length: count - 1 }, () => each);
-    const warps = [...others("4"), "1"].map(py.number);
-    const registers = [...others(CONSUMER_REGISTERS[count]), PRODUCER_REGISTERS].map(py.number);
-    const parts = py.list(...consumers, partition(producer));
-    return py.expression(py.call("gl.warp_specialize", parts, py.list(...warps), py.list(...registers)));
+    const forOthers = (text: string) => Array.from({ length: count - 1 }, () => text);
+    const warps = [...forOthers("4"), "1"].map(py.number);
+    const registers = [...forOthers(CONSUMER_REGISTERS[count]), PRODUCER_REGISTERS].map(py.number);
+    const partitionList = py.list(...consumers, partition(producer));
+    return py.expression(py.call("gl.warp_specialize", partitionList, py.list(...warps), py.list(...registers)));
   }
 }

@@ -1,4 +1,4 @@
-/** The `@gluon.jit` functions of a warp-specialized product. */
+/** The `@gluon.jit` functions of a warp-specialized GEMM. */
 import { gemmPipeline } from "../pattern/pipeline.js";
 import type { SpecializedGemm } from "../pattern/gemm-plan.js";
 import { extentDim } from "../pattern/block-index.js";
@@ -8,34 +8,35 @@ import type { TensorParam } from "../../../ir/nodes.js";
 import type { Dim } from "../../../types/shape.js";
 import type { BlockSizes, GluonConfig } from "./kernel.js";
 import { type Emission, GluonEmitter } from "./emitter.js";
-import type { PartNames, Staged } from "./partition-names.js";
-import { consumerPartition, producerPartition } from "./partitions.js";
+import { gemmPartition } from "./gemm-partitions.js";
+import type { PartitionRole } from "./partition-context.js";
+import type { GemmNames, StagedTensor } from "./partition-names.js";
 
-export class GemmEmitter extends GluonEmitter<PartNames> {
-  readonly shared: PartNames;
+export class GemmEmitter extends GluonEmitter<GemmNames> {
+  readonly shared: GemmNames;
 
   constructor(
     emission: Emission,
     readonly specialized: SpecializedGemm,
   ) {
     super(emission, gemmPipeline);
-    const { form } = specialized;
-    const [a, b] = form.operands.map(({ block }) => this.stagedOf(block));
+    const { pattern } = specialized;
+    const [a, b] = pattern.operands.map(({ block }) => this.stagedTensor(block));
     this.shared = {
       operands: [a!, b!],
-      outputs: this.stagedOutputs(form.stores),
+      outputs: this.stagedOutputs(pattern.stores),
       barriers: this.barrierNames({}),
-      stages: this.takeName("STAGES"),
-      consumers: this.takeName("CONSUMERS"),
-      pieces: this.takeName("PIECES"),
-      depth: this.takeName("DEPTH"),
-      part: this.takeName("part"),
-      rows: this.dimension(form.shape[0]) as Name,
-      layout: this.takeName("layout"),
+      stages: this.claimName("STAGES"),
+      consumers: this.claimName("CONSUMERS"),
+      pieces: this.claimName("PIECES"),
+      depth: this.claimName("DEPTH"),
+      consumerIndex: this.claimName("part"),
+      rows: this.dimension(pattern.shape[0]) as Name,
+      layout: this.claimName("layout"),
     };
   }
 
-  staged(): readonly Staged[] {
+  stagedTensors(): readonly StagedTensor[] {
     return [...this.shared.operands, ...this.shared.outputs.values()];
   }
 
@@ -48,19 +49,18 @@ export class GemmEmitter extends GluonEmitter<PartNames> {
     const { ir, names } = this.emission;
     const { specialized, shared } = this;
     const size = (dim: Dim) => this.dimension(dim);
-    const producer = this.partFunction(`_${names.wrapper}_load`, producerPartition(ir, specialized, shared, size), []);
-    const layout = this.productLayout(shared.layout, specialized.form.shape[1]);
-    const consumer = this.partFunction(`_${names.wrapper}_multiply`, consumerPartition(ir, specialized, shared, size), [
-      layout,
-    ]);
+    const partition = (role: PartitionRole) => gemmPartition(ir, specialized, shared, size, role);
+    const producer = this.partitionFunction(`_${names.wrapper}_load`, partition("producer"), []);
+    const layout = this.productLayout(shared.layout, specialized.pattern.shape[1]);
+    const consumer = this.partitionFunction(`_${names.wrapper}_multiply`, partition("consumer"), [layout]);
     const { stages, consumers, depth, operands, outputs } = shared;
     const [a, b] = operands;
     const kernel = this.kernelFunction([
-      this.allocated(a, py.binary(stages, "*", consumers)),
-      this.allocated(b, stages),
-      ...[...outputs.values()].map((each) => this.allocated(each, py.binary(consumers, "*", depth))),
-      ...this.barriers(),
-      ...this.partitions(
+      this.allocation(a, py.binary(stages, "*", consumers)),
+      this.allocation(b, stages),
+      ...[...outputs.values()].map((each) => this.allocation(each, py.binary(consumers, "*", depth))),
+      ...this.barrierSetup(),
+      ...this.startPartitions(
         producer,
         consumer,
         specialized.configs.map((config) => config.consumers),
@@ -83,19 +83,22 @@ export class GemmEmitter extends GluonEmitter<PartNames> {
     }));
   }
 
-  /** The block of each descriptor. */
-  blocks({ dim, constant }: BlockSizes): readonly (readonly [Staged, readonly Expression[]])[] {
-    const { form } = this.specialized;
-    const [rows, columns, inner] = form.shape;
-    const part = py.binary(dim(rows), "//", constant(this.shared.consumers));
-    const given = [
-      [part, dim(inner)],
+  /** The block shape of each descriptor. */
+  blocks({ dim, constant }: BlockSizes): readonly (readonly [StagedTensor, readonly Expression[]])[] {
+    const { pattern } = this.specialized;
+    const [rows, columns, inner] = pattern.shape;
+    const consumerRows = py.binary(dim(rows), "//", constant(this.shared.consumers));
+    const inputShapes = [
+      [consumerRows, dim(inner)],
       [dim(inner), dim(columns)],
-    ].map((block, i) => (form.operands[i]!.swapped ? block.toReversed() : block));
-    const written = (tensor: TensorParam) => {
-      const store = form.stores.find((each) => each.tensor === tensor)!;
-      return [part, py.binary(dim(extentDim(store.axes[1]!.extent)), "//", constant(this.shared.pieces))];
+    ].map((block, i) => (pattern.operands[i]!.isSwapped ? block.toReversed() : block));
+    const outputShape = (tensor: TensorParam) => {
+      const store = pattern.stores.find((each) => each.tensor === tensor)!;
+      return [consumerRows, py.binary(dim(extentDim(store.axes[1]!.extent)), "//", constant(this.shared.pieces))];
     };
-    return this.staged().map((staged, i) => [staged, this.blockOf(staged, given[i] ?? written(staged.tensor))]);
+    return this.stagedTensors().map((staged, i) => [
+      staged,
+      this.blockOf(staged, inputShapes[i] ?? outputShape(staged.tensor)),
+    ]);
   }
 }

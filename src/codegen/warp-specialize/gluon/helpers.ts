@@ -1,19 +1,19 @@
-/** What a module with a warp-specialized kernel has besides: imports, and the functions that its parts share. */
+/** Additions to a module with a warp-specialized kernel: imports, and helper functions of its partitions. */
 import type { Block, FromImport, FunctionDef, Statement } from "../../syntax/py.js";
 import * as py from "../../syntax/py-build.js";
-import { helper } from "../../syntax/helper-function.js";
+import { helperFunction } from "../../syntax/py-build.js";
 
-/** The copies of blocks, which Triton 3.6 and 3.9 name differently. */
+/** Copies of blocks between global and shared memory. Triton 3.6 and 3.9 name them differently. */
 export const LOAD_BLOCK = "_load_block";
 export const STORE_BLOCK = "_store_block";
-/** Writes a tile of a consumer in pieces. */
+/** Stores a consumer's tile in pieces. */
 export const WRITE_PIECES = "_write_pieces";
-/** Writes a tile of a consumer as a whole. */
+/** Stores a consumer's tile as a whole. */
 export const WRITE_BLOCK = "_write_block";
 const PIECES_OF = "_pieces_of";
-export const DESCRIBED = "_described";
-export const IS_SPECIALISED = "_is_specialized";
-const IS_MOVABLE = "_is_movable";
+export const MAKE_DESCRIPTOR = "_described";
+export const CAN_SPECIALIZE = "_is_specialized";
+const IS_TMA_COMPATIBLE = "_is_movable";
 export const SET_BLOCK = "_set_block";
 export const GLUON_DESCRIPTOR = "_GluonDescriptor";
 
@@ -34,21 +34,21 @@ export const gluonImports: readonly FromImport[] = [
   },
 ];
 
-/** `tma.async_load`, or what Triton 3.6 calls it. */
-const copyOf = (target: string, now: string, before: string): Statement =>
+/** Assigns `tma.async_load`, or its name in Triton 3.6. */
+const copyAlias = (target: string, name: string, oldName: string): Statement =>
   py.assign(
     py.name(target),
     py.conditional(
-      py.dotted(`tma.${now}`),
-      py.call("hasattr", py.name("tma"), py.string(now)),
-      py.dotted(`tma.${before}`),
+      py.dotted(`tma.${name}`),
+      py.call("hasattr", py.name("tma"), py.string(name)),
+      py.dotted(`tma.${oldName}`),
     ),
   );
 
-export const copyNames: Block = [
+export const copyAliases: Block = [
   py.comment("Triton 3.6 has other names for what the copy engine does."),
-  copyOf(LOAD_BLOCK, "async_load", "async_copy_global_to_shared"),
-  copyOf(STORE_BLOCK, "async_store", "async_copy_shared_to_global"),
+  copyAlias(LOAD_BLOCK, "async_load", "async_copy_global_to_shared"),
+  copyAlias(STORE_BLOCK, "async_store", "async_copy_shared_to_global"),
 ];
 
 function gluonFunction(name: string, params: string, docstring: string, text: string): FunctionDef {
@@ -65,7 +65,7 @@ function gluonFunction(name: string, params: string, docstring: string, text: st
   };
 }
 
-/** What a product calls; blocks of more axes than a tile's are seen as tiles. */
+/** Helpers of a GEMM. A block with more than two axes is reshaped to a tile. */
 const pieceHelpers = (hasLead: boolean): readonly FunctionDef[] => [
   gluonFunction(
     PIECES_OF,
@@ -93,7 +93,7 @@ for i in gl.static_range(count):
   ),
 ];
 
-/** What attention calls. */
+/** Helpers of attention. */
 const blockHelpers: readonly FunctionDef[] = [
   gluonFunction(
     WRITE_BLOCK,
@@ -106,22 +106,22 @@ ${STORE_BLOCK}(desc, start, block)`,
   ),
 ];
 
-/** The functions for the GPU that the parts of a kernel call. */
+/** The device functions that a kernel's partitions call. */
 export const deviceHelpers = { gemm: pieceHelpers(false), batch: pieceHelpers(true), attention: blockHelpers };
 
 export const hostHelpers: readonly FunctionDef[] = [
-  helper(
-    IS_SPECIALISED,
+  helperFunction(
+    CAN_SPECIALIZE,
     "*tensors",
     "Whether the GPU and the layouts of the tensors suit the warp-specialized kernel.",
     `if _INTERPRETED or torch.compiler.is_compiling() or torch.version.hip:
     return False
 if torch.cuda.get_device_capability() != (9, 0):
     return False
-return all(map(${IS_MOVABLE}, tensors))`,
+return all(map(${IS_TMA_COMPATIBLE}, tensors))`,
   ),
-  helper(
-    IS_MOVABLE,
+  helperFunction(
+    IS_TMA_COMPATIBLE,
     "tensor",
     "Whether the copy engine can move blocks of the tensor.",
     `steps = [step * tensor.element_size() for step in tensor.stride()[:-1]]
@@ -132,8 +132,8 @@ return (
     and tensor.numel() > 0
 )`,
   ),
-  helper(
-    DESCRIBED,
+  helperFunction(
+    MAKE_DESCRIPTOR,
     "tensor",
     "A descriptor of the tensor, whose block the config sets.",
     `size = tensor.element_size()
@@ -141,7 +141,7 @@ layout = gl.NVMMASharedLayout(0, 8 * size, rank=tensor.ndim)
 block = [1] * (tensor.ndim - 1) + [16 // size]
 return ${GLUON_DESCRIPTOR}.from_tensor(tensor, block, layout)`,
   ),
-  helper(
+  helperFunction(
     SET_BLOCK,
     "desc block",
     "Gives a descriptor the block of the config that is to run.",

@@ -1,7 +1,8 @@
-/** Writes a program statement by statement, with ops of its own beside the author's. */
+/** Builds a program statement by statement, from the author's statements and synthetic ops. */
 import {
   type Argument,
   type Block,
+  type ForStatement,
   type ReadStatement,
   type Scope,
   type Statement,
@@ -10,83 +11,54 @@ import {
 } from "../../../ir/nodes.js";
 import type { Effect, Op } from "../../../ir/op.js";
 import { none, tileType, type Type } from "../../../types/types.js";
+import type { SyntheticOps } from "../../body/print-op.js";
 import type { Expression } from "../../syntax/py.js";
 
-/** What an op is in Python, given what its operands are. */
+/** Prints an op as Python, given its printed operands. */
 export type OpPrinter = (...operands: readonly Expression[]) => Expression;
+
+/** The program of a partition, and the printers of its synthetic ops. */
+export interface WarpPartition {
+  readonly block: Block;
+  readonly syntheticOps: SyntheticOps;
+}
 
 export const INTEGER = tileType("int32", []);
 
 export class PartitionBuilder {
-  readonly built = new Map<Op, OpPrinter>();
+  readonly #syntheticOps = new Map<Op, OpPrinter>();
   #nextId = -1;
-  #out: Statement[] = [];
+  #statements: Statement[] = [];
 
   constructor(readonly scope: Scope) {}
 
-  block(body: () => void): Block {
-    const outer = this.#out;
-    this.#out = [];
-    body();
-    const statements = this.#out;
-    this.#out = outer;
-    return { statements, yields: [] };
+  partition(body: () => void): WarpPartition {
+    return { block: this.block(body), syntheticOps: this.#syntheticOps };
   }
 
-  append(...statements: readonly Statement[]): void {
-    this.#out.push(...statements);
+  block(body: () => void): Block {
+    const outer = this.#statements;
+    this.#statements = [];
+    body();
+    const statements = this.#statements;
+    this.#statements = outer;
+    return { statements, yields: [] };
   }
 
   variable(hint: string, type: Type = INTEGER): Variable {
     return new Variable(this.#nextId--, type, this.scope, undefined, hint);
   }
 
-  fresh(type: Type): Value {
+  freshValue(type: Type): Value {
     return new Value(this.#nextId--, type, this.scope, undefined, undefined, true);
   }
 
-  let(variable: Variable, initial: Argument): void {
-    this.append({ kind: "let", variable, initial, at: undefined });
-  }
-
-  read(variable: Variable): Value {
-    const result = this.fresh(variable.type);
-    const statement: ReadStatement = { kind: "read", variable, result, at: undefined };
-    this.append(statement);
-    return result;
-  }
-
-  write(variable: Variable, value: Argument): void {
-    this.append({ kind: "write", variable, value, at: undefined });
-  }
-
-  value(type: Type, build: OpPrinter, ...operands: readonly Argument[]): Value {
-    const result = this.fresh(type);
-    const op = this.op("pure", build, operands.length);
-    this.append({ kind: "op", op, operands, options: {}, results: [result], at: undefined });
-    return result;
-  }
-
-  /** A statement with an effect. */
-  do(build: OpPrinter, ...operands: readonly Argument[]): void {
-    const op = this.op("write", build, operands.length);
-    this.append({ kind: "op", op, operands, options: {}, results: [], at: undefined });
-  }
-
-  /** A value that is computed where it stands, under a name. */
-  made(name: string, type: Type, build: OpPrinter, ...operands: readonly Argument[]): Value {
-    const result = this.fresh(type);
-    const op = this.op("write", build, operands.length, name);
-    this.append({ kind: "op", op, operands, options: {}, results: [result], at: undefined });
-    return result;
-  }
-
-  /** Another value in the place of one of the author's. */
-  again({ type, at, parameter, anonymous, by }: Value): Value {
+  /** A copy of one of the author's values. */
+  copyOf({ type, at, parameter, anonymous, by }: Value): Value {
     return new Value(this.#nextId--, type, this.scope, at, parameter, anonymous, by);
   }
 
-  /** `name` is that of its results. */
+  /** @param name The name of the results. */
   op(effect: Effect, build: OpPrinter, count: number, name = "index"): Op {
     const op: Op = {
       name,
@@ -103,7 +75,63 @@ export class PartitionBuilder {
       triton36: {},
       proof: {},
     };
-    this.built.set(op, build);
+    this.#syntheticOps.set(op, build);
     return op;
+  }
+
+  // ---- statements ---------------------------------------------------------------------------------------------------
+
+  append(...statements: readonly Statement[]): void {
+    this.#statements.push(...statements);
+  }
+
+  let(variable: Variable, initial: Argument): void {
+    this.append({ kind: "let", variable, initial, at: undefined });
+  }
+
+  read(variable: Variable): Value {
+    const result = this.freshValue(variable.type);
+    const statement: ReadStatement = { kind: "read", variable, result, at: undefined };
+    this.append(statement);
+    return result;
+  }
+
+  write(variable: Variable, value: Argument): void {
+    this.append({ kind: "write", variable, value, at: undefined });
+  }
+
+  appendOp(op: Op, operands: readonly Argument[], ...results: readonly Value[]): void {
+    this.append({ kind: "op", op, operands, options: {}, results, at: undefined });
+  }
+
+  value(type: Type, build: OpPrinter, ...operands: readonly Argument[]): Value {
+    const result = this.freshValue(type);
+    this.appendOp(this.op("pure", build, operands.length), operands, result);
+    return result;
+  }
+
+  /** Appends a named value. It has an effect, so that it is computed exactly here. */
+  namedValue(name: string, type: Type, build: OpPrinter, ...operands: readonly Argument[]): Value {
+    const result = this.freshValue(type);
+    this.appendOp(this.op("write", build, operands.length, name), operands, result);
+    return result;
+  }
+
+  /** Appends an op with an effect and no result. */
+  appendEffect(build: OpPrinter, ...operands: readonly Argument[]): void {
+    this.appendOp(this.op("write", build, operands.length), operands);
+  }
+
+  appendIf(condition: Argument, body: () => void): void {
+    const otherwise: Block = { statements: [], yields: [] };
+    this.append({ kind: "if", condition, then: this.block(body), otherwise, results: [], at: undefined });
+  }
+
+  /** Appends `for index in range(end)`, unless `loop` has another range. */
+  appendFor(index: Value, end: Argument, body: () => void, loop: Partial<ForStatement> = {}): void {
+    const start: Argument = { kind: "literal", value: 0 };
+    const step: Argument = { kind: "literal", value: 1 };
+    const range = { kind: "for", index, start, end, step, options: {}, unrolled: false, at: undefined } as const;
+    this.append({ ...range, ...loop, body: this.block(body) });
   }
 }

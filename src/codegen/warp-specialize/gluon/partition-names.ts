@@ -1,49 +1,49 @@
-/** What the parts of a warp-specialized kernel call the things that they share. */
+/** Names that the partitions of a warp-specialized kernel share. */
 import type { TensorParam } from "../../../ir/nodes.js";
 import type { BarrierName } from "../pattern/pipeline.js";
 import type { Dim } from "../../../types/shape.js";
 import type { Expression, Name } from "../../syntax/py.js";
 
-/** A tensor's descriptor, and the shared memory that its blocks pass through. */
-export interface Staged {
+/** A tensor's descriptor, and the shared memory that buffers its blocks. */
+export interface StagedTensor {
   readonly tensor: TensorParam;
-  /** Which of its axes is the first of a block's two. */
-  readonly first: number;
+  /** The tensor axis that is the first of a block's two axes. */
+  readonly firstAxis: number;
   readonly descriptor: Name;
   readonly blocks: Name;
 }
 
 export interface PipelineNames {
-  /** Constexprs: slots of the ring, and consumers. */
+  /** Constexprs: slots of the ring buffer, and number of consumers. */
   readonly stages: Name;
   readonly consumers: Name;
-  /** The number of a consumer. */
-  readonly part: Name;
-  /** The rows of a tile. */
+  /** The index of a consumer. */
+  readonly consumerIndex: Name;
+  /** The number of rows of a tile. */
   readonly rows: Name;
   readonly barriers: ReadonlyMap<BarrierName, Name>;
-  readonly outputs: ReadonlyMap<TensorParam, Staged>;
+  readonly outputs: ReadonlyMap<TensorParam, StagedTensor>;
 }
 
-/** For a product. */
-export interface PartNames extends PipelineNames {
-  /** The rows' operand of the product, then the columns'. */
-  readonly operands: readonly [Staged, Staged];
-  /** Constexprs: pieces of a stored tile, and how many of them at a time. */
+/** The names of a GEMM. */
+export interface GemmNames extends PipelineNames {
+  /** The operand with the rows, then the operand with the columns. */
+  readonly operands: readonly [StagedTensor, StagedTensor];
+  /** Constexprs: pieces of a stored tile, and number of piece buffers. */
   readonly pieces: Name;
   readonly depth: Name;
-  /** The layout of the products, in a consumer. */
+  /** The layout of the product in a consumer. */
   readonly layout: Name;
 }
 
-/** For attention. */
+/** The names of attention. */
 export interface AttentionNames extends PipelineNames {
-  readonly queries: Staged;
-  readonly keys: Staged;
-  readonly values: Staged;
-  /** The layouts of scores and of the sum. */
+  readonly queries: StagedTensor;
+  readonly keys: StagedTensor;
+  readonly values: StagedTensor;
+  /** The layouts of scores and accumulator. */
   readonly scoresLayout: Name;
-  readonly sumLayout: Name;
+  readonly accumulatorLayout: Name;
 }
 
 export type SizeOf = (dim: Dim) => Expression;

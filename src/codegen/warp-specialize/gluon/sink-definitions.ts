@@ -1,39 +1,39 @@
 /**
- * Numbers of rows and columns that a tile's first loop does not take are computed behind it. Registers that would hold them
- * are free meanwhile, and a loop of three consumers has none to spare.
+ * Sinks definitions that a tile's first loop does not use past that loop, to free registers during the loop. A loop
+ * with three consumers needs all of them.
  */
 import { usageOf } from "../../../analysis/use-counts.js";
 import type { Block, Statement, Value } from "../../../ir/nodes.js";
 import { argumentsOf, blocksOf, valuesIn } from "../../../ir/walk.js";
 import { shapeOf } from "../pattern/attention-layouts.js";
 
-/** The block, with each such number right before the first statement that takes it. */
+/** Moves each definition directly before its first use. */
 export function sinkDefinitions(block: Block): Block {
   const { dead } = usageOf(block);
   const isLive = (statement: Statement): boolean => !dead.has(statement);
-  const taken = new Map(block.statements.filter(isLive).map((each) => [each, takenBy(each, isLive)]));
-  const read = new Set(block.statements.flatMap((each) => (each.kind === "read" ? [each.result] : [])));
+  const usedValues = new Map(block.statements.filter(isLive).map((each) => [each, valuesUsedByLive(each, isLive)]));
+  const readValues = new Set(block.statements.flatMap((each) => (each.kind === "read" ? [each.result] : [])));
   const statements = [...block.statements];
-  for (let place = statements.length - 1; place >= 0; place--) {
-    const statement = statements[place]!;
+  for (let index = statements.length - 1; index >= 0; index--) {
+    const statement = statements[index]!;
     if (
-      !mayWait(statement) ||
+      !isSinkable(statement) ||
       argumentsOf(statement)
         .flatMap(valuesIn)
-        .some((value) => read.has(value))
+        .some((value) => readValues.has(value))
     )
       continue;
-    const isTaker = (each: Statement) => statement.results.some((value) => taken.get(each)?.has(value));
-    const taker = statements.findIndex((each, i) => i > place && isTaker(each));
-    if (!statements.slice(place, Math.max(taker, place)).some(({ kind }) => kind === "for")) continue;
-    statements.splice(taker, 0, statement);
-    statements.splice(place, 1);
+    const isUser = (each: Statement) => statement.results.some((value) => usedValues.get(each)?.has(value));
+    const user = statements.findIndex((each, i) => i > index && isUser(each));
+    if (!statements.slice(index, Math.max(user, index)).some(({ kind }) => kind === "for")) continue;
+    statements.splice(user, 0, statement);
+    statements.splice(index, 1);
   }
   return { ...block, statements };
 }
 
-/** Whether it makes a tile of what takes fewer registers, or as many. */
-function mayWait(statement: Statement): statement is Extract<Statement, { kind: "op" }> {
+/** True if the statement computes a tile from operands that need at most as many registers. */
+function isSinkable(statement: Statement): statement is Extract<Statement, { kind: "op" }> {
   if (statement.kind !== "op" || statement.op.effect !== "pure") return false;
   const operands = argumentsOf(statement).flatMap(valuesIn);
   return (
@@ -42,12 +42,12 @@ function mayWait(statement: Statement): statement is Extract<Statement, { kind: 
   );
 }
 
-/** What a statement takes, those of its blocks that live too. */
-function takenBy(statement: Statement, isLive: (inner: Statement) => boolean): ReadonlySet<Value> {
-  const taken = new Set(argumentsOf(statement).flatMap(valuesIn));
+/** The values that a statement uses, including those that live nested statements use. */
+function valuesUsedByLive(statement: Statement, isLive: (inner: Statement) => boolean): ReadonlySet<Value> {
+  const used = new Set(argumentsOf(statement).flatMap(valuesIn));
   for (const { statements, yields } of blocksOf(statement)) {
-    for (const value of yields.flatMap(valuesIn)) taken.add(value);
-    for (const inner of statements.filter(isLive)) for (const value of takenBy(inner, isLive)) taken.add(value);
+    for (const value of yields.flatMap(valuesIn)) used.add(value);
+    for (const inner of statements.filter(isLive)) for (const value of valuesUsedByLive(inner, isLive)) used.add(value);
   }
-  return taken;
+  return used;
 }

@@ -1,4 +1,7 @@
-/** The configs of specialized attention: those of the author that fit, with wide blocks of keys where that is free. */
+/**
+ * Configs of specialized attention: the author's configs that fit, with wide key blocks if widening has no effect on
+ * results.
+ */
 import type { Config } from "../../../compiled/compiled-kernel.js";
 import type { KernelIR, Value } from "../../../ir/nodes.js";
 import { bodiesOf, hostBlocksOf, walkUses } from "../../../ir/walk.js";
@@ -13,114 +16,131 @@ import { notSpecializable } from "./not-specializable.js";
 export type Consumers = 1 | 2 | 3;
 
 export interface AttentionConfig {
-  /** The author's, with the specialized kernel's block of keys. */
+  /** The author's config, with the key block of the specialized kernel. */
   readonly config: Config;
-  /** Groups of four warps, each with 64 rows. */
+  /** Number of consumer warp groups (four warps each), each with 64 rows. */
   readonly consumers: Consumers;
   readonly stages: number;
 }
 
-/** Rows of a group of four warps: its scores, its sum and its queries fill the registers. */
+/** Rows of a warp group: its scores, accumulator and queries fill the registers. */
 const GROUP_ROWS = 64;
-/** Keys of a turn: fewer keep the tensor cores waiting for the arithmetic in between. */
-const WIDE = 128;
-/** With more, the ring has no room for the longest heads, and nothing is gained for others. */
+/** Keys per iteration. With fewer, the tensor cores wait for the arithmetic between two products. */
+const WIDE_KEYS = 128;
+/**
+ * Pipeline stages. With more, the ring buffer has no space for the longest heads, and shorter ones do not get faster.
+ */
 const STAGES = 2;
-/** Elements of a head, of query and value, for which registers and shared memory suffice. */
+/** Head sizes, of queries and values, for which registers and shared memory suffice. */
 export const HEAD_SIZES: readonly number[] = [64, 128];
-/** Those for which they suffice thrice. */
+/** The head size for which they suffice with three consumers. */
 export const THREE_CONSUMER_HEAD_SIZES = 64;
 
 /**
- * @param mayWiden whether it makes no difference how many keys beyond the last one the last block has.
- * @throws Unsuited if no config fits.
+ * @param mayWiden True if the number of keys past the last one in the last block has no effect.
+ * @throws {@link NotSpecializable} if no config fits.
  */
-export function attentionConfigs(ir: KernelIR, form: AttentionPattern, mayWiden: boolean): readonly AttentionConfig[] {
-  const [rows, columns, ...heads] = form.shape;
-  for (const size of heads) if (typeof size === "number" && !HEAD_SIZES.includes(size)) refuseHeads(size, form);
+export function attentionConfigs(
+  ir: KernelIR,
+  pattern: AttentionPattern,
+  mayWiden: boolean,
+): readonly AttentionConfig[] {
+  const [rows, columns, ...heads] = pattern.shape;
+  for (const size of heads) if (typeof size === "number" && !HEAD_SIZES.includes(size)) rejectHeadSize(size, pattern);
   const sizesIn = (dim: Dim) => ir.tuning.configs.flatMap(({ values }) => (dim in values ? [Number(values[dim])] : []));
-  const odd = heads.map(sizesIn).find((sizes) => sizes.length > 0 && !sizes.some((size) => HEAD_SIZES.includes(size)));
-  if (odd) refuseHeads(odd[0]!, form);
-  const isFree = mayWiden && typeof columns === "string" && onlySizesBlocks(ir, form, columns);
-  const fits = (config: Config, consumers: Consumers): boolean => sharedBytes(form, config, consumers) <= SHARED_BYTES;
-  const own = ir.tuning.configs.flatMap((config): readonly AttentionConfig[] => {
-    const at = (dim: Dim) => (typeof dim === "number" ? dim : Number(config.values[dim]));
-    if (heads.some((size) => typeof size === "string" && size in config.values && !HEAD_SIZES.includes(at(size))))
+  const unsupported = heads
+    .map(sizesIn)
+    .find((sizes) => sizes.length > 0 && !sizes.some((size) => HEAD_SIZES.includes(size)));
+  if (unsupported) rejectHeadSize(unsupported[0]!, pattern);
+  const canWiden = mayWiden && typeof columns === "string" && isOnlyBlockLength(ir, pattern, columns);
+  const fits = (config: Config, consumers: Consumers): boolean =>
+    sharedBytes(pattern, config, consumers) <= SHARED_BYTES;
+  const authorConfigs = ir.tuning.configs.flatMap((config): readonly AttentionConfig[] => {
+    const sizeOf = (dim: Dim) => (typeof dim === "number" ? dim : Number(config.values[dim]));
+    if (heads.some((size) => typeof size === "string" && size in config.values && !HEAD_SIZES.includes(sizeOf(size))))
       return [];
-    const consumers = at(rows) / GROUP_ROWS;
+    const consumers = sizeOf(rows) / GROUP_ROWS;
     if (consumers !== 1 && consumers !== 2) return [];
-    const wide = isFree ? { ...config, values: { ...config.values, [columns]: WIDE } } : config;
-    const suits = (each: Config) => {
-      const keys = typeof columns === "number" ? columns : each.values[columns];
-      return (keys === WIDE || keys === WIDE / 2) && fits(each, consumers);
+    const wide = canWiden ? { ...config, values: { ...config.values, [columns]: WIDE_KEYS } } : config;
+    const isSupported = (candidate: Config) => {
+      const keys = typeof columns === "number" ? columns : candidate.values[columns];
+      return (keys === WIDE_KEYS || keys === WIDE_KEYS / 2) && fits(candidate, consumers);
     };
-    const suited = [wide, config].find(suits);
-    return suited ? [{ config: suited, consumers, stages: STAGES }] : [];
+    const supported = [wide, config].find(isSupported);
+    return supported ? [{ config: supported, consumers, stages: STAGES }] : [];
   });
-  if (own.length === 0)
+  if (authorConfigs.length === 0)
     notSpecializable(
       "none of its configs has blocks of 64 or 128 rows, and of 64 or 128 keys, that fit in shared memory",
       ir.at,
     );
-  const found = [...own, ...inThree(ir, form, own)];
-  const texts = found.map(({ config }) => JSON.stringify(config.values));
-  return found.filter((_, i) => texts.indexOf(texts[i]!) === i);
+  const configs = [...authorConfigs, ...threeConsumerConfig(ir, pattern, authorConfigs)];
+  const texts = configs.map(({ config }) => JSON.stringify(config.values));
+  return configs.filter((_, i) => texts.indexOf(texts[i]!) === i);
 }
 
-const refuseHeads = (size: number, { queries: { statement } }: AttentionPattern): never =>
+const rejectHeadSize = (size: number, { queries: { statement } }: AttentionPattern): never =>
   notSpecializable(`its heads have ${size} elements; the form takes ${HEAD_SIZES.join(" and ")}`, statement.at);
 
 /**
- * A config of three consumers, whose products take as long as the arithmetic in between if heads are short; with two, the
- * tensor cores wait.
+ * A config of three consumers. With short heads, the products of three consumers take as long as the arithmetic between
+ * two products. With two consumers, the tensor cores wait.
  */
-function inThree(ir: KernelIR, form: AttentionPattern, own: readonly AttentionConfig[]): readonly AttentionConfig[] {
-  const [rows, columns, ...heads] = form.shape;
-  if (typeof rows !== "string" || !isRowCountIndependent(ir, form)) return [];
+function threeConsumerConfig(
+  ir: KernelIR,
+  pattern: AttentionPattern,
+  authorConfigs: readonly AttentionConfig[],
+): readonly AttentionConfig[] {
+  const [rows, columns, ...heads] = pattern.shape;
+  if (typeof rows !== "string" || !isRowCountIndependent(ir, pattern)) return [];
   const consumers = 3;
-  const suited = own.find(({ config: { values } }) => {
+  const base = authorConfigs.find(({ config: { values } }) => {
     const sizes = heads.map((dim) => (typeof dim === "number" ? dim : values[dim]));
     const keys = typeof columns === "number" ? columns : values[columns];
-    return keys === WIDE && sizes.every((size) => size === undefined || size === THREE_CONSUMER_HEAD_SIZES);
+    return keys === WIDE_KEYS && sizes.every((size) => size === undefined || size === THREE_CONSUMER_HEAD_SIZES);
   });
-  if (!suited) return [];
-  const config = { ...suited.config, values: { ...suited.config.values, [rows]: consumers * GROUP_ROWS } };
-  return sharedBytes(form, config, consumers) <= SHARED_BYTES ? [{ config, consumers, stages: STAGES }] : [];
+  if (!base) return [];
+  const config = { ...base.config, values: { ...base.config.values, [rows]: consumers * GROUP_ROWS } };
+  return sharedBytes(pattern, config, consumers) <= SHARED_BYTES ? [{ config, consumers, stages: STAGES }] : [];
 }
 
-/** What a program's queries, keys, values and written blocks take; of heads that only a launch knows, the longest. */
+/**
+ * Bytes of a program's query, key, value and output blocks. A head size that only the launch determines counts as the
+ * longest one.
+ */
 function sharedBytes({ shape, queries, loops, stores }: AttentionPattern, { values }: Config, consumers: Consumers) {
   const [, columns, inner, width] = shape.map((dim) => {
     const size = typeof dim === "number" ? dim : values[dim];
     return typeof size === "number" ? size : consumers === 3 ? THREE_CONSUMER_HEAD_SIZES : Math.max(...HEAD_SIZES);
   });
   const rows = consumers * GROUP_ROWS;
-  const [{ keys, values: each }] = loops as readonly [(typeof loops)[number]];
-  const written = new Set(stores.flatMap(({ block }) => block?.tensor ?? []));
-  const outputs = [...written].reduce((sum, { dtype }) => sum + rows * width! * bytesOf(dtype), 0);
-  const turn = columns! * (inner! * bytesOf(keys.block.tensor.dtype) + width! * bytesOf(each.block.tensor.dtype));
-  return rows * inner! * bytesOf(queries.tensor.dtype) + STAGES * turn + outputs;
+  const [{ keys, values: valueBlock }] = loops as readonly [(typeof loops)[number]];
+  const writtenTensors = new Set(stores.flatMap(({ block }) => block?.tensor ?? []));
+  const outputs = [...writtenTensors].reduce((sum, { dtype }) => sum + rows * width! * bytesOf(dtype), 0);
+  const stage =
+    columns! * (inner! * bytesOf(keys.block.tensor.dtype) + width! * bytesOf(valueBlock.block.tensor.dtype));
+  return rows * inner! * bytesOf(queries.tensor.dtype) + STAGES * stage + outputs;
 }
 
 /**
- * Whether the constexpr is a loop's step and the length of blocks alone. Then another value changes the order of sums, and
- * nothing else.
+ * True if the constexpr is only a loop's step and a block length. Another value then only changes the order of
+ * additions.
  */
-function onlySizesBlocks(ir: KernelIR, { loops, loads }: AttentionPattern, columns: string): boolean {
-  const starts = new Set(loops.map(({ turns }) => turns.index));
+function isOnlyBlockLength(ir: KernelIR, { loops, loads }: AttentionPattern, columns: string): boolean {
+  const starts = new Set(loops.map(({ forStatement }) => forStatement.index));
   if (!isOffsetOnly(ir, columns, starts) || !loads.every((each) => isLoadIndependentOf(each, ir, columns, starts)))
     return false;
   const param = ir.params.find(({ name }) => name === columns);
   if (param?.kind !== "constexpr" || param.from !== "config") return false;
-  const isIt = (value: Value) =>
+  const isColumns = (value: Value) =>
     value === param.value || (value.type.kind === "constexpr" && value.type.text === columns);
-  let isFree = true;
+  let isOnlyLength = true;
   for (const body of [...bodiesOf(ir), ...hostBlocksOf(ir).map(({ block }) => block)])
-    walkUses(body, (value, by) => {
-      if (!isIt(value)) return;
-      const isStep = by?.kind === "for" && loops.some(({ turns }) => turns === by);
-      const isLength = by?.kind === "op" && by.op.facts.exclusiveUpperBound?.(by.operands) === value;
-      if (!isLength && !(isStep && by.start !== value && by.end !== value)) isFree = false;
+    walkUses(body, (value, user) => {
+      if (!isColumns(value)) return;
+      const isStep = user?.kind === "for" && loops.some(({ forStatement }) => forStatement === user);
+      const isLength = user?.kind === "op" && user.op.facts.exclusiveUpperBound?.(user.operands) === value;
+      if (!isLength && !(isStep && user.start !== value && user.end !== value)) isOnlyLength = false;
     });
-  return isFree;
+  return isOnlyLength;
 }

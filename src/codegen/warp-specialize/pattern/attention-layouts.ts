@@ -1,6 +1,7 @@
 /**
- * Which tiles of attention lie in registers as the scores do, with a column for each key, and which as the sum does, with a
- * column for each element of a value. A number for each row lies as the scores' rows do, until the sum needs it.
+ * The register layout of attention's tiles. Tiles in the scores' layout have a column per key, tiles in the
+ * accumulator's layout a column per element of a value. One number per row has the scores' layout until the accumulator
+ * needs it.
  */
 import type { OpStatement, Statement, Value } from "../../../ir/nodes.js";
 import { blocksOf, resultsOf } from "../../../ir/walk.js";
@@ -10,7 +11,7 @@ import { notSpecializable } from "./not-specializable.js";
 
 export type Side = "scores" | "sum";
 
-/** The dimensions of attention: rows, keys of a turn, elements of a value. */
+/** The dims of attention: rows, keys of an iteration, elements of a value. */
 export interface Dims {
   readonly rows: Dim;
   readonly columns: Dim;
@@ -18,9 +19,8 @@ export interface Dims {
 }
 
 /**
- * The side of each tile that has one column, by what it is combined with.
- *
- * @throws Unsuited where a tile has other dimensions than attention's, or one column that both sides need.
+ * The layout of each tile with a single column, derived from the tiles that it is combined with.
+ * @throws {@link NotSpecializable} if a tile has dims other than attention's, or if both layouts need a column.
  */
 export function columnSides(statements: readonly Statement[], dims: Dims): ReadonlyMap<Value, Side> {
   const sides = new Map<Value, Side>();
@@ -29,17 +29,17 @@ export function columnSides(statements: readonly Statement[], dims: Dims): Reado
     for (const value of results) checkShape(value, dims, statement);
     if (statement.kind === "if")
       for (const block of blocksOf(statement)) {
-        block.yields.forEach((value, i) => note(value as Value, sides.get(results[i]!), statement));
+        block.yields.forEach((value, i) => recordSide(value as Value, sides.get(results[i]!), statement));
         for (const inner of block.statements.toReversed()) visit(inner);
       }
     if (statement.kind !== "op") return;
-    const taken = valuesUsedBy(statement);
-    const around = [...results, ...taken];
-    const [side, other] = new Set(around.flatMap((value) => sideOf(value, dims) ?? sides.get(value) ?? []));
-    if (other) notSpecializable("it combines scores with what the sum has", statement.at);
-    for (const value of taken) note(value, side, statement);
+    const operands = valuesUsedBy(statement);
+    const related = [...results, ...operands];
+    const [side, conflicting] = new Set(related.flatMap((value) => sideOf(value, dims) ?? sides.get(value) ?? []));
+    if (conflicting) notSpecializable("it combines scores with what the sum has", statement.at);
+    for (const value of operands) recordSide(value, side, statement);
   };
-  const note = (value: Value, side: Side | undefined, { at }: Statement): void => {
+  const recordSide = (value: Value, side: Side | undefined, { at }: Statement): void => {
     if (!side || !isColumn(value)) return;
     if ((sides.get(value) ?? side) !== side)
       notSpecializable("both the scores and the sum take one column; write it twice, with .col at each", at);
@@ -49,7 +49,7 @@ export function columnSides(statements: readonly Statement[], dims: Dims): Reado
   return sides;
 }
 
-/** Whether the op folds rows of the sum, so that its result lies as the sum's rows do. */
+/** True if the op reduces rows of the accumulator, so that its result has the layout of the accumulator's rows. */
 export function reducesAccumulator({ op, operands }: OpStatement, dims: Dims): boolean {
   return (
     op.proof.foldSemantics !== undefined &&
@@ -66,11 +66,11 @@ export function sideOf(value: Value, { columns, width }: Dims): Side | undefined
 function checkShape(value: Value, { rows, columns, width }: Dims, { at }: Statement): void {
   const shape = shapeOf(value);
   const [first, second] = shape;
-  const isKnown =
+  const isSupported =
     shape.length === 0 ||
     (shape.length === 1 && [rows, columns, width].includes(first!)) ||
     (shape.length === 2 && [rows, 1].includes(first!) && [columns, width, 1].includes(second!));
-  if (!isKnown)
+  if (!isSupported)
     notSpecializable(`it has a tile of [${shape.join(", ")}], which is neither of its rows nor of its columns`, at);
 }
 

@@ -1,6 +1,6 @@
 /**
- * Masks of attention that count keys: `keys < S`, `rows >= keys`. Turns whose keys lie before the limits of all rows need no
- * mask, and turns whose keys lie behind them all need not be.
+ * Masks that limit the keys: `keys < S`, `rows >= keys`. Iterations whose keys are below the limits of all rows need no
+ * mask. Iterations whose keys are past all limits can be skipped.
  */
 import { type Argument, isLiteral, isValue, type OpStatement, type Statement, type Value } from "../../../ir/nodes.js";
 import { blocksOf, resultsOf, walk } from "../../../ir/walk.js";
@@ -9,134 +9,139 @@ import type { Dims } from "./attention-layouts.js";
 import { isInt, members } from "../../../types/dtype.js";
 import type { Dim } from "../../../types/shape.js";
 import { type BlockIndex, blockIndexOf, extentDim, isScalar } from "./block-index.js";
-import { type Arm, isSkippable } from "./skippable-iterations.js";
+import { type ConstexprBranch, isSkippable } from "./skippable-iterations.js";
 
 export interface Masks {
-  /** What each masked tile is where nothing is masked. */
+  /** The value of each masked tile if no key is masked. */
   readonly unmasked: ReadonlyMap<Value, Argument>;
   readonly limits: readonly KeyLimit[];
 }
 
-/** The key from which on a mask hides keys from a tile's first row: the sum of `starts`, and `more`. */
+/** The first key that a mask hides from a tile's first row: the sum of `starts` and `offset`. */
 export interface KeyLimit {
   readonly starts: readonly Argument[];
-  readonly more: 0 | 1;
-  /** Whether each row has one more than the row before. */
-  readonly isOfRows: boolean;
-  /** Where it holds, if not everywhere. */
-  readonly arm: Arm | undefined;
-  /** Whether keys that it hides change nothing: a turn of hidden keys alone leaves all state as it is. */
-  readonly hides: boolean;
+  readonly offset: 0 | 1;
+  /** True if the limit increases by one with each row. */
+  readonly isPerRow: boolean;
+  /** The branch in which the limit applies. Undefined if it always applies. */
+  readonly branch: ConstexprBranch | undefined;
+  /**
+   * True if hidden keys have no effect: an iteration with only hidden keys leaves all loop-carried variables unchanged.
+   */
+  readonly isSkippable: boolean;
 }
 
-type Bound = Pick<KeyLimit, "starts" | "more" | "isOfRows">;
+type Bound = Pick<KeyLimit, "starts" | "offset" | "isPerRow">;
 
-/** The masks of a loop over blocks of keys from 0 on; undefined where none of them counts keys. */
+/** The masks of a loop over blocks of keys from 0. Undefined if no mask limits the keys. */
 export function masksOf(
   loop: AttentionLoop,
   dims: Dims,
-  made: ReadonlyMap<Value, Statement>,
+  definitions: ReadonlyMap<Value, Statement>,
   isNonNegative: (argument: Argument) => boolean,
 ): Masks | undefined {
-  const { start, end, step } = loop.turns;
-  const isCounted = isLiteral(start) && start.value === 0 && extentDim(step) === dims.columns && isNonNegative(end);
-  const reader = new MaskReader(loop, dims, made, isNonNegative);
-  if (isCounted) reader.read(loop.turns.body.statements, undefined);
+  const { start, end, step } = loop.forStatement;
+  const isFromZero = isLiteral(start) && start.value === 0 && extentDim(step) === dims.columns && isNonNegative(end);
+  const reader = new MaskReader(loop, dims, definitions, isNonNegative);
+  if (isFromZero) reader.read(loop.forStatement.body.statements, undefined);
   return reader.unmasked.size > 0 ? reader : undefined;
 }
 
-/** Whether keys from the loop's end on change nothing, however many of them the last block has. */
-export function masksKeysPastEnd({ turns: { end } }: AttentionLoop, masks: Masks | undefined): boolean {
+/** True if keys past the loop's end have no effect, whatever their number in the last block. */
+export function masksKeysPastEnd({ forStatement: { end } }: AttentionLoop, masks: Masks | undefined): boolean {
   return (masks?.limits ?? []).some(
-    ({ starts, more, isOfRows, arm, hides }) =>
-      hides && !arm && !isOfRows && more === 0 && starts.length === 1 && starts[0] === end,
+    ({ starts, offset, isPerRow, branch, isSkippable: canSkip }) =>
+      canSkip && !branch && !isPerRow && offset === 0 && starts.length === 1 && starts[0] === end,
   );
 }
 
 class MaskReader implements Masks {
   readonly unmasked = new Map<Value, Argument>();
   readonly limits: KeyLimit[] = [];
-  readonly #inside = new Set<Value>();
+  readonly #loopValues = new Set<Value>();
 
   constructor(
     readonly loop: AttentionLoop,
     readonly dims: Dims,
-    readonly made: ReadonlyMap<Value, Statement>,
+    readonly definitions: ReadonlyMap<Value, Statement>,
     readonly isNonNegative: (argument: Argument) => boolean,
   ) {
-    this.#inside.add(loop.turns.index);
-    walk(loop.turns.body, (statement) => {
-      for (const value of resultsOf(statement)) this.#inside.add(value);
+    this.#loopValues.add(loop.forStatement.index);
+    walk(loop.forStatement.body, (statement) => {
+      for (const value of resultsOf(statement)) this.#loopValues.add(value);
     });
   }
 
-  read(statements: readonly Statement[], arm: Arm | undefined): void {
+  read(statements: readonly Statement[], branch: ConstexprBranch | undefined): void {
     for (const statement of statements) {
-      if (statement.kind === "op") this.#readOp(statement, arm);
-      if (statement.kind !== "if" || arm) continue;
+      if (statement.kind === "op") this.#readOp(statement, branch);
+      if (statement.kind !== "if" || branch) continue;
       const { condition } = statement;
-      if (!isValue(condition) || condition.type.kind !== "constexpr" || this.#inside.has(condition)) continue;
+      if (!isValue(condition) || condition.type.kind !== "constexpr" || this.#loopValues.has(condition)) continue;
       blocksOf(statement).forEach((block, i) => this.read(block.statements, { condition, isThen: i === 0 }));
     }
   }
 
-  #readOp({ op, operands, results: [result] }: OpStatement, arm: Arm | undefined): void {
-    const { selectOperands: picks } = op.proof;
-    if (!picks || result?.type.kind !== "tile" || result.type.shape.at(-1) !== this.dims.columns) return;
+  #readOp({ op, operands, results: [result] }: OpStatement, branch: ConstexprBranch | undefined): void {
+    const { selectOperands: select } = op.proof;
+    if (!select || result?.type.kind !== "tile" || result.type.shape.at(-1) !== this.dims.columns) return;
     const names = Object.keys(op.operands);
-    const [condition, then, otherwise] = [picks.condition, picks.then, picks.otherwise].map(
+    const [condition, then, otherwise] = [select.condition, select.then, select.otherwise].map(
       (name) => operands[names.indexOf(name)]!,
     );
     const bounds = this.#boundsOf(condition!);
-    const isWhole = isValue(then!) && then.type.kind === "tile" && then.type.shape.join() === result.type.shape.join();
-    if (!bounds || !isWhole) return;
+    const hasResultShape =
+      isValue(then!) && then.type.kind === "tile" && then.type.shape.join() === result.type.shape.join();
+    if (!bounds || !hasResultShape) return;
     const isHidden = isLiteral(otherwise!) && otherwise.value === -Infinity;
-    const hides = isHidden && isSkippable(result, arm, this.loop);
+    const isKeySkippable = isHidden && isSkippable(result, branch, this.loop);
     this.unmasked.set(result, then);
-    this.limits.push(...bounds.map((bound) => ({ ...bound, arm, hides })));
+    this.limits.push(...bounds.map((bound) => ({ ...bound, branch, isSkippable: isKeySkippable })));
   }
 
-  /** The bounds of keys for which a condition holds; undefined where it says something else. */
+  /** The limits on keys for which a condition is true. Undefined if the condition is not a limit on keys. */
   #boundsOf(condition: Argument): readonly Bound[] | undefined {
-    const statement = isValue(condition) ? this.made.get(condition) : undefined;
+    const statement = isValue(condition) ? this.definitions.get(condition) : undefined;
     if (statement?.kind !== "op") return undefined;
     const [x, y] = statement.operands;
     const { integer } = statement.op.facts;
     if (!x || !y) return undefined;
     if (integer === "both") {
-      const both = [this.#boundsOf(x), this.#boundsOf(y)];
-      return both.every((each) => each !== undefined) ? both.flat() : undefined;
+      const sides = [this.#boundsOf(x), this.#boundsOf(y)];
+      return sides.every((each) => each !== undefined) ? sides.flat() : undefined;
     }
     const [keys, limit] = integer === "below" || integer === "at most" ? [x, y] : [y, x];
     if (integer !== "below" && integer !== "at most" && integer !== "above" && integer !== "at least") return undefined;
     const bound = this.#isKeys(keys) ? this.#limitOf(limit) : undefined;
-    return bound && [{ ...bound, more: integer === "below" || integer === "above" ? 0 : 1 }];
+    return bound && [{ ...bound, offset: integer === "below" || integer === "above" ? 0 : 1 }];
   }
 
   #isKeys(argument: Argument): boolean {
     const index = this.#indexOf(argument);
-    const [start, other] = index?.starts ?? [];
-    return start === this.loop.turns.index && !other && this.#isWhole(index!, this.dims.columns);
+    const [start, extra] = index?.starts ?? [];
+    return start === this.loop.forStatement.index && !extra && this.#covers(index!, this.dims.columns);
   }
 
-  #limitOf(argument: Argument): Omit<Bound, "more"> | undefined {
-    const index = isScalar(argument) ? undefined : this.#indexOf(argument);
-    if (!isScalar(argument) && !(index && this.#isWhole(index, this.dims.rows))) return undefined;
-    const starts = index ? index.starts : [argument];
+  #limitOf(argument: Argument): Omit<Bound, "offset"> | undefined {
+    const blockIndex = isScalar(argument) ? undefined : this.#indexOf(argument);
+    if (!isScalar(argument) && !(blockIndex && this.#covers(blockIndex, this.dims.rows))) return undefined;
+    const starts = blockIndex ? blockIndex.starts : [argument];
     // A limit of floats may lie between two keys.
     if (!starts.every(isInteger)) return undefined;
-    const isKnown = starts.every((start) => this.isNonNegative(start) && !(isValue(start) && this.#inside.has(start)));
-    return isKnown && starts.length > 0 ? { starts, isOfRows: index !== undefined } : undefined;
+    const isInvariant = starts.every(
+      (start) => this.isNonNegative(start) && !(isValue(start) && this.#loopValues.has(start)),
+    );
+    return isInvariant && starts.length > 0 ? { starts, isPerRow: blockIndex !== undefined } : undefined;
   }
 
   /** The index behind `x[:, None]`. */
   #indexOf(argument: Argument): BlockIndex | undefined {
-    const statement = isValue(argument) ? this.made.get(argument) : undefined;
+    const statement = isValue(argument) ? this.definitions.get(argument) : undefined;
     const isExpanded = statement?.kind === "op" && statement.op.spelling.form === "expand";
-    return blockIndexOf(isExpanded ? statement.operands[0]! : argument, this.made);
+    return blockIndexOf(isExpanded ? statement.operands[0]! : argument, this.definitions);
   }
 
-  #isWhole({ extent, wraps }: BlockIndex, dim: Dim): boolean {
+  #covers({ extent, wraps }: BlockIndex, dim: Dim): boolean {
     return wraps === undefined && extentDim(extent) === dim;
   }
 }

@@ -1,7 +1,8 @@
 /**
- * Attention: loops over blocks of keys and values. A turn multiplies the queries by its keys, makes weights of the scores and
- * of state that it carries, and adds the product of the weights and its values to a sum. Then each row is stored by itself.
- * Recognized by data flow, in the program before views are lowered.
+ * Attention: loops over blocks of keys and values. An iteration multiplies the queries by its keys. It computes weights
+ * from the scores and loop-carried variables, and adds the product of the weights and its values to the accumulator.
+ * Each row is then stored independently.
+ * The pattern is matched by data flow, on the program before views are lowered.
  */
 import { cacheKey } from "../../../compiled/canonical-json.js";
 import {
@@ -20,7 +21,7 @@ import { blocksOf, definitions, resultsOf } from "../../../ir/walk.js";
 import { opOf } from "../../../ops/define.js";
 import { dot } from "../../../ops/dot.js";
 import type { Dim } from "../../../types/shape.js";
-import { type BlockAccess, checkAlike, checkRank } from "./block-access.js";
+import { type BlockAccess, checkSameShape, checkRank } from "./block-access.js";
 import { backwardSlice, valuesUsedBy } from "./backward-slice.js";
 import { checkRegisterLoad } from "./register-loads.js";
 import { checkOptions, isProduct, multipliedBlock, productsIn, storedValue, writtenBlock } from "./tensor-blocks.js";
@@ -31,17 +32,17 @@ export interface AttentionPattern {
   readonly loops: readonly AttentionLoop[];
   readonly queries: BlockAccess;
   readonly accumulator: LetStatement;
-  /** The other state. */
-  readonly states: readonly LetStatement[];
+  /** The other loop-carried variables. */
+  readonly variables: readonly LetStatement[];
   readonly stores: readonly AttentionStore[];
-  /** What else it loads. */
+  /** The loads of everything but queries, keys and values. */
   readonly loads: readonly OpStatement[];
-  /** Rows, keys of a turn, elements of a query, elements of a value. */
+  /** Rows, keys of an iteration, elements of a query, elements of a value. */
   readonly shape: readonly [Dim, Dim, Dim, Dim];
 }
 
 export interface AttentionLoop {
-  readonly turns: ForStatement;
+  readonly forStatement: ForStatement;
   /** The product of queries and keys. */
   readonly scores: OpStatement;
   /** The product of weights and values. */
@@ -49,148 +50,161 @@ export interface AttentionLoop {
   readonly keys: MultipliedBlock;
   readonly values: MultipliedBlock;
   readonly weights: Value;
-  /** What the product is added to: the accumulator, after what the turn does with it. */
+  /** The operand to which the second product is added: the accumulator, after the iteration has rescaled it. */
   readonly carried: Argument;
-  /** All that it writes to state. */
+  /** All writes to loop-carried variables. */
   readonly writes: readonly WriteStatement[];
-  /** The state that sums up the second products. */
-  readonly sums: Variable;
+  /** The loop-carried variable that accumulates the second products. */
+  readonly accumulator: Variable;
 }
 
 export interface MultipliedBlock {
   readonly block: BlockAccess;
-  /** Whether the product takes the block with its axes swapped. */
-  readonly swapped: boolean;
+  /** True if the block's axes are swapped in the product. */
+  readonly isSwapped: boolean;
 }
 
-/** A block, or one number for each row. */
+/** The store of a block, or of one number per row. */
 export interface AttentionStore {
   readonly statement: OpStatement;
   readonly block: BlockAccess | undefined;
 }
 
-/** @throws Unsuited with the reason why the kernel is no attention, and where. */
+/** @throws {@link NotSpecializable} with the reason and the location if the kernel is not attention. */
 export function matchAttention(ir: KernelIR): AttentionPattern {
-  return new AttentionReader(ir).form();
+  return new AttentionMatcher(ir).match();
 }
 
-class AttentionReader {
-  readonly #made: ReadonlyMap<Value, Statement>;
+class AttentionMatcher {
+  readonly #definitions: ReadonlyMap<Value, Statement>;
   readonly #loads: OpStatement[] = [];
 
   constructor(readonly ir: KernelIR) {
-    this.#made = definitions(ir.body);
+    this.#definitions = definitions(ir.body);
   }
 
-  form(): AttentionPattern {
+  match(): AttentionPattern {
     const { statements } = this.ir.body;
-    const around = statements.filter((each): each is ForStatement => each.kind === "for");
-    const loops = around.map((turns) => this.#loop(turns));
+    const forStatements = statements.filter((each): each is ForStatement => each.kind === "for");
+    const loops = forStatements.map((forStatement) => this.#loop(forStatement));
     const [first] = loops;
     if (!first) return notSpecializable("it multiplies matrices in two places that are in no loop", this.ir.at);
     const queries = this.#queries(loops);
-    const other = loops.find(({ sums }) => sums !== first.sums);
-    if (other) notSpecializable("its loops add to different sums", other.sum.at);
+    const differing = loops.find((loop) => loop.accumulator !== first.accumulator);
+    if (differing) notSpecializable("its loops add to different sums", differing.sum.at);
     const lets = statements.filter((each) => each.kind === "let");
-    const accumulator = lets.find(({ variable }) => variable === first.sums);
+    const accumulator = lets.find(({ variable }) => variable === first.accumulator);
     if (!accumulator) return notSpecializable("its sum starts in another block than its loops", first.sum.at);
-    this.#checkSame(loops);
-    const stores = this.#stores(around, queries.statement);
+    this.#checkSameBlocks(loops);
+    const stores = this.#stores(forStatements, queries.statement);
     const [rows, columns] = shapeOf(first.scores.results[0]!);
     const [, width] = shapeOf(first.sum.results[0]!);
     const [, inner] = shapeOf(first.scores.operands[0]!);
     const shape = [rows!, columns!, inner!, width!] as const;
-    const states = lets.filter((each) => each !== accumulator);
-    return { kind: "attention", loops, queries, accumulator, states, stores, loads: this.#loads, shape };
+    const variables = lets.filter((each) => each !== accumulator);
+    return { kind: "attention", loops, queries, accumulator, variables, stores, loads: this.#loads, shape };
   }
 
   // ---- loops --------------------------------------------------------------------------------------------------------
 
-  #loop(turns: ForStatement): AttentionLoop {
-    const { statements } = turns.body;
-    if (turns.unrolled) notSpecializable("its loop is unrolled", turns.at);
+  #loop(forStatement: ForStatement): AttentionLoop {
+    const { statements } = forStatement.body;
+    if (forStatement.unrolled) notSpecializable("its loop is unrolled", forStatement.at);
     const products = statements.filter((each): each is OpStatement => each.kind === "op" && isProduct(each));
     const [scores, sum, third] = products;
     if (!scores || !sum) {
-      const [inside] = productsIn(turns.body);
-      return notSpecializable("a turn of its loop does not multiply twice, as attention does", inside?.at ?? turns.at);
+      const [nested] = productsIn(forStatement.body);
+      return notSpecializable(
+        "a turn of its loop does not multiply twice, as attention does",
+        nested?.at ?? forStatement.at,
+      );
     }
     if (third) notSpecializable("a turn of its loop multiplies more than twice", third.at);
     for (const product of products) checkProduct(product);
-    const write = this.#sumWrite(statements, sum);
-    const carried = sum.operands[2] ?? this.#added(write, sum);
+    const write = this.#accumulatorWrite(statements, sum);
+    const carried = sum.operands[2] ?? this.#addend(write, sum);
     const [weights] = sum.operands;
     if (scores.operands[2] !== undefined) notSpecializable("its scores are added to something in tl.dot", scores.at);
     if (!isValue(weights) || carried === undefined)
       return notSpecializable("its second product is not added to a sum that the loop carries", sum.at);
     const writes = statements.filter((each) => each.kind === "write");
-    const loop = { turns, scores, sum, weights, carried, writes, sums: write.variable };
+    const loop = { forStatement, scores, sum, weights, carried, writes, accumulator: write.variable };
     this.#checkFlow(loop);
     const keys = this.#block(scores.operands[1]!, scores, statements);
     const values = this.#block(sum.operands[1]!, sum, statements);
-    if (!keys.swapped || values.swapped) notSpecializable("its keys or values do not lie row by row", turns.at);
-    this.#checkTurn(statements, [keys, values], products);
+    if (!keys.isSwapped || values.isSwapped)
+      notSpecializable("its keys or values do not lie row by row", forStatement.at);
+    this.#checkIteration(statements, [keys, values], products);
     return { ...loop, keys, values };
   }
 
-  /** The statement that makes the product, or the product and what it is added to, the new sum. */
-  #sumWrite(statements: readonly Statement[], sum: OpStatement): WriteStatement {
+  /** The statement that assigns the product, or its sum with the carried operand, to the accumulator. */
+  #accumulatorWrite(statements: readonly Statement[], sum: OpStatement): WriteStatement {
     const [result] = sum.results;
     const write = statements.find((each) => {
       if (each.kind !== "write" || !isValue(each.value)) return false;
-      const made = this.#made.get(each.value);
-      return each.value === result || (made?.kind === "op" && isSum(made) && made.operands.includes(result));
+      const definition = this.#definitions.get(each.value);
+      return (
+        each.value === result ||
+        (definition?.kind === "op" && isAddition(definition) && definition.operands.includes(result))
+      );
     });
     return write?.kind === "write"
       ? write
       : notSpecializable("its second product is not added to a sum that the loop carries", sum.at);
   }
 
-  /** `acc + p @ v`: what the product is added to. */
-  #added({ value }: WriteStatement, { results: [result] }: OpStatement): Argument | undefined {
-    const made = isValue(value) ? this.#made.get(value) : undefined;
-    return made?.kind === "op" && isSum(made) ? made.operands.find((operand) => operand !== result) : undefined;
+  /** The other operand of `acc + p @ v`. */
+  #addend({ value }: WriteStatement, { results: [result] }: OpStatement): Argument | undefined {
+    const definition = isValue(value) ? this.#definitions.get(value) : undefined;
+    return definition?.kind === "op" && isAddition(definition)
+      ? definition.operands.find((operand) => operand !== result)
+      : undefined;
   }
 
-  /** Weights and state follow from the scores and from state, and not from the sum; the sum follows from itself. */
+  /**
+   * Weights and loop-carried variables must depend on the scores and not on the accumulator. The accumulator must
+   * depend on itself.
+   */
   #checkFlow(loop: Omit<AttentionLoop, "keys" | "values">): void {
-    const { turns, scores, sum, weights, carried, writes, sums } = loop;
-    const { statements } = turns.body;
+    const { forStatement, scores, sum, weights, carried, writes, accumulator } = loop;
+    const { statements } = forStatement.body;
     if (!backwardSlice([weights], statements).includes(scores))
       notSpecializable("its second product does not follow from its first", sum.at);
-    const others = writes.filter(({ variable }) => variable !== sums);
-    const early = backwardSlice([weights, ...others.map(({ value }) => value)], statements);
-    const wrong = early.find((each) => each === sum || (each.kind === "read" && each.variable === sums));
-    if (wrong)
+    const others = writes.filter(({ variable }) => variable !== accumulator);
+    const slice = backwardSlice([weights, ...others.map(({ value }) => value)], statements);
+    const dependent = slice.find((each) => each === sum || (each.kind === "read" && each.variable === accumulator));
+    if (dependent)
       notSpecializable(
         "its weights or its state follow from the sum, which one turn adds while the next runs",
-        wrong.at,
+        dependent.at,
       );
     const variables = writes.map(({ variable }) => variable);
-    const twice = writes.find(({ variable }, i) => variables.indexOf(variable) !== i);
-    if (twice) notSpecializable("its loop changes a state twice", twice.at);
+    const duplicate = writes.find(({ variable }, i) => variables.indexOf(variable) !== i);
+    if (duplicate) notSpecializable("its loop changes a state twice", duplicate.at);
     const reads = backwardSlice([carried], statements).filter((each) => each.kind === "read");
-    if (!reads.some(({ variable }) => variable === sums) || !hasShapeOf(carried, sum.results[0]!))
+    if (!reads.some(({ variable }) => variable === accumulator) || !hasShapeOf(carried, sum.results[0]!))
       notSpecializable("its second product is not added to a sum that the loop carries", sum.at);
   }
 
-  #block(given: Argument, product: OpStatement, statements: readonly Statement[]): MultipliedBlock {
-    const made = isValue(given) ? this.#made.get(given) : undefined;
-    if (made?.kind !== "op") return notSpecializable("it multiplies by what no load in the loop reads", product.at);
-    const { permutes } = made.op.lowering ?? {};
+  #block(operand: Argument, product: OpStatement, statements: readonly Statement[]): MultipliedBlock {
+    const definition = isValue(operand) ? this.#definitions.get(operand) : undefined;
+    if (definition?.kind !== "op")
+      return notSpecializable("it multiplies by what no load in the loop reads", product.at);
+    const { permutes } = definition.op.lowering ?? {};
     if (permutes) {
-      const inner = this.#block(made.operands[0]!, product, statements);
-      return { ...inner, swapped: inner.swapped !== (permutes(made.operands, 2)[0] === 1) };
+      const inner = this.#block(definition.operands[0]!, product, statements);
+      return { ...inner, isSwapped: inner.isSwapped !== (permutes(definition.operands, 2)[0] === 1) };
     }
-    if (made.op.effect !== "read" || !statements.includes(made))
-      return notSpecializable("it multiplies by what no load in the loop reads", made.at);
-    const block = multipliedBlock(made, this.ir, this.#made);
+    if (definition.op.effect !== "read" || !statements.includes(definition))
+      return notSpecializable("it multiplies by what no load in the loop reads", definition.at);
+    const block = multipliedBlock(definition, this.ir, this.#definitions);
     checkPlain(block);
-    return { block, swapped: block.swapped };
+    return { block, isSwapped: block.isSwapped };
   }
 
-  /** A turn loads keys and values for its products alone, and computes. */
-  #checkTurn(
+  /** An iteration may load keys and values only for its products, and compute. */
+  #checkIteration(
     statements: readonly Statement[],
     blocks: readonly MultipliedBlock[],
     products: readonly OpStatement[],
@@ -199,7 +213,7 @@ class AttentionReader {
     const loaded = new Set(loads.flatMap(({ results }) => results));
     for (const statement of statements) {
       if (statement.kind === "write" || loads.includes(statement as OpStatement)) continue;
-      this.#checkComputes(statement);
+      this.#checkIsComputation(statement);
       if (products.includes(statement as OpStatement) || !valuesUsedBy(statement).some((value) => loaded.has(value)))
         continue;
       if (statement.kind !== "op" || !statement.op.lowering?.permutes)
@@ -208,34 +222,37 @@ class AttentionReader {
     }
   }
 
-  // ---- around them --------------------------------------------------------------------------------------------------
+  // ---- outside the loops --------------------------------------------------------------------------------------------
 
   #queries(loops: readonly AttentionLoop[]): BlockAccess {
-    const [given, other] = new Set(loops.map(({ scores }) => scores.operands[0]!));
-    const at = loops[0]!.scores.at;
-    const made = isValue(given!) ? this.#made.get(given) : undefined;
-    if (other !== undefined) notSpecializable("its loops multiply different queries", loops.at(-1)!.scores.at);
-    if (made?.kind !== "op" || made.op.effect !== "read" || !this.ir.body.statements.includes(made))
-      return notSpecializable("its first product takes queries that no load ahead of the loop reads", made?.at ?? at);
-    const block = multipliedBlock(made, this.ir, this.#made);
+    const [operand, differing] = new Set(loops.map(({ scores }) => scores.operands[0]!));
+    const location = loops[0]!.scores.at;
+    const definition = isValue(operand!) ? this.#definitions.get(operand) : undefined;
+    if (differing !== undefined) notSpecializable("its loops multiply different queries", loops.at(-1)!.scores.at);
+    if (definition?.kind !== "op" || definition.op.effect !== "read" || !this.ir.body.statements.includes(definition))
+      return notSpecializable(
+        "its first product takes queries that no load ahead of the loop reads",
+        definition?.at ?? location,
+      );
+    const block = multipliedBlock(definition, this.ir, this.#definitions);
     checkPlain(block);
-    if (block.swapped) notSpecializable("its queries are loaded with their axes swapped", made.at);
+    if (block.isSwapped) notSpecializable("its queries are loaded with their axes swapped", definition.at);
     return block;
   }
 
-  /** The ring has slots of one kind for keys, and of one kind for values. */
-  #checkSame(loops: readonly AttentionLoop[]): void {
+  /** The ring buffer has one kind of slot for keys and one for values, so all loops must load them in the same way. */
+  #checkSameBlocks(loops: readonly AttentionLoop[]): void {
     const [first] = loops;
-    const kindOf = ({ block, swapped }: MultipliedBlock) =>
+    const slotKind = ({ block, isSwapped }: MultipliedBlock) =>
       [
         block.tensor.name,
-        block.first,
-        swapped,
-        block.swapped,
+        block.firstAxis,
+        isSwapped,
+        block.isSwapped,
         ...block.axes.map(({ extent }) => textOf(extent)),
       ].join();
     for (const { keys, values, sum } of loops)
-      if (kindOf(keys) !== kindOf(first!.keys) || kindOf(values) !== kindOf(first!.values))
+      if (slotKind(keys) !== slotKind(first!.keys) || slotKind(values) !== slotKind(first!.values))
         notSpecializable("its loops load keys and values in different ways", sum.at);
   }
 
@@ -246,42 +263,44 @@ class AttentionReader {
       if (statement.kind === "for" || statement.kind === "let" || statement === queries) return [];
       if (statement.kind === "op" && statement.op.effect === "write")
         return i < last ? notSpecializable("it writes before its loops end", statement.at) : [this.#store(statement)];
-      this.#checkComputes(statement);
+      this.#checkIsComputation(statement);
       return [];
     });
     if (!stores.some(({ block }) => block)) notSpecializable("it writes no block after its loops", loops.at(-1)!.at);
-    checkAlike(stores.flatMap(({ block }) => block ?? []));
+    checkSameShape(stores.flatMap(({ block }) => block ?? []));
     return stores;
   }
 
-  /** What computes, reads state, or loads what changes scores or sums; branches of such. */
-  #checkComputes(statement: Statement): void {
+  /**
+   * Accepts statements that compute, read a variable, or load operands of scores or accumulator, and branches of those.
+   */
+  #checkIsComputation(statement: Statement): void {
     if (statement.kind === "read") return;
     if (statement.kind === "op" && statement.op.effect === "pure") return;
     if (statement.kind === "op" && statement.op.effect === "read") {
-      checkRegisterLoad(statement, this.ir, this.#made);
+      checkRegisterLoad(statement, this.ir, this.#definitions);
       this.#loads.push(statement);
       return;
     }
     if (statement.kind !== "if") return notSpecializable("it does more than load, multiply and compute", statement.at);
-    for (const { statements } of blocksOf(statement)) statements.forEach((each) => this.#checkComputes(each));
+    for (const { statements } of blocksOf(statement)) statements.forEach((each) => this.#checkIsComputation(each));
   }
 
   #store(statement: OpStatement): AttentionStore {
     const value = storedValue(statement);
     if (value !== undefined && shapeOf(value).length === 1) {
-      const given = Object.keys(statement.options);
-      if (given.length > 0)
-        notSpecializable(`it writes a number for each row with ${given.join(" and ")}`, statement.at);
+      const options = Object.keys(statement.options);
+      if (options.length > 0)
+        notSpecializable(`it writes a number for each row with ${options.join(" and ")}`, statement.at);
       return { statement, block: undefined };
     }
-    const block = writtenBlock(statement, this.ir, this.#made);
+    const block = writtenBlock(statement, this.ir, this.#definitions);
     checkPlain(block);
     return { statement, block };
   }
 }
 
-const isSum = ({ op }: OpStatement): boolean => op.facts.integer === "sum";
+const isAddition = ({ op }: OpStatement): boolean => op.facts.integer === "sum";
 
 function checkProduct(product: OpStatement): void {
   const { op, results, at } = product;

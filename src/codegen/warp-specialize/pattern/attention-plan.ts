@@ -1,4 +1,4 @@
-/** Attention's warp-specialized form, with the statements of the lowered program that each part needs. */
+/** The warp-specialized form of attention, with the statements of the lowered program that each partition needs. */
 import {
   type Argument,
   type Block,
@@ -16,7 +16,7 @@ import { type AttentionConfig, attentionConfigs } from "./attention-configs.js";
 import { type AttentionPattern, matchAttention, type AttentionLoop } from "./attention-pattern.js";
 import { columnSides, type Dims, shapeOf, type Side } from "./attention-layouts.js";
 import { masksKeysPastEnd, type Masks, masksOf } from "./attention-masks.js";
-import { type BlockAccess, placesOf } from "./block-access.js";
+import { type BlockAccess, offsetsOf } from "./block-access.js";
 import { checkLanguage } from "./gluon-language.js";
 import { lowerViews } from "../../../lower/views.js";
 import { isLoad } from "./register-loads.js";
@@ -31,161 +31,169 @@ import { notSpecializable } from "./not-specializable.js";
 
 export interface SpecializedAttention {
   readonly kind: "attention";
-  readonly form: AttentionPattern;
+  readonly pattern: AttentionPattern;
   readonly configs: readonly AttentionConfig[];
   readonly dims: Dims;
-  /** The lowered program. */
+  /** The statements of the lowered program. */
   readonly body: readonly Statement[];
-  /** Its loops, each with what the form says of it. */
+  /** The loops of `body`, each with its matched pattern. */
   readonly loops: ReadonlyMap<Statement, AttentionLoop>;
-  /** Its stores, each with the block that it writes; undefined for one of a number for each row. */
+  /** The stores of `body`, each with the block that it writes. Undefined for a store of one number per row. */
   readonly stores: ReadonlyMap<Statement, BlockAccess | undefined>;
-  /** What each part computes. */
-  readonly produced: ReadonlySet<Statement>;
-  readonly consumed: ReadonlySet<Statement>;
-  /** What a turn loads besides, and what that takes, while its products run. */
-  readonly loaded: ReadonlySet<Statement>;
-  /** What a turn computes of the sum. */
-  readonly carried: ReadonlySet<Statement>;
-  /** The masks of its loops that count keys. */
+  /** The statements that each partition computes. */
+  readonly producerStatements: ReadonlySet<Statement>;
+  readonly consumerStatements: ReadonlySet<Statement>;
+  /** Other loads of an iteration and the statements that they depend on, executed while the products run. */
+  readonly registerLoads: ReadonlySet<Statement>;
+  /** The statements of an iteration that update the accumulator before the product is added. */
+  readonly accumulatorUpdates: ReadonlySet<Statement>;
+  /** The masks that limit the keys of its loops. */
   readonly masks: ReadonlyMap<Statement, Masks>;
-  /** The side of each tile of one column. */
+  /** The layout of each tile with a single column. */
   readonly sides: ReadonlyMap<Value, Side>;
-  /** Scores times a number above 0. */
+  /** Scores multiplied by a positive number. */
   readonly scaled: ReadonlyMap<Value, ScaledScores>;
-  /** The grid, where one program may compute several of its tiles. */
+  /** The grid, if the kernel is persistent. */
   readonly grid: Block | undefined;
-  /** The axis of the grid whose last programs have most keys, if one has. */
+  /** The grid axis whose last programs process the most keys. Undefined if there is none. */
   readonly longestLast: number | undefined;
 }
 
-/** @throws Unsuited */
-export function specializedAttention(ir: KernelIR, given: KernelIR): SpecializedAttention {
-  const form = matchAttention(ir);
-  // Pointers that a loop carries would fill registers, and parts carry the author's state alone.
-  const lowered = form.loads.length > 0 ? lowerViews(ir, { carries: false }) : given;
-  const dims = dimsOf(form);
+/** @throws {@link NotSpecializable} if the kernel or all of its configs do not match. */
+export function specializedAttention(ir: KernelIR, defaultLowered: KernelIR): SpecializedAttention {
+  const pattern = matchAttention(ir);
+  // Loop-carried pointers would fill registers, and partitions carry only the author's variables.
+  const lowered = pattern.loads.length > 0 ? lowerViews(ir, { carriesPointers: false }) : defaultLowered;
+  const dims = dimsOf(pattern);
   checkLaunchSpecializable(
     ir,
-    form.loops.map(({ turns }) => turns),
+    pattern.loops.map(({ forStatement }) => forStatement),
   );
   const body = lowered.body.statements;
-  const loops = new Map(form.loops.map((loop): [ForStatement, AttentionLoop] => [loopOf(lowered, loop.turns), loop]));
-  const written = body.filter((each): each is OpStatement => each.kind === "op" && each.op.effect === "write");
-  const stores = new Map(written.map((statement, i) => [statement, form.stores[i]!.block]));
-  const own = [...body, ...[...loops.keys()].flatMap((loop) => loop.body.statements)].filter(
-    (each) => !isGiven(each, form),
+  const loops = new Map(
+    pattern.loops.map((loop): [ForStatement, AttentionLoop] => [loopOf(lowered, loop.forStatement), loop]),
+  );
+  const writes = body.filter((each): each is OpStatement => each.kind === "op" && each.op.effect === "write");
+  const stores = new Map(writes.map((statement, i) => [statement, pattern.stores[i]!.block]));
+  const computed = [...body, ...[...loops.keys()].flatMap((loop) => loop.body.statements)].filter(
+    (each) => !isEmittedByPipeline(each, pattern),
   );
   const isNonNegative = nonNegativeValues(ir, new LaunchFacts(ir));
-  const made = definitions(ir.body);
+  const definitionsOf = definitions(ir.body);
   const masks = new Map<Statement, Masks>();
   for (const [statement, loop] of loops) {
-    const found = masksOf(loop, dims, made, isNonNegative);
-    if (found) masks.set(statement, found);
+    const loopMasks = masksOf(loop, dims, definitionsOf, isNonNegative);
+    if (loopMasks) masks.set(statement, loopMasks);
   }
   const mayWiden = [...loops].every(([statement, loop]) => masksKeysPastEnd(loop, masks.get(statement)));
-  const configs = attentionConfigs(ir, form, mayWiden);
+  const configs = attentionConfigs(ir, pattern, mayWiden);
   const limits = [...masks.values()].flatMap((each) => each.limits.flatMap(({ starts }) => starts));
-  const bounds = form.loops.flatMap(({ turns: { start, end, step } }) => [start, end, step]);
-  const blocks = [form.queries, ...form.loops.flatMap(({ keys, values }) => [keys.block, values.block])];
-  const produced = backwardSlice([...bounds, ...limits, ...blocks.flatMap(placesOf)], own);
-  const consumed = backwardSlice([...bounds, ...limits, ...rootsOf(form, stores)], own);
-  checkParts(form, dims, produced, consumed, stores);
-  const carried = [...loops].flatMap(([loop, { carried, sums }]) =>
-    backwardSlice([carried], loop.body.statements).filter((each) => followsFrom(each, sums, loop.body.statements)),
+  const bounds = pattern.loops.flatMap(({ forStatement: { start, end, step } }) => [start, end, step]);
+  const blocks = [pattern.queries, ...pattern.loops.flatMap(({ keys, values }) => [keys.block, values.block])];
+  const producerStatements = backwardSlice([...bounds, ...limits, ...blocks.flatMap(offsetsOf)], computed);
+  const consumerStatements = backwardSlice([...bounds, ...limits, ...rootsOf(pattern, stores)], computed);
+  checkPartitions(pattern, dims, producerStatements, consumerStatements, stores);
+  const accumulatorUpdates = [...loops].flatMap(([loop, { carried, accumulator }]) =>
+    backwardSlice([carried], loop.body.statements).filter((each) => dependsOn(each, accumulator, loop.body.statements)),
   );
-  const loaded = [...loops.keys()].flatMap(({ body: { statements } }) => {
-    const loads = statements.filter((each) => isLoad(each) && consumed.includes(each));
+  const registerLoads = [...loops.keys()].flatMap(({ body: { statements } }) => {
+    const loads = statements.filter((each) => isLoad(each) && consumerStatements.includes(each));
     return [...loads, ...backwardSlice(loads.flatMap(argumentsOf), statements)];
   });
   return {
     kind: "attention",
-    form,
+    pattern,
     configs,
     dims,
     body,
     loops,
     stores,
-    produced: new Set(produced),
-    consumed: new Set(consumed),
-    loaded: new Set(loaded),
-    carried: new Set(carried),
+    producerStatements: new Set(producerStatements),
+    consumerStatements: new Set(consumerStatements),
+    registerLoads: new Set(registerLoads),
+    accumulatorUpdates: new Set(accumulatorUpdates),
     masks,
-    sides: columnSides(consumed, dims),
-    scaled: scaledScores(form, made),
+    sides: columnSides(consumerStatements, dims),
+    scaled: scaledScores(pattern, definitionsOf),
     grid: isPersistent(ir) ? lowered.grid.block : undefined,
-    longestLast: longestTileAxis(form, [...masks.values()], body),
+    longestLast: longestTileAxis(pattern, [...masks.values()], body),
   };
 }
 
 function dimsOf({ shape: [rows, columns, , width], loops }: AttentionPattern): Dims {
   const { at } = loops[0]!.scores;
   if (typeof rows === "number") notSpecializable("the number of rows is no constexpr", at);
-  const [, same] = [rows, columns, width].filter((dim, i, all) => all.indexOf(dim) !== i || all.lastIndexOf(dim) !== i);
-  if (same !== undefined)
+  const [, duplicate] = [rows, columns, width].filter(
+    (dim, i, all) => all.indexOf(dim) !== i || all.lastIndexOf(dim) !== i,
+  );
+  if (duplicate !== undefined)
     notSpecializable(
-      `rows, keys and elements of a value have the same size ${same}; give each a constexpr of its own`,
+      `rows, keys and elements of a value have the same size ${duplicate}; give each a constexpr of its own`,
       at,
     );
   return { rows, columns, width };
 }
 
-/** Loads and products, which the pipeline makes; the statement that adds a product to the sum. */
-function isGiven(statement: Statement, { queries, loops, accumulator }: AttentionPattern): boolean {
-  const given = [
+/**
+ * True for loads and products, which the pipeline emits, and for the statement that adds a product to the accumulator.
+ */
+function isEmittedByPipeline(statement: Statement, { queries, loops, accumulator }: AttentionPattern): boolean {
+  const loads = [
     queries.statement,
     ...loops.flatMap(({ keys, values }) => [keys.block.statement, values.block.statement]),
   ];
-  const made = [...given, ...loops.flatMap(({ scores, sum }) => [scores, sum])].flatMap(({ results }) => results);
-  const sums = loops.flatMap(({ writes }) => writes.filter(({ variable }) => variable === accumulator.variable));
-  const isAdded = sums.some(({ value }) => isValue(value) && resultsOf(statement).includes(value));
-  return isAdded || resultsOf(statement).some((value) => made.includes(value));
+  const results = [...loads, ...loops.flatMap(({ scores, sum }) => [scores, sum])].flatMap(({ results }) => results);
+  const accumulatorWrites = loops.flatMap(({ writes }) =>
+    writes.filter(({ variable }) => variable === accumulator.variable),
+  );
+  const isAdded = accumulatorWrites.some(({ value }) => isValue(value) && resultsOf(statement).includes(value));
+  return isAdded || resultsOf(statement).some((value) => results.includes(value));
 }
 
-/** What a consumer hands on: weights, state, and what it stores. */
+/** The values that a consumer needs: weights, loop-carried variables, stored values and block indices. */
 function rootsOf(
-  { accumulator, states, loops }: AttentionPattern,
+  { accumulator, variables: states, loops }: AttentionPattern,
   stores: ReadonlyMap<Statement, BlockAccess | undefined>,
 ): readonly Argument[] {
-  const turns = loops.flatMap(({ weights, carried, writes }): readonly Argument[] => [
+  const carried = loops.flatMap(({ weights, carried, writes }): readonly Argument[] => [
     weights,
     carried,
     ...writes.flatMap(({ variable, value }) => (variable === accumulator.variable ? [] : [value])),
   ]);
   const stored = [...stores].flatMap(([statement, block]): readonly Argument[] =>
-    block ? [storedValue(statement as OpStatement)!, ...placesOf(block)] : valuesUsedBy(statement),
+    block ? [storedValue(statement as OpStatement)!, ...offsetsOf(block)] : valuesUsedBy(statement),
   );
-  return [accumulator.initial, ...states.map(({ initial }) => initial), ...turns, ...stored];
+  return [accumulator.initial, ...states.map(({ initial }) => initial), ...carried, ...stored];
 }
 
-/** Whether a statement of a turn follows from the state. */
-function followsFrom(statement: Statement, sums: unknown, turn: readonly Statement[]): boolean {
+/** True if a statement of an iteration depends on the accumulator. */
+function dependsOn(statement: Statement, accumulator: unknown, iteration: readonly Statement[]): boolean {
   const values = statement.kind === "read" ? [statement.result] : valuesUsedBy(statement);
-  return backwardSlice(values, turn).some((each) => each.kind === "read" && each.variable === sums);
+  return backwardSlice(values, iteration).some((each) => each.kind === "read" && each.variable === accumulator);
 }
 
-/** A number that producer and consumers may load alike. */
+/** True for a load of a single number, which producer and consumers may each perform. */
 const isScalarLoad = (statement: OpStatement): boolean =>
   isLoad(statement) && statement.results.every((value) => shapeOf(value).length === 0);
 
-/** Every part computes by itself where blocks lie, and each consumer its own rows. */
-function checkParts(
-  form: AttentionPattern,
+/** Every partition computes block indices itself, and each consumer computes its own rows. */
+function checkPartitions(
+  pattern: AttentionPattern,
   dims: Dims,
-  produced: readonly Statement[],
-  consumed: readonly Statement[],
+  producerStatements: readonly Statement[],
+  consumerStatements: readonly Statement[],
   stores: ReadonlyMap<Statement, BlockAccess | undefined>,
 ): void {
-  for (const statement of flattenStatements(produced)) {
-    const isGiven = statement.kind === "op" && (statement.op.effect === "pure" || isScalarLoad(statement));
-    if (!isGiven && statement.kind !== "if")
+  for (const statement of flattenStatements(producerStatements)) {
+    const isComputable = statement.kind === "op" && (statement.op.effect === "pure" || isScalarLoad(statement));
+    if (!isComputable && statement.kind !== "if")
       notSpecializable("where its blocks lie depends on what it loads or carries", statement.at);
     if (statement.kind === "op") checkLanguage(statement);
   }
-  const ops = flattenStatements(consumed).filter((each) => each.kind === "op");
+  const ops = flattenStatements(consumerStatements).filter((each) => each.kind === "op");
   checkRows(ops, dims.rows as string, true);
   ops.forEach(checkLanguage);
-  const blocks = [form.queries, ...form.stores.flatMap(({ block }) => block ?? [])];
+  const blocks = [pattern.queries, ...pattern.stores.flatMap(({ block }) => block ?? [])];
   checkDTypes(
     blocks.map(({ tensor }) => tensor),
     ops,
@@ -193,7 +201,7 @@ function checkParts(
   for (const [statement, block] of stores)
     if (!block && statement.kind === "op" && Object.keys(statement.options).some((name) => name !== "mask"))
       notSpecializable("it writes a number for each row in a way that Gluon lacks", statement.at);
-  for (const { type, at } of form.states.map(({ variable }) => variable)) {
+  for (const { type, at } of pattern.variables.map(({ variable }) => variable)) {
     const shape = type.kind === "tile" ? type.shape : [];
     if (shape.length > 1 || (shape.length === 1 && shape[0] !== dims.rows))
       notSpecializable(`it carries a state of [${shape.join(", ")}] besides its sum`, at);

@@ -1,35 +1,35 @@
-/** What a part of a program needs of it. */
+/** Backward slices of a program. */
 import type { Argument, Statement, Value } from "../../../ir/nodes.js";
 import { argumentsOf, blocksOf, resultsOf, valuesIn, walk, walkUses } from "../../../ir/walk.js";
 
-/** The statements that these arguments depend on, in program order. A branch is needed as a whole. */
+/** The statements that these arguments depend on, in program order. A branch is included as a whole. */
 export function backwardSlice<S extends Statement>(roots: readonly Argument[], statements: readonly S[]): readonly S[] {
-  const made = new Map<Value, S>();
-  for (const statement of statements) for (const value of resultsOf(statement)) made.set(value, statement);
-  const needed = new Set<S>();
-  const open = roots.flatMap(valuesIn);
-  while (open.length > 0) {
-    const statement = made.get(open.pop()!);
-    if (!statement || needed.has(statement)) continue;
-    needed.add(statement);
-    open.push(...valuesUsedBy(statement));
+  const definitions = new Map<Value, S>();
+  for (const statement of statements) for (const value of resultsOf(statement)) definitions.set(value, statement);
+  const slice = new Set<S>();
+  const worklist = roots.flatMap(valuesIn);
+  while (worklist.length > 0) {
+    const statement = definitions.get(worklist.pop()!);
+    if (!statement || slice.has(statement)) continue;
+    slice.add(statement);
+    worklist.push(...valuesUsedBy(statement));
   }
-  return statements.filter((statement) => needed.has(statement));
+  return statements.filter((statement) => slice.has(statement));
 }
 
-/** The values that a statement takes, those of its blocks too. */
+/** The values that a statement uses, including those used in its blocks. */
 export function valuesUsedBy(statement: Statement): readonly Value[] {
-  const taken = argumentsOf(statement).flatMap(valuesIn);
-  for (const block of blocksOf(statement)) walkUses(block, (value) => taken.push(value));
-  return taken;
+  const used = argumentsOf(statement).flatMap(valuesIn);
+  for (const block of blocksOf(statement)) walkUses(block, (value) => used.push(value));
+  return used;
 }
 
-/** Statements with those of their blocks, in program order. */
+/** The statements and those of their blocks, in program order. */
 export function flattenStatements(statements: readonly Statement[]): readonly Statement[] {
-  const all: Statement[] = [];
+  const flattened: Statement[] = [];
   for (const statement of statements) {
-    all.push(statement);
-    for (const block of blocksOf(statement)) walk(block, (inner) => all.push(inner));
+    flattened.push(statement);
+    for (const block of blocksOf(statement)) walk(block, (inner) => flattened.push(inner));
   }
-  return all;
+  return flattened;
 }

@@ -1,4 +1,4 @@
-/** Loads and stores of rectangular blocks of a tensor, which a GPU's copy engine (TMA) can move. */
+/** Loads and stores of rectangular blocks of a tensor, as TMA can copy them. */
 import {
   type Argument,
   isList,
@@ -17,157 +17,178 @@ import { notSpecializable } from "./not-specializable.js";
 
 export interface BlockAccess {
   readonly tensor: TensorParam;
-  /** The indices of axes of which the block has one each, such as batches and heads. */
+  /** Indices of the axes along which the block has length 1, such as batch and head. */
   readonly lead: readonly Argument[];
-  /** Which of the tensor's axes is the first of the block's two; the other is the last one. */
-  readonly first: number;
-  /** Where the block lies on both. */
+  /** The tensor axis that is the first of the block's two axes. The second one is the tensor's last axis. */
+  readonly firstAxis: number;
+  /** The index along each of the block's two axes. */
   readonly axes: readonly BlockIndex[];
-  /** Whether the tile has these axes the other way round. */
-  readonly swapped: boolean;
+  /** True if the tile has the two axes in reverse order. */
+  readonly isSwapped: boolean;
   readonly statement: OpStatement;
 }
 
-/** One of each axis of the tensor: those of `lead`, with the block's own two in their places. */
-export const onAxes = <T>(lead: readonly T[], first: number, [own, last]: readonly [T, T]): readonly T[] => [
-  ...lead.slice(0, first),
-  own,
-  ...lead.slice(first),
-  last,
-];
+/** One element per tensor axis: those of `lead`, with the two of the block at their positions. */
+export const perTensorAxis = <T>(
+  lead: readonly T[],
+  firstAxis: number,
+  [first, last]: readonly [T, T],
+): readonly T[] => [...lead.slice(0, firstAxis), first, ...lead.slice(firstAxis), last];
 
-/** Which axis of the tensor is an axis of the block. */
-export const axisIn = ({ tensor, first }: BlockAccess, axis: number): number =>
-  axis === 0 ? first : tensor.dims.length - 1;
+/** The tensor axis of an axis of the block. */
+export const axisIn = ({ tensor, firstAxis }: BlockAccess, axis: number): number =>
+  axis === 0 ? firstAxis : tensor.dims.length - 1;
 
-/** Axes besides rows and columns, such as batch and head. */
-const MOST_LEAD = 3;
+/** TMA's limit of five axes, minus rows and columns. */
+const MAX_LEAD_AXES = 3;
 
-/** @throws Unsuited where the tensor has more axes than the copy engine counts. */
+/** @throws {@link NotSpecializable} if the tensor has more axes than TMA supports. */
 export function checkRank({ lead, tensor, statement }: BlockAccess): void {
-  if (lead.length > MOST_LEAD)
+  if (lead.length > MAX_LEAD_AXES)
     notSpecializable(
-      `${tensor.name} has ${lead.length + 2} axes; the copy engine takes ${MOST_LEAD + 2}`,
+      `${tensor.name} has ${lead.length + 2} axes; the copy engine takes ${MAX_LEAD_AXES + 2}`,
       statement.at,
     );
 }
 
-/** @throws Unsuited where blocks of a tensor differ in what its one descriptor says. */
-export function checkAlike(blocks: readonly BlockAccess[]): void {
+/** @throws {@link NotSpecializable} if blocks of a tensor need different descriptors. */
+export function checkSameShape(blocks: readonly BlockAccess[]): void {
   for (const block of blocks) {
-    const { tensor, first, axes } = blocks.find((each) => each.tensor === block.tensor)!;
-    const isAlike = block.axes.every(({ extent }, i) => extentDim(extent) === extentDim(axes[i]!.extent));
-    if (block.first !== first || !isAlike)
+    const { tensor, firstAxis, axes } = blocks.find((each) => each.tensor === block.tensor)!;
+    const hasSameShape = block.axes.every(({ extent }, i) => extentDim(extent) === extentDim(axes[i]!.extent));
+    if (block.firstAxis !== firstAxis || !hasSameShape)
       notSpecializable(`it writes ${tensor.name} in blocks of different shapes`, block.statement.at);
   }
 }
 
-/** What says where the block lies. */
-export const placesOf = ({ lead, axes }: BlockAccess): readonly Argument[] => [
+/** The arguments that determine the block's offsets. */
+export const offsetsOf = ({ lead, axes }: BlockAccess): readonly Argument[] => [
   ...lead,
   ...axes.flatMap(({ starts }) => starts),
 ];
 
-type Made = ReadonlyMap<Value, Statement>;
+type Definitions = ReadonlyMap<Value, Statement>;
 
 /**
- * The block that a load reads or a store writes, of a view or of a descriptor.
- *
- * @throws Unsuited where it is no block of two axes that the copy engine can move.
+ * The block that a load reads or a store writes, through a view or a descriptor.
+ * @throws {@link NotSpecializable} if it is not a block of two axes that TMA can copy.
  */
-export function blockAccess(statement: OpStatement, ir: KernelIR, made: Made): BlockAccess {
+export function blockAccess(statement: OpStatement, ir: KernelIR, definitionsOf: Definitions): BlockAccess {
   const { op, at } = statement;
-  const reach = op.proof.reaches;
-  const address = operandOf(statement, reach?.address);
-  if (!reach || reach.rows || !isValue(address)) notSpecializable("it accesses memory other than in blocks", at);
-  const given = Object.entries(statement.options).flatMap(([name, value]) => (isNeedless(name, value) ? [] : [name]));
-  if (given.includes("mask"))
+  const access = op.proof.reaches;
+  const address = operandOf(statement, access?.address);
+  if (!access || access.rows || !isValue(address)) notSpecializable("it accesses memory other than in blocks", at);
+  const unsupported = Object.entries(statement.options).flatMap(([name, value]) =>
+    isRedundant(name, value) ? [] : [name],
+  );
+  if (unsupported.includes("mask"))
     notSpecializable("the copy engine takes no mask but the view's own; leave out what says where the tensor ends", at);
-  if (given.length > 0) notSpecializable(`the copy engine takes no ${given.join(" and no ")}`, at);
+  if (unsupported.length > 0) notSpecializable(`the copy engine takes no ${unsupported.join(" and no ")}`, at);
   const { kind } = address.type;
   if (kind !== "view" && kind !== "descriptor")
     return notSpecializable("it accesses memory by pointers; index the tensor with .at(rows, columns)", at);
   const block =
-    kind === "view" ? ofView(statement, made.get(address), ir, made) : ofDescriptor(statement, address, ir, made);
+    kind === "view"
+      ? viewBlock(statement, definitionsOf.get(address), ir, definitionsOf)
+      : descriptorBlock(statement, address, ir, definitionsOf);
   for (const start of [...block.lead, ...block.axes.flatMap(({ starts }) => starts)])
     if (isValue(start) && start.type.kind === "tile" && start.type.dtype !== "int32")
       notSpecializable("the copy engine counts in int32, and where its block lies is of another dtype", at);
   return block;
 }
 
-/** Hints of the cache, and what the copy engine brings anyway from beyond a tensor. */
-const isNeedless = (option: string, value: Argument): boolean =>
+/** True for cache hints, and for `other: 0`, the value that TMA fills in beyond the tensor's bounds. */
+const isRedundant = (option: string, value: Argument): boolean =>
   option === "evictionPolicy" ||
   option === "cacheModifier" ||
   (option === "other" && isLiteral(value) && Object.is(value.value, 0));
 
-function ofView(statement: OpStatement, view: Statement | undefined, ir: KernelIR, made: Made): BlockAccess {
+function viewBlock(
+  statement: OpStatement,
+  view: Statement | undefined,
+  ir: KernelIR,
+  definitionsOf: Definitions,
+): BlockAccess {
   const { at } = statement;
   if (view?.kind === "op" && view.op.lowering?.permutes) {
     const [inner] = view.operands;
-    const block = ofView(statement, isValue(inner) ? made.get(inner) : undefined, ir, made);
-    return { ...block, swapped: block.swapped !== (view.op.lowering.permutes(view.operands, 2)[0] === 1) };
+    const block = viewBlock(statement, isValue(inner) ? definitionsOf.get(inner) : undefined, ir, definitionsOf);
+    return { ...block, isSwapped: block.isSwapped !== (view.op.lowering.permutes(view.operands, 2)[0] === 1) };
   }
   if (view?.kind !== "op" || view.op.lowering?.view !== "grid") return notSpecializable("its view is no rectangle", at);
-  const [of, indices] = view.operands;
-  const { tensor, order } = tensorOf(of, ir, made);
+  const [base, indices] = view.operands;
+  const { tensor, order } = tensorOf(base, ir, definitionsOf);
   if (!tensor || !isList(indices ?? [])) return notSpecializable("its view is of no parameter", at);
-  const given = indices as readonly Argument[];
-  const places = order.map((place) => given[place]!);
-  const spread = places.filter((index) => !isScalar(index));
-  const axes = spread.map((index) => blockIndexOf(index, made));
+  const indexList = indices as readonly Argument[];
+  const tensorIndices = order.map((position) => indexList[position]!);
+  const tileIndices = tensorIndices.filter((index) => !isScalar(index));
+  const axes = tileIndices.map((index) => blockIndexOf(index, definitionsOf));
   if (axes.length !== 2 || !isComplete(axes))
     return notSpecializable(
       "its lanes do not count up from a scalar on two axes, as pid * BLOCK + tl.arange(0, BLOCK) does",
       at,
     );
-  const last = places.length - 1;
-  if (isScalar(places[last]!))
+  const last = tensorIndices.length - 1;
+  if (isScalar(tensorIndices[last]!))
     return notSpecializable(`its block has one index of the last axis of ${tensor.name}`, at);
-  const first = places.indexOf(spread[0]!);
-  return { tensor, lead: places.filter(isScalar), first, axes, swapped: order[first]! > order[last]!, statement };
+  const firstAxis = tensorIndices.indexOf(tileIndices[0]!);
+  return {
+    tensor,
+    lead: tensorIndices.filter(isScalar),
+    firstAxis,
+    axes,
+    isSwapped: order[firstAxis]! > order[last]!,
+    statement,
+  };
 }
 
 function isComplete(axes: readonly (BlockIndex | undefined)[]): axes is readonly BlockIndex[] {
   return axes.every((axis) => axis !== undefined);
 }
 
-/** The parameter, with the place among the indices of each of its axes. */
+/** The parameter, and for each of its axes the position among the indices. */
 function tensorOf(
-  of: Argument | undefined,
+  argument: Argument | undefined,
   ir: KernelIR,
-  made: Made,
+  definitionsOf: Definitions,
 ): { readonly tensor?: TensorParam | undefined; readonly order: readonly number[] } {
-  const statement = isValue(of) ? made.get(of) : undefined;
+  const statement = isValue(argument) ? definitionsOf.get(argument) : undefined;
   if (statement?.kind === "op" && statement.op.lowering?.permutes) {
-    const inner = tensorOf(statement.operands[0], ir, made);
+    const inner = tensorOf(statement.operands[0], ir, definitionsOf);
     const order = statement.op.lowering.permutes(statement.operands, inner.order.length);
     return { ...inner, order: inner.order.map((axis) => order.indexOf(axis)) };
   }
-  const tensor = paramsOf(ir, "tensor").find(({ value }) => value === of);
+  const tensor = paramsOf(ir, "tensor").find(({ value }) => value === argument);
   return { tensor, order: tensor ? [...tensor.dims.keys()] : [] };
 }
 
-function ofDescriptor(statement: OpStatement, address: Value, ir: KernelIR, made: Made): BlockAccess {
+function descriptorBlock(
+  statement: OpStatement,
+  address: Value,
+  ir: KernelIR,
+  definitionsOf: Definitions,
+): BlockAccess {
   const { at, op } = statement;
   const offsets = operandOf(statement, op.proof.reaches?.offsets);
-  const { tensor, block } = describedBy(address, ir, made);
+  const { tensor, block } = descriptorTarget(address, ir, definitionsOf);
   if (!tensor || !block) return notSpecializable("its descriptor is of no whole parameter", at);
   if (tensor.padding === "nan") return notSpecializable("its descriptor pads with NaN", at);
   if (!isList(offsets ?? [])) return notSpecializable("it has no offsets", at);
   const starts = offsets as readonly Argument[];
   if (starts.length !== 2) return notSpecializable("its block has other than two axes", at);
   const axes = starts.map((start, i): BlockIndex => ({ starts: isZero(start) ? [] : [start], extent: block[i]! }));
-  return { tensor, lead: [], first: 0, axes, swapped: false, statement };
+  return { tensor, lead: [], firstAxis: 0, axes, isSwapped: false, statement };
 }
 
 const isZero = (start: Argument): boolean => isLiteral(start) && start.value === 0;
 
-function describedBy(address: Value, ir: KernelIR, made: Made) {
+function descriptorTarget(address: Value, ir: KernelIR, definitionsOf: Definitions) {
   const tensors = paramsOf(ir, "tensor");
-  const own = tensors.find((param) => param.block && (param.value === address || param.pointer === address));
-  if (own) return { tensor: own, block: own.block };
-  const statement = made.get(address);
+  const descriptorParam = tensors.find(
+    (param) => param.block && (param.value === address || param.pointer === address),
+  );
+  if (descriptorParam) return { tensor: descriptorParam, block: descriptorParam.block };
+  const statement = definitionsOf.get(address);
   if (statement?.kind !== "op" || !statement.op.lowering?.describes) return {};
   const [base, shape, , block] = statement.operands;
   if (shape !== undefined || Object.keys(statement.options).length > 0 || !isList(block ?? [])) return {};

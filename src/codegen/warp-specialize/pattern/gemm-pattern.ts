@@ -1,6 +1,7 @@
 /**
- * Matrix products with an epilogue: a loop over blocks of two tensors whose product a state takes up, then arithmetic of
- * each row by itself, then stores of blocks. Recognized by data flow, in the program before views are lowered.
+ * GEMM with an epilogue: a loop over blocks of two tensors whose product is accumulated, then arithmetic that treats
+ * each row independently, then stores of blocks.
+ * The pattern is matched by data flow, on the program before views are lowered.
  */
 import {
   type Argument,
@@ -20,19 +21,19 @@ import { argumentsOf, blocksOf, definitions, valuesIn, walk } from "../../../ir/
 import { dot } from "../../../ops/dot.js";
 import { opOf } from "../../../ops/define.js";
 import type { Dim } from "../../../types/shape.js";
-import { axisIn, type BlockAccess, checkAlike, checkRank } from "./block-access.js";
+import { axisIn, type BlockAccess, checkSameShape, checkRank } from "./block-access.js";
 import { isSameBlock } from "./block-index.js";
 import { checkOptions, multipliedBlock, productsIn, storedValue, writtenBlock } from "./tensor-blocks.js";
 import { notSpecializable } from "./not-specializable.js";
 
 export interface GemmPattern {
-  /** The author's own loop over tiles; undefined where each program of the grid computes one. */
-  readonly tiles: ForStatement | undefined;
-  /** The loop over blocks. */
-  readonly turns: ForStatement;
+  /** The author's loop over tiles. Undefined if each program computes one tile. */
+  readonly tileLoop: ForStatement | undefined;
+  /** The loop over blocks of the inner dimension. */
+  readonly kLoop: ForStatement;
   readonly product: OpStatement;
   readonly accumulator: LetStatement;
-  /** What the product takes, rows first. */
+  /** The operands of the product, rows first. */
   readonly operands: readonly [ProductOperand, ProductOperand];
   /** In program order. */
   readonly stores: readonly BlockAccess[];
@@ -42,68 +43,68 @@ export interface GemmPattern {
 
 export interface ProductOperand {
   readonly block: BlockAccess;
-  /** Whether the product takes the loaded block with its axes swapped. */
-  readonly swapped: boolean;
+  /** True if the loaded block's axes are swapped in the product. */
+  readonly isSwapped: boolean;
 }
 
-/** @throws Unsuited with the reason why the kernel is no such product, and where. */
+/** @throws {@link NotSpecializable} with the reason and the location if the kernel is not a GEMM. */
 export function matchGemm(ir: KernelIR): GemmPattern {
-  const found = nestOf(ir);
-  return new GemmReader(ir, found).form();
+  const nest = loopNestOf(ir);
+  return new GemmMatcher(ir, nest).match();
 }
 
-interface Nest {
-  readonly tiles: ForStatement | undefined;
-  readonly turns: ForStatement;
+interface LoopNest {
+  readonly tileLoop: ForStatement | undefined;
+  readonly kLoop: ForStatement;
   readonly product: OpStatement;
   /** The statements of one tile. */
   readonly tile: Block;
 }
 
-function nestOf(ir: KernelIR): Nest {
+function loopNestOf(ir: KernelIR): LoopNest {
   const [product] = productsIn(ir.body);
   if (!product) return notSpecializable("it multiplies no matrices", ir.at);
   if (product.op !== opOf(dot))
     return notSpecializable(`tl.${product.op.name} has no warp-specialized form`, product.at);
   const loopIn = ({ statements }: Block): ForStatement | undefined =>
-    statements.find((each) => each.kind === "for" && has(each.body, product)) as ForStatement | undefined;
+    statements.find((each) => each.kind === "for" && containsStatement(each.body, product)) as ForStatement | undefined;
   const outer = loopIn(ir.body);
   if (!outer) return notSpecializable("its product is not in a loop over blocks", product.at);
   const inner = loopIn(outer.body);
-  const turns = inner ?? outer;
-  if (!turns.body.statements.includes(product))
+  const kLoop = inner ?? outer;
+  if (!kLoop.body.statements.includes(product))
     return notSpecializable("its product stands in a branch or a third loop", product.at);
-  if (turns.unrolled || (inner && outer.unrolled)) return notSpecializable("its loop is unrolled", turns.at);
-  return { tiles: inner && outer, turns, product, tile: inner ? outer.body : ir.body };
+  if (kLoop.unrolled || (inner && outer.unrolled)) return notSpecializable("its loop is unrolled", kLoop.at);
+  return { tileLoop: inner && outer, kLoop, product, tile: inner ? outer.body : ir.body };
 }
 
-function has(block: Block, wanted: Statement): boolean {
-  let found = false;
-  walk(block, (statement) => (found ||= statement === wanted));
-  return found;
+function containsStatement(block: Block, target: Statement): boolean {
+  let isContained = false;
+  walk(block, (statement) => (isContained ||= statement === target));
+  return isContained;
 }
 
-class GemmReader {
-  readonly #made: ReadonlyMap<Value, Statement>;
+class GemmMatcher {
+  readonly #definitions: ReadonlyMap<Value, Statement>;
 
   constructor(
     readonly ir: KernelIR,
-    readonly nest: Nest,
+    readonly nest: LoopNest,
   ) {
-    this.#made = definitions(ir.body);
+    this.#definitions = definitions(ir.body);
   }
 
-  form(): GemmPattern {
-    const { tiles, turns, product, tile } = this.nest;
+  match(): GemmPattern {
+    const { tileLoop, kLoop, product, tile } = this.nest;
     this.#checkOptions();
-    if (tiles) this.#checkOnly(this.ir.body, [tiles]);
+    if (tileLoop) this.#checkOnlyComputes(this.ir.body, [tileLoop]);
     const accumulator = this.#accumulator();
     const operands = [this.#operand(product.operands[0]!), this.#operand(product.operands[1]!)] as const;
-    this.#checkTurn(operands);
+    this.#checkIteration(operands);
     const stores = this.#stores(tile, accumulator);
-    const form = { tiles, turns, product, accumulator, operands, stores, shape: this.#shape() };
-    this.#checkOuterLanes(form);
-    return form;
+    const pattern = { tileLoop, kLoop, product, accumulator, operands, stores, shape: this.#shape() };
+    this.#checkOuterLanes(pattern);
+    return pattern;
   }
 
   #checkOptions(): void {
@@ -120,62 +121,64 @@ class GemmReader {
     return [a![0]!, b![1]!, a![1]!];
   }
 
-  /** The state that the product is added to, and nothing else changes. */
+  /** The variable to which the product is added. Nothing else may change it. */
   #accumulator(): LetStatement {
-    const { turns, product, tile } = this.nest;
+    const { kLoop, product, tile } = this.nest;
     const [sum] = product.results;
-    const writes = turns.body.statements.filter((each) => each.kind === "write");
-    const [write, other] = writes;
+    const writes = kLoop.body.statements.filter((each) => each.kind === "write");
+    const [write, extra] = writes;
     if (!write) return notSpecializable("its loop adds up no product", product.at);
-    if (other) return notSpecializable("its loop carries state besides the sum of products", other.at);
-    const taken = product.operands[2] ?? this.#added(write.value, sum!);
-    if (product.operands[2] ? write.value !== sum : taken === undefined)
+    if (extra) return notSpecializable("its loop carries state besides the sum of products", extra.at);
+    const carried = product.operands[2] ?? this.#addend(write.value, sum!);
+    if (product.operands[2] ? write.value !== sum : carried === undefined)
       return notSpecializable("what its loop carries is not the sum of products alone", write.at);
-    const read = isValue(taken) ? this.#made.get(taken) : undefined;
-    if (read?.kind !== "read" || read.variable !== write.variable || !turns.body.statements.includes(read))
+    const read = isValue(carried) ? this.#definitions.get(carried) : undefined;
+    if (read?.kind !== "read" || read.variable !== write.variable || !kLoop.body.statements.includes(read))
       return notSpecializable("its product is not added to the state that the loop carries", product.at);
-    const first = tile.statements.find((each) => each.kind === "let" && each.variable === write.variable);
-    if (first?.kind !== "let")
+    const initialization = tile.statements.find((each) => each.kind === "let" && each.variable === write.variable);
+    if (initialization?.kind !== "let")
       return notSpecializable("the sum of products does not start anew for each tile", write.at);
-    return first;
+    return initialization;
   }
 
-  /** `acc + a @ b`: what the product is added to. */
-  #added(value: Argument, sum: Value): Argument | undefined {
-    const made = isValue(value) ? this.#made.get(value) : undefined;
-    if (made?.kind !== "op" || made.op.facts.integer !== "sum" || !made.operands.includes(sum)) return undefined;
-    return made.operands.find((operand) => operand !== sum);
+  /** The other operand of `acc + a @ b`. */
+  #addend(value: Argument, sum: Value): Argument | undefined {
+    const definition = isValue(value) ? this.#definitions.get(value) : undefined;
+    if (definition?.kind !== "op" || definition.op.facts.integer !== "sum" || !definition.operands.includes(sum))
+      return undefined;
+    return definition.operands.find((operand) => operand !== sum);
   }
 
-  #operand(given: Argument): ProductOperand {
-    const { product, turns } = this.nest;
-    const made = isValue(given) ? this.#made.get(given) : undefined;
-    if (made?.kind !== "op") return notSpecializable("its product takes what no load in the loop reads", product.at);
-    const { permutes } = made.op.lowering ?? {};
+  #operand(operand: Argument): ProductOperand {
+    const { product, kLoop } = this.nest;
+    const definition = isValue(operand) ? this.#definitions.get(operand) : undefined;
+    if (definition?.kind !== "op")
+      return notSpecializable("its product takes what no load in the loop reads", product.at);
+    const { permutes } = definition.op.lowering ?? {};
     if (permutes) {
-      const inner = this.#operand(made.operands[0]!);
-      return { ...inner, swapped: inner.swapped !== (permutes(made.operands, 2)[0] === 1) };
+      const inner = this.#operand(definition.operands[0]!);
+      return { ...inner, isSwapped: inner.isSwapped !== (permutes(definition.operands, 2)[0] === 1) };
     }
-    if (made.op.effect !== "read" || !turns.body.statements.includes(made))
-      return notSpecializable("its product takes what no load in the loop reads", made.at);
-    const block = multipliedBlock(made, this.ir, this.#made);
+    if (definition.op.effect !== "read" || !kLoop.body.statements.includes(definition))
+      return notSpecializable("its product takes what no load in the loop reads", definition.at);
+    const block = multipliedBlock(definition, this.ir, this.#definitions);
     checkRank(block);
-    return { block, swapped: block.swapped };
+    return { block, isSwapped: block.isSwapped };
   }
 
-  /** A turn does nothing but load both blocks and multiply them. */
-  #checkTurn(operands: GemmPattern["operands"]): void {
-    const { turns, product } = this.nest;
+  /** An iteration may only load both blocks and multiply them. */
+  #checkIteration(operands: GemmPattern["operands"]): void {
+    const { kLoop, product } = this.nest;
     const loads: Statement[] = operands.map(({ block }) => block.statement);
     const tiles = new Set([...operands.flatMap(({ block }) => block.statement.results), ...product.results]);
-    for (const statement of turns.body.statements) {
+    for (const statement of kLoop.body.statements) {
       if (statement.kind === "read" || statement.kind === "write") continue;
       if (statement.kind !== "op" || (statement.op.effect !== "pure" && !loads.includes(statement)))
         notSpecializable("its loop does more than load two blocks and multiply them", statement.at);
       const isPermuted = statement.op.lowering?.permutes !== undefined;
-      const isSum =
+      const isAccumulation =
         statement.op.facts.integer === "sum" && statement.operands.some((each) => each === product.results[0]);
-      if (statement === product || isPermuted || isSum) continue;
+      if (statement === product || isPermuted || isAccumulation) continue;
       if (
         argumentsOf(statement)
           .flatMap(valuesIn)
@@ -185,18 +188,18 @@ class GemmReader {
     }
   }
 
-  /** What follows the loop: arithmetic, loads of inputs, and stores of blocks. */
+  /** The stores after the loop, which may be surrounded by arithmetic and loads of inputs. */
   #stores(tile: Block, accumulator: LetStatement): readonly BlockAccess[] {
-    const { turns } = this.nest;
-    this.#checkOnly(tile, [turns, accumulator], true);
-    const place = tile.statements.indexOf(turns);
+    const { kLoop } = this.nest;
+    this.#checkOnlyComputes(tile, [kLoop, accumulator], true);
+    const loopIndex = tile.statements.indexOf(kLoop);
     const stores = tile.statements.flatMap((statement, i): readonly BlockAccess[] => {
       if (statement.kind !== "op" || statement.op.effect !== "write") return [];
-      if (i < place) return notSpecializable("it writes before it multiplies", statement.at);
+      if (i < loopIndex) return notSpecializable("it writes before it multiplies", statement.at);
       return [this.#store(statement)];
     });
-    if (stores.length === 0) notSpecializable("it writes no block after its loop", turns.at);
-    checkAlike(stores);
+    if (stores.length === 0) notSpecializable("it writes no block after its loop", kLoop.at);
+    checkSameShape(stores);
     return stores;
   }
 
@@ -204,13 +207,13 @@ class GemmReader {
     const value = storedValue(statement);
     if (value !== undefined && shapeOf(value).length === 1)
       notSpecializable("it writes a number for each row or column; a product is written in blocks alone", statement.at);
-    const block = writtenBlock(statement, this.ir, this.#made);
+    const block = writtenBlock(statement, this.ir, this.#definitions);
     checkRank(block);
     return block;
   }
 
-  /** Besides `inner`, a block only computes, or reads inputs where it may. */
-  #checkOnly({ statements }: Block, inner: readonly Statement[], mayAccess = false): void {
+  /** Apart from `inner`, a block may only compute, and access memory if `mayAccess`. */
+  #checkOnlyComputes({ statements }: Block, inner: readonly Statement[], mayAccess = false): void {
     for (const statement of statements) {
       if (inner.includes(statement) || statement.kind === "read") continue;
       if (statement.kind === "if" && mayAccess) {
@@ -218,7 +221,7 @@ class GemmReader {
         continue;
       }
       if (statement.kind !== "op")
-        return notSpecializable(`it has ${WORDS[statement.kind]} around its product`, statement.at);
+        return notSpecializable(`it has ${STATEMENT_NAMES[statement.kind]} around its product`, statement.at);
       const { effect } = statement.op;
       if (statement.operands.some((each) => each !== undefined && hasFunction(each)))
         notSpecializable("it calls a helper function around its product", statement.at);
@@ -231,23 +234,23 @@ class GemmReader {
   }
 
   /**
-   * An arm computes a value, of what it may load. At run time both arms would need one layout, and a tile that is converted
-   * to it passes through shared memory, which the ring fills.
+   * A branch computes a value and may load its operands. Branching at run time would need one layout for both branches.
+   * Converting a tile to that layout needs shared memory, which the ring buffer fills.
    */
   #checkBranch(statement: IfStatement): void {
     const { condition, at } = statement;
     if (isValue(condition) && condition.type.kind !== "constexpr")
       notSpecializable("it decides at run time around its product; use tl.where, or decide by a constexpr", at);
-    for (const arm of blocksOf(statement)) {
-      const write = arm.statements.find((each) => each.kind === "op" && each.op.effect === "write");
+    for (const branch of blocksOf(statement)) {
+      const write = branch.statements.find((each) => each.kind === "op" && each.op.effect === "write");
       if (write) notSpecializable("it writes in a branch; write what the branch gives behind it", write.at);
-      this.#checkOnly(arm, [], true);
+      this.#checkOnlyComputes(branch, [], true);
     }
   }
 
   #readsInput(statement: OpStatement): boolean {
     if (statement.op.effect !== "read") return false;
-    const roots = rootsOf(statement.operands[0]!, this.#made);
+    const roots = rootsOf(statement.operands[0]!, this.#definitions);
     const inputs = paramsOf(this.ir, "tensor").filter(
       ({ role, optional, block }) => role === "in" && !optional && !block,
     );
@@ -255,26 +258,26 @@ class GemmReader {
   }
 
   /**
-   * Rows and columns beyond their tensor's hold what the author's wrapping index finds there, or the copy engine's zeros. No
-   * one may see the difference: stores leave these lanes out.
+   * Lanes of rows and columns past the tensor's bounds contain the elements at the wrapped index, or zeros from TMA.
+   * The difference must not be visible, so stores have to mask these lanes.
    */
   #checkOuterLanes({ operands, stores }: GemmPattern): void {
-    operands.forEach(({ block, swapped }, side) => {
-      // The tensor's axis that is the product's row or column, and the one that it sums over.
-      const own = (side === 0) !== swapped ? 0 : 1;
-      if (block.axes[1 - own]!.wraps !== undefined)
+    operands.forEach(({ block, isSwapped }, side) => {
+      // The block axis that is the product's row or column axis. The other axis is the one that is summed over.
+      const outerAxis = (side === 0) !== isSwapped ? 0 : 1;
+      if (block.axes[1 - outerAxis]!.wraps !== undefined)
         notSpecializable("an index wraps along the sum", block.statement.at);
-      const { wraps } = block.axes[own]!;
+      const { wraps } = block.axes[outerAxis]!;
       if (wraps === undefined) return;
-      if (wraps !== block.tensor.dims[axisIn(block, own)])
+      if (wraps !== block.tensor.dims[axisIn(block, outerAxis)])
         notSpecializable("an index wraps at another size than its tensor's", block.statement.at);
       for (const store of stores) {
         const index = store.axes[side]!;
-        const isLeftOut =
+        const isMasked =
           index.wraps === undefined &&
-          isSameBlock(index, block.axes[own]!) &&
+          isSameBlock(index, block.axes[outerAxis]!) &&
           store.tensor.dims[axisIn(store, side)] === wraps;
-        if (!isLeftOut)
+        if (!isMasked)
           notSpecializable("an index wraps, and a store may show the lanes that it wraps", store.statement.at);
       }
     });
@@ -283,7 +286,7 @@ class GemmReader {
   }
 }
 
-const WORDS = {
+const STATEMENT_NAMES = {
   let: "state",
   write: "state",
   for: "another loop",
@@ -295,12 +298,12 @@ const WORDS = {
 const hasFunction = (argument: Argument): boolean =>
   isList(argument) ? argument.some(hasFunction) : "kind" in argument && argument.kind === "function";
 
-/** The parameters that an address is made of. */
-function rootsOf(argument: Argument, made: ReadonlyMap<Value, Statement>): readonly Value[] {
+/** The parameters from which an address is computed. */
+function rootsOf(argument: Argument, definitionsOf: ReadonlyMap<Value, Statement>): readonly Value[] {
   if (!isValue(argument)) return [];
-  const statement = made.get(argument);
+  const statement = definitionsOf.get(argument);
   if (statement?.kind !== "op") return [argument];
-  return statement.operands.slice(0, 1).flatMap((operand) => (operand ? rootsOf(operand, made) : []));
+  return statement.operands.slice(0, 1).flatMap((operand) => (operand ? rootsOf(operand, definitionsOf) : []));
 }
 
 function shapeOf(argument: Argument): readonly Dim[] {

@@ -1,4 +1,4 @@
-/** A product's warp-specialized form, with the statements of the lowered program that each part needs. */
+/** The warp-specialized form of a GEMM, with the statements of the lowered program that each partition needs. */
 import type {
   Argument,
   Block,
@@ -8,7 +8,7 @@ import type {
   ReadStatement,
   Statement,
 } from "../../../ir/nodes.js";
-import { placesOf } from "./block-access.js";
+import { offsetsOf } from "./block-access.js";
 import { type GemmPattern, matchGemm } from "./gemm-pattern.js";
 import { checkLanguage } from "./gluon-language.js";
 import { checkDTypes, checkLaunchSpecializable, loopOf } from "./launch-constraints.js";
@@ -19,98 +19,115 @@ import { storedValue } from "./tensor-blocks.js";
 import { checkTiles } from "./tiles.js";
 import { notSpecializable } from "./not-specializable.js";
 
-export interface SpecializedGemm extends Statements {
+export interface SpecializedGemm extends GemmStatements {
   readonly kind: "gemm";
   readonly configs: readonly PipelineConfig[];
 }
 
-/** A branch gives values. */
-export type Computing = OpStatement | ReadStatement | IfStatement;
+/** A statement that computes values. */
+export type ComputeStatement = OpStatement | ReadStatement | IfStatement;
 
-interface Statements {
-  readonly form: GemmPattern;
-  /** Lowered, in program order: what stands before the loop over tiles, in it before the sum, in the sum's loop, behind. */
-  readonly first: readonly OpStatement[];
-  readonly tile: readonly Computing[];
-  readonly turn: readonly OpStatement[];
-  readonly epilogue: readonly Computing[];
-  /** The lowered statements of `form.stores`. */
+interface GemmStatements {
+  readonly pattern: GemmPattern;
+  /**
+   * Lowered statements in program order: before the tile loop, in a tile before the k loop, in the k loop, and after
+   * it.
+   */
+  readonly prologue: readonly OpStatement[];
+  readonly tile: readonly ComputeStatement[];
+  readonly iteration: readonly OpStatement[];
+  readonly epilogue: readonly ComputeStatement[];
+  /** The lowered stores, each with its index in `pattern.stores`. */
   readonly stores: ReadonlyMap<Statement, number>;
 }
 
-/** @throws Unsuited */
+/** @throws {@link NotSpecializable} if the kernel or all of its configs do not match. */
 export function specializedGemm(ir: KernelIR, lowered: KernelIR): SpecializedGemm {
-  const form = matchGemm(ir);
-  if (!form.tiles) checkTiles(ir);
-  checkLaunchSpecializable(ir, [form.turns]);
-  const configs = ringConfigs(ir, form);
-  const tiles = form.tiles && loopOf(lowered, form.tiles);
-  const turns = loopOf(lowered, form.turns);
-  const tile: Block = tiles ? tiles.body : lowered.body;
-  const place = tile.statements.indexOf(turns);
-  const epilogue = computingOf(tile.statements.slice(place + 1));
-  const written = tile.statements.filter((each) => each.kind === "op" && each.op.effect === "write");
-  const parts = {
-    first: tiles ? opsOf(lowered.body.statements.slice(0, lowered.body.statements.indexOf(tiles))) : [],
-    tile: computingOf(tile.statements.slice(0, place)),
-    turn: opsOf(turns.body.statements),
+  const pattern = matchGemm(ir);
+  if (!pattern.tileLoop) checkTiles(ir);
+  checkLaunchSpecializable(ir, [pattern.kLoop]);
+  const configs = ringConfigs(ir, pattern);
+  const tileLoop = pattern.tileLoop && loopOf(lowered, pattern.tileLoop);
+  const kLoop = loopOf(lowered, pattern.kLoop);
+  const tile: Block = tileLoop ? tileLoop.body : lowered.body;
+  const loopIndex = tile.statements.indexOf(kLoop);
+  const epilogue = computeStatementsOf(tile.statements.slice(loopIndex + 1));
+  const writes = tile.statements.filter((each) => each.kind === "op" && each.op.effect === "write");
+  const phases = {
+    prologue: tileLoop ? opsOf(lowered.body.statements.slice(0, lowered.body.statements.indexOf(tileLoop))) : [],
+    tile: computeStatementsOf(tile.statements.slice(0, loopIndex)),
+    iteration: opsOf(kLoop.body.statements),
     epilogue,
-    stores: new Map(written.map((statement, i) => [statement, i])),
+    stores: new Map(writes.map((statement, i) => [statement, i])),
   };
-  const statements = { form, ...parts };
+  const statements = { pattern, ...phases };
   checkEpilogue(statements);
-  checkPlaces(statements);
+  checkOffsets(statements);
   return { kind: "gemm", ...statements, configs };
 }
 
-const computingOf = (statements: readonly Statement[]): readonly Computing[] =>
+const computeStatementsOf = (statements: readonly Statement[]): readonly ComputeStatement[] =>
   statements.filter((each) => each.kind === "op" || each.kind === "read" || each.kind === "if");
 
 const opsOf = (statements: readonly Statement[]): readonly OpStatement[] =>
   statements.filter((statement) => statement.kind === "op");
 
-/** The statements that say where the blocks lie that are multiplied, and how often the loops turn. */
-export function producerStatements({ form, first, tile, turn }: Statements): readonly Computing[] {
-  const places = form.operands.flatMap(({ block }) => placesOf(block));
-  return backwardSlice([...boundsOf(form), ...places], [...first, ...tile, ...turn]);
+/** The statements that determine the offsets of the operand blocks and the trip counts of the loops. */
+export function producerStatements({
+  pattern,
+  prologue,
+  tile,
+  iteration,
+}: GemmStatements): readonly ComputeStatement[] {
+  const offsets = pattern.operands.flatMap(({ block }) => offsetsOf(block));
+  return backwardSlice([...boundsOf(pattern), ...offsets], [...prologue, ...tile, ...iteration]);
 }
 
-/** The statements that follow from the sum, up to where its blocks lie that are written. */
-export function consumerStatements({ form, first, tile, epilogue, stores }: Statements): readonly Computing[] {
+/** The statements of the epilogue, including those that determine the offsets of the stored blocks. */
+export function consumerStatements({
+  pattern,
+  prologue,
+  tile,
+  epilogue,
+  stores,
+}: GemmStatements): readonly ComputeStatement[] {
   const values = [...stores.keys()].map((statement) => storedValue(statement as OpStatement)!);
-  const places = form.stores.flatMap(placesOf);
-  const roots = [...boundsOf(form), form.accumulator.initial, ...values, ...places];
-  return backwardSlice(roots, [...first, ...tile, ...epilogue]);
+  const offsets = pattern.stores.flatMap(offsetsOf);
+  const roots = [...boundsOf(pattern), pattern.accumulator.initial, ...values, ...offsets];
+  return backwardSlice(roots, [...prologue, ...tile, ...epilogue]);
 }
 
-const boundsOf = ({ tiles, turns }: GemmPattern): readonly Argument[] =>
-  [...(tiles ? [tiles] : []), turns].flatMap(({ start, end, step }) => [start, end, step]);
+const boundsOf = ({ tileLoop, kLoop }: GemmPattern): readonly Argument[] =>
+  [...(tileLoop ? [tileLoop] : []), kLoop].flatMap(({ start, end, step }) => [start, end, step]);
 
-/** Every part computes by itself where blocks lie and how many turns there are. */
-function checkPlaces(statements: Statements): void {
+/** Every partition computes block offsets and trip counts itself. */
+function checkOffsets(statements: GemmStatements): void {
   for (const statement of flattenStatements(producerStatements(statements)))
     if (statement.kind === "op" && statement.op.effect === "pure") checkLanguage(statement);
     else if (statement.kind !== "if") notSpecializable("where its blocks lie depends on what it loads", statement.at);
 }
 
-/** Each group of warps computes its own rows, so no row may depend on another. */
-function checkEpilogue(statements: Statements): void {
-  const { form } = statements;
-  const [rows, columns] = form.shape;
-  const at = form.product.at;
+/** Each warp group computes its own rows, so no row may depend on another. */
+function checkEpilogue(statements: GemmStatements): void {
+  const { pattern } = statements;
+  const [rows, columns] = pattern.shape;
+  const location = pattern.product.at;
   if (rows === columns)
-    notSpecializable(`rows and columns of its product are both ${rows}; give each a constexpr of its own`, at);
-  if (typeof rows === "number") notSpecializable("the number of rows is no constexpr", at);
-  const needed = flattenStatements(consumerStatements(statements));
-  for (const statement of needed)
-    if (statement.kind === "read" && statement.variable !== form.accumulator.variable)
+    notSpecializable(`rows and columns of its product are both ${rows}; give each a constexpr of its own`, location);
+  if (typeof rows === "number") notSpecializable("the number of rows is no constexpr", location);
+  const consumed = flattenStatements(consumerStatements(statements));
+  for (const statement of consumed)
+    if (statement.kind === "read" && statement.variable !== pattern.accumulator.variable)
       notSpecializable("it uses other state than the sum", statement.at);
-  const isPadded = form.operands.every(({ block }) => block.axes.every(({ wraps }) => wraps === undefined));
-  const ops = needed.filter((statement) => statement.kind === "op");
+  const isPadded = pattern.operands.every(({ block }) => block.axes.every(({ wraps }) => wraps === undefined));
+  const ops = consumed.filter((statement) => statement.kind === "op");
   checkRows(ops, rows as string, isPadded);
   ops.forEach(checkLanguage);
-  checkDTypes([...form.operands.map(({ block }) => block.tensor), ...form.stores.map(({ tensor }) => tensor)], ops);
-  for (const { op, at: place, options } of ops)
+  checkDTypes(
+    [...pattern.operands.map(({ block }) => block.tensor), ...pattern.stores.map(({ tensor }) => tensor)],
+    ops,
+  );
+  for (const { op, at: location, options } of ops)
     if (op.effect === "read" && Object.keys(options).some((name) => name !== "mask" && name !== "other"))
-      notSpecializable("it loads with options around its product", place);
+      notSpecializable("it loads with options around its product", location);
 }

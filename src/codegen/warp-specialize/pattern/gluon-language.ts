@@ -1,4 +1,4 @@
-/** Which ops Gluon has too: those that it spells as Triton's language does. */
+/** The ops that Gluon shares with Triton's language. */
 import type { OpStatement } from "../../../ir/nodes.js";
 import { notSpecializable } from "./not-specializable.js";
 
@@ -11,25 +11,25 @@ const SHARED: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
-/** Calls that are written out where Gluon has none, as Triton defines them. */
-export const WRITTEN_OUT = ["sigmoid"] as const;
+/** Functions that Gluon lacks and that are emitted as Triton defines them. */
+export const EXPANDED = ["sigmoid"] as const;
 
-/** Methods that a tile of Gluon's has. */
+/** Methods of Gluon's tensors. */
 const METHODS: ReadonlySet<string> = new Set(["to"]);
 
-const isKnown = (name: string): boolean => SHARED.has(name) || WRITTEN_OUT.some((each) => each === name);
+const isInGluon = (name: string): boolean => SHARED.has(name) || EXPANDED.some((each) => each === name);
 
-/** @throws Unsuited where Gluon has no such op. */
+/** @throws {@link NotSpecializable} if Gluon has no equivalent op. */
 export function checkLanguage(statement: OpStatement): void {
   const { op, at, options } = statement;
   const { spelling } = op;
-  const isOutside = spelling.form === "call" && !spelling.name.startsWith("tl.");
-  const name = isOutside ? spelling.name : `tl.${op.name}`;
+  const isExternal = spelling.form === "call" && !spelling.name.startsWith("tl.");
+  const name = isExternal ? spelling.name : `tl.${op.name}`;
   const symbol = spelling.form === "call" && Object.keys(options).find((option) => option in (spelling.symbols ?? {}));
   if (symbol) notSpecializable(`Gluon has no ${name} with ${symbol}`, at);
   switch (spelling.form) {
     case "call":
-      if (isOutside || !isKnown(spelling.name.slice("tl.".length))) notSpecializable(`Gluon has no ${name}`, at);
+      if (isExternal || !isInGluon(spelling.name.slice("tl.".length))) notSpecializable(`Gluon has no ${name}`, at);
       return;
     case "method":
       if (!METHODS.has(spelling.name)) notSpecializable(`Gluon has no ${name}`, at);

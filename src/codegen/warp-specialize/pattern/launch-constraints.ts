@@ -1,4 +1,4 @@
-/** What every warp-specialized form asks of a kernel and of its launch. */
+/** Constraints of all warp-specialized forms on a kernel and its launch. */
 import {
   type Argument,
   type ForStatement,
@@ -12,14 +12,17 @@ import {
 import { walk } from "../../../ir/walk.js";
 import { notSpecializable } from "./not-specializable.js";
 
-/** @throws Unsuited where a launch has what the specialized kernel cannot have. */
-export function checkLaunchSpecializable(ir: KernelIR, turns: readonly ForStatement[]): void {
+/**
+ * @throws {@link NotSpecializable} if the launch has an option, a name or a step that the specialized kernel does not
+ * support.
+ */
+export function checkLaunchSpecializable(ir: KernelIR, loops: readonly ForStatement[]): void {
   const [option] = Object.keys(ir.launch.options);
   if (option !== undefined) notSpecializable(`its launch has the option ${option}`, ir.at);
-  const named = [ir.name, ...ir.params.map(({ name }) => name), ...ir.functions.map(({ name }) => name ?? "")];
-  const taken = named.find((name) => GLUON_NAMES.has(name));
-  if (taken !== undefined) notSpecializable(`it has the name ${taken}, which the specialized kernel uses`, ir.at);
-  for (const { step, at } of turns)
+  const names = [ir.name, ...ir.params.map(({ name }) => name), ...ir.functions.map(({ name }) => name ?? "")];
+  const conflict = names.find((name) => GLUON_NAMES.has(name));
+  if (conflict !== undefined) notSpecializable(`it has the name ${conflict}, which the specialized kernel uses`, ir.at);
+  for (const { step, at } of loops)
     if (!isPositive(step, ir))
       notSpecializable(
         "its loop over blocks may count down: the step is no positive number and no constexpr of the configs",
@@ -29,7 +32,7 @@ export function checkLaunchSpecializable(ir: KernelIR, turns: readonly ForStatem
   if (computed) notSpecializable(`a heuristic computes ${computed.name}`, ir.at);
 }
 
-/** Names of the module that a specialized kernel refers to. */
+/** Module names that a specialized kernel refers to. */
 const GLUON_NAMES: ReadonlySet<string> = new Set(
   "gl gluon mbarrier tma fence_async_shared warpgroup_mma warpgroup_mma_wait".split(" "),
 );
@@ -41,20 +44,20 @@ function isPositive(step: Argument, ir: KernelIR): boolean {
   return param !== undefined && ir.tuning.configs.every(({ values }) => Number(values[param.name]) > 0);
 }
 
-/** Lowering keeps the index of a loop. */
+/** The lowered loop. Lowering keeps the index of a loop. */
 export function loopOf(lowered: KernelIR, { index }: ForStatement): ForStatement {
-  let found: ForStatement | undefined;
+  let loop: ForStatement | undefined;
   walk(lowered.body, (statement) => {
-    if (statement.kind === "for" && statement.index === index) found = statement;
+    if (statement.kind === "for" && statement.index === index) loop = statement;
   });
-  return found!;
+  return loop!;
 }
 
-/** A part knows the members of dtype variables by the tensors whose blocks it has. */
+/** A partition knows the members of dtype variables from the tensors whose blocks it accesses. */
 export function checkDTypes(tensors: readonly TensorParam[], ops: readonly OpStatement[]): void {
-  const known = tensors.flatMap(({ dtype }) => (typeof dtype === "string" ? [] : [dtype.name]));
+  const dtypeNames = tensors.flatMap(({ dtype }) => (typeof dtype === "string" ? [] : [dtype.name]));
   for (const { operands, options, at } of ops)
     for (const argument of [...operands, ...Object.values(options)])
-      if (isDType(argument) && typeof argument.dtype !== "string" && !known.includes(argument.dtype.name))
+      if (isDType(argument) && typeof argument.dtype !== "string" && !dtypeNames.includes(argument.dtype.name))
         notSpecializable(`it casts to ${argument.dtype.name}, which none of its blocks has`, at);
 }

@@ -1,7 +1,7 @@
-/** Why a kernel has no warp-specialized form. */
+/** The reason why a kernel has no warp-specialized form. */
 import type { Location } from "../../../diagnostics/diagnostic.js";
 
-/** Thrown where a kernel leaves the form. The sentence goes on from "is not specialized: ". */
+/** Thrown if a kernel does not match a form. The reason continues the phrase "is not specialized: ". */
 export class NotSpecializable extends Error {
   constructor(
     readonly reason: string,
@@ -11,7 +11,7 @@ export class NotSpecializable extends Error {
   }
 }
 
-/** @throws Unsuited */
+/** @throws {@link NotSpecializable} always. */
 export function notSpecializable(reason: string, at: Location | undefined): never {
   throw new NotSpecializable(reason, at);
 }

@@ -1,25 +1,25 @@
-/** Whether a number of lanes may change, since a program asks only where each of them lies. */
+/** Checks whether a block length may change because only the offset of each lane is used. */
 import { isValue, type KernelIR, type Value } from "../../../ir/nodes.js";
 import { definitions, walkUses } from "../../../ir/walk.js";
 import { blockIndexOf, extentDim } from "./block-index.js";
 
 /**
- * Whether `starts`, the first places of blocks, are used for the places of their lanes alone, and lanes of the dimension
- * likewise: in `start + tl.arange(0, BLOCK)`.
+ * True if `starts`, the first indices of blocks, are used only for the index of each lane, as in `start + tl.arange(0,
+ * BLOCK)`, and lanes along `dim` likewise.
  */
 export function isOffsetOnly({ body }: KernelIR, dim: string, starts: ReadonlySet<Value>): boolean {
-  const made = definitions(body);
-  const indexOf = (value: Value) => blockIndexOf(value, made);
+  const definitionsOf = definitions(body);
+  const indexOf = (value: Value) => blockIndexOf(value, definitionsOf);
   const areLanes = (value: Value): boolean => {
     const index = indexOf(value);
     return index !== undefined && index.starts.length === 0 && extentDim(index.extent) === dim;
   };
-  let isSo = true;
-  walkUses(body, (value, by) => {
+  let isOnly = true;
+  walkUses(body, (value, user) => {
     if (!starts.has(value) && !areLanes(value)) return;
-    const index = by?.kind === "op" ? by.results.map(indexOf)[0] : undefined;
-    const isPlace = index?.starts.some((start) => isValue(start) && starts.has(start));
-    if (!isPlace || extentDim(index!.extent) !== dim) isSo = false;
+    const index = user?.kind === "op" ? user.results.map(indexOf)[0] : undefined;
+    const isStart = index?.starts.some((start) => isValue(start) && starts.has(start));
+    if (!isStart || extentDim(index!.extent) !== dim) isOnly = false;
   });
-  return isSo;
+  return isOnly;
 }

@@ -1,4 +1,7 @@
-/** The configs of a warp-specialized kernel: those of the author that fit, with the sizes of the ring and of its parts. */
+/**
+ * Configs of a warp-specialized kernel: the author's configs that fit, with the sizes of the ring buffer and the
+ * partitions.
+ */
 import type { Config } from "../../../compiled/compiled-kernel.js";
 import { configsFor } from "../../../compiled/configs-by-gpu.js";
 import type { KernelIR } from "../../../ir/nodes.js";
@@ -9,95 +12,97 @@ import { bytesOf, HALF_SHARED_BYTES, SHARED_BYTES } from "./shared-memory.js";
 import { notSpecializable } from "./not-specializable.js";
 
 export interface PipelineConfig {
-  /** The author's. */
+  /** The author's config. */
   readonly config: Config;
-  /** Groups of four warps that multiply, each half of the rows, or all of them. */
+  /** Number of consumer warp groups (four warps each). Each multiplies all rows or half of them. */
   readonly consumers: 1 | 2;
   readonly stages: number;
-  /** How many pieces of columns a stored tile goes out in, and how many of them at a time. */
+  /** Number of column pieces in which a tile is stored, and number of piece buffers. */
   readonly pieces: number;
   readonly depth: number;
-  /** Registers of a thread, where two programs share a multiprocessor. */
+  /** Registers per thread, if two programs share a multiprocessor. */
   readonly registers?: number;
 }
 
 const HOPPER = ["cuda", 90] as const;
-/** Rows of a group of four warps, as the tensor cores take them, and the most columns. */
+/** Rows of a warp group's tensor-core instruction, and its maximum number of columns. */
 const GROUP_ROWS = 64;
-const MOST_COLUMNS = 256;
-/** float32 sums that a group of four warps keeps in registers, beside what else it needs. */
-const MOST_SUMS = 64 * 256;
-/** A tile with fewer sums keeps the tensor cores waiting for its loads. */
-const LEAST_SUMS = 64 * 128;
-/** A piece's rows are at least this wide, so that shared memory is swizzled over all its banks. */
-const PIECE_BYTES = 128;
-const MOST_STAGES = 8;
-/** Two programs on a multiprocessor, of eight warps each: what one of them has. */
+const MAX_COLUMNS = 256;
+/** float32 accumulators that a warp group can keep in registers along with its other values. */
+const MAX_ACCUMULATORS = 64 * 256;
+/** With fewer accumulators per tile, the tensor cores wait for loads. */
+const MIN_ACCUMULATORS = 64 * 128;
+/** Minimum bytes per row of a piece, so that the shared-memory swizzle uses all banks. */
+const MIN_PIECE_BYTES = 128;
+const MAX_STAGES = 8;
+/** Registers per thread if two programs of eight warps each share a multiprocessor. */
 const HALF_REGISTERS = 128;
 
-/** @throws Unsuited if no config fits. */
-export function ringConfigs(ir: KernelIR, form: GemmPattern): readonly PipelineConfig[] {
+/** @throws {@link NotSpecializable} if no config fits. */
+export function ringConfigs(ir: KernelIR, pattern: GemmPattern): readonly PipelineConfig[] {
   const { configs } = ir.tuning;
-  const mayShare = launchesSeveral(ir);
-  const found = configsFor(configs, HOPPER).flatMap((place) => ringsOf(configs[place]!, form, mayShare));
-  if (found.length === 0)
+  const canShare = hasSeveralProgramsPerProcessor(ir);
+  const pipelineConfigs = configsFor(configs, HOPPER).flatMap((index) =>
+    pipelineConfigsOf(configs[index]!, pattern, canShare),
+  );
+  if (pipelineConfigs.length === 0)
     notSpecializable(
-      `none of its configs has tiles that fit: of 64, 128 or 256 rows, up to ${MOST_COLUMNS} columns, and at least ${LEAST_SUMS} sums for each group of four warps`,
+      `none of its configs has tiles that fit: of 64, 128 or 256 rows, up to ${MAX_COLUMNS} columns, and at least ${MIN_ACCUMULATORS} sums for each group of four warps`,
       ir.at,
     );
-  const texts = found.map((each) => JSON.stringify({ ...each, config: each.config.values }));
-  return found.filter((_, i) => texts.indexOf(texts[i]!) === i);
+  const texts = pipelineConfigs.map((each) => JSON.stringify({ ...each, config: each.config.values }));
+  return pipelineConfigs.filter((_, i) => texts.indexOf(texts[i]!) === i);
 }
 
-/** Whether the grid has several programs for each multiprocessor, which take tiles in turn. */
-function launchesSeveral({ params, grid }: KernelIR): boolean {
-  const counts = params.flatMap(({ kind, value }) => (kind === "device" ? [value] : []));
+/** True if the grid is a multiple of the number of multiprocessors, so that they process tiles alternately. */
+function hasSeveralProgramsPerProcessor({ params, grid }: KernelIR): boolean {
+  const processorCounts = params.flatMap(({ kind, value }) => (kind === "device" ? [value] : []));
   return grid.block.statements.some(
     (statement) =>
       statement.kind === "op" &&
       statement.op.facts.integer === "product" &&
-      statement.operands.some((operand) => counts.some((count) => count === operand)),
+      statement.operands.some((operand) => processorCounts.some((count) => count === operand)),
   );
 }
 
 /**
- * The rings of a config. One with tiles for a group of four warps may have two programs on a multiprocessor: one multiplies
- * while the other is in its epilogue.
+ * The pipeline configs of a config. If a tile fits a single warp group, two programs may share a multiprocessor: one
+ * multiplies during the epilogue of the other.
  */
-function ringsOf(config: Config, form: GemmPattern, mayShare: boolean): readonly PipelineConfig[] {
-  const { shape, operands, stores } = form;
+function pipelineConfigsOf(config: Config, pattern: GemmPattern, canShare: boolean): readonly PipelineConfig[] {
+  const { shape, operands, stores } = pattern;
   const [rows, columns, inner] = shape.map((dim) => sizeOf(dim, config));
-  if (!rows || !columns || !inner || columns > MOST_COLUMNS || columns < 16 || inner < 16) return [];
+  if (!rows || !columns || !inner || columns > MAX_COLUMNS || columns < 16 || inner < 16) return [];
   if (rows % GROUP_ROWS !== 0 || rows > 4 * GROUP_ROWS) return [];
   const consumers = rows > GROUP_ROWS ? 2 : 1;
-  const sums = (rows / consumers) * columns;
-  if (sums > MOST_SUMS || sums < LEAST_SUMS) return [];
+  const accumulators = (rows / consumers) * columns;
+  if (accumulators > MAX_ACCUMULATORS || accumulators < MIN_ACCUMULATORS) return [];
   const [a, b] = operands.map(({ block }) => bytesOf(block.tensor.dtype));
-  const turn = rows * inner * a! + inner * columns * b!;
+  const stageBytes = rows * inner * a! + inner * columns * b!;
   const outputs = new Map(stores.map(({ tensor, axes }) => [tensor, { axes, bytes: bytesOf(tensor.dtype) }]));
   const widths = [...outputs.values()].map(({ axes, bytes }) => ({
     width: sizeOf(extentDim(axes[1]!.extent), config) ?? 0,
     bytes,
   }));
-  const least = Math.min(...widths.map(({ width, bytes }) => (width * bytes) / PIECE_BYTES));
-  const staged = (pieces: number, depth: number) =>
+  const maxPieces = Math.min(...widths.map(({ width, bytes }) => (width * bytes) / MIN_PIECE_BYTES));
+  const outputBytes = (pieces: number, depth: number) =>
     widths.reduce((sum, { width, bytes }) => sum + (rows * width * bytes * depth) / pieces, 0);
-  const ways = [
+  const buffering = [
     { pieces: 1, depth: 1 },
-    { pieces: Math.min(4, least), depth: 2 },
+    { pieces: Math.min(4, maxPieces), depth: 2 },
   ];
   const stagesIn = (bytes: number, pieces: number, depth: number) =>
-    Math.min(MOST_STAGES, Math.floor((bytes - staged(pieces, depth)) / turn));
-  const alone = ways.flatMap(({ pieces, depth }, i): readonly PipelineConfig[] => {
+    Math.min(MAX_STAGES, Math.floor((bytes - outputBytes(pieces, depth)) / stageBytes));
+  const exclusive = buffering.flatMap(({ pieces, depth }, i): readonly PipelineConfig[] => {
     if (i > 0 && pieces < 2) return [];
     const stages = stagesIn(SHARED_BYTES, pieces, depth);
     return stages < 2 ? [] : [{ config, consumers, stages, pieces, depth }];
   });
   const stages = stagesIn(HALF_SHARED_BYTES, 1, 1);
-  const isHalf = config.numWarps === 4 && consumers === 2 && rows * columns <= MOST_SUMS && stages >= 2;
-  return mayShare && isHalf
-    ? [...alone, { config, consumers: 1, stages, pieces: 1, depth: 1, registers: HALF_REGISTERS }]
-    : alone;
+  const fitsTwice = config.numWarps === 4 && consumers === 2 && rows * columns <= MAX_ACCUMULATORS && stages >= 2;
+  return canShare && fitsTwice
+    ? [...exclusive, { config, consumers: 1, stages, pieces: 1, depth: 1, registers: HALF_REGISTERS }]
+    : exclusive;
 }
 
 function sizeOf(dim: Dim, { values }: Config): number | undefined {

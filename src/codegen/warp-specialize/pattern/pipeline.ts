@@ -1,10 +1,11 @@
 /**
- * What the parts of a warp-specialized kernel do, step by step: one part loads blocks into a ring of shared buffers, one
- * to three others multiply them. The emitter writes these steps as Gluon, and a test explores them (`barrier-model.ts`).
+ * The steps of a warp-specialized kernel's partitions. A producer loads blocks into a ring buffer in shared memory, and
+ * one to three consumers multiply them. The emitter writes these steps as Gluon, and a test explores their
+ * interleavings (`barrier-model.ts`).
  *
- * The ring has STAGES slots. A barrier is signalled when a slot's blocks have arrived, another when every consumer has
- * read them. A running count of turns gives a turn's slot (count mod STAGES) and the parity of its barriers
- * (count div STAGES mod 2).
+ * The ring buffer has STAGES slots. One barrier per slot completes when the slot's blocks have arrived, another when
+ * every consumer has read them. A running iteration counter determines the slot (counter mod STAGES) and the phase of
+ * its barriers (counter div STAGES mod 2).
  */
 export type BarrierName = "filled" | "emptied" | AttentionBarrier;
 
@@ -12,56 +13,60 @@ export type AttentionBarrier =
   "queriesFilled" | "queriesEmptied" | "keysFilled" | "keysEmptied" | "valuesFilled" | "valuesEmptied" | "turnGiven";
 
 export type PipelineStep =
-  /** Waits until the barrier has the parity of the turn, or a consumer's own that of the tile; `before`, the other one. */
-  | { readonly kind: "wait"; readonly barrier: BarrierName; readonly before?: boolean }
-  /** Of several consumers, which take turns at the tensor cores: waits until it is this one's, or gives it to the next. */
+  /** Waits for the phase of the iteration, or of the tile for a per-consumer barrier. */
+  | { readonly kind: "wait"; readonly barrier: BarrierName; readonly isPreviousPhase?: boolean }
+  /**
+   * With several consumers, which use the tensor cores alternately: waits for this consumer's turn, or signals the next
+   * one.
+   */
   | { readonly kind: "await turn" }
   | { readonly kind: "give turn" }
-  /** Announces the bytes of the copies that follow to their barrier, which is an arrival. */
+  /** Announces the bytes of the following copies to their barrier. This counts as an arrival. */
   | { readonly kind: "expect"; readonly barrier: BarrierName }
-  /** Starts the copy of an operand's block into the turn's buffer; its bytes arrive at the barrier. */
+  /** Starts the copy of an operand's block into the iteration's slot. The bytes arrive at the barrier. */
   | { readonly kind: "copy"; readonly operand: number; readonly barrier: BarrierName }
-  /** Fills the turn's buffer with zeros, by a copy from where the tensor has no rows. */
+  /** Fills the iteration's slot with zeros, by a copy from beyond the tensor's rows. */
   | { readonly kind: "blank"; readonly operand: number; readonly barrier: BarrierName }
-  /** Reads a block into registers, or leaves it to products. */
+  /** Reads a block into registers, or leaves it in shared memory for products. */
   | { readonly kind: "take"; readonly operand: number }
-  /** Starts a product that reads these blocks of the turn. */
+  /** Starts a product of these blocks of the iteration. */
   | { readonly kind: "multiply"; readonly operands: readonly number[] }
-  /** Waits until at most so many products run. */
-  | { readonly kind: "settle"; readonly running: number }
-  /** What the author does in a turn: with the scores, and with the sum. */
-  | { readonly kind: "compute"; readonly what: "weights" | "carried" }
+  /** Waits until at most `pending` products are in flight. */
+  | { readonly kind: "settle"; readonly pending: number }
+  /** The author's computation in an iteration: on the scores, or on the accumulator. */
+  | { readonly kind: "compute"; readonly target: "weights" | "carried" }
   /**
-   * Arrives at the barrier of the slot that was read `ago` turns ago: always, where this is not the tile's first turn,
-   * where the tile has any, where queries stay in registers, or where they do not.
+   * Arrives at the barrier of the slot that was read `age` iterations ago. `when` limits it: `later` excludes the
+   * tile's first iteration, `any` requires that the tile has iterations, `stay` that queries are kept in registers,
+   * `leave` that they do not.
    */
   | {
       readonly kind: "release";
       readonly barrier: BarrierName;
-      readonly ago: number;
+      readonly age: number;
       readonly when: "always" | "later" | "any" | "stay" | "leave";
     }
-  /** Counts the turn. */
+  /** Increments the iteration counter. */
   | { readonly kind: "advance" }
   | { readonly kind: "turns"; readonly body: readonly PipelineStep[] }
-  /** Turns of a tile that a consumer leaves to the others: its rows see none of their keys. */
+  /** Iterations of a tile that a consumer skips, because its rows attend to none of their keys. */
   | { readonly kind: "idle turns"; readonly body: readonly PipelineStep[] }
   | { readonly kind: "tiles"; readonly body: readonly PipelineStep[] }
-  /** What the author does with the product, which writes tiles piece by piece. */
+  /** The author's computation on the product. It writes tiles piece by piece. */
   | { readonly kind: "epilogue"; readonly piece: readonly PipelineStep[] }
-  /** Waits until at most so many writes of pieces still read shared memory; `depth` stands for the buffers of a tile. */
-  | { readonly kind: "drain"; readonly running: "all but one buffer" | "none" }
-  /** Puts the piece into the next of the buffers. */
+  /** Waits until at most this many writes of pieces still read shared memory. */
+  | { readonly kind: "drain"; readonly pending: "all but one buffer" | "none" }
+  /** Copies the piece into the next piece buffer. */
   | { readonly kind: "stage" }
-  /** Shows what was put there to the copy engine. */
+  /** Makes the shared-memory writes visible to TMA. */
   | { readonly kind: "fence" }
   /** Starts the write of that buffer to the tensor. */
   | { readonly kind: "send" };
 
 export interface Barrier {
-  /** How many arrivals complete a phase. */
+  /** The number of arrivals that complete a phase. */
   readonly arrivals: "one" | "consumers";
-  /** Whether each slot of the ring has one, or each consumer. */
+  /** The owner of each barrier: a slot of the ring buffer, or a consumer. */
   readonly per: "slot" | "consumer";
 }
 
@@ -72,13 +77,13 @@ export interface Pipeline {
 }
 
 const writePiece: readonly PipelineStep[] = [
-  { kind: "drain", running: "all but one buffer" },
+  { kind: "drain", pending: "all but one buffer" },
   { kind: "stage" },
   { kind: "fence" },
   { kind: "send" },
 ];
 
-/** A product whose loads run up to STAGES turns ahead, and whose last product runs while the next is started. */
+/** A GEMM whose loads run up to STAGES iterations ahead. Each product is still in flight when the next one starts. */
 export const gemmPipeline: Pipeline = {
   barriers: { filled: { arrivals: "one", per: "slot" }, emptied: { arrivals: "consumers", per: "slot" } },
   producer: [
@@ -88,7 +93,7 @@ export const gemmPipeline: Pipeline = {
         {
           kind: "turns",
           body: [
-            { kind: "wait", barrier: "emptied", before: true },
+            { kind: "wait", barrier: "emptied", isPreviousPhase: true },
             { kind: "expect", barrier: "filled" },
             { kind: "copy", operand: 0, barrier: "filled" },
             { kind: "copy", operand: 1, barrier: "filled" },
@@ -107,37 +112,39 @@ export const gemmPipeline: Pipeline = {
           body: [
             { kind: "wait", barrier: "filled" },
             { kind: "multiply", operands: [0, 1] },
-            { kind: "settle", running: 1 },
-            { kind: "release", barrier: "emptied", ago: 1, when: "later" },
+            { kind: "settle", pending: 1 },
+            { kind: "release", barrier: "emptied", age: 1, when: "later" },
             { kind: "advance" },
           ],
         },
-        { kind: "settle", running: 0 },
-        { kind: "release", barrier: "emptied", ago: 1, when: "any" },
+        { kind: "settle", pending: 0 },
+        { kind: "release", barrier: "emptied", age: 1, when: "any" },
         { kind: "epilogue", piece: writePiece },
       ],
     },
-    { kind: "drain", running: "none" },
+    { kind: "drain", pending: "none" },
   ],
 };
 
-/** The operands of attention. */
+/** Operand indices of attention. */
 export const QUERIES = 0;
 export const KEYS = 1;
 export const VALUES = 2;
 
-/** With so many consumers, registers have no room for queries, and products read them in shared memory. */
+/** With this many consumers, registers cannot hold the queries, so products read them from shared memory. */
 export const SPILL_QUERIES_CONSUMERS = 3;
 
 /**
- * Attention: the weights of a turn meet their values in the next turn, so that the tensor cores multiply them while the
- * scores of that turn become weights. A turn's values therefore have the next turn's slot. A tile's first turn has no
- * weights from before and finds zeros; its last values have a turn without keys.
+ * The pipeline of attention. The weights of an iteration are multiplied by their values in the next iteration, so that
+ * the tensor cores are busy while that iteration's scores become weights. An iteration's values therefore use the next
+ * iteration's slot. The first iteration of a tile has no earlier weights and reads zeros. The last values have an
+ * iteration without keys.
  *
- * Values are emptied after keys, and the producer waits for theirs first, so its wait for a slot of keys is always short.
+ * Values are released after keys, and the producer waits for the values' slot first, so its wait for a keys' slot is
+ * always short.
  *
- * Several consumers take turns: while one makes weights, the products of another run. One whose rows see no more keys
- * gives its remaining turns away.
+ * Several consumers alternate: while one computes weights, the products of another run. A consumer whose rows attend to
+ * no further keys passes on its remaining turns.
  */
 export const attentionPipeline: Pipeline = {
   barriers: {
@@ -153,26 +160,26 @@ export const attentionPipeline: Pipeline = {
     {
       kind: "tiles",
       body: [
-        { kind: "wait", barrier: "queriesEmptied", before: true },
+        { kind: "wait", barrier: "queriesEmptied", isPreviousPhase: true },
         { kind: "expect", barrier: "queriesFilled" },
         { kind: "copy", operand: QUERIES, barrier: "queriesFilled" },
-        { kind: "wait", barrier: "valuesEmptied", before: true },
+        { kind: "wait", barrier: "valuesEmptied", isPreviousPhase: true },
         { kind: "expect", barrier: "valuesFilled" },
         { kind: "blank", operand: VALUES, barrier: "valuesFilled" },
         {
           kind: "turns",
           body: [
-            { kind: "wait", barrier: "keysEmptied", before: true },
+            { kind: "wait", barrier: "keysEmptied", isPreviousPhase: true },
             { kind: "expect", barrier: "keysFilled" },
             { kind: "copy", operand: KEYS, barrier: "keysFilled" },
             { kind: "advance" },
-            { kind: "wait", barrier: "valuesEmptied", before: true },
+            { kind: "wait", barrier: "valuesEmptied", isPreviousPhase: true },
             { kind: "expect", barrier: "valuesFilled" },
             { kind: "copy", operand: VALUES, barrier: "valuesFilled" },
           ],
         },
-        { kind: "wait", barrier: "keysEmptied", before: true },
-        { kind: "release", barrier: "keysFilled", ago: 0, when: "always" },
+        { kind: "wait", barrier: "keysEmptied", isPreviousPhase: true },
+        { kind: "release", barrier: "keysFilled", age: 0, when: "always" },
         { kind: "advance" },
       ],
     },
@@ -183,7 +190,7 @@ export const attentionPipeline: Pipeline = {
       body: [
         { kind: "wait", barrier: "queriesFilled" },
         { kind: "take", operand: QUERIES },
-        { kind: "release", barrier: "queriesEmptied", ago: 0, when: "stay" },
+        { kind: "release", barrier: "queriesEmptied", age: 0, when: "stay" },
         {
           kind: "turns",
           body: [
@@ -193,40 +200,40 @@ export const attentionPipeline: Pipeline = {
             { kind: "wait", barrier: "valuesFilled" },
             { kind: "multiply", operands: [VALUES] },
             { kind: "give turn" },
-            { kind: "settle", running: 1 },
-            { kind: "release", barrier: "keysEmptied", ago: 0, when: "always" },
-            { kind: "compute", what: "weights" },
-            { kind: "settle", running: 0 },
-            { kind: "release", barrier: "valuesEmptied", ago: 0, when: "always" },
-            { kind: "compute", what: "carried" },
+            { kind: "settle", pending: 1 },
+            { kind: "release", barrier: "keysEmptied", age: 0, when: "always" },
+            { kind: "compute", target: "weights" },
+            { kind: "settle", pending: 0 },
+            { kind: "release", barrier: "valuesEmptied", age: 0, when: "always" },
+            { kind: "compute", target: "carried" },
             { kind: "advance" },
           ],
         },
-        { kind: "release", barrier: "queriesEmptied", ago: 0, when: "leave" },
+        { kind: "release", barrier: "queriesEmptied", age: 0, when: "leave" },
         { kind: "wait", barrier: "keysFilled" },
-        { kind: "release", barrier: "keysEmptied", ago: 0, when: "always" },
+        { kind: "release", barrier: "keysEmptied", age: 0, when: "always" },
         { kind: "await turn" },
         { kind: "wait", barrier: "valuesFilled" },
         { kind: "multiply", operands: [VALUES] },
         { kind: "give turn" },
-        { kind: "settle", running: 0 },
-        { kind: "release", barrier: "valuesEmptied", ago: 0, when: "always" },
+        { kind: "settle", pending: 0 },
+        { kind: "release", barrier: "valuesEmptied", age: 0, when: "always" },
         { kind: "advance" },
         {
           kind: "idle turns",
           body: [
             { kind: "wait", barrier: "keysFilled" },
-            { kind: "release", barrier: "keysEmptied", ago: 0, when: "always" },
+            { kind: "release", barrier: "keysEmptied", age: 0, when: "always" },
             { kind: "await turn" },
             { kind: "give turn" },
             { kind: "wait", barrier: "valuesFilled" },
-            { kind: "release", barrier: "valuesEmptied", ago: 0, when: "always" },
+            { kind: "release", barrier: "valuesEmptied", age: 0, when: "always" },
             { kind: "advance" },
           ],
         },
         { kind: "epilogue", piece: writePiece },
       ],
     },
-    { kind: "drain", running: "none" },
+    { kind: "drain", pending: "none" },
   ],
 };

@@ -1,4 +1,4 @@
-/** Whether a specialized kernel may give its programs another number of rows than any of the author's configs. */
+/** Checks whether a specialized kernel may use another number of rows per program than the author's configs. */
 import {
   isList,
   isLiteral,
@@ -17,104 +17,114 @@ import { isOffsetOnly } from "./offset-only-uses.js";
 import { isLoadIndependentOf } from "./register-loads.js";
 
 /**
- * Whether the constexpr says how many rows a program has, and nothing else: it is the length of blocks, a program's first row
- * is its number times the constexpr, and the grid has a program for each such block. Memory must be accessed in blocks
- * alone, which end where the tensor does, whatever the author claims of sizes.
+ * True if the constexpr is only the number of rows of a program: it is a block length, a program's first row is its id
+ * times the constexpr, and the grid has one program per block. All memory accesses must be blocks bounded by the
+ * tensor, regardless of the author's requirements on sizes.
  */
-export function isRowCountIndependent(ir: KernelIR, form: AttentionPattern): boolean {
-  const [rows] = form.shape;
+export function isRowCountIndependent(ir: KernelIR, pattern: AttentionPattern): boolean {
+  const [rows] = pattern.shape;
   const param = ir.params.find(({ name }) => name === rows);
   if (param?.kind !== "constexpr" || param.from !== "config") return false;
-  const isIt = (value: Value) => value === param.value || (value.type.kind === "constexpr" && value.type.text === rows);
-  const first = firstRow(ir, form, isIt);
+  const isRowCount = (value: Value) =>
+    value === param.value || (value.type.kind === "constexpr" && value.type.text === rows);
+  const firstRow = firstRowOf(ir, pattern, isRowCount);
   return (
     typeof rows === "string" &&
-    first !== undefined &&
-    !boundsFollow(ir, form, first) &&
-    accessesBlocksAlone(ir, form) &&
-    saysWhere(ir, form, rows, first) &&
-    bodiesOf(ir).every((body) => hasUses(body, isIt, (by, value) => by === first || isLength(by, value))) &&
-    hostBlocksOf(ir).every(({ block }) => hasUses(block, isIt, (by) => block === ir.grid.block && isCount(form, by)))
+    firstRow !== undefined &&
+    !hasDependentBounds(ir, pattern, firstRow) &&
+    hasOnlyBlockAccesses(ir, pattern) &&
+    isProgramIdOnlyOffset(ir, pattern, rows, firstRow) &&
+    bodiesOf(ir).every((body) =>
+      hasOnlyAllowedUses(body, isRowCount, (by, value) => by === firstRow || isLength(by, value)),
+    ) &&
+    hostBlocksOf(ir).every(({ block }) =>
+      hasOnlyAllowedUses(block, isRowCount, (by) => block === ir.grid.block && isCount(pattern, by)),
+    )
   );
 }
 
-/** What makes a program's first row, of its number and the constexpr. */
-function firstRow(
+/** The statement that computes a program's first row from its id and the constexpr. */
+function firstRowOf(
   ir: KernelIR,
   { queries }: AttentionPattern,
-  isIt: (value: Value) => boolean,
+  isRowCount: (value: Value) => boolean,
 ): OpStatement | undefined {
   const { starts } = queries.axes[0]!;
   const [start] = starts;
   if (starts.length !== 1 || !isValue(start!)) return undefined;
-  const made = definitions(ir.body);
-  const statement = made.get(start);
+  const definitionsOf = definitions(ir.body);
+  const statement = definitionsOf.get(start);
   if (statement?.kind !== "op" || statement.op.facts.integer !== "product") return undefined;
-  const isNumber = (value: Value) => {
-    const by = made.get(value);
-    return by !== undefined && isProgram(by);
+  const isProgramId = (value: Value) => {
+    const definition = definitionsOf.get(value);
+    return definition !== undefined && isProgram(definition);
   };
   const factors = statement.operands.flatMap((each) => (each && isValue(each) ? [each] : []));
-  return factors.some(isIt) && factors.some(isNumber) ? statement : undefined;
+  return factors.some(isRowCount) && factors.some(isProgramId) ? statement : undefined;
 }
 
-/** A loop that ends at a row, by blocks of keys, may need that rows and keys are multiples of each other. */
-const boundsFollow = (ir: KernelIR, { loops }: AttentionPattern, first: OpStatement): boolean =>
+/** True if a loop bound depends on the first row. Key blocks may then require that rows and keys divide each other. */
+const hasDependentBounds = (ir: KernelIR, { loops }: AttentionPattern, firstRow: OpStatement): boolean =>
   backwardSlice(
-    loops.flatMap(({ turns: { start, end } }) => [start, end]),
+    loops.flatMap(({ forStatement: { start, end } }) => [start, end]),
     ir.body.statements,
-  ).includes(first);
+  ).includes(firstRow);
 
-/** Whether the program's number is taken for its rows' places alone. */
-function saysWhere(ir: KernelIR, { loads }: AttentionPattern, rows: string, first: OpStatement): boolean {
-  const numbers = numbersOf(ir, first);
+/** True if the program id is only used for the indices of its rows. */
+function isProgramIdOnlyOffset(
+  ir: KernelIR,
+  { loads }: AttentionPattern,
+  rows: string,
+  firstRow: OpStatement,
+): boolean {
+  const programIds = programIdsOf(ir, firstRow);
   return (
-    loads.every((each) => isLoadIndependentOf(each, ir, rows, numbers)) &&
-    hasUses(
+    loads.every((each) => isLoadIndependentOf(each, ir, rows, programIds)) &&
+    hasOnlyAllowedUses(
       ir.body,
-      (value) => numbers.has(value),
-      (by) => by === first,
+      (value) => programIds.has(value),
+      (user) => user === firstRow,
     ) &&
-    isOffsetOnly(ir, rows, new Set(first.results))
+    isOffsetOnly(ir, rows, new Set(firstRow.results))
   );
 }
 
-/** The program's number on the axis of rows, wherever the kernel asks for it. */
-function numbersOf(ir: KernelIR, first: OpStatement): ReadonlySet<Value> {
+/** The program ids on the axis of rows, at every query in the kernel. */
+function programIdsOf(ir: KernelIR, firstRow: OpStatement): ReadonlySet<Value> {
   const programs = [...definitions(ir.body).values()].filter(isProgram);
-  const own = programs.find(({ results: [number] }) => first.operands.includes(number));
-  const others = programs.filter((each) => axisOf(each) === undefined || axisOf(each) === axisOf(own!));
-  return new Set(others.flatMap(({ results }) => results));
+  const program = programs.find(({ results: [id] }) => firstRow.operands.includes(id));
+  const sameAxis = programs.filter((each) => axisOf(each) === undefined || axisOf(each) === axisOf(program!));
+  return new Set(sameAxis.flatMap(({ results }) => results));
 }
 
-function accessesBlocksAlone(ir: KernelIR, { queries, loops, stores, loads }: AttentionPattern): boolean {
+function hasOnlyBlockAccesses(ir: KernelIR, { queries, loops, stores, loads }: AttentionPattern): boolean {
   const blocks = new Set<Statement>([
     queries.statement,
     ...loads,
     ...loops.flatMap(({ keys, values }) => [keys.block.statement, values.block.statement]),
     ...stores.flatMap(({ block, statement }) => (block ? [statement] : [])),
   ]);
-  let isSo = true;
+  let isOnlyBlocks = true;
   for (const body of bodiesOf(ir))
     walk(body, (statement) => {
-      if (statement.kind === "op" && statement.op.effect !== "pure" && !blocks.has(statement)) isSo = false;
+      if (statement.kind === "op" && statement.op.effect !== "pure" && !blocks.has(statement)) isOnlyBlocks = false;
     });
-  return isSo;
+  return isOnlyBlocks;
 }
 
-function hasUses(
+function hasOnlyAllowedUses(
   block: Parameters<typeof walkUses>[0],
-  isIt: (value: Value) => boolean,
-  isAllowed: (by: OpStatement, value: Value) => boolean,
+  isSubject: (value: Value) => boolean,
+  isAllowed: (user: OpStatement, value: Value) => boolean,
 ): boolean {
-  let isSo = true;
-  walkUses(block, (value, by) => {
-    if (isIt(value) && !(by?.kind === "op" && isAllowed(by, value))) isSo = false;
+  let isAllowedOnly = true;
+  walkUses(block, (value, user) => {
+    if (isSubject(value) && !(user?.kind === "op" && isAllowed(user, value))) isAllowedOnly = false;
   });
-  return isSo;
+  return isAllowedOnly;
 }
 
-/** Whether the op uses the value as the length of what it makes. */
+/** True if the op uses the value as the length of its result. */
 function isLength({ op, operands }: OpStatement, value: Value): boolean {
   const kinds = Object.values(op.operands);
   return operands.every((operand, i) => {
@@ -123,10 +133,10 @@ function isLength({ op, operands }: OpStatement, value: Value): boolean {
   });
 }
 
-/** Whether the op counts the blocks of all rows. */
+/** True if the op counts the blocks of all rows. */
 function isCount({ queries }: AttentionPattern, { op, operands }: OpStatement): boolean {
-  const dim = queries.tensor.dims[axisIn(queries, queries.swapped ? 1 : 0)]!;
-  const [all] = operands;
-  if (op.facts.integer !== "blocks" || all === undefined) return false;
-  return all === dim || (isLiteral(all) && isLiteral(dim) && all.value === dim.value);
+  const dim = queries.tensor.dims[axisIn(queries, queries.isSwapped ? 1 : 0)]!;
+  const [total] = operands;
+  if (op.facts.integer !== "blocks" || total === undefined) return false;
+  return total === dim || (isLiteral(total) && isLiteral(dim) && total.value === dim.value);
 }

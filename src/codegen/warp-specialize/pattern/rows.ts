@@ -1,4 +1,4 @@
-/** Whether rows of tiles are independent, so that two groups of warps may compute half of the rows each. */
+/** Checks that rows of tiles are independent, so that two warp groups may compute half of the rows each. */
 import { isLiteral, operandOf, type OpStatement, type Value } from "../../../ir/nodes.js";
 import { typedArguments } from "../../../ir/typed.js";
 import { valuesIn } from "../../../ir/walk.js";
@@ -7,9 +7,9 @@ import type { Dim } from "../../../types/shape.js";
 import { notSpecializable } from "./not-specializable.js";
 
 /**
- * @param rows the dimension of the rows.
- * @param isPadded whether columns beyond the tensors' hold zeros, so that a row may be folded.
- * @throws Unsuited at the first statement that mixes rows, or folds columns that it may not.
+ * @param rows The dim of the rows.
+ * @param isPadded True if columns past the tensors' bounds are zero, so that a row may be reduced.
+ * @throws {@link NotSpecializable} at the first statement that mixes rows or reduces wrapped columns.
  */
 export function checkRows(statements: readonly OpStatement[], rows: Dim, isPadded: boolean): void {
   for (const statement of statements) new RowCheck(statement, rows).check(isPadded);
@@ -27,45 +27,49 @@ class RowCheck {
     for (const value of [...tiles, ...results])
       if (dimsOf(value).filter((dim) => dim === this.rows).length > 1)
         notSpecializable(`it has a tile with ${this.rows} on two axes, one of which is the rows`, at);
-    const taken = tiles.filter((value) => this.#rowAxis(value) >= 0);
+    const rowOperands = tiles.filter((value) => this.#rowAxis(value) >= 0);
     if (op.proof.foldSemantics && !isPadded && tiles.some((value) => dimsOf(value).length > 1))
       notSpecializable("it folds columns, and an index wraps that decides which columns there are", at);
-    if (taken.length === 0 || op.effect !== "pure") return;
+    if (rowOperands.length === 0 || op.effect !== "pure") return;
     if (results.some((value) => this.#rowAxis(value) < 0)) notSpecializable("it puts rows together", at);
-    if (!this.#keepsRows(taken)) notSpecializable(`tl.${op.name} may mix rows`, at);
+    if (!this.#isRowwise(rowOperands)) notSpecializable(`tl.${op.name} may mix rows`, at);
   }
 
-  #keepsRows(taken: readonly Value[]): boolean {
+  #isRowwise(rowOperands: readonly Value[]): boolean {
     const { op, options, results } = this.statement;
-    if (op.proof.foldSemantics) return this.#foldsWithin(taken[0]!);
-    // A rule for terms, or for what lanes hold, is one for the same lanes of the operands.
+    if (op.proof.foldSemantics) return this.#isFoldWithinRow(rowOperands[0]!);
+    // An op with a term or a class transfer combines only the same lanes of its operands.
     const isLanewise = op.facts.lanewise || op.proof.term !== undefined || op.proof.classTransfer !== undefined;
     if (isLanewise && !op.proof.lane) return true;
-    const leads = [...taken, ...results].every((value) => this.#rowAxis(value) === 0);
-    if (op.facts.preservesLeadingAxes && leads && Object.keys(options).length === 0) return true;
-    return results.length === 1 && this.#movesWithin(taken[0]!, results[0]!);
+    const hasLeadingRows = [...rowOperands, ...results].every((value) => this.#rowAxis(value) === 0);
+    if (op.facts.preservesLeadingAxes && hasLeadingRows && Object.keys(options).length === 0) return true;
+    return results.length === 1 && this.#isMoveWithinRow(rowOperands[0]!, results[0]!);
   }
 
-  /** A fold along another axis than the rows'. */
-  #foldsWithin(folded: Value): boolean {
+  /** True for a fold along another axis than the rows. */
+  #isFoldWithinRow(folded: Value): boolean {
     const axis = this.#axis();
     const rank = dimsOf(folded).length;
     return axis !== undefined && (axis < 0 ? axis + rank : axis) !== this.#rowAxis(folded);
   }
 
   #axis(): number | undefined {
-    const given = operandOf(this.statement, "axis") ?? this.statement.options["axis"];
-    return given !== undefined && isLiteral(given) ? Number(given.value) : undefined;
+    const argument = operandOf(this.statement, "axis") ?? this.statement.options["axis"];
+    return argument !== undefined && isLiteral(argument) ? Number(argument.value) : undefined;
   }
 
-  /** Axes in another order, or new ones: a lane's row is the same before and after. */
-  #movesWithin(from: Value, to: Value): boolean {
+  /** True for an op that permutes or adds axes: a lane's row is the same in source and result. */
+  #isMoveWithinRow(source: Value, result: Value): boolean {
     const { op } = this.statement;
     if (!op.proof.lane) return false;
-    const lane = dimsOf(to).map((_, axis) => symbol(`lane ${axis}`));
+    const lane = dimsOf(result).map((_, axis) => symbol(`lane ${axis}`));
     const sizes = (value: Value) => dimsOf(value).map((dim) => (typeof dim === "number" ? number(dim) : symbol(dim)));
-    const before = op.proof.lane(lane, { args: typedArguments(this.statement), from: sizes(from), to: sizes(to) });
-    return before?.[this.#rowAxis(from)] === lane[this.#rowAxis(to)];
+    const sourceLane = op.proof.lane(lane, {
+      args: typedArguments(this.statement),
+      from: sizes(source),
+      to: sizes(result),
+    });
+    return sourceLane?.[this.#rowAxis(source)] === lane[this.#rowAxis(result)];
   }
 
   #rowAxis(value: Value): number {

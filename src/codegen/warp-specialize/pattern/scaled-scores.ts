@@ -1,6 +1,7 @@
 /**
- * Scores times a number above 0. Their largest is the largest product times that number, bit for bit, since rounding keeps
- * the order. So one product takes the place of one for each key, and the others join the differences in exponents.
+ * Scores multiplied by a positive number. Rounding is monotonic, so their maximum is bit for bit the maximum product
+ * times that number. One multiplication per row therefore replaces one per key. The other multiplications become part
+ * of the difference in the exponent.
  */
 import { type Argument, isLiteral, isValue, type OpStatement, type Statement, type Value } from "../../../ir/nodes.js";
 import { typedArguments } from "../../../ir/typed.js";
@@ -15,52 +16,62 @@ export interface ScaledScores {
   readonly factor: Argument;
 }
 
-/** The products of scores that a number above 0 scales. */
+/** The products of scores and a positive scalar. */
 export function scaledScores(
-  form: AttentionPattern,
-  made: ReadonlyMap<Value, Statement>,
+  pattern: AttentionPattern,
+  definitionsOf: ReadonlyMap<Value, Statement>,
 ): ReadonlyMap<Value, ScaledScores> {
-  const found = new Map<Value, ScaledScores>();
-  for (const { turns, scores } of form.loops) {
+  const scaled = new Map<Value, ScaledScores>();
+  for (const { forStatement, scores } of pattern.loops) {
     const [products] = scores.results as readonly [Value];
-    for (const statement of turns.body.statements) {
+    for (const statement of forStatement.body.statements) {
       if (statement.kind !== "op" || statement.op.facts.integer !== "product") continue;
       const [x, y] = statement.operands as readonly [Argument, Argument];
       const factor = x === products ? y : y === products ? x : undefined;
-      if (factor !== undefined && isScalar(factor) && isAbove(factor, form, made))
-        found.set(statement.results[0]!, { products, factor });
+      if (factor !== undefined && isScalar(factor) && isPositive(factor, pattern, definitionsOf))
+        scaled.set(statement.results[0]!, { products, factor });
     }
   }
-  return found;
+  return scaled;
 }
 
-/** Whether the op takes the largest element of each row. */
-export const isLargestOfRows = ({ op, options }: OpStatement): boolean =>
+/** True if the op is the maximum of each row. */
+export const isRowMaximum = ({ op, options }: OpStatement): boolean =>
   op === opOf(max) && Object.keys(options).length === 0;
 
-function isAbove(argument: Argument, form: AttentionPattern, made: ReadonlyMap<Value, Statement>): boolean {
-  return classesIn(kindsOf(argument, form, made)).every((kind) => kind === ONE || kind === POSITIVE);
+function isPositive(
+  argument: Argument,
+  pattern: AttentionPattern,
+  definitionsOf: ReadonlyMap<Value, Statement>,
+): boolean {
+  return classesIn(numberClassesOf(argument, pattern, definitionsOf)).every(
+    (numberClass) => numberClass === ONE || numberClass === POSITIVE,
+  );
 }
 
-/** The kinds of a number that follows from literals and from sizes of tiles, which are above 0. */
-function kindsOf(argument: Argument, form: AttentionPattern, made: ReadonlyMap<Value, Statement>): NumberClasses {
+/** The classes of a number that depends on literals and on tile sizes, which are positive. */
+function numberClassesOf(
+  argument: Argument,
+  pattern: AttentionPattern,
+  definitionsOf: ReadonlyMap<Value, Statement>,
+): NumberClasses {
   if (isLiteral(argument)) return classify(Number(argument.value));
   if (!isValue(argument)) return ANY_VALUE;
   const { type } = argument;
-  if (type.kind === "constexpr") return form.shape.includes(type.text) ? POSITIVE : ANY_VALUE;
-  const statement = made.get(argument);
+  if (type.kind === "constexpr") return pattern.shape.includes(type.text) ? POSITIVE : ANY_VALUE;
+  const statement = definitionsOf.get(argument);
   const rule = statement?.kind === "op" ? statement.op.proof.classTransfer : undefined;
   if (statement?.kind !== "op" || !rule) return ANY_VALUE;
   const names = Object.keys(statement.op.operands);
-  const given = statement.operands.map((each, i): readonly [string, NumberClasses] | undefined =>
-    each && (isValue(each) || isLiteral(each)) ? [names[i]!, kindsOf(each, form, made)] : undefined,
+  const operandClasses = statement.operands.map((each, i): readonly [string, NumberClasses] | undefined =>
+    each && (isValue(each) || isLiteral(each)) ? [names[i]!, numberClassesOf(each, pattern, definitionsOf)] : undefined,
   );
-  const [first, second, third] = given.filter((each) => each !== undefined);
+  const [first, second, third] = operandClasses.filter((each) => each !== undefined);
   if (!first || third) return ANY_VALUE;
   const context = { args: typedArguments(statement), float: true };
-  let kinds = 0;
+  let classes = 0;
   for (const x of classesIn(first[1]))
     for (const y of classesIn(second?.[1] ?? ONE))
-      kinds |= rule({ [first[0]]: x, ...(second && { [second[0]]: y }) }, context);
-  return kinds;
+      classes |= rule({ [first[0]]: x, ...(second && { [second[0]]: y }) }, context);
+  return classes;
 }

@@ -1,4 +1,4 @@
-/** Whether a turn whose keys are all masked changes nothing, so that a loop may end before it. */
+/** Detects iterations without effect: if all keys are masked, the loop can stop before them. */
 import {
   type Argument,
   isLiteral,
@@ -21,107 +21,119 @@ import {
 import { isInt, members } from "../../../types/dtype.js";
 import type { AttentionLoop } from "./attention-pattern.js";
 
-/** The arm of a constexpr's branch. */
-export interface Arm {
+/** One branch of an `if` on a constexpr. */
+export interface ConstexprBranch {
   readonly condition: Argument;
   readonly isThen: boolean;
 }
 
 /**
- * Follows a turn in which `masked` is -Infinity everywhere: its weights are 0 then, and its state stays. State is taken to be
- * finite: another turn has seen a key of each row, and where that left no finite state, it left NaN.
+ * Analyzes an iteration in which `masked` is -Infinity everywhere: its weights must be 0 and the loop-carried variables
+ * unchanged. Variables are assumed finite. Another iteration has processed a key of each row, and if that left a
+ * variable non-finite, the result is NaN anyway.
  */
-export function isSkippable(masked: Value, arm: Arm | undefined, loop: AttentionLoop): boolean {
-  return new Turn(masked, arm).isIdle(loop);
+export function isSkippable(masked: Value, branch: ConstexprBranch | undefined, loop: AttentionLoop): boolean {
+  return new MaskedIteration(masked, branch).hasNoEffect(loop);
 }
 
-/** Whether a statement gives a number in another dtype, which may round it. */
-function castsIn({ operands: [from], results: [to] }: OpStatement): boolean {
-  const isTile = isValue(from) && from.type.kind === "tile" && to?.type.kind === "tile";
-  return !isTile || from.type.dtype !== to.type.dtype;
+/** True if an op changes the dtype of a number, and so may round it. */
+function isCast({ operands: [source], results: [result] }: OpStatement): boolean {
+  const isTile = isValue(source) && source.type.kind === "tile" && result?.type.kind === "tile";
+  return !isTile || source.type.dtype !== result.type.dtype;
 }
 
-interface Fact {
-  readonly kinds: NumberClasses;
-  /** The state whose value it is, unchanged. */
-  readonly state?: Variable;
+interface ValueFact {
+  readonly classes: NumberClasses;
+  /** The loop-carried variable that it equals. */
+  readonly variable?: Variable;
 }
 
-const UNKNOWN: Fact = { kinds: ANY_VALUE };
+const UNKNOWN: ValueFact = { classes: ANY_VALUE };
 
-class Turn {
-  readonly #facts = new Map<Value, Fact>();
-  readonly #kept = new Set<Variable>();
+class MaskedIteration {
+  readonly #facts = new Map<Value, ValueFact>();
+  readonly #unchanged = new Set<Variable>();
 
   constructor(
     readonly masked: Value,
-    readonly arm: Arm | undefined,
+    readonly branch: ConstexprBranch | undefined,
   ) {}
 
-  isIdle({ turns, weights, carried, writes, sums }: AttentionLoop): boolean {
-    turns.body.statements.forEach((statement) => this.#follow(statement));
-    const isKept = writes.every(({ variable }) => variable === sums || this.#kept.has(variable));
-    return isKept && this.#factOf(weights).kinds === ZERO && this.#factOf(carried).state === sums;
+  hasNoEffect({ forStatement, weights, carried, writes, accumulator }: AttentionLoop): boolean {
+    forStatement.body.statements.forEach((statement) => this.#analyze(statement));
+    const areVariablesUnchanged = writes.every(
+      ({ variable }) => variable === accumulator || this.#unchanged.has(variable),
+    );
+    return (
+      areVariablesUnchanged && this.#factOf(weights).classes === ZERO && this.#factOf(carried).variable === accumulator
+    );
   }
 
-  #follow(statement: Statement): void {
-    if (statement.kind === "read") this.#facts.set(statement.result, { kinds: FINITE, state: statement.variable });
+  #analyze(statement: Statement): void {
+    if (statement.kind === "read") this.#facts.set(statement.result, { classes: FINITE, variable: statement.variable });
     else if (statement.kind === "write") {
-      if (this.#factOf(statement.value).state === statement.variable) this.#kept.add(statement.variable);
+      if (this.#factOf(statement.value).variable === statement.variable) this.#unchanged.add(statement.variable);
     } else if (statement.kind === "op")
       for (const value of statement.results)
-        this.#facts.set(value, value === this.masked ? { kinds: LOWEST } : this.#resultOf(statement));
+        this.#facts.set(value, value === this.masked ? { classes: LOWEST } : this.#resultOf(statement));
     else if (statement.kind === "if") {
       const { condition, then, otherwise, results } = statement;
-      const taken = condition === this.arm?.condition ? [this.arm.isThen ? then : otherwise] : [then, otherwise];
-      for (const { statements } of taken) statements.forEach((each) => this.#follow(each));
+      const branches =
+        condition === this.branch?.condition ? [this.branch.isThen ? then : otherwise] : [then, otherwise];
+      for (const { statements } of branches) statements.forEach((each) => this.#analyze(each));
       results.forEach((value, i) => {
-        const [first, second = first] = taken.map(({ yields }) => this.#factOf(yields[i]!));
-        const isSame = first!.kinds === second!.kinds && first!.state === second!.state;
+        const [first, second = first] = branches.map(({ yields }) => this.#factOf(yields[i]!));
+        const isSame = first!.classes === second!.classes && first!.variable === second!.variable;
         this.#facts.set(value, isSame ? first! : UNKNOWN);
       });
     }
   }
 
-  #factOf(argument: Argument | undefined): Fact {
+  #factOf(argument: Argument | undefined): ValueFact {
     if (argument === undefined) return UNKNOWN;
-    if (isLiteral(argument)) return { kinds: classify(Number(argument.value)) };
+    if (isLiteral(argument)) return { classes: classify(Number(argument.value)) };
     return (isValue(argument) && this.#facts.get(argument)) || UNKNOWN;
   }
 
-  #resultOf(statement: OpStatement): Fact {
+  #resultOf(statement: OpStatement): ValueFact {
     const { op, operands } = statement;
-    const { classTransfer: holds, isNeutral: neutral, foldSemantics: folds, lane, selectOperands: picks } = op.proof;
-    const [x, y] = operands.map((operand) => this.#factOf(operand)) as [Fact, Fact | undefined];
-    if (lane || op.facts.isIdentity) return castsIn(statement) ? { kinds: x.kinds } : x;
+    const { classTransfer, isNeutral, foldSemantics, lane, selectOperands: select } = op.proof;
+    const [x, y] = operands.map((operand) => this.#factOf(operand)) as [ValueFact, ValueFact | undefined];
+    if (lane || op.facts.isIdentity) return isCast(statement) ? { classes: x.classes } : x;
     const names = Object.keys(op.operands);
     const args = typedArguments(statement);
-    if (folds) return this.#folded(x.kinds, folds.kinds);
-    if (picks) {
-      const [then, otherwise] = [picks.then, picks.otherwise].map((name) =>
+    if (foldSemantics) return this.#foldResult(x.classes, foldSemantics.kinds);
+    if (select) {
+      const [then, otherwise] = [select.then, select.otherwise].map((name) =>
         this.#factOf(operands[names.indexOf(name)]),
       );
-      return { kinds: then!.kinds | otherwise!.kinds };
+      return { classes: then!.classes | otherwise!.classes };
     }
     if (y && names.length === 2) {
-      if (op.facts.integer === "difference" && x.state && x.state === y.state) return { kinds: ZERO };
-      const leaves = (held: NumberClasses, beside: NumberClasses, isFirst: boolean) =>
-        neutral !== undefined &&
-        classesIn(held).every((own) => classesIn(beside).every((other) => neutral(own, other, isFirst, args)));
-      if (leaves(y.kinds, x.kinds, false)) return x;
-      if (leaves(x.kinds, y.kinds, true)) return y;
+      if (op.facts.integer === "difference" && x.variable && x.variable === y.variable) return { classes: ZERO };
+      const isNeutralFor = (neutralClasses: NumberClasses, otherClasses: NumberClasses, isFirst: boolean) =>
+        isNeutral !== undefined &&
+        classesIn(neutralClasses).every((neutralClass) =>
+          classesIn(otherClasses).every((otherClass) => isNeutral(neutralClass, otherClass, isFirst, args)),
+        );
+      if (isNeutralFor(y.classes, x.classes, false)) return x;
+      if (isNeutralFor(x.classes, y.classes, true)) return y;
     }
     const type = statement.results[0]?.type;
-    if (!holds || type?.kind !== "tile" || names.length > 2) return UNKNOWN;
+    if (!classTransfer || type?.kind !== "tile" || names.length > 2) return UNKNOWN;
     const context = { args, float: members(type.dtype).every((dtype) => !isInt(dtype)) };
-    let kinds = 0;
-    for (const a of classesIn(x.kinds))
-      for (const b of classesIn(y?.kinds ?? ZERO)) kinds |= holds({ [names[0]!]: a, [names[1] ?? ""]: b }, context);
-    return { kinds };
+    let classes = 0;
+    for (const a of classesIn(x.classes))
+      for (const b of classesIn(y?.classes ?? ZERO))
+        classes |= classTransfer({ [names[0]!]: a, [names[1] ?? ""]: b }, context);
+    return { classes };
   }
 
-  /** A fold of lanes that all hold one kind. */
-  #folded(kinds: NumberClasses, rule: ((x: NumberClasses, y: NumberClasses) => NumberClasses) | undefined): Fact {
-    return rule && classesIn(kinds).length === 1 && rule(kinds, kinds) === kinds ? { kinds } : UNKNOWN;
+  /** The result of a fold over lanes of a single class. */
+  #foldResult(
+    classes: NumberClasses,
+    combine: ((x: NumberClasses, y: NumberClasses) => NumberClasses) | undefined,
+  ): ValueFact {
+    return combine && classesIn(classes).length === 1 && combine(classes, classes) === classes ? { classes } : UNKNOWN;
   }
 }

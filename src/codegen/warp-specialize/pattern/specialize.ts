@@ -1,6 +1,6 @@
 /**
- * A kernel's warp-specialized form: what it computes, by the program before views are lowered, with the statements of the
- * lowered program that each part needs.
+ * The warp-specialized form of a kernel: the pattern of the program before views are lowered, and the statements of the
+ * lowered program that each partition needs.
  */
 import type { KernelIR } from "../../../ir/nodes.js";
 import { type SpecializedAttention, specializedAttention } from "./attention-plan.js";
@@ -10,7 +10,10 @@ import { NotSpecializable, notSpecializable } from "./not-specializable.js";
 
 export type Specialized = SpecializedGemm | SpecializedAttention;
 
-/** The form, or why there is none. `lowered` is the same kernel with its views as pointers. */
+/**
+ * Returns the specialized form, or the reason why there is none. `lowered` is the same kernel with views lowered to
+ * pointers.
+ */
 export function specialize(ir: KernelIR, lowered: KernelIR): Specialized | NotSpecializable {
   try {
     for (const helper of ir.functions)

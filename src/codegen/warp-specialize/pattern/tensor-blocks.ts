@@ -1,4 +1,4 @@
-/** What a specialized kernel multiplies and writes. */
+/** Blocks that a specialized kernel multiplies and writes. */
 import {
   type Argument,
   type Block,
@@ -15,7 +15,7 @@ import { notSpecializable } from "./not-specializable.js";
 
 export const isProduct = ({ op }: OpStatement): boolean => op.facts.contracts === true;
 
-/** The products in a block and the blocks inside it. */
+/** The products in a block, including nested blocks. */
 export function productsIn(block: Block): readonly OpStatement[] {
   const products: OpStatement[] = [];
   walk(block, (statement) => {
@@ -25,17 +25,22 @@ export function productsIn(block: Block): readonly OpStatement[] {
 }
 
 /**
- * @throws Unsuited where the product has an option. How float32 is rounded says nothing of the dtypes that the form takes,
- * and the sum's dtype is looked at by itself.
+ * Rejects options of a product. `inputPrecision` has no effect on the supported dtypes, and the caller checks the
+ * accumulator's dtype.
+ * @throws {@link NotSpecializable} if the product has another option.
  */
 export function checkOptions({ op, options, at }: OpStatement): void {
   const option = Object.keys(options).find((name) => name !== "inputPrecision" && name !== "outDtype");
   if (option !== undefined) notSpecializable(`tl.${op.name} with ${option} has no warp-specialized form`, at);
 }
 
-/** @throws Unsuited where the load is none of a block of an input that the tensor cores multiply. */
-export function multipliedBlock(load: OpStatement, ir: KernelIR, made: ReadonlyMap<Value, Statement>): BlockAccess {
-  const block = blockAccess(load, ir, made);
+/** @throws {@link NotSpecializable} if the load is not a block of an input that the tensor cores can multiply. */
+export function multipliedBlock(
+  load: OpStatement,
+  ir: KernelIR,
+  definitionsOf: ReadonlyMap<Value, Statement>,
+): BlockAccess {
+  const block = blockAccess(load, ir, definitionsOf);
   const { role, dtype, optional } = block.tensor;
   if (role !== "in" || optional)
     notSpecializable(`it multiplies ${block.tensor.name}, which is no plain input`, load.at);
@@ -44,14 +49,18 @@ export function multipliedBlock(load: OpStatement, ir: KernelIR, made: ReadonlyM
   return block;
 }
 
-/** @throws Unsuited where the store is none of a whole block of an output. */
-export function writtenBlock(store: OpStatement, ir: KernelIR, made: ReadonlyMap<Value, Statement>): BlockAccess {
-  const block = blockAccess(store, ir, made);
-  const { tensor, swapped } = block;
+/** @throws {@link NotSpecializable} if the store is not a whole block of an output. */
+export function writtenBlock(
+  store: OpStatement,
+  ir: KernelIR,
+  definitionsOf: ReadonlyMap<Value, Statement>,
+): BlockAccess {
+  const block = blockAccess(store, ir, definitionsOf);
+  const { tensor, isSwapped } = block;
   if (tensor.role !== "out" || tensor.optional)
     notSpecializable(`it writes ${tensor.name}, which is no plain output`, store.at);
-  if (swapped) notSpecializable("it writes a block with its axes swapped", store.at);
-  if (!members(tensor.dtype).every((each) => STORED.has(each)))
+  if (isSwapped) notSpecializable("it writes a block with its axes swapped", store.at);
+  if (!members(tensor.dtype).every((each) => STORABLE.has(each)))
     notSpecializable(
       `it writes ${members(tensor.dtype).join(" or ")}; the form writes float16, bfloat16 and float32`,
       store.at,
@@ -62,9 +71,9 @@ export function writtenBlock(store: OpStatement, ir: KernelIR, made: ReadonlyMap
   return block;
 }
 
-const STORED: ReadonlySet<string> = new Set(["float16", "bfloat16", "float32"]);
+const STORABLE: ReadonlySet<string> = new Set(["float16", "bfloat16", "float32"]);
 
-/** What a store writes. */
+/** The operand that a store writes. */
 export function storedValue(statement: OpStatement): Argument | undefined {
   const name = statement.op.proof.reaches?.value;
   return name === undefined ? undefined : statement.operands[Object.keys(statement.op.operands).indexOf(name)];

@@ -8,35 +8,35 @@ import type { AttentionPattern } from "./attention-pattern.js";
 import type { Masks } from "./attention-masks.js";
 import { backwardSlice } from "./backward-slice.js";
 
-/** The axis of the grid along which rows see more and more keys. */
+/** The grid axis along which rows attend to more and more keys. */
 export function longestTileAxis(
   { queries, loops }: AttentionPattern,
   masks: readonly Masks[],
   body: readonly Statement[],
 ): number | undefined {
-  const programsIn = (places: Parameters<typeof backwardSlice>[0]) => backwardSlice(places, body).filter(isProgram);
+  const programQueriesIn = (roots: Parameters<typeof backwardSlice>[0]) => backwardSlice(roots, body).filter(isProgram);
   const rows = queries.axes[0]!.starts;
-  const [program, other] = programsIn(rows);
-  if (!program || other) return undefined;
-  const ends = loops.map(({ turns }) => turns.end);
-  const isCut = masks.some(({ limits }) => limits.some(({ isOfRows, hides }) => isOfRows && hides));
-  if (!isCut && !programsIn(ends).includes(program)) return undefined;
+  const [program, extra] = programQueriesIn(rows);
+  if (!program || extra) return undefined;
+  const ends = loops.map(({ forStatement }) => forStatement.end);
+  const hasRowLimit = masks.some(({ limits }) => limits.some(({ isPerRow, isSkippable }) => isPerRow && isSkippable));
+  if (!hasRowLimit && !programQueriesIn(ends).includes(program)) return undefined;
   const axis = axisOf(program);
-  return axis !== undefined && body.every((each) => !hidesProgram(each)) ? axis : undefined;
+  return axis !== undefined && body.every((each) => !hasNestedProgramQuery(each)) ? axis : undefined;
 }
 
 export function isProgram(statement: Statement): statement is OpStatement {
   return statement.kind === "op" && statement.op.facts.queries === "program";
 }
 
-/** The axis that a program's number is asked of. */
+/** The axis of a program-id query. */
 export function axisOf({ operands: [axis] }: OpStatement): number | undefined {
   return axis !== undefined && !isValue(axis) && isLiteral(axis) ? Number(axis.value) : undefined;
 }
 
-/** Whether a block inside the statement asks for a number of the program. */
-function hidesProgram(statement: Statement): boolean {
-  let hides = false;
-  for (const block of blocksOf(statement)) walk(block, (inner) => (hides ||= isProgram(inner)));
-  return hides;
+/** True if a nested block queries a program id. */
+function hasNestedProgramQuery(statement: Statement): boolean {
+  let isNested = false;
+  for (const block of blocksOf(statement)) walk(block, (inner) => (isNested ||= isProgram(inner)));
+  return isNested;
 }

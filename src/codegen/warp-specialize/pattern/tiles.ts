@@ -1,15 +1,17 @@
-/** Where one program may compute several tiles of the author's grid, one after another. */
+/** Persistent kernels: one program computes several tiles of the author's grid, in sequence. */
 import type { KernelIR } from "../../../ir/nodes.js";
 import { argumentsOf, valuesIn, walk } from "../../../ir/walk.js";
 import { checkLanguage } from "./gluon-language.js";
 import { axisOf, isProgram } from "./tile-schedule.js";
 import { NotSpecializable, notSpecializable } from "./not-specializable.js";
 
-/** @throws Unsuited where the GPU does not know the grid, or where a program's number is more than that of its tile. */
+/**
+ * @throws {@link NotSpecializable} if the grid depends on the device, or if the program id is not just a tile index.
+ */
 export function checkTiles({ params, grid, body, at }: KernelIR): void {
-  const known = params.flatMap(({ kind, value }) => (kind === "device" ? [value] : []));
-  const asked = grid.block.statements.flatMap(argumentsOf).concat(grid.block.yields).flatMap(valuesIn);
-  if (asked.some((value) => known.includes(value)))
+  const deviceValues = params.flatMap(({ kind, value }) => (kind === "device" ? [value] : []));
+  const gridValues = grid.block.statements.flatMap(argumentsOf).concat(grid.block.yields).flatMap(valuesIn);
+  if (gridValues.some((value) => deviceValues.includes(value)))
     notSpecializable("its grid depends on the GPU, and its body has no loop over tiles", at);
   walk(body, (statement) => {
     if (statement.kind === "op" && statement.op.facts.queries === "grid")
@@ -23,7 +25,7 @@ export function checkTiles({ params, grid, body, at }: KernelIR): void {
   for (const statement of grid.block.statements) if (statement.kind === "op") checkLanguage(statement);
 }
 
-/** Whether a program may compute several of the grid's tiles. */
+/** True if a program may compute several tiles of the grid. */
 export function isPersistent(ir: KernelIR): boolean {
   try {
     checkTiles(ir);

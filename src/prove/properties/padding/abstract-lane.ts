@@ -1,6 +1,8 @@
 /**
- * What a lane holds: kinds of numbers, apart by where they come from. `live` is what data makes of a lane that is on, `left`
- * what a lane holds that a mask left out, `plain` what no data is in: constants and indices.
+ * The abstract value of a tile's lane in the padding analysis: a set of number classes for each provenance.
+ *
+ * This is an abstract domain in the sense of abstract interpretation. `|` is its join, `EMPTY` its bottom, and the
+ * functions below are its transfer functions. `docs/proofs.md` explains the property that is proved with it.
  */
 import {
   type NumberClasses,
@@ -18,22 +20,32 @@ import {
 import { isUnsigned, members } from "../../../types/dtype.js";
 import type { Type } from "../../../types/types.js";
 
-export type Provenance = "live" | "left" | "plain";
-/** Eight bits for each source. */
+/**
+ * The origin of a lane's value. `data`: an active lane that depends on an input. `masked`: a lane that a mask turned
+ * off. `constant`: a value that depends on no input, such as a literal or an index.
+ */
+export type Provenance = "data" | "masked" | "constant";
+/** A bit set: eight bits of {@link NumberClasses} for each provenance. */
 export type AbstractLane = number;
 
-const SHIFT = { live: 0, left: 8, plain: 16 } as const;
-const SOURCES: readonly Provenance[] = ["live", "left", "plain"];
-const MASK = 0xff;
+const SHIFT = { data: 0, masked: 8, constant: 16 } as const;
+const PROVENANCES: readonly Provenance[] = ["data", "masked", "constant"];
+const CLASS_BITS = 0xff;
 
-export const abstractLane = (source: Provenance, kinds: NumberClasses): AbstractLane => kinds << SHIFT[source];
-export const classesFrom = (of: AbstractLane, source: Provenance): NumberClasses => (of >> SHIFT[source]) & MASK;
-/** What lanes hold that no mask left out. */
-export const activeClasses = (of: AbstractLane): NumberClasses => classesFrom(of, "live") | classesFrom(of, "plain");
-export const mayBePoison = (of: AbstractLane): boolean =>
-  SOURCES.some((source) => (classesFrom(of, source) & POISON) !== 0);
+export const abstractLane = (provenance: Provenance, classes: NumberClasses): AbstractLane =>
+  classes << SHIFT[provenance];
+export const classesFrom = (lane: AbstractLane, provenance: Provenance): NumberClasses =>
+  (lane >> SHIFT[provenance]) & CLASS_BITS;
+/** The classes of an active lane. */
+export const activeClasses = (lane: AbstractLane): NumberClasses =>
+  classesFrom(lane, "data") | classesFrom(lane, "constant");
+export const mayBePoison = (lane: AbstractLane): boolean =>
+  PROVENANCES.some((provenance) => (classesFrom(lane, provenance) & POISON) !== 0);
 
-/** Numbers in general: neither infinite nor 0, and no NaN. Data is taken to be like that. */
+/**
+ * The classes that the analysis assumes of data of this type: finite and nonzero. `docs/proofs.md` states this
+ * assumption.
+ */
 export function genericClasses(type: Type): NumberClasses {
   if (type.kind !== "tile") return NEGATIVE | POSITIVE;
   const dtypes = members(type.dtype);
@@ -41,165 +53,188 @@ export function genericClasses(type: Type): NumberClasses {
   return dtypes.every((name) => name.startsWith("uint") && isUnsigned(name)) ? POSITIVE : NEGATIVE | POSITIVE;
 }
 
-/** One kind of number from one source. */
-interface Part {
-  readonly source: Provenance;
-  readonly kind: NumberClasses;
+/** An {@link AbstractLane} with exactly one class from one provenance. */
+interface Atom {
+  readonly provenance: Provenance;
+  readonly numberClass: NumberClasses;
 }
 
-function partsOf(of: AbstractLane): readonly Part[] {
-  return SOURCES.flatMap((source) => classesIn(classesFrom(of, source)).map((kind) => ({ source, kind })));
-}
-
-/** What an op makes of numbers, lane by lane. */
-export interface ElementwiseRule {
-  /** Undefined where the op has no rule. */
-  readonly kinds: ((kinds: readonly NumberClasses[]) => NumberClasses) | undefined;
-  readonly neutral?: ((held: NumberClasses, beside: NumberClasses, isFirst: boolean) => boolean) | undefined;
-  readonly generic: NumberClasses;
-  /** Operands that are the same value, by the place of the first. */
-  readonly same: readonly number[];
-}
-
-const ANY_LEFT: NumberClasses = NEGATIVE | ZERO | POSITIVE | LOWEST | HIGHEST | NAN;
-
-/** What a lane of the result holds, given the same lane of each operand. */
-export function applyElementwise(rule: ElementwiseRule, operands: readonly AbstractLane[]): AbstractLane {
-  let result = EMPTY;
-  const chosen: Part[] = [];
-  const visit = (place: number): void => {
-    const operand = operands[place];
-    if (operand === undefined) {
-      result |= ofParts(rule, chosen);
-      return;
-    }
-    const first = rule.same[place]!;
-    const parts = first < place ? [chosen[first]!] : partsOf(operand);
-    for (const part of parts) {
-      chosen[place] = part;
-      visit(place + 1);
-    }
-    chosen.length = place;
-  };
-  visit(0);
-  return withoutNaN(result, "live") | withoutNaN(result, "plain") | abstractLane("left", classesFrom(result, "left"));
-}
-
-/** Data and constants are taken to be where functions are defined, unless they certainly are not. */
-function withoutNaN(of: AbstractLane, source: Provenance): AbstractLane {
-  const kinds = classesFrom(of, source);
-  return abstractLane(source, (kinds & ~NAN) === EMPTY ? kinds : kinds & ~NAN);
-}
-
-function ofParts({ kinds: rule, neutral, generic: numbers }: ElementwiseRule, parts: readonly Part[]): AbstractLane {
-  const has = (source: Provenance) => parts.some((part) => part.source === source);
-  const source: Provenance = has("left") ? "left" : has("live") ? "live" : "plain";
-  if (parts.some(({ kind }) => kind === POISON)) return abstractLane(source, POISON);
-  const [x, y] = parts;
-  if (neutral && x && y && parts.length === 2 && x.source !== y.source) {
-    // A lane that was left out of one operand leaves the other's data as it is.
-    if (x.source === "left" && y.source === "live" && neutral(x.kind, y.kind, true))
-      return abstractLane("live", y.kind);
-    if (y.source === "left" && x.source === "live" && neutral(y.kind, x.kind, false))
-      return abstractLane("live", x.kind);
-  }
-  const kinds = rule?.(parts.map(({ kind }) => kind)) ?? (source === "left" ? ANY_LEFT : numbers);
-  return abstractLane(source, source === "live" ? inGeneral(kinds, numbers) : kinds);
-}
-
-/** Data neither cancels to 0 nor gives NaN, unless nothing else can come out. */
-function inGeneral(kinds: NumberClasses, numbers: NumberClasses): NumberClasses {
-  const likely = kinds & ~NAN;
-  if (likely === EMPTY) return numbers;
-  const others = likely & ~ZERO;
-  return others === EMPTY || numbers === (ZERO | ONE) ? likely : others;
-}
-
-/** What `where` gives of the side that it picks: a constant stands in for what the other side's lane was. */
-export function selectedLane(side: AbstractLane, other: AbstractLane): AbstractLane {
-  const plain = classesFrom(side, "plain");
-  if (plain === EMPTY) return side;
-  const left = classesFrom(other, "left");
-  const [rest, isOther] = [side & ~abstractLane("plain", MASK), other & ~abstractLane("left", MASK)];
-  return (
-    rest |
-    (left === EMPTY ? EMPTY : abstractLane("left", plain)) |
-    (isOther === EMPTY && left !== EMPTY ? EMPTY : abstractLane("plain", plain))
+function atomsOf(lane: AbstractLane): readonly Atom[] {
+  return PROVENANCES.flatMap((provenance) =>
+    classesIn(classesFrom(lane, provenance)).map((numberClass) => ({ provenance, numberClass })),
   );
 }
 
-/** Numbers of which it is known which kind they are; what has no value still has none. */
-export function refineTo(of: AbstractLane, kind: NumberClasses): AbstractLane {
-  return SOURCES.reduce((all, source) => {
-    const kinds = classesFrom(of, source);
-    const known = (kinds & ~POISON) === EMPTY ? EMPTY : kind;
-    return all | abstractLane(source, known | (kinds & POISON));
+/** The transfer function of an elementwise op, on one class for each operand. */
+export interface ElementwiseRule {
+  /** The classes of the result. Undefined if the op has no rule. */
+  readonly transfer: ((classes: readonly NumberClasses[]) => NumberClasses) | undefined;
+  readonly isNeutral?: ((masked: NumberClasses, active: NumberClasses, isMaskedFirst: boolean) => boolean) | undefined;
+  readonly generic: NumberClasses;
+  /** For each operand, the index of the first operand that is the same value. */
+  readonly firstOccurrence: readonly number[];
+}
+
+const ANY_MASKED: NumberClasses = NEGATIVE | ZERO | POSITIVE | LOWEST | HIGHEST | NAN;
+
+/** Applies an elementwise op: the join over all combinations of its operands' atoms. */
+export function applyElementwise(rule: ElementwiseRule, operands: readonly AbstractLane[]): AbstractLane {
+  let result = EMPTY;
+  const chosen: Atom[] = [];
+  const visit = (index: number): void => {
+    const operand = operands[index];
+    if (operand === undefined) {
+      result |= applyToAtoms(rule, chosen);
+      return;
+    }
+    const first = rule.firstOccurrence[index]!;
+    const atoms = first < index ? [chosen[first]!] : atomsOf(operand);
+    for (const currentAtom of atoms) {
+      chosen[index] = currentAtom;
+      visit(index + 1);
+    }
+    chosen.length = index;
+  };
+  visit(0);
+  return (
+    assumeNotNaN(result, "data") |
+    assumeNotNaN(result, "constant") |
+    abstractLane("masked", classesFrom(result, "masked"))
+  );
+}
+
+/** Assumes that active lanes stay in the domain of each function. NaN remains only if it is the only class. */
+function assumeNotNaN(lane: AbstractLane, provenance: Provenance): AbstractLane {
+  const classes = classesFrom(lane, provenance);
+  return abstractLane(provenance, (classes & ~NAN) === EMPTY ? classes : classes & ~NAN);
+}
+
+function applyToAtoms(
+  { transfer: rule, isNeutral, generic: numbers }: ElementwiseRule,
+  atoms: readonly Atom[],
+): AbstractLane {
+  const has = (provenance: Provenance) => atoms.some((atom) => atom.provenance === provenance);
+  const provenance: Provenance = has("masked") ? "masked" : has("data") ? "data" : "constant";
+  if (atoms.some(({ numberClass }) => numberClass === POISON)) return abstractLane(provenance, POISON);
+  const [x, y] = atoms;
+  if (isNeutral && x && y && atoms.length === 2 && x.provenance !== y.provenance) {
+    // A neutral masked lane leaves the data of the other operand unchanged.
+    if (x.provenance === "masked" && y.provenance === "data" && isNeutral(x.numberClass, y.numberClass, true))
+      return abstractLane("data", y.numberClass);
+    if (y.provenance === "masked" && x.provenance === "data" && isNeutral(y.numberClass, x.numberClass, false))
+      return abstractLane("data", x.numberClass);
+  }
+  const classes =
+    rule?.(atoms.map(({ numberClass }) => numberClass)) ?? (provenance === "masked" ? ANY_MASKED : numbers);
+  return abstractLane(provenance, provenance === "data" ? assumeGeneric(classes, numbers) : classes);
+}
+
+/** Assumes that data neither cancels to 0 nor becomes NaN, unless no other result is possible. */
+function assumeGeneric(classes: NumberClasses, generic: NumberClasses): NumberClasses {
+  const withoutNaN = classes & ~NAN;
+  if (withoutNaN === EMPTY) return generic;
+  const nonzero = withoutNaN & ~ZERO;
+  return nonzero === EMPTY || generic === (ZERO | ONE) ? withoutNaN : nonzero;
+}
+
+/**
+ * The operand that `tl.where` selects. A constant in a lane where the unselected operand is masked becomes that lane's
+ * padding.
+ */
+export function selectedLane(selected: AbstractLane, unselected: AbstractLane): AbstractLane {
+  const constant = classesFrom(selected, "constant");
+  if (constant === EMPTY) return selected;
+  const unselectedMasked = classesFrom(unselected, "masked");
+  const [withoutConstant, unselectedActive] = [
+    selected & ~abstractLane("constant", CLASS_BITS),
+    unselected & ~abstractLane("masked", CLASS_BITS),
+  ];
+  return (
+    withoutConstant |
+    (unselectedMasked === EMPTY ? EMPTY : abstractLane("masked", constant)) |
+    (unselectedActive === EMPTY && unselectedMasked !== EMPTY ? EMPTY : abstractLane("constant", constant))
+  );
+}
+
+/** Replaces the classes of every provenance by a known class. Poison stays poison. */
+export function refineTo(lane: AbstractLane, numberClass: NumberClasses): AbstractLane {
+  return PROVENANCES.reduce((result, provenance) => {
+    const classes = classesFrom(lane, provenance);
+    const refined = (classes & ~POISON) === EMPTY ? EMPTY : numberClass;
+    return result | abstractLane(provenance, refined | (classes & POISON));
   }, EMPTY);
 }
 
-/** A lane that a mask leaves out. */
-export function maskedOff(of: AbstractLane): AbstractLane {
+/** The lane after a mask turned it off. */
+export function maskedOff(lane: AbstractLane): AbstractLane {
   return abstractLane(
-    "left",
-    SOURCES.reduce((kinds, source) => kinds | classesFrom(of, source), EMPTY),
+    "masked",
+    PROVENANCES.reduce((classes, provenance) => classes | classesFrom(lane, provenance), EMPTY),
   );
 }
 
-/** Lanes that were left out as data; those without a value stay without. */
-export function trustedLane(of: AbstractLane, numbers: NumberClasses): AbstractLane {
-  const left = classesFrom(of, "left");
-  const rest = of & ~abstractLane("left", MASK);
-  const known = (left & ~POISON) === EMPTY ? EMPTY : abstractLane("live", numbers);
-  return rest | known | abstractLane("left", left & POISON);
+/** The lane after `tl.trusted`: its padding counts as data. Poison stays masked. */
+export function trustedLane(lane: AbstractLane, generic: NumberClasses): AbstractLane {
+  const masked = classesFrom(lane, "masked");
+  const active = lane & ~abstractLane("masked", CLASS_BITS);
+  const trusted = (masked & ~POISON) === EMPTY ? EMPTY : abstractLane("data", generic);
+  return active | trusted | abstractLane("masked", masked & POISON);
 }
 
-/** How lanes are put together. */
+/** The combine function of a reduction or a scan. */
 export interface FoldRule {
-  readonly kinds: ((x: NumberClasses, y: NumberClasses) => NumberClasses) | undefined;
-  readonly neutral: (held: NumberClasses, beside: NumberClasses) => boolean;
+  readonly combine: ((x: NumberClasses, y: NumberClasses) => NumberClasses) | undefined;
+  readonly isNeutral: (masked: NumberClasses, active: NumberClasses) => boolean;
   readonly generic: NumberClasses;
 }
 
-/** All that folding any number of these gives. */
-export function combineFixpoint(rule: FoldRule, kinds: NumberClasses): NumberClasses {
-  if (!rule.kinds) return rule.generic;
-  let all = kinds & ~POISON;
-  for (let before = EMPTY; all !== before;) {
-    before = all;
-    for (const x of classesIn(before)) for (const y of classesIn(before)) all |= rule.kinds(x, y);
+/** The least fixed point of `combine`: every class that folding any number of lanes can give. */
+export function combineFixpoint(rule: FoldRule, classes: NumberClasses): NumberClasses {
+  if (!rule.combine) return rule.generic;
+  let result = classes & ~POISON;
+  for (let previous = EMPTY; result !== previous;) {
+    previous = result;
+    for (const x of classesIn(previous)) for (const y of classesIn(previous)) result |= rule.combine(x, y);
   }
-  return all | (kinds & POISON);
+  return result | (classes & POISON);
 }
 
-/** What the lanes of a fold give together: lanes that are left out change nothing beside others. */
+/**
+ * The result of a reduction. Masked lanes are assumed to be neutral; {@link nonNeutralPadding} finds those that are
+ * not.
+ */
 export function foldResult(rule: FoldRule, lanes: AbstractLane): AbstractLane {
-  const [live, left, plain] = SOURCES.map((source) => classesFrom(lanes, source)) as [
+  const [data, masked, constant] = PROVENANCES.map((provenance) => classesFrom(lanes, provenance)) as [
     NumberClasses,
     NumberClasses,
     NumberClasses,
   ];
-  const nothing = mayBePoison(lanes) ? POISON : EMPTY;
-  const others = (live | plain) & ~POISON;
-  if (others === EMPTY) return abstractLane("left", combineFixpoint(rule, left) | nothing);
-  const kinds = combineFixpoint(rule, others);
-  return live === EMPTY
-    ? abstractLane("plain", kinds | nothing)
-    : abstractLane("live", takingPart(rule, kinds) | nothing);
+  const poison = mayBePoison(lanes) ? POISON : EMPTY;
+  const active = (data | constant) & ~POISON;
+  if (active === EMPTY) return abstractLane("masked", combineFixpoint(rule, masked) | poison);
+  const classes = combineFixpoint(rule, active);
+  return data === EMPTY
+    ? abstractLane("constant", classes | poison)
+    : abstractLane("data", withoutNeutral(rule, classes) | poison);
 }
 
-/** Some lane takes part: the largest of data and -Infinity is data, and a sum of data and 0 is not 0. */
-function takingPart({ neutral, generic: numbers }: FoldRule, kinds: NumberClasses): NumberClasses {
-  const idle = classesIn(kinds).filter((kind) => classesIn(numbers).every((beside) => neutral(kind, beside)));
-  const others = idle.reduce((rest, kind) => rest & ~kind, kinds);
-  return inGeneral(others === EMPTY ? kinds : others, numbers);
+/** Assumes that at least one active lane takes part: max(data, -Infinity) is data, and a sum of data and 0 is not 0. */
+function withoutNeutral({ isNeutral, generic: numbers }: FoldRule, classes: NumberClasses): NumberClasses {
+  const neutral = classesIn(classes).filter((candidate) =>
+    classesIn(numbers).every((active) => isNeutral(candidate, active)),
+  );
+  const remaining = neutral.reduce((result, neutralClass) => result & ~neutralClass, classes);
+  return assumeGeneric(remaining === EMPTY ? classes : remaining, numbers);
 }
 
-/** The kinds of left-out lanes that change what others give together; those without a value are no numbers. */
-export function nonNeutralPadding({ neutral }: FoldRule, lanes: AbstractLane): NumberClasses {
-  const others = activeClasses(lanes) & ~POISON;
-  if (others === EMPTY) return EMPTY;
-  const beside = classesIn(others);
-  return classesIn(classesFrom(lanes, "left") & ~POISON)
-    .filter((kind) => !beside.every((each) => neutral(kind, each)))
-    .reduce((kinds, kind) => kinds | kind, EMPTY);
+/**
+ * The classes of masked lanes that change the result of a fold over the active lanes. Poison is reported separately.
+ */
+export function nonNeutralPadding({ isNeutral }: FoldRule, lanes: AbstractLane): NumberClasses {
+  const active = activeClasses(lanes) & ~POISON;
+  if (active === EMPTY) return EMPTY;
+  const activeList = classesIn(active);
+  return classesIn(classesFrom(lanes, "masked") & ~POISON)
+    .filter((masked) => !activeList.every((activeClass) => isNeutral(masked, activeClass)))
+    .reduce((result, masked) => result | masked, EMPTY);
 }

@@ -1,39 +1,42 @@
-/** What the lanes of a value hold. */
+/** The abstract value of a tile in the padding analysis. */
 import type { Term } from "../../../symbolic/term.js";
 import type { Diagram } from "./decision-diagrams.js";
 import { broadcastLane } from "../../model/symbolic.js";
 
 export interface AbstractTile {
   readonly shape: readonly Term[];
-  /** How many tiles may be asked one after the other for a lane. */
+  /** The length of the chain of tiles that evaluating a lane may recurse through. */
   readonly depth: number;
   at(lane: readonly Term[]): Diagram;
 }
 
-/** A deeper tile is computed at once, for any lane: JavaScript's stack is as deep as the tiles that ask one another. */
+/**
+ * The limit on {@link AbstractTile.depth}. A deeper tile is evaluated eagerly, for a symbolic lane, because lazy
+ * evaluation recurses on JavaScript's stack.
+ */
 export const MAX_LAZY_DEPTH = 200;
 
-/** The tile, as deep as what it is made of says. */
-export const withDepth = (tile: AbstractTile, ...of: readonly (AbstractTile | undefined)[]): AbstractTile => ({
+/** The tile, one level deeper than its operands. */
+export const withDepth = (tile: AbstractTile, ...operands: readonly (AbstractTile | undefined)[]): AbstractTile => ({
   ...tile,
-  depth: 1 + Math.max(0, ...of.map((each) => each?.depth ?? 0)),
+  depth: 1 + Math.max(0, ...operands.map((each) => each?.depth ?? 0)),
 });
 
-/** A tile whose lanes are computed once each. */
-export function heldTile(shape: readonly Term[], at: (lane: readonly Term[]) => Diagram): AbstractTile {
-  const known = new Map<string, Diagram>();
+/** A tile that memoizes its lanes. */
+export function memoizedTile(shape: readonly Term[], laneAt: (lane: readonly Term[]) => Diagram): AbstractTile {
+  const cache = new Map<string, Diagram>();
   return {
     shape,
     depth: 0,
     at(lane) {
       const key = lane.map(({ id }) => id).join();
-      let diagram = known.get(key);
-      if (!diagram) known.set(key, (diagram = at(lane)));
+      let diagram = cache.get(key);
+      if (!diagram) cache.set(key, (diagram = laneAt(lane)));
       return diagram;
     },
   };
 }
 
-/** What an operand holds beside a lane of the result that it broadcasts to. */
+/** The lane of an operand that broadcasts to a lane of the result. */
 export const broadcastAbstractLane = (x: AbstractTile, lane: readonly Term[]): Diagram =>
   x.at(broadcastLane(x.shape, lane));

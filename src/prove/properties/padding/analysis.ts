@@ -1,4 +1,7 @@
-/** Follows what lanes hold through a kernel, and notes where a lane that a mask left out meets others, or is stored. */
+/**
+ * The padding analysis: an abstract interpretation of a kernel that finds the folds and accesses that padding can
+ * change.
+ */
 import {
   isFunction,
   isList,
@@ -17,222 +20,230 @@ import type { FactScopes } from "../../model/fact-scopes.js";
 import { type Diagram, DecisionDiagrams, dependsOn, pathsOf, unionOf } from "./decision-diagrams.js";
 import type { BranchStep, CallStep, LoopStep, OpStep, Event } from "../../model/events.js";
 import { genericClasses, abstractLane, type AbstractLane, mayBePoison, classesFrom } from "./abstract-lane.js";
-import { withDepth, broadcastAbstractLane, type AbstractTile, heldTile, MAX_LAZY_DEPTH } from "./abstract-tile.js";
+import { withDepth, broadcastAbstractLane, type AbstractTile, memoizedTile, MAX_LAZY_DEPTH } from "./abstract-tile.js";
 import { assume, entails } from "../../algebra/interpret.js";
 import type { SymbolicModel } from "../../model/model.js";
 import { MemoryTransfer } from "./memory.js";
 import { ElementwiseTransfer } from "./elementwise.js";
 import { FoldTransfer } from "./folds.js";
-import { literalKind } from "./literals.js";
+import { classifyLiteral } from "./literals.js";
 
 import { broadcastShape, isOne } from "../../model/symbolic.js";
 
-/** Where lanes that a mask left out meet others, or are stored. */
+/** Masked lanes that reach the result of a fold, or poison that reaches an access. */
 export interface PaddingLeak {
   readonly statement: OpStatement;
-  /** What they hold that changes the result: kinds of numbers, or nothing. */
-  readonly holds: NumberClasses;
-  /** What must hold for it to happen, in the programs, turns and lanes that are named. */
-  readonly given: readonly Term[];
+  /** The classes of the masked lanes that change the result, or poison. */
+  readonly classes: NumberClasses;
+  /** The path condition of the leak, over the programs, iterations and lanes in `variables`. */
+  readonly facts: readonly Term[];
   readonly variables: readonly string[];
 }
 
-/** What padding does in a model of a kernel. */
-export class PaddingLanes {
+/** The abstract interpreter of a kernel's model. */
+export class PaddingAnalysis {
   readonly diagrams = new DecisionDiagrams();
-  /** The folds and accesses that lanes reach which a mask left out. */
+  /** The folds and accesses that masked lanes reach. */
   readonly maskedUses = new Set<OpStatement>();
   readonly leaks = new Map<OpStatement, PaddingLeak>();
-  /** The values whose padding is right because the author says so. */
+  /** The values whose padding the author accepts with `tl.trusted`, with the reason. */
   readonly waived = new Map<OpStatement, string>();
   readonly #values = new Map<Value, AbstractTile>();
   #state = new Map<Variable, AbstractTile>();
-  /** The state that a loop's body keeps. */
-  readonly #settled = new Map<readonly Event[], ReadonlyMap<Variable, Diagram>>();
-  /** Where lanes without a value were last put together with others. */
-  origin: Pick<PaddingLeak, "given" | "variables"> | undefined;
-  #trial = 0;
+  /** The fixed point of the loop-carried state, by loop body. */
+  readonly #fixpoints = new Map<readonly Event[], ReadonlyMap<Variable, Diagram>>();
+  /** The conditions under which a fold last combined poison with other lanes. */
+  origin: Pick<PaddingLeak, "facts" | "variables"> | undefined;
+  #trialDepth = 0;
   readonly #possible = new Map<string, boolean>();
-  readonly #folds: FoldTransfer;
-  readonly #accesses: MemoryTransfer;
-  readonly #lanewise: ElementwiseTransfer;
+  readonly #foldTransfer: FoldTransfer;
+  readonly #memoryTransfer: MemoryTransfer;
+  readonly #elementwiseTransfer: ElementwiseTransfer;
 
   constructor(
     readonly model: SymbolicModel,
     readonly contexts: FactScopes,
   ) {
-    this.#folds = new FoldTransfer(this);
-    this.#accesses = new MemoryTransfer(this);
-    this.#lanewise = new ElementwiseTransfer(this);
-    this.#follow(model.flow);
+    this.#foldTransfer = new FoldTransfer(this);
+    this.#memoryTransfer = new MemoryTransfer(this);
+    this.#elementwiseTransfer = new ElementwiseTransfer(this);
+    this.#run(model.flow);
   }
 
-  #follow(steps: readonly Event[]): void {
-    for (const step of steps)
-      switch (step.kind) {
+  #run(events: readonly Event[]): void {
+    for (const event of events)
+      switch (event.kind) {
         case "op":
-          this.#op(step);
+          this.#op(event);
           break;
         case "let":
-          this.#state.set(step.variable, this.held(step.initial, step.variable.type));
+          this.#state.set(event.variable, this.tileOf(event.initial, event.variable.type));
           break;
         case "read": {
-          const tile = this.#state.get(step.variable);
-          if (tile) this.#values.set(step.result, tile);
+          const tile = this.#state.get(event.variable);
+          if (tile) this.#values.set(event.result, tile);
           break;
         }
         case "write":
-          this.#state.set(step.variable, this.held(step.value, step.variable.type));
+          this.#state.set(event.variable, this.tileOf(event.value, event.variable.type));
           break;
         case "call":
-          this.#call(step);
+          this.#call(event);
           break;
         case "branch":
-          this.#branch(step);
+          this.#branch(event);
           break;
         case "loop":
-          this.#loop(step);
+          this.#loop(event);
           break;
         default:
-          step satisfies never;
+          event satisfies never;
       }
   }
 
   // ---- values ---------------------------------------------------------------------------------------------------------
 
-  /** What an argument holds; a literal takes the dtype beside it. */
-  held(argument: Argument | undefined, beside: Type): AbstractTile {
-    if (isLiteral(argument)) return this.constant([], abstractLane("plain", literalKind(argument.value, beside)));
+  /** The abstract tile of an argument. A literal adopts the other operand's type. */
+  tileOf(argument: Argument | undefined, otherType: Type): AbstractTile {
+    if (isLiteral(argument))
+      return this.constant([], abstractLane("constant", classifyLiteral(argument.value, otherType)));
     const value = argument !== undefined && "kind" in argument && argument.kind === "value" ? argument : undefined;
-    const known = value && this.#values.get(value);
-    if (known) return known;
+    const tile = value && this.#values.get(value);
+    if (tile) return tile;
     const isSize = this.model.ir.params.some((param) => param.value === value && param.kind === "size");
-    const type: Type = value?.type ?? beside;
+    const type: Type = value?.type ?? otherType;
     return this.constant(
       this.model.environment.shape(type),
-      abstractLane("plain", isSize ? POSITIVE : genericClasses(type)),
+      abstractLane("constant", isSize ? POSITIVE : genericClasses(type)),
     );
   }
 
-  constant(shape: readonly Term[], of: AbstractLane): AbstractTile {
-    const end = this.diagrams.end(of);
+  constant(shape: readonly Term[], lane: AbstractLane): AbstractTile {
+    const end = this.diagrams.terminal(lane);
     return { shape, depth: 0, at: () => end };
   }
 
-  /** The programs, turns and lanes that conditions speak of. */
+  /** The programs, iterations and lanes that conditions depend on. */
   variables({ scope }: Pick<OpStep, "scope">, conditions: readonly Term[]): readonly string[] {
     const { ranges } = this.model.environment;
     return [...scope, ...[...symbolsIn(...conditions)].filter((name) => ranges.has(name) && !scope.includes(name))];
   }
 
-  /** Whether nothing shows that conditions contradict each other where a step stands. */
-  isPossible(step: OpStep, conditions: readonly Term[]): boolean {
-    const key = [...step.path, ...conditions].map(({ id }) => id).join();
-    let possible = this.#possible.get(key);
-    if (possible === undefined) {
+  /** True unless the facts refute the conditions at this event. */
+  isPossible(event: OpStep, conditions: readonly Term[]): boolean {
+    const key = [...event.path, ...conditions].map(({ id }) => id).join();
+    let isPossible = this.#possible.get(key);
+    if (isPossible === undefined) {
       const { contexts } = this;
       contexts.budget.refill();
-      const known = contexts.onPath(step.path, step.scope).child();
-      const lanes = this.variables(step, conditions).slice(step.scope.length);
-      for (const fact of [...contexts.rangesOf(lanes), ...conditions]) assume(known, fact);
-      this.#possible.set(key, (possible = !entails(known, FALSE)));
+      const facts = contexts.onPath(event.path, event.scope).child();
+      const lanes = this.variables(event, conditions).slice(event.scope.length);
+      for (const fact of [...contexts.rangesOf(lanes), ...conditions]) assume(facts, fact);
+      this.#possible.set(key, (isPossible = !entails(facts, FALSE)));
     }
-    return possible;
+    return isPossible;
   }
 
-  /** Whether a body is followed only to see how its state changes: nothing is noted. */
+  /** True while a loop body runs only to reach the fixed point of its state. Nothing is recorded meanwhile. */
   get isTrial(): boolean {
-    return this.#trial > 0;
+    return this.#trialDepth > 0;
   }
 
-  /** Notes that left-out lanes reach a fold or an access, and what of them changes it. */
-  note(step: OpStep, conditions: readonly Term[] | undefined, holds: NumberClasses): void {
-    const { statement } = step;
-    if (conditions && (holds & POISON) !== 0 && statement.op.proof.foldSemantics)
-      this.origin = { given: [...step.path, ...conditions], variables: this.variables(step, conditions) };
+  /**
+   * Records masked lanes that reach a fold or an access. `conditions` is undefined if they do not change its result.
+   */
+  record(event: OpStep, conditions: readonly Term[] | undefined, classes: NumberClasses): void {
+    const { statement } = event;
+    if (conditions && (classes & POISON) !== 0 && statement.op.proof.foldSemantics)
+      this.origin = { facts: [...event.path, ...conditions], variables: this.variables(event, conditions) };
     this.maskedUses.add(statement);
     if (!conditions || this.leaks.has(statement)) return;
-    const given = [...step.path, ...conditions];
-    const variables = this.variables(step, conditions);
-    this.leaks.set(statement, { statement, holds, given, variables });
+    const facts = [...event.path, ...conditions];
+    const variables = this.variables(event, conditions);
+    this.leaks.set(statement, { statement, classes, facts, variables });
   }
 
   // ---- ops ------------------------------------------------------------------------------------------------------------
 
-  #op(step: OpStep): void {
-    const { statement, access } = step;
+  #op(event: OpStep): void {
+    const { statement, access } = event;
     const { op, results } = statement;
     if (access) {
       const [result] = results;
-      const loaded = this.#accesses.reach(step);
+      const loaded = this.#memoryTransfer.apply(event);
       if (result && loaded) this.#values.set(result, loaded);
       return;
     }
-    const made = op.lowering?.view
-      ? this.#view(step)
+    const resultTile = op.lowering?.view
+      ? this.#view(event)
       : op.proof.lane
-        ? this.#moved(step)
+        ? this.#permute(event)
         : op.proof.foldSemantics
-          ? this.#folds.fold(step)
+          ? this.#foldTransfer.fold(event)
           : op.proof.selectOperands
-            ? this.#lanewise.picked(step)
+            ? this.#elementwiseTransfer.where(event)
             : op.proof.trustedOperand
-              ? this.#lanewise.trusted(step)
+              ? this.#elementwiseTransfer.trusted(event)
               : op.proof.classTransfer || op.facts.lanewise || op.facts.isIdentity
-                ? this.#lanewise.lanewise(step)
-                : this.#unknown(step);
+                ? this.#elementwiseTransfer.apply(event)
+                : this.#unknown(event);
     results.forEach((result, i) => {
-      const tile = (i === 0 ? made : undefined) ?? this.#unknown(step, result);
-      const given = argumentsOf(statement).flatMap((argument) => valuesIn(argument));
-      if (tile) this.#values.set(result, this.#flat(result, tile, ...given.map((value) => this.#values.get(value))));
+      const tile = (i === 0 ? resultTile : undefined) ?? this.#unknown(event, result);
+      const values = argumentsOf(statement).flatMap((argument) => valuesIn(argument));
+      if (tile)
+        this.#values.set(result, this.#limitDepth(result, tile, ...values.map((value) => this.#values.get(value))));
     });
   }
 
-  /** The tile that these make, computed at once if it is a deep one. */
-  #flat(as: Value | Variable, tile: AbstractTile, ...of: readonly (AbstractTile | undefined)[]): AbstractTile {
-    const made = withDepth(tile, ...of);
-    if (made.depth < MAX_LAZY_DEPTH) return made;
-    const { shape } = made;
-    const lanes = this.model.environment.lanes(`any of ${this.model.environment.nameOf(as)}`, shape);
-    return this.#stateTile({ shape, lanes }, made.at(lanes));
+  /** The tile of a result, with the depth of its operands. A tile that is too deep is evaluated eagerly. */
+  #limitDepth(
+    owner: Value | Variable,
+    tile: AbstractTile,
+    ...operands: readonly (AbstractTile | undefined)[]
+  ): AbstractTile {
+    const deeper = withDepth(tile, ...operands);
+    if (deeper.depth < MAX_LAZY_DEPTH) return deeper;
+    const { shape } = deeper;
+    const lanes = this.model.environment.lanes(`any of ${this.model.environment.nameOf(owner)}`, shape);
+    return this.#stateTile({ shape, lanes }, deeper.at(lanes));
   }
 
   /** The operands that are values, by name. */
   operands({ statement }: OpStep): ReadonlyMap<string, AbstractTile> {
     const { op, operands, results } = statement;
     const type = results[0]?.type ?? { kind: "none" };
-    const found = new Map<string, AbstractTile>();
+    const tiles = new Map<string, AbstractTile>();
     Object.keys(op.operands).forEach((name, i) => {
       const operand = operands[i];
-      if (operand !== undefined && !isList(operand) && isOfValues(operand)) found.set(name, this.held(operand, type));
+      if (operand !== undefined && !isList(operand) && hasLanes(operand)) tiles.set(name, this.tileOf(operand, type));
     });
-    return found;
+    return tiles;
   }
 
-  #moved(step: OpStep): AbstractTile | undefined {
-    const { op, results } = step.statement;
-    const [operand] = this.operands(step).values();
+  #permute(event: OpStep): AbstractTile | undefined {
+    const { op, results } = event.statement;
+    const [operand] = this.operands(event).values();
     const [result] = results;
     if (!operand || !result) return undefined;
     const [from, to] = [operand.shape, this.model.environment.shape(result.type)];
-    const context = { args: typedArguments(step.statement), from, to };
+    const context = { args: typedArguments(event.statement), from, to };
     const rule = (lane: readonly Term[]) =>
       op.proof.lane!(lane, context)?.map((each, axis) => (isOne(from[axis]!) ? number(0) : each));
     if (rule(to.map(() => number(0))) === undefined) return undefined;
-    return heldTile(to, (lane) => operand.at(rule(lane)!));
+    return memoizedTile(to, (lane) => operand.at(rule(lane)!));
   }
 
-  /** The indices of a view: each spans axes of its own, or all broadcast. */
+  /** The indices of a view. Those of a grid view span separate axes; others broadcast. */
   #view({ statement }: OpStep): AbstractTile | undefined {
-    const [, given] = statement.operands;
+    const [, indices] = statement.operands;
     const [result] = statement.results;
-    if (!isList(given) || !result) return undefined;
-    const tiles = given.map((index) => this.held(index, { kind: "none" }));
+    if (!isList(indices) || !result) return undefined;
+    const tiles = indices.map((index) => this.tileOf(index, { kind: "none" }));
     const isGrid = statement.op.lowering!.view === "grid";
     let first = 0;
     const starts = tiles.map(({ shape }) => (first += shape.length) - shape.length);
     const shape = isGrid ? tiles.flatMap((each) => each.shape) : broadcastShape(...tiles.map((each) => each.shape));
-    return heldTile(shape, (lane) =>
+    return memoizedTile(shape, (lane) =>
       this.diagrams.join(
         ...tiles.map((tile, i) =>
           isGrid ? tile.at(lane.slice(starts[i], starts[i]! + tile.shape.length)) : broadcastAbstractLane(tile, lane),
@@ -242,43 +253,46 @@ export class PaddingLanes {
   }
 
   /**
-   * An op without a rule: numbers in general, or nothing if a lane of an operand holds nothing. Any lane may be one of those
-   * that a mask left out of an operand.
+   * An op without a rule: generic data, or poison if an operand may be poison. Any of its lanes may be masked if a lane
+   * of an operand is.
    */
   #unknown(step: OpStep, result: Value | undefined = step.statement.results[0]): AbstractTile | undefined {
     if (!result) return undefined;
-    const nothing = argumentsOf(step.statement).some((argument) => this.unsetIn(step, argument) !== undefined);
-    // A scan has a lane for each of its operand's; of other folds the result is data.
+    const mayUsePoison = argumentsOf(step.statement).some(
+      (argument) => this.poisonConditions(step, argument) !== undefined,
+    );
+    // A scan has a lane for each lane of its operand. The result of any other fold is data.
     const { foldSemantics: folds } = step.statement.op.proof;
-    const left = folds && folds.form !== "scan" && folds.form !== "normalization" ? EMPTY : this.#leftIn(step);
-    const kinds = genericClasses(result.type) | (nothing ? POISON : EMPTY);
-    const padding = left === EMPTY || step.statement.op.proof.moves ? left : ANY_VALUE;
+    const masked =
+      folds && folds.form !== "scan" && folds.form !== "normalization" ? EMPTY : this.#maskedClassesIn(step);
+    const classes = genericClasses(result.type) | (mayUsePoison ? POISON : EMPTY);
+    const padding = masked === EMPTY || step.statement.op.proof.moves ? masked : ANY_VALUE;
     return this.constant(
       this.model.environment.shape(result.type),
-      abstractLane("live", kinds) | abstractLane("left", padding),
+      abstractLane("data", classes) | abstractLane("masked", padding),
     );
   }
 
-  /** The numbers that left-out lanes of an op's operands may hold. */
-  #leftIn(step: OpStep): NumberClasses {
+  /** The classes of the masked lanes of an op's operands. */
+  #maskedClassesIn(step: OpStep): NumberClasses {
     const values = argumentsOf(step.statement).flatMap((argument) => valuesIn(argument));
     const paths = values.flatMap((value) => {
       const tile = this.#values.get(value);
       return tile ? pathsOf(tile.at(this.model.environment.lanes(`any ${value.id}`, tile.shape))) : [];
     });
     return paths
-      .filter(({ held: of, conditions }) => classesFrom(of, "left") !== EMPTY && this.isPossible(step, conditions))
-      .reduce((kinds, { held: of }) => kinds | (classesFrom(of, "left") & ~POISON), EMPTY);
+      .filter(({ lane, conditions }) => classesFrom(lane, "masked") !== EMPTY && this.isPossible(step, conditions))
+      .reduce((classes, { lane }) => classes | (classesFrom(lane, "masked") & ~POISON), EMPTY);
   }
 
-  /** The conditions of lanes without a value in an argument, whichever of its lanes an op takes. */
-  unsetIn(step: OpStep, argument: Argument): readonly Term[] | undefined {
+  /** The conditions of a poison lane in an argument, whichever of its lanes the op uses. */
+  poisonConditions(step: OpStep, argument: Argument): readonly Term[] | undefined {
     for (const value of valuesIn(argument)) {
       const tile = this.#values.get(value);
       if (!tile) continue;
       const paths = pathsOf(tile.at(this.model.environment.lanes(`any ${value.id}`, tile.shape)));
-      const unset = paths.find(({ held: of, conditions }) => mayBePoison(of) && this.isPossible(step, conditions));
-      if (unset) return unset.conditions;
+      const path = paths.find(({ lane, conditions }) => mayBePoison(lane) && this.isPossible(step, conditions));
+      if (path) return path.conditions;
     }
     return undefined;
   }
@@ -286,115 +300,118 @@ export class PaddingLanes {
   // ---- control flow ---------------------------------------------------------------------------------------------------
 
   #call({ statement, callee, steps }: CallStep): void {
-    for (const [param, argument] of handedOver(statement)) this.#values.set(param, this.held(argument, param.type));
-    this.#follow(steps);
-    statement.results.forEach((result, i) => this.#values.set(result, this.held(callee.body.yields[i], result.type)));
+    for (const [param, argument] of handedOver(statement)) this.#values.set(param, this.tileOf(argument, param.type));
+    this.#run(steps);
+    statement.results.forEach((result, i) => this.#values.set(result, this.tileOf(callee.body.yields[i], result.type)));
   }
 
   #branch({ statement, condition, then, otherwise }: BranchStep): void {
-    const before = this.#state;
-    const arms = [then, otherwise].map(({ steps, ended }, i) => {
-      this.#state = new Map(before);
-      this.#follow(steps);
+    const initial = this.#state;
+    const branches = [then, otherwise].map(({ steps, hasExited }, i) => {
+      this.#state = new Map(initial);
+      this.#run(steps);
       const { yields } = i === 0 ? statement.then : statement.otherwise;
-      const values = statement.results.map((result, place) => this.held(yields[place], result.type));
-      return { state: this.#state, values, ended };
+      const values = statement.results.map((result, index) => this.tileOf(yields[index], result.type));
+      return { state: this.#state, values, ended: hasExited };
     });
-    const [a, b] = arms as [(typeof arms)[number], (typeof arms)[number]];
+    const [a, b] = branches as [(typeof branches)[number], (typeof branches)[number]];
     const merge = (x: AbstractTile | undefined, y: AbstractTile | undefined): AbstractTile | undefined => {
       if (!x || !y || x === y || a.ended || b.ended) return a.ended ? (y ?? x) : (x ?? y);
-      return heldTile(broadcastShape(x.shape, y.shape), (lane) =>
+      return memoizedTile(broadcastShape(x.shape, y.shape), (lane) =>
         this.diagrams.small(
           this.diagrams.branch(condition, broadcastAbstractLane(x, lane), broadcastAbstractLane(y, lane)),
         ),
       );
     };
     this.#state = new Map();
-    for (const variable of before.keys()) {
+    for (const variable of initial.keys()) {
       const [x, y] = [a, b].map(({ state }) => state.get(variable));
       const tile = merge(x, y);
-      if (tile) this.#state.set(variable, this.#flat(variable, tile, x, y));
+      if (tile) this.#state.set(variable, this.#limitDepth(variable, tile, x, y));
     }
     statement.results.forEach((result, i) => {
       const tile = merge(a.values[i], b.values[i]);
-      if (tile) this.#values.set(result, this.#flat(result, tile, a.values[i], b.values[i]));
+      if (tile) this.#values.set(result, this.#limitDepth(result, tile, a.values[i], b.values[i]));
     });
   }
 
-  /** Follows a body until what its state holds no longer grows, then once more for good. */
-  #loop({ turn, variables, steps }: LoopStep): void {
-    const own = new Map(
+  /** Runs a body until the abstract state reaches its fixed point, then once more with recording. */
+  #loop({ iteration, variables, steps: events }: LoopStep): void {
+    const stateLanes = new Map(
       variables.map((variable) => {
         const shape = this.model.environment.shape(variable.type);
         return [variable, { shape, lanes: this.model.environment.lanes(`state ${variable.id}`, shape) }];
       }),
     );
     const initial = this.#state;
-    const isTurn = dependsOn(new Set([turn.name]));
-    const seen = (): ReadonlyMap<Variable, Diagram> =>
+    const dependsOnIteration = dependsOn(new Set([iteration.name]));
+    const currentState = (): ReadonlyMap<Variable, Diagram> =>
       new Map(
-        [...own].map(([variable, { lanes }]) => {
-          const tile = this.#state.get(variable) ?? this.held(undefined, variable.type);
-          return [variable, this.diagrams.forget(broadcastAbstractLane(tile, lanes), isTurn)];
+        [...stateLanes].map(([variable, { lanes }]) => {
+          const tile = this.#state.get(variable) ?? this.tileOf(undefined, variable.type);
+          return [variable, this.diagrams.forget(broadcastAbstractLane(tile, lanes), dependsOnIteration)];
         }),
       );
     const enter = (diagrams: ReadonlyMap<Variable, Diagram>): void => {
       this.#state = new Map(initial);
       for (const [variable, diagram] of diagrams)
-        this.#state.set(variable, this.#stateTile(own.get(variable)!, diagram));
+        this.#state.set(variable, this.#stateTile(stateLanes.get(variable)!, diagram));
     };
-    const start = seen();
-    // A loop around it enters it again with state that has only grown. Each level would else multiply the rounds.
-    const before = this.#settled.get(steps);
-    let current = before
-      ? new Map([...start].map(([variable, d]) => [variable, this.diagrams.join(before.get(variable)!, d)]))
+    const start = currentState();
+    // A surrounding loop enters this loop again, with state that has only grown. Starting from the last fixed point
+    // avoids rounds that multiply by each nesting level.
+    const previous = this.#fixpoints.get(events);
+    let current = previous
+      ? new Map([...start].map(([variable, d]) => [variable, this.diagrams.join(previous.get(variable)!, d)]))
       : start;
     let last: ReadonlyMap<Variable, Diagram>;
-    this.#trial++;
+    this.#trialDepth++;
     for (let round = 0; ; round++) {
       enter(current);
-      this.#follow(steps);
-      const next = (last = seen());
+      this.#run(events);
+      const next = (last = currentState());
       const grown = new Map(
-        [...current].map(([variable, d]) => [variable, this.#grown(d, next.get(variable)!, round)]),
+        [...current].map(([variable, d]) => [variable, this.#widen(d, next.get(variable)!, round)]),
       );
       const isStable = [...grown].every(([variable, diagram]) => diagram === current.get(variable));
       current = grown;
       if (isStable) break;
     }
-    this.#trial--;
-    this.#settled.set(steps, current);
+    this.#trialDepth--;
+    this.#fixpoints.set(events, current);
     if (!this.isTrial) {
       enter(current);
-      this.#follow(steps);
-      last = seen();
+      this.#run(events);
+      last = currentState();
     }
     enter(new Map([...last].map(([variable, diagram]) => [variable, this.#afterLoop(start.get(variable)!, diagram)])));
   }
 
-  #grown(before: Diagram, next: Diagram, round: number): Diagram {
-    const both = this.diagrams.join(before, next);
-    return round < 6 ? both : this.diagrams.end(unionOf(both));
+  #widen(previous: Diagram, next: Diagram, round: number): Diagram {
+    const union = this.diagrams.join(previous, next);
+    return round < 6 ? union : this.diagrams.terminal(unionOf(union));
   }
 
-  /** A loop is taken to run; only lanes without a value are remembered from before. */
-  #afterLoop(before: Diagram, after: Diagram): Diagram {
+  /** The state after a loop, which is assumed to run at least once. Only poison survives from before the loop. */
+  #afterLoop(initial: Diagram, after: Diagram): Diagram {
     return this.diagrams.combine(
-      ([x, y]) => (mayBePoison(x!) ? y! | abstractLane("left", POISON) : y!),
-      [before, after],
+      ([x, y]) => (mayBePoison(x!) ? y! | abstractLane("masked", POISON) : y!),
+      [initial, after],
     );
   }
 
   #stateTile({ shape, lanes }: { shape: readonly Term[]; lanes: readonly Term[] }, diagram: Diagram): AbstractTile {
-    return heldTile(shape, (lane) => {
-      const by = new Map(
-        lanes.flatMap((own, axis) => (own.kind === "symbol" ? [[own.name, lane[axis]!] as const] : [])),
+    return memoizedTile(shape, (lane) => {
+      const replacements = new Map(
+        lanes.flatMap((stateLane, axis) =>
+          stateLane.kind === "symbol" ? [[stateLane.name, lane[axis]!] as const] : [],
+        ),
       );
-      return this.diagrams.substitute(diagram, by);
+      return this.diagrams.substitute(diagram, replacements);
     });
   }
 }
 
-function isOfValues(argument: Argument): boolean {
+function hasLanes(argument: Argument): boolean {
   return "kind" in argument && argument.kind !== "dtype" && !isFunction(argument);
 }

@@ -1,6 +1,7 @@
 /**
- * What a lane holds, by conditions: ordered decision diagrams whose ends are {@link AbstractLane}. Equal diagrams are one object. A
- * condition and its opposite are one, so that a mask and what an author writes in other words meet.
+ * Ordered decision diagrams (MTBDDs) over conditions, with an {@link AbstractLane} at each terminal. Equal diagrams are
+ * one object. A condition and its negation share a node, so an author's mask and an equivalent condition in another
+ * form are recognized as equal.
  */
 import {
   atLeast,
@@ -18,15 +19,15 @@ import {
 import type { AbstractLane } from "./abstract-lane.js";
 
 export interface Diagram {
-  /** Undefined at an end. */
+  /** Undefined at a terminal. */
   readonly condition: Condition | undefined;
   readonly then: Diagram | undefined;
   readonly otherwise: Diagram | undefined;
-  /** Of an end. */
-  readonly held: AbstractLane;
+  /** The value of a terminal. */
+  readonly lane: AbstractLane;
   readonly id: number;
-  /** How many ends there are. */
-  readonly ends: number;
+  /** The number of terminals, counted once for each path. */
+  readonly terminals: number;
 }
 
 /** `Σ factor · term + constant >= 0`, or any other truth value. */
@@ -36,37 +37,37 @@ interface Condition {
   readonly id: number;
 }
 
-/** An end of a diagram, with the conditions that lead to it. */
+/** A terminal, with the conditions on the path to it. */
 export interface DiagramPath {
   readonly conditions: readonly Term[];
-  readonly held: AbstractLane;
+  readonly lane: AbstractLane;
 }
 
-/** Larger diagrams become one end, which holds what any of theirs does. */
-const MOST_ENDS = 48;
+/** Diagrams with more terminals are joined into a single terminal. */
+const MAX_TERMINALS = 48;
 
 export class DecisionDiagrams {
-  readonly #made = new Map<string, Diagram>();
+  readonly #nodes = new Map<string, Diagram>();
   readonly #conditions = new Map<string, Condition>();
-  readonly #of = new Map<Term, { readonly condition: Condition; readonly isOpposite: boolean }>();
+  readonly #normalized = new Map<Term, { readonly condition: Condition; readonly isOpposite: boolean }>();
 
-  end(held: AbstractLane): Diagram {
-    return this.#make(`${held}`, { condition: undefined, then: undefined, otherwise: undefined, held, ends: 1 });
+  terminal(lane: AbstractLane): Diagram {
+    return this.#intern(`${lane}`, { condition: undefined, then: undefined, otherwise: undefined, lane, terminals: 1 });
   }
 
-  #make(key: string, diagram: Omit<Diagram, "id">): Diagram {
-    let made = this.#made.get(key);
-    if (!made) this.#made.set(key, (made = { ...diagram, id: this.#made.size }));
-    return made;
+  #intern(key: string, diagram: Omit<Diagram, "id">): Diagram {
+    let node = this.#nodes.get(key);
+    if (!node) this.#nodes.set(key, (node = { ...diagram, id: this.#nodes.size }));
+    return node;
   }
 
   #node(condition: Condition, then: Diagram, otherwise: Diagram): Diagram {
     if (then === otherwise) return then;
     const key = `${condition.id} ? ${then.id} : ${otherwise.id}`;
-    return this.#make(key, { condition, then, otherwise, held: 0, ends: then.ends + otherwise.ends });
+    return this.#intern(key, { condition, then, otherwise, lane: 0, terminals: then.terminals + otherwise.terminals });
   }
 
-  /** One diagram where a truth value holds, another where it does not. */
+  /** The diagram `then` where a condition is true, and `otherwise` where it is false. */
   branch(truth: Term, then: Diagram, otherwise: Diagram): Diagram {
     if (then === otherwise) return then;
     switch (truth.kind) {
@@ -75,9 +76,9 @@ export class DecisionDiagrams {
       case "false":
         return otherwise;
       case "all":
-        return truth.parts.reduceRight((rest, part) => this.branch(part, rest, otherwise), then);
+        return truth.parts.reduceRight((result, part) => this.branch(part, result, otherwise), then);
       case "some":
-        return truth.parts.reduceRight((rest, part) => this.branch(part, then, rest), otherwise);
+        return truth.parts.reduceRight((result, part) => this.branch(part, then, result), otherwise);
       case "not":
         return this.branch(truth.parts[0]!, otherwise, then);
       default: {
@@ -88,93 +89,102 @@ export class DecisionDiagrams {
   }
 
   #split(condition: Condition, then: Diagram, otherwise: Diagram): Diagram {
-    const top = [condition, then.condition, otherwise.condition].reduce((a, b) => (b && (!a || b.id < a.id) ? b : a))!;
-    if (top === condition) return this.#node(condition, side(then, top, true), side(otherwise, top, false));
-    const arm = (holds: boolean) => this.#split(condition, side(then, top, holds), side(otherwise, top, holds));
-    return this.#node(top, arm(true), arm(false));
+    const topCondition = [condition, then.condition, otherwise.condition].reduce((a, b) =>
+      b && (!a || b.id < a.id) ? b : a,
+    )!;
+    if (topCondition === condition)
+      return this.#node(
+        condition,
+        cofactorAtTop(then, topCondition, true),
+        cofactorAtTop(otherwise, topCondition, false),
+      );
+    const cofactor = (holds: boolean) =>
+      this.#split(condition, cofactorAtTop(then, topCondition, holds), cofactorAtTop(otherwise, topCondition, holds));
+    return this.#node(topCondition, cofactor(true), cofactor(false));
   }
 
   #condition(truth: Term): { readonly condition: Condition; readonly isOpposite: boolean } {
-    let known = this.#of.get(truth);
-    if (!known) this.#of.set(truth, (known = this.#normal(truth)));
-    return known;
+    let normalized = this.#normalized.get(truth);
+    if (!normalized) this.#normalized.set(truth, (normalized = this.#normalize(truth)));
+    return normalized;
   }
 
-  #normal(truth: Term): { readonly condition: Condition; readonly isOpposite: boolean } {
-    const named = (key: string, holds: Term, fails: Term): Condition => {
+  #normalize(truth: Term): { readonly condition: Condition; readonly isOpposite: boolean } {
+    const internCondition = (key: string, holds: Term, fails: Term): Condition => {
       let condition = this.#conditions.get(key);
       if (!condition) this.#conditions.set(key, (condition = { holds, fails, id: this.#conditions.size }));
       return condition;
     };
     const [x, y] = truth.parts;
-    if (truth.kind !== "atMost") return { condition: named(`${truth.id}`, truth, not(truth)), isOpposite: false };
+    if (truth.kind !== "atMost")
+      return { condition: internCondition(`${truth.id}`, truth, not(truth)), isOpposite: false };
     const { factors, constant } = linear(difference(y!, x!));
     const [leading] = factors;
     // p + c >= 0 is the opposite of -p - c - 1 >= 0.
     const isOpposite = leading !== undefined && leading[1] < 0n;
     const sign = isOpposite ? -1n : 1n;
-    const rest = isOpposite ? -constant - 1n : constant;
-    const key = `${factors.map(([term, by]) => `${by * sign}*${term.id}`).join("+")}>=${-rest}`;
-    const p = sum(...factors.map(([term, by]) => product(number(by * sign), term)));
-    return { condition: named(key, atLeast(p, number(-rest)), below(p, number(-rest))), isOpposite };
+    const offset = isOpposite ? -constant - 1n : constant;
+    const key = `${factors.map(([term, factor]) => `${factor * sign}*${term.id}`).join("+")}>=${-offset}`;
+    const p = sum(...factors.map(([term, factor]) => product(number(factor * sign), term)));
+    return { condition: internCondition(key, atLeast(p, number(-offset)), below(p, number(-offset))), isOpposite };
   }
 
-  /** Ends that a rule makes of those of several diagrams. */
-  combine(rule: (held: readonly AbstractLane[]) => AbstractLane, diagrams: readonly Diagram[]): Diagram {
-    const known = new Map<string, Diagram>();
-    const visit = (each: readonly Diagram[]): Diagram => {
-      const key = each.map(({ id }) => id).join();
-      let result = known.get(key);
+  /** The diagram whose terminals a rule computes from those of several diagrams. */
+  combine(rule: (lanes: readonly AbstractLane[]) => AbstractLane, diagrams: readonly Diagram[]): Diagram {
+    const cache = new Map<string, Diagram>();
+    const visit = (tuple: readonly Diagram[]): Diagram => {
+      const key = tuple.map(({ id }) => id).join();
+      let result = cache.get(key);
       if (result) return result;
-      const conditions = each.flatMap(({ condition }) => condition ?? []);
-      if (conditions.length === 0) result = this.end(rule(each.map((diagram) => diagram.held)));
+      const conditions = tuple.flatMap(({ condition }) => condition ?? []);
+      if (conditions.length === 0) result = this.terminal(rule(tuple.map((diagram) => diagram.lane)));
       else {
-        const top = conditions.reduce((a, b) => (b.id < a.id ? b : a));
-        const arm = (holds: boolean) => visit(each.map((diagram) => side(diagram, top, holds)));
-        result = this.#node(top, arm(true), arm(false));
+        const topCondition = conditions.reduce((a, b) => (b.id < a.id ? b : a));
+        const cofactor = (holds: boolean) => visit(tuple.map((diagram) => cofactorAtTop(diagram, topCondition, holds)));
+        result = this.#node(topCondition, cofactor(true), cofactor(false));
       }
-      known.set(key, result);
+      cache.set(key, result);
       return result;
     };
     return this.small(visit(diagrams));
   }
 
-  /** What may be held by any of several. */
+  /** The join of several diagrams. */
   join(...diagrams: readonly Diagram[]): Diagram {
-    return this.combine((held) => held.reduce((all, each) => all | each, 0), diagrams);
+    return this.combine((lanes) => lanes.reduce((result, lane) => result | lane, 0), diagrams);
   }
 
-  /** Without the conditions that a test finds: what may be held whether they hold or not. */
-  forget(diagram: Diagram, isForgotten: (condition: Term) => boolean): Diagram {
+  /** Existentially quantifies conditions: the join over both of their outcomes. */
+  forget(diagram: Diagram, shouldForget: (condition: Term) => boolean): Diagram {
     const { condition, then, otherwise } = diagram;
     if (!condition) return diagram;
-    const [a, b] = [this.forget(then!, isForgotten), this.forget(otherwise!, isForgotten)];
-    return isForgotten(condition.holds) ? this.join(a, b) : this.#split(condition, a, b);
+    const [a, b] = [this.forget(then!, shouldForget), this.forget(otherwise!, shouldForget)];
+    return shouldForget(condition.holds) ? this.join(a, b) : this.#split(condition, a, b);
   }
 
-  /** With symbols replaced in its conditions. */
-  substitute(diagram: Diagram, by: ReadonlyMap<string, Term>): Diagram {
+  /** The diagram with symbols in its conditions replaced. */
+  substitute(diagram: Diagram, replacements: ReadonlyMap<string, Term>): Diagram {
     const { condition, then, otherwise } = diagram;
     if (!condition) return diagram;
-    const [a, b] = [this.substitute(then!, by), this.substitute(otherwise!, by)];
-    return this.branch(substitute(condition.holds, by), a, b);
+    const [a, b] = [this.substitute(then!, replacements), this.substitute(otherwise!, replacements)];
+    return this.branch(substitute(condition.holds, replacements), a, b);
   }
 
-  /** A diagram of the conditions that lanes along some axes share; a rule gives its ends from what the lanes hold. */
+  /** Moves outer conditions to the top, then replaces the diagram of inner conditions below each path by a terminal. */
   outer(
     diagram: Diagram,
     isInner: (condition: Term) => boolean,
-    ends: (inner: Diagram, outer: readonly Term[]) => AbstractLane,
-    before: readonly Term[] = [],
+    reduce: (inner: Diagram, outer: readonly Term[]) => AbstractLane,
+    outerPath: readonly Term[] = [],
   ): Diagram {
-    const condition = firstOf(diagram, (each) => !isInner(each.holds));
-    if (!condition) return this.end(ends(diagram, before));
-    const arm = (holds: boolean) =>
-      this.outer(restricted(this, diagram, condition, holds), isInner, ends, [
-        ...before,
+    const condition = firstOf(diagram, (candidate) => !isInner(candidate.holds));
+    if (!condition) return this.terminal(reduce(diagram, outerPath));
+    const cofactor = (holds: boolean) =>
+      this.outer(restrict(this, diagram, condition, holds), isInner, reduce, [
+        ...outerPath,
         holds ? condition.holds : condition.fails,
       ]);
-    return this.small(this.#split(condition, arm(true), arm(false)));
+    return this.small(this.#split(condition, cofactor(true), cofactor(false)));
   }
 
   node(condition: Condition, then: Diagram, otherwise: Diagram): Diagram {
@@ -182,21 +192,21 @@ export class DecisionDiagrams {
   }
 
   small(diagram: Diagram): Diagram {
-    return diagram.ends <= MOST_ENDS ? diagram : this.end(unionOf(diagram));
+    return diagram.terminals <= MAX_TERMINALS ? diagram : this.terminal(unionOf(diagram));
   }
 }
 
-/** A diagram where its topmost condition, or none of its, is decided. */
-function side(diagram: Diagram, condition: Condition, holds: boolean): Diagram {
+/** The cofactor of a diagram, for a condition that is at or above its top. */
+function cofactorAtTop(diagram: Diagram, condition: Condition, holds: boolean): Diagram {
   if (diagram.condition !== condition) return diagram;
   return holds ? diagram.then! : diagram.otherwise!;
 }
 
-function restricted(diagrams: DecisionDiagrams, diagram: Diagram, condition: Condition, holds: boolean): Diagram {
+function restrict(diagrams: DecisionDiagrams, diagram: Diagram, condition: Condition, holds: boolean): Diagram {
   if (!diagram.condition || diagram.condition.id > condition.id) return diagram;
-  if (diagram.condition === condition) return side(diagram, condition, holds);
-  const arm = (each: Diagram) => restricted(diagrams, each, condition, holds);
-  return diagrams.node(diagram.condition, arm(diagram.then!), arm(diagram.otherwise!));
+  if (diagram.condition === condition) return cofactorAtTop(diagram, condition, holds);
+  const restrictArm = (child: Diagram) => restrict(diagrams, child, condition, holds);
+  return diagrams.node(diagram.condition, restrictArm(diagram.then!), restrictArm(diagram.otherwise!));
 }
 
 function firstOf(diagram: Diagram, matches: (condition: Condition) => boolean): Condition | undefined {
@@ -205,20 +215,20 @@ function firstOf(diagram: Diagram, matches: (condition: Condition) => boolean): 
   return firstOf(then!, matches) ?? firstOf(otherwise!, matches);
 }
 
-export function unionOf({ condition, then, otherwise, held }: Diagram): AbstractLane {
-  return condition ? unionOf(then!) | unionOf(otherwise!) : held;
+export function unionOf({ condition, then, otherwise, lane }: Diagram): AbstractLane {
+  return condition ? unionOf(then!) | unionOf(otherwise!) : lane;
 }
 
-/** The ends, each with the conditions on its way. */
+/** The paths to the terminals. */
 export function pathsOf(
-  { condition, then, otherwise, held }: Diagram,
-  before: readonly Term[] = [],
+  { condition, then, otherwise, lane }: Diagram,
+  prefix: readonly Term[] = [],
 ): readonly DiagramPath[] {
-  if (!condition) return [{ conditions: before, held }];
-  return [...pathsOf(then!, [...before, condition.holds]), ...pathsOf(otherwise!, [...before, condition.fails])];
+  if (!condition) return [{ conditions: prefix, lane }];
+  return [...pathsOf(then!, [...prefix, condition.holds]), ...pathsOf(otherwise!, [...prefix, condition.fails])];
 }
 
-/** Whether a condition speaks of any of these symbols. */
+/** Returns a test for conditions that depend on any of these symbols. */
 export const dependsOn =
   (names: ReadonlySet<string>) =>
   (condition: Term): boolean =>

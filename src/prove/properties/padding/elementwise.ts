@@ -1,4 +1,4 @@
-/** What ops make of the padding of their operands, lane by lane. */
+/** The transfer functions of elementwise ops. */
 import { isLiteral, operandOf, operandIndex } from "../../../ir/nodes.js";
 import { typedArguments, typeOfArgument } from "../../../ir/typed.js";
 import { ANY_VALUE, asFloat, type NumberClasses, EMPTY, POISON, ONE, ZERO } from "../../../symbolic/number-class.js";
@@ -16,50 +16,50 @@ import {
   selectedLane,
   trustedLane,
 } from "./abstract-lane.js";
-import { broadcastAbstractLane, type AbstractTile, heldTile } from "./abstract-tile.js";
-import type { PaddingLanes } from "./analysis.js";
+import { broadcastAbstractLane, type AbstractTile, memoizedTile } from "./abstract-tile.js";
+import type { PaddingAnalysis } from "./analysis.js";
 import { isFloatType, isIntegerType, isTruthType } from "./literals.js";
 import { at as termAt, type TermTile } from "../../model/symbolic.js";
 
 export class ElementwiseTransfer {
-  constructor(readonly lanes: PaddingLanes) {}
+  constructor(readonly lanes: PaddingAnalysis) {}
 
-  /** Ops that compute each lane of the same lanes. */
-  lanewise(step: OpStep): AbstractTile | undefined {
+  /** Applies an op that computes each lane from the same lane of its operands. */
+  apply(step: OpStep): AbstractTile | undefined {
     const { statement } = step;
     const { op, results } = statement;
     const [result] = results;
     if (!result) return undefined;
-    const named = [...this.lanes.operands(step)];
-    const given = named.map(([name]) => operandOf(statement, name));
+    const operands = [...this.lanes.operands(step)];
+    const args = operands.map(([name]) => operandOf(statement, name));
     const float = isFloatType(result.type);
     const context = { args: typedArguments(statement), float };
-    const widens = given.map((each) => float && isIntegerType(typeOfArgument(each!)));
+    const widens = args.map((arg) => float && isIntegerType(typeOfArgument(arg!)));
     const rule = op.proof.classTransfer;
-    const passes = op.facts.isIdentity && named.length === 1;
+    const passes = op.facts.isIdentity && operands.length === 1;
     const lanes = {
-      kinds: rule
-        ? (kinds: readonly NumberClasses[]) =>
+      transfer: rule
+        ? (classes: readonly NumberClasses[]) =>
             rule(
-              Object.fromEntries(named.map(([name], i) => [name, widens[i] ? asFloat(kinds[i]!) : kinds[i]!])),
+              Object.fromEntries(operands.map(([name], i) => [name, widens[i] ? asFloat(classes[i]!) : classes[i]!])),
               context,
             )
         : passes
-          ? ([kinds]: readonly NumberClasses[]) => kinds ?? ANY_VALUE
+          ? ([classes]: readonly NumberClasses[]) => classes ?? ANY_VALUE
           : undefined,
-      neutral: op.proof.isNeutral,
+      isNeutral: op.proof.isNeutral,
       generic: genericClasses(result.type),
-      same: given.map((each) => given.indexOf(each)),
+      firstOccurrence: args.map((each) => args.indexOf(each)),
     };
-    const truths = named.map(([name], i) =>
-      isTruthType(typeOfArgument(given[i]!)) ? step.terms[operandIndex(op, name)] : undefined,
+    const truthOperands = operands.map(([name], i) =>
+      isTruthType(typeOfArgument(args[i]!)) ? step.terms[operandIndex(op, name)] : undefined,
     );
-    return heldTile(this.lanes.model.environment.shape(result.type), (lane) =>
+    return memoizedTile(this.lanes.model.environment.shape(result.type), (lane) =>
       this.lanes.diagrams.combine(
         (ends) => applyElementwise(lanes, ends),
-        this.#decided(
-          named.map(([, tile]) => broadcastAbstractLane(tile, lane)),
-          truths,
+        this.#refineTruths(
+          operands.map(([, tile]) => broadcastAbstractLane(tile, lane)),
+          truthOperands,
           lane,
         ),
       ),
@@ -67,42 +67,44 @@ export class ElementwiseTransfer {
   }
 
   /**
-   * Operands, of which truth values beside left-out lanes are decided: `found & (cols < N)` holds 0 where `cols < N` fails.
-   * Of left-out lanes no term speaks: they hold what the load puts there.
+   * Refines truth operands next to masked operands by their condition: `found & (cols < N)` is 0 in lanes where `cols <
+   * N` is false. Masked operands are not refined, because their padding comes from the load and no term describes it.
    */
-  #decided(
+  #refineTruths(
     operands: readonly Diagram[],
     truths: readonly (TermTile | undefined)[],
     lane: readonly Term[],
   ): readonly Diagram[] {
     const { diagrams } = this.lanes;
-    const left = operands.map((each) => classesFrom(unionOf(each), "left") !== EMPTY);
-    if (!left.includes(true)) return operands;
+    const isMasked = operands.map((each) => classesFrom(unionOf(each), "masked") !== EMPTY);
+    if (!isMasked.includes(true)) return operands;
     return operands.map((each, i) => {
       const truth = truths[i];
-      if (!truth || left[i]) return each;
-      const [yes, no] = [ONE, ZERO].map((kind) => diagrams.combine(([of]) => refineTo(of!, kind), [each]));
-      return diagrams.branch(asTruth(termAt(truth, lane)), yes!, no!);
+      if (!truth || isMasked[i]) return each;
+      const [refinedTrue, refinedFalse] = [ONE, ZERO].map((numberClass) =>
+        diagrams.combine(([laneValue]) => refineTo(laneValue!, numberClass), [each]),
+      );
+      return diagrams.branch(asTruth(termAt(truth, lane)), refinedTrue!, refinedFalse!);
     });
   }
 
-  /** What the author says of a value: the lanes that a mask left out count as data. */
+  /** Applies `tl.trusted`: masked lanes count as data. */
   trusted(step: OpStep): AbstractTile | undefined {
-    const tile = this.lanewise(step);
+    const tile = this.apply(step);
     const { statement } = step;
     const reason = operandOf(statement, statement.op.proof.trustedOperand);
     if (!tile || !isLiteral(reason) || statement.results[0]!.type.kind !== "tile") return tile;
     const numbers = genericClasses(statement.results[0]!.type);
     const lanes = this.lanes.model.environment.lanes(`trusted ${statement.results[0]!.id}`, tile.shape);
-    if (!this.lanes.isTrial && classesFrom(unionOf(tile.at(lanes)), "left") !== EMPTY)
+    if (!this.lanes.isTrial && classesFrom(unionOf(tile.at(lanes)), "masked") !== EMPTY)
       this.lanes.waived.set(statement, `${reason.value}`);
-    return heldTile(tile.shape, (lane) =>
+    return memoizedTile(tile.shape, (lane) =>
       this.lanes.diagrams.combine(([each]) => trustedLane(each!, numbers), [tile.at(lane)]),
     );
   }
 
-  /** Of `where`, the side that the condition picks. */
-  picked(step: OpStep): AbstractTile | undefined {
+  /** Applies `tl.where`: selects an operand by the condition. */
+  where(step: OpStep): AbstractTile | undefined {
     const { op, results } = step.statement;
     const [result] = results;
     const { condition, then, otherwise } = op.proof.selectOperands!;
@@ -110,16 +112,17 @@ export class ElementwiseTransfer {
     const [c, x, y] = [condition, then, otherwise].map((name) => tiles.get(name));
     const truth = step.terms[operandIndex(op, condition)];
     if (!result || !c || !x || !y) return undefined;
-    return heldTile(this.lanes.model.environment.shape(result.type), (lane) => {
+    return memoizedTile(this.lanes.model.environment.shape(result.type), (lane) => {
       const sides = [x, y].map((side) => broadcastAbstractLane(side, lane)) as [Diagram, Diagram];
       const [a, b] = [sides, sides.toReversed()].map((each) =>
-        this.lanes.diagrams.combine(([side, other]) => selectedLane(side!, other!), each),
+        this.lanes.diagrams.combine(([selected, unselected]) => selectedLane(selected!, unselected!), each),
       ) as [Diagram, Diagram];
-      const either = truth
+      const selection = truth
         ? this.lanes.diagrams.branch(asTruth(termAt(truth, lane)), a, b)
         : this.lanes.diagrams.join(a, b);
-      const unset = ([side, by]: readonly AbstractLane[]) => (mayBePoison(by!) ? abstractLane("left", POISON) : side!);
-      return this.lanes.diagrams.combine(unset, [either, broadcastAbstractLane(c, lane)]);
+      const poisonIfConditionIs = ([selected, conditionLane]: readonly AbstractLane[]) =>
+        mayBePoison(conditionLane!) ? abstractLane("masked", POISON) : selected!;
+      return this.lanes.diagrams.combine(poisonIfConditionIs, [selection, broadcastAbstractLane(c, lane)]);
     });
   }
 }

@@ -1,4 +1,4 @@
-/** What reductions, scans and products make of lanes, and whether lanes that a mask left out change what the others give. */
+/** The transfer functions of reductions, scans and products. They record masked lanes that change a result. */
 import { type FunctionIR, isFunction, isList, type OpStatement } from "../../../ir/nodes.js";
 import { typedArguments } from "../../../ir/typed.js";
 import {
@@ -26,35 +26,35 @@ import {
   activeClasses,
   classesFrom,
 } from "./abstract-lane.js";
-import { broadcastAbstractLane, type AbstractTile, heldTile } from "./abstract-tile.js";
-import type { PaddingLanes } from "./analysis.js";
+import { broadcastAbstractLane, type AbstractTile, memoizedTile } from "./abstract-tile.js";
+import type { PaddingAnalysis } from "./analysis.js";
 import { isFloatType } from "./literals.js";
 import { at as termAt, isOne } from "../../model/symbolic.js";
 
 export class FoldTransfer {
-  constructor(readonly lanes: PaddingLanes) {}
+  constructor(readonly lanes: PaddingAnalysis) {}
 
   fold(step: OpStep): AbstractTile | undefined {
     const { operands, op, results } = step.statement;
     const { form } = op.proof.foldSemantics!;
-    if (form === "contraction") return this.#product(step);
+    if (form === "contraction") return this.#dot(step);
     if (form === "packed") return this.#packed(step);
-    const along = (x: AbstractTile) => (form === "reduction" ? this.#reduction(step, x) : this.#scan(step, x));
+    const foldTile = (x: AbstractTile) => (form === "reduction" ? this.#reduction(step, x) : this.#scan(step, x));
     const [first] = operands;
-    // Of several tiles that are folded together nothing is known but that lanes meet.
+    // Folds over several tiles are not modeled. Only the masked lanes that reach them are recorded.
     if (isList(first)) {
-      for (const each of first) along(this.lanes.held(each, results[0]!.type));
+      for (const each of first) foldTile(this.lanes.tileOf(each, results[0]!.type));
       return undefined;
     }
     const [operand] = this.lanes.operands(step).values();
-    return operand && along(operand);
+    return operand && foldTile(operand);
   }
 
-  /** An axis among the arguments, counted from the front; undefined stands for all. */
-  #axisOf({ statement }: OpStep, rank: number, missing: number | undefined): number | undefined {
+  /** The fold axis, counted from the front. Undefined means all axes. */
+  #axisOf({ statement }: OpStep, rank: number, defaultAxis: number | undefined): number | undefined {
     const args = typedArguments(statement);
-    const given = (args["axis"] ?? args["dim"])?.literal;
-    const axis = given === undefined ? missing : Number(given);
+    const literal = (args["axis"] ?? args["dim"])?.literal;
+    const axis = literal === undefined ? defaultAxis : Number(literal);
     return axis !== undefined && axis < 0 ? axis + rank : axis;
   }
 
@@ -63,76 +63,85 @@ export class FoldTransfer {
     const { statement } = step;
     const rank = x.shape.length;
     const axis = this.#axisOf(step, rank, undefined);
-    const isOver = (each: number) => axis === undefined || each === axis;
-    const along = x.shape.map((size, each) =>
-      lanes.model.environment.lane(`fold ${statement.results[0]!.id} ${each}`, size),
+    const isFolded = (i: number) => axis === undefined || i === axis;
+    const foldLanes = x.shape.map((size, i) =>
+      lanes.model.environment.lane(`fold ${statement.results[0]!.id} ${i}`, size),
     );
     const rule = foldRuleOf(statement);
-    const takesPart = this.#partOf(step);
+    const restrictToMask = this.#maskOf(step);
     const shape = lanes.model.environment.shape(statement.results[0]!.type);
-    const keeps = shape.length === rank;
-    const at = (lane: readonly Term[], notes: boolean): Diagram => {
+    const keepsDims = shape.length === rank;
+    const resultAt = (lane: readonly Term[], shouldRecord: boolean): Diagram => {
       const outer = [...lane];
-      const full = along.map((own, each) => {
-        if (keeps) return isOver(each) ? own : lane[each]!;
-        return isOver(each) ? own : outer.shift()!;
+      const full = foldLanes.map((foldLane, i) => {
+        if (keepsDims) return isFolded(i) ? foldLane : lane[i]!;
+        return isFolded(i) ? foldLane : outer.shift()!;
       });
-      return this.#together(
+      return this.#reduceLanes(
         step,
         rule,
-        takesPart(x.at(full), full),
-        along.filter((_, each) => isOver(each)),
-        notes,
+        restrictToMask(x.at(full), full),
+        foldLanes.filter((_, i) => isFolded(i)),
+        shouldRecord,
       );
     };
-    if (!lanes.isTrial) at(lanes.model.environment.lanes(`result ${statement.results[0]!.id}`, shape), true);
-    return heldTile(shape, (lane) =>
-      at(
+    if (!lanes.isTrial) resultAt(lanes.model.environment.lanes(`result ${statement.results[0]!.id}`, shape), true);
+    return memoizedTile(shape, (lane) =>
+      resultAt(
         lane.map((each, i) => (isOne(shape[i]!) ? number(0) : each)),
         false,
       ),
     );
   }
 
-  /** Only the lanes that a mask of the op's own leaves in. */
-  #partOf({ statement: { op, options } }: OpStep): (x: Diagram, lane: readonly Term[]) => Diagram {
+  /** Restricts a fold to the lanes of its own mask. */
+  #maskOf({ statement: { op, options } }: OpStep): (x: Diagram, lane: readonly Term[]) => Diagram {
     const { diagrams, model } = this.lanes;
     const { mask } = op.proof.foldSemantics!;
-    const given = mask === undefined ? undefined : options[mask];
-    const truth = given && model.environment.terms(given);
+    const maskArgument = mask === undefined ? undefined : options[mask];
+    const truth = maskArgument && model.environment.terms(maskArgument);
     if (!truth) return (x) => x;
-    return (x, lane) => diagrams.branch(asTruth(termAt(truth, lane)), x, diagrams.end(EMPTY));
+    return (x, lane) => diagrams.branch(asTruth(termAt(truth, lane)), x, diagrams.terminal(EMPTY));
   }
 
-  /** What lanes along some axes give together. */
-  #together(step: OpStep, rule: FoldRule, diagram: Diagram, along: readonly Term[], notes: boolean): Diagram {
-    const isInner = dependsOn(new Set(along.map(({ name }) => name)));
+  /** Reduces the lanes along some axes. */
+  #reduceLanes(
+    step: OpStep,
+    rule: FoldRule,
+    diagram: Diagram,
+    foldLanes: readonly Term[],
+    shouldRecord: boolean,
+  ): Diagram {
+    const isInner = dependsOn(new Set(foldLanes.map(({ name }) => name)));
     return this.lanes.diagrams.outer(diagram, isInner, (inner, outer) =>
-      foldResult(rule, this.#taken(step, rule, pathsOf(inner, outer), notes)),
+      foldResult(rule, this.#joinLanes(step, rule, pathsOf(inner, outer), shouldRecord)),
     );
   }
 
-  /** What the lanes of a fold hold that may exist; notes those that change what the others give. */
-  #taken(step: OpStep, rule: FoldRule, paths: readonly DiagramPath[], notes: boolean): AbstractLane {
+  /** The join of a fold's lanes that may exist. Records the masked lanes that change the result. */
+  #joinLanes(step: OpStep, rule: FoldRule, paths: readonly DiagramPath[], shouldRecord: boolean): AbstractLane {
     const { lanes } = this;
-    const union = (of: readonly DiagramPath[]) => of.reduce((all, { held: each }) => all | each, EMPTY);
-    const bad = nonNeutralPadding(rule, union(paths));
-    const isBad = ({ held: of }: DiagramPath) => mayBePoison(of) || (classesFrom(of, "left") & bad) !== EMPTY;
-    const kept = paths.filter((path) => !isBad(path) || lanes.isPossible(step, path.conditions));
-    const all = union(kept);
-    // Where every lane of a fold is left out or holds nothing, no other is changed: who takes the result answers for it.
-    if (!notes || kept.every(({ held: of }) => mayBePoison(of) || activeClasses(of) === EMPTY)) return all;
-    const others = activeClasses(all) !== EMPTY;
-    if (others && classesFrom(all, "left") !== EMPTY) lanes.note(step, undefined, EMPTY);
-    const left = nonNeutralPadding(rule, all);
-    for (const path of kept) {
-      const holds = (classesFrom(path.held, "left") & left) | (mayBePoison(path.held) ? POISON : EMPTY);
-      if (holds !== EMPTY) lanes.note(step, path.conditions, holds);
+    const union = (members: readonly DiagramPath[]) => members.reduce((result, { lane }) => result | lane, EMPTY);
+    const nonNeutral = nonNeutralPadding(rule, union(paths));
+    const isHarmful = ({ lane }: DiagramPath) =>
+      mayBePoison(lane) || (classesFrom(lane, "masked") & nonNeutral) !== EMPTY;
+    const feasiblePaths = paths.filter((path) => !isHarmful(path) || lanes.isPossible(step, path.conditions));
+    const joinedLanes = union(feasiblePaths);
+    // If every lane of a fold is masked or poison, no active lane is changed. The use of the result is checked instead.
+    if (!shouldRecord || feasiblePaths.every(({ lane }) => mayBePoison(lane) || activeClasses(lane) === EMPTY))
+      return joinedLanes;
+    const hasActive = activeClasses(joinedLanes) !== EMPTY;
+    if (hasActive && classesFrom(joinedLanes, "masked") !== EMPTY) lanes.record(step, undefined, EMPTY);
+    const nonNeutralClasses = nonNeutralPadding(rule, joinedLanes);
+    for (const path of feasiblePaths) {
+      const classes =
+        (classesFrom(path.lane, "masked") & nonNeutralClasses) | (mayBePoison(path.lane) ? POISON : EMPTY);
+      if (classes !== EMPTY) lanes.record(step, path.conditions, classes);
     }
-    return all;
+    return joinedLanes;
   }
 
-  /** A scan, whose lanes depend on those before, or a normalization, whose lanes depend on all. */
+  /** A scan, whose lanes depend on the preceding lanes, or a normalization, whose lanes depend on all lanes. */
   #scan(step: OpStep, x: AbstractTile): AbstractTile {
     const { lanes } = this;
     const { statement } = step;
@@ -140,32 +149,40 @@ export class FoldTransfer {
     const shape = lanes.model.environment.shape(statement.results[0]!.type);
     const axis = this.#axisOf(step, x.shape.length, op.proof.foldSemantics!.axis ?? 0)!;
     const name = `fold ${statement.results[0]!.id}`;
-    const other = lanes.model.environment.lane(name, x.shape[axis]!);
+    const otherLane = lanes.model.environment.lane(name, x.shape[axis]!);
     const rule = foldRuleOf(statement);
     const isOrdered = op.proof.foldSemantics!.form === "scan";
     const reverse = typedArguments(statement)["reverse"]?.literal === true && options["reverse"] !== undefined;
-    const before = (own: Term): readonly Term[] => (isOrdered ? [reverse ? above(other, own) : below(other, own)] : []);
-    const at = (lane: readonly Term[], notes: boolean): Diagram => {
-      const own = x.at(lane);
-      const live = pathsOf(own).filter(({ held: of }) => activeClasses(of) !== EMPTY);
-      // Of the lanes that are left out, those count that come before a lane that is not.
-      const paths = pathsOf(x.at(lane.with(axis, other))).flatMap((path): readonly DiagramPath[] => {
-        const { left, rest } = apart(path);
-        const reached = live.map(({ conditions }) => [...conditions, ...path.conditions, ...before(lane[axis]!)]);
-        const found = reached.find((conditions) => left !== EMPTY && lanes.isPossible(step, conditions));
-        return [{ ...path, held: rest }, ...(found ? [{ conditions: found, held: left }] : [])];
+    const precedes = (lane: Term): readonly Term[] =>
+      isOrdered ? [reverse ? above(otherLane, lane) : below(otherLane, lane)] : [];
+    const resultAt = (lane: readonly Term[], shouldRecord: boolean): Diagram => {
+      const operandLane = x.at(lane);
+      const activePaths = pathsOf(operandLane).filter(({ lane: laneValue }) => activeClasses(laneValue) !== EMPTY);
+      // Masked lanes count only if they precede an active lane.
+      const paths = pathsOf(x.at(lane.with(axis, otherLane))).flatMap((path): readonly DiagramPath[] => {
+        const { masked, active } = splitMasked(path);
+        const candidates = activePaths.map(({ conditions }) => [
+          ...conditions,
+          ...path.conditions,
+          ...precedes(lane[axis]!),
+        ]);
+        const feasible = candidates.find((conditions) => masked !== EMPTY && lanes.isPossible(step, conditions));
+        return [{ ...path, lane: active }, ...(feasible ? [{ conditions: feasible, lane: masked }] : [])];
       });
-      const all = this.#taken(step, rule, paths, notes);
-      const changed = mayBePoison(all) ? POISON : EMPTY;
-      const given = activeClasses(all);
-      return lanes.diagrams.combine(([each]) => scanned(rule, isOrdered, each!, given, changed), [own]);
+      const union = this.#joinLanes(step, rule, paths, shouldRecord);
+      const poison = mayBePoison(union) ? POISON : EMPTY;
+      const activeOthers = activeClasses(union);
+      return lanes.diagrams.combine(
+        ([each]) => scanResult(rule, isOrdered, each!, activeOthers, poison),
+        [operandLane],
+      );
     };
-    if (!lanes.isTrial) at(lanes.model.environment.lanes(`result ${statement.results[0]!.id}`, shape), true);
-    return heldTile(shape, (lane) => at(lane, false));
+    if (!lanes.isTrial) resultAt(lanes.model.environment.lanes(`result ${statement.results[0]!.id}`, shape), true);
+    return memoizedTile(shape, (lane) => resultAt(lane, false));
   }
 
-  /** The product of two tiles: sums over the inner dimension. */
-  #product(step: OpStep): AbstractTile | undefined {
+  /** The product of two tiles: sums of products along the inner dimension. */
+  #dot(step: OpStep): AbstractTile | undefined {
     const { lanes } = this;
     const { statement } = step;
     const { op, results } = statement;
@@ -175,33 +192,36 @@ export class FoldTransfer {
     const rule = foldRuleOf(statement);
     const context = { args: typedArguments(statement), float: isFloatType(results[0]!.type) };
     const factors = {
-      kinds: ([x, y]: readonly NumberClasses[]) => op.proof.classTransfer!({ a: x!, b: y! }, context),
+      transfer: ([x, y]: readonly NumberClasses[]) => op.proof.classTransfer!({ a: x!, b: y! }, context),
       generic: rule.generic,
-      same: [0, 1],
+      firstOccurrence: [0, 1],
     };
     const sums = {
-      kinds: ([x, y]: readonly NumberClasses[]) => addClasses(x!, y!),
-      neutral: isZero,
+      transfer: ([x, y]: readonly NumberClasses[]) => addClasses(x!, y!),
+      isNeutral: isZero,
       generic: rule.generic,
-      same: [0, 1],
+      firstOccurrence: [0, 1],
     };
     const inner = lanes.model.environment.lane(`fold ${results[0]!.id}`, a.shape.at(-1)!);
     const shape = lanes.model.environment.shape(results[0]!.type);
-    const at = (lane: readonly Term[], notes: boolean): Diagram => {
+    const resultAt = (lane: readonly Term[], shouldRecord: boolean): Diagram => {
       const [rows, column] = [lane.slice(0, -1), lane.at(-1)!];
       const x = a.at([...rows, inner]);
       const y = b.at([...rows.slice(0, -1), inner, column]);
       const products = lanes.diagrams.combine((ends) => applyElementwise(factors, ends), [x, y]);
-      const sum = this.#together(step, rule, products, [inner], notes);
+      const sum = this.#reduceLanes(step, rule, products, [inner], shouldRecord);
       return acc
         ? lanes.diagrams.combine((ends) => applyElementwise(sums, ends), [sum, broadcastAbstractLane(acc, lane)])
         : sum;
     };
-    if (!lanes.isTrial) at(lanes.model.environment.lanes(`result ${results[0]!.id}`, shape), true);
-    return heldTile(shape, (lane) => at(lane, false));
+    if (!lanes.isTrial) resultAt(lanes.model.environment.lanes(`result ${results[0]!.id}`, shape), true);
+    return memoizedTile(shape, (lane) => resultAt(lane, false));
   }
 
-  /** A product whose sides have shapes of their own: the elements of each, times their scales, meet along its inner axis. */
+  /**
+   * A scaled dot whose operands have different shapes. Each operand's elements, times their scales, are reduced along
+   * its inner axis.
+   */
   #packed(step: OpStep): AbstractTile {
     const { model, diagrams } = this.lanes;
     const { op, results } = step.statement;
@@ -210,58 +230,61 @@ export class FoldTransfer {
     const rule = foldRuleOf(step.statement);
     const context = { args: typedArguments(step.statement), float: true };
     const scaled = {
-      kinds: ([x, y]: readonly NumberClasses[]) => op.proof.classTransfer!({ lhs: x!, lhsScale: y! }, context),
+      transfer: ([x, y]: readonly NumberClasses[]) => op.proof.classTransfer!({ lhs: x!, lhsScale: y! }, context),
       generic: rule.generic,
-      same: [0, 1],
+      firstOccurrence: [0, 1],
     };
-    let all = EMPTY;
-    for (const { of, inner, scale } of op.proof.foldSemantics!.sides!) {
-      const [x, scales] = [tiles.get(of)!, tiles.get(scale)];
-      const lane = model.environment.lanes(`fold ${result!.id} ${of}`, x.shape);
-      const along = lane.at(inner)!;
-      const outer = lane.filter((each) => each !== along);
-      const place = scales && groupOf(along, x.shape.at(inner)!, scales.shape.at(-1)!);
-      const own = x.at(lane);
+    let union = EMPTY;
+    for (const { of: operandName, inner, scale } of op.proof.foldSemantics!.sides!) {
+      const [x, scales] = [tiles.get(operandName)!, tiles.get(scale)];
+      const lane = model.environment.lanes(`fold ${result!.id} ${operandName}`, x.shape);
+      const innerLane = lane.at(inner)!;
+      const outer = lane.filter((each) => each !== innerLane);
+      const groupIndex = scales && groupIndexOf(innerLane, x.shape.at(inner)!, scales.shape.at(-1)!);
+      const operandDiagram = x.at(lane);
       const elements = scales
         ? diagrams.combine(
             (ends) => applyElementwise(scaled, ends),
-            [own, scales.at([...outer, place ?? model.environment.lane(`any ${of}`, scales.shape.at(-1)!)])],
+            [
+              operandDiagram,
+              scales.at([...outer, groupIndex ?? model.environment.lane(`any ${operandName}`, scales.shape.at(-1)!)]),
+            ],
           )
-        : own;
-      all |= unionOf(this.#together(step, rule, elements, [along], !this.lanes.isTrial));
+        : operandDiagram;
+      union |= unionOf(this.#reduceLanes(step, rule, elements, [innerLane], !this.lanes.isTrial));
     }
     const acc = tiles.get("acc");
-    if (acc) all |= unionOf(acc.at(model.environment.lanes(`any ${result!.id}`, acc.shape)));
-    const left = classesFrom(all, "left");
-    const padding = left === EMPTY ? EMPTY : abstractLane("left", ANY_VALUE | (left & POISON));
+    if (acc) union |= unionOf(acc.at(model.environment.lanes(`any ${result!.id}`, acc.shape)));
+    const masked = classesFrom(union, "masked");
+    const padding = masked === EMPTY ? EMPTY : abstractLane("masked", ANY_VALUE | (masked & POISON));
     const shape = model.environment.shape(result!.type);
-    return heldTile(shape, () => diagrams.end(abstractLane("live", rule.generic) | padding));
+    return memoizedTile(shape, () => diagrams.terminal(abstractLane("data", rule.generic) | padding));
   }
 }
 
-/** The group that an element is in, where all are of one size; undefined where that is not seen. */
-function groupOf(lane: Term, elements: Term, groups: Term): Term | undefined {
+/** The index of an element's scale group, if all groups have one known size. */
+function groupIndexOf(lane: Term, elements: Term, groups: Term): Term | undefined {
   if (isNumber(elements) && isNumber(groups)) return quotient(lane, number(elements.value / groups.value), true);
-  const [size, other, ...more] = elements.kind === "product" ? elements.parts : [];
-  return size && isNumber(size) && other === groups && more.length === 0 ? quotient(lane, size, true) : undefined;
+  const [size, groupCount, ...more] = elements.kind === "product" ? elements.parts : [];
+  return size && isNumber(size) && groupCount === groups && more.length === 0 ? quotient(lane, size, true) : undefined;
 }
 
-/** How an op puts two lanes together: as its record says, or as the function does that it calls. */
+/** The combine rule of a fold: that of its op record, or of its combine function. */
 export function foldRuleOf(statement: OpStatement): FoldRule {
   const { op, operands, results } = statement;
-  const numbers = genericClasses(results[0]!.type);
+  const generic = genericClasses(results[0]!.type);
   const combine = operands.find(isFunction);
-  if (combine) return ruleOfFunction(combine.function, numbers);
+  if (combine) return ruleOfFunction(combine.function, generic);
   const { foldSemantics: folds, isNeutral: neutral } = op.proof;
   const args = typedArguments(statement);
-  const isNeutral = (held: NumberClasses, beside: NumberClasses) => neutral?.(held, beside, false, args) ?? false;
-  return { kinds: folds!.kinds, neutral: isNeutral, generic: numbers };
+  const isNeutral = (masked: NumberClasses, active: NumberClasses) => neutral?.(masked, active, false, args) ?? false;
+  return { combine: folds!.kinds, isNeutral, generic };
 }
 
-/** A function that is one op of its two parameters has that op's rules; others are not followed. */
-function ruleOfFunction({ params, body: { statements, yields } }: FunctionIR, numbers: NumberClasses): FoldRule {
+/** The rule of a combine function that is a single op of its two parameters. Other functions have no rule. */
+function ruleOfFunction({ params, body: { statements, yields } }: FunctionIR, generic: NumberClasses): FoldRule {
   const [statement] = statements;
-  const isOne =
+  const isSingleOp =
     statement?.kind === "op" &&
     statements.length === 1 &&
     params.length === 2 &&
@@ -269,52 +292,50 @@ function ruleOfFunction({ params, body: { statements, yields } }: FunctionIR, nu
     yields[0] === statement.results[0] &&
     statement.operands.length === 2 &&
     params.every((param) => statement.operands.includes(param));
-  if (!isOne) return { kinds: undefined, neutral: () => false, generic: numbers };
+  if (!isSingleOp) return { combine: undefined, isNeutral: () => false, generic };
   const { classTransfer: holds, isNeutral: neutral } = statement.op.proof;
   const [x, y] = Object.keys(statement.op.operands) as [string, string];
   const context = { args: typedArguments(statement), float: isFloatType(statement.results[0]!.type) };
   return {
-    kinds: holds && ((a, b) => holds({ [x]: a, [y]: b }, context)),
-    neutral: (held, beside) => neutral?.(held, beside, false) ?? false,
-    generic: numbers,
+    combine: holds && ((a, b) => holds({ [x]: a, [y]: b }, context)),
+    isNeutral: (masked, active) => neutral?.(masked, active, false) ?? false,
+    generic,
   };
 }
 
-const isZero = (of: NumberClasses): boolean => of === ZERO;
+const isZero = (classes: NumberClasses): boolean => classes === ZERO;
 
-/** What a path's lanes hold, those that were left out or hold nothing apart. */
-function apart({ held: of }: DiagramPath): { readonly left: AbstractLane; readonly rest: AbstractLane } {
-  const nothing = mayBePoison(of);
-  const left = nothing ? of : abstractLane("left", classesFrom(of, "left"));
-  return { left, rest: nothing ? EMPTY : of & ~left };
+/** Splits a path's lane into its masked or poison part and its active part. */
+function splitMasked({ lane }: DiagramPath): { readonly masked: AbstractLane; readonly active: AbstractLane } {
+  const isPoison = mayBePoison(lane);
+  const masked = isPoison ? lane : abstractLane("masked", classesFrom(lane, "masked"));
+  return { masked, active: isPoison ? EMPTY : lane & ~masked };
 }
 
-/** What a lane of a scan holds, by what it held before and what the others give it. */
-function scanned(
+/** The lane of a scan's or a normalization's result, from the operand's lane and the classes of the other lanes. */
+function scanResult(
   rule: FoldRule,
   isOrdered: boolean,
-  own: AbstractLane,
-  given: NumberClasses,
-  nothing: NumberClasses,
+  lane: AbstractLane,
+  otherClasses: NumberClasses,
+  poison: NumberClasses,
 ): AbstractLane {
-  const [live, left, plain] = (["live", "left", "plain"] as const).map((source) => classesFrom(own, source)) as [
-    NumberClasses,
-    NumberClasses,
-    NumberClasses,
-  ];
-  const make = (kinds: NumberClasses): NumberClasses => {
-    const all = (isOrdered ? combineFixpoint(rule, kinds | given) : each(rule, kinds)) & ~POISON;
-    return all | (kinds & POISON) | nothing;
+  const [data, masked, constant] = (["data", "masked", "constant"] as const).map((provenance) =>
+    classesFrom(lane, provenance),
+  ) as [NumberClasses, NumberClasses, NumberClasses];
+  const resultOf = (classes: NumberClasses): NumberClasses => {
+    const result = (isOrdered ? combineFixpoint(rule, classes | otherClasses) : normalizeEach(rule, classes)) & ~POISON;
+    return result | (classes & POISON) | poison;
   };
   return (
-    (live === EMPTY ? EMPTY : abstractLane("live", make(live))) |
-    (left === EMPTY ? EMPTY : abstractLane("left", make(left))) |
-    (plain === EMPTY ? EMPTY : abstractLane("plain", make(plain)))
+    (data === EMPTY ? EMPTY : abstractLane("data", resultOf(data))) |
+    (masked === EMPTY ? EMPTY : abstractLane("masked", resultOf(masked))) |
+    (constant === EMPTY ? EMPTY : abstractLane("constant", resultOf(constant)))
   );
 }
 
-/** What a normalization makes of each kind. */
-function each({ kinds: rule, generic: numbers }: FoldRule, kinds: NumberClasses): NumberClasses {
+/** The classes of a normalization's result, one input class at a time. */
+function normalizeEach({ combine: rule, generic: numbers }: FoldRule, classes: NumberClasses): NumberClasses {
   if (!rule) return numbers;
-  return classesIn(kinds & ~POISON).reduce((all, kind) => all | rule(kind, kind), EMPTY);
+  return classesIn(classes & ~POISON).reduce((result, numberClass) => result | rule(numberClass, numberClass), EMPTY);
 }

@@ -1,4 +1,4 @@
-/** The kinds of literals, by the dtype beside them. */
+/** The number classes of literals. */
 import { type NumberClasses, classify } from "../../../symbolic/number-class.js";
 import { dtypeTable, isInt, isUnsigned, members } from "../../../types/dtype.js";
 import type { Type } from "../../../types/types.js";
@@ -15,14 +15,14 @@ export function isTruthType(type: Type): boolean {
   return type.kind === "tile" && members(type.dtype).every((name) => name === "int1");
 }
 
-/** The kind of a literal beside a dtype: the ends of an integer dtype are its lowest and highest number. */
-export function literalKind(value: number | bigint | boolean | string, type: Type): NumberClasses {
-  const given = typeof value === "string" ? NaN : Number(value);
-  if (type.kind !== "tile" || isFloatType(type)) return classify(given);
+/** The class of a literal of a dtype: the ends of an integer dtype are its lowest and highest number. */
+export function classifyLiteral(value: number | bigint | boolean | string, type: Type): NumberClasses {
+  const numeric = typeof value === "string" ? NaN : Number(value);
+  if (type.kind !== "tile" || isFloatType(type)) return classify(numeric);
   const [dtype, ...others] = members(type.dtype);
-  if (!dtype || others.length > 0 || dtype === "int1") return classify(given);
+  if (!dtype || others.length > 0 || dtype === "int1") return classify(numeric);
   const { bits } = dtypeTable[dtype];
   return isUnsigned(dtype)
-    ? classify(given, 0, 2 ** bits - 1)
-    : classify(given, -(2 ** (bits - 1)), 2 ** (bits - 1) - 1);
+    ? classify(numeric, 0, 2 ** bits - 1)
+    : classify(numeric, -(2 ** (bits - 1)), 2 ** (bits - 1) - 1);
 }

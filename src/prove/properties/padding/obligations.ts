@@ -1,6 +1,6 @@
 /**
- * Whether padding changes nothing: a lane that a mask left out is neutral where it meets others in a reduction, a scan or a
- * product, and a lane without a value is never stored, and decides no access.
+ * Padding obligations. A masked lane must be neutral where a reduction, a scan or a product combines it with other
+ * lanes. Poison must not be stored and must not decide an access.
  */
 import type { FindingCode } from "../../../diagnostics/catalog/index.js";
 import type { OpStatement } from "../../../ir/nodes.js";
@@ -24,93 +24,95 @@ import { genericClasses } from "./abstract-lane.js";
 import type { SymbolicModel } from "../../model/model.js";
 import type { ObligationGenerator, ProofObligation, ProofGap } from "../obligations.js";
 import { foldRuleOf } from "./folds.js";
-import { type PaddingLeak, PaddingLanes } from "./analysis.js";
+import { type PaddingLeak, PaddingAnalysis } from "./analysis.js";
 import { isFloatType } from "./literals.js";
 import { describeAccess } from "../describe.js";
 
-const UNSET: readonly FindingCode[] = ["uninitialized"];
-/** For each question whether lanes exist. */
+const POISON_FINDINGS: readonly FindingCode[] = ["uninitialized"];
+/** The budget of each check whether a lane can exist. */
 const STEPS = 4_000;
 
-/** One duty for each fold and access that lanes reach which a mask left out. */
+/** One obligation for each fold and access that masked lanes reach. */
 export const paddingObligations: ObligationGenerator = (models) => {
   const statements = new Map<OpStatement, string>();
   const waived = new Map<OpStatement, string>();
   for (const model of models) {
-    const { maskedUses: meets, waived: reasons } = paddingOf(model);
+    const { maskedUses: statementsWithMasked, waived: reasons } = paddingOf(model);
     for (const [statement, reason] of reasons) waived.set(statement, reason);
-    for (const statement of meets) statements.set(statement, nameOf(model, statement));
+    for (const statement of statementsWithMasked) statements.set(statement, subjectOf(model, statement));
   }
   const trusted = [...waived].map(([statement, reason]): ProofObligation => ({
     property: "padding",
-    of: `padding in tl.${statement.op.name}`,
+    subject: `padding in tl.${statement.op.name}`,
     at: statement.at,
-    waived: reason,
-    prove: () => ({ question: undefined, missing: "" }),
+    waiver: reason,
+    prove: () => ({ refutation: undefined, missing: "" }),
   }));
-  const shown = [...statements].map(([statement, of]): ProofObligation => ({
+  const checked = [...statements].map(([statement, subject]): ProofObligation => ({
     property: "padding",
-    of,
+    subject,
     at: statement.at,
     prove: ({ model }) => {
-      const meeting = paddingOf(model).leaks.get(statement);
-      return meeting && openOf(meeting);
+      const leak = paddingOf(model).leaks.get(statement);
+      return leak && gapOf(leak);
     },
   }));
-  return [...trusted, ...shown];
+  return [...trusted, ...checked];
 };
 
-const known = new WeakMap<SymbolicModel, PaddingLanes>();
+const analyses = new WeakMap<SymbolicModel, PaddingAnalysis>();
 
-function paddingOf(model: SymbolicModel): PaddingLanes {
-  let padding = known.get(model);
-  if (!padding) known.set(model, (padding = new PaddingLanes(model, new FactScopes(model, new Budget(STEPS)))));
+function paddingOf(model: SymbolicModel): PaddingAnalysis {
+  let padding = analyses.get(model);
+  if (!padding) analyses.set(model, (padding = new PaddingAnalysis(model, new FactScopes(model, new Budget(STEPS)))));
   return padding;
 }
 
-function nameOf(model: SymbolicModel, statement: OpStatement): string {
+function subjectOf(model: SymbolicModel, statement: OpStatement): string {
   const access = model.accesses.find((each) => each.statement === statement);
   return access ? `padding in ${describeAccess(access)}` : `padding in tl.${statement.op.name}`;
 }
 
-function openOf({ statement, holds, given, variables }: PaddingLeak): ProofGap {
+function gapOf({ statement, classes: holds, facts, variables }: PaddingLeak): ProofGap {
   if (!statement.op.proof.foldSemantics) {
-    const question = { holds: FALSE, given, variables, places: [statement.at], finds: UNSET };
+    const question = { goal: FALSE, facts, variables, locations: [statement.at], findingCodes: POISON_FINDINGS };
     return {
-      question,
+      refutation: question,
       missing: "a lane that no load gave a value may be on; give the load other, or mask this access",
     };
   }
-  const wanted = neutralOf(statement);
-  const remedy = wanted === undefined ? UNKNOWN : remedyOf(wanted);
-  const changes =
-    wanted === undefined
+  const neutral = neutralElementOf(statement);
+  const remedy = neutral === undefined ? UNKNOWN_REMEDY : remedyOf(neutral);
+  const effect =
+    neutral === undefined
       ? `and nothing shows that tl.${statement.op.name} leaves them out`
       : "which changes the result";
-  const missing = `lanes that a mask left out hold ${inWords(holds)} here, ${changes}; ${remedy}`;
-  return { question: undefined, missing };
+  const missing = `lanes that a mask left out hold ${formatClasses(holds)} here, ${effect}; ${remedy}`;
+  return { refutation: undefined, missing };
 }
 
-const remedyOf = (wanted: string) =>
-  `give the load other: ${wanted}, put tl.where(mask, x, ${wanted}) before, or say with tl.trusted why it is right`;
+const remedyOf = (neutral: string) =>
+  `give the load other: ${neutral}, put tl.where(mask, x, ${neutral}) before, or say with tl.trusted why it is right`;
 
-const UNKNOWN = "let the loads that it rests on cover whole tiles, or say with tl.trusted why it is right";
+const UNKNOWN_REMEDY = "let the loads that it rests on cover whole tiles, or say with tl.trusted why it is right";
 
-/** What leaves the other lanes as they are. */
-function neutralOf(statement: OpStatement): string | undefined {
+/** The neutral element of a fold, as text for the author. Undefined if the fold has none. */
+function neutralElementOf(statement: OpStatement): string | undefined {
   const type = typeOfArgument(statement.operands[0]!);
-  const numbers = classesIn(genericClasses(type) | NEGATIVE | POSITIVE);
-  const { neutral } = foldRuleOf(statement);
-  const found = [ZERO, ONE, LOWEST, HIGHEST].find((kind) => numbers.every((beside) => neutral(kind, beside)));
-  if (found === undefined) return undefined;
-  if (found === LOWEST || found === HIGHEST) {
-    const isLeast = found === LOWEST;
-    return isFloatType(type) ? (isLeast ? "-Infinity" : "Infinity") : `the ${isLeast ? "lowest" : "highest"} integer`;
+  const classes = classesIn(genericClasses(type) | NEGATIVE | POSITIVE);
+  const { isNeutral } = foldRuleOf(statement);
+  const neutral = [ZERO, ONE, LOWEST, HIGHEST].find((candidate) =>
+    classes.every((active) => isNeutral(candidate, active)),
+  );
+  if (neutral === undefined) return undefined;
+  if (neutral === LOWEST || neutral === HIGHEST) {
+    const isLowest = neutral === LOWEST;
+    return isFloatType(type) ? (isLowest ? "-Infinity" : "Infinity") : `the ${isLowest ? "lowest" : "highest"} integer`;
   }
-  return found === ZERO ? "0" : "1";
+  return neutral === ZERO ? "0" : "1";
 }
 
-const WORDS: ReadonlyMap<NumberClasses, string> = new Map([
+const CLASS_TEXT: ReadonlyMap<NumberClasses, string> = new Map([
   [LOWEST, "-Infinity"],
   [NEGATIVE, "negative numbers"],
   [ZERO, "0"],
@@ -120,9 +122,9 @@ const WORDS: ReadonlyMap<NumberClasses, string> = new Map([
   [NAN, "NaN"],
 ]);
 
-function inWords(kinds: NumberClasses): string {
-  if ((kinds & NEGATIVE) !== EMPTY && (kinds & POSITIVE) !== EMPTY) return "numbers";
-  return classesIn(kinds)
-    .map((kind) => WORDS.get(kind) ?? "nothing")
+function formatClasses(classes: NumberClasses): string {
+  if ((classes & NEGATIVE) !== EMPTY && (classes & POSITIVE) !== EMPTY) return "numbers";
+  return classesIn(classes)
+    .map((numberClass) => CLASS_TEXT.get(numberClass) ?? "nothing")
     .join(" or ");
 }

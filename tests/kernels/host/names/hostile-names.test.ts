@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { constexpr, kernel, scalar, tensor, tl } from "tilescript";
 import { commentText } from "../../../../src/codegen/syntax/literal.js";
-import { LAUNCH_NAMES } from "../../../../src/codegen/names/launch-names.js";
+import { LAUNCH_NAMES } from "../../../../src/codegen/names/kernel-names.js";
 import { drawnCount, seedOfRun } from "../../../support/sampled-tests.js";
 import { emit } from "../../../support/emit.js";
 import { tryNames } from "./try-names.js";

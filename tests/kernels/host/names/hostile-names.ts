@@ -2,7 +2,7 @@
  * Kernel files whose names, strings and comments are hostile: keywords, builtins, names of the module itself, other
  * scripts, invisible characters, and payloads that would write a file if any of them ran as Python.
  */
-import { LAUNCH_NAMES } from "../../../../src/codegen/names/launch-names.js";
+import { LAUNCH_NAMES } from "../../../../src/codegen/names/kernel-names.js";
 import { uniform } from "../../../../src/numerics/seeded-random.js";
 
 /** The file that a payload writes in the folder of the process that runs it. */

@@ -34,7 +34,7 @@ export type Action =
   | { readonly kind: "copy"; readonly barrier: string; readonly buffer: string; readonly turn: number }
   | { readonly kind: "multiply"; readonly reads: readonly Read[] }
   | { readonly kind: "take"; readonly reads: readonly Read[] }
-  | { readonly kind: "settle"; readonly running: number }
+  | { readonly kind: "settle"; readonly pending: number }
   | { readonly kind: "compute"; readonly operand: number }
   | { readonly kind: "release"; readonly barrier: string }
   | { readonly kind: "drain"; readonly running: number }
@@ -108,12 +108,12 @@ class Unrolled {
       case "multiply":
         return this.#multiply(step.operands);
       case "drain":
-        return void actions.push({ kind: "drain", running: step.running === "none" ? 0 : depth - 1 });
+        return void actions.push({ kind: "drain", running: step.pending === "none" ? 0 : depth - 1 });
       case "stage":
       case "send":
         return void actions.push({ kind: step.kind, slot: turn % depth });
       case "compute":
-        return void actions.push({ kind: "compute", operand: step.what === "weights" ? KEYS : VALUES });
+        return void actions.push({ kind: "compute", operand: step.target === "weights" ? KEYS : VALUES });
       case "settle":
       case "fence":
         return void actions.push(step);
@@ -131,7 +131,7 @@ class Unrolled {
     const isOwn = this.#isOwn(step.barrier);
     if (step.kind === "wait") {
       const parity = (isOwn ? this.#tile : Math.floor(this.#count / this.scenario.stages)) % 2;
-      this.actions.push({ kind: "wait", barrier, parity: step.before ? 1 - parity : parity });
+      this.actions.push({ kind: "wait", barrier, parity: step.isPreviousPhase ? 1 - parity : parity });
     } else if (step.kind === "expect") {
       const isCopy = (each: PipelineStep) =>
         (each.kind === "copy" || each.kind === "blank") && each.barrier === step.barrier;
@@ -142,7 +142,7 @@ class Unrolled {
     }
   }
 
-  #release({ barrier, ago, when }: Extract<PipelineStep, { kind: "release" }>, turn: number): void {
+  #release({ barrier, age: ago, when }: Extract<PipelineStep, { kind: "release" }>, turn: number): void {
     const does = {
       always: true,
       later: turn > 0,

@@ -24,7 +24,7 @@ const sources = () => [
   "tests/unit/codegen/warp-specialize/barrier-model.ts",
   "tests/unit/codegen/warp-specialize/barrier-model.test.ts",
 ];
-const options = { key: (scenario: Scenario) => JSON.stringify(scenario), sources, isOfTests: true };
+const options = { key: (scenario: Scenario) => JSON.stringify(scenario), sources, hasOwnTests: true };
 
 const scenarios = [2, 3].flatMap((stages) =>
   ([1, 2] as const).flatMap((consumers) =>
@@ -74,7 +74,7 @@ const without =
   (step: PipelineStep) =>
     step.kind === kind && is(step) ? undefined : step;
 
-const products = sampleCases("launches of products to explore", scenarios, { ...options, aDay: 16 });
+const products = sampleCases("launches of products to explore", scenarios, { ...options, perDay: 16 });
 
 test.each(products)("should find nothing wrong with $stages slots, $consumers consumers, turns $turns", (scenario) => {
   expect(exploreBarriers(gemmPipeline, scenario)).toBeUndefined();
@@ -104,7 +104,7 @@ describe("should find what is wrong with a plan", () => {
     ["that multiplies without a wait", consumerWith(without("wait", waitsFor("filled"))), /reads block 0 of slot 0/],
     [
       "whose consumers wait for the other parity",
-      consumerWith((step) => (step.kind === "wait" ? { ...step, before: true } : step)),
+      consumerWith((step) => (step.kind === "wait" ? { ...step, isPreviousPhase: true } : step)),
       /reads block 0 of slot 0/,
     ],
     ["that never empties a slot", consumerWith(without("release")), /deadlock: the producer waits for ever at emptied/],
@@ -115,17 +115,17 @@ describe("should find what is wrong with a plan", () => {
     ],
     [
       "that empties a slot whose product still runs",
-      consumerWith((step) => (step.kind === "release" && step.when === "later" ? { ...step, ago: 0 } : step)),
+      consumerWith((step) => (step.kind === "release" && step.when === "later" ? { ...step, age: 0 } : step)),
       /while a product reads it|more arrivals|deadlock/,
     ],
     [
       "that releases the turn before without waiting for its product",
-      consumerWith(without("settle", (step) => "running" in step && step.running === 1)),
+      consumerWith(without("settle", (step) => "pending" in step && step.pending === 1)),
       /while a product reads it/,
     ],
     [
       "that ends while products run",
-      consumerWith(without("settle", (step) => "running" in step && step.running === 0)),
+      consumerWith(without("settle", (step) => "pending" in step && step.pending === 0)),
       /product/,
     ],
     ["whose consumers do not count turns", consumerWith(without("advance")), /./],
@@ -141,7 +141,7 @@ describe("should find what is wrong with a plan", () => {
     ],
     [
       "that reuses a buffer which is being written to the tensor",
-      consumerWith(without("drain", (step) => "running" in step && step.running === "all but one buffer")),
+      consumerWith(without("drain", (step) => "pending" in step && step.pending === "all but one buffer")),
       /overwrites a piece/,
     ],
     ["that writes without a fence", consumerWith(without("fence")), /before a fence/],
@@ -165,7 +165,7 @@ const attentions = [
   tiles.map((turns): Scenario => ({ ...sizes, turns, idle, pieces: 1, depth: 1 })),
 );
 
-const explored = sampleCases("launches of attention to explore", attentions, { ...options, aDay: 5, most: 2 });
+const explored = sampleCases("launches of attention to explore", attentions, { ...options, perDay: 5, maximum: 2 });
 
 describe("attention", () => {
   const text = "should be right with $stages slots, $consumers consumers, turns $turns, of which idle $idle";
@@ -232,23 +232,23 @@ describe("attention", () => {
     ["that never empties values", consumer(without("release", at("valuesEmptied"))), /deadlock: the producer/],
     [
       "that makes weights of scores whose product runs",
-      consumer(without("settle", (step) => "running" in step && step.running === 1)),
+      consumer(without("settle", (step) => "pending" in step && step.pending === 1)),
       /takes a product of block 1 while it runs/,
     ],
     [
       "that waits for one product too few",
-      consumer((step) => (step.kind === "settle" && step.running === 1 ? { ...step, running: 2 } : step)),
+      consumer((step) => (step.kind === "settle" && step.pending === 1 ? { ...step, pending: 2 } : step)),
       /takes a product of block 1 while it runs/,
     ],
     [
       "that scales a sum which a product adds to",
-      consumer(without("settle", (step) => "running" in step && step.running === 0)),
+      consumer(without("settle", (step) => "pending" in step && step.pending === 0)),
       /takes a product of block 2 while it runs|ends while a product runs/,
     ],
     [
       "that empties values which a product reads",
       consumer((step) =>
-        step.kind === "compute" || (step.kind === "settle" && step.running === 0) ? undefined : step,
+        step.kind === "compute" || (step.kind === "settle" && step.pending === 0) ? undefined : step,
       ),
       /overwrites block 2 of slot \d while a product reads it|while a product runs/,
     ],

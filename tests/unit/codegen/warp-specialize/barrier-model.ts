@@ -136,7 +136,7 @@ class Explorer {
       case "take":
         return this.#isHeld(state, part, action.reads) ? state : undefined;
       case "settle":
-        return { ...state, running: state.running.with(part, state.running[part]!.slice(-action.running || Infinity)) };
+        return { ...state, running: state.running.with(part, state.running[part]!.slice(-action.pending || Infinity)) };
       case "compute":
         return this.#compute(state, part, action.operand);
       case "drain":

@@ -56,7 +56,7 @@ describe("should recognize", () => {
   ])("%s", (_, kernel, stores) => {
     const found = formOf(kernel);
     if (found instanceof NotSpecializable || found.kind !== "gemm") throw new Error(reasonOf(found));
-    expect(found.form.stores).toHaveLength(stores);
+    expect(found.pattern.stores).toHaveLength(stores);
     for (const { consumers, stages, config, registers } of found.configs) {
       expect(stages).toBeGreaterThanOrEqual(2);
       expect(consumers).toBe(Number(config.values["BLOCK_M"]) > 64 && registers === undefined ? 2 : 1);
@@ -96,7 +96,7 @@ describe("should recognize attention", () => {
     ["of documents", modifications.documents, 1, 1],
     ["of as many keys as are loaded", modifications.lengths, 1, 1],
   ])("%s", (_, kernel, loops, stores) => {
-    const { form, configs } = attentionOf(kernel);
+    const { pattern: form, configs } = attentionOf(kernel);
     expect([form.loops.length, form.stores.length]).toEqual([loops, stores]);
     for (const { consumers, config } of configs) expect(consumers).toBe(Number(config.values["BLOCK_M"]) / 64);
   });
@@ -141,7 +141,7 @@ describe("should recognize attention", () => {
   test("and say where keys end that any row sees, if a hidden key changes nothing", () => {
     const limits = (kernel: unknown) =>
       [...attentionOf(kernel).masks.values()].flatMap((masks) =>
-        masks.limits.map(({ isOfRows, more, hides }) => [isOfRows, more, hides]),
+        masks.limits.map(({ isPerRow: isOfRows, offset: more, isSkippable: hides }) => [isOfRows, more, hides]),
       );
     expect(limits(attention)).toEqual([
       [false, 0, true],

@@ -1,0 +1,113 @@
+/** The products of an attention consumer: queries by keys, and weights by values. */
+import type { Value, Variable } from "../../../ir/nodes.js";
+import type { AttentionLoop } from "../pattern/attention-pattern.js";
+import { SPILL_QUERIES_CONSUMERS } from "../pattern/pipeline.js";
+import type { Expression } from "../../syntax/py.js";
+import * as py from "../../syntax/py-build.js";
+import type { AttentionStatements } from "./attention-statements.js";
+import type { OpPrinter } from "./partition-builder.js";
+import type { AttentionContext } from "./partition-context.js";
+import { operandTile } from "./staged-blocks.js";
+
+export class AttentionProducts {
+  /** The weights of the previous iteration, in the layout of a product's operand. */
+  readonly #weights: Variable;
+  #queries: Value | undefined;
+  /** Products in flight. */
+  #pendingScores: Value | undefined;
+  #pendingAccumulator: Value | undefined;
+
+  constructor(
+    readonly context: AttentionContext,
+    readonly statements: AttentionStatements,
+  ) {
+    const { builder, specialized } = context;
+    this.#weights = builder.variable("weights_before", specialized.pattern.loops[0]!.weights.type);
+  }
+
+  /**
+   * Loads queries into registers, except with three consumers, which have too few. Initializes the previous iteration's
+   * weights to zero.
+   */
+  loadQueries(): void {
+    const { builder, rows, specialized, names, size } = this.context;
+    const { queries, shape } = specialized.pattern;
+    const [, columns, inner] = shape;
+    const tile = operandTile(names.queries, false, [rows.count(), size(inner)], names.consumerIndex);
+    const loaded = py.call(py.attribute(tile, "load"), operandLayout(names.scoresLayout));
+    const isSpilled = py.compare(names.consumers, ["==", py.number(String(SPILL_QUERIES_CONSUMERS))]);
+    const operand = maySpillQueries(this.context) ? py.conditional(tile, isSpilled, loaded) : loaded;
+    this.#queries = builder.namedValue("queries", queries.statement.results[0]!.type, () => operand);
+    const { type } = this.#weights;
+    if (type.kind !== "tile") return;
+    const zeros = py.list(rows.count(), size(columns));
+    const build: OpPrinter = (dtype) => py.call("gl.zeros", zeros, dtype!, operandLayout(names.accumulatorLayout));
+    builder.let(this.#weights, builder.value(type, build, { kind: "dtype", dtype: type.dtype }));
+  }
+
+  multiplyKeys({ scores, keys }: AttentionLoop): void {
+    const { builder, pipeline, rows, specialized, names, size } = this.context;
+    const [, columns, inner] = specialized.pattern.shape;
+    const shape = py.list(rows.count(), size(columns));
+    const zeros = py.call("gl.zeros", shape, py.dotted("gl.float32"), names.scoresLayout);
+    const build: OpPrinter = (queries, slot) => {
+      const tile = operandTile(names.keys, keys.isSwapped, [size(inner), size(columns)], slot!);
+      const keywords = py.keywords({ use_acc: py.boolean(false), is_async: py.boolean(true) });
+      return py.call("warpgroup_mma", queries!, tile, zeros, ...keywords);
+    };
+    const { type } = scores.results[0]!;
+    this.#pendingScores = builder.namedValue("scoring", type, build, this.#queries!, pipeline.readSlot());
+  }
+
+  multiplyValues({ values, accumulator }: AttentionLoop): void {
+    const { builder, pipeline, specialized, names, size } = this.context;
+    const [, columns, , width] = specialized.pattern.shape;
+    this.#pendingAccumulator = builder.namedValue(
+      "adding",
+      accumulator.type,
+      (weights, sum, slot) => {
+        const tile = operandTile(names.values, values.isSwapped, [size(columns), size(width)], slot!);
+        return py.call("warpgroup_mma", weights!, tile, sum!, py.keyword("is_async", py.boolean(true)));
+      },
+      builder.read(this.#weights),
+      builder.read(accumulator),
+      pipeline.readSlot(),
+    );
+  }
+
+  awaitScores({ scores, accumulator }: AttentionLoop): void {
+    const { builder } = this.context;
+    const accumulatorResult = builder.freshValue(accumulator.type);
+    const deps = py.keyword("deps", py.none);
+    const build: OpPrinter = (...pending) =>
+      py.call("warpgroup_mma_wait", py.number("1"), { ...deps, value: py.tuple(...pending) });
+    const op = builder.op("pure", build, 2, "products, sums");
+    const results = [...this.statements.currentResults([scores.results[0]!]), accumulatorResult];
+    builder.appendOp(op, [this.#pendingScores!, this.#pendingAccumulator!], ...results);
+    this.#pendingAccumulator = accumulatorResult;
+  }
+
+  awaitAccumulator({ accumulator }: AttentionLoop): void {
+    const { builder } = this.context;
+    const build: OpPrinter = (pending) =>
+      py.call("warpgroup_mma_wait", py.number("0"), py.keyword("deps", py.tuple(pending!)));
+    builder.write(accumulator, builder.value(accumulator.type, build, this.#pendingAccumulator!));
+  }
+
+  /** Sets the operands of the next iteration's product of weights and values. */
+  updateOperands({ weights, accumulator, carried }: AttentionLoop): void {
+    const { builder, names } = this.context;
+    const build: OpPrinter = (value) => py.call("gl.convert_layout", value!, operandLayout(names.accumulatorLayout));
+    const operand = builder.value(this.#weights.type, build, this.statements.currentArgument(weights));
+    builder.write(this.#weights, operand);
+    builder.write(accumulator, this.statements.currentArgument(carried));
+  }
+}
+
+/** True if a config has too many consumers to keep queries in registers. */
+export const maySpillQueries = ({ specialized }: AttentionContext): boolean =>
+  specialized.configs.some(({ consumers }) => consumers === SPILL_QUERIES_CONSUMERS);
+
+/** The layout of a product's first operand in registers. */
+const operandLayout = (parent: Expression): Expression =>
+  py.call("gl.DotOperandLayout", py.number("0"), parent, py.number("2"));

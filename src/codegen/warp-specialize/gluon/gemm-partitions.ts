@@ -1,0 +1,268 @@
+/**
+ * The partitions of a warp-specialized GEMM: the author's statements that each partition needs, interleaved with the
+ * pipeline's steps.
+ */
+import type {
+  Argument,
+  Block,
+  IfStatement,
+  KernelIR,
+  LetStatement,
+  OpStatement,
+  Statement,
+  Value,
+} from "../../../ir/nodes.js";
+import { walk } from "../../../ir/walk.js";
+import { axisOf, isProgram } from "../pattern/tile-schedule.js";
+import { axisIn } from "../pattern/block-access.js";
+import { gemmPipeline, type PipelineStep } from "../pattern/pipeline.js";
+import { consumerStatements, producerStatements, type SpecializedGemm } from "../pattern/gemm-plan.js";
+import type { Expression } from "../../syntax/py.js";
+import * as py from "../../syntax/py-build.js";
+import { WRITE_PIECES } from "./helpers.js";
+import type { OpPrinter, WarpPartition } from "./partition-builder.js";
+import { type PartitionContext, partitionContext, type PartitionRole } from "./partition-context.js";
+import type { GemmNames, SizeOf } from "./partition-names.js";
+import { appendBlockStore, blockBytes, blockStarts, loadBlock, operandTile } from "./staged-blocks.js";
+
+type GemmContext = PartitionContext<SpecializedGemm, GemmNames>;
+
+export function gemmPartition(
+  ir: KernelIR,
+  specialized: SpecializedGemm,
+  names: GemmNames,
+  size: SizeOf,
+  role: PartitionRole,
+): WarpPartition {
+  return new GemmPartition(ir, partitionContext(specialized, names, size, role)).build(gemmPipeline[role]);
+}
+
+class GemmPartition {
+  /** The author's statements that the partition computes. */
+  readonly #partitionStatements: ReadonlySet<Statement>;
+
+  constructor(
+    readonly ir: KernelIR,
+    readonly context: GemmContext,
+  ) {
+    const { specialized, isConsumer } = context;
+    this.#partitionStatements = new Set(isConsumer ? consumerStatements(specialized) : producerStatements(specialized));
+  }
+
+  build(steps: readonly PipelineStep[]): WarpPartition {
+    const { builder, pipeline, specialized } = this.context;
+    return builder.partition(() => {
+      pipeline.declareCounter();
+      this.#appendNeeded(specialized.prologue);
+      this.#steps(steps);
+    });
+  }
+
+  #steps(steps: readonly PipelineStep[]): void {
+    for (const step of steps) this.#step(step);
+  }
+
+  #step(step: PipelineStep): void {
+    const { builder, pipeline } = this.context;
+    switch (step.kind) {
+      case "tiles":
+        return this.#tiles(step.body);
+      case "turns":
+        return this.#kLoop(step.body);
+      case "epilogue":
+        return this.#epilogue();
+      case "wait":
+        return pipeline.wait(step);
+      case "expect":
+        return builder.appendEffect(
+          (slot) => py.call("mbarrier.expect", pipeline.barrier("filled", slot!), this.#bytes()),
+          pipeline.readSlot(),
+        );
+      case "copy":
+        return this.#copy(step.operand === 0 ? 0 : 1);
+      case "multiply":
+        return this.#multiply();
+      case "settle":
+        return this.#updateAccumulator((sum) =>
+          py.call("warpgroup_mma_wait", py.number(String(step.pending)), py.keyword("deps", py.tuple(sum!))),
+        );
+      case "release":
+        return this.#release(step);
+      case "advance":
+        return pipeline.advance();
+      case "drain":
+        return builder.appendEffect(() => py.call("tma.store_wait", py.number("0")));
+      case "idle turns":
+      case "blank":
+      case "take":
+      case "await turn":
+      case "give turn":
+      case "compute":
+      case "stage":
+      case "fence":
+      case "send":
+        throw new Error(`${step.kind} stands in no product's pipeline`);
+      default:
+        return step satisfies never;
+    }
+  }
+
+  // ---- loops --------------------------------------------------------------------------------------------------------
+
+  #tiles(body: readonly PipelineStep[]): void {
+    const { builder, specialized, tileLoop, isConsumer } = this.context;
+    const { pattern, tile } = specialized;
+    const inner = (): void => {
+      this.#appendNeeded(tile);
+      if (isConsumer) this.#initialize(pattern.accumulator);
+      this.#steps(body);
+    };
+    if (pattern.tileLoop) return builder.append({ ...pattern.tileLoop, options: {}, body: builder.block(inner) });
+    tileLoop.forEachTile(this.ir.grid.block, this.#onlyProgramQuery(), inner);
+  }
+
+  /** The only program-id query of the kernel, if it is on the grid's first axis. */
+  #onlyProgramQuery(): OpStatement | undefined {
+    const queries: OpStatement[] = [];
+    walk(this.ir.body, (statement) => {
+      if (isProgram(statement)) queries.push(statement);
+    });
+    const [query] = queries;
+    const isSingle = queries.length === 1 && axisOf(query!) === 0;
+    return isSingle && this.context.specialized.tile.includes(query!) ? query : undefined;
+  }
+
+  #kLoop(body: readonly PipelineStep[]): void {
+    const { builder, pipeline, specialized } = this.context;
+    const block = builder.block(() => {
+      this.#appendNeeded(specialized.iteration);
+      pipeline.updateSlot();
+      this.#steps(body);
+    });
+    builder.append({ ...specialized.pattern.kLoop, options: {}, body: block });
+  }
+
+  // ---- steps --------------------------------------------------------------------------------------------------------
+
+  #bytes(): Expression {
+    const { consumers, operands } = this.context.names;
+    const [a, b] = operands;
+    return py.binary(py.binary(consumers, "*", blockBytes(a)), "+", blockBytes(b));
+  }
+
+  /** Copies the operand's block. The rows' operand has one block per consumer. */
+  #copy(operand: 0 | 1): void {
+    const { builder, pipeline, rows, specialized, names } = this.context;
+    const { block, isSwapped } = specialized.pattern.operands[operand];
+    const rowAxis = axisIn(block, isSwapped ? 1 : 0);
+    const copy = (consumerIndex?: Value): void => {
+      const starts = blockStarts(builder, block);
+      builder.appendEffect(
+        (...operands) => {
+          const offsets = operands.slice(0, starts.length);
+          const [slot, index] = operands.slice(starts.length) as [Expression, Expression | undefined];
+          const offset = index ? rows.offset(rowAxis, offsets, index) : py.list(...offsets);
+          const bufferIndex = index ? py.binary(py.binary(slot, "*", names.consumers), "+", index) : slot;
+          return loadBlock(names.operands[operand], offset, pipeline.barrier("filled", slot), bufferIndex);
+        },
+        ...starts,
+        pipeline.readSlot(),
+        ...(consumerIndex ? [consumerIndex] : []),
+      );
+    };
+    if (operand === 1) copy();
+    else rows.forEachConsumer(copy);
+  }
+
+  #multiply(): void {
+    const { pipeline, rows, specialized, names, size } = this.context;
+    const { operands, shape } = specialized.pattern;
+    this.#updateAccumulator((sum, slot) => {
+      const bufferIndex = py.binary(py.binary(slot!, "*", names.consumers), "+", names.consumerIndex);
+      const [, columns, inner] = shape;
+      const [a, b] = operands.map(({ isSwapped }, i) => {
+        const sizes = i === 0 ? [rows.count(), size(inner)] : [size(inner), size(columns)];
+        return operandTile(names.operands[i]!, isSwapped, sizes, i === 0 ? bufferIndex : slot!);
+      });
+      return py.call("warpgroup_mma", a!, b!, sum!, py.keyword("is_async", py.boolean(true)));
+    }, pipeline.readSlot());
+  }
+
+  #release({ barrier, age, when }: Extract<PipelineStep, { kind: "release" }>): void {
+    const { builder, pipeline, specialized, names } = this.context;
+    const { start, end, index } = specialized.pattern.kLoop;
+    builder.appendEffect(
+      (count, ...bounds) => {
+        const iteration = py.binary(py.binary(count!, "+", names.stages), "-", py.number(String(age)));
+        const slot = py.binary(iteration, "%", names.stages);
+        const predicate = py.compare(bounds[0]!, [when === "later" ? ">" : "<", bounds[1]!]);
+        return py.call("mbarrier.arrive", pipeline.barrier(barrier, slot), py.keyword("pred", predicate));
+      },
+      pipeline.readCounter(),
+      ...(when === "later" ? [index, start] : [start, end]),
+    );
+  }
+
+  /** The author's initial accumulator, in the layout of the product. */
+  #initialize(accumulator: LetStatement): void {
+    const { builder, names } = this.context;
+    const initial = builder.value(
+      accumulator.variable.type,
+      (first) => py.call("gl.set_auto_layout", first!, names.layout),
+      accumulator.initial,
+    );
+    builder.append({ ...accumulator, initial });
+  }
+
+  #updateAccumulator(build: OpPrinter, ...operands: readonly Argument[]): void {
+    const { builder, specialized } = this.context;
+    const { variable } = specialized.pattern.accumulator;
+    builder.write(variable, builder.value(variable.type, build, builder.read(variable), ...operands));
+  }
+
+  #epilogue(): void {
+    const { epilogue, stores } = this.context.specialized;
+    for (const statement of epilogue) {
+      const store = stores.get(statement);
+      if (store !== undefined) this.#storePieces(statement as OpStatement, store);
+      else this.#appendNeeded([statement]);
+    }
+  }
+
+  #storePieces(statement: OpStatement, index: number): void {
+    const { builder, rows, specialized, names } = this.context;
+    const { outputs, consumerIndex, pieces, depth } = names;
+    const store = specialized.pattern.stores[index]!;
+    const { descriptor, blocks, firstAxis } = outputs.get(store.tensor)!;
+    appendBlockStore(builder, statement, store, (value, ...starts) => {
+      const offset = rows.offset(firstAxis, starts);
+      return py.call(WRITE_PIECES, value!, descriptor, offset, blocks, consumerIndex, pieces, depth);
+    });
+  }
+
+  // ---- statements ---------------------------------------------------------------------------------------------------
+
+  #appendNeeded(statements: readonly Statement[]): void {
+    for (const statement of statements) if (this.#partitionStatements.has(statement)) this.#appendStatement(statement);
+  }
+
+  #appendStatement(statement: Statement): void {
+    const { builder, rows, tileLoop } = this.context;
+    if (statement.kind === "if") this.#appendBranch(statement);
+    else if (statement.kind !== "op") builder.append(statement);
+    else if (statement.op.facts.queries === "program") tileLoop.appendProgramId(statement);
+    else builder.append(rows.restrict(statement));
+  }
+
+  /** A branch is appended as a whole. */
+  #appendBranch(statement: IfStatement): void {
+    const { builder } = this.context;
+    const [then, otherwise] = [statement.then, statement.otherwise].map(({ statements, yields }): Block => {
+      const branch = builder.block(() => {
+        for (const inner of statements) this.#appendStatement(inner);
+      });
+      return { ...branch, yields };
+    });
+    builder.append({ ...statement, then: then!, otherwise: otherwise! });
+  }
+}

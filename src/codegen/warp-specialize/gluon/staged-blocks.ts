@@ -1,0 +1,57 @@
+/** Blocks of tensors that pass through shared memory. */
+import type { Argument, OpStatement } from "../../../ir/nodes.js";
+import { type BlockAccess, perTensorAxis } from "../pattern/block-access.js";
+import type { BlockIndex } from "../pattern/block-index.js";
+import { storedValue } from "../pattern/tensor-blocks.js";
+import type { Expression } from "../../syntax/py.js";
+import * as py from "../../syntax/py-build.js";
+import { LOAD_BLOCK } from "./helpers.js";
+import { INTEGER, type OpPrinter, type PartitionBuilder } from "./partition-builder.js";
+import type { StagedTensor } from "./partition-names.js";
+
+export const bufferAt = ({ blocks }: StagedTensor, index: Expression): Expression =>
+  py.call(py.attribute(blocks, "index"), index);
+
+/** The buffer at an index as a product's operand: `k_blocks.index(slot).reshape([BLOCK_N, HEAD_DIM]).permute((1, 0))`. */
+export function operandTile(
+  staged: StagedTensor,
+  isSwapped: boolean,
+  sizes: readonly Expression[],
+  index: Expression,
+): Expression {
+  const block = bufferAt(staged, index);
+  const shape = isSwapped ? sizes.toReversed() : sizes;
+  const isMatrix = staged.tensor.dims.length === 2;
+  const tile = isMatrix ? block : py.call(py.attribute(block, "reshape"), py.list(...shape));
+  return isSwapped ? py.call(py.attribute(tile, "permute"), py.tuple(py.number("1"), py.number("0"))) : tile;
+}
+
+export const blockBytes = ({ descriptor }: StagedTensor): Expression =>
+  py.attribute(py.attribute(descriptor, "block_type"), "nbytes");
+
+/** Copies a block to the buffer at an index. */
+export const loadBlock = (staged: StagedTensor, offset: Expression, barrier: Expression, index: Expression) =>
+  py.call(LOAD_BLOCK, staged.descriptor, offset, barrier, bufferAt(staged, index));
+
+/** Appends the author's store of a block. `build` prints it from the value and {@link blockStarts}. */
+export function appendBlockStore(
+  builder: PartitionBuilder,
+  statement: OpStatement,
+  block: BlockAccess,
+  build: OpPrinter,
+): void {
+  const operands = [storedValue(statement)!, ...blockStarts(builder, block)];
+  builder.append({ ...statement, op: builder.op("write", build, operands.length), operands, options: {} });
+}
+
+/** The offset of a block on each axis of its tensor. */
+export function blockStarts(builder: PartitionBuilder, { lead, firstAxis, axes }: BlockAccess): readonly Argument[] {
+  const [first, last] = axes.map((axis) => startOf(builder, axis));
+  return perTensorAxis(lead, firstAxis, [first!, last!]);
+}
+
+function startOf(builder: PartitionBuilder, { starts }: BlockIndex): Argument {
+  if (starts.length === 1) return starts[0]!;
+  if (starts.length === 0) return { kind: "literal", value: 0 };
+  return builder.value(INTEGER, (...terms) => terms.reduce((sum, term) => py.binary(sum, "+", term)), ...starts);
+}

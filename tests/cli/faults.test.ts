@@ -187,7 +187,7 @@ describe("setup in two processes", { timeout: 120_000 }, () => {
     const script = join(folder, "setup.mjs");
     await writeFile(
       script,
-      `import { setup } from ${JSON.stringify(compiledModule("runtime/python/install-environment.js"))};
+      `import { setup } from ${JSON.stringify(compiledModule("runtime/worker/install-environment.js"))};
 console.log(await setup({ lock: ${JSON.stringify(lock)}, imports: ["sys"] }));\n`,
     );
     const once = () =>

@@ -161,7 +161,7 @@ def build_wheel(folder, config_settings=None, metadata_directory=None):
     const script = join(source, "setup.mjs");
     await writeFile(
       script,
-      `import { setup } from ${JSON.stringify(compiledModule("runtime/python/install-environment.js"))};
+      `import { setup } from ${JSON.stringify(compiledModule("runtime/worker/install-environment.js"))};
 await setup({ lock: ${JSON.stringify(lock)}, imports: ["slow"] });\n`,
     );
     for (const signal of ["SIGKILL", "SIGINT"] as const) {

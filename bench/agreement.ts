@@ -1,7 +1,7 @@
 /**
- * Random kernels and the examples with inputs and the evaluator's outputs, for whatever runs them: `npm run agreement --
- * --kernels 3600 --seed 1 --out cases.jsonl`, then `python bench/agreement.py --cases cases.jsonl --out result.json` where
- * there is a GPU, or with TRITON_INTERPRET=1.
+ * Random kernels and the examples, with inputs and the evaluator's outputs, for other executors: `npm run fuzz --
+ * agreement --kernels 3600 --seed 1 --out cases.jsonl`, then `python bench/agreement.py --cases cases.jsonl --out
+ * result.json` on a machine with a GPU, or with TRITON_INTERPRET=1.
  */
 import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
@@ -16,7 +16,7 @@ const { values: flags } = parseArgs({
     /** Cases of each example. */
     examples: { type: "string", default: "8" },
     out: { type: "string", default: "cases.jsonl" },
-    /** Prints what was drawn, and the kernels without a case. */
+    /** Writes a record of the drawn kernels, and of those without a case. */
     record: { type: "string" },
   },
 });
@@ -24,25 +24,25 @@ const [count, seed] = [Number(flags.kernels), Number(flags.seed)];
 mkdirSync(dirname(flags.out), { recursive: true });
 writeFileSync(flags.out, "");
 /** The number of kernels without a case, by reason. */
-const left = new Map<string, number>();
-let written = 0;
+const skipReasons = new Map<string, number>();
+let writtenCount = 0;
 let i = 0;
 let examples = 0;
-for (const of of await exampleCases(Number(flags.examples), seed)) {
-  appendFileSync(flags.out, `${JSON.stringify(of)}\n`);
+for (const exampleCase of await exampleCases(Number(flags.examples), seed)) {
+  appendFileSync(flags.out, `${JSON.stringify(exampleCase)}\n`);
   examples++;
 }
-for (; written < count; i++) {
-  const found = caseOf(seed + i);
-  if ("left" in found) {
+for (; writtenCount < count; i++) {
+  const randomCase = caseOf(seed + i);
+  if ("left" in randomCase) {
     // Groups messages that differ only in numbers.
-    const why = `${found.left}: ${found.why.split(/[:;,(]/)[0]}`;
-    left.set(why, (left.get(why) ?? 0) + 1);
+    const reason = `${randomCase.left}: ${randomCase.why.split(/[:;,(]/)[0]}`;
+    skipReasons.set(reason, (skipReasons.get(reason) ?? 0) + 1);
   } else {
-    appendFileSync(flags.out, `${JSON.stringify(found)}\n`);
-    written++;
+    appendFileSync(flags.out, `${JSON.stringify(randomCase)}\n`);
+    writtenCount++;
   }
 }
-const record = { seed, drawn: i, written, examples, left: Object.fromEntries(left) };
+const record = { seed, drawn: i, written: writtenCount, examples, left: Object.fromEntries(skipReasons) };
 console.log(JSON.stringify(record, undefined, 2));
 if (flags.record) writeFileSync(flags.record, `${JSON.stringify(record, undefined, 2)}\n`);

@@ -1,7 +1,7 @@
 /**
- * How long `verify` takes on a GPU from an empty cache of Triton's, with kernels compiled ahead and without: `npm run
- * bench:ahead -- --kernels gemm,softmax --runs 100`. Prints JSON: seconds, cases, and what was compiled when. Exits with 1
- * if a case failed, or if more than one launch in twenty did not find its kernel compiled.
+ * Time of `verify` on a GPU from an empty Triton cache, with and without kernels compiled ahead: `npm run bench --
+ * ahead --kernels gemm,softmax --runs 100`. Prints JSON: seconds, cases, and compile counts. Exits with 1 if a case
+ * failed, or if more than one launch in twenty did not find its kernel compiled.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -13,7 +13,7 @@ import { summarize } from "../src/runtime/verify/summary.js";
 import { verifyThoroughly } from "../src/runtime/verify/thorough.js";
 import { examples } from "../tests/support/examples.js";
 
-const { values: given } = parseArgs({
+const { values: flags } = parseArgs({
   options: {
     kernels: { type: "string", default: examples.map(({ name }) => name).join(",") },
     runs: { type: "string", default: "100" },
@@ -21,11 +21,11 @@ const { values: given } = parseArgs({
     seed: { type: "string", default: "0" },
   },
 });
-const names = given.kernels.split(",");
-const chosen = examples.filter(({ name }) => names.includes(name));
-const compiled = await Promise.all(chosen.map(({ kernel }) => build(kernel)));
+const names = flags.kernels.split(",");
+const selected = examples.filter(({ name }) => names.includes(name));
+const compiledKernels = await Promise.all(selected.map(({ kernel }) => build(kernel)));
 
-async function measured(mode: string) {
+async function measureMode(mode: string) {
   const cache = mkdtempSync(join(tmpdir(), "tilescript-triton-"));
   const [device] = await openGpus(
     { what: "this benchmark", instead: "nothing of it can be measured" },
@@ -35,17 +35,17 @@ async function measured(mode: string) {
       ...(mode === "as-they-run" && { processes: 0 }),
     },
   );
-  const started = Date.now();
+  const start = Date.now();
   try {
     const kernels = [];
-    for (const kernel of compiled) {
+    for (const kernel of compiledKernels) {
       const verification = await verifyThoroughly(kernel, device, {
-        selection: { seed: Number(given.seed) },
-        runs: Number(given.runs),
+        selection: { seed: Number(flags.seed) },
+        runs: Number(flags.runs),
         timeLimitMs: 120_000,
       });
       const { outcomes, seconds, compiling, thorough } = verification;
-      const failed = outcomes.filter(({ status }) => status === "failed").length;
+      const failedCount = outcomes.filter(({ status }) => status === "failed").length;
       const replay = thorough?.replay;
       const cases = outcomes.length;
       const name = kernel.signature.name;
@@ -53,7 +53,7 @@ async function measured(mode: string) {
         name,
         configs: kernel.configs.length,
         cases,
-        failed,
+        failed: failedCount,
         seconds,
         compiling,
         ...(replay && { why: summarize(verification, device).details, replay }),
@@ -61,7 +61,7 @@ async function measured(mode: string) {
       process.stderr.write(`${mode} ${JSON.stringify(kernels.at(-1))}\n`);
     }
     const { deviceName, versions } = device.hello;
-    return { mode, device: deviceName, versions, seconds: (Date.now() - started) / 1000, kernels };
+    return { mode, device: deviceName, versions, seconds: (Date.now() - start) / 1000, kernels };
   } finally {
     await closeDevice(device);
     rmSync(cache, { recursive: true, force: true });
@@ -69,11 +69,11 @@ async function measured(mode: string) {
 }
 
 const reports = [];
-for (const mode of given.modes.split(",")) reports.push(await measured(mode));
+for (const mode of flags.modes.split(",")) reports.push(await measureMode(mode));
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, value) => total + value, 0);
 const totals = reports.map(({ mode, seconds, kernels }) => {
-  const of = (what: "ahead" | "late") => sum(kernels.map(({ compiling }) => compiling?.[what] ?? 0));
-  const [ahead, late] = [of("ahead"), of("late")];
+  const countOf = (kind: "ahead" | "late") => sum(kernels.map(({ compiling }) => compiling?.[kind] ?? 0));
+  const [ahead, late] = [countOf("ahead"), countOf("late")];
   return {
     mode,
     seconds,

@@ -1,7 +1,7 @@
 /**
- * Measures builds: `npm run bench:compile`. Prints the time of trace + check + emit per example, warm and with the source
- * already indexed, of writing a module with a warp-specialized kernel, the growth for kernels of 10 to 10,000 ops, and
- * tsc's time on the examples and the ports. Writes bench/results/compile.json.
+ * Measures builds: `npm run bench -- compile`. Prints the time of trace + check + emit per example, warm and with the
+ * source already indexed, of writing a module with a warp-specialized kernel, the growth for kernels of 10 to 10,000
+ * ops, and tsc's time on the examples and the ports. Writes bench/results/compile.json.
  */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -16,11 +16,14 @@ import { vectorAdd } from "../examples/vector-add.js";
 import { compile } from "../src/pipeline/compile-kernel.js";
 import { createSourceIndex } from "../src/source/call-site-index.js";
 import { root } from "../tests/support/tsc.js";
-import { rounded, writeReport } from "./write-report.js";
+import { roundToTenth, writeReport } from "./write-report.js";
 
 const source = createSourceIndex();
 
-/** Median and least time of a few repetitions, in milliseconds: on a machine with other work only the least counts. */
+/**
+ * Median and minimum time of a few repetitions, in milliseconds. On a machine with other work only the minimum is
+ * reliable.
+ */
 function timeOf(work: () => unknown, repeats: number): { readonly median: number; readonly least: number } {
   const times = Array.from({ length: repeats }, () => {
     const start = performance.now();
@@ -53,37 +56,42 @@ console.log("trace + check + emit, warm (goal: at most 20 ms)");
 const examples = [vectorAdd, softmax, gemm].map((example) => {
   const start = performance.now();
   compile(example, { source });
-  const first = performance.now() - start;
+  const firstMs = performance.now() - start;
   const { median, least } = timeOf(() => compile(example, { source }), 61);
   console.log(
-    `  ${example.name.padEnd(12)} ${median.toFixed(1).padStart(7)} ms   (least ${least.toFixed(1)}, first ${first.toFixed(0)} ms)`,
+    `  ${example.name.padEnd(12)} ${median.toFixed(1).padStart(7)} ms   (least ${least.toFixed(1)}, first ${firstMs.toFixed(0)} ms)`,
   );
-  return { kernel: example.name, warmMs: rounded(median), leastMs: rounded(least), firstMs: rounded(first) };
+  return {
+    kernel: example.name,
+    warmMs: roundToTenth(median),
+    leastMs: roundToTenth(least),
+    firstMs: roundToTenth(firstMs),
+  };
 });
 
 console.log("a module with a warp-specialized kernel, written again (goal: at most 50 ms)");
 const specialized = [gemm, attention, relativeAttention].map((example) => {
   const built = compile(example, { source });
-  const { median, least } = timeOf(() => built.emit({ specialize: "always" }), 21);
+  const { median, least } = timeOf(() => built.emit({ warpSpecialize: "always" }), 21);
   console.log(`  ${example.name.padEnd(20)} ${median.toFixed(1).padStart(7)} ms   (least ${least.toFixed(1)})`);
-  return { kernel: example.name, ms: rounded(median), leastMs: rounded(least) };
+  return { kernel: example.name, ms: roundToTenth(median), leastMs: roundToTenth(least) };
 });
 
 console.log("growth (goal: linear)");
 const growth = [10, 100, 1_000, 10_000].map((ops) => {
   const candidate = chain(ops);
   const { least: time } = timeOf(() => compile(candidate, { source }), ops > 1000 ? 5 : 9);
-  const each = (time * 1000) / ops;
+  const microsecondsPerOp = (time * 1000) / ops;
   console.log(
-    `  ${String(ops).padStart(6)} ops ${time.toFixed(1).padStart(8)} ms   ${each.toFixed(1).padStart(7)} µs an op`,
+    `  ${String(ops).padStart(6)} ops ${time.toFixed(1).padStart(8)} ms   ${microsecondsPerOp.toFixed(1).padStart(7)} µs an op`,
   );
-  return { ops, ms: rounded(time), microsecondsAnOp: rounded(each) };
+  return { ops, ms: roundToTenth(time), microsecondsAnOp: roundToTenth(microsecondsPerOp) };
 });
 
-/** As in a project that has the package: its declarations instead of its sources. */
+/** Like a project with the package installed: uses its declarations instead of its sources. */
 function checkTypes(): { readonly seconds: number; readonly status: number | null } {
   const folder = mkdtempSync(join(root, "node_modules/.cache/tilescript-bench-"));
-  const run = (...args: readonly string[]) =>
+  const runTilescript = (...args: readonly string[]) =>
     spawnSync(join(root, "node_modules/.bin/tsc"), args, { stdio: "inherit", cwd: root });
   const paths = Object.fromEntries(
     [["tilescript", "index"] as const, ["tilescript/testing", "testing"] as const].map(([name, file]) => {
@@ -97,10 +105,10 @@ function checkTypes(): { readonly seconds: number; readonly status: number | nul
     exclude: [join(root, "**/*.test.ts")],
   };
   try {
-    run("-p", "tsconfig.build.json", "--emitDeclarationOnly", "--outDir", join(folder, "dist"));
+    runTilescript("-p", "tsconfig.build.json", "--emitDeclarationOnly", "--outDir", join(folder, "dist"));
     writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(config));
     const start = performance.now();
-    const { status } = run("-p", folder);
+    const { status } = runTilescript("-p", folder);
     return { seconds: (performance.now() - start) / 1000, status };
   } finally {
     rmSync(folder, { recursive: true });
@@ -109,4 +117,4 @@ function checkTypes(): { readonly seconds: number; readonly status: number | nul
 
 const { seconds, status } = checkTypes();
 console.log(`tsc on the examples and the ports: ${seconds.toFixed(2)} s, exit ${status} (goal: at most 2.5 s)`);
-writeReport("compile", { examples, specialized, growth, tscOnExamplesAndPortsSeconds: rounded(seconds) });
+writeReport("compile", { examples, specialized, growth, tscOnExamplesAndPortsSeconds: roundToTenth(seconds) });

@@ -1,4 +1,4 @@
-"""Compiles the jobs that `npm run fuzz -- --emit-jobs jobs.jsonl` wrote, with the Triton that is installed.
+"""Compiles the jobs that `npm run fuzz -- kernels --emit-jobs jobs.jsonl` wrote, with the Triton that is installed.
 
 Needs Triton alone, no GPU and no Node: `python bench/compile_jobs.py --jobs jobs.jsonl.xz --out result.json --processes
 16 --minutes 6`. A job stops after the stage that it names, or after `--stage`: Triton's pipeline is ttir, ttgir, llir,

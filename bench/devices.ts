@@ -1,7 +1,7 @@
 /**
- * The same work on several devices, in turns: `npm run bench:devices -- cuda:0 cuda:all`, or
- * `-- ray:auto#cpu:1 ray:auto#cpu:2`. Prints the time to the first results and drawn cases per second, and with `--tune`
- * the time of `tilescript tune` as a process, each also as a part of the first device's. `--out NAME` writes them to
+ * The same work on several devices, alternately: `npm run bench -- devices cuda:0 cuda:all`, or `-- ray:auto#cpu:1
+ * ray:auto#cpu:2`. Prints the time to the first results and drawn cases per second, and with `--tune` the time of
+ * `tilescript tune` as a process, each also as a fraction of the first device's. `--out NAME` writes them to
  * `bench/results`.
  */
 import { execFileSync } from "node:child_process";
@@ -15,7 +15,7 @@ import type { TuneReport } from "../src/runtime/report/reports.js";
 import { verifyThoroughly } from "../src/runtime/verify/thorough.js";
 import { writeReport } from "./write-report.js";
 
-const { values: given, positionals: devices } = parseArgs({
+const { values: flags, positionals: devices } = parseArgs({
   allowPositionals: true,
   options: {
     runs: { type: "string", default: "200" },
@@ -25,64 +25,66 @@ const { values: given, positionals: devices } = parseArgs({
     out: { type: "string" },
   },
 });
-if (devices.length === 0) throw new Error("name the devices to compare: npm run bench:devices -- cuda:0 cuda:all");
+if (devices.length === 0) throw new Error("name the devices to compare: npm run bench -- devices cuda:0 cuda:all");
 
 const kernel = await build(softmax);
 const root = resolve(import.meta.dirname, "..");
-const secondsSince = (started: number): number => (performance.now() - started) / 1000;
+const secondsSince = (start: number): number => (performance.now() - start) / 1000;
 
-/** Seconds from nothing until the first cases are done, and the drawn cases in each second after that. */
+/** Seconds from the start until the first cases are done, and the drawn cases per second after that. */
 async function verify(name: string) {
-  const opened = performance.now();
-  const device = await openDevice({ device: name as DeviceName, python: given.python });
+  const openTime = performance.now();
+  const device = await openDevice({ device: name as DeviceName, python: flags.python });
   try {
     const draw = async (runs: number, seed: number) => {
-      const started = performance.now();
+      const start = performance.now();
       const options = { selection: { seed }, runs, timeLimitMs: 600_000 };
       const { outcomes } = await verifyThoroughly(kernel, device, options);
-      const failed = outcomes.filter(({ status }) => status === "failed").length;
-      return { cases: outcomes.length, failed, seconds: secondsSince(started) };
+      const failedCount = outcomes.filter(({ status }) => status === "failed").length;
+      return { cases: outcomes.length, failed: failedCount, seconds: secondsSince(start) };
     };
-    // Every worker has imported torch and the module then.
+    // After this, every worker has imported torch and the module.
     await draw(16, 1);
-    const startSeconds = secondsSince(opened);
-    return { startSeconds, ...(await draw(Number(given.runs), 2)) };
+    const startSeconds = secondsSince(openTime);
+    return { startSeconds, ...(await draw(Number(flags.runs), 2)) };
   } finally {
     await closeDevice(device);
   }
 }
 
-/** Seconds that `tilescript tune` takes, and how many configs it measured. */
+/** The seconds of `tilescript tune`, and the number of configs that it measured. */
 function tune(device: string) {
   const args = ["tune", "examples/gemm.ts", "--json", "--shapes", "M=4096,N=4096,K=4096", "--device", device];
-  const python = given.python === undefined ? [] : ["--python", given.python];
-  const started = performance.now();
+  const python = flags.python === undefined ? [] : ["--python", flags.python];
+  const start = performance.now();
   const stdout = execFileSync(process.execPath, [resolve(root, "bin/tilescript.js"), ...args, ...python], {
     cwd: root,
     encoding: "utf8",
     maxBuffer: 2 ** 28,
   });
   const { tried } = JSON.parse(stdout) as TuneReport;
-  return { tried, seconds: secondsSince(started) };
+  return { tried, seconds: secondsSince(start) };
 }
 
 const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1]!;
 const rounded = (value: number): number => Number(value.toPrecision(3));
 
-const verified = new Map<string, Awaited<ReturnType<typeof verify>>[]>(devices.map((device) => [device, []]));
-const tuned = new Map<string, ReturnType<typeof tune>[]>(devices.map((device) => [device, []]));
-for (let round = 0; round < Number(given.rounds); round++)
+const verificationsByDevice = new Map<string, Awaited<ReturnType<typeof verify>>[]>(
+  devices.map((device) => [device, []]),
+);
+const tuningsByDevice = new Map<string, ReturnType<typeof tune>[]>(devices.map((device) => [device, []]));
+for (let round = 0; round < Number(flags.rounds); round++)
   for (const device of devices) {
-    verified.get(device)!.push(await verify(device));
-    if (given.tune) tuned.get(device)!.push(tune(device));
+    verificationsByDevice.get(device)!.push(await verify(device));
+    if (flags.tune) tuningsByDevice.get(device)!.push(tune(device));
   }
 
-const [first] = devices;
+const [baseline] = devices;
 const secondsOf = (times: readonly { readonly seconds: number }[]) => median(times.map(({ seconds }) => seconds));
-const measured = devices.map((device) => {
-  const rounds = verified.get(device)!;
+const rows = devices.map((device) => {
+  const rounds = verificationsByDevice.get(device)!;
   const seconds = secondsOf(rounds);
-  const tunings = tuned.get(device)!;
+  const tunings = tuningsByDevice.get(device)!;
   return {
     device,
     startSeconds: rounded(median(rounds.map(({ startSeconds }) => startSeconds))),
@@ -90,16 +92,17 @@ const measured = devices.map((device) => {
     failed: rounds.reduce((sum, { failed }) => sum + failed, 0),
     seconds: rounded(seconds),
     casesPerSecond: rounded(rounds[0]!.cases / seconds),
-    partOfFirst: rounded(seconds / secondsOf(verified.get(first!)!)),
+    partOfFirst: rounded(seconds / secondsOf(verificationsByDevice.get(baseline!)!)),
     ...(tunings.length > 0 && {
       tune: {
         tried: tunings.map(({ tried }) => tried),
         seconds: rounded(secondsOf(tunings)),
-        partOfFirst: rounded(secondsOf(tunings) / secondsOf(tuned.get(first!)!)),
+        partOfFirst: rounded(secondsOf(tunings) / secondsOf(tuningsByDevice.get(baseline!)!)),
       },
     }),
   };
 });
-for (const each of measured) console.log(JSON.stringify(each));
-if (given.out !== undefined) writeReport(given.out, { kernel: "softmax", rounds: Number(given.rounds), measured });
-process.exitCode = measured.some(({ failed }) => failed > 0) ? 1 : 0;
+for (const row of rows) console.log(JSON.stringify(row));
+if (flags.out !== undefined)
+  writeReport(flags.out, { kernel: "softmax", rounds: Number(flags.rounds), measured: rows });
+process.exitCode = rows.some(({ failed }) => failed > 0) ? 1 : 0;

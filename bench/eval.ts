@@ -1,5 +1,5 @@
 /**
- * The evaluator against Triton's interpreter, in CPU time: `npm run bench:eval`. Runs every example at sizes that
+ * The evaluator against Triton's interpreter, in CPU time: `npm run bench -- eval`. Runs every example at sizes that
  * property tests draw and writes bench/results/evaluator.json.
  */
 import { spawnSync } from "node:child_process";
@@ -66,19 +66,19 @@ const examples: readonly (readonly [unknown, keyof typeof GOALS, CaseOptions])[]
 
 /** The kernels that an operator calls. */
 function kernelsOf(operator: unknown): readonly KernelDefinition[] {
-  const found: KernelDefinition[] = [];
+  const kernels: KernelDefinition[] = [];
   traceOperator(operator as OperatorDefinition, (kernel) => {
-    found.push(kernel);
+    kernels.push(kernel);
     return trace(kernel);
   });
-  return found;
+  return kernels;
 }
 
 /** The lowest CPU time of a call, in milliseconds, over batches much longer than the clock's resolution. */
-function cpuMs(run: () => unknown): number {
+function cpuMs(work: () => unknown): number {
   const batch = (count: number): number => {
     const start = process.cpuUsage();
-    for (let i = 0; i < count; i++) run();
+    for (let i = 0; i < count; i++) work();
     const { user, system } = process.cpuUsage(start);
     return (user + system) / 1000 / count;
   };
@@ -87,15 +87,19 @@ function cpuMs(run: () => unknown): number {
 }
 
 /** CPU time of the kernel alone, and of a property test's whole case. */
-async function measure(kernel: unknown, drawn: readonly TestCase[]) {
-  const compiled = await build(kernel);
+async function measure(kernel: unknown, testCases: readonly TestCase[]) {
+  const compiledKernel = await build(kernel);
   const ir = trace(definitionOf(kernel));
-  for (const end = Date.now() + WARMUP_MS; Date.now() < end;) drawn.forEach((at) => compiled.evaluate(at));
-  return drawn.map((at) => {
-    const { layouts, absent, seed } = at;
-    const inputs = inputsOf(ir, compiled.signature, at);
-    const run = { ...launchOf(ir, at), inputs, layouts, absent, seed };
-    return { kernel: cpuMs(() => evaluateKernel(ir, run)), whole: cpuMs(() => compiled.evaluate(at)) };
+  for (const end = Date.now() + WARMUP_MS; Date.now() < end;)
+    testCases.forEach((testCase) => compiledKernel.evaluate(testCase));
+  return testCases.map((testCase) => {
+    const { layouts, absent, seed } = testCase;
+    const inputs = inputsOf(ir, compiledKernel.signature, testCase);
+    const execution = { ...launchOf(ir, testCase), inputs, layouts, absent, seed };
+    return {
+      kernel: cpuMs(() => evaluateKernel(ir, execution)),
+      whole: cpuMs(() => compiledKernel.evaluate(testCase)),
+    };
   });
 }
 
@@ -117,39 +121,43 @@ function interpret(requests: readonly unknown[]) {
 }
 
 const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
-const rounded = (value: number): number => Number(value.toPrecision(3));
+const round = (value: number): number => Number(value.toPrecision(3));
 let versions = {};
 const rows = [];
 console.log(
   "CPU ms a case, means        Triton   evaluator     ratio      cases/s, with inputs, reference, comparison",
 );
 for (const [kernel, kind, options] of examples) {
-  const compiled = await build(kernel);
-  const drawn = fc.sample(cases(compiled, options), { numRuns: CASES, seed: 1 });
-  const workspace = await openWorkspace(compiled);
-  const ours = await measure(kernel, drawn);
-  const theirs = interpret(
-    drawn.map((at) =>
-      verifyRequest(compiled, workspace.module, at, { passOut: true, tolerance: {}, mode: "interpreter" }),
+  const compiledKernel = await build(kernel);
+  const testCases = fc.sample(cases(compiledKernel, options), { numRuns: CASES, seed: 1 });
+  const workspace = await openWorkspace(compiledKernel);
+  const evaluatorTimes = await measure(kernel, testCases);
+  const tritonTimes = interpret(
+    testCases.map((testCase) =>
+      verifyRequest(compiledKernel, workspace.module, testCase, { passOut: true, tolerance: {}, mode: "interpreter" }),
     ),
   );
   await workspace.remove();
-  versions = theirs.versions;
-  const [triton, own, whole] = [mean(theirs.ms), mean(ours.map((t) => t.kernel)), mean(ours.map((t) => t.whole))];
+  versions = tritonTimes.versions;
+  const [triton, evaluator, whole] = [
+    mean(tritonTimes.ms),
+    mean(evaluatorTimes.map((t) => t.kernel)),
+    mean(evaluatorTimes.map((t) => t.whole)),
+  ];
   const row = {
-    kernel: compiled.signature.name,
-    cases: drawn.length,
-    sizes: drawn.map(({ sizes }) => sizes),
-    tritonMs: rounded(triton),
-    evaluatorMs: rounded(own),
-    ratio: rounded(triton / own),
+    kernel: compiledKernel.signature.name,
+    cases: testCases.length,
+    sizes: testCases.map(({ sizes }) => sizes),
+    tritonMs: round(triton),
+    evaluatorMs: round(evaluator),
+    ratio: round(triton / evaluator),
     goal: GOALS[kind],
-    wholeCaseMs: rounded(whole),
-    casesPerSecond: rounded(1000 / whole),
+    wholeCaseMs: round(whole),
+    casesPerSecond: round(1000 / whole),
   };
   rows.push(row);
   console.log(
-    `  ${row.kernel.padEnd(20)} ${triton.toFixed(2).padStart(11)} ${own.toFixed(3).padStart(11)} ${(triton / own).toFixed(1).padStart(8)}x (goal ${row.goal}x) ${(1000 / whole).toFixed(0).padStart(8)}`,
+    `  ${row.kernel.padEnd(20)} ${triton.toFixed(2).padStart(11)} ${evaluator.toFixed(3).padStart(11)} ${(triton / evaluator).toFixed(1).padStart(8)}x (goal ${row.goal}x) ${(1000 / whole).toFixed(0).padStart(8)}`,
   );
 }
 

@@ -1,11 +1,11 @@
 /**
- * Random kernels through both supported versions of Triton: `npm run fuzz -- --kernels 10000 --seed 1`. Each that our
- * checks accept must be accepted by Triton, whose front end types all of them again (`ttir`); a part goes further, to
- * LLVM and to machine code for sm_90. `TILESCRIPT_PYTHON` and `TILESCRIPT_PYTHON36` name the Pythons. What fails is
- * shrunk and printed as TypeScript with the Python that was emitted.
+ * Compiles random kernels with both supported versions of Triton: `npm run fuzz -- kernels --kernels 10000 --seed 1`.
+ * Triton must accept each kernel that our checks accept: its front end types all of them again (`ttir`), and a fraction
+ * is compiled further, to LLVM and to machine code for sm_90. `TILESCRIPT_PYTHON` and `TILESCRIPT_PYTHON36` name the
+ * Pythons. A failing kernel is shrunk and printed as TypeScript with the emitted Python.
  *
- * With `--emit-jobs jobs.jsonl` nothing is compiled here: the jobs are written for `bench/compile_jobs.py`, which needs
- * Triton alone.
+ * With `--emit-jobs jobs.jsonl`, nothing is compiled here: the jobs are written for `bench/compile_jobs.py`, which
+ * needs only Triton.
  */
 import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
@@ -23,7 +23,7 @@ const { values: flags } = parseArgs({
   options: {
     kernels: { type: "string", default: "1000" },
     seed: { type: "string", default: String(Math.floor(Math.random() * 2 ** 31)) },
-    /** One kernel in this many goes to LLVM's IR, and to machine code. */
+    /** One kernel in this many is compiled to LLVM's IR, or to machine code. */
     llir: { type: "string", default: "10" },
     cubin: { type: "string", default: "50" },
     /** Stops drawing after this many minutes. */
@@ -59,8 +59,8 @@ interface Failure {
 const failures: Failure[] = [];
 const refusals = new Map<string, number>();
 const counts = { drawn: 0, refused: 0, crashed: 0 };
-/** By version: how many kernels were accepted after each stage. */
-const accepted = new Map<string, Record<string, number>>();
+/** The number of kernels accepted after each stage, by version. */
+const acceptedCounts = new Map<string, Record<string, number>>();
 
 function attempt(recipe: Recipe): Accepted | undefined {
   try {
@@ -72,21 +72,21 @@ function attempt(recipe: Recipe): Accepted | undefined {
 }
 
 /** Kernels that only one version has compiled so far. */
-const waiting = new Map<number, Accepted | undefined>();
+const pending = new Map<number, Accepted | undefined>();
 
-/** Makes each kernel once for both versions. */
+/** Creates each kernel once for both versions. */
 function kernelOf(i: number): Accepted | undefined {
-  if (waiting.has(i)) {
-    const made = waiting.get(i);
-    waiting.delete(i);
-    return made;
+  if (pending.has(i)) {
+    const kernel = pending.get(i);
+    pending.delete(i);
+    return kernel;
   }
-  const made = first(seed + i);
-  waiting.set(i, made);
-  return made;
+  const kernel = drawKernel(seed + i);
+  pending.set(i, kernel);
+  return kernel;
 }
 
-function first(number: number): Accepted | undefined {
+function drawKernel(number: number): Accepted | undefined {
   counts.drawn++;
   try {
     return accept(recipeOf(number));
@@ -103,20 +103,20 @@ function first(number: number): Accepted | undefined {
   }
 }
 
-/** Sends the same kernels through each version, one stream of jobs each. */
-async function run(python: string, isNewest: boolean): Promise<void> {
-  let at = 0;
+/** Compiles the same kernels with each version, one stream of jobs per version. */
+async function runVersion(python: string, isNewest: boolean): Promise<void> {
+  let nextIndex = 0;
   const workers = Array.from({ length: Number(flags.processes) }, () => new Worker(python, compileScript));
   await distribute(
     workers,
-    () => (at < count && performance.now() < end ? at++ : undefined),
+    () => (nextIndex < count && performance.now() < end ? nextIndex++ : undefined),
     async (worker, i) => {
-      const made = kernelOf(i);
-      if (!made || (made.since39 && !isNewest)) return;
-      const answer = await worker.ask(jobOf(String(i), made, stageOf(i), shapeOf(i)));
-      const done = accepted.get(worker.version) ?? {};
-      accepted.set(worker.version, done);
-      if (answer.error === undefined) done[stageOf(i)] = (done[stageOf(i)] ?? 0) + 1;
+      const kernel = kernelOf(i);
+      if (!kernel || (kernel.since39 && !isNewest)) return;
+      const answer = await worker.ask(jobOf(String(i), kernel, stageOf(i), shapeOf(i)));
+      const countsByStage = acceptedCounts.get(worker.version) ?? {};
+      acceptedCounts.set(worker.version, countsByStage);
+      if (answer.error === undefined) countsByStage[stageOf(i)] = (countsByStage[stageOf(i)] ?? 0) + 1;
       else await report(worker, i, answer.error);
       if (i % 500 === 499) console.log(`Triton ${worker.version}: ${i + 1} kernels, ${failures.length} failures`);
     },
@@ -126,19 +126,19 @@ async function run(python: string, isNewest: boolean): Promise<void> {
 
 async function report(worker: Worker, i: number, error: string): Promise<void> {
   const smallest = await shrunk(seed + i, async (recipe) => {
-    const made = attempt(recipe);
-    if (!made || (made.since39 && worker.python !== pythons[0])) return false;
-    return (await worker.ask(jobOf("shrinking", made, stageOf(i), shapeOf(i)))).error !== undefined;
+    const kernel = attempt(recipe);
+    if (!kernel || (kernel.since39 && worker.python !== pythons[0])) return false;
+    return (await worker.ask(jobOf("shrinking", kernel, stageOf(i), shapeOf(i)))).error !== undefined;
   });
-  const made = accept(smallest);
-  const last = await worker.ask(jobOf("shrunk", made, stageOf(i), shapeOf(i)));
+  const kernel = accept(smallest);
+  const reply = await worker.ask(jobOf("shrunk", kernel, stageOf(i), shapeOf(i)));
   const failure: Failure = {
     seed: seed + i,
     triton: worker.version,
     stage: stageOf(i),
-    error: (last.error ?? error).slice(0, 2000),
-    kernel: typescriptOf(made.ir),
-    python: jobOf("", made, "ttir", shapeOf(i)).source,
+    error: (reply.error ?? error).slice(0, 2000),
+    kernel: typescriptOf(kernel.ir),
+    python: jobOf("", kernel, "ttir", shapeOf(i)).source,
   };
   failures.push(failure);
   console.log(
@@ -151,9 +151,9 @@ function emit(file: string): void {
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, "");
   for (let i = 0; i < count && performance.now() < end; i++) {
-    const made = first(seed + i);
-    if (!made) continue;
-    const job = { ...jobOf(String(seed + i), made, stageOf(i), shapeOf(i)), since39: made.since39 };
+    const kernel = drawKernel(seed + i);
+    if (!kernel) continue;
+    const job = { ...jobOf(String(seed + i), kernel, stageOf(i), shapeOf(i)), since39: kernel.since39 };
     appendFileSync(file, `${JSON.stringify(job)}\n`);
   }
 }
@@ -162,10 +162,10 @@ const pythons = [process.env["TILESCRIPT_PYTHON"], process.env["TILESCRIPT_PYTHO
 if (!flags["emit-jobs"] && !(pythons[0] && pythons[1]))
   throw new Error("set TILESCRIPT_PYTHON and TILESCRIPT_PYTHON36 to Pythons with Triton 3.9 and 3.6");
 console.log(`${count} kernels from seed ${seed}`);
-const started = performance.now();
+const start = performance.now();
 if (flags["emit-jobs"]) emit(flags["emit-jobs"]);
-else await Promise.all(pythons.map((python, i) => run(python!, i === 0)));
-const seconds = (performance.now() - started) / 1000;
+else await Promise.all(pythons.map((python, i) => runVersion(python!, i === 0)));
+const seconds = (performance.now() - start) / 1000;
 
 const result = {
   date: new Date().toISOString().slice(0, 10),
@@ -173,7 +173,7 @@ const result = {
   kernels: counts,
   refusals: Object.fromEntries(refusals),
   /** Kernels that Triton accepted, by version and by the last stage that ran. */
-  accepted: Object.fromEntries(accepted),
+  accepted: Object.fromEntries(acceptedCounts),
   failures,
   seconds: Math.round(seconds),
   kernelsPerSecond: Number((counts.drawn / seconds).toFixed(2)),

@@ -1,8 +1,8 @@
-/** What `npm run bench:gallery` wrote, and which of it is of kernels that are others now. */
+/** The record of `npm run bench -- gallery`, and the parts of it whose kernels have changed since. */
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { examples } from "../tests/support/examples.js";
-import { isStill, kernelDigest } from "./kernel-digest.js";
+import { isStillCurrent, kernelDigest } from "./kernel-digest.js";
 
 export interface GalleryCase {
   readonly kernel: string;
@@ -19,16 +19,16 @@ export interface GalleryRow extends GalleryCase {
   readonly high: number;
 }
 
-/** How many times as long one way takes as the example does: the median over rounds. */
+/** The ratio of a baseline's time to the example's: the median over rounds. */
 export interface GalleryRatio extends GalleryCase {
   readonly part: string;
-  /** A way, or `best of …: ` and the fastest of PyTorch's. */
+  /** A baseline, or `best of …: ` and the fastest of PyTorch's. */
   readonly of: string;
   readonly ratio: number;
 }
 
 interface GalleryPart {
-  /** What its kernels were when it was timed: a hash for each module. */
+  /** Digests of its kernels at the time of the measurement: a hash per module. */
   readonly kernels: Readonly<Record<string, string>>;
   readonly date: string;
 }
@@ -52,11 +52,11 @@ export function changedParts({
   readonly parts: Readonly<Record<string, Pick<GalleryPart, "kernels">>>;
 }): ReadonlySet<string> {
   const golden = resolve(import.meta.dirname, "../tests/unit/codegen/golden");
-  const now = new Map(
+  const currentDigests = new Map(
     examples.map(({ name, kernel }) => [kernel.name, kernelDigest(readFileSync(`${golden}/${name}.py`, "utf8"))]),
   );
-  const changed = Object.entries(parts).filter(([, { kernels }]) =>
-    Object.entries(kernels).some(([name, timed]) => !isStill(timed, now.get(name) ?? "")),
+  const changedEntries = Object.entries(parts).filter(([, { kernels }]) =>
+    Object.entries(kernels).some(([name, timedDigest]) => !isStillCurrent(timedDigest, currentDigests.get(name) ?? "")),
   );
-  return new Set(changed.map(([part]) => part));
+  return new Set(changedEntries.map(([part]) => part));
 }

@@ -1,9 +1,9 @@
 /**
- * Times the examples on this machine's GPU beside what a user would run instead: `npm run bench:gallery -- --out
- * gallery-h200.json`, a file in bench/results. A call measures for about eight minutes what the file lacks or has of other
- * modules; the next one goes on. `--only silu_mul,softmax` times some, also anew, and `--variants` the changes of
- * bench/variants.ts beside them, for a file of its own. For a machine without Node, `--prepare FOLDER` only writes the
- * modules, which `python bench/gallery.py FOLDER --out FILE` times there.
+ * Times the examples on this machine's GPU and the alternatives that a user would otherwise run: `npm run bench --
+ * gallery --out gallery-h200.json`, a file in bench/results. A call measures, for about eight minutes, cases that are
+ * missing in the file or whose modules changed; the next call continues. `--only silu_mul,softmax` times some again,
+ * and `--variants` also the changes of bench/variants.ts, into a separate file. For a machine without Node, `--prepare
+ * FOLDER` only writes the modules, which `python bench/gallery.py FOLDER --out FILE` times there.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ import { resultFile, runOnModules } from "./in-python.js";
 import { kernelDigest } from "./kernel-digest.js";
 import { buildVariant, variants } from "./variants.js";
 
-const { values: given } = parseArgs({
+const { values: flags } = parseArgs({
   options: {
     out: { type: "string", default: "gallery.json" },
     prepare: { type: "string" },
@@ -35,17 +35,17 @@ async function emitInto(folder: string): Promise<void> {
   }
   writeAll(folder, modules);
   writeFileSync(join(folder, "digests.json"), JSON.stringify(digests));
-  for (const variant of given.variants ? variants : []) {
+  for (const variant of flags.variants ? variants : []) {
     const { python, file } = await buildVariant(
       variant,
       examples.find(({ name }) => name === variant.example)!,
     );
     const { part, name } = variant;
-    // PyTorch has an operator's name once, and the example has it.
-    const own = [...modules, [file, python] as const].map(
-      ([each, text]) => [each, text.replaceAll("tilescript::", `${name}::`)] as const,
+    // PyTorch registers an operator's name only once, and the example already uses it.
+    const namespacedModules = [...modules, [file, python] as const].map(
+      ([module, text]) => [module, text.replaceAll("tilescript::", `${name}::`)] as const,
     );
-    writeAll(join(folder, "variants", part, name), new Map(own));
+    writeAll(join(folder, "variants", part, name), new Map(namespacedModules));
   }
 }
 
@@ -54,9 +54,11 @@ function writeAll(folder: string, modules: ReadonlyMap<string, string>): void {
   for (const [file, python] of modules) writeFileSync(join(folder, file), python);
 }
 
-if (given.prepare === undefined) {
-  if (given.variants && given.out === "gallery-h200.json")
+if (flags.prepare === undefined) {
+  if (flags.variants && flags.out === "gallery-h200.json")
     throw new Error("a record has no variants; name another --out");
-  const passed = (["only", "minutes"] as const).flatMap((name) => (given[name] ? [`--${name}`, given[name]] : []));
-  process.exitCode = await runOnModules("gallery.py", emitInto, ["--out", resultFile(given.out), ...passed]);
-} else await emitInto(given.prepare);
+  const forwardedFlags = (["only", "minutes"] as const).flatMap((name) =>
+    flags[name] ? [`--${name}`, flags[name]] : [],
+  );
+  process.exitCode = await runOnModules("gallery.py", emitInto, ["--out", resultFile(flags.out), ...forwardedFlags]);
+} else await emitInto(flags.prepare);

@@ -1,7 +1,7 @@
 /**
- * Times warp-specialized kernels beside the plain ones and PyTorch on this machine's GPU, and first compares them:
- * `npm run bench:gluon -- --out gluon-h200.json`, a file in bench/results. For a machine without Node, `--prepare FOLDER`
- * only writes the modules, which `python bench/gluon.py FOLDER --out FILE` times there.
+ * Compares warp-specialized kernels with the plain ones and PyTorch on this machine's GPU, first their results, then
+ * their times: `npm run bench -- gluon --out gluon-h200.json`, a file in bench/results. For a machine without Node,
+ * `--prepare FOLDER` only writes the modules, which `python bench/gluon.py FOLDER --out FILE` times there.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -22,7 +22,7 @@ import { resultFile, runOnModules } from "./in-python.js";
 /** Random kernels of each form. */
 const EACH = 320;
 
-const { values: given } = parseArgs({
+const { values: flags } = parseArgs({
   options: { out: { type: "string", default: "gluon.json" }, prepare: { type: "string" } },
 });
 
@@ -30,21 +30,29 @@ async function emitInto(folder: string): Promise<void> {
   mkdirSync(folder, { recursive: true });
   for (const example of [gemm, gemmTma, gemmPersistentTma, linearGelu, attention, relativeAttention]) {
     const kernel = await build(example);
-    writeFileSync(join(folder, kernel.file), kernel.emit({ specialize: "always" }).python);
+    writeFileSync(join(folder, kernel.file), kernel.emit({ warpSpecialize: "always" }).python);
   }
   for (const fixture of [inTwoLoops, inOneLoop, windowed, unmasked, ...Object.values(modifications)]) {
     const kernel = await build(fixture);
-    writeFileSync(join(folder, kernel.file), kernel.emit({ specialize: "always" }).python);
+    writeFileSync(join(folder, kernel.file), kernel.emit({ warpSpecialize: "always" }).python);
   }
   const random = join(folder, "random");
   mkdirSync(random, { recursive: true });
-  const drawn = [randomProduct, randomAttention].flatMap((draw) => Array.from({ length: EACH }, (_, i) => draw(i)));
-  for (const { name, kernel } of drawn)
-    writeFileSync(join(random, `${name}.py`), (await build(kernel)).emit({ specialize: "always" }).python);
-  const index = drawn.map(({ name, dtype, words, sizes, isStrided }) => ({ name, dtype, words, sizes, isStrided }));
+  const randomModules = [randomProduct, randomAttention].flatMap((draw) =>
+    Array.from({ length: EACH }, (_, i) => draw(i)),
+  );
+  for (const { name, kernel } of randomModules)
+    writeFileSync(join(random, `${name}.py`), (await build(kernel)).emit({ warpSpecialize: "always" }).python);
+  const index = randomModules.map(({ name, dtype, words, sizes, isStrided }) => ({
+    name,
+    dtype,
+    words,
+    sizes,
+    isStrided,
+  }));
   writeFileSync(join(random, "index.json"), `${JSON.stringify(index)}\n`);
 }
 
-if (given.prepare === undefined)
-  process.exitCode = await runOnModules("gluon.py", emitInto, ["--out", resultFile(given.out)]);
-else await emitInto(given.prepare);
+if (flags.prepare === undefined)
+  process.exitCode = await runOnModules("gluon.py", emitInto, ["--out", resultFile(flags.out)]);
+else await emitInto(flags.prepare);

@@ -1,6 +1,6 @@
 /**
- * Times the examples on this machine's GPU: `npm run bench:gpu -- --out nvidia-h200.json`, a file in bench/results. For a
- * machine without Node, `--prepare FOLDER` only writes the modules, which `python bench/gpu.py FOLDER` times there.
+ * Times the examples on this machine's GPU: `npm run bench -- gpu --out nvidia-h200.json`, a file in bench/results. For
+ * a machine without Node, `--prepare FOLDER` only writes the modules, which `python bench/gpu.py FOLDER` times there.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,19 +11,19 @@ import { softmax } from "../examples/softmax.js";
 import { vectorAdd } from "../examples/vector-add.js";
 import { resultFile, runOnModules } from "./in-python.js";
 
-const { values: given } = parseArgs({
+const { values: flags } = parseArgs({
   options: { out: { type: "string", default: "gpu.json" }, prepare: { type: "string" } },
 });
 
 async function emitInto(folder: string): Promise<void> {
   mkdirSync(folder, { recursive: true });
   for (const kernel of [gemm, softmax, vectorAdd]) {
-    const compiled = await build(kernel);
-    const { python } = compiled.emit({ op: { namespace: "bench", form: "custom_op" } });
-    writeFileSync(join(folder, compiled.file), python);
+    const compiledKernel = await build(kernel);
+    const { python } = compiledKernel.emit({ op: { namespace: "bench", form: "custom_op" } });
+    writeFileSync(join(folder, compiledKernel.file), python);
   }
 }
 
-if (given.prepare === undefined)
-  process.exitCode = await runOnModules("gpu.py", emitInto, ["--out", resultFile(given.out)]);
-else await emitInto(given.prepare);
+if (flags.prepare === undefined)
+  process.exitCode = await runOnModules("gpu.py", emitInto, ["--out", resultFile(flags.out)]);
+else await emitInto(flags.prepare);

@@ -1,6 +1,6 @@
 /**
- * Imports the kernels that the examples emit and emits them again: `npm run import:goldens` prints which have the same IR
- * and which the same text, and with `--apart FOLDER` writes the texts that differ there. Names choose examples.
+ * Imports the kernels that the examples emit and emits them again: `npm run bench -- import-goldens` prints which of
+ * them keep their IR and their text, and with `--apart FOLDER` writes the differing texts there. Names select examples.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ const { python } = await thisMachine.python({});
 const reimporter = await openReimporter(python);
 const counts = { kernels: 0, equal: 0, bodies: 0, identical: 0 };
 
-function keep(name: string, text: string): void {
+function writeGolden(name: string, text: string): void {
   if (values.apart === undefined) return;
   mkdirSync(values.apart, { recursive: true });
   writeFileSync(join(values.apart, name), `${text}\n`);
@@ -26,21 +26,23 @@ for (const { name, kernel } of examples.filter((each) => positionals.length === 
   const built = await build(kernel);
   for (const part of built.parts ?? [built]) {
     const { jit } = part.signature;
-    const imported = await reimporter.reimported(part);
-    const equal = isEqual(imported);
+    const importResult = await reimporter.reimported(part);
+    const equal = isEqual(importResult);
     counts.kernels++;
     counts.equal += Number(equal);
-    const [before, after] = [bodiesOf(part.python), bodiesOf(imported.built?.python ?? "")];
-    const apart = Object.keys(before).filter((each) => before[each] !== after[each]);
-    counts.bodies += Object.keys(before).length;
-    counts.identical += Object.keys(before).length - apart.length;
-    for (const each of apart) {
-      keep(`${name}.${each}.before.py`, before[each]!);
-      keep(`${name}.${each}.after.py`, after[each] ?? "");
+    const [oldBodies, newBodies] = [bodiesOf(part.python), bodiesOf(importResult.built?.python ?? "")];
+    const changedNames = Object.keys(oldBodies).filter((each) => oldBodies[each] !== newBodies[each]);
+    counts.bodies += Object.keys(oldBodies).length;
+    counts.identical += Object.keys(oldBodies).length - changedNames.length;
+    for (const body of changedNames) {
+      writeGolden(`${name}.${body}.before.py`, oldBodies[body]!);
+      writeGolden(`${name}.${body}.after.py`, newBodies[body] ?? "");
     }
-    if (apart.length > 0) keep(`${name}.${jit}.ts`, imported.text ?? "");
-    const why = imported.status === "not imported" ? `: ${imported.reason}` : "";
-    console.log(`${name}: ${jit}: ${imported.status}${why}${apart.length > 0 ? `; apart: ${apart.join(", ")}` : ""}`);
+    if (changedNames.length > 0) writeGolden(`${name}.${jit}.ts`, importResult.text ?? "");
+    const reason = importResult.status === "not imported" ? `: ${importResult.reason}` : "";
+    console.log(
+      `${name}: ${jit}: ${importResult.status}${reason}${changedNames.length > 0 ? `; apart: ${changedNames.join(", ")}` : ""}`,
+    );
   }
 }
 await reimporter.stop();

@@ -1,4 +1,4 @@
-/** `bench/results/imports.json`: what became of the kernels of a collection, added up over the parts that were run. */
+/** `bench/results/imports.json`: import results of collections of kernels, summed over the parts that were run. */
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
@@ -17,9 +17,9 @@ export interface ImportRecord {
 
 export interface ImportPart {
   readonly counts: Numbers;
-  /** How many kernels or accesses each reason keeps from being equal, or a view. */
+  /** The number of kernels or accesses that each reason keeps from being equal, or a view. */
   readonly reasons: Numbers;
-  /** Of each kernel that Triton compiles: as it is, and with views where they were asked for. */
+  /** The durations for each kernel that Triton compiles: unchanged, and with views if they were requested. */
   readonly seconds: { readonly plain: Columns; readonly lift?: Columns };
 }
 
@@ -28,14 +28,21 @@ const file = resolve(import.meta.dirname, "results/imports.json");
 export const readRecord = (): ImportRecord | undefined =>
   existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as ImportRecord) : undefined;
 
-/** Keeps the other parts of a collection that divide it in the same way, and the other collections. */
-export async function recordPart(collection: string, part: string, found: ImportPart, python: string): Promise<void> {
+/** Records a part. Retains the other parts of a collection with the same division, and the other collections. */
+export async function recordPart(
+  collection: string,
+  part: string,
+  importedPart: ImportPart,
+  python: string,
+): Promise<void> {
   const { collections = {} } = readRecord() ?? {};
   const [, step] = part.split("/");
-  const others = Object.entries(collections[collection] ?? {}).filter(([each]) => each.split("/")[1] === step);
-  const parts = Object.fromEntries([...others, [part, found] as const].sort(([a], [b]) => a.localeCompare(b)));
+  const otherParts = Object.entries(collections[collection] ?? {}).filter(([each]) => each.split("/")[1] === step);
+  const sortedParts = Object.fromEntries(
+    [...otherParts, [part, importedPart] as const].sort(([a], [b]) => a.localeCompare(b)),
+  );
   const triton = execFileSync(python, ["-c", "import triton; print(triton.__version__)"], { encoding: "utf8" }).trim();
-  writeReport("imports", { triton, collections: { ...collections, [collection]: parts } });
-  // Many numbers on a line.
+  writeReport("imports", { triton, collections: { ...collections, [collection]: sortedParts } });
+  // Puts many numbers on a line.
   writeFileSync(file, await format(readFileSync(file, "utf8"), { parser: "json", printWidth: 120 }));
 }

@@ -1,16 +1,16 @@
-/** Seconds that an import of a kernel takes: in Triton's compiler, in the user's script, and in what is ours. */
+/** The duration of a kernel's import: in Triton's compiler, in the user's script, and in our code. */
 import { performance } from "node:perf_hooks";
 import type { MatchResult, Reply, Spent, WorkerRequest } from "../src/runtime/worker/protocol.js";
 import { Worker } from "../src/runtime/worker/worker.js";
 
-/** Seconds of one processor, but for `wall`. */
+/** Seconds of CPU, except `wall`. */
 export interface ImportSeconds {
   readonly wall: number;
   readonly triton: number;
   readonly own: number;
 }
 
-/** A worker that adds up what its replies say of comparisons. */
+/** A worker that adds up the times reported for comparisons. */
 export class MeteredWorker extends Worker {
   #triton = 0;
   #own = 0;
@@ -28,23 +28,23 @@ export class MeteredWorker extends Worker {
     return reply;
   }
 
-  /** What work takes here and in this worker, beside what reading the kernel took. */
+  /** Measures work in this process and in the worker, and adds the time of reading the kernel. */
   async seconds<T>(read: Spent | undefined, work: () => Promise<T>): Promise<readonly [T, ImportSeconds]> {
     const [triton, own, wall, cpu] = [this.#triton, this.#own, performance.now(), process.cpuUsage()];
-    const done = await work();
+    const result = await work();
     const { user, system } = process.cpuUsage(cpu);
     const reading = read ?? { triton: 0, own: 0 };
-    const here = (user + system) / 1e6;
+    const hereSeconds = (user + system) / 1e6;
     const seconds = {
       wall: (performance.now() - wall) / 1000 + reading.triton + reading.own,
       triton: this.#triton - triton + reading.triton,
-      own: this.#own - own + reading.own + here,
+      own: this.#own - own + reading.own + hereSeconds,
     };
-    return [done, seconds];
+    return [result, seconds];
   }
 }
 
-/** The seconds of many kernels, each number by its place. */
+/** The seconds of many kernels, in the same order in each column. */
 export type Columns = Readonly<Record<keyof ImportSeconds, readonly number[]>>;
 
 export const columns = (times: readonly ImportSeconds[]): Columns => ({
@@ -58,12 +58,12 @@ const hundredths = (seconds: number): number => Math.round(seconds * 100) / 100;
 export const median = (numbers: readonly number[]): number =>
   numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? 0;
 
-/** How many seconds an import may take. */
+/** The limit on the duration of an import, in seconds. */
 export const MOST_SECONDS = 3;
 
-export function secondsText(of: string, times: readonly ImportSeconds[]): string {
+export function secondsText(label: string, times: readonly ImportSeconds[]): string {
   const { wall, triton, own } = columns(times);
-  const slow = wall.filter((each) => each > MOST_SECONDS).length;
-  const each = `${median(wall)} s, of Triton ${median(triton)} s and ours ${median(own)} s`;
-  return `${of}: median ${each}; most ${Math.max(0, ...wall)} s; ${slow} of ${wall.length} above ${MOST_SECONDS} s`;
+  const slowCount = wall.filter((each) => each > MOST_SECONDS).length;
+  const medians = `${median(wall)} s, of Triton ${median(triton)} s and ours ${median(own)} s`;
+  return `${label}: median ${medians}; most ${Math.max(0, ...wall)} s; ${slowCount} of ${wall.length} above ${MOST_SECONDS} s`;
 }

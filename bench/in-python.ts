@@ -1,11 +1,11 @@
-/** Runs a script of this folder on emitted modules, which lie in a folder of their own while it runs. */
+/** Runs a script of this folder on emitted modules, which are in a temporary folder meanwhile. */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { findPython } from "../src/runtime/worker/environment.js";
 
-/** The script's exit code, or 3 without a Python that has torch and triton. It gets the folder, then `args`. */
+/** The script's exit code, or 3 without a Python that has torch and triton. Its arguments are the folder and `args`. */
 export async function runOnModules(
   script: string,
   emitInto: (folder: string) => Promise<void>,
@@ -19,8 +19,8 @@ export async function runOnModules(
   const folder = mkdtempSync(join(tmpdir(), "tilescript-bench-"));
   try {
     await emitInto(folder);
-    const given = [resolve(import.meta.dirname, script), folder, ...args];
-    return spawnSync(environment.python, given, { stdio: "inherit" }).status ?? 1;
+    const scriptArgs = [resolve(import.meta.dirname, script), folder, ...args];
+    return spawnSync(environment.python, scriptArgs, { stdio: "inherit" }).status ?? 1;
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -1,77 +1,89 @@
 import { createHash } from "node:crypto";
 
 /**
- * What the kernels of an emitted module are: a hash of their code, then one for each config that a launch or an autotuner
- * may take, `code+config+config`. Comments, docstrings, names of local variables and how a kernel is launched are left
- * out. Two empty lines stand between the parts of a module, and nowhere else.
+ * A digest of the kernels of an emitted module: a hash of their code, then one per config of a launch or an autotuner,
+ * `code+config+config`. It ignores comments, docstrings, names of local variables and the launch code. Two empty lines
+ * separate the parts of a module, and occur nowhere else.
  */
 export function kernelDigest(python: string): string {
   const text = python.replaceAll(/^ *#.*\n| *#.*$|^ *"""[^]*?"""\n/gm, "");
   const code = text
     .split("\n\n\n")
     .filter((part) => /^@triton\b/m.test(part))
-    .map((part) => withoutLocalNames(callsOf(part, CONFIG).reduce((rest, config) => rest.replace(config, ""), part)))
+    .map((part) =>
+      withoutLocalNames(callsOf(part, CONFIG).reduce((remainder, config) => remainder.replace(config, ""), part)),
+    )
     .join("\n");
-  const configs = callsOf(text, CONFIG).map((config) => hash(asWritten(config), 8));
+  const configs = callsOf(text, CONFIG).map((config) => hash(normalizeConfig(config), 8));
   return [hash(code, 16), ...configs, ...launchesOf(text).map((launch) => hash(launch, 8))].join("+");
 }
 
-/** Whether what was timed is still among what a module may run: the same code, and configs that it still has. */
-export function isStill(timed: string, now: string): boolean {
-  const [code, ...configs] = timed.split("+");
-  const [same, ...left] = now.split("+");
-  return code === same && configs.every((config) => left.includes(config) && left.splice(left.indexOf(config), 1));
+/** True if the timed kernel is still among those that a module may run: the same code, and configs that still exist. */
+export function isStillCurrent(timedDigest: string, currentDigest: string): boolean {
+  const [code, ...configs] = timedDigest.split("+");
+  const [currentCode, ...remainingConfigs] = currentDigest.split("+");
+  return (
+    code === currentCode &&
+    configs.every(
+      (config) => remainingConfigs.includes(config) && remainingConfigs.splice(remainingConfigs.indexOf(config), 1),
+    )
+  );
 }
 
 const CONFIG = /\btriton\.Config(?=\()/g;
 const LAUNCH = /(?<!def )\b_launch(?=\()|\b\w+_kernel\[\w+\](?=\()/g;
 
-/** The numbers that a wrapper launches each kernel with, such as a lone config's: `x_kernel BLOCK=512 num_warps=4`. */
+/** The numeric arguments of each launch in a wrapper, such as a single config's: `x_kernel BLOCK=512 num_warps=4`. */
 function launchesOf(text: string): readonly string[] {
   return callsOf(text, LAUNCH).flatMap((call) => {
-    const given = [...call.matchAll(/\b([A-Za-z]\w*)=(-?\d[\w.]*|True|False)(?=[,)\s])/g)].map(([each]) => each);
-    return given.length > 0 ? [[/\w+_kernel/.exec(call)?.[0], ...given].join(" ")] : [];
+    const numericArguments = [...call.matchAll(/\b([A-Za-z]\w*)=(-?\d[\w.]*|True|False)(?=[,)\s])/g)].map(
+      ([each]) => each,
+    );
+    return numericArguments.length > 0 ? [[/\w+_kernel/.exec(call)?.[0], ...numericArguments].join(" ")] : [];
   });
 }
 
-/** Each call of a function, as it is written. */
+/** The text of each call of a function. */
 function callsOf(text: string, name: RegExp): readonly string[] {
-  return [...text.matchAll(name)].map((found) => {
-    let end = found.index + found[0].length;
+  return [...text.matchAll(name)].map((match) => {
+    let end = match.index + match[0].length;
     let depth = 0;
     do {
       if (text[end] === "(") depth++;
       if (text[end] === ")") depth--;
       end++;
     } while (depth > 0 && end < text.length);
-    return text.slice(found.index, end);
+    return text.slice(match.index, end);
   });
 }
 
-/** However it is broken into lines, and however a limit of registers is passed. */
-function asWritten(config: string): string {
+/** Normalizes line breaks, and the form in which a register limit is passed. */
+function normalizeConfig(config: string): string {
   return config
     .replaceAll(/\s+/g, " ")
     .replaceAll(/\*\*_maxnreg\((\d+)\)/g, "maxnreg=$1")
     .replaceAll(/(?<=[({]) |,? (?=[)}])|,(?=[)}])/g, "");
 }
 
-/** Local variables under numbers in place of names, each statement on one line: a longer name may break one. */
+/**
+ * Replaces the names of local variables by numbers, and joins each statement to one line: a longer name may break a
+ * line.
+ */
 function withoutLocalNames(part: string): string {
-  const assigned = /^ +(?:for )?(\w+(?:, \w+)*)(?:: tl\.constexpr)? (?:in|[-+*/|&^]?=) /gm;
-  const names = [...new Set([...part.matchAll(assigned)].flatMap(([, list]) => list!.split(", ")))];
-  const numbered = part.replaceAll(/(?<![.\w])[A-Za-z_]\w*\b(?!=[^=])/g, (name) => {
+  const assignment = /^ +(?:for )?(\w+(?:, \w+)*)(?:: tl\.constexpr)? (?:in|[-+*/|&^]?=) /gm;
+  const names = [...new Set([...part.matchAll(assignment)].flatMap(([, list]) => list!.split(", ")))];
+  const numberedText = part.replaceAll(/(?<![.\w])[A-Za-z_]\w*\b(?!=[^=])/g, (name) => {
     const number = names.indexOf(name);
     return number < 0 ? name : `$${number}`;
   });
   let depth = 0;
-  const isKept = (char: string): boolean => {
+  const isSignificant = (char: string): boolean => {
     if ("([".includes(char)) depth++;
     if (")]".includes(char)) depth--;
     return depth === 0 || !/\s/.test(char);
   };
-  return [...numbered]
-    .filter(isKept)
+  return [...numberedText]
+    .filter(isSignificant)
     .join("")
     .replaceAll(/(?<=[([]),+|,+(?=[,)\]])/g, "");
 }

@@ -1,7 +1,7 @@
 /**
- * Times what calls of emitted wrappers cost the host, on this machine's GPU: `npm run bench:launch -- --out
- * launch-h200.json`, a file in bench/results. For a machine without Node, `--prepare FOLDER` only writes the modules, which
- * `python bench/launch.py FOLDER --out FILE` times there.
+ * Times the host cost of calls of emitted wrappers, on this machine's GPU: `npm run bench -- launch --out
+ * launch-h200.json`, a file in bench/results. For a machine without Node, `--prepare FOLDER` only writes the modules,
+ * which `python bench/launch.py FOLDER --out FILE` times there.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,11 +12,11 @@ import { softmax } from "../examples/softmax.js";
 import { vectorAdd } from "../examples/vector-add.js";
 import { resultFile, runOnModules } from "./in-python.js";
 
-const { values: given } = parseArgs({
+const { values: flags } = parseArgs({
   options: { out: { type: "string", default: "launch.json" }, prepare: { type: "string" } },
 });
 
-/** Each module with and without the block for repeated calls. */
+/** Each module with and without the launch cache. */
 async function emitInto(folder: string): Promise<void> {
   for (const launch of ["fast", "plain"] as const) {
     mkdirSync(join(folder, launch), { recursive: true });
@@ -27,6 +27,6 @@ async function emitInto(folder: string): Promise<void> {
   }
 }
 
-if (given.prepare === undefined)
-  process.exitCode = await runOnModules("launch.py", emitInto, ["--out", resultFile(given.out)]);
-else await emitInto(given.prepare);
+if (flags.prepare === undefined)
+  process.exitCode = await runOnModules("launch.py", emitInto, ["--out", resultFile(flags.out)]);
+else await emitInto(flags.prepare);

@@ -1,4 +1,4 @@
-/** LayerNorm of rows, forward, as a kernel that can be tuned by itself. */
+/** The forward pass of row-wise LayerNorm, as a separate kernel that can be tuned. */
 import { constexpr, kernel, main, scalar, tensor, tl } from "tilescript";
 
 const T = tl.dtype("T", [tl.float16, tl.bfloat16]);

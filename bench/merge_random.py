@@ -1,7 +1,7 @@
 """The record of random kernels, brought up to date with parts of it that were made anew.
 
-`python bench/merge_random.py --out bench/results/random-kernels.json *.json` takes what `npm run fuzz -- --emit-jobs …
---out drawn.json`, `bench/compile_jobs.py`, `npm run agreement -- … --record cases.json` and `bench/agreement.py` wrote:
+`python bench/merge_random.py --out bench/results/random-kernels.json *.json` takes what `npm run fuzz -- kernels --emit-jobs …
+--out drawn.json`, `bench/compile_jobs.py`, `npm run fuzz -- agreement … --record cases.json` and `bench/agreement.py` wrote:
 kernels drawn, compiled by each version of Triton, given inputs, and run in each place. Parts of one kind are added up;
 they replace what the record had of that kind, and the rest of it stays. `npx prettier --write` formats it.
 """

@@ -1,9 +1,9 @@
 /**
- * Proofs against the evaluator: `npm run fuzz:proofs -- --minutes 5 --seed 1`. Random kernels, and the kernels of the seeded
- * mistakes with a random one, are proved and then evaluated on drawn cases. What is proved and found wrong fails: a finding
- * that a proof denies, or a wrong result of a kernel whose only mistake is in padding that is proved. `--mutated 1000` stops
- * after as many kernels with mistakes, and leaves random ones out. Each kernel follows from its own seed, so that the next
- * seed, which is printed at the end, goes on where a run stopped, and `--mutated 1` draws one kernel again.
+ * Proofs against the evaluator: `npm run fuzz -- proofs --minutes 5 --seed 1`. Random kernels, and kernels with a
+ * random seeded mistake, are proved and then evaluated on drawn cases. A contradiction is a failure: a finding that a
+ * proof excludes, or a wrong result of a kernel whose only mistake is in padding that is proved. `--mutated 1000` stops
+ * after that many kernels with mistakes, and omits random ones. The seed determines each kernel, so the next seed,
+ * printed at the end, continues a run, and `--mutated 1` repeats one kernel.
  */
 import { performance } from "node:perf_hooks";
 import { parseArgs } from "node:util";
@@ -27,12 +27,12 @@ const { values: flags } = parseArgs({
   },
 });
 const seed = Number(flags.seed);
-const most = flags.mutated === undefined ? Infinity : Number(flags.mutated);
+const limit = flags.mutated === undefined ? Infinity : Number(flags.mutated);
 console.log(`proofs from seed ${seed}, for ${flags.minutes} minutes`);
 
 /** Draws numbers below a bound from a seed (mulberry32). */
-function drawsFrom(from: number): (below: number) => number {
-  let state = from >>> 0;
+function drawsFrom(startSeed: number): (below: number) => number {
+  let state = startSeed >>> 0;
   return (below) => {
     state = (state + 0x6d2b79f5) >>> 0;
     let x = Math.imul(state ^ (state >>> 15), state | 1);
@@ -43,77 +43,87 @@ function drawsFrom(from: number): (below: number) => number {
 
 const verdicts = new Map<string, number>();
 const counts = { random: 0, mutated: 0, refused: 0, cases: 0 };
-const wrong: string[] = [];
+const violations: string[] = [];
 
-/** Notes what a kernel's proof says, and what cases show of it. */
-function judge(name: string, compiled: CompiledKernel, drawn: () => readonly TestCase[], isOfPadding = false): void {
+/** Records the verdicts of a kernel's proof, and contradictions with its evaluated cases. */
+function checkProof(
+  name: string,
+  compiled: CompiledKernel,
+  drawCases: () => readonly TestCase[],
+  isOfPadding = false,
+): void {
   const proof = compiled.proof();
-  // Where no lane that is left out meets others, what it holds is data: the border of a convolution.
+  // If no fold combines a masked lane with others, its value is data: the border of a convolution.
   const padding = proof.obligations.filter(({ property }) => property === "padding");
   const isPaddingProved = padding.length > 0 && padding.every(({ verdict }) => verdict.kind === "proved");
-  // What is refuted besides, such as a store without strides, makes wrong results too.
+  // Another refuted obligation, such as a store without strides, also causes wrong results.
   const isRefuted = proof.obligations.some(({ verdict }) => verdict.kind === "refuted");
   for (const { property, verdict } of proof.obligations) {
     const key = `${property} ${verdict.kind}`;
     verdicts.set(key, (verdicts.get(key) ?? 0) + 1);
   }
-  for (const at of drawn()) {
+  for (const testCase of drawCases()) {
     counts.cases++;
-    const { findings, comparison } = compiled.evaluate(at);
+    const { findings, comparison } = compiled.evaluate(testCase);
     const isWrong =
       isOfPadding && isPaddingProved && !isRefuted && findings.length === 0 && comparison?.finds === "mistake";
-    const found = [...soundnessViolations(proof, findings), ...(isWrong ? ["padding changes the result"] : [])];
-    if (found.length === 0) continue;
-    wrong.push(`${name}, ${JSON.stringify(at)}: ${found.join("; ")}`);
-    console.log(wrong.at(-1));
+    const problems = [...soundnessViolations(proof, findings), ...(isWrong ? ["padding changes the result"] : [])];
+    if (problems.length === 0) continue;
+    violations.push(`${name}, ${JSON.stringify(testCase)}: ${problems.join("; ")}`);
+    console.log(violations.at(-1));
     return;
   }
 }
 
-function judgeRandom(at: number): void {
-  const { compiled, sizes, scalars } = accept(recipeOf(at));
+function checkRandom(kernelSeed: number): void {
+  const { compiled, sizes, scalars } = accept(recipeOf(kernelSeed));
   counts.random++;
-  judge(`recipe ${at}`, compiled, () => [{ sizes, scalars, dtypes: {}, config: 0, seed: 1 }]);
+  checkProof(`recipe ${kernelSeed}`, compiled, () => [{ sizes, scalars, dtypes: {}, config: 0, seed: 1 }]);
 }
 
-async function judgeMutated(seeded: Seeded, at: number): Promise<void> {
-  const draw = drawsFrom(at);
+async function checkMutant(mutantBuilder: Seeded, kernelSeed: number): Promise<void> {
+  const draw = drawsFrom(kernelSeed);
   const subject = subjects[draw(subjects.length)]!;
   const mutation = mutationOf(subject, draw);
   if (!mutation) return;
-  const { compiled } = await seeded.build(subject, mutation);
+  const { compiled } = await mutantBuilder.build(subject, mutation);
   counts.mutated++;
   const { scalars } = subject;
-  const drawn = () =>
+  const drawMutantCases = () =>
     fc
       .sample(cases(compiled, subject.draw), { seed: 1 + draw(1000), numRuns: Number(flags.cases) })
       .map((each) => (scalars ? { ...each, scalars } : each));
-  judge(`seed ${at}, ${subject.kernel}: ${mutation.what}`, compiled, drawn, mutation.isOfPadding);
+  checkProof(
+    `seed ${kernelSeed}, ${subject.kernel}: ${mutation.what}`,
+    compiled,
+    drawMutantCases,
+    mutation.isOfPadding,
+  );
 }
 
-/** Whether an error says that the kernel, or a case of it, is refused. */
+/** True for an error that rejects the kernel or a case of it. */
 const isRefusal = (error: unknown): boolean =>
   error instanceof TileScriptError || (error instanceof Error && !(error instanceof TypeError));
 
-const seeded = new Seeded();
+const mutantBuilder = new Seeded();
 const end = performance.now() + Number(flags.minutes) * 60_000;
-let next = seed;
+let nextSeed = seed;
 try {
-  for (; performance.now() < end && counts.mutated < most; next++) {
+  for (; performance.now() < end && counts.mutated < limit; nextSeed++) {
     try {
-      if (next % 2 === 0 && most === Infinity) judgeRandom(next);
-      else await judgeMutated(seeded, next);
+      if (nextSeed % 2 === 0 && limit === Infinity) checkRandom(nextSeed);
+      else await checkMutant(mutantBuilder, nextSeed);
     } catch (error) {
       if (!isRefusal(error)) {
-        console.log(`the kernel of seed ${next} ends with an error of the prover's own`);
+        console.log(`the kernel of seed ${nextSeed} ends with an error of the prover's own`);
         throw error;
       }
       counts.refused++;
     }
   }
 } finally {
-  seeded.remove();
+  mutantBuilder.remove();
 }
 console.log(counts, Object.fromEntries([...verdicts].sort()));
-console.log(`${wrong.length} of what is proved is found wrong; the next seed is ${next}`);
-process.exitCode = wrong.length > 0 ? 1 : 0;
+console.log(`${violations.length} of what is proved is found wrong; the next seed is ${nextSeed}`);
+process.exitCode = violations.length > 0 ? 1 : 0;

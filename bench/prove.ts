@@ -1,8 +1,8 @@
 /**
- * CPU time of proofs, each in a process of its own: `npm run bench:prove` for the examples, `-- --tests` for the kernels of the
- * seeded mistakes, `-- --file examples/gemm.ts` for one file. Building is not part of it. `-- --write` takes the least of
- * three processes for each example, since other work on the machine costs a process time, and writes
- * bench/results/proofs.json, of which docs/proofs.md has the figures.
+ * CPU time of proofs, each in a separate process: `npm run bench -- prove` for the examples, `-- --tests` for the
+ * kernels of the seeded mistakes, `-- --file examples/gemm.ts` for one file. Building is not included. `-- --write`
+ * takes the minimum of three processes for each example, since other work on the machine slows a process down, and
+ * writes bench/results/proofs.json, the source of the figures in docs/proofs.md.
  */
 import { spawnSync } from "node:child_process";
 import { readdirSync } from "node:fs";
@@ -14,7 +14,7 @@ import { parseArgs } from "node:util";
 import { build, type CompiledKernel } from "tilescript";
 import { KernelDefinition } from "../src/dsl/definition.js";
 import { OperatorDefinition } from "../src/dsl/operator.js";
-import { rounded, writeReport } from "./write-report.js";
+import { roundToTenth, writeReport } from "./write-report.js";
 
 const { values: flags } = parseArgs({
   options: {
@@ -25,7 +25,7 @@ const { values: flags } = parseArgs({
   },
 });
 const root = fileURLToPath(new URL("..", import.meta.url));
-/** Seconds of CPU: for each kernel of a file, and at the mean. */
+/** Goals, in seconds of CPU: the maximum per kernel, and the mean. */
 const GOALS = { most: flags.tests ? 2 : 1, mean: 0.3 };
 
 export interface Row {
@@ -34,7 +34,7 @@ export interface Row {
   readonly seconds: number;
 }
 
-/** Proves what a file exports, and prints a row for each. */
+/** Proves the kernels that a file exports, and prints a row for each. */
 async function proveFile(file: string): Promise<void> {
   const module = (await import(pathToFileURL(resolve(root, file)).href)) as Record<string, unknown>;
   for (const [name, exported] of Object.entries(module)) {
@@ -45,9 +45,11 @@ async function proveFile(file: string): Promise<void> {
   }
 }
 
-/** Seconds of CPU of all threads. Node goes on compiling what a build ran often, which is no part of the proof. */
+/**
+ * Seconds of CPU of all threads. Node keeps optimizing code that the build ran often, which is not part of the proof.
+ */
 async function cpuOf(compiled: CompiledKernel): Promise<number> {
-  await settled();
+  await waitUntilIdle();
   const start = process.cpuUsage();
   compiled.proof();
   return secondsSince(start);
@@ -58,8 +60,8 @@ function secondsSince(start: NodeJS.CpuUsage): number {
   return (user + system) / 1e6;
 }
 
-/** Waits until this process does nothing. */
-async function settled(): Promise<void> {
+/** Waits until this process is idle. */
+async function waitUntilIdle(): Promise<void> {
   for (let idle = 0; idle < 3;) {
     const start = process.cpuUsage();
     await sleep(20);
@@ -67,15 +69,15 @@ async function settled(): Promise<void> {
   }
 }
 
-const listed = (folder: string): readonly string[] =>
+const sourceFilesIn = (folder: string): readonly string[] =>
   readdirSync(join(root, folder))
     .filter((name) => name.endsWith(".ts"))
     .map((name) => join(folder, name));
 
-/** The kernels of a file, each with the least time of a few processes. */
+/** The kernels of a file, each with the minimum time of several processes. */
 function rowsOf(file: string, processes: number): readonly Row[] {
   const args = [...process.execArgv, fileURLToPath(import.meta.url), "--file", file];
-  const found = new Map<string, Row>();
+  const fastestRows = new Map<string, Row>();
   for (let i = 0; i < processes; i++) {
     const { stdout, status } = spawnSync(process.execPath, args, {
       encoding: "utf8",
@@ -84,18 +86,18 @@ function rowsOf(file: string, processes: number): readonly Row[] {
     if (status !== 0) throw new Error(`${file} cannot be proved`);
     for (const line of stdout.split("\n").filter((each) => each.startsWith("{"))) {
       const row = JSON.parse(line) as Row;
-      const before = found.get(row.kernel);
-      if (!before || row.seconds < before.seconds) found.set(row.kernel, row);
+      const fastest = fastestRows.get(row.kernel);
+      if (!fastest || row.seconds < fastest.seconds) fastestRows.set(row.kernel, row);
     }
   }
-  return [...found.values()];
+  return [...fastestRows.values()];
 }
 
-/** What `--write` records. */
+/** The record of `--write`. */
 export interface ProofTimes {
   readonly date: string;
   readonly machine: { readonly cores: number; readonly processor: string; readonly node: string };
-  /** How many processes wanted a core in the minute before, on average. */
+  /** The average number of processes that wanted a core in the minute before. */
   readonly loadBefore: number;
   readonly processes: number;
   readonly rows: readonly Row[];
@@ -104,7 +106,7 @@ export interface ProofTimes {
 function main(): void {
   const [loadBefore = 0] = loadavg();
   const processes = flags.write ? 3 : 1;
-  const files = listed(flags.tests ? "tests/kernels/mutants/sources" : "examples");
+  const files = sourceFilesIn(flags.tests ? "tests/kernels/mutants/sources" : "examples");
   const rows = files.flatMap((file) => rowsOf(file, processes)).toSorted((x, y) => y.seconds - x.seconds);
   for (const { file, kernel, seconds } of rows) console.log(`${seconds.toFixed(2).padStart(6)} s  ${file} ${kernel}`);
   const mean = rows.reduce((sum, { seconds }) => sum + seconds, 0) / rows.length;
@@ -113,7 +115,7 @@ function main(): void {
   );
   if (flags.write)
     writeReport("proofs", {
-      loadBefore: rounded(loadBefore),
+      loadBefore: roundToTenth(loadBefore),
       processes,
       rows,
     } satisfies Omit<ProofTimes, "date" | "machine">);

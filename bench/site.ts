@@ -1,6 +1,6 @@
 /**
- * How long the site takes to build, how large it is, and how soon its playground shows Python and types in Chromium:
- * `npm run bench:site`. Writes bench/results/site.json.
+ * The build time and the size of the site, and the time until its playground shows Python and types in Chromium: `npm
+ * run bench -- site`. Writes bench/results/site.json.
  */
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
@@ -9,7 +9,7 @@ import { loadavg } from "node:os";
 import { join, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
 import { serve } from "../site/serve.js";
-import { rounded, writeReport } from "./write-report.js";
+import { roundToTenth, writeReport } from "./write-report.js";
 
 interface Spread {
   /** Milliseconds. */
@@ -22,19 +22,19 @@ export interface SiteReport {
   readonly date: string;
   readonly machine: { readonly cores: number; readonly processor: string; readonly node: string };
   readonly chromium: string;
-  /** How many processes wanted a core in the minute before, on average. */
+  /** The average number of processes that wanted a core in the minute before. */
   readonly loadBefore: number;
   readonly build: { readonly milliseconds: number };
   /** Sizes in bytes. `gzipped` is the sum of files gzipped one by one. */
   readonly site: { readonly files: number; readonly bytes: number; readonly gzipped: number };
   readonly playground: {
     readonly rounds: number;
-    /** Everything that a visit asks for. */
+    /** The number of requests of a visit. */
     readonly requests: number;
     readonly gzipped: number;
     /** From the start of the navigation until the editor shows the Python of the first kernel. */
     readonly firstPython: Spread;
-    /** Until a hover that was asked for shows the type of a tile. */
+    /** Until a requested hover shows the type of a tile. */
     readonly firstHover: Spread;
   };
 }
@@ -54,18 +54,18 @@ function build(): number {
 function sizes(): SiteReport["site"] {
   const files = readdirSync(out, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
   const texts = files.map((file) => readFileSync(join(file.parentPath, file.name)));
-  const sum = (of: (text: Buffer) => number) => texts.reduce((all, text) => all + of(text), 0);
+  const sum = (measure: (text: Buffer) => number) => texts.reduce((total, text) => total + measure(text), 0);
   return { files: files.length, bytes: sum(({ length }) => length), gzipped: sum((text) => gzipSync(text).length) };
 }
 
-/** One visit with an empty cache: what was asked for, and when Python and a type were there. */
+/** One visit with an empty cache: the requested paths, and the times until Python and a type appeared. */
 async function visit(browser: any, url: string) {
   const context = await browser.newContext({ viewport: { width: 1400, height: 900 } });
   const page = await context.newPage();
-  const asked = new Set<string>();
+  const requestedPaths = new Set<string>();
   context.on("request", (request: any) => {
     const address: string = request.url();
-    if (address.startsWith(url)) asked.add(new URL(address).pathname);
+    if (address.startsWith(url)) requestedPaths.add(new URL(address).pathname);
   });
   await page.goto(`${url}playground/index.html`);
   const isThere = await page.waitForFunction(() => {
@@ -73,15 +73,15 @@ async function visit(browser: any, url: string) {
     return python.includes("@triton.jit") && performance.now();
   });
   const python: number = await isThere.jsonValue();
-  const shown = await page.waitForFunction(
+  const hoverTime = await page.waitForFunction(
     () => {
       const { document, playground } = globalThis as any;
       const editor = playground.editors.text;
       const content: string = document.querySelector(".monaco-hover")?.textContent ?? "";
       if (content.includes('["BLOCK_M", "BLOCK_K"]')) return performance.now();
-      // A hover that comes too early shows nothing: ask again.
-      const at = editor.getModel().getPositionAt(editor.getValue().indexOf("const x = tl.load") + 6);
-      editor.setPosition(at);
+      // A hover that is requested too early shows nothing: request it again.
+      const position = editor.getModel().getPositionAt(editor.getValue().indexOf("const x = tl.load") + 6);
+      editor.setPosition(position);
       editor.focus();
       editor.trigger("bench", "editor.action.showHover", {});
       return false;
@@ -89,13 +89,13 @@ async function visit(browser: any, url: string) {
     undefined,
     { polling: 50, timeout: 60_000 },
   );
-  const hover: number = await shown.jsonValue();
+  const hover: number = await hoverTime.jsonValue();
   await context.close();
-  return { asked, python, hover };
+  return { asked: requestedPaths, python, hover };
 }
 
 function spread(times: readonly number[]): Spread {
-  const sorted = times.toSorted((a, b) => a - b).map(rounded);
+  const sorted = times.toSorted((a, b) => a - b).map(roundToTenth);
   return { median: sorted[Math.floor(sorted.length / 2)]!, least: sorted[0]!, most: sorted.at(-1)! };
 }
 
@@ -103,25 +103,25 @@ async function main(): Promise<void> {
   const [loadBefore = 0] = loadavg();
   const milliseconds = build();
   const { chromium } = createRequire(join(root, "site/package.json"))("playwright-core");
-  const served = await serve(out);
+  const server = await serve(out);
   const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] });
   const visits = [];
   // The first visit warms up the browser itself.
-  for (let round = 0; round <= ROUNDS; round++) visits.push(await visit(browser, served.url));
+  for (let round = 0; round <= ROUNDS; round++) visits.push(await visit(browser, server.url));
   visits.shift();
   const version = `Chromium ${browser.version()}`;
   await browser.close();
-  served.close();
-  const asked = [...visits.at(-1)!.asked].map((path) => (path.endsWith("/") ? `${path}index.html` : path));
-  const gzipped = asked.reduce((sum, path) => sum + gzipSync(readFileSync(join(out, path))).length, 0);
+  server.close();
+  const requestedFiles = [...visits.at(-1)!.asked].map((path) => (path.endsWith("/") ? `${path}index.html` : path));
+  const gzipped = requestedFiles.reduce((sum, path) => sum + gzipSync(readFileSync(join(out, path))).length, 0);
   const report: Omit<SiteReport, "date" | "machine"> = {
     chromium: version,
-    loadBefore: rounded(loadBefore),
+    loadBefore: roundToTenth(loadBefore),
     build: { milliseconds: Math.round(milliseconds) },
     site: sizes(),
     playground: {
       rounds: ROUNDS,
-      requests: asked.length,
+      requests: requestedFiles.length,
       gzipped,
       firstPython: spread(visits.map(({ python }) => python)),
       firstHover: spread(visits.map(({ hover }) => hover)),

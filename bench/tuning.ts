@@ -1,8 +1,8 @@
 /**
- * Tunes four kernels on this machine's GPU: once as `tilescript tune` does without a space, and once over all of a space
- * that an expert might declare. `npm run bench:tuning -- --out tuning-h200.json` writes a file in bench/results, and
- * `--only gemm` tunes one of them. On a machine without tsx, `--cli FILE --files FOLDER` names what runs the command, and
- * where the kernels' files lie as JavaScript.
+ * Tunes four kernels on this machine's GPU: once like `tilescript tune` without a space, and once over a whole space
+ * that an expert might declare. `npm run bench -- tuning --out tuning-h200.json` writes a file in bench/results, and
+ * `--only gemm` tunes one of them. On a machine without tsx, `--cli FILE --files FOLDER` names the script of the
+ * command, and the folder with the kernels' files as JavaScript.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -11,7 +11,7 @@ import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import type { TuneReport } from "../src/runtime/report/reports.js";
 
-const { values: given } = parseArgs({
+const { values: flags } = parseArgs({
   options: {
     out: { type: "string", default: "tuning.json" },
     only: { type: "string" },
@@ -25,7 +25,7 @@ interface Tuned {
   readonly file: string;
   readonly shape: string;
   readonly dtype: string;
-  /** All of it is measured. */
+  /** The whole space is measured. */
   readonly space: readonly string[];
 }
 
@@ -56,23 +56,24 @@ const kernels: readonly Tuned[] = [
 ];
 
 const root = resolve(import.meta.dirname, "..");
-const cli = given.cli === undefined ? [resolve(root, "bin/tilescript.js")] : [resolve(given.cli)];
+const cli = flags.cli === undefined ? [resolve(root, "bin/tilescript.js")] : [resolve(flags.cli)];
 
-/** One run of `tilescript tune`, with caches of its own. */
-function tune({ file, shape, dtype }: Tuned, caches: string, ...more: readonly string[]): TuneReport {
-  const path = given.files === undefined ? join(root, `${file}.ts`) : join(given.files, `${file}.js`);
-  const chosen = dtype === "" ? [] : ["--dtype", dtype];
-  const args = [...cli, "tune", path, "--json", "--shapes", shape, ...chosen, ...more];
+/** One run of `tilescript tune`, with separate caches. */
+function tune({ file, shape, dtype }: Tuned, caches: string, ...extraArgs: readonly string[]): TuneReport {
+  const path = flags.files === undefined ? join(root, `${file}.ts`) : join(flags.files, `${file}.js`);
+  const dtypeArgs = dtype === "" ? [] : ["--dtype", dtype];
+  const args = [...cli, "tune", path, "--json", "--shapes", shape, ...dtypeArgs, ...extraArgs];
   const env = { ...process.env, XDG_CACHE_HOME: caches, TRITON_CACHE_DIR: join(caches, "triton") };
   const { stdout, stderr } = spawnSync(process.execPath, args, { env, encoding: "utf8", maxBuffer: 2 ** 28 });
-  const lost = () => new Error(`tilescript ${args.slice(cli.length).join(" ")} gave no report:\n${stdout}\n${stderr}`);
-  if (!stdout.startsWith("{")) throw lost();
+  const missingReport = () =>
+    new Error(`tilescript ${args.slice(cli.length).join(" ")} gave no report:\n${stdout}\n${stderr}`);
+  if (!stdout.startsWith("{")) throw missingReport();
   const report = JSON.parse(stdout) as Partial<TuneReport>;
-  if (!report.cases) throw lost();
+  if (!report.cases) throw missingReport();
   return report as TuneReport;
 }
 
-function found({ candidates, tried, seconds, pruned, rejected, cases }: TuneReport) {
+function summarizeTuning({ candidates, tried, seconds, pruned, rejected, cases }: TuneReport) {
   const [best] = cases;
   if (!best) throw new Error("nothing was measured");
   const { median, low, high } = best.time;
@@ -81,18 +82,27 @@ function found({ candidates, tried, seconds, pruned, rejected, cases }: TuneRepo
 }
 
 /** The space derived with a cold cache, then the declared one, which finds some of its configs compiled. */
-function both(kernel: Tuned) {
+function tuneBoth(kernel: Tuned) {
   const caches = mkdtempSync(join(tmpdir(), "tilescript-tuning-"));
   try {
-    const without = tune(kernel, caches);
-    // Times are measured again, in one run with those of all others.
+    const derived = tune(kernel, caches);
+    // Discards the cached times, so that all are measured in one run.
     rmSync(join(caches, "tilescript"), { recursive: true, force: true });
-    const whole = tune(kernel, caches, "--budget", "all", "--space", ...kernel.space);
+    const exhaustive = tune(kernel, caches, "--budget", "all", "--space", ...kernel.space);
     const { name, shape, dtype, space } = kernel;
-    console.log(`${name}: ${found(without).ms} ms derived in ${without.seconds} s, ${found(whole).ms} ms of all`);
+    console.log(
+      `${name}: ${summarizeTuning(derived).ms} ms derived in ${derived.seconds} s, ${summarizeTuning(exhaustive).ms} ms of all`,
+    );
     return {
-      device: without.device_name,
-      row: { kernel: name, shape, dtype, space, derived: found(without), exhaustive: found(whole) },
+      device: derived.device_name,
+      row: {
+        kernel: name,
+        shape,
+        dtype,
+        space,
+        derived: summarizeTuning(derived),
+        exhaustive: summarizeTuning(exhaustive),
+      },
     };
   } finally {
     rmSync(caches, { recursive: true, force: true });
@@ -105,23 +115,26 @@ interface Facts {
 
 function pythonFacts(): string {
   const { stdout } = spawnSync(process.execPath, [...cli, "doctor", "--json"], { encoding: "utf8" });
-  const found = (JSON.parse(stdout) as Facts).facts.find(({ name }) => name === "python")?.found ?? "unknown";
-  return found.slice(found.indexOf(": ") + 2);
+  const pythonFact = (JSON.parse(stdout) as Facts).facts.find(({ name }) => name === "python")?.found ?? "unknown";
+  return pythonFact.slice(pythonFact.indexOf(": ") + 2);
 }
 
-const out = given.cli === undefined ? resolve(import.meta.dirname, "results", given.out) : resolve(given.out);
+const out = flags.cli === undefined ? resolve(import.meta.dirname, "results", flags.out) : resolve(flags.out);
 
-/** Written after each kernel. With `--only`, the others stay as the file has them, if the machine is the same. */
+/**
+ * Writes the report after each kernel. With `--only`, the other rows of the file are retained if the machine is the
+ * same.
+ */
 function write(device: string | undefined, python: string, rows: readonly Row[]): void {
-  const before = existsSync(out) ? (JSON.parse(readFileSync(out, "utf8")) as Report) : undefined;
-  const isSame = before?.device === device && before?.python === python;
-  const others = isSame ? before.cases.filter(({ kernel }) => !rows.some((row) => row.kernel === kernel)) : [];
-  const cases = kernels.flatMap(({ name }) => [...others, ...rows].filter(({ kernel }) => kernel === name));
+  const previous = existsSync(out) ? (JSON.parse(readFileSync(out, "utf8")) as Report) : undefined;
+  const isSame = previous?.device === device && previous?.python === python;
+  const otherCases = isSame ? previous.cases.filter(({ kernel }) => !rows.some((row) => row.kernel === kernel)) : [];
+  const cases = kernels.flatMap(({ name }) => [...otherCases, ...rows].filter(({ kernel }) => kernel === name));
   const report: Report = { device, python, date: new Date().toISOString().slice(0, 10), cases };
   writeFileSync(out, `${JSON.stringify(report, undefined, 2)}\n`);
 }
 
-type Row = ReturnType<typeof both>["row"];
+type Row = ReturnType<typeof tuneBoth>["row"];
 interface Report {
   readonly device: string | undefined;
   readonly python: string;
@@ -131,7 +144,7 @@ interface Report {
 
 const python = pythonFacts();
 for (const kernel of kernels) {
-  if (given.only !== undefined && given.only !== kernel.name) continue;
-  const { device, row } = both(kernel);
+  if (flags.only !== undefined && flags.only !== kernel.name) continue;
+  const { device, row } = tuneBoth(kernel);
   write(device, python, [row]);
 }

@@ -1,5 +1,5 @@
 /**
- * The cost of type checking: `npm run bench:types`. Instantiations are exact; times depend on the machine. Writes
+ * The cost of type checking: `npm run bench -- types`. Instantiations are exact; times depend on the machine. Writes
  * bench/results/types.json.
  */
 import { readdirSync, readFileSync } from "node:fs";
@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { root } from "../tests/support/tsc.js";
 import { families, program } from "../tests/types/calls.js";
 import { work, type Work } from "../tests/types/cost.js";
-import { rounded, writeReport } from "./write-report.js";
+import { roundToTenth, writeReport } from "./write-report.js";
 
 const importOnly = `import { tl } from "tilescript";\nexport { tl };`;
 
@@ -19,11 +19,11 @@ function examples(base: Work): object[] {
   row("(import alone)", base.instantiations, base.types, base.totalTime);
   const files = readdirSync(folder).filter((name) => name.endsWith(".ts"));
   return files.map((file) => {
-    // What an example imports from its folder is checked with it.
+    // The modules that an example imports from its folder are checked with it.
     const cost = work(readFileSync(join(folder, file), "utf8").replaceAll('from "./', `from "${folder}/`));
     const [instantiations, types] = [cost.instantiations - base.instantiations, cost.types - base.types];
     row(file, instantiations, types, cost.totalTime);
-    return { file, instantiations, types, seconds: rounded(cost.totalTime) };
+    return { file, instantiations, types, seconds: roundToTenth(cost.totalTime) };
   });
 }
 
@@ -35,11 +35,11 @@ function row(name: string, ...numbers: readonly number[]): void {
 // ---- calls ----------------------------------------------------------------------------------------------------------
 
 function calls(): object[] {
-  const [sets, declared] = [16, work(program(() => [], 16)).instantiations];
+  const [sets, declarationCount] = [16, work(program(() => [], 16)).instantiations];
   console.log("\nfamily of ops            instantiations a call, on tiles of new dimensions");
-  return Object.entries(families).map(([name, of]) => {
-    const cost = work(program(of, sets)).instantiations - declared;
-    const instantiations = Math.round(cost / sets / of("0").length);
+  return Object.entries(families).map(([name, programOf]) => {
+    const cost = work(program(programOf, sets)).instantiations - declarationCount;
+    const instantiations = Math.round(cost / sets / programOf("0").length);
     row(name, instantiations);
     return { family: name, instantiationsACall: instantiations };
   });
@@ -47,7 +47,7 @@ function calls(): object[] {
 
 const base = work(importOnly);
 writeReport("types", {
-  importAlone: { instantiations: base.instantiations, types: base.types, seconds: rounded(base.totalTime) },
+  importAlone: { instantiations: base.instantiations, types: base.types, seconds: roundToTenth(base.totalTime) },
   examples: examples(base),
   calls: calls(),
 });

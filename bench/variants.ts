@@ -1,6 +1,7 @@
 /**
- * Changes of examples that may be faster, which only a GPU can tell: `npm run bench:gallery -- --variants --only softmax`
- * times them beside the example as it is, in the same turns. What is faster moves into the example, what is not goes.
+ * Changes of examples that may be faster, which only a GPU can decide: `npm run bench -- gallery --variants --only
+ * softmax` times them and the unchanged example in alternation. A faster variant moves into the example; others are
+ * removed.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -14,9 +15,9 @@ export interface Variant {
   /** The example's file, without `.ts`. */
   readonly example: string;
   readonly name: string;
-  /** What it should change, and by how much. */
+  /** The expected effect, with its size. */
   readonly because: string;
-  /** Texts of the file, each of which is there once, and what takes their place. */
+  /** Replacements of texts that occur exactly once in the file. */
   readonly changes: readonly (readonly [from: string, to: string])[];
 }
 
@@ -122,10 +123,10 @@ export const variants: readonly Variant[] = [
 ];
 
 /** The example's source with the changes of a variant. */
-export function changed(source: string, { example, name, changes }: Variant): string {
+export function applyVariant(source: string, { example, name, changes }: Variant): string {
   return changes.reduce((text, [from, to]) => {
-    const found = text.split(from).length - 1;
-    if (found !== 1) throw new Error(`${name} of ${example}: ${from} is there ${found} times`);
+    const occurrences = text.split(from).length - 1;
+    if (occurrences !== 1) throw new Error(`${name} of ${example}: ${from} is there ${occurrences} times`);
     return text.replace(from, () => to);
   }, source);
 }
@@ -135,10 +136,10 @@ export async function buildVariant(
   variant: Variant,
   { file, exported }: Example,
 ): Promise<{ python: string; file: string }> {
-  // Inside the project, so that what the source imports is found.
+  // Inside the project, so that the imports of the source resolve.
   const folder = mkdtempSync(join(import.meta.dirname, ".variant-"));
   try {
-    const text = changed(readFileSync(file, "utf8"), variant).replaceAll('from "./', 'from "../../examples/');
+    const text = applyVariant(readFileSync(file, "utf8"), variant).replaceAll('from "./', 'from "../../examples/');
     const path = join(folder, basename(file));
     writeFileSync(path, text);
     const module = (await import(/* @vite-ignore */ pathToFileURL(path).href)) as Readonly<Record<string, unknown>>;

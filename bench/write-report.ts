@@ -1,4 +1,4 @@
-/** The figures of a benchmark as bench/results/NAME.json, with the machine that gave them. */
+/** Writes the figures of a benchmark to bench/results/NAME.json, with a description of the machine. */
 import { writeFileSync } from "node:fs";
 import { availableParallelism, cpus } from "node:os";
 import { resolve } from "node:path";
@@ -9,4 +9,4 @@ export function writeReport(name: string, figures: object): void {
   writeFileSync(resolve(import.meta.dirname, `results/${name}.json`), `${JSON.stringify(report, undefined, 2)}\n`);
 }
 
-export const rounded = (x: number): number => Number(x.toFixed(1));
+export const roundToTenth = (x: number): number => Number(x.toFixed(1));

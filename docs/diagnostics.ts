@@ -25,24 +25,24 @@ const fence = (language: string, text: string): string => `\`\`\`${language}\n${
 
 function entry(code: DiagnosticCode): string {
   const explanation: Explanation = explanations[code];
-  const { means, says } = explanation;
-  const said = fence("text", `${code}: ${says}`);
-  const parts =
-    "fails" in explanation
+  const { meaning, message } = explanation;
+  const messageBlock = fence("text", `${code}: ${message}`);
+  const blocks =
+    "failing" in explanation
       ? [
-          fence("ts", exampleExcerpt(explanation.fails)),
-          said,
+          fence("ts", exampleExcerpt(explanation.failing)),
+          messageBlock,
           "Instead:",
-          fence("ts", exampleExcerpt(explanation.passes)),
+          fence("ts", exampleExcerpt(explanation.passing)),
         ]
       : [
           fence("sh", explanation.command),
           ...(explanation.file === undefined ? [] : ["with `kernel.ts`", fence("ts", explanation.file)]),
-          said,
+          messageBlock,
           "Instead:",
           fence("text", explanation.remedy),
         ];
-  return [`### ${code}`, means, ...parts].join("\n\n");
+  return [`### ${code}`, meaning, ...blocks].join("\n\n");
 }
 
 /** The whole page. */

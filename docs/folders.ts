@@ -1,6 +1,6 @@
 /**
- * The folders of `src`, from the ground up: each imports only folders above it. `npm run folders` prints
- * what each imports; `tests/unit/layers.test.ts` enforces the order.
+ * The folders of `src`, in dependency order: each imports only folders above it in this list. `npx tsx docs/folders.ts` prints
+ * the imports of each; `tests/unit/layers.test.ts` enforces the order.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 
 export const SRC = resolve(import.meta.dirname, "../src");
 
-/** A sentence about each folder. Entry files lie in `src` itself and join the folders. */
+/** A sentence about each folder. Entry files are in `src` itself and connect the folders. */
 export const folders = {
   diagnostics: "Diagnostics: codes, messages, remedies, and locations in the author's code.",
   compiled: "The interface of a compiled kernel: plain data, an evaluator, tolerances.",
@@ -40,8 +40,8 @@ export const folders = {
   testing: "Matchers for test runners.",
 } as const satisfies Readonly<Record<string, string>>;
 
-/** The order of the folders inside a folder, by the same rule. Files beside them come last. */
-export const inner: Readonly<Record<string, readonly string[]>> = {
+/** The order of the folders inside a folder, by the same rule. Files next to them come last. */
+export const innerFolders: Readonly<Record<string, readonly string[]>> = {
   prove: ["algebra", "model", "properties"],
   codegen: ["syntax", "names", "body", "warp-specialize", "wrapper", "reference", "operator", "module"],
   runtime: [
@@ -64,8 +64,8 @@ export const inner: Readonly<Record<string, readonly string[]>> = {
 
 export interface Import {
   /** Paths below `src`. */
-  readonly from: string;
-  readonly to: string;
+  readonly importer: string;
+  readonly imported: string;
 }
 
 /** Every file of `src`, by its path below it. */
@@ -75,42 +75,74 @@ export function sourceFiles(): readonly string[] {
 
 const IMPORT = /^(?:import|export)\s[^;]*?from\s+"([^"]+)"|^import\s+"([^"]+)"|\bimport\("([^"]+)"\)/gm;
 
-/** What a file imports, as it is written; types too. */
+/** The import specifiers of a file, including type imports. */
 export function specifiersOf(file: string): readonly string[] {
   const text = readFileSync(join(SRC, file), "utf8");
-  return Array.from(text.matchAll(IMPORT), ([, from, bare, dynamic]) => (from ?? bare ?? dynamic)!);
+  return Array.from(
+    text.matchAll(IMPORT),
+    ([, specifier, sideEffect, dynamicSpecifier]) => (specifier ?? sideEffect ?? dynamicSpecifier)!,
+  );
 }
 
 /** The imports between files of `src`. */
 export function imports(): readonly Import[] {
-  return sourceFiles().flatMap((from) =>
-    specifiersOf(from)
+  return sourceFiles().flatMap((importer) =>
+    specifiersOf(importer)
       .filter((specifier) => specifier.startsWith("."))
       .map((specifier) => {
-        const target = resolve(SRC, dirname(from), specifier).replace(/\.js$/, ".ts");
-        return { from, to: relative(SRC, target) };
+        const target = resolve(SRC, dirname(importer), specifier).replace(/\.js$/, ".ts");
+        return { importer, imported: relative(SRC, target) };
       }),
   );
 }
 
-/** The folder that a file lies in, `depth` levels down; undefined for the entry files. */
-export function folderOf(file: string, depth = 1): string | undefined {
-  const parts = file.split("/");
-  return parts.length > depth ? parts.slice(0, depth).join("/") : undefined;
+/**
+ * Cycles of imports between files, types included: each is the sorted list of files that import each other, directly or
+ * indirectly.
+ */
+export function importCycles(edges: readonly Import[]): readonly (readonly string[])[] {
+  const importsOf = new Map<string, string[]>();
+  for (const { importer, imported } of edges) importsOf.set(importer, [...(importsOf.get(importer) ?? []), imported]);
+  const reachable = new Map([...importsOf.keys()].map((file) => [file, reachableFrom(file, importsOf)]));
+  const cycleOf = (file: string): readonly string[] =>
+    [...reachable.get(file)!].filter((otherFile) => reachable.get(otherFile)?.has(file)).sort();
+  const cycles = [...reachable.keys()].map(cycleOf).filter((cycle) => cycle.length > 0);
+  return [...new Map(cycles.map((cycle) => [cycle.join(" "), cycle])).values()];
 }
 
-/** The folders as a list, each with what it takes from the others. */
+/** The files that a file imports, directly or indirectly. They contain the file if it is part of a cycle. */
+function reachableFrom(file: string, importsOf: ReadonlyMap<string, readonly string[]>): ReadonlySet<string> {
+  const reached = new Set<string>();
+  const open = [file];
+  for (let next = open.pop(); next !== undefined; next = open.pop())
+    for (const imported of importsOf.get(next) ?? [])
+      if (!reached.has(imported)) {
+        reached.add(imported);
+        open.push(imported);
+      }
+  return reached;
+}
+
+/** The folder of a file, `depth` levels down; undefined for the entry files. */
+export function folderOf(file: string, depth = 1): string | undefined {
+  const segments = file.split("/");
+  return segments.length > depth ? segments.slice(0, depth).join("/") : undefined;
+}
+
+/** The folders as a list, each with the folders that it imports. */
 export function folderList(): string {
   const edges = imports();
   const lines = Object.entries(folders).map(([folder, sentence]) => {
-    const below = new Set(
-      edges.flatMap(({ from, to }) => {
-        const other = folderOf(to);
-        return folderOf(from) === folder && other !== undefined && other !== folder ? [other] : [];
+    const importedNames = new Set(
+      edges.flatMap(({ importer, imported }) => {
+        const folderOfImported = folderOf(imported);
+        return folderOf(importer) === folder && folderOfImported !== undefined && folderOfImported !== folder
+          ? [folderOfImported]
+          : [];
       }),
     );
-    const taken = Object.keys(folders).filter((other) => below.has(other));
-    return `${folder.padEnd(12)}${sentence}\n${" ".repeat(12)}← ${taken.join(", ") || "nothing"}`;
+    const importedFolders = Object.keys(folders).filter((otherFolder) => importedNames.has(otherFolder));
+    return `${folder.padEnd(12)}${sentence}\n${" ".repeat(12)}← ${importedFolders.join(", ") || "nothing"}`;
   });
   return lines.join("\n");
 }

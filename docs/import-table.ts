@@ -1,18 +1,27 @@
-/** The table of `docs/import.md`: what became of collections of kernels, from `npm run import:folder -- … --record NAME`. */
+/**
+ * The table of `docs/import.md`: results for collections of kernels, from `npm run bench -- import-folder … --record NAME`.
+ */
 import { type ImportPart, readRecord } from "../bench/import-record.js";
 import { type Columns, median, MOST_SECONDS } from "../bench/import-seconds.js";
 
 export function importTable(): string {
   const record = readRecord();
-  if (!record) throw new Error("bench/results/imports.json is missing: npm run import:folder -- FOLDER --record NAME");
-  const collections = Object.entries(record.collections).map(([name, parts]) => [name, Object.values(parts)] as const);
-  const all = ["all", collections.flatMap(([, parts]) => parts)] as const;
-  const table = [HEAD, HEAD.map(() => "---"), ...[...collections, all].map(([name, parts]) => row(name, parts))];
-  const made = `Triton ${record.triton}, ${record.date}; shares are of the kernels that Triton compiles, and of the loads and stores of those that come back equal.`;
-  const [, parts] = all;
-  const slow = [SECONDS, SECONDS.map(() => "---"), ...secondRows(parts)];
-  const lines = [...table, [], ...slow].map((cells) => (cells.length > 0 ? `| ${cells.join(" | ")} |` : ""));
-  return ["", made, "", ...lines, ""].join("\n");
+  if (!record)
+    throw new Error("bench/results/imports.json is missing: npm run bench -- import-folder FOLDER --record NAME");
+  const collections = Object.entries(record.collections).map(
+    ([name, importsByPart]) => [name, Object.values(importsByPart)] as const,
+  );
+  const total = ["all", collections.flatMap(([, importedParts]) => importedParts)] as const;
+  const table = [
+    HEAD,
+    HEAD.map(() => "---"),
+    ...[...collections, total].map(([name, importedParts]) => row(name, importedParts)),
+  ];
+  const caption = `Triton ${record.triton}, ${record.date}; shares are of the kernels that Triton compiles, and of the loads and stores of those that come back equal.`;
+  const [, allParts] = total;
+  const timeTable = [SECONDS, SECONDS.map(() => "---"), ...secondRows(allParts)];
+  const lines = [...table, [], ...timeTable].map((cells) => (cells.length > 0 ? `| ${cells.join(" | ")} |` : ""));
+  return ["", caption, "", ...lines, ""].join("\n");
 }
 
 const SECONDS = [
@@ -26,18 +35,18 @@ const SECONDS = [
 ];
 
 function secondRows(parts: readonly ImportPart[]): readonly (readonly string[])[] {
-  const of = (kind: "plain" | "lift", column: keyof Columns): readonly number[] =>
+  const timesOf = (kind: "plain" | "lift", column: keyof Columns): readonly number[] =>
     parts.flatMap(({ seconds }) => seconds[kind]?.[column] ?? []).toSorted((a, b) => a - b);
   const kinds = [
     ["as it is", "plain"],
     ["with `--lift`", "lift"],
   ] as const;
   return kinds.map(([name, kind]) => {
-    const wall = of(kind, "wall");
-    const most = [wall[Math.floor(wall.length * 0.9)] ?? 0, wall.at(-1) ?? 0];
-    const slow = wall.filter((each) => each > MOST_SECONDS).length;
-    const medians = [wall, of(kind, "triton"), of(kind, "own")].map(median);
-    return [name, ...[...medians, ...most].map((each) => each.toFixed(2)), `${slow} of ${wall.length}`];
+    const wall = timesOf(kind, "wall");
+    const upperTimes = [wall[Math.floor(wall.length * 0.9)] ?? 0, wall.at(-1) ?? 0];
+    const slowCount = wall.filter((each) => each > MOST_SECONDS).length;
+    const medians = [wall, timesOf(kind, "triton"), timesOf(kind, "own")].map(median);
+    return [name, ...[...medians, ...upperTimes].map((each) => each.toFixed(2)), `${slowCount} of ${wall.length}`];
   });
 }
 
@@ -56,10 +65,14 @@ const HEAD = [
 
 function row(name: string, parts: readonly ImportPart[]): readonly string[] {
   const sum = (...counts: readonly string[]): number =>
-    parts.reduce((total, part) => total + counts.reduce((found, each) => found + (part.counts[each] ?? 0), 0), 0);
+    parts.reduce(
+      (total, part) => total + counts.reduce((partTotal, each) => partTotal + (part.counts[each] ?? 0), 0),
+      0,
+    );
   const kernels = sum("equal", "equal for the traced flags", "differs", "not imported");
   const accesses = sum("accesses");
-  const share = (count: number, of: number): string => `${count} (${Math.round((100 * count) / of)} %)`;
+  const share = (count: number, denominator: number): string =>
+    `${count} (${Math.round((100 * count) / denominator)} %)`;
   return [
     name,
     String(kernels),

@@ -18,7 +18,7 @@ const FOLDERS = ["src/ops", "src/dsl"];
 export interface Entry {
   readonly name: string;
   readonly text: string;
-  /** Absent for control, which is no op. */
+  /** Absent for control flow, which is no op. */
   readonly op?: Op | undefined;
 }
 
@@ -38,9 +38,9 @@ function plain(comment: string): string {
     .trim();
 }
 
-/** The ops and the parts of control, by the files that define them. */
+/** The ops and the control-flow functions, by the files that define them. */
 export function sections(): readonly Section[] {
-  const known = new Set(table.map(({ name }) => name));
+  const opNames = new Set(table.map(({ name }) => name));
   const control = new Set(["mut", "range", "staticRange", "when", "whileLoop", "exit", "fn"]);
   return FOLDERS.flatMap((folder) =>
     readdirSync(resolve(ROOT, folder))
@@ -49,7 +49,7 @@ export function sections(): readonly Section[] {
       .flatMap((file): Section[] => {
         const text = readFileSync(resolve(ROOT, folder, file), "utf8");
         const entries = [...text.matchAll(/(\/\*\*(?:(?!\*\/)[^])*\*\/)\nexport const (\w+) =/g)]
-          .filter(([, , op]) => (folder === "src/ops" ? known.has(op!) : control.has(op!)))
+          .filter(([, , op]) => (folder === "src/ops" ? opNames.has(op!) : control.has(op!)))
           .map(([, comment, name]) => ({ name: name!, text: plain(comment!), op: opIn(`${folder}/${file}`, name!) }));
         const title = plain(/^\/\*\*(?:(?!\*\/)[^])*\*\//.exec(text)?.[0] ?? "").split(/(?<=[.:;]) /)[0]!;
         return entries.length === 0 ? [] : [{ file: `${folder}/${file}`, title: title.replace(/[.:;]$/, ""), entries }];
@@ -59,13 +59,13 @@ export function sections(): readonly Section[] {
 
 /** `x, axis?, { keepDims? }` */
 function call({ operands, options }: Op): string {
-  const words = (names: Op["operands"]) =>
+  const formatParameters = (names: Op["operands"]) =>
     Object.entries(names).map(([name, kind]) => (kind.endsWith("?") ? `${name}?` : name));
-  const optional = words(options);
-  return [...words(operands), ...(optional.length > 0 ? [`{ ${optional.join(", ")} }`] : [])].join(", ");
+  const optional = formatParameters(options);
+  return [...formatParameters(operands), ...(optional.length > 0 ? [`{ ${optional.join(", ")} }`] : [])].join(", ");
 }
 
-/** Whether `tl` has it; some ops are methods of descriptors only. */
+/** True if `tl` has the op; some ops are methods of descriptors only. */
 const isFunction = ({ name, operands }: Op): boolean => name in ops || !("desc" in operands);
 
 /** `gather` is a function of tiles in one file and a method of tensors, which is lowered, in another. */
@@ -76,8 +76,8 @@ function opIn(file: string, name: string): Op | undefined {
 
 export const isMethod = ({ op }: Entry): boolean => Boolean(op?.method);
 
-/** The call of an entry, as authors write it. Questions about the target have a namespace of their own. */
-export function written(entry: Entry): string {
+/** The call of an entry, as authors write it. Queries of the target are in a separate namespace. */
+export function formatCall(entry: Entry): string {
   const { op, name } = entry;
   if (!op) return `tl.${name}`;
   if (op.spelling.form === "lowered") return `x.${op.name}(…)`;
@@ -89,7 +89,7 @@ export function written(entry: Entry): string {
 
 const camel = (name: string) => name.replace(/_[a-z]/g, (part) => part.slice(1).toUpperCase());
 
-/** Operands that need a fixed type besides the values. */
+/** Operands with a fixed type, in addition to the values. */
 const roles: Readonly<Record<string, TileType>> = {
   condition: tileType("int1", [8]),
   mask: tileType("int1", [8]),
@@ -97,16 +97,16 @@ const roles: Readonly<Record<string, TileType>> = {
   seed: tileType("int32", []),
 };
 
-/** Whether the op's type rule accepts tiles of this dtype for all its value operands. */
-function takes({ operands, infer }: Op, dtype: DTypeName, shape: readonly number[]): boolean {
+/** True if the op's type rule accepts tiles of this dtype for all its value operands. */
+function acceptsDType({ operands, infer }: Op, dtype: DTypeName, shape: readonly number[]): boolean {
   const hasValues = Object.entries(operands).some(([name, kind]) => isValueKind(kind) && !(name in roles));
-  const typed = (name: string, kind: string): Typed | undefined => {
+  const operandOf = (name: string, kind: string): Typed | undefined => {
     if (isValueKind(kind)) return { type: (hasValues && roles[name]) || tileType(dtype, shape) };
     if (/^constants?$/.test(kind)) return { type: constexprType("int", "0"), literal: 0 };
     if (kind === "dtype") return { type: { kind: "none" }, dtype: "float32" };
     return undefined;
   };
-  const args = Object.fromEntries(Object.entries(operands).map(([name, kind]) => [name, typed(name, kind)]));
+  const args = Object.fromEntries(Object.entries(operands).map(([name, kind]) => [name, operandOf(name, kind)]));
   return typeof infer(args) !== "string";
 }
 
@@ -125,20 +125,20 @@ function dtypesOf(op: Op): string {
     kinds.every((kind) => kind.endsWith("?") || isValueKind(kind) || /constant|dtype/.test(kind));
   if (!isPlain) return "";
   const shapes = [[], [8], [8, 8], [8, 2], [8, 1], [1]];
-  const legal = dtypeNames.filter((dtype) => shapes.some((shape) => takes(op, dtype, shape)));
+  const legal = dtypeNames.filter((dtype) => shapes.some((shape) => acceptsDType(op, dtype, shape)));
   if (legal.length === 0) return "";
   if (legal.length === dtypeNames.length) return " Any dtype.";
-  const whole = groups.filter(([, group]) => isWhole(legal, group));
-  const left = legal.filter((name) => !whole.some(([, group]) => group.includes(name)));
-  return ` Dtypes: ${[...whole.map(([name]) => name), ...left].join(", ")}.`;
+  const wholeGroups = groups.filter(([, group]) => isWhole(legal, group));
+  const ungrouped = legal.filter((name) => !wholeGroups.some(([, group]) => group.includes(name)));
+  return ` Dtypes: ${[...wholeGroups.map(([name]) => name), ...ungrouped].join(", ")}.`;
 }
 
-function entry(each: Entry): string {
-  const { op } = each;
-  const also = op?.method ? " Also a method." : "";
-  const made = op?.parts ? " Derived: a function of the emitted Python, made of other ops." : "";
-  const only = op?.needs.targets ? ` ${formatTargets(op.needs.targets)}.` : "";
-  return `- \`${written(each)}\`: ${each.text}${also}${made}${op ? dtypesOf(op) : ""}${only}`;
+function entry(languageEntry: Entry): string {
+  const { op } = languageEntry;
+  const methodNote = op?.method ? " Also a method." : "";
+  const derivedNote = op?.parts ? " Derived: a function of the emitted Python, made of other ops." : "";
+  const targetNote = op?.needs.targets ? ` ${formatTargets(op.needs.targets)}.` : "";
+  return `- \`${formatCall(languageEntry)}\`: ${languageEntry.text}${methodNote}${derivedNote}${op ? dtypesOf(op) : ""}${targetNote}`;
 }
 
 const snake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
@@ -154,9 +154,11 @@ function names(): string {
       rows.set(snake(name), `tl.${name}`);
   }
   for (const dtype of dtypeNames) rows.set(dtype, `tl.${dtype}`);
-  for (const [name, where] of Object.entries(elsewhere)) rows.set(name, where);
-  for (const [name, why] of Object.entries(excluded)) rows.set(name, `not offered: ${why}`);
-  const lines = [...rows].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, here]) => `| \`${name}\` | ${here} |`);
+  for (const [name, page] of Object.entries(elsewhere)) rows.set(name, page);
+  for (const [name, reason] of Object.entries(excluded)) rows.set(name, `not offered: ${reason}`);
+  const lines = [...rows]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, equivalent]) => `| \`${name}\` | ${equivalent} |`);
   return ["| Triton | TileScript |", "| --- | --- |", ...lines].join("\n");
 }
 
@@ -229,8 +231,8 @@ const notHere: readonly string[] = [
 function libdevice(): string {
   const rows = Object.entries(libdeviceTable).map(([name, rules]) => {
     const overloads = rules.split(" ").map((rule) => {
-      const [given, result] = rule.split("->") as [string, string];
-      return `(${[...given].map(dtypeOfLetter).join(", ")}) → ${dtypeOfLetter(result)}`;
+      const [operandLetters, result] = rule.split("->") as [string, string];
+      return `(${[...operandLetters].map(dtypeOfLetter).join(", ")}) → ${dtypeOfLetter(result)}`;
     });
     const targets = libdeviceTargets[name];
     return `| \`${name}\` | ${overloads.join("; ")} | ${targets ? formatTargets(targets) : ""} |`;
@@ -240,13 +242,13 @@ function libdevice(): string {
 
 /** The whole page. */
 export function languagePage(): string {
-  const parts = sections().map(
+  const sectionTexts = sections().map(
     ({ title, file, entries }) => `## ${title}\n\nFrom \`${file}\`.\n\n${entries.map(entry).join("\n")}`,
   );
   return [
     "# The language",
     "`npm run docs` makes this page from the op records and their comments. Operands come in order, options in one object at the end; a question mark marks an optional one. Names are Triton's in camelCase, and each entry shows the emitted Python.",
-    ...parts,
+    ...sectionTexts,
     numbers,
     constexprs,
     helpers,

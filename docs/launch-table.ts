@@ -1,19 +1,24 @@
-/** The table of `docs/performance.md`: what calls cost the host, from what `npm run bench:launch` wrote. */
+/** The table of `docs/performance.md` with the host cost of calls, from the results of `npm run bench -- launch`. */
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 
 interface Row {
   readonly kernel: string;
-  /** Whether the call is given `out`. */
+  /** `out` if the call passes the output tensor. */
   readonly form: "out" | "no out";
   readonly provider: string;
   /** Microseconds of the host for a call: the median over rounds. */
   readonly us: number;
 }
 
-const WAYS = { fast: "repeated", plain: "`--launch plain`", torch: "PyTorch", "bare launch": "bare `kernel[grid]`" };
+const PROVIDERS = {
+  fast: "repeated",
+  plain: "`--launch plain`",
+  torch: "PyTorch",
+  "bare launch": "bare `kernel[grid]`",
+};
 
-/** One row a call: its ways in microseconds, and the repeated call as a part of PyTorch's. */
+/** One row per call: its time by provider in microseconds, and the ratio of the repeated call to PyTorch's. */
 export function launchTable(): string {
   const file = resolve(import.meta.dirname, "../bench/results/launch-h200.json");
   const { device, torch, triton, rounds, rows } = JSON.parse(readFileSync(file, "utf8")) as {
@@ -26,16 +31,16 @@ export function launchTable(): string {
   const calls = new Map<string, Map<string, number>>();
   for (const { kernel, form, provider, us } of rows) {
     const name = form === "out" ? `${kernel}, with \`out\`` : kernel;
-    const ways = calls.get(name) ?? new Map<string, number>();
-    calls.set(name, ways.set(provider, us));
+    const timesByProvider = calls.get(name) ?? new Map<string, number>();
+    calls.set(name, timesByProvider.set(provider, us));
   }
-  const head = ["call", ...Object.values(WAYS), "repeated / PyTorch"];
-  const lines = Array.from(calls, ([name, ways]) => {
-    const times = Object.keys(WAYS).map((way) => ways.get(way)?.toFixed(1) ?? "");
-    return [name, ...times, (ways.get("fast")! / ways.get("torch")!).toFixed(2)];
+  const head = ["call", ...Object.values(PROVIDERS), "repeated / PyTorch"];
+  const lines = Array.from(calls, ([name, timesByProvider]) => {
+    const times = Object.keys(PROVIDERS).map((provider) => timesByProvider.get(provider)?.toFixed(1) ?? "");
+    return [name, ...times, (timesByProvider.get("fast")! / timesByProvider.get("torch")!).toFixed(2)];
   });
   const table = [head, head.map((_, i) => (i === 0 ? "---" : "---:")), ...lines];
   const text = table.map((cells) => `| ${cells.join(" | ")} |`);
-  const made = `${device}, torch ${torch}, Triton ${triton}: microseconds of the host for a call, medians of ${rounds} rounds in turn.`;
-  return ["", made, "", ...text, ""].join("\n");
+  const caption = `${device}, torch ${torch}, Triton ${triton}: microseconds of the host for a call, medians of ${rounds} rounds in turn.`;
+  return ["", caption, "", ...text, ""].join("\n");
 }

@@ -59,35 +59,31 @@ const read = (path: string) => readFileSync(resolve(ROOT, path), "utf8");
 const fence = (language: string, text: string) => `\n\`\`\`${language}\n${text.trim()}\n\`\`\`\n`;
 
 /** The text between two lines, both included. */
-function between(text: string, first: RegExp, last: RegExp): string {
+function linesBetween(text: string, firstLine: RegExp, lastLine: RegExp): string {
   const lines = text.split("\n");
-  const start = lines.findIndex((line) => first.test(line));
-  const end = lines.findIndex((line, i) => i > start && last.test(line));
+  const start = lines.findIndex((line) => firstLine.test(line));
+  const end = lines.findIndex((line, i) => i > start && lastLine.test(line));
   return lines.slice(start, end < 0 ? undefined : end + 1).join("\n");
 }
 
 /** The kernel of an emitted module, which its wrapper follows. */
 const kernelPart = (python: string, name: string): string =>
-  between(python, /^@triton\.jit$/, new RegExp(`^def ${name}\\(`)).replace(/\n+def \w+\([^\n]*$/, "");
+  linesBetween(python, /^@triton\.jit$/, new RegExp(`^def ${name}\\(`)).replace(/\n+def \w+\([^\n]*$/, "");
 
 /** The text of every marked part, by the name in its mark. */
 type MarkedParts = Readonly<Record<string, string>>;
 
-/** The parts of the pages that have none of their own. */
-async function parts(): Promise<MarkedParts> {
-  const example = read("examples/gemm.ts").replace(/^\/\*\*.*\*\/\n/, "");
-  const compiled = compile(gemm, { source: createSourceIndex() });
-  const jit = kernelPart(compiled.python, "gemm");
-  const short = compile(softmax, { source: createSourceIndex() });
-  const wrapper = between(compiled.python, /^def gemm\($/, /^def reference_fn/).replace(/\n+def reference_fn.*$/, "");
+/** The marked parts of all pages without a separate list. */
+async function commonParts(): Promise<MarkedParts> {
+  const compiledGemm = compile(gemm, { source: createSourceIndex() });
+  const jit = kernelPart(compiledGemm.python, "gemm");
+  const compiledSoftmax = compile(softmax, { source: createSourceIndex() });
   return {
-    example: fence("ts", example),
     emitted: fence("python", jit),
-    wrapper: fence("python", wrapper),
-    ir: fence("", compiled.ir),
-    layer_norm: fence("ts", between(read("examples/layer-norm.ts"), /^export const layerNorm/, /^\);/)),
+    ir: fence("", compiledGemm.ir),
+    layer_norm: fence("ts", linesBetween(read("examples/layer-norm.ts"), /^export const layerNorm/, /^\);/)),
     short: fence("ts", read("examples/softmax.ts").replace(/^\/\*\*.*\*\/\n/, "")),
-    short_emitted: fence("python", kernelPart(short.python, "softmax")),
+    short_emitted: fence("python", kernelPart(compiledSoftmax.python, "softmax")),
     speed: speedTable(),
     imports: importTable(),
     site: siteTable(),
@@ -96,25 +92,25 @@ async function parts(): Promise<MarkedParts> {
     launch: launchTable(),
     tuning: tuningTable(),
     ...specializedTables(),
-    compile: fence("ts", between(read("src/pipeline/compile-kernel.ts"), /^export function compile/, /^}/)),
     ...(await commandParts()),
     ...testingParts(),
-    exp: fence("ts", between(read("src/ops/math.ts"), /^function math/, /^}/)),
   };
 }
 
 /** The code between `// begin NAME` and `// end` of a test, which runs it. */
 function testingParts(): Record<string, string> {
-  const marked = read("tests/kernels/testing-page.test.ts").matchAll(/^( *)\/\/ begin (\w+)\n([\s\S]*?)^ *\/\/ end$/gm);
+  const markedBlocks = read("tests/kernels/testing-page.test.ts").matchAll(
+    /^( *)\/\/ begin (\w+)\n([\s\S]*?)^ *\/\/ end$/gm,
+  );
   return Object.fromEntries(
-    Array.from(marked, ([, indent, name, text]) => [
+    Array.from(markedBlocks, ([, indent, name, text]) => [
       name!,
       fence("ts", text!.replaceAll(new RegExp(`^${indent}`, "gm"), "")),
     ]),
   );
 }
 
-/** The folders of `src`, in their order. */
+/** The table of `src` folders, in order. */
 function folderTable(): string {
   const rows = Object.entries(folders).map(([folder, sentence]) => `| \`${folder}\` | ${sentence} |`);
   return ["", "| folder | what it holds |", "| --- | --- |", ...rows, ""].join("\n");
@@ -122,11 +118,11 @@ function folderTable(): string {
 
 /** `help`, `help_file`, and for each command `help_NAME` and `json_NAME`: its help, and the types of its report. */
 async function commandParts(): Promise<Record<string, string>> {
-  const found: Record<string, string> = {};
+  const texts: Record<string, string> = {};
   const help = async (part: string, print: (streams: Streams) => Promise<number>): Promise<void> => {
     let text = "";
     await print({ out: (chunk) => (text += chunk), err: () => undefined, color: false, width: 100 });
-    found[part] = fence("", text);
+    texts[part] = fence("", text);
   };
   await help("help", (streams) => runBinary(["--help"], streams));
   await help("explain", (streams) => runBinary(["explain", "scope-escape"], streams));
@@ -136,20 +132,20 @@ async function commandParts(): Promise<Record<string, string>> {
   const types = read("src/runtime/report/reports.ts")
     .split(/^\/\/ (\w+)$/m)
     .slice(1);
-  for (let i = 0; i < types.length; i += 2) found[`json_${types[i]}`] = fence("ts", types[i + 1]!);
-  return found;
+  for (let i = 0; i < types.length; i += 2) texts[`json_${types[i]}`] = fence("ts", types[i + 1]!);
+  return texts;
 }
 
-/** What program 5 of a small product reads and writes: its blocks reach beyond the edges. */
+/** A picture of the reads and writes of program 5 of a small matrix product, whose blocks extend beyond the edges. */
 function gemmPicture(): string {
   const values = { BLOCK_M: 16, BLOCK_N: 16, BLOCK_K: 16, GROUP_M: 2 };
-  const small = compile(gemm, { source: createSourceIndex(), configs: [{ values }] });
-  const at = { sizes: { M: 40, N: 40, K: 40 }, dtypes: { T: "float16" }, config: 0, seed: 0 };
-  return accessPicture(small.evaluate(at, { accesses: [5] }).accesses ?? []);
+  const smallGemm = compile(gemm, { source: createSourceIndex(), configs: [{ values }] });
+  const testCase = { sizes: { M: 40, N: 40, K: 40 }, dtypes: { T: "float16" }, config: 0, seed: 0 };
+  return accessPicture(smallGemm.evaluate(testCase, { accesses: [5] }).accesses ?? []);
 }
 
 /** Pages that are generated completely. */
-const whole: Readonly<Record<string, () => string>> = {
+const generatedPages: Readonly<Record<string, () => string>> = {
   "docs/language.md": languagePage,
   "docs/diagnostics.md": diagnosticsPage,
   "docs/spec.md": specPage,
@@ -160,19 +156,19 @@ const whole: Readonly<Record<string, () => string>> = {
 export async function render(document: string): Promise<string> {
   if (document === TOLERANCES) return tolerancesModule();
   if (document === PICTURE) return gemmPicture();
-  const text = whole[document]?.() ?? (await filled(document));
+  const text = generatedPages[document]?.() ?? (await fillMarkedParts(document));
   return format(text, { parser: "markdown", printWidth: 120 });
 }
 
-async function filled(document: string): Promise<string> {
-  const own: Readonly<Record<string, () => MarkedParts | Promise<MarkedParts>>> = {
+async function fillMarkedParts(document: string): Promise<string> {
+  const partsByDocument: Readonly<Record<string, () => MarkedParts | Promise<MarkedParts>>> = {
     "docs/proofs.md": async () => ({ proofs: await proofTable(), times: proofTimes() }),
     [AGENTS_PAGE]: agentsParts,
     "docs/install.md": installParts,
   };
-  const known = await (own[document] ?? parts)();
+  const markedParts = await (partsByDocument[document] ?? commonParts)();
   return read(document).replace(/<!-- begin (\w+) -->\n[^]*?<!-- end -->/g, (_, name: string) => {
-    const part = known[name];
+    const part = markedParts[name];
     if (part === undefined) throw new Error(`${document}: no part is called ${name}`);
     return `<!-- begin ${name} -->\n${part}\n<!-- end -->`;
   });

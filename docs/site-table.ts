@@ -1,4 +1,4 @@
-/** The table of `docs/browser.md`: how large and how quick the site is, from what `npm run bench:site` wrote. */
+/** The table of `docs/browser.md`: the size and speed of the site, from the results of `npm run bench -- site`. */
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { SiteReport } from "../bench/site.js";
@@ -20,7 +20,7 @@ export function siteTable(): string {
     ["from its address to the first Python", range(playground.firstPython)],
     ["from its address to the first type under the pointer", range(playground.firstHover)],
   ];
-  const made = `Medians of ${playground.rounds} visits with an empty cache, on ${machine.cores} cores (${machine.processor}), ${chromium}, ${date}. In the minute before, ${loadBefore} processes on average wanted a core: a machine that is busy with other work is slower.`;
+  const caption = `Medians of ${playground.rounds} visits with an empty cache, on ${machine.cores} cores (${machine.processor}), ${chromium}, ${date}. In the minute before, ${loadBefore} processes on average wanted a core: a machine that is busy with other work is slower.`;
   const table = [["what", "how much"], ["---", "---"], ...rows].map((cells) => `| ${cells.join(" | ")} |`);
-  return ["", made, "", ...table, ""].join("\n");
+  return ["", caption, "", ...table, ""].join("\n");
 }

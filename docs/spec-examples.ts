@@ -1,7 +1,8 @@
 /** An example of each param builder and each part of a spec: parts of a kernel file, the rest of which is `y = x`. */
-import type { RawSpec } from "../src/dsl/definition.js";
+
 import type { LaunchOptions } from "../src/params/spec.js";
 import type { KernelFileParts } from "../src/diagnostics/explanations/explanation.js";
+import type { RawSpec } from "../src/dsl/spec-forms.js";
 
 const X = `x: tensor(tl.float32, ["N"])`;
 const Y = `y: tensor.out(tl.float32, ["N"])`;
@@ -13,7 +14,7 @@ const ROWS = {
   body: "const row = tl.inBounds(tl.programId(0));\nconst i = tl.programId(1).mul(BLOCK).add(tl.arange(0, BLOCK));\ntl.store(y.at(row, i), tl.load(x.at(row, i)));",
 };
 
-/** Examples of what makes params. */
+/** Examples of the param builders. */
 export const builders = {
   tensor: ROWS,
   "tensor.out": { params: `${X}, ${Y}, ${BLOCK}` },
@@ -110,7 +111,7 @@ export const tensorOptions = {
   },
 } as const satisfies Readonly<Record<string, KernelFileParts>>;
 
-/** An example of each part of a spec: TypeScript asks for the ones that are missing. */
+/** An example of each part of a spec. TypeScript reports missing ones. */
 export const specParts = {
   params: ROWS,
   grid: { grid: "({ N, BLOCK }) => [tl.cdiv(N, BLOCK)]" },
@@ -134,7 +135,7 @@ export const specParts = {
   launch: { spec: "launch: { launchPdl: true }," },
   triton: { spec: 'triton: "3.9",' },
   targets: { spec: 'targets: { cuda: 90, reason: "its blocks fill the shared memory of Hopper" },' },
-  specialize: { spec: 'specialize: "never",' },
+  warpSpecialize: { spec: 'warpSpecialize: "never",' },
   doNotSpecialize: { spec: 'doNotSpecialize: ["N"],' },
   doNotSpecializeOnAlignment: { spec: 'doNotSpecializeOnAlignment: ["x"],' },
   sameStrides: { spec: 'sameStrides: [["x", "y"]],' },

@@ -25,7 +25,7 @@ const plain = (comment: string): string =>
 interface Entry {
   readonly name: string;
   readonly text: string;
-  /** Absent of what stands inside of another part. */
+  /** Absent for a member of another part. */
   readonly example?: KernelFileParts;
 }
 
@@ -45,27 +45,27 @@ function entriesOf(
   });
 }
 
-/** What makes params. */
+/** The descriptions of the param builders. */
 function builderTexts(types: string): (name: string) => string | undefined {
   const member = (builder: string, name: string): string | undefined => commentsOf(types, builder).get(name);
-  const alone = (name: string): string =>
+  const commentOfType = (name: string): string =>
     plain(new RegExp(`(/\\*\\*(?:(?!\\*/)[^])*\\*/)\\nexport (?:type|interface) ${name}\\b`).exec(types)![1]!);
-  const known: Readonly<Record<string, string | undefined>> = {
+  const texts: Readonly<Record<string, string | undefined>> = {
     tensor: member("TensorBuilder", "()"),
     "tensor.out": member("TensorBuilder", "out"),
     "tensor.inout": member("TensorBuilder", "inout"),
     "tensor(…).optional()": member("TensorParam", "optional"),
-    descriptor: alone("DescriptorBuilder"),
-    pointer: alone("PointerBuilder"),
-    scalar: alone("ScalarBuilder"),
+    descriptor: commentOfType("DescriptorBuilder"),
+    pointer: commentOfType("PointerBuilder"),
+    scalar: commentOfType("ScalarBuilder"),
     constexpr: member("ConstexprBuilder", "()"),
     "constexpr.launch": member("ConstexprBuilder", "launch"),
     "constexpr.launch.bool": member("LaunchBuilder", "bool"),
   };
-  return (name) => known[name] ?? member("ConstexprBuilder", name.replace("constexpr.", ""));
+  return (name) => texts[name] ?? member("ConstexprBuilder", name.replace("constexpr.", ""));
 }
 
-/** Everything that a spec may say, in the order of the page. */
+/** All parts of a spec, in the order of the page. */
 export function specGroups(): readonly SpecGroup[] {
   const types = read("src/params/param-types.ts");
   const spec = read("src/params/spec.ts");
@@ -95,11 +95,11 @@ const INTRODUCTIONS: Readonly<Record<string, string>> = {
 /** A group whose entries have examples is a chapter; the others belong to the chapter before. */
 function chapter({ title, entries }: SpecGroup): string {
   const introduction = INTRODUCTIONS[title];
-  const parts = entries.map(({ name, text, example }) =>
+  const entryTexts = entries.map(({ name, text, example }) =>
     example ? `### \`${name}\`\n\n${text}\n\n\`\`\`ts\n${exampleExcerpt(example)}\n\`\`\`` : `- \`${name}\`: ${text}`,
   );
-  if (entries.every(({ example }) => !example)) return [`### ${title}`, parts.join("\n")].join("\n\n");
-  return [`## ${title}`, ...(introduction ? [introduction] : []), ...parts].join("\n\n");
+  if (entries.every(({ example }) => !example)) return [`### ${title}`, entryTexts.join("\n")].join("\n\n");
+  return [`## ${title}`, ...(introduction ? [introduction] : []), ...entryTexts].join("\n\n");
 }
 
 /** The text of docs/spec.md, before it is formatted. */

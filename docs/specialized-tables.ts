@@ -1,8 +1,8 @@
-/** The tables of `docs/performance.md` about warp specialization, from what `npm run bench:gluon` wrote. */
+/** The tables of `docs/performance.md` about warp specialization, from the results of `npm run bench -- gluon`. */
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 
-/** Milliseconds, TFLOP/s or how many times as fast, by what was timed. */
+/** Milliseconds, TFLOP/s or speedups, by the kernel that was timed. */
 type Figures = Readonly<Record<string, number>>;
 
 interface Timed {
@@ -16,7 +16,7 @@ interface Timed {
 
 interface Product extends Timed {
   readonly size: number;
-  /** How many times as fast as PyTorch's, and as the plain kernel. */
+  /** The speedups over PyTorch and over the plain kernel. */
   readonly of_torch: number;
   readonly of_plain: number;
 }
@@ -24,7 +24,7 @@ interface Product extends Timed {
 interface Attention extends Timed {
   readonly head_dim: number;
   readonly mask: string;
-  /** The same beside cuDNN and the plain kernel: `idle` as above, `busy` called back to back. */
+  /** The speedups over cuDNN and over the plain kernel: `idle` as above, `busy` called back to back. */
   readonly of_cudnn: Figures;
   readonly of_plain: Figures;
 }
@@ -36,7 +36,7 @@ interface Modified {
   readonly rounds: number;
   readonly head_dim: number;
   readonly ms: Figures;
-  /** The same beside the faster of flex attention's kernels, and the plain kernel, as above. */
+  /** The speedups over the faster of flex attention's kernels and over the plain kernel, as above. */
   readonly of_flex: Figures;
   readonly of_plain: Figures;
 }
@@ -52,10 +52,10 @@ const isTimed = (row: object): row is Product | Attention => "timed" in row && !
 const isModified = (row: object): row is Modified => "of_flex" in row;
 const isAttention = (row: Product | Attention): row is Attention => "mask" in row;
 
-/** What was timed, by its file in `examples`; a module of the tests has its own name. */
-const nameOf = ({ timed }: Timed): string =>
-  ({ attention: "`flash-attention`" })[timed] ??
-  (timed.startsWith("in_") ? `\`${timed}\`` : `\`${timed.replaceAll("_", "-")}\``);
+/** The name of the timed kernel, by its file in `examples`; a module of the tests has a separate name. */
+const nameOf = ({ timed: moduleName }: Timed): string =>
+  ({ attention: "`flash-attention`" })[moduleName] ??
+  (moduleName.startsWith("in_") ? `\`${moduleName}\`` : `\`${moduleName.replaceAll("_", "-")}\``);
 
 /** The tables by name: products, attention, and attention with changed scores. Above 1, the specialized kernel is faster. */
 export function specializedTables(): Readonly<
@@ -63,33 +63,33 @@ export function specializedTables(): Readonly<
 > {
   const file = resolve(import.meta.dirname, "../bench/results/gluon-h200.json");
   const { gpu, torch, triton, rows } = JSON.parse(readFileSync(file, "utf8")) as Report;
-  const timed = rows.filter(isTimed);
-  const attentions = timed.filter(isAttention);
-  const products = timed.filter((row): row is Product => !isAttention(row));
-  const modified = rows.filter(isModified);
-  const made = ({ rounds }: Pick<Timed, "rounds">, unit = "TFLOP/s") =>
+  const timedRows = rows.filter(isTimed);
+  const attentions = timedRows.filter(isAttention);
+  const products = timedRows.filter((row): row is Product => !isAttention(row));
+  const modifiedRows = rows.filter(isModified);
+  const captionOf = ({ rounds }: Pick<Timed, "rounds">, unit = "TFLOP/s") =>
     `${gpu}, torch ${torch}, Triton ${triton}: medians of ${rounds} rounds in turns, in ${unit}, each call with an empty L2 and the GPU idle before it.`;
   return {
     specialized: table(
-      made(products[0]!),
+      captionOf(products[0]!),
       ["product", "specialized", "plain", "PyTorch", "of plain", "of PyTorch"],
       products.map((row) => [
         `${nameOf(row)} ${row.dtype}, ${row.size}³`,
-        ...["specialized", "plain", "torch"].map((way) => whole(row.tflops[way]!)),
+        ...["specialized", "plain", "torch"].map((provider) => whole(row.tflops[provider]!)),
         ...[row.of_plain, row.of_torch].map(ratio),
       ]),
     ),
     specialized_attention: table(
-      made(attentions[0]!),
+      captionOf(attentions[0]!),
       ["attention", "specialized", "plain", "cuDNN", "of plain", "of cuDNN", "of cuDNN, back to back"],
       attentions.map((row) => [
         `${nameOf(row)} ${row.dtype}, heads of ${row.head_dim}${row.mask === "full" ? "" : `, ${row.mask}`}`,
-        ...["specialized", "plain", "cudnn"].map((way) => whole(row.tflops[way]!)),
+        ...["specialized", "plain", "cudnn"].map((provider) => whole(row.tflops[provider]!)),
         ...[row.of_plain.idle!, row.of_cudnn.idle!, row.of_cudnn.busy!].map(ratio),
       ]),
     ),
     specialized_scores: table(
-      made(modified[0]!, "milliseconds"),
+      captionOf(modifiedRows[0]!, "milliseconds"),
       [
         "attention",
         "specialized",
@@ -100,18 +100,18 @@ export function specializedTables(): Readonly<
         "of flex",
         "of flex, back to back",
       ],
-      modified.map((row) => [
+      modifiedRows.map((row) => [
         `\`${row.timed}\` ${row.dtype}, heads of ${row.head_dim}`,
-        ...["specialized", "plain", "flex", "flex, max-autotune"].map((way) => row.ms[way]!.toPrecision(3)),
+        ...["specialized", "plain", "flex", "flex, max-autotune"].map((provider) => row.ms[provider]!.toPrecision(3)),
         ...[row.of_plain.idle!, row.of_flex.idle!, row.of_flex.busy!].map(ratio),
       ]),
     ),
   };
 }
 
-function table(made: string, head: readonly string[], rows: readonly (readonly string[])[]): string {
+function table(caption: string, head: readonly string[], rows: readonly (readonly string[])[]): string {
   const rule = head.map((_, i) => (i === 0 ? "---" : "---:"));
-  return ["", made, "", ...[head, rule, ...rows].map((cells) => `| ${cells.join(" | ")} |`), ""].join("\n");
+  return ["", caption, "", ...[head, rule, ...rows].map((cells) => `| ${cells.join(" | ")} |`), ""].join("\n");
 }
 
 const whole = (tflops: number): string => tflops.toFixed(0);

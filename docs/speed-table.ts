@@ -1,4 +1,7 @@
-/** The README's table: emitted kernels beside Triton by hand and PyTorch, from what `npm run bench:gpu` wrote. */
+/**
+ * The README's table: emitted kernels compared with Triton by hand and PyTorch, from the results of `npm run
+ * bench -- gpu`.
+ */
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 
@@ -26,7 +29,7 @@ interface Ratio {
 const keyOf = ({ kernel, dtype, sizes }: Pick<Row, "kernel" | "dtype" | "sizes">): string =>
   `${kernel} ${dtype?.replace("torch.", "")} ${sizes?.join(" × ")}`;
 
-/** One row a case that is timed; ratios are of rounds in turns. */
+/** One row per timed case; ratios are from alternating rounds. */
 export function speedTable(): string {
   const file = resolve(import.meta.dirname, "../bench/results/nvidia-h200.json");
   const { device, torch, triton, rows, ratios } = JSON.parse(readFileSync(file, "utf8")) as {
@@ -39,29 +42,29 @@ export function speedTable(): string {
   const cases = new Map<string, Map<string, number>>();
   for (const row of rows)
     if (row.ms !== undefined) {
-      const ways = cases.get(keyOf(row)) ?? new Map<string, number>();
-      cases.set(keyOf(row), ways.set(row.provider.startsWith("torch") ? "torch" : row.provider, row.ms));
+      const timesByProvider = cases.get(keyOf(row)) ?? new Map<string, number>();
+      cases.set(keyOf(row), timesByProvider.set(row.provider.startsWith("torch") ? "torch" : row.provider, row.ms));
     }
   const byHand = new Map(
     ratios
-      .filter(({ of, to }) => of === "emitted" && to === "hand-written")
+      .filter(({ of: numerator, to: denominator }) => numerator === "emitted" && denominator === "hand-written")
       .map((each) => [keyOf(each), each] as const),
   );
   const head = ["kernel", "emitted", "Triton by hand", "emitted / by hand", "PyTorch"];
-  const lines = Array.from(cases, ([name, ways]) => {
+  const lines = Array.from(cases, ([name, timesByProvider]) => {
     const ratio = byHand.get(name);
-    const words = ratio && `${fixed(ratio.ratio)} (${fixed(ratio.low)} to ${fixed(ratio.high)})`;
+    const ratioText = ratio && `${fixed(ratio.ratio)} (${fixed(ratio.low)} to ${fixed(ratio.high)})`;
     return [
       name,
-      ...["emitted", "hand-written"].map((way) => time(ways.get(way))),
-      words ?? "",
-      time(ways.get("torch")),
+      ...["emitted", "hand-written"].map((provider) => time(timesByProvider.get(provider))),
+      ratioText ?? "",
+      time(timesByProvider.get("torch")),
     ];
   });
   const table = [head, head.map((_, i) => (i === 0 ? "---" : "---:")), ...lines];
   const rounds = [...byHand.values()][0]?.rounds;
-  const made = `${device}, torch ${torch}, Triton ${triton}: medians in milliseconds; ratios of ${rounds} rounds in turns.`;
-  return ["", made, "", ...table.map((cells) => `| ${cells.join(" | ")} |`), ""].join("\n");
+  const caption = `${device}, torch ${torch}, Triton ${triton}: medians in milliseconds; ratios of ${rounds} rounds in turns.`;
+  return ["", caption, "", ...table.map((cells) => `| ${cells.join(" | ")} |`), ""].join("\n");
 }
 
 const time = (ms: number | undefined): string => ms?.toPrecision(3) ?? "";

@@ -11,10 +11,12 @@ import {
 } from "../src/compiled/tolerance.js";
 import { type DTypeName, dtypeTable } from "../src/types/dtype.js";
 
-const byDType = (name: string, says: string, figures: Readonly<Record<string, number>>): string[] => {
-  const known = Object.entries(figures).filter(([dtype]) => dtypeTable[dtype as DTypeName].torch !== "uint8");
-  const rows = known.map(([dtype, figure]) => `    torch.${dtypeTable[dtype as DTypeName].torch}: ${figure},`);
-  return [`# ${says}`, `${name} = {`, ...rows, "}"];
+const byDType = (name: string, comment: string, figures: Readonly<Record<string, number>>): string[] => {
+  const comparedFigures = Object.entries(figures).filter(([dtype]) => dtypeTable[dtype as DTypeName].torch !== "uint8");
+  const rows = comparedFigures.map(
+    ([dtype, figure]) => `    torch.${dtypeTable[dtype as DTypeName].torch}: ${figure},`,
+  );
+  return [`# ${comment}`, `${name} = {`, ...rows, "}"];
 };
 
 export function tolerancesModule(): string {

@@ -1,4 +1,7 @@
-/** The table of `docs/performance.md`: what tuning finds by itself, from what `npm run bench:tuning` wrote. */
+/**
+ * The table of `docs/performance.md`: the configs that tuning finds without a declared space, from the results of `npm
+ * run bench -- tuning`.
+ */
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 
@@ -17,7 +20,7 @@ interface Row {
   readonly exhaustive: Run;
 }
 
-/** One row a kernel: the search of the derived space beside that of a whole declared one. */
+/** One row per kernel: the search of the derived space, compared with a whole declared one. */
 export function tuningTable(): string {
   const file = resolve(import.meta.dirname, "../bench/results/tuning-h200.json");
   const { device, python, cases } = JSON.parse(readFileSync(file, "utf8")) as {
@@ -37,6 +40,6 @@ export function tuningTable(): string {
     (derived.ms / exhaustive.ms).toFixed(3),
   ]);
   const table = [head, head.map((_, i) => (i < 2 ? "---" : "---:")), ...lines];
-  const made = `${device}, ${python}: a search without a space and without anything in its caches, and all of a space that an expert might declare, which \`npm run bench:tuning\` names.`;
-  return ["", made, "", ...table.map((cells) => `| ${cells.join(" | ")} |`), ""].join("\n");
+  const caption = `${device}, ${python}: a search without a space and without anything in its caches, and all of a space that an expert might declare, which \`npm run bench -- tuning\` names.`;
+  return ["", caption, "", ...table.map((cells) => `| ${cells.join(" | ")} |`), ""].join("\n");
 }

@@ -1,4 +1,4 @@
-/** The arc sine of each element, by a function of the GPU's own library: what `tl` lacks, libdevice may have. */
+/** The arc sine of each element, from the GPU's own library: libdevice adds functions that `tl` lacks. */
 import { constexpr, kernel, libdevice, main, tensor, tl } from "tilescript";
 
 export const asin = kernel(

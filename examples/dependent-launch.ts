@@ -1,6 +1,6 @@
 /**
- * Programmatic dependent launch: a kernel starts while the one before it in the stream still runs, and waits only before
- * it reads what that one writes. What it computes until then, such as addresses, costs no time.
+ * Programmatic dependent launch: a kernel starts while its predecessor in the stream still runs, and waits only before
+ * it reads the predecessor's output. Work before the wait, such as computing addresses, costs no time.
  */
 import { constexpr, kernel, main, tensor, tl } from "tilescript";
 

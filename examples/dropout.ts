@@ -1,4 +1,4 @@
-/** Dropout that stores no mask: which elements stay follows from a seed, so the gradient draws the same ones again. */
+/** Dropout without a stored mask: a seed determines the mask, so the gradient draws the same mask again. */
 import { constexpr, kernel, main, scalar, tensor, tl } from "tilescript";
 
 const T = tl.dtype("T", [tl.float16, tl.bfloat16, tl.float32]);

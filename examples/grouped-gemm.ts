@@ -1,6 +1,6 @@
 /**
- * Grouped matrix product: each group of rows of A times a matrix of its own, in one launch. Groups differ in length, so a
- * fixed number of programs share out the blocks of all groups, as if they were one long list.
+ * Grouped matrix product: each group of rows of A times a separate matrix, in one launch. Groups differ in length, so a
+ * fixed number of programs share the blocks of all groups, as if they were one long list.
  */
 import { constexpr, kernel, main, tensor, tl } from "tilescript";
 

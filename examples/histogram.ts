@@ -1,6 +1,6 @@
 /**
- * How often each value occurs: a program counts its share in registers and adds its counts to those of the others, once
- * a bin. Additions of integers give one result in any order.
+ * A histogram: a program counts its share in registers and adds its counts to those of the others, once per bin.
+ * Additions of integers give the same result in any order.
  */
 import { constexpr, kernel, main, tensor, tl } from "tilescript";
 

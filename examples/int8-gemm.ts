@@ -1,6 +1,6 @@
 /**
- * Matrix product of 8-bit integers, as quantized models have it: each row of A and of B has a scale. The sums are exact;
- * the scales are applied once, after the loop. `fp8-gemm.ts` is the same for 8-bit floats.
+ * Matrix product of 8-bit integers, as in quantized models: each row of A and of B has a scale. The sums are exact; the
+ * scales are applied once, after the loop. `fp8-gemm.ts` does the same for 8-bit floats.
  */
 import { constexpr, kernel, main, tensor, tl } from "tilescript";
 

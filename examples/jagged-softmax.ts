@@ -1,4 +1,4 @@
-/** Softmax over rows of different lengths that lie one after another in memory. */
+/** Softmax over rows of different lengths, stored contiguously. */
 import { constexpr, kernel, main, tensor, tl } from "tilescript";
 
 const T = tl.dtype("T", [tl.float32, tl.float16, tl.bfloat16]);

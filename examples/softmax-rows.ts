@@ -1,6 +1,6 @@
 /**
- * Softmax of short rows: a program takes several rows at once, and then others, as many programs as the GPU runs at once.
- * The rows of its next turn are on their way while it computes those of this one.
+ * Softmax of short rows: a program computes several rows at once, then the next ones, with as many programs as the GPU
+ * runs at once. The rows of its next iteration are loaded while it computes those of the current one.
  */
 import { constexpr, kernel, main, tensor, tl } from "tilescript";
 

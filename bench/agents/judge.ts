@@ -1,14 +1,14 @@
 /**
- * Judges kernels that were written for the tasks: `npx tsx bench/agents/judge.ts TASK FILE`. A kernel is right if its
- * file has no type error, it takes what the task says, no proof refutes it, and `verify` passes on the evaluator and on
- * Triton's interpreter against the task's own reference, at the task's shapes and at drawn ones. `--attempt N` records
- * the verdict in bench/results/agents.json.
+ * Judges kernels written for the tasks: `npx tsx bench/agents/judge.ts TASK FILE`. A kernel is correct if its file has
+ * no type error, it has the task's params, no proof refutes it, and `verify` passes on the evaluator and on Triton's
+ * interpreter against the task's reference, at the task's shapes and at drawn ones. `--attempt N` records the verdict
+ * in bench/results/agents.json.
  */
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
-import { KernelDefinition, type RawSpec } from "../../src/dsl/definition.js";
+import { KernelDefinition } from "../../src/dsl/definition.js";
 import { isOptional, type ParamDescription } from "../../src/dsl/params.js";
 import { build } from "../../src/pipeline/build.js";
 import { runCli } from "../../src/runtime/cli/cli.js";
@@ -16,31 +16,31 @@ import { elemOf, members } from "../../src/types/dtype.js";
 import { inProjectFolder, tsc } from "../../tests/support/tsc.js";
 import { writeReport } from "../write-report.js";
 import { tasks } from "./tasks.js";
+import type { RawSpec } from "../../src/dsl/spec-forms.js";
 
 const RESULTS = "agents";
 
 export interface Verdict {
   readonly right: boolean;
-  /** What an author reads: what is wrong, or how much was tried. */
+  /** The text for the author: the mistake, or the number of tried cases. */
   readonly says: string;
 }
 
 export interface Attempt extends Verdict {
   readonly task: string;
-  /** From 1. */
+  /** Starts at 1. */
   readonly attempt: number;
 }
 
 type Device = "eval" | "interpreter";
 
-/** The task of this name. */
-export function taskNamed(name: string): KernelDefinition {
+export function taskByName(name: string): KernelDefinition {
   const task = (tasks as readonly unknown[]).find((each) => each instanceof KernelDefinition && each.name === name);
   if (task instanceof KernelDefinition) return task;
   throw new Error(`there is no task ${name}; the tasks are ${tasks.map((each) => each.name).join(", ")}`);
 }
 
-/** What a param is, without what a solution may choose. */
+/** The part of a param that a solution must match. */
 function contractOf(param: ParamDescription): string {
   if (param.kind === "constexpr") return "constexpr";
   const dtype = [...members(elemOf(param.dtype))].sort().join(" or ");
@@ -49,26 +49,29 @@ function contractOf(param: ParamDescription): string {
   return `${optional}${param.role} tensor of ${dtype} [${param.dims.join(", ")}]`;
 }
 
-/** Why a kernel does not take what its task says; undefined if it does. */
+/** The mismatch between a kernel's params and its task's; undefined if they match. */
 export function contractProblem(task: KernelDefinition, kernel: KernelDefinition): string | undefined {
   if (kernel.name !== task.name) return `the kernel is called ${kernel.name}; call it ${task.name}`;
-  const more = Object.entries(kernel.params).find(([name, { kind }]) => !(name in task.params) && kind !== "constexpr");
-  if (more) return `the task has no ${more[0]}; beyond its params a kernel may have constexprs only`;
+  const unknownParam = Object.entries(kernel.params).find(
+    ([name, { kind }]) => !(name in task.params) && kind !== "constexpr",
+  );
+  if (unknownParam) return `the task has no ${unknownParam[0]}; beyond its params a kernel may have constexprs only`;
   for (const [name, param] of Object.entries(task.params)) {
-    const given = kernel.params[name];
-    const wanted = contractOf(param);
-    if (!given) return `the param ${name} is missing; it is an ${wanted}`;
-    if (contractOf(given) !== wanted) return `${name} is an ${contractOf(given)}; the task says ${wanted}`;
+    const actualParam = kernel.params[name];
+    const expectedContract = contractOf(param);
+    if (!actualParam) return `the param ${name} is missing; it is an ${expectedContract}`;
+    if (contractOf(actualParam) !== expectedContract)
+      return `${name} is an ${contractOf(actualParam)}; the task says ${expectedContract}`;
   }
   return undefined;
 }
 
-/** The kernel with the task's reference, shapes and inputs, and without a tolerance of its own. */
-export function judged(task: KernelDefinition, kernel: KernelDefinition): KernelDefinition {
-  const { reference: _, inputs: _inputs, tolerance: _tolerance, providers: _providers, ...own } = kernel.spec;
+/** The kernel with the task's reference, shapes and inputs, and without its own tolerance. */
+export function withTaskSpec(task: KernelDefinition, kernel: KernelDefinition): KernelDefinition {
+  const { reference: _, inputs: _inputs, tolerance: _tolerance, providers: _providers, ...ownSpec } = kernel.spec;
   const { reference, inputs, shapes } = task.spec;
   const spec: RawSpec = {
-    ...own,
+    ...ownSpec,
     ...(reference && { reference }),
     ...(inputs && { inputs }),
     ...(shapes && { shapes }),
@@ -82,8 +85,8 @@ interface VerifyReport {
   readonly declared_shapes?: { readonly total: number; readonly compared: readonly number[] };
 }
 
-/** What `verify` says of a kernel on a device. */
-export async function verified(kernel: KernelDefinition, device: Device, runs: number): Promise<Verdict> {
+/** The verdict of `verify` on a device. */
+export async function verifyOn(kernel: KernelDefinition, device: Device, runs: number): Promise<Verdict> {
   let [out, err] = ["", ""];
   const streams = { out: (text: string) => (out += text), err: (text: string) => (err += text), color: false };
   const runnable = { name: kernel.name, compile: () => build(kernel) };
@@ -93,11 +96,11 @@ export async function verified(kernel: KernelDefinition, device: Device, runs: n
   const { total = 0, compared = [] } = report.declared_shapes ?? {};
   if (code === 0 && report.correct === true && compared.length === total)
     return { right: true, says: `${device}: ${report.details}` };
-  const why = code === 0 && report.correct === true ? "not every shape of the task was compared" : report.details;
-  return { right: false, says: `${device}: ${[why, err.trim()].filter(Boolean).join("\n")}` };
+  const failure = code === 0 && report.correct === true ? "not every shape of the task was compared" : report.details;
+  return { right: false, says: `${device}: ${[failure, err.trim()].filter(Boolean).join("\n")}` };
 }
 
-/** The kernel that a file exports for a task, or why there is none. */
+/** The kernel that a file exports for a task, or the reason why there is none. */
 async function kernelIn(file: string): Promise<KernelDefinition | string> {
   try {
     const exported = Object.values((await import(pathToFileURL(file).href)) as Record<string, unknown>);
@@ -109,7 +112,7 @@ async function kernelIn(file: string): Promise<KernelDefinition | string> {
   }
 }
 
-/** What the compiler says of a file under `strict`, as an author would read it. */
+/** The compiler's errors in a file under `strict`, as an author would read them. */
 function typeErrors(name: string, text: string): string {
   const looser = { noUncheckedIndexedAccess: false, exactOptionalPropertyTypes: false };
   const check = (folder: string): string => tsc(["-p", folder, "--pretty", "false"]);
@@ -118,50 +121,50 @@ function typeErrors(name: string, text: string): string {
 
 export interface Judging {
   readonly devices: readonly Device[];
-  /** How many cases `verify` draws. */
+  /** The number of cases that `verify` draws. */
   readonly runs: number;
-  /** Whether the compiler is asked: it costs seconds. */
+  /** True to run the compiler, which takes seconds. */
   readonly types: boolean;
 }
 
-const WHOLE: Judging = { devices: ["eval", "interpreter"], runs: 60, types: true };
+const DEFAULTS: Judging = { devices: ["eval", "interpreter"], runs: 60, types: true };
 
-/** Judges a file. It is copied beside this script, where `tilescript` is this repository. */
-export async function judge(name: string, file: string, given: Partial<Judging> = {}): Promise<Verdict> {
-  const { devices, runs, types } = { ...WHOLE, ...given };
-  const task = taskNamed(name);
+/** Judges a copy of a file next to this script, where `tilescript` is this repository. */
+export async function judge(name: string, file: string, options: Partial<Judging> = {}): Promise<Verdict> {
+  const { devices, runs, types } = { ...DEFAULTS, ...options };
+  const task = taskByName(name);
   const folder = join(import.meta.dirname, `.judged-${process.pid}`);
   mkdirSync(folder, { recursive: true });
   const copy = join(folder, `${name}-${Date.now()}.ts`);
   try {
-    const typed = types ? typeErrors(name, readFileSync(file, "utf8")) : "";
-    if (typed !== "") return { right: false, says: typed };
+    const typeErrorText = types ? typeErrors(name, readFileSync(file, "utf8")) : "";
+    if (typeErrorText !== "") return { right: false, says: typeErrorText };
     copyFileSync(file, copy);
     const kernel = await kernelIn(copy);
     if (typeof kernel === "string") return { right: false, says: kernel };
     const problem = contractProblem(task, kernel);
     if (problem !== undefined) return { right: false, says: problem };
-    const said: string[] = [];
+    const summaries: string[] = [];
     for (const device of devices) {
-      const verdict = await verified(judged(task, kernel), device, runs);
+      const verdict = await verifyOn(withTaskSpec(task, kernel), device, runs);
       if (!verdict.right) return verdict;
-      said.push(verdict.says);
+      summaries.push(verdict.says);
     }
-    return { right: true, says: said.join("; ") };
+    return { right: true, says: summaries.join("; ") };
   } finally {
     rmSync(folder, { recursive: true });
   }
 }
 
-/** Records an attempt beside the others, in their order. */
+/** Adds an attempt to the record, in order. */
 function record(attempt: Attempt): void {
   const file = resolve(import.meta.dirname, `../results/${RESULTS}.json`);
   const { attempts = [] } = existsSync(file)
     ? (JSON.parse(readFileSync(file, "utf8")) as { readonly attempts?: readonly Attempt[] })
     : {};
-  const others = attempts.filter((each) => each.task !== attempt.task || each.attempt !== attempt.attempt);
-  const place = (each: Attempt): number => tasks.findIndex(({ name }) => name === each.task) * 10 + each.attempt;
-  writeReport(RESULTS, { attempts: [...others, attempt].sort((a, b) => place(a) - place(b)) });
+  const otherAttempts = attempts.filter((each) => each.task !== attempt.task || each.attempt !== attempt.attempt);
+  const orderOf = (each: Attempt): number => tasks.findIndex(({ name }) => name === each.task) * 10 + each.attempt;
+  writeReport(RESULTS, { attempts: [...otherAttempts, attempt].sort((a, b) => orderOf(a) - orderOf(b)) });
 }
 
 if (process.argv[1] === import.meta.filename) {
@@ -172,7 +175,7 @@ if (process.argv[1] === import.meta.filename) {
   } as const;
   const { positionals, values } = parseArgs({ allowPositionals: true, options });
   const [name, file] = positionals;
-  if (values.words) for (const task of tasks) console.log(`${task.name}: ${taskNamed(task.name).spec.doc}\n`);
+  if (values.words) for (const task of tasks) console.log(`${task.name}: ${taskByName(task.name).spec.doc}\n`);
   else if (name === undefined || file === undefined) throw new Error("name a task and a file");
   else {
     const verdict = await judge(name, file, values["no-python"] ? { devices: ["eval"] } : {});

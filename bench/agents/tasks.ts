@@ -1,6 +1,6 @@
 /**
- * Ten kernels to write, in words, with what each must compute. A task is a kernel without a body: its words are its
- * `doc`, its params what a solution must take, its reference what a solution must give.
+ * Ten kernels to write, described in words. A task is a kernel without a body: its `doc` is the description, its params
+ * are the required params, and its reference defines the required result.
  */
 import { kernel, scalar, tensor, tl } from "tilescript";
 

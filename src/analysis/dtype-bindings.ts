@@ -1,5 +1,14 @@
 /** The dtypes that a kernel can be called with, and its types for each combination of them. */
-import { type Argument, isDType, isLiteral, isValue, type KernelIR, type Statement, type Value } from "../ir/nodes.js";
+import {
+  type Argument,
+  isDType,
+  isLiteral,
+  isValue,
+  type KernelIR,
+  type Param,
+  type Statement,
+  type Value,
+} from "../ir/nodes.js";
 import type { Constant } from "../values/runtime-values.js";
 import type { Constants } from "./compiled-ops.js";
 import type { Substitution } from "../ir/typed.js";
@@ -10,11 +19,16 @@ import type { Type } from "../types/types.js";
 /** A dtype for each dtype variable, by the variable's name. */
 export type DTypeBinding = Readonly<Record<string, DTypeName>>;
 
+function elemOfParam(param: Param): Elem | undefined {
+  if (param.kind === "constexpr") return param.variable;
+  return "dtype" in param ? param.dtype : undefined;
+}
+
 /** The members of the dtype variables that the parameters bind, by the variable's name. */
 export function dtypeVariables(ir: Pick<KernelIR, "params">): ReadonlyMap<string, readonly DTypeName[]> {
   const variables = new Map<string, readonly DTypeName[]>();
   for (const param of ir.params) {
-    const elem = param.kind === "constexpr" ? param.variable : "dtype" in param ? param.dtype : undefined;
+    const elem = elemOfParam(param);
     if (elem !== undefined && typeof elem !== "string") variables.set(elem.name, elem.members);
   }
   return variables;

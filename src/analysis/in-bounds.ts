@@ -142,8 +142,17 @@ export class InBoundsAnalysis {
         return this.#isPositive(y) && this.#isWithin(x, bound);
       case "product":
         return this.#isBlockStart(x, y, bound) || this.#isBlockStart(y, x, bound);
-      default:
+      case "above":
+      case "at least":
+      case "at most":
+      case "below":
+      case "blocks":
+      case "both":
+      case "equal":
+      case "sum":
         return false;
+      default:
+        return semantics satisfies never;
     }
   }
 

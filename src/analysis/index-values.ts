@@ -11,7 +11,7 @@ import {
 } from "../ir/nodes.js";
 import { isFloat, type NumericDType } from "../numerics/numeric.js";
 import type { Type } from "../types/types.js";
-import { argumentsOf, bodiesOf, definitions, handedOver, resultsOf, valuesIn, walkAll } from "../ir/walk.js";
+import { argumentsOf, bodiesOf, definitions, callBindings, resultsOf, valuesIn, walkAll } from "../ir/walk.js";
 
 export function indexValues(ir: KernelIR): ReadonlySet<Value> {
   let values = cache.get(ir);
@@ -54,7 +54,7 @@ export function indexOperands(ir: KernelIR): (value: Value) => readonly Value[] 
   const writes = new Map<Variable, Argument[]>();
   const passedArguments = new Map<Value, Argument[]>();
   walkAll(ir, (statement) => {
-    for (const [param, argument] of handedOver(statement))
+    for (const [param, argument] of callBindings(statement))
       passedArguments.set(param, [...(passedArguments.get(param) ?? []), argument]);
     if (statement.kind === "let") writes.set(statement.variable, [statement.initial]);
     if (statement.kind === "write") writes.get(statement.variable)?.push(statement.value);
@@ -67,7 +67,7 @@ const indicesIn = (argument: Argument): readonly Value[] => valuesIn(argument).f
 
 /** The addresses, mask and descriptor offsets of an access. */
 function addressOperandsOf(statement: OpStatement): readonly Argument[] {
-  const { reaches } = statement.op.proof;
+  const { memoryOperands: reaches } = statement.op.proof;
   if (!reaches) return [];
   const { mask } = statement.options;
   const { address, offsets, rows, column } = reaches;

@@ -57,7 +57,7 @@ class CountAnalysis {
       const [first, second] = statement.operands;
       if (statement.op.lowering?.view) this.#view(first, second);
       else if (COMPARISONS.has(statement.op.facts.integer)) this.#comparison(statement);
-      else this.#pointer(operandOf(statement, statement.op.proof.reaches?.address));
+      else this.#pointer(operandOf(statement, statement.op.proof.memoryOperands?.address));
     });
     return { sizes: this.#sizes, tensors: this.#tensors };
   }

@@ -12,7 +12,7 @@ import {
   type Variable,
 } from "../ir/nodes.js";
 import type { Op } from "../ir/op.js";
-import { argumentsOf, handedOver, walk } from "../ir/walk.js";
+import { argumentsOf, callBindings, walk } from "../ir/walk.js";
 
 type Memory = TensorParam | PointerParam;
 export type Effects = ReadonlySet<Op["effect"]>;
@@ -48,7 +48,7 @@ export function accesses(ir: KernelIR): ReadonlyMap<Memory, Effects> {
       return;
     }
     // A helper function's accesses count at its calls.
-    for (const [param, argument] of handedOver(statement)) {
+    for (const [param, argument] of callBindings(statement)) {
       const passedRoot = isValue(argument) ? roots.get(argument) : undefined;
       if (passedRoot) roots.set(param, passedRoot);
       else roots.delete(param);

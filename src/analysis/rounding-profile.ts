@@ -50,9 +50,11 @@ function roundingsOf(ir: KernelIR): Roundings {
  * variable expands to all its members if the operator has no variable of that name.
  */
 export function operatorRoundingProfile(operator: OperatorIR): RoundingProfile {
-  const ownVariables = new Set(variablesOf(operator.face));
-  const expand = (elem: Elem): readonly SignatureDType[] =>
-    typeof elem === "string" ? [elem] : ownVariables.has(elem.name) ? [{ variable: elem.name }] : elem.members;
+  const ownVariables = new Set(variablesOf(operator.signature));
+  const expand = (elem: Elem): readonly SignatureDType[] => {
+    if (typeof elem === "string") return [elem];
+    return ownVariables.has(elem.name) ? [{ variable: elem.name }] : elem.members;
+  };
   const roundings = operator.kernels.map(roundingsOf);
   const intermediates = intermediateDtypes(operator).map((elem) => [elem, 1] as const);
   return {

@@ -20,7 +20,7 @@ import { dtypeTable, isSigned, members } from "../types/dtype.js";
 import type { Type } from "../types/types.js";
 import type { LaunchFacts } from "./launch-facts.js";
 import { typedArguments } from "../ir/typed.js";
-import { argumentsOf, bodiesOf, hostBlockOf, definitions, handedOver, hostBlocksOf, walkAll } from "../ir/walk.js";
+import { argumentsOf, bodiesOf, hostBlockOf, definitions, callBindings, hostBlocksOf, walkAll } from "../ir/walk.js";
 
 /**
  * Returns a predicate for non-negative values. It ignores 32-bit overflow: the wrapper's limit on extents excludes it,
@@ -68,7 +68,7 @@ class SignAnalysis {
   #recordWrites(statement: Statement): void {
     if (statement.kind === "let") this.#writes.set(statement.variable, [statement.initial]);
     if (statement.kind === "write") this.#writes.get(statement.variable)?.push(statement.value);
-    const bindings = handedOver(statement);
+    const bindings = callBindings(statement);
     for (const [param, argument] of bindings) {
       if (this.#passedArguments.has(param)) this.#passedArguments.get(param)?.push(argument);
       else this.#passedArguments.set(param, [argument]);
@@ -162,8 +162,14 @@ class SignAnalysis {
         const i = statement.results.indexOf(value);
         return [statement.then, statement.otherwise].every((branch) => this.isNonNegative(branch.yields[i]));
       }
-      default:
+      case undefined:
+      case "exit":
+      case "let":
+      case "while":
+      case "write":
         return false;
+      default:
+        return statement satisfies never;
     }
   }
 
@@ -199,7 +205,7 @@ class SignAnalysis {
     if (op.proof.wraps && isNarrow(value.type)) return false;
     const isFolded = value.type.kind === "constexpr" || this.#hostValues.has(value);
     const signs = operands.map((operand) => this.isNonNegative(operand));
-    return op.facts.nonNegative?.(signs, { folded: isFolded, args: typedArguments(statement) }) ?? false;
+    return op.facts.nonNegative?.(signs, { isFolded, args: typedArguments(statement) }) ?? false;
   }
 
   /** True if the index of a loop is non-negative: it counts up from its start, or down to its end. */

@@ -42,7 +42,7 @@ export function tileDims(ir: KernelIR): ReadonlySet<number | string> {
 function minimumSizes(ir: KernelIR, bound: Substitution): ReadonlyMap<number | string, number> {
   const minimums = new Map<number | string, number>();
   for (const statement of compiledOps(ir))
-    for (const { dim, minimum: size } of statement.op.needs.least?.(typedArguments(statement, bound)) ?? [])
+    for (const { dim, minimum: size } of statement.op.needs.minimumDims?.(typedArguments(statement, bound)) ?? [])
       minimums.set(dim, Math.max(size, minimums.get(dim) ?? 1));
   return minimums;
 }

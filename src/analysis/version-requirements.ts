@@ -16,7 +16,7 @@ export function usesOfTriton39(ir: KernelIR): readonly VersionedFeatureUse[] {
   walkAll(ir, (statement) => {
     if (statement.kind !== "op" || !statement.op.needs.needsTriton39?.(typedArguments(statement))) return;
     const { name, spelling } = statement.op;
-    uses.push({ name: spelling.form === "call" ? spelling.name : name, at: statement.at });
+    uses.push({ name: spelling.form === "call" ? spelling.name : name, at: statement.location });
   });
   return uses;
 }

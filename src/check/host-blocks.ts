@@ -180,7 +180,7 @@ function dtypeVariables(ir: KernelIR): MessageOfCode[] {
   for (const { param, elem } of elems) {
     const conflicting = elems.find((each) => each.elem.name === elem.name && !sameElem(each.elem, elem));
     if (conflicting && elems.indexOf(conflicting) < elems.findIndex((each) => each.param === param))
-      messages.push(dtypeVariable.twice(ir.name, elem.name, conflicting.param.name, param.name));
+      messages.push(dtypeVariable.duplicate(ir.name, elem.name, conflicting.param.name, param.name));
     const uses = elems.filter((each) => each.elem.name === elem.name);
     // The dtype of an allocated output must be known even if optional inputs are absent.
     const isAllocated = uses.some((each) => each.param.kind === "tensor" && each.param.role === "out");

@@ -37,7 +37,7 @@ export function checkOptional(ir: KernelIR): readonly Diagnostic[] {
     const owner = isValue(argument) ? owners.get(argument) : undefined;
     if (!owner || trueFlags.has(owner.flag)) return;
     const { name } = owner;
-    diagnostics.push(errorDiagnostic(notGiven(name), statement.at));
+    diagnostics.push(errorDiagnostic(notGiven(name), statement.location));
   }
 
   function visit(block: Block, trueFlags: TrueFlags): void {

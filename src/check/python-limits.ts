@@ -38,8 +38,8 @@ function checkNesting({ statements }: Block, loops: number, levels: number): Dia
     const inner = blocksOf(statement);
     if (inner.length === 0) continue;
     const innerLoops = loops + (statement.kind === "if" ? 0 : 1);
-    if (innerLoops > MAX_LOOPS) return errorDiagnostic(deepProgram.loops(MAX_LOOPS), statement.at);
-    if (levels + 1 > MAX_LEVELS) return errorDiagnostic(deepProgram.branches(MAX_LEVELS), statement.at);
+    if (innerLoops > MAX_LOOPS) return errorDiagnostic(deepProgram.loops(MAX_LOOPS), statement.location);
+    if (levels + 1 > MAX_LEVELS) return errorDiagnostic(deepProgram.branches(MAX_LEVELS), statement.location);
     for (const block of inner) {
       const deeper = checkNesting(block, innerLoops, levels + 1);
       if (deeper) return deeper;
@@ -77,7 +77,7 @@ function checkHostExpressions({ block }: HostBlock): Diagnostic | undefined {
   const ops = block.statements.filter((statement): statement is OpStatement => statement.kind === "op");
   for (const statement of ops) {
     const size = argumentsOf(statement).reduce((total, argument) => total + sizeOf(argument), 1);
-    if (size > MAX_HOST_OPS) return errorDiagnostic(deepProgram.host(MAX_HOST_OPS), statement.at);
+    if (size > MAX_HOST_OPS) return errorDiagnostic(deepProgram.host(MAX_HOST_OPS), statement.location);
     for (const result of statement.results) sizes.set(result, size);
   }
   return undefined;

@@ -19,6 +19,7 @@ import {
 import { typedArguments, typeOfArgument } from "../ir/typed.js";
 import { argumentsOf, blocksOf, bodiesOf, resultsOf, valuesIn, walk, walkAll } from "../ir/walk.js";
 import { sameType, showType } from "../types/types.js";
+import { Message } from "../diagnostics/message.js";
 
 export type Stage = "traced" | "lowered";
 
@@ -43,7 +44,8 @@ function opRule(invariant: string, why: (statement: OpStatement, ir: KernelIR) =
   };
 }
 
-const withLocation = (reason: string, { at }: Statement): string => (at ? `${formatLocation(at)}: ${reason}` : reason);
+const withLocation = (reason: string, { location: at }: Statement): string =>
+  at ? `${formatLocation(at)}: ${reason}` : reason;
 
 const commonRules = (): readonly StageRule[] => [
   {
@@ -159,7 +161,7 @@ function retypingError(statement: OpStatement): string | undefined {
   // Another rule reports these.
   if (operands.length !== Object.keys(op.operands).length) return undefined;
   const inferred = op.infer(typedArguments(statement));
-  if (typeof inferred === "string") return inferred;
+  if (inferred instanceof Message) return inferred.text;
   const types = "kind" in inferred ? (inferred.kind === "none" ? [] : [inferred]) : inferred;
   const isSame = types.length === results.length && results.every(({ type }, i) => sameType(type, types[i]!));
   if (isSame) return undefined;

@@ -3,7 +3,9 @@
  * and every field of its result types must be equal. Branches that the dtypes exclude are skipped.
  */
 import { type Diagnostic, errorDiagnostic } from "../diagnostics/diagnostic.js";
-import { ruleViolation } from "../diagnostics/catalog/rule-codes.js";
+import { operandKind } from "../diagnostics/catalog/rule-codes.js";
+import { Message } from "../diagnostics/message.js";
+import type { RuleError } from "../types/rule-error.js";
 import { reachedOps } from "../analysis/compiled-ops.js";
 import { type DTypeBinding, dtypeBindings, dtypeConstants, substitution } from "../analysis/dtype-bindings.js";
 import type { KernelIR, OpStatement } from "../ir/nodes.js";
@@ -17,26 +19,29 @@ export function checkStructure(ir: KernelIR): readonly Diagnostic[] {
   for (const binding of dtypeBindings(ir)) {
     const [bound, suffix] = [substitution(binding), suffixOf(binding)];
     for (const statement of reachedOps(ir, dtypeConstants(definitionsOf, binding))) {
-      const message = retypingError(statement, bound, suffix);
-      if (message !== "")
-        diagnostics.set(`${message}@${statement.at?.line}`, errorDiagnostic(ruleViolation(message), statement.at));
+      const error = retypingError(statement, bound, suffix);
+      if (error)
+        diagnostics.set(`${error.text}@${statement.location?.line}`, errorDiagnostic(error, statement.location));
     }
   }
   return [...diagnostics.values()];
 }
 
-/** The type error of a statement if dtype variables are bound, or "". */
-function retypingError(statement: OpStatement, bound: Substitution, suffix: string): string {
+/** The type error of a statement if dtype variables are bound. */
+function retypingError(statement: OpStatement, bound: Substitution, suffix: string): RuleError | undefined {
   const inferred = statement.op.infer(typedArguments(statement, bound));
-  if (typeof inferred === "string") return `${inferred}${suffix}`;
+  if (inferred instanceof Message) return inferred.withContext(suffix);
   const types = "kind" in inferred ? (inferred.kind === "none" ? [] : [inferred]) : inferred;
   for (const [i, value] of statement.results.entries()) {
     const expected = bound.type(value.type);
     const actual = types[i];
     if (actual && sameType(bound.type(actual), expected)) continue;
-    return `${statement.op.name}: gives ${actual ? showType(actual) : "nothing"} where ${showType(expected)} is expected${suffix}; cast with .to(…)`;
+    return operandKind(
+      `${statement.op.name}: gives ${actual ? showType(actual) : "nothing"} where ${showType(expected)} is expected${suffix}`,
+      "cast with .to(…)",
+    );
   }
-  return "";
+  return undefined;
 }
 
 function suffixOf(binding: DTypeBinding): string {

@@ -10,11 +10,12 @@ import { constexprValue } from "../types/constexpr-value.js";
 import { dtypeTable, type Elem, members } from "../types/dtype.js";
 import { type KernelIR, type OpStatement, paramsOf, type Value } from "../ir/nodes.js";
 import type { Constant } from "../values/runtime-values.js";
-import { type Dim } from "../types/shape.js";
+import type { Dim } from "../types/shape.js";
 import { typedArguments } from "../ir/typed.js";
 import type { Type } from "../types/types.js";
 import { resultsOf, walkAll } from "../ir/walk.js";
 import { isPower } from "../types/dims.js";
+import { Message } from "../diagnostics/message.js";
 
 export function checkLimits(ir: KernelIR): readonly Diagnostic[] {
   const diagnostics = limitsWith(ir, {});
@@ -102,7 +103,9 @@ function checkSizes(statement: OpStatement, sizes: Sizes, context: string): Diag
     return "shape" in original ? { ...original, shape: original.shape.map(dim) } : original;
   };
   const inferred = statement.op.infer(typedArguments(statement, { type, elem: (elem) => elem }));
-  return typeof inferred === "string" ? errorDiagnostic(tileSize.rule(inferred, context), statement.at) : undefined;
+  return inferred instanceof Message
+    ? errorDiagnostic(tileSize.rule(inferred, context), statement.location)
+    : undefined;
 }
 
 type Numbers = Readonly<Record<string, unknown>>;
@@ -135,28 +138,28 @@ function checkTile(value: Value, sizes: Sizes, context: string): Diagnostic | un
   for (const dim of type.shape) {
     const size = sizes(dim);
     if (size === undefined) return undefined;
-    if (!isPower(size)) return errorDiagnostic(tileSize.dimension(dim, size, context), value.at);
+    if (!isPower(size)) return errorDiagnostic(tileSize.dimension(dim, size, context), value.location);
     numel *= size;
   }
   if (type.kind === "descriptor") {
     const last = type.shape.at(-1)!;
     const [size, bits] = [sizes(last)!, narrowest(type.to)];
     const minimum = (DESCRIPTOR_BYTES * 8) / bits;
-    if (size < minimum) return errorDiagnostic(tileSize.descriptor(last, size, context, bits, minimum), value.at);
+    if (size < minimum) return errorDiagnostic(tileSize.descriptor(last, size, context, bits, minimum), value.location);
   }
   if (numel <= MAX_NUMEL) return undefined;
   const shape = `[${type.shape.join(", ")}]`;
-  return errorDiagnostic(tileSize.elements(shape, numel, context, MAX_NUMEL), value.at);
+  return errorDiagnostic(tileSize.elements(shape, numel, context, MAX_NUMEL), value.location);
 }
 
 const narrowest = (elem: Elem): number => Math.min(...members(elem).map((name) => dtypeTable[name].bits));
 
 function checkMinimumDims(statement: OpStatement, sizes: Sizes, context: string): readonly Diagnostic[] {
-  const bounds = statement.op.needs.least?.(typedArguments(statement)) ?? [];
-  const messageOf = (why: string) => (statement.op.facts.contracts ? dotSize(why) : tileSize.rule(why, ""));
+  const bounds = statement.op.needs.minimumDims?.(typedArguments(statement)) ?? [];
+  const toMessage = statement.op.facts.contracts ? dotSize : tileSize.minimum;
   return bounds.flatMap((bound) => {
     const size = sizes(bound.dim);
     const reason = size === undefined ? undefined : belowMinimumDim(bound, size, context);
-    return reason === undefined ? [] : errorDiagnostic(messageOf(reason), statement.at);
+    return reason === undefined ? [] : errorDiagnostic(toMessage(reason), statement.location);
   });
 }

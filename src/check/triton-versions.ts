@@ -14,8 +14,8 @@ export function checkVersions(ir: KernelIR): readonly Diagnostic[] {
     diagnostics.set(
       key,
       ir.triton === "3.6"
-        ? errorDiagnostic(tritonVersion.refused(message), at)
-        : warning(tritonVersion.needed(message), at),
+        ? errorDiagnostic(tritonVersion.rejected(message), at)
+        : warning(tritonVersion.recommended(message), at),
     );
   }
   return [...diagnostics.values()];

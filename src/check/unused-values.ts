@@ -18,7 +18,7 @@ export function checkUnused(ir: KernelIR, canObserveCoercion = hasFalsyObjects()
   // A line that is traced several times is reported once.
   const diagnostics = new Map<string, Diagnostic>();
   for (const statement of unused) {
-    const { at } = statement;
+    const { location: at } = statement;
     const name = statement.kind === "op" ? statement.op.name : "value";
     const isBoolean = resultsOf(statement).some(({ type }) => isBooleanType(type));
     const diagnostic =

@@ -198,6 +198,8 @@ export interface Finding {
   /** `docs/diagnostics.md` explains each code. */
   readonly code: FindingCode;
   readonly message: string;
+  /** The remedy in the message. */
+  readonly remedy?: string | undefined;
   readonly at?: Location | undefined;
   readonly program: readonly number[];
   /** Coordinates of the lane inside its tile. */
@@ -381,7 +383,7 @@ export interface EmitOptions {
   /** Members of dtype variables that `get_inputs` draws. Default: the first of each. */
   readonly dtypes?: Readonly<Record<string, string>>;
   /** Overrides the kernel's spec. */
-  readonly specialize?: Specialize;
+  readonly warpSpecialize?: Specialize;
 }
 
 /**

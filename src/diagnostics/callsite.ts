@@ -1,58 +1,60 @@
 /**
- * Where the author's code called us. Node maps `Error.stack` strings back to TypeScript (under tsx, vitest and
- * `--enable-source-maps`), but that costs 20–90 µs a stack, and raw CallSite objects are not mapped. So the raw frame,
- * cheap to get, is the key of a cache, and the mapped string is read once for each call site.
+ * Locations of calls in the author's code. Node maps `Error.stack` strings back to TypeScript (under tsx, vitest and
+ * `--enable-source-maps`), but that costs 20–90 µs a stack, and raw CallSite objects are not mapped. The raw frame is
+ * cheap to get, so it is the key of a cache: the mapped string is read once per call site.
  */
 import type { Location } from "./diagnostic.js";
 
-/** Tells whether a file belongs to the library rather than to the author. */
-export type Inside = (file: string) => boolean;
+/** True for a file of the library, false for the author's. */
+export type IsLibraryFile = (file: string) => boolean;
 
-/** How deep the stack is read. Each frame costs about 1 µs, and most calls have the author's among the first 4. */
-const NEAR = 4;
-const FAR = 40;
+/**
+ * Limits on the depth of the stack. Each frame costs about 1 µs, and for most calls one of the first 4 is the author's.
+ */
+const FEW_FRAMES = 4;
+const MANY_FRAMES = 40;
 
-/** The innermost place in the author's code that led to this call, or undefined if there is none. */
-export function captureLocation(inside: Inside = isTileScript): Location | undefined {
-  for (const limit of [NEAR, 2 * NEAR, FAR]) {
-    const raw = stackOf(limit, captureLocation, rawFrames);
-    // An engine without CallSite objects.
-    if (!Array.isArray(raw)) return withProperty(authorFrame(stackOf(FAR, captureLocation), inside));
-    const index = findAuthor(raw, inside);
+/** The innermost location in the author's code that led to this call, or undefined if there is none. */
+export function captureLocation(isLibraryFile: IsLibraryFile = isTileScript): Location | undefined {
+  for (const limit of [FEW_FRAMES, 2 * FEW_FRAMES, MANY_FRAMES]) {
+    const frames = stackOf(limit, captureLocation, rawFrames);
+    // The engine has no CallSite objects.
+    if (!Array.isArray(frames)) return withProperty(authorFrame(stackOf(MANY_FRAMES, captureLocation), isLibraryFile));
+    const index = findAuthor(frames, isLibraryFile);
     if (index === undefined) continue;
-    const cache = cacheOf(inside);
-    const frame: NodeJS.CallSite = raw[index];
+    const cache = cacheOf(isLibraryFile);
+    const frame: NodeJS.CallSite = frames[index];
     const key = `${fileOf(frame)}:${frame.getLineNumber()}:${frame.getColumnNumber()}`;
-    // Frames below the author's are not asked for: mapping each costs.
-    const at = cache.get(key) ?? authorFrame(stackOf(index + 1, captureLocation), inside);
-    if (at) cache.set(key, at);
-    return at;
+    // Deeper frames than the author's are not requested, because mapping each costs time.
+    const location = cache.get(key) ?? authorFrame(stackOf(index + 1, captureLocation), isLibraryFile);
+    if (location) cache.set(key, location);
+    return location;
   }
   return undefined;
 }
 
-/** The innermost place of an error in the author's code. */
-export const placeThrown = ({ stack }: Error): Location | undefined => authorFrame(stack, isTileScript);
+/** The innermost location of an error in the author's code. */
+export const locationOfError = ({ stack }: Error): Location | undefined => authorFrame(stack, isTileScript);
 
-let reading: string | undefined;
+let propertyBeingRead: string | undefined;
 
-/** Calls a property's getter. Engines other than V8 may not tell where the property itself is. */
-export function readingProperty<T>(property: string, get: () => T): T {
-  const outer = reading;
-  reading = property;
+/** Calls a property's getter. Only V8 reports the location of the property itself. */
+export function whileReading<T>(property: string, get: () => T): T {
+  const outer = propertyBeingRead;
+  propertyBeingRead = property;
   try {
     return get();
   } finally {
-    reading = outer;
+    propertyBeingRead = outer;
   }
 }
 
-const withProperty = (at: Location | undefined): Location | undefined =>
-  at && reading !== undefined ? { ...at, property: reading } : at;
+const withProperty = (location: Location | undefined): Location | undefined =>
+  location && propertyBeingRead !== undefined ? { ...location, property: propertyBeingRead } : location;
 
 const rawFrames = (_error: Error, frames: NodeJS.CallSite[]): NodeJS.CallSite[] => frames;
 
-/** The stack below `callee`; what `prepare` makes of it, else the engine's (source-mapped) string. */
+/** The stack below `callee`: the result of `prepare`, otherwise the engine's (source-mapped) string. */
 function stackOf(limit: number, callee: Function, prepare?: typeof rawFrames): unknown {
   const { stackTraceLimit, prepareStackTrace } = Error;
   Error.stackTraceLimit = limit;
@@ -68,38 +70,38 @@ function stackOf(limit: number, callee: Function, prepare?: typeof rawFrames): u
   }
 }
 
-/** A frame's file, or what `//# sourceURL` calls code that a page made. */
+/** The file of a frame, or the `//# sourceURL` of code that a page created. */
 function fileOf(frame: NodeJS.CallSite): string {
   return frame.getScriptNameOrSourceURL?.() || (frame.getFileName() ?? "");
 }
 
-/** Which frame is the first outside the library, before source maps. */
-function findAuthor(frames: readonly NodeJS.CallSite[], inside: Inside): number | undefined {
+/** The index of the first frame outside the library, before source maps. */
+function findAuthor(frames: readonly NodeJS.CallSite[], isLibraryFile: IsLibraryFile): number | undefined {
   const index = frames.findIndex((frame) => {
     const file = normalize(fileOf(frame));
-    return file !== undefined && !inside(file);
+    return file !== undefined && !isLibraryFile(file);
   });
   return index < 0 ? undefined : index;
 }
 
-/** The first place outside the library. */
-function authorFrame(stack: unknown, inside: Inside): Location | undefined {
+/** The first location outside the library. */
+function authorFrame(stack: unknown, isLibraryFile: IsLibraryFile): Location | undefined {
   for (const line of String(stack).split("\n")) {
-    const at = parseFrame(line);
-    if (at && !inside(at.file)) return at;
+    const location = parseFrame(line);
+    if (location && !isLibraryFile(location.file)) return location;
   }
   return undefined;
 }
 
-const parsed = new Map<string, Location | undefined>();
+const parsedFrames = new Map<string, Location | undefined>();
 
 /**
- * One line of a V8 stack: `at f (file:1:2)`, `at new X (…)`, `at Object.m [as n] (…)`, `at async f (…)`, `at file:1:2`;
- * or of one in Firefox and Safari: `f@file:1:2`.
- * Undefined for lines without a file of their own: natives, `node:` internals, evaluated code.
+ * Parses one line of a V8 stack: `at f (file:1:2)`, `at new X (…)`, `at Object.m [as n] (…)`, `at async f (…)`, `at
+ * file:1:2`; or of a stack in Firefox and Safari: `f@file:1:2`. Undefined for lines that name no file: natives, `node:`
+ * internals, evaluated code.
  */
 export function parseFrame(line: string): Location | undefined {
-  if (parsed.has(line)) return parsed.get(line);
+  if (parsedFrames.has(line)) return parsedFrames.get(line);
   const match = line.includes("(eval at ")
     ? undefined
     : (/^\s*at (?:async )?.*? \((?<file>.+):(?<line>\d+):(?<column>\d+)\)$/.exec(line) ??
@@ -109,48 +111,52 @@ export function parseFrame(line: string): Location | undefined {
   const file = normalize(groups?.file ?? "");
   const frame =
     groups && file !== undefined ? { file, line: Number(groups.line), column: Number(groups.column) } : undefined;
-  parsed.set(line, frame);
+  parsedFrames.set(line, frame);
   return frame;
 }
 
-const normalized = new Map<string, string | undefined>();
+const normalizedFiles = new Map<string, string | undefined>();
 
-/** A stack's file as a path (a URL that is no file stays one), with forward slashes; undefined if it is no file. */
+/**
+ * The file of a stack frame as a path with forward slashes. A URL other than `file:` stays a URL. Undefined for
+ * internals.
+ */
 function normalize(file: string): string | undefined {
-  if (normalized.has(file)) return normalized.get(file);
+  if (normalizedFiles.has(file)) return normalizedFiles.get(file);
   let path: string | undefined;
   if (file.startsWith("file://")) path = decodeURIComponent(file.slice("file://".length).replace(/[?#].*$/, ""));
   else if (/^(?:[a-zA-Z]:[\\/]|\/|https?:\/\/)/.test(file)) path = file.replace(/\?[^/]*$/, "");
   const drive = path && /^\/?([a-zA-Z]:[\\/].*)$/.exec(path);
   if (drive) path = drive[1]!.replaceAll("\\", "/");
-  normalized.set(file, path);
+  normalizedFiles.set(file, path);
   return path;
 }
 
-const HERE = normalize(import.meta.url);
+const THIS_FILE = normalize(import.meta.url);
 /**
- * The package's folder, of its sources, what they were compiled to, or the modules that `npm pack` bundles. Unknown in
- * an author's bundle: then only this file, with what is bundled into it, is known to be ours.
+ * The package's folder: of its sources, of the compiled files, or of the modules that `npm pack` bundles. Undefined in
+ * an author's bundle: then only this file, with everything bundled into it, belongs to the library.
  */
 const PACKAGE =
-  HERE && /^(.*\/)(?:(?:src|dist)\/diagnostics\/callsite|dist\/tilescript-modules\/[^/]+)\.[cm]?[jt]s$/.exec(HERE)?.[1];
-const insideCache = new Map<string, boolean>();
+  THIS_FILE &&
+  /^(.*\/)(?:(?:src|dist)\/diagnostics\/callsite|dist\/tilescript-modules\/[^/]+)\.[cm]?[jt]s$/.exec(THIS_FILE)?.[1];
+const isLibraryByFile = new Map<string, boolean>();
 
-/** Whether a file is the library's own. */
+/** True for a file of the library. */
 export function isTileScript(file: string): boolean {
-  if (PACKAGE === undefined) return file === HERE;
-  let known = insideCache.get(file);
-  if (known === undefined) {
-    known = ["src", "dist", "bin"].some((folder) => file.startsWith(`${PACKAGE}${folder}/`));
-    insideCache.set(file, known);
+  if (PACKAGE === undefined) return file === THIS_FILE;
+  let isLibrary = isLibraryByFile.get(file);
+  if (isLibrary === undefined) {
+    isLibrary = ["src", "dist", "bin"].some((folder) => file.startsWith(`${PACKAGE}${folder}/`));
+    isLibraryByFile.set(file, isLibrary);
   }
-  return known;
+  return isLibrary;
 }
 
-const caches = new WeakMap<Inside, Map<string, Location>>();
+const cachesByPredicate = new WeakMap<IsLibraryFile, Map<string, Location>>();
 
-function cacheOf(inside: Inside): Map<string, Location> {
-  let cache = caches.get(inside);
-  if (!cache) caches.set(inside, (cache = new Map()));
+function cacheOf(isLibraryFile: IsLibraryFile): Map<string, Location> {
+  let cache = cachesByPredicate.get(isLibraryFile);
+  if (!cache) cachesByPredicate.set(isLibraryFile, (cache = new Map()));
   return cache;
 }

@@ -1,42 +1,44 @@
 /**
- * What can be wrong with a kernel, and where. Every message is a sentence that ends with the remedy, and points at
- * the author's own file, line and column.
+ * Diagnostics of the build. Every message is a sentence that ends with the remedy, and has a location in the author's
+ * code.
  */
 
 import type { DiagnosticCode } from "./catalog/index.js";
-import type { Message } from "./catalog/define-code.js";
+import type { Message } from "./message.js";
 
-/** A place in the author's source. Lines and columns count from 1. */
+/** A location in the author's source. Lines and columns start at 1. */
 export interface Location {
   readonly file: string;
   readonly line: number;
   readonly column: number;
-  /** The property that is read there, in engines that place it at the call before it: `f(x).row` at `f`. */
+  /** The property that is read there, in engines that report the location of the preceding call: `f(x).row` at `f`. */
   readonly property?: string;
 }
 
-/** A change of the author's text that mends it: `text` replaces everything from `at` to `end`. */
+/** A fix: a change of the author's text. `text` replaces everything from `at` to `end`. */
 export interface Edit {
   readonly at: Location;
   readonly end: Location;
   readonly text: string;
 }
 
-/** A mistake, or (as a warning) something that the author should know. */
+/** A mistake, or, as a warning, a fact that the author should know. */
 export interface Diagnostic {
   /** Stable name of the rule, such as `scope-escape`. */
   readonly code: DiagnosticCode;
   readonly severity: "error" | "warning";
-  /** A sentence; the remedy follows a semicolon. */
+  /** A sentence: the problem, and after a semicolon the remedy. */
   readonly message: string;
+  /** The remedy by itself, unless the message has none. */
+  readonly remedy?: string | undefined;
   readonly at?: Location | undefined;
-  /** Other places that explain it, such as where a value was made. */
+  /** Related locations, such as the definition of a value. */
   readonly related?: readonly { readonly message: string; readonly at: Location }[] | undefined;
-  /** The remedy, where it is mechanical. */
+  /** The remedy as an edit, if it is mechanical. */
   readonly edit?: Edit | undefined;
 }
 
-/** Thrown by the build when a kernel breaks a rule. Holds every diagnostic that was found, errors first. */
+/** Thrown by the build if a kernel breaks a rule. Contains all diagnostics, errors first. */
 export class TileScriptError extends Error {
   override readonly name = "TileScriptError";
   readonly diagnostics: readonly Diagnostic[];
@@ -48,78 +50,91 @@ export class TileScriptError extends Error {
 }
 
 /** `file:line:column` */
-export function formatLocation(at: Location): string {
-  return `${at.file}:${at.line}:${at.column}`;
+export function formatLocation(location: Location): string {
+  return `${location.file}:${location.line}:${location.column}`;
 }
 
-/** One line a place: `gemm.ts:12:5 - error scope-escape: …`. */
+/** One line per location: `gemm.ts:12:5 - error scope-escape: …`. */
 export function formatDiagnostic(diagnostic: Diagnostic): string {
-  const where = diagnostic.at ? `${formatLocation(diagnostic.at)} - ` : "";
-  const head = `${where}${diagnostic.severity} ${diagnostic.code}: ${diagnostic.message}`;
+  const prefix = diagnostic.at ? `${formatLocation(diagnostic.at)} - ` : "";
+  const head = `${prefix}${diagnostic.severity} ${diagnostic.code}: ${diagnostic.message}`;
   const related = (diagnostic.related ?? []).map((note) => `    ${formatLocation(note.at)} - ${note.message}`);
   return [head, ...related].join("\n");
 }
 
-/** What a code of the catalog says. */
+/** A message with a code of the catalog. */
 export type MessageOfCode = Message<DiagnosticCode>;
-/** What a message may have beside its sentence and its place. */
-export type DiagnosticDetails = Partial<Pick<Diagnostic, "related" | "edit">>;
+/** Optional details of a diagnostic, in addition to its message and location. */
+export type DiagnosticDetails = Partial<Pick<Diagnostic, "related" | "edit" | "remedy">>;
 
-/** An error. */
-export function errorDiagnostic(
-  said: MessageOfCode,
-  at?: Location | undefined,
-  beside: DiagnosticDetails = {},
+export function errorDiagnostic(message: MessageOfCode, location?: Location, details?: DiagnosticDetails): Diagnostic {
+  return diagnostic("error", message, location, details);
+}
+
+export function warning(message: MessageOfCode, location?: Location, details?: DiagnosticDetails): Diagnostic {
+  return diagnostic("warning", message, location, details);
+}
+
+function diagnostic(
+  severity: Diagnostic["severity"],
+  { code, text, remedy }: MessageOfCode,
+  location: Location | undefined,
+  details: DiagnosticDetails = {},
 ): Diagnostic {
-  return { code: said.code, severity: "error", message: said.message, ...(at && { at }), ...given(beside) };
+  return {
+    code,
+    severity,
+    message: text,
+    ...(remedy !== "" && { remedy }),
+    ...(location && { at: location }),
+    ...omitUndefined(details),
+  };
 }
 
-/** A warning. */
-export function warning(said: MessageOfCode, at?: Location | undefined, beside: DiagnosticDetails = {}): Diagnostic {
-  return { code: said.code, severity: "warning", message: said.message, ...(at && { at }), ...given(beside) };
+/** Records the first error that is thrown while the author's code runs. */
+interface ErrorRecorder {
+  firstError?: TileScriptError;
 }
+let recorder: ErrorRecorder | undefined;
 
-/** The first error that was thrown while the author's code runs. */
-interface Heard {
-  first?: TileScriptError;
-}
-let heard: Heard | undefined;
-
-/** Throws one error. */
-export function fail(said: MessageOfCode, at?: Location | undefined, beside?: DiagnosticDetails): never {
-  const error = new TileScriptError([errorDiagnostic(said, at, beside)]);
-  if (heard) heard.first ??= error;
+/** Throws one error, and records it. */
+export function fail(message: MessageOfCode, location?: Location, details?: DiagnosticDetails): never {
+  const error = new TileScriptError([errorDiagnostic(message, location, details)]);
+  if (recorder) recorder.firstError ??= error;
   throw error;
 }
 
-/** Runs code that tries what may be refused, inside code that is heeded: an error that it catches is an answer to it. */
+/** Runs code that may fail on purpose: errors thrown inside, and caught by the caller, are not recorded. */
 export function probe<T>(body: () => T): T {
-  const outer = heard;
-  heard = undefined;
+  const outer = recorder;
+  recorder = undefined;
   try {
     return body();
   } finally {
-    heard = outer;
+    recorder = outer;
   }
 }
 
-/** Runs the author's code. An error that it catches, in a `try` or a `finally`, is thrown at its end. */
+/**
+ * Runs the author's code. If the code swallows an error, in a `try` or a `finally`, the error is thrown again at the
+ * end.
+ */
 export function rethrowSwallowedErrors<T>(body: () => T): T {
-  const outer = heard;
-  const inner: Heard = {};
-  heard = inner;
+  const outer = recorder;
+  const inner: ErrorRecorder = {};
+  recorder = inner;
   try {
     const result = body();
-    if (inner.first) throw inner.first;
+    if (inner.firstError) throw inner.firstError;
     return result;
   } finally {
-    heard = outer;
-    // Code of the author's may stand around this too: an operator calls kernels.
-    if (outer && inner.first) outer.first ??= inner.first;
+    recorder = outer;
+    // The outer code may be the author's too: an operator calls kernels.
+    if (outer && inner.firstError) outer.firstError ??= inner.firstError;
   }
 }
 
-/** Without the parts that are undefined, which JSON would not show either. */
-function given(beside: DiagnosticDetails): DiagnosticDetails {
-  return Object.fromEntries(Object.entries(beside).filter(([, part]) => part !== undefined));
+/** Omits undefined properties, as JSON does. */
+function omitUndefined(details: DiagnosticDetails): DiagnosticDetails {
+  return Object.fromEntries(Object.entries(details).filter(([, value]) => value !== undefined));
 }

@@ -1,20 +1,20 @@
-/** Copies of this package in one program: what one of them made is unknown to the others. */
+/** Detects several copies of this package in one program. The objects of one copy are unknown to the others. */
 
-/** Where all copies write themselves down. */
+/** The key of the global registry of copies. */
 const COPIES = Symbol.for("tilescript.copies");
 
-const all = globalThis as { [COPIES]?: Set<string> };
+const registry = globalThis as { [COPIES]?: Set<string> };
 
-/** The folder of this copy; a bundle of several modules is one place, too. */
-const own = String(import.meta.url)
+/** The folder of this copy. A bundle of several modules counts as one copy. */
+const packageFolder = String(import.meta.url)
   .replace(/[?#].*$/s, "")
   .replace(/\/diagnostics\/duplicate-package\.[jt]s$/, "");
 
-(all[COPIES] ??= new Set()).add(own);
+(registry[COPIES] ??= new Set()).add(packageFolder);
 
-/** The end of a message about something that another copy may have made. */
+/** The end of a message about an object that another copy may have created. */
 export function duplicatePackageHint(): string {
-  const places = [...(all[COPIES] ?? [])];
-  if (places.length < 2) return "";
-  return `; this program has ${places.length} copies of tilescript, ${places.join(" and ")}: import one alone (npm ls tilescript)`;
+  const copies = [...(registry[COPIES] ?? [])];
+  if (copies.length < 2) return "";
+  return `; this program has ${copies.length} copies of tilescript, ${copies.join(" and ")}: import one alone (npm ls tilescript)`;
 }

@@ -1,8 +1,10 @@
-/** What is said of names that authors bring from Python and that JavaScript does not have. */
+/** Messages for names from Python that JavaScript does not have. */
 import { unknownName } from "./catalog/operand-codes.js";
 import type { MessageOfCode } from "./diagnostic.js";
 
-/** Names of Python's that are none in JavaScript. */
+const MASK_OPTIONS = "options in an object at the end, { mask: i.lt(N), other: 0 }";
+
+/** Names from Python and CUDA, with their replacements. */
 const pythonNames: Readonly<Record<string, string>> = {
   None: "undefined, or leave the argument out; of an optional tensor, tl.when(x.given, () => { … })",
   True: "true",
@@ -23,9 +25,9 @@ const pythonNames: Readonly<Record<string, string>> = {
   max: "tl.maximum(x, y), or Math.max for numbers",
   sum: "tl.sum(x, axis)",
   abs: "tl.abs(x)",
-  // Keyword arguments, which JavaScript takes for assignments.
-  mask: "options in an object at the end, { mask: i.lt(N), other: 0 }",
-  other: "options in an object at the end, { mask: i.lt(N), other: 0 }",
+  // Keyword arguments, which JavaScript parses as assignments.
+  mask: MASK_OPTIONS,
+  other: MASK_OPTIONS,
   axis: "the axis at its place, tl.sum(x, 1)",
   dim: "the axis at its place, x.sum(1), or by name in an object at the end, x.sum({ dim: 1 })",
   keepdim: "options in an object at the end, x.sum(1, { keepdim: true })",
@@ -36,7 +38,7 @@ const pythonNames: Readonly<Record<string, string>> = {
   input_precision: 'options in an object at the end, { inputPrecision: "ieee" }',
   num_stages: "options in an object at the end, { numStages: 3 }",
   num_warps: "numWarps in a config of the spec",
-  // CUDA's
+  // Names from CUDA.
   blockIdx: "tl.programId(0)",
   threadIdx: "tl.arange(0, BLOCK), which has all elements of the program's block",
   blockDim: "a constexpr, BLOCK: constexpr() among the params",
@@ -44,7 +46,7 @@ const pythonNames: Readonly<Record<string, string>> = {
   __syncthreads: "tl.debugBarrier()",
 };
 
-/** Options of ops that are written so, `f(keepDims = true)`. */
+/** Options of ops that an author may write as `f(keepDims = true)`. */
 const optionNames: Readonly<Record<string, string>> = {
   keepDims: "{ keepDims: true } at the end",
   returnIndices: "{ returnIndices: true } at the end",
@@ -52,19 +54,19 @@ const optionNames: Readonly<Record<string, string>> = {
   numStages: "{ numStages: 3 } at the end",
 };
 
-/** What is said of a name that stands for an argument, `f(axis = 1)`, or undefined for one that no op of Triton has. */
+/** The message for a name used as a keyword argument, `f(axis = 1)`; undefined if no op of Triton has this argument. */
 export function keywordName(name: string): MessageOfCode | undefined {
   if (Object.hasOwn(pythonNames, name)) return unknownName.undefined(name, pythonNames[name]!);
   return Object.hasOwn(optionNames, name) ? unknownName.unimported(name, optionNames[name]!) : undefined;
 }
 
-/** What the package exports. */
+/** The names that the package exports. */
 export const EXPORTS = /^(?:tl|libdevice|tensor|scalar|pointer|descriptor|constexpr)$/;
 
-/** What is said of a name that a file uses outside of functions, as in a spec's lists, and that is not defined. */
+/** The message for an undefined name outside of functions, such as in a list of the spec. */
 export function undefinedName(error: Error): MessageOfCode | undefined {
-  const made = /^(\w+) is not a constructor$/.exec(error.message)?.[1];
-  if (made !== undefined && EXPORTS.test(made)) return unknownName.constructed(made);
+  const constructed = /^(\w+) is not a constructor$/.exec(error.message)?.[1];
+  if (constructed !== undefined && EXPORTS.test(constructed)) return unknownName.constructed(constructed);
   const name = /^(\w+) is not defined$/.exec(error.message)?.[1];
   if (!(error instanceof ReferenceError) || name === undefined) return undefined;
   if (EXPORTS.test(name)) return unknownName.unexported(name);

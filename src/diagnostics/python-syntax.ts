@@ -1,8 +1,8 @@
-/** What authors meant by a line that is Python's and no JavaScript: what is wrong with it, and what to write instead. */
+/** Messages for lines of Python syntax that JavaScript cannot parse. */
 
-type Remedy = (matched: readonly string[]) => string;
+type Remedy = (match: readonly string[]) => string;
 
-const notes: readonly (readonly [pattern: RegExp, said: Remedy])[] = [
+const remedies: readonly (readonly [pattern: RegExp, said: Remedy])[] = [
   [/^\s*#/, () => "`#` begins no comment in JavaScript; write // …"],
   [
     /^\s*(?:from\s+\S+\s+)?import\s+[\w.]+(?:\s+as\s+\w+)?\s*$/,
@@ -38,28 +38,28 @@ const notes: readonly (readonly [pattern: RegExp, said: Remedy])[] = [
   ],
   [/\bif\b.+\belse\b/, () => "`a if c else b` is Python's; write tl.where(c, a, b)"],
   [/\bnot\s+([\w.]+)/, ([, x]) => `\`not\` is Python's; write ${x}.not()`],
-  [/\s(and|or)\s/, ([, word]) => `\`${word}\` is Python's; write a.${word}(b)`],
+  [/\s(and|or)\s/, ([, operator]) => `\`${operator}\` is Python's; write a.${operator}(b)`],
 ];
 
 /** `z.at(i) = x` */
-function stored(call: string, value: string): string {
+function assignmentToCall(call: string, value: string): string {
   const remedy =
     /\.at\([^()]*\)$/.test(call) && value.length <= 40 ? `tl.store(${call}, ${value})` : "tl.store(y.at(i), x)";
   return `a call cannot be assigned; write ${remedy}`;
 }
 
-/** What is said of an error of syntax, which reads `message`, in a line of the author's. */
+/** The message for a syntax error in a line of the author's; `message` is the parser's text. */
 export function pythonSyntax(message: string, line: string): string | undefined {
-  // Words of texts and comments are no syntax.
+  // Strings and comments are not syntax.
   const code = line.replace(/(["'])(?:\\.|(?!\1).)*\1|\/\/.*$/g, '""');
   if (message.startsWith("Invalid assignment target")) {
     const [, call, value] = /^\s*([\w.]+\(.*?\))\s*=\s*([^=].*?);?\s*$/.exec(code) ?? [];
-    if (call !== undefined && value !== undefined) return stored(call, value);
+    if (call !== undefined && value !== undefined) return assignmentToCall(call, value);
   }
   if (message.startsWith('"await"')) return "a kernel does not wait; remove await";
-  for (const [pattern, said] of notes) {
-    const matched = pattern.exec(code);
-    if (matched) return said(matched);
+  for (const [pattern, remedyFor] of remedies) {
+    const match = pattern.exec(code);
+    if (match) return remedyFor(match);
   }
   return undefined;
 }

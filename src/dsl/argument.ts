@@ -1,29 +1,36 @@
-/** Turns what the author passes to control flow into arguments of the program. */
+/** Converts the operands of control flow to IR arguments. */
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import { argumentList } from "../diagnostics/catalog/operand-codes.js";
-import { ruleViolation } from "../diagnostics/catalog/rule-codes.js";
+import type { RuleError } from "../types/rule-error.js";
 import type { Builder } from "../ir/builder.js";
 import { isState } from "../ir/handle.js";
 import type { Argument } from "../ir/nodes.js";
 import { failOnState, toArgument } from "../ops/define.js";
 
-/** Fails with `why`, unless it is empty. */
-export function failIf(why: string, at: Location | undefined): void {
-  if (why !== "") fail(ruleViolation(why), at);
+/** Fails with the message of a rule that is violated. */
+export function failIf(error: RuleError | undefined, location: Location | undefined): void {
+  if (error) fail(error, location);
 }
 
-/** Fails if a call got more than it takes: JavaScript would drop an arm or an option without a word. */
-export function checkArity(name: string, most: number, more: readonly unknown[], call: string): void {
-  if (more.length > 0) fail(argumentList.count(name, most, most + more.length, call), captureLocation());
+/** Fails if a call has extra arguments. JavaScript would silently drop an arm or an option. */
+export function checkArity(name: string, maxCount: number, extraArgs: readonly unknown[], usage: string): void {
+  if (extraArgs.length > 0)
+    fail(argumentList.count(name, maxCount, maxCount + extraArgs.length, usage), captureLocation());
 }
 
-/** `what` is the sentence for something that cannot be a value. It begins with the name of what was called. */
-export function argumentOf(recorder: Builder, given: unknown, what: string, at: Location | undefined): Argument {
-  if (isState(given)) failOnState(recorder, what.slice(0, what.indexOf(":")), at);
-  const argument = toArgument(given, at);
-  if (argument === undefined) fail(argumentList.notAValue(what), at);
-  recorder.use(argument, at);
+/** The IR argument of an operand. `problem` is what is said of one that is not a value. */
+export function argumentOf(
+  recorder: Builder,
+  value: unknown,
+  op: string,
+  problem: string,
+  location: Location | undefined,
+): Argument {
+  if (isState(value)) failOnState(recorder, op, location);
+  const argument = toArgument(value, location);
+  if (argument === undefined) fail(argumentList.notAValue(`${op}: ${problem}`), location);
+  recorder.checkUse(argument, location);
   return argument;
 }
 

@@ -1,7 +1,15 @@
-/** Branches of the kernel, and its early exit. */
+/** Branches of the kernel, and early exit. */
 import { typeOfArgument } from "../ir/typed.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
-import { branchCondition, branchOrder, branchValues, misplacedExit } from "../diagnostics/catalog/control-codes.js";
+import {
+  branchCondition,
+  branchOrder,
+  branchValues,
+  GIVE_DTYPE,
+  misplacedExit,
+  type STATE_IN_ARMS,
+  type STATE_OUTSIDE,
+} from "../diagnostics/catalog/control-codes.js";
 import { type Builder, builder } from "../ir/builder.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import { type Body, type ResultForm, runBody } from "../ir/retrace.js";
@@ -20,7 +28,9 @@ import type { Validate } from "../types/rule-error.js";
 import { sameElem } from "../types/dtype.js";
 import { showShape } from "../types/shape.js";
 import type { Type } from "../types/types.js";
-import { whyAssign, whyCondition, type WhyWhen } from "../rules/control-rules.js";
+import type { SentenceOf } from "../diagnostics/message.js";
+import { wrongBranchValues } from "../diagnostics/catalog/rule-codes.js";
+import { armResults, CONDITION, whyAssign, whyCondition, type WhyWhen } from "../rules/control-rules.js";
 import { toArgument } from "../ops/define.js";
 import { argumentOf, failIf, checkArity } from "./argument.js";
 import { fullOp, MutHandle } from "./state.js";
@@ -28,170 +38,196 @@ import type { El, StateLike, TileLike, TruthOf } from "../types/tile.js";
 
 type Arm = () => unknown;
 
-/** What `tl.when` returns: a branch that takes further arms. `otherwise` gives its value. */
+/** A branch to which further arms can be added. `otherwise` returns its value. */
 export interface When<R> {
-  /** The next condition, tested if none before it holds. */
+  /** The next arm, if no earlier condition is true. */
   elseWhen<const C, const S = R>(
     condition: Validate<C, WhyWhen<C, "elseWhen">>,
-    body: () => Beside<R, S>,
-  ): When<Merged<R, S>>;
-  /** The arm that runs if no condition holds. Gives what the arms return. */
-  otherwise<const S = R>(body: Joined<R, S>): Returned<Merged<R, S>>;
-  /** What the arm returns, which may be state. Only arms under whose constexpr conditions this one runs may use it. */
-  readonly value: Returned<R>;
+    body: () => ArmResult<R, S>,
+  ): When<MergedResult<R, S>>;
+  /** The arm that runs if no condition is true. Returns the results. */
+  otherwise<const S = R>(body: LastArm<R, S>): WritableResult<MergedResult<R, S>>;
+  /** The arm's result, which may be state. Usable only in arms whose constexpr conditions imply that this arm runs. */
+  readonly value: WritableResult<R>;
 }
-/** The last arm: it returns what the others do, which is no state. */
-type Joined<R, S> = (R extends readonly unknown[] ? R[number] : R) extends StateLike
-  ? "when: the arms return state, which has no common variable; make it before the branch, or take one arm's .value"
-  : () => Beside<R, S>;
+/** The last arm. It must return values of the same types as the other arms, and no state. */
+type LastArm<R, S> = (R extends readonly unknown[] ? R[number] : R) extends StateLike
+  ? `${typeof STATE_IN_ARMS}; ${typeof STATE_OUTSIDE}`
+  : () => ArmResult<R, S>;
 /**
- * What an arm may return after one that returned R: the same, or numbers for it. After numbers S has the dtypes; of lists
- * with numbers only the build compares the rest.
+ * The allowed results of an arm after one that returned R: the same types, or numbers in their place. After numbers, S
+ * sets the dtypes. The types do not check lists that contain numbers any further; the build does.
  */
-type Beside<R, S> =
-  HasNumber<R> extends false ? OrNumbers<R> : R extends readonly unknown[] ? S : Validate<S, WhyTyped<S>>;
-type Bare = number | boolean;
-type HasNumber<R> = [Extract<R extends readonly unknown[] ? R[number] : R, Bare>] extends [never] ? false : true;
-type WhyTyped<S> = S extends Bare ? "when: a number has no dtype; return tl.full([], x, dtype)" : "";
+type ArmResult<R, S> =
+  HasNumber<R> extends false ? OrNumbers<R> : R extends readonly unknown[] ? S : Validate<S, WhyUntyped<S>>;
+type BareLiteral = number | boolean;
+type HasNumber<R> = [Extract<R extends readonly unknown[] ? R[number] : R, BareLiteral>] extends [never] ? false : true;
+const untypedArm = () => wrongBranchValues("when: a number has no dtype", GIVE_DTYPE);
+type WhyUntyped<S> = S extends BareLiteral ? SentenceOf<typeof untypedArm> : "";
 type OrNumbers<R> = R extends readonly unknown[] ? { [K in keyof R]: OrNumber<R[K]> } : OrNumber<R>;
 type OrNumber<X> = X extends TileLike ? X | number | TruthOf<X[El]> : X;
-type Merged<R, S> =
+type MergedResult<R, S> =
   HasNumber<R> extends false
     ? R
     : R extends readonly unknown[]
-      ? { [K in keyof R]: R[K] extends Bare ? (K extends keyof S ? S[K] : R[K]) : R[K] }
+      ? { [K in keyof R]: R[K] extends BareLiteral ? (K extends keyof S ? S[K] : R[K]) : R[K] }
       : S;
-/** An arm's list has the author's own type, as if it were no constant. */
-type Returned<R> = R extends readonly unknown[] ? { -readonly [K in keyof R]: R[K] } : R;
+/** Removes the `readonly` that a const type parameter infers for an arm's list. */
+type WritableResult<R> = R extends readonly unknown[] ? { -readonly [K in keyof R]: R[K] } : R;
 
 interface WhenHandle {
-  elseWhen(condition: unknown, body: Arm, ...more: unknown[]): WhenHandle;
-  otherwise(body: Arm, ...more: unknown[]): unknown;
+  elseWhen(condition: unknown, body: Arm, ...extraArgs: unknown[]): WhenHandle;
+  otherwise(body: Arm, ...extraArgs: unknown[]): unknown;
   readonly value: unknown;
 }
 
 interface Branch {
   readonly statement: Mutable<IfStatement>;
   readonly form: ResultForm;
-  /** What the arm returns. The branch has a result only if every arm returns one. */
-  readonly returned: readonly Argument[];
-  /** As in `Body`. */
+  /** The values that the arm returns. The branch has results only if every arm returns them. */
+  readonly yields: readonly Argument[];
+  /** See {@link Body}. */
   readonly states: readonly (Variable | undefined)[];
-  /** What it returns that exists only under a condition inside it. */
-  readonly narrower: readonly Argument[];
-  /** The conditions under which neither this arm nor one before it runs; undefined if only the program knows. */
-  readonly otherwise: readonly string[] | undefined;
+  /** Returned values that exist only under a condition inside the arm. */
+  readonly conditionalValues: readonly Argument[];
+  /** The path conditions of the next arm, as canonical texts; undefined if one of them is unknown at compile time. */
+  readonly elseConditions: readonly string[] | undefined;
 }
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 /**
  * A branch of the kernel: `tl.when(condition, () => { … }).otherwise(() => { … })`. Both arms are traced; one runs.
- * Triton decides a constexpr condition when it compiles; later arms whose conditions say that this arm runs can then use
- * what it makes. Arms may return tiles of the same types, or numbers beside them, and the chain gives them.
+ * Triton evaluates a constexpr condition at compile time. Later arms whose conditions imply that this arm runs can then
+ * use its values. Arms may return tiles of the same types, or numbers in their place; the branch returns them.
  */
-export const when = ((condition: unknown, body: Arm, ...more: unknown[]): WhenHandle => {
-  const at = captureLocation();
-  checkArity("when", 2, more, CHAIN);
+export const when = ((condition: unknown, body: Arm, ...extraArgs: unknown[]): WhenHandle => {
+  const location = captureLocation();
+  checkArity("when", 2, extraArgs, WHEN_USAGE);
   const recorder = builder("tl.when");
-  const branch = openBranch(recorder, condition, body, 0, [], at);
+  const branch = openBranch(recorder, condition, body, 0, [], location);
   recorder.append(branch.statement);
-  return chain(recorder, [branch]);
+  return whenHandle(recorder, [branch]);
 }) as unknown as <const C, const R = void>(
   condition: Validate<C, WhyWhen<C>>,
   body: () => R,
   other?: "when: the other arm is no argument; write tl.when(condition, () => { … }).otherwise(() => { … })",
 ) => When<R>;
 
-/** `before` are the conditions under which no earlier arm runs. */
+/** `pathConditions` are the conditions under which no earlier arm runs. */
 function openBranch(
   recorder: Builder,
   condition: unknown,
   body: Arm,
   index: number,
-  before: readonly string[] | undefined,
-  at: Location | undefined,
+  pathConditions: readonly string[] | undefined,
+  location: Location | undefined,
 ): Branch {
-  if (typeof condition === "boolean") fail(branchCondition.boolean(), at);
-  const argument = argumentOf(recorder, condition, "when: the condition is a scalar of int1 or a constexpr", at);
-  failIf(whyCondition(typeOfArgument(argument)), at);
-  const text = textOf(argument);
-  const { block, form, states, narrower } = arm(recorder, body, index, both(before, text), at);
+  if (typeof condition === "boolean") fail(branchCondition.boolean(), location);
+  const argument = argumentOf(recorder, condition, "when", CONDITION, location);
+  failIf(whyCondition(typeOfArgument(argument)), location);
+  const text = constexprText(argument);
+  const { block, form, states, conditionalValues } = traceArm(
+    recorder,
+    body,
+    index,
+    withCondition(pathConditions, text),
+    location,
+  );
   const then = { ...block, yields: [] };
-  const statement = { kind: "if" as const, condition: argument, then, otherwise: EMPTY, results: [], at };
-  return { statement, form, returned: block.yields, states, narrower, otherwise: both(before, text && negated(text)) };
+  const statement = { kind: "if" as const, condition: argument, then, otherwise: EMPTY_BLOCK, results: [], location };
+  return {
+    statement,
+    form,
+    yields: block.yields,
+    states,
+    conditionalValues,
+    elseConditions: withCondition(pathConditions, text && negate(text)),
+  };
 }
 
-/** The canonical text of a condition that Triton knows. */
-function textOf(condition: Argument): string | undefined {
+/** The canonical text of a constexpr condition. */
+function constexprText(condition: Argument): string | undefined {
   return isValue(condition) && condition.type.kind === "constexpr" ? condition.type.text : undefined;
 }
 
-function negated(text: string): string {
+function negate(text: string): string {
   return text.startsWith("not ") ? text.slice("not ".length) : `not ${text}`;
 }
 
-function both(before: readonly string[] | undefined, text: string | undefined): readonly string[] | undefined {
-  return before === undefined || text === undefined ? undefined : [...before, text];
+function withCondition(
+  pathConditions: readonly string[] | undefined,
+  text: string | undefined,
+): readonly string[] | undefined {
+  return pathConditions === undefined || text === undefined ? undefined : [...pathConditions, text];
 }
 
-/** How a branch is written. */
-const CHAIN = "tl.when(condition, () => { … }).otherwise(() => { … })";
-const EMPTY: Block = { statements: [], yields: [] };
+const WHEN_USAGE = "tl.when(condition, () => { … }).otherwise(() => { … })";
+const EMPTY_BLOCK: Block = { statements: [], yields: [] };
 
-function arm(
+function traceArm(
   recorder: Builder,
-  work: Arm,
+  runArm: Arm,
   index: number,
-  conditions: readonly string[] | undefined,
-  at: Location | undefined,
-): Body & Pick<Branch, "narrower"> {
-  if (typeof work !== "function") fail(branchCondition.arm(), at);
-  const narrower: Argument[] = [];
-  const body = runBody(recorder, { what: "this branch", kind: "branch", at, arm: index, conditions }, () => {
-    const given = work();
-    if (given === undefined) return { yields: [], form: "nothing" };
-    const items = Array.isArray(given) ? given : [given];
-    const states = items.map((item) => (item instanceof MutHandle ? MutHandle.of(item) : undefined));
-    const yields = items
-      .filter((item) => !(item instanceof MutHandle))
-      .map((item) => {
-        const argument = toArgument(item, at);
-        if (argument === undefined || conditions === undefined || recorder.sees(argument))
-          return argumentOf(recorder, item, "when: an arm returns tiles, state or nothing", at);
-        narrower.push(argument);
-        return argument;
-      });
-    return { yields, form: Array.isArray(given) ? "list" : "one", states };
-  });
-  return { ...body, narrower };
+  pathConditions: readonly string[] | undefined,
+  location: Location | undefined,
+): Body & Pick<Branch, "conditionalValues"> {
+  if (typeof runArm !== "function") fail(branchCondition.arm(), location);
+  const conditionalValues: Argument[] = [];
+  const body = runBody(
+    recorder,
+    { label: "this branch", kind: "branch", location, arm: index, conditions: pathConditions },
+    () => {
+      const returned = runArm();
+      if (returned === undefined) return { yields: [], form: "nothing" };
+      const items = Array.isArray(returned) ? returned : [returned];
+      const states = items.map((item) => (item instanceof MutHandle ? MutHandle.variableOf(item) : undefined));
+      const yields = items
+        .filter((item) => !(item instanceof MutHandle))
+        .map((item) => {
+          const argument = toArgument(item, location);
+          if (argument === undefined || pathConditions === undefined || recorder.isVisible(argument))
+            return argumentOf(recorder, item, "when", "an arm returns tiles, state or nothing", location);
+          conditionalValues.push(argument);
+          return argument;
+        });
+      return { yields, form: Array.isArray(returned) ? "list" : "one", states };
+    },
+  );
+  return { ...body, conditionalValues };
 }
 
-function chain(recorder: Builder, branches: readonly Branch[]): WhenHandle {
+function whenHandle(recorder: Builder, branches: readonly Branch[]): WhenHandle {
   const last = branches.at(-1)!;
   return {
-    elseWhen(condition, body, ...more) {
-      checkArity("elseWhen", 2, more, CHAIN);
-      settle(recorder, branches[0]!, "elseWhen");
-      const branch = openBranch(recorder, condition, body, branches.length, last.otherwise, captureLocation());
+    elseWhen(condition, body, ...extraArgs) {
+      checkArity("elseWhen", 2, extraArgs, WHEN_USAGE);
+      moveBranchToEnd(recorder, branches[0]!, "elseWhen");
+      const branch = openBranch(recorder, condition, body, branches.length, last.elseConditions, captureLocation());
       last.statement.otherwise = { statements: [branch.statement], yields: [] };
-      return chain(recorder, [...branches, branch]);
+      return whenHandle(recorder, [...branches, branch]);
     },
-    otherwise(body, ...more) {
-      const here = captureLocation();
-      checkArity("otherwise", 1, more, CHAIN);
-      settle(recorder, branches[0]!, "otherwise");
-      const { block, form, states, narrower } = arm(recorder, body, branches.length, last.otherwise, here);
-      for (const argument of [...branches, { narrower }].flatMap((branch) => branch.narrower))
-        recorder.use(argument, here);
-      if ([...branches, { states }].some((branch) => branch.states.some(Boolean))) fail(branchValues.state(), here);
+    otherwise(body, ...extraArgs) {
+      const location = captureLocation();
+      checkArity("otherwise", 1, extraArgs, WHEN_USAGE);
+      moveBranchToEnd(recorder, branches[0]!, "otherwise");
+      const { block, form, states, conditionalValues } = traceArm(
+        recorder,
+        body,
+        branches.length,
+        last.elseConditions,
+        location,
+      );
+      for (const argument of [...branches, { conditionalValues }].flatMap((branch) => branch.conditionalValues))
+        recorder.checkUse(argument, location);
+      if ([...branches, { states }].some((branch) => branch.states.some(Boolean))) fail(branchValues.state(), location);
       last.statement.otherwise = { ...block, yields: [] };
       if (branches.every((branch) => branch.form === "nothing") && form === "nothing") return undefined;
-      if (branches.some((branch) => branch.form !== form)) fail(branchValues.count(), here);
-      return join(recorder, branches, block, form, here);
+      if (branches.some((branch) => branch.form !== form)) fail(branchValues.count(), location);
+      return mergeArms(recorder, branches, block, form, location);
     },
     get value() {
       if (branches.length > 1) fail(branchValues.chain(), captureLocation());
-      const values = last.returned.values();
+      const values = last.yields.values();
       const handles = last.states.map((state) => {
         if (state) return new MutHandle(state);
         const argument = values.next().value;
@@ -202,63 +238,61 @@ function chain(recorder: Builder, branches: readonly Branch[]): WhenHandle {
   };
 }
 
-/** The branch must be the last statement. Pure values that a condition needed move in front of it. */
-function settle(recorder: Builder, first: Branch, name: string): void {
+/** Moves the branch behind pure statements, such as those of a later condition. Fails if other statements follow it. */
+function moveBranchToEnd(recorder: Builder, branch: Branch, name: string): void {
   const { statements } = recorder;
-  const position = statements.indexOf(first.statement);
-  const between = statements.slice(position + 1);
-  const inOrder =
-    position >= 0 && between.every((s) => s.kind === "read" || (s.kind === "op" && s.op.effect === "pure"));
+  const index = statements.indexOf(branch.statement);
+  const between = statements.slice(index + 1);
+  const inOrder = index >= 0 && between.every((s) => s.kind === "read" || (s.kind === "op" && s.op.effect === "pure"));
   if (!inOrder) fail(branchOrder(name), captureLocation());
-  statements.splice(position, 1);
-  statements.push(first.statement);
+  statements.splice(index, 1);
+  statements.push(branch.statement);
 }
 
-/** Arms of a condition that Triton knows may be meant to differ in shape: a size that it chooses has a name. */
-function checkShapes(one: Type, other: Type, condition: Argument, at: Location | undefined): void {
-  if (one.kind !== "tile" || other.kind !== "tile" || typeOfArgument(condition).kind !== "constexpr") return;
-  const axis = one.shape.findIndex((dim, i) => dim !== other.shape[i]);
-  const isOther = axis >= 0 || one.shape.length !== other.shape.length;
-  if (!isOther || !sameElem(one.dtype, other.dtype)) return;
-  const shapes = [showShape(one.shape), showShape(other.shape)] as const;
-  if (one.shape.length !== other.shape.length) fail(branchValues.ranks(...shapes), at);
-  fail(branchValues.shapes(...shapes, [one.shape[axis]!, other.shape[axis]!]), at);
+/** Reports different shapes of the arms of a constexpr branch. The remedy is a named constexpr for the size. */
+function checkShapes(armType: Type, resultType: Type, condition: Argument, location: Location | undefined): void {
+  if (armType.kind !== "tile" || resultType.kind !== "tile" || typeOfArgument(condition).kind !== "constexpr") return;
+  const axis = armType.shape.findIndex((dim, i) => dim !== resultType.shape[i]);
+  const hasDifferentShape = axis >= 0 || armType.shape.length !== resultType.shape.length;
+  if (!hasDifferentShape || !sameElem(armType.dtype, resultType.dtype)) return;
+  const shapes = [showShape(armType.shape), showShape(resultType.shape)] as const;
+  if (armType.shape.length !== resultType.shape.length) fail(branchValues.ranks(...shapes), location);
+  fail(branchValues.shapes(...shapes, [armType.shape[axis]!, resultType.shape[axis]!]), location);
 }
 
-/** Gives every arm of the chain the results that the arms return. */
-function join(
+/** Adds the results to every branch of the chain. */
+function mergeArms(
   recorder: Builder,
   branches: readonly Branch[],
   otherwise: Block,
   form: ResultForm,
-  at: Location | undefined,
+  location: Location | undefined,
 ): unknown {
-  const arms = [...branches.map(({ returned }) => returned), otherwise.yields];
+  const armYields = [...branches.map(({ yields }) => yields), otherwise.yields];
   const types = otherwise.yields.map((_, i) => {
-    const type = typeOfArgument((arms.findLast((each) => each[i] && !isNumber(each[i])) ?? otherwise.yields)[i]!);
-    for (const [n, returned] of arms.entries()) {
-      const other = returned[i];
+    const type = typeOfArgument(
+      (armYields.findLast((yields) => yields[i] && !isNumber(yields[i])) ?? otherwise.yields)[i]!,
+    );
+    for (const [n, yields] of armYields.entries()) {
+      const argument = yields[i];
       const condition = branches[n]?.statement.condition;
-      if (other !== undefined && condition) checkShapes(typeOfArgument(other), type, condition, at);
+      if (argument !== undefined && condition) checkShapes(typeOfArgument(argument), type, condition, location);
       const why =
-        other === undefined || returned.length !== otherwise.yields.length
-          ? "when: the arms return different numbers of values"
+        argument === undefined || yields.length !== otherwise.yields.length
+          ? wrongBranchValues("when: the arms return different numbers of values")
           : type.kind === "constexpr"
-            ? "when: a number has no dtype; return tl.full([], x, dtype)"
-            : whyAssign(type, typeOfArgument(other));
-      failIf(
-        why.replace("value: the variable holds", "when: one arm returns").replace("the new value is", "another"),
-        at,
-      );
+            ? untypedArm()
+            : whyAssign(type, typeOfArgument(argument), armResults);
+      failIf(why, location);
     }
     return type;
   });
   let results: readonly Value[] = [];
-  branches.at(-1)!.statement.otherwise = typed(recorder, otherwise, otherwise.yields, types, at);
-  for (const [i, { statement, returned }] of [...branches.entries()].reverse()) {
-    results = types.map((type) => recorder.value(type, at));
+  branches.at(-1)!.statement.otherwise = convertYields(recorder, otherwise, otherwise.yields, types, location);
+  for (const [i, { statement, yields }] of [...branches.entries()].reverse()) {
+    results = types.map((type) => recorder.value(type, location));
     statement.results = results;
-    statement.then = typed(recorder, statement.then, returned, types, at);
+    statement.then = convertYields(recorder, statement.then, yields, types, location);
     const parent = branches[i - 1];
     if (parent) parent.statement.otherwise = { statements: [statement], yields: results };
   }
@@ -269,37 +303,37 @@ function join(
 
 const isNumber = (argument: Argument): boolean => typeOfArgument(argument).kind === "constexpr";
 
-/** An arm that gives its values the types of the branch: Triton would take a bare number for another dtype. */
-function typed(
+/** Converts numbers that an arm yields to tiles of the branch's types: Triton would infer another dtype. */
+function convertYields(
   recorder: Builder,
   { statements }: Block,
-  returned: readonly Argument[],
+  operands: readonly Argument[],
   types: readonly Type[],
-  at: Location | undefined,
+  location: Location | undefined,
 ): Block {
-  const filled: Statement[] = [];
-  const yields = returned.map((argument, i) => {
+  const conversions: Statement[] = [];
+  const yields = operands.map((argument, i) => {
     const type = types[i]!;
     if (type.kind !== "tile" || !isNumber(argument)) return argument;
-    const result = recorder.unnamed(() => recorder.value(type, at));
-    filled.push({ kind: "op", ...fullOp(recorder, type, argument), options: {}, results: [result], at });
+    const result = recorder.withoutNames(() => recorder.value(type, location));
+    conversions.push({ kind: "op", ...fullOp(recorder, type, argument), options: {}, results: [result], location });
     return result;
   });
-  return { statements: [...statements, ...filled], yields };
+  return { statements: [...statements, ...conversions], yields };
 }
 
-// ---- leaving ----------------------------------------------------------------------------------------------------------
+// ---- early exit -----------------------------------------------------------------------------------------------------
 
 /**
  * Ends the program if a condition holds: `tl.when(pid.ge(count), () => tl.exit())` is `if pid >= count: return`.
  * Triton allows it outside loops, in the kernel itself.
  */
 export function exit(): void {
-  const at = captureLocation();
+  const location = captureLocation();
   const recorder = builder("tl.exit");
   const kinds = recorder.scopes.map(({ kind }) => kind);
-  if (kinds.includes("helper")) fail(misplacedExit.helper(), at);
-  if (kinds.includes("loop")) fail(misplacedExit.loop(), at);
-  if (!kinds.includes("branch")) fail(misplacedExit.always(), at);
-  recorder.append({ kind: "exit", at });
+  if (kinds.includes("helper")) fail(misplacedExit.helper(), location);
+  if (kinds.includes("loop")) fail(misplacedExit.loop(), location);
+  if (!kinds.includes("branch")) fail(misplacedExit.always(), location);
+  recorder.append({ kind: "exit", location });
 }

@@ -1,4 +1,4 @@
-/** `config` as a function: constants stand in the config, and the launch computes the rest. */
+/** Splits the result of a `config` function into constants and values that the host computes at launch. */
 import { launchOptionNames } from "../compiled/compiled-kernel.js";
 import { fail } from "../diagnostics/diagnostic.js";
 import { configName } from "../diagnostics/catalog/config-codes.js";
@@ -8,64 +8,67 @@ import type { Handle } from "../ir/handle.js";
 import type { HostBlock, Statement } from "../ir/nodes.js";
 import { argumentsOf, resultsOf, valuesIn } from "../ir/walk.js";
 import type { KernelDefinition } from "./definition.js";
-import { configRemedy, isConstant, isObject, kindOf } from "./spec-forms.js";
+import { configRemedy } from "./spec-forms.js";
+import { isConstant, isObject, kindOf } from "./raw-values.js";
 
 type Meta = Readonly<Record<string, Handle>>;
 
 type Entries = readonly (readonly [string, unknown])[];
 
 export interface ComputedConfig {
-  readonly fixed: Readonly<Record<string, unknown>>;
-  readonly computed: Readonly<Record<string, HostBlock>>;
-  /** What the function computes and does not return. */
-  readonly unused: readonly Statement[];
+  readonly constants: Readonly<Record<string, unknown>>;
+  readonly hostBlocks: Readonly<Record<string, HostBlock>>;
+  /** Statements that contribute to no returned value. */
+  readonly unusedStatements: readonly Statement[];
 }
 
-/** `host` records what a callback computes. */
+/** `host` traces a callback. */
 export function computedConfig(
-  { name, spec, at }: KernelDefinition,
+  { name, spec, at: location }: KernelDefinition,
   meta: Meta,
   host: (body: () => unknown) => HostBlock,
 ): ComputedConfig {
   const { config } = spec;
-  if (typeof config !== "function") return { fixed: config ?? {}, computed: {}, unused: [] };
+  if (typeof config !== "function") return { constants: config ?? {}, hostBlocks: {}, unusedStatements: [] };
   let entries: Entries | undefined;
-  const all = host(() => {
-    const given = config(meta);
-    if (!isObject(given)) fail(specValue.part(name, `config gives ${kindOf(given)}`, "config", configRemedy), at);
-    const now = Object.entries(given);
-    // It is run twice, and what it computes is compared elsewhere.
-    if (entries && !sameConstants(entries, now)) fail(changedState.outsideResult("config"), at);
-    entries = now;
+  const hostBlock = host(() => {
+    const result = config(meta);
+    if (!isObject(result))
+      fail(specValue.part(name, `config gives ${kindOf(result)}`, "config", configRemedy), location);
+    const resultEntries = Object.entries(result);
+    // The callback runs twice. The tracer compares the statements, so only the constants are compared here.
+    if (entries && !haveSameConstants(entries, resultEntries)) fail(changedState.outsideResult("config"), location);
+    entries = resultEntries;
     return entries.flatMap(([, value]) => (isConstant(value) ? [] : [value]));
   });
   entries ??= [];
-  const computed = entries.filter(([, value]) => !isConstant(value));
+  const computedEntries = entries.filter(([, value]) => !isConstant(value));
   const params = Object.keys(spec.params);
-  const unknown = computed.find(([key]) => ![...params, ...launchOptionNames].includes(key));
-  if (unknown) fail(configName.unknown(`${name}: its config`, unknown[0], params, launchOptionNames), at);
-  const parts = computed.map(([key], i) => [key, partOf(all, i)] as const);
-  const used = new Set(parts.flatMap(([, { block }]) => block.statements));
+  const unknown = computedEntries.find(([key]) => ![...params, ...launchOptionNames].includes(key));
+  if (unknown) fail(configName.unknown(`${name}: its config`, unknown[0], params, launchOptionNames), location);
+  const blocks = computedEntries.map(([key], i) => [key, backwardSlice(hostBlock, i)] as const);
+  const usedStatements = new Set(blocks.flatMap(([, { block }]) => block.statements));
   return {
-    fixed: Object.fromEntries(entries.filter(([, value]) => isConstant(value))),
-    computed: Object.fromEntries(parts),
-    unused: all.block.statements.filter((statement) => !used.has(statement)),
+    constants: Object.fromEntries(entries.filter(([, value]) => isConstant(value))),
+    hostBlocks: Object.fromEntries(blocks),
+    unusedStatements: hostBlock.block.statements.filter((statement) => !usedStatements.has(statement)),
   };
 }
 
-function sameConstants(a: Entries, b: Entries): boolean {
-  const isSame = (value: unknown, other: unknown) => (isConstant(value) ? Object.is(value, other) : !isConstant(other));
+function haveSameConstants(a: Entries, b: Entries): boolean {
+  const isSame = (value: unknown, otherValue: unknown) =>
+    isConstant(value) ? Object.is(value, otherValue) : !isConstant(otherValue);
   return a.length === b.length && a.every(([key, value], i) => key === b[i]![0] && isSame(value, b[i]![1]));
 }
 
-/** The block of one of the values, with the statements that it needs. */
-function partOf({ block, at }: HostBlock, place: number): HostBlock {
-  const value = block.yields[place]!;
-  const needed = new Set<unknown>([value]);
+/** The block of one yielded value, with only the statements that it depends on. */
+function backwardSlice({ block, at: location }: HostBlock, index: number): HostBlock {
+  const value = block.yields[index]!;
+  const neededValues = new Set<unknown>([value]);
   const statements = block.statements.toReversed().filter((statement) => {
-    if (!resultsOf(statement).some((result) => needed.has(result))) return false;
-    for (const argument of argumentsOf(statement)) for (const used of valuesIn(argument)) needed.add(used);
+    if (!resultsOf(statement).some((result) => neededValues.has(result))) return false;
+    for (const argument of argumentsOf(statement)) for (const operand of valuesIn(argument)) neededValues.add(operand);
     return true;
   });
-  return { block: { statements: statements.toReversed(), yields: [value] }, at };
+  return { block: { statements: statements.toReversed(), yields: [value] }, at: location };
 }

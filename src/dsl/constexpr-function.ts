@@ -1,34 +1,39 @@
-/** What `constexpr.fn` gives to the body: a function that each launch or config chooses by name. */
+/** The value of a `constexpr.fn` param in the body: a function that each launch or config chooses by name. */
 import { builder } from "../ir/builder.js";
 import { Handle } from "../ir/handle.js";
 import { definitionOfHelper } from "../ops/fn.js";
 import { when } from "./branches.js";
 
 type AnyFunction = (...args: unknown[]) => unknown;
-interface Name {
+interface NameHandle {
   eq(choice: string): unknown;
   ne(choice: string): unknown;
 }
-type Chain = Pick<ReturnType<typeof when>, "elseWhen" | "otherwise">;
-const branch = when as (condition: unknown, body: () => unknown) => Chain;
+type WhenChain = Pick<ReturnType<typeof when>, "elseWhen" | "otherwise">;
+const untypedWhen = when as (condition: unknown, body: () => unknown) => WhenChain;
 
-/** A call is a branch on the name, with an arm for each function. Triton decides it when it compiles. */
-export function chosenFunction(handle: Handle, functions: Readonly<Record<string, AnyFunction>>): AnyFunction & Name {
-  const name = handle as unknown as Name;
+/** A call becomes a branch on the name with one arm for each function. Triton resolves it at compile time. */
+export function chosenFunction(
+  handle: Handle,
+  functions: Readonly<Record<string, AnyFunction>>,
+): AnyFunction & NameHandle {
+  const name = handle as unknown as NameHandle;
   const names = Object.keys(functions);
-  const last = names.at(-1)!;
+  const lastName = names.at(-1)!;
   // The author's variable names the result of the whole branch.
-  const unnamed = <T>(make: () => T): T => builder("constexpr.fn").unnamed(make);
-  const is = (choice: string) => unnamed(() => name.eq(choice));
+  const unnamed = <T>(compute: () => T): T => builder("constexpr.fn").withoutNames(compute);
+  const nameEquals = (choice: string) => unnamed(() => name.eq(choice));
   const call = (...args: unknown[]): unknown => {
     const arm = (choice: string) => () => {
       const body = functions[choice]!;
       return definitionOfHelper(body) ? unnamed(() => body(...args)) : body(...args);
     };
-    let chain: Chain | undefined;
+    let chain: WhenChain | undefined;
     for (const choice of names.slice(0, -1))
-      chain = chain ? chain.elseWhen(is(choice) as never, arm(choice) as never) : branch(is(choice), arm(choice));
-    return chain ? chain.otherwise(arm(last) as never) : arm(last)();
+      chain = chain
+        ? chain.elseWhen(nameEquals(choice) as never, arm(choice) as never)
+        : untypedWhen(nameEquals(choice), arm(choice));
+    return chain ? chain.otherwise(arm(lastName) as never) : arm(lastName)();
   };
   return Object.assign(call, {
     eq: (choice: string) => name.eq(choice),

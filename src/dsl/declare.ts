@@ -1,4 +1,4 @@
-/** A kernel's params, as its IR holds them and as its body gets them. */
+/** A kernel's params: as IR, and as handles for the body. */
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { allOptional, descriptorBlock, optionalDim, paramDims, paramName } from "../diagnostics/catalog/param-codes.js";
 import type { Builder } from "../ir/builder.js";
@@ -18,31 +18,31 @@ import {
 import { chosenFunction } from "./constexpr-function.js";
 import { type KernelDefinition, rawConfigs } from "./definition.js";
 import { isOptional, type ParamDescription } from "./params.js";
-import { sharingStrides } from "./shared-strides.js";
+import { shareStrides } from "./shared-strides.js";
 
-/** What an author declared with a builder of this kind. */
-export type ParamKindOf<Kind extends ParamDescription["kind"]> = Extract<ParamDescription, { kind: Kind }>;
+/** The description of a param of this kind. */
+export type DescriptionOf<Kind extends ParamDescription["kind"]> = Extract<ParamDescription, { kind: Kind }>;
 
 /** A kernel's params: tensors, pointers and scalars in the author's order, then sizes, then constexprs. */
-export function declare(recorder: Builder, kernel: KernelDefinition): readonly Param[] {
-  const described = Object.entries(kernel.spec.params);
-  const at = kernel.at;
-  const constexprs = described.flatMap(([name, p]) =>
+export function declareParams(recorder: Builder, kernel: KernelDefinition): readonly Param[] {
+  const descriptions = Object.entries(kernel.spec.params);
+  const location = kernel.at;
+  const constexprs = descriptions.flatMap(([name, p]) =>
     p.kind === "constexpr" ? [constexprParam(recorder, kernel, name, p)] : [],
   );
   const sizes = sizeNames(kernel).map((name): SizeParam => ({
     kind: "size",
     name,
-    value: recorder.value({ kind: "tile", dtype: "int32", shape: [] }, at, name),
+    value: recorder.value({ kind: "tile", dtype: "int32", shape: [] }, location, name),
   }));
-  const dim = (name: string | number): Argument =>
+  const dimArgument = (name: string | number): Argument =>
     typeof name === "number"
       ? { kind: "literal", value: name }
-      : ([...sizes, ...constexprs].find((param) => param.name === name)?.value ?? takenName(kernel, name));
-  const others = described.flatMap(([name, p]): Param[] => {
+      : ([...sizes, ...constexprs].find((param) => param.name === name)?.value ?? failOnNonSizeDim(kernel, name));
+  const argumentParams = descriptions.flatMap(([name, p]): Param[] => {
     if (p.kind === "tensor" && p.block)
-      return [descriptorParam(recorder, kernel, name, p, p.dims.map(dim), constexprs)];
-    if (p.kind === "tensor") return [tensorParam(recorder, kernel, name, p, p.dims.map(dim))];
+      return [descriptorParam(recorder, kernel, name, p, p.dims.map(dimArgument), constexprs)];
+    if (p.kind === "tensor") return [tensorParam(recorder, kernel, name, p, p.dims.map(dimArgument))];
     if (p.kind === "constexpr") return [];
     const dtype = elemOf(p.dtype);
     if (p.kind === "pointer")
@@ -51,35 +51,37 @@ export function declare(recorder: Builder, kernel: KernelDefinition): readonly P
           kind: "pointer",
           name,
           dtype,
-          value: recorder.value({ kind: "pointer", to: dtype, shape: [], access: "inout" }, at, name),
+          value: recorder.value({ kind: "pointer", to: dtype, shape: [], access: "inout" }, location, name),
           ...(p.numel !== undefined && { numel: numelOf(kernel, p, name, [...sizes, ...constexprs]) }),
-          ...(isOptional(p) && { given: givenValue(recorder, name, at) }),
+          ...(isOptional(p) && { given: presenceFlag(recorder, name, location) }),
         },
       ];
-    const value = recorder.value({ kind: "tile", dtype, shape: [] }, at, name);
+    const value = recorder.value({ kind: "tile", dtype, shape: [] }, location, name);
     return [{ kind: "scalar", name, dtype, value, ...(p.default !== undefined && { default: p.default }) }];
   });
-  const params = [...sharingStrides(kernel, others), ...sizes, ...constexprs];
-  checkOptional(params, kernel);
+  const params = [...shareStrides(kernel, argumentParams), ...sizes, ...constexprs];
+  checkOptionalTensors(params, kernel);
   return params;
 }
 
-/** How many elements lie behind a pointer at least. */
+/** The minimum number of elements behind a pointer. */
 function numelOf(
   { name: kernel }: KernelDefinition,
-  { numel, at }: ParamKindOf<"pointer">,
+  { numel, at: location }: DescriptionOf<"pointer">,
   name: string,
   params: readonly (SizeParam | ConstexprParam)[],
 ): Value | number {
   if (typeof numel === "number") return numel;
-  const known = params.filter(isSizeParam);
-  const names = known.map((param) => param.name);
-  return known.find((param) => param.name === numel)?.value ?? fail(paramDims.numel(kernel, name, numel!, names), at);
+  const sizes = params.filter(isSizeParam);
+  const names = sizes.map((param) => param.name);
+  return (
+    sizes.find((param) => param.name === numel)?.value ?? fail(paramDims.numel(kernel, name, numel!, names), location)
+  );
 }
 
 /** Fails because a dim has the name of a param that is not a size. */
-function takenName({ name, spec, at }: KernelDefinition, dim: string): never {
-  return fail(paramName.taken(name, dim, spec.params[dim]!.kind), at);
+function failOnNonSizeDim({ name, spec, at: location }: KernelDefinition, dim: string): never {
+  return fail(paramName.taken(name, dim, spec.params[dim]!.kind), location);
 }
 
 /** Sizes in order of first use: every name among the dims that is not a constexpr. */
@@ -91,28 +93,31 @@ function sizeNames(kernel: KernelDefinition): string[] {
   return [...names];
 }
 
-/** A size is 0 where all that have it are left out, which a constexpr, the dimension of tiles, cannot be. */
-function checkOptional(params: readonly Param[], { name: kernel, spec, at }: KernelDefinition): void {
+/** A size is 0 if all tensors with it are omitted. A constexpr cannot be 0, because it is a dim of tiles. */
+function checkOptionalTensors(
+  params: readonly Param[],
+  { name: kernel, spec, at: kernelLocation }: KernelDefinition,
+): void {
   const tensors = params.filter((param) => param.kind === "tensor");
-  const bound = new Set(tensors.flatMap((param) => (param.optional ? [] : param.dimNames)));
+  const boundDims = new Set(tensors.flatMap((param) => (param.optional ? [] : param.dimNames)));
   for (const { optional, role, name, dimNames } of tensors) {
-    const dim = dimNames.find((each) => each in spec.params && !bound.has(each));
-    const described = spec.params[name];
-    const place = (described?.kind === "tensor" && described.at) || at;
-    if (optional && role !== "out" && dim !== undefined) fail(optionalDim(kernel, dim, name), place);
+    const dim = dimNames.find((each) => each in spec.params && !boundDims.has(each));
+    const description = spec.params[name];
+    const location = (description?.kind === "tensor" && description.at) || kernelLocation;
+    if (optional && role !== "out" && dim !== undefined) fail(optionalDim(kernel, dim, name), location);
   }
-  const [written] = tensors.filter(({ role }) => role !== "in");
-  if (written && tensors.every(({ optional }) => optional)) fail(allOptional(kernel), at);
+  const [writtenTensor] = tensors.filter(({ role }) => role !== "in");
+  if (writtenTensor && tensors.every(({ optional }) => optional)) fail(allOptional(kernel), kernelLocation);
 }
 
 function tensorParam(
   recorder: Builder,
-  { spec, at }: KernelDefinition,
+  { spec, at: location }: KernelDefinition,
   name: string,
-  p: ParamKindOf<"tensor">,
+  p: DescriptionOf<"tensor">,
   dims: readonly Argument[],
 ): TensorParam {
-  // If autotuning resets the tensor to zero before each trial, launches begin with zeros too.
+  // Autotuning resets the tensor to zero before each trial, so every launch must start with zeros too.
   const zeroed = p.options.zeroed ?? (p.role === "out" && (spec.autotune?.resetToZero ?? []).includes(name));
   const dtype = elemOf(p.dtype);
   const contiguous = p.options.contiguous ?? false;
@@ -121,40 +126,43 @@ function tensorParam(
   const optional = isOptional(p);
   const strides = dims.map((_, axis): Argument => {
     if (contiguous) return productOf(dims.slice(axis + 1));
-    return recorder.value({ kind: "tile", dtype: "int32", shape: [] }, at, `${name}.stride(${axis})`);
+    return recorder.value({ kind: "tile", dtype: "int32", shape: [] }, location, `${name}.stride(${axis})`);
   });
   return {
     kind: "tensor",
     name,
-    value: recorder.value({ kind: "tensor", to: dtype, dims: p.dims, access }, at, name),
-    pointer: recorder.value({ kind: "pointer", to: dtype, shape: [], access }, at, `${name}.ptr`),
+    value: recorder.value({ kind: "tensor", to: dtype, dims: p.dims, access }, location, name),
+    pointer: recorder.value({ kind: "pointer", to: dtype, shape: [], access }, location, `${name}.ptr`),
     strides,
     dims,
     dimNames: p.dims,
     dtype,
     role: p.role,
     optional,
-    ...(optional && { given: givenValue(recorder, name, at) }),
+    ...(optional && { given: presenceFlag(recorder, name, location) }),
     contiguous,
     offsets,
     ...(zeroed && { zeroed: true }),
   };
 }
 
-/** A product of sizes: a number where all are, the only one that is not 1, or the list of its factors. */
+/** The product of sizes: one argument if at most one factor is not 1, else the list of factors. */
 function productOf(sizes: readonly Argument[]): Argument {
-  const number = sizes.reduce((product, size) => (isLiteral(size) ? product * Number(size.value) : product), 1);
-  const others = sizes.filter((size) => !isLiteral(size));
-  const factors = [...others, ...(number === 1 ? [] : [{ kind: "literal", value: number } as const])];
+  const constantFactor = sizes.reduce((product, size) => (isLiteral(size) ? product * Number(size.value) : product), 1);
+  const symbolicSizes = sizes.filter((size) => !isLiteral(size));
+  const factors = [
+    ...symbolicSizes,
+    ...(constantFactor === 1 ? [] : [{ kind: "literal", value: constantFactor } as const]),
+  ];
   return factors.length > 1 ? factors : (factors[0] ?? { kind: "literal", value: 1 });
 }
 
-/** A tensor that the wrapper makes a descriptor of. The chosen config sets its block. */
+/** A tensor that the wrapper passes as a descriptor. The chosen config sets its block shape. */
 function descriptorParam(
   recorder: Builder,
-  { name: kernel, at }: KernelDefinition,
+  { name: kernel, at: location }: KernelDefinition,
   name: string,
-  { dtype: token, dims: dimNames, block = [], paddingOption, role }: ParamKindOf<"tensor">,
+  { dtype: dtypeToken, dims: dimNames, block = [], paddingOption, role }: DescriptionOf<"tensor">,
   dims: readonly Argument[],
   constexprs: readonly ConstexprParam[],
 ): TensorParam {
@@ -163,10 +171,10 @@ function descriptorParam(
     const param = constexprs.find((each) => each.name === dim);
     if (param?.of === "int" && param.from !== "heuristic") return param.value;
     const form = param?.from === "heuristic" ? "heuristic" : "notConstexpr";
-    return fail(descriptorBlock[form](kernel, name, dim), at);
+    return fail(descriptorBlock[form](kernel, name, dim), location);
   });
-  const dtype = elemOf(token);
-  const value = recorder.value({ kind: "descriptor", to: dtype, shape: block, access: role }, at, name);
+  const dtype = elemOf(dtypeToken);
+  const value = recorder.value({ kind: "descriptor", to: dtype, shape: block, access: role }, location, name);
   return {
     kind: "tensor",
     name,
@@ -185,16 +193,16 @@ function descriptorParam(
   };
 }
 
-/** Whether the caller gave an argument. Triton knows this when it compiles. */
-function givenValue(recorder: Builder, name: string, at: Location | undefined): Value {
-  return recorder.value({ kind: "constexpr", of: "bool", text: `${name}.given` }, at, `${name}.given`);
+/** A constexpr that is true if the caller passed the optional argument. */
+function presenceFlag(recorder: Builder, name: string, location: Location | undefined): Value {
+  return recorder.value({ kind: "constexpr", of: "bool", text: `${name}.given` }, location, `${name}.given`);
 }
 
 function constexprParam(
   recorder: Builder,
   kernel: KernelDefinition,
   name: string,
-  p: ParamKindOf<"constexpr">,
+  p: DescriptionOf<"constexpr">,
 ): ConstexprParam {
   const isDim = Object.values(kernel.spec.params).some((q) => q.kind === "tensor" && q.dims.includes(name));
   return {
@@ -208,7 +216,7 @@ function constexprParam(
         ? "heuristic"
         : isDim
           ? "dim"
-          : p.size || configured(kernel, name)
+          : p.size || isInConfig(kernel, name)
             ? "config"
             : "argument",
     ...(p.choices && { choices: p.choices }),
@@ -217,38 +225,38 @@ function constexprParam(
   };
 }
 
-function configured(kernel: KernelDefinition, name: string): boolean {
+function isInConfig(kernel: KernelDefinition, name: string): boolean {
   const { autotune, config = {} } = kernel.spec;
   if (autotune) return rawConfigs(autotune).some(({ raw }) => name in raw);
-  // What a function gives is known once it has run.
+  // The keys that a function returns are known only after tracing it.
   return typeof config !== "function" && name in config;
 }
 
-/** The dtype variable behind a constexpr: the author's, or one with the param's name. */
-function variableOf(name: string, dtype: NonNullable<ParamKindOf<"constexpr">["dtype"]>): DTypeVariable {
+/** The dtype variable that a constexpr binds: the author's, or a new one with the param's name. */
+function variableOf(name: string, dtype: NonNullable<DescriptionOf<"constexpr">["dtype"]>): DTypeVariable {
   return elemOf(tokenOf(name, dtype)) as DTypeVariable;
 }
 
-function tokenOf(name: string, dtype: NonNullable<ParamKindOf<"constexpr">["dtype"]>): DType<any> {
+function tokenOf(name: string, dtype: NonNullable<DescriptionOf<"constexpr">["dtype"]>): DType<any> {
   return "name" in dtype ? dtype : dtypeVariable(name, dtype);
 }
 
-/** What the body gets for each param: a token for a dtype, a function for a chosen function, else a handle. */
-export function handles(kernel: KernelDefinition, params: readonly Param[]): Record<string, Handle> {
+/** The body's arguments: a token for a dtype, a function for `constexpr.fn`, and a handle for any other param. */
+export function paramHandles(kernel: KernelDefinition, params: readonly Param[]): Record<string, Handle> {
   return Object.fromEntries(
     params.map((param) => {
       const handle = new Handle(param.value);
-      const described = kernel.spec.params[param.name];
-      if (described?.kind !== "constexpr") return [param.name, handle];
-      const { dtype, functions } = described;
-      // Every reader of an argument tells handles, functions and dtypes apart.
-      const other = dtype ? tokenOf(param.name, dtype) : functions ? chosenFunction(handle, functions) : handle;
-      return [param.name, other as unknown as Handle];
+      const description = kernel.spec.params[param.name];
+      if (description?.kind !== "constexpr") return [param.name, handle];
+      const { dtype, functions } = description;
+      // Code that reads an argument distinguishes handles, functions and dtypes, so the cast is safe.
+      const argument = dtype ? tokenOf(param.name, dtype) : functions ? chosenFunction(handle, functions) : handle;
+      return [param.name, argument as unknown as Handle];
     }),
   );
 }
 
-/** Whether a grid or a requirement may use it: sizes, scalars and constexprs. */
+/** True for params that host callbacks may use: sizes, scalars and constexprs. */
 export function isHostVisible(params: readonly Param[], name: string): boolean {
   const param = params.find((p) => p.name === name);
   return param !== undefined && !isMemoryParam(param) && param.kind !== "device";

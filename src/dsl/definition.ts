@@ -1,11 +1,9 @@
-/** A kernel as its author defines it. */
-import { type Config, type GivenTolerance, type SearchSpace, launchOptionNames } from "../compiled/compiled-kernel.js";
-import { type PerGpu, type ConfigGpu, listsOf } from "../compiled/configs-by-gpu.js";
-import type { KernelTargets } from "../compiled/kernel-targets.js";
+/** A kernel as the author defines it. */
+import { type Config, launchOptionNames } from "../compiled/compiled-kernel.js";
+import { type ConfigGpu, listsOf } from "../compiled/configs-by-gpu.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { missingPart, notAKernel, pythonName, unknownPart } from "../diagnostics/catalog/definition-codes.js";
 import { paramKind, paramName } from "../diagnostics/catalog/param-codes.js";
-import { kernelCall } from "../diagnostics/catalog/operator-codes.js";
 import { unknownName } from "../diagnostics/catalog/operand-codes.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import type { Handle } from "../ir/handle.js";
@@ -14,77 +12,39 @@ import { whyNoFunction, whyNoGrid } from "../params/kernel-call-types.js";
 import { whyParam } from "../params/param-kind.js";
 import { launch } from "./kernel-call.js";
 import { throwingPrototype } from "./unknown-names.js";
-import type { ParamDescription } from "./params.js";
-import { isObject, kindOf, specSchema } from "./spec-forms.js";
+import { specSchema, type RawSpec, type RawConfig } from "./spec-forms.js";
+import { isObject, kindOf } from "./raw-values.js";
 
-type Meta = Readonly<Record<string, Handle>>;
-type RawConfig = Readonly<Record<string, unknown>>;
-
-export type RawReference =
-  ((inputs: Readonly<Record<string, unknown>>, torch: unknown) => unknown) | { readonly source: string };
-
-/** `Spec` of `params/spec.ts` as the build reads it, without type parameters. */
-export interface RawSpec {
-  readonly params: Readonly<Record<string, ParamDescription>>;
-  readonly dims?: Readonly<Record<string, (meta: Meta) => unknown>>;
-  readonly grid: (meta: Meta) => unknown;
-  readonly autotune?: {
-    readonly key: readonly string[];
-    readonly configs: readonly RawConfig[] | PerGpu<readonly RawConfig[]>;
-    readonly resetToZero?: readonly string[];
-    readonly restoreValue?: readonly string[];
-    readonly cacheResults?: boolean;
-    readonly space?: SearchSpace;
-  };
-  readonly config?: RawConfig | ((meta: Meta) => unknown);
-  readonly heuristics?: Readonly<Record<string, (meta: Meta) => unknown>>;
-  readonly launch?: Readonly<Record<string, boolean | number>>;
-  readonly triton?: string;
-  readonly targets?: KernelTargets;
-  readonly specialize?: string;
-  readonly doNotSpecialize?: readonly string[];
-  readonly doNotSpecializeOnAlignment?: readonly string[];
-  readonly sameStrides?: readonly (readonly string[])[];
-  readonly requires?: (meta: Meta) => unknown;
-  readonly inputs?: (sizes: Readonly<Record<string, unknown>>, torch: unknown) => unknown;
-  readonly reference?: RawReference;
-  readonly providers?: Readonly<Record<string, RawReference>>;
-  readonly flops?: (given: Readonly<Record<string, number | boolean | string>>) => unknown;
-  readonly shapes?: readonly Readonly<Record<string, number | boolean | string>>[];
-  readonly tolerance?: GivenTolerance;
-  readonly doc?: string;
-}
-
-/** Makes objects that can be called as functions, and then say what to write instead. */
-class NoFunction {
+/** The base of objects that throw an error with a remedy when called as functions. */
+class ThrowingCallable {
   constructor() {
-    const called = (): never => {
-      const { name } = called as unknown as KernelDefinition;
-      return fail(kernelCall.rule(`${name}: ${whyNoFunction}`), captureLocation());
+    const throwOnCall = (): never => {
+      const { name } = throwOnCall as unknown as KernelDefinition;
+      return fail(whyNoFunction(name), captureLocation());
     };
-    return Object.setPrototypeOf(called, new.target.prototype) as this;
+    return Object.setPrototypeOf(throwOnCall, new.target.prototype) as this;
   }
 }
 
 const IDENTIFIER = /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u;
 
-/** `kernel[grid]`, where the grid has become the name of a property: numbers, or the text of a function or an object. */
+/** Detects `kernel[grid]`: JavaScript converts the grid to a property name, such as numbers or a function's text. */
 const isGrid = (name: string): boolean => !IDENTIFIER.test(name);
 
 Object.setPrototypeOf(
-  NoFunction.prototype,
+  ThrowingCallable.prototype,
   throwingPrototype({
-    read: (name, receiver) => {
+    onRead: (name, receiver) => {
       const kernel = (receiver as KernelDefinition).name;
       return isGrid(name)
-        ? kernelCall.rule(`${kernel}: ${whyNoGrid}`)
+        ? whyNoGrid(kernel)
         : unknownName.instead(name, `the kernel ${kernel}`, "kernel.run, kernel.evaluate or kernel.check");
     },
   }),
 );
 
-/** What `kernel(…)` returns, without the ways to run it. */
-export class KernelDefinition extends NoFunction {
+/** The result of `kernel(…)` without methods to run it. */
+export class KernelDefinition extends ThrowingCallable {
   constructor(
     readonly name: string,
     readonly spec: RawSpec,
@@ -99,8 +59,8 @@ export class KernelDefinition extends NoFunction {
   }
 
   /** A step of an operator. */
-  call(given: Readonly<Record<string, unknown>>): object {
-    return launch(this, given);
+  call(args: Readonly<Record<string, unknown>>): object {
+    return launch(this, args);
   }
 }
 
@@ -110,65 +70,73 @@ export function definitionOf(kernel: unknown): KernelDefinition {
   return fail(notAKernel(), captureLocation());
 }
 
-/** Names of the module, its source map and its temporary file are longer than the kernel's; this leaves room. */
-const LONGEST_NAME = 200;
+/** Leaves room for the longer names of the module, its source map and its temporary file. */
+const MAX_NAME_LENGTH = 200;
 
 /**
- * `further` is what `kernel` was given beside the definition's parts.
+ * `extraArgs` are the arguments of `kernel(…)` after the body.
  *
  * @throws TileScriptError if the name is not a valid Python name, or a required part of the spec is missing.
  */
-export function checkDefinition({ name, spec, body, at }: KernelDefinition, further: readonly unknown[]): void {
-  if (typeof name !== "string") fail(missingPart.name(kindOf(name)), at);
-  if (!isObject(spec)) fail(missingPart.spec(name, kindOf(spec)), at);
-  if (!/^[A-Za-z_]\w*$/.test(name)) fail(pythonName.invalid("kernel", name), at);
-  if (name.length > LONGEST_NAME) fail(pythonName.tooLong(name.length, LONGEST_NAME), at);
-  if (!isObject(spec.params)) fail(missingPart.params(name, describeMissingPart(spec.params)), at);
-  checkDescriptions(name, spec.params, at);
-  checkParts(name, spec, Object.keys(specSchema), at);
-  if (spec.grid === undefined) fail(missingPart.grid(name), at);
-  checkTolerance(name, spec.tolerance, at);
-  if (typeof body !== "function") fail(missingPart.body(name), at);
-  if (further.length > 0) fail(missingPart.further(name, 3, kindOf(further[0])), at);
+export function checkDefinition(
+  { name, spec, body, at: location }: KernelDefinition,
+  extraArgs: readonly unknown[],
+): void {
+  if (typeof name !== "string") fail(missingPart.name(kindOf(name)), location);
+  if (!isObject(spec)) fail(missingPart.spec(name, kindOf(spec)), location);
+  if (!/^[A-Za-z_]\w*$/.test(name)) fail(pythonName.invalid("kernel", name), location);
+  if (name.length > MAX_NAME_LENGTH) fail(pythonName.tooLong(name.length, MAX_NAME_LENGTH), location);
+  if (!isObject(spec.params)) fail(missingPart.params(name, describeMissingPart(spec.params)), location);
+  checkDescriptions(name, spec.params, location);
+  checkParts(name, spec, Object.keys(specSchema), location);
+  if (spec.grid === undefined) fail(missingPart.grid(name), location);
+  checkTolerance(name, spec.tolerance, location);
+  if (typeof body !== "function") fail(missingPart.body(name), location);
+  if (extraArgs.length > 0) fail(missingPart.extraArgument(name, 3, kindOf(extraArgs[0])), location);
 }
 
-/** @throws TileScriptError at a param that none of the builders made, or whose name cannot be one. */
-export function checkDescriptions(name: string, params: RawSpec["params"], at: Location | undefined): void {
+/** @throws TileScriptError at a param that is not the result of a builder, or that has an invalid name. */
+export function checkDescriptions(name: string, params: RawSpec["params"], location: Location | undefined): void {
   for (const [param, description] of Object.entries(params)) {
     const why = whyParam(param, description);
-    if (why) fail(paramKind(`${name}: ${why}`), at);
-    if (param in Object.prototype) fail(paramName.inherited(name, param), at);
-    // Types and shapes are written with the names of constexprs.
+    if (why) fail(paramKind(name, why), location);
+    if (param in Object.prototype) fail(paramName.inherited(name, param), location);
+    // Types and shapes contain the names of constexprs.
     if (!(description.kind === "constexpr" ? /^[A-Za-z_]\w*$/ : IDENTIFIER).test(param))
-      fail(paramName.notAName(name, param), at);
+      fail(paramName.notAName(name, param), location);
   }
 }
 
-/** What stands in the place of a required part. */
-export const describeMissingPart = (given: unknown): string => (given === undefined ? "missing" : kindOf(given));
+/** Describes the value of a required part that is missing or invalid. */
+export const describeMissingPart = (value: unknown): string => (value === undefined ? "missing" : kindOf(value));
 
-/** @throws TileScriptError at a part that is not one of `known`: a misspelt part would have no effect. */
-export function checkParts(name: string, spec: object, known: readonly string[], at: Location | undefined): void {
-  const unknown = Object.keys(spec).find((part) => !known.includes(part));
-  if (unknown !== undefined) fail(unknownPart(name, unknown, known), at);
+/** @throws TileScriptError at a part that is not in `partNames`: a misspelled part would have no effect. */
+export function checkParts(
+  name: string,
+  spec: object,
+  partNames: readonly string[],
+  location: Location | undefined,
+): void {
+  const unknown = Object.keys(spec).find((part) => !partNames.includes(part));
+  if (unknown !== undefined) fail(unknownPart(name, unknown, partNames), location);
 }
 
-/** The configs of `autotune`, one list after another, each with the GPUs of its list. */
-export function rawConfigs({ configs }: NonNullable<RawSpec["autotune"]>): readonly GivenConfig[] {
-  if (isList(configs)) return configs.map((raw) => ({ raw }));
+/** The configs of `autotune` in one list, each with the GPUs that it is for. */
+export function rawConfigs({ configs }: NonNullable<RawSpec["autotune"]>): readonly ConfigEntry[] {
+  if (isConfigList(configs)) return configs.map((raw) => ({ raw }));
   return listsOf(configs).flatMap(({ list, gpu }) => list.map((raw) => ({ raw, ...(gpu && { gpu }) })));
 }
 
-const isList = (configs: NonNullable<RawSpec["autotune"]>["configs"]): configs is readonly RawConfig[] =>
+const isConfigList = (configs: NonNullable<RawSpec["autotune"]>["configs"]): configs is readonly RawConfig[] =>
   Array.isArray(configs);
 
-interface GivenConfig {
+interface ConfigEntry {
   readonly raw: RawConfig;
   readonly gpu?: ConfigGpu;
 }
 
-/** A config of the spec, with its launch options separate. */
-export function configOf({ raw, gpu }: GivenConfig, at: Location | undefined): Config {
+/** Separates the launch options of a config from its values. */
+export function configOf({ raw, gpu }: ConfigEntry, location: Location | undefined): Config {
   const launch: Record<string, number> = {};
   const values: Record<string, number | boolean | string> = {};
   for (const [key, value] of Object.entries(raw)) {
@@ -176,5 +144,5 @@ export function configOf({ raw, gpu }: GivenConfig, at: Location | undefined): C
     if (launchOptionNames.includes(key)) launch[key] = value as number;
     else values[key] = value as number;
   }
-  return { values, ...launch, ...(gpu && { gpu }), at };
+  return { values, ...launch, ...(gpu && { gpu }), at: location };
 }

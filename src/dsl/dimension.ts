@@ -1,54 +1,54 @@
-/** A tile's dimension as a value that authors compute with. */
+/** A dim of a tile as a value that authors can compute with. */
 import { builder } from "../ir/builder.js";
 import { readText } from "../types/constexpr-value.js";
 import { Handle } from "../ir/handle.js";
 import * as ops from "../ops/index.js";
 
-/** A constexpr, or a number if the text spells one. */
+/** A constexpr handle, or a number. */
 type Operand = any;
 
-/** The ops without their signatures, which are dear to instantiate for `any`: 6 % of all instantiations of this package. */
-const untyped: Readonly<Record<keyof typeof ops, (...operands: Operand[]) => Operand>> = ops as never;
+/** The ops without their signatures: instantiating those for `any` is 6 % of this package's type instantiations. */
+const untypedOps: Readonly<Record<keyof typeof ops, (...operands: Operand[]) => Operand>> = ops as never;
 
-/** The value of `BLOCK`, an argument, or of `BLOCK * 2`, computed unless the kernel has done so already. */
+/** The value of a dim such as `BLOCK` or `BLOCK * 2`. Reuses the kernel's value if that is in scope. */
 export function dimValue(text: string): Operand {
-  const known = builder("shape").constexprs.get(text);
-  if (known && !known.scope.closed) return new Handle(known);
+  const constexpr = builder("shape").constexprs.get(text);
+  if (constexpr && !constexpr.scope.isClosed) return new Handle(constexpr);
   return readText<Operand>(text, {
     number: (value) => value,
     name: (name) => new Handle(builder("shape").constexprs.get(name)!),
-    neg: untyped.neg,
-    not: untyped.not,
-    isString: (name, word) => {
+    neg: untypedOps.neg,
+    not: untypedOps.not,
+    isString: (name, choice) => {
       const value = builder("shape").constexprs.get(name);
       const isText = value?.type.kind === "constexpr" && value.type.of === "string";
-      return isText ? untyped.eq(new Handle(value), word) : undefined;
+      return isText ? untypedOps.eq(new Handle(value), choice) : undefined;
     },
     binary: {
-      "+": untyped.add,
-      "-": untyped.sub,
-      "*": untyped.mul,
-      "//": untyped.floorDiv,
-      "/": untyped.div,
-      "%": untyped.mod,
-      "<": untyped.lt,
-      "<=": untyped.le,
-      ">": untyped.gt,
-      ">=": untyped.ge,
-      "==": untyped.eq,
-      "!=": untyped.ne,
+      "+": untypedOps.add,
+      "-": untypedOps.sub,
+      "*": untypedOps.mul,
+      "//": untypedOps.floorDiv,
+      "/": untypedOps.div,
+      "%": untypedOps.mod,
+      "<": untypedOps.lt,
+      "<=": untypedOps.le,
+      ">": untypedOps.gt,
+      ">=": untypedOps.ge,
+      "==": untypedOps.eq,
+      "!=": untypedOps.ne,
     },
     call: {
-      choose: untyped.choose,
-      and: untyped.and,
-      or: untyped.or,
-      cdiv: untyped.cdiv,
-      min: untyped.minimum,
-      max: untyped.maximum,
-      shl: untyped.shl,
-      shr: untyped.shr,
-      bit_length: untyped.bitLength,
-      next_power_of_2: untyped.nextPowerOf2,
+      choose: untypedOps.choose,
+      and: untypedOps.and,
+      or: untypedOps.or,
+      cdiv: untypedOps.cdiv,
+      min: untypedOps.minimum,
+      max: untypedOps.maximum,
+      shl: untypedOps.shl,
+      shr: untypedOps.shr,
+      bit_length: untypedOps.bitLength,
+      next_power_of_2: untypedOps.nextPowerOf2,
     },
   });
 }

@@ -1,7 +1,13 @@
-/** Loops of the kernel: counted, unrolled, and as long as a condition holds. */
+/** Loops of the kernel: counted, unrolled, and while loops. */
 import { typeOfArgument } from "../ir/typed.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
-import { earlyExit, loopBounds, loopFunctions, loopOption } from "../diagnostics/catalog/control-codes.js";
+import {
+  type STATIC_BOUNDS,
+  earlyExit,
+  loopBounds,
+  loopFunctions,
+  loopOption,
+} from "../diagnostics/catalog/control-codes.js";
 import { type Builder, builder } from "../ir/builder.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import type { Constexpr, ConstLike } from "../types/constexpr.js";
@@ -29,12 +35,12 @@ import { failOnUnknownOption } from "../ops/define.js";
 import { argumentOf, literal, failIf, checkArity } from "./argument.js";
 
 /**
- * A loop of the kernel: `for (const k of tl.range(0, K, BLOCK_K)) { … }`. `k` stands for every iteration: tracing records
- * the body once, and runs it again only to see that JavaScript does nothing else the second time. It stops before the
- * end, as Python's; with one argument, it starts at 0. A negative step counts down, and must be a number or a constexpr.
- * Options are Triton's, and come last: `tl.range(0, K, BLOCK_K, { numStages: 3 })`, `tl.range(N, { numStages: 3 })`.
+ * A loop of the kernel: `for (const k of tl.range(0, K, BLOCK_K)) { … }`. Tracing records the
+ * body once and runs it again only to detect changed JavaScript state. The end is exclusive, as in Python.
+ * With one argument, the loop starts at 0. A negative step counts down, and must be a number or a constexpr. The last
+ * argument may be Triton's options: `tl.range(0, K, BLOCK_K, { numStages: 3 })`, `tl.range(N, { numStages: 3 })`.
  */
-export const range = ((...args: unknown[]) => loop("range", args, false)) as <
+export const range = ((...args: unknown[]) => createLoop("range", args, false)) as <
   const Lo,
   const Hi = undefined,
   const Step = 1,
@@ -45,40 +51,38 @@ export const range = ((...args: unknown[]) => loop("range", args, false)) as <
   options?: RangeOptions,
 ) => Iterable<Scalar<RangeElement<Lo, Hi, Step>>>;
 
-type ConstBound<X> = X extends undefined | number | ConstLike<any, "int">
-  ? ""
-  : "staticRange: bounds are constexprs or numbers";
+type WhyStaticBound<X> = X extends undefined | number | ConstLike<any, "int"> ? "" : typeof STATIC_BOUNDS;
 
 /** A loop that Triton unrolls: its index is a constexpr in each copy of the body. */
-export const staticRange = ((...args: unknown[]) => loop("staticRange", args, true)) as unknown as <
+export const staticRange = ((...args: unknown[]) => createLoop("staticRange", args, true)) as unknown as <
   const Lo,
   const Hi = undefined,
   const Step = 1,
 >(
-  start: Validate<Lo, ConstBound<Lo>>,
-  end?: Validate<Hi, ConstBound<Hi>>,
-  step?: Validate<Step, ConstBound<Step>>,
+  start: Validate<Lo, WhyStaticBound<Lo>>,
+  end?: Validate<Hi, WhyStaticBound<Hi>>,
+  step?: Validate<Step, WhyStaticBound<Step>>,
 ) => Iterable<Constexpr<string>>;
 
-function loop(name: string, args: unknown[], unrolled: boolean): Iterable<Handle> {
-  const at = captureLocation();
+function createLoop(name: string, args: unknown[], isUnrolled: boolean): Iterable<Handle> {
+  const location = captureLocation();
   const recorder = builder(`tl.${name}`);
   const last = args.at(-1);
   const hasOptions = isOptions(last);
-  const given = hasOptions ? args.slice(0, -1) : args;
-  if (given.some(isOptions)) fail(loopBounds.optionsLast(name), at);
-  const bounds = given.map((bound) => argumentOf(recorder, bound, `${name}: a bound is an integer`, at));
-  if (bounds.length < 1 || bounds.length > 3) fail(loopBounds.count(name), at);
+  const boundArgs = hasOptions ? args.slice(0, -1) : args;
+  if (boundArgs.some(isOptions)) fail(loopBounds.optionsLast(name), location);
+  const bounds = boundArgs.map((bound) => argumentOf(recorder, bound, name, "a bound is an integer", location));
+  if (bounds.length < 1 || bounds.length > 3) fail(loopBounds.count(name), location);
   for (const bound of bounds) {
-    failIf(whyRangeBound(typeOfArgument(bound), name), at);
-    if (unrolled && typeOfArgument(bound).kind !== "constexpr") fail(loopBounds.static(), at);
+    failIf(whyRangeBound(typeOfArgument(bound), name), location);
+    if (isUnrolled && typeOfArgument(bound).kind !== "constexpr") fail(loopBounds.static(), location);
   }
-  if (bounds[2]) failIf(whyStep(typeOfArgument(bounds[2]), name), at);
+  if (bounds[2]) failIf(whyStep(typeOfArgument(bounds[2]), name), location);
   const [start, end, step] =
     bounds.length === 1 ? [literal(0), bounds[0], literal(1)] : [bounds[0], bounds[1], bounds[2] ?? literal(1)];
-  const options = optionsOf(recorder, name, hasOptions ? last : {}, unrolled ? {} : RANGE_OPTIONS, at);
-  const dtype = unrolled ? undefined : rangeElement(...bounds.map(typeOfArgument));
-  return new Loop(recorder, { start: start!, end: end!, step: step!, options, unrolled, at }, dtype);
+  const options = optionsOf(recorder, name, hasOptions ? last : {}, isUnrolled ? {} : RANGE_OPTIONS, location);
+  const dtype = isUnrolled ? undefined : rangeElement(...bounds.map(typeOfArgument));
+  return new Loop(recorder, { start: start!, end: end!, step: step!, options, unrolled: isUnrolled, location }, dtype);
 }
 
 const isOptions = (argument: unknown): argument is object =>
@@ -88,7 +92,7 @@ const isOptions = (argument: unknown): argument is object =>
   !isState(argument) &&
   !Array.isArray(argument);
 
-/** The values that each option of a loop takes. */
+/** The type of each loop option. */
 const RANGE_OPTIONS = {
   numStages: "int",
   loopUnrollFactor: "int",
@@ -102,21 +106,21 @@ const WHILE_OPTIONS = { disableLicm: "bool" } as const;
 function optionsOf(
   recorder: Builder,
   name: string,
-  given: object,
-  known: Readonly<Record<string, "int" | "bool">>,
-  at: Location | undefined,
+  authorOptions: object,
+  optionKinds: Readonly<Record<string, "int" | "bool">>,
+  location: Location | undefined,
 ): Readonly<Record<string, Argument>> {
   const options: Record<string, Argument> = {};
-  for (const [key, value] of Object.entries(given)) {
+  for (const [key, value] of Object.entries(authorOptions)) {
     if (value === undefined) continue;
-    const kind = known[key];
+    const kind = optionKinds[key];
     if (!kind) {
-      failOnUnknownOption(recorder, name, key, Object.keys(known), at);
+      failOnUnknownOption(recorder, name, key, Object.keys(optionKinds), location);
     }
-    const argument = argumentOf(recorder, value, `${name}: ${key} cannot be this`, at);
+    const argument = argumentOf(recorder, value, name, `${key} cannot be this`, location);
     const type = typeOfArgument(argument);
     if (type.kind !== "constexpr" || type.of !== kind)
-      fail(loopOption(name, key, kind === "int" ? "an integer" : "true or false"), at);
+      fail(loopOption(name, key, kind === "int" ? "an integer" : "true or false"), location);
     options[key] = argument;
   }
   return options;
@@ -124,7 +128,7 @@ function optionsOf(
 
 type LoopHead = Omit<ForStatement, "kind" | "index" | "body">;
 
-/** What `tl.range` gives. Each iteration over it is a loop of the program. */
+/** The result of `tl.range`. Each JavaScript iteration over it records one loop. */
 class Loop implements Iterable<Handle> {
   readonly #recorder: Builder;
   readonly #head: LoopHead;
@@ -135,33 +139,33 @@ class Loop implements Iterable<Handle> {
     this.#recorder = recorder;
     this.#head = head;
     this.#dtype = dtype;
-    recorder.loops.add(this);
+    recorder.pendingLoops.add(this);
   }
 
   get at(): Location | undefined {
-    return this.#head.at;
+    return this.#head.location;
   }
 
-  /** Yields a symbolic index. What runs before the next request is the loop's body. */
+  /** Yields a symbolic index. The code that runs before the generator resumes is the loop's body. */
   *[Symbol.iterator](): Generator<Handle, void> {
     const [recorder, head, dtype] = [this.#recorder, this.#head, this.#dtype];
-    recorder.loops.delete(this);
+    recorder.pendingLoops.delete(this);
     const type: Type = dtype
       ? { kind: "tile", dtype, shape: [] }
       : { kind: "constexpr", of: "int", text: recorder.uniqueText("index") };
-    for (const bound of [head.start, head.end, head.step]) recorder.use(bound, head.at);
+    for (const bound of [head.start, head.end, head.step]) recorder.checkUse(bound, head.location);
     const { params, block } = yield* traceBodyTwice(
       recorder,
-      { what: "the loop", kind: "loop", at: head.at },
+      { label: "the loop", kind: "loop", location: head.location },
       function* () {
-        const index = recorder.value(type, head.at);
+        const index = recorder.value(type, head.location);
         repeatParams(recorder, [index]);
-        let complete = false;
+        let isComplete = false;
         try {
           yield new Handle(index);
-          complete = true;
+          isComplete = true;
         } finally {
-          if (!complete) fail(earlyExit.leftHere(), head.at);
+          if (!isComplete) fail(earlyExit.leftHere(), head.location);
         }
         return { params: [index], yields: [], form: "nothing" };
       },
@@ -171,37 +175,38 @@ class Loop implements Iterable<Handle> {
 }
 
 /**
- * A loop that runs as long as its condition holds: `tl.whileLoop(() => i.value.lt(n), () => { … })`. Both functions are
- * traced once; the kernel computes the condition again before each iteration.
+ * A loop that runs while its condition is true: `tl.whileLoop(() => i.value.lt(n), () => { … })`. Both functions are
+ * traced once; the kernel evaluates the condition before each iteration.
  */
 export const whileLoop = ((
   condition: () => unknown,
   body: () => unknown,
-  given: object = {},
-  ...more: unknown[]
+  authorOptions: object = {},
+  ...extraArgs: unknown[]
 ): void => {
-  const at = captureLocation();
+  const location = captureLocation();
   const recorder = builder("tl.whileLoop");
-  checkArity("whileLoop", 3, more, "tl.whileLoop(() => condition, () => { … }, { disableLicm })");
-  if (typeof condition !== "function") fail(loopFunctions.condition(), at);
-  if (typeof body !== "function") fail(loopFunctions.body(), at);
-  const options = optionsOf(recorder, "whileLoop", given, WHILE_OPTIONS, at);
-  const asking = (): BodyResult => {
-    const asked = condition();
-    if (typeof asked === "boolean") failIf(whyWhile({ kind: "constexpr", of: "bool", text: String(asked) }), at);
-    const test = argumentOf(recorder, asked, "whileLoop: the condition is a scalar of int1", at);
-    failIf(whyWhile(typeOfArgument(test)), at);
+  checkArity("whileLoop", 3, extraArgs, "tl.whileLoop(() => condition, () => { … }, { disableLicm })");
+  if (typeof condition !== "function") fail(loopFunctions.condition(), location);
+  if (typeof body !== "function") fail(loopFunctions.body(), location);
+  const options = optionsOf(recorder, "whileLoop", authorOptions, WHILE_OPTIONS, location);
+  const traceCondition = (): BodyResult => {
+    const result = condition();
+    if (typeof result === "boolean")
+      failIf(whyWhile({ kind: "constexpr", of: "bool", text: String(result) }), location);
+    const test = argumentOf(recorder, result, "whileLoop", "the condition is a scalar of int1", location);
+    failIf(whyWhile(typeOfArgument(test)), location);
     return { yields: [test], form: "one" };
   };
-  const working = (): BodyResult => {
-    if (body() !== undefined) fail(loopFunctions.result(), at);
+  const traceLoopBody = (): BodyResult => {
+    if (body() !== undefined) fail(loopFunctions.result(), location);
     return { yields: [], form: "nothing" };
   };
-  // One body holds both, since the condition is computed again after the work.
-  const { block } = runBody(recorder, { what: "the loop", kind: "loop", at }, () => {
-    const asked = runBody(recorder, { what: "the loop's condition", kind: "loop", at }, asking);
-    const worked = runBody(recorder, { what: "the loop", kind: "loop", at }, working);
-    recorder.append({ kind: "while", condition: asked.block, options, body: worked.block, at });
+  // An outer body contains both, because the condition runs again after the loop body.
+  const { block } = runBody(recorder, { label: "the loop", kind: "loop", location }, () => {
+    const conditionBody = runBody(recorder, { label: "the loop's condition", kind: "loop", location }, traceCondition);
+    const loopBody = runBody(recorder, { label: "the loop", kind: "loop", location }, traceLoopBody);
+    recorder.append({ kind: "while", condition: conditionBody.block, options, body: loopBody.block, location });
     return { yields: [], form: "nothing" };
   });
   block.statements.forEach((statement) => recorder.append(statement));

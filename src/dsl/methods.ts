@@ -1,8 +1,8 @@
-/** Gives handles their methods and properties: those that op records name, and a few of tensors. */
+/** Defines the methods and properties of handles: those of ops, and some of tensors. */
 import { fail } from "../diagnostics/diagnostic.js";
 import { missingProperty } from "../diagnostics/catalog/operand-codes.js";
 import { hiddenCoercion } from "../diagnostics/catalog/source-codes.js";
-import { captureLocation, readingProperty } from "../diagnostics/callsite.js";
+import { captureLocation, whileReading } from "../diagnostics/callsite.js";
 import { activeBuilder } from "../ir/builder.js";
 import { type Elem, dtype as dtypeVariable, dtypes } from "../types/dtype.js";
 import { Handle, isHandle, valueOf } from "../ir/handle.js";
@@ -16,17 +16,17 @@ import * as descriptors from "../ops/descriptor-methods.js";
 import * as views from "../ops/view.js";
 import { opOf } from "../ops/define.js";
 import { dimValue } from "./dimension.js";
-import { foreignMethodMessage, missingPropertyMessage, refuseUnknownNames } from "./unknown-names.js";
+import { foreignMethodMessage, missingPropertyMessage, rejectUnknownNames } from "./unknown-names.js";
 
 type AnyFunction = (...args: unknown[]) => unknown;
 
-for (const candidate of Object.values<unknown>(ops)) {
-  const op = opOf(candidate);
+for (const opFunction of Object.values<unknown>(ops)) {
+  const op = opOf(opFunction);
   if (!op?.method) continue;
   Object.defineProperty(Handle.prototype, op.name, {
     configurable: true,
     value(this: Handle, ...args: unknown[]) {
-      return (candidate as AnyFunction)(this, ...args);
+      return (opFunction as AnyFunction)(this, ...args);
     },
   });
 }
@@ -38,27 +38,27 @@ export function registerTensor(param: TensorParam): void {
   tensors.set(param.value, param);
 }
 
-/** For each optional argument, the value that says whether the caller gave it. */
-const givens = new WeakMap<object, Value>();
+/** The presence flag of each optional argument. */
+const presenceFlags = new WeakMap<object, Value>();
 
-export function registerGiven(value: Value, given: Value): void {
-  givens.set(value, given);
+export function registerPresenceFlag(value: Value, presenceFlag: Value): void {
+  presenceFlags.set(value, presenceFlag);
 }
 
-function tensorOf(handle: Handle, what: string): TensorParam {
+function tensorOf(handle: Handle, name: string): TensorParam {
   const param = tensors.get(valueOf(handle));
-  return param ?? fail(missingProperty.tensor(what, showType(valueOf(handle).type)), captureLocation());
+  return param ?? fail(missingProperty.tensor(name, showType(valueOf(handle).type)), captureLocation());
 }
 
-function property(name: string, get: (handle: Handle) => unknown): void {
+function defineProperty(name: string, get: (handle: Handle) => unknown): void {
   Object.defineProperty(Handle.prototype, name, {
     get(this: Handle) {
-      return readingProperty(name, () => get(this));
+      return whileReading(name, () => get(this));
     },
   });
 }
 
-function method(name: string, call: (handle: Handle, ...args: unknown[]) => unknown): void {
+function defineMethod(name: string, call: (handle: Handle, ...args: unknown[]) => unknown): void {
   Object.defineProperty(Handle.prototype, name, {
     configurable: true,
     value(this: Handle, ...args: unknown[]) {
@@ -67,47 +67,48 @@ function method(name: string, call: (handle: Handle, ...args: unknown[]) => unkn
   });
 }
 
-property("dtype", (handle) => {
-  const elem = elementOf(handle);
+defineProperty("dtype", (handle) => {
+  const elem = elemOfHandle(handle);
   if (typeof elem !== "string")
-    activeBuilder()?.refuseCompared((how) => hiddenCoercion.dtype(how, elem.name, elem.members));
-  return tokenOf(elem);
+    activeBuilder()?.rejectComparison((operator) => hiddenCoercion.dtype(operator, elem.name, elem.members));
+  return dtypeToken(elem);
 });
-property("shape", (handle) => {
+defineProperty("shape", (handle) => {
   const { type } = valueOf(handle);
   if (type.kind === "tensor") fail(missingPropertyMessage("shape"), captureLocation());
   const dims = "shape" in type ? type.shape : [];
-  const later = dims.find((dim) => typeof dim === "string");
-  if (later !== undefined) activeBuilder()?.refuseCompared((how) => hiddenCoercion.dimension(how, later));
+  const symbolicDim = dims.find((dim) => typeof dim === "string");
+  if (symbolicDim !== undefined)
+    activeBuilder()?.rejectComparison((operator) => hiddenCoercion.dimension(operator, symbolicDim));
   return dims.map((dim) => (typeof dim === "number" ? dim : dimValue(dim)));
 });
-property("col", (handle) => vector("col", handle, 1));
-property("row", (handle) => vector("row", handle, 0));
-property("T", (handle) => {
+defineProperty("col", (handle) => expandVector("col", handle, 1));
+defineProperty("row", (handle) => expandVector("row", handle, 0));
+defineProperty("T", (handle) => {
   const { type } = valueOf(handle);
   if (type.kind !== "tensor") return (ops.trans as unknown as AnyFunction)(handle);
-  if (type.dims.length === 2) return permuted(handle, [1, 0]);
+  if (type.dims.length === 2) return permuteTensor(handle, [1, 0]);
   return fail(missingProperty.transposed(showType(type)), captureLocation());
 });
-property("ptr", (handle) => new Handle(tensorOf(handle, "ptr").pointer));
+defineProperty("ptr", (handle) => new Handle(tensorOf(handle, "ptr").pointer));
 
-property("given", (handle) => {
-  const given = givens.get(valueOf(handle));
-  if (!given) fail(missingProperty.given(), captureLocation());
-  activeBuilder()?.askFor(given);
-  return new Handle(given);
+defineProperty("given", (handle) => {
+  const presenceFlag = presenceFlags.get(valueOf(handle));
+  if (!presenceFlag) fail(missingProperty.given(), captureLocation());
+  activeBuilder()?.recordFlagUse(presenceFlag);
+  return new Handle(presenceFlag);
 });
 
-method("at", (handle, ...indices) => views.at(handle, indices, { claimed: claims(indices) }));
-// Only truth values that Triton knows choose constexprs; tiles are chosen by tl.where.
-method("choose", (handle, ...args) => (ops.choose as unknown as AnyFunction)(handle, ...args));
-// `gather` makes a view of a tensor, moves the elements of a tile, and loads rows of a descriptor.
-method("gather", (handle, ...args) => {
+defineMethod("at", (handle, ...indices) => views.at(handle, indices, { claimed: inBoundsClaims(indices) }));
+// A method of constexpr conditions only; for tiles there is tl.where.
+defineMethod("choose", (handle, ...args) => (ops.choose as unknown as AnyFunction)(handle, ...args));
+// `gather` creates a view of a tensor, permutes the elements of a tile, or loads rows of a descriptor.
+defineMethod("gather", (handle, ...args) => {
   const { kind } = valueOf(handle).type;
   if (kind === "descriptor") return descriptors.descriptorGather(handle, ...args);
   return kind === "tile"
     ? (ops.gather as unknown as AnyFunction)(handle, ...args)
-    : views.gather(handle, args, { claimed: claims(args) });
+    : views.gather(handle, args, { claimed: inBoundsClaims(args) });
 });
 for (const [name, call] of Object.entries<unknown>({
   load: ops.loadTensorDescriptor,
@@ -120,24 +121,24 @@ for (const [name, call] of Object.entries<unknown>({
   atomicOr: descriptors.descriptorAtomicOr,
   atomicXor: descriptors.descriptorAtomicXor,
 }))
-  method(name, (handle, ...args) => {
-    const foreign = foreignMethodMessage(handle, name);
-    return foreign ? fail(foreign, captureLocation()) : (call as AnyFunction)(handle, ...args);
+  defineMethod(name, (handle, ...args) => {
+    const message = foreignMethodMessage(handle, name);
+    return message ? fail(message, captureLocation()) : (call as AnyFunction)(handle, ...args);
   });
 const castTile = Object.getOwnPropertyDescriptor(Handle.prototype, "to")!.value as AnyFunction;
-method("to", (handle, ...args) =>
+defineMethod("to", (handle, ...args) =>
   valueOf(handle).type.kind === "pointer" ? pointers.toAddress(handle, args[0] as never) : castTile.apply(handle, args),
 );
 
 const permuteTile = Object.getOwnPropertyDescriptor(Handle.prototype, "permute")?.value as AnyFunction | undefined;
-method("permute", (handle, ...args) => {
+defineMethod("permute", (handle, ...args) => {
   const { kind } = valueOf(handle).type;
   if (kind === "tile" && permuteTile) return permuteTile.apply(handle, args);
-  return permuted(handle, args.flat() as number[]);
+  return permuteTensor(handle, args.flat() as number[]);
 });
 
 /** A tensor or view with its axes reordered. */
-function permuted(handle: Handle, order: readonly number[]): Handle {
+function permuteTensor(handle: Handle, order: readonly number[]): Handle {
   const result = views.permuteAxes(handle, order) as Handle;
   const param = tensors.get(valueOf(handle));
   if (param) {
@@ -154,36 +155,36 @@ function permuted(handle: Handle, order: readonly number[]): Handle {
   return result;
 }
 
-method("stride", (handle, axis) => {
+defineMethod("stride", (handle, axis) => {
   const { strides, offsets } = tensorOf(handle, "stride");
   const stride = strides[Number(axis)];
   if (stride === undefined) fail(missingProperty.stride(axis), captureLocation());
-  if (!isList(stride)) return scalar(stride);
-  // Of a contiguous tensor: sizes, whose product fits 32 bits where all offsets do.
-  const sizes = stride.map(scalar);
+  if (!isList(stride)) return toScalar(stride);
+  // The sizes of a contiguous tensor. Their product fits 32 bits if all offsets do.
+  const sizes = stride.map(toScalar);
   if (sizes.length > 1 && offsets === "int64") fail(missingProperty.wideStride(), captureLocation());
   return sizes.reduce((product, size) => (ops.mul as unknown as AnyFunction)(product, size));
 });
 
-/** A size or a number as an int32. */
-function scalar(argument: Argument): unknown {
+/** Converts a size or a number to an int32 scalar. */
+function toScalar(argument: Argument): unknown {
   if (isValue(argument) && argument.type.kind === "tile") return new Handle(argument);
   const number = isValue(argument) ? new Handle(argument) : (argument as Literal).value;
   return (ops.full as unknown as AnyFunction)([], number, dtypes.int32);
 }
 
-function claims(indices: readonly unknown[]): readonly boolean[] {
-  return indices.map((index) => isHandle(index) && valueOf(index).by?.facts.claimsInBounds === true);
+function inBoundsClaims(indices: readonly unknown[]): readonly boolean[] {
+  return indices.map((index) => isHandle(index) && valueOf(index).definingOp?.facts.claimsInBounds === true);
 }
 
-function elementOf(handle: Handle): Elem {
+function elemOfHandle(handle: Handle): Elem {
   const { type } = valueOf(handle);
   if (type.kind === "tile") return type.dtype;
   if ("to" in type) return type.to;
   return fail(missingProperty.dtype(showType(type)), captureLocation());
 }
 
-function tokenOf(elem: Elem): unknown {
+function dtypeToken(elem: Elem): unknown {
   if (typeof elem === "string") return dtypes[elem];
   return dtypeVariable(
     elem.name,
@@ -191,11 +192,11 @@ function tokenOf(elem: Elem): unknown {
   );
 }
 
-function vector(name: string, handle: Handle, axis: 0 | 1): unknown {
+function expandVector(name: string, handle: Handle, axis: 0 | 1): unknown {
   const { type } = valueOf(handle);
   if (type.kind !== "tile" || type.shape.length !== 1)
     fail(missingProperty.spread(name, showType(type)), captureLocation());
   return (ops.expandDims as unknown as AnyFunction)(handle, axis);
 }
 
-refuseUnknownNames(Object.keys(ops));
+rejectUnknownNames(Object.keys(ops));

@@ -1,4 +1,4 @@
-/** The ranges that an author declares: of tensors a promise, of numbers requirements. */
+/** Declared ranges: promises about the elements of tensors, and requirements on numbers. */
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { paramPartition, paramRange, rangeBound } from "../diagnostics/catalog/param-codes.js";
 import { Handle } from "../ir/handle.js";
@@ -9,79 +9,86 @@ import { eq, ge, lt, or } from "../ops/compare.js";
 import type { KernelDefinition } from "./definition.js";
 import { type ParamDescription, partitionOf, type TensorDescription } from "./params.js";
 
-/** Traces what a function of the sizes computes; `compute` may return numbers and handles. */
+/** Traces a function of the sizes. `compute` may return numbers and handles. */
 export type TraceHost = (compute: (sizes: never) => unknown) => HostBlock;
 
-/** The param with its declared range, or as it is. */
+/** Adds the declared range or partition, if any. */
 export function withRange(param: Param, params: readonly Param[], kernel: KernelDefinition, host: TraceHost): Param {
-  const described = kernel.spec.params[param.name];
-  const range = declaredRange(described);
+  const description = kernel.spec.params[param.name];
+  const range = declaredRange(description);
   if (range !== undefined) {
-    const block = typeof range === "function" ? host(range) : written(range, params, param.name, kernel, described);
-    if (block.block.yields.length !== 2) fail(paramRange.form(`${kernel.name}: ${param.name}`), placeOf(described));
-    return { ...param, range: block } as Param;
+    const hostBlock =
+      typeof range === "function" ? host(range) : constantRange(range, params, param.name, kernel, description);
+    if (hostBlock.block.yields.length !== 2)
+      fail(paramRange.form(`${kernel.name}: ${param.name}`), locationOf(description));
+    return { ...param, range: hostBlock } as Param;
   }
-  const partition = described?.kind === "tensor" ? partitionOf(described.options) : undefined;
+  const partition = description?.kind === "tensor" ? partitionOf(description.options) : undefined;
   if (partition === undefined || param.kind !== "tensor") return param;
   const { size, holds } = partition;
-  const total = sizeNamed(size, params);
+  const total = sizeValue(size, params);
   if (total === undefined) {
     const names = params.filter(isSizeParam).map(({ name }) => name);
-    return fail(paramPartition.unknown(kernel.name, param.name, size, names), placeOf(described));
+    return fail(paramPartition.unknown(kernel.name, param.name, size, names), locationOf(description));
   }
-  const end = () => [0, asOp(add)(new Handle(total), 1)];
-  return { ...param, partition: { total, holds }, range: host(end) };
+  const computeRange = () => [0, untypedOp(add)(new Handle(total), 1)];
+  return { ...param, partition: { total, holds }, range: host(computeRange) };
 }
 
-function declaredRange(described: ParamDescription | undefined): Range | undefined {
-  if (described?.kind === "tensor") return described.options.range;
-  return described?.kind === "scalar" || described?.kind === "constexpr" ? described.range : undefined;
+function declaredRange(description: ParamDescription | undefined): Range | undefined {
+  if (description?.kind === "tensor") return description.options.range;
+  return description?.kind === "scalar" || description?.kind === "constexpr" ? description.range : undefined;
 }
 
-/** Bounds that are numbers and names of sizes, which are known when inputs are made. */
-function written(
+/** A range of numbers and names of sizes. */
+function constantRange(
   range: readonly (number | string)[],
   params: readonly Param[],
   name: string,
   { name: kernel }: KernelDefinition,
-  described: ParamDescription | undefined,
+  description: ParamDescription | undefined,
 ): HostBlock {
   const yields = range.map((bound): Argument => {
     if (typeof bound === "number") return { kind: "literal", value: bound };
     const names = params.filter(isSizeParam).map((size) => size.name);
-    return sizeNamed(bound, params) ?? fail(rangeBound.size(kernel, name, bound, names), placeOf(described));
+    return sizeValue(bound, params) ?? fail(rangeBound.size(kernel, name, bound, names), locationOf(description));
   });
-  return { block: { statements: [], yields }, at: placeOf(described) };
+  return { block: { statements: [], yields }, at: locationOf(description) };
 }
 
-const placeOf = (described: ParamDescription | undefined): Location | undefined =>
-  described && "at" in described ? described.at : undefined;
+const locationOf = (description: ParamDescription | undefined): Location | undefined =>
+  description && "at" in description ? description.at : undefined;
 
-function sizeNamed(name: string, params: readonly Param[]): Value | undefined {
+function sizeValue(name: string, params: readonly Param[]): Value | undefined {
   return params.find((param) => isSizeParam(param) && param.name === name)?.value;
 }
 
-/** What declared ranges and partitions require of a call, as conditions. */
+/** The conditions on a call that follow from declared ranges and partitions. */
 export function rangeRequirements({ spec }: KernelDefinition, meta: Readonly<Record<string, Handle>>): unknown[] {
-  return Object.entries(spec.params).flatMap(([name, described]) => {
-    if (described.kind === "tensor") return rowsOf(described, meta);
-    const range = declaredRange(described);
+  return Object.entries(spec.params).flatMap(([name, description]) => {
+    if (description.kind === "tensor") return partitionRequirements(description, meta);
+    const range = declaredRange(description);
     if (range === undefined) return [];
-    const given: readonly unknown[] = typeof range === "function" ? range(meta) : range;
-    const [low, end] = given.map((bound) => (typeof bound === "string" ? meta[bound] : bound));
+    const bounds: readonly unknown[] = typeof range === "function" ? range(meta) : range;
+    const [low, end] = bounds.map((bound) => (typeof bound === "string" ? meta[bound] : bound));
     const x = meta[name];
-    return [...(isInfinite(low) ? [] : [asOp(ge)(x, low)]), ...(isInfinite(end) ? [] : [asOp(lt)(x, end)])];
+    return [...(isInfinite(low) ? [] : [untypedOp(ge)(x, low)]), ...(isInfinite(end) ? [] : [untypedOp(lt)(x, end)])];
   });
 }
 
-/** Something is divided into one row at least: of that there are two offsets, or one end. */
-function rowsOf({ dims: [dim], options }: TensorDescription, meta: Readonly<Record<string, Handle>>) {
+/** A nonempty size has at least one row, which has two offsets or one end. */
+function partitionRequirements({ dims: [dim], options }: TensorDescription, meta: Readonly<Record<string, Handle>>) {
   const partition = partitionOf(options);
   if (partition === undefined || typeof dim !== "string") return [];
-  return [asOp(or)(asOp(ge)(meta[dim], partition.holds === "offsets" ? 2 : 1), asOp(eq)(meta[partition.size], 0))];
+  return [
+    untypedOp(or)(
+      untypedOp(ge)(meta[dim], partition.holds === "offsets" ? 2 : 1),
+      untypedOp(eq)(meta[partition.size], 0),
+    ),
+  ];
 }
 
 const isInfinite = (bound: unknown): boolean => typeof bound === "number" && !Number.isFinite(bound);
 
-/** An op on values whose types only the build knows. */
-const asOp = (op: unknown) => op as (x: unknown, y: unknown) => unknown;
+/** An op without its signature, for operands whose types only the build knows. */
+const untypedOp = (op: unknown) => op as (x: unknown, y: unknown) => unknown;

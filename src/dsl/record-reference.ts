@@ -1,4 +1,4 @@
-/** Records the torch expressions that an author writes: a kernel's reference, and inputs of its own. */
+/** Records the author's torch expressions: a kernel's reference and its custom inputs. */
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { referenceResult, specInputs } from "../diagnostics/catalog/reference-codes.js";
 import { type Author, type RecorderArguments, record } from "../torch/record-author.js";
@@ -7,69 +7,72 @@ import { isRecord, nodeOf, tensorProxy } from "../torch/proxy.js";
 
 /** Python source for a reference that the recorder cannot express: the body of `reference_fn`. */
 export function python(
-  parts: TemplateStringsArray,
+  strings: TemplateStringsArray,
   ...values: readonly (string | number)[]
 ): { readonly source: string } {
-  return { source: String.raw({ raw: parts.raw }, ...values) };
+  return { source: String.raw({ raw: strings.raw }, ...values) };
 }
 
-/** Calls the author's function with proxies that record each use. */
+/** Records a reference by calling the author's function with proxies. */
 export function recordReference(
   author: Author | { readonly source: string } | undefined,
-  given: RecorderArguments,
+  recorderArguments: RecorderArguments,
   outputs: readonly string[],
-  at: Location | undefined,
+  location: Location | undefined,
 ): Reference | undefined {
   if (author === undefined) return undefined;
   if (typeof author !== "function") return { kind: "python", source: dedent(author.source) };
-  const { result } = record(author, given, at);
+  const { result } = record(author, recorderArguments, location);
   const node = nodeOf(result);
-  const strange =
+  const unknownOutput =
     isRecord(result) && !Array.isArray(result)
       ? Object.keys(result).find((name) => !outputs.includes(name))
       : undefined;
-  if (strange !== undefined) fail(referenceResult.unknown(strange, outputs), at);
-  const list = Array.isArray(result)
+  if (unknownOutput !== undefined) fail(referenceResult.unknown(unknownOutput, outputs), location);
+  const results = Array.isArray(result)
     ? result
     : isRecord(result)
       ? outputs.map((name) => result[name])
       : node && outputs.length > 1
-        ? outputs.map((_, index) => tensorProxy({ kind: "item", of: node, index }, at))
+        ? outputs.map((_, index) => tensorProxy({ kind: "item", of: node, index }, location))
         : [result];
-  if (list.length !== outputs.length)
-    fail(referenceResult.count(counted(list.length, "result"), counted(outputs.length, "output"), outputs), at);
-  const nodes = list.map((item, i) => outputNode(item, outputs[i]!, at));
+  if (results.length !== outputs.length)
+    fail(
+      referenceResult.count(formatCount(results.length, "result"), formatCount(outputs.length, "output"), outputs),
+      location,
+    );
+  const nodes = results.map((item, i) => outputNode(item, outputs[i]!, location));
   return { kind: "recorded", outputs: nodes };
 }
 
 /**
- * The inputs that the author describes, by name.
+ * Records the custom inputs, by name.
  *
  * @throws TileScriptError if one is not a tensor that the kernel reads.
  */
 export function recordInputs(
   author: Author,
-  given: RecorderArguments,
+  recorderArguments: RecorderArguments,
   names: readonly string[],
-  at: Location | undefined,
+  location: Location | undefined,
 ): Readonly<Record<string, TorchNode>> {
-  const { result } = record(author, given, at);
-  if (!isRecord(result)) fail(specInputs.byName(), at);
-  const drawn = Object.entries(result).map(([name, item]) => {
-    if (!names.includes(name)) fail(specInputs.unknown(name, names), at);
+  const { result } = record(author, recorderArguments, location);
+  if (!isRecord(result)) fail(specInputs.byName(), location);
+  const inputs = Object.entries(result).map(([name, item]) => {
+    if (!names.includes(name)) fail(specInputs.unknown(name, names), location);
     const node = nodeOf(item);
-    return [name, node ?? fail(specInputs.notTorch(name), at)] as const;
+    return [name, node ?? fail(specInputs.notTorch(name), location)] as const;
   });
-  return Object.fromEntries(drawn);
+  return Object.fromEntries(inputs);
 }
 
-function counted(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? "" : "s"}`;
+function formatCount(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
-function outputNode(item: unknown, name: string, at: Location | undefined): TorchNode {
+function outputNode(item: unknown, name: string, location: Location | undefined): TorchNode {
   const node = nodeOf(item);
-  if (node === undefined) fail(referenceResult.notTorch(name), at);
+  if (node === undefined) fail(referenceResult.notTorch(name), location);
   return node;
 }
 

@@ -1,4 +1,4 @@
-/** Records the torch parts of a kernel's spec: its reference, its providers and its inputs. */
+/** Records the torch parts of a kernel's spec: its reference, providers and inputs. */
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { pythonName, reservedName } from "../diagnostics/catalog/definition-codes.js";
 import { referenceArgument } from "../diagnostics/catalog/reference-codes.js";
@@ -9,73 +9,75 @@ import { type KernelDefinition, rawConfigs } from "./definition.js";
 import { prefixMessages } from "../torch/record-author.js";
 import { recordInputs, recordReference } from "./record-reference.js";
 
-/** Names of the providers that the benchmark adds to the author's. */
+/** Names of the benchmark's built-in providers. */
 const RESERVED_PROVIDERS = ["kernel", "eager"];
 
-/** Functions to measure beside the kernel. The author wrote them at `at`. */
+/** Records the functions that the benchmark compares with the kernel. `location` is that of the spec part. */
 export function providersOf(
   kernel: KernelDefinition,
   params: readonly Param[],
-  at: Location | undefined,
+  location: Location | undefined,
 ): KernelIR["providers"] {
-  const made = Object.entries(kernel.spec.providers ?? {}).map(([name, author]) => {
-    if (!isPythonIdentifier(name)) fail(pythonName.provider(kernel.name, name), at);
-    if (RESERVED_PROVIDERS.includes(name)) fail(reservedName.provider(kernel.name, name), at);
-    const given = () => recordReferenceSpec(kernel, author, params, at, `the provider ${name}`)!;
-    return [name, prefixMessages(`${kernel.name}: the provider ${name}:`, given)] as const;
+  const providers = Object.entries(kernel.spec.providers ?? {}).map(([name, author]) => {
+    if (!isPythonIdentifier(name)) fail(pythonName.provider(kernel.name, name), location);
+    if (RESERVED_PROVIDERS.includes(name)) fail(reservedName.provider(kernel.name, name), location);
+    const recordProvider = () => recordReferenceSpec(kernel, author, params, location, `the provider ${name}`)!;
+    return [name, prefixMessages(`${kernel.name}: the provider ${name}:`, recordProvider)] as const;
   });
-  return Object.fromEntries(made);
+  return Object.fromEntries(providers);
 }
 
-/** The reference. The author wrote it at `at`. */
+/** Records a reference or a provider. `location` is that of the spec part. */
 export function recordReferenceSpec(
   { spec }: KernelDefinition,
   author: typeof spec.reference,
   params: readonly Param[],
-  at: Location | undefined,
-  what = "the reference",
+  location: Location | undefined,
+  subject = "the reference",
 ) {
   const numbers = params.filter((param) => !isMemoryParam(param));
-  const given = {
-    subject: what,
+  const recorderArguments = {
+    subject,
     tensors: tensorNames(params, ["in", "inout"]),
     numbers: numbers.map(({ name }) => name),
     flags: flagsOf(numbers),
     variables: variablesOf(params),
   };
-  const made = recordReference(author, given, tensorNames(params, ["out", "inout"]), at);
-  const used = made?.kind === "recorded" ? inputsIn(made.outputs) : new Set<string>();
-  const varying = params.find((param) => used.has(param.name) && isOfConfig(spec, param));
-  if (varying) fail(referenceArgument.config(varying.name), at);
-  return made;
+  const reference = recordReference(author, recorderArguments, tensorNames(params, ["out", "inout"]), location);
+  const usedInputs = reference?.kind === "recorded" ? inputsIn(reference.outputs) : new Set<string>();
+  const configParam = params.find((param) => usedInputs.has(param.name) && isConfigDependent(spec, param));
+  if (configParam) fail(referenceArgument.config(configParam.name), location);
+  return reference;
 }
 
-/** Whether the configs decide its value, and differ in it. A single value is known wherever the reference runs. */
-function isOfConfig({ autotune }: KernelDefinition["spec"], param: Param): boolean {
+/** True if the param's value differs between configs. A single value is also known to the reference. */
+function isConfigDependent({ autotune }: KernelDefinition["spec"], param: Param): boolean {
   if (param.kind !== "constexpr") return false;
   const values = (autotune ? rawConfigs(autotune) : []).map(({ raw }) => raw[param.name]);
   return param.from === "heuristic" || (param.from === "config" && new Set(values).size > 1);
 }
 
-/** The spec's inputs. They are made before a config is chosen, so they see no values of one. */
-export function inputsOf({ spec }: KernelDefinition, params: readonly Param[], at: Location | undefined) {
+/** Records the spec's inputs. They are created before a config is chosen and cannot depend on its values. */
+export function inputsOf({ spec }: KernelDefinition, params: readonly Param[], location: Location | undefined) {
   if (!spec.inputs) return {};
-  const early = (param: Param) =>
+  const isKnownBeforeConfig = (param: Param) =>
     param.kind === "size" ||
     param.kind === "scalar" ||
     (param.kind === "constexpr" && (param.from === "dim" || param.from === "argument"));
-  const numbers = params.filter(early);
-  const given = {
+  const numbers = params.filter(isKnownBeforeConfig);
+  const recorderArguments = {
     subject: "inputs",
     tensors: [],
     numbers: numbers.map(({ name }) => name),
     flags: flagsOf(numbers),
   };
   const author = spec.inputs;
-  return prefixMessages("inputs:", () => recordInputs(author, given, tensorNames(params, ["in", "inout"]), at));
+  return prefixMessages("inputs:", () =>
+    recordInputs(author, recorderArguments, tensorNames(params, ["in", "inout"]), location),
+  );
 }
 
-/** Flags and choices of words, which authors may want to ask with JavaScript's `?:`. */
+/** Names of flags and string constexprs. Authors may be tempted to test them with JavaScript's `?:`. */
 export function flagsOf(params: readonly Param[]): readonly string[] {
   const isFlag = (param: Param) =>
     param.kind === "constexpr" && !param.variable && (param.of === "bool" || param.of === "string");
@@ -87,18 +89,19 @@ function tensorNames(params: readonly Param[], roles: readonly string[]): readon
 }
 
 /**
- * How a reference reads each dtype variable: from an argument that names it, else as `besides` says, or from an input's
- * dtype.
+ * The expression for each dtype variable: the argument that binds it, else its entry in `dtypeSources`, else the dtype
+ * of an input.
  */
 export function variablesOf(
   params: readonly Param[],
-  besides: Readonly<Record<string, TorchNode>> = {},
+  dtypeSources: Readonly<Record<string, TorchNode>> = {},
 ): Readonly<Record<string, TorchNode>> {
-  const found: Record<string, TorchNode> = { ...besides };
+  const variables: Record<string, TorchNode> = { ...dtypeSources };
   for (const param of params)
     if (param.kind === "tensor" && param.role !== "out" && typeof param.dtype !== "string")
-      found[param.dtype.name] ??= { kind: "attribute", of: { kind: "input", name: param.name }, name: "dtype" };
+      variables[param.dtype.name] ??= { kind: "attribute", of: { kind: "input", name: param.name }, name: "dtype" };
   for (const param of params)
-    if (param.kind === "constexpr" && param.variable) found[param.variable.name] = { kind: "input", name: param.name };
-  return found;
+    if (param.kind === "constexpr" && param.variable)
+      variables[param.variable.name] = { kind: "input", name: param.name };
+  return variables;
 }

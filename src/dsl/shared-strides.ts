@@ -4,28 +4,28 @@ import { specValue } from "../diagnostics/catalog/definition-codes.js";
 import type { Param, TensorParam } from "../ir/nodes.js";
 import type { KernelDefinition } from "./definition.js";
 
-/** Gives tensors with equal strides those of the first of them. */
-export function sharingStrides(
-  { name: kernel, spec, at }: KernelDefinition,
+/** Replaces the strides of each tensor in a group by those of the group's first tensor. */
+export function shareStrides(
+  { name: kernel, spec, at: location }: KernelDefinition,
   params: readonly Param[],
 ): readonly Param[] {
-  const firsts = new Map<string, TensorParam>();
+  const firstOfGroup = new Map<string, TensorParam>();
   for (const group of spec.sameStrides ?? []) {
     const tensors = group.map((name, i) => {
-      const param = params.find((each) => each.name === name);
-      const isAgain = firsts.has(name) || group.indexOf(name) < i;
-      const why = isAgain ? "which is listed twice" : whyNotStrided(param);
-      return why === "" ? (param as TensorParam) : fail(specValue.sameStrides(kernel, name, why), at);
+      const param = params.find((tensor) => tensor.name === name);
+      const isDuplicate = firstOfGroup.has(name) || group.indexOf(name) < i;
+      const why = isDuplicate ? "which is listed twice" : whyNotStrided(param);
+      return why === "" ? (param as TensorParam) : fail(specValue.sameStrides(kernel, name, why), location);
     });
     const [first] = tensors;
     for (const param of tensors) {
       if (param.dimNames.join() !== first!.dimNames.join())
-        fail(specValue.sameStrides(kernel, param.name, `whose dims are not those of ${first!.name}`), at);
-      firsts.set(param.name, first!);
+        fail(specValue.sameStrides(kernel, param.name, `whose dims are not those of ${first!.name}`), location);
+      firstOfGroup.set(param.name, first!);
     }
   }
   return params.map((param) => {
-    const first = param.kind === "tensor" ? firsts.get(param.name) : undefined;
+    const first = param.kind === "tensor" ? firstOfGroup.get(param.name) : undefined;
     return first ? ({ ...param, strides: first.strides } as Param) : param;
   });
 }

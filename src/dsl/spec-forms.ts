@@ -1,169 +1,203 @@
-/** The form of each part of a spec, for authors who build without the type checker or cast its errors away. */
-import type { RawSpec } from "./definition.js";
+/** The schema of a spec, for authors who build without the type checker or cast its errors away. */
+import type { GivenTolerance, SearchSpace } from "../compiled/compiled-kernel.js";
+import type { PerGpu } from "../compiled/configs-by-gpu.js";
+import type { KernelTargets } from "../compiled/kernel-targets.js";
+import type { Handle } from "../ir/handle.js";
+import type { ParamDescription } from "./params.js";
+import { isObject, isConstant, kindOf } from "./raw-values.js";
 
-/**
- * Says of a value that has another form where it is wrong and what stands there, as in `dims.H is 3`; undefined of one
- * that has the form.
- */
-type Form = (given: unknown, name: string) => string | undefined;
+export type Meta = Readonly<Record<string, Handle>>;
 
-export const isObject = (given: unknown): given is Readonly<Record<string, unknown>> =>
-  typeof given === "object" && given !== null && !Array.isArray(given);
-export const isConstant = (given: unknown): boolean =>
-  given === undefined || ["number", "boolean", "string"].includes(typeof given);
+export type RawConfig = Readonly<Record<string, unknown>>;
 
-/** What a value is, for a message. */
-export function kindOf(given: unknown): string {
-  if (given === null || given === undefined) return String(given);
-  if (typeof given === "function") return "a function";
-  if (typeof given === "object") return Array.isArray(given) ? "an array" : "an object";
-  return typeof given === "string" ? JSON.stringify(given) : String(given);
+export type RawReference =
+  ((inputs: Readonly<Record<string, unknown>>, torch: unknown) => unknown) | { readonly source: string };
+
+/** `Spec` of `params/spec.ts` without its type parameters. */
+export interface RawSpec {
+  readonly params: Readonly<Record<string, ParamDescription>>;
+  readonly dims?: Readonly<Record<string, (meta: Meta) => unknown>>;
+  readonly grid: (meta: Meta) => unknown;
+  readonly autotune?: {
+    readonly key: readonly string[];
+    readonly configs: readonly RawConfig[] | PerGpu<readonly RawConfig[]>;
+    readonly resetToZero?: readonly string[];
+    readonly restoreValue?: readonly string[];
+    readonly cacheResults?: boolean;
+    readonly space?: SearchSpace;
+  };
+  readonly config?: RawConfig | ((meta: Meta) => unknown);
+  readonly heuristics?: Readonly<Record<string, (meta: Meta) => unknown>>;
+  readonly launch?: Readonly<Record<string, boolean | number>>;
+  readonly triton?: string;
+  readonly targets?: KernelTargets;
+  readonly warpSpecialize?: string;
+  readonly doNotSpecialize?: readonly string[];
+  readonly doNotSpecializeOnAlignment?: readonly string[];
+  readonly sameStrides?: readonly (readonly string[])[];
+  readonly requires?: (meta: Meta) => unknown;
+  readonly inputs?: (sizes: Readonly<Record<string, unknown>>, torch: unknown) => unknown;
+  readonly reference?: RawReference;
+  readonly providers?: Readonly<Record<string, RawReference>>;
+  readonly flops?: (values: Readonly<Record<string, number | boolean | string>>) => unknown;
+  readonly shapes?: readonly Readonly<Record<string, number | boolean | string>>[];
+  readonly tolerance?: GivenTolerance;
+  readonly doc?: string;
 }
 
-const otherThan = (given: unknown, name: string): string => `${name} is ${kindOf(given)}`;
-const first = (said: readonly (string | undefined)[]): string | undefined => said.find((each) => each !== undefined);
-const where =
-  (test: (given: unknown) => boolean): Form =>
-  (given, name) =>
-    test(given) ? undefined : otherThan(given, name);
+/** Returns the path and the kind of the first invalid value, as in `dims.H is 3`; undefined for a valid value. */
+type Validator = (value: unknown, name: string) => string | undefined;
+
+const describeMismatch = (value: unknown, name: string): string => `${name} is ${kindOf(value)}`;
+const firstProblem = (problems: readonly (string | undefined)[]): string | undefined =>
+  problems.find((problem) => problem !== undefined);
+const fromPredicate =
+  (predicate: (value: unknown) => boolean): Validator =>
+  (value, name) =>
+    predicate(value) ? undefined : describeMismatch(value, name);
 const listOf =
-  (form: Form): Form =>
-  (given, name) =>
-    Array.isArray(given) ? first(given.map((each, i) => form(each, `${name}[${i}]`))) : otherThan(given, name);
+  (validator: Validator): Validator =>
+  (value, name) =>
+    Array.isArray(value)
+      ? firstProblem(value.map((item, i) => validator(item, `${name}[${i}]`)))
+      : describeMismatch(value, name);
 const recordOf =
-  (form: Form): Form =>
-  (given, name) =>
-    isObject(given)
-      ? first(Object.entries(given).map(([key, each]) => form(each, `${name}.${key}`)))
-      : otherThan(given, name);
-const either =
-  (a: Form, b: Form): Form =>
-  (given, name) =>
-    a(given, name) === undefined ? undefined : b(given, name);
+  (validator: Validator): Validator =>
+  (value, name) =>
+    isObject(value)
+      ? firstProblem(Object.entries(value).map(([key, item]) => validator(item, `${name}.${key}`)))
+      : describeMismatch(value, name);
+const anyOf =
+  (a: Validator, b: Validator): Validator =>
+  (value, name) =>
+    a(value, name) === undefined ? undefined : b(value, name);
 
 /** An object with these parts and no others. */
-const partsOf =
-  (forms: Readonly<Record<string, Form>>, required: readonly string[]): Form =>
-  (given, name) => {
-    if (!isObject(given)) return otherThan(given, name);
-    const missing = required.find((part) => given[part] === undefined);
-    const said = Object.entries(given).map(([part, value]) =>
-      part in forms
-        ? value === undefined
+const objectOf =
+  (validators: Readonly<Record<string, Validator>>, required: readonly string[]): Validator =>
+  (value, name) => {
+    if (!isObject(value)) return describeMismatch(value, name);
+    const missing = required.find((part) => value[part] === undefined);
+    const problems = Object.entries(value).map(([part, item]) =>
+      part in validators
+        ? item === undefined
           ? undefined
-          : forms[part]!(value, `${name}.${part}`)
+          : validators[part]!(item, `${name}.${part}`)
         : `${name} has a part ${part}, which has no meaning there`,
     );
-    return first([missing && `${name} has no ${missing}`, ...said]);
+    return firstProblem([missing && `${name} has no ${missing}`, ...problems]);
   };
 
 /** A compute capability as Triton writes it: 90 is sm_90. */
-function isCapability(given: unknown): boolean {
-  return Number.isInteger(given) && Number(given) >= 70;
+function isCapability(value: unknown): boolean {
+  return Number.isInteger(value) && Number(value) >= 70;
 }
-function isArchitecture(given: unknown): boolean {
-  return typeof given === "string" && given.startsWith("gfx");
+function isArchitecture(value: unknown): boolean {
+  return typeof value === "string" && value.startsWith("gfx");
 }
 
-const isFunction = where((given) => typeof given === "function");
-const isString = where((given) => typeof given === "string");
-const constants = recordOf(where(isConstant));
-const names = listOf(isString);
-const isTorch = either(
-  isFunction,
-  where((given) => isObject(given) && typeof given["source"] === "string"),
+const functionValidator = fromPredicate((value) => typeof value === "function");
+const stringValidator = fromPredicate((value) => typeof value === "string");
+const constantRecord = recordOf(fromPredicate(isConstant));
+const nameList = listOf(stringValidator);
+const torchFunction = anyOf(
+  functionValidator,
+  fromPredicate((value) => isObject(value) && typeof value["source"] === "string"),
 );
 
-/** Lists of configs by the GPUs that choose from them; an empty one would leave a GPU without any. */
-const someConfigs: Form = (given, name) =>
-  Array.isArray(given) && given.length === 0 ? `${name} has no configs` : listOf(constants)(given, name);
-const byKey =
-  (isKey: (key: string) => boolean): Form =>
-  (given, name) => {
-    const unknown = isObject(given) ? Object.keys(given).find((key) => !isKey(key)) : undefined;
-    return unknown === undefined ? recordOf(someConfigs)(given, name) : `${name} has ${unknown}, which is no GPU`;
+/** A nonempty list of configs. An empty one would leave its GPUs without configs. */
+const nonEmptyConfigs: Validator = (value, name) =>
+  Array.isArray(value) && value.length === 0 ? `${name} has no configs` : listOf(constantRecord)(value, name);
+const configsByKey =
+  (isKey: (key: string) => boolean): Validator =>
+  (value, name) => {
+    const unknown = isObject(value) ? Object.keys(value).find((key) => !isKey(key)) : undefined;
+    return unknown === undefined ? recordOf(nonEmptyConfigs)(value, name) : `${name} has ${unknown}, which is no GPU`;
   };
-const configsByGpu = partsOf(
+const configsByGpu = objectOf(
   {
-    cuda: byKey((key) => isCapability(Number(key))),
-    hip: byKey(isArchitecture),
-    default: someConfigs,
+    cuda: configsByKey((key) => isCapability(Number(key))),
+    hip: configsByKey(isArchitecture),
+    default: nonEmptyConfigs,
   },
   ["default"],
 );
-/** An object with other parts is taken for a config that should stand in a list. */
-const isByGpu = (given: unknown): boolean =>
-  isObject(given) && ["cuda", "hip", "default"].some((part) => part in given);
-const configs: Form = (given, name) => (isByGpu(given) ? configsByGpu : listOf(constants))(given, name);
+/** An object without any of these keys is treated as a config that should be in a list. */
+const isByGpu = (value: unknown): boolean =>
+  isObject(value) && ["cuda", "hip", "default"].some((part) => part in value);
+const configLists: Validator = (value, name) => (isByGpu(value) ? configsByGpu : listOf(constantRecord))(value, name);
 
-const autotune = partsOf(
+const autotune = objectOf(
   {
-    key: names,
-    configs,
-    resetToZero: names,
-    restoreValue: names,
-    cacheResults: where((given) => typeof given === "boolean"),
-    space: recordOf(listOf(where(isConstant))),
+    key: nameList,
+    configs: configLists,
+    resetToZero: nameList,
+    restoreValue: nameList,
+    cacheResults: fromPredicate((value) => typeof value === "boolean"),
+    space: recordOf(listOf(fromPredicate(isConstant))),
   },
   ["key", "configs"],
 );
 
-/** GPUs that are left out have a reason, and some are left. */
-const targets: Form = (given, name) =>
-  partsOf(
+/** Excluded GPUs need a reason, and at least one GPU must remain. */
+const targets: Validator = (value, name) =>
+  objectOf(
     {
-      cuda: where(isCapability),
-      hip: listOf(where(isArchitecture)),
-      reason: isString,
+      cuda: fromPredicate(isCapability),
+      hip: listOf(fromPredicate(isArchitecture)),
+      reason: stringValidator,
     },
     ["reason"],
-  )(given, name) ??
-  (isObject(given) && (given["cuda"] ?? given["hip"]) === undefined ? `${name} has no GPU` : undefined);
+  )(value, name) ??
+  (isObject(value) && (value["cuda"] ?? value["hip"]) === undefined ? `${name} has no GPU` : undefined);
 
 export const configRemedy =
   "an object of numbers, truth values and strings, such as { BLOCK: 64 }, or a function that gives one";
 
-/** Checked elsewhere, with a sentence of its own. */
-const elsewhere = [() => undefined, ""] as const;
+/** For parts whose own checks report a more specific message. */
+const CHECKED_ELSEWHERE = [() => undefined, ""] as const;
 
-/** Each part: its form, and how to write it. Others are refused, because a misspelt part would have no effect. */
-export const specSchema: Readonly<Record<keyof RawSpec, readonly [Form, string | ((given: unknown) => string)]>> = {
-  params: elsewhere,
-  dims: [recordOf(isFunction), "an object of functions, such as { H: ({ Q, G }) => Q.mul(G) }"],
-  grid: [isFunction, (given) => `a function, such as grid: ${gridLike(given)}`],
-  autotune: [autotune, autotuneRemedy],
-  config: [either(isFunction, constants), configRemedy],
-  heuristics: [recordOf(isFunction), "an object of functions, such as { EVEN: ({ N, BLOCK }) => N.mod(BLOCK).eq(0) }"],
-  launch: [constants, "an object such as { launchPdl: true }"],
-  triton: elsewhere,
-  targets: [
-    targets,
-    'an object such as { cuda: 90, hip: ["gfx950"], reason: "…" }: the oldest compute capability, AMD\'s architectures, and what others lack',
-  ],
-  specialize: elsewhere,
-  doNotSpecialize: [names, 'a list of names, such as ["N"]'],
-  doNotSpecializeOnAlignment: [names, 'a list of names, such as ["x"]'],
-  sameStrides: [listOf(names), 'a list of groups of tensors, such as [["q", "k", "v"]]'],
-  requires: [isFunction, "a function, such as ({ N, BLOCK }) => [N.le(BLOCK)]"],
-  inputs: [isFunction, "a function, such as ({ N }, torch) => ({ x: torch.rand([N]) })"],
-  reference: [isTorch, "a function, such as ({ x, y }) => x.add(y), or python`…`"],
-  providers: [recordOf(isTorch), "an object of functions or python`…` by name"],
-  flops: [isFunction, "a function, such as ({ M, N, K }) => 2 * M * N * K"],
-  shapes: [listOf(constants), "a list of objects, such as [{ N: 1000 }]"],
-  tolerance: elsewhere,
-  doc: [isString, "a string"],
-};
+/** The validator and the remedy of each part. Other parts are rejected: a misspelled part would have no effect. */
+export const specSchema: Readonly<Record<keyof RawSpec, readonly [Validator, string | ((value: unknown) => string)]>> =
+  {
+    params: CHECKED_ELSEWHERE,
+    dims: [recordOf(functionValidator), "an object of functions, such as { H: ({ Q, G }) => Q.mul(G) }"],
+    grid: [functionValidator, (value) => `a function, such as grid: ${suggestGrid(value)}`],
+    autotune: [autotune, autotuneRemedy],
+    config: [anyOf(functionValidator, constantRecord), configRemedy],
+    heuristics: [
+      recordOf(functionValidator),
+      "an object of functions, such as { EVEN: ({ N, BLOCK }) => N.mod(BLOCK).eq(0) }",
+    ],
+    launch: [constantRecord, "an object such as { launchPdl: true }"],
+    triton: CHECKED_ELSEWHERE,
+    targets: [
+      targets,
+      'an object such as { cuda: 90, hip: ["gfx950"], reason: "…" }: the oldest compute capability, AMD\'s architectures, and what others lack',
+    ],
+    warpSpecialize: CHECKED_ELSEWHERE,
+    doNotSpecialize: [nameList, 'a list of names, such as ["N"]'],
+    doNotSpecializeOnAlignment: [nameList, 'a list of names, such as ["x"]'],
+    sameStrides: [listOf(nameList), 'a list of groups of tensors, such as [["q", "k", "v"]]'],
+    requires: [functionValidator, "a function, such as ({ N, BLOCK }) => [N.le(BLOCK)]"],
+    inputs: [functionValidator, "a function, such as ({ N }, torch) => ({ x: torch.rand([N]) })"],
+    reference: [torchFunction, "a function, such as ({ x, y }) => x.add(y), or python`…`"],
+    providers: [recordOf(torchFunction), "an object of functions or python`…` by name"],
+    flops: [functionValidator, "a function, such as ({ M, N, K }) => 2 * M * N * K"],
+    shapes: [listOf(constantRecord), "a list of objects, such as [{ N: 1000 }]"],
+    tolerance: CHECKED_ELSEWHERE,
+    doc: [stringValidator, "a string"],
+  };
 
-/** Of configs by GPU, what they look like. */
-function autotuneRemedy(given: unknown): string {
-  return isObject(given) && isByGpu(given["configs"])
+function autotuneRemedy(value: unknown): string {
+  return isObject(value) && isByGpu(value["configs"])
     ? "an object whose configs are lists by GPU, such as { default: [{ BLOCK: 16 }], cuda: { 90: [{ BLOCK: 64 }] }, hip: { gfx942: [{ BLOCK: 32 }] } }: NVIDIA's by the oldest compute capability, AMD's by architecture, and default for all others"
     : 'an object such as { key: ["N"], configs: [{ BLOCK: 64 }] }, with resetToZero, restoreValue, cacheResults or space';
 }
 
-/** The grid that was meant, where it is made of numbers. */
-function gridLike(given: unknown): string {
-  const axes = Array.isArray(given) ? given : [given];
+/** The suggested grid function, with the author's numbers if the grid consists of numbers. */
+function suggestGrid(value: unknown): string {
+  const axes = Array.isArray(value) ? value : [value];
   const isNumbers = axes.length > 0 && axes.every((axis) => typeof axis === "number");
   return isNumbers ? `() => [${axes.join(", ")}]` : "({ N, BLOCK }) => [tl.cdiv(N, BLOCK)]";
 }

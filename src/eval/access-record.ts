@@ -4,7 +4,6 @@ import type { Location } from "../diagnostics/diagnostic.js";
 import { permute, sizeOf } from "../numerics/array.js";
 import { stepsAlong } from "../values/axis-lanes.js";
 import type { Addresses, Allocation } from "../values/runtime-values.js";
-import type { AccessLanes } from "./lanes.js";
 
 /** Maximum number of recorded lanes. With two axes this is about 70 MB. */
 const MAX_LANES = 4_000_000;
@@ -104,4 +103,12 @@ function elementsOf({ shape, strides }: Allocation, offsets: Float64Array): read
     }
   }
   return indices;
+}
+
+export interface AccessLanes {
+  readonly performed: Uint8Array;
+  /** Lanes that an explicit mask turns off, except those that the view already masks. */
+  readonly maskedLanes?: Uint8Array | undefined;
+  /** Lanes with a finding, which are not performed. */
+  readonly rejected?: Uint8Array | undefined;
 }

@@ -95,7 +95,8 @@ function compareFloats(
   };
   const difference = expected.map((expectedValue, i) => {
     const distance = Math.abs(Number(data[i]) - expectedValue);
-    return Number.isFinite(distance) ? distance : isEqual(i) ? 0 : Infinity;
+    if (Number.isFinite(distance)) return distance;
+    return isEqual(i) ? 0 : Infinity;
   });
   const isNear = (i: number): boolean =>
     Number.isFinite(expected[i]) && difference[i]! <= absoluteTolerance(i) + rtol * Math.abs(expected[i]!);

@@ -82,6 +82,6 @@ function compareAlgorithm(
   const [roundingOp] = run.rounded;
   if (!roundingOp) return { ...mergeComparisons(wrong), finds: "mistake" };
   const names = wrong.flatMap(({ worst }) => worst?.output ?? []).join(", ");
-  const locationText = roundingOp.at ? ` at ${formatLocation(roundingOp.at)}` : "";
+  const locationText = roundingOp.location ? ` at ${formatLocation(roundingOp.location)}` : "";
   return `${ALGORITHM_CHECK}, of ${names}: tl.${roundingOp.op.name}${locationText} computes in its own dtype`;
 }

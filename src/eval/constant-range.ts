@@ -7,6 +7,7 @@ import { type Argument, isDType, isList, type KernelIR } from "../ir/nodes.js";
 import { typedArguments, typeOfArgument } from "../ir/typed.js";
 import { argumentsOf } from "../ir/walk.js";
 import { bitsOf } from "../numerics/numeric.js";
+import { Message } from "../diagnostics/message.js";
 import { type DTypeName, type Elem, isInt, isSigned } from "../types/dtype.js";
 import { isUnrolled } from "../types/shape.js";
 import { type ConstexprType, literalValue, type Type } from "../types/types.js";
@@ -24,7 +25,7 @@ export function constantOutOfRange(ir: KernelIR, bindings: Bindings, constant: C
     const elems = args.flatMap(elemsOf).map((elem) => bindings.dtype(elem));
     if (elems.every((dtype) => numbers.every((value) => isRepresentable(dtype, value)))) continue;
     const result = statement.op.infer(typedArguments(statement, bindingSubstitution(bindings)));
-    if (typeof result === "string") return result;
+    if (result instanceof Message) return result.text;
   }
   return undefined;
 }

@@ -17,7 +17,7 @@ import {
   type Variable,
   type WhileStatement,
 } from "../ir/nodes.js";
-import { assignedIn, handedOver } from "../ir/walk.js";
+import { assignedIn, callBindings } from "../ir/walk.js";
 import { dtypeTable } from "../types/dtype.js";
 import type { Constant } from "../values/runtime-values.js";
 import { Bindings } from "./bindings.js";
@@ -163,8 +163,8 @@ class ProgramCost {
     const { op, operands, results } = statement;
     const callee = operands[0];
     if (isFunction(callee)) {
-      for (const [param, argument] of handedOver(statement)) this.#constants.set(param, this.#constant(argument));
-      const calleeCost = handedOver(statement).length > 0 ? this.#block(callee.function.body) : ZERO_COST;
+      for (const [param, argument] of callBindings(statement)) this.#constants.set(param, this.#constant(argument));
+      const calleeCost = callBindings(statement).length > 0 ? this.#block(callee.function.body) : ZERO_COST;
       const { yields } = callee.function.body;
       results.forEach((result, i) => this.#constants.set(result, yields[i] && this.#constant(yields[i])));
       return addCosts(calleeCost, { ...ONE_OP, lanes: this.#lanes(statement) });

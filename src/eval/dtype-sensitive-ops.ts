@@ -13,6 +13,7 @@ import { argumentsOf } from "../ir/walk.js";
 import { sameType, type Type } from "../types/types.js";
 import type { Runtime } from "../values/runtime-values.js";
 import type { Bindings } from "./bindings.js";
+import { Message } from "../diagnostics/message.js";
 
 type Args = Readonly<Record<string, Runtime>>;
 
@@ -23,7 +24,7 @@ export function isDTypeSensitive(statement: OpStatement, bindings: Bindings): bo
   const isResultTypeKept = (elem: (elem: Elem) => DTypeName): "refused" | boolean => {
     const substitution: Substitution = { type: (type) => withElem(type, elem), elem };
     const result = op.infer(typedArguments(statement, substitution));
-    if (typeof result === "string") return "refused";
+    if (result instanceof Message) return "refused";
     const types = "kind" in result ? [result] : result;
     const expectedTypes = results.map(({ type }) => withElem(type, (each) => bindings.evaluationDType(each)));
     return expectedTypes.every((type, i) => types[i] && sameType(types[i], type));

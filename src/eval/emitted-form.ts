@@ -6,7 +6,7 @@ import type { Finding, TensorData } from "../compiled/compiled-kernel.js";
 import { lowering } from "../diagnostics/catalog/finding-codes.js";
 import type { KernelIR } from "../ir/nodes.js";
 import { evaluateKernel, type Run, type RunResult } from "./evaluate-kernel.js";
-import { coordinates } from "./findings.js";
+import { coordinates, partsOf } from "./findings.js";
 
 /**
  * Evaluates the author's kernel. If there are no findings, also evaluates the lowered kernel, if given; findings then
@@ -31,8 +31,8 @@ function differences({ outputs }: RunResult, emitted: RunResult): readonly Findi
     const index = firstDifference(data, emittedData);
     if (index < 0) return [];
     const element = `${name}[${coordinates(shape, index).join(", ")}]`;
-    const { code, message } = lowering(element, String(data[index]), String(emittedData[index]));
-    return [{ code, message, program: [], lane: [] }];
+    const message = lowering(element, String(data[index]), String(emittedData[index]));
+    return [{ ...partsOf(message), program: [], lane: [] }];
   });
 }
 

@@ -112,7 +112,7 @@ export function describeUnsupported(
   const unsupportedOps = new Map<string, string>();
   walkAll(ir, (statement) => {
     if (statement.kind !== "op" || statement.op.evaluate || statement.op.fold) return;
-    const locationText = statement.at ? ` at ${formatLocation(statement.at)}` : "";
+    const locationText = statement.location ? ` at ${formatLocation(statement.location)}` : "";
     if (!unsupportedOps.has(statement.op.name))
       unsupportedOps.set(statement.op.name, `tl.${statement.op.name}${locationText}`);
   });

@@ -257,7 +257,7 @@ function checkWritten(tensor: Tensor, { value }: TensorParam, ir: KernelIR, { fi
   const total = tensor.shape.reduce((product, dim) => product * dim, 1);
   const element = `${tensor.name}[${first.join(", ")}]`;
   const message = neverWritten(tensor.name, [count, total], element, grid.join(", "));
-  findings.add(message.code, unwrittenLocation(tensor, ir.grid, grid) ?? value.at, 1, () => ({
+  findings.add(message.code, unwrittenLocation(tensor, ir.grid, grid) ?? value.location, 1, () => ({
     message,
     program: [],
     lane: [],
@@ -273,7 +273,7 @@ function unwrittenLocation(
   grid: readonly number[],
 ): Location | undefined {
   const empty = block.yields[grid.indexOf(0)];
-  if (empty) return isValue(empty) ? empty.at : at;
+  if (empty) return isValue(empty) ? empty.location : at;
   const [location, ...others] = writtenAt;
   return others.length === 0 ? location : undefined;
 }

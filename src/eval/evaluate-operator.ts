@@ -70,7 +70,7 @@ export function operatorWork(operator: OperatorIR, testCase: TestCase): Work {
 
 /** Each launch whose arguments are determined by the test case, as a test case of its kernel. */
 function staticLaunches(
-  { face, forward, backward }: OperatorIR,
+  { signature: face, forward, backward }: OperatorIR,
   testCase: TestCase,
 ): readonly (readonly [KernelIR, TestCase])[] {
   const { sizes, constexprs } = new Bindings(face, launchOf(face, { ...testCase, config: 0 }));
@@ -134,7 +134,7 @@ export function evaluateOperator(
     accesses,
   }: OperatorOptions = {},
 ): Evaluation {
-  const { face, kernels } = operator;
+  const { signature: face, kernels } = operator;
   const reason = kernels.map((kernel) => describeUnsupported(kernel, {})).find((reason) => reason !== undefined);
   if (reason !== undefined) return { outputs: {}, findings: [], unchecked: [reason] };
   const bindings = new Bindings(face, launchOf(face, { ...testCase, config: 0 }));
@@ -196,7 +196,7 @@ class OperatorRun {
   ) {}
 
   run(): RunResult {
-    const { face, forward } = this.operator;
+    const { signature: face, forward } = this.operator;
     for (const step of forward.steps) {
       if (step.kind === "launch") this.#launch(step);
       // Computed immediately, because a later kernel may change its inputs.
@@ -220,23 +220,7 @@ class OperatorRun {
 
   #launch(launch: KernelLaunch): void {
     const { kernel, args } = launch;
-    const tensors = tensorsOf(kernel, "in", "inout");
-    const inputs: Record<string, TensorData> = {};
-    const sizes: Record<string, number> = {};
-    const dtypes: Record<string, string> = {};
-    const layouts: Record<string, Layout> = {};
-    for (const param of tensors) {
-      const node = args[param.name];
-      if (!isTorchNode(node)) continue;
-      const value = this.#tensor(node);
-      const dtype = typeof param.dtype === "string" ? param.dtype : (dtypes[param.dtype.name] ??= value.dtype);
-      inputs[param.name] = this.#cast(value, dtype as DTypeName);
-      param.dimNames.forEach((dim, axis) => {
-        if (typeof dim === "string") sizes[dim] = value.shape[axis]!;
-      });
-      const layout = node.kind === "input" ? this.testCase.layouts?.[node.name] : undefined;
-      if (layout) layouts[param.name] = layout;
-    }
+    const { inputs, sizes, dtypes, layouts } = this.#inputTensors(launch);
     const values = Object.fromEntries(
       kernel.params.flatMap((param) => {
         const value = args[param.name];
@@ -280,10 +264,31 @@ class OperatorRun {
     for (const location of reached) this.#reached.add(location);
     this.#rounded.push(...rounded);
     this.#results.set(launch, outputs);
-    for (const param of tensors) {
+    for (const param of tensorsOf(kernel, "inout")) {
       const node = args[param.name];
-      if (param.role === "inout" && isTorchNode(node)) this.#values.set(node, outputs[param.name]!);
+      if (isTorchNode(node)) this.#values.set(node, outputs[param.name]!);
     }
+  }
+
+  /** The tensors that the operator passes to a launch, with their sizes, dtypes and layouts. */
+  #inputTensors({ kernel, args }: KernelLaunch) {
+    const inputs: Record<string, TensorData> = {};
+    const sizes: Record<string, number> = {};
+    const dtypes: Record<string, string> = {};
+    const layouts: Record<string, Layout> = {};
+    for (const param of tensorsOf(kernel, "in", "inout")) {
+      const node = args[param.name];
+      if (!isTorchNode(node)) continue;
+      const value = this.#tensor(node);
+      const dtype = typeof param.dtype === "string" ? param.dtype : (dtypes[param.dtype.name] ??= value.dtype);
+      inputs[param.name] = this.#cast(value, dtype as DTypeName);
+      param.dimNames.forEach((dim, axis) => {
+        if (typeof dim === "string") sizes[dim] = value.shape[axis]!;
+      });
+      const layout = node.kind === "input" ? this.testCase.layouts?.[node.name] : undefined;
+      if (layout) layouts[param.name] = layout;
+    }
+    return { inputs, sizes, dtypes, layouts };
   }
 
   #tensor(node: TorchNode): TensorData {

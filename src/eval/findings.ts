@@ -1,6 +1,6 @@
 /** Collects findings: one per code and location, with a count, up to a limit. */
 import type { Finding } from "../compiled/compiled-kernel.js";
-import type { Message } from "../diagnostics/catalog/define-code.js";
+import type { Message } from "../diagnostics/message.js";
 import type { FindingCode } from "../diagnostics/catalog/index.js";
 import type { Location } from "../diagnostics/diagnostic.js";
 
@@ -17,11 +17,13 @@ interface FindingDetails extends Pick<Finding, "program" | "lane"> {
   readonly message: Message<FindingCode>;
 }
 
-function findingOf(
-  { message: { code, message: text }, program, lane }: FindingDetails,
-  location: Location | undefined,
-): Finding {
-  return { code, at: location, message: text, program, lane };
+function findingOf({ message, program, lane }: FindingDetails, location: Location | undefined): Finding {
+  return { ...partsOf(message), at: location, program, lane };
+}
+
+/** What a finding takes from its message. */
+export function partsOf({ code, text, remedy }: Message<FindingCode>): Pick<Finding, "code" | "message" | "remedy"> {
+  return { code, message: text, ...(remedy !== "" && { remedy }) };
 }
 
 export class Findings {

@@ -13,7 +13,7 @@ import type { Bindings } from "./bindings.js";
 export function checkHostValues(ir: KernelIR, bindings: Bindings): void {
   const division = divisionByZero(ir, bindings);
   if (division)
-    fail(hostValue.zeroDivision(ir.name, valuesOf(ir, bindings)), division.statement.at ?? division.block.at);
+    fail(hostValue.zeroDivision(ir.name, valuesOf(ir, bindings)), division.statement.location ?? division.block.at);
   for (const param of ir.params)
     if (param.kind === "size" && param.derived && bindings.sizes[param.name]! < 0)
       fail(hostValue.negative(param.name, bindings.sizes[param.name]!, valuesOf(ir, bindings)), param.derived.at);

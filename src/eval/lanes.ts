@@ -1,6 +1,6 @@
 /** Determines the performed lanes of an access: active lanes with a valid address. */
 import type { AccessKind } from "../compiled/access.js";
-import type { Message } from "../diagnostics/catalog/define-code.js";
+import type { Message } from "../diagnostics/message.js";
 import type { FindingCode } from "../diagnostics/catalog/index.js";
 import type { Location } from "../diagnostics/diagnostic.js";
 import { falseInBounds, outOfBounds, uninitialized } from "../diagnostics/catalog/finding-codes.js";
@@ -9,16 +9,9 @@ import { ones, zeros } from "../numerics/buffer-pool.js";
 import type { Addresses } from "../values/runtime-values.js";
 import type { Describe, Sanitizer } from "./sanitizer.js";
 import type { Tensor } from "./tensor.js";
+import type { AccessLanes } from "./access-record.js";
 
 export type Mask = TileArray | boolean | undefined;
-
-export interface AccessLanes {
-  readonly performed: Uint8Array;
-  /** Lanes that an explicit mask turns off, except those that the view already masks. */
-  readonly maskedLanes?: Uint8Array | undefined;
-  /** Lanes with a finding, which are not performed. */
-  readonly rejected?: Uint8Array | undefined;
-}
 
 export function lanesOf(
   tensor: Tensor,

@@ -184,21 +184,27 @@ function whyNotPartition(
   [, end]: Ranges[string],
   { size, holds }: PartitionSignature,
 ): string | undefined {
-  const values = Array.from(data, Number);
   const total = end - 1;
-  const firstDecrease = values.findIndex((value, i) => i > 0 && value < values[i - 1]!);
-  const reason =
-    firstDecrease > 0
-      ? `element ${firstDecrease} is ${values[firstDecrease]}, below the ${values[firstDecrease - 1]} before it`
-      : values.length > 0 && (holds === "offsets" ? values[0] !== 0 : values[0]! < 0)
-        ? `its first element is ${values[0]}, ${holds === "offsets" ? "not 0" : "below 0"}`
-        : values.length > 0 && values.at(-1) !== total
-          ? `its last element is ${values.at(-1)}, not ${total}`
-          : undefined;
+  const reason = partitionError(Array.from(data, Number), total, holds);
   return (
     reason &&
     `${name} ${holds === "offsets" ? "is a partition" : "has the ends of a partition"} of ${size}, ${total}, but ${reason}`
   );
+}
+
+function partitionError(
+  values: readonly number[],
+  total: number,
+  holds: PartitionSignature["holds"],
+): string | undefined {
+  const firstDecrease = values.findIndex((value, i) => i > 0 && value < values[i - 1]!);
+  if (firstDecrease > 0)
+    return `element ${firstDecrease} is ${values[firstDecrease]}, below the ${values[firstDecrease - 1]} before it`;
+  const [first, last] = [values[0], values.at(-1)];
+  if (first === undefined) return undefined;
+  if (holds === "offsets" && first !== 0) return `its first element is ${first}, not 0`;
+  if (holds !== "offsets" && first < 0) return `its first element is ${first}, below 0`;
+  return last === total ? undefined : `its last element is ${last}, not ${total}`;
 }
 
 function draw(

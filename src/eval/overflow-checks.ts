@@ -10,7 +10,7 @@ import type { KernelIR, OpStatement, Value } from "../ir/nodes.js";
 import { type BigData, bitsOf, isBig, isFloat, type NumberData } from "../numerics/numeric.js";
 import type { Op } from "../ir/op.js";
 import type { Runtime } from "../values/runtime-values.js";
-import type { Message } from "../diagnostics/catalog/define-code.js";
+import type { Message } from "../diagnostics/message.js";
 import type { FindingCode } from "../diagnostics/catalog/index.js";
 import { indexValues } from "../analysis/index-values.js";
 import type { ExecutionState } from "./execution-state.js";
@@ -32,7 +32,7 @@ export class OverflowChecker {
 
   /** The check to run after a statement, if any. */
   checkFor(statement: OpStatement): OpCheck | undefined {
-    const { op, results, at: location } = statement;
+    const { op, results, location } = statement;
     const [result] = results;
     if (results.length !== 1 || result?.type.kind !== "tile" || op.effect !== "pure") return undefined;
     const report: Report = (code, { shape }, lane, describe) => {
@@ -139,7 +139,7 @@ function checkIndex(op: Op, { x, y }: Args, result: TileArray, report: Report): 
  */
 function checkAgainstInt64(
   state: ExecutionState,
-  { op, at: location }: OpStatement,
+  { op, location }: OpStatement,
   args: Args,
   result: TileArray,
   report: Report,
@@ -185,7 +185,7 @@ function checkFinite(op: Op, args: Args, result: TileArray, report: Report): voi
     if (!isNew) continue;
     const operandValues = operands.flatMap(({ name, elementAt: at }) => (at ? [`${name} = ${at(lane)}`] : []));
     const condition = operandValues.length > 0 ? ` where ${operandValues.join(" and ")}` : "";
-    const resultText = Number.isNaN(value) ? "NaN" : value > 0 ? "an infinity" : "a negative infinity";
+    const resultText = describeNonFinite(value);
     report(nonFinite.code, result, lane, () => nonFinite(op.name, resultText, condition));
     return;
   }
@@ -220,3 +220,8 @@ function operandsOf(
 }
 
 const isTile = (x: Runtime | undefined): x is TileArray => typeof x === "object" && "data" in x;
+
+function describeNonFinite(value: number): string {
+  if (Number.isNaN(value)) return "NaN";
+  return value > 0 ? "an infinity" : "a negative infinity";
+}

@@ -1,8 +1,9 @@
 /** Sources of the poison that a finding reports: loads, and ops whose result no device defines for these operands. */
 import type { Finding } from "../compiled/compiled-kernel.js";
-import type { Message } from "../diagnostics/catalog/define-code.js";
+import type { Message } from "../diagnostics/message.js";
+import { partsOf } from "./findings.js";
 import type { FindingCode } from "../diagnostics/catalog/index.js";
-import { leftUnset, usedAt, uninitialized } from "../diagnostics/catalog/finding-codes.js";
+import { formatUnsetBy, formatUse, uninitialized } from "../diagnostics/catalog/finding-codes.js";
 import { formatLocation, type Location } from "../diagnostics/diagnostic.js";
 import {
   type Argument,
@@ -14,7 +15,7 @@ import {
   Value,
   Variable,
 } from "../ir/nodes.js";
-import { argumentsOf, handedOver, resultsOf, walkAll } from "../ir/walk.js";
+import { argumentsOf, callBindings, resultsOf, walkAll } from "../ir/walk.js";
 
 const keyOf = (location: Location | undefined): string =>
   location ? `${location.file}:${location.line}:${location.column}` : "";
@@ -41,17 +42,17 @@ export function attributeToLoads(ir: KernelIR, poisonSources: PoisonMessages): (
     if (message && loads.length === 0)
       return {
         ...finding,
-        code: message.code,
+        ...partsOf(message),
         at: first,
-        message: `${message.message}; ${usedAt(formatLine(findingLocation))}`,
+        message: `${message.text}; ${formatUse(formatLine(findingLocation))}`,
       };
     const alternatives = sources.flatMap((location) => {
       const message = poisonSources.get(location);
-      return message ? [`; or, in ${formatLine(location)}, ${message.message}`] : [];
+      return message ? [`; or, in ${formatLine(location)}, ${message.text}`] : [];
     });
     return {
       ...finding,
-      message: `${finding.message}; ${leftUnset([...new Set(loads.map(formatLine))])}${alternatives.join("")}`,
+      message: `${finding.message}; ${formatUnsetBy([...new Set(loads.map(formatLine))])}${alternatives.join("")}`,
     };
   };
 }
@@ -67,9 +68,9 @@ class Origins {
   constructor(ir: KernelIR, poisonSources: Iterable<Location>) {
     this.#loads = new Map([...poisonSources].map((at) => [keyOf(at), at]));
     walkAll(ir, (statement) => {
-      push(this.#statementsByLocation, keyOf(statement.at), statement);
+      push(this.#statementsByLocation, keyOf(statement.location), statement);
       for (const value of resultsOf(statement)) this.#definitions.set(value, statement);
-      for (const [param, argument] of handedOver(statement)) push(this.#operands, param, argument);
+      for (const [param, argument] of callBindings(statement)) push(this.#operands, param, argument);
       if (statement.kind === "let") push(this.#operands, statement.variable, statement.initial);
       if (statement.kind === "write") push(this.#operands, statement.variable, statement.value);
       if (statement.kind === "read") push(this.#operands, statement.result, statement.variable);
@@ -89,7 +90,7 @@ class Origins {
         if (visited.has(source)) return;
         visited.add(source);
         const statement = source instanceof Variable ? undefined : this.#definitions.get(source);
-        const load = this.#loads.get(keyOf(statement?.at));
+        const load = this.#loads.get(keyOf(statement?.location));
         if (load) sources.add(load);
         else if (statement?.kind === "op") argumentsOf(statement).forEach(visit);
         this.#operands.get(source)?.forEach(visit);

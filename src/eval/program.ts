@@ -196,7 +196,7 @@ export class Program {
     const isSensitive = isDTypeSensitive(statement, this.#bindings);
     const context = this.state.context(
       isSensitive ? results.map(({ type }) => this.#bindings.declaredType(type)) : types,
-      statement.at,
+      statement.location,
     );
     const targets = results.map((result) => this.#slot(result));
     const check = this.#bindings.unrounded ? undefined : this.#overflowChecker.checkFor(statement);
@@ -206,7 +206,7 @@ export class Program {
     const run = isSensitive
       ? evaluateInDeclaredDTypes(statement, evaluateOp, this.#bindings, () => state.recordRounding(statement))
       : evaluateOp;
-    const { at: location } = statement;
+    const { location } = statement;
     const isTracked = location !== undefined && isProofSubject(op);
     const compute = (): Runtime | readonly Runtime[] => {
       state.at = location;
@@ -273,7 +273,7 @@ export class Program {
 
   /** The step of an op on constexprs, with Python's arithmetic. */
   #fold(statement: OpStatement): Step {
-    const { op, operands, results, at: location } = statement;
+    const { op, operands, results, location } = statement;
     const { fold } = op;
     if (!fold) throw new Error(`${op.name} of constexprs cannot be evaluated here`);
     const gets = operands.flatMap((operand) => (operand === undefined ? [] : [this.#getter(operand, true)]));
@@ -289,7 +289,7 @@ export class Program {
   // ---- control ------------------------------------------------------------------------------------------------------
 
   #for(statement: ForStatement): Step {
-    const { index, start, end, step, body, at: location } = statement;
+    const { index, start, end, step, body, location } = statement;
     if (statement.unrolled) return this.#unrolledFor(statement);
     const bounds = [start, end, step].map((bound) => this.#getter(bound));
     const [slots, slot] = [this.#slots, this.#slot(index)];
@@ -322,7 +322,7 @@ export class Program {
   }
 
   /** Compiles each iteration separately, because shapes may depend on the index. */
-  #unrolledFor({ index, start, end, step, body, at: location }: ForStatement): Step {
+  #unrolledFor({ index, start, end, step, body, location }: ForStatement): Step {
     const [from, to, by] = [start, end, step].map((bound) => this.#constexpr(bound)) as [number, number, number];
     if (by === 0) fail(endlessLoop.step(), location);
     const [slots, slot] = [this.#slots, this.#slot(index)];
@@ -352,7 +352,7 @@ export class Program {
     return this.#bindings.dim(type.kind === "constexpr" ? type.text : "");
   }
 
-  #while({ condition, body, at: location }: WhileStatement): Step {
+  #while({ condition, body, location }: WhileStatement): Step {
     const conditionSteps = this.#block(condition);
     const test = this.#getter(condition.yields[0]!);
     const iterate = this.#iteration(this.#block(body), condition, body);
@@ -369,7 +369,7 @@ export class Program {
     };
   }
 
-  #if({ condition, then, otherwise, results, at: location }: IfStatement): Step {
+  #if({ condition, then, otherwise, results, location }: IfStatement): Step {
     const test = this.#getter(condition);
     const arm = (block: Block): readonly Step[] => [
       ...this.#block(block),

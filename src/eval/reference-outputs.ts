@@ -58,7 +58,7 @@ export class ReferenceOutputs {
         return compared.map(([name, output]) =>
           compareOutput(name, output, torchArray(output.shape, new Float64Array()), toleranceOf(name, output.dtype)),
         );
-      if (error instanceof TorchError) fail(referenceResult.refused(error.message), reference.at);
+      if (error instanceof TorchError) fail(referenceResult.rejected(error.message), reference.at);
       throw error;
     }
   }

@@ -1,4 +1,5 @@
 /** Checks before a launch that a kernel's preconditions are satisfied for the sizes of a test case. */
+import { formatMessage } from "../diagnostics/message.js";
 import { belowMinimumDim, MAX_NUMEL } from "../types/limits.js";
 import type { TestCase, Layout } from "../compiled/compiled-kernel.js";
 import { areContiguous, sizeOf } from "../numerics/array.js";
@@ -104,17 +105,8 @@ function violationOf(condition: Precondition, { ir, testCase, bindings }: Launch
       return constantViolation(condition, bindings);
     case "contiguous":
       return contiguityViolation(condition, memoryOf(condition.param, testCase, bindings));
-    case "same-strides": {
-      const [memory, otherMemory] = [
-        memoryOf(condition.param, testCase, bindings),
-        memoryOf(condition.as, testCase, bindings),
-      ];
-      // The stride of an axis of size 1 is irrelevant.
-      const isSame = (stride: number, axis: number) =>
-        memory!.shape[axis]! <= 1 || stride === otherMemory!.strides[axis];
-      if (!memory || !otherMemory || memory.strides.every(isSame)) return undefined;
-      return `${condition.param.name} must have the strides of ${condition.as.name}, [${otherMemory.strides.join(", ")}], got [${memory.strides.join(", ")}]`;
-    }
+    case "same-strides":
+      return strideViolation(condition, testCase, bindings);
     case "reach": {
       const { param, below } = condition;
       const memory = memoryOf(param, testCase, bindings);
@@ -144,6 +136,19 @@ function violationOf(condition: Precondition, { ir, testCase, bindings }: Launch
     default:
       return condition satisfies never;
   }
+}
+
+function strideViolation(
+  { param, as: otherParam }: PreconditionOf<"same-strides">,
+  testCase: TestCase,
+  bindings: Bindings,
+): string | undefined {
+  const [memory, otherMemory] = [memoryOf(param, testCase, bindings), memoryOf(otherParam, testCase, bindings)];
+  if (!memory || !otherMemory) return undefined;
+  // The stride of an axis of size 1 is irrelevant.
+  const isSame = (stride: number, axis: number) => memory.shape[axis]! <= 1 || stride === otherMemory.strides[axis];
+  if (memory.strides.every(isSame)) return undefined;
+  return `${param.name} must have the strides of ${otherParam.name}, [${otherMemory.strides.join(", ")}], got [${memory.strides.join(", ")}]`;
 }
 
 function numberViolation(
@@ -298,9 +303,9 @@ function minimumDimViolation(launch: LaunchCase): string | undefined {
   const type = (unbound: Type): Type =>
     unbound.kind === "tile" ? { ...unbound, dtype: bindings.dtype(unbound.dtype) } : unbound;
   for (const statement of compiledOps(ir, constantsAt(launch))) {
-    for (const bound of statement.op.needs.least?.(typedArguments(statement, { type, elem })) ?? []) {
+    for (const bound of statement.op.needs.minimumDims?.(typedArguments(statement, { type, elem })) ?? []) {
       const why = isUnrolled(bound.dim) ? undefined : belowMinimumDim(bound, bindings.dim(bound.dim));
-      if (why !== undefined) return why;
+      if (why !== undefined) return formatMessage(why);
     }
   }
   return undefined;

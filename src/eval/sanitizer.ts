@@ -1,12 +1,11 @@
 /** Records the accesses of the running program and reports its findings. */
-import type { Message } from "../diagnostics/catalog/define-code.js";
+import type { Message } from "../diagnostics/message.js";
 import type { FindingCode } from "../diagnostics/catalog/index.js";
 import type { Location } from "../diagnostics/diagnostic.js";
 import type { AccessKind } from "../compiled/access.js";
 import type { Addresses } from "../values/runtime-values.js";
-import type { AccessRecord } from "./access-record.js";
+import type { AccessRecord, AccessLanes } from "./access-record.js";
 import { coordinates, Findings } from "./findings.js";
-import type { AccessLanes } from "./lanes.js";
 import { Order } from "./happens-before.js";
 
 export type Describe = (lane: number) => Message<FindingCode>;

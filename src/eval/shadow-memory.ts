@@ -4,7 +4,7 @@
  * lanes of one program are unordered unless a barrier, or an atomic on one element, separates their accesses.
  */
 import type { Location } from "../diagnostics/diagnostic.js";
-import type { Message } from "../diagnostics/catalog/define-code.js";
+import type { Message } from "../diagnostics/message.js";
 import type { FindingCode } from "../diagnostics/catalog/index.js";
 import { race, uninitialized, unorderedLanes } from "../diagnostics/catalog/finding-codes.js";
 import type { NumberData } from "../numerics/numeric.js";

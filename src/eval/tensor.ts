@@ -67,7 +67,8 @@ export class Tensor implements Allocation {
 
   /** `c[3, 5]`, or `c + offset` for an offset without an element. */
   formatElement(offset: number): string {
-    const position = this.#offsets ? this.#offsets.indexOf(offset) : this.hasElement(offset) ? offset : -1;
+    const contiguousPosition = this.hasElement(offset) ? offset : -1;
+    const position = this.#offsets ? this.#offsets.indexOf(offset) : contiguousPosition;
     return position >= 0 ? `${this.name}[${coordinates(this.shape, position).join(", ")}]` : `${this.name} + ${offset}`;
   }
 

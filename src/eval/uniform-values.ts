@@ -46,7 +46,8 @@ export class UniformValues {
 }
 
 function weakest(uniformities: readonly UniformityQuery[]): UniformityQuery {
-  return uniformities.includes(undefined) ? undefined : uniformities.includes("launch") ? "launch" : "always";
+  if (uniformities.includes(undefined)) return undefined;
+  return uniformities.includes("launch") ? "launch" : "always";
 }
 
 /** The values of a parameter in the kernel. */

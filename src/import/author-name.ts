@@ -1,7 +1,7 @@
-/** A Python name as a TypeScript name. */
+/** Converts Python names to TypeScript names. */
 import { snakeCase } from "../codegen/names/names.js";
 
-/** Words that cannot name a variable of a kernel file, and what such a file uses itself. */
+/** Reserved words of JavaScript and names that a kernel file imports. */
 const RESERVED: ReadonlySet<string> = new Set(
   (
     "arguments await break case catch class const continue debugger default delete do else enum eval export extends " +
@@ -11,7 +11,7 @@ const RESERVED: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
-/** `pid_m` as `pidM`, where emission makes `pid_m` of that again; else the name itself. */
+/** Converts `pid_m` to `pidM` if the emitter converts that back to `pid_m`. Otherwise keeps the name. */
 export function authorName(python: string): string {
   const plain = /^_+$/.test(python) ? "unused" : python;
   const camel = plain.replace(/(?<=[a-z0-9])_([a-z])/g, (_, letter: string) => letter.toUpperCase());

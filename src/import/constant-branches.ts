@@ -1,19 +1,21 @@
-/** A function without the branches that Triton leaves out for the calls that were noted. */
+/** Removes the branches that Triton did not compile for the recorded calls. */
 import type { FunctionTree, Statement } from "./tree.js";
 import { constantOf } from "./value.js";
 
-/** Each `if` whose condition was one constant gives way to the arm that was taken. */
+/** Replaces each `if` whose condition had one constant value by the arm for that value. */
 export function pruneConstantBranches(tree: FunctionTree): FunctionTree {
-  return { ...tree, body: pruned(tree.body) };
+  return { ...tree, body: pruneStatements(tree.body) };
 }
 
-function pruned(body: readonly Statement[]): readonly Statement[] {
+function pruneStatements(body: readonly Statement[]): readonly Statement[] {
   return body.flatMap((statement): readonly Statement[] => {
-    if (statement.kind === "For" || statement.kind === "While") return [{ ...statement, body: pruned(statement.body) }];
+    if (statement.kind === "For" || statement.kind === "While")
+      return [{ ...statement, body: pruneStatements(statement.body) }];
     if (statement.kind !== "If") return [statement];
-    const known = constantOf(statement.test);
-    if (!known) return [{ ...statement, body: pruned(statement.body), orelse: pruned(statement.orelse) }];
-    return pruned(isTrue(known) ? statement.body : statement.orelse);
+    const condition = constantOf(statement.test);
+    if (!condition)
+      return [{ ...statement, body: pruneStatements(statement.body), orelse: pruneStatements(statement.orelse) }];
+    return pruneStatements(isTrue(condition) ? statement.body : statement.orelse);
   });
 }
 

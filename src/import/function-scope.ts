@@ -1,59 +1,58 @@
-/** One function while its text is written: its variables, the blocks that are open, and its lines. */
+/** The state of a function's translation: its variables, open blocks and lines. */
 import { authorName } from "./author-name.js";
 import type { FunctionTree, Statement } from "./tree.js";
-import { negated } from "./operators.js";
-import { UnsupportedConstruct, traced, truth, type Value } from "./value.js";
+import { UnsupportedConstruct, traced, truth, type Value, translateNot } from "./value.js";
 
-/** What a Python variable is at a place of the text. State is read by `.value`. */
+/** The translation of a Python variable at a program point. Mutable variables are read by `.value`. */
 export interface Variable {
   readonly value: Value;
-  readonly isState: boolean;
-  /** The condition, known to Triton, under which it exists; undefined if it does anyway. */
-  readonly under?: Value;
+  readonly isMutable: boolean;
+  /** The compile-time condition under which the variable exists. Undefined if it always exists. */
+  readonly condition?: Value;
 }
 
-type Names = ReadonlySet<string>;
-const NO_NAMES: Names = new Set();
+type NameSet = ReadonlySet<string>;
+const NO_NAMES: NameSet = new Set();
 
-/** A condition that must not hold, and the names that are made where it does. */
-export interface Refuted {
+/** A condition that must be false, and the names that are assigned only if it is true. */
+export interface RefutedCondition {
   readonly condition: Value;
   readonly names: readonly string[];
-  readonly why: string;
+  readonly reason: string;
 }
 
 export class FunctionScope {
   readonly lines: string[] = [];
-  /** The names that were read. */
-  readonly asked = new Set<string>();
-  /** Loops that are open. */
+  /** The Python names that the translation has read. */
+  readonly readNames = new Set<string>();
+  /** The number of open loops. */
   loops = 0;
-  /** How many blocks are open where the statements of the function itself stand. */
-  home = 0;
-  /** Variables of enclosing blocks that this block must write, since a loop or a branch hands them on. */
-  linked: Names = NO_NAMES;
-  /** Names that the open block must give to what follows it. */
-  given: Names = NO_NAMES;
-  /** Whether the open block has left the function. */
-  hasLeft = false;
-  /** Conditions that must not hold here, since what they lead to needs what no call gives. */
-  refuted: Names = NO_NAMES;
-  /** Names that only code under such conditions makes. */
-  lost: Names = NO_NAMES;
-  /** Of those conditions, what holds of the whole function and was asked before it was known. */
-  readonly late: Refuted[] = [];
-  /** Conditions that were asked, and not known. */
-  readonly #open = new Set<string>();
+  /** The number of open blocks at the top level of the function body. */
+  bodyDepth = 0;
+  /** Loop-carried variables, and variables that a branch changes: assignments in this block must update them. */
+  carriedNames: NameSet = NO_NAMES;
+  /** Names that the open block must return to the statements after it. */
+  exportedNames: NameSet = NO_NAMES;
+  /** True if the open block has returned from the function. */
+  hasReturned = false;
+  /** Conditions that are false here, because their code needs an omitted argument. */
+  refutedConditions: NameSet = NO_NAMES;
+  /** Names that are assigned only under refuted conditions. */
+  undefinedNames: NameSet = NO_NAMES;
+  /** Conditions that are false in the whole function but were translated before they were refuted. */
+  readonly lateRefutations: RefutedCondition[] = [];
+  /** Conditions that were translated without a known value. */
+  readonly #undecided = new Set<string>();
   #variables: Map<string, Variable> = new Map();
-  readonly #taken: Set<string>[];
+  readonly #usedNames: Set<string>[];
   #lastLine: number;
 
   constructor(
     readonly tree: FunctionTree,
     readonly isKernel: boolean,
-    taken: Iterable<string>,
+    usedNames: Iterable<string>,
   ) {
-    this.#taken = [new Set(taken)];
+    this.#usedNames = [new Set(usedNames)];
     this.#lastLine = 1;
   }
 
@@ -62,34 +61,34 @@ export class FunctionScope {
   }
 
   read(name: string): Value | undefined {
-    this.asked.add(name);
+    this.readNames.add(name);
     const variable = this.#variables.get(name);
-    return variable?.isState ? traced(`${variable.value.text}.value`) : variable?.value;
+    return variable?.isMutable ? traced(`${variable.value.text}.value`) : variable?.value;
   }
 
-  bind(name: string, value: Value, isState = false, under?: Value): void {
-    this.#variables.set(name, { value, isState, ...(under && { under }) });
-    if (this.lost.has(name)) this.lost = new Set([...this.lost].filter((each) => each !== name));
+  bind(name: string, value: Value, isMutable = false, condition?: Value): void {
+    this.#variables.set(name, { value, isMutable, ...(condition && { condition }) });
+    if (this.undefinedNames.has(name))
+      this.undefinedNames = new Set([...this.undefinedNames].filter((each) => each !== name));
   }
 
-  /** Makes a variable what it was. */
   restore(name: string, variable: Variable | undefined): void {
     if (variable) this.#variables.set(name, variable);
     else this.#variables.delete(name);
   }
 
-  /** How many blocks are open. */
+  /** The number of open blocks. */
   get depth(): number {
-    return this.#taken.length - 1;
+    return this.#usedNames.length - 1;
   }
 
-  /** A name for a new variable of the open block. */
+  /** A new variable name in the open block. */
   fresh(python: string): string {
     const base = authorName(python);
     for (let i = 0; ; i++) {
       const name = i === 0 ? base : /\d$/.test(base) ? `${base}_${i}` : `${base}${i}`;
-      if (this.#taken.some((names) => names.has(name))) continue;
-      this.#taken.at(-1)!.add(name);
+      if (this.#usedNames.some((names) => names.has(name))) continue;
+      this.#usedNames.at(-1)!.add(name);
       return name;
     }
   }
@@ -98,64 +97,73 @@ export class FunctionScope {
     this.lines.push(line);
   }
 
-  /** Writes a block of its own: its variables end with it. Gives what `body` gives. */
-  block<T>(linked: Names, body: () => T): T {
-    const [variables, before, given] = [this.#variables, this.linked, this.given];
-    const [refuted, lost, hasLeft] = [this.refuted, this.lost, this.hasLeft];
-    this.given = NO_NAMES;
+  /** Opens a block scope while `body` runs, and returns the result of `body`. */
+  block<T>(carriedNames: NameSet, body: () => T): T {
+    const [variables, outerCarriedNames, outerExportedNames] = [this.#variables, this.carriedNames, this.exportedNames];
+    const [outerRefutedConditions, outerUndefinedNames, outerHasReturned] = [
+      this.refutedConditions,
+      this.undefinedNames,
+      this.hasReturned,
+    ];
+    this.exportedNames = NO_NAMES;
     this.#variables = new Map(variables);
-    this.#taken.push(new Set());
-    this.linked = linked;
+    this.#usedNames.push(new Set());
+    this.carriedNames = carriedNames;
     try {
       return body();
     } finally {
       this.#variables = variables;
-      this.#taken.pop();
-      this.linked = before;
-      this.given = given;
-      [this.refuted, this.lost, this.hasLeft] = [refuted, lost, hasLeft];
+      this.#usedNames.pop();
+      this.carriedNames = outerCarriedNames;
+      this.exportedNames = outerExportedNames;
+      [this.refutedConditions, this.undefinedNames, this.hasReturned] = [
+        outerRefutedConditions,
+        outerUndefinedNames,
+        outerHasReturned,
+      ];
     }
   }
 
-  /** The comments and the blank line before a statement. */
+  /** Emits the comments and the blank line before a statement. */
   layout(statement: Statement): void {
     const { comments, blank } = this.tree;
-    const before = comments.filter(({ line }) => line >= this.#lastLine && line <= statement.line);
-    const first = before[0]?.own === true ? before[0].line : statement.line;
-    if (blank.includes(first - 1) && this.lines.length > 0 && !this.lines.at(-1)!.endsWith("{")) this.emit("");
-    for (const { line, text } of before) {
-      // A blank line may stand among comments.
-      if (line !== first && blank.includes(line - 1) && line !== statement.line) this.emit("");
+    const leadingComments = comments.filter(({ line }) => line >= this.#lastLine && line <= statement.line);
+    const firstLine = leadingComments[0]?.own === true ? leadingComments[0].line : statement.line;
+    if (blank.includes(firstLine - 1) && this.lines.length > 0 && !this.lines.at(-1)!.endsWith("{")) this.emit("");
+    for (const { line, text } of leadingComments) {
+      // Keeps blank lines between comments.
+      if (line !== firstLine && blank.includes(line - 1) && line !== statement.line) this.emit("");
       if (text !== "") this.emit(`// ${text}`);
     }
     this.#lastLine = statement.line + 1;
   }
 
-  /** Says that a condition does not hold, for `names` are made under it that need what no call gives. */
-  refute({ condition, names, why }: Refuted): void {
-    const isOfAll = this.#taken.length === 1;
-    if (isOfAll && [condition.text, negated(condition).text].some((text) => this.#open.has(text)))
-      this.late.push({ condition, names, why });
-    const holds = negated(condition).text;
-    this.emit(`tl.staticAssert(${holds}, "${why}");`);
-    this.refuted = new Set([...this.refuted, condition.text]);
-    this.lost = new Set([...this.lost, ...names.filter((name) => !this.#variables.has(name))]);
+  /** Asserts that a condition is false, because the code under it needs an omitted argument. */
+  refute({ condition, names, reason }: RefutedCondition): void {
+    const isFunctionLevel = this.#usedNames.length === 1;
+    if (isFunctionLevel && [condition.text, translateNot(condition).text].some((text) => this.#undecided.has(text)))
+      this.lateRefutations.push({ condition, names, reason });
+    const assertion = translateNot(condition).text;
+    this.emit(`tl.staticAssert(${assertion}, "${reason}");`);
+    this.refutedConditions = new Set([...this.refutedConditions, condition.text]);
+    this.undefinedNames = new Set([...this.undefinedNames, ...names.filter((name) => !this.#variables.has(name))]);
   }
 
-  /** What the open block is under. */
+  /** Records that a condition is true in the open block. */
   assume(condition: Value): void {
-    if (condition.kind === "traced") this.refuted = new Set([...this.refuted, negated(condition).text]);
+    if (condition.kind === "traced")
+      this.refutedConditions = new Set([...this.refutedConditions, translateNot(condition).text]);
   }
 
-  /** A condition, decided where that is known. */
-  decide(condition: Value): Value {
-    if (this.refuted.has(condition.text)) return truth(false);
-    if (this.refuted.has(negated(condition).text)) return truth(true);
-    this.#open.add(condition.text);
+  /** Replaces a condition by its value if the value is known here. */
+  foldCondition(condition: Value): Value {
+    if (this.refutedConditions.has(condition.text)) return truth(false);
+    if (this.refutedConditions.has(translateNot(condition).text)) return truth(true);
+    this.#undecided.add(condition.text);
     return condition;
   }
 
-  refuse(reason: string, at?: { readonly line: number }): never {
-    throw new UnsupportedConstruct(reason, at);
+  refuse(reason: string, location?: { readonly line: number }): never {
+    throw new UnsupportedConstruct(reason, location);
   }
 }

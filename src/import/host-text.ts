@@ -1,68 +1,68 @@
-/** What the host computes before a launch, as TypeScript over the kernel's parameters. */
+/** Host expressions as TypeScript over the kernel's parameters. */
 import type { HostTree } from "./tree.js";
 
-/** A parameter of the kernel file by its Python name, or the value that it is fixed to. */
+/** Maps a Python parameter to its name in the kernel file or to its fixed value. */
 export type HostNames = (
   python: string,
 ) => { readonly name: string } | { readonly value: number | boolean } | undefined;
 
-interface Written {
+interface HostText {
   readonly text: string;
-  /** Undefined for what is computed at a launch. */
+  /** Undefined if the expression depends on a parameter. */
   readonly value?: number | boolean;
 }
 
-/** `({ n, BLOCK }) => …` of a tree's text, or undefined if a parameter is missing. */
-export function callback(
+/** The callback `({ n, BLOCK }) => …` for these expressions. Undefined if a parameter is missing. */
+export function callbackText(
   trees: readonly HostTree[],
   names: HostNames,
   result: (texts: readonly string[]) => string,
 ): string | undefined {
-  const used = new Set<string>();
-  const written = trees.map((tree) => write(tree, names, used));
-  if (!written.every((each) => each !== undefined)) return undefined;
-  const list = [...used].join(", ");
-  return `(${list === "" ? "" : `{ ${list} }`}) => ${result(written.map(({ text }) => text))}`;
+  const usedParams = new Set<string>();
+  const texts = trees.map((tree) => toHostText(tree, names, usedParams));
+  if (!texts.every((each) => each !== undefined)) return undefined;
+  const list = [...usedParams].join(", ");
+  return `(${list === "" ? "" : `{ ${list} }`}) => ${result(texts.map(({ text }) => text))}`;
 }
 
-/** The value of a tree that no parameter decides. */
+/** The value of an expression that depends on no parameter. */
 export function fixedValue(tree: HostTree, names: HostNames): number | boolean | undefined {
-  return write(tree, names, new Set())?.value;
+  return toHostText(tree, names, new Set())?.value;
 }
 
-/** What a tree gives for these values; undefined where one is missing. */
+/** Evaluates an expression. Undefined if a value is missing. */
 export function hostValue(tree: HostTree, values: ReadonlyMap<string, number>): number | boolean | undefined {
   if ("value" in tree) return tree.value;
   if ("param" in tree) return values.get(tree.param);
   const [x, y] = tree.of.map((each) => hostValue(each, values));
   if (x === undefined || (tree.of.length > 1 && y === undefined)) return undefined;
-  return fold(tree.op, Number(x), Number(y));
+  return evaluateOp(tree.op, Number(x), Number(y));
 }
 
-function write(tree: HostTree, names: HostNames, used: Set<string>): Written | undefined {
+function toHostText(tree: HostTree, names: HostNames, usedParams: Set<string>): HostText | undefined {
   if ("value" in tree) return { text: String(tree.value), value: tree.value };
   if ("param" in tree) {
-    const known = names(tree.param);
-    if (!known) return undefined;
-    if ("value" in known) return { text: String(known.value), value: known.value };
-    used.add(known.name);
-    return { text: known.name };
+    const param = names(tree.param);
+    if (!param) return undefined;
+    if ("value" in param) return { text: String(param.value), value: param.value };
+    usedParams.add(param.name);
+    return { text: param.name };
   }
-  const parts = tree.of.map((each) => write(each, names, used));
-  if (!parts.every((part) => part !== undefined)) return undefined;
-  const [x, y] = parts;
+  const operands = tree.of.map((each) => toHostText(each, names, usedParams));
+  if (!operands.every((part) => part !== undefined)) return undefined;
+  const [x, y] = operands;
   if (!x) return undefined;
-  if (parts.every(({ value }) => value !== undefined)) {
-    const value = fold(tree.op, Number(x.value), Number(y?.value));
+  if (operands.every(({ value }) => value !== undefined)) {
+    const value = evaluateOp(tree.op, Number(x.value), Number(y?.value));
     return value === undefined ? undefined : { text: String(value), value };
   }
-  return { text: called(tree.op, x, y) };
+  return { text: callText(tree.op, x, y) };
 }
 
-/** Functions of `tl`; the others are methods. */
-const FUNCTIONS: ReadonlySet<string> = new Set(["cdiv", "minimum", "maximum", "nextPowerOf2"]);
-/** What the other side's method is called, where a number stands first. */
-const TURNED: Readonly<Record<string, string>> = {
+/** Operations that are functions of `tl`. All others are methods. */
+const TL_FUNCTIONS: ReadonlySet<string> = new Set(["cdiv", "minimum", "maximum", "nextPowerOf2"]);
+/** The method of the right operand, for expressions whose left operand is a number. */
+const SWAPPED_METHODS: Readonly<Record<string, string>> = {
   add: "add",
   mul: "mul",
   eq: "eq",
@@ -73,15 +73,15 @@ const TURNED: Readonly<Record<string, string>> = {
   ge: "le",
 };
 
-function called(op: string, x: Written, y: Written | undefined): string {
-  if (!y) return FUNCTIONS.has(op) ? `tl.${op}(${x.text})` : `${x.text}.${op}()`;
-  if (FUNCTIONS.has(op) || x.value === undefined)
-    return FUNCTIONS.has(op) ? `tl.${op}(${x.text}, ${y.text})` : `${x.text}.${op}(${y.text})`;
-  const turned = TURNED[op];
-  return turned === undefined ? `tl.${op}(${x.text}, ${y.text})` : `${y.text}.${turned}(${x.text})`;
+function callText(op: string, x: HostText, y: HostText | undefined): string {
+  if (!y) return TL_FUNCTIONS.has(op) ? `tl.${op}(${x.text})` : `${x.text}.${op}()`;
+  if (TL_FUNCTIONS.has(op) || x.value === undefined)
+    return TL_FUNCTIONS.has(op) ? `tl.${op}(${x.text}, ${y.text})` : `${x.text}.${op}(${y.text})`;
+  const swapped = SWAPPED_METHODS[op];
+  return swapped === undefined ? `tl.${op}(${x.text}, ${y.text})` : `${y.text}.${swapped}(${x.text})`;
 }
 
-function fold(op: string, x: number, y: number): number | boolean | undefined {
+function evaluateOp(op: string, x: number, y: number): number | boolean | undefined {
   const values: Readonly<Record<string, () => number | boolean>> = {
     add: () => x + y,
     sub: () => x - y,

@@ -1,22 +1,22 @@
-/** The text of a kernel file: its imports, helper functions, parameters and body. */
+/** Writes a kernel file: imports, helper functions, parameters and body. */
 import { format } from "prettier";
 import { authorName } from "./author-name.js";
 import type { KernelContext } from "./context.js";
 import { pruneConstantBranches } from "./constant-branches.js";
 import { type DTypeVariable, dtypeVariables } from "./dtype-variables.js";
-import { type DeclaredParam, declaredParams } from "./declared-params.js";
-import { FunctionScope, type Refuted } from "./function-scope.js";
+import { type DeclaredParam, declareParams } from "./declared-params.js";
+import { FunctionScope, type RefutedCondition } from "./function-scope.js";
 import { hostLines } from "./host-spec.js";
 import type { HostNames } from "./host-text.js";
-import type { Inferred } from "./launch-facts/launch-facts.js";
+import type { InferredLaunchFacts } from "./launch-facts/launch-facts.js";
 import type { LiftedTensor } from "./lift/lifted-tensors.js";
-import { reads } from "./liveness.js";
+import { readNames } from "./liveness.js";
 import { translateStatements } from "./translate-statements.js";
 import type { FunctionTree, KernelTree, GlobalBinding, ParameterTree } from "./tree.js";
 import { withoutUnused } from "./unused-lines.js";
-import { dtypeName, elementText, knownValue, list, NONE, UnsupportedConstruct, traced, type Value } from "./value.js";
+import { dtypeName, elementText, bindingValue, list, NONE, UnsupportedConstruct, traced, type Value } from "./value.js";
 
-/** What a person must look at, with the line of the Python file. */
+/** A TODO for the user, with its line in the Python file. */
 export interface Todo {
   readonly text: string;
   readonly line: number;
@@ -24,295 +24,312 @@ export interface Todo {
 
 export interface KernelText {
   readonly text: string;
-  /** The kernel's name. */
   readonly name: string;
-  /** The kernel's parameters by the names of the Python's; those that are fixed are left out. */
+  /** The parameters of the kernel, without fixed parameters, by their Python names. */
   readonly parameters: Readonly<Record<string, string>>;
   readonly todos: readonly Todo[];
-  /** Constants of the calls that the user asked to fix. */
+  /** Constants that are replaced by their values. */
   readonly fixed: readonly string[];
 }
 
 export interface TextOptions {
-  /** Parameters that are fixed to what the first call gives them. */
+  /** Parameters that are replaced by their values in the first call. */
   readonly specialize?: ReadonlySet<string>;
-  /** Conditions that Triton knows are decided as in the first call. */
-  readonly decides?: boolean;
-  /** No dtype variables: every pointer has the dtype of the first call. */
-  readonly fixedDTypes?: boolean;
-  /** No constant is computed at a launch: each has the value of the first call. */
-  readonly pinned?: boolean;
-  /** Code that the calls do not reach has no types: those of other constants may contradict them. */
-  readonly reachedOnly?: boolean;
-  /** A raw pointer that an autotuner's trials would change: the first config is written. */
-  readonly untuned?: string;
-  /** Arms that Triton compiled for no constants are left out: their conditions must not hold. */
-  readonly compiledOnly?: boolean;
-  /** What follows a branch is written for each arm where arms give a name another dtype or shape. */
-  readonly tails?: boolean;
-  /** Branches that need that, by their keys, as a build found out. */
-  readonly apart?: ReadonlySet<string>;
-  /** Each arm has a comment with the key of its branch. */
-  readonly marked?: boolean;
-  /** The types of helper functions' parameters, which only a build knows; `any` without them. */
-  readonly helpers?: HelperTypes;
-  /** Tensors in place of pointers, of which the tree has views. */
+  /** Folds compile-time conditions to their values in the first call. */
+  readonly shouldFoldConditions?: boolean;
+  /** Uses no dtype variables: every pointer has its dtype in the first call. */
+  readonly hasFixedDTypes?: boolean;
+  /** Computes no constants at launch: each has its value in the first call. */
+  readonly hasPinnedConstants?: boolean;
+  /** Drops the types of code that no call reaches. They come from other constants and may be contradictory. */
+  readonly isReachableOnly?: boolean;
+  /** A raw pointer whose memory autotuning trials would change. The file then uses the first config only. */
+  readonly untunedPointer?: string;
+  /** Removes arms that Triton compiled for no constants, and asserts that their conditions are false. */
+  readonly compiledArmsOnly?: boolean;
+  /** Duplicates the statements after a branch into its arms if a name has different dtypes or shapes in them. */
+  readonly mayEmitContinuations?: boolean;
+  /** Keys of the branches that a build reported for different types. Their continuations are duplicated. */
+  readonly mixedTypeBranches?: ReadonlySet<string>;
+  /** Starts each arm with a comment that contains the key of its branch. */
+  readonly hasBranchMarkers?: boolean;
+  /** The types of helper functions' parameters, which only a build can infer. Without them, parameters are `any`. */
+  readonly helperTypes?: HelperTypes;
+  /** Tensors that replace pointers. The tree contains views of them. */
   readonly tensors?: readonly LiftedTensor[];
-  /** What the noted launches say of the grid and of what has to hold. */
-  readonly inferred?: Inferred;
+  /** The grid and the requirements that follow from the recorded launches. */
+  readonly inferred?: InferredLaunchFacts;
 }
 
-/** Types by the names of parameters, by the names of helper functions. */
+/** Parameter types by helper function and parameter name. */
 export type HelperTypes = ReadonlyMap<string, ReadonlyMap<string, string>>;
 
-/** @throws NotImported with the reason and the line of the file. */
+/** @throws UnsupportedConstruct with the reason and the line in the Python file. */
 export async function kernelText(tree: KernelTree, options: TextOptions = {}): Promise<KernelText> {
-  const made = new KernelWriter(tree, options).write();
+  const unformatted = new KernelWriter(tree, options).write();
   try {
-    return { ...made, text: await format(made.text, { parser: "typescript", printWidth: 120 }) };
+    return { ...unformatted, text: await format(unformatted.text, { parser: "typescript", printWidth: 120 }) };
   } catch (error) {
-    // What no rule foresaw ends one kernel and not the command.
-    const [why = ""] = String(error instanceof Error ? error.message : error).split("\n");
-    throw new UnsupportedConstruct(`the text that it would have is not TypeScript (${why})`);
+    // A translation bug must fail only this kernel and not the whole command.
+    const [message = ""] = String(error instanceof Error ? error.message : error).split("\n");
+    throw new UnsupportedConstruct(`the text that it would have is not TypeScript (${message})`);
   }
 }
 
 class KernelWriter implements KernelContext {
-  optional: ReadonlySet<string> = new Set();
+  optionalPointers: ReadonlySet<string> = new Set();
   readonly #tree: KernelTree;
   readonly #options: TextOptions;
   readonly #todos: Todo[] = [];
   readonly #imports = new Set<string>(["kernel", "tl"]);
-  /** The texts of helper functions, and the name of each by its number and its known arguments. */
+  /** Helper functions by their index and their constant arguments. */
   readonly #helpers = new Map<string, { readonly name: string; text: string }>();
-  readonly #order: string[] = [];
-  readonly #taken = new Set<string>();
-  /** What the body calls parameters, by their Python names. */
-  #locals: ReadonlyMap<string, string> = new Map();
-  /** Dtype variables by their element types. */
-  readonly #variables: ReadonlyMap<string, DTypeVariable>;
+  readonly #helperOrder: string[] = [];
+  readonly #usedNames = new Set<string>();
+  /** Names of parameters in the body, by their Python names. */
+  #localNames: ReadonlyMap<string, string> = new Map();
+  /** Dtype variables by element type. */
+  readonly #dtypeVariables: ReadonlyMap<string, DTypeVariable>;
 
-  /** `early` is what must not hold of the kernel, which its code shows only after it asks for it. */
+  /** `refuted` contains conditions that an earlier attempt refuted only after it had translated them. */
   constructor(
-    private readonly given: KernelTree,
+    private readonly source: KernelTree,
     options: TextOptions,
-    private readonly early: readonly Refuted[] = [],
+    private readonly refuted: readonly RefutedCondition[] = [],
   ) {
-    const tree = given;
-    this.#tree = options.decides === true ? { ...tree, functions: tree.functions.map(pruneConstantBranches) } : tree;
+    const tree = source;
+    this.#tree =
+      options.shouldFoldConditions === true ? { ...tree, functions: tree.functions.map(pruneConstantBranches) } : tree;
     this.#options = options;
-    this.#variables = options.fixedDTypes ? new Map() : dtypeVariables(tree);
+    this.#dtypeVariables = options.hasFixedDTypes ? new Map() : dtypeVariables(tree);
   }
 
   get #kernel(): FunctionTree {
     return this.#tree.functions[0]!;
   }
 
-  get decides(): boolean {
-    return this.#options.decides === true;
+  get isSpecialized(): boolean {
+    return this.#options.shouldFoldConditions === true;
   }
 
-  get tails(): boolean {
-    return this.#options.tails === true;
+  get canDuplicateTails(): boolean {
+    return this.#options.mayEmitContinuations === true;
   }
 
-  get compiledOnly(): boolean {
-    return this.#options.compiledOnly === true;
+  get shouldPruneUncompiled(): boolean {
+    return this.#options.compiledArmsOnly === true;
   }
 
-  get apart(): ReadonlySet<string> {
-    return this.#options.apart ?? new Set();
+  get divergentBranches(): ReadonlySet<string> {
+    return this.#options.mixedTypeBranches ?? new Set();
   }
 
-  get isMarked(): boolean {
-    return this.#options.marked === true;
+  get hasBranchMarkers(): boolean {
+    return this.#options.hasBranchMarkers === true;
   }
 
   elementOf(parameter: string): string | undefined {
-    const given = this.#tree.signatures.map((signature) => signature[parameter]);
-    const dtypes = given.flatMap((each) => (each && each.kind !== "constant" ? [dtypeName(each.dtype)] : []));
+    const args = this.#tree.signatures.map((signature) => signature[parameter]);
+    const dtypes = args.flatMap((arg) => (arg && arg.kind !== "constant" ? [dtypeName(arg.dtype)] : []));
     return dtypes.length > 0 ? elementText(dtypes) : undefined;
   }
 
   tensor(parameter: string): string {
-    return this.#locals.get(parameter)!;
+    return this.#localNames.get(parameter)!;
   }
 
-  todo(text: string, line: number): void {
-    const at = this.#kernel.line + line - 1;
-    if (!this.#todos.some((todo) => todo.text === text && todo.line === at)) this.#todos.push({ text, line: at });
+  addTodo(text: string, line: number): void {
+    const fileLine = this.#kernel.line + line - 1;
+    if (!this.#todos.some((todo) => todo.text === text && todo.line === fileLine))
+      this.#todos.push({ text, line: fileLine });
   }
 
   dtype(element: string): string {
-    const variable = this.#variables.get(element);
+    const variable = this.#dtypeVariables.get(element);
     if (variable) return variable.name;
-    return element.includes(" ") ? this.#severalDTypes(element) : `tl.${element}`;
+    return element.includes(" ") ? this.#refuseSeveralDTypes(element) : `tl.${element}`;
   }
 
-  #severalDTypes(element: string): never {
+  #refuseSeveralDTypes(element: string): never {
     throw new UnsupportedConstruct(`a value that is ${element.split(" ").join(" or ")}, as no pointer is`);
   }
 
-  imports(name: "libdevice" | "pointer" | "descriptor" | "tensor" | "scalar" | "constexpr"): void {
-    this.#imports.add(name);
+  addImport(importName: "libdevice" | "pointer" | "descriptor" | "tensor" | "scalar" | "constexpr"): void {
+    this.#imports.add(importName);
   }
 
   write(): KernelText {
     const { name, doc } = this.#kernel;
-    const plain = name.replace(/^_+/, "") || "imported";
-    // Emission adds it again.
-    const kernelName = plain.replace(/(?<=.)_kernel$/, "");
-    const variable = authorName(plain);
-    this.#taken.add(variable);
-    const scope = new FunctionScope(this.#kernel, true, this.#taken);
-    const { specialize, fixedDTypes, pinned, tensors, inferred } = this.#options;
-    const { params, fixed, optional, names } = declaredParams({
+    const publicName = name.replace(/^_+/, "") || "imported";
+    // The emitter adds the suffix.
+    const kernelName = publicName.replace(/(?<=.)_kernel$/, "");
+    const variable = authorName(publicName);
+    this.#usedNames.add(variable);
+    const scope = new FunctionScope(this.#kernel, true, this.#usedNames);
+    const { specialize, hasFixedDTypes, hasPinnedConstants, tensors = [], inferred } = this.#options;
+    const { params, fixedNames, optionalPointers, names } = declareParams({
       tree: this.#tree,
       scope,
-      isFixed: (name, isDType) => specialize?.has(name) === true || (isDType && fixedDTypes === true),
-      pinned: pinned === true,
-      tensors: tensors ?? [],
+      isFixed: (name, isDType) => specialize?.has(name) === true || (isDType && hasFixedDTypes === true),
+      isPinned: hasPinnedConstants === true,
+      tensors,
       dtype: (element) => this.dtype(element),
-      bound: (python) => [...this.#variables.values()].find(({ binder }) => binder === python)?.name,
-      imports: (name) => this.imports(name),
-      todo: (text, line) => this.todo(text, line),
+      dtypeVariable: (python) => [...this.#dtypeVariables.values()].find(({ binder }) => binder === python)?.name,
+      addImport: (name) => this.addImport(name),
+      addTodo: (message, line) => this.addTodo(message, line),
     });
-    this.optional = optional;
-    this.#locals = new Map(params.map(({ python, local }) => [python, local]));
-    for (const each of this.early) scope.refute(each);
-    this.#body(scope);
-    const late = scope.late.filter(({ condition }) => isOf(condition, params) && !this.#isEarly(condition));
-    if (late.length > 0) return new KernelWriter(this.given, this.#options, [...this.early, ...late]).write();
-    const kept = params.filter((param) => isNeeded(param, scope));
-    // A size that the body does not use is no argument of it.
-    const used = kept.filter(({ text, local }) => text !== undefined || isNamed(local, scope));
-    const left = new Set(params.filter((param) => !kept.includes(param)).map(({ python }) => python));
-    // What only code that is left out reads has no effect.
-    const asked = this.decides ? reads({ body: this.#kernel.body }) : scope.asked;
-    const known: HostNames = (python) => (left.has(python) ? undefined : names(python));
-    const imported = [...this.#imports].sort(byName).join(", ");
+    this.optionalPointers = optionalPointers;
+    this.#localNames = new Map(params.map(({ python, local }) => [python, local]));
+    for (const refutation of this.refuted) scope.refute(refutation);
+    this.#translateBody(scope);
+    const lateRefutations = scope.lateRefutations.filter(
+      ({ condition }) => dependsOnlyOnParams(condition, params) && !this.#isRefuted(condition),
+    );
+    if (lateRefutations.length > 0)
+      return new KernelWriter(this.source, this.#options, [...this.refuted, ...lateRefutations]).write();
+    const retainedParams = params.filter((param) => isNeeded(param, scope));
+    // The body does not destructure sizes that it does not use.
+    const usedParams = retainedParams.filter(({ text, local }) => text !== undefined || isNamed(local, scope));
+    const droppedParams = new Set(
+      params.filter((param) => !retainedParams.includes(param)).map(({ python }) => python),
+    );
+    // Reports a constant as fixed only if translated code reads it.
+    const namesRead = this.isSpecialized ? readNames({ body: this.#kernel.body }) : scope.readNames;
+    const hostNames: HostNames = (python) => (droppedParams.has(python) ? undefined : names(python));
     const lines = [
-      `import { ${imported} } from "tilescript";`,
-      ...[...this.#variables.values()].map(
-        ({ name, members }) =>
-          `\nconst ${name} = tl.dtype("${name}", [${members.map((each) => `tl.${each}`).join(", ")}]);`,
-      ),
-      ...this.#order.flatMap((key) => ["", this.#helpers.get(key)!.text]),
-      "",
-      ...this.#todos.map(({ text, line }) => `// TODO(import): ${text} (line ${line})`),
+      ...this.#moduleHead(),
       `export const ${variable} = kernel("${kernelName}", {`,
       ...(doc === undefined ? [] : [`doc: ${JSON.stringify(doc)},`]),
       `params: {`,
-      ...kept.flatMap((param) => (param.text === undefined ? [] : [`${param.name}: ${param.text},`])),
+      ...retainedParams.flatMap((param) => (param.text === undefined ? [] : [`${param.name}: ${param.text},`])),
       `},`,
-      ...hostLines(kept, this.#tree, { names: known, inferred, untuned: this.#options.untuned }),
-      ...sameStrides(tensors ?? [], (python) => kept.find((param) => param.python === python)?.name ?? python),
-      `}, ({ ${used.map(({ name: own, local }) => (own === local ? own : `${own}: ${local}`)).join(", ")} }) => {`,
+      ...hostLines(retainedParams, this.#tree, {
+        names: hostNames,
+        inferred,
+        mutatedParam: this.#options.untunedPointer,
+      }),
+      ...sameStrides(tensors, (python) => retainedParams.find((param) => param.python === python)?.name ?? python),
+      `}, ({ ${usedParams.map(({ name: publicName, local }) => (publicName === local ? publicName : `${publicName}: ${local}`)).join(", ")} }) => {`,
       ...withoutUnused(scope.lines),
       `});`,
     ];
     return {
       text: lines.join("\n"),
       name: kernelName,
-      parameters: Object.fromEntries(kept.map((param) => [param.python, param.name])),
+      parameters: Object.fromEntries(retainedParams.map((param) => [param.python, param.name])),
       todos: this.#todos,
-      fixed: [...fixed, ...[...left].filter((name) => asked.has(name))],
+      fixed: [...fixedNames, ...[...droppedParams].filter((name) => namesRead.has(name))],
     };
   }
 
-  #isEarly({ text }: Value): boolean {
-    return this.early.some(({ condition }) => condition.text === text);
+  /** The file above the kernel: imports, dtype variables, helpers and remarks. */
+  #moduleHead(): readonly string[] {
+    const importList = [...this.#imports].sort(compareImportNames).join(", ");
+    return [
+      `import { ${importList} } from "tilescript";`,
+      ...[...this.#dtypeVariables.values()].map(
+        ({ name, members }) =>
+          `\nconst ${name} = tl.dtype("${name}", [${members.map((member) => `tl.${member}`).join(", ")}]);`,
+      ),
+      ...this.#helperOrder.flatMap((key) => ["", this.#helpers.get(key)!.text]),
+      "",
+      ...this.#todos.map(({ text, line }) => `// TODO(import): ${text} (line ${line})`),
+    ];
   }
 
-  #body(scope: FunctionScope): void {
-    this.#located(this.#kernel, () => translateStatements(this.#kernel.body, new Set(), { scope, kernel: this }));
+  #isRefuted({ text }: Value): boolean {
+    return this.refuted.some(({ condition }) => condition.text === text);
   }
 
-  /** Turns the lines of a function into those of its file. */
-  #located<T>(tree: FunctionTree, body: () => T): T {
+  #translateBody(scope: FunctionScope): void {
+    this.#withFileLines(this.#kernel, () => translateStatements(this.#kernel.body, new Set(), { scope, kernel: this }));
+  }
+
+  /** Converts the line of an error from the function to its file. */
+  #withFileLines<T>(tree: FunctionTree, body: () => T): T {
     try {
       return body();
     } catch (error) {
-      if (error instanceof UnsupportedConstruct && error.line !== undefined && error.inside === undefined) {
+      if (error instanceof UnsupportedConstruct && error.line !== undefined && error.functionName === undefined) {
         error.line += tree.line - 1;
-        error.inside = tree.name;
+        error.functionName = tree.name;
       }
       throw error;
     }
   }
 
-  functionTree(number: number): FunctionTree {
-    return this.#tree.functions[number]!;
+  functionTree(index: number): FunctionTree {
+    return this.#tree.functions[index]!;
   }
 
-  helper(index: number, args: readonly Value[]): { readonly name: string; readonly args: readonly Value[] } {
+  instantiateHelper(index: number, args: readonly Value[]): { readonly name: string; readonly args: readonly Value[] } {
     const tree = this.#tree.functions[index]!;
-    const values = args.map((value, i) => (value.kind === "nothing" ? (knownDefault(tree.params[i]) ?? NONE) : value));
+    const values = args.map((value, i) => (value.kind === "nothing" ? (defaultValue(tree.params[i]) ?? NONE) : value));
     const isPassed = (value: Value): boolean => value.kind === "traced" || (value.kind === "list" && isTraced(value));
-    const key = `${index}:${values.map((value) => (isPassed(value) ? shapeOf(value) : `${value.kind} ${value.text}`)).join(",")}`;
-    const known = this.#helpers.get(key);
-    const passed = values.filter(isPassed);
-    if (known) return { name: known.name, args: passed };
-    const name = this.#free(authorName(tree.name));
+    const key = `${index}:${values.map((value) => (isPassed(value) ? argumentPattern(value) : `${value.kind} ${value.text}`)).join(",")}`;
+    const existing = this.#helpers.get(key);
+    const passedArgs = values.filter(isPassed);
+    if (existing) return { name: existing.name, args: passedArgs };
+    const name = this.#uniqueName(authorName(tree.name));
     this.#helpers.set(key, { name, text: "" });
     const scope = new FunctionScope(tree, false, []);
     const params: string[] = [];
-    const types = this.#options.helpers?.get(name);
+    const types = this.#options.helperTypes?.get(name);
     tree.params.forEach((param, i) => {
-      const value = values[i]!;
-      if (!isPassed(value)) return scope.bind(param.name, value);
-      const inner = formal(param.name, value, scope);
-      params.push(`${inner.text}: ${typeText(inner, types)}`);
-      scope.bind(param.name, inner);
+      const arg = values[i]!;
+      if (!isPassed(arg)) return scope.bind(param.name, arg);
+      const parameter = bindParameter(param.name, arg, scope);
+      params.push(`${parameter.text}: ${parameterType(parameter, types)}`);
+      scope.bind(param.name, parameter);
     });
-    const formals = params.join(", ");
-    // What follows from an unknown type is not inferred, but unknown.
-    const result = /: any\b/.test(formals) ? ": any" : "";
-    for (const [name] of formals.matchAll(TYPE_NAMES)) this.#imports.add(`type ${name}`);
-    this.#located(tree, () => translateStatements(tree.body, new Set(), { scope, kernel: this }));
+    const parameterList = params.join(", ");
+    // If a parameter is `any`, the inferred return type would be wrong.
+    const returnType = /: any\b/.test(parameterList) ? ": any" : "";
+    for (const [name] of parameterList.matchAll(TYPE_NAMES)) this.#imports.add(`type ${name}`);
+    this.#withFileLines(tree, () => translateStatements(tree.body, new Set(), { scope, kernel: this }));
     const options = tree.noinline ? ", { noinline: true }" : "";
     this.#helpers.get(key)!.text =
-      `${docComment(tree.doc)}const ${name} = tl.fn((${formals})${result} => {\n${withoutUnused(scope.lines).join("\n")}\n}${options});`;
-    this.#order.push(key);
-    return { name, args: passed };
+      `${docComment(tree.doc)}const ${name} = tl.fn((${parameterList})${returnType} => {\n${withoutUnused(scope.lines).join("\n")}\n}${options});`;
+    this.#helperOrder.push(key);
+    return { name, args: passedArgs };
   }
 
-  #free(wanted: string): string {
-    let name = wanted;
-    for (let i = 1; this.#taken.has(name); i++) name = `${wanted}${i}`;
-    this.#taken.add(name);
+  #uniqueName(base: string): string {
+    let name = base;
+    for (let i = 1; this.#usedNames.has(name); i++) name = `${base}${i}`;
+    this.#usedNames.add(name);
     return name;
   }
 }
 
-/** Emission wraps the lines of a paragraph again. */
+/** A JSDoc comment with one line per paragraph. The emitter wraps paragraphs. */
 function docComment(doc: string | undefined): string {
   if (doc === undefined) return "";
   const paragraphs = doc.replaceAll("*/", "* /").split(/\n\s*\n/);
-  return `/** ${paragraphs.map((each) => each.replaceAll(/\s+/g, " ").trim()).join("\n *\n * ")} */\n`;
+  return `/** ${paragraphs.map((paragraph) => paragraph.replaceAll(/\s+/g, " ").trim()).join("\n *\n * ")} */\n`;
 }
 
-/** What the types of parameters are written with. */
+/** Type names that the kernel file must import. */
 const TYPE_NAMES = /\b(?:[A-Z]\w+Of|Const\w+)(?=<)/g;
 
-/** Types stand where their names do. */
-const byName = (one: string, other: string): number => {
-  const [x, y] = [one.replace("type ", ""), other.replace("type ", "")];
+/** Sorts `type X` at the position of `X`. */
+const compareImportNames = (a: string, b: string): number => {
+  const [x, y] = [a.replace("type ", ""), b.replace("type ", "")];
   return x < y ? -1 : Number(x > y);
 };
 
-/** TileScript takes a flag that nothing uses for one that JavaScript decided. */
+/** Drops unused flags, because TileScript reports them as evaluated in JavaScript. */
 const isNeeded = ({ local, kind }: DeclaredParam, scope: FunctionScope): boolean =>
   (kind !== "bool" && kind !== "string") || isNamed(local, scope);
 
-/** Whether a condition is of parameters alone. */
-const isOf = ({ text }: Value, params: readonly DeclaredParam[]): boolean =>
+/** True if a condition names only parameters. */
+const dependsOnlyOnParams = ({ text }: Value, params: readonly DeclaredParam[]): boolean =>
   (text.match(/(?<![.\w])[A-Za-z_]\w*/g) ?? []).every((name) => params.some(({ local }) => local === name));
 
 const isNamed = (local: string, { lines }: FunctionScope): boolean =>
   lines.some((line) => !line.startsWith("//") && new RegExp(`\\b${local}\\b`).test(line));
 
-/** Tensors that have one set of strides in the original. */
+/** The `sameStrides` line for tensors that share their stride parameters in the original. */
 function sameStrides(tensors: readonly LiftedTensor[], nameOf: (python: string) => string): readonly string[] {
   const groups = new Map<string, string[]>();
   for (const { param, axes, isContiguous } of tensors) {
@@ -325,24 +342,28 @@ function sameStrides(tensors: readonly LiftedTensor[], nameOf: (python: string) 
 
 const isTraced = (value: Value): boolean =>
   value.kind === "traced" || (value.kind === "list" && value.items.some(isTraced));
-const shapeOf = (value: Value): string =>
-  value.kind === "list" ? `[${value.items.map(shapeOf).join(" ")}]` : value.kind === "traced" ? "?" : value.text;
+const argumentPattern = (value: Value): string =>
+  value.kind === "list"
+    ? `[${value.items.map(argumentPattern).join(" ")}]`
+    : value.kind === "traced"
+      ? "?"
+      : value.text;
 
-/** A parameter for an argument: a name, or a pattern for a list. */
-function formal(name: string, value: Value, scope: FunctionScope): Value {
-  if (value.kind === "list") return list(value.items.map((item, i) => formal(`${name}_${i}`, item, scope)));
+/** Binds a parameter to an argument: a name, or a destructuring pattern for a list. */
+function bindParameter(name: string, value: Value, scope: FunctionScope): Value {
+  if (value.kind === "list") return list(value.items.map((item, i) => bindParameter(`${name}_${i}`, item, scope)));
   const text = scope.fresh(name);
   return value.kind === "traced" ? { ...value, text } : traced(text);
 }
 
-/** The type of a parameter, which may be a list. */
-function typeText(param: Value, types: ReadonlyMap<string, string> | undefined): string {
+/** The type of a parameter or of a destructured list. */
+function parameterType(param: Value, types: ReadonlyMap<string, string> | undefined): string {
   if (param.kind !== "list") return types?.get(param.text) ?? "any";
-  const items = param.items.map((item) => typeText(item, types));
+  const items = param.items.map((item) => parameterType(item, types));
   return items.includes("any") ? "any" : `readonly [${items.join(", ")}]`;
 }
 
-function knownDefault(param: ParameterTree | undefined): Value | undefined {
-  const known: GlobalBinding | undefined = param?.default;
-  return known && knownValue(known);
+function defaultValue(param: ParameterTree | undefined): Value | undefined {
+  const binding: GlobalBinding | undefined = param?.default;
+  return binding && bindingValue(binding);
 }

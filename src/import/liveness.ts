@@ -1,45 +1,45 @@
-/** Which variables of a Python function live where: what loops and branches carry. */
+/** Liveness analysis of a Python function, and its loop-carried variables. */
 import type { Expression, Statement } from "./tree.js";
 
 type Names = ReadonlySet<string>;
 
-/** A node of the tree, seen without its kind. */
+/** The child nodes of any node. */
 export function childrenOf(node: object): readonly object[] {
   return Object.entries(node).flatMap(([key, value]): readonly object[] => {
-    // `bound` repeats the arguments, and types are no part of the tree.
+    // `bound` repeats the arguments. The other keys contain metadata, not syntax.
     if (["types", "known", "callee", "bound", "parameters", "within"].includes(key)) return [];
     return Array.isArray(value)
-      ? value.filter((each): each is object => typeof each === "object" && each !== null)
+      ? value.filter((child): child is object => typeof child === "object" && child !== null)
       : typeof value === "object" && value !== null
         ? [value as object]
         : [];
   });
 }
 
-/** Found once for each node: every branch and loop around it asks. */
-const known = new WeakMap<object, Names>();
+/** Cached per node, because every enclosing branch and loop needs the names. */
+const readsCache = new WeakMap<object, Names>();
 
-/** The names that an expression reads. */
-export function reads(node: object | null): Names {
+/** The names that a node reads. */
+export function readNames(node: object | null): Names {
   if (!node) return new Set();
-  let found = known.get(node);
-  if (!found) {
-    const own = "id" in node && typeof node.id === "string" ? [node.id] : [];
-    found = union(new Set(own), ...childrenOf(node).map(reads));
-    known.set(node, found);
+  let names = readsCache.get(node);
+  if (!names) {
+    const id = "id" in node && typeof node.id === "string" ? [node.id] : [];
+    names = union(new Set(id), ...childrenOf(node).map(readNames));
+    readsCache.set(node, names);
   }
-  return found;
+  return names;
 }
 
-/** The names that a target of an assignment writes. */
+/** The names that an assignment target writes. */
 export function targetNames(target: Expression): readonly string[] {
   if (target.kind === "Name") return [target.id];
   return target.kind === "Tuple" || target.kind === "List" ? target.elts.flatMap(targetNames) : [];
 }
 
-/** The names that statements write, those inside of loops and branches too, in the order of their first writing. */
-export function writes(statements: readonly Statement[]): readonly string[] {
-  const found = statements.flatMap((statement): readonly string[] => {
+/** The names that statements write, including nested statements, in the order of their first assignment. */
+export function writtenNames(statements: readonly Statement[]): readonly string[] {
+  const names = statements.flatMap((statement): readonly string[] => {
     switch (statement.kind) {
       case "Assign":
         return statement.targets.flatMap(targetNames);
@@ -48,84 +48,101 @@ export function writes(statements: readonly Statement[]): readonly string[] {
       case "AugAssign":
         return targetNames(statement.target);
       case "For":
-        return [...targetNames(statement.target), ...writes(statement.body)];
+        return [...targetNames(statement.target), ...writtenNames(statement.body)];
       case "While":
-        return writes(statement.body);
+        return writtenNames(statement.body);
       case "If":
-        return [...writes(statement.body), ...writes(statement.orelse)];
-      default:
+        return [...writtenNames(statement.body), ...writtenNames(statement.orelse)];
+      case "Assert":
+      case "Unsupported":
+      case "Expr":
+      case "Pass":
+      case "Return":
         return [];
+      default:
+        return statement satisfies never;
     }
   });
-  return [...new Set(found)];
+  return [...new Set(names)];
 }
 
 const union = (...sets: readonly Names[]): Names => new Set(sets.flatMap((set) => [...set]));
 const without = (set: Names, names: readonly string[]): Names =>
   new Set([...set].filter((name) => !names.includes(name)));
 
-/** The names whose values are used at the start of the statements or later; `after` are those used behind them. */
-export function liveBefore(statements: readonly Statement[], after: Names): Names {
-  return statements.reduceRight<Names>((live, statement) => liveBeforeOne(statement, live), after);
+/** The live names before the statements, given the live names after them. */
+export function liveBefore(statements: readonly Statement[], liveAfter: Names): Names {
+  return statements.reduceRight<Names>((live, statement) => liveBeforeOne(statement, live), liveAfter);
 }
 
-function liveBeforeOne(statement: Statement, after: Names): Names {
+function liveBeforeOne(statement: Statement, liveAfter: Names): Names {
   switch (statement.kind) {
     case "Assign":
-      return union(without(after, statement.targets.flatMap(targetNames)), reads(statement.value));
+      return union(without(liveAfter, statement.targets.flatMap(targetNames)), readNames(statement.value));
     case "AnnAssign":
-      return statement.value ? union(without(after, targetNames(statement.target)), reads(statement.value)) : after;
+      return statement.value
+        ? union(without(liveAfter, targetNames(statement.target)), readNames(statement.value))
+        : liveAfter;
     case "AugAssign":
-      return union(after, reads(statement.target), reads(statement.value));
+      return union(liveAfter, readNames(statement.target), readNames(statement.value));
     case "If":
-      return union(reads(statement.test), liveBefore(statement.body, after), liveBefore(statement.orelse, after));
+      return union(
+        readNames(statement.test),
+        liveBefore(statement.body, liveAfter),
+        liveBefore(statement.orelse, liveAfter),
+      );
     case "For":
     case "While":
-      return liveAtLoop(statement, after);
+      return liveAtLoop(statement, liveAfter);
     case "Return":
-      return reads(statement.value);
+      return readNames(statement.value);
+    case "Assert":
+    case "Unsupported":
+    case "Expr":
+    case "Pass":
+      return union(liveAfter, readNames(statement));
     default:
-      return union(after, reads(statement));
+      return statement satisfies never;
   }
 }
 
-/** Whether statements give a name a value on every way. */
+/** True if the statements assign a name on every path. */
 export const defines = (body: readonly Statement[], name: string): boolean =>
   !liveBefore(body, new Set([name])).has(name);
 
-/** What lives at the head of a loop, before each turn. */
-export function liveAtHead(statement: Extract<Statement, { kind: "For" | "While" }>, after: Names): Names {
-  const asked = statement.kind === "While" ? reads(statement.test) : new Set<string>();
-  const own = statement.kind === "For" ? targetNames(statement.target) : [];
-  let live = union(after, asked);
+/** The live names at the head of a loop, before each iteration (fixed point). */
+export function liveAtHead(loop: Extract<Statement, { kind: "For" | "While" }>, liveAfter: Names): Names {
+  const conditionReads = loop.kind === "While" ? readNames(loop.test) : new Set<string>();
+  const targets = loop.kind === "For" ? targetNames(loop.target) : [];
+  let live = union(liveAfter, conditionReads);
   for (;;) {
-    const next = union(live, without(liveBefore(statement.body, live), own));
+    const next = union(live, without(liveBefore(loop.body, live), targets));
     if (next.size === live.size) return live;
     live = next;
   }
 }
 
-function liveAtLoop(statement: Extract<Statement, { kind: "For" | "While" }>, after: Names): Names {
-  const head = liveAtHead(statement, after);
-  return statement.kind === "For" ? union(head, reads(statement.iter)) : head;
+function liveAtLoop(loop: Extract<Statement, { kind: "For" | "While" }>, liveAfter: Names): Names {
+  const head = liveAtHead(loop, liveAfter);
+  return loop.kind === "For" ? union(head, readNames(loop.iter)) : head;
 }
 
-/** The names that a statement with bodies hands on: from one turn to the next, or to what follows it. */
-export function carried(statement: Statement, after: Names): readonly string[] {
-  if (statement.kind === "If") return writes([statement]).filter((name) => after.has(name));
+/** The names that a loop carries between iterations or a branch assigns for later statements. */
+export function loopCarriedNames(statement: Statement, liveAfter: Names): readonly string[] {
+  if (statement.kind === "If") return writtenNames([statement]).filter((name) => liveAfter.has(name));
   if (statement.kind !== "For" && statement.kind !== "While") return [];
-  const live = liveAtHead(statement, after);
-  const own = statement.kind === "For" ? targetNames(statement.target) : [];
-  return writes(statement.body).filter((name) => live.has(name) && !own.includes(name));
+  const live = liveAtHead(statement, liveAfter);
+  const targets = statement.kind === "For" ? targetNames(statement.target) : [];
+  return writtenNames(statement.body).filter((name) => live.has(name) && !targets.includes(name));
 }
 
-/** Whether a value, assigned before these statements, is changed by a loop or a branch among them while it lives. */
-export function isChanged(name: string, rest: readonly Statement[], after: Names): boolean {
-  for (const [i, statement] of rest.entries()) {
-    if (!writes([statement]).includes(name)) continue;
+/** True if a loop or a branch among these statements changes the name while its current value is live. */
+export function isReassignedInBlock(name: string, following: readonly Statement[], liveAfter: Names): boolean {
+  for (const [i, statement] of following.entries()) {
+    if (!writtenNames([statement]).includes(name)) continue;
     const isCompound = statement.kind === "If" || statement.kind === "For" || statement.kind === "While";
     if (!isCompound) return false;
-    if (carried(statement, liveBefore(rest.slice(i + 1), after)).includes(name)) return true;
+    if (loopCarriedNames(statement, liveBefore(following.slice(i + 1), liveAfter)).includes(name)) return true;
   }
   return false;
 }

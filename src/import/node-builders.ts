@@ -1,108 +1,108 @@
-/** Nodes that the author's Python does not have, as Triton would type them. */
-import type { Binary, Call, Described, Expression, Name, Statement, WireConstant } from "./tree.js";
+/** Builders for synthesized nodes, with the types that Triton would infer. */
+import type { Binary, Call, TritonType, Expression, Name, Statement, WireConstant } from "./tree.js";
 import { rankOf } from "./value.js";
 
-/** Where a made node is said to stand. */
-export interface At {
+/** The lines of the node that a synthesized node replaces. */
+export interface SourceRange {
   readonly line: number;
   readonly end: number;
 }
 
-const place = ({ line, end }: At): At => ({ line, end });
-/** A tile of these axes; their lengths do not matter here. */
-const tileOf = (dtype: string, rank: number): Described => ({
+const sourceRange = ({ line, end }: SourceRange): SourceRange => ({ line, end });
+/** A tile type. Only its rank matters, so all dims are 1. */
+const tileOf = (dtype: string, rank: number): TritonType => ({
   kind: "tile",
   dtype,
   shape: Array.from({ length: rank }, () => 1),
 });
-export const INDEX: readonly Described[] = [tileOf("int32", 0)];
+export const INDEX: readonly TritonType[] = [tileOf("int32", 0)];
 
-export const nameOf = (id: string, types: readonly Described[], at: At): Name => ({
+export const nameNode = (id: string, types: readonly TritonType[], range: SourceRange): Name => ({
   kind: "Name",
   id,
   types,
-  ...place(at),
+  ...sourceRange(range),
 });
 
-export const constantOf = (of: string, value: WireConstant, at: At): Expression => ({
+export const constantNode = (pythonType: string, value: WireConstant, range: SourceRange): Expression => ({
   kind: "Constant",
-  of,
+  of: pythonType,
   value,
-  types: [{ kind: "constant", of, value }],
-  ...place(at),
+  types: [{ kind: "constant", of: pythonType, value }],
+  ...sourceRange(range),
 });
 
-export const binary = (op: string, left: Expression, right: Expression, types: Expression["types"]): Binary => ({
+export const binaryNode = (op: string, lhs: Expression, rhs: Expression, types: Expression["types"]): Binary => ({
   kind: "BinOp",
   op,
-  left,
-  right,
+  left: lhs,
+  right: rhs,
   types,
-  line: left.line,
-  end: Math.max(left.end, right.end),
+  line: lhs.line,
+  end: Math.max(lhs.end, rhs.end),
 });
 
-/** A sum or a product of indices, of which at most one is a tile. */
-export function ofIndices(op: "Add" | "Mult", left: Expression, right: Expression): Expression {
+/** A sum or a product of indices, at most one of which is a tile. Neutral operands are dropped. */
+export function indexNode(op: "Add" | "Mult", lhs: Expression, rhs: Expression): Expression {
   const isNumber = (node: Expression, value: number): boolean =>
     node.kind === "Constant" && node.of === "int" && node.value === value;
   const neutral = op === "Add" ? 0 : 1;
-  if (isNumber(left, neutral)) return right;
-  if (isNumber(right, neutral)) return left;
-  const rank = Math.max(rankOf(left) ?? 0, rankOf(right) ?? 0);
-  return binary(op, left, right, [tileOf("int32", rank)]);
+  if (isNumber(lhs, neutral)) return rhs;
+  if (isNumber(rhs, neutral)) return lhs;
+  const rank = Math.max(rankOf(lhs) ?? 0, rankOf(rhs) ?? 0);
+  return binaryNode(op, lhs, rhs, [tileOf("int32", rank)]);
 }
 
 /** `tl.arange(0, length)` */
-export function arange(length: Expression, at: At): Call {
-  const start = constantOf("int", 0, at);
+export function arangeNode(length: Expression, range: SourceRange): Call {
+  const start = constantNode("int", 0, range);
   return {
     kind: "Call",
-    func: nameOf("tl.arange", [], at),
+    func: nameNode("tl.arange", [], range),
     args: [start, length],
     keywords: [],
     callee: { what: "function", name: "tl.arange" },
     bound: { start, end: length },
     parameters: ["start", "end"],
     types: [tileOf("int32", 1)],
-    ...place(at),
+    ...sourceRange(range),
   };
 }
 
-/** `index[None, :]`: a tile of rank 1 as this axis of a larger one. */
+/** `index[None, :]`: expands a tile of rank 1 so that it spans this axis of a larger tile. */
 export function expandToAxis(index: Expression, axis: number, rank: number, dtype = "int32"): Expression {
   if (rank === 1) return index;
-  const at = place(index);
-  const whole: Expression = { kind: "Slice", lower: null, upper: null, step: null, types: [], ...at };
-  const elts = Array.from({ length: rank }, (_, i) => (i === axis ? whole : constantOf("NoneType", null, at)));
+  const range = sourceRange(index);
+  const whole: Expression = { kind: "Slice", lower: null, upper: null, step: null, types: [], ...range };
+  const elts = Array.from({ length: rank }, (_, i) => (i === axis ? whole : constantNode("NoneType", null, range)));
   return {
     kind: "Subscript",
     value: index,
-    slice: { kind: "Tuple", elts, types: [], ...at },
+    slice: { kind: "Tuple", elts, types: [], ...range },
     types: [tileOf(dtype, rank)],
-    ...at,
+    ...range,
   };
 }
 
-/** `left < right`, a tile of truth values. */
-export const compared = (op: "Lt" | "GtE", left: Expression, right: Expression): Expression => ({
+/** `lhs < rhs` or `lhs >= rhs`, a tile of booleans. */
+export const comparisonNode = (op: "Lt" | "GtE", lhs: Expression, rhs: Expression): Expression => ({
   kind: "Compare",
-  left,
+  left: lhs,
   ops: [op],
-  comparators: [right],
-  types: [tileOf("int1", rankOf(left) ?? 0)],
-  ...place(left),
+  comparators: [rhs],
+  types: [tileOf("int1", rankOf(lhs) ?? 0)],
+  ...sourceRange(lhs),
 });
 
-export const allOf = (conditions: readonly Expression[], rank: number): Expression | undefined =>
+export const conjunction = (conditions: readonly Expression[], rank: number): Expression | undefined =>
   conditions.length === 0
     ? undefined
-    : conditions.reduce((left, right) => binary("BitAnd", left, right, [tileOf("int1", rank)]));
+    : conditions.reduce((lhs, rhs) => binaryNode("BitAnd", lhs, rhs, [tileOf("int1", rank)]));
 
 /** `id = value` */
-export const assigned = (id: string, value: Expression): Statement => ({
+export const assignmentNode = (id: string, value: Expression): Statement => ({
   kind: "Assign",
-  targets: [nameOf(id, value.types, value)],
+  targets: [nameNode(id, value.types, value)],
   value,
-  ...place(value),
+  ...sourceRange(value),
 });

@@ -1,22 +1,21 @@
-/** Which parameters a call may leave out. */
+/** Comparisons with None, which show that a parameter is optional. */
 
-/** The names that a function asks whether they are None. */
-export function namesAskedForNone(body: unknown, found = new Set<string>()): ReadonlySet<string> {
-  if (typeof body !== "object" || body === null) return found;
+export function namesComparedWithNone(body: unknown, names = new Set<string>()): ReadonlySet<string> {
+  if (typeof body !== "object" || body === null) return names;
   if (Array.isArray(body)) {
-    for (const each of body) namesAskedForNone(each, found);
-    return found;
+    for (const each of body) namesComparedWithNone(each, names);
+    return names;
   }
   const node = body as Readonly<Record<string, unknown>>;
   if (node["kind"] === "Compare") {
-    const { left, comparators } = node as {
+    const { left: lhs, comparators } = node as {
       left: { kind: string; id?: string };
       comparators: readonly { kind: string; of?: string }[];
     };
-    if (left.kind === "Name" && left.id !== undefined && comparators.some(({ of }) => of === "NoneType"))
-      found.add(left.id);
+    if (lhs.kind === "Name" && lhs.id !== undefined && comparators.some(({ of }) => of === "NoneType"))
+      names.add(lhs.id);
   }
   for (const [key, value] of Object.entries(node))
-    if (key !== "types" && key !== "bound") namesAskedForNone(value, found);
-  return found;
+    if (key !== "types" && key !== "bound") namesComparedWithNone(value, names);
+  return names;
 }

@@ -1,8 +1,8 @@
-/** Python's operators as methods of handles, or computed where both sides are numbers. */
+/** Translates Python operators to methods of handles, with constant folding. */
 import type { Expression } from "./tree.js";
 import type { Context } from "./context.js";
 import {
-  cast,
+  castTo,
   constantKind,
   constantOf,
   elementOf,
@@ -17,6 +17,7 @@ import {
   type Traced,
   truth,
   type Value,
+  translateNot,
 } from "./value.js";
 
 const METHODS: Readonly<Record<string, string>> = {
@@ -34,14 +35,14 @@ const METHODS: Readonly<Record<string, string>> = {
 };
 const COMPARE: Readonly<Record<string, string>> = { Lt: "lt", LtE: "le", Gt: "gt", GtE: "ge", Eq: "eq", NotEq: "ne" };
 
-/** An operand: its value and the expression that it comes from. */
-export interface Side {
+/** An operand: its translated value and its source expression. */
+export interface Operand {
   readonly value: Value;
-  readonly from?: Expression;
+  readonly source?: Expression;
 }
 
-type Numbers = (x: number, y: number) => number;
-const FOLD: Readonly<Record<string, Numbers>> = {
+type NumberOp = (x: number, y: number) => number;
+const FOLD: Readonly<Record<string, NumberOp>> = {
   Add: (x, y) => x + y,
   Sub: (x, y) => x - y,
   Mult: (x, y) => x * y,
@@ -56,31 +57,31 @@ const FOLD: Readonly<Record<string, Numbers>> = {
   RShift: (x, y) => Number(BigInt(x) >> BigInt(y)),
 };
 
-/** `op` of two values that stand at `at`. */
-export function binary(op: string, left: Side, right: Side, at: Expression, context: Context): Value {
-  const [a, b] = [left.value, right.value];
-  const known = folded(op, a, b);
-  if (known) return known;
-  for (const side of [a, b])
-    if (side.kind !== "traced" && side.kind !== "number" && side.kind !== "truth")
-      throw new UnsupportedConstruct(`an operator on ${side.kind === "none" ? "None" : `a ${side.kind}`}`, at);
-  if (op === "Pow" && a.kind === "number" && a.value === 2 && constantKind(right.from) === "int")
-    return binary("LShift", { ...left, value: number(1, false) }, right, at, context);
+export function translateBinary(op: string, lhs: Operand, rhs: Operand, node: Expression, context: Context): Value {
+  const [a, b] = [lhs.value, rhs.value];
+  const constantResult = foldConstants(op, a, b);
+  if (constantResult) return constantResult;
+  for (const operand of [a, b])
+    if (operand.kind !== "traced" && operand.kind !== "number" && operand.kind !== "truth")
+      throw new UnsupportedConstruct(`an operator on ${operand.kind === "none" ? "None" : `a ${operand.kind}`}`, node);
+  if (op === "Pow" && a.kind === "number" && a.value === 2 && constantKind(rhs.source) === "int")
+    return translateBinary("LShift", { ...lhs, value: number(1, false) }, rhs, node, context);
   const method = METHODS[op];
-  if (!method) throw new UnsupportedConstruct(`the operator ${op}, which TileScript has not for tiles`, at);
-  if (isPointer(left) || isPointer(right)) return pointer(method, left, right, at);
-  const [x, y] = LOGICAL.has(method) ? [left, right] : [counted(left), counted(right)];
-  return arithmetic(method, x, y, at, context);
+  if (!method) throw new UnsupportedConstruct(`the operator ${op}, which TileScript has not for tiles`, node);
+  if (isPointer(lhs) || isPointer(rhs)) return pointerArithmetic(method, lhs, rhs, node);
+  const [x, y] = LOGICAL.has(method) ? [lhs, rhs] : [flagAsNumber(lhs), flagAsNumber(rhs)];
+  return arithmetic(method, x, y, node, context);
 }
 
-/** A flag among numbers is 1 or 0. */
-function counted(side: Side): Side {
-  const { value, from } = side;
-  const isFlag = value.kind === "traced" && (from && from.types.length > 0 ? constantKind(from) : value.of) === "bool";
-  return isFlag ? { value: traced(`tl.choose(${value.text}, 1, 0)`, true) } : side;
+/** Converts a flag that is used as a number to 1 or 0. */
+function flagAsNumber(operand: Operand): Operand {
+  const { value, source } = operand;
+  const isFlag =
+    value.kind === "traced" && (source && source.types.length > 0 ? constantKind(source) : value.typeTag) === "bool";
+  return isFlag ? { value: traced(`tl.choose(${value.text}, 1, 0)`, true) } : operand;
 }
 
-function folded(op: string, a: Value, b: Value): Value | undefined {
+function foldConstants(op: string, a: Value, b: Value): Value | undefined {
   const fold = FOLD[op];
   if (a.kind === "number" && b.kind === "number" && fold) {
     const isFloat = op === "Div" || (op === "Pow" && Number(b.value) < 0) || a.isFloat || b.isFloat;
@@ -94,86 +95,88 @@ function folded(op: string, a: Value, b: Value): Value | undefined {
   return undefined;
 }
 
-/** Whether a value has methods: numbers of JavaScript have not. */
+/** True for handles. JavaScript numbers do not have the methods of handles. */
 export const hasMethods = ({ kind }: Value): boolean => kind === "traced";
 
 const LOGICAL: ReadonlySet<string> = new Set(["and", "or", "xor"]);
 
-/** `a.add(b)`, or `tl.add(1, b)`, or `tl.or(FLAG, b)`: a flag's own methods take flags. */
+/** `a.add(b)`, `tl.add(1, b)`, or `tl.or(FLAG, b)`, because the methods of flags accept only flags. */
 export function translateOperator(method: string, a: Value, b: Value): Traced {
-  const isFlagBeside = LOGICAL.has(method) && isConstant(a) && !isConstant(b);
-  const text = hasMethods(a) && !isFlagBeside ? `${a.text}.${method}(${b.text})` : `tl.${method}(${a.text}, ${b.text})`;
+  const isFlagOperand = LOGICAL.has(method) && isConstant(a) && !isConstant(b);
+  const text =
+    hasMethods(a) && !isFlagOperand ? `${a.text}.${method}(${b.text})` : `tl.${method}(${a.text}, ${b.text})`;
   return { kind: "traced", text, ...(isConstant(a) && isConstant(b) && { isConstant: true }) };
 }
 
-function pointer(method: string, left: Side, right: Side, at: { readonly line: number }): Value {
-  const isSwapped = !isPointer(left);
+function pointerArithmetic(method: string, lhs: Operand, rhs: Operand, location: { readonly line: number }): Value {
+  const isSwapped = !isPointer(lhs);
   if (method !== "add" && (method !== "sub" || isSwapped))
-    throw new UnsupportedConstruct(`${method} of pointers, which TileScript has not`, at);
-  const [base, offset] = isSwapped ? [right, left] : [left, right];
-  if (isPointer(offset)) throw new UnsupportedConstruct("the difference of pointers", at);
-  const moved = elementOf(offset.from) === "int1" ? cast(offset.value, "tl.int32") : offset.value;
-  return { ...translateOperator(method, base.value, moved), of: "pointer" };
+    throw new UnsupportedConstruct(`${method} of pointers, which TileScript has not`, location);
+  const [base, offset] = isSwapped ? [rhs, lhs] : [lhs, rhs];
+  if (isPointer(offset)) throw new UnsupportedConstruct("the difference of pointers", location);
+  const offsetValue = elementOf(offset.source) === "int1" ? castTo(offset.value, "tl.int32") : offset.value;
+  return { ...translateOperator(method, base.value, offsetValue), typeTag: "pointer" };
 }
 
-/** In code that no call reaches, what starts from a pointer among the parameters. */
-const isPointer = ({ value, from }: Side): boolean =>
-  kindOf(from) === "pointer" || (from?.types.length === 0 && value.kind === "traced" && value.of === "pointer");
+/** True for pointers. In code without types, true for values that are derived from pointer parameters. */
+const isPointer = ({ value, source }: Operand): boolean =>
+  kindOf(source) === "pointer" ||
+  (source?.types.length === 0 && value.kind === "traced" && value.typeTag === "pointer");
 
 const NUMERIC = new Set(["add", "sub", "mul", "div", "mod"]);
 
-/** TileScript makes explicit what Triton converts on its own: truth values and integers among floats. */
-function arithmetic(method: string, left: Side, right: Side, at: Expression, { kernel }: Context): Value {
-  let [a, b] = [left.value, right.value];
-  const [x, y] = [elementOf(left.from), elementOf(right.from)];
-  const made = elementOf(at);
-  if (NUMERIC.has(method) && made !== undefined) {
-    const converted = (value: Value): Value => cast(value, kernel.dtype(made));
-    if (x === "int1" && made !== "int1") a = converted(a);
-    if (y === "int1" && made !== "int1") b = converted(b);
-    if (x === "int1" && y === "int1" && made === "int1")
+/** Adds the casts that Triton applies implicitly to booleans and integers. */
+function arithmetic(method: string, lhs: Operand, rhs: Operand, node: Expression, { kernel }: Context): Value {
+  let [a, b] = [lhs.value, rhs.value];
+  const [x, y] = [elementOf(lhs.source), elementOf(rhs.source)];
+  const element = elementOf(node);
+  if (NUMERIC.has(method) && element !== undefined) {
+    const convert = (value: Value): Value => castTo(value, kernel.dtype(element));
+    if (x === "int1" && element !== "int1") a = convert(a);
+    if (y === "int1" && element !== "int1") b = convert(b);
+    if (x === "int1" && y === "int1" && element === "int1")
       return translateOperator(method === "mul" ? "and" : "xor", a, b);
-    if (x !== undefined && isIntElement(x) && isFloatConstant(right)) a = converted(a);
-    else if (y !== undefined && isIntElement(y) && isFloatConstant(left)) b = converted(b);
+    if (x !== undefined && isIntElement(x) && isFloatConstant(rhs)) a = convert(a);
+    else if (y !== undefined && isIntElement(y) && isFloatConstant(lhs)) b = convert(b);
   }
   if ((method === "and" || method === "or") && (a.kind === "truth" || b.kind === "truth")) {
-    const [known, other] = a.kind === "truth" ? [a, b] : [b, a];
-    if (known.kind === "truth" && (x !== undefined) !== (y !== undefined))
-      return (method === "and") === known.value ? other : translateOperator(method, other, known);
+    const [constant, operand] = a.kind === "truth" ? [a, b] : [b, a];
+    if (constant.kind === "truth" && (x !== undefined) !== (y !== undefined))
+      return (method === "and") === constant.value ? operand : translateOperator(method, operand, constant);
   }
   return translateOperator(method, a, b);
 }
 
-function isFloatConstant({ value, from }: Side): boolean {
-  return value.kind === "number" ? value.isFloat : constantKind(from) === "float";
+function isFloatConstant({ value, source }: Operand): boolean {
+  return value.kind === "number" ? value.isFloat : constantKind(source) === "float";
 }
 
-/** One comparison of a chain. `isNone` decides comparisons with None. */
-export function compare(op: string, left: Side, right: Side, at: Expression): Value {
-  const [a, b] = [left.value, right.value];
+/** One comparison of a chain, other than with None. */
+export function translateComparison(op: string, lhs: Operand, rhs: Operand, node: Expression): Value {
+  const [a, b] = [lhs.value, rhs.value];
   const method = COMPARE[op];
-  if (!method) throw new UnsupportedConstruct(`the comparison ${op}`, at);
-  if (isLiteral(a) && isLiteral(b)) return truth(comparison(method, literalOf(a), literalOf(b)));
-  const known = constantOf(at);
-  if ((a.kind === "dtype" || b.kind === "dtype") && known?.kind === "truth") return known;
-  // A flag compared with a truth value is the flag or its opposite.
-  const sides = [
-    [a, right],
-    [b, left],
+  if (!method) throw new UnsupportedConstruct(`the comparison ${op}`, node);
+  if (isLiteral(a) && isLiteral(b)) return truth(foldComparison(method, literalOf(a), literalOf(b)));
+  const constantResult = constantOf(node);
+  if ((a.kind === "dtype" || b.kind === "dtype") && constantResult?.kind === "truth") return constantResult;
+  // A flag compared with True or False is the flag or its negation.
+  const pairs = [
+    [a, rhs],
+    [b, lhs],
   ] as const;
-  for (const [known, { value, from }] of sides)
-    if (known.kind === "truth" && value.kind === "traced" && constantKind(from) === "bool")
-      return known.value === (method === "eq") ? value : negated(value);
+  for (const [constant, { value, source }] of pairs)
+    if (constant.kind === "truth" && value.kind === "traced" && constantKind(source) === "bool")
+      return constant.value === (method === "eq") ? value : translateNot(value);
   const isAmongNumbers = a.kind === "number" || b.kind === "number";
-  const [one, other] = isAmongNumbers ? [counted(left).value, counted(right).value] : [a, b];
-  const [x, y] = [elementOf(left.from), elementOf(right.from)];
-  const fixed = (value: Value, mine: typeof x, beside: Side): Value => {
-    if (mine === "int1" && (beside.value.kind === "number" || constantKind(beside.from) === "int"))
-      return cast(value, "tl.int32");
-    const isFraction = mine !== undefined && isIntElement(mine) && isFloatConstant(beside);
-    return isFraction ? cast(value, "tl.float32") : value;
+  const [x, y] = isAmongNumbers ? [flagAsNumber(lhs).value, flagAsNumber(rhs).value] : [a, b];
+  const [xElement, yElement] = [elementOf(lhs.source), elementOf(rhs.source)];
+  const convert = (value: Value, element: typeof xElement, otherOperand: Operand): Value => {
+    if (element === "int1" && (otherOperand.value.kind === "number" || constantKind(otherOperand.source) === "int"))
+      return castTo(value, "tl.int32");
+    const isFraction = element !== undefined && isIntElement(element) && isFloatConstant(otherOperand);
+    return isFraction ? castTo(value, "tl.float32") : value;
   };
-  return translateOperator(method, fixed(one, x, right), fixed(other, y, left));
+  return translateOperator(method, convert(x, xElement, rhs), convert(y, yElement, lhs));
 }
 
 type Literal = Extract<Value, { kind: "number" | "truth" | "string" | "none" }>;
@@ -182,24 +185,17 @@ const isLiteral = (value: Value): value is Literal =>
 const literalOf = (value: Literal): number | string | null =>
   value.kind === "none" ? null : value.kind === "string" ? value.value : Number(value.value);
 
-function comparison(method: string, x: number | string | null, y: number | string | null): boolean {
+function foldComparison(method: string, x: number | string | null, y: number | string | null): boolean {
   if (method === "eq") return x === y;
   if (method === "ne") return x !== y;
   if (x === null || y === null) return false;
   return { lt: x < y, le: x <= y, gt: x > y, ge: x >= y }[method] ?? false;
 }
 
-/** The opposite of a condition. */
-export function negated(value: Value): Value {
-  if (value.kind === "truth") return truth(!value.value);
-  const { text } = value;
-  return traced(text.endsWith(".not()") ? text.slice(0, -".not()".length) : `${text}.not()`, isConstant(value));
-}
-
-/** One condition and another. */
+/** The conjunction of two conditions. */
 export const translateAnd = (x: Value, y: Value): Value =>
   x.kind === "truth" ? (x.value ? y : x) : y.kind === "truth" ? (y.value ? x : y) : translateOperator("and", x, y);
 
-/** One condition or another. */
-export const either = (x: Value, y: Value): Value =>
+/** The disjunction of two conditions. */
+export const translateOr = (x: Value, y: Value): Value =>
   x.kind === "truth" ? (x.value ? x : y) : y.kind === "truth" ? (y.value ? y : x) : translateOperator("or", x, y);

@@ -1,43 +1,45 @@
-/** Flags of a kernel that say whether a pointer is given: `HAS_BIAS`, where every access of `bias_ptr` is under it. */
-import { childrenOf, reads } from "./liveness.js";
-import type { GivenArgument, KernelTree } from "./tree.js";
+/** Presence flags: kernel flags such as `HAS_BIAS` that are true exactly if a pointer such as `bias_ptr` is passed. */
+import { childrenOf, readNames } from "./liveness.js";
+import type { LaunchArgument, KernelTree } from "./tree.js";
 
-/** The pointers of each such flag, by their Python names. */
-export function givenFlags({ functions: [kernel], signatures }: KernelTree): ReadonlyMap<string, readonly string[]> {
-  const patternOf = (name: string, of: (given: GivenArgument) => boolean): string =>
-    signatures.map((signature) => Number(of(signature[name]!))).join("");
+/** The pointers of each presence flag, by Python name. */
+export function presenceFlags({ functions: [kernel], signatures }: KernelTree): ReadonlyMap<string, readonly string[]> {
+  const patternOf = (name: string, test: (arg: LaunchArgument) => boolean): string =>
+    signatures.map((signature) => Number(test(signature[name]!))).join("");
   const params = kernel!.params.map(({ name }) => name);
   const isPointer = (name: string): boolean => signatures.some((signature) => signature[name]?.kind === "pointer");
   const pointers = params
     .filter(isPointer)
     .map((name) => ({ name, pattern: patternOf(name, ({ kind }) => kind === "pointer") }))
     .filter(({ pattern }) => pattern.includes("0"));
-  const found = new Map<string, readonly string[]>();
-  if (pointers.length === 0) return found;
+  const flags = new Map<string, readonly string[]>();
+  if (pointers.length === 0) return flags;
   for (const flag of params) {
     if (!signatures.every((signature) => isFlag(signature[flag]!))) continue;
     const pattern = patternOf(flag, isTrue);
-    const own = pointers.filter((each) => each.pattern === pattern && isUnder(kernel!.body, each.name, flag));
-    if (own.length > 0)
-      found.set(
+    const guarded = pointers.filter(
+      (pointer) => pointer.pattern === pattern && isGuardedBy(kernel!.body, pointer.name, flag),
+    );
+    if (guarded.length > 0)
+      flags.set(
         flag,
-        own.map(({ name }) => name),
+        guarded.map(({ name }) => name),
       );
   }
-  return found;
+  return flags;
 }
 
-const isFlag = (given: GivenArgument): boolean =>
-  given.kind === "constant" && given.value.what === "constant" && given.value.of === "bool";
-const isTrue = (given: GivenArgument): boolean =>
-  given.kind === "constant" && given.value.what === "constant" && given.value.value === true;
+const isFlag = (arg: LaunchArgument): boolean =>
+  arg.kind === "constant" && arg.value.what === "constant" && arg.value.of === "bool";
+const isTrue = (arg: LaunchArgument): boolean =>
+  arg.kind === "constant" && arg.value.what === "constant" && arg.value.value === true;
 
-/** Whether a name is read at all, and only where a condition asks for the flag. */
-function isUnder(body: readonly object[], name: string, flag: string): boolean {
-  const isOutside = (node: object): boolean => {
-    if ("test" in node && typeof node.test === "object" && node.test !== null && reads(node.test).has(flag))
+/** True if a name is read, and only in branches whose condition reads the flag. */
+function isGuardedBy(body: readonly object[], name: string, flag: string): boolean {
+  const isReadOutside = (node: object): boolean => {
+    if ("test" in node && typeof node.test === "object" && node.test !== null && readNames(node.test).has(flag))
       return false;
-    return ("id" in node && node.id === name) || childrenOf(node).some(isOutside);
+    return ("id" in node && node.id === name) || childrenOf(node).some(isReadOutside);
   };
-  return body.some((node) => reads(node).has(name)) && !body.some(isOutside);
+  return body.some((node) => readNames(node).has(name)) && !body.some(isReadOutside);
 }

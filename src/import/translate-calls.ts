@@ -1,68 +1,69 @@
-/** Calls: of Triton's functions by the op records, of Python's own, and of helper functions. */
+/** Translates calls: Triton functions by op records, Python builtins, and helper functions. */
 import type { Context } from "./context.js";
 import { translateCondition, translateExpression, isAboutDType } from "./translate-expressions.js";
 import { translateOperator } from "./operators.js";
-import { type Bound, operation } from "./op-calls.js";
+import { operation } from "./op-calls.js";
 import type { Call, Expression } from "./tree.js";
-import { cast, constantOf, dtypeValue, kindOf, list, NO_VALUE, number, traced, truth, type Value } from "./value.js";
+import { castTo, constantOf, dtypeValue, kindOf, list, NO_VALUE, number, traced, truth, type Value } from "./value.js";
+import type { BoundArgument } from "./adaptations.js";
 
 export function translateCall(node: Call, context: Context): Value {
   const { scope } = context;
-  if (node.func.kind === "Attribute" && !node.callee) return ofObject(node, context);
+  if (node.func.kind === "Attribute" && !node.callee) return translateMethodCall(node, context);
   const callee = node.callee ? undefined : translateExpression(node.func, context);
   const name =
     node.callee?.what === "function" ? node.callee.name : callee?.kind === "function" ? callee.name : undefined;
-  if (node.callee?.what === "helper" || (name !== undefined && !isOfTriton(name))) {
-    const decided = decidedOf(node, context);
-    if (decided) return decided;
+  if (node.callee?.what === "helper" || (name !== undefined && !isTritonFunction(name))) {
+    const constantResult = recordedResult(node, context);
+    if (constantResult) return constantResult;
   }
-  if (node.callee?.what === "helper") return helper(node.callee.number, node, context);
-  if (callee?.kind === "helper") return helper(callee.number, node, context);
+  if (node.callee?.what === "helper") return translateHelperCall(node.callee.number, node, context);
+  if (callee?.kind === "helper") return translateHelperCall(callee.number, node, context);
   if (name === undefined) return scope.refuse("a call of what is no function of Triton", node);
-  const own = python[name];
-  if (own) return own(node, context) ?? scope.refuse(`${name} with these arguments`, node);
+  const translateBuiltin = BUILTINS[name];
+  if (translateBuiltin) return translateBuiltin(node, context) ?? scope.refuse(`${name} with these arguments`, node);
   if (!node.bound) return scope.refuse(`${name} with starred arguments, or others than it takes`, node);
-  const bound: Record<string, Bound> = {};
-  for (const [parameter, given] of Object.entries(node.bound)) bound[parameter] = argument(given, context);
+  const bound: Record<string, BoundArgument> = {};
+  for (const [parameter, arg] of Object.entries(node.bound)) bound[parameter] = translateArgument(arg, context);
   return operation(name, bound, node, context);
 }
 
-const isOfTriton = (name: string): boolean => name in python || /^(tl|libdevice)\./.test(name);
+const isTritonFunction = (name: string): boolean => name in BUILTINS || /^(tl|libdevice)\./.test(name);
 
-/** What a call of constants alone gave, where it was one constant whenever Triton compiled it. */
-function decidedOf(node: Call, context: Context): Value | undefined {
+/** The result of a call whose arguments are all constants, if it was the same constant in every compilation. */
+function recordedResult(node: Call, context: Context): Value | undefined {
   const [type, ...others] = node.types;
-  const known = type?.kind === "dtype" && others.length === 0 ? dtypeValue(type.dtype) : constantOf(node);
-  if (!known || known.kind === "none") return undefined;
-  const given = [...node.args, ...node.keywords.map(({ value }) => value)];
+  const result = type?.kind === "dtype" && others.length === 0 ? dtypeValue(type.dtype) : constantOf(node);
+  if (!result || result.kind === "none") return undefined;
+  const argNodes = [...node.args, ...node.keywords.map(({ value }) => value)];
   const isKnownArgument = (each: Expression): boolean => kindOf(each) === "constant" || isAboutDType(each);
-  if (!given.every(isKnownArgument)) return undefined;
-  context.kernel.todo(`a call that is ${known.text} in the traced calls`, node.line);
-  return known;
+  if (!argNodes.every(isKnownArgument)) return undefined;
+  context.kernel.addTodo(`a call that is ${result.text} in the traced calls`, node.line);
+  return result;
 }
 
-function argument(given: Expression | readonly Expression[], context: Context): Bound {
-  if (!("kind" in given)) {
-    const items = given.map((each) => ({ value: translateExpression(each, context), from: each }));
+function translateArgument(node: Expression | readonly Expression[], context: Context): BoundArgument {
+  if (!("kind" in node)) {
+    const items = node.map((each) => ({ value: translateExpression(each, context), source: each }));
     // `x.permute(2, 0, 1)`, or `x.permute((2, 0, 1))`.
     const [first] = items;
     return items.length === 1 && first?.value.kind === "list"
       ? first
       : { value: list(items.map(({ value }) => value)) };
   }
-  return { value: translateExpression(given, context), from: given };
+  return { value: translateExpression(node, context), source: node };
 }
 
-const args = (node: Call, context: Context): readonly Value[] =>
+const translateArgs = (node: Call, context: Context): readonly Value[] =>
   node.args.map((each) => translateExpression(each, context));
 
-/** A call that Python or Triton's front end decides. */
-type Own = (node: Call, context: Context) => Value | undefined;
+/** The translation of a function that Python or Triton's frontend evaluates. */
+type BuiltinTranslator = (node: Call, context: Context) => Value | undefined;
 
-const extreme =
-  (method: "minimum" | "maximum", fold: (...values: readonly number[]) => number): Own =>
+const translateExtremum =
+  (method: "minimum" | "maximum", fold: (...values: readonly number[]) => number): BuiltinTranslator =>
   (node, context) => {
-    const values = args(node, context);
+    const values = translateArgs(node, context);
     const numbers = values.flatMap((value) => (value.kind === "number" ? [value] : []));
     if (numbers.length === values.length)
       return number(
@@ -74,70 +75,74 @@ const extreme =
       : traced(values.map(({ text }) => text).reduce((x, y) => `tl.${method}(${x}, ${y})`));
   };
 
-const rounded: Own = (node, context) => {
-  const [x, y] = args(node, context);
+const translateCdiv: BuiltinTranslator = (node, context) => {
+  const [x, y] = translateArgs(node, context);
   if (x?.kind === "number" && y?.kind === "number") return number(Math.ceil(Number(x.value) / Number(y.value)), false);
   return x && y ? translateOperator("cdiv", x, y) : undefined;
 };
 
-const power: Own = (node, context) => {
-  const [x] = args(node, context);
-  return x?.kind === "number" ? number(2 ** Math.ceil(Math.log2(Number(x.value))), false) : decidedOf(node, context);
+const translateNextPowerOf2: BuiltinTranslator = (node, context) => {
+  const [x] = translateArgs(node, context);
+  return x?.kind === "number"
+    ? number(2 ** Math.ceil(Math.log2(Number(x.value))), false)
+    : recordedResult(node, context);
 };
 
-/** Prints are left out: they show what the imported kernel need not. */
-const dropped: Own = (node, { kernel }) => {
-  kernel.todo("a print is left out", node.line);
+/** Drops prints, which are for debugging. */
+const dropPrint: BuiltinTranslator = (node, { kernel }) => {
+  kernel.addTodo("a print is left out", node.line);
   return NO_VALUE;
 };
 
-const python: Readonly<Record<string, Own | undefined>> = {
-  min: extreme("minimum", Math.min),
-  max: extreme("maximum", Math.max),
-  "triton.cdiv": rounded,
-  "tl.cdiv": rounded,
-  "triton.next_power_of_2": power,
-  "triton.language.core.constexpr": (node, context) => args(node, context)[0],
-  "tl.constexpr": (node, context) => args(node, context)[0],
-  print: dropped,
-  "tl.static_print": dropped,
-  "tl.device_print": dropped,
+const BUILTINS: Readonly<Record<string, BuiltinTranslator | undefined>> = {
+  min: translateExtremum("minimum", Math.min),
+  max: translateExtremum("maximum", Math.max),
+  "triton.cdiv": translateCdiv,
+  "tl.cdiv": translateCdiv,
+  "triton.next_power_of_2": translateNextPowerOf2,
+  "triton.language.core.constexpr": (node, context) => translateArgs(node, context)[0],
+  "tl.constexpr": (node, context) => translateArgs(node, context)[0],
+  print: dropPrint,
+  "tl.static_print": dropPrint,
+  "tl.device_print": dropPrint,
   abs: (node, context) => {
-    const [x] = args(node, context);
+    const [x] = translateArgs(node, context);
     return x?.kind === "number" ? number(Math.abs(Number(x.value)), x.isFloat) : x && traced(`tl.abs(${x.text})`);
   },
   len: (node, context) => {
-    const [x] = args(node, context);
+    const [x] = translateArgs(node, context);
     return x?.kind === "list" ? number(x.items.length, false) : undefined;
   },
   float: (node, context) => {
-    const [x] = args(node, context);
+    const [x] = translateArgs(node, context);
     if (x?.kind === "string") return number(Number(x.value.replace(/inf(inity)?$/i, "Infinity")), true);
     return x?.kind === "number" ? number(x.value, true) : x;
   },
   int: (node, context) => {
-    const [x] = args(node, context);
+    const [x] = translateArgs(node, context);
     return x?.kind === "number" ? number(Math.trunc(Number(x.value)), false) : x;
   },
   "tl.static_assert": (node, context) => {
-    const asked = node.args[0] && translateCondition(node.args[0], context);
-    if (!asked || asked.kind === "truth") return NO_VALUE;
+    const condition = node.args[0] && translateCondition(node.args[0], context);
+    if (!condition || condition.kind === "truth") return NO_VALUE;
     const message = node.args[1] && translateExpression(node.args[1], context);
-    return traced(`tl.staticAssert(${asked.text}${message?.kind === "string" ? `, ${message.text}` : ""})`);
+    return traced(`tl.staticAssert(${condition.text}${message?.kind === "string" ? `, ${message.text}` : ""})`);
   },
   "tl.device_assert": (node, context) => {
-    const [asked, ...more] = node.args;
+    const [condition, ...more] = node.args;
     const message = more[0] && translateExpression(more[0], context);
-    const said = message?.kind === "string" ? `, ${message.text}` : "";
+    const messageText = message?.kind === "string" ? `, ${message.text}` : "";
     const mask = node.keywords.find(({ arg }) => arg === "mask")?.value ?? more[1];
-    const masked = mask ? `${said || ', ""'}, { mask: ${translateExpression(mask, context).text} }` : said;
-    return asked && traced(`tl.deviceAssert(${translateCondition(asked, context).text}${masked})`);
+    const messageAndMask = mask
+      ? `${messageText || ', ""'}, { mask: ${translateExpression(mask, context).text} }`
+      : messageText;
+    return condition && traced(`tl.deviceAssert(${translateCondition(condition, context).text}${messageAndMask})`);
   },
-  "tl.reduce": (node, context) => combined("reduce", node, context),
-  "tl.associative_scan": (node, context) => combined("associativeScan", node, context),
+  "tl.reduce": (node, context) => translateFold("reduce", node, context),
+  "tl.associative_scan": (node, context) => translateFold("associativeScan", node, context),
 };
 
-/** Triton's own functions of elements. */
+/** Triton's builtin combine functions. */
 const COMBINE: Readonly<Record<string, string>> = {
   _sum_combine: "(a, b) => a.add(b)",
   _prod_combine: "(a, b) => a.mul(b)",
@@ -147,60 +152,60 @@ const COMBINE: Readonly<Record<string, string>> = {
   _elementwise_min: "(a, b) => tl.minimum(a, b)",
 };
 
-function combined(name: string, node: Call, context: Context): Value | undefined {
+function translateFold(name: string, node: Call, context: Context): Value | undefined {
   const { bound } = node;
-  const [input, axis, given] = [bound?.["input"], bound?.["axis"], bound?.["combine_fn"]];
-  if (!input || !given || !("kind" in input) || !("kind" in given)) return undefined;
-  const [x, f] = [translateExpression(input, context), translateExpression(given, context)];
+  const [input, axis, combineFn] = [bound?.["input"], bound?.["axis"], bound?.["combine_fn"]];
+  if (!input || !combineFn || !("kind" in input) || !("kind" in combineFn)) return undefined;
+  const [x, f] = [translateExpression(input, context), translateExpression(combineFn, context)];
   const options = ["keep_dims", "reverse"].flatMap((option) => {
     const value = bound?.[option];
     return value && "kind" in value
       ? [`${option === "keep_dims" ? "keepDims" : option}: ${translateExpression(value, context).text}`]
       : [];
   });
-  const along = axis && "kind" in axis ? translateExpression(axis, context).text : "0";
+  const axisText = axis && "kind" in axis ? translateExpression(axis, context).text : "0";
   const count = x.kind === "list" ? x.items.length : 1;
   const names = (letter: string): readonly string[] => Array.from({ length: count }, (_, i) => `${letter}${i}`);
-  const own = f.kind === "function" ? COMBINE[f.name.split(".").at(-1)!] : undefined;
-  let body = own;
+  const builtinCombine = f.kind === "function" ? COMBINE[f.name.split(".").at(-1)!] : undefined;
+  let body = builtinCombine;
   if (f.kind === "helper") {
-    const [left, right] = [names("a"), names("b")];
-    const { name: callee } = context.kernel.helper(
+    const [lhs, rhs] = [names("a"), names("b")];
+    const { name: callee } = context.kernel.instantiateHelper(
       f.number,
-      [...left, ...right].map((text) => traced(text)),
+      [...lhs, ...rhs].map((text) => traced(text)),
     );
-    const pattern = (of: readonly string[]): string => (count === 1 ? of[0]! : `[${of.join(", ")}]`);
-    body =
-      count === 1 ? callee : `(${pattern(left)}, ${pattern(right)}) => ${callee}(${[...left, ...right].join(", ")})`;
+    const pattern = (elements: readonly string[]): string => (count === 1 ? elements[0]! : `[${elements.join(", ")}]`);
+    body = count === 1 ? callee : `(${pattern(lhs)}, ${pattern(rhs)}) => ${callee}(${[...lhs, ...rhs].join(", ")})`;
   }
   if (body === undefined) return undefined;
   return traced(
-    `tl.${name}(${[x.text, along, body, ...(options.length > 0 ? [`{ ${options.join(", ")} }`] : [])].join(", ")})`,
+    `tl.${name}(${[x.text, axisText, body, ...(options.length > 0 ? [`{ ${options.join(", ")} }`] : [])].join(", ")})`,
   );
 }
 
-/** A method of what is no tile: a dtype, a descriptor, or a tile that only some calls have. */
-function ofObject(node: Call, context: Context): Value {
+/** Translates methods of dtypes, of descriptors, and of values without types. */
+function translateMethodCall(node: Call, context: Context): Value {
   const { func } = node;
   if (func.kind !== "Attribute") return context.scope.refuse("a call", node);
   if (isAboutDType(func.value)) {
-    const known = constantOf(node);
-    if (known) {
-      context.kernel.todo(`a question about a dtype, decided for the traced calls: ${known.text}`, node.line);
-      return known;
+    const result = constantOf(node);
+    if (result) {
+      context.kernel.addTodo(`a question about a dtype, decided for the traced calls: ${result.text}`, node.line);
+      return result;
     }
   }
   const receiver = translateExpression(func.value, context);
-  const given = kindOf(func.value) === "descriptor" ? ofDescriptor(func.attr, node, context) : args(node, context);
-  if (receiver.kind === "number" && func.attr === "to") return cast(receiver, given[0]?.text ?? "");
+  const argValues =
+    kindOf(func.value) === "descriptor" ? descriptorArgs(func.attr, node, context) : translateArgs(node, context);
+  if (receiver.kind === "number" && func.attr === "to") return castTo(receiver, argValues[0]?.text ?? "");
   if (receiver.kind !== "traced") return context.scope.refuse(`the method .${func.attr} of a ${receiver.kind}`, node);
   const name = func.attr.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
   if (kindOf(func.value) !== "descriptor" && func.value.types.length > 0)
     return context.scope.refuse(`the method .${func.attr}`, node);
-  return traced(`${receiver.text}.${name}(${given.map(({ text }) => text).join(", ")})`);
+  return traced(`${receiver.text}.${name}(${argValues.map(({ text }) => text).join(", ")})`);
 }
 
-/** The parameters of methods of descriptors, where TileScript has the same. */
+/** Parameters of the descriptor methods that TileScript supports. */
 const DESCRIPTOR_METHODS: Readonly<Record<string, readonly string[]>> = {
   load: ["offsets"],
   store: ["offsets", "value"],
@@ -208,29 +213,30 @@ const DESCRIPTOR_METHODS: Readonly<Record<string, readonly string[]>> = {
   scatter: ["value", "x_offsets", "y_offset"],
 };
 
-/** The arguments of a descriptor's method, by name or by place. */
-function ofDescriptor(method: string, node: Call, context: Context): readonly Value[] {
+/** The arguments of a descriptor method, by name or by position. */
+function descriptorArgs(method: string, node: Call, context: Context): readonly Value[] {
   const names = DESCRIPTOR_METHODS[method] ?? (method.startsWith("atomic_") ? ["offsets", "value"] : []);
-  const given = new Map(node.args.map((each, i) => [names[i] ?? `argument ${i + 1}`, each]));
-  for (const { arg, value } of node.keywords) given.set(arg ?? "**", value);
-  const other = [...given.keys()].find((name) => !names.includes(name));
+  const argsByName = new Map(node.args.map((each, i) => [names[i] ?? `argument ${i + 1}`, each]));
+  for (const { arg, value } of node.keywords) argsByName.set(arg ?? "**", value);
+  const unknownName = [...argsByName.keys()].find((name) => !names.includes(name));
   if (names.length === 0) return context.scope.refuse(`the method .${method} of a descriptor`, node);
-  if (other !== undefined) return context.scope.refuse(`.${method} of a descriptor with ${other}; leave it out`, node);
-  return names.flatMap((name) => (given.has(name) ? [translateExpression(given.get(name)!, context)] : []));
+  if (unknownName !== undefined)
+    return context.scope.refuse(`.${method} of a descriptor with ${unknownName}; leave it out`, node);
+  return names.flatMap((name) => (argsByName.has(name) ? [translateExpression(argsByName.get(name)!, context)] : []));
 }
 
-function helper(index: number, node: Call, context: Context): Value {
+function translateHelperCall(index: number, node: Call, context: Context): Value {
   if (!node.bound || !node.parameters) return context.scope.refuse("a call with starred or unknown arguments", node);
   const { bound } = node;
-  const given = node.parameters.map((parameter) => {
+  const argValues = node.parameters.map((parameter) => {
     const value = bound[parameter];
-    return value === undefined ? undefined : argument(value, context).value;
+    return value === undefined ? undefined : translateArgument(value, context).value;
   });
-  const values = given.map((value) => value ?? truth(false));
-  const missing = given.map((value) => value === undefined);
-  const { name, args: passed } = context.kernel.helper(
+  const values = argValues.map((value) => value ?? truth(false));
+  const isOmitted = argValues.map((value) => value === undefined);
+  const { name, args: passedArgs } = context.kernel.instantiateHelper(
     index,
-    values.map((value, i) => (missing[i] ? { kind: "nothing", text: "" } : value)),
+    values.map((value, i) => (isOmitted[i] ? { kind: "nothing", text: "" } : value)),
   );
-  return traced(`${name}(${passed.map(({ text }) => text).join(", ")})`);
+  return traced(`${name}(${passedArgs.map(({ text }) => text).join(", ")})`);
 }

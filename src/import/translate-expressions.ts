@@ -1,20 +1,20 @@
-/** Python's expressions as TypeScript. */
+/** Translates Python expressions to TypeScript. */
 import { translateCall } from "./translate-calls.js";
 import type { Context } from "./context.js";
-import { NOT_GIVEN, usesOmittedParam } from "./dead-code.js";
-import { binary, translateAnd, compare, either, hasMethods, negated } from "./operators.js";
+import { MISSING_ARGUMENT, usesOmittedParam } from "./dead-code.js";
+import { translateBinary, translateAnd, translateComparison, translateOr, hasMethods } from "./operators.js";
 import type { Attribute, Comparison, Expression, Subscript, View } from "./tree.js";
 import {
-  cast,
+  castTo,
   constant,
   constantKind,
   constantOf,
   dtypeValue,
   elementOf,
   isConstant,
-  isKnown,
+  isCompileTimeConstant,
   kindOf,
-  knownValue,
+  bindingValue,
   list,
   NONE,
   number,
@@ -23,58 +23,63 @@ import {
   traced,
   truth,
   type Value,
+  translateNot,
 } from "./value.js";
 
-/** @throws NotImported with the reason and the line. */
+/** @throws UnsupportedConstruct with the reason and the line. */
 export function translateExpression(node: Expression, context: Context): Value {
   const { scope } = context;
   if (node.known) {
-    const value = knownValue(node.known);
+    const value = bindingValue(node.known);
     if (value) return value;
     if (node.known.what !== "module" && node.kind === "Name")
       scope.refuse(`${node.id} is ${node.known.what === "other" ? `a ${node.known.name}` : "unknown"}`, node);
   }
-  const of = (inner: Expression): Value => translateExpression(inner, context);
+  const translate = (inner: Expression): Value => translateExpression(inner, context);
   switch (node.kind) {
     case "Name":
       return scope.read(node.id) ?? scope.refuse(`${node.id} has no value here`, node);
     case "Constant":
       return constant(node.of, node.value) ?? scope.refuse(`a constant of type ${node.of}`, node);
     case "BinOp":
-      return binary(
+      return translateBinary(
         node.op,
-        { value: of(node.left), from: node.left },
-        { value: of(node.right), from: node.right },
+        { value: translate(node.left), source: node.left },
+        { value: translate(node.right), source: node.right },
         node,
         context,
       );
     case "Compare":
-      return comparisons(node, context);
+      return translateComparisons(node, context);
     case "BoolOp":
-      return logical(node.op, node.values, context);
+      return translateLogical(node.op, node.values, context);
     case "UnaryOp":
-      return unary(node, context);
+      return translateUnary(node, context);
     case "IfExp":
-      return choice(node, context);
+      return translateChoice(node, context);
     case "Tuple":
     case "List":
-      return list(node.elts.map(of));
+      return list(node.elts.map(translate));
     case "Attribute":
-      return attribute(node, context);
+      return translateAttribute(node, context);
     case "Subscript":
-      return subscript(node, context);
+      return translateSubscript(node, context);
     case "Call":
       return translateCall(node, context);
     case "View":
-      return view(node, context);
+      return translateView(node, context);
     case "JoinedStr":
       return string("");
+    case "Slice":
+      return scope.refuse("Slice is not translated", node);
+    case "Unsupported":
+      return scope.refuse(`${node.construct} is not translated`, node);
     default:
-      return scope.refuse(`${node.kind} is not translated`, node);
+      return node satisfies never;
   }
 }
 
-function view({ tensor, indices }: View, context: Context): Value {
+function translateView({ tensor, indices }: View, context: Context): Value {
   const texts = indices.map(({ index, isClaimed }) => {
     const { text } = translateExpression(index, context);
     return isClaimed ? `tl.inBounds(${text})` : text;
@@ -82,50 +87,59 @@ function view({ tensor, indices }: View, context: Context): Value {
   return traced(`${context.kernel.tensor(tensor)}.at(${texts.join(", ")})`);
 }
 
-function comparisons(node: Comparison, context: Context): Value {
-  const sides = [node.left, ...node.comparators].map((from) => ({ value: translateExpression(from, context), from }));
-  const each = node.ops.map((op, i) => {
-    const [left, right] = [sides[i]!, sides[i + 1]!];
-    const isNone = right.value.kind === "none";
+function translateComparisons(node: Comparison, context: Context): Value {
+  const sides = [node.left, ...node.comparators].map((source) => ({
+    value: translateExpression(source, context),
+    source,
+  }));
+  const results = node.ops.map((op, i) => {
+    const [lhs, rhs] = [sides[i]!, sides[i + 1]!];
+    const isNone = rhs.value.kind === "none";
     if (op === "Is" || op === "IsNot" || (isNone && (op === "Eq" || op === "NotEq"))) {
-      const same = isNone ? isAbsent(left.value, left.from, context) : compare("Eq", left, right, node);
-      return op === "Is" || op === "Eq" ? same : negated(same);
+      const isEqual = isNone
+        ? translateIsNone(lhs.value, lhs.source, context)
+        : translateComparison("Eq", lhs, rhs, node);
+      return op === "Is" || op === "Eq" ? isEqual : translateNot(isEqual);
     }
     if (op === "In" || op === "NotIn") {
-      if (right.value.kind !== "list") return context.scope.refuse("`in` of what is no list", node);
-      const found = right.value.items.map((value) => compare("Eq", left, { value }, node)).reduce(either, truth(false));
-      return op === "In" ? found : negated(found);
+      if (rhs.value.kind !== "list") return context.scope.refuse("`in` of what is no list", node);
+      const isMember = rhs.value.items
+        .map((value) => translateComparison("Eq", lhs, { value }, node))
+        .reduce(translateOr, truth(false));
+      return op === "In" ? isMember : translateNot(isMember);
     }
-    return compare(op, left, right, node);
+    return translateComparison(op, lhs, rhs, node);
   });
-  return each.reduce(translateAnd);
+  return results.reduce(translateAnd);
 }
 
 /** `x is None`. */
-function isAbsent(value: Value, from: Expression, { kernel, scope }: Context): Value {
+function translateIsNone(value: Value, source: Expression, { kernel, scope }: Context): Value {
   if (value.kind === "none") return truth(true);
-  const param = optionalParam(value, kernel.optional);
+  const param = optionalParam(value, kernel.optionalPointers);
   if (param !== undefined) return traced(`${param}.given.not()`, true);
-  // It was made under a condition that Triton knows, and else is None.
-  const under = from.kind === "Name" ? scope.variable(from.id)?.under : undefined;
-  if (under) return negated(under);
-  if (constantKind(from) === "NoneType") return scope.refuse("a value that is None in some calls only", from);
+  // The value is None exactly if its compile-time condition is false.
+  const condition = source.kind === "Name" ? scope.variable(source.id)?.condition : undefined;
+  if (condition) return translateNot(condition);
+  if (constantKind(source) === "NoneType") return scope.refuse("a value that is None in some calls only", source);
   return truth(false);
 }
 
-/** The parameter of which a value is the pointer, if calls may leave it out. */
-function optionalParam({ text }: Value, optional: ReadonlySet<string>): string | undefined {
+/** The optional parameter whose pointer a value is, if any. */
+function optionalParam({ text }: Value, optionalPointers: ReadonlySet<string>): string | undefined {
   const param = text.replace(/\.ptr$/, "");
-  return optional.has(param) ? param : undefined;
+  return optionalPointers.has(param) ? param : undefined;
 }
 
-/** As a condition: a truth value, or a handle of one. */
+/** Translates an expression in a boolean context to a boolean or to a handle of one. */
 export function translateCondition(node: Expression, context: Context): Value {
-  const decided = context.kernel.decides ? constantOf(node) : undefined;
-  return context.scope.decide(truthOf(decided ?? translateExpression(node, context), node, context));
+  const recordedConstant = context.kernel.isSpecialized ? constantOf(node) : undefined;
+  return context.scope.foldCondition(
+    toTruthValue(recordedConstant ?? translateExpression(node, context), node, context),
+  );
 }
 
-function truthOf(value: Value, node: Expression, context: Context): Value {
+function toTruthValue(value: Value, node: Expression, context: Context): Value {
   switch (value.kind) {
     case "truth":
       return value;
@@ -137,73 +151,79 @@ function truthOf(value: Value, node: Expression, context: Context): Value {
       return truth(false);
     case "traced":
       break;
-    default:
+    case "dtype":
+    case "function":
+    case "helper":
+    case "list":
+    case "nothing":
       return context.scope.refuse(`a ${value.kind} as a condition`, node);
+    default:
+      return value satisfies never;
   }
-  const param = optionalParam(value, context.kernel.optional);
+  const param = optionalParam(value, context.kernel.optionalPointers);
   if (param !== undefined) return traced(`${param}.given`, true);
   if (kindOf(node) === "pointer") return truth(true);
-  const of = constantKind(node) ?? (node.types.length === 0 ? value.of : undefined);
+  const pythonType = constantKind(node) ?? (node.types.length === 0 ? value.typeTag : undefined);
   const element = elementOf(node);
-  const isNumber = of === "int" || of === "float" || (element !== undefined && element !== "int1");
+  const isNumber = pythonType === "int" || pythonType === "float" || (element !== undefined && element !== "int1");
   return isNumber ? traced(`${value.text}.ne(0)`, isConstant(value)) : value;
 }
 
-function logical(op: "And" | "Or", nodes: readonly Expression[], context: Context): Value {
+function translateLogical(op: "And" | "Or", nodes: readonly Expression[], context: Context): Value {
   const values = nodes.map((node) => translateCondition(node, context));
-  return op === "And" ? values.reduce(translateAnd, truth(true)) : values.reduce(either, truth(false));
+  return op === "And" ? values.reduce(translateAnd, truth(true)) : values.reduce(translateOr, truth(false));
 }
 
-function unary(node: Extract<Expression, { kind: "UnaryOp" }>, context: Context): Value {
-  if (node.op === "Not") return negated(translateCondition(node.operand, context));
+function translateUnary(node: Extract<Expression, { kind: "UnaryOp" }>, context: Context): Value {
+  if (node.op === "Not") return translateNot(translateCondition(node.operand, context));
   const value = translateExpression(node.operand, context);
   if (node.op === "UAdd") return value;
   if (value.kind === "number") {
-    const given = value.value;
-    if (node.op === "USub") return number(-given, value.isFloat);
-    return number(typeof given === "bigint" ? ~given : -given - 1, false);
+    const operand = value.value;
+    if (node.op === "USub") return number(-operand, value.isFloat);
+    return number(typeof operand === "bigint" ? ~operand : -operand - 1, false);
   }
   if (!hasMethods(value)) return context.scope.refuse(`${node.op} of a ${value.kind}`, node);
   return traced(`${value.text}.${node.op === "USub" ? "neg" : "not"}()`, isConstant(value));
 }
 
 /** `x if condition else y` */
-function choice(node: Extract<Expression, { kind: "IfExp" }>, context: Context): Value {
+function translateChoice(node: Extract<Expression, { kind: "IfExp" }>, context: Context): Value {
   const { scope } = context;
-  const asked = translateCondition(node.test, context);
-  if (asked.kind === "truth") return translateExpression(asked.value ? node.body : node.orelse, context);
-  if (isKnown(asked, node.test))
-    for (const [arm, other, holds] of [
-      [node.body, node.orelse, negated(asked)],
-      [node.orelse, node.body, asked],
+  const condition = translateCondition(node.test, context);
+  if (condition.kind === "truth") return translateExpression(condition.value ? node.body : node.orelse, context);
+  if (isCompileTimeConstant(condition, node.test))
+    for (const [arm, otherArm, requiredCondition] of [
+      [node.body, node.orelse, translateNot(condition)],
+      [node.orelse, node.body, condition],
     ] as const)
       if (usesOmittedParam([arm], context)) {
-        scope.refute({ condition: negated(holds), names: [], why: NOT_GIVEN });
-        return translateExpression(other, context);
+        scope.refute({ condition: translateNot(requiredCondition), names: [], reason: MISSING_ARGUMENT });
+        return translateExpression(otherArm, context);
       }
   const [x, y] = [translateExpression(node.body, context), translateExpression(node.orelse, context)];
-  const isNumber = (value: Value, from: Expression): boolean =>
-    value.kind === "number" || (value.kind === "traced" && isKnown(value, from));
-  if (isKnown(asked, node.test) && isNumber(x, node.body) && isNumber(y, node.orelse))
-    return traced(`tl.choose(${asked.text}, ${x.text}, ${y.text})`, true);
+  const isNumber = (value: Value, source: Expression): boolean =>
+    value.kind === "number" || (value.kind === "traced" && isCompileTimeConstant(value, source));
+  if (isCompileTimeConstant(condition, node.test) && isNumber(x, node.body) && isNumber(y, node.orelse))
+    return traced(`tl.choose(${condition.text}, ${x.text}, ${y.text})`, true);
   const dtype = elementOf(node.body) ?? elementOf(node.orelse) ?? elementOf(node);
   const arm = (value: Value): string => {
     if (value.kind === "traced") return value.text;
     if ((value.kind === "number" || value.kind === "truth") && dtype !== undefined)
-      return cast(value, context.kernel.dtype(dtype)).text;
+      return castTo(value, context.kernel.dtype(dtype)).text;
     return context.scope.refuse(`a condition that chooses ${value.kind === "none" ? "None" : `a ${value.kind}`}`, node);
   };
-  return traced(`tl.when(${asked.text}, () => ${arm(x)}).otherwise(() => ${arm(y)})`);
+  return traced(`tl.when(${condition.text}, () => ${arm(x)}).otherwise(() => ${arm(y)})`);
 }
 
-function attribute(node: Attribute, context: Context): Value {
+function translateAttribute(node: Attribute, context: Context): Value {
   const { scope } = context;
   const { attr } = node;
-  // The type of what Triton met, where that is a dtype.
-  const [only, ...others] = node.types;
-  if (attr === "dtype" || attr === "element_ty" || attr === "type" || attr === "scalar") return dtypeOf(node, context);
-  const known = constantOf(node);
-  if (known && isAboutDType(node.value)) return known;
+  const [type, ...others] = node.types;
+  if (attr === "dtype" || attr === "element_ty" || attr === "type" || attr === "scalar")
+    return translateDType(node, context);
+  const constantValue = constantOf(node);
+  if (constantValue && isAboutDType(node.value)) return constantValue;
   if (kindOf(node.value) === "descriptor")
     return scope.refuse(`.${attr} of a descriptor; pass it as an argument of the kernel`, node);
   const base = translateExpression(node.value, context);
@@ -214,10 +234,10 @@ function attribute(node: Attribute, context: Context): Value {
     if (rank === undefined) return scope.refuse("the shape of a value of several ranks", node);
     return list(Array.from({ length: rank }, (_, axis) => traced(`${base.text}.shape[${axis}]`)));
   }
-  return scope.refuse(`the attribute .${attr}${others.length > 0 || !only ? "" : ` of a ${only.kind}`}`, node);
+  return scope.refuse(`the attribute .${attr}${others.length > 0 || !type ? "" : ` of a ${type.kind}`}`, node);
 }
 
-/** Whether an expression is a dtype, or leads to one. */
+/** True if an expression is a dtype or an attribute that leads to a dtype. */
 export function isAboutDType(node: Expression): boolean {
   return (
     kindOf(node) === "dtype" ||
@@ -226,8 +246,8 @@ export function isAboutDType(node: Expression): boolean {
   );
 }
 
-/** `x.dtype`, `x_ptr.dtype.element_ty`: the dtype of the value that it starts from. */
-function dtypeOf(node: Attribute, context: Context): Value {
+/** Translates `x.dtype` and `x_ptr.dtype.element_ty` to the element type of the root value. */
+function translateDType(node: Attribute, context: Context): Value {
   let root: Expression = node.value;
   while (root.kind === "Attribute" && !root.known) root = root.value;
   if (root.known?.what === "dtype") return dtypeValue(root.known.dtype);
@@ -240,32 +260,32 @@ function dtypeOf(node: Attribute, context: Context): Value {
 }
 
 /** `x[:, None]`, `shape[0]`. */
-function subscript(node: Subscript, context: Context): Value {
+function translateSubscript(node: Subscript, context: Context): Value {
   const base = translateExpression(node.value, context);
   const dims = node.slice.kind === "Tuple" ? node.slice.elts : [node.slice];
-  if (base.kind === "list" || kindOf(node.value) === "tuple") return item(base, dims, node, context);
-  const added: number[] = [];
+  if (base.kind === "list" || kindOf(node.value) === "tuple") return translateItem(base, dims, node, context);
+  const newAxes: number[] = [];
   for (const [axis, dim] of dims.entries()) {
     if (dim.kind === "Slice" && !dim.lower && !dim.upper) continue;
     const value = translateExpression(dim, context);
     if (value.kind !== NONE.kind)
       return context.scope.refuse("a subscript with a number: Triton's tiles have no elements by index", node);
-    added.push(axis);
+    newAxes.push(axis);
   }
-  if (added.length === 0) return base;
+  if (newAxes.length === 0) return base;
   if (kindOf(node.value) === "pointer")
-    return traced(`${base.text}${added.map((axis) => `.expandDims(${axis})`).join("")}`);
-  if (dims.length === 2 && added.length === 1 && rankOf(node.value) !== 2)
-    return traced(`${base.text}.${added[0] === 0 ? "row" : "col"}`);
-  return traced(`${base.text}.expandDims(${added.length === 1 ? added[0] : `[${added.join(", ")}]`})`);
+    return traced(`${base.text}${newAxes.map((axis) => `.expandDims(${axis})`).join("")}`);
+  if (dims.length === 2 && newAxes.length === 1 && rankOf(node.value) !== 2)
+    return traced(`${base.text}.${newAxes[0] === 0 ? "row" : "col"}`);
+  return traced(`${base.text}.expandDims(${newAxes.length === 1 ? newAxes[0] : `[${newAxes.join(", ")}]`})`);
 }
 
-function item(base: Value, dims: readonly Expression[], node: Subscript, context: Context): Value {
-  const [only, ...more] = dims;
-  if (!only || more.length > 0) return context.scope.refuse("a tuple with several indices", node);
-  const index = translateExpression(only, context);
+function translateItem(base: Value, dims: readonly Expression[], node: Subscript, context: Context): Value {
+  const [dim, ...more] = dims;
+  if (!dim || more.length > 0) return context.scope.refuse("a tuple with several indices", node);
+  const index = translateExpression(dim, context);
   if (index.kind !== "number") return context.scope.refuse("an index of a tuple that is no number", node);
-  const place = Number(index.value);
-  if (base.kind !== "list") return traced(`${base.text}[${place}]`);
-  return base.items.at(place) ?? context.scope.refuse("an index outside of the tuple", node);
+  const itemIndex = Number(index.value);
+  if (base.kind !== "list") return traced(`${base.text}[${itemIndex}]`);
+  return base.items.at(itemIndex) ?? context.scope.refuse("an index outside of the tuple", node);
 }

@@ -1,7 +1,7 @@
-/** Python's loops as TypeScript: what a loop carries is state. */
+/** Translates Python loops. Loop-carried variables become mutable variables. */
 import type { Context } from "./context.js";
 import { translateCondition, translateExpression } from "./translate-expressions.js";
-import { carried, liveAtHead, writes } from "./liveness.js";
+import { loopCarriedNames, liveAtHead, writtenNames } from "./liveness.js";
 import { makeState, translateStatements } from "./translate-statements.js";
 import type { Call, Expression, For, While } from "./tree.js";
 import { traced } from "./value.js";
@@ -14,7 +14,7 @@ const ITERATORS: Readonly<Record<string, string>> = {
   "tl.static_range": "staticRange",
 };
 
-/** `live` are the names that are used behind the loop. */
+/** `live` contains the names that are live after the loop. */
 export function translateFor(statement: For, live: Names, context: Context): void {
   const { scope } = context;
   const { iter, target } = statement;
@@ -23,27 +23,27 @@ export function translateFor(statement: For, live: Names, context: Context): voi
   if (iter.kind !== "Call" || name === undefined) return scope.refuse("a loop over something else than a range", iter);
   if (target.kind !== "Name") return scope.refuse("a loop with several indices", target);
   const names = carriedNames(statement, live, context);
-  const head = `tl.${name}(${bounds(iter, context).join(", ")})`;
+  const head = `tl.${name}(${rangeArguments(iter, context).join(", ")})`;
   scope.block(new Set(names), () => {
     const index = scope.fresh(target.id);
     scope.emit(`for (const ${index} of ${head}) {`);
     scope.bind(target.id, traced(index, name === "staticRange"));
-    work(statement, live, context);
+    emitLoopBody(statement, live, context);
     scope.emit("}");
   });
 }
 
-export function whileLoop(statement: While, live: Names, context: Context): void {
+export function translateWhile(statement: While, live: Names, context: Context): void {
   const { scope } = context;
   const names = carriedNames(statement, live, context);
-  const asked = translateCondition(statement.test, context);
-  if (asked.kind === "truth") scope.refuse("a loop whose condition is a constant", statement);
-  scope.emit(`tl.whileLoop(() => ${asked.text}, () => {`);
-  scope.block(new Set(names), () => work(statement, live, context));
+  const condition = translateCondition(statement.test, context);
+  if (condition.kind === "truth") scope.refuse("a loop whose condition is a constant", statement);
+  scope.emit(`tl.whileLoop(() => ${condition.text}, () => {`);
+  scope.block(new Set(names), () => emitLoopBody(statement, live, context));
   scope.emit("});");
 }
 
-function work(statement: For | While, live: Names, context: Context): void {
+function emitLoopBody(statement: For | While, live: Names, context: Context): void {
   context.scope.loops++;
   translateStatements(statement.body, liveAtHead(statement, live), context);
   context.scope.loops--;
@@ -51,34 +51,37 @@ function work(statement: For | While, live: Names, context: Context): void {
 
 function carriedNames(statement: For | While, live: Names, context: Context): readonly string[] {
   const { scope } = context;
-  // What only the loop defines ends with each turn, as in Triton.
-  // What is None so far is changed only in code that does not run.
-  const names = carried(statement, live).filter((name) => (scope.variable(name)?.value.kind ?? "none") !== "none");
+  // As in Triton, a variable that only the loop defines ends with each iteration.
+  // A variable that is None before the loop is changed only by code that does not run.
+  const names = loopCarriedNames(statement, live).filter(
+    (name) => (scope.variable(name)?.value.kind ?? "none") !== "none",
+  );
   makeState(names, context);
-  return writes(statement.body).filter((name) => names.includes(name));
+  return writtenNames(statement.body).filter((name) => names.includes(name));
 }
 
-const isOfPython = ({ callee }: Call): boolean => callee?.what === "function" && callee.name === "range";
+const isPythonRange = ({ callee }: Call): boolean => callee?.what === "function" && callee.name === "range";
 
-/** Bounds, step and options. */
-function bounds(iter: Call, context: Context): readonly string[] {
-  const given = new Map<string, Expression>(iter.args.map((each, i) => [["start", "end", "step"][i] ?? "more", each]));
+function rangeArguments(iter: Call, context: Context): readonly string[] {
+  const boundsByName = new Map<string, Expression>(
+    iter.args.map((each, i) => [["start", "end", "step"][i] ?? "more", each]),
+  );
   const options: string[] = [];
   for (const { arg, value } of iter.keywords) {
     if (arg === null) return context.scope.refuse("a range with ** arguments", iter);
-    if (isOfPython(iter)) {
-      context.kernel.todo(`Triton takes no notice of ${arg}= of Python's range, so that it is left out`, iter.line);
+    if (isPythonRange(iter)) {
+      context.kernel.addTodo(`Triton takes no notice of ${arg}= of Python's range, so that it is left out`, iter.line);
       continue;
     }
-    const place = { arg1: "start", arg2: "end", step: "step" }[arg];
-    if (place) given.set(place, value);
+    const boundName = { arg1: "start", arg2: "end", step: "step" }[arg];
+    if (boundName) boundsByName.set(boundName, value);
     else {
       const { kind, text } = translateExpression(value, context);
       const option = arg.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
       if (kind !== "none") options.push(option === text ? text : `${option}: ${text}`);
     }
   }
-  const positional = [...given.values()].map((each) => {
+  const positional = [...boundsByName.values()].map((each) => {
     const { kind, text } = translateExpression(each, context);
     return kind === "none" ? "undefined" : text;
   });

@@ -1,26 +1,33 @@
-/** Python's statements as TypeScript: `const` where a variable has one value, state where it lives through changes. */
+/**
+ * Translates Python statements. A variable becomes `tl.mut` if a loop or a branch changes it, and `const` otherwise.
+ */
 import { translateIf, choiceOrNone } from "./translate-branches.js";
 import type { Context } from "./context.js";
 import { translateCondition, translateExpression } from "./translate-expressions.js";
-import { isChanged, liveBefore } from "./liveness.js";
-import { onlyComputes } from "./op-calls.js";
-import { translateFor, whileLoop } from "./translate-loops.js";
-import { binary } from "./operators.js";
+import { isReassignedInBlock, liveBefore } from "./liveness.js";
+import { isSideEffectFree } from "./op-calls.js";
+import { translateFor, translateWhile } from "./translate-loops.js";
+import { translateBinary } from "./operators.js";
 import type { Augmented, Expression, Statement } from "./tree.js";
-import { cast, constantKind, isKnown, list, UnsupportedConstruct, traced, type Value } from "./value.js";
+import {
+  castTo,
+  constantKind,
+  isCompileTimeConstant,
+  list,
+  UnsupportedConstruct,
+  traced,
+  type Value,
+} from "./value.js";
 
 type Names = ReadonlySet<string>;
 
-/**
- * Writes statements; `after` are the names that are used behind them. Gives whether they always return, so that nothing
- * follows.
- */
-export function translateStatements(body: readonly Statement[], after: Names, context: Context): boolean {
+/** Emits statements. `liveAfter` contains the names that are live after them. Returns true if they always return. */
+export function translateStatements(body: readonly Statement[], liveAfter: Names, context: Context): boolean {
   for (const [i, statement] of body.entries()) {
-    const rest = body.slice(i + 1);
+    const following = body.slice(i + 1);
     context.scope.layout(statement);
     try {
-      if (write(statement, rest, after, context)) return true;
+      if (translateStatement(statement, following, liveAfter, context)) return true;
     } catch (error) {
       if (error instanceof UnsupportedConstruct) error.line ??= statement.line;
       throw error;
@@ -29,200 +36,240 @@ export function translateStatements(body: readonly Statement[], after: Names, co
   return false;
 }
 
-function write(statement: Statement, rest: readonly Statement[], after: Names, context: Context): boolean {
+function translateStatement(
+  statement: Statement,
+  following: readonly Statement[],
+  liveAfter: Names,
+  context: Context,
+): boolean {
   const { scope } = context;
   switch (statement.kind) {
     case "Assign": {
-      const [only, ...others] = statement.targets;
-      const chosen = only && others.length === 0 ? choiceOrNone(only, statement.value, context) : undefined;
-      if (chosen) return translateIf(chosen, rest, after, context);
-      for (const target of statement.targets) assign(target, statement.value, rest, after, context);
+      const [firstTarget, ...others] = statement.targets;
+      const choice =
+        firstTarget && others.length === 0 ? choiceOrNone(firstTarget, statement.value, context) : undefined;
+      if (choice) return translateIf(choice, following, liveAfter, context);
+      for (const target of statement.targets)
+        translateAssignment(target, statement.value, following, liveAfter, context);
       return false;
     }
     case "AnnAssign": {
       if (!statement.value || statement.target.kind !== "Name") return false;
       const isConstant = statement.annotation.kind === "Attribute" && statement.annotation.attr === "constexpr";
       if (isConstant) define(statement.target.id, translateExpression(statement.value, context), context);
-      else assign(statement.target, statement.value, rest, after, context);
+      else translateAssignment(statement.target, statement.value, following, liveAfter, context);
       return false;
     }
     case "AugAssign":
-      augment(statement, rest, after, context);
+      translateAugmented(statement, following, liveAfter, context);
       return false;
     case "Expr":
-      run(statement.value, context);
+      emitExpressionStatement(statement.value, context);
       return false;
     case "If":
-      return translateIf(statement, rest, after, context);
+      return translateIf(statement, following, liveAfter, context);
     case "For":
-      translateFor(statement, liveBefore(rest, after), context);
+      translateFor(statement, liveBefore(following, liveAfter), context);
       return false;
     case "While":
-      whileLoop(statement, liveBefore(rest, after), context);
+      translateWhile(statement, liveBefore(following, liveAfter), context);
       return false;
     case "Return":
-      return leave(statement.value, context);
-    case "Assert": {
-      const asked = translateCondition(statement.test, context);
-      if (asked.kind === "truth") return false;
-      const check = isKnown(asked, statement.test) ? "staticAssert" : "deviceAssert";
-      scope.emit(`tl.${check}(${asked.text});`);
+      return emitReturn(statement.value, context);
+    case "Assert":
+      emitAssertion(statement.test, context);
       return false;
-    }
     case "Pass":
       return false;
+    case "Unsupported":
+      return scope.refuse(`the statement ${statement.construct.toLowerCase()}`, statement);
     default:
-      return scope.refuse(`the statement ${statement.kind.toLowerCase()}`, statement);
+      return statement satisfies never;
   }
 }
 
-/** A call for its effect. Hints change their operand in Triton, so they give it a new value. */
-function run(node: Expression, context: Context): void {
+function emitAssertion(test: Expression, context: Context): void {
+  const condition = translateCondition(test, context);
+  if (condition.kind === "truth") return;
+  const check = isCompileTimeConstant(condition, test) ? "staticAssert" : "deviceAssert";
+  context.scope.emit(`tl.${check}(${condition.text});`);
+}
+
+/** Emits a call for its effect. A hint rebinds its operand, because Triton's hints modify their operand. */
+function emitExpressionStatement(node: Expression, context: Context): void {
   const { scope } = context;
   if (node.kind === "Constant") return;
   const value = translateExpression(node, context);
   if (value.kind === "nothing") return;
-  const hinted =
+  const hintedOperand =
     node.kind === "Call" && /^tl\.(multiple_of|max_contiguous|max_constancy)$/.test(calleeName(node)) && node.args[0];
-  if (hinted && hinted.kind === "Name") define(hinted.id, value, context);
+  if (hintedOperand && hintedOperand.kind === "Name") define(hintedOperand.id, value, context);
   else scope.emit(`${value.text};`);
 }
 
 const calleeName = (node: Extract<Expression, { kind: "Call" }>): string =>
   node.callee?.what === "function" ? node.callee.name : "";
 
-function leave(value: Expression | null, context: Context): boolean {
+function emitReturn(value: Expression | null, context: Context): boolean {
   const { scope } = context;
-  scope.hasLeft = true;
+  scope.hasReturned = true;
   if (scope.isKernel) {
     if (scope.loops > 0) scope.refuse("a return inside of a loop");
-    if (scope.depth > scope.home) scope.emit("tl.exit();");
+    if (scope.depth > scope.bodyDepth) scope.emit("tl.exit();");
     return true;
   }
   if (!value) return true;
-  const given = translateExpression(value, context);
-  if (given.kind === "none") return true;
-  if (given.kind === "number" || given.kind === "truth") scope.refuse("a helper function that returns a number", value);
-  scope.emit(`return ${given.text}${given.kind === "list" ? " as const" : ""};`);
+  const result = translateExpression(value, context);
+  if (result.kind === "none") return true;
+  if (result.kind === "number" || result.kind === "truth")
+    scope.refuse("a helper function that returns a number", value);
+  scope.emit(`return ${result.text}${result.kind === "list" ? " as const" : ""};`);
   return true;
 }
 
-function augment(statement: Augmented, rest: readonly Statement[], after: Names, context: Context): void {
+function translateAugmented(
+  statement: Augmented,
+  following: readonly Statement[],
+  liveAfter: Names,
+  context: Context,
+): void {
   const { target } = statement;
   if (target.kind !== "Name") return context.scope.refuse("an assignment to what is no variable", statement);
-  const left = { value: translateExpression(target, context), from: target };
-  const right = { value: translateExpression(statement.value, context), from: statement.value };
-  const made = { ...statement, kind: "BinOp", left: target, right: statement.value } as Expression;
-  store(target.id, held(binary(statement.op, left, right, made, context), made), rest, after, context);
+  const lhs = { value: translateExpression(target, context), source: target };
+  const rhs = { value: translateExpression(statement.value, context), source: statement.value };
+  const node = { ...statement, kind: "BinOp", left: target, right: statement.value } as Expression;
+  assignVariable(
+    target.id,
+    toStoredValue(translateBinary(statement.op, lhs, rhs, node, context), node),
+    following,
+    liveAfter,
+    context,
+  );
 }
 
-function assign(
+function translateAssignment(
   target: Expression,
-  from: Expression,
-  rest: readonly Statement[],
-  after: Names,
+  source: Expression,
+  following: readonly Statement[],
+  liveAfter: Names,
   context: Context,
 ): void {
   const { scope } = context;
   if (target.kind === "Name") {
-    // What nothing reads is left out, as Triton leaves it out.
-    if (!liveBefore(rest, after).has(target.id) && onlyComputes(from)) return;
-    store(target.id, held(translateExpression(from, context), from), rest, after, context);
+    // Drops dead assignments, as Triton does.
+    if (!liveBefore(following, liveAfter).has(target.id) && isSideEffectFree(source)) return;
+    assignVariable(
+      target.id,
+      toStoredValue(translateExpression(source, context), source),
+      following,
+      liveAfter,
+      context,
+    );
     return;
   }
   if (target.kind !== "Tuple" && target.kind !== "List")
     return scope.refuse("an assignment to what is no variable", target);
   const names = target.elts.map((each) => (each.kind === "Name" ? each.id : scope.refuse("a nested target", target)));
-  const value = translateExpression(from, context);
-  if (value.kind === "list") unpackList(names, value.items, from, rest, after, context);
-  else unpack(names, value, rest, after, context);
+  const value = translateExpression(source, context);
+  if (value.kind === "list") unpackList(names, value.items, source, following, liveAfter, context);
+  else unpack(names, value, following, liveAfter, context);
 }
 
-/** `a, b = b, a`: everything is read before anything is written. */
+/** `a, b = b, a`: reads all values before it assigns any. */
 function unpackList(
   names: readonly string[],
   items: readonly Value[],
-  from: Expression,
-  rest: readonly Statement[],
-  after: Names,
+  source: Expression,
+  following: readonly Statement[],
+  liveAfter: Names,
   context: Context,
 ): void {
   const { scope } = context;
-  if (names.length !== items.length) return scope.refuse("a tuple of another length", from);
-  const parts = from.kind === "Tuple" || from.kind === "List" ? from.elts : [];
+  if (names.length !== items.length) return scope.refuse("a tuple of another length", source);
+  const itemNodes = source.kind === "Tuple" || source.kind === "List" ? source.elts : [];
   const isRead =
-    names.some((name) => scope.variable(name)?.isState === true) && items.some(({ kind }) => kind === "traced");
+    names.some((name) => scope.variable(name)?.isMutable === true) && items.some(({ kind }) => kind === "traced");
   const values = items.map((item, i) => {
     if (!isRead || item.kind !== "traced") return item;
     const text = scope.fresh(`${names[i]!}_next`);
     scope.emit(`const ${text} = ${item.text};`);
     return traced(text);
   });
-  for (const [i, name] of names.entries()) store(name, held(values[i]!, parts[i]), rest, after, context);
+  for (const [i, name] of names.entries())
+    assignVariable(name, toStoredValue(values[i]!, itemNodes[i]), following, liveAfter, context);
 }
 
 /** `a, b = f(x)`. */
 function unpack(
   names: readonly string[],
   value: Value,
-  rest: readonly Statement[],
-  after: Names,
+  following: readonly Statement[],
+  liveAfter: Names,
   context: Context,
 ): void {
   const { scope } = context;
-  const isPlain = (name: string): boolean => !scope.linked.has(name) && !isChanged(name, rest, after);
+  const isPlain = (name: string): boolean =>
+    !scope.carriedNames.has(name) && !isReassignedInBlock(name, following, liveAfter);
   const texts = names.map((name) => scope.fresh(isPlain(name) ? name : `${name}_next`));
   scope.emit(`const [${texts.join(", ")}] = ${value.text};`);
   for (const [i, name] of names.entries())
     if (isPlain(name)) scope.bind(name, traced(texts[i]!));
-    else store(name, traced(texts[i]!), rest, after, context);
+    else assignVariable(name, traced(texts[i]!), following, liveAfter, context);
 }
 
-/** A value that a variable of the program holds: Triton makes a number of what it knows. */
-interface Held {
+/** A value for a variable. Triton converts constants to scalars if a loop or a branch changes the variable. */
+interface StoredValue {
   readonly value: Value;
-  /** As state holds it: with a dtype. */
-  readonly strong: Value;
+  /** The value as a scalar with a dtype, as mutable variables need it. */
+  readonly typed: Value;
 }
 
-function held(value: Value, from: Expression | undefined): Held {
-  const kind = constantKind(from);
+function toStoredValue(value: Value, source: Expression | undefined): StoredValue {
+  const kind = constantKind(source);
   const dtype = { int: "tl.int32", float: "tl.float32", bool: "tl.int1" }[kind ?? ""];
-  if (value.kind === "number") return { value, strong: cast(value, value.isFloat ? "tl.float32" : "tl.int32") };
-  if (value.kind === "truth") return { value, strong: cast(value, "tl.int1") };
-  return { value, strong: value.kind === "traced" && dtype !== undefined ? cast(value, dtype) : value };
+  if (value.kind === "number") return { value, typed: castTo(value, value.isFloat ? "tl.float32" : "tl.int32") };
+  if (value.kind === "truth") return { value, typed: castTo(value, "tl.int1") };
+  return { value, typed: value.kind === "traced" && dtype !== undefined ? castTo(value, dtype) : value };
 }
 
-function store(name: string, given: Held | Value, rest: readonly Statement[], after: Names, context: Context): void {
+function assignVariable(
+  name: string,
+  stored: StoredValue | Value,
+  following: readonly Statement[],
+  liveAfter: Names,
+  context: Context,
+): void {
   const { scope } = context;
-  const { value, strong } = "kind" in given ? { value: given, strong: given } : given;
+  const { value, typed } = "kind" in stored ? { value: stored, typed: stored } : stored;
   const variable = scope.variable(name);
-  if (variable?.isState && scope.linked.has(name)) {
-    scope.emit(`${variable.value.text}.value = ${strong.text};`);
+  if (variable?.isMutable && scope.carriedNames.has(name)) {
+    scope.emit(`${variable.value.text}.value = ${typed.text};`);
     return;
   }
-  if (!isChanged(name, rest, after)) {
-    // Triton makes a number of the program of a constant, unless it is annotated.
+  if (!isReassignedInBlock(name, following, liveAfter)) {
+    // Triton converts an assigned constant to a scalar, unless it is annotated as constexpr.
     define(name, value.kind === "traced" ? traced(value.text) : value, context);
     return;
   }
-  if (strong.kind !== "traced") return define(name, value, context);
+  if (typed.kind !== "traced") return define(name, value, context);
   const text = scope.fresh(name);
-  scope.emit(`const ${text} = tl.mut(${strong.text});`);
+  scope.emit(`const ${text} = tl.mut(${typed.text});`);
   scope.bind(name, traced(text), true);
 }
 
-/** A variable with one value. What JavaScript knows while the text is written needs no variable. */
+/** Binds a variable with one value. Values that are known during translation need no `const`. */
 function define(name: string, value: Value, { scope }: Context): void {
   if (value.kind === "list") {
-    const items = value.items.map((item, i) => (item.kind === "traced" ? named(`${name}_${i}`, item, scope) : item));
+    const items = value.items.map((item, i) =>
+      item.kind === "traced" ? emitNamed(`${name}_${i}`, item, scope) : item,
+    );
     scope.bind(name, list(items));
     return;
   }
-  scope.bind(name, named(name, value, scope));
+  scope.bind(name, emitNamed(name, value, scope));
 }
 
-function named(name: string, value: Value, scope: Context["scope"]): Value {
+function emitNamed(name: string, value: Value, scope: Context["scope"]): Value {
   if (value.kind !== "traced" && value.kind !== "number") return value;
   const isName = /^[\w$]+$/.test(value.text);
   if (value.kind === "traced" && isName && value.text === name) return value;
@@ -231,21 +278,23 @@ function named(name: string, value: Value, scope: Context["scope"]): Value {
   return { ...value, text };
 }
 
-/** Makes state of variables that a loop or a branch changes and that have a plain value so far. */
+/** Converts constants to mutable variables before a loop or a branch that changes them. */
 export function makeState(names: readonly string[], context: Context): void {
   const { scope } = context;
   for (const name of names) {
     const variable = scope.variable(name);
-    if (!variable || variable.isState) continue;
-    const { value, under } = variable;
+    if (!variable || variable.isMutable) continue;
+    const { value, condition } = variable;
     if (value.kind !== "traced" && value.kind !== "number" && value.kind !== "truth")
       return scope.refuse(
         `${name}, which a loop or branch changes, is ${value.kind === "none" ? "None" : `a ${value.kind}`}`,
       );
-    const strong = value.kind === "traced" ? value : held(value, undefined).strong;
+    const typed = value.kind === "traced" ? value : toStoredValue(value, undefined).typed;
     const text = scope.fresh(name);
-    const made = `tl.mut(${strong.text})`;
-    scope.emit(`const ${text} = ${under ? `tl.when(${under.text}, () => ${made}).value` : made};`);
-    scope.bind(name, traced(text), true, under);
+    const initializer = `tl.mut(${typed.text})`;
+    scope.emit(
+      `const ${text} = ${condition ? `tl.when(${condition.text}, () => ${initializer}).value` : initializer};`,
+    );
+    scope.bind(name, traced(text), true, condition);
   }
 }

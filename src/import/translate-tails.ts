@@ -1,54 +1,56 @@
 /**
- * What follows a branch, written once and called in each arm: for names that have another dtype or shape in each, which
- * no variable of the program has.
+ * Emits the continuation of a branch as a function that each arm calls. This supports names whose dtype or shape
+ * differs between the arms, which a variable cannot represent.
  */
 import { type Arm, branchHeader } from "./if-arms.js";
 import type { Context } from "./context.js";
-import { childrenOf, defines, liveBefore, writes } from "./liveness.js";
+import { childrenOf, defines, liveBefore, writtenNames } from "./liveness.js";
 import { translateStatements } from "./translate-statements.js";
-import type { Described, If, Statement } from "./tree.js";
+import type { TritonType, If, Statement } from "./tree.js";
 import { traced } from "./value.js";
 
-/** A name for a branch of the Python. */
+/** Identifies a branch of the Python file. */
 export const branchKey = (statement: If, { tree }: Context["scope"]): string => `${tree.name}:${statement.line}`;
 
-/** Whether what follows must be written for each arm. */
-export function followsInEachArm(
+/** True if the following statements must be traced separately for each arm. */
+export function needsContinuation(
   statement: If,
   arms: readonly Arm[],
   names: readonly string[],
-  rest: readonly Statement[],
+  following: readonly Statement[],
   { scope, kernel }: Context,
 ): boolean {
-  if (!kernel.tails || (!scope.isKernel && hasReturn(rest))) return false;
-  const written = writes([...arms.flatMap(({ body }) => body), ...rest]);
-  const isGiven = written.some((name) => scope.given.has(name));
-  const isApart = kernel.apart.has(branchKey(statement, scope)) || names.some((name) => typesOf(name, rest).size > 1);
-  if (isGiven || !isApart) return false;
-  const isTotal = arms.at(-1)?.asked === undefined;
+  if (!kernel.canDuplicateTails || (!scope.isKernel && hasReturn(following))) return false;
+  const assignedNames = writtenNames([...arms.flatMap(({ body }) => body), ...following]);
+  const isExported = assignedNames.some((name) => scope.exportedNames.has(name));
+  const hasDivergentTypes =
+    kernel.divergentBranches.has(branchKey(statement, scope)) ||
+    names.some((name) => typesOf(name, following).size > 1);
+  if (isExported || !hasDivergentTypes) return false;
+  const isTotal = arms.at(-1)?.condition === undefined;
   return names.every((name) => scope.variable(name) || (isTotal && arms.every(({ body }) => defines(body, name))));
 }
 
 const hasReturn = (body: readonly object[]): boolean =>
   body.some((node) => ("kind" in node && node.kind === "Return") || hasReturn(childrenOf(node)));
 
-/** The dtypes and shapes with which these statements read a name, and whether as None. */
+/** The types with which these statements read a name: dtypes and shapes, or None. */
 function typesOf(name: string, body: readonly Statement[]): ReadonlySet<string> {
-  const found = new Set<string>();
+  const types = new Set<string>();
   const visit = (node: object): void => {
     if ("id" in node && node.id === name && "types" in node)
-      for (const type of node.types as readonly Described[]) {
-        if (type.kind === "constant" && type.of === "NoneType") found.add("None");
+      for (const type of node.types as readonly TritonType[]) {
+        if (type.kind === "constant" && type.of === "NoneType") types.add("None");
         if (type.kind === "tile" || type.kind === "pointer")
-          found.add(`${type.kind} ${type.dtype} ${type.shape.join("x")}`);
+          types.add(`${type.kind} ${type.dtype} ${type.shape.join("x")}`);
       }
     childrenOf(node).forEach(visit);
   };
   body.forEach(visit);
-  return found;
+  return types;
 }
 
-/** Whether a name is only what a call may leave out: `tl.load(x, mask=mask)` takes None too. */
+/** True if a name is read only as an optional argument that accepts None, as in `tl.load(x, mask=mask)`. */
 function isOption(name: string, body: readonly object[]): boolean {
   const isRead = (node: object): boolean =>
     ("id" in node && node.id === name) || (!isOptionNamed(name, node) && childrenOf(node).some(isRead));
@@ -68,44 +70,46 @@ const isOptionNamed = (name: string, node: object): boolean =>
   "id" in node.value &&
   node.value.id === name;
 
-/** Whether statements read a name as None, or may leave it out. */
+/** True if statements read a name as None or pass it as an optional argument. */
 export const isReadAsNone = (name: string, body: readonly Statement[]): boolean =>
   typesOf(name, body).has("None") || isPassedAsOption(name, body);
 
-/** Writes the arms, and `rest` as a function of these names; `passed` gives a name's text in an arm. */
+/** Emits the arms, and `following` as a function of these names. `argumentText` returns a name's text in an arm. */
 export function emitContinuation(
   arms: readonly Arm[],
   names: readonly string[],
-  rest: readonly Statement[],
-  after: ReadonlySet<string>,
+  following: readonly Statement[],
+  liveAfter: ReadonlySet<string>,
   context: Context,
-  passed: (name: string) => string,
+  argumentText: (name: string) => string,
 ): void {
   const { scope } = context;
-  const own = scope.fresh("rest");
+  const continuation = scope.fresh("rest");
   const start = scope.lines.length;
-  const live = new Set([...liveBefore(rest, after), ...names]);
-  const all = arms.at(-1)?.asked === undefined ? arms : [...arms, { asked: undefined, body: [] }];
-  for (const [i, { asked, body }] of all.entries()) {
-    scope.emit(branchHeader(i, asked, ""));
-    scope.block(scope.linked, () => {
+  const live = new Set([...liveBefore(following, liveAfter), ...names]);
+  const all = arms.at(-1)?.condition === undefined ? arms : [...arms, { condition: undefined, body: [] }];
+  for (const [i, { condition, body }] of all.entries()) {
+    scope.emit(branchHeader(i, condition, ""));
+    scope.block(scope.carriedNames, () => {
       const texts = (): readonly string[] =>
-        names.map((name) => (scope.read(name)?.kind === "none" && isOption(name, rest) ? "undefined" : passed(name)));
-      if (!translateStatements(body, live, context)) scope.emit(`${own}(${texts().join(", ")});`);
+        names.map((name) =>
+          scope.read(name)?.kind === "none" && isOption(name, following) ? "undefined" : argumentText(name),
+        );
+      if (!translateStatements(body, live, context)) scope.emit(`${continuation}(${texts().join(", ")});`);
     });
   }
   scope.emit("});");
-  // Comments come in the order of the Python file, so the function is written last and then moved in front.
+  // Comments are emitted in the order of the Python file, so the function is emitted last and then moved to the front.
   const end = scope.lines.length;
-  scope.block(scope.linked, () => {
-    const home = scope.home;
-    scope.home = scope.depth;
+  scope.block(scope.carriedNames, () => {
+    const outerDepth = scope.bodyDepth;
+    scope.bodyDepth = scope.depth;
     const params = names.map((name) => scope.fresh(name));
-    scope.emit(`const ${own} = (${params.map((name) => `${name}: any`).join(", ")}): void => {`);
+    scope.emit(`const ${continuation} = (${params.map((name) => `${name}: any`).join(", ")}): void => {`);
     for (const [i, name] of names.entries()) scope.bind(name, traced(params[i]!));
-    translateStatements(rest, after, context);
+    translateStatements(following, liveAfter, context);
     scope.emit("};");
-    scope.home = home;
+    scope.bodyDepth = outerDepth;
   });
   scope.lines.splice(start, 0, ...scope.lines.splice(end));
 }

@@ -1,86 +1,96 @@
-/** A Triton kernel as the Python half sends it: its syntax tree, with the types that Triton gives each expression. */
+/** The JSON that the Python worker sends for a kernel: its syntax tree, with the types that Triton infers. */
 
 import type { HostExpression } from "../compiled/compiled-kernel.js";
 
-/** A number of Python: JSON has no infinities, and no exact integers beyond 2^53. */
+/** A Python constant. Infinities and integers beyond 2^53 are strings, because JSON numbers cannot represent them. */
 export type WireConstant = number | string | boolean | null;
 
-/** A value's type, as Triton's front end has it, and the numbers of the calls in which it has that. */
-export type Described = DescribedType & { readonly calls?: readonly number[] };
-type DescribedType =
+/** A type that Triton's frontend infers, and the indices of the calls with this type. */
+export type TritonType = TypeShape & { readonly calls?: readonly number[] };
+type TypeShape =
   | { readonly kind: "tile" | "pointer"; readonly dtype: string; readonly shape: readonly number[] }
   | { readonly kind: "constant"; readonly of: string; readonly value: WireConstant }
   | { readonly kind: "dtype"; readonly dtype: string }
-  | { readonly kind: "tuple"; readonly items: readonly Described[] }
+  | { readonly kind: "tuple"; readonly items: readonly TritonType[] }
   | { readonly kind: "descriptor"; readonly dtype: string }
   | { readonly kind: "other"; readonly name: string };
 
-/** What a name outside of the function stands for. */
+/** The binding of a global name. */
 export type GlobalBinding =
   | { readonly what: "constant"; readonly of: string; readonly value: WireConstant }
   | { readonly what: "dtype"; readonly dtype: string }
   | { readonly what: "helper"; readonly number: number; readonly name: string }
-  /** Triton's or Python's own: `tl.load`, `libdevice.tanh`, `min`. */
+  /** A function of Triton or Python: `tl.load`, `libdevice.tanh`, `min`. */
   | { readonly what: "function"; readonly name: string }
   | { readonly what: "list"; readonly items: readonly GlobalBinding[] }
   | { readonly what: "module" }
   | { readonly what: "other"; readonly name: string };
 
-interface Placed {
+interface LocatedNode {
   readonly line: number;
   readonly end: number;
 }
 
-interface Typed extends Placed {
-  /** More than one where Triton met the expression with several types. */
-  readonly types: readonly Described[];
+interface TypedNode extends LocatedNode {
+  /** Several types if Triton compiled the expression with different types. */
+  readonly types: readonly TritonType[];
   readonly known?: GlobalBinding;
 }
 
-export type Name = Typed & { readonly kind: "Name"; readonly id: string };
-export type Call = Typed & {
+export type Name = TypedNode & { readonly kind: "Name"; readonly id: string };
+export type Call = TypedNode & {
   readonly kind: "Call";
   readonly func: Expression;
   readonly args: readonly Expression[];
   readonly keywords: readonly { readonly arg: string | null; readonly value: Expression }[];
   readonly callee?: GlobalBinding;
-  /** The arguments by the names of the callee's parameters, without those that equal its defaults. */
+  /** The arguments by the names of the callee's parameters, without arguments that equal their defaults. */
   readonly bound?: Readonly<Record<string, Expression | readonly Expression[]>>;
   readonly parameters?: readonly string[];
-  /** Of an access through a block pointer: the size of the axis that each index is in. */
+  /** For an access through a block pointer, each index and the size of its axis. */
   readonly within?: readonly { readonly index: Expression; readonly size: Expression }[];
 };
-export type Comparison = Typed & {
+export type Comparison = TypedNode & {
   readonly kind: "Compare";
   readonly left: Expression;
   readonly ops: readonly string[];
   readonly comparators: readonly Expression[];
 };
-export type Sequence = Typed & { readonly kind: "Tuple" | "List"; readonly elts: readonly Expression[] };
-export type Subscript = Typed & { readonly kind: "Subscript"; readonly value: Expression; readonly slice: Expression };
-export type Attribute = Typed & { readonly kind: "Attribute"; readonly value: Expression; readonly attr: string };
-export type Binary = Typed & {
+export type Sequence = TypedNode & { readonly kind: "Tuple" | "List"; readonly elts: readonly Expression[] };
+export type Subscript = TypedNode & {
+  readonly kind: "Subscript";
+  readonly value: Expression;
+  readonly slice: Expression;
+};
+export type Attribute = TypedNode & { readonly kind: "Attribute"; readonly value: Expression; readonly attr: string };
+export type Binary = TypedNode & {
   readonly kind: "BinOp";
   readonly left: Expression;
   readonly op: string;
   readonly right: Expression;
 };
 
-/** A view of a tensor, in place of a pointer that the Python computes. */
-export type View = Typed & {
+/** A view of a tensor that replaces a computed pointer. */
+export type View = TypedNode & {
   readonly kind: "View";
-  /** The kernel's parameter. */
+  /** The name of the kernel parameter. */
   readonly tensor: string;
-  /** An index that no mask bounds is claimed to be in bounds. */
+  /** `isClaimed` is true if no mask bounds the index: it is then claimed to be in bounds. */
   readonly indices: readonly { readonly index: Expression; readonly isClaimed: boolean }[];
 };
 
-export type Choice = Typed & {
+export type Choice = TypedNode & {
   readonly kind: "IfExp";
   readonly test: Expression;
   readonly body: Expression;
   readonly orelse: Expression;
 };
+
+/** A node of another class of Python's `ast`, such as `ListComp` or `Match`. */
+interface Unsupported {
+  readonly kind: "Unsupported";
+  readonly construct: string;
+}
 
 export type Expression =
   | Name
@@ -91,33 +101,38 @@ export type Expression =
   | Subscript
   | Attribute
   | Binary
-  | (Typed & { readonly kind: "Constant"; readonly of: string; readonly value: WireConstant })
-  | (Typed & { readonly kind: "BoolOp"; readonly op: "And" | "Or"; readonly values: readonly Expression[] })
-  | (Typed & { readonly kind: "UnaryOp"; readonly op: string; readonly operand: Expression })
+  | (TypedNode & { readonly kind: "Constant"; readonly of: string; readonly value: WireConstant })
+  | (TypedNode & { readonly kind: "BoolOp"; readonly op: "And" | "Or"; readonly values: readonly Expression[] })
+  | (TypedNode & { readonly kind: "UnaryOp"; readonly op: string; readonly operand: Expression })
   | Choice
-  | (Typed & {
+  | (TypedNode & {
       readonly kind: "Slice";
       readonly lower: Expression | null;
       readonly upper: Expression | null;
       readonly step: Expression | null;
     })
-  | (Typed & { readonly kind: "JoinedStr" | "Starred" | "Lambda" | "ListComp" | "NamedExpr" | "Dict" });
+  | (TypedNode & { readonly kind: "JoinedStr" })
+  | (TypedNode & Unsupported);
 
-export type If = Placed & {
+export type If = LocatedNode & {
   readonly kind: "If";
   readonly test: Expression;
   readonly body: readonly Statement[];
   readonly orelse: readonly Statement[];
 };
-export type For = Placed & {
+export type For = LocatedNode & {
   readonly kind: "For";
   readonly target: Expression;
   readonly iter: Expression;
   readonly body: readonly Statement[];
   readonly orelse: readonly Statement[];
 };
-export type While = Placed & { readonly kind: "While"; readonly test: Expression; readonly body: readonly Statement[] };
-export type Augmented = Typed & {
+export type While = LocatedNode & {
+  readonly kind: "While";
+  readonly test: Expression;
+  readonly body: readonly Statement[];
+};
+export type Augmented = TypedNode & {
   readonly kind: "AugAssign";
   readonly target: Expression;
   readonly op: string;
@@ -129,17 +144,18 @@ export type Statement =
   | For
   | While
   | Augmented
-  | (Placed & { readonly kind: "Assign"; readonly targets: readonly Expression[]; readonly value: Expression })
-  | (Placed & {
+  | (LocatedNode & { readonly kind: "Assign"; readonly targets: readonly Expression[]; readonly value: Expression })
+  | (LocatedNode & {
       readonly kind: "AnnAssign";
       readonly target: Expression;
       readonly annotation: Expression;
       readonly value: Expression | null;
     })
-  | (Placed & { readonly kind: "Expr"; readonly value: Expression })
-  | (Placed & { readonly kind: "Return"; readonly value: Expression | null })
-  | (Placed & { readonly kind: "Assert"; readonly test: Expression; readonly msg: Expression | null })
-  | (Placed & { readonly kind: "Pass" | "Break" | "Continue" | "With" | "Try" | "Raise" | "Import" | "FunctionDef" });
+  | (LocatedNode & { readonly kind: "Expr"; readonly value: Expression })
+  | (LocatedNode & { readonly kind: "Return"; readonly value: Expression | null })
+  | (LocatedNode & { readonly kind: "Assert"; readonly test: Expression; readonly msg: Expression | null })
+  | (LocatedNode & { readonly kind: "Pass" })
+  | (LocatedNode & Unsupported);
 
 export interface ParameterTree {
   readonly name: string;
@@ -149,51 +165,51 @@ export interface ParameterTree {
 
 export interface FunctionTree {
   readonly name: string;
-  /** The line of `def` in its file; lines inside of the tree count from 1. */
+  /** The line of `def` in its file. Lines in the tree are relative to it and start at 1. */
   readonly line: number;
   readonly params: readonly ParameterTree[];
   readonly noinline: boolean;
   readonly doc?: string;
   readonly body: readonly Statement[];
   readonly comments: readonly { readonly line: number; readonly text: string; readonly own: boolean }[];
-  /** Lines without text. */
+  /** Empty lines. */
   readonly blank: readonly number[];
 }
 
-/** What a launch passes for a parameter. */
-export type GivenArgument =
+/** The argument of a launch for a parameter. */
+export type LaunchArgument =
   | { readonly kind: "pointer" | "scalar"; readonly dtype: string }
-  | GivenDescriptor
+  | DescriptorArgument
   | { readonly kind: "constant"; readonly value: GlobalBinding };
 
-/** A tensor descriptor; a type that is given by hand may name constants in its block. */
-export interface GivenDescriptor {
+/** A tensor descriptor. In `--types`, its block shape may contain names of constants. */
+export interface DescriptorArgument {
   readonly kind: "descriptor";
   readonly dtype: string;
   readonly block: readonly (number | string)[];
   readonly padding?: string;
 }
 
-/** For each axis of a descriptor's block, constants that it always is, or a number; none where it is neither. */
-export type NotedBlocks = Readonly<Record<string, readonly (readonly (number | string)[])[]>>;
+/** For each axis of a block shape, the constants that always equal its length, or else a fixed number, if any. */
+export type RecordedBlocks = Readonly<Record<string, readonly (readonly (number | string)[])[]>>;
 
-/** One way to call the kernel: an argument for each parameter. */
-export type GivenSignature = Readonly<Record<string, GivenArgument>>;
+/** The arguments of one recorded call, by parameter. */
+export type LaunchSignature = Readonly<Record<string, LaunchArgument>>;
 
-/** The functions with the types of these calls alone; -1 stands for calls that nobody made. */
+/** Restricts the types in functions to these calls. Index -1 is for compilations with other constants. */
 export function forCalls(functions: readonly FunctionTree[], calls: ReadonlySet<number>): readonly FunctionTree[] {
   const text = JSON.stringify(functions);
   return JSON.parse(text, (key, value: unknown) =>
     key === "types" && Array.isArray(value)
-      ? (value as Described[]).filter((type) => type.calls?.some((call) => calls.has(call)) !== false)
+      ? (value as TritonType[]).filter((type) => type.calls?.some((call) => calls.has(call)) !== false)
       : value,
   ) as readonly FunctionTree[];
 }
 
-/** What the host computes before a launch, over the kernel's parameters; the names of `op` are those of methods. */
+/** A host expression over the kernel's parameters. The values of `op` are names of methods. */
 export type HostTree = HostExpression;
 
-/** Launch options, as Triton names them. */
+/** Launch options by their Triton names. */
 export type LaunchOptionValues = Readonly<Record<string, number>>;
 
 /** The decorators of a kernel. */
@@ -207,50 +223,50 @@ export interface Tuning {
     readonly resetToZero: readonly string[];
     readonly restoreValue: readonly string[];
   };
-  /** By the constexpr that each computes; as Python where it is no arithmetic of the arguments. */
+  /** Heuristics by the constexpr that they compute. As Python text if it is not arithmetic on the arguments. */
   readonly heuristics: Readonly<Record<string, HostTree | { readonly text: string }>>;
   readonly doNotSpecialize: readonly string[];
 }
 
-/** The numbers that one launch has. */
-export interface NotedNumbers {
-  /** Those that it passes, by the kernel's parameters. */
+/** The numeric values of one launch. */
+export interface RecordedNumbers {
+  /** Numeric arguments by parameter. */
   readonly values: Readonly<Record<string, number | boolean>>;
   readonly tensors: Readonly<Record<string, Layout>>;
-  /** Absent where the script's function for it fails. */
+  /** Absent if the grid function of the script fails. */
   readonly grid?: readonly number[];
 }
 
-/** How a tensor lies in memory. */
+/** The memory layout of a tensor. */
 export interface Layout {
   readonly shape: readonly number[];
   readonly strides: readonly number[];
 }
 
-/** What a script decides where it launches a kernel; expressions gave what was noted at every launch. */
-export interface NotedLaunch {
+/** The launch code of a script for a kernel. Its expressions match every recorded launch. */
+export interface RecordedLaunch {
   readonly options: LaunchOptionValues;
-  /** The numbers of programs of the first launches. */
+  /** The grids of the first launches. */
   readonly grids: readonly (readonly number[])[];
-  /** The numbers of each launch. */
-  readonly noted?: readonly NotedNumbers[];
-  /** The file and the line of the launch. */
+  /** The numeric values of each launch. */
+  readonly noted?: readonly RecordedNumbers[];
+  /** The file and line of the launch. */
   readonly place?: string;
   readonly grid?: readonly HostTree[];
   readonly gridText?: string;
-  /** Constants that are computed from other arguments. */
+  /** Constants that the script computes from other arguments. */
   readonly computed: Readonly<Record<string, HostTree>>;
-  /** The Python of constants that are no plain numbers. */
+  /** The Python expressions of constants that are not literals. */
   readonly passed: Readonly<Record<string, string>>;
 }
 
-/** A kernel, its helper functions by the numbers that calls have, and how it is called. */
+/** A kernel (function 0), its helper functions, and its recorded calls. Calls refer to helpers by index. */
 export interface KernelTree {
   readonly functions: readonly FunctionTree[];
-  readonly signatures: readonly GivenSignature[];
+  readonly signatures: readonly LaunchSignature[];
   readonly tuning: Tuning;
-  /** Absent where the types of a call were given instead. */
-  readonly launch?: NotedLaunch;
-  /** The blocks of descriptors, by parameter. */
-  readonly blocks?: NotedBlocks;
+  /** Absent if the types come from `--types` instead of a script. */
+  readonly launch?: RecordedLaunch;
+  /** The block shapes of descriptors, by parameter. */
+  readonly blocks?: RecordedBlocks;
 }

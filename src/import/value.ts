@@ -1,9 +1,9 @@
-/** What a piece of Python becomes: its TypeScript, and what is known of it while the text is written. */
+/** Translated values: the TypeScript text of an expression and its static properties. */
 import { dtypeTable, type DTypeName, isInt } from "../types/dtype.js";
-import type { Described, Expression, GlobalBinding, WireConstant } from "./tree.js";
+import type { TritonType, Expression, GlobalBinding, WireConstant } from "./tree.js";
 
 export type Value =
-  /** A number of JavaScript; `isFloat` says that Python has a float, which `1` does not show. */
+  /** A JavaScript number. `isFloat` distinguishes Python's `1.0` from `1`. */
   | { readonly kind: "number"; readonly text: string; readonly value: number | bigint; readonly isFloat: boolean }
   | { readonly kind: "truth"; readonly text: string; readonly value: boolean }
   | { readonly kind: "string"; readonly text: string; readonly value: string }
@@ -12,25 +12,25 @@ export type Value =
   | { readonly kind: "list"; readonly text: string; readonly items: readonly Value[] }
   | { readonly kind: "function"; readonly text: string; readonly name: string }
   | { readonly kind: "helper"; readonly text: string; readonly number: number }
-  /** A statement that nothing is left of. */
+  /** The result of a dropped statement or an omitted argument. */
   | { readonly kind: "nothing"; readonly text: string }
   /**
-   * A handle: a tile, a pointer, a constexpr, or a condition on them. Triton knows a constant when it compiles; `of` is
-   * the Python type of a parameter that is one, and else says whether it is a pointer or a scalar.
+   * A handle: a tile, a pointer, a constexpr, or a condition on them. `isConstant` is true for compile-time constants.
+   * For parameters, `typeTag` is the Python type of a constant, `"pointer"` or `"scalar"`.
    */
-  | { readonly kind: "traced"; readonly text: string; readonly isConstant?: boolean; readonly of?: string };
+  | { readonly kind: "traced"; readonly text: string; readonly isConstant?: boolean; readonly typeTag?: string };
 
 export type Traced = Extract<Value, { readonly kind: "traced" }>;
 
-/** Why a kernel is not imported. */
+/** Thrown if a kernel cannot be imported. The message is the reason. */
 export class UnsupportedConstruct extends Error {
   override readonly name = "NotImported";
-  /** A line of the function's own source, and of the file once `inside` says which function that is. */
+  /** A line relative to the function, or of the file once `functionName` is set. */
   line: number | undefined;
-  inside: string | undefined;
-  constructor(reason: string, at?: { readonly line: number }) {
+  functionName: string | undefined;
+  constructor(reason: string, location?: { readonly line: number }) {
     super(reason);
-    this.line = at?.line;
+    this.line = location?.line;
   }
 }
 
@@ -42,16 +42,16 @@ export const traced = (text: string, isConstant = false): Value => ({
 export const isConstant = (value: Value): boolean =>
   value.kind === "traced" ? value.isConstant === true : value.kind !== "nothing";
 
-/** Whether Triton knows a value when it compiles: as it said, or, in code that no call reaches, as its parts say. */
-export const isKnown = (value: Value, from: Pick<Expression, "types">): boolean =>
-  from.types.length > 0 ? constantKind(from) !== undefined : isConstant(value);
+/** True if Triton evaluates an expression at compile time. In code without types, the value decides. */
+export const isCompileTimeConstant = (value: Value, expression: Pick<Expression, "types">): boolean =>
+  expression.types.length > 0 ? constantKind(expression) !== undefined : isConstant(value);
 export const NONE: Value = { kind: "none", text: "null" };
 export const NO_VALUE: Value = { kind: "nothing", text: "" };
 export const truth = (value: boolean): Value => ({ kind: "truth", text: String(value), value });
 export const string = (value: string): Value => ({ kind: "string", text: JSON.stringify(value), value });
 export const dtypeValue = (name: string): Value => ({ kind: "dtype", text: `tl.${dtypeName(name)}` });
-/** A JavaScript value as a scalar of a dtype, and a handle cast to it. */
-export const cast = (value: Value, dtype: string): Value =>
+/** Casts a handle, or converts a constant to a scalar of the dtype. */
+export const castTo = (value: Value, dtype: string): Value =>
   value.kind === "traced"
     ? traced(`${value.text}.to(${dtype})`)
     : traced(`tl.full([], ${value.kind === "truth" ? Number(value.value) : value.text}, ${dtype})`);
@@ -67,39 +67,42 @@ export function number(value: number | bigint, isFloat: boolean): Value {
   return { kind: "number", text, value, isFloat };
 }
 
-/** A constant of Python. Integers beyond 2^53 and infinities arrive as text. */
-export function constant(of: string, value: WireConstant): Value | undefined {
-  if (of === "NoneType") return NONE;
-  if (of === "bool") return truth(Boolean(value));
-  if (of === "str") return string(String(value));
-  if (of === "int") return number(typeof value === "string" ? BigInt(value) : Number(value), false);
-  if (of === "float") return number(typeof value === "string" ? floatOf(value) : Number(value), true);
+/** A Python constant. Infinities and integers beyond 2^53 are strings. */
+export function constant(pythonType: string, value: WireConstant): Value | undefined {
+  if (pythonType === "NoneType") return NONE;
+  if (pythonType === "bool") return truth(Boolean(value));
+  if (pythonType === "str") return string(String(value));
+  if (pythonType === "int") return number(typeof value === "string" ? BigInt(value) : Number(value), false);
+  if (pythonType === "float") return number(typeof value === "string" ? floatOf(value) : Number(value), true);
   return undefined;
 }
 
 const floatOf = (text: string): number => Number(text.replace("inf", "Infinity"));
 
-export function knownValue(known: GlobalBinding): Value | undefined {
-  switch (known.what) {
+export function bindingValue(binding: GlobalBinding): Value | undefined {
+  switch (binding.what) {
     case "constant":
-      return constant(known.of, known.value);
+      return constant(binding.of, binding.value);
     case "dtype":
-      return dtypeValue(known.dtype);
+      return dtypeValue(binding.dtype);
     case "function":
-      return { kind: "function", text: known.name, name: known.name };
+      return { kind: "function", text: binding.name, name: binding.name };
     case "helper":
-      return { kind: "helper", text: known.name, number: known.number };
+      return { kind: "helper", text: binding.name, number: binding.number };
     case "list": {
-      const items = known.items.map(knownValue);
+      const items = binding.items.map(bindingValue);
       return items.every((item) => item !== undefined) ? list(items) : undefined;
     }
-    default:
+    case "module":
+    case "other":
       return undefined;
+    default:
+      return binding satisfies never;
   }
 }
 
-/** Triton's names of dtypes beside those of the table. */
-const SHORT: Readonly<Record<string, DTypeName>> = {
+/** Triton's short dtype names. */
+const SHORT_DTYPES: Readonly<Record<string, DTypeName>> = {
   fp16: "float16",
   bf16: "bfloat16",
   fp32: "float32",
@@ -121,56 +124,63 @@ const SHORT: Readonly<Record<string, DTypeName>> = {
   u64: "uint64",
 };
 
-export const SHORT_NAMES: readonly string[] = Object.keys(SHORT);
+export const SHORT_DTYPE_NAMES: readonly string[] = Object.keys(SHORT_DTYPES);
 
 export function dtypeName(name: string): DTypeName {
   if (name in dtypeTable) return name as DTypeName;
-  return SHORT[name] ?? notADType(name);
+  return SHORT_DTYPES[name] ?? unknownDType(name);
 }
 
-export const isDTypeName = (name: string): boolean => name in dtypeTable || name in SHORT;
+export const isDTypeName = (name: string): boolean => name in dtypeTable || name in SHORT_DTYPES;
 
-function notADType(name: string): never {
+function unknownDType(name: string): never {
   throw new UnsupportedConstruct(`TileScript has no dtype ${name}`);
 }
 
 /**
- * The element type of an expression: a dtype's name, or all that Triton met it with, as text in a fixed order. Undefined
- * for what has none.
+ * The element type of an expression: a dtype name, or the sorted names of all dtypes that Triton compiled it with.
+ * Undefined for values without element type.
  */
 export function elementOf(expression: Pick<Expression, "types"> | undefined): string | undefined {
-  const found = (expression?.types ?? []).flatMap((type) =>
+  const dtypes = (expression?.types ?? []).flatMap((type) =>
     type.kind === "tile" || type.kind === "pointer" || type.kind === "descriptor" ? [dtypeName(type.dtype)] : [],
   );
-  return found.length > 0 ? elementText(found) : undefined;
+  return dtypes.length > 0 ? elementText(dtypes) : undefined;
 }
 
-/** Several dtypes as one text. */
+/** The canonical text of a set of dtypes. */
 export const elementText = (names: readonly DTypeName[]): string => [...new Set(names)].sort().join(" ");
 
-/** Whether all dtypes of an element type are integers. */
+/** True if all dtypes of an element type are integers other than int1. */
 export const isIntElement = (element: string): boolean =>
   element !== "int1" && element.split(" ").every((name) => isInt(name as DTypeName));
 
 export function rankOf(expression: Pick<Expression, "types"> | undefined): number | undefined {
-  const found = new Set((expression?.types ?? []).flatMap((type) => ("shape" in type ? [type.shape.length] : [])));
-  return found.size === 1 ? [...found][0] : undefined;
+  const ranks = new Set((expression?.types ?? []).flatMap((type) => ("shape" in type ? [type.shape.length] : [])));
+  return ranks.size === 1 ? [...ranks][0] : undefined;
 }
 
-/** The kind of an expression, if Triton met it with one alone. */
-export function kindOf(expression: Pick<Expression, "types"> | undefined): Described["kind"] | undefined {
-  const found = new Set((expression?.types ?? []).map(({ kind }) => kind));
-  return found.size === 1 ? [...found][0] : undefined;
+/** The type kind of an expression. Undefined if it differs between compilations. */
+export function kindOf(expression: Pick<Expression, "types"> | undefined): TritonType["kind"] | undefined {
+  const kinds = new Set((expression?.types ?? []).map(({ kind }) => kind));
+  return kinds.size === 1 ? [...kinds][0] : undefined;
 }
 
-/** The constant that an expression always was while Triton compiled. */
+/** The constant that an expression had in every compilation, if any. */
 export function constantOf(expression: Pick<Expression, "types"> | undefined): Value | undefined {
   const [type, ...others] = expression?.types ?? [];
   return type?.kind === "constant" && others.length === 0 ? constant(type.of, type.value) : undefined;
 }
 
-/** What a constant expression is of, whatever its value: `int`, `bool`. */
+/** The Python type of an expression that is constant in every compilation, such as `int` or `bool`. */
 export function constantKind(expression: Pick<Expression, "types"> | undefined): string | undefined {
-  const found = new Set((expression?.types ?? []).map((type) => (type.kind === "constant" ? type.of : "")));
-  return found.size === 1 ? [...found][0] || undefined : undefined;
+  const pythonTypes = new Set((expression?.types ?? []).map((type) => (type.kind === "constant" ? type.of : "")));
+  return pythonTypes.size === 1 ? [...pythonTypes][0] || undefined : undefined;
+}
+
+/** The negation of a condition. */
+export function translateNot(value: Value): Value {
+  if (value.kind === "truth") return truth(!value.value);
+  const { text } = value;
+  return traced(text.endsWith(".not()") ? text.slice(0, -".not()".length) : `${text}.not()`, isConstant(value));
 }

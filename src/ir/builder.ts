@@ -1,6 +1,6 @@
 /**
- * Builds IR: the open blocks and their statements. Everything that makes IR goes through this class, so scoping,
- * locations and value identity are decided in one place.
+ * Builds IR: the open blocks and their statements. All IR is created by this class, so that scoping, locations and
+ * value identity have one implementation.
  */
 import { type Edit, fail, type Location, type MessageOfCode } from "../diagnostics/diagnostic.js";
 import { helperCapture, outsideKernel, scopeEscape, unreachable } from "../diagnostics/catalog/control-codes.js";
@@ -37,23 +37,23 @@ export class Builder {
   /** The constexpr value of each canonical text, so that a dimension can be returned as a value. */
   readonly constexprs = new Map<string, Value>();
 
-  /** `source` has the author's text, where it can be read. */
+  /** `source` is the author's source, if it is available. */
   constructor(readonly source?: SourceIndex) {}
 
-  /** The edit of the author's call at `at`, beside the message that refuses it. */
-  mend(at: Location | undefined, how: SourceFix): { readonly edit?: Edit | undefined } {
-    return { edit: at && this.source?.mend(at, how) };
+  /** The edit that fixes the call at a location, for the diagnostic that rejects the call. */
+  fixFor(location: Location | undefined, fix: SourceFix): { readonly edit?: Edit | undefined } {
+    return { edit: location && this.source?.fixFor(location, fix) };
   }
 
-  /** Refuses that JavaScript compares what a property gives, which has no value before the kernel is compiled. */
-  refuseCompared(say: (how: string) => MessageOfCode): void {
-    const at = this.source && captureLocation();
-    const compared = at && this.source?.compared(at);
-    if (compared) fail(say(compared.how), compared.at);
+  /** Rejects a JavaScript comparison of a property whose value is unknown until the kernel is compiled. */
+  rejectComparison(messageOf: (operator: string) => MessageOfCode): void {
+    const location = this.source && captureLocation();
+    const comparison = location && this.source?.comparisonAt(location);
+    if (comparison) fail(messageOf(comparison.operator), comparison.at);
   }
 
-  /** Whether the recorded code runs on the GPU, or on the host before a launch. */
-  place: "kernel" | "host" = "kernel";
+  /** The execution space of the recorded code: the GPU, or the host before a launch. */
+  executionSpace: "kernel" | "host" = "kernel";
 
   get scope(): Scope {
     return this.#frame.scope;
@@ -65,33 +65,36 @@ export class Builder {
     return frame;
   }
 
-  /** Set while making intermediate values, which must not take the author's name. */
-  anonymous = false;
-  /** Runs `make` without giving the author's name to its values. */
-  unnamed<T>(make: () => T): T {
-    const outer = this.anonymous;
-    this.anonymous = true;
-    const made = make();
-    this.anonymous = outer;
-    return made;
+  /** Set while creating intermediate values, which must not take the author's name. */
+  isAnonymous = false;
+  /** Runs `make` without assigning the author's name to its values. */
+  withoutNames<T>(make: () => T): T {
+    const outer = this.isAnonymous;
+    this.isAnonymous = true;
+    const result = make();
+    this.isAnonymous = outer;
+    return result;
   }
 
-  /** Set while appending ops for one that the author wrote elsewhere. */
-  pinned: Location | undefined;
+  /** The location of appended ops, while they replace an op at another location. */
+  pinnedLocation: Location | undefined;
 
-  /** The loops that nothing has iterated over yet. */
-  readonly loops = new Set<{ readonly at: Location | undefined }>();
+  /** Loops whose iterator has not been used yet. */
+  readonly pendingLoops = new Set<{ readonly at: Location | undefined }>();
 
-  /** The flags and words that the author's code asked for, and where: values to decide by that no statement makes. */
+  /**
+   * Boolean and string constexprs that the author's code accessed, with locations. They may decide a JavaScript branch
+   * without appearing in a statement.
+   */
   flags: Map<Value, Location | undefined> = new Map();
 
-  /** Notes that the author's code has a flag in its hands. */
-  askFor(flag: Value): void {
+  /** Records that the author's code accessed a flag. */
+  recordFlagUse(flag: Value): void {
     if (!this.flags.has(flag)) this.flags.set(flag, captureLocation());
   }
 
-  /** Runs `body` and notes in `flags` what it asks for. */
-  askingInto<T>(flags: Map<Value, Location | undefined>, body: () => T): T {
+  /** Runs `body` and records the flags that it accesses in `flags`. */
+  collectFlagUses<T>(flags: Map<Value, Location | undefined>, body: () => T): T {
     const outer = this.flags;
     this.flags = flags;
     try {
@@ -101,35 +104,35 @@ export class Builder {
     }
   }
 
-  /** The innermost body that is entered; undefined outside of the author's bodies. */
+  /** The innermost body that is being traced; undefined outside the author's bodies. */
   entry: BodyRetrace | undefined;
-  /** The author's code, to be run again: it must record the same. */
-  readonly questions: { readonly again: () => void; readonly at: Location | undefined }[] = [];
+  /** Parts of the author's code to trace again. They must record the same statements. */
+  readonly pendingRetraces: { readonly run: () => void; readonly at: Location | undefined }[] = [];
 
-  /** Set while rewriting a finished kernel, whose values come from closed blocks. */
+  /** Set while rewriting a traced kernel, whose values belong to closed blocks. */
   rewriting = false;
 
   /** The source location of the op being appended. */
   location(): Location | undefined {
-    return this.pinned ?? captureLocation();
+    return this.pinnedLocation ?? captureLocation();
   }
 
-  /** A new value that lives in the open block. */
-  value(type: Type, at: Location | undefined, parameter?: string, by?: Op): Value {
-    const value = new Value(this.#nextId++, type, this.scope, at, parameter, this.anonymous, by);
+  /** Creates a value in the scope of the open block. */
+  value(type: Type, location: Location | undefined, parameter?: string, definingOp?: Op): Value {
+    const value = new Value(this.#nextId++, type, this.scope, location, parameter, this.isAnonymous, definingOp);
     if (type.kind === "constexpr") {
-      const known = this.constexprs.get(type.text);
-      if (!known || known.scope.closed) this.constexprs.set(type.text, value);
+      const existing = this.constexprs.get(type.text);
+      if (!existing || existing.scope.isClosed) this.constexprs.set(type.text, value);
     }
     return value;
   }
 
-  variable(type: Type, at: Location | undefined, hint?: string): Variable {
-    return new Variable(this.#nextId++, type, this.scope, at, hint);
+  variable(type: Type, location: Location | undefined, hint?: string): Variable {
+    return new Variable(this.#nextId++, type, this.scope, location, hint);
   }
 
   /** Runs `body` in an outer block, at nesting `depth`, to append statements before a loop. */
-  outside<T>(depth: number, body: () => T): T {
+  inOuterBlock<T>(depth: number, body: () => T): T {
     const inner = this.#frames.splice(depth);
     try {
       return body();
@@ -140,7 +143,7 @@ export class Builder {
 
   append(statement: Statement): void {
     const { statements } = this.#frame;
-    if (statements.at(-1)?.kind === "exit" && !this.rewriting) fail(unreachable(), statement.at);
+    if (statements.at(-1)?.kind === "exit" && !this.rewriting) fail(unreachable(), statement.location);
     statements.push(statement);
   }
 
@@ -158,22 +161,28 @@ export class Builder {
     at: Location | undefined,
   ): readonly Value[] {
     const [first] = operands;
-    const by = op.facts.keepsClaims && isValue(first) && first.by?.facts.claimsInBounds ? first.by : op;
-    const results = types.map((type) => this.value(type, at, undefined, by));
-    this.append({ kind: "op", op, operands, options, results, at });
+    const definingOp =
+      op.facts.keepsClaims && isValue(first) && first.definingOp?.facts.claimsInBounds ? first.definingOp : op;
+    const results = types.map((type) => this.value(type, at, undefined, definingOp));
+    this.append({ kind: "op", op, operands, options, results, location: at });
     return results;
   }
 
-  /** Opens a block; `close` ends it. Values made inside cannot be used after that. */
-  open(what: string, at: Location | undefined, kind: ScopeKind = "kernel", conditions?: readonly string[]): void {
+  /** Opens a block, which `close` ends. Values of the block are out of scope after that. */
+  open(
+    label: string,
+    location: Location | undefined,
+    kind: ScopeKind = "kernel",
+    conditions?: readonly string[],
+  ): void {
     const parent = this.#frames.at(-1)?.scope;
-    this.#frames.push({ scope: { parent, kind, what, conditions, at, closed: false }, statements: [] });
+    this.#frames.push({ scope: { parent, kind, label, conditions, location, isClosed: false }, statements: [] });
   }
 
   close(yields: readonly Argument[] = []): Block {
     const frame = this.#frame;
     this.#frames.pop();
-    frame.scope.closed = true;
+    frame.scope.isClosed = true;
     return { statements: frame.statements, yields };
   }
 
@@ -182,93 +191,96 @@ export class Builder {
     return this.#frames.map(({ scope }) => scope).reverse();
   }
 
-  /** How many unique texts there are. */
-  texts = 0;
-  /** A unique text for a constexpr. Authors' names never contain `@`. */
+  /** The number of unique texts so far. */
+  textCount = 0;
+  /** A unique text for a constexpr. The author's names never contain `@`. */
   uniqueText(base: string): string {
-    return `${base}@${++this.texts}`;
+    return `${base}@${++this.textCount}`;
   }
 
-  /** Makes a function that forgets all that was numbered or listed since. */
-  mark(): () => void {
-    const [id, texts, functions] = [this.#nextId, this.texts, this.functions.length];
+  /** Returns a function that restores the counters and the list of helper functions. */
+  checkpoint(): () => void {
+    const [id, textCount, functions] = [this.#nextId, this.textCount, this.functions.length];
     return () => {
       this.#nextId = id;
-      this.texts = texts;
+      this.textCount = textCount;
       this.functions.length = functions;
     };
   }
 
-  /** The helper functions made so far, callees before callers. */
+  /** The helper functions traced so far, callees before callers. */
   readonly functions: FunctionIR[] = [];
 
-  /** The number of open blocks. A loop that the author left early leaves one open. */
+  /** The number of open blocks. A loop that the author exits early leaves its block open. */
   get depth(): number {
     return this.#frames.length;
   }
 
   /**
-   * Refuses a value whose block is closed: it does not exist at this point of the program. A body that is entered again
-   * is compared with what was recorded instead.
+   * Rejects a value whose block is closed: it is out of scope. During a retrace the comparison with the recording
+   * replaces this check.
    */
-  use(argument: Argument, at: Location | undefined): void {
-    if (this.rewriting || this.entry?.again) return;
-    if (isList(argument) || isFunction(argument)) for (const item of valuesIn(argument)) this.use(item, at);
+  checkUse(argument: Argument, location: Location | undefined): void {
+    if (this.rewriting || this.entry?.retrace) return;
+    if (isList(argument) || isFunction(argument)) for (const item of valuesIn(argument)) this.checkUse(item, location);
     else if (isValue(argument)) {
       const isShared = argument.parameter !== undefined || argument.type.kind === "constexpr";
-      this.#checkScope(argument.scope, argument.at, "this value", at, isShared);
+      this.#checkScope(argument.scope, argument.location, "this value", location, isShared);
     }
   }
 
-  /** Whether a value exists at this point of the program; an arm may hand on what an arm inside it made. */
-  sees(argument: Argument): boolean {
-    return !isValue(argument) || this.rewriting || this.#openAround(argument.scope) !== undefined;
+  /** True if a value is in scope. An arm may yield a value of an arm inside it. */
+  isVisible(argument: Argument): boolean {
+    return !isValue(argument) || this.rewriting || this.#enclosingOpenScope(argument.scope) !== undefined;
   }
 
-  useVariable(variable: Variable, at: Location | undefined): void {
-    if (this.entry?.again) return;
-    this.#checkScope(variable.scope, variable.at, "this tl.mut", at);
+  checkVariableUse(variable: Variable, location: Location | undefined): void {
+    if (this.entry?.retrace) return;
+    this.#checkScope(variable.scope, variable.location, "this tl.mut", location);
   }
 
   /**
-   * The scope itself if it is open. For a closed arm of a constexpr branch whose condition also holds here, the open
-   * scope around it: where Triton keeps this place it keeps that arm, and Python's variables outlive the arm.
+   * The scope itself if it is open. For a closed arm of a constexpr branch whose conditions also hold here, the
+   * enclosing open scope. If Triton keeps the current statement, it also keeps that arm, and variables in Python
+   * outlive the arm.
    */
-  #openAround(scope: Scope): Scope | undefined {
+  #enclosingOpenScope(scope: Scope): Scope | undefined {
     const open = new Set(this.scopes);
-    const needed: string[] = [];
+    const requiredConditions: string[] = [];
     for (let s: Scope | undefined = scope; s; s = s.parent) {
       if (open.has(s)) {
-        const known = this.scopes.flatMap(({ conditions = [] }) => conditions);
-        return implies(needed, known) ? s : undefined;
+        const openConditions = this.scopes.flatMap(({ conditions = [] }) => conditions);
+        return implies(requiredConditions, openConditions) ? s : undefined;
       }
       if (s.conditions === undefined) return undefined;
-      needed.push(...s.conditions);
+      requiredConditions.push(...s.conditions);
     }
     return undefined;
   }
 
   /**
-   * Refuses a value from a closed scope. A helper function may use its own values, the kernel's arguments and
+   * Rejects a value from a closed scope. A helper function may use its own values, the kernel's arguments and
    * constexprs.
    */
   #checkScope(
     scope: Scope,
-    made: Location | undefined,
-    what: string,
+    definitionLocation: Location | undefined,
+    label: string,
     at: Location | undefined,
     isShared = false,
   ): void {
-    const around = this.#openAround(scope);
-    if (around) {
+    const openScope = this.#enclosingOpenScope(scope);
+    if (openScope) {
       const helper = this.scopes.findIndex(({ kind }) => kind === "helper");
-      if (isShared || helper < 0 || this.scopes.indexOf(around) <= helper) return;
-      fail(helperCapture.value(what), at, { related: made && [{ message: "made here", at: made }] });
+      if (isShared || helper < 0 || this.scopes.indexOf(openScope) <= helper) return;
+      fail(helperCapture.value(label), at, {
+        related: definitionLocation && [{ message: "made here", at: definitionLocation }],
+      });
     }
-    fail(scopeEscape(what, scope.what), at, {
+    fail(scopeEscape(label, scope.label), at, {
       related: [
-        ...(made ? [{ message: "made here", at: made }] : []),
-        ...(scope.at ? [{ message: `inside ${scope.what} that starts here`, at: scope.at }] : []),
+        ...(definitionLocation ? [{ message: "made here", at: definitionLocation }] : []),
+        ...(scope.location ? [{ message: `inside ${scope.label} that starts here`, at: scope.location }] : []),
       ],
     });
   }
@@ -277,9 +289,9 @@ export class Builder {
 let active: Builder | undefined;
 
 /** The builder that is recording. */
-export function builder(what: string): Builder {
+export function builder(operation: string): Builder {
   if (active) return active;
-  fail(outsideKernel(what), captureLocation());
+  fail(outsideKernel(operation), captureLocation());
 }
 
 /** The builder that is recording, or undefined outside a kernel. */
@@ -287,13 +299,13 @@ export function activeBuilder(): Builder | undefined {
   return active;
 }
 
-/** Runs `body` while `next` records. */
-export function recording<T>(next: Builder, body: () => T): T {
-  const before = active;
-  active = next;
+/** Runs `body` with `recorder` as the active builder. */
+export function withBuilder<T>(recorder: Builder, body: () => T): T {
+  const outer = active;
+  active = recorder;
   try {
     return body();
   } finally {
-    active = before;
+    active = outer;
   }
 }

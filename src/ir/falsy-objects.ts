@@ -1,11 +1,11 @@
 /**
- * Objects that JavaScript takes for false. The language has one for `document.all`, and V8 makes others for its own tests;
- * all else about them is as with any object, but for `typeof`. A kernel that is traced with such handles for its truth
- * values goes another way wherever JavaScript decides something by one.
+ * Objects that JavaScript converts to false. The language defines one, `document.all`, and V8 can create others for its
+ * tests. Apart from `typeof` they behave like any other object. If boolean handles are falsy objects, a traced kernel
+ * takes the other path wherever JavaScript tests a handle.
  */
 
-/** What Node gives without an import, which pages could not follow. */
-interface Host {
+/** Node's built-in modules without an import, which web pages could not resolve. */
+interface NodeGlobals {
   readonly process?: { getBuiltinModule?(name: string): V8 | undefined };
 }
 
@@ -13,29 +13,29 @@ interface V8 {
   setFlagsFromString(flags: string): void;
 }
 
-/** V8 never frees what it makes so, so objects are used again. */
-const made: object[] = [];
-let used = 0;
+/** V8 never frees these objects, so they are reused. */
+const pool: object[] = [];
+let usedCount = 0;
 
-/** Whether the engine gives such objects. */
+/** True if the engine supports falsy objects. */
 export function hasFalsyObjects(): boolean {
-  return made.length > 0 || more();
+  return pool.length > 0 || growPool();
 }
 
-/** Runs `body`, which gets all such objects anew. */
+/** Runs `body` with the whole pool available again. */
 export function withFalsyObjects<T>(body: () => T): T {
-  const before = used;
+  const outerCount = usedCount;
   try {
     return body();
   } finally {
-    used = before;
+    usedCount = outerCount;
   }
 }
 
-/** An object without properties that JavaScript takes for false, or undefined where the engine gives none. */
+/** A falsy object without properties; undefined if the engine does not support them. */
 export function makeFalsyObject(): object | undefined {
-  while (used < made.length || more()) {
-    const object = made[used++]!;
+  while (usedCount < pool.length || growPool()) {
+    const object = pool[usedCount++]!;
     for (const key of Reflect.ownKeys(object)) Reflect.deleteProperty(object, key);
     // The author's code may have frozen it.
     if (Object.isExtensible(object) && Reflect.ownKeys(object).length === 0) return object;
@@ -45,13 +45,13 @@ export function makeFalsyObject(): object | undefined {
 
 const BATCH = 64;
 
-/** Makes more of them, and says whether it could. */
-function more(): boolean {
-  const v8 = (globalThis as Host).process?.getBuiltinModule?.("node:v8");
-  return v8 !== undefined && (batch() || withNatives(v8, batch));
+/** Adds objects to the pool. Returns false if the engine does not support them. */
+function growPool(): boolean {
+  const v8 = (globalThis as NodeGlobals).process?.getBuiltinModule?.("node:v8");
+  return v8 !== undefined && (addBatch() || withNatives(v8, addBatch));
 }
 
-/** The flag holds only for what is parsed meanwhile. */
+/** Runs `body` with V8's native syntax enabled. The flag affects only code that is parsed meanwhile. */
 function withNatives<T>(v8: V8, body: () => T): T {
   v8.setFlagsFromString("--allow-natives-syntax");
   try {
@@ -62,14 +62,14 @@ function withNatives<T>(v8: V8, body: () => T): T {
 }
 
 /**
- * False where the syntax is not allowed. The function is a new one each time: V8 forgets the code of a function that was
- * not called for a while, and parses its text again when it is.
+ * Adds a batch of objects to the pool. Returns false if the native syntax is disabled. The function is created anew
+ * each time, because V8 drops the code of an unused function and parses its text again at the next call.
  */
-function batch(): boolean {
+function addBatch(): boolean {
   try {
     const undetectable = new Function("return %GetUndetectable()") as () => object;
     if (undetectable()) return false;
-    for (let i = 0; i < BATCH; i++) made.push(undetectable());
+    for (let i = 0; i < BATCH; i++) pool.push(undetectable());
     return true;
   } catch {
     return false;

@@ -1,52 +1,55 @@
-/** A kernel as text that two kernels share only if the same holds of both, wherever they stand in their file. */
+/** A canonical text of a kernel, independent of its position in the file. Kernels with equal text have equal proofs. */
 import { formatNumber } from "../compiled/canonical-json.js";
 import type { Location } from "../diagnostics/diagnostic.js";
 import type { Op } from "./op.js";
 import { type KernelIR, Value, Variable } from "./nodes.js";
 
-/** What of a kernel says nothing about its own steps. An author may name a constexpr so, which counts. */
-const APART: ReadonlySet<string> = new Set(["reference", "providers", "flops", "shapes", "doc"]);
+/** Fields of a kernel that do not affect its proofs. A constexpr with one of these names is not omitted. */
+const OMITTED_FIELDS: ReadonlySet<string> = new Set(["reference", "providers", "flops", "shapes", "doc"]);
 
 export function fingerprint(ir: KernelIR): string {
-  const steps = Object.fromEntries(Object.entries(ir).filter(([name]) => !APART.has(name)));
+  const steps = Object.fromEntries(Object.entries(ir).filter(([name]) => !OMITTED_FIELDS.has(name)));
   return new Writer(ir.at).text(steps);
 }
 
-/** Writes each object once, with a number where it comes again. */
+/** Writes each object once. Later occurrences are written as its number. */
 class Writer {
   readonly #numbers = new Map<object, number>();
 
-  constructor(readonly from: Location | undefined) {}
+  constructor(readonly kernelLocation: Location | undefined) {}
 
-  text(of: unknown): string {
-    if (typeof of === "bigint") return `${of}n`;
-    if (typeof of === "function") return String(of);
-    if (typeof of === "number") return formatNumber(of);
-    if (typeof of !== "object" || of === null) return JSON.stringify(of) ?? String(of);
-    const known = this.#numbers.get(of);
-    if (known !== undefined) return `#${known}`;
-    this.#numbers.set(of, this.#numbers.size);
-    if (of instanceof Value)
-      return `value(${this.text(of.parameter)} ${this.text(of.type)} ${of.by?.name} ${this.text(of.at)})`;
-    if (of instanceof Variable) return `variable(${this.text(of.type)} ${this.text(of.at)})`;
-    if (Array.isArray(of)) return `[${of.map((each) => this.text(each)).join()}]`;
-    if (of instanceof Map || of instanceof Set) return `(${[...of].map((each) => this.text(each)).join()})`;
-    return isLocation(of) ? this.#place(of) : this.#record(of);
+  text(subject: unknown): string {
+    if (typeof subject === "bigint") return `${subject}n`;
+    if (typeof subject === "function") return String(subject);
+    if (typeof subject === "number") return formatNumber(subject);
+    if (typeof subject !== "object" || subject === null) return JSON.stringify(subject) ?? String(subject);
+    const number = this.#numbers.get(subject);
+    if (number !== undefined) return `#${number}`;
+    this.#numbers.set(subject, this.#numbers.size);
+    if (subject instanceof Value)
+      return `value(${this.text(subject.parameter)} ${this.text(subject.type)} ${subject.definingOp?.name} ${this.text(subject.location)})`;
+    if (subject instanceof Variable) return `variable(${this.text(subject.type)} ${this.text(subject.location)})`;
+    if (Array.isArray(subject)) return `[${subject.map((each) => this.text(each)).join()}]`;
+    if (subject instanceof Map || subject instanceof Set)
+      return `(${[...subject].map((each) => this.text(each)).join()})`;
+    return isLocation(subject) ? this.#locationText(subject) : this.#record(subject);
   }
 
-  #record(of: object): string {
-    const texts = Object.entries(of).map(([name, each]) => `${name}:${isOp(each) ? each.name : this.text(each)}`);
+  #record(record: object): string {
+    const texts = Object.entries(record).map(([name, each]) => `${name}:${isOp(each) ? each.name : this.text(each)}`);
     return `{${texts.join()}}`;
   }
 
-  /** In the kernel's own file, lines count from where it stands. */
-  #place({ file, line, column }: Location): string {
-    const isOwn = file === this.from?.file;
-    return isOwn ? `${line - this.from!.line}:${column}` : `${file}:${line}:${column}`;
+  /** A location. Lines in the kernel's file are relative to the kernel. */
+  #locationText({ file, line, column }: Location): string {
+    const isSameFile = file === this.kernelLocation?.file;
+    return isSameFile ? `${line - this.kernelLocation!.line}:${column}` : `${file}:${line}:${column}`;
   }
 }
 
-/** Ops are the same in every run, and their functions say nothing more. */
-const isOp = (of: unknown): of is Op => typeof of === "object" && of !== null && "effect" in of && "infer" in of;
+/** Detects ops, which are written by name: they are the same in every run. */
+const isOp = (subject: unknown): subject is Op =>
+  typeof subject === "object" && subject !== null && "effect" in subject && "infer" in subject;
 
-const isLocation = (of: object): of is Location => "file" in of && "line" in of && "column" in of;
+const isLocation = (subject: object): subject is Location =>
+  "file" in subject && "line" in subject && "column" in subject;

@@ -1,6 +1,6 @@
 /**
- * The author's reference to a value of the program while a kernel is traced. JavaScript's own operations on it
- * (arithmetic, comparison, conversion to a string, iteration) are refused.
+ * The author's proxy for a value of the program while a kernel is traced. JavaScript's own operations on it
+ * (arithmetic, comparison, conversion to a string, iteration) are rejected.
  */
 import { fail } from "../diagnostics/diagnostic.js";
 import { coercion } from "../diagnostics/catalog/operand-codes.js";
@@ -11,27 +11,27 @@ import { showType } from "../types/types.js";
 
 const VALUE: unique symbol = Symbol("tilescript.value");
 
-/** Whether handles of truth values are made that JavaScript takes for false. */
-let questioned = false;
+/** True while handles of truth values are created as falsy objects. */
+let areHandlesFalsy = false;
 
-/** Whether {@link withFalsyHandles} is under way. */
+/** True during {@link withFalsyHandles}. */
 export function isRetracingFalsy(): boolean {
-  return questioned;
+  return areHandlesFalsy;
 }
 
-/** Runs `body` with truth values that JavaScript takes for false. */
+/** Runs `body` with truth values that JavaScript converts to false. */
 export function withFalsyHandles<T>(body: () => T): T {
-  const outer = questioned;
-  questioned = true;
+  const outer = areHandlesFalsy;
+  areHandlesFalsy = true;
   try {
     return withFalsyObjects(body);
   } finally {
-    questioned = outer;
+    areHandlesFalsy = outer;
   }
 }
 
-/** A mask, or a number, which JavaScript also asks for its truth. Of another tile it can ask only whether it is there. */
-function isTruth({ type }: Value): boolean {
+/** True for a mask or a number, which JavaScript may test for truth. It can test any other tile only for presence. */
+function hasTruthValue({ type }: Value): boolean {
   return type.kind === "constexpr" || (type.kind === "tile" && (type.dtype === "int1" || type.shape.length === 0));
 }
 
@@ -40,7 +40,7 @@ export class Handle {
 
   constructor(value: Value) {
     this[VALUE] = value;
-    const falsy = questioned && isTruth(value) ? makeFalsyObject() : undefined;
+    const falsy = areHandlesFalsy && hasTruthValue(value) ? makeFalsyObject() : undefined;
     if (falsy !== undefined) return Object.assign(Object.setPrototypeOf(falsy, Handle.prototype), { [VALUE]: value });
     // Makes `x[0] = 1` throw instead of doing nothing.
     Object.freeze(this);
@@ -56,7 +56,10 @@ export class Handle {
     return this[Symbol.toPrimitive]();
   }
 
-  /** What every object of JavaScript's has would give the same text for every value, and the handle for its number. */
+  /**
+   * Rejects the methods that every JavaScript object inherits. They would return the same text for every value, or the
+   * handle instead of a number.
+   */
   toString(): never {
     return this[Symbol.toPrimitive]();
   }
@@ -69,13 +72,13 @@ export class Handle {
     return this[Symbol.toPrimitive]();
   }
 
-  /** The text that `console.log` shows. */
+  /** The text that `console.log` prints. */
   [Symbol.for("nodejs.util.inspect.custom")](): string {
     return `${showType(this[VALUE].type)} %${this[VALUE].id}`;
   }
 }
 
-/** Marks state. It is not a value: reading it gives one. */
+/** Marks a `tl.mut`. It is not a value; reading it returns one. */
 export const STATE: unique symbol = Symbol("tilescript.state");
 
 export function isState(x: unknown): boolean {

@@ -23,36 +23,39 @@ import type { Reference, TorchNode } from "../torch/node.js";
 import type { DTypeVariable } from "../types/dtype.js";
 import type { ConstKind, Elem, Type } from "../types/types.js";
 
-/** Where a value may be used: in the block that made it and the blocks inside. */
+/** The scope of values: the block that defines them and its nested blocks. */
 export interface Scope {
   readonly parent: Scope | undefined;
   readonly kind: ScopeKind;
   /** The block's name in messages: `the loop`, `this branch`. */
-  readonly what: string;
+  readonly label: string;
   /** For a constexpr branch, the conditions that hold inside, as canonical texts. */
   readonly conditions?: readonly string[] | undefined;
-  readonly at: Location | undefined;
-  closed: boolean;
+  readonly location: Location | undefined;
+  isClosed: boolean;
 }
 
 export type ScopeKind = "kernel" | "loop" | "branch" | "helper";
 
-/** A value of the program: made once, by one statement or as a parameter. */
+/** A value of the program, defined once, by one statement or as a parameter (static single assignment). */
 export class Value {
   readonly kind = "value";
-  /** For a value of a body that was entered again: the recorded value that it stands for. */
+  /** For a value of a retraced body, the recorded value that it corresponds to. */
   recorded: Value | undefined;
   constructor(
     readonly id: number,
     readonly type: Type,
     readonly scope: Scope,
-    readonly at: Location | undefined,
+    readonly location: Location | undefined,
     /** The parameter's name, if it is one. */
     readonly parameter?: string,
     /** An intermediate value, which must not take the author's name for the expression. */
-    readonly anonymous = false,
-    /** The op that made it, or whose claim about its elements it keeps; undefined for parameters, indices and reads. */
-    readonly by?: Op,
+    readonly isAnonymous = false,
+    /**
+     * The op that defines it, or the op whose claim about its elements it inherits. Undefined for parameters, indices
+     * and reads.
+     */
+    readonly definingOp?: Op,
   ) {}
 }
 
@@ -76,16 +79,16 @@ export interface FunctionArgument {
 
 export type Argument = Value | Literal | DTypeArgument | FunctionArgument | readonly Argument[];
 
-/** State that loops and branches change. */
+/** A loop-carried variable: state that loops and branches change. */
 export class Variable {
-  /** As in {@link Value}. */
+  /** Like {@link Value.recorded}. */
   recorded: Variable | undefined;
   constructor(
     readonly id: number,
     readonly type: Type,
     readonly scope: Scope,
-    readonly at: Location | undefined,
-    /** Its name if the author gave none. */
+    readonly location: Location | undefined,
+    /** The name if the author's source has none. */
     readonly hint?: string,
   ) {}
 }
@@ -93,17 +96,17 @@ export class Variable {
 export interface OpStatement {
   readonly kind: "op";
   readonly op: Op;
-  /** One per operand of the op; `undefined` for an optional one that was left out. */
+  /** One per operand of the op; undefined for an optional one that is omitted. */
   readonly operands: readonly (Argument | undefined)[];
   readonly options: Readonly<Record<string, Argument>>;
   readonly results: readonly Value[];
-  readonly at: Location | undefined;
+  readonly location: Location | undefined;
 }
 
-/** The place of an operand of an op; -1 for a name that it does not have. */
+/** The index of an operand of an op; -1 for a name that the op does not have. */
 export const operandIndex = ({ operands }: Op, name: string): number => Object.keys(operands).indexOf(name);
 
-/** What a statement gives an operand of its op. */
+/** The argument for a named operand of a statement. */
 export const operandOf = ({ op, operands }: OpStatement, name: string | undefined): Argument | undefined =>
   name === undefined ? undefined : operands[operandIndex(op, name)];
 
@@ -111,22 +114,22 @@ export interface LetStatement {
   readonly kind: "let";
   readonly variable: Variable;
   readonly initial: Argument;
-  readonly at: Location | undefined;
+  readonly location: Location | undefined;
 }
 
-/** Takes a snapshot: a later write does not change the result. */
+/** Reads a snapshot: a later write does not change the result. */
 export interface ReadStatement {
   readonly kind: "read";
   readonly variable: Variable;
   readonly result: Value;
-  readonly at: Location | undefined;
+  readonly location: Location | undefined;
 }
 
 export interface WriteStatement {
   readonly kind: "write";
   readonly variable: Variable;
   readonly value: Argument;
-  readonly at: Location | undefined;
+  readonly location: Location | undefined;
 }
 
 export interface ForStatement {
@@ -137,10 +140,10 @@ export interface ForStatement {
   readonly step: Argument;
   /** `tl.range` options, in Triton's camelCase. */
   readonly options: Readonly<Record<string, Argument>>;
-  /** A loop that Triton unrolls (`tl.static_range`). */
+  /** True for a loop that Triton unrolls (`tl.static_range`). */
   readonly unrolled: boolean;
   readonly body: Block;
-  readonly at: Location | undefined;
+  readonly location: Location | undefined;
 }
 
 /** Runs `condition` before each iteration, and `body` while the condition yields true. */
@@ -150,7 +153,7 @@ export interface WhileStatement {
   /** `tl.condition` options, in Triton's camelCase. */
   readonly options: Readonly<Record<string, Argument>>;
   readonly body: Block;
-  readonly at: Location | undefined;
+  readonly location: Location | undefined;
 }
 
 export interface IfStatement {
@@ -160,13 +163,13 @@ export interface IfStatement {
   readonly otherwise: Block;
   /** One per value that both arms yield. */
   readonly results: readonly Value[];
-  readonly at: Location | undefined;
+  readonly location: Location | undefined;
 }
 
-/** Ends the program: nothing after it runs. */
+/** Exits the program. */
 export interface ExitStatement {
   readonly kind: "exit";
-  readonly at: Location | undefined;
+  readonly location: Location | undefined;
 }
 
 export type Statement =
@@ -184,25 +187,25 @@ export interface Block {
   readonly yields: readonly Argument[];
 }
 
-/** A function of a Python file, whose path is relative to where `tl.extern` was called. */
+/** A function of a Python file. The path is relative to the file that calls `tl.extern`. */
 export interface ExternSource {
   readonly file: string;
   readonly name: string;
 }
 
 /**
- * A helper function of the kernel, for one signature. Besides its parameters it may use the kernel's arguments and its
- * callers' constexprs; emission passes those as additional parameters.
+ * A helper function of the kernel, for one signature. It may also use the kernel's arguments and its callers'
+ * constexprs, which emission passes as additional parameters.
  */
 export interface FunctionIR {
-  /** The author's name for it, if known without the source. */
+  /** The author's name of the function, if known without the source. */
   readonly name: string | undefined;
   readonly params: readonly Value[];
   readonly body: Block;
   readonly noinline: boolean;
-  /** The Python function that it stands for, if the author wrote it in Python; `body` computes the same. */
+  /** The Python function that replaces it, if the author wrote it in Python. `body` computes the same. */
   readonly extern?: ExternSource | undefined;
-  /** Where the author defined it. */
+  /** The location of the author's definition. */
   readonly at: Location | undefined;
 }
 
@@ -215,7 +218,7 @@ export interface TensorParam {
   readonly value: Value;
   /** The address of its first element; for a descriptor, the descriptor. */
   readonly pointer: Value;
-  /** One per axis, in elements: a run-time scalar, or for `contiguous` a number, a size or a list of factors. */
+  /** One stride per axis, in elements: a run-time scalar, or for `contiguous` a number, a size or a list of factors. */
   readonly strides: readonly Argument[];
   /** One per axis: a size, a constexpr or a number. */
   readonly dims: readonly Argument[];
@@ -223,23 +226,32 @@ export interface TensorParam {
   readonly dtype: Elem;
   readonly role: "in" | "out" | "inout";
   readonly optional: boolean;
-  /** A constexpr: whether the caller gave the tensor. Undefined unless it is optional. */
+  /** A constexpr that is true if the caller passes the tensor. Undefined unless the tensor is optional. */
   readonly given?: Value;
   readonly contiguous: boolean;
-  /** Width of its offsets. With int32, the wrapper refuses an extent near 2^31 elements. */
+  /** The width of its offsets. With int32, the wrapper rejects an extent near 2^31 elements. */
   readonly offsets: "int32" | "int64";
-  /** The caller's promise: yields the lowest value and the end, which integers stay below and floats may reach. */
+  /**
+   * The range of the elements, as a promise of the caller. Yields the minimum and the end, which is exclusive for
+   * integers and inclusive for floats.
+   */
   readonly range?: HostBlock;
-  /** The caller's promise: the elements rise to a size without falling. `range` then is [0, size + 1). */
+  /**
+   * The partition of a size by the elements, which never decrease, as a promise of the caller. `range` then is [0, size
+   * + 1).
+   */
   readonly partition?: Partition;
-  /** Whether it holds zeros before the first program runs. */
+  /** True if the wrapper sets it to zero before the first program runs. */
   readonly zeroed?: boolean;
-  /** The block of its descriptor. The kernel then gets only the descriptor, without address and strides. */
+  /** The block shape of its descriptor. The kernel then receives only the descriptor, without address and strides. */
   readonly block?: readonly Argument[];
   readonly padding?: "zero" | "nan";
 }
 
-/** How a tensor divides a size into rows: by where each ends, with 0 before that as the first of its offsets, or without. */
+/**
+ * The partition of a size into rows. `ends`: the tensor contains the end of each row. `offsets`: it also starts with a
+ * 0.
+ */
 export interface Partition {
   readonly total: Value;
   readonly holds: "offsets" | "ends";
@@ -250,7 +262,7 @@ export interface PointerParam {
   readonly name: string;
   readonly value: Value;
   readonly dtype: Elem;
-  /** How many elements lie behind it at least; the wrapper checks it. */
+  /** The minimum number of elements, which the wrapper checks. */
   readonly numel?: Value | number;
   /** As in {@link TensorParam}. */
   readonly given?: Value;
@@ -262,7 +274,7 @@ export interface ScalarParam {
   readonly value: Value;
   readonly dtype: Elem;
   readonly default?: number;
-  /** Yields the lowest value and the end; `requires` has both as conditions. */
+  /** Yields the minimum and the end of the range, which are also conditions in `requires`. */
   readonly range?: HostBlock;
 }
 
@@ -274,7 +286,7 @@ export interface SizeParam {
   readonly derived?: HostBlock;
 }
 
-/** A property of the GPU, which only the host asks for. */
+/** A property of the GPU. Only the host reads it. */
 export interface DeviceParam {
   readonly kind: "device";
   readonly name: keyof DeviceProperties;
@@ -286,13 +298,16 @@ export interface ConstexprParam {
   readonly name: string;
   readonly value: Value;
   readonly of: ConstKind;
-  /** The wrapper computes `launch` constexprs; `heuristic` ones are computed after the config is chosen. */
+  /**
+   * The source of the value. The wrapper computes `launch` constexprs. `heuristic` ones are computed after the config
+   * is chosen.
+   */
   readonly from: "config" | "launch" | "heuristic" | "dim" | "argument";
   readonly compute?: HostBlock;
-  /** Whether the config computes it, so that a call may set it instead. */
+  /** True if the config computes it and a call may override it. */
   readonly computedByConfig?: boolean;
   readonly choices?: readonly string[];
-  /** The dtype variable that it binds, if it is a dtype. Its choices are the variable's members. */
+  /** The dtype variable that a dtype constexpr binds. Its choices are the variable's members. */
   readonly variable?: DTypeVariable;
   readonly default?: number | boolean | string;
   /** As in {@link ScalarParam}. */
@@ -305,14 +320,16 @@ export interface HostBlock {
   readonly at: Location | undefined;
 }
 
-/** The kernel's configs. The autotuner measures them for each value of `key`; without a key there is only one. */
+/**
+ * The kernel's configs. The autotuner measures them for each value of `key`. Without a key there is only one config.
+ */
 export interface Tuning {
   readonly configs: readonly Config[];
-  /** Whether the author gives lists of them by GPU. */
+  /** True if the author lists configs by GPU. */
   readonly byGpu?: true;
   /** Launch options that the only config computes, by the author's names. */
   readonly options?: Readonly<Record<string, HostBlock>>;
-  /** Names of sizes and scalars; undefined if nothing is measured. */
+  /** Names of sizes and scalars. Undefined if there is nothing to measure. */
   readonly key?: readonly string[];
   /** Tensors to set to zero, and tensors to restore, between measurements. */
   readonly resetToZero: readonly string[];
@@ -331,47 +348,47 @@ export interface LaunchSpec {
 
 export interface KernelIR {
   readonly name: string;
-  /** One paragraph that describes it, from the author's comment or `doc`. */
+  /** A description in one paragraph, from the author's comment or `doc`. */
   readonly doc: string | undefined;
   readonly params: readonly Param[];
   /** Helper functions, callees before callers. */
   readonly functions: readonly FunctionIR[];
   readonly body: Block;
   readonly grid: HostBlock;
-  /** Conditions that must hold before a launch. */
+  /** Conditions that must be true before a launch. */
   readonly requires: HostBlock;
-  /** The flags that the author's code asked for, and where. */
+  /** The flags that the author's code accessed, with locations. */
   readonly flags: ReadonlyMap<Value, Location | undefined>;
-  /** That JavaScript took a traced value for true. */
+  /** The error if JavaScript converted a traced value to true. */
   readonly coercionError?: Diagnostic | undefined;
   readonly tuning: Tuning;
   readonly launch: LaunchSpec;
-  /** The oldest Triton version that it supports, if the author states one. */
+  /** The oldest supported Triton version, if the author declares one. */
   readonly triton: "3.6" | "3.9" | undefined;
-  /** The GPUs that it is for, and where the author says so; undefined: all. */
+  /** The supported GPUs, with the location of the declaration. Undefined: all. */
   readonly targets: DeclaredTargets | undefined;
-  /** Whether modules have a warp-specialized kernel besides. */
-  readonly specialize: Specialize;
+  /** Controls whether the module gets an additional warp-specialized kernel. */
+  readonly warpSpecialize: Specialize;
   readonly reference: Reference | undefined;
   /** Other implementations, for benchmarks. */
   readonly providers: Readonly<Record<string, Reference>>;
-  /** Gives the number of floating-point operations of a call. */
-  readonly flops: ((given: Readonly<Record<string, number | boolean | string>>) => unknown) | undefined;
-  /** Inputs that the author describes, because random numbers would not be valid, by name. */
+  /** Computes the number of floating-point operations of a call. */
+  readonly flops: ((values: Readonly<Record<string, number | boolean | string>>) => unknown) | undefined;
+  /** The author's inputs by name, for tensors that random numbers would make invalid. */
   readonly inputs: Readonly<Record<string, TorchNode>>;
   /** The author's sizes for verification and benchmarks. */
   readonly shapes: readonly Readonly<Record<string, number | boolean | string>>[];
   readonly tolerance: GivenTolerance | undefined;
-  /** What its indices count in int32; a lowered kernel has it, because its views, which show it, are gone. */
+  /** The ranges of int32 indices. Present only on a lowered kernel, whose views, which would show them, are gone. */
   readonly counted?: Counted;
   readonly at: Location | undefined;
 }
 
-/** What int32 arithmetic counts up to, though no tensor's offsets bound it. */
+/** Limits of int32 index arithmetic that are not bounded by a tensor's offsets. */
 export interface Counted {
-  /** The sizes of axes: of an `index`, or only what a `mask` compares an index with. */
+  /** The sizes of axes: of an `index`, or only of a `mask` that compares an index with the size. */
   readonly sizes: ReadonlyMap<Value | number, "index" | "mask">;
-  /** Tensors with int64 offsets that pointers reach by int32 offsets. */
+  /** Tensors with int64 offsets that are accessed by pointers with int32 offsets. */
   readonly tensors: ReadonlySet<TensorParam>;
 }
 
@@ -403,17 +420,17 @@ export function paramsOf<K extends Param["kind"]>(
   return params.filter((param): param is Extract<Param, { kind: K }> => param.kind === kind);
 }
 
-/** Whether a parameter is memory that the caller passes; the others are numbers, flags and words. */
+/** True for memory that the caller passes. Other parameters are numbers, flags and strings. */
 export function isMemoryParam(param: Param): param is TensorParam | PointerParam {
   return param.kind === "tensor" || param.kind === "pointer";
 }
 
-/** Whether a parameter is a size: one that shapes bind or others give, or a constexpr that a shape binds. */
+/** True for a size: bound by shapes or derived, or a constexpr that a shape binds. */
 export function isSizeParam(param: Param): param is SizeParam | (ConstexprParam & { readonly from: "dim" }) {
   return param.kind === "size" || (param.kind === "constexpr" && param.from === "dim");
 }
 
-/** The tensors that a kernel has in one of these roles, in the author's order. */
+/** The tensors with one of these roles, in the author's order. */
 export function tensorsOf(
   { params }: Pick<KernelIR, "params">,
   ...roles: readonly TensorParam["role"][]

@@ -1,7 +1,7 @@
 /**
- * What an operation is: one record that says how it is called, typed, written in Python and computed. Everything else
- * (the author's function, the checks, emission, evaluation, the reference pages) reads these fields; nothing switches
- * on an op's name.
+ * The record that defines an op: its call syntax, types, Python spelling and computation. All other code (the author's
+ * function, the checks, emission, evaluation, the reference pages) reads these fields; no code switches on an op's
+ * name.
  */
 import type { IntegerSemantics } from "../symbolic/integer-semantics.js";
 import type { Argument } from "./nodes.js";
@@ -21,26 +21,34 @@ import type { MinimumDim } from "../types/limits.js";
 import type { Targets } from "../types/targets.js";
 import type { NumberClasses } from "../symbolic/number-class.js";
 import type { Term } from "../symbolic/term.js";
+import type { RuleError } from "../types/rule-error.js";
 import type { Elem, Type, Typed, TypedFunction, TypedList } from "../types/types.js";
 
 /**
- * What may stand at an operand: `value` a tile, constexpr or number; `index` the same, but a number stays an integer
- * beside floats; `valueOrPointer`; `tile` a tile alone; `tileOrPointer`; `mask` a tile of truth values, or one truth
- * value; `shape` a list of constexprs; `constant` a number, string or boolean of JavaScript, and `constants` one or a
- * list of them; `dtype` a dtype, or a list of dtypes; `address` a pointer or a view; `tensor`; `tensorOrView`;
- * `descriptor`; `values` a list of values; `tiles` a tile, or a list of them; `function` a helper function. A question
- * mark makes it optional. A kind says what the op's own rule accepts; the rule refuses the rest.
+ * The kinds of operands. A kind limits what the op's type rule receives, and the rule may reject more. A question mark
+ * makes the operand optional.
+ *
+ * - `value`: a tile, constexpr or number.
+ * - `index`: like `value`, but a number stays an integer next to floats.
+ * - `valueOrPointer`: like `value`, or a pointer.
+ * - `tile`: only a tile. `tileOrPointer`: a tile or a pointer.
+ * - `mask`: a tile of booleans, or one boolean.
+ * - `shape`: a list of constexprs.
+ * - `constant`: a JavaScript number, string or boolean. `constants`: one constant or a list of them.
+ * - `dtype`: a dtype or a list of dtypes.
+ * - `address`: a pointer or a view.
+ * - `tensor`, `tensorOrView`, `descriptor`.
+ * - `values`: a list of values. `tiles`: a tile or a list of tiles.
+ * - `function`: a helper function.
  */
 export type OperandKind = keyof RuntimeOfKind;
 export type Operands = Readonly<Record<string, OperandKind | `${OperandKind}?`>>;
 
 const VALUE_KINDS: ReadonlySet<string> = new Set(["value", "valueOrPointer", "tile", "tileOrPointer", "mask"]);
-/**
- * Whether what stands at an operand is a value of the program, so that a number takes the dtype of the tiles beside it.
- */
+/** True if an operand of this kind is a value of the program, so that a number takes the dtype of the other tiles. */
 export const isValueKind = (kind: string): boolean => VALUE_KINDS.has(kind);
 
-/** What `evaluate` gets for an operand of each kind. */
+/** The run-time value that `evaluate` receives for each kind. */
 interface RuntimeOfKind {
   value: TileArray | Constant;
   index: TileArray | Constant;
@@ -61,29 +69,33 @@ interface RuntimeOfKind {
   function: FunctionRuntime;
 }
 
-/** What `infer` gets: lists have items, helper functions a signature. */
+/** The typed argument that `infer` receives for each kind: lists have items, helper functions a signature. */
 interface TypedOfKind extends Record<Exclude<OperandKind, "values" | "function">, Typed> {
   values: TypedList;
   function: TypedFunction;
 }
 
-/** Adds the kinds with a question mark. */
-type OrMissing<Of extends object> = Of & { readonly [Kind in keyof Of & string as `${Kind}?`]: Of[Kind] | undefined };
+/** Adds the optional kinds, with a question mark. */
+type OrMissing<Kinds extends object> = Kinds & {
+  readonly [Kind in keyof Kinds & string as `${Kind}?`]: Kinds[Kind] | undefined;
+};
 type TypedOf = OrMissing<TypedOfKind>;
 type RuntimeOf = OrMissing<RuntimeOfKind>;
 
-/** An op's arguments as its type rules get them, by the kinds of its operands and options. */
-export type TypedArguments<Given extends Operands> = { readonly [Name in keyof Given]: TypedOf[Given[Name]] };
-/** An op's arguments as `evaluate` gets them. */
-export type RuntimeArguments<Given extends Operands> = { readonly [Name in keyof Given]: RuntimeOf[Given[Name]] };
+/** An op's arguments as its type rules receive them, from the kinds of its operands and options. */
+export type TypedArguments<Declared extends Operands> = { readonly [Name in keyof Declared]: TypedOf[Declared[Name]] };
+/** An op's arguments as `evaluate` receives them. */
+export type RuntimeArguments<OperandKinds extends Operands> = {
+  readonly [Name in keyof OperandKinds]: RuntimeOf[OperandKinds[Name]];
+};
 
 /** A call: `tl.sum(x, axis=1)`. */
 export interface CallSpelling {
   readonly form: "call";
   readonly name: string;
-  /** Operands that the call passes by name. */
+  /** Operands that are passed as keyword arguments. */
   readonly keywords?: readonly string[];
-  /** An operand that is a list, whose items the call passes one by one. */
+  /** A list operand whose items are passed as separate arguments. */
   readonly spread?: string;
   /** The import of the name's first part: `from triton.language.extra import libdevice`. */
   readonly from?: string;
@@ -91,7 +103,7 @@ export interface CallSpelling {
   readonly symbols?: Readonly<Record<string, Readonly<Record<string, string>>>>;
 }
 
-/** How an op is written in Python. Operands come in order, options as keywords in snake_case. */
+/** The Python syntax of an op. Operands are positional and in order, options are keywords in snake_case. */
 export type Spelling =
   | CallSpelling
   /** `x & y`; `truth` is the operator of constexpr truth values, `x and y`. */
@@ -101,48 +113,54 @@ export type Spelling =
   | { readonly form: "method"; readonly name: string }
   /** `x[:, None]` */
   | { readonly form: "expand" }
-  /** A member of its first operand, a dtype: `x_ptr.dtype.element_ty.primitive_bitwidth`. */
+  /** An attribute of its first operand, a dtype: `x_ptr.dtype.element_ty.primitive_bitwidth`. */
   | { readonly form: "reflect"; readonly member: string; readonly called?: boolean; readonly negated?: boolean }
-  /** `x.to(tl.pointer_type(tl.float16))`; a pointer is cast to its number first. */
+  /** `x.to(tl.pointer_type(tl.float16))`; a pointer is cast to an integer first. */
   | { readonly form: "pointer" }
-  /** Python that the author wrote, with `{0}` in place of the first operand. */
+  /** The author's Python text, with `{0}` in place of the first operand. */
   | { readonly form: "raw" }
   /** `f(x, y)`: a helper function and the list of its arguments. */
   | { readonly form: "apply" }
   /** `x if condition else y` */
   | { readonly form: "conditional" }
-  /** Stands for its first operand. The checks see the op; the Python does not have it. */
+  /** The first operand itself. The checks see the op, and the emitted Python omits it. */
   | { readonly form: "same" }
-  /** Replaced before emission by simpler ops. */
+  /** Lowered to simpler ops before emission. */
   | { readonly form: "lowered" };
 
-/** What an op does to memory. Pure ops may be inlined and left out; all others keep their place. */
+/** The memory effect of an op. Pure ops may be inlined and removed; all others keep their order. */
 export type Effect = "pure" | "read" | "write" | "atomic";
 
-/** How an op is written, in kernels and elsewhere. */
+/** The spelling of an op in kernels and on the host. */
 export type OpSpelling<Args> = Spelling & {
-  /** On the host, where sizes are Python integers (`triton.cdiv`); absent where the op makes no sense there. */
+  /** The spelling on the host, where sizes are Python integers (`triton.cdiv`). Absent if the op is invalid there. */
   readonly host?: Spelling;
-  /** Options that are always written out: their defaults affect results and differ between versions. */
+  /** Options that are always emitted, because their defaults affect results and differ between versions. */
   readonly pinned?: (args: Args) => Readonly<Record<string, Constant>>;
 };
 
-/** What the sign of an op's result depends on beside the signs of its operands. */
+/** The context of a sign rule, in addition to the signs of the operands. */
 export interface SignContext<Args> {
   /**
-   * Whether Python computes it, on the host or as a constexpr: `//` and `%` floor there, and nothing reports a divisor.
+   * True if Python computes the op, on the host or as a constexpr. There `//` and `%` floor, and a zero divisor is not
+   * reported.
    */
-  readonly folded: boolean;
+  readonly isFolded: boolean;
   readonly args: Args;
 }
 
-/** How lowering replaces an op. */
+/** The lowering of an op. */
 export interface OpLowering {
-  /** Makes a view of a tensor: each rank-1 index spans an axis of its own, or all indices broadcast to one shape. */
+  /**
+   * Creates a view of a tensor. `grid`: each rank-1 index spans a separate axis. `lanes`: all indices broadcast to one
+   * shape.
+   */
   readonly view?: "grid" | "lanes";
-  /** Gives a tensor or a view with its axes in another order: for each axis of the result, the one that it was. */
+  /** Permutes the axes of a tensor or a view. Returns the source axis of each result axis. */
   readonly permutes?: (operands: readonly (Argument | undefined)[], rank: number) => readonly number[];
-  /** Makes a descriptor of a base, a shape and strides, which are the tensor's own where the base is a tensor. */
+  /**
+   * Creates a descriptor from a base, a shape and strides. If the base is a tensor, shape and strides are the tensor's.
+   */
   readonly describes?: boolean;
   /** The value of the lanes that a view masks. */
   readonly maskedLanes?: number;
@@ -150,170 +168,182 @@ export interface OpLowering {
 
 /** Properties of an op that analyses use without computing it. */
 export interface OpFacts<Args> {
-  /** Whether each lane of the result depends only on the same lane of the operands. */
+  /** True if each lane of the result depends only on the same lane of the operands. */
   readonly lanewise?: boolean;
-  /** Whether its float results are rounded; default for ops that are lanewise or contract. */
+  /** True if float results are rounded. Default for ops that are lanewise or contract. */
   readonly rounds?: boolean;
-  /** Whether it sums products over a dimension, so that errors grow with that dimension. */
+  /** True if the op sums products over a dimension, so that errors grow with that dimension. */
   readonly contracts?: boolean;
   /**
-   * Whether the result is certainly not negative, given that of each operand. Decides which bounds a view must mask.
+   * Returns true if the result is certainly not negative, given the same fact of each operand. Determines the bounds
+   * that a view must mask.
    */
-  readonly nonNegative?: (operands: readonly boolean[], of: SignContext<Args>) => boolean;
-  /** Whether the result is certainly at least 1, given which operands are. */
+  readonly nonNegative?: (operands: readonly boolean[], context: SignContext<Args>) => boolean;
+  /** Returns true if the result is certainly at least 1, given the operands that are. */
   readonly positive?: (operands: readonly boolean[]) => boolean;
-  /** Whether the result is a power of two, given which operands are, and which are at least 1. */
+  /**
+   * Returns true if the result is a power of two, given the operands that are powers of two and those that are at least
+   * 1.
+   */
   readonly powerOfTwo?: (powers: readonly boolean[], positive: readonly boolean[]) => boolean;
-  /** What it computes where its operands `x` and `y` are integers or conditions. Its term follows from that. */
+  /** The operation on operands `x` and `y` that are integers or conditions. Its term is derived from this. */
   readonly integer?: IntegerSemantics;
-  /** The number of lanes, where they certainly count up from 0: a tile as long as an axis covers it exactly. */
+  /** The number of lanes, if they certainly count up from 0. A tile as long as an axis then covers it exactly. */
   readonly exclusiveUpperBound?: (operands: readonly (Argument | undefined)[]) => Argument | undefined;
-  /** Says that an index lies in its tensor: a view does not mask it. */
+  /** The op asserts that an index is in bounds, so a view does not mask it. */
   readonly claimsInBounds?: boolean;
-  /** Gives the elements of its first operand, so claims about that operand hold for the result. */
+  /** The result consists of elements of the first operand, so claims about that operand apply to the result. */
   readonly keepsClaims?: boolean;
-  /** Whether a scalar operand moves the lanes of the other one, so that a loop can carry pointers to them. */
+  /** True if a scalar operand offsets the lanes of the other operand, so that a loop can carry pointers to them. */
   readonly isDataMovement?: boolean;
-  /** The result has the value of the first operand: a claim about it, or its cast. */
+  /** The result equals the first operand: a claim about it, or its cast. */
   readonly isIdentity?: boolean;
-  /** What the result depends on beside the operands. */
+  /** Launch state that the result depends on, in addition to the operands. */
   readonly queries?: "program" | "grid";
-  /** Where operands and results lead with the same dimension: whether a lane's first index stays what it was. */
+  /** For operands and results with the same leading dimension: true if each lane keeps its first index. */
   readonly preservesLeadingAxes?: boolean;
 }
 
-/** What an op requires of Triton, of the GPU, and of the place where it is used. */
+/** Requirements of an op on Triton, on the GPU and on the execution space. */
 export interface OpNeeds<Args> {
-  /** The backends that have it, where not all do. */
+  /** The backends that support the op; absent if all do. */
   readonly targets?: Targets | undefined;
-  /** The smallest sizes of some dimensions that Triton takes; every config is checked. */
-  readonly least?: (args: Args) => readonly MinimumDim[];
-  /** Whether these arguments need Triton 3.9 or later. */
+  /** The minimum sizes of dimensions that Triton accepts. Every config is checked. */
+  readonly minimumDims?: (args: Args) => readonly MinimumDim[];
+  /** True if these arguments need Triton 3.9 or later. */
   readonly needsTriton39?: ((args: Args) => boolean) | undefined;
-  /** Exists on the host only. */
+  /** The op exists only on the host. */
   readonly hostOnly?: boolean;
 }
 
-/** Where Triton 3.6 computes differently from 3.9, so that the emitted Python must be more explicit. */
+/** Differences of Triton 3.6 from 3.9, for which the emitted Python must be more explicit. */
 export interface Triton36Differences<Args> {
-  /** Literals get their own dtype, where 3.9 gives them the tile's. */
+  /** Literals have their own dtype; in 3.9 they take the tile's. */
   readonly strongLiterals?: boolean;
-  /** Nothing is promoted to float64: the first operand's dtype is the result's, also if it is a literal. */
+  /** The result has the dtype of the first operand, even if it is a literal, and is never promoted to float64. */
   readonly firstDecides?: boolean;
-  /** The dtype of the result, or of the first of several, where it is not 3.9's; emission casts it back. */
+  /** The dtype of the first result, if it differs from 3.9. Emission casts it back. */
   readonly result?: (args: Args) => Elem | undefined;
-  /** The dtype that tiles among the operands are cast to first, where 3.6 would compute in a narrower one. */
+  /** The dtype that tile operands are cast to first, if 3.6 would compute in a narrower one. */
   readonly operands?: (args: Args) => Elem | undefined;
 }
 
-/** What a rule for terms knows beside the terms. */
+/** The context of a term rule, in addition to the terms. */
 export interface TermContext<Args> {
   readonly args: Args;
-  /** The lane of the result, one index an axis. */
+  /** The lane of the result, with one index per axis. */
   readonly lane: readonly Term[];
-  /** Whether the result is a truth value. */
-  readonly truth: boolean;
-  /** Whether Python computes it, so that `//` and `%` floor. */
-  readonly folded: boolean;
+  /** True if the result is a boolean. */
+  readonly isTruth: boolean;
+  /** True if Python computes the op, so that `//` and `%` floor. */
+  readonly isFolded: boolean;
   readonly grid: readonly Term[];
   readonly program: readonly Term[];
 }
 
-/** What a rule for lanes knows: the operand's shape and the result's. */
+/** The context of a lane rule: the shapes of the operand (`from`) and the result (`to`). */
 export interface LaneContext<Args> {
   readonly args: Args;
   readonly from: readonly Term[];
   readonly to: readonly Term[];
 }
 
-/** The operands and options of an op with an address, by name, which say where it reads or writes. */
+/** The names of the operands and options of a memory access. */
 export interface MemoryOperands {
   /** A pointer, a view or a descriptor. */
   readonly address: string;
-  /** Where the block of a descriptor starts. */
+  /** The start of a descriptor's block. */
   readonly offsets?: string;
-  /** Of a descriptor, single rows from a column on. */
+  /** For a descriptor gather or scatter, the row indices. `column` is the first column. */
   readonly rows?: string;
   readonly column?: string;
   readonly value?: string;
 }
 
-/** What a rule for held numbers knows beside them. */
+/** The context of a class transfer function, in addition to the classes. */
 export interface ClassTransferContext<Args> {
   readonly args: Args;
-  /** Whether the result is a float: infinities are numbers of it, and nothing wraps. */
-  readonly float: boolean;
+  /** True if the result is a float: it may be infinite, and it does not wrap. */
+  readonly isFloat: boolean;
 }
 
-/** How an op puts lanes together. */
+/** The fold of an op over lanes. */
 export interface OpFold {
   /**
-   * `reduction` over the axis of the operand `axis`, or over all; `scan` along an axis, each lane with those before it;
-   * `normalization`, each with all of its axis; `contraction` of the inner dimension of a product, which adds to `acc`;
-   * `packed`, a product whose sides may hold several elements in one, and have scales for groups of them.
+   * The form of the fold.
+   *
+   * - `reduction`: over the axis in the operand `axis`, or over all axes.
+   * - `scan`: along an axis, each lane with those before it.
+   * - `normalization`: each lane with all lanes of its axis.
+   * - `contraction`: over the inner dimension of a dot, added to `acc`.
+   * - `packed`: a dot whose sides may pack several elements in one and have scales for groups of them.
    */
   readonly form: "reduction" | "scan" | "normalization" | "contraction" | "packed";
-  /** What two lanes give together; undefined where that is not followed, or the place of a lane. */
-  readonly kinds: ((x: NumberClasses, y: NumberClasses) => NumberClasses) | undefined;
-  /** The axis where none is given; default 0. */
+  /**
+   * The classes of two combined lanes. Undefined if the analysis has no rule, or if the result is the index of a lane.
+   */
+  readonly combineClasses: ((x: NumberClasses, y: NumberClasses) => NumberClasses) | undefined;
+  /** The default axis, by default 0. */
   readonly axis?: number;
-  /** Lanes are added up: no result is further from 0 than all of its lanes together. */
+  /** The fold sums lanes: the absolute value of a result is at most the sum of the lanes' absolute values. */
   readonly adds?: boolean;
-  /** An option that says which lanes take part. */
+  /** The name of an option that selects the active lanes. */
   readonly mask?: string;
-  /** Of a packed product: each side with its inner axis, counted from the end, and its scales, whose last axis is that of groups. */
-  readonly sides?: readonly { readonly of: string; readonly inner: number; readonly scale: string }[];
+  /**
+   * The sides of a packed dot: each with its inner axis, counted from the end, and its scales, whose last axis is the
+   * axis of groups.
+   */
+  readonly sides?: readonly { readonly operand: string; readonly inner: number; readonly scale: string }[];
 }
 
-/** What proofs read of an op. An op without a rule gives an unknown value, never a wrong one. */
+/** The semantics of an op for proofs. An op without a rule has an unknown result, never a wrong one. */
 export interface OpProof<Args> {
   /**
-   * A lane of the result, or of each result, as a term of the same lanes of the operands; absent where `facts.integer` says
-   * it. Integers never wrap in a term, and the rule gives undefined where they do as a matter of course.
+   * A lane of each result, as a term of the same lanes of the operands. Absent if `facts.integer` defines it. Integers
+   * never wrap in a term; the rule returns undefined for ops whose integers normally wrap.
    */
   readonly term?: (
     operands: { readonly [Name in keyof Args]: Term },
-    of: TermContext<Args>,
+    context: TermContext<Args>,
   ) => Term | readonly Term[] | undefined;
-  /** The lane of the first operand that a lane of the result is. */
-  readonly lane?: (lane: readonly Term[], of: LaneContext<Args>) => readonly Term[] | undefined;
-  /** The rule is right for integers of every width. */
+  /** Maps a lane of the result to the lane of the first operand that it equals. */
+  readonly lane?: (lane: readonly Term[], context: LaneContext<Args>) => readonly Term[] | undefined;
+  /** The rule is correct for integers of every width. */
   readonly anyWidth?: boolean;
-  /** The result of integers may lie beyond their dtype, where it wraps. In 8 and 16 bits it does so at small numbers. */
+  /** Integer results may exceed their dtype and then wrap. With 8 and 16 bits this happens at small numbers. */
   readonly wraps?: boolean;
-  readonly reaches?: MemoryOperands;
+  readonly memoryOperands?: MemoryOperands;
   /**
-   * What a lane of the result may hold, for one kind of number in the same lane of each operand. Numbers neither overflow nor
+   * The classes of a lane of the result, for one class in the same lane of each operand. Numbers neither overflow nor
    * underflow.
    */
   readonly classTransfer?: (
     operands: { readonly [Name in keyof Args]: NumberClasses },
-    of: ClassTransferContext<Args>,
+    context: ClassTransferContext<Args>,
   ) => NumberClasses;
-  /** Operands that stand for lanes where a condition holds, and where it does not. */
+  /** Operands that are selected in lanes where a condition is true, and where it is false. */
   readonly selectOperands?: { readonly condition: string; readonly then: string; readonly otherwise: string };
   readonly foldSemantics?: OpFold;
   /**
-   * Whether a lane that holds this leaves those that hold the other as they are: 0 in a sum. For an op of two operands it says
-   * so of the second, and of the first where they may be swapped.
+   * True if a lane with `classes` leaves a lane with `otherClasses` unchanged, such as 0 in a sum. For an op of two
+   * operands the neutral lane is the second one, or the first if the operands commute.
    */
-  readonly isNeutral?: (held: NumberClasses, beside: NumberClasses, isFirst: boolean, args?: Args) => boolean;
-  /** Each lane of the result is some lane of an operand, whichever. */
+  readonly isNeutral?: (classes: NumberClasses, otherClasses: NumberClasses, isFirst: boolean, args?: Args) => boolean;
+  /** Each lane of the result equals an arbitrary lane of an operand. */
   readonly moves?: boolean;
-  /** An operand that says why the first is right where nothing shows it: a proof then waives what is about it. */
+  /** An operand with the author's reason why the first operand is correct. Proofs waive its obligations. */
   readonly trustedOperand?: string;
-  /** An operand that the author says is true: nothing checks it on a GPU. */
+  /** An operand that the author claims to be true. A GPU does not check it. */
   readonly claims?: string;
 }
 
-/** An op's rules for arguments of the types `Args`, or `Values` while a kernel is evaluated. */
+/** An op's rules for arguments of type `Args`, or of type `Values` during evaluation. */
 export interface OpRules<Args, Values> {
   readonly spelling: OpSpelling<Args>;
-  /** The result's type, the types of several results, or the sentence that says what is wrong. */
-  readonly infer: (args: Args) => Type | readonly Type[] | string;
-  /** The value for constants (constexprs, and sizes on the host), by Python's arithmetic. */
+  /** The type of the result, the types of several results, or an error message. */
+  readonly infer: (args: Args) => Type | readonly Type[] | RuleError;
+  /** Constant folding of constexprs, and of sizes on the host, with Python's arithmetic. */
   readonly fold?: (...constants: readonly Constant[]) => Constant;
-  /** Computes the op on whole tiles. */
   readonly evaluate?: (args: Values, context: Context) => Runtime | readonly Runtime[];
   readonly facts?: OpFacts<Args>;
   readonly needs?: OpNeeds<Args>;
@@ -323,26 +353,26 @@ export interface OpRules<Args, Values> {
 
 type AnyArguments = Readonly<Record<string, Typed | undefined>>;
 
-/** An op as its readers see it: arguments come by name. */
+/** An op with named arguments of any type. */
 export interface Op extends OpRules<AnyArguments, Readonly<Record<string, Runtime | undefined>>> {
   /** The author's name, such as `floorDiv`. */
   readonly name: string;
   readonly operands: Operands;
   readonly options: Operands;
-  /** Also a method of its first operand. */
+  /** The op is also a method of its first operand. */
   readonly method: boolean;
-  /** What authors call, where it is not `tl` with the op's name: a method, after a dot, or a name of its own. */
-  readonly called?: string | undefined;
+  /** The call syntax for authors, if it is not `tl` and the op's name: a method after a dot, or a separate name. */
+  readonly calledAs?: string | undefined;
   /** `a.add(b, c)` is `a + b + c`. */
   readonly variadic: boolean;
-  /** The last operand takes all remaining arguments, and Python gets them side by side. */
-  readonly rest: boolean;
+  /** The last operand is a rest parameter. Python receives its items as separate arguments. */
+  readonly hasRestOperand: boolean;
   readonly effect: Effect;
   readonly facts: OpFacts<AnyArguments>;
   readonly needs: OpNeeds<AnyArguments>;
   readonly triton36: Triton36Differences<AnyArguments>;
   readonly proof: OpProof<AnyArguments>;
   readonly lowering?: OpLowering;
-  /** A derived op in terms of other ops: a function of the emitted Python, which the evaluator also runs. */
+  /** A derived op, composed of other ops: a function of the emitted Python, which the evaluator also runs. */
   readonly parts?: (...operands: any[]) => unknown;
 }

@@ -1,4 +1,4 @@
-/** A PyTorch operator made of kernels: its forward pass and its gradient. */
+/** A PyTorch operator composed of kernels: its forward pass and its gradient. */
 import type { KernelIR } from "./nodes.js";
 import type { Launch, TorchNode } from "../torch/node.js";
 
@@ -6,11 +6,11 @@ import type { Launch, TorchNode } from "../torch/node.js";
 export type KernelLaunch = Launch<KernelIR>;
 
 export interface OperatorIR {
-  /** The signature: params, reference, sizes. Its body is empty. */
-  readonly face: KernelIR;
-  /** The kernels that it calls, each once, in order of first use. */
+  /** The params, reference and sizes, as a kernel with an empty body. */
+  readonly signature: KernelIR;
+  /** The distinct kernels that it calls, in order of first use. */
   readonly kernels: readonly KernelIR[];
-  /** Computes the outputs, and further tensors that `backward` needs, from the inputs. */
+  /** Computes the outputs, and additional tensors that `backward` needs, from the inputs. */
   readonly forward: Composition;
   /** Computes the gradients of inputs from the inputs, the results of `forward` and the gradients of the outputs. */
   readonly backward: Composition | undefined;

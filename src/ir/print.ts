@@ -1,4 +1,4 @@
-/** Prints the IR as stable text, one statement per line. Tests compare it. */
+/** Prints the IR as stable text, one statement per line. Tests compare this text. */
 import { formatLiteral } from "../compiled/canonical-json.js";
 import {
   type Argument,
@@ -19,7 +19,7 @@ import { showType } from "../types/types.js";
 export function printIR(ir: KernelIR): string {
   const printer = new Printer(ir);
   for (const helper of ir.functions) {
-    const signature = `${functionName(ir, helper)}(${printer.typed(helper.params).join(", ")})`;
+    const signature = `${functionName(ir, helper)}(${printer.typedValues(helper.params).join(", ")})`;
     printer.section(`function ${signature}${helper.noinline ? " noinline" : ""}:`, helper.body);
   }
   const params = ir.params.map((param) => `${param.name}: ${showType(param.value.type)}`);
@@ -29,7 +29,7 @@ export function printIR(ir: KernelIR): string {
   return printer.text();
 }
 
-/** Numbers values and variables in the order in which they appear, and collects lines. */
+/** Numbers values and variables in order of first use, and collects lines. */
 class Printer {
   private readonly numbers = new Map<unknown, number>();
   private readonly lines: string[] = [];
@@ -41,23 +41,23 @@ class Printer {
   }
 
   section(header: string, body: Block): void {
-    this.put(0, header);
+    this.writeLine(0, header);
     this.block(body, 1);
   }
 
-  /** Each value with its type: `%0: int32`. */
-  typed(values: readonly Value[]): readonly string[] {
+  /** Formats each value with its type: `%0: int32`. */
+  typedValues(values: readonly Value[]): readonly string[] {
     return values.map((value) => `${this.value(value)}: ${showType(value.type)}`);
   }
 
-  private put(depth: number, text: string): void {
+  private writeLine(depth: number, text: string): void {
     this.lines.push("  ".repeat(depth) + text);
   }
 
-  private number(of: unknown): number {
-    const known = this.numbers.get(of);
-    if (known !== undefined) return known;
-    this.numbers.set(of, this.numbers.size);
+  private number(subject: unknown): number {
+    const number = this.numbers.get(subject);
+    if (number !== undefined) return number;
+    this.numbers.set(subject, this.numbers.size);
     return this.numbers.size - 1;
   }
 
@@ -65,8 +65,8 @@ class Printer {
     return value.parameter ?? `%${this.number(value)}`;
   }
 
-  private variable(of: unknown): string {
-    return `@${this.number(of)}`;
+  private variable(variable: unknown): string {
+    return `@${this.number(variable)}`;
   }
 
   private argument(argument: Argument | undefined): string {
@@ -83,7 +83,7 @@ class Printer {
     return values.map((each) => this.argument(each)).join(", ");
   }
 
-  /** Each option with a leading comma, to follow positional arguments. */
+  /** Formats each option with a leading comma, to follow positional arguments. */
   private options({ options }: { readonly options: Readonly<Record<string, Argument>> }): string {
     return Object.entries(options)
       .map(([key, argument]) => `, ${key}=${this.argument(argument)}`)
@@ -91,42 +91,45 @@ class Printer {
   }
 
   private results(values: readonly Value[]): string {
-    return values.length > 0 ? `${this.typed(values).join(", ")} = ` : "";
+    return values.length > 0 ? `${this.typedValues(values).join(", ")} = ` : "";
   }
 
   private block({ statements, yields }: Block, depth: number): void {
     for (const statement of statements) this.statement(statement, depth);
-    if (yields.length > 0) this.put(depth, `yield ${this.list(yields)}`);
+    if (yields.length > 0) this.writeLine(depth, `yield ${this.list(yields)}`);
   }
 
   private statement(statement: Statement, depth: number): void {
     switch (statement.kind) {
       case "op": {
         const args = `${this.list(statement.operands)}${this.options(statement)}`.replace(/^, /, "");
-        return this.put(depth, `${this.results(statement.results)}${statement.op.name} ${args}`);
+        return this.writeLine(depth, `${this.results(statement.results)}${statement.op.name} ${args}`);
       }
       case "let":
-        return this.put(depth, `let ${this.variable(statement.variable)} = ${this.argument(statement.initial)}`);
+        return this.writeLine(depth, `let ${this.variable(statement.variable)} = ${this.argument(statement.initial)}`);
       case "read":
-        return this.put(depth, `${this.results([statement.result])}${this.variable(statement.variable)}`);
+        return this.writeLine(depth, `${this.results([statement.result])}${this.variable(statement.variable)}`);
       case "write":
-        return this.put(depth, `${this.variable(statement.variable)} = ${this.argument(statement.value)}`);
+        return this.writeLine(depth, `${this.variable(statement.variable)} = ${this.argument(statement.value)}`);
       case "for": {
         const bounds = `${this.list([statement.start, statement.end, statement.step])}${this.options(statement)}`;
-        this.put(depth, `for ${this.value(statement.index)} in ${bounds}${statement.unrolled ? " unrolled" : ""}:`);
+        this.writeLine(
+          depth,
+          `for ${this.value(statement.index)} in ${bounds}${statement.unrolled ? " unrolled" : ""}:`,
+        );
         return this.block(statement.body, depth + 1);
       }
       case "while":
-        this.put(depth, `while${this.options(statement)}:`);
+        this.writeLine(depth, `while${this.options(statement)}:`);
         this.block(statement.condition, depth + 1);
-        this.put(depth, "do:");
+        this.writeLine(depth, "do:");
         return this.block(statement.body, depth + 1);
       case "exit":
-        return this.put(depth, "exit");
+        return this.writeLine(depth, "exit");
       case "if":
-        this.put(depth, `${this.results(statement.results)}if ${this.argument(statement.condition)}:`);
+        this.writeLine(depth, `${this.results(statement.results)}if ${this.argument(statement.condition)}:`);
         this.block(statement.then, depth + 1);
-        this.put(depth, "else:");
+        this.writeLine(depth, "else:");
         return this.block(statement.otherwise, depth + 1);
       default:
         return statement satisfies never;

@@ -1,114 +1,115 @@
 /**
- * The recorded statements that a body repeats while it is entered again. A repeated statement has the place and the types
- * of the recorded one: to take a place from JavaScript's stack and to apply a type rule would cost far more than to
- * compare the arguments. Only statements that differ need a place of their own. Whether a body gives the same statements
- * is decided when it ends, by `same-statements.ts`.
+ * Matches the statements of a retrace against the recorded ones.
+ *
+ * A matching statement reuses the recorded location and types. Capturing a location from JavaScript's stack and
+ * applying a type rule cost far more than comparing the arguments. Only statements that differ need a new location.
+ * `same-statements.ts` compares the whole body when it ends.
  */
 import type { Builder } from "./builder.js";
 import type { Argument, FunctionIR, OpStatement, Statement, Value, Variable } from "./nodes.js";
 import type { Op } from "./op.js";
-import { type ArgumentEquality, type Made, sameArgument, sameArguments, sameOptions } from "./same-statements.js";
+import { type ArgumentEquality, type Definition, sameArgument, sameArguments, sameOptions } from "./same-statements.js";
 import { sameType } from "../types/types.js";
 
-/** What was made again so far, and the recorded value or variable that each stands for. */
+/** The definitions that have been retraced so far, each with its recorded counterpart. */
 export class RetraceMatcher implements ArgumentEquality {
-  readonly #recorded = new Map<Made, Made>();
+  readonly #recorded = new Map<Definition, Definition>();
 
-  pair(recorded: Made, again: Made): void {
-    this.#recorded.set(again, recorded);
+  pair(recorded: Definition, retraced: Definition): void {
+    this.#recorded.set(retraced, recorded);
   }
 
-  /** The same value, if it was made outside the body; else what was made again at its place. */
-  made(recorded: Made, again: Made): boolean {
-    return recorded === again ? !recorded.scope.closed : this.#recorded.get(again) === recorded;
+  /** True if both are the same definition from outside the body, or if they have been paired. */
+  isMatch(recorded: Definition, retraced: Definition): boolean {
+    return recorded === retraced ? !recorded.scope.isClosed : this.#recorded.get(retraced) === recorded;
   }
 
-  values(recorded: Value, again: Value): boolean {
-    return this.made(recorded, again);
+  sameValue(recorded: Value, retraced: Value): boolean {
+    return this.isMatch(recorded, retraced);
   }
 
-  functions(recorded: FunctionIR, again: FunctionIR): boolean {
-    return recorded === again;
+  sameFunction(recorded: FunctionIR, retraced: FunctionIR): boolean {
+    return recorded === retraced;
   }
 }
 
-/** The recorded statement at the position of the next one, if it is of this kind. */
-function recordedAs<K extends Statement["kind"]>(recorder: Builder, kind: K) {
-  const again = recorder.entry?.again;
-  const known = again?.known.block.statements[recorder.statements.length];
-  if (!again || known?.kind !== kind) return undefined;
-  return { known: known as Extract<Statement, { kind: K }>, repeats: again.repeats };
+/** The recorded statement at the current position, if it is of this kind. */
+function recordedStatement<K extends Statement["kind"]>(recorder: Builder, kind: K) {
+  const retrace = recorder.entry?.retrace;
+  const recorded = retrace?.recorded.block.statements[recorder.statements.length];
+  if (!retrace || recorded?.kind !== kind) return undefined;
+  return { recorded: recorded as Extract<Statement, { kind: K }>, matcher: retrace.matcher };
 }
 
-/** The results of an op if it repeats the recorded one. */
+/** Appends an op and returns its results if it matches the recorded statement. */
 export function repeatOp(
   recorder: Builder,
   op: Op,
   operands: OpStatement["operands"],
   options: OpStatement["options"],
 ): readonly Value[] | undefined {
-  const recorded = recordedAs(recorder, "op");
-  if (recorded?.known.op !== op) return undefined;
-  const { known, repeats } = recorded;
-  if (!sameArguments(known.operands, operands, repeats) || !sameOptions(known.options, options, repeats)) {
+  const match = recordedStatement(recorder, "op");
+  if (match?.recorded.op !== op) return undefined;
+  const { recorded, matcher } = match;
+  if (!sameArguments(recorded.operands, operands, matcher) || !sameOptions(recorded.options, options, matcher)) {
     return undefined;
   }
-  const types = known.results.map(({ type }) => type);
-  const results = recorder.op(op, operands, options, types, known.at);
-  known.results.forEach((result, i) => repeats.pair(result, results[i]!));
+  const types = recorded.results.map(({ type }) => type);
+  const results = recorder.op(op, operands, options, types, recorded.location);
+  recorded.results.forEach((result, i) => matcher.pair(result, results[i]!));
   return results;
 }
 
-/** The variable of a `let` if it repeats the recorded one. */
+/** Appends a `let` and returns its variable if it matches the recorded statement. */
 export function repeatLet(recorder: Builder, initial: Argument | undefined): Variable | undefined {
-  const recorded = recordedAs(recorder, "let");
-  if (!recorded || !initial) return undefined;
-  const { known, repeats } = recorded;
-  if (!sameArgument(known.initial, initial, repeats)) return undefined;
-  const variable = recorder.variable(known.variable.type, known.at);
-  recorder.append({ kind: "let", variable, initial, at: known.at });
-  repeats.pair(known.variable, variable);
+  const match = recordedStatement(recorder, "let");
+  if (!match || !initial) return undefined;
+  const { recorded, matcher } = match;
+  if (!sameArgument(recorded.initial, initial, matcher)) return undefined;
+  const variable = recorder.variable(recorded.variable.type, recorded.location);
+  recorder.append({ kind: "let", variable, initial, location: recorded.location });
+  matcher.pair(recorded.variable, variable);
   return variable;
 }
 
-/** The result of a read if it repeats the recorded one. */
+/** Appends a read and returns its result if it matches the recorded statement. */
 export function repeatRead(recorder: Builder, variable: Variable): Value | undefined {
-  const recorded = recordedAs(recorder, "read");
-  if (!recorded) return undefined;
-  const { known, repeats } = recorded;
-  if (!repeats.made(known.variable, variable)) return undefined;
-  const result = recorder.value(variable.type, known.at);
-  recorder.append({ kind: "read", variable, result, at: known.at });
-  repeats.pair(known.result, result);
+  const match = recordedStatement(recorder, "read");
+  if (!match) return undefined;
+  const { recorded, matcher } = match;
+  if (!matcher.isMatch(recorded.variable, variable)) return undefined;
+  const result = recorder.value(variable.type, recorded.location);
+  recorder.append({ kind: "read", variable, result, location: recorded.location });
+  matcher.pair(recorded.result, result);
   return result;
 }
 
-/** Whether a write repeats the recorded one. */
+/** Appends a write if it matches the recorded statement. Returns true if it did. */
 export function repeatWrite(recorder: Builder, variable: Variable, value: Argument | undefined): boolean {
-  const recorded = recordedAs(recorder, "write");
-  if (!recorded || !value) return false;
-  const { known, repeats } = recorded;
-  if (!repeats.made(known.variable, variable) || !sameArgument(known.value, value, repeats)) return false;
-  recorder.append({ kind: "write", variable, value, at: known.at });
+  const match = recordedStatement(recorder, "write");
+  if (!match || !value) return false;
+  const { recorded, matcher } = match;
+  if (!matcher.isMatch(recorded.variable, variable) || !sameArgument(recorded.value, value, matcher)) return false;
+  recorder.append({ kind: "write", variable, value, location: recorded.location });
   return true;
 }
 
 /** Pairs a loop's index or a helper function's parameters with the recorded ones. */
 export function repeatParams(recorder: Builder, params: readonly Value[]): void {
-  const again = recorder.entry?.again;
-  if (again) pairAll(again.repeats, again.known.params, params);
+  const retrace = recorder.entry?.retrace;
+  if (retrace) pairAll(retrace.matcher, retrace.recorded.params, params);
 }
 
-/** Pairs the results of the branch that was recorded last. */
+/** Pairs the results of the last branch with the recorded ones. */
 export function repeatResults(recorder: Builder, results: readonly Value[]): void {
-  const again = recorder.entry?.again;
-  const known = again?.known.block.statements[recorder.statements.length - 1];
-  if (again && known?.kind === "if") pairAll(again.repeats, known.results, results);
+  const retrace = recorder.entry?.retrace;
+  const recorded = retrace?.recorded.block.statements[recorder.statements.length - 1];
+  if (retrace && recorded?.kind === "if") pairAll(retrace.matcher, recorded.results, results);
 }
 
-function pairAll(repeats: RetraceMatcher, recorded: readonly Value[], again: readonly Value[]): void {
+function pairAll(matcher: RetraceMatcher, recorded: readonly Value[], retraced: readonly Value[]): void {
   recorded.forEach((value, i) => {
-    const other = again[i];
-    if (other && sameType(value.type, other.type)) repeats.pair(value, other);
+    const counterpart = retraced[i];
+    if (counterpart && sameType(value.type, counterpart.type)) matcher.pair(value, counterpart);
   });
 }

@@ -1,8 +1,10 @@
 /**
- * Bodies of the author that the kernel runs when it decides: of loops, branches and helper functions. JavaScript runs
- * them while the kernel is traced, however often the kernel will, so JavaScript state that a body changes would become
- * part of the program. To find it, each body is entered again after it was recorded and must give the same statements:
- * with the bodies inside it, with one arm of each branch at a time, and with none of them.
+ * Traces and retraces the author's bodies of loops, branches and helper functions.
+ *
+ * JavaScript runs each body while the kernel is traced, regardless of how often the kernel executes it. JavaScript
+ * state that a body changes would therefore become part of the program. To detect it, each body is retraced after it
+ * was recorded and must produce the same statements. The retraces include the nested bodies, then one arm of each
+ * branch at a time, then no nested bodies.
  */
 import {
   probe,
@@ -14,7 +16,7 @@ import {
 } from "../diagnostics/diagnostic.js";
 import { changedState, earlyExit } from "../diagnostics/catalog/control-codes.js";
 import { tracedCondition } from "../diagnostics/catalog/source-codes.js";
-import { captureLocation, placeThrown } from "../diagnostics/callsite.js";
+import { captureLocation, locationOfError } from "../diagnostics/callsite.js";
 import type { Builder } from "./builder.js";
 import { hasFalsyObjects } from "./falsy-objects.js";
 import { type Handle, withFalsyHandles } from "./handle.js";
@@ -22,38 +24,38 @@ import { type Argument, type Block, isValue, type ScopeKind, type Value, type Va
 import { RetraceMatcher } from "./retrace-matcher.js";
 import { firstDifference } from "./same-statements.js";
 
-/** The form of what a body returns, as the author sees it. */
+/** The form of a body's return value, as the author sees it. */
 export type ResultForm = "nothing" | "one" | "list";
 
-/** A body as it was recorded. */
+/** A recorded body. */
 export interface Body {
   readonly head: BodyHead;
   /** A loop's index, or a helper function's parameters. */
   readonly params: readonly Value[];
   readonly block: Block;
   readonly form: ResultForm;
-  /** The state that an arm returns, at its place among what it returns. */
+  /** The loop-carried variables among the values that an arm returns, by index. */
   readonly states: readonly (Variable | undefined)[];
-  /** The bodies inside it, in the order in which they were entered. */
+  /** The nested bodies, in the order in which they were traced. */
   readonly inner: readonly Body[];
   readonly callsHelpers: boolean;
-  /** How many unique texts there were before and after it. */
-  readonly texts: readonly [number, number];
+  /** The number of unique texts before and after it. */
+  readonly textCounts: readonly [number, number];
 }
 
 export interface BodyHead {
-  /** What messages call it: `the loop`. */
-  readonly what: string;
+  /** The body's name in messages: `the loop`. */
+  readonly label: string;
   readonly kind: ScopeKind;
-  readonly at: Location | undefined;
-  /** For an arm of a branch: which one, and whether all further conditions lead to it. */
+  readonly location: Location | undefined;
+  /** For an arm of a branch: its index, and whether it is the last one, the target of all further conditions. */
   readonly arm?: number;
   readonly isLast?: boolean;
   /** For a constexpr branch, the conditions that hold inside, as canonical texts. */
   readonly conditions?: readonly string[] | undefined;
 }
 
-/** Runs the author's code of a body once, yielding to it where a loop does. */
+/** Runs the author's code of a body once, and yields to it in a loop. */
 export type BodyRunner = () => Generator<Handle, BodyResult>;
 
 export interface BodyResult {
@@ -63,187 +65,203 @@ export interface BodyResult {
   readonly states?: readonly (Variable | undefined)[];
 }
 
-/** A body that is being entered. */
+/** A body that is being traced or retraced. */
 export interface BodyRetrace {
   readonly head: BodyHead;
   readonly inner: Body[];
   callsHelpers: boolean;
-  /** Set if it was recorded before. */
-  readonly again: Again | undefined;
+  /** Set during a retrace. */
+  readonly retrace: Retrace | undefined;
 }
 
-interface Again {
-  readonly known: Body;
+interface Retrace {
+  readonly recorded: Body;
   readonly round: Round;
-  readonly repeats: RetraceMatcher;
-  /** What bodies that are left as they were give: what was recorded, though it may be made again outside of them. */
-  readonly given: Set<Value | Variable>;
-  /** The position of the next body among the inner ones of `known`. */
-  next: number;
-  /** The helper function that was entered last: calls of one function in a row enter it once. */
-  helper: Body | undefined;
-  /** How often each helper function was entered in this round: functions that call one another twice would double that. */
-  readonly entered: Map<Body, number>;
+  readonly matcher: RetraceMatcher;
+  /**
+   * Results of nested bodies that this retrace skips. They are the recorded ones, although the code around them is
+   * retraced.
+   */
+  readonly skippedResults: Set<Value | Variable>;
+  /** The index of the next nested body in `recorded.inner`. */
+  nextIndex: number;
+  /** The last retraced helper function. Consecutive calls of one function retrace it once. */
+  lastHelper: Body | undefined;
+  /**
+   * The number of retraces of each helper function in this round. Functions that call one another twice would otherwise
+   * double it at each level.
+   */
+  readonly entryCounts: Map<Body, number>;
 }
 
-const MOST_ENTRIES = 8;
+const MAX_ENTRIES = 8;
 
-/** Which bodies inside a body are entered, when it is entered again. */
+/** The nested bodies to include in one retrace. */
 interface Round {
-  readonly loops: boolean;
-  arm(arm: number): boolean;
+  readonly entersLoops: boolean;
+  entersArm(arm: number): boolean;
 }
 
-const ALL: Round = { loops: true, arm: () => true };
-const NONE: Round = { loops: false, arm: () => false };
-/** Longer chains of arms are entered several arms at a time. */
-const MOST_ARMS = 8;
+const ALL_BODIES: Round = { entersLoops: true, entersArm: () => true };
+const NO_BODIES: Round = { entersLoops: false, entersArm: () => false };
+/** The maximum number of arms that are retraced separately. Longer chains retrace several arms at a time. */
+const MAX_ARMS = 8;
 
 function roundsOf(body: Body): readonly Round[] {
-  if (body.inner.length === 0 && !body.callsHelpers) return [ALL];
-  const arms = Math.min(longestChain(body), MOST_ARMS);
+  if (body.inner.length === 0 && !body.callsHelpers) return [ALL_BODIES];
+  const arms = Math.min(longestChain(body), MAX_ARMS);
   const single = Array.from({ length: arms < 2 ? 0 : arms }, (_, i): Round => {
-    return { loops: true, arm: (arm) => arm % MOST_ARMS === i };
+    return { entersLoops: true, entersArm: (arm) => arm % MAX_ARMS === i };
   });
-  return [ALL, ...single, NONE];
+  return [ALL_BODIES, ...single, NO_BODIES];
 }
 
 function longestChain({ head, inner }: Body): number {
   return Math.max(head.arm === undefined ? 0 : head.arm + 1, ...inner.map(longestChain));
 }
 
-/** Records a body and enters it again; inside a body that is entered again, enters it or leaves it as it was. */
-export function* traceBodyTwice(recorder: Builder, head: BodyHead, once: BodyRunner): Generator<Handle, Body> {
+/** Records a body and retraces it. During a retrace, retraces the body or skips it. */
+export function* traceBodyTwice(recorder: Builder, head: BodyHead, runner: BodyRunner): Generator<Handle, Body> {
   const outer = recorder.entry;
-  if (outer?.again) {
-    const known = nextOf(outer.again, head);
-    const { round, given } = outer.again;
-    const isEntered = head.arm === undefined ? round.loops : round.arm(head.arm);
-    if (isEntered) return yield* enter(recorder, head, once, againAt(known, outer.again));
-    recorder.texts = known.texts[1];
-    for (const each of [...known.block.yields.filter(isValue), ...known.states]) if (each) given.add(each);
-    return known;
+  if (outer?.retrace) {
+    const recorded = nextRecordedBody(outer.retrace, head);
+    const { round, skippedResults } = outer.retrace;
+    const isEntered = head.arm === undefined ? round.entersLoops : round.entersArm(head.arm);
+    if (isEntered) return yield* traceBody(recorder, head, runner, nestedRetrace(recorded, outer.retrace));
+    recorder.textCount = recorded.textCounts[1];
+    for (const each of [...recorded.block.yields.filter(isValue), ...recorded.states])
+      if (each) skippedResults.add(each);
+    return recorded;
   }
-  const body = yield* enter(recorder, head, once);
+  const body = yield* traceBody(recorder, head, runner);
   outer?.inner.push(body);
-  for (const round of roundsOf(body)) yield* enterAgain(recorder, body, round, once);
+  for (const round of roundsOf(body)) yield* retraceBody(recorder, body, round, runner);
   return body;
 }
 
-/** As {@link traceBodyTwice}, for a body without a loop of its own. */
-export function runBody(recorder: Builder, head: BodyHead, once: () => BodyResult): Body {
-  return finish(traceBodyTwice(recorder, head, plain(once)));
+/** Like {@link traceBodyTwice}, for a body that is not a loop. */
+export function runBody(recorder: Builder, head: BodyHead, runner: () => BodyResult): Body {
+  return runToEnd(traceBodyTwice(recorder, head, asGenerator(runner)));
 }
 
-/** Asks once more with {@link retraceWithFalsyHandles} for what a body records. */
-export function retraceBodyWithFalsyHandles(recorder: Builder, body: Body, once: () => BodyResult): void {
-  recorder.questions.push({
-    again: () => finish(enterAgain(recorder, body, ALL, plain(once))),
-    at: body.head.at,
+/** Schedules a body for {@link retraceWithFalsyHandles}. */
+export function retraceBodyWithFalsyHandles(recorder: Builder, body: Body, runner: () => BodyResult): void {
+  recorder.pendingRetraces.push({
+    run: () => runToEnd(retraceBody(recorder, body, ALL_BODIES, asGenerator(runner))),
+    at: body.head.location,
   });
 }
 
 /**
- * Runs the author's code again with truth values that JavaScript takes for false. Where that gives other statements, which
- * is an error here, something asks JavaScript for the truth of a traced value, by whatever way it came there. Only V8
- * can tell. The builder is of no use afterwards.
+ * Retraces the author's code with truth values that JavaScript converts to false. Different statements, including an
+ * error, show that JavaScript tests a traced value for truth somewhere. Only V8 supports this. The builder cannot be
+ * used afterwards.
  */
 export function retraceWithFalsyHandles(recorder: Builder): Diagnostic | undefined {
   if (!hasFalsyObjects()) return undefined;
-  for (const { again, at } of recorder.questions) {
+  for (const { run, at: location } of recorder.pendingRetraces) {
     try {
-      probe(() => withFalsyHandles(again));
+      probe(() => withFalsyHandles(run));
     } catch (error) {
       const [first] = error instanceof TileScriptError ? error.diagnostics : [];
-      return errorDiagnostic(tracedCondition.asked(), first?.at ?? placeThrown(error as Error) ?? at);
+      return errorDiagnostic(tracedCondition.truthiness(), first?.at ?? locationOfError(error as Error) ?? location);
     }
   }
   return undefined;
 }
 
 /**
- * Records a helper function, which is entered once for all calls of one signature: `known` is the function if it was
- * recorded before. Where the caller is entered again, so is the function.
+ * Records a helper function, once for all calls of one signature. `recorded` is the function if it was recorded before.
+ * If the caller is being retraced, so is the function.
  */
 export function runHelper(
   recorder: Builder,
   head: BodyHead,
-  known: Body | undefined,
+  recorded: Body | undefined,
   isLibrary: boolean,
-  once: () => BodyResult,
+  runner: () => BodyResult,
 ): Body {
   const { entry } = recorder;
-  // The call that recorded it took its texts. Where that call is repeated, what follows it has the same ones only so.
-  if (known && entry?.again && recorder.texts === known.texts[0]) recorder.texts = known.texts[1];
-  if (isLibrary) return known ?? finish(enter(recorder, head, plain(once)));
+  // The first call consumed the function's unique texts. A retrace of that call must skip them, so that later
+  // statements get the same texts.
+  if (recorded && entry?.retrace && recorder.textCount === recorded.textCounts[0])
+    recorder.textCount = recorded.textCounts[1];
+  if (isLibrary) return recorded ?? runToEnd(traceBody(recorder, head, asGenerator(runner)));
   if (entry) entry.callsHelpers = true;
-  if (!known) {
-    const body = finish(enter(recorder, head, plain(once)));
-    if (!entry?.again) for (const round of roundsOf(body)) finish(enterAgain(recorder, body, round, plain(once)));
+  if (!recorded) {
+    const body = runToEnd(traceBody(recorder, head, asGenerator(runner)));
+    if (!entry?.retrace)
+      for (const round of roundsOf(body)) runToEnd(retraceBody(recorder, body, round, asGenerator(runner)));
     return body;
   }
-  const again = entry?.again;
-  if (again?.round.loops && again.helper !== known) {
-    again.helper = known;
-    const times = again.entered.get(known) ?? 0;
-    again.entered.set(known, times + 1);
-    if (times < MOST_ENTRIES) finish(enterAgain(recorder, known, again.round, plain(once), again.entered));
+  const retrace = entry?.retrace;
+  if (retrace?.round.entersLoops && retrace.lastHelper !== recorded) {
+    retrace.lastHelper = recorded;
+    const entryCount = retrace.entryCounts.get(recorded) ?? 0;
+    retrace.entryCounts.set(recorded, entryCount + 1);
+    if (entryCount < MAX_ENTRIES)
+      runToEnd(retraceBody(recorder, recorded, retrace.round, asGenerator(runner), retrace.entryCounts));
   }
-  return known;
+  return recorded;
 }
 
-function plain(once: () => BodyResult): BodyRunner {
-  // A body without a loop of its own yields nothing to the author.
+function asGenerator(runner: () => BodyResult): BodyRunner {
+  // Only loop bodies yield to the author.
   // eslint-disable-next-line require-yield
   return function* () {
-    return once();
+    return runner();
   };
 }
 
-function finish<T>(body: Generator<Handle, T>): T {
-  const given = body.next();
-  if (!given.done) throw new Error("only a loop yields");
-  return given.value;
+function runToEnd<T>(body: Generator<Handle, T>): T {
+  const step = body.next();
+  if (!step.done) throw new Error("only a loop yields");
+  return step.value;
 }
 
-function againAt(known: Body, { round, repeats, given, entered }: Omit<Again, "known" | "next" | "helper">): Again {
-  return { known, round, repeats, given, entered, next: 0, helper: undefined };
+function nestedRetrace(
+  recorded: Body,
+  { round, matcher, skippedResults, entryCounts }: Omit<Retrace, "recorded" | "nextIndex" | "lastHelper">,
+): Retrace {
+  return { recorded, round, matcher, skippedResults, entryCounts, nextIndex: 0, lastHelper: undefined };
 }
 
-/** Enters a recorded body and fails if its statements differ. */
-function* enterAgain(
+/** Retraces a recorded body and fails if its statements differ. */
+function* retraceBody(
   recorder: Builder,
-  known: Body,
+  recorded: Body,
   round: Round,
-  once: BodyRunner,
-  entered: Again["entered"] = new Map(),
+  runner: BodyRunner,
+  entryCounts: Retrace["entryCounts"] = new Map(),
 ): Generator<Handle, void> {
-  const forget = recorder.mark();
-  recorder.texts = known.texts[0];
-  const given = new Set<Value | Variable>();
-  const second = yield* enter(
+  const rollback = recorder.checkpoint();
+  recorder.textCount = recorded.textCounts[0];
+  const skippedResults = new Set<Value | Variable>();
+  const retraced = yield* traceBody(
     recorder,
-    known.head,
-    once,
-    againAt(known, { round, repeats: new RetraceMatcher(), given, entered }),
+    recorded.head,
+    runner,
+    nestedRetrace(recorded, { round, matcher: new RetraceMatcher(), skippedResults, entryCounts }),
   );
-  forget();
-  const different = firstDifference(known, second, given);
-  if (!different) return;
-  const { what, at } = known.head;
-  const said = different.at ? changedState.differs(what) : changedState.results(what);
-  fail(said, different.at ?? at, { related: at && different.at && [{ message: `${what} starts here`, at }] });
+  rollback();
+  const difference = firstDifference(recorded, retraced, skippedResults);
+  if (!difference) return;
+  const { label, location } = recorded.head;
+  const message = difference.at ? changedState.differs(label) : changedState.results(label);
+  fail(message, difference.at ?? location, {
+    related: location && difference.at && [{ message: `${label} starts here`, at: location }],
+  });
 }
 
-function* enter(recorder: Builder, head: BodyHead, once: BodyRunner, again?: Again): Generator<Handle, Body> {
+function* traceBody(recorder: Builder, head: BodyHead, runner: BodyRunner, retrace?: Retrace): Generator<Handle, Body> {
   const outer = recorder.entry;
-  const entry: BodyRetrace = { head, inner: [], callsHelpers: false, again };
-  const before = recorder.texts;
+  const entry: BodyRetrace = { head, inner: [], callsHelpers: false, retrace };
+  const textsBefore = recorder.textCount;
   recorder.entry = entry;
-  recorder.open(head.what, head.at, head.kind, head.conditions);
+  recorder.open(head.label, head.location, head.kind, head.conditions);
   const depth = recorder.depth;
-  const { params = [], yields, form, states = [] } = yield* once();
-  if (recorder.depth !== depth) fail(earlyExit.leftInside(), head.at);
+  const { params = [], yields, form, states = [] } = yield* runner();
+  if (recorder.depth !== depth) fail(earlyExit.leftInside(), head.location);
   const block = recorder.close(yields);
   recorder.entry = outer;
   return {
@@ -254,13 +272,15 @@ function* enter(recorder: Builder, head: BodyHead, once: BodyRunner, again?: Aga
     states,
     inner: entry.inner,
     callsHelpers: entry.callsHelpers,
-    texts: [before, recorder.texts],
+    textCounts: [textsBefore, recorder.textCount],
   };
 }
 
-/** The body that was recorded where another one is entered again. */
-function nextOf(again: Again, head: BodyHead): Body {
-  const known = again.known.inner[again.next++];
-  const isSame = known && known.head.kind === head.kind && known.head.arm === head.arm;
-  return isSame ? known : fail(changedState.differs(again.known.head.what), head.at ?? captureLocation());
+/** The recorded body that corresponds to the next nested body of a retrace. */
+function nextRecordedBody(retrace: Retrace, head: BodyHead): Body {
+  const recorded = retrace.recorded.inner[retrace.nextIndex++];
+  const isSame = recorded && recorded.head.kind === head.kind && recorded.head.arm === head.arm;
+  return isSame
+    ? recorded
+    : fail(changedState.differs(retrace.recorded.head.label), head.location ?? captureLocation());
 }

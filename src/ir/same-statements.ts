@@ -1,4 +1,4 @@
-/** Whether a body that was entered again gave the statements that were recorded, up to the identity of values. */
+/** Compares the statements of a retraced body with the recorded ones, up to the identity of values. */
 import type { Location } from "../diagnostics/diagnostic.js";
 import {
   type Argument,
@@ -16,136 +16,145 @@ import {
 import type { Elem } from "../types/dtype.js";
 import { sameType } from "../types/types.js";
 
-interface Entered {
+interface TracedBody {
   readonly params: readonly Value[];
   readonly block: Block;
 }
 
 /**
- * The place of the first statement that differs, none for what the body returns; undefined if all are the same. `given`
- * is what bodies inside it gave that were not entered again.
+ * The location of the first statement that differs; without a location if the results differ. Undefined if all are the
+ * same. `skippedResults` are results of nested bodies that the retrace skipped.
  */
 export function firstDifference(
-  known: Entered,
-  again: Entered,
-  given: ReadonlySet<Made> = new Set(),
+  recorded: TracedBody,
+  retraced: TracedBody,
+  skippedResults: ReadonlySet<Definition> = new Set(),
 ): { readonly at: Location | undefined } | undefined {
-  const compared = new Comparison(given);
-  if (!compared.makes(known.params, again.params) || !compared.block(known.block, again.block)) {
-    return { at: compared.at };
+  const comparison = new Comparison(skippedResults);
+  if (
+    !comparison.pairResults(recorded.params, retraced.params) ||
+    !comparison.sameBlock(recorded.block, retraced.block)
+  ) {
+    return { at: comparison.location };
   }
-  compared.settle();
+  comparison.linkToRecorded();
   return undefined;
 }
 
-export type Made = Value | Variable;
+export type Definition = Value | Variable;
 type Arguments = readonly (Argument | undefined)[];
 type Options = Readonly<Record<string, Argument>>;
 
 const nameOf = (elem: Elem): string => (typeof elem === "string" ? elem : elem.name);
 
-/** When the values and the functions among two arguments are the same. */
+/** Equality of the values and functions inside two arguments. */
 export interface ArgumentEquality {
-  values(recorded: Value, again: Value): boolean;
-  functions(recorded: FunctionIR, again: FunctionIR): boolean;
+  sameValue(recorded: Value, retraced: Value): boolean;
+  sameFunction(recorded: FunctionIR, retraced: FunctionIR): boolean;
 }
 
-export function sameArguments(a: Arguments, b: Arguments, alike: ArgumentEquality): boolean {
-  return a.length === b.length && a.every((argument, i) => sameArgument(argument, b[i], alike));
+export function sameArguments(a: Arguments, b: Arguments, equality: ArgumentEquality): boolean {
+  return a.length === b.length && a.every((argument, i) => sameArgument(argument, b[i], equality));
 }
 
-export function sameOptions(a: Options, b: Options, alike: ArgumentEquality): boolean {
+export function sameOptions(a: Options, b: Options, equality: ArgumentEquality): boolean {
   const names = Object.keys(a);
-  return names.length === Object.keys(b).length && names.every((name) => sameArgument(a[name], b[name], alike));
+  return names.length === Object.keys(b).length && names.every((name) => sameArgument(a[name], b[name], equality));
 }
 
-export function sameArgument(a: Argument | undefined, b: Argument | undefined, alike: ArgumentEquality): boolean {
+export function sameArgument(a: Argument | undefined, b: Argument | undefined, equality: ArgumentEquality): boolean {
   if (a === undefined || b === undefined) return a === b;
-  if (isValue(a)) return isValue(b) && alike.values(a, b);
-  if (isList(a)) return isList(b) && sameArguments(a, b, alike);
+  if (isValue(a)) return isValue(b) && equality.sameValue(a, b);
+  if (isList(a)) return isList(b) && sameArguments(a, b, equality);
   if (isLiteral(a)) return isLiteral(b) && Object.is(a.value, b.value);
   if (isDType(a)) return isDType(b) && nameOf(a.dtype) === nameOf(b.dtype);
-  return isFunction(b) && alike.functions(a.function, b.function);
+  return isFunction(b) && equality.sameFunction(a.function, b.function);
 }
 
 class Comparison {
-  /** What was made again, to what was recorded. */
-  readonly #recorded = new Map<Made, Made>();
-  readonly #again = new Set<Made>();
-  readonly #alike: ArgumentEquality = {
-    values: (a, b) => this.#same(a, b),
-    functions: (a, b) => this.#function(a, b),
+  /** Maps retraced definitions to recorded ones. */
+  readonly #recorded = new Map<Definition, Definition>();
+  readonly #matched = new Set<Definition>();
+  readonly #equality: ArgumentEquality = {
+    sameValue: (a, b) => this.#sameDefinition(a, b),
+    sameFunction: (a, b) => this.#sameFunction(a, b),
   };
-  /** The statement that is compared. */
-  at: Location | undefined;
-  readonly #given: ReadonlySet<Made>;
+  /** The location of the statements that are being compared. */
+  location: Location | undefined;
+  readonly #skippedResults: ReadonlySet<Definition>;
 
-  constructor(given: ReadonlySet<Made>) {
-    this.#given = given;
+  constructor(skippedResults: ReadonlySet<Definition>) {
+    this.#skippedResults = skippedResults;
   }
 
-  /** From now on, what was made again stands for what was recorded. */
-  settle(): void {
-    for (const [again, recorded] of this.#recorded) again.recorded = recorded as never;
+  /** Links each retraced definition to its recorded one. */
+  linkToRecorded(): void {
+    for (const [retraced, recorded] of this.#recorded) retraced.recorded = recorded as never;
   }
 
-  block(a: Block, b: Block): boolean {
-    // The recorded statements themselves: the block was not entered.
+  sameBlock(a: Block, b: Block): boolean {
+    // Identical statements: the body was skipped.
     if (a.statements === b.statements) return true;
-    return this.#statements(a.statements, b.statements) && this.#arguments(a.yields, b.yields);
+    return this.#sameStatements(a.statements, b.statements) && this.#sameArguments(a.yields, b.yields);
   }
 
-  #statements(a: readonly Statement[], b: readonly Statement[]): boolean {
-    const outer = this.at;
+  #sameStatements(a: readonly Statement[], b: readonly Statement[]): boolean {
+    const outer = this.location;
     for (let i = 0; i < Math.max(a.length, b.length); i++) {
       const [x, y] = [a[i], b[i]];
-      this.at = y?.at ?? x?.at;
-      if (!x || !y || !this.#statement(x, y)) return false;
+      this.location = y?.location ?? x?.location;
+      if (!x || !y || !this.#sameStatement(x, y)) return false;
     }
-    this.at = outer;
+    this.location = outer;
     return true;
   }
 
-  #statement(a: Statement, b: Statement): boolean {
-    // Part of a body that was not entered.
+  #sameStatement(a: Statement, b: Statement): boolean {
+    // The statement is part of a skipped body.
     if (a === b) return true;
     switch (a.kind) {
       case "op":
         return (
           b.kind === "op" &&
           a.op === b.op &&
-          this.#arguments(a.operands, b.operands) &&
-          this.#options(a.options, b.options) &&
-          this.makes(a.results, b.results)
+          this.#sameArguments(a.operands, b.operands) &&
+          this.#sameOptions(a.options, b.options) &&
+          this.pairResults(a.results, b.results)
         );
       case "let":
-        return b.kind === "let" && this.#argument(a.initial, b.initial) && this.#declares(a.variable, b.variable);
+        return (
+          b.kind === "let" && this.#sameArgument(a.initial, b.initial) && this.#pairVariables(a.variable, b.variable)
+        );
       case "read":
-        return b.kind === "read" && this.#same(a.variable, b.variable) && this.makes([a.result], [b.result]);
+        return (
+          b.kind === "read" && this.#sameDefinition(a.variable, b.variable) && this.pairResults([a.result], [b.result])
+        );
       case "write":
-        return b.kind === "write" && this.#same(a.variable, b.variable) && this.#argument(a.value, b.value);
+        return (
+          b.kind === "write" && this.#sameDefinition(a.variable, b.variable) && this.#sameArgument(a.value, b.value)
+        );
       case "for":
         return (
           b.kind === "for" &&
-          this.#arguments([a.start, a.end, a.step], [b.start, b.end, b.step]) &&
-          this.#options(a.options, b.options) &&
-          (a.index === b.index || this.makes([a.index], [b.index])) &&
-          this.block(a.body, b.body)
+          this.#sameArguments([a.start, a.end, a.step], [b.start, b.end, b.step]) &&
+          this.#sameOptions(a.options, b.options) &&
+          (a.index === b.index || this.pairResults([a.index], [b.index])) &&
+          this.sameBlock(a.body, b.body)
         );
       case "while":
         return (
           b.kind === "while" &&
-          this.#options(a.options, b.options) &&
-          this.block(a.condition, b.condition) &&
-          this.block(a.body, b.body)
+          this.#sameOptions(a.options, b.options) &&
+          this.sameBlock(a.condition, b.condition) &&
+          this.sameBlock(a.body, b.body)
         );
       case "if":
         return (
           b.kind === "if" &&
-          this.#argument(a.condition, b.condition) &&
-          this.block(a.then, b.then) &&
-          this.block(a.otherwise, b.otherwise) &&
-          this.makes(a.results, b.results)
+          this.#sameArgument(a.condition, b.condition) &&
+          this.sameBlock(a.then, b.then) &&
+          this.sameBlock(a.otherwise, b.otherwise) &&
+          this.pairResults(a.results, b.results)
         );
       case "exit":
         return b.kind === "exit";
@@ -154,44 +163,48 @@ class Comparison {
     }
   }
 
-  /** Pairs values that two statements make. */
-  makes(a: readonly Value[], b: readonly Value[]): boolean {
+  /** Pairs the results of two statements. Returns false if their types differ. */
+  pairResults(a: readonly Value[], b: readonly Value[]): boolean {
     if (a.length !== b.length || !a.every((value, i) => sameType(value.type, b[i]!.type))) return false;
     a.forEach((value, i) => this.#pair(value, b[i]!));
     return true;
   }
 
-  #declares(a: Variable, b: Variable): boolean {
+  #pairVariables(a: Variable, b: Variable): boolean {
     if (!sameType(a.type, b.type)) return false;
     this.#pair(a, b);
     return true;
   }
 
-  #pair(recorded: Made, again: Made): void {
-    this.#recorded.set(again, recorded);
-    this.#again.add(recorded);
+  #pair(recorded: Definition, retraced: Definition): void {
+    this.#recorded.set(retraced, recorded);
+    this.#matched.add(recorded);
   }
 
-  /** What the body made must be made again: a recorded value that JavaScript kept is another one. */
-  #same(a: Made, b: Made): boolean {
-    return this.#recorded.get(b) === a || (a === b && (!this.#again.has(a) || this.#given.has(b)));
+  /**
+   * True if the definitions correspond. A definition of the body must be the retraced one: JavaScript may have stored
+   * the recorded one.
+   */
+  #sameDefinition(a: Definition, b: Definition): boolean {
+    return this.#recorded.get(b) === a || (a === b && (!this.#matched.has(a) || this.#skippedResults.has(b)));
   }
 
-  #arguments(a: Arguments, b: Arguments): boolean {
-    return sameArguments(a, b, this.#alike);
+  #sameArguments(a: Arguments, b: Arguments): boolean {
+    return sameArguments(a, b, this.#equality);
   }
 
-  #options(a: Options, b: Options): boolean {
-    return sameOptions(a, b, this.#alike);
+  #sameOptions(a: Options, b: Options): boolean {
+    return sameOptions(a, b, this.#equality);
   }
 
-  #argument(a: Argument | undefined, b: Argument | undefined): boolean {
-    return sameArgument(a, b, this.#alike);
+  #sameArgument(a: Argument | undefined, b: Argument | undefined): boolean {
+    return sameArgument(a, b, this.#equality);
   }
 
-  #function(a: FunctionIR, b: FunctionIR): boolean {
+  #sameFunction(a: FunctionIR, b: FunctionIR): boolean {
     if (a === b) return true;
-    const isAlike = a.noinline === b.noinline && a.extern?.file === b.extern?.file && a.extern?.name === b.extern?.name;
-    return isAlike && this.makes(a.params, b.params) && this.block(a.body, b.body);
+    const hasSameAttributes =
+      a.noinline === b.noinline && a.extern?.file === b.extern?.file && a.extern?.name === b.extern?.name;
+    return hasSameAttributes && this.pairResults(a.params, b.params) && this.sameBlock(a.body, b.body);
   }
 }

@@ -14,62 +14,64 @@ export interface Site {
   /** The parameters of a function that is passed, such as those of `tl.fn((x, mask) => …)`. */
   readonly parameters?: readonly string[];
   /**
-   * The comment lines above the enclosing statement and after it, without their markers. Every call of a statement has
-   * them; `statement` identifies calls of one statement, so that a caller can print them once.
+   * The comment lines above the enclosing statement and after it, without comment markers. All calls of a statement
+   * have the same ones; `statement` identifies it, so that a caller can print them once.
    */
   readonly comments: readonly string[];
-  /** Whether there is a blank line above the enclosing statement and its comments. */
-  readonly blankBefore?: boolean;
+  /** True if there is a blank line above the enclosing statement and its comments. */
+  readonly hasBlankLineAbove?: boolean;
   /** The start of the enclosing statement, which identifies it. */
   readonly statement: Location;
 }
 
 /** The source locations of the parts of a kernel's spec. */
-export interface SpecPlaces {
-  /** Each config, in order; empty if the configs are computed. */
+export interface SpecLocations {
+  /** The configs, in order; empty if they are computed. */
   readonly configs: readonly Location[];
-  /** The value of each part, by the part's name. */
+  /** The values of the spec's fields, by field name. */
   readonly parts: Readonly<Record<string, Location>>;
-  /** The kernel's function, and what it returns first. */
+  /** The kernel's function, and its first return. */
   readonly body?: Location | undefined;
-  readonly returned?: Location | undefined;
+  readonly firstReturn?: Location | undefined;
 }
 
-/** Where JavaScript compares what a property gave, and by what: an operator or a method. */
+/** A JavaScript comparison of a property, by an operator or a method. */
 export interface ComparisonSite {
-  readonly how: string;
+  readonly operator: string;
   readonly at: Location;
 }
 
-/** What mends a place of the source. */
+/** A kind of automatic fix. */
 export type SourceFix =
-  /** The key `from` of a call's options is `to`. */
+  /** Renames the key `from` of a call's options to `to`. */
   | { readonly kind: "rename"; readonly from: string; readonly to: string }
-  /** Something there is state, and its `value` is meant: an argument, the object of a method, what is assigned. */
+  /** Adds `.value` to a loop-carried variable: an argument, the receiver of a method, or an assigned value. */
   | { readonly kind: "value" };
 
-/** Answers questions about the author's files. It reads and parses each file once. */
+/** Queries on the author's files. Each file is read and parsed once. */
 export interface SourceIndex {
   /** The call or property access at a position from a stack trace, or undefined if there is none. */
-  site(at: Location): Site | undefined;
-  /** The exclusive end of the call or property access at `at`, for underlining it. */
-  endOf(at: Location): Location | undefined;
-  /** The change that mends the call or property access at `at`; undefined where its text does not show what to change. */
-  mend(at: Location, how: SourceFix): Edit | undefined;
-  /** The parts of the spec of the kernel defined at `at`. */
-  spec(at: Location): SpecPlaces | undefined;
+  site(location: Location): Site | undefined;
+  /** The exclusive end of the call or property access at a location, for underlining it. */
+  endOf(location: Location): Location | undefined;
   /**
-   * The file with new configs for the kernel defined at `at`, as `Tunable.rewrite` says; undefined if its configs are not
-   * written as lists.
+   * The edit that fixes the call or property access at a location; undefined if its text does not show what to change.
+   */
+  fixFor(location: Location, fix: SourceFix): Edit | undefined;
+  /** The locations of the spec of the kernel defined at this location. */
+  spec(location: Location): SpecLocations | undefined;
+  /**
+   * The original text of the file, and the text with new configs for the kernel defined at this location. Undefined if
+   * its configs are not list literals.
    */
   withConfigs(
-    at: Location,
-    found: readonly FoundConfigs[],
+    location: Location,
+    results: readonly FoundConfigs[],
   ): { readonly before: string; readonly text: string } | undefined;
   /** Finds code in these files that JavaScript would silently run on traced values. */
   lint(files: readonly string[]): readonly Diagnostic[];
-  /** Of the property that is read at `at`, once its file has been linted. */
-  compared(at: Location): ComparisonSite | undefined;
-  /** The text and absolute path of a file, given by its path relative to the author's file. */
-  beside(at: Location, path: string): { readonly text: string; readonly file: string } | undefined;
+  /** The comparison of the property that is read at this location, if its file has been linted. */
+  comparisonAt(location: Location): ComparisonSite | undefined;
+  /** The text and absolute path of a file, from its path relative to the author's file. */
+  readRelative(location: Location, path: string): { readonly text: string; readonly file: string } | undefined;
 }

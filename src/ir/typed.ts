@@ -1,4 +1,4 @@
-/** The arguments of a statement in the form that the rules of op records take; for tracing, checks and emission. */
+/** The arguments of a statement as the rules of ops receive them, for tracing, checks and emission. */
 import type { Elem } from "../types/dtype.js";
 import { type Argument, isDType, isFunction, isList, isLiteral, type OpStatement } from "./nodes.js";
 import { literalType, none, type Type, type Typed } from "../types/types.js";
@@ -9,17 +9,17 @@ export interface Substitution {
   elem(elem: Elem): Elem;
 }
 
-const unchanged: Substitution = { type: (type) => type, elem: (elem) => elem };
+const identity: Substitution = { type: (type) => type, elem: (elem) => elem };
 
-/** The operands and given options by name; undefined for an optional operand that was left out. */
+/** The operands and the options that are present, by name; undefined for an omitted operand. */
 export function typedArguments(
   { op, operands, options }: Pick<OpStatement, "op" | "operands" | "options">,
-  substitution: Substitution = unchanged,
+  substitution: Substitution = identity,
 ): Record<string, Typed | undefined> {
   const typed: Record<string, Typed | undefined> = {};
-  const see = (argument: Argument | undefined) => argument && typedOf(argument, substitution);
-  Object.keys(op.operands).forEach((name, i) => (typed[name] = see(operands[i])));
-  for (const [name, argument] of Object.entries(options)) typed[name] = see(argument);
+  const toTyped = (argument: Argument | undefined) => argument && typedOf(argument, substitution);
+  Object.keys(op.operands).forEach((name, i) => (typed[name] = toTyped(operands[i])));
+  for (const [name, argument] of Object.entries(options)) typed[name] = toTyped(argument);
   return typed;
 }
 

@@ -37,7 +37,7 @@ export function argumentsOf(statement: Statement): readonly Argument[] {
   }
 }
 
-/** The values in an argument: those in lists, and those that a helper function captures. */
+/** The values in an argument, including items of lists and captures of helper functions. */
 export function valuesIn(argument: Argument): readonly Value[] {
   if (isList(argument)) return argument.flatMap(valuesIn);
   if (isFunction(argument)) return capturesOf(argument.function);
@@ -46,21 +46,23 @@ export function valuesIn(argument: Argument): readonly Value[] {
 
 const captures = new WeakMap<FunctionIR, readonly Value[]>();
 
-/** The values that a helper function uses but neither makes nor takes as parameters, in order of first use. */
+/**
+ * The values that a helper function uses without defining them or receiving them as parameters, in order of first use.
+ */
 export function capturesOf(helper: FunctionIR): readonly Value[] {
-  const known = captures.get(helper);
-  if (known) return known;
-  const own = new Set(helper.params);
+  const cached = captures.get(helper);
+  if (cached) return cached;
+  const localValues = new Set(helper.params);
   const free = new Set<Value>();
   const use = (argument: Argument): void => {
-    for (const value of valuesIn(argument)) if (!own.has(value)) free.add(value);
+    for (const value of valuesIn(argument)) if (!localValues.has(value)) free.add(value);
   };
   const visit = (block: Block): void => {
     for (const statement of block.statements) {
       argumentsOf(statement).forEach(use);
-      if (statement.kind === "for") own.add(statement.index);
+      if (statement.kind === "for") localValues.add(statement.index);
       blocksOf(statement).forEach(visit);
-      for (const value of resultsOf(statement)) own.add(value);
+      for (const value of resultsOf(statement)) localValues.add(value);
     }
     block.yields.forEach(use);
   };
@@ -81,7 +83,7 @@ export function resultsOf(statement: Statement): readonly Value[] {
   return statement.kind === "read" ? [statement.result] : [];
 }
 
-/** Calls `visit` for every statement, outer before inner, in program order. */
+/** Calls `visit` for every statement in program order, outer before inner. */
 export function walk(block: Block, visit: (statement: Statement) => void): void {
   for (const statement of block.statements) {
     visit(statement);
@@ -90,26 +92,26 @@ export function walk(block: Block, visit: (statement: Statement) => void): void 
 }
 
 /**
- * Calls `use` for every value that a statement of the block takes, with that statement, and for every value that the
- * block or one inside it yields.
+ * Calls `use` for every value that a statement of the block uses, with that statement, and for every value that the
+ * block or a nested block yields.
  */
-export function walkUses(block: Block, use: (value: Value, by?: Statement) => void): void {
-  const yielded = ({ yields }: Block): void => yields.flatMap(valuesIn).forEach((value) => use(value));
+export function walkUses(block: Block, use: (value: Value, user?: Statement) => void): void {
+  const visitYields = ({ yields }: Block): void => yields.flatMap(valuesIn).forEach((value) => use(value));
   walk(block, (statement) => {
     for (const value of argumentsOf(statement).flatMap(valuesIn)) use(value, statement);
-    blocksOf(statement).forEach(yielded);
+    blocksOf(statement).forEach(visitYields);
   });
-  yielded(block);
+  visitYields(block);
 }
 
 /** The variables of outer blocks that a block assigns. */
 export function assignedIn(block: Block): readonly Variable[] {
-  const [own, assigned] = [new Set<Variable>(), new Set<Variable>()];
+  const [declaredVariables, assignedVariables] = [new Set<Variable>(), new Set<Variable>()];
   walk(block, (statement) => {
-    if (statement.kind === "let") own.add(statement.variable);
-    if (statement.kind === "write") assigned.add(statement.variable);
+    if (statement.kind === "let") declaredVariables.add(statement.variable);
+    if (statement.kind === "write") assignedVariables.add(statement.variable);
   });
-  return [...assigned].filter((variable) => !own.has(variable));
+  return [...assignedVariables].filter((variable) => !declaredVariables.has(variable));
 }
 
 /** The kernel's body and those of its helper functions. */
@@ -123,10 +125,10 @@ export function hostBlockOf(param: Param): HostBlock | undefined {
   return param.kind === "constexpr" ? param.compute : undefined;
 }
 
-/** What the host computes for a launch: parameters, requirements and the grid. */
+/** The blocks that the host computes for a launch: parameters, requirements and the grid. */
 export function hostBlocksOf({ params, tuning, requires, grid }: KernelIR): readonly HostBlock[] {
-  const ofParams = params.flatMap((param) => [hostBlockOf(param) ?? [], rangeOf(param) ?? []].flat());
-  return [...ofParams, ...Object.values(tuning.options ?? {}), requires, grid];
+  const paramBlocks = params.flatMap((param) => [hostBlockOf(param) ?? [], rangeOf(param) ?? []].flat());
+  return [...paramBlocks, ...Object.values(tuning.options ?? {}), requires, grid];
 }
 
 /** The host block of a parameter's declared range. */
@@ -134,26 +136,26 @@ export function rangeOf(param: Param): HostBlock | undefined {
   return "range" in param ? param.range : undefined;
 }
 
-/** Calls `visit` for every statement of the kernel, those of its helper functions first. */
+/** Calls `visit` for every statement of the kernel, helper functions first. */
 export function walkAll(ir: KernelIR, visit: (statement: Statement) => void): void {
   for (const body of bodiesOf(ir)) walk(body, visit);
 }
 
 /** The parameters and arguments of a helper function's call; empty for other statements. */
-export function handedOver(statement: Statement): readonly (readonly [Value, Argument])[] {
+export function callBindings(statement: Statement): readonly (readonly [Value, Argument])[] {
   if (statement.kind !== "op" || statement.op.spelling.form !== "apply") return [];
-  const [callee, given] = statement.operands;
-  if (!isFunction(callee) || !isList(given)) return [];
-  return callee.function.params.map((param, i) => [param, given[i]!] as const);
+  const [callee, args] = statement.operands;
+  if (!isFunction(callee) || !isList(args)) return [];
+  return callee.function.params.map((param, i) => [param, args[i]!] as const);
 }
 
-/** The statement that makes each value. A loop makes its index; parameters have no such statement. */
+/** The statement that defines each value. A loop defines its index; parameters have no definition. */
 export function definitions(...blocks: readonly Block[]): ReadonlyMap<Value, Statement> {
-  const made = new Map<Value, Statement>();
+  const definingStatements = new Map<Value, Statement>();
   for (const block of blocks)
     walk(block, (statement) => {
-      for (const value of resultsOf(statement)) made.set(value, statement);
-      if (statement.kind === "for") made.set(statement.index, statement);
+      for (const value of resultsOf(statement)) definingStatements.set(value, statement);
+      if (statement.kind === "for") definingStatements.set(statement.index, statement);
     });
-  return made;
+  return definingStatements;
 }

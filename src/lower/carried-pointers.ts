@@ -118,7 +118,7 @@ export class CarriedPointers {
     if (!block) return undefined;
     let carried = loop.pointers.get(key);
     if (!carried) {
-      const variable = this.recorder.outside(loop.depth, () => this.#initialize(view, progressions, loop));
+      const variable = this.recorder.inOuterBlock(loop.depth, () => this.#initialize(view, progressions, loop));
       carried = { variable, view, progressions, block };
       loop.pointers.set(key, carried);
     }
@@ -152,7 +152,7 @@ export class CarriedPointers {
     progressions: readonly (Progression | undefined)[],
     { statement, hasDot }: OpenLoop,
   ): Variable {
-    const { start, at } = statement;
+    const { start, location: at } = statement;
     return this.#pinnedAt(at, () => {
       const hasOffsetStart = !isLiteral(start) || start.value !== 0;
       const addsSharedFirst = hasOffsetStart || this.#loops.length > 1 || !hasDot;
@@ -176,14 +176,14 @@ export class CarriedPointers {
       const pointer = new Handle(view.tensor.pointer);
       const initial = valueOf(terms.length > 0 ? (ADD(pointer, ...terms) as Handle) : pointer);
       const variable = this.recorder.variable(initial.type, at, `${view.tensor.name}_ptrs`);
-      this.recorder.append({ kind: "let", variable, initial, at });
+      this.recorder.append({ kind: "let", variable, initial, location: at });
       return variable;
     });
   }
 
   #read(variable: Variable, { statement }: OpenLoop): Handle {
-    const result = this.recorder.value(variable.type, statement.at);
-    this.recorder.append({ kind: "read", variable, result, at: statement.at });
+    const result = this.recorder.value(variable.type, statement.location);
+    this.recorder.append({ kind: "read", variable, result, location: statement.location });
     return new Handle(result);
   }
 
@@ -192,14 +192,14 @@ export class CarriedPointers {
     const loop = this.#loops.at(-1);
     if (!loop) return;
     const { statement } = loop;
-    this.#pinnedAt(statement.at, () => {
+    this.#pinnedAt(statement.location, () => {
       for (const { variable, view, progressions, block: advanceBlock } of loop.pointers.values()) {
         if (advanceBlock !== block) continue;
         const steps = progressions.flatMap((progression, axis) =>
           progression ? term(scaled(statement.step, progression), view, axis, true) : [],
         );
         const value = valueOf(ADD(this.#read(variable, loop), ...steps) as Handle);
-        this.recorder.append({ kind: "write", variable, value, at: statement.at });
+        this.recorder.append({ kind: "write", variable, value, location: statement.location });
       }
     });
   }
@@ -242,10 +242,10 @@ export class CarriedPointers {
     if (!isDefinedInLoop(lanesValue!, loop.statement)) return { lanes: lanesValue!, ...progression };
     const operands = lanes.operands.map((operand) => operand && this.#hoistConstexpr(operand, loop));
     const make = (): Handle => {
-      const location = this.retained.has(sum) ? lanes.at : index.at;
-      this.recorder.anonymous = false;
+      const location = this.retained.has(sum) ? lanes.location : index.location;
+      this.recorder.isAnonymous = false;
       const [value] = this.recorder.op(lanes.op, operands, lanes.options, [lanesValue!.type], location);
-      this.recorder.anonymous = true;
+      this.recorder.isAnonymous = true;
       return new Handle(value!);
     };
     this.hoistedIndices.add(sum);
@@ -260,17 +260,19 @@ export class CarriedPointers {
     if (!definition || definition.kind !== "op") return constexpr;
     const operands = definition.operands.map((operand) => operand && this.#hoistConstexpr(operand, loop));
     const make = (): Handle =>
-      new Handle(this.recorder.op(definition.op, operands, definition.options, [constexpr.type], constexpr.at)[0]!);
+      new Handle(
+        this.recorder.op(definition.op, operands, definition.options, [constexpr.type], constexpr.location)[0]!,
+      );
     return valueOf(this.values.getOrCreateAt(`constexpr ${argumentKey(constexpr)}`, loop.depth, make));
   }
 
   #pinnedAt<T>(at: Location | undefined, body: () => T): T {
-    const outer = this.recorder.pinned;
-    this.recorder.pinned = at;
+    const outer = this.recorder.pinnedLocation;
+    this.recorder.pinnedLocation = at;
     try {
       return body();
     } finally {
-      this.recorder.pinned = outer;
+      this.recorder.pinnedLocation = outer;
     }
   }
 }

@@ -110,7 +110,8 @@ function timesOf(
   const definition = definitions.get(argument);
   if (definition?.kind !== "op" || definition.op.facts.integer !== "product") return undefined;
   const [x, y] = definition.operands;
-  const times = x === step ? y : y === step ? x : undefined;
+  if (x !== step && y !== step) return undefined;
+  const times = x === step ? y : x;
   return times !== undefined && isConstexpr(times) ? { by: argument, times } : undefined;
 }
 

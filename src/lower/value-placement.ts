@@ -139,7 +139,7 @@ export class ValuePlacement {
       const value = values.get(scopedKey);
       if (value) return value;
     }
-    const created = this.#recorder.outside(depth, make);
+    const created = this.#recorder.inOuterBlock(depth, make);
     this.#blocks[depth - 1]!.values.set(scopedKey, created);
     return created;
   }

@@ -65,8 +65,9 @@ export function splitGather(
   if (definition?.kind !== "op") return undefined;
   const [x, y] = definition.operands;
   const { integer } = definition.op.facts;
-  const combine = integer === "sum" ? ADD : integer === "difference" ? SUB : undefined;
-  if (!combine || !isValue(x) || !isValue(y) || !areRowAndColumn(x, y)) return undefined;
+  if (integer !== "sum" && integer !== "difference") return undefined;
+  const combine = integer === "sum" ? ADD : SUB;
+  if (!isValue(x) || !isValue(y) || !areRowAndColumn(x, y)) return undefined;
   // Narrow integers would wrap if they were subtracted from a pointer separately.
   return [x, y].every(({ type }) => type.kind === "tile" && type.dtype === "int32") ? { x, y, combine } : undefined;
 }
@@ -108,7 +109,8 @@ function areRowAndColumn(x: Value, y: Value): boolean {
 /** The key of an argument. */
 export function argumentKey(argument: Argument): string {
   if (isList(argument)) return argument.map(argumentKey).join("·");
-  return isValue(argument) ? `%${argument.id}` : isLiteral(argument) ? String(argument.value) : "?";
+  if (isValue(argument)) return `%${argument.id}`;
+  return isLiteral(argument) ? String(argument.value) : "?";
 }
 
 /** `rm[:, None] * stride_am`. Empty if the index is 0. */

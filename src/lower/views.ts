@@ -5,7 +5,7 @@
  */
 import { fail } from "../diagnostics/diagnostic.js";
 import { unmaskedView } from "../diagnostics/catalog/operand-codes.js";
-import { Builder, recording } from "../ir/builder.js";
+import { Builder, withBuilder } from "../ir/builder.js";
 import { Handle, isHandle, valueOf } from "../ir/handle.js";
 import {
   type Argument,
@@ -125,9 +125,9 @@ class Lowering {
 
   lower(): KernelIR {
     const { functions, body } = this.ir;
-    return recording(this.#recorder, () => {
+    return withBuilder(this.#recorder, () => {
       this.#recorder.rewriting = true;
-      this.#recorder.anonymous = true;
+      this.#recorder.isAnonymous = true;
       // Callees come first, so a call finds the lowered function.
       for (const f of functions) this.#functions.set(f, { ...f, body: this.#block(f.body) });
       return { ...this.ir, functions: [...this.#functions.values()], body: this.#block(body) };
@@ -205,7 +205,7 @@ class Lowering {
     if (view) {
       const order = permutes(statement.operands, view.rank);
       const axes = view.axes.map((axis) => (axis === undefined ? undefined : order.indexOf(axis)));
-      this.#views.set(result!, { ...view, axes, at: statement.at });
+      this.#views.set(result!, { ...view, axes, at: statement.location });
       return;
     }
     const param = this.#tensor(source);
@@ -252,21 +252,21 @@ class Lowering {
       claimed: isList(claimed) ? claimed.map((flag) => isLiteral(flag) && flag.value === true) : [],
       axes: indices.map((index) => (layout === "grid" && rankOf(index) === 1 ? next++ : undefined)),
       rank: result.type.kind === "view" ? result.type.shape.length : 0,
-      at: statement.at,
+      at: statement.location,
     });
   }
 
   #access(statement: OpStatement): void {
     const view = this.#viewIn(statement)!;
-    this.#recorder.pinned = statement.at;
+    this.#recorder.pinnedLocation = statement.location;
     const pointer = this.#carriedPointers.pointer(view) ?? this.#sharedPointer(statement, view);
     const mask = this.#mask(view, statement.options.mask);
-    if (mask && !("mask" in statement.op.options)) fail(unmaskedView(statement.op.name), statement.at);
+    if (mask && !("mask" in statement.op.options)) fail(unmaskedView(statement.op.name), statement.location);
     const options: Record<string, Argument> = { ...statement.options, ...(mask && { mask: valueOf(mask) }) };
     const { maskedLanes } = statement.op.lowering ?? {};
     if (mask && maskedLanes !== undefined) options.other ??= { kind: "literal", value: maskedLanes };
     const { mask: first, other: padding, ...otherOptions } = options;
-    this.#recorder.pinned = undefined;
+    this.#recorder.pinnedLocation = undefined;
     this.#recorder.append({
       ...statement,
       operands: [valueOf(pointer), ...statement.operands.slice(1)],
@@ -332,14 +332,14 @@ class Lowering {
 
   /** Creates pointers with the author's name of their view. */
   #withViewName(view: View, make: () => unknown): Handle {
-    const { pinned } = this.#recorder;
-    this.#recorder.pinned = view.at;
-    this.#recorder.anonymous = false;
+    const { pinnedLocation: pinned } = this.#recorder;
+    this.#recorder.pinnedLocation = view.at;
+    this.#recorder.isAnonymous = false;
     try {
       return make() as Handle;
     } finally {
-      this.#recorder.anonymous = true;
-      this.#recorder.pinned = pinned;
+      this.#recorder.isAnonymous = true;
+      this.#recorder.pinnedLocation = pinned;
     }
   }
 

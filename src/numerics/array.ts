@@ -17,7 +17,7 @@ export function tileArray(
   dtype: NumericDType,
   shape: readonly number[],
   data: TileData,
-  poison?: Uint8Array | undefined,
+  poison?: Uint8Array,
 ): TileArray {
   return poison === undefined ? { dtype, shape, data } : { dtype, shape, data, poison };
 }

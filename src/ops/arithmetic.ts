@@ -17,7 +17,7 @@ import {
 import { addText, divText, floorDivText, modText, mulText, subText } from "../types/constexpr-text.js";
 import { divide, divideBig, remainder, remainderBig } from "../numerics/numeric-int.js";
 import { pythonDivision, floorDivide, pythonArithmetic } from "../numerics/python-arithmetic.js";
-import type { Validate } from "../types/rule-error.js";
+import type { Validate, RuleError } from "../types/rule-error.js";
 import { offsetOut, whyOffset } from "../rules/memory-rules.js";
 import {
   type ArithArgs,
@@ -90,7 +90,7 @@ declare module "../types/tile.js" {
 }
 
 /** The type of `pointer + offset`, or of a sum of values. */
-function inferOffset(op: string, x: Type, y: Type, sum: () => Type | string): Type | string {
+function inferOffset(op: string, x: Type, y: Type, sum: () => Type | RuleError): Type | RuleError {
   if (x.kind === "pointer") return whyOffset(op, x, y) || offsetOut(x, y);
   return sum();
 }
@@ -105,7 +105,7 @@ const allNonNegative = (signs: readonly boolean[]) => signs.every(Boolean);
  * `//` and `%` have the sign of the dividend, because the evaluator reports divisors that are not positive. Constant
  * folding follows Python, which floors and accepts negative divisors, so there the divisor matters too.
  */
-const dividendSign = ([dividend, divisor]: readonly boolean[], { folded }: SignContext<unknown>) =>
+const dividendSign = ([dividend, divisor]: readonly boolean[], { isFolded: folded }: SignContext<unknown>) =>
   dividend === true && (divisor === true || !folded);
 
 /** The transfer function on number classes, with separate rules for floats and integers. */
@@ -116,9 +116,9 @@ const arithmeticTransfer =
   ) =>
   (
     { x, y }: { readonly x: NumberClasses; readonly y: NumberClasses },
-    { float }: { readonly float: boolean },
+    { isFloat }: { readonly isFloat: boolean },
   ): NumberClasses =>
-    float ? floats(x, y) : integers(x, y);
+    isFloat ? floats(x, y) : integers(x, y);
 
 /** `x + y`; a pointer plus offsets is a pointer. */
 export const add = defineOp<Pair<"add">>()({
@@ -258,8 +258,8 @@ export const neg = defineOp<<T extends TileLike>(x: Validate<T, WhyNeg<T>>) => T
   evaluate: unary({ float: (x) => -x, int: (x) => -x, big: (x) => -x }),
   facts: { lanewise: true },
   proof: {
-    term: ({ x }, { truth }) => (truth ? undefined : negative(asInteger(x))),
+    term: ({ x }, { isTruth: truth }) => (truth ? undefined : negative(asInteger(x))),
     wraps: true,
-    classTransfer: ({ x }, { float }) => (float || x === ZERO ? negateClass(x) : NUMBERS),
+    classTransfer: ({ x }, { isFloat: float }) => (float || x === ZERO ? negateClass(x) : NUMBERS),
   },
 });

@@ -1,4 +1,5 @@
 /** Atomic read-modify-write ops. Each returns the old value. */
+import { optionValue } from "../diagnostics/catalog/rule-codes.js";
 import { bitwise, changeIn, exchange, greatest, least, sum, type Change } from "../numerics/array-atomic.js";
 import {
   type Atomic,
@@ -18,17 +19,22 @@ import { none, type PointerType, tileType, type Type, type ViewType } from "../t
 import { defineOp } from "./define.js";
 import type { TypedArguments } from "../ir/op.js";
 import type { Constant } from "../values/runtime-values.js";
+import type { RuleError } from "../types/rule-error.js";
 
 const ordering = { sem: "constant?", scope: "constant?" } as const;
 const SEMANTICS = ["acquire", "release", "acq_rel", "relaxed"];
 
 /** Repeats the checks of TypeScript's types for authors who write JavaScript. */
-function whyOrdering(op: string, { sem, scope }: TypedArguments<typeof ordering>, allowed = SEMANTICS): string {
+function whyOrdering(
+  op: string,
+  { sem, scope }: TypedArguments<typeof ordering>,
+  allowed = SEMANTICS,
+): RuleError | undefined {
   if (sem && !allowed.includes(String(sem.literal)))
-    return `${op}: sem is one of ${allowed.join(", ")}, this is ${String(sem.literal)}`;
+    return optionValue(`${op}: sem is one of ${allowed.join(", ")}, this is ${String(sem.literal)}`);
   return scope && !["gpu", "cta", "sys"].includes(String(scope.literal))
-    ? `${op}: scope is gpu, cta or sys, this is ${String(scope.literal)}`
-    : "";
+    ? optionValue(`${op}: scope is gpu, cta or sys, this is ${String(scope.literal)}`)
+    : undefined;
 }
 
 /** The memory order of an access, for the evaluator. */
@@ -67,7 +73,7 @@ function atomic<Name extends string, Kind extends AtomicKind>(
         order: orderOf(sem, "acq_rel"),
       });
     },
-    proof: { reaches: { address: "address", value: "value" } },
+    proof: { memoryOperands: { address: "address", value: "value" } },
   });
 }
 
@@ -114,7 +120,7 @@ export const atomicCas = defineOp<AtomicCas>()({
       reads: true,
       order: orderOf(sem, "acq_rel"),
     }),
-  proof: { reaches: { address: "address", value: "value" } },
+  proof: { memoryOperands: { address: "address", value: "value" } },
 });
 
 /** Atomic load: `tl.atomic_load(ptr)`. Needs Triton 3.9. */
@@ -140,7 +146,7 @@ export const atomicLoad = defineOp<AtomicLoad>()({
       order: orderOf(sem, "acquire"),
     }),
   needs: { needsTriton39: () => true },
-  proof: { reaches: { address: "address" } },
+  proof: { memoryOperands: { address: "address" } },
 });
 
 /** Atomic store: `tl.atomic_store(ptr, value)`. Needs Triton 3.9. */
@@ -150,7 +156,7 @@ export const atomicStore = defineOp<AtomicStore>()({
   options: { mask: "mask?", ...ordering },
   effect: "atomic",
   spelling: { form: "call", name: "tl.atomic_store" },
-  infer: (args): Type | string => {
+  infer: (args): Type | RuleError => {
     const { address, value, mask } = args;
     const why =
       whyAtomic("atomicStore", "any", address.type) || whyOrdering("atomicStore", args, ["release", "relaxed"]);
@@ -171,7 +177,7 @@ export const atomicStore = defineOp<AtomicStore>()({
     });
     return [];
   },
-  proof: { reaches: { address: "address", value: "value" } },
+  proof: { memoryOperands: { address: "address", value: "value" } },
   needs: { needsTriton39: () => true },
 });
 
@@ -200,5 +206,5 @@ export const atomicPoll = defineOp<AtomicPoll>()({
       forever: timeoutNs === undefined,
     }),
   needs: { needsTriton39: () => true },
-  proof: { reaches: { address: "address" } },
+  proof: { memoryOperands: { address: "address" } },
 });

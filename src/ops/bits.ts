@@ -94,7 +94,7 @@ function shift<Name extends "shl" | "shr">(name: Name, operator: "<<" | ">>", fo
     },
     facts: { nonNegative: ([x]) => x === true && name === "shr" },
     proof: {
-      term: ({ x, y }, { truth }) => (truth ? undefined : shiftTerm(name, x, y)),
+      term: ({ x, y }, { isTruth: truth }) => (truth ? undefined : shiftTerm(name, x, y)),
       wraps: name === "shl",
       classTransfer: ({ x }) => (x === ZERO ? ZERO : NUMBERS),
     },

@@ -1,4 +1,5 @@
 /** Casts. */
+import { operandKind, dtypeUnsupported } from "../diagnostics/catalog/rule-codes.js";
 import {
   ANY_VALUE,
   type NumberClasses,
@@ -27,6 +28,7 @@ import type { El, Sh, Tile, TileLike } from "../types/tile.js";
 import { defineOp, type OpRecord } from "./define.js";
 import { castIn } from "../values/undefined-lanes.js";
 import type { TermContext, TypedArguments, RuntimeArguments } from "../ir/op.js";
+import { Message } from "../diagnostics/message.js";
 
 type ToOut<D, S> = D extends DType<any> ? Tile<D[Dt], AsShape<S>> : Tile<any, AsShape<S>>;
 
@@ -71,18 +73,18 @@ function inferCast({ x, dtype, bitcast, fpDowncastRounding }: TypedArguments<Cas
   if (!dtype.dtype) return notADType("to", dtype.literal);
   if (x.type.kind !== "tile" && x.type.kind !== "constexpr") return notATile("to", x.type);
   const type = inferTo(x.type, dtype.dtype, bitcast?.literal === true);
-  if (typeof type === "string" || fpDowncastRounding === undefined || x.type.kind !== "tile") return type;
+  if (type instanceof Message || fpDowncastRounding === undefined || x.type.kind !== "tile") return type;
   const why = whyChoice("to: fpDowncastRounding", fpDowncastRounding.literal, ["rtne", "rtz"]);
   if (why) return why;
   const isNarrowing = members(x.type.dtype).every((from) =>
     members(dtype.dtype!).every((to) => isFloat(from) && isFloat(to) && bitsOf(to) < bitsOf(from)),
   );
-  if (!isNarrowing) return "to: fpDowncastRounding is for casts of floats to narrower floats";
+  if (!isNarrowing) return operandKind("to: fpDowncastRounding is for casts of floats to narrower floats");
   // Triton's front end accepts the other pairs, but LLVM cannot lower them.
   const canTruncate = members(x.type.dtype).every((from) => from === "float32") && members(dtype.dtype).every(hasRtz);
   return fpDowncastRounding.literal !== "rtz" || canTruncate
     ? type
-    : "to: only float32 rounds toward zero, and only to float16, bfloat16 and float8e5";
+    : dtypeUnsupported("to: only float32 rounds toward zero, and only to float16, bfloat16 and float8e5");
 }
 
 const evaluate = ({ x, bitcast, fpDowncastRounding }: RuntimeArguments<CastOperands>, context: Context) =>
@@ -113,7 +115,7 @@ export function isSignPreserved({ type }: Typed, to: Elem, bitcast = false): boo
 /** The term of a cast: unchanged if the integer cast is lossless, `x != 0` for a cast to int1, else unknown. */
 function castTerm(
   { x }: { readonly x: Term },
-  { args, truth }: TermContext<TypedArguments<CastOperands>>,
+  { args, isTruth: truth }: TermContext<TypedArguments<CastOperands>>,
 ): Term | undefined {
   if (args.bitcast?.literal === true) return undefined;
   if (truth) return asTruth(x);
@@ -125,14 +127,14 @@ function castTerm(
 /** The transfer function of a cast. Integers have no infinities, and a cast to an integer truncates the fraction. */
 function castClasses(
   { x }: { readonly x: NumberClasses },
-  { args, float }: { readonly args: TypedArguments<CastOperands>; readonly float: boolean },
+  { args, isFloat }: { readonly args: TypedArguments<CastOperands>; readonly isFloat: boolean },
 ): NumberClasses {
-  if (args.bitcast?.literal === true) return x === ZERO && !float ? NUMBERS : ANY_VALUE;
+  if (args.bitcast?.literal === true) return x === ZERO && !isFloat ? NUMBERS : ANY_VALUE;
   const dtypes = args.x.type.kind === "tile" ? members(args.x.type.dtype) : (["int32"] as const);
   const isWhole = dtypes.every(isInt);
   const isTruth = args.dtype.dtype === "int1";
   if (isTruth) return x === ZERO ? ZERO : x === NAN ? ZERO | ONE : ONE;
-  if (float) return !isWhole ? x : x === LOWEST ? NEGATIVE : x === HIGHEST ? POSITIVE : x;
+  if (isFloat) return !isWhole ? x : x === LOWEST ? NEGATIVE : x === HIGHEST ? POSITIVE : x;
   if (x === ZERO || x === ONE) return x;
   if (!members(args.dtype.dtype!).every(isSigned) && x === NEGATIVE) return NUMBERS;
   return isWhole || x === LOWEST || x === HIGHEST || x === NAN ? NUMBERS : x | ZERO;
@@ -163,12 +165,17 @@ const record = {
     nonNegative: ([isNonNegative], { args: { x, dtype, bitcast } }) =>
       isNonNegative === true && isSignPreserved(x, dtype.dtype!, bitcast?.literal === true),
   },
-  needs: { least: castMinimumDims },
+  needs: { minimumDims: castMinimumDims },
   proof: { term: castTerm, anyWidth: true, classTransfer: castClasses },
 } as const satisfies Omit<OpRecord<typeof operands, typeof options>, "name" | "spelling">;
 
 /** `x.to(tl.float16)`. A constexpr becomes a run-time scalar. */
-export const to = defineOp<Cast>()({ ...record, name: "to", called: ".to", spelling: { form: "method", name: "to" } });
+export const to = defineOp<Cast>()({
+  ...record,
+  name: "to",
+  calledAs: ".to",
+  spelling: { form: "method", name: "to" },
+});
 
 /** `tl.cast(x, tl.float16)`, the same as `x.to(tl.float16)`. */
 export const cast = defineOp<Cast>()({ ...record, name: "cast", spelling: { form: "call", name: "tl.cast" } });

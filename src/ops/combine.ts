@@ -2,7 +2,7 @@
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { helperArgument, helperCapture, helperFunction } from "../diagnostics/catalog/control-codes.js";
 import { argumentList } from "../diagnostics/catalog/operand-codes.js";
-import { ruleViolation } from "../diagnostics/catalog/rule-codes.js";
+import { operandKind } from "../diagnostics/catalog/rule-codes.js";
 import { expandDims, type TileArray } from "../numerics/array.js";
 import { foldLanes, lastAlongAxis, mapLanes } from "../numerics/array-fold.js";
 import { builder } from "../ir/builder.js";
@@ -53,7 +53,7 @@ const reduceOp = defineOp<(x: unknown, axis: number, combineFn: unknown, options
     const results = foldLanes(listOf(args.x), axis, combinerOf(args)).map((tile) => lastAlongAxis(tile, axis));
     return unwrapSingle(args.keepDims === true ? results.map((tile) => expandDims(tile, axis)) : results);
   },
-  proof: { foldSemantics: { form: "reduction", kinds: undefined } },
+  proof: { foldSemantics: { form: "reduction", combineClasses: undefined } },
 });
 
 /**
@@ -81,7 +81,7 @@ const scanOp = defineOp<(x: unknown, axis: number, combineFn: unknown, options: 
     inferFold("associativeScan", tilesOf(args), Number(args.axis.literal), args.combineFn.signature, { scan: true }),
   evaluate: (args) =>
     unwrapSingle(foldLanes(listOf(args.x), Number(args.axis), combinerOf(args), args.reverse === true)),
-  proof: { foldSemantics: { form: "scan", kinds: undefined } },
+  proof: { foldSemantics: { form: "scan", combineClasses: undefined } },
 });
 
 /**
@@ -152,9 +152,9 @@ function scalarOf(type: Type & { kind: "tile" }): Handle {
 function traceCombine(opName: string, x: unknown, combine: unknown, location: Location | undefined): unknown {
   const tiles = (Array.isArray(x) ? x : [x]).map((tile) => (isHandle(tile) ? valueOf(tile).type : undefined));
   const why = tiles.includes(undefined)
-    ? `${opName}: needs a tile, or a list of tiles`
+    ? operandKind(`${opName}: needs a tile, or a list of tiles`)
     : whyTiles(opName, tiles as Type[]);
-  if (why !== "") fail(ruleViolation(why), location);
+  if (why) fail(why, location);
   const makeOperand = () => {
     const scalars = tiles.map((type) => scalarOf(type as Type & { kind: "tile" }));
     return Array.isArray(x) ? scalars : scalars[0];

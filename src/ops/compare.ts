@@ -192,7 +192,7 @@ function disjointOrTerm(name: "or" | "xor", x: Term, y: Term): Term | undefined 
 }
 
 /** A power of two that divides a term: a lower bound of the largest one. */
-function powerOfTwoDivisor({ kind, parts: termOperands, value }: Term): bigint {
+function powerOfTwoDivisor({ kind, operands: termOperands, value }: Term): bigint {
   if (kind === "number") return value === 0n ? 2n ** 62n : value & -value;
   if (kind === "product") return termOperands.reduce((power, part) => power * powerOfTwoDivisor(part), 1n);
   if (kind === "sum") return termOperands.map(powerOfTwoDivisor).reduce((x, y) => (x < y ? x : y));

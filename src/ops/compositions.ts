@@ -14,6 +14,7 @@ import type { Operands } from "../ir/op.js";
 import { checkedArguments, defineFunctionOp, type OpRecord } from "./define.js";
 import { appendCall, resultOf } from "./fn.js";
 import { actuals, traceHelper } from "./helper.js";
+import { Message } from "../diagnostics/message.js";
 
 /** The declaration of a derived op. Emission, evaluation and proofs follow from its parts. */
 interface DerivedRecord<Given extends Operands> extends Pick<
@@ -42,7 +43,7 @@ function derived<Signature>() {
       return (...args) => {
         const recorder = builder(`tl.${op.name}`);
         const location = recorder.location();
-        if (recorder.place === "host") fail(hostOnly.notOnHost(op.name), location);
+        if (recorder.executionSpace === "host") fail(hostOnly.notOnHost(op.name), location);
         checkedArguments(recorder, op, args, location);
         const values = actuals(recorder, args, op.name, location);
         const { helper, body } = traceHelper(recorder, definition, args, location);
@@ -90,7 +91,7 @@ export const hypot = derived<
   method: true,
   infer: ({ x, y }) => {
     const operandTypes = [x.type, y.type].map((side) => whyTile("hypot", side) || inferMath("hypot", side));
-    return operandTypes.find((side) => typeof side === "string") ?? inferArith("hypot", x.type, y.type, mulText);
+    return operandTypes.find((side) => side instanceof Message) ?? inferArith("hypot", x.type, y.type, mulText);
   },
   parts: (x, y) => sqrt(x.mul(x).add(y.mul(y))),
 });

@@ -1,4 +1,5 @@
 /** Ops that create values: program ids, ranges, constants. */
+import { wrongAxis, operandKind } from "../diagnostics/catalog/rule-codes.js";
 import { asInteger, asTruth, FALSE, number, sum } from "../symbolic/term.js";
 import { arange as arangeArray, full as fullArray, tileArray } from "../numerics/array.js";
 import { type DimsOf, dimsOf, notAShape, type ShapeArg, whyDims } from "../types/constexpr.js";
@@ -6,7 +7,7 @@ import { notADType } from "../types/dtype-text.js";
 import { ZERO } from "../symbolic/number-class.js";
 import { isLiteral } from "../ir/nodes.js";
 import { isBig } from "../numerics/numeric.js";
-import type { Validate } from "../types/rule-error.js";
+import type { Validate, RuleError } from "../types/rule-error.js";
 import {
   type ArangeCall,
   type FillElement,
@@ -49,9 +50,11 @@ export const numPrograms = defineOp<(axis: 0 | 1 | 2) => Scalar<"int32">>()({
   proof: { term: (_, { args, grid }) => grid[Number(args.axis.literal)] },
 });
 
-function whyGridAxis(op: string, axis: Typed): string {
+function whyGridAxis(op: string, axis: Typed): RuleError | undefined {
   const value = axis.literal;
-  return value === 0 || value === 1 || value === 2 ? "" : `${op}: a grid has axes 0, 1 and 2; write one of these`;
+  return value === 0 || value === 1 || value === 2
+    ? undefined
+    : wrongAxis(`${op}: a grid has axes 0, 1 and 2`, "write one of these");
 }
 
 /** `start, start + 1, …, end - 1` as int32; `end - start` must be a power of two: `tl.arange(0, BLOCK)`. */
@@ -62,7 +65,7 @@ export const arange = defineOp<ArangeCall>()({
   spelling: { form: "call", name: "tl.arange" },
   infer: ({ start, end }) =>
     [start, end].some((bound) => Math.abs(Number(bound.literal ?? 0)) >= 2 ** 31)
-      ? "arange: bounds are int32; add an int64 scalar to what it gives"
+      ? operandKind("arange: bounds are int32", "add an int64 scalar to what it gives")
       : inferArange(start.type, end.type),
   evaluate: ({ start, end }) => arangeArray(Number(start), Number(end)),
   facts: {
@@ -86,7 +89,7 @@ export const zeros = defineOp<
   infer: ({ shape, dtype }) => inferFilled("zeros", shape, dtype),
   evaluate: (_, { result }) => fullArray(result.shape, isBig(result.dtype) ? 0n : 0, result.dtype),
   facts: { nonNegative: isNeverNegative },
-  proof: { term: (_, { truth }) => (truth ? FALSE : number(0)), anyWidth: true, classTransfer: () => ZERO },
+  proof: { term: (_, { isTruth: truth }) => (truth ? FALSE : number(0)), anyWidth: true, classTransfer: () => ZERO },
 });
 
 /** A tile of one value: `tl.full([BLOCK], float("-inf"), dtype=tl.float32)`. */
@@ -116,7 +119,7 @@ export const full = defineOp<
       isNonNegative === true && (value.literal !== undefined || isSignPreserved(value, dtype.dtype!)),
   },
   proof: {
-    term: ({ value }, { truth }) => (truth ? asTruth(value) : asInteger(value)),
+    term: ({ value }, { isTruth: truth }) => (truth ? asTruth(value) : asInteger(value)),
     classTransfer: ({ value }) => value,
   },
 });
@@ -130,7 +133,7 @@ export const zerosLike = defineOp<<X>(x: Validate<X, WhyTile<"zerosLike", X>>) =
   infer: ({ x }) => whyTile("zerosLike", x.type) || x.type,
   evaluate: (_, { result }) => fullArray(result.shape, isBig(result.dtype) ? 0n : 0, result.dtype),
   facts: { nonNegative: isNeverNegative },
-  proof: { term: (_, { truth }) => (truth ? FALSE : number(0)), anyWidth: true, classTransfer: () => ZERO },
+  proof: { term: (_, { isTruth: truth }) => (truth ? FALSE : number(0)), anyWidth: true, classTransfer: () => ZERO },
 });
 
 function inferFilled(op: string, shape: Typed, dtype: Typed) {

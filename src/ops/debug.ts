@@ -1,4 +1,5 @@
 /** Assertions, printing and barriers. All are side effects, so they are not reordered. */
+import { operandKind, wrongCondition } from "../diagnostics/catalog/rule-codes.js";
 import type { ConstLike } from "../types/constexpr.js";
 import { failedAssert } from "../diagnostics/catalog/finding-codes.js";
 import type { Validate } from "../types/rule-error.js";
@@ -8,6 +9,7 @@ import { defineOp } from "./define.js";
 import { reportFalse } from "./hints.js";
 
 const noResult = { kind: "none" } as const;
+
 type Printable = TileLike | ConstLike | number | boolean | string;
 /** Strings can be printed only at compile time. */
 type RunTimePrintable = TileLike | ConstLike<any, "int" | "float" | "bool"> | number | boolean;
@@ -31,7 +33,7 @@ export const deviceAssert = defineOp<
   infer: ({ condition, message, mask }) =>
     whyCond("deviceAssert", condition.type) ||
     (mask && whyCond("deviceAssert", mask.type)) ||
-    (message && typeof message.literal !== "string" ? "deviceAssert: the message is a string" : noResult),
+    (message && typeof message.literal !== "string" ? operandKind("deviceAssert: the message is a string") : noResult),
   evaluate: ({ condition, message, mask }, context) => {
     reportFalse(failedAssert(message ? String(message) : undefined), condition, mask, context);
     return [];
@@ -48,21 +50,21 @@ export const devicePrint = defineOp<
   name: "devicePrint",
   operands: { prefix: "constant", values: "values" },
   options: { hex: "constant?" },
-  rest: true,
+  hasRestOperand: true,
   effect: "write",
   spelling: { form: "call", name: "tl.device_print" },
   infer: ({ prefix, values }) => {
     const text = prefix.literal;
     if (typeof text !== "string" || /[^\t-\r -~]/.test(text))
-      return 'devicePrint: the prefix is a string of ASCII characters; write tl.devicePrint("x", x)';
+      return operandKind("devicePrint: the prefix is a string of ASCII characters", 'write tl.devicePrint("x", x)');
     // Triton copies the prefix into a printf format without escaping it.
     if (text.includes("%"))
-      return "devicePrint: a GPU's printf takes % in the prefix for a value's place; leave it out";
+      return operandKind("devicePrint: a GPU's printf takes % in the prefix for a value's place", "leave it out");
     const isPrintable = values.items.every(
       ({ type }) =>
         type.kind === "tile" || type.kind === "pointer" || (type.kind === "constexpr" && type.of !== "string"),
     );
-    return isPrintable ? noResult : "devicePrint: prints tiles, scalars and numbers";
+    return isPrintable ? noResult : operandKind("devicePrint: prints tiles, scalars and numbers");
   },
   evaluate: ({ prefix, values, hex }, context) => {
     context.print(String(prefix), values, hex === true);
@@ -79,8 +81,13 @@ export const staticAssert = defineOp<(condition: ConstLike<any, "bool"> | boolea
   infer: ({ condition, message }) => {
     const { type } = condition;
     if (type.kind !== "constexpr" || type.of !== "bool")
-      return "staticAssert: the condition must be known when Triton compiles; use deviceAssert for tiles";
-    return message && typeof message.literal !== "string" ? "staticAssert: the message is a string" : noResult;
+      return wrongCondition(
+        "staticAssert: the condition must be known when Triton compiles",
+        "use deviceAssert for tiles",
+      );
+    return message && typeof message.literal !== "string"
+      ? operandKind("staticAssert: the message is a string")
+      : noResult;
   },
   evaluate: ({ condition, message }, context) => {
     reportFalse(failedAssert(message ? String(message) : undefined), condition, undefined, context);
@@ -92,7 +99,7 @@ export const staticAssert = defineOp<(condition: ConstLike<any, "bool"> | boolea
 export const staticPrint = defineOp<(...values: readonly Printable[]) => void>()({
   name: "staticPrint",
   operands: { values: "values" },
-  rest: true,
+  hasRestOperand: true,
   effect: "write",
   spelling: { form: "call", name: "tl.static_print" },
   infer: () => noResult,

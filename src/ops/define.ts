@@ -4,7 +4,8 @@ import { captureLocation } from "../diagnostics/callsite.js";
 import { deepProgram } from "../diagnostics/catalog/control-codes.js";
 import { hostOnly } from "../diagnostics/catalog/host-codes.js";
 import { argumentList, suggestOption, unknownOption } from "../diagnostics/catalog/operand-codes.js";
-import { ruleViolation, stateAsValue } from "../diagnostics/catalog/rule-codes.js";
+import { stateOperand } from "../types/operand.js";
+import { Message } from "../diagnostics/message.js";
 import { type Builder, builder } from "../ir/builder.js";
 import { elemOf, isDType as isDTypeToken } from "../types/dtype.js";
 import { Handle, isHandle, isState, valueOf } from "../ir/handle.js";
@@ -23,7 +24,7 @@ import type { Type } from "../types/types.js";
 export interface OpRecord<Kinds extends Operands, Options extends Operands>
   extends
     Pick<Op, "name" | "effect">,
-    Partial<Pick<Op, "method" | "called" | "variadic" | "rest" | "lowering" | "parts">>,
+    Partial<Pick<Op, "method" | "calledAs" | "variadic" | "hasRestOperand" | "lowering" | "parts">>,
     OpRules<NoInfer<TypedArguments<Kinds & Options>>, NoInfer<RuntimeArguments<Kinds & Options>>> {
   readonly operands: Kinds;
   readonly options?: Options;
@@ -64,7 +65,7 @@ function toOp<Kinds extends Operands, Options extends Operands>(record: OpRecord
     options: {},
     method: false,
     variadic: false,
-    rest: false,
+    hasRestOperand: false,
     facts: {},
     needs: {},
     triton36: {},
@@ -79,10 +80,11 @@ function makeRecordingCall(op: Op) {
     const referenceResult = numberOperation(op.name, args);
     if (referenceResult !== undefined) return referenceResult;
     const recorder = builder(`tl.${op.name}`);
-    if (recorder.place === "host" && !op.spelling.host) fail(hostOnly.notOnHost(op.name), recorder.location());
-    if (recorder.place === "kernel" && op.needs.hostOnly) fail(hostOnly.onHostOnly(op.name), recorder.location());
+    if (recorder.executionSpace === "host" && !op.spelling.host) fail(hostOnly.notOnHost(op.name), recorder.location());
+    if (recorder.executionSpace === "kernel" && op.needs.hostOnly)
+      fail(hostOnly.onHostOnly(op.name), recorder.location());
     // A stack trace is slow. In a retrace, only a call that differs from the recorded one needs its location.
-    const location = recorder.entry?.again ? undefined : recorder.location();
+    const location = recorder.entry?.retrace ? undefined : recorder.location();
     return op.variadic ? applyMany(recorder, op, args, location) : apply(recorder, op, args, location);
   };
 }
@@ -94,13 +96,13 @@ export function opOf(x: unknown): Op | undefined {
 
 /** Applies a variadic op, such as `a.add(b, c)`. Only the last result is named after the author's variable. */
 function applyMany(recorder: Builder, op: Op, args: readonly unknown[], location: Location | undefined): unknown {
-  const outer = recorder.anonymous;
+  const outer = recorder.isAnonymous;
   let result = args[0];
   for (let i = 1; i < Math.max(args.length, 2); i++) {
-    recorder.anonymous = outer || i < args.length - 1;
+    recorder.isAnonymous = outer || i < args.length - 1;
     result = apply(recorder, op, [result, args[i]], location);
   }
-  recorder.anonymous = outer;
+  recorder.isAnonymous = outer;
   return result;
 }
 
@@ -117,7 +119,7 @@ function record(recorder: Builder, op: Op, args: readonly unknown[], location: L
 
 /** The recorded results, if this is a retrace and the call equals the recorded one, which was checked already. */
 function repeat(recorder: Builder, op: Op, args: readonly unknown[]): readonly Value[] | undefined {
-  if (!recorder.entry?.again) return undefined;
+  if (!recorder.entry?.retrace) return undefined;
   const names = Object.keys(op.operands);
   const { positional, options } = splitOptions(op, names, args);
   const values = names.map((_, i) => positional[i] ?? undefined);
@@ -152,7 +154,7 @@ export function checkedArguments(recorder: Builder, op: Op, args: readonly unkno
     if (argument !== undefined) optionArguments[name] = argument;
   }
   for (const argument of [...operands, ...Object.values(optionArguments)])
-    if (argument !== undefined) recorder.use(argument, location);
+    if (argument !== undefined) recorder.checkUse(argument, location);
   return { operands, named: optionArguments, types: inferTypes(op, operands, optionArguments, location) };
 }
 
@@ -184,7 +186,7 @@ export function failOnUnknownOption(
 ): never {
   const suggestion = suggestOption(option, allowed);
   const edit =
-    suggestion === undefined ? {} : recorder.mend(location, { kind: "rename", from: option, to: suggestion });
+    suggestion === undefined ? {} : recorder.fixFor(location, { kind: "rename", from: option, to: suggestion });
   return fail(unknownOption(subject, option, allowed), location, edit);
 }
 
@@ -197,7 +199,7 @@ function formatCall(op: Op, values: Readonly<Record<string, string>> = {}): stri
   const visibleOptions = options.length > 3 ? [...options.slice(0, 2), "…"] : options;
   const formatList = (list: readonly string[]) =>
     [...list, ...(options.length > 0 ? [`{ ${visibleOptions.join(", ")} }`] : [])].join(", ");
-  const { called = `tl.${op.name}` } = op;
+  const { calledAs: called = `tl.${op.name}` } = op;
   return called.startsWith(".")
     ? `${names[0]}${called}(${formatList(names.slice(1))})`
     : `${called}(${formatList(names)})`;
@@ -207,7 +209,9 @@ function splitOptions(op: Op, names: readonly string[], args: readonly unknown[]
   const last = args.at(-1);
   const hasOptions = args.length > 0 && isPlainObject(last);
   const values = hasOptions ? args.slice(0, -1) : args;
-  const positional = op.rest ? [...values.slice(0, names.length - 1), values.slice(names.length - 1)] : values;
+  const positional = op.hasRestOperand
+    ? [...values.slice(0, names.length - 1), values.slice(names.length - 1)]
+    : values;
   return { positional, options: hasOptions ? (last as Record<string, unknown>) : {} };
 }
 
@@ -245,8 +249,7 @@ function toOperand(
 
 /** Reports a state handle that is used as a value. */
 export function failOnState(recorder: Builder, subject: string, location: Location | undefined): never {
-  const message = `${subject}: this is state; read it with .value`;
-  return fail(stateAsValue(message), location, recorder.mend(location, { kind: "value" }));
+  return fail(stateOperand(subject), location, recorder.fixFor(location, { kind: "value" }));
 }
 
 /** Reports a promise, such as the result of an async function: code after an `await` runs after tracing has ended. */
@@ -288,7 +291,7 @@ function inferTypes(
   location: Location | undefined,
 ): readonly Type[] {
   const result = op.infer(typedArguments({ op, operands, options }));
-  if (typeof result === "string") fail(ruleViolation(result), location);
+  if (result instanceof Message) fail(result, location);
   const types = "kind" in result ? (result.kind === "none" ? [] : [result]) : result;
   // A constexpr's text contains its operands' texts, so its length can double with each op.
   if (types.some((type) => type.kind === "constexpr" && type.text.length > MAX_TEXT))

@@ -8,7 +8,7 @@ import {
   whyBlockOffset,
   whyBlockValue,
   whyBlockWrite,
-  whyDescriptor,
+  noDescriptor,
   whyReduced,
   whyRows,
 } from "../rules/descriptor-rules.js";
@@ -16,14 +16,16 @@ import { type DescriptorType, none, tileType, type Typed } from "../types/types.
 import { blockAt, paddingOf, rowsAt } from "../values/block-addresses.js";
 import { defineOp } from "./define.js";
 import { writtenBlock } from "./descriptor.js";
+import type { RuleError } from "../types/rule-error.js";
+import { Message } from "../diagnostics/message.js";
 
 type Rows = Readonly<Record<"desc" | "rows" | "column", Typed>>;
 /** An untyped signature: authors call these ops as methods, which `rules/descriptor-types.ts` types. */
 type Method = (desc: unknown, ...args: unknown[]) => unknown;
 
-function rowsOf(op: string, { desc, rows, column }: Rows): DescriptorType | string {
+function rowsOf(op: string, { desc, rows, column }: Rows): DescriptorType | RuleError {
   const { type } = desc;
-  if (type.kind !== "descriptor") return whyDescriptor(op, type);
+  if (type.kind !== "descriptor") return noDescriptor(op);
   return whyRows(op, type, rows.type) || whyBlockOffset(op, column.type) || type;
 }
 
@@ -49,32 +51,32 @@ function minimumRowDims(op: string, { desc, rows }: Rows): readonly MinimumDim[]
  */
 export const descriptorGather = defineOp<Method>()({
   name: "descriptorGather",
-  called: ".gather",
+  calledAs: ".gather",
   operands: { desc: "descriptor", rows: "tile", column: "index" },
   effect: "read",
   spelling: { form: "method", name: "gather" },
   infer: (args) => {
     const type = rowsOf("gather", args);
-    return typeof type === "string" ? type : tileType(type.to, rowsShape(type, args.rows.type));
+    return type instanceof Message ? type : tileType(type.to, rowsShape(type, args.rows.type));
   },
   evaluate: ({ desc, rows, column }, context) => {
     const { address, inBounds: mask } = rowsAt(desc, rows, column, context);
     return context.load(address, mask, paddingOf(desc));
   },
-  needs: { least: (args) => minimumRowDims("gather", args) },
-  proof: { reaches: { address: "desc", rows: "rows", column: "column" } },
+  needs: { minimumDims: (args) => minimumRowDims("gather", args) },
+  proof: { memoryOperands: { address: "desc", rows: "rows", column: "column" } },
 });
 
 /** Writes rows by index: `x_desc.scatter(value, rows, j)`. On NVIDIA GPUs it needs sm_100 or later. */
 export const descriptorScatter = defineOp<Method>()({
   name: "descriptorScatter",
-  called: ".scatter",
+  calledAs: ".scatter",
   operands: { desc: "descriptor", value: "tile", rows: "tile", column: "index" },
   effect: "write",
   spelling: { form: "method", name: "scatter" },
   infer: (args) => {
     const type = rowsOf("scatter", args);
-    if (typeof type === "string") return type;
+    if (type instanceof Message) return type;
     const shape = rowsShape(type, args.rows.type);
     return whyBlockWrite("scatter", type) || whyBlockValue("scatter", type.to, shape, args.value.type) || none;
   },
@@ -83,8 +85,8 @@ export const descriptorScatter = defineOp<Method>()({
     context.store(address, value, mask);
     return [];
   },
-  needs: { least: (args) => minimumRowDims("scatter", args) },
-  proof: { reaches: { address: "desc", rows: "rows", column: "column", value: "value" } },
+  needs: { minimumDims: (args) => minimumRowDims("scatter", args) },
+  proof: { memoryOperands: { address: "desc", rows: "rows", column: "column", value: "value" } },
 });
 
 function reduction<Name extends string>(
@@ -96,13 +98,13 @@ function reduction<Name extends string>(
 ) {
   return defineOp<Method>()({
     name,
-    called: `.${methodName}`,
+    calledAs: `.${methodName}`,
     operands: { desc: "descriptor", offsets: "values", value: "tile" },
     effect: "atomic",
     spelling: { form: "method", name: python },
     infer: (args) => {
       const block = writtenBlock(methodName, args);
-      return typeof block === "string" ? block : whyReduced(methodName, kind, block.to) || none;
+      return block instanceof Message ? block : whyReduced(methodName, kind, block.to) || none;
     },
     evaluate: ({ desc, offsets, value }, context) => {
       const { address, inBounds: mask } = blockAt(desc, offsets, context);
@@ -114,7 +116,7 @@ function reduction<Name extends string>(
       });
       return [];
     },
-    proof: { reaches: { address: "desc", offsets: "offsets", value: "value" } },
+    proof: { memoryOperands: { address: "desc", offsets: "offsets", value: "value" } },
   });
 }
 

@@ -7,12 +7,14 @@ import {
   whyBlockOffsets,
   whyBlockValue,
   whyBlockWrite,
-  whyDescriptor,
+  noDescriptor,
 } from "../rules/descriptor-rules.js";
 import { type DescriptorType, none, tileType } from "../types/types.js";
 import { blockAt, descriptorAt, paddingOf } from "../values/block-addresses.js";
 import { defineOp, withRecord } from "./define.js";
 import type { TypedArguments } from "../ir/op.js";
+import type { RuleError } from "../types/rule-error.js";
+import { Message } from "../diagnostics/message.js";
 
 const makeDescriptor = defineOp<
   (base: unknown, shape: unknown, strides: unknown, block: unknown, options: object) => unknown
@@ -44,9 +46,9 @@ export const makeTensorDescriptor = withRecord<MakeTensorDescriptor>(makeDescrip
 const blockOperands = { desc: "descriptor", offsets: "values" } as const;
 
 /** The type of the descriptor, after a check of the block's offsets. */
-function blockOf(op: string, { desc, offsets }: TypedArguments<typeof blockOperands>): DescriptorType | string {
+function blockOf(op: string, { desc, offsets }: TypedArguments<typeof blockOperands>): DescriptorType | RuleError {
   const { type } = desc;
-  if (type.kind !== "descriptor") return whyDescriptor(op, type);
+  if (type.kind !== "descriptor") return noDescriptor(op);
   const offsetTypes = offsets.items.map((item) => item.type);
   return whyBlockOffsets(op, type.shape, offsetTypes) || type;
 }
@@ -55,9 +57,9 @@ function blockOf(op: string, { desc, offsets }: TypedArguments<typeof blockOpera
 export function writtenBlock(
   op: string,
   args: TypedArguments<typeof blockOperands & { value: "tile" }>,
-): DescriptorType | string {
+): DescriptorType | RuleError {
   const type = blockOf(op, args);
-  if (typeof type === "string") return type;
+  if (type instanceof Message) return type;
   return whyBlockWrite(op, type) || whyBlockValue(op, type.to, type.shape, args.value.type) || type;
 }
 
@@ -67,19 +69,19 @@ export function writtenBlock(
  */
 export const loadTensorDescriptor = defineOp<LoadTensorDescriptor>()({
   name: "loadTensorDescriptor",
-  called: ".load",
+  calledAs: ".load",
   operands: { desc: "descriptor", offsets: "values" },
   effect: "read",
   spelling: { form: "method", name: "load" },
   infer: (args) => {
     const block = blockOf("load", args);
-    return typeof block === "string" ? block : tileType(block.to, block.shape);
+    return block instanceof Message ? block : tileType(block.to, block.shape);
   },
   evaluate: ({ desc, offsets }, context) => {
     const { address, inBounds: mask } = blockAt(desc, offsets, context);
     return context.load(address, mask, paddingOf(desc));
   },
-  proof: { reaches: { address: "desc", offsets: "offsets" } },
+  proof: { memoryOperands: { address: "desc", offsets: "offsets" } },
 });
 
 /**
@@ -88,18 +90,18 @@ export const loadTensorDescriptor = defineOp<LoadTensorDescriptor>()({
  */
 export const storeTensorDescriptor = defineOp<StoreTensorDescriptor>()({
   name: "storeTensorDescriptor",
-  called: ".store",
+  calledAs: ".store",
   operands: { desc: "descriptor", offsets: "values", value: "tile" },
   effect: "write",
   spelling: { form: "method", name: "store" },
   infer: (args) => {
     const block = writtenBlock("store", args);
-    return typeof block === "string" ? block : none;
+    return block instanceof Message ? block : none;
   },
   evaluate: ({ desc, offsets, value }, context) => {
     const { address, inBounds: mask } = blockAt(desc, offsets, context);
     context.store(address, value, mask);
     return [];
   },
-  proof: { reaches: { address: "desc", offsets: "offsets", value: "value" } },
+  proof: { memoryOperands: { address: "desc", offsets: "offsets", value: "value" } },
 });

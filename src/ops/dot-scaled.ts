@@ -92,15 +92,15 @@ export const dotScaled = defineOp<
     isNeutral: (classes) => classes === ZERO,
     foldSemantics: {
       form: "packed",
-      kinds: addClasses,
+      combineClasses: addClasses,
       sides: [
-        { of: "lhs", inner: -1, scale: "lhsScale" },
-        { of: "rhs", inner: -2, scale: "rhsScale" },
+        { operand: "lhs", inner: -1, scale: "lhsScale" },
+        { operand: "rhs", inner: -2, scale: "rhsScale" },
       ],
     },
   },
   needs: {
-    least: ({ lhs }) => minimumInnerDims("dotScaled", lhs.type),
+    minimumDims: ({ lhs }) => minimumInnerDims("dotScaled", lhs.type),
     // Triton 3.6 cannot lower it for gfx942.
     targets: { cuda: "3.6", hip: "3.9" },
   },

@@ -1,6 +1,8 @@
 /** `tl.dot`: the matrix product. */
+import { Message } from "../diagnostics/message.js";
+import { dotOperands } from "../diagnostics/catalog/rule-codes.js";
 import { dot as dotArrays, type AccumulatorDType, type InputPrecision } from "../numerics/array-dot.js";
-import { type Validate, whyChoice } from "../types/rule-error.js";
+import { type Validate, whyChoice, type RuleError } from "../types/rule-error.js";
 import {
   type AccOrOptions,
   dotAcc,
@@ -17,11 +19,11 @@ import type { Type } from "../types/types.js";
 import { defineOp } from "./define.js";
 
 /** Checks `maxNumImpreciseAcc`: the number of products that may accumulate with lower precision, at most K. */
-function whyImprecise(a: Type, limit: unknown): string {
+function whyImprecise(a: Type, limit: unknown): RuleError | undefined {
   const k = a.kind === "tile" ? a.shape.at(-1) : undefined;
   return typeof limit === "number" && typeof k === "number" && limit > k
-    ? `dot: maxNumImpreciseAcc is ${limit}, more than the inner dimension ${k}; give at most that`
-    : "";
+    ? dotOperands(`dot: maxNumImpreciseAcc is ${limit}, more than the inner dimension ${k}`, "give at most that")
+    : undefined;
 }
 
 /**
@@ -64,7 +66,9 @@ export const dot = defineOp<
     if (why) return why;
     const inferred = inferDot(a.type, b.type, acc?.type, outDtype?.dtype);
     const isInvalidDType = outDtype !== undefined && !outDtype.dtype;
-    return isInvalidDType && typeof inferred === "object" ? "dot: outDtype is a dtype, such as tl.float16" : inferred;
+    return isInvalidDType && !(inferred instanceof Message)
+      ? dotOperands("dot: outDtype is a dtype, such as tl.float16")
+      : inferred;
   },
   evaluate: ({ a, b, acc, inputPrecision }, { result }) =>
     dotArrays(a, b, acc, {
@@ -75,8 +79,8 @@ export const dot = defineOp<
   proof: {
     wraps: true,
     classTransfer: ({ a, b }) => multiplyClasses(a, b),
-    foldSemantics: { form: "contraction", kinds: addClasses },
+    foldSemantics: { form: "contraction", combineClasses: addClasses },
     isNeutral: (classes) => classes === ZERO,
   },
-  needs: { least: ({ a }) => minimumInnerDims("dot", a.type) },
+  needs: { minimumDims: ({ a }) => minimumInnerDims("dot", a.type) },
 });

@@ -94,7 +94,7 @@ function callExtern(definition: HelperDefinition, args: readonly unknown[]): unk
   const { opName } = definition;
   const recorder = builder(opName);
   const location = recorder.location();
-  if (recorder.place === "host") fail(hostOnly.extern(opName), location);
+  if (recorder.executionSpace === "host") fail(hostOnly.extern(opName), location);
   const values = args.map((arg) => toExternArgument(recorder, arg, opName, location));
   const { helper, body } = traceHelper(recorder, definition, args, location);
   const [captured] = capturesOf(helper);
@@ -107,6 +107,6 @@ function toExternArgument(recorder: Builder, value: unknown, opName: string, loc
   if (argument === undefined || isList(argument)) return fail(helperArgument.extern(opName), location);
   const type: Type = typeOfArgument(argument);
   if (type.kind === "view" || type.kind === "tensor") fail(helperArgument.externView(opName, type.kind), location);
-  recorder.use(argument, location);
+  recorder.checkUse(argument, location);
   return argument;
 }

@@ -1,4 +1,5 @@
 /** `tl.fn`: helper functions of the emitted Python. */
+import { operandKind } from "../diagnostics/catalog/rule-codes.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { helperFunction, helperResult } from "../diagnostics/catalog/control-codes.js";
 import { builder, type Builder } from "../ir/builder.js";
@@ -13,6 +14,7 @@ import { sameType, showType, type Type } from "../types/types.js";
 import { walk } from "../ir/walk.js";
 import { defineOp, opOf } from "./define.js";
 import { actuals, type HelperDefinition, traceHelper } from "./helper.js";
+import type { RuleError } from "../types/rule-error.js";
 
 const operands = { callee: "function", args: "values" } as const;
 
@@ -39,12 +41,14 @@ const CALLS: Readonly<Record<Effect, Op>> = {
   atomic: callOp("atomic"),
 };
 
-function inferCall({ callee, args }: TypedArguments<typeof operands>): readonly Type[] | string {
+function inferCall({ callee, args }: TypedArguments<typeof operands>): readonly Type[] | RuleError {
   const { params, results } = callee.signature;
   const values = args.items;
-  if (values.length !== params.length) return `fn: takes ${params.length} values, got ${values.length}`;
+  if (values.length !== params.length) return operandKind(`fn: takes ${params.length} values, got ${values.length}`);
   const mismatch = params.findIndex((param, i) => !sameType(param, values[i]!.type));
-  return mismatch < 0 ? results : `fn: takes ${showType(params[mismatch]!)}, got ${showType(values[mismatch]!.type)}`;
+  return mismatch < 0
+    ? results
+    : operandKind(`fn: takes ${showType(params[mismatch]!)}, got ${showType(values[mismatch]!.type)}`);
 }
 
 const EFFECTS_BY_STRENGTH: readonly Effect[] = ["pure", "read", "atomic", "write"];
@@ -100,7 +104,7 @@ export function fn(...args: unknown[]): unknown {
 function callFunction(definition: HelperDefinition, args: readonly unknown[], authorFunction: Helper): unknown {
   const recorder = builder("a function of tl.fn");
   // On the host the body is inlined.
-  if (recorder.place === "host") return authorFunction(...args);
+  if (recorder.executionSpace === "host") return authorFunction(...args);
   const location = recorder.location();
   const values = actuals(recorder, args, "fn", location);
   const { helper, body } = traceHelper(recorder, definition, args, location);
@@ -121,7 +125,7 @@ export function appendCall(
 ): readonly Handle[] {
   const types = helper.body.yields.map((result) => ("type" in result ? result.type : fail(helperResult.untyped())));
   const callee = { kind: "function", function: helper } as const;
-  recorder.use(callee, location);
+  recorder.checkUse(callee, location);
   const operands = [callee, values.filter((value) => value !== undefined)];
   const op = CALLS[effectOf(helper)];
   const results = repeatOp(recorder, op, operands, {}) ?? recorder.op(op, operands, {}, types, location);

@@ -1,4 +1,5 @@
 /** Elementwise functions of two and three operands: fdiv, divRn, umulhi, fma, clamp. */
+import { optionValue } from "../diagnostics/catalog/rule-codes.js";
 import {
   classesIn,
   maxClasses,
@@ -13,7 +14,7 @@ import { clampBounds } from "../diagnostics/catalog/finding-codes.js";
 import { broadcastTo, type TileArray } from "../numerics/array.js";
 import { map2, mapBig2 } from "../numerics/array-map.js";
 import { cast } from "../numerics/array-cast.js";
-import type { Validate } from "../types/rule-error.js";
+import type { Validate, RuleError } from "../types/rule-error.js";
 import { directed } from "../numerics/exact-rational.js";
 import { fma as fmaOf } from "../numerics/numeric-float.js";
 import { umulhi as umulhiOf, umulhiBig } from "../numerics/numeric-int.js";
@@ -43,6 +44,7 @@ import { binaryInResult, promoteOperands, ternary, tileOf } from "../values/oper
 import type { Context, Runtime } from "../values/runtime-values.js";
 import { markPoison } from "../values/undefined-lanes.js";
 import { extremes, propagation, widened36 } from "./select.js";
+import { Message } from "../diagnostics/message.js";
 
 const float32 = Math.fround;
 const hasDType = ({ type }: Typed, name: "float16" | "bfloat16" | "float32" | "float64") =>
@@ -65,7 +67,7 @@ export const fdiv = defineOp<
   effect: "pure",
   spelling: { form: "call", name: "tl.fdiv" },
   infer: ({ x, y, ieeeRounding, approx }) => {
-    if (ieeeRounding?.literal && approx?.literal) return "fdiv: it is either ieeeRounding or approx";
+    if (ieeeRounding?.literal && approx?.literal) return optionValue("fdiv: it is either ieeeRounding or approx");
     return inferFdiv(x.type, y.type, ieeeRounding?.literal ? "ieeeRounding" : approx?.literal ? "approx" : undefined);
   },
   evaluate: binaryInResult({ float: (x, y) => x / y }),
@@ -202,5 +204,5 @@ type ClampBounds = Readonly<Record<"min" | "max", Runtime>>;
 
 const clampType = ({ x, min, max }: Readonly<Record<"x" | "min" | "max", Typed>>) =>
   inferTriple("clamp", x.type, min.type, max.type);
-const isFloat = (type: Type | string) =>
-  typeof type === "object" && type.kind === "tile" && members(type.dtype).every((name) => name.includes("float"));
+const isFloat = (type: Type | RuleError) =>
+  !(type instanceof Message) && type.kind === "tile" && members(type.dtype).every((name) => name.includes("float"));

@@ -94,7 +94,7 @@ export function traceHelper(
     activeFunctions.delete(definition.body);
     return result;
   };
-  const head = { what: "the helper function", kind: "helper", at: definition.location } as const;
+  const head = { label: "the helper function", kind: "helper", location: definition.location } as const;
   const body = runHelper(recorder, head, previous?.body, definition.isLibrary === true, traceBody);
   if (previous) return previous;
   const tracedHelper = { helper: functionOf(recorder, definition, body, location), body };
@@ -115,10 +115,10 @@ function getOrCreate<K extends object, V>(
 /** Restores the caller's constexprs afterwards: in the helper, a dimension may resolve to a parameter. */
 function withHelperScope<T>(recorder: Builder, body: () => T): T {
   const outer = new Map(recorder.constexprs);
-  const isAnonymous = recorder.anonymous;
-  recorder.anonymous = false;
+  const isAnonymous = recorder.isAnonymous;
+  recorder.isAnonymous = false;
   const result = body();
-  recorder.anonymous = isAnonymous;
+  recorder.isAnonymous = isAnonymous;
   recorder.constexprs.clear();
   for (const [text, value] of outer) recorder.constexprs.set(text, value);
   return result;
@@ -203,7 +203,7 @@ export function actuals(
       return fail(helperArgument.kind(opName), location);
     }
     const value = valueOf(arg);
-    recorder.use(value, location);
+    recorder.checkUse(value, location);
     if (value.type.kind === "view") fail(helperArgument.view(opName), location);
     return value.type.kind === "tensor" ? [] : [value];
   });
@@ -237,7 +237,7 @@ function resultOf(
 ): Argument {
   const argument = toArgument(item, location);
   if (argument === undefined || isList(argument)) return fail(helperResult.kind(opName), location);
-  recorder.use(argument, location);
+  recorder.checkUse(argument, location);
   const type: Type = isValue(argument) ? argument.type : { kind: "constexpr", of: "int", text: "" };
   if (type.kind === "tile" || type.kind === "pointer") return argument;
   if (type.kind === "constexpr") fail(helperResult.number(opName), location);

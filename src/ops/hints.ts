@@ -1,5 +1,5 @@
 /** Compiler hints. A false hint causes incorrect results on the GPU, so the evaluator checks hints. */
-import type { Message } from "../diagnostics/catalog/define-code.js";
+import { operandKind } from "../diagnostics/catalog/rule-codes.js";
 import { falseAssume, falseHint } from "../diagnostics/catalog/finding-codes.js";
 import type { FindingCode } from "../diagnostics/catalog/index.js";
 import type { Typed } from "../types/types.js";
@@ -8,6 +8,7 @@ import type { ConstLike } from "../types/constexpr.js";
 import type { Validate } from "../types/rule-error.js";
 import type { Context, Runtime } from "../values/runtime-values.js";
 import {
+  assumedTile,
   inferHint,
   inferTrusted,
   type WhyReason,
@@ -23,6 +24,7 @@ import { whyWhole } from "../types/promote.js";
 import type { TileLike } from "../types/tile.js";
 import { defineOp } from "./define.js";
 import { isTile, listOf } from "../values/operands.js";
+import { Message } from "../diagnostics/message.js";
 
 type Value = number | ConstLike<any, "int">;
 type Values = Value | readonly Value[];
@@ -46,11 +48,11 @@ function hint<Name extends string>(
     effect: "pure",
     spelling: { form: "call", name: python },
     infer: ({ x, values }) => {
-      const whole = typeof values.literal === "number" ? whyWhole(name, String(values.literal)) : "";
+      const whole = typeof values.literal === "number" ? whyWhole(name, String(values.literal)) : undefined;
       const isKnown = (values.items ?? [values]).every(({ type }) => type.kind === "constexpr" && type.of === "int");
-      if (whole === "" && !isKnown) return `${name}: the values are integers or constexprs`;
+      if (!whole && !isKnown) return operandKind(`${name}: the values are integers or constexprs`);
       const type = inferHint(name, x.type, numbers(values));
-      return typeof type === "string" ? type : whole || type;
+      return type instanceof Message ? type : whole || type;
     },
     evaluate: ({ x, values }, context) => {
       const expected = listOf(values).map(Number);
@@ -129,8 +131,7 @@ export const assume = defineOp<<const C>(condition: Validate<C, WhyAssumed<C>>) 
   spelling: { form: "call", name: "tl.assume" },
   infer: ({ condition }) => {
     const { type } = condition;
-    if (type.kind === "tile" && type.shape.length > 0)
-      return `assume: needs a scalar, this is ${showShape(type.shape)}; reduce it first, as in tl.min(x, 0).gt(0)`;
+    if (type.kind === "tile" && type.shape.length > 0) return assumedTile(showShape(type.shape));
     return whyCond("assume", type) || { kind: "none" };
   },
   evaluate: (args, context) => {

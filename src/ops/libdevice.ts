@@ -32,7 +32,7 @@ function defineLibdevice(name: LibdeviceName): unknown {
   const evaluate = evaluator(name);
   return defineOp<(...args: unknown[]) => unknown>()({
     name: `libdevice${name[0]!.toUpperCase()}${name.slice(1)}`,
-    called: `libdevice.${name}`,
+    calledAs: `libdevice.${name}`,
     operands: Object.fromEntries(names.map((operand) => [operand, "value" as const])),
     effect: "pure",
     spelling: { form: "call", name: `libdevice.${python}`, from: "triton.language.extra" },

@@ -178,8 +178,8 @@ export const abs = defineOp<<const X>(x: Validate<X, WhyAbs<X>>) => AbsOut<X>>()
   evaluate: unary({ float: Math.abs, int: Math.abs, big: (x) => (x < 0n ? -x : x) }),
   facts: { nonNegative: () => true },
   proof: {
-    term: ({ x }, { truth }) => (truth ? undefined : maxTerm(asInteger(x), negative(asInteger(x)))),
+    term: ({ x }, { isTruth: truth }) => (truth ? undefined : maxTerm(asInteger(x), negative(asInteger(x)))),
     wraps: true,
-    classTransfer: ({ x }, { float }) => (x === NEGATIVE || (float && x === LOWEST) ? negateClass(x) : x),
+    classTransfer: ({ x }, { isFloat: float }) => (x === NEGATIVE || (float && x === LOWEST) ? negateClass(x) : x),
   },
 });

@@ -1,5 +1,6 @@
 /** Loads and stores. */
-import { type Validate, whyChoice } from "../types/rule-error.js";
+import { optionValue } from "../diagnostics/catalog/rule-codes.js";
+import { type Validate, whyChoice, type RuleError } from "../types/rule-error.js";
 import {
   type Load,
   loadOut,
@@ -23,7 +24,10 @@ const cacheOptions = { cacheModifier: "constant?", evictionPolicy: "constant?" }
 type CacheOptions = TypedArguments<typeof cacheOptions> & { readonly volatile?: Typed | undefined };
 
 /** Checks the cache options. They exclude each other, because ptxas rejects a combination of them. */
-function whyCacheOptions(op: "load" | "store", { cacheModifier, evictionPolicy, volatile }: CacheOptions): string {
+function whyCacheOptions(
+  op: "load" | "store",
+  { cacheModifier, evictionPolicy, volatile }: CacheOptions,
+): RuleError | undefined {
   const why =
     whyChoice(`${op}: cacheModifier`, cacheModifier?.literal, CACHE_MODIFIERS[op]) ||
     whyChoice(`${op}: evictionPolicy`, evictionPolicy?.literal, ["", "evict_first", "evict_last"]);
@@ -33,7 +37,9 @@ function whyCacheOptions(op: "load" | "store", { cacheModifier, evictionPolicy, 
     ...(evictionPolicy?.literal ? ["evictionPolicy"] : []),
     ...(volatile?.literal ? ["volatile"] : []),
   ];
-  return present.length > 1 ? `${op}: ${present.join(" and ")} exclude each other; give one of them` : "";
+  return present.length > 1
+    ? optionValue(`${op}: ${present.join(" and ")} exclude each other`, "give one of them")
+    : undefined;
 }
 
 /** Declares that an index is in bounds, so that a view does not mask it. The evaluator checks this in every run. */
@@ -73,7 +79,7 @@ export const load = defineOp<Load>()({
   },
   evaluate: ({ address, mask, other }, context) => context.load(address, mask, other),
   needs: { needsTriton39: ({ cacheModifier }) => cacheModifier?.literal === ".cs" },
-  proof: { reaches: { address: "address" } },
+  proof: { memoryOperands: { address: "address" } },
 });
 
 /** Stores a tile: `tl.store(ptr, value, mask=mask)`. The value must have the tensor's dtype. A scalar is broadcast. */
@@ -97,5 +103,5 @@ export const store = defineOp<Store>()({
     context.store(address, value, mask);
     return [];
   },
-  proof: { reaches: { address: "address", value: "value" } },
+  proof: { memoryOperands: { address: "address", value: "value" } },
 });

@@ -1,4 +1,5 @@
 /** Narrowing of dtype variables in a branch: `x.as(dtype)` and `T.is(dtype)`. */
+import { noDType } from "../types/dtype-text.js";
 import type { ConstBool } from "../types/constexpr.js";
 import { dtypeDisplayName, type Dt, type DType, type DTypeName, onMembership } from "../types/dtype.js";
 import { activeBuilder } from "../ir/builder.js";
@@ -42,7 +43,7 @@ const is = defineOp<(dtype: DType<any>, member: DType<any>) => ConstBool<string>
   infer: ({ dtype, other }) =>
     dtype.dtype && other.dtype
       ? constexprType("bool", `${dtypeDisplayName(dtype.dtype)}.is.${dtypeDisplayName(other.dtype)}`)
-      : "is: needs a dtype, such as tl.int8",
+      : noDType("is", "tl.int8"),
   fold: (dtype, member) => (dtype as DTypeName) === (member as DTypeName),
 });
 

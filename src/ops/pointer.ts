@@ -1,11 +1,12 @@
 /** Pointer casts, and the evaluation of pointer arithmetic. */
+import { operandKind, needsAddress } from "../diagnostics/catalog/rule-codes.js";
 import { broadcastShapes, broadcastTo, either, sizeOf, type TileArray, tileArray } from "../numerics/array.js";
 import { dtypeTable, type DType, type DTypeName, type Dt } from "../types/dtype.js";
-import type { Ac, Access, AddressLike, Pl, Pointer } from "../rules/tensor-types.js";
+import { type Ac, type Access, type AddressLike, type Pl, pointerCast, type Pointer } from "../rules/tensor-types.js";
 import { isBig, type NumberData } from "../numerics/numeric.js";
 import type { Validate } from "../types/rule-error.js";
 import type { Addresses, Context, Runtime } from "../values/runtime-values.js";
-import { whyPointer, type WhyPointer } from "../rules/memory-rules.js";
+import { addressKind, whyPointer, type WhyPointer } from "../rules/memory-rules.js";
 import type { AsShape } from "../types/shape.js";
 import type { Sh, Tile, TileLike } from "../types/tile.js";
 import { tileType } from "../types/types.js";
@@ -36,10 +37,11 @@ export const toPointer = defineOp<
   effect: "pure",
   spelling: { form: "pointer" },
   infer: ({ x, dtype }) => {
-    if (!dtype.dtype) return "toPointer: needs the dtype that lies there, such as tl.float16";
+    if (!dtype.dtype) return operandKind("toPointer: needs the dtype that lies there, such as tl.float16");
     const { type } = x;
     const why = whyPointer(type);
-    if (why || (type.kind !== "tile" && type.kind !== "pointer")) return why;
+    if (why) return why;
+    if (type.kind !== "tile" && type.kind !== "pointer") return addressKind();
     const access = type.kind === "pointer" ? type.access : "inout";
     return { kind: "pointer", to: dtype.dtype, shape: type.shape, access };
   },
@@ -54,15 +56,13 @@ export const toPointer = defineOp<
 /** Converts pointers to integers: `ptr.to(tl.int64)`. Authors call it as the method `to` of a pointer. */
 export const toAddress = defineOp<(pointer: unknown, dtype: DType<"int64">) => Tile<"int64", any>>()({
   name: "to",
-  called: ".to",
+  calledAs: ".to",
   operands: { x: "address", dtype: "dtype" },
   effect: "pure",
   spelling: { form: "method", name: "to" },
   infer: ({ x, dtype }) => {
-    if (x.type.kind !== "pointer") return "to: needs a pointer";
-    return dtype.dtype === "int64"
-      ? tileType("int64", x.type.shape)
-      : "to: a pointer casts to tl.int64 only; to point to another dtype, .toPointer(dtype)";
+    if (x.type.kind !== "pointer") return needsAddress("to: needs a pointer");
+    return dtype.dtype === "int64" ? tileType("int64", x.type.shape) : pointerCast();
   },
   evaluate: ({ x }) => {
     const { allocation, offsets, dtype, shape, poison } = x;

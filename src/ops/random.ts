@@ -25,6 +25,7 @@ import { tileOf } from "../values/operands.js";
 import type { ShapeOf } from "../rules/math-rules.js";
 import type { Tile } from "../types/tile.js";
 import type { RuntimeArguments } from "../ir/op.js";
+import { Message } from "../diagnostics/message.js";
 
 type Args = RuntimeArguments<typeof operands>;
 type Kind = "float32" | "uint32";
@@ -32,7 +33,7 @@ type Kind = "float32" | "uint32";
 const ROUNDS = 10;
 
 const operands = { seed: "value", offset: "tile", nRounds: "constant?" } as const;
-const tuple = (type: ReturnType<typeof inferRandom>) => (typeof type === "string" ? type : [type, type, type, type]);
+const tuple = (type: ReturnType<typeof inferRandom>) => (type instanceof Message ? type : [type, type, type, type]);
 
 /** Computes the four Philox output words of each offset. */
 function randomWords({ seed, offset, nRounds = ROUNDS }: Args): readonly Uint32Array[] {

@@ -164,7 +164,7 @@ export const sum = defineOp<SumCall>()({
   facts: { rounds: true, nonNegative: isFirstNonNegative },
   proof: {
     wraps: true,
-    foldSemantics: { form: "reduction", kinds: addClasses, adds: true },
+    foldSemantics: { form: "reduction", combineClasses: addClasses, adds: true },
     isNeutral: (classes) => classes === ZERO,
   },
 });
@@ -173,7 +173,7 @@ export const sum = defineOp<SumCall>()({
 const bitwiseProof = {
   foldSemantics: {
     form: "reduction",
-    kinds: (x: NumberClasses, y: NumberClasses) => (x === ZERO ? y : y === ZERO ? x : NUMBERS),
+    combineClasses: (x: NumberClasses, y: NumberClasses) => (x === ZERO ? y : y === ZERO ? x : NUMBERS),
   },
   isNeutral: (classes: NumberClasses) => classes === ZERO,
 } as const;
@@ -203,7 +203,7 @@ function extremum<Name extends "max" | "min">(name: Name, precedes: Precedes) {
     evaluate: (args, context) => (context.results.length === 2 ? withIndex(name, args, context) : fold(args, context)),
     facts: { nonNegative: isFirstNonNegative },
     proof: {
-      foldSemantics: { form: "reduction", kinds: name === "max" ? maxClasses : minClasses },
+      foldSemantics: { form: "reduction", combineClasses: name === "max" ? maxClasses : minClasses },
       isNeutral: losesComparison(name === "max"),
     },
     triton36: {
@@ -276,7 +276,10 @@ function index<Name extends "argmax" | "argmin">(name: Name) {
     infer: (args) => inferReduce(reduceRules.indexing, name, args.x.type, axisOf(args), hasKeepDims(args)),
     evaluate: (args, context) => withIndex(name, args, context)[1]!,
     facts: { nonNegative: () => true },
-    proof: { foldSemantics: { form: "reduction", kinds: undefined }, isNeutral: losesComparison(name === "argmax") },
+    proof: {
+      foldSemantics: { form: "reduction", combineClasses: undefined },
+      isNeutral: losesComparison(name === "argmax"),
+    },
   });
 }
 

@@ -1,4 +1,5 @@
 /** Properties of a dtype variable whose members differ: `T.bits`, `T.isFloating` and so on, as constexprs. */
+import { operandKind } from "../diagnostics/catalog/rule-codes.js";
 import type { ConstBool, Constexpr } from "../types/constexpr.js";
 import { hiddenCoercion } from "../diagnostics/catalog/source-codes.js";
 import { activeBuilder } from "../ir/builder.js";
@@ -25,7 +26,7 @@ function reflectionOp<Result>(name: Reflection, member: Member) {
     infer: ({ dtype }) =>
       dtype?.dtype
         ? constexprType(name === "bits" ? "int" : "bool", `${dtypeDisplayName(dtype.dtype)}.${name}`)
-        : `${name}: needs a dtype, such as tl.float32`,
+        : operandKind(`${name}: needs a dtype, such as tl.float32`),
     fold: (dtype) => reflect(dtype as DTypeName, name),
     facts: { nonNegative: () => true },
   });
@@ -41,6 +42,6 @@ const reflectionOps = {
 
 onReflection((dtype, property) => {
   const builder = activeBuilder();
-  builder?.refuseCompared((how) => hiddenCoercion.reflection(how, `${dtype.name}.${property}`));
+  builder?.rejectComparison((how) => hiddenCoercion.reflection(how, `${dtype.name}.${property}`));
   return builder ? reflectionOps[property](dtype) : undefined;
 });

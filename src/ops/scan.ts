@@ -98,7 +98,9 @@ function defineScan<Name extends "cumsum" | "cumprod">(
     proof: {
       wraps: true,
       foldSemantics:
-        name === "cumsum" ? { form: "scan", kinds: addClasses, adds: true } : { form: "scan", kinds: multiplyClasses },
+        name === "cumsum"
+          ? { form: "scan", combineClasses: addClasses, adds: true }
+          : { form: "scan", combineClasses: multiplyClasses },
       isNeutral: (classes) => classes === (name === "cumsum" ? ZERO : ONE),
     },
     triton36: {
@@ -133,7 +135,7 @@ export const cumprod = defineScan("cumprod", { float: (a, b) => a * b, int: Math
 const dimOf = ({ dim }: { readonly dim: Typed | undefined }) => axisNumber(dim);
 
 /** The fold of a sort: every element of the result depends on the whole axis. */
-const orderingFold: OpFold = { form: "normalization", kinds: (x) => x, axis: -1 };
+const orderingFold: OpFold = { form: "normalization", combineClasses: (x) => x, axis: -1 };
 
 /** True if a masked lane is sorted after all active lanes, which then keep their positions. */
 const isLast =
@@ -224,7 +226,7 @@ export const histogram = defineOp<
     (mask && whyCond("histogram", mask.type)) || inferHistogram(x.type, numBins.type, mask?.type),
   evaluate: countBins,
   facts: { nonNegative: () => true },
-  proof: { foldSemantics: { form: "reduction", kinds: undefined, mask: "mask" } },
+  proof: { foldSemantics: { form: "reduction", combineClasses: undefined, mask: "mask" } },
 });
 
 function countBins(

@@ -4,7 +4,7 @@ import { asInteger, asTruth, iteTerm, maxTerm, type Term } from "../symbolic/ter
 import { select } from "../numerics/array-map.js";
 import { cast } from "../numerics/array-cast.js";
 import { toExact } from "../numerics/python-arithmetic.js";
-import type { Validate } from "../types/rule-error.js";
+import type { Validate, RuleError } from "../types/rule-error.js";
 import {
   inferPair,
   inferWhere,
@@ -22,6 +22,7 @@ import { defineOp } from "./define.js";
 import type { TileArray } from "../numerics/array.js";
 import type { Runtime } from "../values/runtime-values.js";
 import { binary, promoteOperands, isTile, tileOf } from "../values/operands.js";
+import { Message } from "../diagnostics/message.js";
 
 type Pair<Name extends string, Python extends string> = <const X, const Y>(
   x: Validate<X, WhyPairFirst<Name, X>>,
@@ -76,8 +77,8 @@ function extremum<Name extends "minimum" | "maximum", Python extends "min" | "ma
     },
     proof: {
       ...(python === "max" && {
-        term: ({ x, y }: { readonly x: Term; readonly y: Term }, { truth }: { readonly truth: boolean }) =>
-          truth ? undefined : maxTerm(asInteger(x), asInteger(y)),
+        term: ({ x, y }: { readonly x: Term; readonly y: Term }, { isTruth }: { readonly isTruth: boolean }) =>
+          isTruth ? undefined : maxTerm(asInteger(x), asInteger(y)),
       }),
       classTransfer: ({ x, y }, { args }) =>
         args.propagateNan?.literal === "all" && (x === NAN || y === NAN) ? NAN : extreme(x, y),
@@ -91,8 +92,8 @@ function extremum<Name extends "minimum" | "maximum", Python extends "min" | "ma
 }
 
 /** The result dtype in Triton 3.6, which widens bfloat16 operands: float32 instead of a 16-bit float. */
-export function widened36(result: Type | string, ...operands: readonly Type[]): "float32" | undefined {
-  const isHalf = typeof result === "object" && result.kind === "tile" && members(result.dtype).some(is16);
+export function widened36(result: Type | RuleError, ...operands: readonly Type[]): "float32" | undefined {
+  const isHalf = !(result instanceof Message) && result.kind === "tile" && members(result.dtype).some(is16);
   return isHalf && operands.some((type) => type.kind === "tile" && members(type.dtype).includes("bfloat16"))
     ? "float32"
     : undefined;
@@ -128,7 +129,7 @@ export const where = defineOp<
   spelling: { form: "call", name: "tl.where", host: { form: "conditional" } },
   infer: ({ condition, x, y }) => {
     const type = inferWhere(condition.type, x.type, y.type);
-    if (typeof type === "string" || type.kind !== "tile") return type;
+    if (type instanceof Message || type.kind !== "tile") return type;
     const sides = [x.type, y.type].flatMap((side) => (side.kind === "tile" ? [side.dtype] : []));
     return sides.every((dtype) => sameElem(dtype, type.dtype)) ? type : tileType(type.dtype, type.shape);
   },

@@ -62,7 +62,7 @@ export const softmax = defineOp<
   },
   facts: { nonNegative: () => true },
   proof: {
-    foldSemantics: { form: "normalization", kinds: (x) => (x === LOWEST ? ZERO : x === NAN ? NAN : POSITIVE) },
+    foldSemantics: { form: "normalization", combineClasses: (x) => (x === LOWEST ? ZERO : x === NAN ? NAN : POSITIVE) },
     isNeutral: (classes) => classes === LOWEST,
   },
   needs: {

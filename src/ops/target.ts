@@ -1,4 +1,5 @@
 /** Queries of the compilation target. They are constexprs, so Triton folds a `tl.when` on them. */
+import { operandKind } from "../diagnostics/catalog/rule-codes.js";
 import type { ConstBool } from "../types/constexpr.js";
 import type { Validate } from "../types/rule-error.js";
 import { whyWhole, type WhyWhole } from "../types/promote.js";
@@ -41,7 +42,7 @@ export const cudaCapabilityGeq = defineOp<
   infer: ({ major, minor }) => {
     const capability = [major.literal, minor ? minor.literal : 0];
     if (!capability.every((number) => typeof number === "number"))
-      return "cudaCapabilityGeq: needs numbers, such as 9, 0";
+      return operandKind("cudaCapabilityGeq: needs numbers, such as 9, 0");
     const why = capability.map((number) => whyWhole("cudaCapabilityGeq", String(number))).find(Boolean);
     return why ?? constexprType("bool", `cuda_capability_geq(${capability.join(", ")})`);
   },

@@ -1,4 +1,5 @@
 /** Views of tensors: the methods `x.at(…)`, `x.gather(…)` and `x.permute(…)`. Lowering replaces them by pointers. */
+import { operandKind, needsAddress } from "../diagnostics/catalog/rule-codes.js";
 import { type Argument, isLiteral } from "../ir/nodes.js";
 import type { TileArray } from "../numerics/array.js";
 import { permuteShape, whyPermute } from "../types/dims.js";
@@ -8,12 +9,18 @@ import type { TensorType, ViewType, Typed } from "../types/types.js";
 import { defineOp } from "./define.js";
 import { isAddresses, listOf } from "../values/operands.js";
 import { permuteAddresses, viewAddresses } from "../values/view-addresses.js";
+import type { RuleError } from "../types/rule-error.js";
+import { Message } from "../diagnostics/message.js";
 
-function tensorTypeOf(op: string, { tensor: { type } }: { readonly tensor: Typed }): TensorType | string {
+function tensorTypeOf(op: string, { tensor: { type } }: { readonly tensor: Typed }): TensorType | RuleError {
   if (type.kind === "tensor") return type;
-  if (op === "at" && type.kind === "tile") return `at: this tile has none; write ${foreignMethods.at}`;
-  if (op === "at" && type.kind === "pointer") return `at: this pointer has none; write ${foreignToPointers.at}`;
-  return `${op}: needs a tensor argument of the kernel; write x.${op}(…) of a param x: tensor(dtype, dims)`;
+  if (op === "at" && type.kind === "tile") return operandKind("at: this tile has none", `write ${foreignMethods.at}`);
+  if (op === "at" && type.kind === "pointer")
+    return operandKind("at: this pointer has none", `write ${foreignToPointers.at}`);
+  return needsAddress(
+    `${op}: needs a tensor argument of the kernel`,
+    `write x.${op}(…) of a param x: tensor(dtype, dims)`,
+  );
 }
 
 function viewOf(tensor: TensorType, shape: ViewType["shape"]): ViewType {
@@ -26,7 +33,7 @@ function viewOf(tensor: TensorType, shape: ViewType["shape"]): ViewType {
  */
 export const at = defineOp<(tensor: unknown, indices: readonly unknown[], options: object) => unknown>()({
   name: "at",
-  called: ".at",
+  calledAs: ".at",
   operands: { tensor: "tensor", indices: "values" },
   options: { claimed: "constants?" },
   effect: "pure",
@@ -34,9 +41,9 @@ export const at = defineOp<(tensor: unknown, indices: readonly unknown[], option
   lowering: { view: "grid" },
   infer: (args) => {
     const tensor = tensorTypeOf("at", args);
-    if (typeof tensor === "string") return tensor;
+    if (tensor instanceof Message) return tensor;
     const indices = args.indices.items.map((item) => item.type);
-    const why = whyCount("at", tensor.dims, indices) || indices.map(whyIndex).find((message) => message !== "");
+    const why = whyCount("at", tensor.dims, indices) || indices.map(whyIndex).find((error) => error !== undefined);
     const error = why || whyInside(tensor.dims, indices);
     return error || viewOf(tensor, spans(indices));
   },
@@ -47,7 +54,7 @@ export const at = defineOp<(tensor: unknown, indices: readonly unknown[], option
 /** `x.gather(i, j)`: one index tile per axis, which are broadcast to one shape. The view is masked as in `at`. */
 export const gather = defineOp<(tensor: unknown, indices: readonly unknown[], options: object) => unknown>()({
   name: "gather",
-  called: ".gather",
+  calledAs: ".gather",
   operands: { tensor: "tensor", indices: "values" },
   options: { claimed: "constants?" },
   effect: "pure",
@@ -55,12 +62,12 @@ export const gather = defineOp<(tensor: unknown, indices: readonly unknown[], op
   lowering: { view: "lanes" },
   infer: (args) => {
     const tensor = tensorTypeOf("gather", args);
-    if (typeof tensor === "string") return tensor;
+    if (tensor instanceof Message) return tensor;
     const indices = args.indices.items.map((item) => item.type);
     const why = whyCount("gather", tensor.dims, indices);
     if (why) return why;
     const shape = gatherShape(indices);
-    return typeof shape === "string" ? shape : viewOf(tensor, shape);
+    return shape instanceof Message ? shape : viewOf(tensor, shape);
   },
   evaluate: ({ tensor, indices, claimed }) =>
     viewAddresses(tensor.allocation, indices as (TileArray | number)[], claimed as boolean[], "lanes", tensor.order),
@@ -69,7 +76,7 @@ export const gather = defineOp<(tensor: unknown, indices: readonly unknown[], op
 /** `x.permute([1, 0, 2])` permutes the axes of a tensor or a view. It does not move data. */
 export const permuteAxes = defineOp<(address: unknown, order: readonly number[]) => unknown>()({
   name: "permute",
-  called: ".permute",
+  calledAs: ".permute",
   operands: { address: "tensorOrView", order: "constants" },
   effect: "pure",
   spelling: { form: "lowered" },
@@ -80,7 +87,7 @@ export const permuteAxes = defineOp<(address: unknown, order: readonly number[])
     const { type } = address;
     const axes = (order.items ?? []).map(({ literal }) => Number(literal));
     if (type.kind === "tensor") return whyPermute(type.dims, axes) || { ...type, dims: permuteShape(type.dims, axes) };
-    if (type.kind !== "view") return "permute: needs a tensor or a view of one";
+    if (type.kind !== "view") return needsAddress("permute: needs a tensor or a view of one");
     return whyPermute(type.shape, axes) || { ...type, shape: permuteShape(type.shape, axes) };
   },
   evaluate: ({ address, order }) => {

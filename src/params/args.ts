@@ -50,7 +50,7 @@ export type Args<P, Derived extends string = never> = Flat<{
     : Scalar<"int32">;
 }>;
 
-/** What callbacks that run before a launch get besides: properties of the GPU that the tensors are on. */
+/** Properties of the tensors' GPU, for callbacks that run before a launch. */
 export type Device = { readonly [K in keyof DeviceProperties]: Scalar<"int32"> };
 
 /** The arguments of host callbacks: sizes, scalars and constexprs. */

@@ -1,4 +1,6 @@
 /** The types of a kernel's call in an operator: its arguments, its results, and the messages for wrong arguments. */
+import { wrongCall } from "../diagnostics/catalog/rule-codes.js";
+import type { SentenceOf } from "../diagnostics/message.js";
 import type {
   OptionalOutputNames,
   DimsOfParams,
@@ -13,14 +15,14 @@ import type { TorchDType, TorchNumber, TorchTensor } from "../torch/types.js";
 
 /** The possible arguments, for the editor to list: tensors, and the numbers that the caller chooses. */
 export type CallNames<P> = { readonly [K in InputNames<P> | NumberNames<P> | OptionalOutputNames<P>]?: unknown };
-/** The arguments by name, including sizes that no tensor has. The type of a wrong argument is a message. */
+/** The arguments by name, including sizes that no tensor has. The type of a wrong argument is an error message. */
 export type CallArguments<Name extends string, P, G> =
   IsAny<P> extends true
     ? G
     : [Exclude<RequiredNames<P>, keyof G>] extends [never]
       ? { readonly [K in keyof G]: CallArgument<Name, P, K & string, G[K]> }
       : WhyMissing<Name, Exclude<RequiredNames<P>, keyof G>>;
-/** The results: a new tensor for each output; of those that may be left out, for each that the call asks for. */
+/** The results: a new tensor for each output. An optional output is included only if the call requests it. */
 export type CallResults<P, G> = Flat<{
   readonly [K in Exclude<TensorNames<P, "out">, Exclude<OptionalOutputNames<P>, keyof G>>]: TorchTensor;
 }>;
@@ -28,7 +30,7 @@ export type CallResults<P, G> = Flat<{
 type InputNames<P> = TensorNames<P, "in" | "inout">;
 /** Sizes that the shapes of tensors determine. */
 type BoundNames<P> = DimsOfParams<Pick<P, RequiredNames<P>>> | OptionalSizes<P>;
-/** Sizes of optional inputs that no required tensor has; 0 where those are left out. */
+/** Sizes that only optional inputs have; 0 if the caller omits those inputs. */
 type OptionalSizes<P> = Exclude<
   DimsOfParams<Pick<P, NamesWhere<P, ["optional", any, any, "in" | "inout"]>>>,
   keyof P | DimsOfParams<Pick<P, NamesWhere<P, ["tensor" | "descriptor", any, any, any]>>>
@@ -58,63 +60,44 @@ type CallArgument<Name extends string, P, K extends string, V> =
 
 // ---- messages -------------------------------------------------------------------------------------------------------
 
-/** What Triton's authors write first: `kernel(x)` and `kernel[grid](x)`. */
-export type WhyNoFunction = "a kernel is no function; write await kernel.run({ x, y }), with its inputs by name";
-export const whyNoFunction: WhyNoFunction =
-  "a kernel is no function; write await kernel.run({ x, y }), with its inputs by name";
-/** The checker has words of its own for `kernel[grid]`. */
-export const whyNoGrid = "the grid stands in the spec; write await kernel.run({ x, y }), with its inputs by name";
+/** The message for the call syntax of Triton, `kernel(x)` and `kernel[grid](x)`. */
+export type WhyNoFunction = SentenceOf<typeof noFunction>;
+const RUN_IT = "write await kernel.run({ x, y }), with its inputs by name";
+const noFunction = () => wrongCall("a kernel is no function", RUN_IT);
+export const whyNoFunction = (kernel: string) => wrongCall(`${kernel}: ${noFunction().problem}`, RUN_IT);
+/** The message for `kernel[grid]` at run time; TypeScript has its own message. */
+export const whyNoGrid = (kernel: string) => wrongCall(`${kernel}: the grid stands in the spec`, RUN_IT);
 
-type WhyMissing<
-  Name extends string,
-  K extends string,
-> = `${Name}.call: ${K} is missing; give ${Name}.call({ ${K}, … })`;
-export const whyMissing = (name: string, key: string): string =>
-  `${name}.call: ${key} is missing; give ${name}.call({ ${key}, … })`;
+export const whyMissing = <Name extends string, K extends string>(name: Name, key: K) =>
+  wrongCall(`${name}.call: ${key} is missing`, `give ${name}.call({ ${key}, … })`);
+type WhyMissing<Name extends string, K extends string> = SentenceOf<typeof whyMissing<Name, K>>;
 
-type WhyTensor<
-  Name extends string,
-  K extends string,
-> = `${Name}.call: ${K} is a tensor; give an input of the operator, or a result of a kernel or of torch`;
-export const whyTensor = (name: string, key: string): string =>
-  `${name}.call: ${key} is a tensor; give an input of the operator, or a result of a kernel or of torch`;
+export const whyTensor = <Name extends string, K extends string>(name: Name, key: K) =>
+  wrongCall(`${name}.call: ${key} is a tensor`, "give an input of the operator, or a result of a kernel or of torch");
+type WhyTensor<Name extends string, K extends string> = SentenceOf<typeof whyTensor<Name, K>>;
 
-type WhyNumber<
-  Name extends string,
-  K extends string,
-> = `${Name}.call: ${K} is not a tensor; give a number, a flag or a dtype`;
-export const whyNumber = (name: string, key: string): string =>
-  `${name}.call: ${key} is not a tensor; give a number, a flag or a dtype`;
+export const whyNumber = <Name extends string, K extends string>(name: Name, key: K) =>
+  wrongCall(`${name}.call: ${key} is not a tensor`, "give a number, a flag or a dtype");
+type WhyNumber<Name extends string, K extends string> = SentenceOf<typeof whyNumber<Name, K>>;
 
-type WhyOutput<
-  Name extends string,
-  K extends string,
-> = `${Name}.call: ${K} is an output; take it from the call's result`;
-export const whyOutput = (name: string, key: string): string =>
-  `${name}.call: ${key} is an output; take it from the call's result`;
+export const whyOutput = <Name extends string, K extends string>(name: Name, key: K) =>
+  wrongCall(`${name}.call: ${key} is an output`, "take it from the call's result");
+type WhyOutput<Name extends string, K extends string> = SentenceOf<typeof whyOutput<Name, K>>;
 
-type WhyAsked<
-  Name extends string,
-  K extends string,
-> = `${Name}.call: ${K} is an output that may be left out; give true to have it`;
-export const whyAsked = (name: string, key: string): string =>
-  `${name}.call: ${key} is an output that may be left out; give true to have it`;
+export const OPTIONAL_OUTPUT = "is an output that may be left out";
+export const whyAsked = <Name extends string, K extends string>(name: Name, key: K) =>
+  wrongCall(`${name}.call: ${key} ${OPTIONAL_OUTPUT}`, "give true to have it");
+type WhyAsked<Name extends string, K extends string> = SentenceOf<typeof whyAsked<Name, K>>;
 
-type WhyBound<
-  Name extends string,
-  K extends string,
-> = `${Name}.call: ${K} follows from the shapes of the tensors; leave it out`;
-export const whyBound = (name: string, key: string): string =>
-  `${name}.call: ${key} follows from the shapes of the tensors; leave it out`;
+export const whyBound = <Name extends string, K extends string>(name: Name, key: K) =>
+  wrongCall(`${name}.call: ${key} follows from the shapes of the tensors`, "leave it out");
+type WhyBound<Name extends string, K extends string> = SentenceOf<typeof whyBound<Name, K>>;
 
-/** For a constexpr that a config, a heuristic or a launch determines. */
-type WhyDecided<Name extends string, K extends string> = `${Name}.call: the kernel determines ${K}; leave it out`;
-export const whyDecided = (name: string, key: string): string =>
-  `${name}.call: the kernel determines ${key}; leave it out`;
+/** The message for a constexpr that a config, a heuristic or a launch determines. */
+export const whyDecided = <Name extends string, K extends string>(name: Name, key: K) =>
+  wrongCall(`${name}.call: the kernel determines ${key}`, "leave it out");
+type WhyDecided<Name extends string, K extends string> = SentenceOf<typeof whyDecided<Name, K>>;
 
-type WhyUnknown<
-  Name extends string,
-  K extends string,
-> = `${Name}.call: there is no argument ${K}; leave it out, or declare it in the params of ${Name}`;
-export const whyUnknown = (name: string, key: string): string =>
-  `${name}.call: there is no argument ${key}; leave it out, or declare it in the params of ${name}`;
+export const whyUnknown = <Name extends string, K extends string>(name: Name, key: K) =>
+  wrongCall(`${name}.call: there is no argument ${key}`, `leave it out, or declare it in the params of ${name}`);
+type WhyUnknown<Name extends string, K extends string> = SentenceOf<typeof whyUnknown<Name, K>>;

@@ -8,15 +8,16 @@ import type { Spec } from "./spec.js";
 export interface Kernel<out Name extends string, in out P> {
   readonly name: Name;
   readonly params: P;
-  (this: WhyNoFunction, ...given: any): never;
+  (this: WhyNoFunction, ...args: any): never;
   /**
-   * Calls it inside `op(…)`. Outputs are new tensors; tensors that it updates change. An output that may be left out is
-   * asked for with `true`.
+   * Calls the kernel inside `op(…)`. Outputs are new tensors. `inout` tensors are modified. To request an optional
+   * output, pass `true` for it.
    */
-  call<const G extends CallNames<P>>(given: CallArguments<Name, P, G>): CallResults<P, G>;
+  call<const G extends CallNames<P>>(args: CallArguments<Name, P, G>): CallResults<P, G>;
 }
 /**
- * The signature of `kernel`. With the result `void` alone, the checker would accept any function; so it is a message.
+ * The signature of `kernel`. With `void` alone as the body's result, TypeScript would accept any function, so the union
+ * adds an error message.
  */
 export type KernelFunction = <
   const Name extends string,

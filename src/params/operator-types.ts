@@ -1,4 +1,6 @@
 /** The types of `op`: its spec, and the arguments and results of its functions. */
+import { wrongGradient, wrongOperatorResult } from "../diagnostics/catalog/rule-codes.js";
+import type { SentenceOf } from "../diagnostics/message.js";
 import type { Args } from "./args.js";
 import type { TensorNames } from "./param-names.js";
 import type { OptionalParam, Params, TensorParam } from "./param-types.js";
@@ -23,11 +25,14 @@ export type OperatorInputs<P, Derived extends string = never> = {
 };
 /** The gradients of outputs. */
 export type OutputGradients<P> = { readonly [K in TensorNames<P, "out">]: TorchTensor };
-/** Every declared output, and further tensors for `backward`. The type of a missing or wrong one is a message. */
+/**
+ * Every declared output, and additional tensors for `backward`. The type of a missing or wrong result is an error
+ * message.
+ */
 export type OperatorResults<Name extends string, P, R> = [Exclude<TensorNames<P, "out">, keyof R>] extends [never]
   ? { readonly [K in keyof R]: R[K] extends TorchTensor ? R[K] : WhyResult<Name, K & string> }
   : WhyNoResult<Name, Exclude<TensorNames<P, "out">, keyof R>>;
-/** Gradients of some inputs: one tensor per name. The type under any other name is a message. */
+/** Gradients of some inputs: one tensor per name. The type under any other name is an error message. */
 export type InputGradients<Name extends string, P, G> = {
   readonly [K in keyof G]: K extends TensorNames<P, "in">
     ? G[K] extends TorchTensor
@@ -36,45 +41,39 @@ export type InputGradients<Name extends string, P, G> = {
     : WhyNoInput<Name, K & string>;
 };
 
-type WhyNoResult<
-  Name extends string,
-  K extends string,
-> = `${Name}: the function does not return ${K}; return it by name, { ${K} }`;
-export const whyNoResult = (name: string, key: string): string =>
-  `${name}: the function does not return ${key}; return it by name, { ${key} }`;
+export const whyNoResult = <Name extends string, K extends string>(name: Name, key: K) =>
+  wrongOperatorResult(`${name}: the function does not return ${key}`, `return it by name, { ${key} }`);
+type WhyNoResult<Name extends string, K extends string> = SentenceOf<typeof whyNoResult<Name, K>>;
 
-type WhyResult<
-  Name extends string,
-  K extends string,
-> = `${Name}: the function returns ${K}, which is not a tensor; return a result of a kernel or of torch`;
-export const whyResult = (name: string, key: string): string =>
-  `${name}: the function returns ${key}, which is not a tensor; return a result of a kernel or of torch`;
+export const whyResult = <Name extends string, K extends string>(name: Name, key: K) =>
+  wrongOperatorResult(
+    `${name}: the function returns ${key}, which is not a tensor`,
+    "return a result of a kernel or of torch",
+  );
+type WhyResult<Name extends string, K extends string> = SentenceOf<typeof whyResult<Name, K>>;
 
-type WhyNoInput<
-  Name extends string,
-  K extends string,
-> = `${Name}: backward returns ${K}, which is not an input; return gradients by the names of inputs`;
-export const whyNoInput = (name: string, key: string): string =>
-  `${name}: backward returns ${key}, which is not an input; return gradients by the names of inputs`;
+export const whyNoInput = <Name extends string, K extends string>(name: Name, key: K) =>
+  wrongGradient(`${name}: backward returns ${key}, which is not an input`, "return gradients by the names of inputs");
+type WhyNoInput<Name extends string, K extends string> = SentenceOf<typeof whyNoInput<Name, K>>;
 
 /** An operator, as `op(name, spec, forward, backward)` returns it. */
 export interface Operator<Name extends string, P> {
   readonly name: Name;
   readonly spec: { readonly params: P };
 }
-/** Calls kernels, and returns the outputs and further tensors for the gradient. */
+/** The forward function: calls kernels, and returns the outputs and additional tensors for `backward`. */
 type Forward<Name extends string, P, Derived extends string, R> = (
   inputs: OperatorInputs<P, NoInfer<Derived>>,
   torch: Torch,
 ) => OperatorResults<Name, P, R>;
 type Backward<Name extends string, P, Derived extends string, R, G> = (
-  known: OperatorInputs<P, NoInfer<Derived>> & NoInfer<R>,
+  saved: OperatorInputs<P, NoInfer<Derived>> & NoInfer<R>,
   gradients: OutputGradients<P>,
   torch: Torch,
 ) => InputGradients<Name, P, G>;
 
 /**
- * The signatures of `op`: two, because the checker reports mistakes inside a function only if the parameter is
+ * The signatures of `op`. There are two, because TypeScript reports errors inside a function only if the parameter is
  * required.
  */
 export interface OperatorFunction {

@@ -1,9 +1,11 @@
-/** What stands among the params that no builder made. */
+/** Error messages for params that are not the result of a builder such as `tensor(…)`. */
+import { wrongParam } from "../diagnostics/catalog/rule-codes.js";
+import type { Fact, SentenceOf } from "../diagnostics/message.js";
 import { elemOf, isDType, type DType, type Dt, type Token } from "../types/dtype.js";
 import type { Fraction } from "../types/promote.js";
 import type { Param } from "./param-types.js";
 
-/** What authors take for the types of params, and what to write. */
+/** JavaScript constructors that authors mistake for param types, and the builders to use instead. */
 const javaScript = {
   Number: "scalar(tl.float32) for a number of the call, or constexpr() for one of the config",
   BigInt: "scalar(tl.int64)",
@@ -14,34 +16,52 @@ const javaScript = {
   Int32Array: 'tensor(tl.int32, ["N"])',
 } as const;
 type JavaScript = typeof javaScript;
-/** Each constructor with its name. The checker knows those that are in every library. */
+/** The name of a constructor. Contains only constructors that are declared in every TypeScript lib. */
 type NameOf<V> = { [Name in keyof JavaScript]: V extends (typeof globalThis)[Name] ? Name : never }[keyof JavaScript];
 
-/** The sentence about param `K`, without the kernel's name. */
+const numberForParam = <K extends string, Builder extends string, Value extends Fact>(
+  param: K,
+  builder: Builder,
+  value: Value,
+) =>
+  wrongParam(
+    `${param} is a number, not a param`,
+    `write ${param}: ${builder} among the params and config: { ${param}: ${value} }`,
+  );
+const dtypeForParam = <K extends string, DType extends string>(param: K, dtype: DType) =>
+  wrongParam(`${param} is a dtype, not a param`, `write ${param}: tensor(${dtype}, ["N"]), or scalar(${dtype})`);
+const uncalledBuilder = <K extends string>(param: K) =>
+  wrongParam(`${param} is a function that makes params`, 'call it, as in constexpr() or tensor(tl.float32, ["N"])');
+const noParam = <K extends string>(param: K) =>
+  wrongParam(`${param} is not a param`, "write tensor(…), pointer(…), scalar(…) or constexpr()");
+const javaScriptForParam = <K extends string, Name extends string, Builder extends string>(
+  param: K,
+  name: Name,
+  builder: Builder,
+) => wrongParam(`${param} is JavaScript's ${name}, not a param`, `write ${param}: ${builder}`);
+
+/** The error message for param `K`, without the kernel's name. */
 export type WhyParam<K extends string, V> = V extends number
-  ? `${K} is a number, not a param; write ${K}: ${`${V}` extends Fraction ? "constexpr.float()" : "constexpr()"} among the params and config: { ${K}: ${V} }`
+  ? SentenceOf<typeof numberForParam<K, `${V}` extends Fraction ? "constexpr.float()" : "constexpr()", V>>
   : V extends DType<any>
-    ? `${K} is a dtype, not a param; write ${K}: tensor(${Token<V[Dt]>}, ["N"]), or scalar(${Token<V[Dt]>})`
+    ? SentenceOf<typeof dtypeForParam<K, Token<V[Dt]>>>
     : [NameOf<V>] extends [never]
-      ? V extends (...given: never) => unknown
-        ? `${K} is a function that makes params; call it, as in constexpr() or tensor(tl.float32, ["N"])`
-        : `${K} is not a param; write tensor(…), pointer(…), scalar(…) or constexpr()`
-      : `${K} is JavaScript's ${NameOf<V>}, not a param; write ${K}: ${JavaScript[NameOf<V>]}`;
-export function whyParam(param: string, given: unknown): string {
-  if (typeof given === "object" && given !== null && "kind" in given) return "";
-  if (typeof given === "number")
-    return `${param} is a number, not a param; write ${param}: ${Number.isInteger(given) ? "constexpr()" : "constexpr.float()"} among the params and config: { ${param}: ${String(given)} }`;
-  const elem = isDType(given) ? elemOf(given) : undefined;
-  if (typeof elem === "string")
-    return `${param} is a dtype, not a param; write ${param}: tensor(tl.${elem}, ["N"]), or scalar(tl.${elem})`;
+      ? V extends (...args: never) => unknown
+        ? SentenceOf<typeof uncalledBuilder<K>>
+        : SentenceOf<typeof noParam<K>>
+      : SentenceOf<typeof javaScriptForParam<K, NameOf<V>, JavaScript[NameOf<V>]>>;
+export function whyParam(param: string, value: unknown): ReturnType<typeof wrongParam> | undefined {
+  if (typeof value === "object" && value !== null && "kind" in value) return undefined;
+  if (typeof value === "number")
+    return numberForParam(param, Number.isInteger(value) ? "constexpr()" : "constexpr.float()", String(value));
+  const elem = isDType(value) ? elemOf(value) : undefined;
+  if (typeof elem === "string") return dtypeForParam(param, `tl.${elem}`);
   const names = Object.keys(javaScript) as (keyof JavaScript)[];
-  const own = names.find((name) => globalThis[name] === given);
-  if (own) return `${param} is JavaScript's ${own}, not a param; write ${param}: ${javaScript[own]}`;
-  return typeof given === "function"
-    ? `${param} is a function that makes params; call it, as in constexpr() or tensor(tl.float32, ["N"])`
-    : `${param} is not a param; write tensor(…), pointer(…), scalar(…) or constexpr()`;
+  const constructorName = names.find((name) => globalThis[name] === value);
+  if (constructorName) return javaScriptForParam(param, constructorName, javaScript[constructorName]);
+  return typeof value === "function" ? uncalledBuilder(param) : noParam(param);
 }
 
-/** Params where each is one. What is none has a sentence in its place, and the others keep their types. */
-export type CheckedParams<P> = [P[keyof P]] extends [Param] ? P : WithSentences<P>;
-type WithSentences<P> = { readonly [K in keyof P]: P[K] extends Param ? P[K] : WhyParam<K & string, P[K]> };
+/** The params, with an error message in place of each invalid one. Valid params keep their types. */
+export type CheckedParams<P> = [P[keyof P]] extends [Param] ? P : WithMessages<P>;
+type WithMessages<P> = { readonly [K in keyof P]: P[K] extends Param ? P[K] : WhyParam<K & string, P[K]> };

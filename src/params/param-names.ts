@@ -13,13 +13,13 @@ export type DimsOfParams<P> = {
 export type NamesWhere<P, Tag> = { [K in keyof P]: P[K] extends { readonly [$param]: Tag } ? K : never }[keyof P] &
   string;
 export type ScalarNames<P> = NamesWhere<P, ["scalar", any]>;
-/** What is no param counts as a constexpr, so that its own message is the only one. */
+/** Constexprs. Invalid params count as constexprs, so that the invalid param causes only one error. */
 export type ConstNames<P> = {
   [K in keyof P]: P[K] extends { readonly [$param]: ["constexpr", any] } ? K : P[K] extends Param ? never : K;
 }[keyof P] &
   string;
 export type TensorNames<P, A = any> = NamesWhere<P, ["tensor" | "optional" | "descriptor", any, any, A]>;
-/** Outputs that a call may leave out, and asks for. */
+/** Outputs that are computed only if a call requests them. */
 export type OptionalOutputNames<P> = NamesWhere<P, ["optional", any, any, "out"]>;
 /** Tensors that the autotuner can restore: not descriptors. */
 export type ResetNames<P, A> = NamesWhere<P, ["tensor", any, any, A]>;
@@ -28,9 +28,9 @@ export type SizeNames<P> = Exclude<NamesWhere<P, ["constexpr", "size"]>, DimsOfP
 /** Constexprs that a caller or a config sets: flags and choices. */
 export type FlagNames<P> = Exclude<
   ConstNames<P>,
-  { [K in keyof P]: P[K] extends ConstexprParam<NotAFlag> ? K : never }[keyof P] & string
+  { [K in keyof P]: P[K] extends ConstexprParam<NonFlagKind> ? K : never }[keyof P] & string
 >;
-type NotAFlag = "size" | "launch" | "launch bool" | DTypeChoice<any> | DType<any>;
+type NonFlagKind = "size" | "launch" | "launch bool" | DTypeChoice<any> | DType<any>;
 export type DTypeNames<P> = {
   [K in keyof P]: P[K] extends ConstexprParam<DTypeChoice<any> | DType<any>> ? K : never;
 }[keyof P] &

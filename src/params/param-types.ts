@@ -1,4 +1,5 @@
-/** The types of declared params. Each carries its kind in a tuple, which other types match. */
+/** The types of declared params. Each contains a tuple that starts with its kind, which other types match. */
+import type { VALUE_IN_CONFIG } from "../diagnostics/catalog/param-codes.js";
 import type { ConstBool, Constexpr } from "../types/constexpr.js";
 import type { NoDim, WhyDims } from "../types/dim-names.js";
 import type { DType, DTypeName, Dt, Element, Members } from "../types/dtype.js";
@@ -8,19 +9,19 @@ import type { DescriptorOptions } from "../rules/descriptor-rules.js";
 import type { Scalar } from "../types/tile.js";
 import type { Access } from "../types/types.js";
 
-/** The key of that tuple, which exists only as a type. */
+/** The key of the tuple. It exists only in types. */
 export declare const $param: unique symbol;
 export type DimNames = readonly (string | number)[];
 export interface TensorParam<E extends Element, Ds extends DimNames, A extends Access> {
   readonly [$param]: ["tensor", E, Ds, A];
   /**
-   * The caller may omit it; the body tests `given`. An output is computed where the caller asks for it, with `True` or
-   * with a tensor to write to, and is `None` elsewhere. A size that only optional inputs have is that of the first one
-   * given, and 0 without any.
+   * The caller may omit it; the body tests `given`. An optional output is computed only if the caller passes `True` or
+   * a tensor to write to; otherwise it is `None`. A size that only optional inputs have is taken from the first one
+   * passed, or 0.
    */
   optional(): OptionalParam<E, Ds, A>;
 }
-/** A tensor that the kernel gets as a descriptor, for blocks of shape B. */
+/** A tensor that the kernel receives as a descriptor, for blocks of shape `B`. */
 export interface DescriptorParam<E extends Element, Ds extends DimNames, B extends DimNames, A extends Access> {
   readonly [$param]: ["descriptor", [E, B], Ds, A];
 }
@@ -29,7 +30,7 @@ export interface OptionalParam<E extends Element, Ds extends DimNames, A extends
 }
 export interface PointerParam<E extends Element> {
   readonly [$param]: ["pointer", E];
-  /** The caller may omit it; the body tests `given`. */
+  /** Lets the caller omit the pointer; the body tests `given`. */
   optional(): OptionalPointerParam<E>;
 }
 export interface OptionalPointerParam<E extends Element> {
@@ -38,46 +39,50 @@ export interface OptionalPointerParam<E extends Element> {
 export interface ScalarParam<E extends Element> {
   readonly [$param]: ["scalar", E];
 }
-/** `K` is its kind, and who determines its value. */
+/**
+ * A constexpr of kind `K`. A config or a shape determines a `"size"`, a launch those of kind `"launch"`; the caller or
+ * a config chooses the others.
+ */
 export interface ConstexprParam<K> {
   readonly [$param]: ["constexpr", K];
 }
 export interface Param {
   readonly [$param]: readonly unknown[];
 }
-/** Params by name, whatever stands there: a mistake in one leaves the others their types. */
+/** Params by name. Values are `unknown`, so that an invalid param does not affect the types of the others. */
 export type Params = Readonly<Record<string, unknown>>;
 
-/** Facts about a tensor argument besides dtype and dims. */
+/** Properties of a tensor argument in addition to dtype and dims. */
 export interface TensorOptions {
   /** The last axis has stride 1 and the tensor has no gaps. */
   readonly contiguous?: boolean;
-  /** Width of address arithmetic; default int32, with larger tensors refused. */
+  /** Width of address arithmetic. With int32, the default, the wrapper rejects larger tensors. */
   readonly offsets?: DType<"int32"> | DType<"int64">;
 }
 export interface OutTensorOptions extends TensorOptions {
-  /** Holds zeros before the first program runs, for a kernel that adds to it. */
+  /** Sets the tensor to zero before the first program runs, for a kernel that adds to it. */
   readonly zeroed?: boolean;
 }
 /**
- * The lowest value, and the end, which integers stay below and floats may reach: numbers, names of sizes, or a function
- * that computes both, `({ PAGES, SIZE }) => [0, PAGES.mul(SIZE)]`.
+ * The minimum and the end of a range. Integers are less than the end; floats may equal it. Both are numbers, names of
+ * sizes, or the result of a function, `({ PAGES, SIZE }) => [0, PAGES.mul(SIZE)]`.
  */
 export type Range = readonly [number | string, number | string] | ((sizes: LaunchSizes) => readonly [HostInt, HostInt]);
 export interface InTensorOptions extends TensorOptions {
   /**
-   * The caller's promise about the elements: the lowest, and the end, which integers stay below, `[0, "N"]`. Inputs are
-   * drawn from it, and the evaluator refuses others; a GPU checks nothing. If it starts at 0 or above, a view does not mask the lower bound of an index loaded from it.
+   * The caller's promise of the elements' range: the minimum and the exclusive end of integers, `[0, "N"]`.
+   * Inputs are drawn from it, and the evaluator rejects others; a GPU checks nothing. If the minimum is at least
+   * 0, a view does not mask the lower bound of an index loaded from this tensor.
    */
   readonly range?: Range;
   /**
-   * The caller's promise that integers of one axis divide this size into rows: they rise from 0 to the size. Row `i`
-   * reaches from `x[i]` to `x[i + 1]`, and of `{ ends: "TOTAL" }`, which lacks the 0, up to `x[i]`.
+   * The caller's promise that the integers of one axis divide this size into rows: they rise from 0 to the size. Row `i` is the range from `x[i]` to `x[i + 1]`. With `{ ends: "TOTAL" }` the tensor lacks the leading
+   * 0, and row `i` ends at `x[i]`.
    */
   readonly partition?: string | { readonly ends: string } | undefined;
 }
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
-/** The dims of a tensor. One that is refused is a size without a name, about which nothing else is said. */
+/** The dims of a tensor. An invalid dim becomes an unnamed size, so that it causes no further errors. */
 type DimsOf<Ds> = Ds extends DimNames ? { -readonly [K in keyof Ds]: Ds[K] extends NoDim ? number : Ds[K] } : DimNames;
 type Declare<A extends Access> = <D extends DType<any>, const Ds extends DimNames | string>(
   dtype: D,
@@ -120,25 +125,25 @@ export interface DescriptorBuilder extends DeclareDescriptor<"in"> {
   readonly inout: DeclareDescriptor<"inout">;
 }
 /**
- * A raw pointer. Its extent is unknown unless `numel` says how many elements the caller's tensor has at least, as a
- * number or the name of a size, which the wrapper checks. What is written through it shares memory with other pointers
- * at most, and with none if both have `numel`.
+ * A raw pointer. Its extent is unknown unless `numel` declares the minimum number of elements, as a number or the name
+ * of a size. The wrapper checks it against the caller's tensor. Memory that is written through a pointer may be shared
+ * only with other pointers, and with none if both have `numel`.
  */
 export type PointerBuilder = <D extends DType<any>>(
   dtype: D,
   options?: { readonly numel?: number | string },
 ) => PointerParam<D[Dt]>;
-/** A number that is passed at run time. Of an integer, the wrapper checks the range at each call. */
+/** A number that is passed at run time. The wrapper checks the range of an integer at each call. */
 export type ScalarBuilder = <D extends DType<any>>(
   dtype: D,
   options?: { readonly default?: number; readonly range?: Range },
 ) => ScalarParam<D[Dt]>;
 
-/** A kind of constexpr. A config or a shape determines `size`; the caller or a config chooses the others. */
+/** The kind of a constexpr with named choices. */
 export interface ChoiceOf<in out C extends string> {
   readonly choice: C;
 }
-/** A choice among functions that take and return the same types. */
+/** A choice among functions with the same parameter and result types. */
 export interface FunctionOf<in out C extends string, F> extends ChoiceOf<C> {
   readonly functions: F;
 }
@@ -162,14 +167,15 @@ export type Requirement = ConstBool<any> | Scalar<"int1">;
 export interface ConstexprBuilder {
   readonly [$param]: Problem<"constexpr: call it, constexpr()">;
   /** A size: set by `config` or `autotune`, or bound by a tensor's shape if it is a dim. */
-  (
-    value?: "constexpr: takes nothing; write constexpr(), and the value in config: { BLOCK: 64 }",
-  ): ConstexprParam<"size">;
-  /** An integer argument. The wrapper checks its range, whose end it stays below, at each call, and the build that of a config's. */
+  (value?: `constexpr: takes nothing; ${typeof VALUE_IN_CONFIG}`): ConstexprParam<"size">;
+  /**
+   * An integer argument. The wrapper checks its range, with an exclusive end, at each call; the build checks the values
+   * in configs.
+   */
   int(options?: { readonly default?: number; readonly range?: Range }): ConstexprParam<"int">;
-  /** A float argument that Triton knows when it compiles. */
+  /** A float argument that is a compile-time constant for Triton. */
   float(options?: { readonly default?: number }): ConstexprParam<"float">;
-  /** A flag: Triton compiles one kernel for each value, and drops the branches that are not taken. */
+  /** A flag. Triton compiles one kernel for each value and drops the branches that are not taken. */
   bool(options?: { readonly default?: boolean }): ConstexprParam<"bool">;
   /** One of these strings. */
   string<const C extends readonly [string, ...string[]]>(
@@ -177,23 +183,24 @@ export interface ConstexprBuilder {
     options?: { readonly default?: C[number] },
   ): ConstexprParam<ChoiceOf<C[number]>>;
   /**
-   * One of these functions, chosen by name in a call or in a config: `ACTIVATION: constexpr.fn({ relu, gelu })` makes
-   * `ACTIVATION(x)` a branch that Triton decides when it compiles. All take and return the same types.
+   * One of these functions, chosen by name in a call or in a config. `ACTIVATION: constexpr.fn({ relu, gelu })` makes
+   * `ACTIVATION(x)` a branch that Triton resolves at compile time. All functions have the same parameter and result
+   * types.
    */
   fn<const C extends string, F extends (...args: any[]) => unknown>(
     functions: Validate<{ readonly [K in C]: F }, WhyAlike<F>>,
     options?: { readonly default?: NoInfer<C> },
   ): ConstexprParam<FunctionOf<C, F>>;
   /**
-   * A dtype that the caller chooses, `constexpr.dtype([tl.float16, tl.float32])`. Use it wherever a dtype may stand:
-   * `x.to(OUT)`. With a dtype variable as argument it binds that variable, so that an output may have it if no input
-   * does.
+   * A dtype that the caller chooses, `constexpr.dtype([tl.float16, tl.float32])`. It is valid wherever a dtype is, such
+   * as `x.to(OUT)`. With a dtype variable as argument it binds that variable, so that an output can have the dtype even
+   * if no input has it.
    */
   dtype<const C extends DType<any> | readonly [DType<any>, ...DType<any>[]]>(
     choices: C,
     options?: { readonly default?: DTypeIn<C> },
   ): ConstexprParam<C extends readonly unknown[] ? DTypeChoice<NamesIn<C>> : C>;
-  /** Computed from the sizes at each launch: `constexpr.launch(({ N }) => tl.nextPowerOf2(N))`. */
+  /** A constexpr computed from the sizes at each launch: `constexpr.launch(({ N }) => tl.nextPowerOf2(N))`. */
   readonly launch: LaunchBuilder;
 }
 export interface LaunchBuilder {

@@ -18,24 +18,25 @@ import type { Flat, Problem } from "../types/rule-error.js";
 import type { OptionalTorchTensor, Torch, TorchDType, TorchResult, TorchScalar, TorchTensor } from "../torch/types.js";
 
 export interface LaunchOptions {
-  /** How many warps run one program: a power of two, by default 4. */
+  /** The number of warps per program: a power of two, by default 4. */
   readonly numWarps?: 1 | 2 | 4 | 8 | 16 | 32;
-  /** How many iterations of a loop the compiler keeps in flight, by default 3. */
+  /** The number of loop iterations that the compiler keeps in flight, by default 3. */
   readonly numStages?: 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8;
-  /** How many thread blocks form a cluster and share one program (sm_90 and later), by default 1. */
+  /** The number of thread blocks in the cluster that runs one program (sm_90 and later), by default 1. */
   readonly numCtas?: 1 | 2 | 4 | 8 | 16;
-  /** The most registers that a thread may use, on NVIDIA's GPUs; AMD's compiler takes no such limit. */
+  /** The maximum number of registers per thread, on NVIDIA GPUs. AMD's compiler has no equivalent option. */
   readonly maxnreg?: number;
 }
 /** Driver options of every launch, for all configs. */
 export interface DriverOptions {
   /** Programmatic dependent launch: the kernel may start before the previous one ends (CUDA, sm_90 and later). */
   readonly launchPdl?: boolean;
-  /** All programs run at once, so that they may wait for each other. */
+  /** Launches all programs at the same time, so that they may wait for each other. */
   readonly launchCooperativeGrid?: boolean;
   /**
-   * Whether the compiler may fuse a product and a sum into one instruction that rounds once. Triton 3.6 and 3.9 do so
-   * by default, and 3.9 warns that 3.10 will not; set this to silence the warning and to fix the meaning.
+   * Allows the compiler to fuse a product and a sum into one instruction that rounds once. This is the default of
+   * Triton 3.6 and 3.9, and 3.9 warns that it changes in 3.10. Set this option to silence the warning and to fix the
+   * behavior.
    */
   readonly enableFpFusion?: boolean;
 }
@@ -46,13 +47,13 @@ type FlagValue<P, K> = K extends keyof P
       ? C
       : number
   : never;
-/** One choice of constexprs and launch options: every size, optionally flags, and nothing that a heuristic computes. */
+/** One set of constexprs and launch options: every size, optional flags, and no constexpr that a heuristic computes. */
 export type Config<P, Heuristic extends string = never> = Flat<
   { readonly [K in Exclude<SizeNames<P>, Heuristic>]: number } & {
     readonly [K in Exclude<FlagNames<P>, Heuristic>]?: FlagValue<P, K>;
   } & LaunchOptions
 >;
-/** The same where values may be computed before a launch: integers of the host, and conditions for flags. */
+/** A config whose values may be computed before a launch: host integers, and conditions for flags. */
 export type ComputedConfig<P, Heuristic extends string = never> = {
   readonly [K in keyof Config<P, Heuristic>]: Config<P, Heuristic>[K] | Computed<Config<P, Heuristic>[K]>;
 };
@@ -66,34 +67,36 @@ export interface Autotune<P, Derived extends string = never, Heuristic extends s
     Heuristic
   >[];
   /**
-   * What to choose from: values of the constexprs, and launch options; or such lists by GPU, `{ cuda: { 90: […] }, hip: {
-   * gfx942: […] }, default: […] }`, where 90 is sm_90 and later.
+   * Values of constexprs and launch options; or lists by GPU, `{ cuda: { 90: […]
+   * }, hip: { gfx942: […] }, default: […] }`, where 90 is sm_90 and later.
    */
   readonly configs: readonly Config<P, Heuristic>[] | ConfigsByGpu<Config<P, Heuristic>>;
-  /** Tensors that the kernel adds to; the autotuner zeroes them before each trial. */
+  /** Tensors that the kernel adds to. The autotuner zeroes them before each trial. */
   readonly resetToZero?: readonly ResetNames<P, "out" | "inout">[];
-  /** Tensors that the kernel updates; the autotuner restores them after each trial. */
+  /** Tensors that the kernel updates. The autotuner restores them after each trial. */
   readonly restoreValue?: readonly ResetNames<P, "inout">[];
   /** Keeps the timings on disk, in Triton's cache. */
   readonly cacheResults?: boolean;
   /**
-   * The search space of `tilescript tune`: values of constexprs and launch options, in every combination. Options that
-   * it omits are those of the first config.
+   * The search space of `tilescript tune`: values of constexprs and launch options, in every combination. Omitted
+   * options have the values of the first config.
    */
   readonly space?: Space<Config<P, Heuristic>>;
 }
-/** Lists of configs for the GPUs that choose from each. */
+/** Lists of configs by GPU. */
 export interface ConfigsByGpu<C> {
-  /** NVIDIA's, by the oldest compute capability: the list of 90 is for sm_90 and later, up to the next list's. */
+  /**
+   * NVIDIA GPUs, by the minimum compute capability: the list of 90 applies to sm_90 and later, up to the next list's.
+   */
   readonly cuda?: { readonly [capability: number]: readonly C[] };
-  /** AMD's, by architecture: `gfx942`. */
+  /** AMD GPUs, by architecture: `gfx942`. */
   readonly hip?: { readonly [architecture: `gfx${string}`]: readonly C[] };
   /** All other GPUs, and Triton's interpreter. */
   readonly default: readonly C[];
 }
 /** Values to try, by the names of a config. */
 export type Space<C> = { readonly [K in keyof C]?: readonly [Exclude<C[K], undefined>, ...Exclude<C[K], undefined>[]] };
-/** The result of a constexpr's heuristic: a truth value for a flag, an integer for a size. */
+/** The type of a constexpr's heuristic: it returns a truth value for a flag, an integer for a size. */
 type HeuristicOf<P, K, Derived extends string> = K extends keyof P
   ? P[K] extends ConstexprParam<"bool">
     ? (meta: HostArgs<P, Derived>) => Requirement
@@ -104,7 +107,7 @@ type HeuristicOf<P, K, Derived extends string> = K extends keyof P
         ) => Problem<`heuristics: ${K & string} is neither an integer nor a flag; declare it constexpr() or constexpr.bool()`>
   : (meta: HostArgs<P, Derived>) => Problem<`heuristics: ${K & string} is not a constexpr of params; declare it there`>;
 
-/** One to three numbers of programs. */
+/** The number of programs on one to three axes. */
 export type Grid = readonly [HostInt] | readonly [HostInt, HostInt] | readonly [HostInt, HostInt, HostInt];
 /** Sizes for verification and benchmarks. */
 export type Sizes<P, Derived extends string, Heuristic extends string = never> = Flat<
@@ -127,13 +130,13 @@ export type ReferenceInputs<P, Derived extends string> = Flat<{
 /** A recorded PyTorch result, or the body of a Python function. */
 export type ReferenceSpec<P, Derived extends string> =
   ((inputs: ReferenceInputs<P, Derived>, torch: Torch) => TorchResult) | { readonly source: string };
-/** The values of a case as plain numbers: sizes, scalars, flags and choices. */
+/** The values of a test case as plain numbers: sizes, scalars, flags and choices. */
 export type Given<P, Derived extends string, Heuristic extends string = never> = Flat<{
   readonly [K in DimsOfParams<P> | Derived | ScalarNames<P> | Exclude<FlagNames<P>, Heuristic>]: K extends FlagNames<P>
     ? FlagValue<P, K>
     : number;
 }>;
-/** The arguments of `inputs`: everything known before a config is chosen. */
+/** The arguments of `inputs`: all values that are known before a config is chosen. */
 export type InputSizes<P, Derived extends string> = Flat<{
   readonly [K in ScalarNames<P> | Exclude<FlagNames<P>, SizeNames<P>> | DimsOfParams<P> | Derived]: TorchScalar;
 }>;
@@ -148,9 +151,9 @@ export interface ToleranceSpec {
 
 /** The spec of a kernel. `Derived` is inferred only from `dims`, `Heuristic` only from `heuristics`. */
 export interface Spec<P, Derived extends string = never, Heuristic extends string = never> {
-  /** What the kernel computes: the docstring of the emitted function. */
+  /** A description of the kernel: the docstring of the emitted function. */
   readonly doc?: string;
-  /** What the kernel takes, by name. */
+  /** The kernel's params by name. */
   readonly params: CheckedParams<P>;
   /** Derived sizes: `dims: { MT: ({ M, TOP_K }) => M.mul(TOP_K) }`. */
   readonly dims?: { readonly [K in Derived]: (meta: HostArgs<P>) => HostInt };
@@ -159,7 +162,7 @@ export interface Spec<P, Derived extends string = never, Heuristic extends strin
    * [tl.minimum(device.multiProcessorCount, tl.cdiv(M, BLOCK))]`.
    */
   readonly grid: (meta: HostArgs<P, NoInfer<Derived>> & OnDevice) => Grid;
-  /** Several configs: the first launch for each value of the key measures all of them and keeps the fastest. */
+  /** Several configs. The first launch for each value of the key measures all of them and keeps the fastest. */
   readonly autotune?: Autotune<P, NoInfer<Derived>, NoInfer<Heuristic>>;
   /**
    * The only config of a kernel without `autotune`. A function computes it before each launch from sizes and properties
@@ -170,7 +173,7 @@ export interface Spec<P, Derived extends string = never, Heuristic extends strin
     | ((meta: HostArgs<P, NoInfer<Derived>> & OnDevice) => ComputedConfig<P, NoInfer<Heuristic>>);
   /** Constexprs computed from the arguments and the chosen config: `EVEN: ({ N, BLOCK }) => N.mod(BLOCK).eq(0)`. */
   readonly heuristics?: { readonly [K in Heuristic]: HeuristicOf<P, K, NoInfer<Derived>> };
-  /** How the driver launches the kernel, whatever the config. */
+  /** Driver options of every launch, for all configs. */
   readonly launch?: DriverOptions;
   /**
    * The oldest Triton version that the kernel supports. A feature that needs 3.9 is an error under "3.6", accepted
@@ -178,16 +181,16 @@ export interface Spec<P, Derived extends string = never, Heuristic extends strin
    */
   readonly triton?: "3.6" | "3.9";
   /**
-   * The GPUs that the kernel is for, with the reason: `{ cuda: 90, reason: "waits for the kernel before it" }`. The
-   * wrapper refuses others, and `compile`, `run` and `verify` say that they did not run there. Default: all.
+   * The GPUs that the kernel supports, with the reason: `{ cuda: 90, reason: "waits for the kernel before it" }`. The
+   * wrapper refuses others; `compile`, `run` and `verify` skip and name them. Default: all.
    */
   readonly targets?: KernelTargets;
   /**
-   * Whether the module has a warp-specialized kernel besides, for Hopper GPUs: "auto" where the kernel has a form that
-   * suits, and if it is autotuned, the wrapper times both and launches the faster one; "always" to launch it wherever it
-   * can be, and to make any other form an error. Default "never".
+   * Adds a warp-specialized kernel for Hopper GPUs to the module. "auto" adds it if the kernel matches a supported
+   * pattern; if the kernel is autotuned, the wrapper times both kernels and launches the faster one. "always" launches
+   * it on every GPU that supports it, and rejects a kernel that matches no pattern. Default "never".
    */
-  readonly specialize?: "auto" | "never" | "always";
+  readonly warpSpecialize?: "auto" | "never" | "always";
   /** Integer arguments that Triton does not specialize on: neither on the value 1 nor on multiples of 16. */
   readonly doNotSpecialize?: readonly (DimsOfParams<P> | NoInfer<Derived> | ScalarNames<P>)[];
   /** Integer arguments and tensors whose value or address Triton does not specialize on being a multiple of 16. */
@@ -195,39 +198,39 @@ export interface Spec<P, Derived extends string = never, Heuristic extends strin
     DimsOfParams<P> | NoInfer<Derived> | ScalarNames<P> | TensorNames<P>
   )[];
   /**
-   * Groups of tensors with equal strides, as `[["q", "k", "v"]]`. The wrapper checks it, and the kernel takes one set of
-   * strides for each group. Its tensors have the same dims.
+   * Groups of tensors with equal strides and the same dims, as `[["q", "k", "v"]]`. The wrapper checks the strides, and
+   * the kernel receives one set of strides per group.
    */
   readonly sameStrides?: readonly (readonly [TensorNames<P>, TensorNames<P>, ...TensorNames<P>[]])[];
-  /** Conditions that the caller must meet. The wrapper checks them before each launch. */
+  /** Conditions that the caller must satisfy. The wrapper checks them before each launch. */
   readonly requires?: (meta: HostArgs<P, NoInfer<Derived>> & OnDevice) => readonly Requirement[];
   /**
-   * Inputs that arbitrary random numbers would not suit, as recorded PyTorch: `({ M, N }, torch) => ({ index:
-   * torch.randperm(N) })`. Each is cast to its tensor's dtype; all other tensors are drawn at random.
+   * Inputs for which arbitrary random numbers are invalid, as recorded PyTorch: `({ M, N }, torch) => ({ index:
+   * torch.randperm(N) })`. Each is cast to its tensor's dtype. Others are random.
    */
   readonly inputs?: (
     sizes: InputSizes<P, NoInfer<Derived>>,
     torch: Torch,
   ) => { readonly [K in TensorNames<P, "in" | "inout">]?: TorchTensor };
-  /** The expected result as recorded PyTorch, or as Python source if the recorder lacks a function. */
+  /** The expected result as recorded PyTorch. Python source if the recorder lacks a function. */
   readonly reference?: ReferenceSpec<P, NoInfer<Derived>>;
   /**
-   * Other implementations for `bench` to compare with: `{ cublas: ({ a, b }, torch) => torch.matmul(a, b) }`, or Python
+   * Other implementations that `bench` compares with: `{ cublas: ({ a, b }, torch) => torch.matmul(a, b) }`, or Python
    * source. The emitted Python does not contain them.
    */
   readonly providers?: { readonly [name: string]: ReferenceSpec<P, NoInfer<Derived>> };
   /**
    * The number of floating-point operations of a call, for TFLOP/s: `({ M, N, K }) => 2 * M * N * K`. By default
-   * PyTorch counts those of the reference's matrix products, convolutions and attention.
+   * PyTorch counts the operations of the reference's matrix products, convolutions and attention.
    */
-  readonly flops?: (given: Given<P, NoInfer<Derived>, NoInfer<Heuristic>>) => number;
-  /** Sizes for verification and benchmarks; verification also draws others. */
+  readonly flops?: (values: Given<P, NoInfer<Derived>, NoInfer<Heuristic>>) => number;
+  /** Sizes for verification and benchmarks. Verification also draws random sizes. */
   readonly shapes?: readonly Sizes<P, NoInfer<Derived>, NoInfer<Heuristic>>[];
   /**
-   * Overrides parts of the default tolerance: an element may differ by `atol + rtol * |expected|`, plus `rms` times the
-   * root mean square of the output. It holds for the kernel's algorithm too. `atol` replaces the default `rms`. Integers
-   * are equal, unless `atol` is 1 or more: then at most the part `share` of them, by default 0.01, may be so far off.
-   * `{ q: { atol: 1 } }` is for the output `q`.
+   * Overrides parts of the default tolerance. An element may differ by `atol + rtol * |expected|`, plus `rms` times the
+   * root mean square of the output. `atol` replaces the default `rms`. It must also cover the kernel's algorithm.
+   * Integers must be equal, unless `atol` is 1 or more: then at most the fraction `share` of them, by default 0.01,
+   * may differ by up to `atol`. `{ q: { atol: 1 } }` applies to the output `q`.
    */
   readonly tolerance?: ToleranceSpec & { readonly [K in TensorNames<P, "out" | "inout">]?: ToleranceSpec };
 }

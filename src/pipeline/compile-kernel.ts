@@ -45,8 +45,8 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
   const file = `${signature.name}.py`;
   const specialized = warpSpecializedKernel(ir, lowered);
   const emit = (options?: EmitOptions): Emitted => {
-    const printed = emitModule(lowered, source, options, specialized.form(options?.specialize));
-    const warnings = specialized.warnings(options?.specialize);
+    const printed = emitModule(lowered, source, options, specialized.form(options?.warpSpecialize));
+    const warnings = specialized.warnings(options?.warpSpecialize);
     return { python: printed.text, map: sourceMap(file, printed.lines), ...(warnings.length > 0 && { warnings }) };
   };
   const evaluate: CompiledKernel["evaluate"] = (testCase, { tolerance, lowered: isBothStages, ...options } = {}) => {

@@ -3,7 +3,14 @@ import { constantTileDims } from "../analysis/tile-sizes.js";
 import { emitOperator } from "../codegen/module/module.js";
 import { operatorSignature, shapesOf } from "../codegen/module/signature.js";
 import { sourceMap } from "../codegen/module/source-map.js";
-import type { Certificate, CompiledKernel, Config, EmitOptions, Emitted } from "../compiled/compiled-kernel.js";
+import type {
+  Certificate,
+  CompiledKernel,
+  Config,
+  EmitOptions,
+  Emitted,
+  Signature,
+} from "../compiled/compiled-kernel.js";
 import type { Diagnostic } from "../diagnostics/diagnostic.js";
 import type { KernelDefinition } from "../dsl/definition.js";
 import { type OperatorDefinition, traceOperator } from "../dsl/operator.js";
@@ -11,6 +18,7 @@ import { rangesOf, sizesOf } from "../eval/case-launch.js";
 import { assertCorrect } from "../eval/assert-correct.js";
 import { evaluateOperator, operatorRefusal, operatorWork } from "../eval/evaluate-operator.js";
 import type { KernelIR } from "../ir/nodes.js";
+import type { OperatorIR } from "../ir/operator-ir.js";
 import { printIR } from "../ir/print.js";
 import type { SourceIndex } from "../ir/source.js";
 import { declaredToleranceFor } from "../compiled/declared-tolerance.js";
@@ -34,7 +42,7 @@ export function compileOperator(
   };
   const operator = traceOperator(definition, traceKernel, source);
   throwIfErrors(diagnostics);
-  const { face, kernels } = operator;
+  const { signature: face, kernels } = operator;
   const lowered = kernels.map(lower);
   const signature = operatorSignature(operator);
   const file = `${signature.name}.py`;
@@ -42,18 +50,7 @@ export function compileOperator(
     const printed = emitOperator(operator, lowered, source, op, dtypes);
     return { python: printed.text, map: sourceMap(file, printed.lines) };
   };
-  const evaluate: CompiledKernel["evaluate"] = (testCase, { tolerance, lowered: isBothStages, ...options } = {}) => {
-    const tolerances = { ...face.tolerance, ...tolerance };
-    const context = { sizes: sizesOf(face, { ...testCase, config: 0 }), dtypes: testCase.dtypes };
-    const toleranceOf = (output: string, dtype: string) =>
-      toleranceFor(dtype, signature, context, "eval", declaredToleranceFor(tolerances, output));
-    const stages = isBothStages && { lowered: new Map(kernels.map((kernel, i) => [kernel, lowered[i]!])) };
-    return evaluateOperator(operator, signature, testCase, toleranceOf, {
-      ...options,
-      tolerance: tolerances,
-      ...stages,
-    });
-  };
+  const evaluate = operatorEvaluator(operator, signature, lowered);
   let proof: Certificate | undefined;
   const configCount = Math.max(...kernels.map(({ tuning }) => tuning.configs.length));
   return {
@@ -81,6 +78,26 @@ export function compileOperator(
     proof: (cache) => (proof ??= mergeCertificates(kernels.map((ir, i) => cachedProof(cache, ir, lowered[i]!)))),
     evaluate,
     check: (testCase, options) => assertCorrect(signature, testCase, evaluate(testCase, options)),
+  };
+}
+
+function operatorEvaluator(
+  operator: OperatorIR,
+  signature: Signature,
+  lowered: readonly KernelIR[],
+): CompiledKernel["evaluate"] {
+  const { signature: face, kernels } = operator;
+  return (testCase, { tolerance, lowered: isBothStages, ...options } = {}) => {
+    const tolerances = { ...face.tolerance, ...tolerance };
+    const context = { sizes: sizesOf(face, { ...testCase, config: 0 }), dtypes: testCase.dtypes };
+    const toleranceOf = (output: string, dtype: string) =>
+      toleranceFor(dtype, signature, context, "eval", declaredToleranceFor(tolerances, output));
+    const stages = isBothStages && { lowered: new Map(kernels.map((kernel, i) => [kernel, lowered[i]!])) };
+    return evaluateOperator(operator, signature, testCase, toleranceOf, {
+      ...options,
+      tolerance: tolerances,
+      ...stages,
+    });
   };
 }
 

@@ -33,9 +33,10 @@ function relocate(
     (location.file === originalLocation.file && location.line === originalLocation.line)
   )
     return certificate;
-  const messages = certificate.obligations.flatMap(({ verdict }) =>
-    verdict.kind === "unknown" ? [verdict.missing] : verdict.kind === "refuted" ? [verdict.finding.message] : [],
-  );
+  const messages = certificate.obligations.flatMap(({ verdict }) => {
+    if (verdict.kind === "unknown") return [verdict.missing];
+    return verdict.kind === "refuted" ? [verdict.finding.message] : [];
+  });
   if (messages.some((each) => /\bline \d/.test(each) || each.includes(originalLocation.file))) return undefined;
   const shift = (at: Location | undefined) =>
     at?.file === originalLocation.file

@@ -5,7 +5,7 @@ import { NDArray } from "../host-call/ndarray.js";
 import type { CallOptions, KernelEvaluation, KernelRun, RunOptions } from "../host-call/types.js";
 import type { CompiledKernel, Evaluation, TensorData } from "../compiled/compiled-kernel.js";
 import type { Location } from "../diagnostics/diagnostic.js";
-import { checkDefinition, KernelDefinition, rawConfigs, type RawSpec } from "../dsl/definition.js";
+import { checkDefinition, KernelDefinition, rawConfigs } from "../dsl/definition.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import { type DType, type DTypeName, dtypes } from "../types/dtype.js";
 import type { Handle } from "../ir/handle.js";
@@ -13,6 +13,7 @@ import { fromBytes, toBytes } from "../numerics/numeric-bits.js";
 import type { KernelFunction } from "../params/kernel.js";
 import type { callOnDevice } from "../runtime/devices/call.js";
 import { checkTolerance } from "../compiled/declared-tolerance.js";
+import type { RawSpec } from "../dsl/spec-forms.js";
 
 type Values = Readonly<Record<string, unknown>>;
 

@@ -21,13 +21,13 @@ export function warpSpecializedKernel(ir: KernelIR, lowered: KernelIR): WarpSpec
   let cached: Specialized | NotSpecializable | undefined;
   const specializeOnce = () => (cached ??= specialize(ir, lowered));
   return {
-    form(mode = ir.specialize) {
+    form(mode = ir.warpSpecialize) {
       if (mode === "never") return undefined;
       const form = specializeOnce();
       if (!(form instanceof NotSpecializable)) return form;
       return mode === "always" ? fail(notSpecialized.required(ir.name, form.reason), form.at ?? ir.at) : undefined;
     },
-    warnings(mode = ir.specialize) {
+    warnings(mode = ir.warpSpecialize) {
       const form = mode === "auto" ? specializeOnce() : undefined;
       return form instanceof NotSpecializable
         ? [warning(notSpecialized.plain(ir.name, form.reason), form.at ?? ir.at)]

@@ -150,8 +150,8 @@ function dtypesOf({ params }: KernelIR): readonly DTypeVariable[] {
 }
 
 function absentOf(ir: KernelIR, values: Values): readonly string[] {
-  return [...paramsOf(ir, "tensor"), ...paramsOf(ir, "pointer")].flatMap(({ name, given }) =>
-    given && values.get(`${given.parameter} given`) === 0 ? [name] : [],
+  return [...paramsOf(ir, "tensor"), ...paramsOf(ir, "pointer")].flatMap(({ name, given: isGiven }) =>
+    isGiven && values.get(`${isGiven.parameter} given`) === 0 ? [name] : [],
   );
 }
 
@@ -212,7 +212,7 @@ class Search {
     const costAt = (indices: readonly number[]) =>
       indices.reduce((sum, index, i) => sum + costOf(candidates[i]![index]!), 0);
     let frontier = [{ places: names.map(() => 0), total: names.length }];
-    const seen = new Set([frontier[0]!.places.join()]);
+    const visited = new Set([frontier[0]!.places.join()]);
     for (let count = 0; frontier.length > 0 && count < LIMITS.sizes; count++) {
       const cheapest = frontier.reduce(
         (cheapestIndex, entry, i) => (entry.total < frontier[cheapestIndex]!.total ? i : cheapestIndex),
@@ -225,8 +225,8 @@ class Search {
         if (places[i]! + 1 >= candidates[i]!.length) return;
         const next = places.with(i, places[i]! + 1);
         const key = next.join();
-        if (seen.has(key)) return;
-        seen.add(key);
+        if (visited.has(key)) return;
+        visited.add(key);
         frontier.push({ places: next, total: costAt(next) });
       });
       if (frontier.length > LIMITS.sizes) frontier = frontier.slice(0, LIMITS.sizes);
@@ -249,13 +249,13 @@ class Search {
     );
     const constants = [...terms].filter(isNumber).map(({ value }) => Math.abs(Number(value)));
     const blocks = [...new Set(constants)].filter((value) => value > 3 && value <= 4096).sort((x, y) => x - y);
-    const around = blocks.slice(0, LIMITS.values).flatMap(boundarySizes);
-    return [...new Set([1, 0, 2, 3, 5, 8, 16, ...around])].sort((x, y) => costOf(x) - costOf(y));
+    const nearbySizes = blocks.slice(0, LIMITS.values).flatMap(boundarySizes);
+    return [...new Set([1, 0, 2, 3, 5, 8, 16, ...nearbySizes])].sort((x, y) => costOf(x) - costOf(y));
   }
 
   /** Computes derived sizes from their equations. */
   #withDerived(values: Map<string, number>): Values {
-    for (const { kind, parts: operands } of this.#model.launch.facts) {
+    for (const { kind, operands } of this.#model.launch.facts) {
       const [lhs, rhs] = operands;
       if (kind !== "equal" || lhs!.kind !== "symbol" || values.has(lhs!.name)) continue;
       const value = new Valuation(values).integer(rhs!);

@@ -83,11 +83,11 @@ function missingPreconditions(model: SymbolicModel): readonly MissingPreconditio
 function conditionsFor(query: RefutationQuery, model: SymbolicModel): readonly HostExpression[] {
   const { goal: holds, variables } = query;
   const ranges = rangesFor(query, model);
-  const goals = holds.kind === "some" ? holds.parts : [holds];
+  const goals = holds.kind === "some" ? holds.operands : [holds];
   const conditions = new Map<string, HostExpression>();
   for (const goal of goals.flatMap(conditionsOf)) {
     if (goal.kind !== "atMost") continue;
-    const [x, y] = goal.parts;
+    const [x, y] = goal.operands;
     for (const excess of excesses(minus(x!, y!), query)) {
       const maximum = maximumOver(excess, variables, ranges);
       for (const condition of maximum ? asHostConditions(expand(maximum), model.launch) : [])
@@ -107,7 +107,7 @@ function rangesFor({ facts, variables }: RefutationQuery, { environment }: Symbo
   const ranges = new Map(environment.ranges);
   const inequalities = facts
     .flatMap(conditionsOf)
-    .flatMap(({ kind, parts: operands }) => (kind === "atMost" ? [operands] : []));
+    .flatMap(({ kind, operands }) => (kind === "atMost" ? [operands] : []));
   for (const name of variables) {
     if (ranges.has(name)) continue;
     for (const [x, y] of inequalities) {
@@ -127,18 +127,18 @@ const lengthOf = (tree: HostExpression): number =>
 
 /** Terms that must not be positive: the excess combined with each mask or branch condition, then the excess alone. */
 function excesses(excess: Term, { facts, variables }: RefutationQuery): readonly Term[] {
-  const combined: Term[] = [];
+  const conjunctions: Term[] = [];
   for (const condition of facts.flatMap(conditionsOf)) {
     if (condition.kind !== "atMost") continue;
-    const slack = minus(condition.parts[1]!, condition.parts[0]!);
+    const slack = minus(condition.operands[1]!, condition.operands[0]!);
     for (const name of variables) {
       const [coefficient, slackCoefficient] = [coefficientOf(excess, name), coefficientOf(slack, name)];
       if (!coefficient || slackCoefficient?.kind !== "number" || slackCoefficient.value !== -1n) continue;
       if (coefficient.kind === "number" && coefficient.value <= 0n) continue;
-      combined.push(withoutTerm(excess, product(coefficient, slack)));
+      conjunctions.push(withoutTerm(excess, product(coefficient, slack)));
     }
   }
-  return [...combined, excess];
+  return [...conjunctions, excess];
 }
 
 /** `most <= 0` as alternative launch conditions. */
@@ -158,7 +158,7 @@ function asHostConditions(excess: Term, launch: SymbolicLaunch): readonly HostEx
 function divisionsIn(term: Term): readonly (readonly [Term, Term])[] {
   return [...termsIn(term)].flatMap((each): (readonly [Term, Term])[] => {
     if (each.kind !== "quotient" && each.kind !== "floorQuotient") return [];
-    const [x, y] = each.parts;
+    const [x, y] = each.operands;
     const sizes = [x!, minus(x!, minus(y!, number(1)))].filter(({ kind }) => kind === "symbol" || kind === "product");
     return sizes.map((size) => [size, y!] as const);
   });
@@ -190,7 +190,7 @@ function toHostExpression(term: Term, launch: SymbolicLaunch): HostExpression | 
     case "sum": {
       const { positive, negative } = splitBySign(term);
       const [plus, less] = [positive, negative].map((each) =>
-        reduceOperands("add", each.kind === "sum" ? each.parts : [each]),
+        reduceOperands("add", each.kind === "sum" ? each.operands : [each]),
       );
       if (!plus || !less) return undefined;
       return "value" in less && less.value === 0 ? plus : { op: "sub", of: [plus, less] };
@@ -198,33 +198,46 @@ function toHostExpression(term: Term, launch: SymbolicLaunch): HostExpression | 
     case "product":
       return reduceOperands(
         "mul",
-        recombineSizes(term.parts, launch).toSorted((a, b) => Number(isNumber(a)) - Number(isNumber(b))),
+        recombineSizes(term.operands, launch).toSorted((a, b) => Number(isNumber(a)) - Number(isNumber(b))),
       );
     case "quotient":
     case "floorQuotient": {
-      const [x, y] = term.parts;
+      const [x, y] = term.operands;
       const blocks = minus(x!, minus(y!, number(1)));
       return summandCount(blocks) < summandCount(x!)
         ? binary("cdiv", convert(blocks), convert(y!))
         : binary("floorDiv", convert(x!), convert(y!));
     }
     case "call": {
-      const [x] = term.parts;
+      const [x] = term.operands;
       const operand = term.name === NEXT_POWER && x ? convert(x) : undefined;
       return operand && { op: "nextPowerOf2", of: [operand] };
     }
-    default: {
+    case "all":
+    case "atMost":
+    case "choice":
+    case "equal":
+    case "false":
+    case "floorRemainder":
+    case "greatest":
+    case "least":
+    case "not":
+    case "remainder":
+    case "some":
+    case "true": {
       const op = OPS[term.kind];
-      return op === undefined ? undefined : reduceOperands(op, term.parts);
+      return op === undefined ? undefined : reduceOperands(op, term.operands);
     }
+    default:
+      return term.kind satisfies never;
   }
 }
 
-const summandCount = (term: Term): number => (term.kind === "sum" ? term.parts.length : 1);
+const summandCount = (term: Term): number => (term.kind === "sum" ? term.operands.length : 1);
 
 /** Replaces factors that form a size known to be a multiple by that size. */
 function recombineSizes(factors: readonly Term[], launch: Pick<SymbolicLaunch, "multiples">): readonly Term[] {
-  for (const [size, { kind, parts: operands }] of launch.multiples) {
+  for (const [size, { kind, operands }] of launch.multiples) {
     if (kind !== "product" || !operands.every((part) => factors.includes(part))) continue;
     return recombineSizes([...factors.filter((each) => !operands.includes(each)), symbol(size)], launch);
   }
@@ -243,6 +256,6 @@ function nameOf(name: string, launch: SymbolicLaunch): HostExpression | undefine
   const [multiple] = [...launch.multiples].filter(([size]) => `${size}/` === name);
   if (!multiple) return undefined;
   const [size, term] = multiple;
-  const divisor = term.kind === "product" ? product(...term.parts.filter((part) => part.name !== name)) : undefined;
+  const divisor = term.kind === "product" ? product(...term.operands.filter((part) => part.name !== name)) : undefined;
   return divisor && binary("floorDiv", { param: size }, toHostExpression(divisor, launch));
 }

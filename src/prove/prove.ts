@@ -157,7 +157,7 @@ const TOO_MANY_CALLS =
   "proofs do not follow this many calls of helper functions that call one another; call them less often, or write some of them as loops";
 
 /** The only obligation of a kernel whose symbolic execution was truncated. */
-function truncatedObligation({ at }: OpStatement): ProofObligation {
+function truncatedObligation({ location: at }: OpStatement): ProofObligation {
   const gap = { refutation: undefined, missing: TOO_MANY_CALLS };
   return { property: "bounds", subject: "what helper functions access", at, prove: () => gap };
 }

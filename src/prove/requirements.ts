@@ -18,7 +18,7 @@ export function redundantRequirements(ir: KernelIR): readonly Obligation[] {
   const statements = definitions(ir.requires.block);
   return launch.requirements.flatMap((requirement, i): Obligation[] => {
     const value = yields[i]!;
-    const at = isValue(value) ? statements.get(value)?.at : undefined;
+    const at = isValue(value) ? statements.get(value)?.location : undefined;
     // The requirement of a parameter's range has no location.
     if (at === undefined || !followsFrom(requirement, without(launch.facts, conditionsOf(requirement)))) return [];
     return [{ property: "requirement", of: "a requirement", at, verdict: { kind: "proved", configs: "together" } }];

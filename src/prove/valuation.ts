@@ -33,7 +33,7 @@ export class Valuation {
   }
 
   #compute(term: Term): Value {
-    const { kind, parts } = term;
+    const { kind, operands: parts } = term;
     if (kind === "number") return Number(term.value);
     if (kind === "symbol") return this.values.get(term.name);
     if (kind === "true" || kind === "false") return kind === "true";

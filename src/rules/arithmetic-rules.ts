@@ -2,11 +2,13 @@
  * Signatures of operators. `WhyX<Op, E, S, O>` is the rule of operand O for a tile of dtype E and shape S, and `XOut`
  * is the type of the result. `inferX` computes both at run time, also with a constexpr on either side.
  */
-import type { ConstLike } from "../types/constexpr.js";
+import type { Fact, SentenceOf } from "../diagnostics/message.js";
+import { numberType, truthValue } from "../diagnostics/catalog/rule-codes.js";
+import { type ConstLike, notAnInteger } from "../types/constexpr.js";
 import { compareText } from "../types/constexpr-text.js";
 import { dtypeDisplayName, type Call, type Elem, type Element } from "../types/dtype.js";
 import { notAnOperand, notATile, type NotAnOperand, type NotATile } from "../types/operand.js";
-import type { FirstError, Validate } from "../types/rule-error.js";
+import type { FirstError, Validate, RuleError } from "../types/rule-error.js";
 import {
   divide,
   modulo,
@@ -32,6 +34,7 @@ import {
   type WhyPromote,
   type WhyTruth,
   type WhyWeak,
+  noResult,
 } from "../types/promote.js";
 import { broadcast, whyBroadcast, type Broadcast, type Dim, type Shape, type WhyBroadcast } from "../types/shape.js";
 import type { El, Sh, Tile, TileLike } from "../types/tile.js";
@@ -43,40 +46,43 @@ const isBooleanLiteral = (type: ConstexprType): boolean => type.text === "true" 
 
 /** An operator's rules for two dtypes, for a dtype and a number, and for a dtype and a constexpr. */
 interface BinaryRule {
-  tiles(op: string, a: Elem, b: Elem): string;
-  number(op: string, elem: Elem, value: number): string;
-  weak(op: string, elem: Elem, kind: string): string;
+  tiles(op: string, a: Elem, b: Elem): RuleError | undefined;
+  number(op: string, elem: Elem, value: number): RuleError | undefined;
+  weak(op: string, elem: Elem, kind: string): RuleError | undefined;
   /** The result's dtype. */
   out(a: Elem, b: Elem): Elem | undefined;
   /** The rule for two constexprs. */
-  constants(op: string, x: ConstexprType, y: ConstexprType): string;
+  constants(op: string, x: ConstexprType, y: ConstexprType): RuleError | undefined;
 }
 
 const isNumber = ({ of }: ConstexprType): boolean => of === "int" || of === "float";
 /** The rule that both operands are numbers. */
-function whyNumbers(op: string, x: ConstexprType, y: ConstexprType): string {
+function whyNumbers(op: string, x: ConstexprType, y: ConstexprType): RuleError | undefined {
   const invalid = [x, y].find((type) => !isNumber(type));
-  return invalid ? notAnOperand(op, invalid) : "";
+  return invalid ? notAnOperand(op, invalid) : undefined;
 }
 /** The rule that both operands are integers. */
-function whyIntegers(op: string, x: ConstexprType, y: ConstexprType): string {
+function whyIntegers(op: string, x: ConstexprType, y: ConstexprType): RuleError | undefined {
   const fraction = [x, y].find((type) => type.of === "float" && literalValue(type) !== undefined);
   if (fraction) return whyWhole(op, fraction.text);
-  return x.of === "int" && y.of === "int" ? "" : `${op}: needs an integer, a constexpr or a tile`;
+  return x.of === "int" && y.of === "int" ? undefined : notAnInteger(op);
 }
 /** The rule that the operands are two booleans or two integers. */
-function whyTruths(op: string, x: ConstexprType, y: ConstexprType): string {
-  return x.of === "bool" && y.of === "bool" ? "" : whyIntegers(op, x, y);
+function whyTruths(op: string, x: ConstexprType, y: ConstexprType): RuleError | undefined {
+  return x.of === "bool" && y.of === "bool" ? undefined : whyIntegers(op, x, y);
 }
 
 /** Rejects a NaN literal. It is usually a mistake, because JavaScript computes NaN from undefined values. */
-function whyNaN(op: string, isComparison: boolean): string {
+function whyNaN(op: string, isComparison: boolean): RuleError | undefined {
   return isComparison
-    ? `${op}: a comparison with NaN holds nowhere or everywhere; x.ne(x) holds where x is NaN`
-    : `${op}: a number is NaN, and so would each element be; if that is meant, write tl.full(x.shape, NaN, x.dtype)`;
+    ? numberType(`${op}: a comparison with NaN holds nowhere or everywhere`, "x.ne(x) holds where x is NaN")
+    : numberType(
+        `${op}: a number is NaN, and so would each element be`,
+        "if that is meant, write tl.full(x.shape, NaN, x.dtype)",
+      );
 }
 
-function whyOperand(rule: BinaryRule, op: string, tile: TileType, operand: Type): string {
+function whyOperand(rule: BinaryRule, op: string, tile: TileType, operand: Type): RuleError | undefined {
   if (operand.kind === "tile") {
     return rule.tiles(op, tile.dtype, operand.dtype) || whyBroadcast(op, tile.shape, operand.shape);
   }
@@ -88,7 +94,7 @@ function whyOperand(rule: BinaryRule, op: string, tile: TileType, operand: Type)
 }
 
 /** The type of `x op y`, or a message. `text` computes the text of the result of two constexprs. */
-function inferBinary(rule: BinaryRule, op: string, x: Type, y: Type, text: (a: string, b: string) => Type | string) {
+function inferBinary(rule: BinaryRule, op: string, x: Type, y: Type, text: (a: string, b: string) => Type | RuleError) {
   if (x.kind === "constexpr" && y.kind === "constexpr") return rule.constants(op, x, y) || text(x.text, y.text);
   const [tile, operand] = x.kind === "tile" ? [x, y] : [y, x];
   if (tile.kind !== "tile") return notAnOperand(op, x.kind === "constexpr" ? y : x);
@@ -100,7 +106,7 @@ function inferBinary(rule: BinaryRule, op: string, x: Type, y: Type, text: (a: s
   // Unreachable unless the rule above is incomplete.
   return dtype && shape
     ? tileType(dtype, shape)
-    : `${op}: ${dtypeDisplayName(tile.dtype)} and ${dtypeDisplayName(rhs.dtype)} have no result`;
+    : noResult(op, dtypeDisplayName(tile.dtype), dtypeDisplayName(rhs.dtype));
 }
 
 /** The result of an op on two constexprs: an integer, unless one is a float. */
@@ -129,7 +135,7 @@ const arithmetic: BinaryRule = {
   constants: whyNumbers,
 };
 /** `+ - *`, minimum and maximum. */
-export function inferArith(op: string, x: Type, y: Type, text: (a: string, b: string) => string): Type | string {
+export function inferArith(op: string, x: Type, y: Type, text: (a: string, b: string) => string): Type | RuleError {
   return inferBinary(arithmetic, op, x, y, (a, b) => constexprOf(x, y, text(a, b)));
 }
 
@@ -163,9 +169,11 @@ export type WhyCmp<Op extends string, E, S extends Shape, O> = O extends number
       : NotAnOperand<Op, O>;
 export type CmpOut<S extends Shape, O> = O extends TileLike ? Tile<"int1", Broadcast<S, O[Sh]>> : Tile<"int1", S>;
 /** The rule of a comparison of a mask with a number: Triton converts the mask to int32. */
-function whyMaskComparison(op: string, value: number): string {
+function whyMaskComparison(op: string, value: number): RuleError | undefined {
   const isInRange = !Number.isInteger(value) || value === (value | 0);
-  return isInRange ? "" : `${op}: ${value} is out of range for int32, as which a mask is compared; it holds 0 and 1`;
+  return isInRange
+    ? undefined
+    : numberType(`${op}: ${value} is out of range for int32, as which a mask is compared`, "compare it with 0 or 1");
 }
 
 const comparison: BinaryRule = {
@@ -173,10 +181,10 @@ const comparison: BinaryRule = {
   number: (op, elem, value) => (elem === "int1" ? whyMaskComparison(op, value) : whyNumber(op, elem, value)),
   weak: whyWeak,
   out: () => "int1",
-  constants: (op, x, y) => (x.of === y.of && x.of !== "bool" ? "" : whyNumbers(op, x, y)),
+  constants: (op, x, y) => (x.of === y.of && x.of !== "bool" ? undefined : whyNumbers(op, x, y)),
 };
 /** `sign` is Python's operator, for the text of two constexprs. */
-export function inferCompare(op: string, x: Type, y: Type, sign: string): Type | string {
+export function inferCompare(op: string, x: Type, y: Type, sign: string): Type | RuleError {
   return inferBinary(comparison, op, x, y, (a, b) => constexprType("bool", compareText(a, sign, b)));
 }
 
@@ -194,7 +202,7 @@ export type DivideOut<E extends Element, S extends Shape, O> = O extends TileLik
   : Tile<Divide<E, E>, S>;
 const division: BinaryRule = { tiles: whyDivide, number: whyNumber, weak: whyWeak, out: divide, constants: whyNumbers };
 /** `/`. The result of two constexprs is a float. */
-export function inferDivide(op: string, x: Type, y: Type, text: (a: string, b: string) => string): Type | string {
+export function inferDivide(op: string, x: Type, y: Type, text: (a: string, b: string) => string): Type | RuleError {
   return inferBinary(division, op, x, y, (a, b) => constexprType("float", text(a, b)));
 }
 
@@ -208,7 +216,7 @@ export type WhyRemainder<Op extends string, E, S extends Shape, O> = FirstError<
 >;
 const remainder: BinaryRule = { ...division, out: modulo, constants: whyIntegers };
 /** `%` */
-export function inferModulo(op: string, x: Type, y: Type, text: (a: string, b: string) => string): Type | string {
+export function inferModulo(op: string, x: Type, y: Type, text: (a: string, b: string) => string): Type | RuleError {
   return inferBinary(remainder, op, x, y, (a, b) => constexprOf(x, y, text(a, b)));
 }
 
@@ -227,19 +235,23 @@ const floorDivision: BinaryRule = {
   constants: whyIntegers,
 };
 /** `//` and cdiv; the result is `ArithOut`. */
-export function inferFloorDivide(op: string, x: Type, y: Type, text: (a: string, b: string) => string): Type | string {
+export function inferFloorDivide(
+  op: string,
+  x: Type,
+  y: Type,
+  text: (a: string, b: string) => string,
+): Type | RuleError {
   return inferBinary(floorDivision, op, x, y, (a, b) => constexprOf(x, y, text(a, b)));
 }
 
 // ---- & | ^ << >> ----------------------------------------------------------------------------------------------------
 
+const numberForMask = <Op extends Fact>(op: Op) => truthValue(`${op}: int1 combines with int1, not with a number`);
+
 export type WhyBits<Op extends string, E, S extends Shape, O> = O extends boolean
   ? WhyTruth<Op, E>
   : O extends number
-    ? FirstError<
-        WhyInt<Op, E>,
-        E extends "int1" ? `${Op}: int1 combines with int1, not with a number` : WhyNumber<Op, E, O>
-      >
+    ? FirstError<WhyInt<Op, E>, E extends "int1" ? SentenceOf<typeof numberForMask<Op>> : WhyNumber<Op, E, O>>
     : O extends TileLike
       ? FirstError<
           FirstError<WhyInt<Op, E>, WhyInt<Op, O[El]>>,
@@ -250,15 +262,14 @@ export type WhyBits<Op extends string, E, S extends Shape, O> = O extends boolea
         : NotAnOperand<Op, O>;
 const bits: BinaryRule = {
   tiles: (op, a, b) => whyInt(op, a) || whyInt(op, b) || whyCompare(op, a, b),
-  number: (op, elem, value) =>
-    whyInt(op, elem) ||
-    (elem === "int1" ? `${op}: int1 combines with int1, not with a number` : whyNumber(op, elem, value)),
-  weak: (op, elem, kind) => whyInt(op, elem) || (kind === "bool" && elem === "int1" ? "" : whyWeak(op, elem, kind)),
+  number: (op, elem, value) => whyInt(op, elem) || (elem === "int1" ? numberForMask(op) : whyNumber(op, elem, value)),
+  weak: (op, elem, kind) =>
+    whyInt(op, elem) || (kind === "bool" && elem === "int1" ? undefined : whyWeak(op, elem, kind)),
   out: promote,
   constants: whyTruths,
 };
 /** `& | ^ << >>`; the result is `ArithOut`. Masks combine with masks, with true and false, and with flags. */
-export function inferBits(op: string, x: Type, y: Type, text: (a: string, b: string) => string): Type | string {
+export function inferBits(op: string, x: Type, y: Type, text: (a: string, b: string) => string): Type | RuleError {
   const [tile, operand] = x.kind === "tile" ? [x, y] : [y, x];
   if (tile.kind === "tile" && operand.kind === "constexpr" && isBooleanLiteral(operand)) {
     return whyTruth(op, tile.dtype) || tile;
@@ -281,33 +292,37 @@ export type BitsArgs<Op extends string, E extends Element, S extends Shape, O> =
 
 /** `~x` and `not`. */
 export type WhyNot<T> = T extends TileLike ? WhyInt<"not", T[El]> : NotATile<"not", T>;
-export function inferNot(op: string, x: Type): Type | string {
+export function inferNot(op: string, x: Type): Type | RuleError {
   if (x.kind === "constexpr" && x.of === "bool") return constexprType("bool", `not ${x.text}`);
   return x.kind === "tile" ? whyInt(op, x.dtype) || x : notATile(op, x);
 }
 /** `-x`. */
 export type WhyNeg<T> = T extends TileLike ? WhyPromote<"neg", T[El], T[El]> : NotATile<"neg", T>;
-export function inferNeg(op: string, x: Type): Type | string {
+export function inferNeg(op: string, x: Type): Type | RuleError {
   if (x.kind === "constexpr" && (x.of === "int" || x.of === "float")) return constexprType(x.of, `-${x.text}`);
   return x.kind === "tile" ? whyPromote(op, x.dtype, x.dtype) || x : notATile(op, x);
 }
+
+const otherNotMask = <Op extends Fact, DType extends Fact>(op: Op, dtype: DType) =>
+  truthValue(`${op}: both sides must be int1, the other is ${dtype}`, "compare it first, .ne(0)");
+const thisNotMask = <Op extends Fact, DType extends Fact>(op: Op, dtype: DType) =>
+  truthValue(`${op}: both sides must be int1, this one is ${dtype}`, "compare it first, .ne(0)");
 
 /** logicalAnd, logicalOr: both sides int1. */
 export type WhyLogic<Op extends string, E, S extends Shape, O> = E extends "int1"
   ? O extends TileLike
     ? O[El] extends "int1"
       ? WhyBroadcast<Op, S, O[Sh]>
-      : `${Op}: both sides must be int1, the other is ${Call<O[El]>}; compare it first, .ne(0)`
+      : SentenceOf<typeof otherNotMask<Op, Call<O[El]>>>
     : O extends boolean | ConstLike<any, "bool">
       ? ""
       : NotAnOperand<Op, O>
-  : `${Op}: both sides must be int1, this one is ${Call<E>}; compare it first, .ne(0)`;
-export function whyLogic(op: string, elem: Elem, shape: readonly Dim[], operand: Type): string {
-  if (elem !== "int1")
-    return `${op}: both sides must be int1, this one is ${dtypeDisplayName(elem)}; compare it first, .ne(0)`;
-  if (operand.kind === "constexpr" && operand.of === "bool") return "";
+  : SentenceOf<typeof thisNotMask<Op, Call<E>>>;
+export function whyLogic(op: string, elem: Elem, shape: readonly Dim[], operand: Type): RuleError | undefined {
+  if (elem !== "int1") return thisNotMask(op, dtypeDisplayName(elem));
+  if (operand.kind === "constexpr" && operand.of === "bool") return undefined;
   if (operand.kind !== "tile") return notAnOperand(op, operand);
   return operand.dtype === "int1"
     ? whyBroadcast(op, shape, operand.shape)
-    : `${op}: both sides must be int1, the other is ${dtypeDisplayName(operand.dtype)}; compare it first, .ne(0)`;
+    : otherNotMask(op, dtypeDisplayName(operand.dtype));
 }

@@ -1,5 +1,7 @@
 /** Rules of atomics, as types and functions: the dtypes that the hardware supports, and the operands. */
-import { type Agree, type FirstError, type Validate, type IsAny } from "../types/rule-error.js";
+import type { Fact, SentenceOf } from "../diagnostics/message.js";
+import { dtypeUnsupported, shapeMismatch, truthValue, numberType } from "../diagnostics/catalog/rule-codes.js";
+import type { Agree, FirstError, Validate, IsAny, RuleError } from "../types/rule-error.js";
 import {
   dtypeDisplayName,
   type Call,
@@ -34,6 +36,9 @@ import {
   type WhyValue,
   whyWrite,
   type WhyWrite,
+  valueDType,
+  maskKind,
+  WIDE_WORDS,
 } from "./memory-rules.js";
 import type { El, Sh, Tile, TileLike } from "../types/tile.js";
 import type { PointerType, Type, ViewType } from "../types/types.js";
@@ -43,15 +48,17 @@ import type { PointerType, Type, ViewType } from "../types/types.js";
 const WIDE_INTEGERS = ["int32", "uint32", "int64", "uint64"] as const;
 const FLOATS = ["float32", "float64"] as const;
 
+const WIDE_NUMBERS = "32-bit and 64-bit integers, float32 and float64";
+
 /** The dtypes that each kind of atomic supports, and their description in messages. */
 export const atomicKinds = {
   add: {
     dtypes: [...WIDE_INTEGERS, "float16", "bfloat16", ...FLOATS],
     words: "32-bit and 64-bit integers, float16, bfloat16, float32 and float64",
   },
-  extreme: { dtypes: [...WIDE_INTEGERS, ...FLOATS], words: "32-bit and 64-bit integers, float32 and float64" },
-  bits: { dtypes: WIDE_INTEGERS, words: "32-bit and 64-bit integers" },
-  exchange: { dtypes: [...WIDE_INTEGERS, ...FLOATS], words: "32-bit and 64-bit integers, float32 and float64" },
+  extreme: { dtypes: [...WIDE_INTEGERS, ...FLOATS], words: WIDE_NUMBERS },
+  bits: { dtypes: WIDE_INTEGERS, words: WIDE_WORDS },
+  exchange: { dtypes: [...WIDE_INTEGERS, ...FLOATS], words: WIDE_NUMBERS },
   compare: {
     dtypes: ["int16", "uint16", ...WIDE_INTEGERS, "float16", "bfloat16", ...FLOATS],
     words: "dtypes of 16, 32 and 64 bits",
@@ -67,17 +74,23 @@ type Kinds = typeof atomicKinds;
 export type AtomicKind = keyof Kinds;
 type Unsupported<K extends AtomicKind, E> = Exclude<Members<E>, Kinds[K]["dtypes"][number]>;
 
+const atomicDType = <Op extends Fact, DType extends Fact, Supported extends Fact>(
+  op: Op,
+  dtype: DType,
+  supported: Supported,
+) => dtypeUnsupported(`${op}: does not work on ${dtype}`, `it takes ${supported}`);
+
 export type WhyAtomicElement<Op extends string, K extends AtomicKind, E> =
   IsAny<E> extends true
     ? ""
     : [Unsupported<K, E>] extends [never]
       ? ""
-      : `${Op}: does not work on ${Call<E>}; it takes ${Kinds[K]["words"]}`;
-function whyAtomicElement(op: string, kind: AtomicKind, elem: Elem): string {
+      : SentenceOf<typeof atomicDType<Op, Call<E>, Kinds[K]["words"]>>;
+function whyAtomicElement(op: string, kind: AtomicKind, elem: Elem): RuleError | undefined {
   const { dtypes, words }: { readonly dtypes: readonly string[]; readonly words: string } = atomicKinds[kind];
   return members(elem).every((name) => dtypes.includes(name))
-    ? ""
-    : `${op}: does not work on ${dtypeDisplayName(elem)}; it takes ${words}`;
+    ? undefined
+    : atomicDType(op, dtypeDisplayName(elem), words);
 }
 
 type Address = PointerType | ViewType;
@@ -87,7 +100,7 @@ export type WhyAtomic<Op extends string, K extends AtomicKind, A> = FirstError<
   WhyWrite<Op, A>,
   A extends AddressLike ? WhyAtomicElement<Op, K, A[AddressElement]> : ""
 >;
-export function whyAtomic(op: string, kind: AtomicKind, address: Type): string {
+export function whyAtomic(op: string, kind: AtomicKind, address: Type): RuleError | undefined {
   return whyWrite(op, address) || whyAtomicElement(op, kind, (address as Address).to);
 }
 /** The rule of the address of an atomic that only reads. */
@@ -95,7 +108,7 @@ export type WhyAtomicRead<Op extends string, K extends AtomicKind, A> = FirstErr
   WhyLoad<A, Op>,
   A extends AddressLike ? WhyAtomicElement<Op, K, A[AddressElement]> : ""
 >;
-export function whyAtomicRead(op: string, kind: AtomicKind, address: Type): string {
+export function whyAtomicRead(op: string, kind: AtomicKind, address: Type): RuleError | undefined {
   return whyLoad(address, op) || whyAtomicElement(op, kind, (address as Address).to);
 }
 
@@ -111,16 +124,27 @@ type SameRank<A extends Shape, B extends Shape> = number extends A["length"] | B
       : false;
 const sameRank = (a: readonly Dim[], b: readonly Dim[]): boolean => b.length === 0 || a.length === b.length;
 
+const atomicRank = <Op extends Fact, Address extends Fact, Operand extends Fact, Shape extends Fact>(
+  op: Op,
+  address: Address,
+  operand: Operand,
+  shape: Shape,
+) =>
+  shapeMismatch(
+    `${op}: the address is ${address}, the ${operand} is ${shape}`,
+    "give it the same rank with .row or expandDims",
+  );
+
 type WhyRank<Op extends string, What extends string, S extends Shape, X> = X extends TileLike
   ? FitsIn<S, X[Sh]> extends true
     ? SameRank<S, X[Sh]> extends true
       ? ""
-      : `${Op}: the address is ${Show<S>}, the ${What} is ${Show<X[Sh]>}; give it the same rank with .row or expandDims`
+      : SentenceOf<typeof atomicRank<Op, Show<S>, What, Show<X[Sh]>>>
     : ""
   : "";
-function whyRank(op: string, operandName: string, shape: readonly Dim[], x: Type): string {
-  if (x.kind !== "tile" || !fitsIn(shape, x.shape) || sameRank(shape, x.shape)) return "";
-  return `${op}: the address is ${showShape(shape)}, the ${operandName} is ${showShape(x.shape)}; give it the same rank with .row or expandDims`;
+function whyRank(op: string, operandName: string, shape: readonly Dim[], x: Type): RuleError | undefined {
+  if (x.kind !== "tile" || !fitsIn(shape, x.shape) || sameRank(shape, x.shape)) return undefined;
+  return atomicRank(op, showShape(shape), operandName, showShape(x.shape));
 }
 
 /** The rule of the value to add, exchange and so on: a number, a scalar, or a tile with the address's shape. */
@@ -128,19 +152,21 @@ export type WhyAtomicValue<Op extends string, A, V> = FirstError<
   WhyValue<Op, ElementOfAddress<A>, ShapeOfAddress<A>, V>,
   WhyRank<Op, "value", ShapeOfAddress<A>, V>
 >;
-export function whyAtomicValue(op: string, { to, shape }: Address, value: Type): string {
+export function whyAtomicValue(op: string, { to, shape }: Address, value: Type): RuleError | undefined {
   return whyValue(op, to, shape, value) || whyRank(op, "value", shape, value);
 }
+
+const atomicMask = <Op extends Fact>(op: Op) =>
+  truthValue(maskKind(op).problem, "leave it out, or leave the atomic out");
 
 /** The rule of a mask. Unlike loads, atomics do not accept Python's True. */
 export type WhyAtomicMask<Op extends string, A, M> = M extends TileLike
   ? FirstError<WhyMaskFor<Op, A, M>, WhyRank<Op, "mask", ShapeOfAddress<A>, M>>
   : M extends boolean
-    ? `${Op}: a mask is a tile of int1; leave it out, or leave the atomic out`
+    ? SentenceOf<typeof atomicMask<Op>>
     : WhyMaskFor<Op, A, M>;
-export function whyAtomicMask(op: string, address: Address, mask: Type): string {
-  if (mask.kind === "constexpr" && (mask.text === "true" || mask.text === "false"))
-    return `${op}: a mask is a tile of int1; leave it out, or leave the atomic out`;
+export function whyAtomicMask(op: string, address: Address, mask: Type): RuleError | undefined {
+  if (mask.kind === "constexpr" && (mask.text === "true" || mask.text === "false")) return atomicMask(op);
   return whyMaskFor(op, address, mask) || whyRank(op, "mask", address.shape, mask);
 }
 
@@ -148,34 +174,40 @@ export function whyAtomicMask(op: string, address: Address, mask: Type): string 
 type Exact = "int32" | "uint32" | "float32";
 const EXACT: ReadonlySet<Elem> = new Set(["int32", "uint32", "float32"]);
 
+const uncastNumber = <Op extends Fact, DType extends Fact>(op: Op, dtype: DType) =>
+  numberType(`${op}: a number is not cast here`, `write tl.full([], …, ${dtype})`);
+const numberForTile = <Op extends Fact, Shape extends Fact, DType extends Fact>(op: Op, shape: Shape, dtype: DType) =>
+  numberType(`${op}: a number is not spread here`, `write tl.full(${shape}, …, ${dtype})`);
+const unspreadValue = <Op extends Fact, Address extends Fact, Value extends Fact>(
+  op: Op,
+  address: Address,
+  value: Value,
+) => shapeMismatch(`${op}: the address is ${address}, the value is ${value}; nothing is spread here`);
+const noTileOfAddress = <Op extends Fact>(op: Op) => shapeMismatch(`${op}: needs a tile in the address's shape`);
+
 /** The rule of an operand of compare-and-swap: it must have the address's dtype and shape. */
 export type WhySwap<Op extends string, A, V> = V extends number
   ? ShapeOfAddress<A> extends readonly []
     ? ElementOfAddress<A> extends Exact
       ? WhyValue<Op, ElementOfAddress<A>, [], V>
-      : `${Op}: a number is not cast here; write tl.full([], …, ${Token<ElementOfAddress<A>>})`
-    : `${Op}: a number is not spread here; write tl.full(${Show<ShapeOfAddress<A>>}, …, ${Token<ElementOfAddress<A>>})`
+      : SentenceOf<typeof uncastNumber<Op, Token<ElementOfAddress<A>>>>
+    : SentenceOf<typeof numberForTile<Op, Show<ShapeOfAddress<A>>, Token<ElementOfAddress<A>>>>
   : V extends TileLike
     ? Agree<ElementOfAddress<A>, V[El]> extends true
       ? SameShape<ShapeOfAddress<A>, V[Sh]> extends true
         ? ""
-        : `${Op}: the address is ${Show<ShapeOfAddress<A>>}, the value is ${Show<V[Sh]>}; nothing is spread here`
-      : `${Op}: the tensor holds ${Call<ElementOfAddress<A>>}, the value is ${Call<V[El]>}; cast with .to(${Token<ElementOfAddress<A>>})`
-    : `${Op}: needs a tile in the address's shape`;
-export function whySwap(op: string, { to, shape }: Address, value: Type): string {
+        : SentenceOf<typeof unspreadValue<Op, Show<ShapeOfAddress<A>>, Show<V[Sh]>>>
+      : SentenceOf<typeof valueDType<Op, Call<ElementOfAddress<A>>, Call<V[El]>, Token<ElementOfAddress<A>>>>
+    : SentenceOf<typeof noTileOfAddress<Op>>;
+export function whySwap(op: string, { to, shape }: Address, value: Type): RuleError | undefined {
   if (value.kind === "constexpr" && !Number.isNaN(Number(value.text)) && value.of !== "string") {
-    if (shape.length > 0)
-      return `${op}: a number is not spread here; write tl.full(${showShape(shape)}, …, ${dtypeSourceText(to)})`;
-    return EXACT.has(to)
-      ? whyValue(op, to, [], value)
-      : `${op}: a number is not cast here; write tl.full([], …, ${dtypeSourceText(to)})`;
+    if (shape.length > 0) return numberForTile(op, showShape(shape), dtypeSourceText(to));
+    return EXACT.has(to) ? whyValue(op, to, [], value) : uncastNumber(op, dtypeSourceText(to));
   }
-  if (value.kind !== "tile") return `${op}: needs a tile in the address's shape`;
+  if (value.kind !== "tile") return noTileOfAddress(op);
   if (!sameElem(to, value.dtype))
-    return `${op}: the tensor holds ${dtypeDisplayName(to)}, the value is ${dtypeDisplayName(value.dtype)}; cast with .to(${dtypeSourceText(to)})`;
-  return sameShape(shape, value.shape)
-    ? ""
-    : `${op}: the address is ${showShape(shape)}, the value is ${showShape(value.shape)}; nothing is spread here`;
+    return valueDType(op, dtypeDisplayName(to), dtypeDisplayName(value.dtype), dtypeSourceText(to));
+  return sameShape(shape, value.shape) ? undefined : unspreadValue(op, showShape(shape), showShape(value.shape));
 }
 
 // ---- signatures -----------------------------------------------------------------------------------------------------

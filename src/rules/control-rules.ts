@@ -1,8 +1,18 @@
 /** Signatures of state, loops and branches. */
+import { conditionDType } from "./math-rules.js";
+import {
+  stateAsValue,
+  wrongBranchValues,
+  wrongStateType,
+  wrongLoopBounds,
+  wrongCondition,
+} from "../diagnostics/catalog/rule-codes.js";
+import type { SentenceOf, Fact } from "../diagnostics/message.js";
+import { stateOperand } from "../types/operand.js";
 import type { ConstLike } from "../types/constexpr.js";
 import { dtypeDisplayName, type Call, type Elem, isFloatElem, sameElem, dtypeSourceText } from "../types/dtype.js";
 import type { Ac, AddressLike, MutPointer, Pl, AddressElement } from "./tensor-types.js";
-import type { FirstError, Validate } from "../types/rule-error.js";
+import type { FirstError, Validate, RuleError } from "../types/rule-error.js";
 import {
   promote,
   whyIndexInt,
@@ -17,25 +27,31 @@ import {
 import { type DefaultDType, defaultDType, type UntypedNumber, whyDefaultDType } from "../types/default-dtype.js";
 import { sameShape, showShape, type Show } from "../types/shape.js";
 import type { El, Mut, MutOfNumber, Sh, StateLike, TileLike } from "../types/tile.js";
-import { literalValue, type TileType, tileType, type Type } from "../types/types.js";
+import { type ConstexprType, literalValue, type TileType, tileType, type Type } from "../types/types.js";
 // ---- state ----------------------------------------------------------------------------------------------------------
+
+export const stateOfState = () => stateAsValue("mut: this is state already", "start from its .value");
+
+export const STATE_KINDS = "takes a tile, a pointer or a number";
+
+const stateKind = () => wrongStateType(`mut: ${STATE_KINDS}`);
 
 /** The rule of `tl.mut(initial)`: a tile, a pointer, or a number, which becomes a scalar of its default dtype. */
 export type WhyMut<X> = X extends TileLike | AddressLike | UntypedNumber
   ? ""
   : X extends StateLike
-    ? "mut: this is state already; start from its .value"
-    : "mut: takes a tile, a pointer or a number";
+    ? SentenceOf<typeof stateOfState>
+    : SentenceOf<typeof stateKind>;
 export type MutOut<X> = X extends TileLike
   ? Mut<X[El], X[Sh]>
   : X extends AddressLike
     ? MutPointer<X[AddressElement], X[Pl], X[Ac]>
     : MutOfNumber<DefaultDType<X>>;
 /** The variable's type, or a message. */
-export function inferMut(initial: Type): Type | string {
+export function inferMut(initial: Type): Type | RuleError {
   if (initial.kind === "tile" || initial.kind === "pointer") return initial;
   const dtype = defaultDType(initial);
-  if (dtype === undefined || initial.kind !== "constexpr") return "mut: takes a tile, a pointer or a number";
+  if (dtype === undefined || initial.kind !== "constexpr") return stateKind();
   return whyDefaultDType("mut", initial) || tileType(dtype, []);
 }
 
@@ -43,15 +59,22 @@ export function inferMut(initial: Type): Type | string {
  * The rule of an assignment to state whose initial value may be a number, `tl.mut(0)`. Its shape and dtype were not
  * explicit, so the message suggests another initial value.
  */
-export function whyStateOperand(stateType: Type, next: Type): string {
+export function whyStateOperand(stateType: Type, next: Type): RuleError | undefined {
   const why = whyAssign(stateType, next);
   if (!why || stateType.kind !== "tile" || next.kind !== "tile") return why;
   const remedy = `begin it so, tl.mut(${zerosOf(next)})`;
+  const holds = `${assignment.op}: ${assignment.old}`;
   if (stateType.shape.length === 0 && next.shape.length > 0)
-    return `value: the variable holds a scalar ${dtypeDisplayName(stateType.dtype)}, the new value is ${showShape(next.shape)} of ${dtypeDisplayName(next.dtype)}; ${remedy}`;
+    return wrongStateType(
+      `${holds} a scalar ${dtypeDisplayName(stateType.dtype)}, ${assignment.next} ${showShape(next.shape)} of ${dtypeDisplayName(next.dtype)}`,
+      remedy,
+    );
   const isRounded = !isFloatElem(stateType.dtype) && isFloatElem(next.dtype) && sameShape(stateType.shape, next.shape);
   if (!isRounded) return why;
-  return `value: the variable holds ${dtypeDisplayName(stateType.dtype)}, the new value is ${dtypeDisplayName(next.dtype)}; ${remedy}, or cast with .to(${dtypeSourceText(stateType.dtype)})`;
+  return wrongStateType(
+    `${holds} ${dtypeDisplayName(stateType.dtype)}, ${assignment.next} ${dtypeDisplayName(next.dtype)}`,
+    `${remedy}, or cast with .to(${dtypeSourceText(stateType.dtype)})`,
+  );
 }
 
 const zerosOf = ({ dtype, shape }: TileType): string =>
@@ -59,35 +82,70 @@ const zerosOf = ({ dtype, shape }: TileType): string =>
     ? `tl.full([], 0, ${dtypeSourceText(dtype)})`
     : `tl.zeros(${showShape(shape)}, ${dtypeSourceText(dtype)})`;
 
+/** How messages speak of the value that is there and of the one that joins it. */
+interface AssignmentWords {
+  readonly op: string;
+  readonly old: string;
+  readonly next: string;
+  readonly mistake: typeof wrongStateType | typeof wrongBranchValues;
+}
+const assignment: AssignmentWords = {
+  op: "value",
+  old: "the variable holds",
+  next: "the new value is",
+  mistake: wrongStateType,
+};
+/** The results of two arms of a branch. */
+export const armResults: AssignmentWords = {
+  op: "when",
+  old: "one arm returns",
+  next: "another",
+  mistake: wrongBranchValues,
+};
+
 /** The rule of `state.value = next`. At type level, the accessor's type is the rule, without a message. */
-export function whyAssign(stateType: Type, next: Type): string {
+export function whyAssign(stateType: Type, next: Type, words = assignment): RuleError | undefined {
+  const [old, other] = [`${words.op}: ${words.old}`, words.next];
   if (stateType.kind === "pointer") {
-    if (next.kind !== "pointer") return "value: the variable holds pointers; assign a pointer";
+    if (next.kind !== "pointer") return words.mistake(`${old} pointers`, "assign a pointer");
     if (!sameElem(stateType.to, next.to)) {
-      return `value: the variable points to ${dtypeDisplayName(stateType.to)}, the new one to ${dtypeDisplayName(next.to)}; cast with .to(${dtypeSourceText(stateType.to)})`;
+      return words.mistake(
+        `value: the variable points to ${dtypeDisplayName(stateType.to)}, the new one to ${dtypeDisplayName(next.to)}`,
+        `cast with .to(${dtypeSourceText(stateType.to)})`,
+      );
     }
     return sameShape(stateType.shape, next.shape)
-      ? ""
-      : `value: the variable holds pointers ${showShape(stateType.shape)}, the new ones are ${showShape(next.shape)}`;
+      ? undefined
+      : words.mistake(`${old} pointers ${showShape(stateType.shape)}, the new ones are ${showShape(next.shape)}`);
   }
-  if (stateType.kind !== "tile") return "value: this cannot be held";
-  if (next.kind === "constexpr") {
-    if (next.of === "bool") return whyTruth("value", stateType.dtype);
-    const value = literalValue(next);
-    return value === undefined
-      ? whyWeak("value", stateType.dtype, next.of)
-      : whyLiteral("value", stateType.dtype, value);
-  }
-  if (next.kind !== "tile") return "value: the variable holds a tile; assign a tile or a number";
+  if (stateType.kind !== "tile") return words.mistake("value: this cannot be held");
+  if (next.kind === "constexpr") return whyAssignedNumber(stateType.dtype, next);
+  if (next.kind !== "tile") return words.mistake(`${old} a tile`, "assign a tile or a number");
   if (!sameElem(stateType.dtype, next.dtype)) {
-    return `value: the variable holds ${dtypeDisplayName(stateType.dtype)}, the new value is ${dtypeDisplayName(next.dtype)}; cast with .to(${dtypeSourceText(stateType.dtype)})`;
+    return words.mistake(
+      `${old} ${dtypeDisplayName(stateType.dtype)}, ${other} ${dtypeDisplayName(next.dtype)}`,
+      `cast with .to(${dtypeSourceText(stateType.dtype)})`,
+    );
   }
   return sameShape(stateType.shape, next.shape)
-    ? ""
-    : `value: the variable holds ${showShape(stateType.shape)}, the new value is ${showShape(next.shape)}; reduce or broadcast it`;
+    ? undefined
+    : words.mistake(
+        `${old} ${showShape(stateType.shape)}, ${other} ${showShape(next.shape)}`,
+        "reduce or broadcast it",
+      );
+}
+
+function whyAssignedNumber(elem: Elem, next: ConstexprType): RuleError | undefined {
+  if (next.of === "bool") return whyTruth("value", elem);
+  const value = literalValue(next);
+  return value === undefined ? whyWeak("value", elem, next.of) : whyLiteral("value", elem, value);
 }
 
 // ---- loops ----------------------------------------------------------------------------------------------------------
+
+const boundShape = <Op extends Fact, Shape extends Fact>(op: Op, shape: Shape) =>
+  wrongLoopBounds(`${op}: bounds are scalars, this is ${shape}`);
+const boundDType = <Op extends Fact>(op: Op) => wrongLoopBounds(`${op}: bounds are integers`);
 
 /** The rule of bounds and steps of `tl.range`: scalars, constexprs or numbers. */
 export type WhyRangeBound<X, Op extends string = "range"> = X extends number
@@ -97,28 +155,29 @@ export type WhyRangeBound<X, Op extends string = "range"> = X extends number
     : X extends TileLike
       ? FirstError<
           WhyIndexInt<Op, X[El]>,
-          X[Sh] extends readonly [] ? "" : `${Op}: bounds are scalars, this is ${Show<X[Sh]>}`
+          X[Sh] extends readonly [] ? "" : SentenceOf<typeof boundShape<Op, Show<X[Sh]>>>
         >
       : X extends StateLike
-        ? `${Op}: this is state; read it with .value`
-        : `${Op}: bounds are integers`;
-export function whyRangeBound(bound: Type, op = "range"): string {
-  if (bound.kind === "constexpr" && bound.of === "int") return "";
+        ? SentenceOf<typeof stateOperand<Op>>
+        : SentenceOf<typeof boundDType<Op>>;
+export function whyRangeBound(bound: Type, op = "range"): RuleError | undefined {
+  if (bound.kind === "constexpr" && bound.of === "int") return undefined;
   if (bound.kind === "constexpr" && literalValue(bound) !== undefined) return whyWhole(op, bound.text);
-  if (bound.kind !== "tile") return `${op}: bounds are integers`;
+  if (bound.kind !== "tile") return boundDType(op);
   return (
-    whyIndexInt(op, bound.dtype) ||
-    (bound.shape.length === 0 ? "" : `${op}: bounds are scalars, this is ${showShape(bound.shape)}`)
+    whyIndexInt(op, bound.dtype) || (bound.shape.length === 0 ? undefined : boundShape(op, showShape(bound.shape)))
   );
 }
 
+const zeroStep = <Op extends Fact>(op: Op) => wrongLoopBounds(`${op}: a step of 0 never ends`);
+
 /** The rule of the step of a loop. A step that is known at compile time may be negative. */
 export type WhyStep<X, Op extends string = "range"> =
-  WhyRangeBound<X, Op> extends "" ? (X extends 0 ? `${Op}: a step of 0 never ends` : "") : WhyRangeBound<X, Op>;
-export function whyStep(step: Type, op = "range"): string {
+  WhyRangeBound<X, Op> extends "" ? (X extends 0 ? SentenceOf<typeof zeroStep<Op>> : "") : WhyRangeBound<X, Op>;
+export function whyStep(step: Type, op = "range"): RuleError | undefined {
   const why = whyRangeBound(step, op);
-  if (why !== "") return why;
-  return step.kind === "constexpr" && literalValue(step) === 0 ? `${op}: a step of 0 never ends` : "";
+  if (why) return why;
+  return step.kind === "constexpr" && literalValue(step) === 0 ? zeroStep(op) : undefined;
 }
 
 type IntIn<X> = X extends TileLike ? X[El] : "int32";
@@ -161,40 +220,50 @@ export type StepOrOptions<X, End> =
 
 // ---- branches -------------------------------------------------------------------------------------------------------
 
+const conditionShape = <Op extends Fact, Shape extends Fact>(op: Op, shape: Shape) =>
+  wrongCondition(`${op}: one program has one condition, this is a tile ${shape}`, "choose lane by lane with tl.where");
+const booleanCondition = <Op extends Fact>(op: Op) =>
+  wrongCondition(`${op}: this is a JavaScript boolean`, "use a JavaScript if");
+
+export const CONDITION = "the condition is a scalar of int1 or a constexpr";
+
+const conditionKind = <Op extends Fact>(op: Op) => wrongCondition(`${op}: ${CONDITION}`);
+
 /** The rule of the condition of `tl.when` and `tl.whileLoop`. */
 export type WhyWhen<C, Op extends string = "when"> = C extends TileLike
   ? C[Sh] extends readonly []
     ? C[El] extends "int1"
       ? ""
-      : `${Op}: the condition must be int1, this is ${Call<C[El]>}; compare it, .ne(0)`
-    : `${Op}: one program has one condition, this is a tile ${Show<C[Sh]>}; choose lane by lane with tl.where`
+      : SentenceOf<typeof conditionDType<Op, Call<C[El]>>>
+    : SentenceOf<typeof conditionShape<Op, Show<C[Sh]>>>
   : C extends ConstLike<any, "bool">
     ? ""
     : C extends boolean
-      ? `${Op}: this is a JavaScript boolean; use a JavaScript if`
+      ? SentenceOf<typeof booleanCondition<Op>>
       : C extends StateLike
-        ? `${Op}: this is state; read it with .value`
-        : `${Op}: the condition is a scalar of int1 or a constexpr`;
-export function whyCondition(condition: Type, op = "when"): string {
+        ? SentenceOf<typeof stateOperand<Op>>
+        : SentenceOf<typeof conditionKind<Op>>;
+export function whyCondition(condition: Type, op = "when"): RuleError | undefined {
   if (condition.kind === "constexpr" && condition.of === "bool") {
     const isLiteral = condition.text === "true" || condition.text === "false";
-    return isLiteral ? `${op}: this is a JavaScript boolean; use a JavaScript if` : "";
+    return isLiteral ? booleanCondition(op) : undefined;
   }
-  if (condition.kind !== "tile") return `${op}: the condition is a scalar of int1 or a constexpr`;
+  if (condition.kind !== "tile") return conditionKind(op);
   if (condition.shape.length > 0) {
-    return `${op}: one program has one condition, this is a tile ${showShape(condition.shape)}; choose lane by lane with tl.where`;
+    return conditionShape(op, showShape(condition.shape));
   }
-  return condition.dtype === "int1"
-    ? ""
-    : `${op}: the condition must be int1, this is ${dtypeDisplayName(condition.dtype)}; compare it, .ne(0)`;
+  return condition.dtype === "int1" ? undefined : conditionDType(op, dtypeDisplayName(condition.dtype));
 }
+
+const constantCondition = () =>
+  wrongCondition("whileLoop: this condition never changes", "use tl.when, or a condition on state");
 
 /** The rule of the condition of `tl.whileLoop`: a scalar that the body changes. */
 export type WhyWhile<C> = C extends boolean | ConstLike<any, "bool">
-  ? "whileLoop: this condition never changes; use tl.when, or a condition on state"
+  ? SentenceOf<typeof constantCondition>
   : WhyWhen<C, "whileLoop">;
-export function whyWhile(condition: Type): string {
+export function whyWhile(condition: Type): RuleError | undefined {
   return condition.kind === "constexpr" && condition.of === "bool"
-    ? "whileLoop: this condition never changes; use tl.when, or a condition on state"
+    ? constantCondition()
     : whyCondition(condition, "whileLoop");
 }

@@ -1,8 +1,20 @@
 /** Signatures of ops that create, cast, join or split tiles: arange, full, zeros, to, join, split, cat, gather, … */
-import { MAX_NUMEL } from "../types/limits.js";
+import { NEEDS_VECTOR } from "../diagnostics/catalog/operand-codes.js";
+import type { Fact, SentenceOf } from "../diagnostics/message.js";
+import {
+  operandKind,
+  wrongTileSize,
+  dtypeUnsupported,
+  dtypeMismatch,
+  wrongAxis,
+  shapeMismatch,
+} from "../diagnostics/catalog/rule-codes.js";
 import { axisOf, type Axis, type DropAt, type WhyAxis, whyAxis, type WhyScalar } from "../types/axis.js";
 import { whyBitcast, whyCast, type WhyBitcast, type WhyCast } from "../types/casts.js";
 import {
+  boundKind,
+  unevenDimension,
+  dimensionKind,
   dimOf,
   whyBound,
   whyDim,
@@ -26,7 +38,7 @@ import {
   type Fp8Name,
 } from "../types/dtype.js";
 import type { NotADType } from "../types/dtype-text.js";
-import type { Agree, FirstError, Validate } from "../types/rule-error.js";
+import type { Agree, FirstError, Validate, RuleError } from "../types/rule-error.js";
 import {
   hasAny,
   whyInt,
@@ -49,8 +61,9 @@ import {
   type Shape,
   type Show,
   type WhyBroadcast,
+  otherShape,
 } from "../types/shape.js";
-import { notATile, type NotATile } from "../types/operand.js";
+import { noTile, notATile, type NotATile } from "../types/operand.js";
 import { whyInt32, type WhyInt32 } from "./elementwise-rules.js";
 import type { ElementIn, ShapeOf, WhyCond, WhyTile } from "./math-rules.js";
 import type { El, Sh, Tile, TileLike } from "../types/tile.js";
@@ -63,16 +76,20 @@ export type ArangeCall = <const Lo, const Hi>(
   start: Validate<Lo, WhyBound<"arange", Lo>>,
   end: Validate<Hi, WhySpan<Lo, Hi>>,
 ) => Tile<"int32", [Span<Lo, Hi>]>;
-export function inferArange(start: Type, end: Type): Type | string {
+export function inferArange(start: Type, end: Type): Type | RuleError {
   const why = whyBound("arange", start) || whyBound("arange", end);
-  if (why || start.kind !== "constexpr" || end.kind !== "constexpr") return why;
+  if (why) return why;
+  if (start.kind !== "constexpr" || end.kind !== "constexpr") return boundKind("arange");
   const [lo, hi] = [literalValue(start), literalValue(end)];
-  if (lo !== undefined && lo < 0) return `arange: it starts at ${lo}; start at 0 and subtract`;
+  if (lo !== undefined && lo < 0) return operandKind(`arange: it starts at ${lo}`, "start at 0 and subtract");
   if (lo === 0) return whyDim("arange", end) || tileType("int32", [dimOf(end)]);
   if (lo !== undefined && hi !== undefined) {
     return isPowerOfTwo(hi - lo)
       ? tileType("int32", [hi - lo])
-      : `arange: ${hi} - ${lo} is not a power of two up to ${MAX_NUMEL}; write the next one, and mask what is past it`;
+      : wrongTileSize(
+          unevenDimension("arange", `${hi} - ${lo}`).problem,
+          "write the next one, and mask what is past it",
+        );
   }
   const text = subText(end.text, start.text);
   return tileType("int32", [/^\d+$/.test(text) ? Number(text) : text]);
@@ -87,18 +104,22 @@ export type WhyDType<Op extends string, Call extends string, D> =
       : NotADType<Op, D>;
 export type FillElement<D> = D extends DType<any> ? D[Dt] : any;
 
+const narrowFill = <DType extends Fact>(dtype: DType) =>
+  dtypeUnsupported(
+    `full: Triton fills no ${dtype} with a number but 0`,
+    "write tl.full(shape, value, tl.float32).to(dtype)",
+  );
+
 /**
  * The rule of a nonzero value of an 8-bit float dtype. Triton has no such constants (measured: 3.6 and 3.9 fail to
  * compile).
  */
-type WhyFilled<E> =
-  HasAny<E, Fp8Name> extends true
-    ? `full: Triton fills no ${Call<E>} with a number but 0; write tl.full(shape, value, tl.float32).to(dtype)`
-    : "";
-const whyFilled = (elem: Elem): string =>
-  hasAny(elem, isFp8)
-    ? `full: Triton fills no ${dtypeDisplayName(elem)} with a number but 0; write tl.full(shape, value, tl.float32).to(dtype)`
-    : "";
+type WhyFilled<E> = HasAny<E, Fp8Name> extends true ? SentenceOf<typeof narrowFill<Call<E>>> : "";
+const whyFilled = (elem: Elem): RuleError | undefined =>
+  hasAny(elem, isFp8) ? narrowFill(dtypeDisplayName(elem)) : undefined;
+
+const fillShape = <Shape extends Fact>(shape: Shape) => operandKind(`full: the value is a scalar, this is ${shape}`);
+const fillKind = () => operandKind("full: the value is a scalar");
 
 /** The rule of the value of `full`: a number in the dtype's range, a constexpr, or a scalar. */
 export type WhyFill<V, E> = V extends number
@@ -112,21 +133,21 @@ export type WhyFill<V, E> = V extends number
     : V extends TileLike
       ? V[Sh] extends readonly []
         ? ""
-        : `full: the value is a scalar, this is ${Show<V[Sh]>}`
+        : SentenceOf<typeof fillShape<Show<V[Sh]>>>
       : V extends boolean
         ? E extends "int1"
           ? ""
-          : "full: the value is a scalar"
-        : "full: the value is a scalar";
-export function whyFill(value: Type, elem: Elem): string {
+          : SentenceOf<typeof fillKind>
+        : SentenceOf<typeof fillKind>;
+export function whyFill(value: Type, elem: Elem): RuleError | undefined {
   if (value.kind === "tile") {
-    return value.shape.length === 0 ? "" : `full: the value is a scalar, this is ${showShape(value.shape)}`;
+    return value.shape.length === 0 ? undefined : fillShape(showShape(value.shape));
   }
-  if (value.kind !== "constexpr") return "full: the value is a scalar";
+  if (value.kind !== "constexpr") return fillKind();
   const number = literalValue(value);
   if (number !== undefined) return (number !== 0 && whyFilled(elem)) || whyLiteral("full", elem, number);
-  if (value.text === "true" || value.text === "false") return elem === "int1" ? "" : "full: the value is a scalar";
-  if (value.of === "string") return "full: the value is a scalar";
+  if (value.text === "true" || value.text === "false") return elem === "int1" ? undefined : fillKind();
+  if (value.of === "string") return fillKind();
   return whyFilled(elem) || whyWeak("full", elem, value.of);
 }
 export type { DimsOf, ShapeArg };
@@ -145,7 +166,7 @@ export type ToOut<T, D> = T extends TileLike
     : Tile<any, T[Sh]>
   : Tile<any, any>;
 /** A constexpr becomes a run-time scalar. */
-export function inferTo(x: Type, elem: Elem, bitcast = false): Type | string {
+export function inferTo(x: Type, elem: Elem, bitcast = false): Type | RuleError {
   if (x.kind === "constexpr" && (x.of === "int" || x.of === "float" || x.of === "bool")) return tileType(elem, []);
   if (x.kind === "pointer") return elem === "int64" ? tileType("int64", x.shape) : { ...x, to: elem };
   if (x.kind !== "tile") return notATile("to", x);
@@ -154,46 +175,54 @@ export function inferTo(x: Type, elem: Elem, bitcast = false): Type | string {
 
 // ---- join, split, cat, interleave -----------------------------------------------------------------------------------
 
+const otherDType = <Op extends Fact, A extends Fact, B extends Fact>(op: Op, a: A, b: B) =>
+  dtypeMismatch(`${op}: the tiles must have one dtype, got ${a} and ${b}`);
+
 export type WhyJoin<Op extends string, X, Y> = X extends TileLike
   ? Y extends TileLike
     ? Agree<X[El], Y[El]> extends true
       ? WhyBroadcast<Op, X[Sh], Y[Sh]>
-      : `${Op}: the tiles must have one dtype, got ${Call<X[El]>} and ${Call<Y[El]>}`
+      : SentenceOf<typeof otherDType<Op, Call<X[El]>, Call<Y[El]>>>
     : NotATile<Op, Y>
   : "";
-function whyJoin(op: string, x: Type, y: Type): string {
+function whyJoin(op: string, x: Type, y: Type): RuleError | undefined {
   if (x.kind !== "tile") return notATile(op, x);
   if (y.kind !== "tile") return notATile(op, y);
   return sameElem(x.dtype, y.dtype)
     ? whyBroadcast(op, x.shape, y.shape)
-    : `${op}: the tiles must have one dtype, got ${dtypeDisplayName(x.dtype)} and ${dtypeDisplayName(y.dtype)}`;
+    : otherDType(op, dtypeDisplayName(x.dtype), dtypeDisplayName(y.dtype));
 }
 export type JoinOut<X, Y> = Tile<ElementIn<X>, [...Broadcast<ShapeOf<X>, ShapeOf<Y>>, 2]>;
-export function inferJoin(x: Type, y: Type): Type | string {
+export function inferJoin(x: Type, y: Type): Type | RuleError {
   const why = whyJoin("join", x, y);
-  if (why || x.kind !== "tile" || y.kind !== "tile") return why;
+  if (why) return why;
+  if (x.kind !== "tile" || y.kind !== "tile") return noTile("join");
   return tileType(x.dtype, [...(broadcast(x.shape, y.shape) ?? []), 2]);
 }
 export type InterleaveOut<X, Y> = Tile<ElementIn<X>, DoubleLast<Broadcast<ShapeOf<X>, ShapeOf<Y>>>>;
-export function inferInterleave(x: Type, y: Type): Type | string {
+export function inferInterleave(x: Type, y: Type): Type | RuleError {
   const why = whyJoin("interleave", x, y);
-  if (why || x.kind !== "tile" || y.kind !== "tile") return why;
+  if (why) return why;
+  if (x.kind !== "tile" || y.kind !== "tile") return noTile("interleave");
   const shape = broadcast(x.shape, y.shape) ?? [];
   if (shape.length === 0) return tileType(x.dtype, [2]);
   return tileType(x.dtype, [...shape.slice(0, -1), double(shape.at(-1) ?? 1)]);
 }
+
+const splitShape = <Shape extends Fact>(shape: Shape) =>
+  wrongAxis(`split: the last dimension must be 2, the tile is ${shape}`);
 
 export type WhySplit<X> = X extends TileLike
   ? X[Sh] extends readonly [...any, 2]
     ? ""
     : number extends X[Sh]["length"]
       ? ""
-      : `split: the last dimension must be 2, the tile is ${Show<X[Sh]>}`
+      : SentenceOf<typeof splitShape<Show<X[Sh]>>>
   : NotATile<"split", X>;
 export type SplitOut<X> = [Tile<ElementIn<X>, DropLast<ShapeOf<X>>>, Tile<ElementIn<X>, DropLast<ShapeOf<X>>>];
-export function inferSplit(x: Type): readonly Type[] | string {
+export function inferSplit(x: Type): readonly Type[] | RuleError {
   if (x.kind !== "tile") return notATile("split", x);
-  if (x.shape.at(-1) !== 2) return `split: the last dimension must be 2, the tile is ${showShape(x.shape)}`;
+  if (x.shape.at(-1) !== 2) return splitShape(showShape(x.shape));
   const half = tileType(x.dtype, x.shape.slice(0, -1));
   return [half, half];
 }
@@ -202,14 +231,14 @@ export type WhyCat<X, Y> = FirstError<
   WhyTile<"cat", Y>,
   SameShape<ShapeOf<X>, ShapeOf<Y>> extends true
     ? FirstError<WhyJoin<"cat", X, Y>, WhyScalar<"cat", ShapeOf<X>>>
-    : `cat: the tiles must have one shape, got ${Show<ShapeOf<X>>} and ${Show<ShapeOf<Y>>}`
+    : SentenceOf<typeof otherShape<"cat", Show<ShapeOf<X>>, Show<ShapeOf<Y>>>>
 >;
 export type CatOut<X, Ax> = Tile<ElementIn<X>, DoubleAt<ShapeOf<X>, Axis<ShapeOf<X>["length"], Ax>>>;
-export function inferCat(x: Type, y: Type, axis: number): Type | string {
+export function inferCat(x: Type, y: Type, axis: number): Type | RuleError {
   if (x.kind !== "tile") return notATile("cat", x);
   if (y.kind !== "tile") return notATile("cat", y);
   if (!sameShape(x.shape, y.shape)) {
-    return `cat: the tiles must have one shape, got ${showShape(x.shape)} and ${showShape(y.shape)}`;
+    return otherShape("cat", showShape(x.shape), showShape(y.shape));
   }
   return whyJoin("cat", x, y) || whyAxis("cat", x.shape, axis) || tileType(x.dtype, doubleAt(x.shape, axis));
 }
@@ -221,36 +250,51 @@ export type WhyGatherIndex<X, I, Ax> = X extends TileLike
     ? FirstError<WhyInt<"gather", I[El]>, WhyGatherShape<X[Sh], I[Sh], Ax>>
     : NotATile<"gather", I>
   : "";
+
+const gatherShapes = <Shape extends Fact, Index extends Fact, Axis extends Fact>(
+  shape: Shape,
+  index: Index,
+  axis: Axis,
+) => shapeMismatch(`gather: ${shape} and the index ${index} may differ on axis ${axis} only`);
+const gatherRanks = <Shape extends Fact, Index extends Fact>(shape: Shape, index: Index) =>
+  shapeMismatch(`gather: ${shape} and the index ${index} differ in rank`);
+
 type WhyGatherShape<S extends Shape, I extends Shape, Ax> = I["length"] extends S["length"]
   ? SameShape<DropAt<S, Axis<S["length"], Ax>>, DropAt<I, Axis<S["length"], Ax>>> extends true
     ? ""
-    : `gather: ${Show<S>} and the index ${Show<I>} may differ on axis ${Ax & number} only`
-  : `gather: ${Show<S>} and the index ${Show<I>} differ in rank`;
+    : SentenceOf<typeof gatherShapes<Show<S>, Show<I>, Ax & number>>
+  : SentenceOf<typeof gatherRanks<Show<S>, Show<I>>>;
 export type GatherOut<X, I> = Tile<ElementIn<X>, ShapeOf<I>>;
 export type WhyGatherAxis<X, Ax> = X extends TileLike ? WhyAxis<"gather", X[Sh], Ax> : "";
-export function inferGather(x: Type, index: Type, axis: number): Type | string {
+export function inferGather(x: Type, index: Type, axis: number): Type | RuleError {
   if (x.kind !== "tile") return notATile("gather", x);
   if (index.kind !== "tile") return notATile("gather", index);
   const why = whyInt("gather", index.dtype);
   if (why) return why;
-  const shapes = `${showShape(x.shape)} and the index ${showShape(index.shape)}`;
-  if (x.shape.length !== index.shape.length) return `gather: ${shapes} differ in rank`;
+  const shapes = [showShape(x.shape), showShape(index.shape)] as const;
+  if (x.shape.length !== index.shape.length) return gatherRanks(...shapes);
   const axisError = whyAxis("gather", x.shape, axis);
   if (axisError) return axisError;
   const axisIndex = axisOf(x.shape.length, axis);
   const withoutAxis = (shape: readonly Dim[]) => shape.filter((_, i) => i !== axisIndex);
   return sameShape(withoutAxis(x.shape), withoutAxis(index.shape))
     ? tileType(x.dtype, index.shape)
-    : `gather: ${shapes} may differ on axis ${axis} only`;
+    : gatherShapes(...shapes, axis);
 }
+
+const histogramRank = <Shape extends Fact>(shape: Shape) => wrongAxis(`histogram: ${NEEDS_VECTOR} ${shape}`);
 
 /** The rule of the operand of histogram: 32-bit integers of rank 1. */
 export type WhyHistogram<X> = X extends TileLike
   ? FirstError<
       WhyInt32<"histogram", X[El]>,
-      X[Sh] extends readonly [any] ? "" : `histogram: needs a tile of rank 1, this is ${Show<X[Sh]>}`
+      X[Sh] extends readonly [any] ? "" : SentenceOf<typeof histogramRank<Show<X[Sh]>>>
     >
   : NotATile<"histogram", X>;
+
+const histogramMask = <Mask extends Fact, Shape extends Fact>(mask: Mask, shape: Shape) =>
+  shapeMismatch(`histogram: the mask is ${mask}, the tile ${shape}`);
+
 /** The rule of the mask of histogram: a scalar, or one lane per element. */
 export type WhyHistogramMask<X, M> = M extends TileLike
   ? FirstError<
@@ -260,17 +304,19 @@ export type WhyHistogramMask<X, M> = M extends TileLike
           ? ""
           : SameShape<M[Sh], X[Sh]> extends true
             ? ""
-            : `histogram: the mask is ${Show<M[Sh]>}, the tile ${Show<X[Sh]>}`
+            : SentenceOf<typeof histogramMask<Show<M[Sh]>, Show<X[Sh]>>>
         : ""
     >
   : WhyCond<"histogram", M>;
 export type HistogramOut<Bins> = Tile<"int32", [DimOf<Bins>]>;
-export function inferHistogram(x: Type, bins: Type, mask?: Type): Type | string {
+export function inferHistogram(x: Type, bins: Type, mask?: Type): Type | RuleError {
   if (x.kind !== "tile") return notATile("histogram", x);
   if (mask?.kind === "tile" && mask.shape.length > 0 && !sameShape(mask.shape, x.shape))
-    return `histogram: the mask is ${showShape(mask.shape)}, the tile ${showShape(x.shape)}`;
+    return histogramMask(showShape(mask.shape), showShape(x.shape));
   const why = whyInt32("histogram", x.dtype);
   if (why) return why;
-  if (x.shape.length !== 1) return `histogram: needs a tile of rank 1, this is ${showShape(x.shape)}`;
-  return whyDim("histogram", bins) || (bins.kind === "constexpr" ? tileType("int32", [dimOf(bins)]) : "");
+  if (x.shape.length !== 1) return histogramRank(showShape(x.shape));
+  const binsError = whyDim("histogram", bins);
+  if (binsError) return binsError;
+  return bins.kind === "constexpr" ? tileType("int32", [dimOf(bins)]) : dimensionKind("histogram");
 }

@@ -1,4 +1,19 @@
 /** Rules of tensor descriptors and of their methods, as types and functions. */
+import { WIDE_WORDS } from "./memory-rules.js";
+import {
+  truthValue,
+  wrongAxis,
+  operandKind,
+  needsAddress,
+  addressAsValue,
+  optionValue,
+  dtypeUnsupported,
+  readOnly,
+  shapeMismatch,
+  dtypeMismatch,
+} from "../diagnostics/catalog/rule-codes.js";
+import type { SentenceOf, Fact } from "../diagnostics/message.js";
+import { stateOperand } from "../types/operand.js";
 import { type ConstLike, type DimsOf, type ShapeArg, whyDims } from "../types/constexpr.js";
 import type { Bl, De, Descriptor, DescriptorLike, Us } from "./descriptor-types.js";
 import {
@@ -16,7 +31,7 @@ import {
   type Token,
 } from "../types/dtype.js";
 import type { Ac, AddressLike, Pl, AddressElement, Tensor, TensorLike, View } from "./tensor-types.js";
-import type { Agree, FirstError, Validate, IsAny } from "../types/rule-error.js";
+import type { Agree, FirstError, Validate, IsAny, RuleError } from "../types/rule-error.js";
 import { whyWhole, type WhyWhole } from "../types/promote.js";
 import { type AsShape, type Dim, sameShape, type SameShape, type Shape, type Show, showShape } from "../types/shape.js";
 import type { El, Sh, StateLike, Tile, TileLike } from "../types/tile.js";
@@ -27,24 +42,30 @@ import { type DescriptorType, literalValue, type Type, type Typed } from "../typ
 type Make = "makeTensorDescriptor";
 const MAKE = "makeTensorDescriptor";
 
-type WhyHeld<E> = "int1" extends Members<E> ? `${Make}: does not hold int1; declare the tensor tl.int8` : "";
-const whyHeld = (elem: Elem): string =>
-  members(elem).includes("int1") ? `${MAKE}: does not hold int1; declare the tensor tl.int8` : "";
+const maskDescriptor = () => truthValue(`${MAKE}: does not hold int1`, "declare the tensor tl.int8");
+
+type WhyHeld<E> = "int1" extends Members<E> ? SentenceOf<typeof maskDescriptor> : "";
+const whyHeld = (elem: Elem): RuleError | undefined => (members(elem).includes("int1") ? maskDescriptor() : undefined);
 
 type RankUpTo5 = 1 | 2 | 3 | 4 | 5;
-type WhyRank<N> = number extends N
-  ? ""
-  : N extends RankUpTo5
-    ? ""
-    : `${Make}: a descriptor has 1 to 5 axes, not ${N & number}`;
-const whyRank = (rank: number): string =>
-  rank >= 1 && rank <= 5 ? "" : `${MAKE}: a descriptor has 1 to 5 axes, not ${rank}`;
+
+const descriptorRank = <Rank extends Fact>(rank: Rank) =>
+  wrongAxis(`${MAKE}: a descriptor has 1 to 5 axes, not ${rank}`);
+
+type WhyRank<N> = number extends N ? "" : N extends RankUpTo5 ? "" : SentenceOf<typeof descriptorRank<N & number>>;
+const whyRank = (rank: number): RuleError | undefined => (rank >= 1 && rank <= 5 ? undefined : descriptorRank(rank));
+
+const blockPerAxis = <Shape extends Fact, Count extends Fact>(shape: Shape, count: Count) =>
+  wrongAxis(`${MAKE}: ${shape} needs one block dimension an axis, ${count} given`);
 
 type WhyBlockRank<Ds extends Shape, X extends readonly unknown[]> = number extends Ds["length"] | X["length"]
   ? ""
   : X["length"] extends Ds["length"]
     ? WhyRank<X["length"]>
-    : `${Make}: ${Show<Ds>} needs one block dimension an axis, ${X["length"]} given`;
+    : SentenceOf<typeof blockPerAxis<Show<Ds>, X["length"]>>;
+
+const pointerExtent = () => operandKind(`${MAKE}: a pointer also needs its shape and strides, one an axis`);
+const baseKind = () => needsAddress(`${MAKE}: needs a tensor, or a pointer with its shape and strides`);
 
 /** The rule of the tensor of a descriptor. */
 export type WhyDescribed<T> =
@@ -53,8 +74,8 @@ export type WhyDescribed<T> =
     : T extends Tensor<infer E, any, any>
       ? WhyHeld<E>
       : T extends AddressLike
-        ? `${Make}: a pointer also needs its shape and strides, one an axis`
-        : `${Make}: needs a tensor, or a pointer with its shape and strides`;
+        ? SentenceOf<typeof pointerExtent>
+        : SentenceOf<typeof baseKind>;
 /** The rule of the block shape of a descriptor. */
 export type WhyBlock<T, X extends readonly unknown[]> =
   T extends TensorLike<infer Ds extends Shape> ? WhyBlockRank<Ds, X> : "";
@@ -65,48 +86,66 @@ export type DescriptorFor<T, X> =
       ? Descriptor<E, DimsOf<X>, A>
       : any;
 
+const tensorExtent = () => operandKind(`${MAKE}: a tensor knows its shape and strides`, "give the block only");
+const viewBase = () => addressAsValue(`${MAKE}: this is a view`, "give the tensor, or x.ptr");
+const baseShape = <Shape extends Fact>(shape: Shape) =>
+  operandKind(`${MAKE}: the base is one address, this is ${shape}`);
+
 /** The rule of the base address of a descriptor. */
 export type WhyBase<P> =
   IsAny<P> extends true
     ? ""
     : P extends TensorLike
-      ? `${Make}: a tensor knows its shape and strides; give the block only`
+      ? SentenceOf<typeof tensorExtent>
       : P extends View<any, any, any>
-        ? `${Make}: this is a view; give the tensor, or x.ptr`
+        ? SentenceOf<typeof viewBase>
         : P extends AddressLike
           ? P[Pl] extends readonly []
             ? WhyHeld<P[AddressElement]>
-            : `${Make}: the base is one address, this is ${Show<P[Pl]>}`
-          : `${Make}: needs a tensor, or a pointer with its shape and strides`;
+            : SentenceOf<typeof baseShape<Show<P[Pl]>>>
+          : SentenceOf<typeof baseKind>;
+
+const extentKind = () => operandKind(`${MAKE}: a size or stride is an integer scalar, a constexpr or a number`);
+
 type WhyExtent<O> = O extends number
   ? WhyWhole<Make, O>
   : O extends ConstLike<any, "int">
     ? ""
     : O extends TileLike<"int32" | "int64" | "uint32", readonly []>
       ? ""
-      : `${Make}: a size or stride is an integer scalar, a constexpr or a number`;
-function whyExtent(type: Type): string {
+      : SentenceOf<typeof extentKind>;
+function whyExtent(type: Type): RuleError | undefined {
   if (type.kind === "constexpr" && (type.of === "int" || literalValue(type) !== undefined))
-    return type.of === "int" ? "" : whyWhole(MAKE, type.text);
+    return type.of === "int" ? undefined : whyWhole(MAKE, type.text);
   const isIntegerScalar = type.kind === "tile" && type.shape.length === 0 && EXTENTS.has(type.dtype);
-  return isIntegerScalar ? "" : `${MAKE}: a size or stride is an integer scalar, a constexpr or a number`;
+  return isIntegerScalar ? undefined : extentKind();
 }
 const EXTENTS: ReadonlySet<Elem> = new Set(["int32", "int64", "uint32"]);
 export type Extents<X> = { readonly [K in keyof X]: Validate<X[K], WhyExtent<X[K]>> };
+
+const lastStride = () =>
+  operandKind(`${MAKE}: the last stride must be 1`, "let the axis whose elements lie side by side be the last");
+const strideCount = <Strides extends Fact, Axes extends Fact>(strides: Strides, axes: Axes) =>
+  wrongAxis(`${MAKE}: ${strides} strides for ${axes} axes`);
+
 export type WhyStrides<S extends readonly unknown[], R extends readonly unknown[]> = number extends
   S["length"] | R["length"]
   ? ""
   : R["length"] extends S["length"]
     ? R extends readonly [...unknown[], 1]
       ? ""
-      : `${Make}: the last stride must be 1; let the axis whose elements lie side by side be the last`
-    : `${Make}: ${R["length"]} strides for ${S["length"]} axes`;
+      : SentenceOf<typeof lastStride>
+    : SentenceOf<typeof strideCount<R["length"], S["length"]>>;
+
+const blockCount = <Block extends Fact, Axes extends Fact>(block: Block, axes: Axes) =>
+  wrongAxis(`${MAKE}: ${block} block dimensions for ${axes} axes`);
+
 export type WhyBlockOf<S extends readonly unknown[], X extends readonly unknown[]> = number extends
   S["length"] | X["length"]
   ? ""
   : X["length"] extends S["length"]
     ? WhyRank<X["length"]>
-    : `${Make}: ${X["length"]} block dimensions for ${S["length"]} axes`;
+    : SentenceOf<typeof blockCount<X["length"], S["length"]>>;
 export type DescriptorAt<P, X> =
   IsAny<P> extends true
     ? Descriptor<any, DimsOf<X>, any>
@@ -114,12 +153,10 @@ export type DescriptorAt<P, X> =
       ? Descriptor<P[AddressElement], DimsOf<X>, P[Ac]>
       : any;
 
+const integerPadding = <Op extends Fact>(op: Op) => optionValue(`${op}: integers have no NaN; they are padded with 0`);
+
 type Nan<E> =
-  IsAny<E> extends true
-    ? "nan"
-    : Members<E> extends IntName
-      ? `${Make}: integers have no NaN; they are padded with 0`
-      : "nan";
+  IsAny<E> extends true ? "nan" : Members<E> extends IntName ? SentenceOf<typeof integerPadding<Make>> : "nan";
 export interface DescriptorOptions<E> {
   /** The value of elements outside the tensor: 0, or NaN. */
   paddingOption?: "zero" | Nan<E> | undefined;
@@ -143,15 +180,16 @@ export interface MakeTensorDescriptor {
 }
 
 /** The descriptor's type, or a message. */
-export function inferDescriptor(args: Readonly<Record<string, Typed | undefined>>): DescriptorType | string {
+export function inferDescriptor(args: Readonly<Record<string, Typed | undefined>>): DescriptorType | RuleError {
   const { base, shape, strides, blockShape, paddingOption } = args;
   const block = (blockShape!.items ?? []).map(({ type }) => type);
   const type = base!.type;
   const typesOf = (list: Typed | undefined) => (list?.items ?? []).map((item) => item.type);
   const why = shape ? whyExplicit(type, typesOf(shape), typesOf(strides), block) : whyDescribed(type, block);
-  if (why || !("to" in type)) return why;
+  if (why) return why;
+  if (!("to" in type)) return baseKind();
   const { to, access } = type;
-  const paddingError = whyPadding(to, paddingOption?.literal);
+  const paddingError = whyPadding(MAKE, to, paddingOption?.literal);
   if (paddingError) return paddingError;
   const dimsError = whyDims(MAKE, block);
   if (dimsError) return dimsError;
@@ -159,36 +197,46 @@ export function inferDescriptor(args: Readonly<Record<string, Typed | undefined>
   return { kind: "descriptor", to, shape: dims, access };
 }
 
-function whyDescribed(type: Type, block: readonly Type[]): string {
-  if (type.kind === "pointer") return `${MAKE}: a pointer also needs its shape and strides, one an axis`;
-  if (type.kind !== "tensor") return `${MAKE}: needs a tensor, or a pointer with its shape and strides`;
-  if (block.length !== type.dims.length)
-    return `${MAKE}: ${showShape(type.dims)} needs one block dimension an axis, ${block.length} given`;
+function whyDescribed(type: Type, block: readonly Type[]): RuleError | undefined {
+  if (type.kind === "pointer") return pointerExtent();
+  if (type.kind !== "tensor") return baseKind();
+  if (block.length !== type.dims.length) return blockPerAxis(showShape(type.dims), block.length);
   return whyHeld(type.to) || whyRank(block.length);
 }
 
-function whyExplicit(base: Type, shape: readonly Type[], strides: readonly Type[], block: readonly Type[]): string {
-  if (base.kind === "tensor") return `${MAKE}: a tensor knows its shape and strides; give the block only`;
-  if (base.kind === "view") return `${MAKE}: this is a view; give the tensor, or x.ptr`;
-  if (base.kind !== "pointer") return `${MAKE}: needs a tensor, or a pointer with its shape and strides`;
-  if (base.shape.length > 0) return `${MAKE}: the base is one address, this is ${showShape(base.shape)}`;
-  const invalid = [...shape, ...strides].map(whyExtent).find((why) => why !== "");
+function whyExplicit(
+  base: Type,
+  shape: readonly Type[],
+  strides: readonly Type[],
+  block: readonly Type[],
+): RuleError | undefined {
+  if (base.kind === "tensor") return tensorExtent();
+  if (base.kind === "view") return viewBase();
+  if (base.kind !== "pointer") return baseKind();
+  if (base.shape.length > 0) return baseShape(showShape(base.shape));
+  const invalid = [...shape, ...strides].map(whyExtent).find((why) => why);
   if (invalid !== undefined) return invalid;
-  if (strides.length !== shape.length) return `${MAKE}: ${strides.length} strides for ${shape.length} axes`;
+  if (strides.length !== shape.length) return strideCount(strides.length, shape.length);
   const last = strides.at(-1);
-  if (last?.kind !== "constexpr" || literalValue(last) !== 1)
-    return `${MAKE}: the last stride must be 1; let the axis whose elements lie side by side be the last`;
-  if (block.length !== shape.length) return `${MAKE}: ${block.length} block dimensions for ${shape.length} axes`;
+  if (last?.kind !== "constexpr" || literalValue(last) !== 1) return lastStride();
+  if (block.length !== shape.length) return blockCount(block.length, shape.length);
   return whyHeld(base.to) || whyRank(block.length);
 }
 
-export function whyPadding(elem: Elem, padding: Typed["literal"]): string {
+export function whyPadding(op: string, elem: Elem, padding: Typed["literal"]): RuleError | undefined {
   if (padding !== undefined && padding !== "zero" && padding !== "nan")
-    return `${MAKE}: paddingOption is zero or nan, this is ${String(padding)}`;
-  return padding === "nan" && members(elem).some(isInt) ? `${MAKE}: integers have no NaN; they are padded with 0` : "";
+    return optionValue(`${op}: paddingOption is zero or nan, this is ${String(padding)}`);
+  return padding === "nan" && members(elem).some(isInt) ? integerPadding(op) : undefined;
 }
 
 // ---- offsets --------------------------------------------------------------------------------------------------------
+
+const offsetDType = <Op extends Fact, DType extends Fact>(op: Op, dtype: DType) =>
+  dtypeUnsupported(`${op}: an offset is int32, this is ${dtype}`, "cast with .to(tl.int32)");
+const offsetShape = <Op extends Fact, Shape extends Fact>(op: Op, shape: Shape) =>
+  operandKind(`${op}: an offset is one number, this is ${shape}`);
+const offsetKind = <Op extends Fact>(op: Op) =>
+  operandKind(`${op}: an offset is an int32 scalar, a constexpr or a number`);
 
 /** The rule of the offset of a block on an axis. */
 export type WhyBlockOffset<Op extends string, O> = O extends number
@@ -199,67 +247,84 @@ export type WhyBlockOffset<Op extends string, O> = O extends number
       ? [O[Sh]] extends [readonly []]
         ? [O[El]] extends ["int32" | "uint32"]
           ? ""
-          : `${Op}: an offset is int32, this is ${Call<O[El]>}; cast with .to(tl.int32)`
-        : `${Op}: an offset is one number, this is ${Show<O[Sh]>}`
+          : SentenceOf<typeof offsetDType<Op, Call<O[El]>>>
+        : SentenceOf<typeof offsetShape<Op, Show<O[Sh]>>>
       : O extends StateLike
-        ? `${Op}: this is state; read it with .value`
-        : `${Op}: an offset is an int32 scalar, a constexpr or a number`;
-export function whyBlockOffset(op: string, type: Type): string {
+        ? SentenceOf<typeof stateOperand<Op>>
+        : SentenceOf<typeof offsetKind<Op>>;
+export function whyBlockOffset(op: string, type: Type): RuleError | undefined {
   if (type.kind === "constexpr" && (type.of === "int" || literalValue(type) !== undefined))
-    return type.of === "int" ? "" : whyWhole(op, type.text);
-  if (type.kind !== "tile") return `${op}: an offset is an int32 scalar, a constexpr or a number`;
-  if (type.shape.length > 0) return `${op}: an offset is one number, this is ${showShape(type.shape)}`;
-  return type.dtype === "int32" || type.dtype === "uint32"
-    ? ""
-    : `${op}: an offset is int32, this is ${dtypeDisplayName(type.dtype)}; cast with .to(tl.int32)`;
+    return type.of === "int" ? undefined : whyWhole(op, type.text);
+  if (type.kind !== "tile") return offsetKind(op);
+  if (type.shape.length > 0) return offsetShape(op, showShape(type.shape));
+  return type.dtype === "int32" || type.dtype === "uint32" ? undefined : offsetDType(op, dtypeDisplayName(type.dtype));
 }
 export type BlockOffsets<Op extends string, I> = { readonly [K in keyof I]: Validate<I[K], WhyBlockOffset<Op, I[K]>> };
+
+const offsetCount = <Op extends Fact, Block extends Fact, Count extends Fact>(op: Op, block: Block, count: Count) =>
+  wrongAxis(`${op}: a block ${block} needs one offset an axis, ${count} given`);
 
 export type WhyOffsetCount<Op extends string, B, I extends readonly unknown[]> = B extends Shape
   ? number extends B["length"] | I["length"]
     ? ""
     : I["length"] extends B["length"]
       ? ""
-      : `${Op}: a block ${Show<B>} needs one offset an axis, ${I["length"]} given`
+      : SentenceOf<typeof offsetCount<Op, Show<B>, I["length"]>>
   : "";
 /** Checks the number of offsets, and each offset. */
-export function whyBlockOffsets(op: string, block: readonly Dim[], offsets: readonly Type[]): string {
-  if (offsets.length !== block.length)
-    return `${op}: a block ${showShape(block)} needs one offset an axis, ${offsets.length} given`;
-  return offsets.map((offset) => whyBlockOffset(op, offset)).find((why) => why !== "") ?? "";
+export function whyBlockOffsets(op: string, block: readonly Dim[], offsets: readonly Type[]): RuleError | undefined {
+  if (offsets.length !== block.length) return offsetCount(op, showShape(block), offsets.length);
+  return offsets.map((offset) => whyBlockOffset(op, offset)).find((why) => why !== undefined);
 }
 
 // ---- values and access ----------------------------------------------------------------------------------------------
 
-export type WhyBlockWrite<Op extends string, A> = A extends "in"
-  ? `${Op}: this descriptor is of an input; declare that .out(...) or .inout(...)`
-  : "";
-export function whyBlockWrite(op: string, { access }: DescriptorType): string {
-  return access === "in" ? `${op}: this descriptor is of an input; declare that .out(...) or .inout(...)` : "";
+const inputDescriptor = <Op extends Fact>(op: Op) =>
+  readOnly(`${op}: this descriptor is of an input`, "declare that .out(...) or .inout(...)");
+
+export type WhyBlockWrite<Op extends string, A> = A extends "in" ? SentenceOf<typeof inputDescriptor<Op>> : "";
+export function whyBlockWrite(op: string, { access }: DescriptorType): RuleError | undefined {
+  return access === "in" ? inputDescriptor(op) : undefined;
 }
+
+const blockValueShape = <Op extends Fact, Block extends Fact, Value extends Fact>(op: Op, block: Block, value: Value) =>
+  shapeMismatch(`${op}: the block is ${block}, the value is ${value}; nothing is spread here`);
+const blockValueDType = <Op extends Fact, Descriptor extends Fact, Value extends Fact, Cast extends Fact>(
+  op: Op,
+  descriptor: Descriptor,
+  value: Value,
+  cast: Cast,
+) => dtypeMismatch(`${op}: the descriptor holds ${descriptor}, the value is ${value}`, `cast with .to(${cast})`);
+const blockValueKind = <Op extends Fact, Block extends Fact, DType extends Fact>(op: Op, block: Block, dtype: DType) =>
+  operandKind(`${op}: needs a tile ${block}`, `of a number, tl.full(${block}, …, ${dtype})`);
 
 /** The rule of the value to store: it must have the block's shape and dtype. */
 export type WhyBlockValue<Op extends string, E, B extends Shape, V> = V extends TileLike
   ? Agree<E, V[El]> extends true
     ? SameShape<B, AsShape<V[Sh]>> extends true
       ? ""
-      : `${Op}: the block is ${Show<B>}, the value is ${Show<V[Sh]>}; nothing is spread here`
-    : `${Op}: the descriptor holds ${Call<E>}, the value is ${Call<V[El]>}; cast with .to(${Token<E>})`
+      : SentenceOf<typeof blockValueShape<Op, Show<B>, Show<V[Sh]>>>
+    : SentenceOf<typeof blockValueDType<Op, Call<E>, Call<V[El]>, Token<E>>>
   : V extends StateLike
-    ? `${Op}: this is state; read it with .value`
-    : `${Op}: needs a tile ${Show<B>}; of a number, tl.full(${Show<B>}, …, ${Token<E>})`;
-export function whyBlockValue(op: string, to: Elem, block: readonly Dim[], value: Type): string {
+    ? SentenceOf<typeof stateOperand<Op>>
+    : SentenceOf<typeof blockValueKind<Op, Show<B>, Token<E>>>;
+export function whyBlockValue(op: string, to: Elem, block: readonly Dim[], value: Type): RuleError | undefined {
   const shapeText = showShape(block);
-  if (value.kind !== "tile")
-    return `${op}: needs a tile ${shapeText}; of a number, tl.full(${shapeText}, …, ${dtypeSourceText(to)})`;
+  if (value.kind !== "tile") return blockValueKind(op, shapeText, dtypeSourceText(to));
   if (!sameElem(to, value.dtype))
-    return `${op}: the descriptor holds ${dtypeDisplayName(to)}, the value is ${dtypeDisplayName(value.dtype)}; cast with .to(${dtypeSourceText(to)})`;
-  return sameShape(block, value.shape)
-    ? ""
-    : `${op}: the block is ${shapeText}, the value is ${showShape(value.shape)}; nothing is spread here`;
+    return blockValueDType(op, dtypeDisplayName(to), dtypeDisplayName(value.dtype), dtypeSourceText(to));
+  return sameShape(block, value.shape) ? undefined : blockValueShape(op, shapeText, showShape(value.shape));
 }
 
 // ---- rows -----------------------------------------------------------------------------------------------------------
+
+const rowsRank = <Op extends Fact, Shape extends Fact>(op: Op, shape: Shape) =>
+  wrongAxis(`${op}: rows are a tile of rank 1, this is ${shape}`);
+const rowsDType = <Op extends Fact, DType extends Fact>(op: Op, dtype: DType) =>
+  dtypeUnsupported(`${op}: rows are int32 or int16, this is ${dtype}`, "cast with .to(tl.int32)");
+const rowsKind = <Op extends Fact>(op: Op) => wrongAxis(`${op}: rows are a tile of rank 1`);
+const rowsBlock = <Op extends Fact, Block extends Fact>(op: Op, block: Block) =>
+  needsAddress(`${op}: needs a descriptor with blocks [1, N], this has ${block}`);
 
 /** The rule of row indices, for a descriptor whose block is one row. */
 export type WhyRows<Op extends string, B, R> =
@@ -272,17 +337,15 @@ export type WhyRows<Op extends string, B, R> =
             ? ""
             : R[Sh] extends readonly [any]
               ? ""
-              : `${Op}: rows are a tile of rank 1, this is ${Show<R[Sh]>}`
-          : `${Op}: rows are int32 or int16, this is ${Call<R[El]>}; cast with .to(tl.int32)`
-        : `${Op}: rows are a tile of rank 1`
-      : `${Op}: needs a descriptor with blocks [1, N], this has ${Show<B>}`;
-export function whyRows(op: string, { shape }: DescriptorType, rows: Type): string {
-  if (shape.length !== 2 || shape[0] !== 1)
-    return `${op}: needs a descriptor with blocks [1, N], this has ${showShape(shape)}`;
-  if (rows.kind !== "tile") return `${op}: rows are a tile of rank 1`;
-  if (rows.dtype !== "int32" && rows.dtype !== "int16")
-    return `${op}: rows are int32 or int16, this is ${dtypeDisplayName(rows.dtype)}; cast with .to(tl.int32)`;
-  return rows.shape.length === 1 ? "" : `${op}: rows are a tile of rank 1, this is ${showShape(rows.shape)}`;
+              : SentenceOf<typeof rowsRank<Op, Show<R[Sh]>>>
+          : SentenceOf<typeof rowsDType<Op, Call<R[El]>>>
+        : SentenceOf<typeof rowsKind<Op>>
+      : SentenceOf<typeof rowsBlock<Op, Show<B>>>;
+export function whyRows(op: string, { shape }: DescriptorType, rows: Type): RuleError | undefined {
+  if (shape.length !== 2 || shape[0] !== 1) return rowsBlock(op, showShape(shape));
+  if (rows.kind !== "tile") return rowsKind(op);
+  if (rows.dtype !== "int32" && rows.dtype !== "int16") return rowsDType(op, dtypeDisplayName(rows.dtype));
+  return rows.shape.length === 1 ? undefined : rowsRank(op, showShape(rows.shape));
 }
 /** The shape of gathered rows: each has the length of the block. */
 export type RowsShape<B, R> = B extends readonly [any, infer N]
@@ -312,21 +375,27 @@ export const reduceKinds = {
     dtypes: [...WIDE_INTEGERS, "float16", "bfloat16"],
     words: "32-bit and 64-bit integers, float16 and bfloat16",
   },
-  bits: { dtypes: WIDE_INTEGERS, words: "32-bit and 64-bit integers" },
+  bits: { dtypes: WIDE_INTEGERS, words: WIDE_WORDS },
 } as const satisfies Readonly<Record<string, { readonly dtypes: readonly DTypeName[]; readonly words: string }>>;
 export type ReduceKind = keyof typeof reduceKinds;
+
+const reducedDType = <Op extends Fact, DType extends Fact, Supported extends Fact>(
+  op: Op,
+  dtype: DType,
+  supported: Supported,
+) => dtypeUnsupported(`${op}: a descriptor does not do this on ${dtype}, but on ${supported}`);
 
 type WhyReduced<Op extends string, K extends ReduceKind, E> =
   IsAny<E> extends true
     ? ""
     : [Exclude<Members<E>, (typeof reduceKinds)[K]["dtypes"][number]>] extends [never]
       ? ""
-      : `${Op}: a descriptor does not do this on ${Call<E>}, but on ${(typeof reduceKinds)[K]["words"]}`;
-export function whyReduced(op: string, kind: ReduceKind, elem: Elem): string {
+      : SentenceOf<typeof reducedDType<Op, Call<E>, (typeof reduceKinds)[K]["words"]>>;
+export function whyReduced(op: string, kind: ReduceKind, elem: Elem): RuleError | undefined {
   const { dtypes, words }: { readonly dtypes: readonly string[]; readonly words: string } = reduceKinds[kind];
   return members(elem).every((name) => dtypes.includes(name))
-    ? ""
-    : `${op}: a descriptor does not do this on ${dtypeDisplayName(elem)}, but on ${words}`;
+    ? undefined
+    : reducedDType(op, dtypeDisplayName(elem), words);
 }
 
 /** `desc.atomicAdd(offsets, value)` and similar methods. */
@@ -343,11 +412,12 @@ export type Reduce<Op extends string, K extends ReduceKind, E extends Element, B
 
 // ---- the function forms ---------------------------------------------------------------------------------------------
 
-export type WhyDescriptor<Op extends string, D> = D extends DescriptorLike
-  ? ""
-  : `${Op}: needs a descriptor, such as tl.makeTensorDescriptor(x, [BLOCK])`;
-export function whyDescriptor(op: string, type: Type): string {
-  return type.kind === "descriptor" ? "" : `${op}: needs a descriptor, such as tl.makeTensorDescriptor(x, [BLOCK])`;
+export const noDescriptor = <Op extends Fact>(op: Op) =>
+  needsAddress(`${op}: needs a descriptor, such as tl.makeTensorDescriptor(x, [BLOCK])`);
+
+export type WhyDescriptor<Op extends string, D> = D extends DescriptorLike ? "" : SentenceOf<typeof noDescriptor<Op>>;
+export function whyDescriptor(op: string, type: Type): RuleError | undefined {
+  return type.kind === "descriptor" ? undefined : noDescriptor(op);
 }
 
 /** A call of `tl.loadTensorDescriptor`. */

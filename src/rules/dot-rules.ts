@@ -1,4 +1,6 @@
 /** Signature of `tl.dot(a, b, acc?, options)`. */
+import type { Fact, SentenceOf } from "../diagnostics/message.js";
+import { dotOperands } from "../diagnostics/catalog/rule-codes.js";
 import type { ConstLike } from "../types/constexpr.js";
 import type { MinimumDim } from "../types/limits.js";
 import {
@@ -16,15 +18,27 @@ import {
   type Members,
   type Token,
 } from "../types/dtype.js";
-import type { Agree, FirstError, Validate, IsAny, IsUnion, Same } from "../types/rule-error.js";
+import type { Agree, FirstError, Validate, IsAny, IsUnion, Same, RuleError } from "../types/rule-error.js";
 import { sameShape, showShape, type AsShape, type Dim, type SameShape, type Shape, type Show } from "../types/shape.js";
-import { notATile, type NotATile } from "../types/operand.js";
+import { noTile, notATile, type NotATile } from "../types/operand.js";
 import type { ElementIn, ShapeOf } from "./math-rules.js";
 import type { El, Sh, Tile, TileLike } from "../types/tile.js";
 import { tileType, type Type } from "../types/types.js";
 
+export const accumulatorShape = <Op extends Fact, Product extends Fact, Accumulator extends Fact>(
+  op: Op,
+  product: Product,
+  accumulator: Accumulator,
+) => dotOperands(`${op}: the product is ${product}, the accumulator ${accumulator}`);
 const dotDTypes = ["int8", "float16", "bfloat16", "float32", "float64"] as const;
+
 type DotDType = (typeof dotDTypes)[number] | Fp8Name;
+
+const dotDType = <DType extends Fact>(dtype: DType) =>
+  dotOperands(`dot: ${dtype} is not supported`, "int8, float16, bfloat16, float32, float64 and the 8-bit floats are");
+export const NEEDS_RANK = "needs tiles of rank 2 or 3, this is";
+const dotRank = <Shape extends Fact>(shape: Shape) =>
+  dotOperands(`dot: ${NEEDS_RANK} ${shape}`, "of two vectors, tl.sum(a.mul(b))");
 
 /** The rule of the first operand: its dtype and rank. */
 export type WhyDotFirst<A> = A extends TileLike
@@ -33,41 +47,51 @@ export type WhyDotFirst<A> = A extends TileLike
         ? ""
         : [Exclude<Members<A[El]>, DotDType>] extends [never]
           ? ""
-          : `dot: ${Call<A[El]>} is not supported; int8, float16, bfloat16, float32, float64 and the 8-bit floats are`,
+          : SentenceOf<typeof dotDType<Call<A[El]>>>,
       A[Sh] extends readonly [any, any] | readonly [any, any, any]
         ? ""
         : number extends A[Sh]["length"]
           ? ""
-          : `dot: needs tiles of rank 2 or 3, this is ${Show<A[Sh]>}; of two vectors, tl.sum(a.mul(b))`
+          : SentenceOf<typeof dotRank<Show<A[Sh]>>>
     >
   : NotATile<"dot", A>;
-function whyDotFirst(a: Type): string {
+function whyDotFirst(a: Type): RuleError | undefined {
   if (a.kind !== "tile") return notATile("dot", a);
   if (!members(a.dtype).every((name) => isFp8(name) || (dotDTypes as readonly string[]).includes(name))) {
-    return `dot: ${dtypeDisplayName(a.dtype)} is not supported; int8, float16, bfloat16, float32, float64 and the 8-bit floats are`;
+    return dotDType(dtypeDisplayName(a.dtype));
   }
   const hasSupportedRank = a.shape.length === 2 || a.shape.length === 3;
-  return hasSupportedRank
-    ? ""
-    : `dot: needs tiles of rank 2 or 3, this is ${showShape(a.shape)}; of two vectors, tl.sum(a.mul(b))`;
+  return hasSupportedRank ? undefined : dotRank(showShape(a.shape));
 }
+
+const dotOperandDTypes = <A extends Fact, B extends Fact, Cast extends Fact>(a: A, b: B, cast: Cast) =>
+  dotOperands(`dot: the operands must have one dtype, got ${a} and ${b}`, `cast with .to(${cast})`);
 
 type WhyDotTypes<E, F> =
   Agree<E, F> extends true
     ? ""
     : [E, F] extends [Fp8Name, Fp8Name]
       ? ""
-      : `dot: the operands must have one dtype, got ${Call<E>} and ${Call<F>}; cast with .to(${Token<E>})`;
-function whyDotTypes(a: Elem, b: Elem): string {
-  if (sameElem(a, b) || (typeof a === "string" && typeof b === "string" && isFp8(a) && isFp8(b))) return "";
-  return `dot: the operands must have one dtype, got ${dtypeDisplayName(a)} and ${dtypeDisplayName(b)}; cast with .to(${dtypeSourceText(a)})`;
+      : SentenceOf<typeof dotOperandDTypes<Call<E>, Call<F>, Token<E>>>;
+function whyDotTypes(a: Elem, b: Elem): RuleError | undefined {
+  if (sameElem(a, b) || (typeof a === "string" && typeof b === "string" && isFp8(a) && isFp8(b))) return undefined;
+  return dotOperandDTypes(dtypeDisplayName(a), dtypeDisplayName(b), dtypeSourceText(a));
 }
+
+const dotRanks = <A extends Fact, B extends Fact>(a: A, b: B) =>
+  dotOperands(`dot: ranks differ, ${a} x ${b}`, "add a batch dimension with expandDims");
 
 type WhyInner<A extends Shape, B extends Shape> = number extends A["length"] | B["length"]
   ? ""
   : Same<A["length"], B["length"]> extends true
     ? WhyInnerOfOneRank<A, B>
-    : `dot: ranks differ, ${Show<A>} x ${Show<B>}; add a batch dimension with expandDims`;
+    : SentenceOf<typeof dotRanks<Show<A>, Show<B>>>;
+
+const dotBatches = <A extends Fact, B extends Fact>(a: A, b: B) =>
+  dotOperands(`dot: batch dimensions differ, ${a} x ${b}`);
+const dotInner = <A extends Fact, B extends Fact, Remedy extends string>(a: A, b: B, remedy: Remedy) =>
+  dotOperands(`dot: inner dimensions differ, ${a} x ${b}`, remedy);
+
 type WhyInnerOfOneRank<A extends Shape, B extends Shape> = [A, B] extends [
   readonly [...infer P, any, infer K],
   readonly [...infer Q, infer L, any],
@@ -75,21 +99,16 @@ type WhyInnerOfOneRank<A extends Shape, B extends Shape> = [A, B] extends [
   ? SameShape<[K], [L]> extends true
     ? SameShape<P, Q> extends true
       ? ""
-      : `dot: batch dimensions differ, ${Show<A>} x ${Show<B>}`
-    : `dot: inner dimensions differ, ${Show<A>} x ${Show<B>}${Swap<K, B>}`
+      : SentenceOf<typeof dotBatches<Show<A>, Show<B>>>
+    : SentenceOf<typeof dotInner<Show<A>, Show<B>, Swap<K, B>>>
   : "";
-type Swap<K, B> = B extends readonly [...any, any, infer N]
-  ? Same<K, N> extends true
-    ? "; transpose the second, tl.trans"
-    : ""
-  : "";
-function whyInner(a: readonly Dim[], b: readonly Dim[]): string {
-  const shapes = `${showShape(a)} x ${showShape(b)}`;
-  if (a.length !== b.length) return `dot: ranks differ, ${shapes}; add a batch dimension with expandDims`;
-  if (a.at(-1) !== b.at(-2)) {
-    return `dot: inner dimensions differ, ${shapes}${a.at(-1) === b.at(-1) ? "; transpose the second, tl.trans" : ""}`;
-  }
-  return sameShape(a.slice(0, -2), b.slice(0, -2)) ? "" : `dot: batch dimensions differ, ${shapes}`;
+const SWAP = "transpose the second, tl.trans";
+type Swap<K, B> = B extends readonly [...any, any, infer N] ? (Same<K, N> extends true ? typeof SWAP : "") : "";
+function whyInner(a: readonly Dim[], b: readonly Dim[]): RuleError | undefined {
+  const shapes = [showShape(a), showShape(b)] as const;
+  if (a.length !== b.length) return dotRanks(...shapes);
+  if (a.at(-1) !== b.at(-2)) return dotInner(...shapes, a.at(-1) === b.at(-1) ? SWAP : "");
+  return sameShape(a.slice(0, -2), b.slice(0, -2)) ? undefined : dotBatches(...shapes);
 }
 
 /** The rule of the second operand, checked against the first. */
@@ -99,11 +118,11 @@ export type WhyDotSecond<A, B> = A extends TileLike
     : NotATile<"dot", B>
   : "";
 
+const dotMembers = <DType extends Fact>(dtype: DType) =>
+  dotOperands(`dot: the members of ${dtype} add up in different dtypes`, "cast with .to(tl.float16)");
+
 /** The members of a dtype variable must accumulate in one dtype. */
-type WhyMixed<E extends Element> =
-  IsUnion<DotAcc<E>> extends true
-    ? `dot: the members of ${Call<E>} add up in different dtypes; cast with .to(tl.float16)`
-    : "";
+type WhyMixed<E extends Element> = IsUnion<DotAcc<E>> extends true ? SentenceOf<typeof dotMembers<Call<E>>> : "";
 
 type DotElement<M> = M extends "int8" ? "int32" : M extends "float64" ? "float64" : "float32";
 /** The default accumulator dtype of products of E. */
@@ -113,6 +132,13 @@ type OutDTypeOf<O> = O extends { readonly outDtype: DType<infer D> } ? D : undef
 type AccumulatorElement<E, D> = D extends undefined ? DotAcc<E> : D;
 /** The dtypes whose products may also accumulate in float16. */
 type Halves = "float16" | Fp8Name;
+
+const outDTypeOf = <DType extends Fact, Supported extends Fact, Asked extends Fact>(
+  dtype: DType,
+  supported: Supported,
+  asked: Asked,
+) => dotOperands(`dot: outDtype of ${dtype} is ${supported}, not ${asked}`);
+
 type WhyAsked<E, D> = D extends undefined
   ? ""
   : Agree<D, DotAcc<E>> extends true
@@ -120,13 +146,17 @@ type WhyAsked<E, D> = D extends undefined
     : [Exclude<Members<E>, Halves>] extends [never]
       ? D extends "float16"
         ? ""
-        : `dot: outDtype of ${Call<E>} is float32 or float16, not ${Call<D>}`
-      : `dot: outDtype of ${Call<E>} is ${Call<DotAcc<E>>}, not ${Call<D>}`;
-function whyAsked(elem: Elem, acc: Elem, outDType: Elem): string {
-  if (sameElem(acc, outDType)) return "";
+        : SentenceOf<typeof outDTypeOf<Call<E>, "float32 or float16", Call<D>>>
+      : SentenceOf<typeof outDTypeOf<Call<E>, Call<DotAcc<E>>, Call<D>>>;
+function whyAsked(elem: Elem, acc: Elem, outDType: Elem): RuleError | undefined {
+  if (sameElem(acc, outDType)) return undefined;
   const isHalf = canAccumulateInHalf(elem);
-  if (isHalf && outDType === "float16") return "";
-  return `dot: outDtype of ${dtypeDisplayName(elem)} is ${isHalf ? "float32 or float16" : dtypeDisplayName(acc)}, not ${dtypeDisplayName(outDType)}`;
+  if (isHalf && outDType === "float16") return undefined;
+  return outDTypeOf(
+    dtypeDisplayName(elem),
+    isHalf ? "float32 or float16" : dtypeDisplayName(acc),
+    dtypeDisplayName(outDType),
+  );
 }
 const canAccumulateInHalf = (elem: Elem): boolean => members(elem).every((name) => name === "float16" || isFp8(name));
 
@@ -146,15 +176,27 @@ type DotDims<A extends Shape, B extends Shape> = number extends A["length"] | B[
     : any;
 export type DotShape<A extends Shape, B extends Shape> = AsShape<DotDims<A, B>>;
 
+const otherAccumulator = <Product extends Fact, Accumulator extends Fact, Cast extends Fact, Alternative extends Fact>(
+  product: Product,
+  accumulator: Accumulator,
+  cast: Cast,
+  alternative: Alternative,
+) =>
+  dotOperands(
+    `dot: accumulates in ${product}, the accumulator is ${accumulator}`,
+    `cast it with .to(${cast})${alternative}`,
+  );
+
 type WhyAcc<E, S extends Shape, C, Half = ""> = C extends TileLike
   ? Agree<E, C[El]> extends true
     ? SameShape<S, C[Sh]> extends true
       ? ""
-      : `dot: the product is ${Show<S>}, the accumulator ${Show<C[Sh]>}`
-    : `dot: accumulates in ${Call<E>}, the accumulator is ${Call<C[El]>}; cast it with .to(${Token<E>})${OutDTypeHint<C[El], Half>}`
+      : SentenceOf<typeof accumulatorShape<"dot", Show<S>, Show<C[Sh]>>>
+    : SentenceOf<typeof otherAccumulator<Call<E>, Call<C[El]>, Token<E>, OutDTypeHint<C[El], Half>>>
   : "";
 /** The alternative remedy for a float16 accumulator. */
-type OutDTypeHint<F, Half> = F extends "float16" ? (Half extends true ? ", or give { outDtype: tl.float16 }" : "") : "";
+const OUT_DTYPE = ", or give { outDtype: tl.float16 }";
+type OutDTypeHint<F, Half> = F extends "float16" ? (Half extends true ? typeof OUT_DTYPE : "") : "";
 type IsHalf<E> = [Exclude<Members<E>, Halves>] extends [never] ? true : false;
 /** The rule of the accumulator, given the options. If `outDtype` is invalid, only that is reported. */
 export type WhyDotAcc<A, B, C, O = undefined> = C extends TileLike
@@ -163,14 +205,14 @@ export type WhyDotAcc<A, B, C, O = undefined> = C extends TileLike
     : ""
   : C extends undefined
     ? ""
-    : NotATile<"dot", C> extends "dot: needs a tile"
+    : NotATile<"dot", C> extends SentenceOf<typeof noTile<"dot">>
       ? WhyNoAcc<C>
       : NotATile<"dot", C>;
 type WhyNoAcc<C> = C extends { readonly acc: any }
   ? "dot: acc goes by position, not by name; write tl.dot(a, b, acc, { inputPrecision, maxNumImpreciseAcc, outDtype })"
   : C extends object
     ? "dot: needs a tile here, or options, which are inputPrecision, maxNumImpreciseAcc and outDtype"
-    : "dot: needs a tile";
+    : SentenceOf<typeof noTile<"dot">>;
 /** The result type. It is `any` if the accumulator is invalid, so that one mistake is reported once. */
 export type DotOut<A, B, C, O = undefined> = DotOutOf<
   AccumulatorElement<ElementIn<A>, C extends TileLike | undefined ? OutDTypeOf<O> : OutDTypeOf<C>>,
@@ -219,27 +261,26 @@ export function minimumInnerDims(op: string, a: Type): readonly MinimumDim[] {
 }
 
 /** The type of a product, or a message. */
-export function inferDot(a: Type, b: Type, acc?: Type, outDType?: Elem): Type | string {
+export function inferDot(a: Type, b: Type, acc?: Type, outDType?: Elem): Type | RuleError {
   const why = whyDotFirst(a);
-  if (why || a.kind !== "tile") return why;
+  if (why) return why;
+  if (a.kind !== "tile") return notATile("dot", a);
   if (b.kind !== "tile") return notATile("dot", b);
   const operandError = whyDotTypes(a.dtype, b.dtype) || whyInner(a.shape, b.shape);
   if (operandError) return operandError;
   const accumulatorDType = dotAcc(a.dtype);
-  if (accumulatorDType === undefined)
-    return `dot: the members of ${dtypeDisplayName(a.dtype)} add up in different dtypes; cast with .to(tl.float16)`;
-  const outDTypeError = outDType === undefined ? "" : whyAsked(a.dtype, accumulatorDType, outDType);
+  if (accumulatorDType === undefined) return dotMembers(dtypeDisplayName(a.dtype));
+  const outDTypeError = outDType === undefined ? undefined : whyAsked(a.dtype, accumulatorDType, outDType);
   if (outDTypeError) return outDTypeError;
   const elem = outDType ?? accumulatorDType;
   const shape = [...a.shape.slice(0, -1), b.shape.at(-1) ?? 1];
   if (acc === undefined) return tileType(elem, shape);
   if (acc.kind !== "tile") return notATile("dot", acc);
   if (!sameElem(elem, acc.dtype)) {
-    const alternative =
-      acc.dtype === "float16" && canAccumulateInHalf(a.dtype) ? ", or give { outDtype: tl.float16 }" : "";
-    return `dot: accumulates in ${dtypeDisplayName(elem)}, the accumulator is ${dtypeDisplayName(acc.dtype)}; cast it with .to(${dtypeSourceText(elem)})${alternative}`;
+    const alternative = acc.dtype === "float16" && canAccumulateInHalf(a.dtype) ? OUT_DTYPE : "";
+    return otherAccumulator(dtypeDisplayName(elem), dtypeDisplayName(acc.dtype), dtypeSourceText(elem), alternative);
   }
   return sameShape(shape, acc.shape)
     ? tileType(elem, shape)
-    : `dot: the product is ${showShape(shape)}, the accumulator ${showShape(acc.shape)}`;
+    : accumulatorShape("dot", showShape(shape), showShape(acc.shape));
 }

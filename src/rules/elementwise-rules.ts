@@ -1,4 +1,6 @@
 /** Signatures of elementwise functions with restricted dtypes or three operands: fdiv, umulhi, clamp, fma. */
+import { type Fact, type SentenceOf, Message } from "../diagnostics/message.js";
+import { dtypeUnsupported } from "../diagnostics/catalog/rule-codes.js";
 import type { ConstLike } from "../types/constexpr.js";
 import {
   dtypeDisplayName,
@@ -10,7 +12,7 @@ import {
   type IntName,
   type Members,
 } from "../types/dtype.js";
-import type { FirstError, IsAny } from "../types/rule-error.js";
+import type { FirstError, IsAny, RuleError } from "../types/rule-error.js";
 import { notATile, type NotATile } from "../types/operand.js";
 import {
   type ArithOut,
@@ -27,31 +29,44 @@ import { type ConstexprType, tileType, type TileType, type Type } from "../types
 
 // ---- dtypes ---------------------------------------------------------------------------------------------------------
 
+export const unsupportedDType = <Op extends Fact, Supported extends Fact, DType extends Fact>(
+  op: Op,
+  supported: Supported,
+  dtype: DType,
+) => dtypeUnsupported(`${op}: needs ${supported}, got ${dtype}`);
+
 type WhyDTypes<Op extends string, E, Wanted, Words extends string> =
   IsAny<E> extends true
     ? ""
     : [Exclude<Members<E>, Wanted>] extends [never]
       ? ""
-      : `${Op}: needs ${Words}, got ${Call<E>}`;
-const whyDTypes = (op: string, elem: Elem, isSupported: (name: DTypeName) => boolean, description: string): string =>
-  members(elem).every(isSupported) ? "" : `${op}: needs ${description}, got ${dtypeDisplayName(elem)}`;
+      : SentenceOf<typeof unsupportedDType<Op, Words, Call<E>>>;
+const whyDTypes = (
+  op: string,
+  elem: Elem,
+  isSupported: (name: DTypeName) => boolean,
+  description: string,
+): RuleError | undefined =>
+  members(elem).every(isSupported) ? undefined : unsupportedDType(op, description, dtypeDisplayName(elem));
 
 /** float32 only. */
 export type WhySingle<Op extends string, E> = WhyDTypes<Op, E, "float32", "float32">;
-const whySingle = (op: string, elem: Elem): string => whyDTypes(op, elem, (name) => name === "float32", "float32");
+const whySingle = (op: string, elem: Elem): RuleError | undefined =>
+  whyDTypes(op, elem, (name) => name === "float32", "float32");
 /** Integers of 32 or 64 bits. */
 type WideInt = "int32" | "uint32" | "int64" | "uint64";
 const wideInts: readonly DTypeName[] = ["int32", "uint32", "int64", "uint64"];
 export type WhyWideInt<Op extends string, E> = WhyDTypes<Op, E, WideInt, "integers of 32 or 64 bits">;
-export const whyWideInt = (op: string, elem: Elem): string =>
+export const whyWideInt = (op: string, elem: Elem): RuleError | undefined =>
   whyDTypes(op, elem, (name) => wideInts.includes(name), "integers of 32 or 64 bits");
 /** Integers of 32 bits. */
 export type WhyInt32<Op extends string, E> = WhyDTypes<Op, E, "int32" | "uint32", "int32 or uint32">;
-export const whyInt32 = (op: string, elem: Elem): string =>
+export const whyInt32 = (op: string, elem: Elem): RuleError | undefined =>
   whyDTypes(op, elem, (name) => name === "int32" || name === "uint32", "int32 or uint32");
 /** Floats of any width. */
 export type WhyFloats<Op extends string, E> = WhyDTypes<Op, E, Exclude<DTypeName, IntName>, "floats">;
-const whyFloats = (op: string, elem: Elem): string => whyDTypes(op, elem, (name) => !isInt(name), "floats");
+const whyFloats = (op: string, elem: Elem): RuleError | undefined =>
+  whyDTypes(op, elem, (name) => !isInt(name), "floats");
 
 // ---- one operand ----------------------------------------------------------------------------------------------------
 
@@ -61,7 +76,7 @@ export type WhySingleOf<Op extends string, X> = X extends TileLike
   : X extends number | ConstLike<any, "int" | "float">
     ? ""
     : NotATile<Op, X>;
-export function inferSingle(op: string, x: Type): Type | string {
+export function inferSingle(op: string, x: Type): Type | RuleError {
   if (x.kind === "tile") return whySingle(op, x.dtype) || x;
   return x.kind === "constexpr" && (x.of === "int" || x.of === "float") ? tileType("float32", []) : notATile(op, x);
 }
@@ -83,13 +98,18 @@ export type WhySingleSecond<Op extends string, X, Y> = FirstError<
   X extends TileLike ? WhySingle<Op, X[El]> : "",
   FirstError<Y extends TileLike ? WhySingle<Op, Y[El]> : "", WhyTwo<Op, X, Y>>
 >;
-export function inferSinglePair(op: string, x: Type, y: Type): Type | string {
+export function inferSinglePair(op: string, x: Type, y: Type): Type | RuleError {
   return whyPair(op, x, y, whySingle) || inferArith(op, x, y, () => "");
 }
 /** Applies a dtype rule to each tile of two operands. At least one must be a tile. */
-function whyPair(op: string, x: Type, y: Type, rule: (op: string, elem: Elem) => string): string {
+function whyPair(
+  op: string,
+  x: Type,
+  y: Type,
+  rule: (op: string, elem: Elem) => RuleError | undefined,
+): RuleError | undefined {
   if (!firstTile(x, y)) return notATile(op, x);
-  return (x.kind === "tile" ? rule(op, x.dtype) : "") || (y.kind === "tile" ? rule(op, y.dtype) : "");
+  return (x.kind === "tile" ? rule(op, x.dtype) : undefined) || (y.kind === "tile" ? rule(op, y.dtype) : undefined);
 }
 
 /** The rule of fdiv: that of `/`, for floats only. */
@@ -109,13 +129,13 @@ export type FdivOut<X, Y> = X extends TileLike
   : Y extends TileLike
     ? DivideOut<Y[El], Y[Sh], X>
     : Tile<any, any>;
-export function inferFdiv(x: Type, y: Type, option?: "ieeeRounding" | "approx"): Type | string {
+export function inferFdiv(x: Type, y: Type, option?: "ieeeRounding" | "approx"): Type | RuleError {
   const type = inferQuotient(x, y);
-  return option && typeof type === "object" && type.kind === "tile" && type.dtype !== "float32"
-    ? `fdiv: ${option} is for float32, the result is ${dtypeDisplayName(type.dtype)}`
+  return option && !(type instanceof Message) && type.kind === "tile" && type.dtype !== "float32"
+    ? dtypeUnsupported(`fdiv: ${option} is for float32, the result is ${dtypeDisplayName(type.dtype)}`)
     : type;
 }
-function inferQuotient(x: Type, y: Type): Type | string {
+function inferQuotient(x: Type, y: Type): Type | RuleError {
   return whyPair("fdiv", x, y, whyFloats) || inferDivide("fdiv", x, y, () => "");
 }
 
@@ -124,7 +144,7 @@ export type WhyUmulhi<X, Y> = FirstError<
   X extends TileLike ? WhyWideInt<"umulhi", X[El]> : "",
   FirstError<Y extends TileLike ? WhyWideInt<"umulhi", Y[El]> : "", WhyTwo<"umulhi", X, Y>>
 >;
-export function inferUmulhi(x: Type, y: Type): Type | string {
+export function inferUmulhi(x: Type, y: Type): Type | RuleError {
   return whyPair("umulhi", x, y, whyWideInt) || inferArith("umulhi", x, y, () => "");
 }
 /** The result of a tile and another operand, in either order. */
@@ -141,13 +161,17 @@ type WhyFirst<Op extends string, X> = X extends TileLike ? WhyTripled<Op, X[El]>
 type WhyNumber<Op extends string, X> = X extends number | ConstLike<any, "int" | "float"> ? "" : NotATile<Op, X>;
 export type WhyClamped<Op extends string, X> = WhyFirst<Op, X>;
 export type WhyFused<X> = WhyFirst<"fma", X>;
+
+const clampedDouble = <Op extends Fact>(op: Op) =>
+  dtypeUnsupported(`${op}: float64 does not compile`, "write tl.minimum(tl.maximum(x, min), max)");
+
 /** The dtypes of fma are floats. Triton's front end accepts clamp of float64, but LLVM's PTX backend does not. */
 type WhyTripled<Op extends string, E> = Op extends "fma"
   ? WhyFloats<Op, E>
   : IsAny<E> extends true
     ? ""
     : "float64" extends Members<E>
-      ? `${Op}: float64 does not compile; write tl.minimum(tl.maximum(x, min), max)`
+      ? SentenceOf<typeof clampedDouble<Op>>
       : "";
 /** The rule of the second operand of clamp and fma, checked against the first. */
 export type WhySecond<Op extends string, X, Y> = X extends TileLike
@@ -172,7 +196,7 @@ export type TripleOut<X, Y, Z> = [X] extends [TileLike]
     : [Z] extends [TileLike]
       ? PairOf<Z, X>
       : Scalar<LoneTriple<X, Y, Z>>;
-export function inferTriple(op: string, x: Type, y: Type, z: Type): Type | string {
+export function inferTriple(op: string, x: Type, y: Type, z: Type): Type | RuleError {
   // inferArith checks the operands that are combined with a tile.
   const leading = x.kind === "tile" ? [] : [x, y];
   const invalid = leading.find((type) => type.kind !== "tile" && !isNumber(type));
@@ -180,33 +204,33 @@ export function inferTriple(op: string, x: Type, y: Type, z: Type): Type | strin
   const all = [x, y, z];
   if (all.every(isNumber)) return inferNumbers(op, all);
   const [tile, ...numbers] = x.kind === "tile" || y.kind === "tile" ? [inferArith(op, x, y, () => ""), z] : [z, x, y];
-  if (typeof tile === "string") return tile;
+  if (tile instanceof Message) return tile;
   if (tile?.kind !== "tile") return notATile(op, z);
-  let type: Type | string = tile;
-  for (const operand of numbers) if (typeof type !== "string") type = inferArith(op, type, operand, () => "");
+  let type: Type | RuleError = tile;
+  for (const operand of numbers) if (!(type instanceof Message)) type = inferArith(op, type, operand, () => "");
   return type;
 }
 const isNumber = (type: Type): type is ConstexprType =>
   type.kind === "constexpr" && (type.of === "int" || type.of === "float");
 /** The type that Triton infers for numbers only. */
-function inferNumbers(op: string, numbers: readonly ConstexprType[]): Type | string {
-  const why = numbers.map((each) => whyDefaultDType(op, each)).find((each) => each !== "");
+function inferNumbers(op: string, numbers: readonly ConstexprType[]): Type | RuleError {
+  const why = numbers.map((each) => whyDefaultDType(op, each)).find((each) => each);
   const isFloat = numbers.some((each) => defaultDType(each) === "float32");
   return why ?? tileType(isFloat ? "float32" : "int32", []);
 }
 
-export function inferClamp(x: Type, min: Type, max: Type): Type | string {
-  const isDouble = (type: Type | string | undefined): boolean =>
-    typeof type === "object" && type.kind === "tile" && members(type.dtype).includes("float64");
-  const why = "clamp: float64 does not compile; write tl.minimum(tl.maximum(x, min), max)";
+export function inferClamp(x: Type, min: Type, max: Type): Type | RuleError {
+  const isDouble = (type: Type | RuleError | undefined): boolean =>
+    !(type instanceof Message) && type?.kind === "tile" && members(type.dtype).includes("float64");
+  const why = clampedDouble("clamp");
   if (isDouble([x, min, max].find((type) => type.kind === "tile"))) return why;
   const triple = inferTriple("clamp", x, min, max);
   return isDouble(triple) ? why : triple;
 }
-export function inferFma(x: Type, y: Type, z: Type): Type | string {
+export function inferFma(x: Type, y: Type, z: Type): Type | RuleError {
   const first = [x, y, z].find((type) => type.kind === "tile");
-  const why = first?.kind === "tile" ? whyFloats("fma", first.dtype) : "";
+  const why = first?.kind === "tile" ? whyFloats("fma", first.dtype) : undefined;
   if (why) return why;
   const triple = inferTriple("fma", x, y, z);
-  return typeof triple === "string" || triple.kind !== "tile" ? triple : whyFloats("fma", triple.dtype) || triple;
+  return triple instanceof Message || triple.kind !== "tile" ? triple : whyFloats("fma", triple.dtype) || triple;
 }

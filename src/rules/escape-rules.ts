@@ -1,4 +1,5 @@
 /** Signatures of raw Python and inline assembly, which are not modeled: the author declares the results. */
+import { operandKind } from "../diagnostics/catalog/rule-codes.js";
 import type { DType, Dt, Elem } from "../types/dtype.js";
 import { dimsOf, whyDims } from "../types/constexpr.js";
 import {
@@ -10,7 +11,7 @@ import {
   whyBroadcast,
   type WhyBroadcast,
 } from "../types/shape.js";
-import type { FirstError } from "../types/rule-error.js";
+import type { FirstError, RuleError } from "../types/rule-error.js";
 import { notATile, type NotATile } from "../types/operand.js";
 import type { ShapeOf } from "./math-rules.js";
 import type { Sh, Tile, TileLike } from "../types/tile.js";
@@ -22,12 +23,15 @@ export function inferRaw(
   count: number,
   dtype: Elem | undefined,
   shape: readonly Type[] | undefined,
-): Type | string {
+): Type | RuleError {
   for (const [placeholder, index] of code.matchAll(/\{(\d+)\}/g))
     if (Number(index) >= count)
-      return `raw: ${placeholder} has no operand; give ${Number(index) + 1} operands, or write {{ for a brace`;
-  if (dtype === undefined) return shape ? "raw: a shape needs a dtype; add dtype: tl.float32" : none;
-  const why = shape ? whyDims("raw", shape) : "";
+      return operandKind(
+        `raw: ${placeholder} has no operand`,
+        `give ${Number(index) + 1} operands, or write {{ for a brace`,
+      );
+  if (dtype === undefined) return shape ? operandKind("raw: a shape needs a dtype", "add dtype: tl.float32") : none;
+  const why = shape ? whyDims("raw", shape) : undefined;
   return why || tileType(dtype, shape ? dimsOf(shape) : []);
 }
 
@@ -46,16 +50,16 @@ type AsmTile<D, S extends Shape> = D extends DType<any> ? Tile<D[Dt], S> : never
 export type AsmOut<A, D> = D extends readonly unknown[]
   ? { -readonly [K in keyof D]: AsmTile<D[K], AllShapes<A>> }
   : AsmTile<D, AllShapes<A>>;
-export function inferAsm(args: readonly Type[], dtypes: readonly (Elem | undefined)[]): readonly Type[] | string {
+export function inferAsm(args: readonly Type[], dtypes: readonly (Elem | undefined)[]): readonly Type[] | RuleError {
   let shape: readonly Dim[] = [];
   for (const arg of args) {
     if (arg.kind !== "tile") return notATile("inlineAsmElementwise", arg);
     const why = whyBroadcast("inlineAsmElementwise", shape, arg.shape);
-    if (why !== "") return why;
+    if (why) return why;
     shape = broadcast(shape, arg.shape)!;
   }
   const outs = dtypes.filter((dtype) => dtype !== undefined);
   return outs.length === dtypes.length
     ? outs.map((dtype) => tileType(dtype, shape))
-    : "inlineAsmElementwise: needs the dtype of the result, such as tl.float32, or a list of dtypes";
+    : operandKind("inlineAsmElementwise: needs the dtype of the result, such as tl.float32, or a list of dtypes");
 }

@@ -1,8 +1,10 @@
 /** Signatures of hints: multipleOf, maxContiguous, maxConstancy, assume, trusted and expectZero. */
+import type { Fact, SentenceOf } from "../diagnostics/message.js";
+import { operandKind, wrongAxis } from "../diagnostics/catalog/rule-codes.js";
 import { isInt, members, type Element, type IntName, type Members } from "../types/dtype.js";
 import type { WhyWhole } from "../types/promote.js";
 import type { AddressLike, Pl, Pointer, View } from "./tensor-types.js";
-import type { FirstError } from "../types/rule-error.js";
+import type { FirstError, RuleError } from "../types/rule-error.js";
 import { showShape, type Shape, type Show, type WhyBroadcast } from "../types/shape.js";
 import { notATile, type NotATile } from "../types/operand.js";
 import type { WhyCond } from "./math-rules.js";
@@ -15,9 +17,12 @@ export type WhyHintOf<Op extends string, X> = X extends TileLike
   : X extends Pointer<any, any, any>
     ? ""
     : NotATile<Op, X>;
+
+const hintOperand = <Op extends Fact>(op: Op) => operandKind(`${op}: hints are about integers and pointers`);
+
 type WhyHinted<Op extends string, E extends Element> = [Exclude<Members<E>, IntName>] extends [never]
   ? ""
-  : `${Op}: hints are about integers and pointers`;
+  : SentenceOf<typeof hintOperand<Op>>;
 
 /** The rule of the values of a hint: one per axis. multipleOf also accepts a scalar, with one value. */
 export type WhyHint<Op extends string, X, V> = X extends TileLike
@@ -25,46 +30,57 @@ export type WhyHint<Op extends string, X, V> = X extends TileLike
   : X extends AddressLike
     ? WhyCount<Op, X[Pl], V>
     : "";
+
+const hintOfScalar = <Op extends Fact>(op: Op) =>
+  operandKind(`${op}: a scalar has no elements in a row`, "give it a tile");
+
 type WhyCount<Op extends string, S extends Shape, V> = number extends S["length"]
   ? ""
   : S extends readonly []
     ? Op extends "multipleOf"
       ? WhyValues<Op, S, 1, V>
-      : `${Op}: a scalar has no elements in a row; give it a tile`
+      : SentenceOf<typeof hintOfScalar<Op>>
     : WhyValues<Op, S, S["length"], V>;
+
+const hintCount = <Op extends Fact, Shape extends Fact>(op: Op, shape: Shape) =>
+  wrongAxis(`${op}: give one value for each axis of ${shape}`);
+
 type WhyValues<Op extends string, S extends Shape, Count, V> = V extends readonly unknown[]
   ? number extends V["length"]
     ? ""
     : V["length"] extends Count
       ? ""
-      : `${Op}: give one value for each axis of ${Show<S>}`
+      : SentenceOf<typeof hintCount<Op, Show<S>>>
   : Count extends 1
     ? V extends number
       ? WhyWhole<Op, V>
       : ""
-    : `${Op}: give one value for each axis of ${Show<S>}`;
+    : SentenceOf<typeof hintCount<Op, Show<S>>>;
 
-export function inferHint(op: string, x: Type, values: readonly number[]): Type | string {
+export function inferHint(op: string, x: Type, values: readonly number[]): Type | RuleError {
   if (x.kind !== "tile" && x.kind !== "pointer") return notATile(op, x);
-  if (x.kind === "tile" && !members(x.dtype).every(isInt)) return `${op}: hints are about integers and pointers`;
-  if (x.shape.length === 0 && op !== "multipleOf") return `${op}: a scalar has no elements in a row; give it a tile`;
-  return values.length === Math.max(x.shape.length, 1)
-    ? x
-    : `${op}: give one value for each axis of ${showShape(x.shape)}`;
+  if (x.kind === "tile" && !members(x.dtype).every(isInt)) return hintOperand(op);
+  if (x.shape.length === 0 && op !== "multipleOf") return hintOfScalar(op);
+  return values.length === Math.max(x.shape.length, 1) ? x : hintCount(op, showShape(x.shape));
 }
+
+const trustedOperand = () => operandKind("trusted: needs a tile, or a view of a tensor, such as y.at(rows)");
 
 /** The rule of the operand of `tl.trusted`: a tile, or a view of a tensor. */
 export type WhyTrusted<X> = X extends TileLike
   ? ""
   : X extends View<any, any, any>
     ? ""
-    : "trusted: needs a tile, or a view of a tensor, such as y.at(rows)";
-/** The rule of the reason of `tl.trusted`: a nonempty string. */
-export type WhyReason<R> = R extends "" ? "trusted: say why it is right" : "";
+    : SentenceOf<typeof trustedOperand>;
 
-export function inferTrusted(x: Type, reason: Typed): Type | string {
-  if (x.kind !== "tile" && x.kind !== "view") return "trusted: needs a tile, or a view of a tensor, such as y.at(rows)";
-  return typeof reason.literal === "string" && reason.literal !== "" ? x : "trusted: say why it is right";
+const trustedReason = () => operandKind("trusted: say why it is right");
+
+/** The rule of the reason of `tl.trusted`: a nonempty string. */
+export type WhyReason<R> = R extends "" ? SentenceOf<typeof trustedReason> : "";
+
+export function inferTrusted(x: Type, reason: Typed): Type | RuleError {
+  if (x.kind !== "tile" && x.kind !== "view") return trustedOperand();
+  return typeof reason.literal === "string" && reason.literal !== "" ? x : trustedReason();
 }
 
 /** The rule of the mask of `tl.expectZero`. */
@@ -73,9 +89,12 @@ export type WhyZeroed<X, M> = FirstError<
   X extends TileLike ? (M extends TileLike ? WhyBroadcast<"expectZero", X[Sh], M[Sh]> : "") : ""
 >;
 
+export const assumedTile = <Shape extends Fact>(shape: Shape) =>
+  operandKind(`assume: needs a scalar, this is ${shape}`, "reduce it first, as in tl.min(x, 0).gt(0)");
+
 /** The rule of the operand of `tl.assume`: a scalar of int1, or a boolean. */
 export type WhyAssumed<C> = C extends TileLike
   ? C[Sh] extends readonly []
     ? WhyCond<"assume", C>
-    : `assume: needs a scalar, this is ${Show<C[Sh]>}; reduce it first, as in tl.min(x, 0).gt(0)`
+    : SentenceOf<typeof assumedTile<Show<C[Sh]>>>
   : WhyCond<"assume", C>;

@@ -1,4 +1,6 @@
 /** Signatures of libdevice. A call must match an overload exactly, without promotion. */
+import type { Fact, SentenceOf } from "../diagnostics/message.js";
+import { dtypeUnsupported } from "../diagnostics/catalog/rule-codes.js";
 import {
   dtypeDisplayName,
   type Call,
@@ -19,8 +21,8 @@ import {
   type Shape,
   type WhyBroadcast,
 } from "../types/shape.js";
-import type { FirstError, IsAny, IsUnion, Same } from "../types/rule-error.js";
-import { notATile, type NotATile } from "../types/operand.js";
+import type { FirstError, IsAny, IsUnion, Same, RuleError } from "../types/rule-error.js";
+import { noTile, notATile, type NotATile } from "../types/operand.js";
 import type { El, Sh, Tile, TileLike } from "../types/tile.js";
 import { tileType, type Type } from "../types/types.js";
 
@@ -114,11 +116,17 @@ type Given<A> = A extends readonly [infer H, ...infer R]
   ? `${H extends TileLike ? Call<H[El]> : "a number"}${R extends readonly [] ? "" : `, ${Given<R>}`}`
   : "";
 
+const overload = <Name extends Fact, Supported extends Fact, Given extends Fact>(
+  name: Name,
+  supported: Supported,
+  given: Given,
+) => dtypeUnsupported(`libdevice.${name}: takes ${supported}, got (${given})`);
+
 /** The rule that the arguments match an overload. */
 export type WhyLibdevice<Name extends LibdeviceName, A> = A extends readonly [infer H, ...infer R]
   ? H extends TileLike
     ? Result<Name, A> extends "none"
-      ? `libdevice.${Name}: takes ${Choices<Table[Name]>}, got (${Given<A>})`
+      ? SentenceOf<typeof overload<Name, Choices<Table[Name]>, Given<A>>>
       : WhyShapes<H[Sh], R>
     : NotATile<`libdevice.${Name}`, H>
   : "";
@@ -137,9 +145,9 @@ export type LibdeviceOut<Name extends LibdeviceName, A> =
       ? Tile<Result<Name, A>, Together<[], A>>
       : Tile<any, any>;
 
-export function inferLibdevice(name: string, rules: string, args: readonly Type[]): Type | string {
+export function inferLibdevice(name: string, rules: string, args: readonly Type[]): Type | RuleError {
   const [first] = args;
-  if (first?.kind !== "tile") return first ? notATile(`libdevice.${name}`, first) : `libdevice.${name}: needs a tile`;
+  if (first?.kind !== "tile") return first ? notATile(`libdevice.${name}`, first) : noTile(`libdevice.${name}`);
   const elems = args.flatMap((type) => (type.kind === "tile" ? [type.dtype] : []));
   const variable = elems.find((elem) => typeof elem !== "string");
   const overloads = rules.split(" ").map((rule) => rule.split("->") as [string, string]);
@@ -158,7 +166,7 @@ export function inferLibdevice(name: string, rules: string, args: readonly Type[
   if (resultLetters.includes(undefined) || !(isUniform || isVariable)) {
     const formatDTypes = (takes: string) => `(${[...takes].map(dtypeOfLetter).join(", ")})`;
     const got = args.map((type) => (type.kind === "tile" ? dtypeDisplayName(type.dtype) : "a number")).join(", ");
-    return `libdevice.${name}: takes ${overloads.map(([takes]) => formatDTypes(takes)).join(", ")}, got (${got})`;
+    return overload(name, overloads.map(([takes]) => formatDTypes(takes)).join(", "), got);
   }
   let shape: readonly Dim[] = [];
   for (const type of args) {

@@ -1,9 +1,11 @@
 /** Signatures of elementwise functions: exp and similar functions, minimum, maximum, where, cdiv. */
+import { type Fact, type SentenceOf, Message } from "../diagnostics/message.js";
+import { wrongCondition, addressAsValue, truthValue, dtypeMismatch } from "../diagnostics/catalog/rule-codes.js";
 import type { ConstCall, ConstLike, Constexpr, WhyConst } from "../types/constexpr.js";
 import { callText } from "../types/constexpr-text.js";
 import { dtypeDisplayName, type Call, type Elem, sameElem } from "../types/dtype.js";
 import type { Ac, AddressLike, Pl, Pointer, AddressElement, View } from "./tensor-types.js";
-import type { FirstError, IsAny } from "../types/rule-error.js";
+import type { FirstError, IsAny, RuleError } from "../types/rule-error.js";
 import {
   promote,
   whyFloat32,
@@ -35,8 +37,8 @@ import { literalValue, tileType, type Type } from "../types/types.js";
 
 /** The rule of an operand that must be a tile. */
 export type WhyTile<Op extends string, X> = X extends TileLike ? "" : NotATile<Op, X>;
-export function whyTile(op: string, x: Type): string {
-  return x.kind === "tile" ? "" : notATile(op, x);
+export function whyTile(op: string, x: Type): RuleError | undefined {
+  return x.kind === "tile" ? undefined : notATile(op, x);
 }
 /** The plain tile type, without additional properties of a subtype. */
 export type Plain<X> = X extends TileLike ? Tile<X[El], X[Sh]> : Tile<any, any>;
@@ -54,7 +56,7 @@ export type MathOut<X> = X extends TileLike
   : X extends number | ConstLike
     ? Scalar<"float32">
     : Tile<any, any>;
-export function inferMath(op: string, x: Type): Type | string {
+export function inferMath(op: string, x: Type): Type | RuleError {
   if (x.kind === "tile") return whyFloat32(op, x.dtype) || x;
   return x.kind === "constexpr" && (x.of === "int" || x.of === "float") ? tileType("float32", []) : notATile(op, x);
 }
@@ -62,7 +64,7 @@ export function inferMath(op: string, x: Type): Type | string {
 /** The rule of abs: a tile, or a number, which has its default dtype. */
 export type WhyAbs<X> = X extends TileLike | number | ConstLike<any, "int" | "float"> ? "" : NotATile<"abs", X>;
 export type AbsOut<X> = X extends TileLike ? Tile<X[El], X[Sh]> : Scalar<DefaultDType<X>>;
-export function inferAbs(x: Type): Type | string {
+export function inferAbs(x: Type): Type | RuleError {
   const dtype = x.kind === "constexpr" && x.of !== "bool" ? defaultDType(x) : undefined;
   if (x.kind !== "constexpr" || dtype === undefined) return x.kind === "tile" ? x : notATile("abs", x);
   return whyDefaultDType("abs", x) || tileType(dtype, []);
@@ -76,11 +78,11 @@ export type WhyInts<Op extends string, X> = X extends TileLike
     : X extends ConstLike<any, "int">
       ? ""
       : NotATile<Op, X>;
-export function whyInts(op: string, x: Type): string {
+export function whyInts(op: string, x: Type): RuleError | undefined {
   if (x.kind === "tile") return whyInt(op, x.dtype);
   if (x.kind !== "constexpr") return notATile(op, x);
   if (literalValue(x) !== undefined) return whyWhole(op, x.text);
-  return x.of === "int" ? "" : notATile(op, x);
+  return x.of === "int" ? undefined : notATile(op, x);
 }
 
 // ---- two operands ---------------------------------------------------------------------------------------------------
@@ -105,7 +107,7 @@ export type PairOut<Name extends string, X, Y> =
           ? Tile<Y[El], Y[Sh]>
           : ConstCall<Name, X, Y>;
 /** The result of minimum, maximum and similar functions. `name` is Python's, for the text of two constexprs. */
-export function inferPair(op: string, x: Type, y: Type, name: string): Type | string {
+export function inferPair(op: string, x: Type, y: Type, name: string): Type | RuleError {
   return inferArith(op, x, y, (a, b) => callText(name, a, b));
 }
 
@@ -115,8 +117,8 @@ export type WhyCdiv<X, Y> = FirstError<
   X extends TileLike ? WhyFloor<"cdiv", X[El], X[Sh], Y> : Y extends TileLike ? WhyFloor<"cdiv", Y[El], Y[Sh], X> : ""
 >;
 export type CdivOut<X, Y> = PairOut<"cdiv", X, Y>;
-export function inferCdiv(x: Type, y: Type): Type | string {
-  const mask = y.kind === "tile" ? whyMask("cdiv", y.dtype) : "";
+export function inferCdiv(x: Type, y: Type): Type | RuleError {
+  const mask = y.kind === "tile" ? whyMask("cdiv", y.dtype) : undefined;
   return (
     whyInts("cdiv", x) || whyInts("cdiv", y) || mask || inferFloorDivide("cdiv", x, y, (a, b) => callText("cdiv", a, b))
   );
@@ -127,19 +129,22 @@ export type BitLengthOut<X> = Constexpr<X extends ConstLike<infer N extends stri
 
 // ---- where ----------------------------------------------------------------------------------------------------------
 
+export const conditionDType = <Op extends Fact, DType extends Fact>(op: Op, dtype: DType) =>
+  wrongCondition(`${op}: the condition must be int1, this is ${dtype}`, "compare it, .ne(0)");
+const maskCondition = <Op extends Fact>(op: Op) =>
+  wrongCondition(`${op}: the condition is a tile of int1`, "compare, as in x.gt(0)");
+
 export type WhyCond<Op extends string, C> = C extends TileLike
   ? C[El] extends "int1"
     ? ""
-    : `${Op}: the condition must be int1, this is ${Call<C[El]>}; compare it, .ne(0)`
+    : SentenceOf<typeof conditionDType<Op, Call<C[El]>>>
   : C extends ConstLike<any, "bool"> | boolean
     ? ""
-    : `${Op}: the condition is a tile of int1; compare, as in x.gt(0)`;
-export function whyCond(op: string, condition: Type): string {
-  if (condition.kind === "constexpr" && condition.of === "bool") return "";
-  if (condition.kind !== "tile") return `${op}: the condition is a tile of int1; compare, as in x.gt(0)`;
-  return condition.dtype === "int1"
-    ? ""
-    : `${op}: the condition must be int1, this is ${dtypeDisplayName(condition.dtype)}; compare it, .ne(0)`;
+    : SentenceOf<typeof maskCondition<Op>>;
+export function whyCond(op: string, condition: Type): RuleError | undefined {
+  if (condition.kind === "constexpr" && condition.of === "bool") return undefined;
+  if (condition.kind !== "tile") return maskCondition(op);
+  return condition.dtype === "int1" ? undefined : conditionDType(op, dtypeDisplayName(condition.dtype));
 }
 
 /** The rule of x, reported at x: its kind, and its shape compared with that of the condition. */
@@ -150,13 +155,16 @@ export type WhyWhereFirst<C, X> = X extends TileLike
     : X extends UntypedNumber | AddressLike
       ? ""
       : NotATile<"where", X>;
+
+const addressBesideValue = () => addressAsValue("where: one side is an address, the other is not", "load it first");
+
 /** The rule of y, with all other checks. */
 export type WhyWhereSecond<C, X, Y> = X extends AddressLike
   ? Y extends View<any, any, any>
     ? NotATile<"where", Y>
     : Y extends AddressLike
       ? WhyBroadcast<"where", X[Pl], Y[Pl]>
-      : "where: one side is an address, the other is not; load it first"
+      : SentenceOf<typeof addressBesideValue>
   : X extends TileLike
     ? FirstError<WhyChosen<X[El], X[Sh], Y>, Y extends TileLike ? WhyBroadcast<"where", ShapeOf<C>, Y[Sh]> : "">
     : Y extends TileLike
@@ -174,6 +182,10 @@ type WhyChosen<E, S extends Shape, O> = O extends number
       : O extends ConstLike<any, infer K>
         ? WhyWeak<"where", E, K>
         : NotATile<"where", O>;
+
+const numberBesideTruths = <Value extends Fact, Truth extends Fact>(value: Value, truth: Truth) =>
+  truthValue(`where: ${value} beside truth values would make them numbers`, `write ${truth}`);
+
 /**
  * The rule of a number operand. Triton casts 0 to any dtype, including 8-bit floats. With int1 the result would be
  * int32.
@@ -182,13 +194,12 @@ type WhyNumberBeside<E, L extends number> =
   IsAny<E> extends true
     ? ""
     : [E, L] extends ["int1", 0 | 1]
-      ? `where: ${L} beside truth values would make them numbers; write ${L extends 0 ? "false" : "true"}`
+      ? SentenceOf<typeof numberBesideTruths<L, L extends 0 ? "false" : "true">>
       : L extends 0
         ? WhyMask<"where", E>
         : WhyNumber<"where", E, L>;
-function whyNumberBeside(elem: Elem, value: number): string {
-  if (elem === "int1" && (value === 0 || value === 1))
-    return `where: ${value} beside truth values would make them numbers; write ${value === 0 ? "false" : "true"}`;
+function whyNumberBeside(elem: Elem, value: number): RuleError | undefined {
+  if (elem === "int1" && (value === 0 || value === 1)) return numberBesideTruths(value, value === 0 ? "false" : "true");
   return value === 0 ? whyMask("where", elem) : whyNumber("where", elem, value);
 }
 export type WhereOut<C, X, Y> =
@@ -206,7 +217,7 @@ export type WhereOut<C, X, Y> =
           : Y extends TileLike
             ? Tile<Y[El], Broadcast<ShapeOf<C>, Y[Sh]>>
             : Tile<Promote<DefaultDType<X>, DefaultDType<Y>>, ShapeOf<C>>;
-export function inferWhere(condition: Type, x: Type, y: Type): Type | string {
+export function inferWhere(condition: Type, x: Type, y: Type): Type | RuleError {
   const why = whyCond("where", condition);
   if (why) return why;
   const lanes = condition.kind === "tile" ? condition.shape : [];
@@ -217,21 +228,21 @@ export function inferWhere(condition: Type, x: Type, y: Type): Type | string {
   }
   const [tile, operand] = x.kind === "tile" ? [x, y] : [y, x];
   if (tile.kind !== "tile") return inferWhereNumbers(lanes, x, y);
-  const error = whyChosen(tile, operand) || (y.kind === "tile" ? whyBroadcast("where", lanes, y.shape) : "");
+  const error = whyChosen(tile, operand) || (y.kind === "tile" ? whyBroadcast("where", lanes, y.shape) : undefined);
   if (error) return error;
   const rhs = operand.kind === "tile" ? operand : tileType(tile.dtype, []);
   const shape = broadcast(lanes, broadcast(tile.shape, rhs.shape) ?? []);
   return tileType(promote(tile.dtype, rhs.dtype) ?? tile.dtype, shape ?? tile.shape);
 }
 /** The type of `where` with two numbers: the promotion of their default dtypes. */
-function inferWhereNumbers(lanes: readonly (string | number)[], x: Type, y: Type): Type | string {
-  const sides = [x, y].map((type) => {
+function inferWhereNumbers(lanes: readonly (string | number)[], x: Type, y: Type): Type | RuleError {
+  const sideOf = (type: Type) => {
     const dtype = defaultDType(type);
     return dtype === undefined || type.kind !== "constexpr" ? notATile("where", type) : { type, dtype };
-  });
-  const [first, second] = sides;
-  if (typeof first !== "object") return first ?? "";
-  if (typeof second !== "object") return second ?? "";
+  };
+  const [first, second] = [sideOf(x), sideOf(y)];
+  if (first instanceof Message) return first;
+  if (second instanceof Message) return second;
   const why = whyDefaultDType("where", first.type) || whyDefaultDType("where", second.type);
   return why || tileType(promote(first.dtype, second.dtype) ?? first.dtype, lanes);
 }
@@ -239,16 +250,18 @@ function inferWherePointers(
   lanes: readonly (string | number)[],
   x: Type & { kind: "pointer" },
   y: Type,
-): Type | string {
+): Type | RuleError {
   if (y.kind === "view") return notATile("where", y);
-  if (y.kind !== "pointer") return "where: one side is an address, the other is not; load it first";
+  if (y.kind !== "pointer") return addressBesideValue();
   const why = whyBroadcast("where", x.shape, y.shape) || whyBroadcast("where", lanes, x.shape);
   if (why) return why;
   if (!sameElem(x.to, y.to))
-    return `where: the pointers must be to one dtype, got ${dtypeDisplayName(x.to)} and ${dtypeDisplayName(y.to)}`;
+    return dtypeMismatch(
+      `where: the pointers must be to one dtype, got ${dtypeDisplayName(x.to)} and ${dtypeDisplayName(y.to)}`,
+    );
   return { ...x, shape: broadcast(lanes, broadcast(x.shape, y.shape) ?? []) ?? x.shape };
 }
-function whyChosen(tile: Type & { kind: "tile" }, operand: Type): string {
+function whyChosen(tile: Type & { kind: "tile" }, operand: Type): RuleError | undefined {
   if (operand.kind === "tile") {
     return whySelect("where", tile.dtype, operand.dtype) || whyBroadcast("where", tile.shape, operand.shape);
   }

@@ -1,5 +1,20 @@
 /** Rules of addresses, as types and functions: pointer offsets, tensor indices, load and store. */
-import type { FirstError, Agree, Validate, IsAny, IsUnknown } from "../types/rule-error.js";
+import {
+  dtypeMismatch,
+  dtypeUnsupported,
+  addressAsValue,
+  operandKind,
+  needsAddress,
+  shapeMismatch,
+  wrongAxis,
+  tensorAsValue,
+  readOnly,
+  truthValue,
+  optionValue,
+} from "../diagnostics/catalog/rule-codes.js";
+import type { SentenceOf, Fact } from "../diagnostics/message.js";
+import { stateOperand, noOperand } from "../types/operand.js";
+import type { FirstError, Agree, Validate, IsAny, IsUnknown, RuleError } from "../types/rule-error.js";
 import type { ConstLike, Constexpr, TextOf } from "../types/constexpr.js";
 import type { DescriptorLike } from "./descriptor-types.js";
 import {
@@ -51,7 +66,8 @@ import {
 function isNumber(type: Type): type is ConstexprType {
   return type.kind === "constexpr" && (type.of === "int" || literalValue(type) !== undefined);
 }
-const whyNumberIsWhole = (op: string, { of, text }: ConstexprType): string => (of === "int" ? "" : whyWhole(op, text));
+const whyNumberIsWhole = (op: string, { of, text }: ConstexprType): RuleError | undefined =>
+  of === "int" ? undefined : whyWhole(op, text);
 
 // ---- pointer offsets ------------------------------------------------------------------------------------------------
 
@@ -61,19 +77,24 @@ const whyNumberIsWhole = (op: string, { of, text }: ConstexprType): string => (o
  */
 const NEGATABLE = ["int32", "int64", "uint64"] as const;
 
+const negatedOffset = <DType extends Fact>(dtype: DType) =>
+  dtypeUnsupported(`sub: Triton adds the negative of an offset, which wraps in ${dtype}`, "cast with .to(tl.int64)");
+
 type WhyNegated<Op extends string, E> = Op extends "sub"
   ? IsAny<E> extends true
     ? ""
     : [Exclude<Members<E>, (typeof NEGATABLE)[number]>] extends [never]
       ? ""
-      : `sub: Triton adds the negative of an offset, which wraps in ${Call<E>}; cast with .to(tl.int64)`
+      : SentenceOf<typeof negatedOffset<Call<E>>>
   : "";
-function whyNegated(op: string, elem: Elem): string {
+function whyNegated(op: string, elem: Elem): RuleError | undefined {
   const isNegatable = members(elem).every((name) => (NEGATABLE as readonly string[]).includes(name));
-  return op !== "sub" || isNegatable
-    ? ""
-    : `sub: Triton adds the negative of an offset, which wraps in ${dtypeDisplayName(elem)}; cast with .to(tl.int64)`;
+  return op !== "sub" || isNegatable ? undefined : negatedOffset(dtypeDisplayName(elem));
 }
+
+const pointerSum = <Op extends Fact>(op: Op) =>
+  addressAsValue(`${op}: two pointers cannot be added`, "add offsets to one");
+const offsetOperand = <Op extends Fact>(op: Op) => operandKind(`${op}: needs an integer tile, a constexpr or a number`);
 
 export type WhyOffset<Op extends string, S extends Shape, O> = O extends number
   ? WhyWhole<Op, O>
@@ -82,17 +103,15 @@ export type WhyOffset<Op extends string, S extends Shape, O> = O extends number
     : O extends TileLike
       ? FirstError<WhyIndexInt<Op, O[El]>, FirstError<WhyNegated<Op, O[El]>, WhyBroadcast<Op, S, O[Sh]>>>
       : O extends AddressLike
-        ? `${Op}: two pointers cannot be added; add offsets to one`
-        : `${Op}: needs an integer tile, a constexpr or a number`;
-export function whyOffset(op: string, pointer: PointerType, offset: Type): string {
+        ? SentenceOf<typeof pointerSum<Op>>
+        : SentenceOf<typeof offsetOperand<Op>>;
+export function whyOffset(op: string, pointer: PointerType, offset: Type): RuleError | undefined {
   if (isNumber(offset)) return whyNumberIsWhole(op, offset);
   if (offset.kind === "tile")
     return (
       whyIndexInt(op, offset.dtype) || whyNegated(op, offset.dtype) || whyBroadcast(op, pointer.shape, offset.shape)
     );
-  return offset.kind === "pointer" || offset.kind === "view"
-    ? `${op}: two pointers cannot be added; add offsets to one`
-    : `${op}: needs an integer tile, a constexpr or a number`;
+  return offset.kind === "pointer" || offset.kind === "view" ? pointerSum(op) : offsetOperand(op);
 }
 /** The shape of a pointer with one offset added. */
 export type OffsetOperand<S extends Shape, O> = O extends TileLike ? Broadcast<S, O[Sh]> : S;
@@ -112,26 +131,39 @@ export type OffsetsShape<S extends Shape, O> = O extends readonly [infer H, ...i
   ? OffsetsShape<OffsetOperand<S, H>, R>
   : S;
 
+const addressDType = <DType extends Fact>(dtype: DType) =>
+  dtypeUnsupported(`toPointer: an address is int64, this is ${dtype}`, "cast with .to(tl.int64)");
+const viewToPointer = () => addressAsValue("toPointer: this is a view", "take x.ptr");
+export const addressKind = () => needsAddress("toPointer: needs addresses, a tile of int64");
+
 /** The rule of `x.toPointer(dtype)`: addresses are int64. */
 export type WhyPointer<X> = X extends TileLike
   ? X[El] extends "int64"
     ? ""
-    : `toPointer: an address is int64, this is ${Call<X[El]>}; cast with .to(tl.int64)`
+    : SentenceOf<typeof addressDType<Call<X[El]>>>
   : X extends AddressLike
     ? X extends View<any, any, any>
-      ? "toPointer: this is a view; take x.ptr"
+      ? SentenceOf<typeof viewToPointer>
       : ""
-    : "toPointer: needs addresses, a tile of int64";
-export function whyPointer(x: Type): string {
-  if (x.kind === "tile")
-    return x.dtype === "int64"
-      ? ""
-      : `toPointer: an address is int64, this is ${dtypeDisplayName(x.dtype)}; cast with .to(tl.int64)`;
-  if (x.kind === "view") return "toPointer: this is a view; take x.ptr";
-  return x.kind === "pointer" ? "" : "toPointer: needs addresses, a tile of int64";
+    : SentenceOf<typeof addressKind>;
+export function whyPointer(x: Type): RuleError | undefined {
+  if (x.kind === "tile") return x.dtype === "int64" ? undefined : addressDType(dtypeDisplayName(x.dtype));
+  if (x.kind === "view") return viewToPointer();
+  return x.kind === "pointer" ? undefined : addressKind();
 }
 
 // ---- indices --------------------------------------------------------------------------------------------------------
+
+const indexShape = <Shape extends Fact>(shape: Shape) =>
+  shapeMismatch(
+    `at: this index is ${shape}`,
+    "give each axis a scalar or a tile of rank 1, as in x.at(rows, cols), which makes the grid; tiles of one shape go to x.gather(i, j)",
+  );
+const indexKind = () =>
+  wrongAxis(
+    "at: an index is a scalar, a tile of rank 1, a constexpr or a number",
+    "for a whole axis write tl.arange(0, BLOCK)",
+  );
 
 type WhyIndex<O> = O extends number
   ? WhyWhole<"at", O>
@@ -144,18 +176,17 @@ type WhyIndex<O> = O extends number
             ? ""
             : number extends O[Sh]["length"]
               ? ""
-              : `at: this index is ${Show<O[Sh]>}; give each axis a scalar or a tile of rank 1, as in x.at(rows, cols), which makes the grid; tiles of one shape go to x.gather(i, j)`
+              : SentenceOf<typeof indexShape<Show<O[Sh]>>>
         >
       : O extends StateLike
-        ? "at: this is state; read it with .value"
-        : "at: an index is a scalar, a tile of rank 1, a constexpr or a number; for a whole axis write tl.arange(0, BLOCK)";
-export function whyIndex(index: Type): string {
+        ? SentenceOf<typeof stateOperand<"at">>
+        : SentenceOf<typeof indexKind>;
+export function whyIndex(index: Type): RuleError | undefined {
   if (isNumber(index)) return whyNumberIsWhole("at", index);
-  if (index.kind !== "tile")
-    return "at: an index is a scalar, a tile of rank 1, a constexpr or a number; for a whole axis write tl.arange(0, BLOCK)";
+  if (index.kind !== "tile") return indexKind();
   const why = whyIndexInt("at", index.dtype);
   if (why || index.shape.length <= 1) return why;
-  return `at: this index is ${showShape(index.shape)}; give each axis a scalar or a tile of rank 1, as in x.at(rows, cols), which makes the grid; tiles of one shape go to x.gather(i, j)`;
+  return indexShape(showShape(index.shape));
 }
 export type IndexArgs<I> = { readonly [K in keyof I]: Validate<I[K], WhyIndex<I[K]>> };
 
@@ -176,27 +207,37 @@ export function spans(indices: readonly Type[]): Dim[] {
   return indices.flatMap((index) => (index.kind === "tile" ? index.shape : []));
 }
 
+const indexCount = <Op extends Fact, Dims extends Fact, Count extends Fact>(op: Op, dims: Dims, count: Count) =>
+  wrongAxis(`${op}: ${dims} needs one index an axis, ${count} given`, `write x.${op}(i, j), an index for each`);
+
 export type WhyCount<Op extends string, Ds extends Shape, I extends readonly unknown[]> = number extends
   Ds["length"] | I["length"]
   ? ""
   : I["length"] extends Ds["length"]
     ? ""
-    : `${Op}: ${Show<Ds>} needs one index an axis, ${I["length"]} given; write x.${Op}(i, j), an index for each`;
-export function whyCount(op: string, dims: readonly Dim[], indices: readonly Type[]): string {
-  if (dims.length === indices.length) return "";
-  return `${op}: ${showShape(dims)} needs one index an axis, ${indices.length} given; write x.${op}(i, j), an index for each`;
+    : SentenceOf<typeof indexCount<Op, Show<Ds>, I["length"]>>;
+export function whyCount(op: string, dims: readonly Dim[], indices: readonly Type[]): RuleError | undefined {
+  if (dims.length === indices.length) return undefined;
+  return indexCount(op, showShape(dims), indices.length);
 }
 
 /** The rule of constant indices: out of bounds, the whole view would be masked. */
-export function whyInside(dims: readonly Dim[], indices: readonly Type[]): string {
+const belowDim = <Dim extends number>(dim: Dim) => `a number from 0 to below ${dim}` as const;
+const indexOutside = <Index extends Fact, Axis extends Fact, Instead extends Fact>(
+  index: Index,
+  axis: Axis,
+  instead: Instead,
+) => wrongAxis(`at: ${index} is no index of axis ${axis}`, `write ${instead}`);
+
+export function whyInside(dims: readonly Dim[], indices: readonly Type[]): RuleError | undefined {
   for (const [axis, index] of indices.entries()) {
     const dim = dims[axis]!;
     const number = index.kind === "constexpr" ? literalValue(index) : undefined;
     if (number === undefined || (number >= 0 && (typeof dim === "string" || number < dim))) continue;
-    const remedy = typeof dim === "string" ? `${dim}.sub(${-number})` : `a number from 0 to below ${dim}`;
-    return `at: ${number} is no index of axis ${axis}; write ${remedy}`;
+    const remedy = typeof dim === "string" ? `${dim}.sub(${-number})` : belowDim(dim);
+    return indexOutside(number, axis, remedy);
   }
-  return "";
+  return undefined;
 }
 /** The same at type level, for negative numbers and the size of the axis. */
 export type WhyInside<Ds, I, Axis extends unknown[] = []> = [Ds, I] extends [
@@ -207,7 +248,7 @@ export type WhyInside<Ds, I, Axis extends unknown[] = []> = [Ds, I] extends [
     ? WhyInside<DR, HR, [...Axis, 0]>
     : H extends number
       ? Outside<D, H> extends `${infer First}${infer Rest}`
-        ? `at: ${H} is no index of axis ${Axis["length"]}; write ${First}${Rest}`
+        ? SentenceOf<typeof indexOutside<H, Axis["length"], `${First}${Rest}`>>
         : WhyInside<DR, HR, [...Axis, 0]>
       : WhyInside<DR, HR, [...Axis, 0]>
   : "";
@@ -219,7 +260,9 @@ type Outside<D, H extends number> = `${H}` extends `-${infer Positive}`
   : [D, H] extends [H, D]
     ? BelowDim<D>
     : "";
-type BelowDim<D> = D extends number ? `a number from 0 to below ${D}` : "";
+type BelowDim<D> = D extends number ? ReturnType<typeof belowDim<D>> : "";
+
+const gatherIndex = () => operandKind("gather: an index is an integer tile");
 
 type WhyGather<O> = O extends TileLike
   ? WhyIndexInt<"gather", O[El]>
@@ -227,7 +270,7 @@ type WhyGather<O> = O extends TileLike
     ? WhyWhole<"gather", O>
     : O extends ConstLike<any, "int">
       ? ""
-      : "gather: an index is an integer tile";
+      : SentenceOf<typeof gatherIndex>;
 type GatherWhys<I, S extends Shape = []> = I extends readonly [infer H, ...infer R]
   ? H extends TileLike
     ? [FirstError<WhyGather<H>, WhyBroadcast<"gather", S, H[Sh]>>, ...GatherWhys<R, Broadcast<S, H[Sh]>>]
@@ -243,19 +286,21 @@ export type GatherShape<I, S extends Shape = []> = I extends readonly [infer H, 
     : GatherShape<R, H extends TileLike ? Broadcast<S, H[Sh]> : S>
   : S;
 /** The common shape of the index tiles, or a message. */
-export function gatherShape(indices: readonly Type[]): readonly Dim[] | string {
+export function gatherShape(indices: readonly Type[]): readonly Dim[] | RuleError {
   let shape: readonly Dim[] = [];
   for (const index of indices) {
-    const whole = isNumber(index) ? whyNumberIsWhole("gather", index) : "";
+    const whole = isNumber(index) ? whyNumberIsWhole("gather", index) : undefined;
     if (whole) return whole;
     if (isNumber(index)) continue;
-    if (index.kind !== "tile") return "gather: an index is an integer tile";
+    if (index.kind !== "tile") return gatherIndex();
     const why = whyIndexInt("gather", index.dtype) || whyBroadcast("gather", shape, index.shape);
     if (why) return why;
     shape = broadcast(shape, index.shape) ?? shape;
   }
   return shape;
 }
+
+const boundedIndex = () => operandKind("inBounds: needs an index: a tile of integers, a constexpr or a number");
 
 /** The rule of `tl.inBounds(index)`, which declares that every lane is in bounds. */
 export type WhyInBounds<X> = X extends TileLike
@@ -264,40 +309,44 @@ export type WhyInBounds<X> = X extends TileLike
     ? WhyWhole<"inBounds", X>
     : X extends ConstLike<any, "int">
       ? ""
-      : "inBounds: needs an index: a tile of integers, a constexpr or a number";
+      : SentenceOf<typeof boundedIndex>;
 /** The result of `tl.inBounds`. For a number, it is a constexpr. */
 export type InBoundsOut<X> = X extends TileLike ? Tile<X[El], X[Sh]> : Constexpr<TextOf<X>>;
-export function whyInBounds(index: Type): string {
+export function whyInBounds(index: Type): RuleError | undefined {
   if (isNumber(index)) return whyNumberIsWhole("inBounds", index);
-  return index.kind === "tile"
-    ? whyIndexInt("inBounds", index.dtype)
-    : "inBounds: needs an index: a tile of integers, a constexpr or a number";
+  return index.kind === "tile" ? whyIndexInt("inBounds", index.dtype) : boundedIndex();
 }
 
 // ---- load and store -------------------------------------------------------------------------------------------------
 
+const tileForAddress = <Op extends Fact>(op: Op) =>
+  needsAddress(`${op}: this is a tile of values, not an address`, "write x.at(i, j) of a tensor x");
+const tensorForAddress = <Op extends Fact>(op: Op) =>
+  tensorAsValue(`${op}: this is a whole tensor`, "say where, x.at(...)");
+const descriptorForAddress = <Op extends Fact>(op: Op) =>
+  needsAddress(`${op}: this is a descriptor`, `call its method, desc.${op}(...)`);
+const noAddress = <Op extends Fact>(op: Op) => needsAddress(`${op}: needs an address, such as x.at(...)`);
+
 type NotAddress<Op extends string, A> = A extends TileLike
-  ? `${Op}: this is a tile of values, not an address; write x.at(i, j) of a tensor x`
+  ? SentenceOf<typeof tileForAddress<Op>>
   : A extends TensorLike
-    ? `${Op}: this is a whole tensor; say where, x.at(...)`
+    ? SentenceOf<typeof tensorForAddress<Op>>
     : A extends DescriptorLike
-      ? `${Op}: this is a descriptor; call its method, desc.${Op}(...)`
+      ? SentenceOf<typeof descriptorForAddress<Op>>
       : A extends StateLike
-        ? `${Op}: this is state; read it with .value`
-        : `${Op}: needs an address, such as x.at(...)`;
-function notAddress(op: string, type: Type): string {
-  if (type.kind === "tile") return `${op}: this is a tile of values, not an address; write x.at(i, j) of a tensor x`;
-  if (type.kind === "descriptor") return `${op}: this is a descriptor; call its method, desc.${op}(...)`;
-  return type.kind === "tensor"
-    ? `${op}: this is a whole tensor; say where, x.at(...)`
-    : `${op}: needs an address, such as x.at(...)`;
+        ? SentenceOf<typeof stateOperand<Op>>
+        : SentenceOf<typeof noAddress<Op>>;
+function notAddress(op: string, type: Type): RuleError {
+  if (type.kind === "tile") return tileForAddress(op);
+  if (type.kind === "descriptor") return descriptorForAddress(op);
+  return type.kind === "tensor" ? tensorForAddress(op) : noAddress(op);
 }
 type AddressType = PointerType | ViewType;
 const isAddress = (type: Type): type is AddressType => type.kind === "pointer" || type.kind === "view";
 
 export type WhyLoad<A, Op extends string = "load"> = A extends AddressLike ? "" : NotAddress<Op, A>;
-export function whyLoad(address: Type, op = "load"): string {
-  return isAddress(address) ? "" : notAddress(op, address);
+export function whyLoad(address: Type, op = "load"): RuleError | undefined {
+  return isAddress(address) ? undefined : notAddress(op, address);
 }
 /** The result of a load. */
 export type LoadOut<A> = A extends AddressLike ? Tile<A[AddressElement], A[Pl]> : Tile<any, any>;
@@ -305,21 +354,34 @@ export function loadOut(address: AddressType): TileType {
   return tileType(address.to, address.shape);
 }
 
+const inputTensor = <Op extends Fact>(op: Op) =>
+  readOnly(`${op}: this tensor is an input`, "declare it tensor.out(...) or tensor.inout(...)");
+
 export type WhyWrite<Op extends string, A> = A extends AddressLike
   ? A[Ac] extends "in"
-    ? `${Op}: this tensor is an input; declare it tensor.out(...) or tensor.inout(...)`
+    ? SentenceOf<typeof inputTensor<Op>>
     : ""
   : NotAddress<Op, A>;
-export function whyWrite(op: string, address: Type): string {
+export function whyWrite(op: string, address: Type): RuleError | undefined {
   if (!isAddress(address)) return notAddress(op, address);
-  return address.access === "in"
-    ? `${op}: this tensor is an input; declare it tensor.out(...) or tensor.inout(...)`
-    : "";
+  return address.access === "in" ? inputTensor(op) : undefined;
 }
 
 /** Shape and element type of an address. */
 export type ShapeOfAddress<A> = A extends AddressLike ? A[Pl] : any;
 export type ElementOfAddress<A> = A extends AddressLike ? A[AddressElement] : any;
+
+/** The dtypes of most atomics, in messages. */
+export const WIDE_WORDS = "32-bit and 64-bit integers";
+
+const maskShape = <Op extends Fact, Mask extends Fact, Address extends Fact>(op: Op, mask: Mask, address: Address) =>
+  shapeMismatch(
+    `${op}: the mask is ${mask}, the address is ${address}`,
+    "write a mask of each axis, rows.lt(M).col.and(cols.lt(N).row)",
+  );
+const maskDType = <Op extends Fact, DType extends Fact>(op: Op, dtype: DType) =>
+  truthValue(`${op}: a mask is int1, this is ${dtype}`, "compare it, .ne(0)");
+export const maskKind = <Op extends Fact>(op: Op) => truthValue(`${op}: a mask is a tile of int1`);
 
 export type WhyMaskFor<Op extends string, A, M> = M extends boolean
   ? ""
@@ -327,22 +389,35 @@ export type WhyMaskFor<Op extends string, A, M> = M extends boolean
     ? M[El] extends "int1"
       ? FitsIn<ShapeOfAddress<A>, M[Sh]> extends true
         ? ""
-        : `${Op}: the mask is ${Show<M[Sh]>}, the address is ${Show<ShapeOfAddress<A>>}; write a mask of each axis, rows.lt(M).col.and(cols.lt(N).row)`
-      : `${Op}: a mask is int1, this is ${Call<M[El]>}; compare it, .ne(0)`
+        : SentenceOf<typeof maskShape<Op, Show<M[Sh]>, Show<ShapeOfAddress<A>>>>
+      : SentenceOf<typeof maskDType<Op, Call<M[El]>>>
     : M extends ConstLike<any, "bool">
       ? ""
       : M extends StateLike
-        ? `${Op}: this is state; read it with .value`
-        : `${Op}: a mask is a tile of int1`;
-export function whyMaskFor(op: string, address: AddressType, mask: Type): string {
-  if (mask.kind === "constexpr" && mask.of === "bool") return "";
-  if (mask.kind !== "tile") return `${op}: a mask is a tile of int1`;
-  if (mask.dtype !== "int1")
-    return `${op}: a mask is int1, this is ${dtypeDisplayName(mask.dtype)}; compare it, .ne(0)`;
-  return fitsIn(address.shape, mask.shape)
-    ? ""
-    : `${op}: the mask is ${showShape(mask.shape)}, the address is ${showShape(address.shape)}; write a mask of each axis, rows.lt(M).col.and(cols.lt(N).row)`;
+        ? SentenceOf<typeof stateOperand<Op>>
+        : SentenceOf<typeof maskKind<Op>>;
+export function whyMaskFor(op: string, address: AddressType, mask: Type): RuleError | undefined {
+  if (mask.kind === "constexpr" && mask.of === "bool") return undefined;
+  if (mask.kind !== "tile") return maskKind(op);
+  if (mask.dtype !== "int1") return maskDType(op, dtypeDisplayName(mask.dtype));
+  return fitsIn(address.shape, mask.shape) ? undefined : maskShape(op, showShape(mask.shape), showShape(address.shape));
 }
+
+export const valueDType = <Op extends Fact, Tensor extends Fact, Value extends Fact, Cast extends Fact>(
+  op: Op,
+  tensor: Tensor,
+  value: Value,
+  cast: Cast,
+) => dtypeMismatch(`${op}: the tensor holds ${tensor}, the value is ${value}`, `cast with .to(${cast})`);
+const valueShape = <Op extends Fact, Address extends Fact, Value extends Fact>(
+  op: Op,
+  address: Address,
+  value: Value,
+) =>
+  shapeMismatch(
+    `${op}: the address is ${address}, the value is ${value}`,
+    "give both one shape, with an index of tl.arange(0, BLOCK) for each axis of the value, value.T or tl.sum(value, axis)",
+  );
 
 /** The rule of a value for elements of E in shape S: a scalar, or a tile with the address's shape. */
 export type WhyValue<Op extends string, E, S extends Shape, V> = V extends number
@@ -353,8 +428,8 @@ export type WhyValue<Op extends string, E, S extends Shape, V> = V extends numbe
         ? ""
         : FitsIn<S, V[Sh]> extends true
           ? ""
-          : `${Op}: the address is ${Show<S>}, the value is ${Show<V[Sh]>}; give both one shape, with an index of tl.arange(0, BLOCK) for each axis of the value, value.T or tl.sum(value, axis)`
-      : `${Op}: the tensor holds ${Call<E>}, the value is ${Call<V[El]>}; cast with .to(${Token<E>})`
+          : SentenceOf<typeof valueShape<Op, Show<S>, Show<V[Sh]>>>
+      : SentenceOf<typeof valueDType<Op, Call<E>, Call<V[El]>, Token<E>>>
     : V extends ConstLike<any, infer K>
       ? K extends "bool"
         ? E extends "int1"
@@ -364,36 +439,36 @@ export type WhyValue<Op extends string, E, S extends Shape, V> = V extends numbe
       : V extends boolean
         ? E extends "int1"
           ? ""
-          : `${Op}: needs a tile, a constexpr or a number`
+          : SentenceOf<typeof noOperand<Op>>
         : V extends StateLike
-          ? `${Op}: this is state; read it with .value`
-          : `${Op}: needs a tile, a constexpr or a number`;
-export function whyValue(op: string, elem: Elem, shape: readonly Dim[], value: Type): string {
+          ? SentenceOf<typeof stateOperand<Op>>
+          : SentenceOf<typeof noOperand<Op>>;
+export function whyValue(op: string, elem: Elem, shape: readonly Dim[], value: Type): RuleError | undefined {
   if (value.kind === "tile") {
     if (!sameElem(elem, value.dtype)) {
-      return `${op}: the tensor holds ${dtypeDisplayName(elem)}, the value is ${dtypeDisplayName(value.dtype)}; cast with .to(${dtypeSourceText(elem)})`;
+      return valueDType(op, dtypeDisplayName(elem), dtypeDisplayName(value.dtype), dtypeSourceText(elem));
     }
-    return fitsIn(shape, value.shape)
-      ? ""
-      : `${op}: the address is ${showShape(shape)}, the value is ${showShape(value.shape)}; give both one shape, with an index of tl.arange(0, BLOCK) for each axis of the value, value.T or tl.sum(value, axis)`;
+    return fitsIn(shape, value.shape) ? undefined : valueShape(op, showShape(shape), showShape(value.shape));
   }
-  if (value.kind !== "constexpr") return `${op}: needs a tile, a constexpr or a number`;
+  if (value.kind !== "constexpr") return noOperand(op);
   const number = literalValue(value);
   if (number !== undefined) return whyLiteral(op, elem, number);
-  if (value.of === "bool" && elem === "int1") return "";
-  if (value.text === "true" || value.text === "false") return `${op}: needs a tile, a constexpr or a number`;
+  if (value.of === "bool" && elem === "int1") return undefined;
+  if (value.text === "true" || value.text === "false") return noOperand(op);
   return whyWeak(op, elem, value.of);
 }
+
+const otherWithoutMask = () => optionValue("load: other needs a mask");
 
 /** The rule of `other` of a load. A raw pointer needs an explicit mask; a view is always masked. */
 export type WhyOther<A, M, V> =
   A extends View<any, any, any>
     ? WhyValue<"load: other", ElementOfAddress<A>, ShapeOfAddress<A>, V>
     : IsUnknown<M> extends true
-      ? "load: other needs a mask"
+      ? SentenceOf<typeof otherWithoutMask>
       : WhyValue<"load: other", ElementOfAddress<A>, ShapeOfAddress<A>, V>;
-export function whyOther(address: AddressType, hasMask: boolean, value: Type): string {
-  if (address.kind === "pointer" && !hasMask) return "load: other needs a mask";
+export function whyOther(address: AddressType, hasMask: boolean, value: Type): RuleError | undefined {
+  if (address.kind === "pointer" && !hasMask) return otherWithoutMask();
   return whyValue("load: other", address.to, address.shape, value);
 }
 

@@ -1,15 +1,18 @@
 /** Signatures of reductions and scans: `tl.sum(x, axis, { keepDims, dtype })`. */
+import type { FOLD_ONE } from "../diagnostics/catalog/operand-codes.js";
+import { wrongHelperResult } from "../diagnostics/catalog/rule-codes.js";
+import { type SentenceOf, Message } from "../diagnostics/message.js";
 import { reduceShape, whyAxis, whyNoAxis, type Reduce, type WhyAxis, type WhyScalar } from "../types/axis.js";
 import {
   maxElement,
+  mixedResults,
   sumElement,
-  whyReduceElement,
   type MaxElement,
   type SumElement,
   type WhyReduceElement,
 } from "../types/casts.js";
-import type { DType, Dt, Elem, Element } from "../types/dtype.js";
-import type { FirstError, Validate, IsAny } from "../types/rule-error.js";
+import { dtypeDisplayName, type DType, type Dt, type Elem, type Element } from "../types/dtype.js";
+import type { FirstError, Validate, IsAny, RuleError } from "../types/rule-error.js";
 import {
   whyFloat32,
   whyInt,
@@ -29,22 +32,23 @@ import {
   type SameShape,
   type Shape,
   type Show,
+  otherShape,
 } from "../types/shape.js";
-import { notATile, type NotATile } from "../types/operand.js";
+import { notATile, type NotATile, noTile } from "../types/operand.js";
 import type { ElementIn, Plain, ShapeOf, WhyTile } from "./math-rules.js";
 import type { El, Scalar, Sh, Tile, TileLike } from "../types/tile.js";
 import { sameType, showType, tileType, type Type, type Typed } from "../types/types.js";
 
 /** A reduction's rule of the operand's dtype, and the dtype of the result. */
 interface ReduceRule {
-  why(op: string, elem: Elem): string;
+  why(op: string, elem: Elem): RuleError | undefined;
   out(elem: Elem): Elem | undefined;
 }
 const identity = (elem: Elem): Elem => elem;
 /** sum, cumsum: small integers widen. */
 const summing: ReduceRule = { why: whyNoArithmetic, out: sumElement };
 /** max, min: everything widens to 32 bits. */
-const comparing: ReduceRule = { why: () => "", out: maxElement };
+const comparing: ReduceRule = { why: () => undefined, out: maxElement };
 /** argmax, argmin: elements are compared without widening. */
 const indexing: ReduceRule = { why: whyNoArithmetic, out: () => "int32" };
 /** max, min with indices. */
@@ -52,7 +56,7 @@ const picking: ReduceRule = { why: whyNoArithmetic, out: identity };
 /** xorSum, reduceOr. */
 const combining: ReduceRule = { why: whyInt, out: identity };
 /** `tl.reduce`: the combine function decides the dtype. */
-const folding: ReduceRule = { why: () => "", out: identity };
+const folding: ReduceRule = { why: () => undefined, out: identity };
 /** sigmoid, softmax. */
 const normalizing: ReduceRule = { why: whyFloat32, out: identity };
 export const reduceRules = { summing, comparing, indexing, combining, folding, normalizing } as const;
@@ -101,15 +105,14 @@ export function inferReduce(
   axis: number | undefined,
   keepDims = false,
   dtype?: Elem,
-): Type | string {
+): Type | RuleError {
   if (x.kind !== "tile") return notATile(op, x);
   const why = rule.why(op, x.dtype);
   if (why) return why;
   const elem = dtype ?? rule.out(x.dtype);
-  const elementError = whyReduceElement(op, x.dtype, elem);
-  if (elementError || elem === undefined) return elementError;
+  if (elem === undefined) return mixedResults(op, dtypeDisplayName(x.dtype));
   if (x.shape.length === 0) return whyNoAxis(op);
-  const axisError = axis === undefined ? "" : whyAxis(op, x.shape, axis);
+  const axisError = axis === undefined ? undefined : whyAxis(op, x.shape, axis);
   return axisError || tileType(elem, reduceShape(x.shape, axis, keepDims));
 }
 /** The rule of reductions that return the index of an extremum. */
@@ -126,16 +129,17 @@ export function inferReduceIndexed(
   x: Type,
   axis: number | undefined,
   keepDims: boolean,
-): readonly Type[] | string {
+): readonly Type[] | RuleError {
   const value = inferReduce(picking, op, x, axis, keepDims);
-  if (typeof value === "string" || value.kind !== "tile") return value as string;
+  if (value instanceof Message) return value;
+  if (value.kind !== "tile") return notATile(op, value);
   return [value, tileType("int32", value.shape)];
 }
 
 /** The type of a scan, which keeps the shape. */
-export function inferScan(rule: ReduceRule, op: string, x: Type, axis: number, dtype?: Elem): Type | string {
+export function inferScan(rule: ReduceRule, op: string, x: Type, axis: number, dtype?: Elem): Type | RuleError {
   const reduced = inferReduce(rule, op, x, axis, false, dtype);
-  return typeof reduced === "string" || reduced.kind !== "tile" || x.kind !== "tile"
+  return reduced instanceof Message || reduced.kind !== "tile" || x.kind !== "tile"
     ? reduced
     : tileType(reduced.dtype, x.shape);
 }
@@ -167,19 +171,19 @@ type WhyOneShape<Op extends string, H, R> = R extends readonly [infer B, ...infe
       WhyTile<Op, B>,
       SameShape<ShapeOf<H>, ShapeOf<B>> extends true
         ? WhyOneShape<Op, H, Q>
-        : `${Op}: the tiles must have one shape, got ${Show<ShapeOf<H>>} and ${Show<ShapeOf<B>>}`
+        : SentenceOf<typeof otherShape<Op, Show<ShapeOf<H>>, Show<ShapeOf<B>>>>
     >
   : "";
-export function whyTiles(op: string, tiles: readonly Type[]): string {
+export function whyTiles(op: string, tiles: readonly Type[]): RuleError | undefined {
   const [first, ...others] = tiles;
-  if (first?.kind !== "tile") return first ? notATile(op, first) : `${op}: needs a tile`;
+  if (first?.kind !== "tile") return first ? notATile(op, first) : noTile(op);
   for (const tile of others) {
     if (tile.kind !== "tile") return notATile(op, tile);
     if (!sameShape(first.shape, tile.shape)) {
-      return `${op}: the tiles must have one shape, got ${showShape(first.shape)} and ${showShape(tile.shape)}`;
+      return otherShape(op, showShape(first.shape), showShape(tile.shape));
     }
   }
-  return "";
+  return undefined;
 }
 
 /** A call of `tl.sum`. Other reductions have similar signatures. */
@@ -192,7 +196,7 @@ export type SumCall = <X, const Ax = undefined, const Keep = false, D = undefine
 /** The rule of the axis of `tl.reduce` and `tl.associativeScan`: exactly one. */
 export type WhyFoldAxis<Op extends string, X, Ax> = [Ax] extends [number]
   ? WhyReduceAxis<Op, X, Ax>
-  : `${Op}: needs an axis; fold one axis at a time, tl.${Op}(x, 0, …)`;
+  : `${Op}: needs an axis; ${typeof FOLD_ONE}, tl.${Op}(x, 0, …)`;
 
 /** The signature of a helper function. */
 interface Signature {
@@ -207,19 +211,26 @@ export function inferFold(
   axis: number,
   combine: Signature,
   { keepDims = false, scan = false }: { readonly keepDims?: boolean; readonly scan?: boolean },
-): readonly Type[] | string {
+): readonly Type[] | RuleError {
   const why = whyTiles(op, tiles);
-  if (why !== "") return why;
+  if (why) return why;
   const scalars = tiles.map((tile) => (tile.kind === "tile" ? tileType(tile.dtype, []) : tile));
   const hasMatchingResults =
     combine.results.length === scalars.length && scalars.every((s, i) => sameType(s, combine.results[i]!));
   if (!hasMatchingResults) {
     const resultText = combine.results.length === 0 ? "nothing" : combine.results.map(showType).join(", ");
-    return `${op}: the function must give ${scalars.map(showType).join(", ")}, as it gets, but gives ${resultText}; cast with .to(…)`;
+    return wrongHelperResult(
+      `${op}: the function must give ${scalars.map(showType).join(", ")}, as it gets, but gives ${resultText}`,
+      "cast with .to(…)",
+    );
   }
-  const types = tiles.map((tile) => inferReduce(folding, op, tile, axis, keepDims));
-  const error = types.find((type) => typeof type === "string");
-  return error !== undefined ? (error as string) : scan ? tiles : (types as readonly Type[]);
+  const types: Type[] = [];
+  for (const tile of tiles) {
+    const type = inferReduce(folding, op, tile, axis, keepDims);
+    if (type instanceof Message) return type;
+    types.push(type);
+  }
+  return scan ? tiles : types;
 }
 
 // ---- element by element ---------------------------------------------------------------------------------------------
@@ -234,16 +245,19 @@ type ShapeOfAll<A, S extends Shape = []> = A extends readonly [infer H, ...infer
 export type MapOut<A, R> = R extends readonly unknown[]
   ? { -readonly [K in keyof R]: Tile<ElementIn<R[K]>, ShapeOfAll<A>> }
   : Tile<ElementIn<R>, ShapeOfAll<A>>;
-export function inferMap(args: readonly Type[], { results }: Signature): readonly Type[] | string {
+export function inferMap(args: readonly Type[], { results }: Signature): readonly Type[] | RuleError {
   let shape: readonly Dim[] = [];
   for (const arg of args) {
     if (arg.kind !== "tile") return notATile("mapElementwise", arg);
     const why = whyBroadcast("mapElementwise", shape, arg.shape);
-    if (why !== "") return why;
+    if (why) return why;
     shape = broadcast(shape, arg.shape)!;
   }
   const invalid = results.find((type) => type.kind !== "tile" || type.shape.length > 0);
   if (invalid ?? results.length === 0)
-    return `mapElementwise: the function gives scalars, this is ${invalid ? showType(invalid) : "nothing"}; return what it computes`;
+    return wrongHelperResult(
+      `mapElementwise: the function gives scalars, this is ${invalid ? showType(invalid) : "nothing"}`,
+      "return what it computes",
+    );
   return results.map((type) => (type.kind === "tile" ? tileType(type.dtype, shape) : type));
 }

@@ -1,4 +1,6 @@
 /** Signatures of ops that change a tile's shape: expandDims, permute, reshape, ravel, broadcastTo, squeeze, item. */
+import type { Fact, SentenceOf } from "../diagnostics/message.js";
+import { wrongAxis, operandKind } from "../diagnostics/catalog/rule-codes.js";
 import {
   axisOf,
   expandShape,
@@ -13,7 +15,7 @@ import {
 } from "../types/axis.js";
 import { dimsOf, notAShape, whyDims, type DimsOf } from "../types/constexpr.js";
 import { mulText, type MulText } from "../types/constexpr-text.js";
-import type { FirstError, IsAny } from "../types/rule-error.js";
+import type { FirstError, IsAny, RuleError } from "../types/rule-error.js";
 import {
   permuteShape,
   transShape,
@@ -49,9 +51,9 @@ export type Reshaped<X, S> = Tile<ElementIn<X>, AsShape<S>>;
 function inferReshaped(
   op: string,
   x: Type,
-  why: (tile: TileType) => string,
+  why: (tile: TileType) => RuleError | undefined,
   shape: (dims: readonly Dim[]) => readonly Dim[],
-) {
+): Type | RuleError {
   if (x.kind !== "tile") return notATile(op, x);
   return why(x) || tileType(x.dtype, shape(x.shape));
 }
@@ -67,19 +69,23 @@ export type ExpandAll<S extends Shape, Ax> = Ax extends readonly [infer H, ...in
     : Ax extends readonly unknown[]
       ? any
       : Expand<S, Ax>;
+
+const severalAxes = <Axis extends Fact>(axis: Axis) =>
+  wrongAxis(`expandDims: several axes are counted from the front, this is ${axis}`);
+
 export type WhyExpandAll<S extends Shape, Ax> = Ax extends readonly [infer H, ...infer R]
   ? `${H & number}` extends `-${string}`
-    ? `expandDims: several axes are counted from the front, this is ${H & number}`
+    ? SentenceOf<typeof severalAxes<H & number>>
     : FirstError<WhyExpand<S, H>, R extends readonly [] ? "" : WhyExpandAll<AsShape<Expand<S, H>>, R>>
   : Ax extends readonly unknown[]
     ? ""
     : WhyExpand<S, Ax>;
-export function inferExpand(x: Type, axes: readonly number[], isList: boolean): Type | string {
+export function inferExpand(x: Type, axes: readonly number[], isList: boolean): Type | RuleError {
   if (x.kind !== "tile" && x.kind !== "pointer") return notATile("expandDims", x);
   let shape: readonly Dim[] = x.shape;
   for (const [i, axis] of axes.entries()) {
-    if (isList && axis < 0) return `expandDims: several axes are counted from the front, this is ${axis}`;
-    if (isList && i > 0 && axis <= axes[i - 1]!) return `expandDims: [${axes.join(", ")}] must count up`;
+    if (isList && axis < 0) return severalAxes(axis);
+    if (isList && i > 0 && axis <= axes[i - 1]!) return operandKind(`expandDims: [${axes.join(", ")}] must count up`);
     const why = whyExpand(shape, axis);
     if (why) return why;
     shape = expandShape(shape, axis);
@@ -90,19 +96,26 @@ export function inferExpand(x: Type, axes: readonly number[], isList: boolean): 
 export type WhySqueeze<S extends Shape, Ax> = number extends S["length"]
   ? ""
   : FirstError<WhyAxis<"squeeze", S, Ax>, WhyOne<S, Ax, DimAt<S, Axis<S["length"], Ax>>>>;
-type WhyOne<S extends Shape, Ax, D> = D extends 1 ? "" : `squeeze: axis ${Ax & number} of ${Show<S>} is not 1`;
+
+const squeezedAxis = <Axis extends Fact, Shape extends Fact>(axis: Axis, shape: Shape) =>
+  wrongAxis(`squeeze: axis ${axis} of ${shape} is not 1`);
+
+type WhyOne<S extends Shape, Ax, D> = D extends 1 ? "" : SentenceOf<typeof squeezedAxis<Ax & number, Show<S>>>;
 export type Squeeze<S extends Shape, Ax> = DropAt<S, Axis<S["length"], Ax>>;
-export function inferSqueeze(x: Type, axis: number): Type | string {
+export function inferSqueeze(x: Type, axis: number): Type | RuleError {
   return inferReshaped(
     "squeeze",
     x,
     ({ shape }) => {
       const why = whyAxis("squeeze", shape, axis);
-      return why || (shape.at(axis) === 1 ? "" : `squeeze: axis ${axis} of ${showShape(shape)} is not 1`);
+      return why || (shape.at(axis) === 1 ? undefined : squeezedAxis(axis, showShape(shape)));
     },
     (shape) => shape.toSpliced(axisOf(shape.length, axis) ?? 0, 1),
   );
 }
+
+const itemShape = <Shape extends Fact>(shape: Shape) =>
+  operandKind(`item: needs a tile of one element, this is ${shape}`, "reduce it first, tl.sum(x)");
 
 /** The rule of item: a tile of one element. */
 export type WhyItem<X> = X extends TileLike
@@ -110,13 +123,10 @@ export type WhyItem<X> = X extends TileLike
     ? ""
     : number extends X[Sh]["length"]
       ? ""
-      : `item: needs a tile of one element, this is ${Show<X[Sh]>}; reduce it first, tl.sum(x)`
+      : SentenceOf<typeof itemShape<Show<X[Sh]>>>
   : NotATile<"item", X>;
-export function inferItem(x: Type): Type | string {
-  const why = ({ shape }: TileType) =>
-    shape.every((dim) => dim === 1)
-      ? ""
-      : `item: needs a tile of one element, this is ${showShape(shape)}; reduce it first, tl.sum(x)`;
+export function inferItem(x: Type): Type | RuleError {
+  const why = ({ shape }: TileType) => (shape.every((dim) => dim === 1) ? undefined : itemShape(showShape(shape)));
   return inferReshaped("item", x, why, () => []);
 }
 
@@ -127,7 +137,7 @@ export type WhyPermuted<X, P> = X extends TileLike
     ? WhyPermute<X[Sh], P>
     : "permute: needs a list of axes, such as [1, 0]"
   : NotATile<"permute", X>;
-export function inferPermute(x: Type, order: readonly number[]): Type | string {
+export function inferPermute(x: Type, order: readonly number[]): Type | RuleError {
   return inferReshaped(
     "permute",
     x,
@@ -144,7 +154,7 @@ export type WhyTransposed<X, P> = X extends TileLike
 export type TransOut<X, P> = X extends TileLike
   ? Tile<X[El], AsShape<[P] extends [undefined] ? Trans<X[Sh]> : Permute<X[Sh], P>>>
   : Tile<any, any>;
-export function inferTrans(x: Type, order: readonly number[] | undefined): Type | string {
+export function inferTrans(x: Type, order: readonly number[] | undefined): Type | RuleError {
   if (x.kind !== "tile" && (order || x.kind !== "view")) return notATile("trans", x);
   if (order) return inferPermute(x, order);
   return whyTrans(x.shape) || { ...x, shape: transShape(x.shape) };
@@ -152,10 +162,11 @@ export function inferTrans(x: Type, order: readonly number[] | undefined): Type 
 
 // ---- reshape, ravel -------------------------------------------------------------------------------------------------
 
+const unspreadScalar = <Op extends Fact>(op: Op) =>
+  wrongAxis(`${op}: a scalar has no axis`, "spread it with tl.broadcastTo(x, [1])");
+
 /** The message for a scalar operand, which Triton's reshape and ravel do not accept. */
-type NoAxis<Op extends string> = `${Op}: a scalar has no axis; spread it with tl.broadcastTo(x, [1])`;
-const noAxis = <Op extends string>(op: Op): NoAxis<Op> =>
-  `${op}: a scalar has no axis; spread it with tl.broadcastTo(x, [1])`;
+type NoAxis<Op extends string> = SentenceOf<typeof unspreadScalar<Op>>;
 
 export type WhyReshaped<Op extends string, X, D> =
   IsAny<X> extends true
@@ -165,8 +176,8 @@ export type WhyReshaped<Op extends string, X, D> =
         ? NoAxis<Op>
         : WhyReshape<Op, X[Sh], AsShape<DimsOf<D>>>
       : NotATile<Op, X>;
-export function inferReshape(op: string, x: Type, shape: Typed): Type | string {
-  if (x.kind === "tile" && x.shape.length === 0) return noAxis(op);
+export function inferReshape(op: string, x: Type, shape: Typed): Type | RuleError {
+  if (x.kind === "tile" && x.shape.length === 0) return unspreadScalar(op);
   if (!shape.items) return notAShape(op);
   const types = shape.items.map((item) => item.type);
   const why = whyDims(op, types);
@@ -197,12 +208,12 @@ export type WhyRavel<X> = X extends TileLike
     ? NoAxis<"ravel">
     : ""
   : NotATile<"ravel", X>;
-export function inferRavel(x: Type): Type | string {
-  if (x.kind === "tile" && x.shape.length === 0) return noAxis("ravel");
+export function inferRavel(x: Type): Type | RuleError {
+  if (x.kind === "tile" && x.shape.length === 0) return unspreadScalar("ravel");
   return inferReshaped(
     "ravel",
     x,
-    () => "",
+    () => undefined,
     (shape) => [shape.filter((dim) => dim !== 1).reduce(times, 1)],
   );
 }
@@ -221,7 +232,7 @@ export type WhyBroadcastArg<X, D> =
         ? ""
         : WhyBroadcastTo<X[Sh], AsShape<DimsOf<D>>>
       : NotATile<"broadcastTo", X>;
-export function inferBroadcastTo(x: Type, shape: Typed): Type | string {
+export function inferBroadcastTo(x: Type, shape: Typed): Type | RuleError {
   if (!shape.items) return notAShape("broadcastTo");
   const types = shape.items.map((item) => item.type);
   const why = whyDims("broadcastTo", types);
@@ -230,7 +241,7 @@ export function inferBroadcastTo(x: Type, shape: Typed): Type | string {
   return inferReshaped(
     "broadcastTo",
     x,
-    (tile) => (tile.shape.length === 0 ? "" : whyBroadcastTo(tile.shape, to)),
+    (tile) => (tile.shape.length === 0 ? undefined : whyBroadcastTo(tile.shape, to)),
     () => to,
   );
 }
@@ -244,7 +255,7 @@ export type Together<X, Y> = [
   Reshaped<X, Broadcast<ShapeOf<X>, ShapeOf<Y>>>,
   Reshaped<Y, Broadcast<ShapeOf<X>, ShapeOf<Y>>>,
 ];
-export function inferTogether(x: Type, y: Type): readonly Type[] | string {
+export function inferTogether(x: Type, y: Type): readonly Type[] | RuleError {
   if (x.kind !== "tile") return notATile("broadcast", x);
   if (y.kind !== "tile") return notATile("broadcast", y);
   const why = whyBroadcast("broadcast", x.shape, y.shape);

@@ -1,3 +1,6 @@
+import type { NEEDS_MATRIX } from "../diagnostics/catalog/operand-codes.js";
+import type { SentenceOf } from "../diagnostics/message.js";
+import { operandKind } from "../diagnostics/catalog/rule-codes.js";
 import type { ConstBool, DimsOf, ShapeArg, AtLeastOne } from "../types/constexpr.js";
 import type { DType, Element } from "../types/dtype.js";
 import type { Axis, Expand, WhyExpand } from "../types/axis.js";
@@ -38,6 +41,9 @@ export type { Ac, AddressLike, Pl, AddressElement, TensorLike } from "../types/o
 // oxlint-disable-next-line typescript/no-empty-interface, typescript/no-empty-object-type
 export interface PointerOps {}
 
+export const pointerCast = () =>
+  operandKind("to: a pointer casts to tl.int64 only", "to point to another dtype, .toPointer(dtype)");
+
 /** A raw pointer, as in Triton. Accesses are masked only by explicit masks. */
 export interface Pointer<in out E extends Element, in out S extends Shape, in out A extends Access = "inout">
   extends AddressLike<E, S, A>, PointerOps, ForeignCalls<typeof foreignToPointers, "this pointer"> {
@@ -50,14 +56,7 @@ export interface Pointer<in out E extends Element, in out S extends Shape, in ou
     shape: Validate<ShapeArg<"broadcastTo", X>, WhyBroadcastTo<S, DimsOf<X>>>,
   ): Pointer<E, DimsOf<X>, A>;
   /** Converts the pointers to integers: `ptr.to(tl.int64)`. */
-  to<const D>(
-    dtype: Validate<
-      D,
-      D extends DType<"int64">
-        ? ""
-        : "to: a pointer casts to tl.int64 only; to point to another dtype, .toPointer(dtype)"
-    >,
-  ): Tile<"int64", S>;
+  to<const D>(dtype: Validate<D, D extends DType<"int64"> ? "" : SentenceOf<typeof pointerCast>>): Tile<"int64", S>;
   /** As a pointer to elements of another dtype. */
   toPointer<F extends Element>(dtype: DType<F>): Pointer<F, S, A>;
   readonly then: NotACondition;
@@ -124,7 +123,7 @@ export interface Tensor<in out E extends Element, in out Ds extends Shape, in ou
     ? Tensor<E, any, A>
     : Ds extends readonly [infer M, infer N]
       ? Tensor<E, [N, M], A>
-      : Problem<`T: needs a tensor of rank 2, this is ${Show<Ds>}; use permute`>;
+      : Problem<`${typeof NEEDS_MATRIX} ${Show<Ds>}; use permute`>;
   permute<const P extends readonly number[]>(order: Validate<P, WhyPermute<Ds, P>>): Tensor<E, Permute<Ds, P>, A>;
   /** The stride of an axis in elements. It is int32, because Triton passes integers in that range as int32. */
   stride<const Ax extends number>(

@@ -1,41 +1,41 @@
 /**
- * What the lint knows about a JavaScript value without a type checker. Everything it does not know is `plain`, and no
- * rule fires on that: a build must never be refused by a guess.
+ * The abstract domain of the lint: facts about JavaScript values, found without a type checker. Unknown values are
+ * `plain`, and no rule reports them, because a guess must never reject a build.
  */
 import type { ts } from "./typescript.js";
+import type { Region } from "./regions.js";
 import { reflections } from "../types/dtype.js";
-import type { Scope } from "./regions.js";
 
 export type AbstractValue =
   /** A number, string, option, or anything unknown. */
   | { readonly kind: "plain" }
-  /** A handle of a traced program. `certain` is false for what may be undefined or a plain value as well. */
-  | { readonly kind: "traced"; readonly certain: boolean; readonly optional?: true }
-  /** What declares a param, which the caller may leave out if it is `optional`. */
-  | { readonly kind: "declared"; readonly optional?: true }
-  /** A plain array or object that holds traced values. */
-  | { readonly kind: "holder"; readonly fields: ReadonlyMap<string, AbstractValue>; readonly rest: AbstractValue }
-  /** What a type says: the dtype of a tile, its shape or a dimension of it. It may be known only after the trace. */
-  | { readonly kind: "fact"; readonly node: ts.Node; readonly what: "dtype" | "shape" | "dimension" | "reflection" }
-  /** What `tl.dtype(…)` gives. */
+  /** A handle of a traced program. `isCertain` is false if the value may also be undefined or plain. */
+  | { readonly kind: "traced"; readonly isCertain: boolean; readonly isOptional?: true }
+  /** A declared param; the caller may omit it if `isOptional`. */
+  | { readonly kind: "declared"; readonly isOptional?: true }
+  /** A plain array or object that contains traced values. `summary` joins the elements without an entry in `fields`. */
+  | { readonly kind: "holder"; readonly fields: ReadonlyMap<string, AbstractValue>; readonly summary: AbstractValue }
+  /** A property of a tile's type: its dtype, its shape or a dimension. Its value may be known only after the trace. */
+  | { readonly kind: "fact"; readonly node: ts.Node; readonly property: "dtype" | "shape" | "dimension" | "reflection" }
+  /** A dtype variable, the result of `tl.dtype(…)`. */
   | { readonly kind: "variable" }
-  /** A Map or a Set, which tells handles apart where the program has equal values. */
+  /** A Map or a Set. It distinguishes handles whose values are equal in the program. */
   | { readonly kind: "keyed" }
-  /** A function of JavaScript that answers a question about any value: `Boolean`, `Number.isInteger`. */
+  /** A JavaScript predicate on any value: `Boolean`, `Number.isInteger`. */
   | { readonly kind: "native"; readonly name: string }
   /** The module `tilescript` itself. */
   | { readonly kind: "module" }
-  /** `tl`, `tl.load`, `tl.math.exp`: what makes traced values when it is called. */
+  /** `tl`, `tl.load`, `tl.math.exp`: calls of them return traced values. */
   | { readonly kind: "op"; readonly name: string }
   /** `kernel` or `constexpr`, whose callbacks are traced. */
   | { readonly kind: "host"; readonly name: string }
-  /** What `tl.range(…)` gives. */
+  /** The result of `tl.range(…)`. */
   | { readonly kind: "range" }
-  /** `tl.when(…)`, on which `.otherwise` can be called. */
+  /** The result of `tl.when(…)`, which has the method `.otherwise`. */
   | { readonly kind: "arms" }
-  /** What `tl.fn(…)` gives: calling it makes a traced value. */
+  /** The result of `tl.fn(…)`. A call of it returns a traced value. */
   | { readonly kind: "jitted" }
-  /** From a module whose source is read only if it gets traced values. */
+  /** An import from a module whose source is read only if it receives traced values. */
   | {
       readonly kind: "imported";
       readonly name: string;
@@ -55,19 +55,19 @@ export type FunctionNode =
   ts.FunctionDeclaration | ts.FunctionExpression | ts.ArrowFunction | ts.MethodDeclaration | ts.GetAccessorDeclaration;
 
 export const PLAIN: AbstractValue = { kind: "plain" };
-/** What JavaScript's operator would give, which is refused: the same expression is not refused twice. */
+/** The result of an operator that has been reported. The enclosing expression is not reported again. */
 export const ERROR_VALUE: AbstractValue = { kind: "plain" };
-export const TRACED: AbstractValue = { kind: "traced", certain: true };
-export const MAYBE_TRACED: AbstractValue = { kind: "traced", certain: false };
-/** An optional tensor of a kernel, which is an object where it is absent, too. */
-export const OPTIONAL: AbstractValue = { kind: "traced", certain: true, optional: true };
+export const TRACED: AbstractValue = { kind: "traced", isCertain: true };
+export const MAYBE_TRACED: AbstractValue = { kind: "traced", isCertain: false };
+/** An optional tensor of a kernel. It is an object even if the caller omits the tensor. */
+export const OPTIONAL: AbstractValue = { kind: "traced", isCertain: true, isOptional: true };
 
 const native = (name: string): AbstractValue => ({ kind: "native", name });
 
-/** Names that every module has, unless it declares them itself. */
+/** Global names, which a module may shadow. */
 export const GLOBALS: ReadonlyMap<string, AbstractValue> = (() => {
-  const questions = ["isInteger", "isSafeInteger", "isFinite", "isNaN"] as const;
-  const numbers = holder(new Map(questions.map((name) => [name, native(`Number.${name}`)])));
+  const predicates = ["isInteger", "isSafeInteger", "isFinite", "isNaN"] as const;
+  const numbers = holder(new Map(predicates.map((name) => [name, native(`Number.${name}`)])));
   const names = new Map<string, AbstractValue>([
     ["Boolean", native("Boolean")],
     ["Number", numbers],
@@ -75,76 +75,76 @@ export const GLOBALS: ReadonlyMap<string, AbstractValue> = (() => {
   return new Map([...names, ["globalThis", holder(names)]]);
 })();
 
-/** What JavaScript may take for a number or a dtype where it is a value of the program. */
-export function comparable(value: AbstractValue): Fact | undefined {
-  return value.kind === "fact" && value.what !== "shape" ? value : undefined;
+/** The value as a fact that JavaScript may compare as a number or a dtype although it is a value of the program. */
+export function comparableFact(value: AbstractValue): Fact | undefined {
+  return value.kind === "fact" && value.property !== "shape" ? value : undefined;
 }
 
 export type Fact = AbstractValue & { readonly kind: "fact" };
 
-/** What `node`, which reads this property of the value, gives. */
+/** The fact that `node` reads as a property of a value; undefined if the property is not a fact. */
 export function factOf(value: AbstractValue, name: string, node: ts.Node): AbstractValue | undefined {
-  if (value.kind === "traced" && (name === "dtype" || name === "shape")) return { kind: "fact", node, what: name };
+  if (value.kind === "traced" && (name === "dtype" || name === "shape")) return { kind: "fact", node, property: name };
   const isReflection = (reflections as readonly string[]).includes(name);
-  return value.kind === "variable" && isReflection ? { kind: "fact", node, what: "reflection" } : undefined;
+  return value.kind === "variable" && isReflection ? { kind: "fact", node, property: "reflection" } : undefined;
 }
 
 export function isTraced(value: AbstractValue): boolean {
-  return value.kind === "traced" && value.certain;
+  return value.kind === "traced" && value.isCertain;
 }
 
-export function holder(fields: ReadonlyMap<string, AbstractValue>, rest: AbstractValue = PLAIN): AbstractValue {
-  return { kind: "holder", fields, rest };
+export function holder(fields: ReadonlyMap<string, AbstractValue>, summary: AbstractValue = PLAIN): AbstractValue {
+  return { kind: "holder", fields, summary };
 }
 
-/** Whether one of its elements is certainly traced. */
-export function holdsTraced(value: AbstractValue): boolean {
-  return value.kind === "holder" && [...value.fields.values(), value.rest].some(isTraced);
+/** True if at least one element is certainly traced. */
+export function hasTracedElement(value: AbstractValue): boolean {
+  return value.kind === "holder" && [...value.fields.values(), value.summary].some(isTraced);
 }
 
-/** Whether it contains anything traced. */
-export function touches(value: AbstractValue): boolean {
-  if (value.kind === "holder") return touches(value.rest) || [...value.fields.values()].some(touches);
+/** True if any part of the value is traced or may be. */
+export function containsTraced(value: AbstractValue): boolean {
+  if (value.kind === "holder") return containsTraced(value.summary) || [...value.fields.values()].some(containsTraced);
   return value.kind === "traced" || value.kind === "range" || value.kind === "arms";
 }
 
-/** The value of a variable that holds one of the two. */
+/** The join of two values: the value of a variable that may hold either. */
 export function join(a: AbstractValue, b: AbstractValue): AbstractValue {
-  if (a === b || same(a, b)) return a;
+  if (a === b || isSame(a, b)) return a;
   if (isTraced(a) && isTraced(b)) return TRACED;
   if (a.kind === "traced" || b.kind === "traced") return MAYBE_TRACED;
   if (a.kind === "holder" && b.kind === "holder") {
     const keys = new Set([...a.fields.keys(), ...b.fields.keys()]);
     const fields = [...keys].map(
-      (key) => [key, join(a.fields.get(key) ?? a.rest, b.fields.get(key) ?? b.rest)] as const,
+      (key) => [key, join(a.fields.get(key) ?? a.summary, b.fields.get(key) ?? b.summary)] as const,
     );
-    return holder(new Map(fields), join(a.rest, b.rest));
+    return holder(new Map(fields), join(a.summary, b.summary));
   }
   if (a.kind === "holder" && b.kind === "plain") return weaken(a);
   if (b.kind === "holder" && a.kind === "plain") return weaken(b);
   return PLAIN;
 }
 
-/** The value if it may also be something else. */
+/** The value joined with an unknown plain value. */
 export function weaken(value: AbstractValue): AbstractValue {
   if (value.kind === "traced") return MAYBE_TRACED;
   if (value.kind !== "holder") return value;
-  return holder(new Map([...value.fields].map(([key, field]) => [key, weaken(field)])), weaken(value.rest));
+  return holder(new Map([...value.fields].map(([key, field]) => [key, weaken(field)])), weaken(value.summary));
 }
 
-function same(a: AbstractValue, b: AbstractValue): boolean {
+function isSame(a: AbstractValue, b: AbstractValue): boolean {
   return signature(a) === signature(b);
 }
 
-/** A text that is equal for values that the lint does not distinguish. */
+/** A canonical text. Values with equal texts are equal to the lint. */
 export function signature(value: AbstractValue): string {
   switch (value.kind) {
     case "traced":
-      return value.optional ? "o" : value.certain ? "t" : "m";
+      return value.isOptional ? "o" : value.isCertain ? "t" : "m";
     case "holder":
-      return `{${[...value.fields].map(([key, field]) => `${key}:${signature(field)}`).join()}|${signature(value.rest)}}`;
+      return `{${[...value.fields].map(([key, field]) => `${key}:${signature(field)}`).join()}|${signature(value.summary)}}`;
     case "declared":
-      return value.optional ? "declared optional" : "declared";
+      return value.isOptional ? "declared optional" : "declared";
     case "op":
     case "host":
     case "native":
@@ -154,13 +154,21 @@ export function signature(value: AbstractValue): string {
     case "function":
       return `function ${value.node.getSourceFile().fileName}:${value.node.pos}#${value.scope.id}(${(value.bound ?? []).map(signature).join()})`;
     case "fact":
-      return `${value.what} ${value.node.getSourceFile().fileName}:${value.node.pos}`;
-    default:
+      return `${value.property} ${value.node.getSourceFile().fileName}:${value.node.pos}`;
+    case "arms":
+    case "jitted":
+    case "keyed":
+    case "module":
+    case "plain":
+    case "range":
+    case "variable":
       return value.kind;
+    default:
+      return value satisfies never;
   }
 }
 
-/** Properties of a traced value that are not traced: facts of its type, known while tracing. */
+/** Properties of a traced value that are known while tracing and therefore plain. */
 const FACTS = new Set(["dtype", "shape", "rank", "name", "length", "constructor"]);
 
 /** The value of `value.name`. */
@@ -169,49 +177,59 @@ export function member(value: AbstractValue, name: string): AbstractValue {
     case "traced":
       return FACTS.has(name) ? PLAIN : TRACED;
     case "fact":
-      // `x.dtype.bits` is as uncertain as the dtype.
-      if (value.what === "dtype" || value.what === "dimension") return value;
-      return value.what === "shape" && /^\d+$/.test(name) ? elementOf(value) : PLAIN;
+      // `x.dtype.bits` is known only if the dtype is.
+      if (value.property === "dtype" || value.property === "dimension") return value;
+      return value.property === "shape" && /^\d+$/.test(name) ? elementOf(value) : PLAIN;
     case "holder":
-      return value.fields.get(name) ?? (name === "length" ? PLAIN : value.rest);
+      return value.fields.get(name) ?? (name === "length" ? PLAIN : value.summary);
     case "module":
-      return exported(name);
+      return libraryExport(name);
     case "imported":
-      return { ...value, name: `${value.name}.${name}`, load: () => loaded(value, name) };
+      return { ...value, name: `${value.name}.${name}`, load: () => loadMember(value, name) };
     case "arms":
       return name === "value" ? TRACED : PLAIN;
     case "op":
       return { kind: "op", name: value.name === "tl" ? name : `${value.name}.${name}` };
     case "host":
       return { kind: "host", name: `${value.name}.${name}` };
-    default:
+    case "declared":
+    case "function":
+    case "jitted":
+    case "keyed":
+    case "native":
+    case "plain":
+    case "range":
+    case "variable":
       return PLAIN;
+    default:
+      return value satisfies never;
   }
 }
 
-function loaded(value: AbstractValue & { kind: "imported" }, name: string): AbstractValue | undefined {
+function loadMember(value: AbstractValue & { kind: "imported" }, name: string): AbstractValue | undefined {
   const owner = value.load();
   return owner && member(owner, name);
 }
 
-/** What the package exports under a name, as far as the lint needs to know. */
-export function exported(name: string): AbstractValue {
+/** An export of the package. Exports without lint rules are plain. */
+export function libraryExport(name: string): AbstractValue {
   if (name === "tl" || name === "libdevice") return { kind: "op", name };
   if (/^(?:kernel|constexpr|tensor|scalar|descriptor)$/.test(name)) return { kind: "host", name };
   return PLAIN;
 }
 
-/** The elements for a plain loop over it, or for a callback of `.map`. */
+/** The join of all elements, for a plain loop or a callback of `.map`. */
 export function elementOf(value: AbstractValue): AbstractValue {
   if (value.kind === "range" || value.kind === "traced") return TRACED;
-  if (value.kind === "fact" && value.what === "shape") return { ...value, what: "dimension" };
+  if (value.kind === "fact" && value.property === "shape") return { ...value, property: "dimension" };
   if (value.kind !== "holder") return PLAIN;
   const fields = [...value.fields.values()];
-  const all = fields.length === 0 ? [value.rest] : value.rest.kind === "plain" ? fields : [...fields, value.rest];
+  const all =
+    fields.length === 0 ? [value.summary] : value.summary.kind === "plain" ? fields : [...fields, value.summary];
   return all.reduce(join);
 }
 
-/** What calling an op gives. */
+/** The result of an op. */
 export function opResult(name: string, args: readonly AbstractValue[]): AbstractValue {
   switch (name) {
     case "range":
@@ -223,7 +241,7 @@ export function opResult(name: string, args: readonly AbstractValue[]): Abstract
       return { kind: "jitted" };
     case "dtype":
       return { kind: "variable" };
-    // Of plain numbers these are plain numbers.
+    // With only plain operands, these return plain numbers.
     case "cdiv":
     case "nextPowerOf2":
     case "bitLength":
@@ -231,8 +249,47 @@ export function opResult(name: string, args: readonly AbstractValue[]): Abstract
     case "shr":
     case "minimum":
     case "maximum":
-      return args.some(touches) ? TRACED : PLAIN;
+      return args.some(containsTraced) ? TRACED : PLAIN;
     default:
       return TRACED;
+  }
+}
+
+export interface Binding {
+  value: AbstractValue;
+  readonly region: Region | undefined;
+  /** True for a parameter that a call may omit. */
+  isParameter?: boolean;
+}
+
+let nextScopeId = 0;
+
+/** Maps names to bindings. The bindings of a module are lazy, so that a file is evaluated only if it is used. */
+export class Scope {
+  readonly id = nextScopeId++;
+  readonly parent: Scope | undefined;
+  readonly #names = new Map<string, Binding | (() => AbstractValue)>();
+
+  constructor(parent?: Scope) {
+    this.parent = parent;
+  }
+
+  declare(name: string, value: AbstractValue, declarationRegion: Region | undefined): void {
+    this.#names.set(name, { value, region: declarationRegion });
+  }
+
+  declareLazy(name: string, value: () => AbstractValue): void {
+    this.#names.set(name, value);
+  }
+
+  lookup(name: string): Binding | undefined {
+    const entry = this.#names.get(name);
+    if (entry === undefined) return this.parent?.lookup(name);
+    if (typeof entry !== "function") return entry;
+    // In a cycle of imports or initializers, the value is plain.
+    const binding: Binding = { value: PLAIN, region: undefined };
+    this.#names.set(name, binding);
+    binding.value = entry();
+    return binding;
   }
 }

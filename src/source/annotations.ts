@@ -1,40 +1,40 @@
-/** What a type annotation says about a value. Only the types of TileScript and of the same file are known. */
+/** Abstract values from type annotations. Only types of TileScript and of the same file are known. */
 import { ts } from "./typescript.js";
 import { typesOf } from "./imports.js";
 import { type AbstractValue, holder, join, PLAIN, TRACED, weaken } from "./abstract-values.js";
 
 /**
- * What a variable or parameter of this type holds, given what was passed (undefined: not known). A type that is
- * optional, a union with something plain, or unknown makes the value uncertain: asking whether it is there is then
- * legal.
+ * The value of a variable or parameter with this type. `value` is the initializer or argument; undefined if unknown. A
+ * type that is optional, unknown or a union with a plain type makes the value uncertain, so that the author may test
+ * its presence.
  */
-export function annotated(type: ts.TypeNode | undefined, value: AbstractValue | undefined): AbstractValue {
-  // `any` says as little as no type does.
+export function applyAnnotation(type: ts.TypeNode | undefined, value: AbstractValue | undefined): AbstractValue {
+  // `any` adds no information.
   if (!type || type.kind === ts.SyntaxKind.AnyKeyword) return value ?? PLAIN;
-  const declared = read(type, 0);
+  const declared = readType(type, 0);
   if (value === undefined) return declared ?? PLAIN;
   return declared === undefined ? weaken(value) : meet(declared, value);
 }
 
 function meet(declared: AbstractValue, value: AbstractValue): AbstractValue {
-  if (declared.kind === "traced" && declared.certain) return value.kind === "plain" ? declared : value;
+  if (declared.kind === "traced" && declared.isCertain) return value.kind === "plain" ? declared : value;
   if (declared.kind === "holder" && value.kind === "holder") {
     const keys = new Set([...declared.fields.keys(), ...value.fields.keys()]);
     const fields = [...keys].map((key) => {
-      const known = declared.fields.get(key) ?? declared.rest;
-      return [key, meet(known, value.fields.get(key) ?? value.rest)] as const;
+      const declaredField = declared.fields.get(key) ?? declared.summary;
+      return [key, meet(declaredField, value.fields.get(key) ?? value.summary)] as const;
     });
-    return holder(new Map(fields), meet(declared.rest, value.rest));
+    return holder(new Map(fields), meet(declared.summary, value.summary));
   }
   if (value.kind === "plain") return declared;
-  // A function type says nothing about the function that is passed.
+  // A function type does not identify the function that is passed.
   return weaken(value);
 }
 
-/** Undefined for a type that is not known here. */
-function read(type: ts.TypeNode, depth: number): AbstractValue | undefined {
+/** The value of a type; undefined for an unknown type. */
+function readType(type: ts.TypeNode, depth: number): AbstractValue | undefined {
   if (depth > 8) return undefined;
-  const next = (each: ts.TypeNode): AbstractValue | undefined => read(each, depth + 1);
+  const next = (each: ts.TypeNode): AbstractValue | undefined => readType(each, depth + 1);
   if (ts.isParenthesizedTypeNode(type) || ts.isTypeOperatorNode(type)) return next(type.type);
   if (ts.isArrayTypeNode(type)) return holder(new Map(), next(type.elementType) ?? PLAIN);
   if (ts.isTupleTypeNode(type)) return tuple(type, next);
@@ -54,19 +54,21 @@ function isKeyword(type: ts.TypeNode): boolean {
   );
 }
 
-type Next = (type: ts.TypeNode) => AbstractValue | undefined;
+type ReadType = (type: ts.TypeNode) => AbstractValue | undefined;
 
-function tuple(type: ts.TupleTypeNode, next: Next): AbstractValue {
+function tuple(type: ts.TupleTypeNode, next: ReadType): AbstractValue {
   const fields = type.elements.map((element, index) => {
-    const inside = ts.isNamedTupleMember(element) ? element.type : element;
-    const optional = ts.isNamedTupleMember(element) ? element.questionToken : ts.isOptionalTypeNode(element);
-    const value = next(ts.isOptionalTypeNode(inside) || ts.isRestTypeNode(inside) ? inside.type : inside) ?? PLAIN;
-    return [String(index), optional ? weaken(value) : value] as const;
+    const elementType = ts.isNamedTupleMember(element) ? element.type : element;
+    const isOptional = ts.isNamedTupleMember(element) ? element.questionToken : ts.isOptionalTypeNode(element);
+    const value =
+      next(ts.isOptionalTypeNode(elementType) || ts.isRestTypeNode(elementType) ? elementType.type : elementType) ??
+      PLAIN;
+    return [String(index), isOptional ? weaken(value) : value] as const;
   });
   return holder(new Map(fields));
 }
 
-function members(list: readonly ts.TypeElement[], next: Next): AbstractValue {
+function members(list: readonly ts.TypeElement[], next: ReadType): AbstractValue {
   const fields = list.flatMap((member) => {
     if (!ts.isPropertySignature(member) || !member.type || !ts.isIdentifier(member.name)) return [];
     const value = next(member.type) ?? PLAIN;
@@ -75,16 +77,16 @@ function members(list: readonly ts.TypeElement[], next: Next): AbstractValue {
   return holder(new Map(fields));
 }
 
-/** The handles' types. What else the package exports (dtypes, specs, options) is plain. */
+/** The types of handles. Other exported types (dtypes, specs, options) are plain. */
 const HANDLES =
   /^(?:Tile|TileLike|Scalar|Constexpr|Const(?:Bool|Float|String|Int|Like)|Tensor|View|Pointer|Descriptor|Address(?:Like)?|Mut|MutPointer)$/;
 
-function reference(type: ts.TypeReferenceNode, next: Next): AbstractValue | undefined {
+function reference(type: ts.TypeReferenceNode, next: ReadType): AbstractValue | undefined {
   const types = typesOf(type.getSourceFile());
   const { typeName } = type;
   if (ts.isQualifiedName(typeName)) {
-    const namespace = ts.isIdentifier(typeName.left) ? types.namespaces.has(typeName.left.text) : false;
-    return namespace && HANDLES.test(typeName.right.text) ? TRACED : undefined;
+    const isNamespace = ts.isIdentifier(typeName.left) ? types.namespaces.has(typeName.left.text) : false;
+    return isNamespace && HANDLES.test(typeName.right.text) ? TRACED : undefined;
   }
   const name = typeName.text;
   const argument = type.typeArguments?.[0];
@@ -104,11 +106,11 @@ function reference(type: ts.TypeReferenceNode, next: Next): AbstractValue | unde
   return ts.isInterfaceDeclaration(local) ? members(local.members, next) : next(local.type);
 }
 
-function typeParameter(from: ts.Node, name: string): ts.TypeParameterDeclaration | undefined {
-  for (let node: ts.Node = from; node; node = node.parent) {
+function typeParameter(type: ts.Node, name: string): ts.TypeParameterDeclaration | undefined {
+  for (let node: ts.Node = type; node; node = node.parent) {
     if (!ts.isFunctionLike(node)) continue;
-    const found = node.typeParameters?.find((parameter) => parameter.name.text === name);
-    if (found) return found;
+    const declaration = node.typeParameters?.find((parameter) => parameter.name.text === name);
+    if (declaration) return declaration;
   }
   return undefined;
 }

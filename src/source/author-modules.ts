@@ -1,10 +1,10 @@
-/** Imports and exports of the author's files, followed as far as a kernel uses them. */
+/** Resolves imports and exports of the author's files lazily, from the names that a kernel uses. */
 import { ts } from "./typescript.js";
-import { type Files, isLibrary, specifier } from "./imports.js";
-import { type Frame, invocation, Scope, type Walk } from "./regions.js";
-import { type AbstractValue, exported, holder, PLAIN } from "./abstract-values.js";
+import { type Files, isLibrary, specifierOf } from "./imports.js";
+import { type AbstractValue, libraryExport, holder, PLAIN, Scope } from "./abstract-values.js";
+import { type Frame, invocation, type Walk } from "./walk.js";
 
-/** Walks files. An imported file is read when one of its names is looked up. */
+/** Walks files. An imported file is read at the first lookup of one of its names. */
 export class AuthorModules {
   private readonly scopes = new Map<ts.SourceFile, Scope>();
 
@@ -15,7 +15,7 @@ export class AuthorModules {
 
   walkFile(path: string): void {
     const file = this.files.read(path);
-    if (file) this.walk.statements(file.statements, this.frameOf(file));
+    if (file) this.walk.walkStatements(file.statements, this.frameOf(file));
   }
 
   private frameOf(file: ts.SourceFile): Frame {
@@ -39,70 +39,77 @@ export class AuthorModules {
     if (!ts.isVariableStatement(statement)) return;
     for (const { name, initializer, type } of statement.declarationList.declarations) {
       if (!ts.isIdentifier(name) || !initializer) continue;
-      scope.declareLazy(name.text, () => walk.annotated(type, walk.evaluate(initializer, this.frameOf(file))));
+      scope.declareLazy(name.text, () => walk.applyAnnotation(type, walk.evaluate(initializer, this.frameOf(file))));
     }
   }
 
   private declareImport(statement: ts.ImportDeclaration, file: ts.SourceFile, scope: Scope): void {
     const clause = statement.importClause;
-    const from = specifier(statement);
+    const moduleSpecifier = specifierOf(statement);
     const bindings = clause?.namedBindings;
     if (!clause || clause.isTypeOnly) return;
-    const library = isLibrary(file, from);
-    if (clause.name && !library) scope.declareLazy(clause.name.text, () => this.importOf(file, from, "default"));
+    const library = isLibrary(file, moduleSpecifier);
+    if (clause.name && !library)
+      scope.declareLazy(clause.name.text, () => this.importOf(file, moduleSpecifier, "default"));
     if (bindings && ts.isNamespaceImport(bindings)) {
-      scope.declareLazy(bindings.name.text, () => (library ? { kind: "module" } : this.namespaceOf(file, from)));
+      scope.declareLazy(bindings.name.text, () =>
+        library ? { kind: "module" } : this.namespaceOf(file, moduleSpecifier),
+      );
     }
-    for (const each of bindings && ts.isNamedImports(bindings) ? bindings.elements : []) {
-      const name = (each.propertyName ?? each.name).text;
-      scope.declareLazy(each.name.text, () => (library ? exported(name) : this.importOf(file, from, name)));
+    for (const element of bindings && ts.isNamedImports(bindings) ? bindings.elements : []) {
+      const name = (element.propertyName ?? element.name).text;
+      scope.declareLazy(element.name.text, () =>
+        library ? libraryExport(name) : this.importOf(file, moduleSpecifier, name),
+      );
     }
   }
 
-  private importOf(file: ts.SourceFile, from: string, name: string): AbstractValue {
-    const target = this.files.moduleFile(file, from);
+  private importOf(file: ts.SourceFile, moduleSpecifier: string, name: string): AbstractValue {
+    const target = this.files.moduleFile(file, moduleSpecifier);
     const load = (): AbstractValue | undefined => target && this.exportOf(target.file, name, new Set());
-    return target && !target.isForeign ? (load() ?? PLAIN) : { kind: "imported", name, from, load };
+    return target && !target.isForeign ? (load() ?? PLAIN) : { kind: "imported", name, from: moduleSpecifier, load };
   }
 
-  private exportOf(file: ts.SourceFile, name: string, seen: Set<ts.SourceFile>): AbstractValue | undefined {
-    if (seen.has(file)) return undefined;
-    seen.add(file);
+  private exportOf(file: ts.SourceFile, name: string, visited: Set<ts.SourceFile>): AbstractValue | undefined {
+    if (visited.has(file)) return undefined;
+    visited.add(file);
     for (const statement of file.statements) {
-      const found = this.exportIn(statement, file, name, seen);
-      if (found) return found;
+      const value = this.exportIn(statement, file, name, visited);
+      if (value) return value;
     }
     return name === "default" ? undefined : this.scopeOf(file).lookup(name)?.value;
   }
 
-  /** What `export default …` or `export … from "…"` exports by this name. */
+  /** The value that `export default …` or `export … from "…"` exports under this name. */
   private exportIn(
     statement: ts.Statement,
     file: ts.SourceFile,
     name: string,
-    seen: Set<ts.SourceFile>,
+    visited: Set<ts.SourceFile>,
   ): AbstractValue | undefined {
     if (ts.isExportAssignment(statement) && name === "default")
       return this.walk.evaluate(statement.expression, this.frameOf(file));
     if (ts.isFunctionDeclaration(statement) && name === "default" && isDefault(statement))
       return this.walk.functionValue(statement, this.frameOf(file));
     if (!ts.isExportDeclaration(statement)) return undefined;
-    const from = statement.moduleSpecifier && (statement.moduleSpecifier as ts.StringLiteral).text;
+    const moduleSpecifier = statement.moduleSpecifier && (statement.moduleSpecifier as ts.StringLiteral).text;
     const clause = statement.exportClause;
-    const named =
+    const exportSpecifier =
       clause && ts.isNamedExports(clause) ? clause.elements.find((each) => each.name.text === name) : undefined;
-    const original = named ? (named.propertyName ?? named.name).text : name;
-    if (!from) return named && (this.scopeOf(file).lookup(original)?.value ?? PLAIN);
-    if (clause && !named) return undefined;
-    if (isLibrary(file, from)) return exported(original);
-    const target = this.files.moduleFile(file, from)?.file;
-    return target && this.exportOf(target, original, seen);
+    const original = exportSpecifier ? (exportSpecifier.propertyName ?? exportSpecifier.name).text : name;
+    if (!moduleSpecifier) return exportSpecifier && (this.scopeOf(file).lookup(original)?.value ?? PLAIN);
+    if (clause && !exportSpecifier) return undefined;
+    if (isLibrary(file, moduleSpecifier)) return libraryExport(original);
+    const target = this.files.moduleFile(file, moduleSpecifier)?.file;
+    return target && this.exportOf(target, original, visited);
   }
 
-  private namespaceOf(file: ts.SourceFile, from: string): AbstractValue {
-    const found = this.files.moduleFile(file, from);
-    const load = (): AbstractValue | undefined => found && this.exportsOf(found.file);
-    return found && !found.isForeign ? this.exportsOf(found.file) : { kind: "imported", name: "*", from, load };
+  private namespaceOf(file: ts.SourceFile, moduleSpecifier: string): AbstractValue {
+    const target = this.files.moduleFile(file, moduleSpecifier);
+    const load = (): AbstractValue | undefined => target && this.exportsOf(target.file);
+    return target && !target.isForeign
+      ? this.exportsOf(target.file)
+      : { kind: "imported", name: "*", from: moduleSpecifier, load };
   }
 
   private exportsOf(target: ts.SourceFile): AbstractValue {

@@ -4,57 +4,58 @@ import { earlyExit } from "../diagnostics/catalog/control-codes.js";
 import { hiddenCoercion, tracedCondition, unreadSource } from "../diagnostics/catalog/source-codes.js";
 import type { MessageOfCode } from "../diagnostics/diagnostic.js";
 import { keywordName } from "../diagnostics/python-names.js";
-import { type Frame, region, type Region, type Walk } from "./regions.js";
-import { callArray, collect, grow, listOf } from "./lists.js";
+import { region, type Region } from "./regions.js";
+import { callArray, callArrayFrom, addElements, listOf } from "./lists.js";
 import { unwrap } from "./sites.js";
-import { ofTheProgram } from "./replacements.js";
+import { mathMessage } from "./replacements.js";
 import {
   type AbstractValue,
-  comparable,
+  comparableFact,
   elementOf,
   type Fact,
   holder,
-  holdsTraced,
+  hasTracedElement,
   isTraced,
   join,
   MAYBE_TRACED,
   member,
   opResult,
   PLAIN,
-  touches,
+  containsTraced,
   OPTIONAL,
   TRACED,
 } from "./abstract-values.js";
+import type { Frame, Walk } from "./walk.js";
 
 export function evaluateCall(walk: Walk, node: ts.CallExpression, frame: Frame): AbstractValue {
   const callee = unwrap(node.expression);
   if (ts.isPropertyAccessExpression(callee)) return callMember(walk, node, callee, frame);
   const target = walk.evaluate(callee, frame);
   const args = evaluateArguments(walk, node, frame);
-  refuseLength(walk, node, args);
-  refuseConversion(walk, node, args, frame);
+  checkArrayLength(walk, node, args);
+  checkConversion(walk, node, args, frame);
   return callValue(walk, target, args, frame, node);
 }
 
-/** `Array(n)` and `new Array(n)`, which hold what is no number of JavaScript's. */
-export function refuseLength(
+/** Reports `Array(n)` and `new Array(n)` with a traced length, which JavaScript would store as the only element. */
+export function checkArrayLength(
   walk: Walk,
   node: ts.CallExpression | ts.NewExpression,
   args: readonly AbstractValue[],
 ): void {
   const callee = unwrap(node.expression);
   const isArray = ts.isIdentifier(callee) && callee.text === "Array";
-  if (isArray && args.length === 1 && isTraced(args[0]!)) walk.problem(hiddenCoercion.length(), node);
+  if (isArray && args.length === 1 && isTraced(args[0]!)) walk.reportError(hiddenCoercion.length(), node);
 }
 
 const CONVERSIONS = /^(?:Number|BigInt|String|parse(?:Int|Float))$/;
 
-/** `Number(n)` and `String(n)` */
-function refuseConversion(walk: Walk, node: ts.CallExpression, [given]: readonly AbstractValue[], frame: Frame): void {
+/** Reports `Number(n)`, `String(n)` and other conversions of traced values. */
+function checkConversion(walk: Walk, node: ts.CallExpression, [operand]: readonly AbstractValue[], frame: Frame): void {
   const callee = unwrap(node.expression).getText();
-  if (!CONVERSIONS.test(callee) || frame.scope.lookup(callee) || !given || !isTraced(given)) return;
+  if (!CONVERSIONS.test(callee) || frame.scope.lookup(callee) || !operand || !isTraced(operand)) return;
   const isText = callee === "String";
-  walk.problem(
+  walk.reportError(
     isText ? hiddenCoercion.template("a string") : hiddenCoercion.converted(callee, node.arguments[0]!.getText()),
     node,
   );
@@ -71,73 +72,92 @@ function callMember(
   const args = evaluateArguments(walk, node, frame);
   switch (receiver.kind) {
     case "traced":
-      if (isOfList(name, args)) {
-        // Some ops give several tiles, as an array.
+      if (isArrayMethod(name, args)) {
+        // Some ops return an array of tiles.
         const list = holder(new Map(), TRACED);
-        predicate(walk, node, name, list, args, frame);
+        checkPredicate(walk, node, name, list, args, frame);
         return callArray(walk, list, name, args, frame, node);
       }
-      callbacks(walk, args, frame.region);
-      return receiver.certain || !callee.questionDotToken ? TRACED : MAYBE_TRACED;
+      traceCallbacks(walk, args, frame.region);
+      return receiver.isCertain || !callee.questionDotToken ? TRACED : MAYBE_TRACED;
     case "arms":
-      refuseReturns(walk, args);
-      callbacks(walk, args, region("branch", frame.region));
+      checkArmReturns(walk, args);
+      traceCallbacks(walk, args, region("branch", frame.region));
       return name === "otherwise" ? TRACED : receiver;
     case "keyed":
-      if (args[0] && isTraced(args[0])) walk.problem(hiddenCoercion.identity(name), callee.name);
-      if (args[0]) walk.compared(args[0], callee.name, name);
+      if (args[0] && isTraced(args[0])) walk.reportError(hiddenCoercion.identity(name), callee.name);
+      if (args[0]) walk.recordComparison(args[0], callee.name, name);
       return callArray(walk, PLAIN, name, args, frame, node);
     case "declared":
-      return name === "optional" ? { kind: "declared", optional: true } : receiver;
+      return name === "optional" ? { kind: "declared", isOptional: true } : receiver;
     case "variable":
       return name === "only" ? receiver : PLAIN;
     case "fact":
       return callFact(walk, receiver, node, callee.name, args, frame);
     case "holder":
-    case "plain": {
-      const own = receiver.kind === "holder" ? receiver.fields.get(name) : undefined;
-      if (own) return callValue(walk, own, args, frame, node);
-      if (name === "from" && ts.isIdentifier(callee.expression) && callee.expression.text === "Array") {
-        return collect(walk, args, frame, node);
-      }
-      if (name === "push" || name === "unshift") grow(walk, callee, args, frame);
-      identity(walk, callee, receiver, args);
-      const global = ts.isIdentifier(callee.expression) && receiver.kind === "plain" ? callee.expression.text : "";
-      if (global === "Math" && args.some(isTraced) && !node.arguments.some(ts.isSpreadElement))
-        walk.problem(ofTheProgram(node, name), callee);
-      const known = callGlobal(walk, `${global}.${name}`, args, frame, node);
-      if (known) return known;
-      predicate(walk, node, name, receiver, args, frame);
-      return callArray(walk, receiver, name, args, frame, node);
-    }
+    case "plain":
+      return callPlainMember(walk, node, callee, receiver, args, frame);
     case "range":
-      walk.problem(earlyExit.collected(), node);
+      walk.reportError(earlyExit.collected(), node);
       return PLAIN;
     case "function":
       return callFunction(walk, receiver, name, args, frame, node);
-    default:
+    case "host":
+    case "imported":
+    case "jitted":
+    case "module":
+    case "native":
+    case "op":
       return callValue(walk, member(receiver, name), args, frame, node);
+    default:
+      return receiver satisfies never;
   }
 }
 
-/** Methods of a shape. What a dtype or a dimension gives may be plain: the trace sees whether it is. */
+/** Calls a method of JavaScript: of an array, of an object of the author, or of a global such as `Math`. */
+function callPlainMember(
+  walk: Walk,
+  node: ts.CallExpression,
+  callee: ts.PropertyAccessExpression,
+  receiver: Extract<AbstractValue, { kind: "holder" | "plain" }>,
+  args: readonly AbstractValue[],
+  frame: Frame,
+): AbstractValue {
+  const name = callee.name.text;
+  const field = receiver.kind === "holder" ? receiver.fields.get(name) : undefined;
+  if (field) return callValue(walk, field, args, frame, node);
+  if (name === "from" && ts.isIdentifier(callee.expression) && callee.expression.text === "Array") {
+    return callArrayFrom(walk, args, frame, node);
+  }
+  if (name === "push" || name === "unshift") addElements(walk, callee, args, frame);
+  checkIdentity(walk, callee, receiver, args);
+  const global = ts.isIdentifier(callee.expression) && receiver.kind === "plain" ? callee.expression.text : "";
+  if (global === "Math" && args.some(isTraced) && !node.arguments.some(ts.isSpreadElement))
+    walk.reportError(mathMessage(node, name), callee);
+  const result = callGlobal(walk, `${global}.${name}`, args, frame, node);
+  if (result) return result;
+  checkPredicate(walk, node, name, receiver, args, frame);
+  return callArray(walk, receiver, name, args, frame, node);
+}
+
+/** Calls a method of a shape. A dtype or a dimension may be a plain value; only the trace can tell. */
 function callFact(
   walk: Walk,
   fact: Fact,
   node: ts.CallExpression,
-  called: ts.MemberName,
+  methodName: ts.MemberName,
   args: readonly AbstractValue[],
   frame: Frame,
 ): AbstractValue {
-  const name = called.text;
-  if (fact.what !== "shape") return PLAIN;
+  const name = methodName.text;
+  if (fact.property !== "shape") return PLAIN;
   const dimension = elementOf(fact);
-  if (SEARCHES.includes(name)) walk.compared(dimension, called, name);
+  if (SEARCHES.includes(name)) walk.recordComparison(dimension, methodName, name);
   if (name === "at") return dimension;
   return callArray(walk, holder(new Map(), dimension), name, args, frame, node);
 }
 
-/** `call`, `apply` and `bind` of the author's function. */
+/** Calls `call`, `apply` or `bind` of an author's function. */
 function callFunction(
   walk: Walk,
   target: AbstractValue & { kind: "function" },
@@ -147,16 +167,16 @@ function callFunction(
   node: ts.CallExpression,
 ): AbstractValue {
   if (name === "call") return walk.invoke(target, args, frame.region);
-  if (name === "apply") return walk.invoke(target, listed(args[0]), frame.region);
+  if (name === "apply") return walk.invoke(target, fieldsOf(args[0]), frame.region);
   if (name === "bind") return { ...target, bound: [...(target.bound ?? []), ...args] };
   return callValue(walk, PLAIN, [self, ...args], frame, node);
 }
 
-function listed(list: AbstractValue | undefined): readonly AbstractValue[] {
+function fieldsOf(list: AbstractValue | undefined): readonly AbstractValue[] {
   return list?.kind === "holder" ? [...list.fields.values()] : [];
 }
 
-/** Functions of JavaScript that hand on what they are given. */
+/** Calls a JavaScript built-in that returns its arguments or their elements. Undefined for any other function. */
 function callGlobal(
   walk: Walk,
   name: string,
@@ -167,16 +187,16 @@ function callGlobal(
   const [first = PLAIN] = args;
   switch (name) {
     case "Reflect.apply":
-      return callValue(walk, first, listed(args[2]), frame, node);
+      return callValue(walk, first, fieldsOf(args[2]), frame, node);
     case "Object.values":
       return first.kind === "holder"
-        ? holder(new Map(listed(first).map((each, i) => [String(i), each])), first.rest)
+        ? holder(new Map(fieldsOf(first).map((each, i) => [String(i), each])), first.summary)
         : PLAIN;
     case "Array.of":
       return listOf(args);
     case "Object.entries":
-      if (first.kind === "holder" && !touches(first.rest))
-        return listOf(listed(first).map((each) => listOf([PLAIN, each])));
+      if (first.kind === "holder" && !containsTraced(first.summary))
+        return listOf(fieldsOf(first).map((each) => listOf([PLAIN, each])));
       return holder(
         new Map(),
         holder(
@@ -191,10 +211,10 @@ function callGlobal(
     case "Object.freeze":
       return first;
     case "Object.assign":
-      return args.reduce((all, each) =>
-        all.kind === "holder" && each.kind === "holder"
-          ? holder(new Map([...all.fields, ...each.fields]), join(all.rest, each.rest))
-          : all,
+      return args.reduce((target, source) =>
+        target.kind === "holder" && source.kind === "holder"
+          ? holder(new Map([...target.fields, ...source.fields]), join(target.summary, source.summary))
+          : target,
       );
     default:
       return undefined;
@@ -203,8 +223,8 @@ function callGlobal(
 
 const SEARCHES = ["includes", "indexOf", "lastIndexOf"];
 
-/** Searches of arrays, and `Object.is`: they compare handles. */
-function identity(
+/** Reports array searches and `Object.is` on traced values: they compare handles by identity. */
+function checkIdentity(
   walk: Walk,
   callee: ts.PropertyAccessExpression,
   receiver: AbstractValue,
@@ -212,48 +232,49 @@ function identity(
 ): void {
   const name = callee.name.text;
   const isGlobal = ts.isIdentifier(callee.expression) && callee.expression.text === "Object";
-  if (name === "is" && isGlobal && args.some(isTraced)) walk.problem(hiddenCoercion.identity("Object.is"), callee);
-  if (name === "is" && isGlobal) for (const each of args) walk.compared(each, callee, "Object.is");
+  if (name === "is" && isGlobal && args.some(isTraced)) walk.reportError(hiddenCoercion.identity("Object.is"), callee);
+  if (name === "is" && isGlobal) for (const each of args) walk.recordComparison(each, callee, "Object.is");
   if (!SEARCHES.includes(name) || isGlobal) return;
-  const [sought = PLAIN] = args;
-  walk.compared(sought, callee.name, name);
+  const [item = PLAIN] = args;
+  walk.recordComparison(item, callee.name, name);
   const isArray = receiver.kind === "holder" || ts.isArrayLiteralExpression(unwrap(callee.expression));
-  if (isArray && (isTraced(sought) || holdsTraced(receiver))) walk.problem(hiddenCoercion.identity(name), callee.name);
+  if (isArray && (isTraced(item) || hasTracedElement(receiver)))
+    walk.reportError(hiddenCoercion.identity(name), callee.name);
 }
 
-const OF_LISTS = /^(?:forEach|map|flatMap|filter|some|every|find(?:Last)?(?:Index)?|entries|keys|values)$/;
+const ARRAY_METHODS = /^(?:forEach|map|flatMap|filter|some|every|find(?:Last)?(?:Index)?|entries|keys|values)$/;
 
-/** Whether a method is one of arrays, and none of tiles; `x.reduce` of a tile takes an axis first. */
-function isOfList(name: string, [first]: readonly AbstractValue[]): boolean {
-  return OF_LISTS.test(name) || (/^reduce(?:Right)?$/.test(name) && first?.kind === "function");
+/** True for methods that arrays have and tiles lack. `x.reduce` of a tile takes an axis first. */
+function isArrayMethod(name: string, [first]: readonly AbstractValue[]): boolean {
+  return ARRAY_METHODS.test(name) || (/^reduce(?:Right)?$/.test(name) && first?.kind === "function");
 }
 
-const PREDICATES = /^(?:some|every|find(?:Last)?(?:Index)?|filter|sort|toSorted)$/;
+const PREDICATE_METHODS = /^(?:some|every|find(?:Last)?(?:Index)?|filter|sort|toSorted)$/;
 
-/** A predicate of an array method that gives a traced value. */
-function predicate(
+/** Reports a callback of an array method that returns a traced value as its condition. */
+function checkPredicate(
   walk: Walk,
   node: ts.CallExpression,
   name: string,
   list: AbstractValue,
-  [test]: readonly AbstractValue[],
+  [callback]: readonly AbstractValue[],
   frame: Frame,
 ): void {
-  const [given] = node.arguments;
-  if (!given) return;
+  const [argument] = node.arguments;
+  if (!argument) return;
   const element = elementOf(list);
-  if (!PREDICATES.test(name)) {
-    if (test?.kind === "native") refuseQuestion(walk, test.name, element, given);
+  if (!PREDICATE_METHODS.test(name)) {
+    if (callback?.kind === "native") checkNativePredicate(walk, callback.name, element, argument);
     return;
   }
-  const isBoolean = test?.kind === "native" && test.name === "Boolean";
+  const isBoolean = callback?.kind === "native" && callback.name === "Boolean";
   const parameters = name.endsWith("ort") || name.endsWith("orted") ? [element, element] : [element, PLAIN, list];
-  const answer =
-    test?.kind === "function"
-      ? walk.invoke(test, touches(element) || comparable(element) ? parameters : [], frame.region)
+  const result =
+    callback?.kind === "function"
+      ? walk.invoke(callback, containsTraced(element) || comparableFact(element) ? parameters : [], frame.region)
       : PLAIN;
-  if (test?.kind === "native" && !isBoolean) refuseQuestion(walk, test.name, element, given);
-  if (isTraced(isBoolean ? element : answer)) walk.problem(tracedCondition.predicate(name), given);
+  if (callback?.kind === "native" && !isBoolean) checkNativePredicate(walk, callback.name, element, argument);
+  if (isTraced(isBoolean ? element : result)) walk.reportError(tracedCondition.predicate(name), argument);
 }
 
 function callValue(
@@ -266,117 +287,129 @@ function callValue(
   walk.callees.set(node, target);
   switch (target.kind) {
     case "op":
-      if (target.name === "when") refuseReturns(walk, args);
-      callbacks(walk, args, opRegion(target.name, frame.region));
+      if (target.name === "when") checkArmReturns(walk, args);
+      traceCallbacks(walk, args, opRegion(target.name, frame.region));
       return opResult(target.name, args);
     case "host":
       return callHost(walk, target.name, args);
     case "function":
       return walk.invoke(target, args, frame.region);
     case "imported": {
-      if (!args.some((each) => touches(each) || comparable(each))) return PLAIN;
-      const read = target.load();
-      if (read && read.kind !== "plain") return callValue(walk, read, args, frame, node);
-      if (args.some(touches)) walk.warning(unreadSource(target.name, target.from), node);
+      if (!args.some((each) => containsTraced(each) || comparableFact(each))) return PLAIN;
+      const importedValue = target.load();
+      if (importedValue && importedValue.kind !== "plain") return callValue(walk, importedValue, args, frame, node);
+      if (args.some(containsTraced)) walk.reportWarning(unreadSource(target.name, target.from), node);
       return PLAIN;
     }
     case "jitted":
     case "traced":
-      callbacks(walk, args, frame.region);
+      traceCallbacks(walk, args, frame.region);
       return TRACED;
     case "native":
-      refuseQuestion(walk, target.name, args[0], node);
+      checkNativePredicate(walk, target.name, args[0], node);
       return PLAIN;
-    default:
+    case "arms":
+    case "declared":
+    case "fact":
+    case "holder":
+    case "keyed":
+    case "module":
+    case "plain":
+    case "range":
+    case "variable":
       for (const each of args) if (each.kind === "function") walk.invoke(each, [], frame.region);
       return PLAIN;
+    default:
+      return target satisfies never;
   }
 }
 
-/** What JavaScript answers about a handle says nothing of the value. */
-function refuseQuestion(walk: Walk, name: string, asked: AbstractValue | undefined, at: ts.Node): void {
-  if (!asked || !isTraced(asked)) return;
-  walk.problem(name === "Boolean" ? tracedCondition.boolean() : hiddenCoercion.question(name), at);
+/** Reports a JavaScript predicate on a handle. Its answer is about the handle, not about the value. */
+function checkNativePredicate(walk: Walk, name: string, operand: AbstractValue | undefined, node: ts.Node): void {
+  if (!operand || !isTraced(operand)) return;
+  walk.reportError(name === "Boolean" ? tracedCondition.boolean() : hiddenCoercion.question(name), node);
 }
 
-/** A plain `return` in an arm would be none, so the author means the kernel's. */
-function refuseReturns(walk: Walk, arms: readonly AbstractValue[]): void {
+/** Reports a `return` without a value in an arm: the arm returns nothing, so the author means to leave the kernel. */
+function checkArmReturns(walk: Walk, arms: readonly AbstractValue[]): void {
   for (const arm of arms) {
     const body = arm.kind === "function" ? arm.node.body : undefined;
     if (!body || !ts.isBlock(body)) continue;
-    const left = body.statements.find((each) => ts.isReturnStatement(each) && each.expression === undefined);
-    if (left) walk.problem(earlyExit.arm(), left);
+    const earlyReturn = body.statements.find((each) => ts.isReturnStatement(each) && each.expression === undefined);
+    if (earlyReturn) walk.reportError(earlyExit.arm(), earlyReturn);
   }
 }
 
-/** Bodies of branches and loops run once while they are traced. */
-function opRegion(name: string, from: Region | undefined): Region | undefined {
-  if (name === "when") return region("branch", from);
-  return name === "whileLoop" ? region("loop", from) : from;
+/** The region of callbacks of an op. Tracing runs the bodies of branches and loops once. */
+function opRegion(name: string, parent: Region | undefined): Region | undefined {
+  if (name === "when") return region("branch", parent);
+  return name === "whileLoop" ? region("loop", parent) : parent;
 }
 
-/** Functions given to an op are traced: every parameter is a value of the program. */
-function callbacks(walk: Walk, args: readonly AbstractValue[], from: Region | undefined): void {
-  for (const each of args) {
-    if (each.kind === "function")
+/** Walks callbacks of an op with all parameters traced. */
+function traceCallbacks(walk: Walk, args: readonly AbstractValue[], parent: Region | undefined): void {
+  for (const callback of args) {
+    if (callback.kind === "function")
       walk.invoke(
-        each,
-        each.node.parameters.map(() => TRACED),
-        from,
+        callback,
+        callback.node.parameters.map(() => TRACED),
+        parent,
       );
   }
 }
 
-/** Every argument of a kernel's callbacks is traced. */
-const BAG = holder(new Map(), TRACED);
+/** Arguments of a kernel's callbacks: all are traced. */
+const TRACED_PARAMS = holder(new Map(), TRACED);
 
-/** The same of a body, which asks whether an optional param is there. */
-function bagOf(params: AbstractValue): AbstractValue {
-  if (params.kind !== "holder") return BAG;
-  const optional = [...params.fields].filter(([, param]) => param.kind === "declared" && param.optional);
+/** Arguments of a kernel's body, which may test the presence of optional params. */
+function tracedParams(params: AbstractValue): AbstractValue {
+  if (params.kind !== "holder") return TRACED_PARAMS;
+  const optional = [...params.fields].filter(([, param]) => param.kind === "declared" && param.isOptional);
   return holder(new Map(optional.map(([name]) => [name, OPTIONAL])), TRACED);
 }
 
-/** What declares a param of a kernel. */
-const DECLARES = /^(?:tensor|descriptor|scalar)/;
+/** Builders of a kernel's params. */
+const PARAM_DECLARATION = /^(?:tensor|descriptor|scalar)/;
 
-/** Callbacks of a kernel's options that are traced on the host; `reference` and the others run as plain JavaScript. */
+/** Spec fields with callbacks that are traced on the host. `reference` and other fields run as plain JavaScript. */
 const TRACED_OPTIONS = ["grid", "requires", "dims"];
 
 function callHost(walk: Walk, name: string, args: readonly AbstractValue[]): AbstractValue {
-  const traced: AbstractValue[] = [];
-  if (name.startsWith("constexpr.")) traced.push(...args);
-  // The range of a tensor, a scalar or a constexpr is a function of sizes.
-  if (name !== "kernel") for (const each of args) if (each.kind === "holder") traced.push(member(each, "range"));
+  const hostFunctions: AbstractValue[] = [];
+  if (name.startsWith("constexpr.")) hostFunctions.push(...args);
+  // The `range` of a param may be a function of sizes.
+  if (name !== "kernel") for (const each of args) if (each.kind === "holder") hostFunctions.push(member(each, "range"));
   if (name === "kernel") {
     const body = args.at(-1);
     const spec = args.find((each) => each.kind === "holder");
-    if (body?.kind === "function") walk.invoke(body, [spec ? bagOf(member(spec, "params")) : BAG], undefined);
+    if (body?.kind === "function")
+      walk.invoke(body, [spec ? tracedParams(member(spec, "params")) : TRACED_PARAMS], undefined);
     for (const option of spec ? TRACED_OPTIONS : []) {
       const value = member(spec!, option);
-      traced.push(...(value.kind === "holder" ? value.fields.values() : [value]));
+      hostFunctions.push(...(value.kind === "holder" ? value.fields.values() : [value]));
     }
   }
-  // A new root: variables around the kernel are plain JavaScript and are assigned while tracing.
-  for (const each of traced) if (each.kind === "function") walk.invoke(each, [BAG], undefined);
-  return DECLARES.test(name) ? { kind: "declared" } : PLAIN;
+  // No parent region: variables around the kernel are plain JavaScript, and tracing may assign them.
+  for (const each of hostFunctions) if (each.kind === "function") walk.invoke(each, [TRACED_PARAMS], undefined);
+  return PARAM_DECLARATION.test(name) ? { kind: "declared" } : PLAIN;
 }
 
 function evaluateArguments(walk: Walk, node: ts.CallExpression, frame: Frame): readonly AbstractValue[] {
   return node.arguments.flatMap((argument) => {
-    if (isAssignment(argument)) walk.problem(keyword(argument.left.text, argument.right.getText()), argument);
+    if (isNamedArgument(argument))
+      walk.reportError(keywordMessage(argument.left.text, argument.right.getText()), argument);
     if (!ts.isSpreadElement(argument)) return [walk.evaluate(argument, frame)];
     const list = walk.evaluate(argument.expression, frame);
-    if (list.kind === "range") walk.problem(earlyExit.collected(), argument);
+    if (list.kind === "range") walk.reportError(earlyExit.collected(), argument);
     return list.kind === "holder" && list.fields.size > 0 ? [...list.fields.values()] : [elementOf(list)];
   });
 }
 
 type NamedArgument = ts.BinaryExpression & { readonly left: ts.Identifier };
 
-/** Whether an argument is written as Python names it, `f(x = 1)`. */
-const isAssignment = (node: ts.Expression): node is NamedArgument =>
+/** True for an argument in Python's keyword syntax, `f(x = 1)`. */
+const isNamedArgument = (node: ts.Expression): node is NamedArgument =>
   ts.isBinaryExpression(node) && node.operatorToken.kind === ts.SyntaxKind.EqualsToken && ts.isIdentifier(node.left);
 
-const keyword = (name: string, value: string): MessageOfCode =>
+const keywordMessage = (name: string, value: string): MessageOfCode =>
   keywordName(name) ?? hiddenCoercion.keyword(name, value);

@@ -1,10 +1,13 @@
-/** JavaScript's loops that count: `for (let k = 0; k < K; k += BLOCK)`, and the head of the loop that `tl.range` makes of them. */
+/**
+ * Recognizes counted JavaScript loops, `for (let k = 0; k < K; k += BLOCK)`, and formats the equivalent `tl.range`
+ * loop.
+ */
 import { ts } from "./typescript.js";
 
 const K = ts.SyntaxKind;
 
 export interface CountedLoop {
-  /** What it counts with: bounds and step. */
+  /** The bounds and the step. */
   readonly numbers: readonly ts.Expression[];
   /** `for (const k of tl.range(0, K, BLOCK))` */
   readonly head: string;
@@ -17,15 +20,15 @@ export function countedLoop({ initializer, condition, incrementor }: ts.ForState
   const [{ name, initializer: start }] = initializer.declarations as unknown as [ts.VariableDeclaration];
   if (!ts.isIdentifier(name) || !start || !condition || !ts.isBinaryExpression(condition)) return undefined;
   const isName = (node: ts.Expression): boolean => ts.isIdentifier(node) && node.text === name.text;
-  const { operatorToken, left, right: bound } = condition;
-  const inclusive = operatorToken.kind === K.LessThanEqualsToken;
-  if (!isName(left) || !(inclusive || operatorToken.kind === K.LessThanToken)) return undefined;
+  const { operatorToken, left: lhs, right: bound } = condition;
+  const isInclusive = operatorToken.kind === K.LessThanEqualsToken;
+  if (!isName(lhs) || !(isInclusive || operatorToken.kind === K.LessThanToken)) return undefined;
   const step = stepOf(incrementor, isName);
   if (step === "other") return undefined;
-  // `K / BLOCK` turns: as many as there are blocks.
+  // `K / BLOCK` iterations: one per block.
   const blocks = ts.isBinaryExpression(bound) && bound.operatorToken.kind === K.SlashToken ? bound : undefined;
   const text = blocks ? `tl.cdiv(${blocks.left.getText()}, ${blocks.right.getText()})` : bound.getText();
-  const end = inclusive ? `${text}.add(1)` : text;
+  const end = isInclusive ? `${text}.add(1)` : text;
   const bounds = [start.getText(), end, ...(step ? [step.getText()] : [])];
   const ends = blocks ? [blocks.left, blocks.right] : [bound];
   return {
@@ -34,7 +37,7 @@ export function countedLoop({ initializer, condition, incrementor }: ts.ForState
   };
 }
 
-/** What an incrementor adds, undefined for 1, or "other" where it is no sum. */
+/** The step of an incrementor; undefined for 1, or "other" if the incrementor is not a sum. */
 function stepOf(
   node: ts.Expression | undefined,
   isName: (node: ts.Expression) => boolean,

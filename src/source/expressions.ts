@@ -1,39 +1,40 @@
-/** Expressions: their values, and the operators that JavaScript would silently apply to handles. */
+/** Evaluates expressions, and reports operators that JavaScript would silently apply to handles. */
 import { ts } from "./typescript.js";
 import { earlyExit } from "../diagnostics/catalog/control-codes.js";
 import {
   hiddenCoercion,
-  methodOf,
+  methodForOperator,
   outerAssignment,
   tracedCondition,
-  unaryMethodOf,
+  methodForUnary,
 } from "../diagnostics/catalog/source-codes.js";
 import type { MessageOfCode } from "../diagnostics/diagnostic.js";
 import { type TextReplacement, methodCall } from "./text-edits.js";
-import { refuseLength } from "./calls.js";
+import { checkArrayLength } from "./calls.js";
 import { elementsOf, concatLists, listOf } from "./lists.js";
-import { boundaryBetween, type Frame, inner, type Walk } from "./regions.js";
+import { boundaryBetween } from "./regions.js";
 import { unwrap } from "./sites.js";
 import { firstTerm, choiceOf, isInAddress, isInnerSum, isState, methodText } from "./replacements.js";
 import {
   type AbstractValue,
-  comparable,
+  comparableFact,
   elementOf,
   factOf,
   type FunctionNode,
   GLOBALS,
   holder,
-  holdsTraced,
+  hasTracedElement,
   isTraced,
   join,
   member,
   PLAIN,
   ERROR_VALUE,
-  touches,
+  containsTraced,
   OPTIONAL,
   TRACED,
   weaken,
 } from "./abstract-values.js";
+import { type Frame, innerFrame, type Walk } from "./walk.js";
 
 const K = ts.SyntaxKind;
 
@@ -41,73 +42,74 @@ export function evaluate(walk: Walk, node: ts.Expression, frame: Frame): Abstrac
   const e = unwrap(node);
   if (ts.isIdentifier(e)) return frame.scope.lookup(e.text)?.value ?? GLOBALS.get(e.text) ?? PLAIN;
   if (ts.isCallExpression(e)) return walk.evaluateCall(e, frame);
-  if (ts.isPropertyAccessExpression(e)) return access(walk.evaluate(e.expression, frame), e.name.text, e);
-  if (ts.isElementAccessExpression(e)) return element(walk, e, frame);
-  if (ts.isBinaryExpression(e)) return binary(walk, e, frame);
+  if (ts.isPropertyAccessExpression(e)) return propertyValue(walk.evaluate(e.expression, frame), e.name.text, e);
+  if (ts.isElementAccessExpression(e)) return elementAccessValue(walk, e, frame);
+  if (ts.isBinaryExpression(e)) return evaluateBinary(walk, e, frame);
   if (ts.isConditionalExpression(e)) {
-    walk.condition(e.condition, tracedCondition.conditional(), frame);
-    const arm = narrowedScope(e.condition, frame);
+    walk.evaluateCondition(e.condition, tracedCondition.conditional(), frame);
+    const arm = narrowedFrame(e.condition, frame);
     return join(walk.evaluate(e.whenTrue, arm), walk.evaluate(e.whenFalse, arm));
   }
-  if (ts.isPrefixUnaryExpression(e) || ts.isPostfixUnaryExpression(e)) return prefixed(walk, e, frame);
+  if (ts.isPrefixUnaryExpression(e) || ts.isPostfixUnaryExpression(e)) return evaluateUnary(walk, e, frame);
   if (ts.isArrowFunction(e) || ts.isFunctionExpression(e)) return walk.functionValue(e, frame);
-  if (ts.isObjectLiteralExpression(e)) return object(walk, e, frame);
-  if (ts.isArrayLiteralExpression(e)) return array(walk, e, frame);
+  if (ts.isObjectLiteralExpression(e)) return objectValue(walk, e, frame);
+  if (ts.isArrayLiteralExpression(e)) return arrayValue(walk, e, frame);
   if (ts.isTemplateExpression(e)) {
     for (const span of e.templateSpans) {
       if (isTraced(walk.evaluate(span.expression, frame))) {
-        walk.problem(hiddenCoercion.template(), span.expression);
+        walk.reportError(hiddenCoercion.template(), span.expression);
       }
     }
     return PLAIN;
   }
   if (ts.isAwaitExpression(e)) return walk.evaluate(e.expression, frame);
-  if (ts.isYieldExpression(e)) return yielded(walk, e, frame);
-  if (ts.isNewExpression(e)) return made(walk, e, frame);
-  return others(walk, e, frame);
+  if (ts.isYieldExpression(e)) return evaluateYield(walk, e, frame);
+  if (ts.isNewExpression(e)) return evaluateNew(walk, e, frame);
+  return evaluateChildren(walk, e, frame);
 }
 
-/** Evaluates a condition of JavaScript; in `a && b` both sides decide. */
-export function condition(
+/** Evaluates a condition of JavaScript. In `a && b` both operands are conditions. */
+export function evaluateCondition(
   walk: Walk,
   node: ts.Expression,
-  said: MessageOfCode,
+  message: MessageOfCode,
   frame: Frame,
-  mended?: TextReplacement,
+  replacement?: TextReplacement,
 ): void {
   const value = walk.evaluate(node, frame);
-  if (value === OPTIONAL) return walk.problem(tracedCondition.optional(node.getText()), node);
-  if (isTraced(value)) return walk.problem(said, node, mended);
+  if (value === OPTIONAL) return walk.reportError(tracedCondition.optional(node.getText()), node);
+  if (isTraced(value)) return walk.reportError(message, node, replacement);
   const e = unwrap(node);
   if (!ts.isBinaryExpression(e) || !isLogical(e.operatorToken.kind)) return;
   if (isTraced(walk.evaluate(e.left, frame))) return;
-  walk.condition(e.left, said, frame);
-  walk.condition(e.right, said, narrowedScope(e.left, frame));
+  walk.evaluateCondition(e.left, message, frame);
+  walk.evaluateCondition(e.right, message, narrowedFrame(e.left, frame));
 }
 
 /**
- * The place where a condition is known to hold or not. A value that it tests with `typeof`, `instanceof` or a predicate
- * is uncertain there, because the question shows that it may be something plain.
+ * A frame for code that runs if a condition is true or if it is false. A value that the condition tests with `typeof`,
+ * `instanceof` or a predicate is uncertain there: the test shows that it may be plain.
  */
-export function narrowedScope(test: ts.Expression, frame: Frame): Frame {
-  const names = reportCondition(test);
+export function narrowedFrame(test: ts.Expression, frame: Frame): Frame {
+  const names = testedNames(test);
   if (names.length === 0) return frame;
-  const place = inner(frame);
-  narrowNames(names, place);
-  return place;
+  const branchFrame = innerFrame(frame);
+  narrowNames(names, branchFrame);
+  return branchFrame;
 }
 
-/** The same for the rest of a block after such an `if`. */
+/** Makes the tested names uncertain in the rest of a block, after an `if` that returns. */
 export function narrowNames(names: readonly string[], frame: Frame): void {
   for (const name of names) {
     const binding = frame.scope.lookup(name);
     if (!binding) continue;
-    const [isFact, place] = [comparable(binding.value) !== undefined, binding.region];
-    if (isFact || touches(binding.value)) frame.scope.declare(name, isFact ? PLAIN : weaken(binding.value), place);
+    const [isFact, region] = [comparableFact(binding.value) !== undefined, binding.region];
+    if (isFact || containsTraced(binding.value))
+      frame.scope.declare(name, isFact ? PLAIN : weaken(binding.value), region);
   }
 }
 
-export function reportCondition(test: ts.Expression): readonly string[] {
+export function testedNames(test: ts.Expression): readonly string[] {
   const names: string[] = [];
   const visit = (node: ts.Node): void => {
     if (ts.isTypeOfExpression(node) && ts.isIdentifier(node.expression)) names.push(node.expression.text);
@@ -123,20 +125,20 @@ export function reportCondition(test: ts.Expression): readonly string[] {
   return names;
 }
 
-function access(value: AbstractValue, name: string, node: ts.PropertyAccessExpression): AbstractValue {
+function propertyValue(value: AbstractValue, name: string, node: ts.PropertyAccessExpression): AbstractValue {
   const fact = factOf(value, name, node);
   if (fact) return fact;
-  const found = member(value, name);
-  return node.questionDotToken && !(value.kind === "traced" && value.certain) ? weaken(found) : found;
+  const memberValue = member(value, name);
+  return node.questionDotToken && !(value.kind === "traced" && value.isCertain) ? weaken(memberValue) : memberValue;
 }
 
-function element(walk: Walk, node: ts.ElementAccessExpression, frame: Frame): AbstractValue {
+function elementAccessValue(walk: Walk, node: ts.ElementAccessExpression, frame: Frame): AbstractValue {
   const value = walk.evaluate(node.expression, frame);
   walk.evaluate(node.argumentExpression, frame);
   const { argumentExpression: key } = node;
-  if (isTraced(value) && holdsIndex(walk, key, frame))
-    walk.problem(hiddenCoercion.indexed(node.expression.getText(), key.getText()), node);
-  if (ts.isStringLiteralLike(key) || ts.isNumericLiteral(key)) return part(value, key.text);
+  if (isTraced(value) && hasTracedIndex(walk, key, frame))
+    walk.reportError(hiddenCoercion.indexed(node.expression.getText(), key.getText()), node);
+  if (ts.isStringLiteralLike(key) || ts.isNumericLiteral(key)) return patternValue(value, key.text);
   return value.kind === "traced" ? value : weaken(elementOf(value));
 }
 
@@ -157,77 +159,78 @@ const EQUALITY = new Set<ts.SyntaxKind>([
   K.ExclamationEqualsEqualsToken,
 ]);
 
-function binary(walk: Walk, node: ts.BinaryExpression, frame: Frame): AbstractValue {
+function evaluateBinary(walk: Walk, node: ts.BinaryExpression, frame: Frame): AbstractValue {
   const { kind } = node.operatorToken;
   if (kind === K.EqualsToken) return assign(walk, node.left, walk.evaluate(node.right, frame), frame);
-  if (chained(walk, node, frame)) return PLAIN;
-  const left = walk.evaluate(node.left, frame);
-  const right = walk.evaluate(node.right, isLogical(kind) ? narrowedScope(node.left, frame) : frame);
-  if (kind === K.CommaToken) return last(walk, node, [left, right]);
+  if (checkChainedComparison(walk, node, frame)) return PLAIN;
+  const lhs = walk.evaluate(node.left, frame);
+  const rhs = walk.evaluate(node.right, isLogical(kind) ? narrowedFrame(node.left, frame) : frame);
+  if (kind === K.CommaToken) return evaluateComma(walk, node, [lhs, rhs]);
   if (kind === K.InKeyword || kind === K.InstanceOfKeyword) return PLAIN;
   const operator = node.operatorToken.getText();
   const texts = [methodText(node.left), methodText(node.right)] as const;
-  const refuse = (said: MessageOfCode, text?: string): void =>
-    walk.problem(said, node.operatorToken, text === undefined ? undefined : { node, text });
+  const report = (message: MessageOfCode, text?: string): void =>
+    walk.reportError(message, node.operatorToken, text === undefined ? undefined : { node, text });
   if (isLogical(kind) || LOGICAL_ASSIGNMENTS.some((each) => each === kind)) {
-    const asks = operator.startsWith("??") && mayLack(walk, node.left, frame);
-    if (isTraced(left) && !asks) refuse(hiddenCoercion.logical(operator, ...texts), mended(node, operator, true));
-    const result = isTraced(left) ? left : weaken(join(left, right));
+    const isLhsOptional = operator.startsWith("??") && mayBeAbsent(walk, node.left, frame);
+    if (isTraced(lhs) && !isLhsOptional)
+      report(hiddenCoercion.logical(operator, ...texts), replacementText(node, operator, true));
+    const result = isTraced(lhs) ? lhs : weaken(join(lhs, rhs));
     return isLogical(kind) ? result : assign(walk, node.left, result, frame);
   }
-  const traced = isTraced(left) || isTraced(right);
+  const isAnyTraced = isTraced(lhs) || isTraced(rhs);
   if (EQUALITY.has(kind)) {
-    const asksPresence = isNullish(node.left) || isNullish(node.right);
-    if (traced && !asksPresence)
-      refuse(
-        hiddenCoercion.equality(operator, ...(isTraced(left) ? texts : swap(texts)), choiceOf(node)),
-        mended(node, operator, isTraced(left)),
+    const isPresenceTest = isNullish(node.left) || isNullish(node.right);
+    if (isAnyTraced && !isPresenceTest)
+      report(
+        hiddenCoercion.equality(operator, ...(isTraced(lhs) ? texts : swap(texts)), choiceOf(node)),
+        replacementText(node, operator, isTraced(lhs)),
       );
-    if (!asksPresence) for (const side of [left, right]) walk.compared(side, node.operatorToken, operator);
+    if (!isPresenceTest) for (const side of [lhs, rhs]) walk.recordComparison(side, node.operatorToken, operator);
     return PLAIN;
   }
-  const compound = kind >= K.FirstCompoundAssignment && kind <= K.LastCompoundAssignment;
-  if (traced) {
-    const base = compound ? operator.slice(0, -1) : operator;
-    if (isTraced(left) && operator === "+" && isInAddress(node)) {
-      // Of a pointer and several offsets, one sentence is enough.
-      if (!isInnerSum(node)) refuse(hiddenCoercion.address(methodText(firstTerm(node)), texts));
+  const isCompound = kind >= K.FirstCompoundAssignment && kind <= K.LastCompoundAssignment;
+  if (isAnyTraced) {
+    const base = isCompound ? operator.slice(0, -1) : operator;
+    if (isTraced(lhs) && operator === "+" && isInAddress(node)) {
+      // For a pointer plus several offsets, one diagnostic is enough.
+      if (!isInnerSum(node)) report(hiddenCoercion.address(methodText(firstTerm(node)), texts));
       return TRACED;
     }
-    const around = refusedAround(node, operator, texts, isTraced(left));
-    if (around) {
-      refuse(around);
+    const rounding = roundingMessage(node, operator, texts, isTraced(lhs));
+    if (rounding) {
+      report(rounding);
       return ERROR_VALUE;
     }
     if (operator === "+" && [node.left, node.right].some(isText)) {
-      walk.problem(hiddenCoercion.template("a string"), node.operatorToken);
+      walk.reportError(hiddenCoercion.template("a string"), node.operatorToken);
       return PLAIN;
     }
-    // What is refused on the left will be a value of the program, too.
-    const leftTraced = isTraced(left) || left === ERROR_VALUE;
-    refuse(
-      hiddenCoercion.arithmetic(base, texts, leftTraced, operator, choiceOf(node)),
-      mended(node, base, leftTraced),
+    // A left operand with an error becomes a value of the program once it is fixed.
+    const isLhsTraced = isTraced(lhs) || lhs === ERROR_VALUE;
+    report(
+      hiddenCoercion.arithmetic(base, texts, isLhsTraced, operator, choiceOf(node)),
+      replacementText(node, base, isLhsTraced),
     );
   }
-  if (compound) assign(walk, node.left, left, frame);
-  return traced && !compound ? ERROR_VALUE : PLAIN;
+  if (isCompound) assign(walk, node.left, lhs, frame);
+  return isAnyTraced && !isCompound ? ERROR_VALUE : PLAIN;
 }
 
 const isText = (node: ts.Expression): boolean => ts.isStringLiteralLike(unwrap(node));
 
-/** `(a, b)`, which drops `a`: a tuple of Python's. */
-function last(
+/** Evaluates `(a, b)`, which drops `a`. In Python it would be a tuple. */
+function evaluateComma(
   walk: Walk,
   node: ts.BinaryExpression,
-  [left, right]: readonly [AbstractValue, AbstractValue],
+  [lhs, rhs]: readonly [AbstractValue, AbstractValue],
 ): AbstractValue {
-  const around = node.parent.parent;
-  const isGiven = ts.isCallExpression(around) || ts.isArrowFunction(around);
-  const dropped = isTraced(left) || (isGiven && isTraced(right) && ts.isNumericLiteral(unwrap(node.left)));
-  if (dropped && ts.isParenthesizedExpression(node.parent))
-    walk.problem(hiddenCoercion.tuple(itemsOf(node).map(methodText)), node.parent);
-  return right;
+  const outer = node.parent.parent;
+  const isArgumentOrBody = ts.isCallExpression(outer) || ts.isArrowFunction(outer);
+  const isDropped = isTraced(lhs) || (isArgumentOrBody && isTraced(rhs) && ts.isNumericLiteral(unwrap(node.left)));
+  if (isDropped && ts.isParenthesizedExpression(node.parent))
+    walk.reportError(hiddenCoercion.tuple(itemsOf(node).map(methodText)), node.parent);
+  return rhs;
 }
 
 const itemsOf = (node: ts.Expression): readonly ts.Expression[] =>
@@ -235,37 +238,39 @@ const itemsOf = (node: ts.Expression): readonly ts.Expression[] =>
     ? [...itemsOf(node.left), node.right]
     : [node];
 
-/** Whether another call may leave out what `??` asks for: a parameter, or a property of the author's object. */
-function mayLack(walk: Walk, asked: ts.Expression, frame: Frame): boolean {
-  const e = unwrap(asked);
+/**
+ * True if the left operand of `??` may be absent in another call: a parameter, or a property of the author's object.
+ */
+function mayBeAbsent(walk: Walk, operand: ts.Expression, frame: Frame): boolean {
+  const e = unwrap(operand);
   if (ts.isIdentifier(e)) return frame.scope.lookup(e.text)?.isParameter === true;
   if (!ts.isPropertyAccessExpression(e) && !ts.isElementAccessExpression(e)) return false;
   return walk.evaluate(e.expression, frame).kind === "holder";
 }
 
-/** Whether indices in brackets are traced: `x[rows]`, `x[row, cols]`. */
-function holdsIndex(walk: Walk, key: ts.Expression, frame: Frame): boolean {
+/** True if an index in brackets is traced: `x[rows]`, `x[row, cols]`. */
+function hasTracedIndex(walk: Walk, key: ts.Expression, frame: Frame): boolean {
   const e = unwrap(key);
   const isList = ts.isBinaryExpression(e) && e.operatorToken.kind === K.CommaToken;
   return isList
-    ? holdsIndex(walk, e.left, frame) || holdsIndex(walk, e.right, frame)
+    ? hasTracedIndex(walk, e.left, frame) || hasTracedIndex(walk, e.right, frame)
     : isTraced(indexValue(walk, e, frame));
 }
 
-/** The value of an index that was evaluated before: only names and members are asked again. */
+/** The value of an index that was evaluated before. Evaluates only names and members again. */
 function indexValue(walk: Walk, e: ts.Expression, frame: Frame): AbstractValue {
   return ts.isIdentifier(e) || ts.isPropertyAccessExpression(e) ? walk.evaluate(e, frame) : PLAIN;
 }
 
-/** `0 <= x < N`, which Python takes for two comparisons; true if it was refused. */
-function chained(walk: Walk, node: ts.BinaryExpression, frame: Frame): boolean {
+/** Reports `0 <= x < N`, which is two comparisons in Python. Returns true if it did. */
+function checkChainedComparison(walk: Walk, node: ts.BinaryExpression, frame: Frame): boolean {
   const inner = node.left;
   if (!isOrder(node) || !ts.isBinaryExpression(inner) || !isOrder(inner)) return false;
   const sides = [inner.left, inner.right, node.right];
   const [first, middle, last] = sides.map((side) => isTraced(walk.evaluate(side, frame)));
   if (!middle && !first && !last) return false;
   const texts = sides.map(methodText) as [string, string, string];
-  walk.problem(
+  walk.reportError(
     hiddenCoercion.chained(
       texts,
       [inner, node].map((each) => each.operatorToken.getText()),
@@ -283,15 +288,15 @@ const ORDER = new Set<ts.SyntaxKind>([
 ]);
 const isOrder = (node: ts.BinaryExpression): boolean => ORDER.has(node.operatorToken.kind);
 
-/** What is said where the call around an operator tells what was meant: `Math.ceil(N / BLOCK)`. */
-function refusedAround(
+/** The message for an operator inside a rounding call that shows the intended op: `Math.ceil(N / BLOCK)`. */
+function roundingMessage(
   node: ts.BinaryExpression,
   operator: string,
   texts: readonly [string, string],
-  leftTraced: boolean,
+  isLhsTraced: boolean,
 ): MessageOfCode | undefined {
   const { parent } = node;
-  if (!leftTraced || !ts.isCallExpression(parent) || parent.arguments[0] !== node) return undefined;
+  if (!isLhsTraced || !ts.isCallExpression(parent) || parent.arguments[0] !== node) return undefined;
   const callee = parent.expression.getText();
   if (operator !== "/") return undefined;
   if (callee === "Math.ceil") return hiddenCoercion.rounded(callee, `tl.cdiv(${texts.join(", ")})`);
@@ -299,16 +304,16 @@ function refusedAround(
   return floors ? hiddenCoercion.rounded(callee, `${texts[0]}.floorDiv(${texts[1]})`) : undefined;
 }
 
-/** The call that means what the operator was meant to; undefined where no method does it. */
-function mended(node: ts.BinaryExpression, base: string, leftTraced: boolean): string | undefined {
-  const remedy = methodOf(base, leftTraced);
-  // Of integers it is `floorDiv`, of floats `div`, and the text does not say which they are.
+/** The method call that replaces the operator; undefined if no method is equivalent. */
+function replacementText(node: ts.BinaryExpression, base: string, isLhsTraced: boolean): string | undefined {
+  const remedy = methodForOperator(base, isLhsTraced);
+  // Integers need `floorDiv` and floats `div`; the text does not show which applies.
   if (!remedy || base === "/" || isState(node.left) || isState(node.right)) return undefined;
-  const [receiver, argument] = remedy.swapped ? [node.right, node.left] : [node.left, node.right];
+  const [receiver, argument] = remedy.isSwapped ? [node.right, node.left] : [node.left, node.right];
   const call = methodCall(receiver, remedy.method, argument);
   const isAssignment = node.operatorToken.getText() === `${base}=`;
   if (!isAssignment) return call;
-  return leftTraced ? `${node.left.getText()} = ${call}` : undefined;
+  return isLhsTraced ? `${node.left.getText()} = ${call}` : undefined;
 }
 
 function swap([a, b]: readonly [string, string]): readonly [string, string] {
@@ -322,43 +327,55 @@ function isNullish(node: ts.Expression): boolean {
   );
 }
 
-function prefixed(walk: Walk, node: ts.PrefixUnaryExpression | ts.PostfixUnaryExpression, frame: Frame): AbstractValue {
+function evaluateUnary(
+  walk: Walk,
+  node: ts.PrefixUnaryExpression | ts.PostfixUnaryExpression,
+  frame: Frame,
+): AbstractValue {
   const value = walk.evaluate(node.operand, frame);
   const operator = ts.tokenToString(node.operator)!;
-  const said = hiddenCoercion.unary(operator, unwrap(node.operand).getText());
-  const method = unaryMethodOf(operator);
-  const mended = method === undefined ? undefined : { node, text: methodCall(unwrap(node.operand), method) };
-  if (operator === "!") walk.condition(node.operand, said, frame, mended);
-  else if (isTraced(value)) walk.problem(said, node, mended);
+  const message = hiddenCoercion.unary(operator, unwrap(node.operand).getText());
+  const method = methodForUnary(operator);
+  const replacement = method === undefined ? undefined : { node, text: methodCall(unwrap(node.operand), method) };
+  if (operator === "!") walk.evaluateCondition(node.operand, message, frame, replacement);
+  else if (isTraced(value)) walk.reportError(message, node, replacement);
   if (operator === "++" || operator === "--") assign(walk, node.operand, value, frame);
   return PLAIN;
 }
 
-/** Assigns to a variable, property or pattern, and refuses a variable that lives outside a traced loop or branch. */
+/**
+ * Assigns to a variable, property or pattern. Reports a variable that is declared outside the traced loop or branch.
+ */
 export function assign(walk: Walk, target: ts.Expression, value: AbstractValue, frame: Frame): AbstractValue {
-  const left = unwrap(target);
-  if (ts.isIdentifier(left)) {
-    const binding = frame.scope.lookup(left.text);
+  const lhs = unwrap(target);
+  if (ts.isIdentifier(lhs)) {
+    const binding = frame.scope.lookup(lhs.text);
     const kind = binding && boundaryBetween(frame.region, binding.region);
-    if (kind) walk.problem(outerAssignment.assigned(left.text, kind), left);
+    if (kind) walk.reportError(outerAssignment.assigned(lhs.text, kind), lhs);
     if (binding) binding.value = join(binding.value, value);
-  } else if (ts.isArrayLiteralExpression(left)) {
-    left.elements.forEach((each, index) => {
-      const rest = ts.isSpreadElement(each);
-      if (!ts.isOmittedExpression(each)) {
-        assign(walk, rest ? each.expression : withoutDefault(each), rest ? value : part(value, String(index)), frame);
+  } else if (ts.isArrayLiteralExpression(lhs)) {
+    lhs.elements.forEach((element, index) => {
+      const isRest = ts.isSpreadElement(element);
+      if (!ts.isOmittedExpression(element)) {
+        assign(
+          walk,
+          isRest ? element.expression : withoutDefault(element),
+          isRest ? value : patternValue(value, String(index)),
+          frame,
+        );
       }
     });
-  } else if (ts.isObjectLiteralExpression(left)) {
-    for (const each of left.properties) {
-      if (ts.isShorthandPropertyAssignment(each)) assign(walk, each.name, part(value, each.name.text), frame);
-      if (ts.isPropertyAssignment(each)) {
-        assign(walk, withoutDefault(each.initializer), part(value, each.name.getText()), frame);
+  } else if (ts.isObjectLiteralExpression(lhs)) {
+    for (const property of lhs.properties) {
+      if (ts.isShorthandPropertyAssignment(property))
+        assign(walk, property.name, patternValue(value, property.name.text), frame);
+      if (ts.isPropertyAssignment(property)) {
+        assign(walk, withoutDefault(property.initializer), patternValue(value, property.name.getText()), frame);
       }
     }
   } else {
-    walk.evaluate(left, frame);
-    remember(left, value, frame);
+    walk.evaluate(lhs, frame);
+    recordTracedElement(lhs, value, frame);
   }
   return value;
 }
@@ -367,45 +384,46 @@ function withoutDefault(node: ts.Expression): ts.Expression {
   return ts.isBinaryExpression(node) && node.operatorToken.kind === K.EqualsToken ? node.left : node;
 }
 
-/** The part of a value that a pattern selects. */
-export function part(value: AbstractValue, key: string): AbstractValue {
+export function patternValue(value: AbstractValue, key: string): AbstractValue {
   return value.kind === "holder" && /^\d+$/.test(key) && !value.fields.has(key)
     ? weaken(elementOf(value))
     : member(value, key);
 }
 
-/** After `object.x = traced` the object holds a traced value. */
-function remember(target: ts.Expression, value: AbstractValue, frame: Frame): void {
-  if (!touches(value)) return;
+/** Records that an object contains a traced value, after `object.x = traced`. */
+function recordTracedElement(target: ts.Expression, value: AbstractValue, frame: Frame): void {
+  if (!containsTraced(value)) return;
   if (!ts.isPropertyAccessExpression(target) && !ts.isElementAccessExpression(target)) return;
   const owner = unwrap(target.expression);
   const binding = ts.isIdentifier(owner) ? frame.scope.lookup(owner.text) : undefined;
   if (binding?.value.kind !== "holder") return;
-  const { fields, rest } = binding.value;
+  const { fields, summary } = binding.value;
   binding.value = ts.isPropertyAccessExpression(target)
-    ? holder(new Map([...fields, [target.name.text, value]]), rest)
-    : holder(new Map(), fields.size > 0 || touches(rest) ? join(elementOf(binding.value), value) : value);
+    ? holder(new Map([...fields, [target.name.text, value]]), summary)
+    : holder(new Map(), fields.size > 0 || containsTraced(summary) ? join(elementOf(binding.value), value) : value);
 }
 
-function object(walk: Walk, node: ts.ObjectLiteralExpression, frame: Frame): AbstractValue {
+function objectValue(walk: Walk, node: ts.ObjectLiteralExpression, frame: Frame): AbstractValue {
   const fields = new Map<string, AbstractValue>();
-  let rest: AbstractValue = PLAIN;
-  for (const each of node.properties) {
-    if (ts.isPropertyAssignment(each)) fields.set(nameText(each.name), walk.evaluate(each.initializer, frame));
-    else if (ts.isShorthandPropertyAssignment(each)) fields.set(each.name.text, walk.evaluate(each.name, frame));
-    else if (ts.isMethodDeclaration(each))
-      fields.set(nameText(each.name), walk.functionValue(each as FunctionNode, frame));
-    else if (ts.isGetAccessor(each)) {
-      const value = walk.functionValue(each, frame);
-      if (value.kind === "function") fields.set(nameText(each.name), walk.invoke(value, [], frame.region));
-    } else if (ts.isSpreadAssignment(each)) {
-      const spread = walk.evaluate(each.expression, frame);
+  let summary: AbstractValue = PLAIN;
+  for (const property of node.properties) {
+    if (ts.isPropertyAssignment(property))
+      fields.set(nameText(property.name), walk.evaluate(property.initializer, frame));
+    else if (ts.isShorthandPropertyAssignment(property))
+      fields.set(property.name.text, walk.evaluate(property.name, frame));
+    else if (ts.isMethodDeclaration(property))
+      fields.set(nameText(property.name), walk.functionValue(property as FunctionNode, frame));
+    else if (ts.isGetAccessor(property)) {
+      const value = walk.functionValue(property, frame);
+      if (value.kind === "function") fields.set(nameText(property.name), walk.invoke(value, [], frame.region));
+    } else if (ts.isSpreadAssignment(property)) {
+      const spread = walk.evaluate(property.expression, frame);
       if (spread.kind !== "holder") continue;
       for (const [key, value] of spread.fields) fields.set(key, value);
-      rest = spread.rest;
+      summary = spread.summary;
     }
   }
-  return holder(fields, rest);
+  return holder(fields, summary);
 }
 
 function nameText(name: ts.PropertyName): string {
@@ -414,20 +432,20 @@ function nameText(name: ts.PropertyName): string {
     : name.getText();
 }
 
-function array(walk: Walk, node: ts.ArrayLiteralExpression, frame: Frame): AbstractValue {
+function arrayValue(walk: Walk, node: ts.ArrayLiteralExpression, frame: Frame): AbstractValue {
   if (!node.elements.some(ts.isSpreadElement)) {
     return holder(new Map(node.elements.map((each, index) => [String(index), walk.evaluate(each, frame)])));
   }
   const values = node.elements.map((each) => {
     if (!ts.isSpreadElement(each)) return walk.evaluate(each, frame);
     const list = walk.evaluate(each.expression, frame);
-    if (list.kind === "range") walk.problem(earlyExit.collected(), each);
+    if (list.kind === "range") walk.reportError(earlyExit.collected(), each);
     return list.kind === "range" ? PLAIN : elementsOf(list) ? list : holder(new Map(), elementOf(list));
   });
   return concatLists(node.elements.map((each, i) => (ts.isSpreadElement(each) ? values[i]! : listOf([values[i]!]))));
 }
 
-function yielded(walk: Walk, node: ts.YieldExpression, frame: Frame): AbstractValue {
+function evaluateYield(walk: Walk, node: ts.YieldExpression, frame: Frame): AbstractValue {
   const value = node.expression ? walk.evaluate(node.expression, frame) : PLAIN;
   const inLoop = frame.call.targets.some((target) => target.kind === "traced");
   if (inLoop || (node.asteriskToken && value.kind === "range")) frame.call.yields = "loops";
@@ -436,28 +454,28 @@ function yielded(walk: Walk, node: ts.YieldExpression, frame: Frame): AbstractVa
   return PLAIN;
 }
 
-/** `new Map(…)` and `new Set(…)`: neither may have traced values as keys. */
-function made(walk: Walk, node: ts.NewExpression, frame: Frame): AbstractValue {
+/** Evaluates `new`, and reports traced keys in `new Map(…)` and `new Set(…)`. */
+function evaluateNew(walk: Walk, node: ts.NewExpression, frame: Frame): AbstractValue {
   const name = ts.isIdentifier(node.expression) ? node.expression.text : "";
   if (name === "Array" && node.arguments?.length === 1 && !ts.isSpreadElement(node.arguments[0]!))
-    refuseLength(walk, node, [walk.evaluate(node.arguments[0]!, frame)]);
-  if ((name !== "Map" && name !== "Set") || frame.scope.lookup(name)) return others(walk, node, frame);
-  const [given] = node.arguments ?? [];
-  const list = given ? walk.evaluate(given, frame) : PLAIN;
-  const pairs = list.kind === "holder" ? [...list.fields.values(), list.rest] : [];
-  if (given && (name === "Set" ? holdsTraced(list) : pairs.some((pair) => isTraced(member(pair, "0")))))
-    walk.problem(hiddenCoercion.identity(`new ${name}(…)`), given);
+    checkArrayLength(walk, node, [walk.evaluate(node.arguments[0]!, frame)]);
+  if ((name !== "Map" && name !== "Set") || frame.scope.lookup(name)) return evaluateChildren(walk, node, frame);
+  const [argument] = node.arguments ?? [];
+  const list = argument ? walk.evaluate(argument, frame) : PLAIN;
+  const pairs = list.kind === "holder" ? [...list.fields.values(), list.summary] : [];
+  if (argument && (name === "Set" ? hasTracedElement(list) : pairs.some((pair) => isTraced(member(pair, "0")))))
+    walk.reportError(hiddenCoercion.identity(`new ${name}(…)`), argument);
   return { kind: "keyed" };
 }
 
-/** `new`, `typeof`, tagged templates, classes …: only their parts matter. */
-function others(walk: Walk, node: ts.Node, frame: Frame): AbstractValue {
+/** Evaluates the children of `new`, `typeof`, tagged templates, classes and other expressions without a rule. */
+function evaluateChildren(walk: Walk, node: ts.Node, frame: Frame): AbstractValue {
   ts.forEachChild(node, (child) => {
     if (ts.isTypeNode(child)) return;
     if (ts.isTemplateSpan(child)) walk.evaluate(child.expression, frame);
     else if (ts.isMethodDeclaration(child)) walk.functionValue(child as FunctionNode, frame);
     else if (ts.isExpression(child)) walk.evaluate(child, frame);
-    else others(walk, child, frame);
+    else evaluateChildren(walk, child, frame);
   });
   return PLAIN;
 }

@@ -1,12 +1,12 @@
-/** The author's source as texts in memory: what a page has. */
+/** The source index over texts in memory, for web pages. */
 import type { SourceIndex } from "../ir/source.js";
 import { parseSource } from "./stack-guard.js";
 import { resolveFile } from "./imports.js";
 import { indexFiles } from "./indexed-files.js";
-import { pathBeside } from "./paths.js";
+import { resolvePath } from "./paths.js";
 import type { ts } from "./typescript.js";
 
-/** A source index over texts, by the paths that stack traces have. Imports are followed among them. */
+/** Creates a source index from texts, keyed by the paths in stack traces. Imports are resolved among these texts. */
 export function indexTexts(texts: ReadonlyMap<string, string>): SourceIndex {
   const files = new Map<string, ts.SourceFile | undefined>();
   const read = (path: string): ts.SourceFile | undefined => {
@@ -16,12 +16,12 @@ export function indexTexts(texts: ReadonlyMap<string, string>): SourceIndex {
     if (!file) files.set(path, (file = parseSource(path, text)));
     return file;
   };
-  const moduleFile = (from: ts.SourceFile, specifier: string) => {
-    const file = resolveFile(from, specifier, read);
+  const moduleFile = (importer: ts.SourceFile, specifier: string) => {
+    const file = resolveFile(importer, specifier, read);
     return file && { file, isForeign: false };
   };
-  return indexFiles({ read, moduleFile }, (at, path) => {
-    const file = pathBeside(at.file, path);
+  return indexFiles({ read, moduleFile }, (location, path) => {
+    const file = resolvePath(location.file, path);
     const text = texts.get(file);
     return text === undefined ? undefined : { text, file };
   });

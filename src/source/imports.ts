@@ -1,26 +1,28 @@
-/** Imports: which are from TileScript, which types they bring, and which file a relative one names. */
+/**
+ * Imports of a file: those from TileScript, the types that they declare, and the files that relative ones resolve to.
+ */
 import { ts } from "./typescript.js";
 import { isTileScript } from "../diagnostics/callsite.js";
-import { pathBeside } from "./paths.js";
+import { resolvePath } from "./paths.js";
 
-export type Read = (path: string) => ts.SourceFile | undefined;
+export type ReadFile = (path: string) => ts.SourceFile | undefined;
 
 export interface ModuleFile {
   readonly file: ts.SourceFile;
-  /** Whether it is from a package that has nothing to do with TileScript: it is read only if it gets traced values. */
+  /** True for a package that does not depend on TileScript. Its source is read only if it receives traced values. */
   readonly isForeign: boolean;
 }
 
-/** The author's files, parsed. */
+/** The parsed files of the author. */
 export interface Files {
-  readonly read: Read;
-  /** The file with the source of an import; undefined if there is none to read. */
-  moduleFile(from: ts.SourceFile, specifier: string): ModuleFile | undefined;
+  readonly read: ReadFile;
+  /** The source file of an import; undefined if it is not available. */
+  moduleFile(importer: ts.SourceFile, specifier: string): ModuleFile | undefined;
 }
 
 /** A file's imported and declared types. */
 export interface Types {
-  /** Local name to the name in TileScript. */
+  /** Maps local names to names in TileScript. */
   readonly imported: ReadonlyMap<string, string>;
   readonly namespaces: ReadonlySet<string>;
   readonly local: ReadonlyMap<string, ts.InterfaceDeclaration | ts.TypeAliasDeclaration>;
@@ -42,7 +44,7 @@ function readTypes(file: ts.SourceFile): Types {
     if (ts.isInterfaceDeclaration(statement) || ts.isTypeAliasDeclaration(statement)) {
       local.set(statement.name.text, statement);
     }
-    if (!ts.isImportDeclaration(statement) || !isLibrary(file, specifier(statement))) continue;
+    if (!ts.isImportDeclaration(statement) || !isLibrary(file, specifierOf(statement))) continue;
     const bindings = statement.importClause?.namedBindings;
     if (!bindings) continue;
     if (ts.isNamespaceImport(bindings)) namespaces.add(bindings.name.text);
@@ -51,19 +53,19 @@ function readTypes(file: ts.SourceFile): Types {
   return { imported, namespaces, local };
 }
 
-export function specifier(statement: ts.ImportDeclaration): string {
+export function specifierOf(statement: ts.ImportDeclaration): string {
   return (statement.moduleSpecifier as ts.StringLiteral).text;
 }
 
-/** Whether an import is from TileScript: by name, or by path within this package. */
-export function isLibrary(file: ts.SourceFile, from: string): boolean {
-  if (from.startsWith(".")) return isTileScript(pathBeside(file.fileName, from));
-  return from === "tilescript" || from.startsWith("tilescript/");
+/** True for an import from TileScript: by name, or by path within this package. */
+export function isLibrary(file: ts.SourceFile, moduleSpecifier: string): boolean {
+  if (moduleSpecifier.startsWith(".")) return isTileScript(resolvePath(file.fileName, moduleSpecifier));
+  return moduleSpecifier === "tilescript" || moduleSpecifier.startsWith("tilescript/");
 }
 
-export function resolveFile(file: ts.SourceFile, from: string, read: Read): ts.SourceFile | undefined {
-  if (!from.startsWith(".")) return undefined;
-  const path = pathBeside(file.fileName, from);
+export function resolveFile(file: ts.SourceFile, moduleSpecifier: string, read: ReadFile): ts.SourceFile | undefined {
+  if (!moduleSpecifier.startsWith(".")) return undefined;
+  const path = resolvePath(file.fileName, moduleSpecifier);
   const stem = path.replace(/\.([cm]?)js(x?)$/, "");
   for (const candidate of [
     ...(/\.[cm]?tsx?$/.test(path) ? [path] : []),
@@ -72,8 +74,8 @@ export function resolveFile(file: ts.SourceFile, from: string, read: Read): ts.S
     `${path}/index.ts`,
     `${path}/index.js`,
   ]) {
-    const found = read(candidate);
-    if (found) return found;
+    const source = read(candidate);
+    if (source) return source;
   }
   return undefined;
 }

@@ -1,21 +1,21 @@
-/** A source index over files that someone reads: from disk, or from memory. */
+/** A source index over files, independent of whether they are read from disk or from memory. */
 import type { Location } from "../diagnostics/diagnostic.js";
 import type { ComparisonSite, SourceIndex } from "../ir/source.js";
 import { deepestNode, withStackGuard } from "./stack-guard.js";
 import type { Files } from "./imports.js";
 import { lintFiles } from "./lint.js";
-import { fixedCall } from "./call-fixes.js";
+import { fixCall } from "./call-fixes.js";
 import { findSite, locate, siteIndex, type SiteIndex } from "./sites.js";
-import { withConfigs } from "./rewrite-configs.js";
-import { specPlaces } from "./spec-locations.js";
+import { rewriteConfigs } from "./rewrite-configs.js";
+import { specLocations } from "./spec-locations.js";
 import type { ts } from "./typescript.js";
 
-/** `beside` gives the text of a file by its path relative to another; it may be any kind of text. */
-export function indexFiles(files: Files, beside: SourceIndex["beside"]): SourceIndex {
-  const compared = new Map<ts.Node, ComparisonSite>();
+/** Creates the index. `readRelative` reads a file of any kind by its path relative to another file. */
+export function indexFiles(files: Files, readRelative: SourceIndex["readRelative"]): SourceIndex {
+  const comparisons = new Map<ts.Node, ComparisonSite>();
   const indexes = new Map<ts.SourceFile, SiteIndex>();
-  const find = (at: Location) => {
-    const file = files.read(at.file);
+  const find = (location: Location) => {
+    const file = files.read(location.file);
     if (!file) return undefined;
     let index = indexes.get(file);
     if (!index) {
@@ -25,35 +25,35 @@ export function indexFiles(files: Files, beside: SourceIndex["beside"]): SourceI
       );
       indexes.set(file, index);
     }
-    return findSite(index, at);
+    return findSite(index, location);
   };
   return {
-    site: (at) => find(at)?.site,
-    endOf(at) {
-      const found = find(at);
-      return found && locate(found.node.getSourceFile(), found.node.getEnd());
+    site: (location) => find(location)?.site,
+    endOf(location) {
+      const match = find(location);
+      return match && locate(match.node.getSourceFile(), match.node.getEnd());
     },
-    mend(at, how) {
-      const found = find(at);
-      return found && fixedCall(found.node, how);
+    fixFor(location, fix) {
+      const match = find(location);
+      return match && fixCall(match.node, fix);
     },
-    beside,
-    spec(at) {
-      const found = find(at);
-      return found && specPlaces(found.node);
+    readRelative,
+    spec(location) {
+      const match = find(location);
+      return match && specLocations(match.node);
     },
-    withConfigs(at, configs) {
-      const found = find(at);
-      return found && withConfigs(found.node, configs);
+    withConfigs(location, configs) {
+      const match = find(location);
+      return match && rewriteConfigs(match.node, configs);
     },
     lint: (paths) =>
       withStackGuard(
-        () => lintFiles(paths, files, compared),
+        () => lintFiles(paths, files, comparisons),
         () => deepestNode(paths.flatMap((path) => files.read(path) ?? [])),
       ),
-    compared(at) {
-      const found = find(at);
-      return found && compared.get(found.node);
+    comparisonAt(location) {
+      const match = find(location);
+      return match && comparisons.get(match.node);
     },
   };
 }

@@ -1,35 +1,39 @@
-/** Arrays of the author's: what their methods give, and what is put into them. */
+/** Abstract values of arrays: results of their methods, and elements that are added to them. */
 import { ts } from "./typescript.js";
 import { earlyExit } from "../diagnostics/catalog/control-codes.js";
 import { outerAssignment } from "../diagnostics/catalog/source-codes.js";
 import {
   type AbstractValue,
-  comparable,
+  comparableFact,
   elementOf,
   holder,
   join,
   PLAIN,
-  touches,
+  containsTraced,
   TRACED,
   weaken,
 } from "./abstract-values.js";
-import { boundaryBetween, type Frame, type Walk } from "./regions.js";
+import { boundaryBetween } from "./regions.js";
 import { unwrap } from "./sites.js";
+import type { Frame, Walk } from "./walk.js";
 
-/** Longer lists are not told apart element by element. */
-const MOST_PLACES = 64;
+/** The maximum length of lists whose elements are tracked separately. */
+const MAX_TRACKED_LENGTH = 64;
 
-/** The list of the number of elements in `Array.from({ length: 3 }, …)`. */
+/** The list of plain elements that `{ length: 3 }` in `Array.from({ length: 3 }, …)` describes. */
 function lengthOf(node: ts.CallExpression): AbstractValue | undefined {
   const [list] = node.arguments;
-  const only = list && ts.isObjectLiteralExpression(list) ? list.properties[0] : undefined;
-  if (!only || !ts.isPropertyAssignment(only) || only.name.getText() !== "length") return undefined;
-  const length = ts.isNumericLiteral(only.initializer) ? Number(only.initializer.text) : 0;
-  return length <= MOST_PLACES ? holder(new Map(Array.from({ length }, (_, i) => [String(i), PLAIN]))) : undefined;
+  const lengthProperty = list && ts.isObjectLiteralExpression(list) ? list.properties[0] : undefined;
+  if (!lengthProperty || !ts.isPropertyAssignment(lengthProperty) || lengthProperty.name.getText() !== "length")
+    return undefined;
+  const length = ts.isNumericLiteral(lengthProperty.initializer) ? Number(lengthProperty.initializer.text) : 0;
+  return length <= MAX_TRACKED_LENGTH
+    ? holder(new Map(Array.from({ length }, (_, i) => [String(i), PLAIN])))
+    : undefined;
 }
 
 /** `Array.from(list, map)` */
-export function collect(
+export function callArrayFrom(
   walk: Walk,
   args: readonly AbstractValue[],
   frame: Frame,
@@ -37,64 +41,67 @@ export function collect(
 ): AbstractValue {
   const [list = PLAIN, map] = args;
   if (list.kind === "range") {
-    walk.problem(earlyExit.collected(), node);
+    walk.reportError(earlyExit.collected(), node);
     return PLAIN;
   }
   const element = elementOf(list);
-  const made = map?.kind === "function" ? walk.invoke(map, [element, PLAIN], frame.region) : element;
-  return sameLength(lengthOf(node) ?? list, made);
+  const mappedElement = map?.kind === "function" ? walk.invoke(map, [element, PLAIN], frame.region) : element;
+  return listLike(lengthOf(node) ?? list, mappedElement);
 }
 
-/** After a traced element is added, an array holds traced values. */
-export function grow(
+/** Adds elements to an array. It contains traced values from then on. */
+export function addElements(
   walk: Walk,
   callee: ts.PropertyAccessExpression,
   args: readonly AbstractValue[],
   frame: Frame,
 ): void {
   const list = unwrap(callee.expression);
-  if (!ts.isIdentifier(list) || !args.some(touches)) return;
+  if (!ts.isIdentifier(list) || !args.some(containsTraced)) return;
   const binding = frame.scope.lookup(list.text);
   if (!binding) return;
   const kind = boundaryBetween(frame.region, binding.region);
-  if (kind) walk.warning(outerAssignment.pushed(list.text, kind), callee.name);
-  const all = binding.value.kind === "holder" && (binding.value.fields.size > 0 || touches(binding.value));
-  binding.value = holder(new Map(), (all ? [elementOf(binding.value), ...args] : args).reduce(join));
+  if (kind) walk.reportWarning(outerAssignment.pushed(list.text, kind), callee.name);
+  const hasElements =
+    binding.value.kind === "holder" && (binding.value.fields.size > 0 || containsTraced(binding.value));
+  binding.value = holder(new Map(), (hasElements ? [elementOf(binding.value), ...args] : args).reduce(join));
 }
 
-/** An array of as many elements as another, as far as that is known. */
-function sameLength(list: AbstractValue, element: AbstractValue): AbstractValue {
-  const places = list.kind === "holder" ? [...list.fields.keys()].filter((key) => /^\d+$/.test(key)) : [];
-  return holder(new Map(places.map((place) => [place, element])), element);
+/** An array with the length of another, if that is known. */
+function listLike(list: AbstractValue, element: AbstractValue): AbstractValue {
+  const indices = list.kind === "holder" ? [...list.fields.keys()].filter((key) => /^\d+$/.test(key)) : [];
+  return holder(new Map(indices.map((index) => [index, element])), element);
 }
 
-/** The elements of a list whose length is known, each by itself. An empty one may have got more since. */
+/**
+ * The separate elements of a list with a known length. Undefined for an empty list: elements may have been added since.
+ */
 export function elementsOf(list: AbstractValue): readonly AbstractValue[] | undefined {
-  if (list.kind !== "holder" || list.fields.size === 0 || touches(list.rest)) return undefined;
-  const places = [...list.fields.keys()];
-  return places.every((place, i) => place === String(i)) ? [...list.fields.values()] : undefined;
+  if (list.kind !== "holder" || list.fields.size === 0 || containsTraced(list.summary)) return undefined;
+  const keys = [...list.fields.keys()];
+  return keys.every((key, i) => key === String(i)) ? [...list.fields.values()] : undefined;
 }
 
 export function listOf(elements: readonly AbstractValue[]): AbstractValue {
   return holder(new Map(elements.map((each, i) => [String(i), each])));
 }
 
-/** What several lists hold one after the other; anything else stands for itself. */
-export function concatLists(parts: readonly AbstractValue[]): AbstractValue {
-  const all = parts.map((each) => (each.kind === "holder" ? elementsOf(each) : [each]));
-  return all.every((each) => each !== undefined)
-    ? listOf(all.flat())
-    : holder(new Map(), parts.map(spread).reduce(join, PLAIN));
+/** Concatenates lists. A value that is not a list counts as one element. */
+export function concatLists(lists: readonly AbstractValue[]): AbstractValue {
+  const elements = lists.map((each) => (each.kind === "holder" ? elementsOf(each) : [each]));
+  return elements.every((each) => each !== undefined)
+    ? listOf(elements.flat())
+    : holder(new Map(), lists.map(spreadElement).reduce(join, PLAIN));
 }
 
-/** What `flatMap` gives if its function gives the same for each element. */
-function joinedCopies(list: AbstractValue, made: AbstractValue): AbstractValue | undefined {
+/** The result of `flatMap` if its callback returns the same value for each element. */
+function repeatList(list: AbstractValue, mapped: AbstractValue): AbstractValue | undefined {
   const elements = elementsOf(list);
-  return elements ? concatLists(elements.map(() => made)) : undefined;
+  return elements ? concatLists(elements.map(() => mapped)) : undefined;
 }
 
-/** Methods that put the elements of a list of known length into another place. */
-function moved(
+/** The result of a method that rearranges a list of known length; undefined for other lists and methods. */
+function rearrangeList(
   list: AbstractValue,
   name: string,
   args: readonly AbstractValue[],
@@ -114,29 +121,29 @@ function moved(
       return listOf(elements.toReversed());
     case "sort":
     case "toSorted":
-      return sameLength(list, elementOf(list));
+      return listLike(list, elementOf(list));
     case "flat":
       return args.length === 0 ? concatLists(elements) : undefined;
     case "fill":
-      return args.length === 1 ? sameLength(list, args[0]!) : undefined;
+      return args.length === 1 ? listLike(list, args[0]!) : undefined;
     case "entries":
       return listOf(elements.map((each) => listOf([PLAIN, each])));
     case "at":
-      return elements.at(literalOf(node.arguments[0]) ?? elements.length);
+      return elements.at(literalNumber(node.arguments[0]) ?? elements.length);
     default:
       return undefined;
   }
 }
 
-/** The number that is written there, with its sign. */
-function literalOf(node: ts.Expression | undefined): number | undefined {
+/** The value of a numeric literal with its sign. */
+function literalNumber(node: ts.Expression | undefined): number | undefined {
   if (!node) return undefined;
   const isNegative = ts.isPrefixUnaryExpression(node) && node.operator === ts.SyntaxKind.MinusToken;
   const digits = isNegative ? node.operand : node;
   return ts.isNumericLiteral(digits) ? Number(digits.text) * (isNegative ? -1 : 1) : undefined;
 }
 
-/** Array methods: what they give, and what their callbacks do with elements. */
+/** Calls an array method: computes its result, and walks its callbacks with the elements. */
 export function callArray(
   walk: Walk,
   list: AbstractValue,
@@ -145,15 +152,15 @@ export function callArray(
   frame: Frame,
   node: ts.CallExpression,
 ): AbstractValue {
-  const known = moved(list, name, args, node);
-  if (!known) return passed(walk, list, name, args, frame);
+  const rearranged = rearrangeList(list, name, args, node);
+  if (!rearranged) return callWithElements(walk, list, name, args, frame);
   const [compare] = args;
   if (compare?.kind === "function") walk.invoke(compare, [elementOf(list), elementOf(list)], frame.region);
-  return known;
+  return rearranged;
 }
 
-/** Array methods that pass elements to a callback, or give some of them. */
-function passed(
+/** Calls an array method that passes elements to a callback or returns some of them. */
+function callWithElements(
   walk: Walk,
   list: AbstractValue,
   name: string,
@@ -161,22 +168,22 @@ function passed(
   frame: Frame,
 ): AbstractValue {
   const element = elementOf(list);
-  const call = (each: AbstractValue | undefined, given: readonly AbstractValue[]): AbstractValue =>
-    each?.kind === "function" ? walk.invoke(each, given, frame.region) : PLAIN;
+  const call = (callback: AbstractValue | undefined, callbackArgs: readonly AbstractValue[]): AbstractValue =>
+    callback?.kind === "function" ? walk.invoke(callback, callbackArgs, frame.region) : PLAIN;
   const [first, second] = args;
   switch (name) {
     case "map":
     case "flatMap": {
-      const made = first?.kind === "jitted" ? TRACED : call(first, [element, PLAIN, list]);
+      const mapped = first?.kind === "jitted" ? TRACED : call(first, [element, PLAIN, list]);
       return name === "map"
-        ? sameLength(list, made)
-        : (joinedCopies(list, made) ?? holder(new Map(), made.kind === "holder" ? elementOf(made) : made));
+        ? listLike(list, mapped)
+        : (repeatList(list, mapped) ?? holder(new Map(), mapped.kind === "holder" ? elementOf(mapped) : mapped));
     }
     case "reduce":
     case "reduceRight": {
       const initial = second ?? element;
-      const once = first?.kind === "jitted" ? TRACED : call(first, [initial, element, PLAIN, list]);
-      return join(initial, once);
+      const reduced = first?.kind === "jitted" ? TRACED : call(first, [initial, element, PLAIN, list]);
+      return join(initial, reduced);
     }
     case "slice":
     case "concat":
@@ -189,7 +196,7 @@ function passed(
     case "toSpliced":
     case "flat":
       call(first, [element, PLAIN, list]);
-      return holder(new Map(), name === "concat" ? args.map(spread).reduce(join, element) : element);
+      return holder(new Map(), name === "concat" ? args.map(spreadElement).reduce(join, element) : element);
     case "entries": {
       const entry = new Map([
         ["0", PLAIN],
@@ -208,11 +215,12 @@ function passed(
       return weaken(element);
     default:
       // `forEach`, `some`, a method of the author's object: callbacks get elements if there are any.
-      for (const each of args) call(each, touches(element) || comparable(element) ? [element, PLAIN, list] : []);
+      for (const each of args)
+        call(each, containsTraced(element) || comparableFact(element) ? [element, PLAIN, list] : []);
       return PLAIN;
   }
 }
 
-function spread(value: AbstractValue): AbstractValue {
+function spreadElement(value: AbstractValue): AbstractValue {
   return value.kind === "holder" ? elementOf(value) : value;
 }

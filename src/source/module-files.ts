@@ -1,23 +1,23 @@
-/** Which file an import of the author reads, as TypeScript and Node resolve it. */
+/** Resolves the author's imports to files, as TypeScript and Node do. */
 import { readFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import { dirname } from "node:path";
 import { ts } from "./typescript.js";
-import { type ModuleFile, type Read, resolveFile } from "./imports.js";
+import { type ModuleFile, type ReadFile, resolveFile } from "./imports.js";
 
-/** The file with the source of an import; undefined if there is none to read. */
-export function moduleFile(from: ts.SourceFile, specifier: string, read: Read): ModuleFile | undefined {
+/** The source file of an import; undefined if it is not available. */
+export function moduleFile(importer: ts.SourceFile, specifier: string, read: ReadFile): ModuleFile | undefined {
   if (specifier.startsWith(".")) {
-    const file = resolveFile(from, specifier, read);
+    const file = resolveFile(importer, specifier, read);
     return file && { file, isForeign: false };
   }
   if (isBuiltin(specifier)) return undefined;
-  const path = resolvedPath(from.fileName, specifier);
+  const path = resolvedPath(importer.fileName, specifier);
   const file = path === undefined ? undefined : read(path);
   return file && { file, isForeign: path!.includes("/node_modules/") && !dependsOnUs(path!) };
 }
 
-/** JavaScript and TypeScript, but no declarations, which have no bodies to read. */
+/** The resolved JavaScript or TypeScript file. Declaration files are excluded, because they have no bodies. */
 function resolvedPath(importer: string, specifier: string): string | undefined {
   const options = { ...optionsFor(dirname(importer)), noDtsResolution: true, allowJs: true };
   const { resolvedModule } = ts.resolveModuleName(specifier, importer, options, ts.sys);
@@ -25,24 +25,27 @@ function resolvedPath(importer: string, specifier: string): string | undefined {
   return path === undefined || /\.d\.[cm]?ts$|\.json$/.test(path) ? undefined : path;
 }
 
-const known = new Map<string, ts.CompilerOptions>();
+const compilerOptions = new Map<string, ts.CompilerOptions>();
 
-/** The options of the nearest tsconfig.json: its `paths`, its conditions. */
+/** The compiler options of the nearest tsconfig.json, such as `paths` and conditions. */
 function optionsFor(folder: string): ts.CompilerOptions {
-  let options = known.get(folder);
+  let options = compilerOptions.get(folder);
   if (options) return options;
   const config = ts.findConfigFile(folder, ts.sys.fileExists);
-  const parsed =
+  const parsedConfig =
     config === undefined ? undefined : ts.getParsedCommandLineOfConfigFile(config, undefined, { ...ts.sys, ...SILENT });
-  options = { moduleResolution: ts.ModuleResolutionKind.Bundler, ...parsed?.options };
-  known.set(folder, options);
+  options = { moduleResolution: ts.ModuleResolutionKind.Bundler, ...parsedConfig?.options };
+  compilerOptions.set(folder, options);
   return options;
 }
 
-/** A mistake in tsconfig.json is TypeScript's to report; files are not listed, which would walk the whole project. */
+/**
+ * Ignores errors in tsconfig.json, which TypeScript reports itself, and lists no files, which would scan the whole
+ * project.
+ */
 const SILENT = { onUnRecoverableConfigFileDiagnostic: () => undefined, readDirectory: () => [] };
 
-/** Whether the package of a file says that it uses TileScript. */
+/** True if the package.json of a file depends on TileScript. */
 function dependsOnUs(path: string): boolean {
   const manifest = ts.findConfigFile(dirname(path), ts.sys.fileExists, "package.json");
   if (manifest === undefined) return false;

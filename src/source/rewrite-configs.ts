@@ -1,76 +1,84 @@
-/** The author's file with other configs: only the lists of configs change. */
+/** Rewrites the lists of configs in the author's file. */
 import { formatLiteral } from "../compiled/canonical-json.js";
 import { ts } from "./typescript.js";
 import type { Config, FoundConfigs } from "../compiled/compiled-kernel.js";
 import { configsForExactGpu, formatGpu } from "../compiled/configs-by-gpu.js";
 import type { SourceIndex } from "../ir/source.js";
-import { property, type WrittenConfigs, writtenConfigs } from "./spec-locations.js";
+import { property, type ConfigsLiteral, configsLiteral } from "./spec-locations.js";
 import { locate } from "./sites.js";
 
-/** A text in place of what stands from one offset to another. */
+/** A replacement text for the range between two offsets. */
 interface Change {
   readonly from: number;
   readonly to: number;
   readonly text: string;
 }
 
-/** The call's file as it was read, and with what was found; undefined where configs are not written as lists. */
-export function withConfigs(call: ts.Node, found: readonly FoundConfigs[]): ReturnType<SourceIndex["withConfigs"]> {
-  const written = writtenConfigs(call);
-  if (!written) return undefined;
-  const changes = written.kind === "list" ? [replaced(written.list, found)] : changesByGpu(written, found);
-  const before = call.getSourceFile().text;
+/**
+ * The original text of the call's file and the text with the new configs. Undefined if the configs are not list
+ * literals.
+ */
+export function rewriteConfigs(
+  call: ts.Node,
+  results: readonly FoundConfigs[],
+): ReturnType<SourceIndex["withConfigs"]> {
+  const literal = configsLiteral(call);
+  if (!literal) return undefined;
+  const changes = literal.kind === "list" ? [replaceList(literal.list, results)] : changesByGpu(literal, results);
+  const original = call.getSourceFile().text;
   const text = changes
     .toSorted((a, b) => b.from - a.from)
-    .reduce((all, change) => all.slice(0, change.from) + change.text + all.slice(change.to), before);
-  return { before, text };
+    .reduce((all, change) => all.slice(0, change.from) + change.text + all.slice(change.to), original);
+  return { before: original, text };
 }
 
 // ---- lists by GPU ---------------------------------------------------------------------------------------------------
 
-type ByGpu = Extract<WrittenConfigs, { kind: "by GPU" }>;
+type LiteralByGpu = Extract<ConfigsLiteral, { kind: "by GPU" }>;
 
-/** Each GPU has its list replaced, or gets one of its own: another GPU keeps what was found for it. */
-function changesByGpu(written: ByGpu, found: readonly FoundConfigs[]): readonly Change[] {
+/** Replaces the list of each tuned GPU, or adds a list for it. Lists of other GPUs remain. */
+function changesByGpu(literal: LiteralByGpu, results: readonly FoundConfigs[]): readonly Change[] {
   const groups = new Map<string, readonly FoundConfigs[]>();
-  for (const each of found) {
-    const gpu = formatGpu(each.architecture ? configsForExactGpu(each.architecture) : undefined);
-    groups.set(gpu, [...(groups.get(gpu) ?? []), each]);
+  for (const result of results) {
+    const gpu = formatGpu(result.architecture ? configsForExactGpu(result.architecture) : undefined);
+    groups.set(gpu, [...(groups.get(gpu) ?? []), result]);
   }
-  const added: Record<"cuda" | "hip", (readonly [string, readonly FoundConfigs[]])[]> = { cuda: [], hip: [] };
+  const addedLists: Record<"cuda" | "hip", (readonly [string, readonly FoundConfigs[]])[]> = { cuda: [], hip: [] };
   const changes = [...groups.values()].flatMap((group): Change[] => {
     const architecture = group[0]?.architecture;
-    if (!architecture) return [replaced(written.default, group)];
+    if (!architecture) return [replaceList(literal.default, group)];
     const [vendor, arch] = architecture;
-    const list = written[vendor]?.[String(arch)];
-    if (list) return [replaced(list, group)];
-    added[vendor].push([String(arch), group]);
+    const list = literal[vendor]?.[String(arch)];
+    if (list) return [replaceList(list, group)];
+    addedLists[vendor].push([String(arch), group]);
     return [];
   });
-  const vendors = (["cuda", "hip"] as const).filter((vendor) => added[vendor].length > 0);
-  const fresh = vendors.filter((vendor) => !property(written.object, vendor));
-  const into = vendors.flatMap((vendor) => {
-    const object = property(written.object, vendor);
-    return object && ts.isObjectLiteralExpression(object) ? addedTo(object, listsText(object, added[vendor])) : [];
+  const vendors = (["cuda", "hip"] as const).filter((vendor) => addedLists[vendor].length > 0);
+  const newVendors = vendors.filter((vendor) => !property(literal.object, vendor));
+  const insertions = vendors.flatMap((vendor) => {
+    const object = property(literal.object, vendor);
+    return object && ts.isObjectLiteralExpression(object)
+      ? appendProperties(object, listsText(object, addedLists[vendor]))
+      : [];
   });
-  const indent = `${indentOf(written.object)}  `;
-  const objects = fresh.map(
-    (vendor) => `${indent}${vendor}: {\n${listsText(written.object, added[vendor], indent)}${indent}},\n`,
+  const indent = `${indentOf(literal.object)}  `;
+  const objects = newVendors.map(
+    (vendor) => `${indent}${vendor}: {\n${listsText(literal.object, addedLists[vendor], indent)}${indent}},\n`,
   );
-  return [...changes, ...into, ...(objects.length > 0 ? addedTo(written.object, objects.join("")) : [])];
+  return [...changes, ...insertions, ...(objects.length > 0 ? appendProperties(literal.object, objects.join("")) : [])];
 }
 
-/** `90: […],` for each of the GPUs. */
+/** Formats one property per GPU: `90: […],`. */
 function listsText(
   node: ts.Node,
   lists: readonly (readonly [string, readonly FoundConfigs[]])[],
   indent = indentOf(node),
 ): string {
-  return lists.map(([gpu, found]) => `${indent}  ${gpu}: ${listText(undefined, found, `${indent}  `)},\n`).join("");
+  return lists.map(([gpu, results]) => `${indent}  ${gpu}: ${listText(undefined, results, `${indent}  `)},\n`).join("");
 }
 
-/** The changes that put further properties at an object's end. */
-function addedTo(object: ts.ObjectLiteralExpression, text: string): readonly Change[] {
+/** The changes that append properties to an object literal. */
+function appendProperties(object: ts.ObjectLiteralExpression, text: string): readonly Change[] {
   const { properties } = object;
   const last = properties.at(-1);
   const [afterLast, brace] = [last?.getEnd() ?? 0, object.getEnd() - 1];
@@ -80,9 +88,9 @@ function addedTo(object: ts.ObjectLiteralExpression, text: string): readonly Cha
 
 // ---- one list -------------------------------------------------------------------------------------------------------
 
-/** The list with what was found in place of what it holds. */
-function replaced(list: ts.ArrayLiteralExpression, found: readonly FoundConfigs[]): Change {
-  return { from: list.getStart(), to: list.getEnd(), text: listText(list, found, indentOf(list)) };
+/** The change that replaces the elements of a list with the results. */
+function replaceList(list: ts.ArrayLiteralExpression, results: readonly FoundConfigs[]): Change {
+  return { from: list.getStart(), to: list.getEnd(), text: listText(list, results, indentOf(list)) };
 }
 
 /** The white space at the start of a node's line. */
@@ -92,33 +100,37 @@ function indentOf(node: ts.Node): string {
   return /^\s*/.exec(text.slice(lineStart))![0];
 }
 
-/** The configs, each below the kinds of GPU on which it was the fastest. */
-function listText(list: ts.ArrayLiteralExpression | undefined, found: readonly FoundConfigs[], indent: string): string {
-  const configs = [...new Set(found.flatMap((each) => each.configs))];
-  const written = configs
+/** The text of a list of configs. A comment above each config names the GPUs on which it was the fastest. */
+function listText(
+  list: ts.ArrayLiteralExpression | undefined,
+  results: readonly FoundConfigs[],
+  indent: string,
+): string {
+  const configs = [...new Set(results.flatMap((each) => each.configs))];
+  const lines = configs
     .map((config) => {
-      const kinds = found.flatMap((each) =>
-        each.kind !== undefined && each.configs.includes(config) ? each.kind : [],
+      const kinds = results.flatMap((result) =>
+        result.kind !== undefined && result.configs.includes(config) ? result.kind : [],
       );
-      const above = kinds.length > 0 ? `${indent}  ${FOR}${kinds.join(", ")}\n` : "";
-      return `${above}${indent}  ${kept(list, config) ?? configText(config)},\n`;
+      const comment = kinds.length > 0 ? `${indent}  ${COMMENT_PREFIX}${kinds.join(", ")}\n` : "";
+      return `${comment}${indent}  ${originalText(list, config) ?? configText(config)},\n`;
     })
     .join("");
-  return `[\n${written}${indent}]`;
+  return `[\n${lines}${indent}]`;
 }
 
-/** The comment above a config that names the kinds of GPU on which it was the fastest. */
-const FOR = "// Fastest on ";
+/** The start of the comment that names the GPUs on which a config was the fastest. */
+const COMMENT_PREFIX = "// Fastest on ";
 
-/** A config of the list as the author wrote it, with the comments above it but for what an earlier search wrote. */
-function kept(list: ts.ArrayLiteralExpression | undefined, { at }: Config): string | undefined {
-  const found = list?.elements.find((element) => {
-    const place = locate(list.getSourceFile(), element.getStart());
-    return place.line === at?.line && place.column === at.column && place.file === at.file;
+/** The author's text of a config, including the comments above it except those of an earlier search. */
+function originalText(list: ts.ArrayLiteralExpression | undefined, { at: location }: Config): string | undefined {
+  const match = list?.elements.find((element) => {
+    const start = locate(list.getSourceFile(), element.getStart());
+    return start.line === location?.line && start.column === location.column && start.file === location.file;
   });
-  const lines = found?.getFullText().trim().split("\n");
+  const lines = match?.getFullText().trim().split("\n");
   return lines
-    ?.filter((line) => !line.trim().startsWith(FOR))
+    ?.filter((line) => !line.trim().startsWith(COMMENT_PREFIX))
     .join("\n")
     .trim();
 }

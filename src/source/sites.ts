@@ -1,11 +1,11 @@
 /**
- * From a position of a stack trace to the call that is there, and from the call to the variable that it is bound to and
- * the comments of its statement.
+ * Maps a position in a stack trace to its call, and the call to the variable that it is bound to and the comments of
+ * its statement.
  *
- * V8 reports a method call, getter or setter at its name, a plain call and `new` at the start. Source maps keep that
- * but for two cases: `f(x).T` may be reported at the closing bracket or the dot before `T` (esbuild has no mapping for
- * the name), and `x["f"](y)` at the bracket. A generator that is resumed by `for … of` is reported at the loop
- * variable.
+ * V8 reports a method call, getter or setter at its name, and a plain call or `new` at its start. Source maps preserve
+ * these positions with two exceptions. `f(x).T` may be reported at the closing bracket or the dot before `T`, because
+ * esbuild has no mapping for the name. `x["f"](y)` may be reported at the bracket. A generator that `for … of` resumes
+ * is reported at the loop variable.
  */
 import { ts } from "./typescript.js";
 import type { Location } from "../diagnostics/diagnostic.js";
@@ -15,11 +15,11 @@ import type { Site } from "../ir/source.js";
 export interface SiteIndex {
   readonly file: ts.SourceFile;
   readonly anchors: ReadonlyMap<number, ts.Node>;
-  /** Earlier lookups, because an op is traced once for each config. */
-  readonly answers: Map<string, Found | undefined>;
+  /** A cache of lookups, because an op is traced once per config. */
+  readonly cache: Map<string, SiteMatch | undefined>;
 }
 
-interface Found {
+interface SiteMatch {
   readonly site: Site;
   readonly node: ts.Node;
 }
@@ -31,44 +31,44 @@ export function siteIndex(file: ts.SourceFile): SiteIndex {
     ts.forEachChild(node, visit);
   };
   visit(file);
-  return { file, anchors, answers: new Map() };
+  return { file, anchors, cache: new Map() };
 }
 
 /** The site at a position and its node. */
-export function findSite(index: SiteIndex, at: Location): Found | undefined {
-  const { file, answers } = index;
-  const start = file.getLineStarts()[at.line - 1];
-  if (start === undefined || at.column < 1 || start + at.column - 1 > file.text.length) return undefined;
-  const offset = start + at.column - 1;
-  const key = `${offset} ${at.property ?? ""}`;
-  if (!answers.has(key)) answers.set(key, describe(file, propertyAfter(nodeAt(index, offset), at.property)));
-  return answers.get(key);
+export function findSite(index: SiteIndex, location: Location): SiteMatch | undefined {
+  const { file, cache } = index;
+  const start = file.getLineStarts()[location.line - 1];
+  if (start === undefined || location.column < 1 || start + location.column - 1 > file.text.length) return undefined;
+  const offset = start + location.column - 1;
+  const key = `${offset} ${location.property ?? ""}`;
+  if (!cache.has(key)) cache.set(key, createSite(file, propertyNode(nodeAt(index, offset), location.property)));
+  return cache.get(key);
 }
 
-function describe(file: ts.SourceFile, node: ts.Node | undefined): Found | undefined {
+function createSite(file: ts.SourceFile, node: ts.Node | undefined): SiteMatch | undefined {
   if (!node) return undefined;
   const statement = statementOf(node);
-  const { comments, above } = commentsOf(statement, file);
-  let gap = above;
-  while (gap > 0 && /\s/.test(file.text[gap - 1]!)) gap--;
-  const blankBefore = file.text.slice(gap, above).split("\n").length > 2;
+  const { comments, start } = commentsOf(statement, file);
+  let codeEnd = start;
+  while (codeEnd > 0 && /\s/.test(file.text[codeEnd - 1]!)) codeEnd--;
+  const blankBefore = file.text.slice(codeEnd, start).split("\n").length > 2;
   const site: Site = {
     ...bindingOf(node),
     ...parametersOf(node),
     comments,
-    ...(blankBefore && { blankBefore }),
+    ...(blankBefore && { hasBlankLineAbove: blankBefore }),
     statement: locate(file, statement.getStart(file)),
   };
   return { node, site };
 }
 
-/** An offset as a location. */
+/** Converts an offset to a location. */
 export function locate(file: ts.SourceFile, offset: number): Location {
   const { line, character } = file.getLineAndCharacterOfPosition(offset);
   return { file: file.fileName, line: line + 1, column: character + 1 };
 }
 
-/** Strips syntax that only changes the type: parentheses, `as`, `!`, `satisfies`. */
+/** Removes syntax that affects only the type: parentheses, `as`, `!`, `satisfies`. */
 export function unwrap(node: ts.Expression): ts.Expression {
   return isWrapper(node) ? unwrap(node.expression) : node;
 }
@@ -101,7 +101,7 @@ function anchorsOf(node: ts.Node, file: ts.SourceFile): readonly number[] {
   }
   if (ts.isNewExpression(node)) return [node.getStart(file)];
   if (ts.isPropertyAccessExpression(node)) return isCallee(node) ? [] : [node.name.getStart(file)];
-  // A getter taken apart: at what it is bound to, `{ T: transposed }`.
+  // A destructured getter: at its binding, `{ T: transposed }`.
   if (ts.isBindingElement(node) && ts.isObjectBindingPattern(node.parent))
     return [node.getStart(file), node.name.getStart(file)];
   if (ts.isForOfStatement(node) && ts.isVariableDeclarationList(node.initializer)) {
@@ -123,7 +123,7 @@ function isCallee(node: ts.Expression): boolean {
   );
 }
 
-/** Text that may stand between the reported position and a property's name. */
+/** The text that may separate the reported position from a property's name. */
 const BEFORE_NAME = /(?:[\s)\]}!]|\/\/[^\n]*|\/\*[^]*?\*\/)*\??\.(?:\s|\/\/[^\n]*|\/\*[^]*?\*\/)*/y;
 
 function nodeAt({ file, anchors }: SiteIndex, offset: number): ts.Node | undefined {
@@ -131,57 +131,60 @@ function nodeAt({ file, anchors }: SiteIndex, offset: number): ts.Node | undefin
   if (exact) return exact;
   BEFORE_NAME.lastIndex = offset;
   if (BEFORE_NAME.test(file.text)) {
-    const after = anchors.get(BEFORE_NAME.lastIndex);
-    if (after) return after;
+    const anchor = anchors.get(BEFORE_NAME.lastIndex);
+    if (anchor) return anchor;
   }
-  return innermost(file, offset);
+  return innermostCall(file, offset);
 }
 
-/** Where this property of a call's result is read, `f(x).row` or `{ row } = f(x)`, if the call's position stands for it. */
-function propertyAfter(node: ts.Node | undefined, property: string | undefined): ts.Node | undefined {
+/**
+ * The node that reads this property of a call's result, `f(x).row` or `{ row } = f(x)`, if V8 reported the call
+ * instead. Otherwise the node itself.
+ */
+function propertyNode(node: ts.Node | undefined, property: string | undefined): ts.Node | undefined {
   if (property === undefined) return node;
-  for (let each = node; each; each = each.parent) {
-    if (ts.isPropertyAccessExpression(each) && each.name.text === property) return each;
-    const { parent } = each;
-    if (ts.isVariableDeclaration(parent) && parent.initializer === each && ts.isObjectBindingPattern(parent.name))
+  for (let ancestor = node; ancestor; ancestor = ancestor.parent) {
+    if (ts.isPropertyAccessExpression(ancestor) && ancestor.name.text === property) return ancestor;
+    const { parent } = ancestor;
+    if (ts.isVariableDeclaration(parent) && parent.initializer === ancestor && ts.isObjectBindingPattern(parent.name))
       return parent.name.elements.find(({ name, propertyName = name }) => propertyName.getText() === property) ?? node;
-    const goesOn = isWrapper(parent) || ts.isPropertyAccessExpression(parent) || ts.isCallExpression(parent);
-    if (!goesOn || parent.expression !== each) return node;
+    const isChained = isWrapper(parent) || ts.isPropertyAccessExpression(parent) || ts.isCallExpression(parent);
+    if (!isChained || parent.expression !== ancestor) return node;
   }
   return node;
 }
 
-function innermost(file: ts.SourceFile, offset: number): ts.Node | undefined {
-  let found: ts.Node | undefined;
+function innermostCall(file: ts.SourceFile, offset: number): ts.Node | undefined {
+  let call: ts.Node | undefined;
   const visit = (node: ts.Node): void => {
     if (offset < node.getStart(file) || offset >= node.getEnd()) return;
-    // A function between the call and the position means that the position is not the call's own.
-    if (ts.isFunctionLike(node)) found = undefined;
-    else if (ts.isCallExpression(node) || ts.isPropertyAccessExpression(node) || ts.isNewExpression(node)) found = node;
+    // A function between the call and the position shows that the position belongs to another call.
+    if (ts.isFunctionLike(node)) call = undefined;
+    else if (ts.isCallExpression(node) || ts.isPropertyAccessExpression(node) || ts.isNewExpression(node)) call = node;
     ts.forEachChild(node, visit);
   };
   visit(file);
-  return found;
+  return call;
 }
 
-/** What the parameters of a function among a call's arguments are called. */
+/** The parameter names of a function argument. */
 function parametersOf(node: ts.Node): Pick<Site, "parameters"> {
-  const passed = ts.isCallExpression(node) ? node.arguments.map(unwrap).find(isFunctionExpression) : undefined;
-  return passed ? { parameters: passed.parameters.flatMap(({ name }) => bound(name)) } : {};
+  const callback = ts.isCallExpression(node) ? node.arguments.map(unwrap).find(isFunctionExpression) : undefined;
+  return callback ? { parameters: callback.parameters.flatMap(({ name }) => boundNames(name)) } : {};
 }
 
 function isFunctionExpression(node: ts.Node): node is ts.ArrowFunction | ts.FunctionExpression {
   return ts.isArrowFunction(node) || ts.isFunctionExpression(node);
 }
 
-function bound(name: ts.BindingName): readonly string[] {
+function boundNames(name: ts.BindingName): readonly string[] {
   if (ts.isIdentifier(name)) return [name.text];
-  return name.elements.flatMap((element) => (ts.isBindingElement(element) ? bound(element.name) : []));
+  return name.elements.flatMap((element) => (ts.isBindingElement(element) ? boundNames(element.name) : []));
 }
 
-/** The variables that hold an expression's value, looking through expressions that only pass it on. */
+/** The variables that are bound to an expression's value, through expressions that only forward it. */
 function bindingOf(node: ts.Node): Pick<Site, "name" | "names"> {
-  if (ts.isBindingElement(node)) return named(node.name);
+  if (ts.isBindingElement(node)) return nameOf(node.name);
   const { parent } = node;
   if (!parent) return {};
   if (isWrapper(parent) || ts.isAwaitExpression(parent)) return bindingOf(parent);
@@ -189,15 +192,15 @@ function bindingOf(node: ts.Node): Pick<Site, "name" | "names"> {
   if (ts.isElementAccessExpression(parent) && parent.expression === node) return bindingOf(parent);
   if (ts.isConditionalExpression(parent)) return node === parent.condition ? {} : bindingOf(parent);
   if (ts.isVariableDeclaration(parent) || ts.isParameter(parent) || ts.isPropertyDeclaration(parent)) {
-    return parent.initializer === node ? named(parent.name) : {};
+    return parent.initializer === node ? nameOf(parent.name) : {};
   }
-  if (ts.isPropertyAssignment(parent)) return parent.initializer === node ? property(parent) : {};
+  if (ts.isPropertyAssignment(parent)) return parent.initializer === node ? propertyName(parent) : {};
   // `const x = tl.when(FLAG, () => f())`
   if (ts.isArrowFunction(parent)) return parent.body === node && isWhen(parent.parent) ? bindingOf(parent.parent) : {};
   if (ts.isForOfStatement(parent)) {
     const { initializer } = parent;
-    const declared = ts.isVariableDeclarationList(initializer) ? initializer.declarations[0]?.name : undefined;
-    return parent.expression === node && declared ? named(declared) : {};
+    const target = ts.isVariableDeclarationList(initializer) ? initializer.declarations[0]?.name : undefined;
+    return parent.expression === node && target ? nameOf(target) : {};
   }
   if (ts.isArrayLiteralExpression(parent)) {
     const name = bindingOf(parent).names?.[parent.elements.indexOf(node as ts.Expression)];
@@ -205,13 +208,13 @@ function bindingOf(node: ts.Node): Pick<Site, "name" | "names"> {
   }
   if (ts.isBinaryExpression(parent) && parent.right === node) {
     const { kind } = parent.operatorToken;
-    if (kind === ts.SyntaxKind.EqualsToken) return assigned(parent.left);
-    const passes = [
+    if (kind === ts.SyntaxKind.EqualsToken) return assignedName(parent.left);
+    const operators = [
       ts.SyntaxKind.QuestionQuestionToken,
       ts.SyntaxKind.BarBarToken,
       ts.SyntaxKind.AmpersandAmpersandToken,
     ];
-    return passes.includes(kind) ? bindingOf(parent) : {};
+    return operators.includes(kind) ? bindingOf(parent) : {};
   }
   return {};
 }
@@ -222,40 +225,41 @@ function isWhen(node: ts.Node): boolean {
   return ts.isPropertyAccessExpression(callee) && callee.name.text === "when";
 }
 
-function named(name: ts.BindingName | ts.PropertyName): Pick<Site, "name" | "names"> {
+function nameOf(name: ts.BindingName | ts.PropertyName): Pick<Site, "name" | "names"> {
   if (ts.isIdentifier(name) || ts.isPrivateIdentifier(name)) return { name: name.text.replace(/^#/, "") };
   if (!ts.isArrayBindingPattern(name)) return {};
   return {
-    names: name.elements.map((element) => (ts.isBindingElement(element) ? named(element.name).name : undefined)),
+    names: name.elements.map((element) => (ts.isBindingElement(element) ? nameOf(element.name).name : undefined)),
   };
 }
 
-/** `{ a: f() }`: the property, or what `const { a: b } = { a: f() }` calls it. */
-function property(assignment: ts.PropertyAssignment): Pick<Site, "name" | "names"> {
-  const key = named(assignment.name).name;
+/** `{ a: f() }`: the property's name, or the variable in `const { a: b } = { a: f() }`. */
+function propertyName(assignment: ts.PropertyAssignment): Pick<Site, "name" | "names"> {
+  const key = nameOf(assignment.name).name;
   const declaration = assignment.parent.parent;
-  // The name of an option says what the value is for, not what it is.
+  // The name of an option describes the use of the value, not the value.
   if (ts.isCallExpression(declaration)) return {};
   if (!ts.isVariableDeclaration(declaration) || !ts.isObjectBindingPattern(declaration.name))
-    return named(assignment.name);
+    return nameOf(assignment.name);
   const element = declaration.name.elements.find(
-    (each) => named((each.propertyName as ts.Identifier) ?? each.name).name === key,
+    (each) => nameOf((each.propertyName as ts.Identifier) ?? each.name).name === key,
   );
-  return element ? named(element.name) : {};
+  return element ? nameOf(element.name) : {};
 }
 
-function assigned(target: ts.Expression): Pick<Site, "name" | "names"> {
-  const left = unwrap(target);
-  if (ts.isIdentifier(left)) return { name: left.text };
-  if (ts.isPropertyAccessExpression(left)) {
-    return left.name.text === "value" ? assigned(left.expression) : named(left.name as ts.Identifier);
+function assignedName(target: ts.Expression): Pick<Site, "name" | "names"> {
+  const lhs = unwrap(target);
+  if (ts.isIdentifier(lhs)) return { name: lhs.text };
+  if (ts.isPropertyAccessExpression(lhs)) {
+    return lhs.name.text === "value" ? assignedName(lhs.expression) : nameOf(lhs.name as ts.Identifier);
   }
-  if (ts.isArrayLiteralExpression(left)) return { names: left.elements.map((element) => assigned(element).name) };
+  if (ts.isArrayLiteralExpression(lhs)) return { names: lhs.elements.map((element) => assignedName(element).name) };
   return {};
 }
 
 /**
- * The enclosing statement; in a function without braces its body, so that the comments above the function stay there.
+ * The enclosing statement. In a function without braces it is the body, because the comments above belong to the
+ * function.
  */
 function statementOf(node: ts.Node): ts.Node {
   let statement = node;
@@ -272,23 +276,26 @@ function isStatement(node: ts.Node): boolean {
   return inRange || ts.isPropertyDeclaration(node) || ts.isFunctionDeclaration(node) || ts.isClassDeclaration(node);
 }
 
-/** The comments that belong to a statement, and where the first of those above it starts. */
-function commentsOf(statement: ts.Node, file: ts.SourceFile): { comments: readonly string[]; above: number } {
+/** The comments of a statement, and the start of the first comment above it. */
+function commentsOf(statement: ts.Node, file: ts.SourceFile): { comments: readonly string[]; start: number } {
   const { text } = file;
   const leading: ts.CommentRange[] = [];
-  let below = statement.getStart(file);
+  let commentStart = statement.getStart(file);
   for (const range of [...(ts.getLeadingCommentRanges(text, statement.getFullStart()) ?? [])].reverse()) {
-    // A blank line separates: what is above it is about the file or the section.
-    if ((text.slice(range.end, below).match(/\n/g)?.length ?? 0) > 1) break;
+    // Comments above a blank line belong to the file or the section.
+    if ((text.slice(range.end, commentStart).match(/\n/g)?.length ?? 0) > 1) break;
     leading.unshift(range);
-    below = range.pos;
+    commentStart = range.pos;
   }
   const trailing = ts.getTrailingCommentRanges(text, headEnd(statement, file)) ?? [];
   const comments = [...leading, ...trailing].flatMap((range) => commentLines(text.slice(range.pos, range.end)));
-  return { comments, above: below };
+  return { comments, start: commentStart };
 }
 
-/** Where the statement's own text ends: behind the brace of a loop, whose body has comments of its own. */
+/**
+ * The end of the statement's head. For a loop or branch it is the opening brace, because the body has separate
+ * comments.
+ */
 function headEnd(statement: ts.Node, file: ts.SourceFile): number {
   const inner = ts.isLabeledStatement(statement) ? statement.statement : statement;
   const body = ts.isIterationStatement(inner, false)
@@ -299,7 +306,7 @@ function headEnd(statement: ts.Node, file: ts.SourceFile): number {
   return body && ts.isBlock(body) ? body.getStart(file) + 1 : statement.getEnd();
 }
 
-/** Comments for tools rather than for readers. */
+/** Comments for tools, such as linters. */
 const DIRECTIVE =
   /^(?:@ts-|eslint\b|oxlint\b|prettier-ignore|biome-ignore|istanbul |c8 |v8 |#?(?:end)?region\b|\/ *<|@jsx|[#@]__|# source)/;
 

@@ -1,26 +1,26 @@
-/** Where the author wrote the parts of a kernel's spec. */
+/** Source locations of the fields of a kernel's spec. */
 import { ts } from "./typescript.js";
 import { type PerGpu, listsOf } from "../compiled/configs-by-gpu.js";
 import type { Location } from "../diagnostics/diagnostic.js";
-import type { SpecPlaces } from "../ir/source.js";
+import type { SpecLocations } from "../ir/source.js";
 import { locate, unwrap } from "./sites.js";
 
-/** The places of a `kernel` call's arguments. */
-export function specPlaces(call: ts.Node): SpecPlaces | undefined {
+/** The locations of the arguments of a `kernel` call. */
+export function specLocations(call: ts.Node): SpecLocations | undefined {
   if (!ts.isCallExpression(call)) return undefined;
   const spec = call.arguments[1];
   const body = call.arguments[2] && unwrap(call.arguments[2]);
-  const returned = body && returnedBy(body);
+  const result = body && returnedNode(body);
   return {
-    configs: configPlaces(spec),
-    parts: partPlaces(spec),
-    body: body && placeOf(body),
-    returned: returned && placeOf(returned),
+    configs: configLocations(spec),
+    parts: partLocations(spec),
+    body: body && locationOf(body),
+    firstReturn: result && locationOf(result),
   };
 }
 
-/** The first value that a function returns. */
-function returnedBy(node: ts.Node): ts.Node | undefined {
+/** The first return statement with a value, or the body of an arrow function without braces. */
+function returnedNode(node: ts.Node): ts.Node | undefined {
   if (ts.isArrowFunction(node) && !ts.isBlock(node.body)) return node.body;
   const find = (inner: ts.Node): ts.Node | undefined => {
     if (ts.isReturnStatement(inner)) return inner.expression && inner;
@@ -29,62 +29,69 @@ function returnedBy(node: ts.Node): ts.Node | undefined {
   return ts.isArrowFunction(node) || ts.isFunctionExpression(node) ? find(node.body) : undefined;
 }
 
-function partPlaces(spec: ts.Expression | undefined): SpecPlaces["parts"] {
+function partLocations(spec: ts.Expression | undefined): SpecLocations["parts"] {
   const literal = spec && unwrap(spec);
   if (!literal || !ts.isObjectLiteralExpression(literal)) return {};
-  const places = literal.properties.flatMap((member) => {
+  const entries = literal.properties.flatMap((member) => {
     if (!member.name) return [];
-    const given = ts.isPropertyAssignment(member) ? unwrap(member.initializer) : member;
-    return [[member.name.getText(), placeOf(given)] as const];
+    const value = ts.isPropertyAssignment(member) ? unwrap(member.initializer) : member;
+    return [[member.name.getText(), locationOf(value)] as const];
   });
-  return Object.fromEntries(places);
+  return Object.fromEntries(entries);
 }
 
-/** Each of `autotune.configs`, or `config`, in the order of the kernel's configs; none where they are computed. */
-function configPlaces(spec: ts.Expression | undefined): readonly Location[] {
+/**
+ * The locations of `autotune.configs`, or of `config`, in the order of the kernel's configs. Empty if they are
+ * computed.
+ */
+function configLocations(spec: ts.Expression | undefined): readonly Location[] {
   const single = property(spec, "config");
-  if (single) return [placeOf(single)];
-  const written = configsIn(spec);
-  if (!written) return [];
-  if (written.kind === "list") return written.list.elements.map(placeOf);
-  return listsOf(written).flatMap(({ list }) => list.elements.map(placeOf));
+  if (single) return [locationOf(single)];
+  const literal = configsIn(spec);
+  if (!literal) return [];
+  if (literal.kind === "list") return literal.list.elements.map(locationOf);
+  return listsOf(literal).flatMap(({ list }) => list.elements.map(locationOf));
 }
 
-/** How `autotune.configs` is written: a list, or lists by GPU, with the object that has those. */
-export type WrittenConfigs =
+/** The literal of `autotune.configs`: a list, or lists by GPU with the object that contains them. */
+export type ConfigsLiteral =
   | { readonly kind: "list"; readonly list: ts.ArrayLiteralExpression }
   | ({ readonly kind: "by GPU"; readonly object: ts.ObjectLiteralExpression } & PerGpu<ts.ArrayLiteralExpression>);
 
-/** Those of a call of `kernel`; undefined where they are computed. */
-export function writtenConfigs(call: ts.Node): WrittenConfigs | undefined {
+/** The configs literal of a `kernel` call; undefined if the configs are computed. */
+export function configsLiteral(call: ts.Node): ConfigsLiteral | undefined {
   return ts.isCallExpression(call) ? configsIn(call.arguments[1]) : undefined;
 }
 
-function configsIn(spec: ts.Expression | undefined): WrittenConfigs | undefined {
+function configsIn(spec: ts.Expression | undefined): ConfigsLiteral | undefined {
   const configs = property(property(spec, "autotune"), "configs");
   const list = listIn(configs);
   if (list) return { kind: "list", list };
   if (!configs || !ts.isObjectLiteralExpression(configs)) return undefined;
-  const [others, cuda, hip] = [listIn(property(configs, "default")), listsIn(configs, "cuda"), listsIn(configs, "hip")];
-  return others && cuda && hip ? { kind: "by GPU", object: configs, default: others, cuda, hip } : undefined;
+  const [defaultList, cuda, hip] = [
+    listIn(property(configs, "default")),
+    listsIn(configs, "cuda"),
+    listsIn(configs, "hip"),
+  ];
+  return defaultList && cuda && hip ? { kind: "by GPU", object: configs, default: defaultList, cuda, hip } : undefined;
 }
 
-/** The lists of one vendor's GPUs; undefined where one of them is computed. */
+/** The lists of one vendor's GPUs; undefined if one of them is computed. */
 function listsIn(
   configs: ts.ObjectLiteralExpression,
   vendor: "cuda" | "hip",
 ): Readonly<Record<string, ts.ArrayLiteralExpression>> | undefined {
-  const given = property(configs, vendor);
-  if (!given) return configs.properties.some((member) => member.name?.getText() === vendor) ? undefined : {};
-  if (!ts.isObjectLiteralExpression(given)) return undefined;
-  const found: Record<string, ts.ArrayLiteralExpression> = {};
-  for (const member of given.properties) {
+  const object = property(configs, vendor);
+  if (!object) return configs.properties.some((member) => member.name?.getText() === vendor) ? undefined : {};
+  if (!ts.isObjectLiteralExpression(object)) return undefined;
+  const lists: Record<string, ts.ArrayLiteralExpression> = {};
+  for (const member of object.properties) {
     const list = ts.isPropertyAssignment(member) ? listIn(unwrap(member.initializer)) : undefined;
     const key = member.name && (ts.isStringLiteral(member.name) ? member.name.text : member.name.getText());
     if (!list || key === undefined) return undefined;
-    found[key] = list;
+    lists[key] = list;
   }
-  return found;
+  return lists;
 }
 
 function listIn(configs: ts.Expression | undefined): ts.ArrayLiteralExpression | undefined {
@@ -92,7 +99,7 @@ function listIn(configs: ts.Expression | undefined): ts.ArrayLiteralExpression |
   return isList ? configs : undefined;
 }
 
-/** The value of an object literal's property. */
+/** The value of a property of an object literal. */
 export function property(object: ts.Expression | undefined, name: string): ts.Expression | undefined {
   const literal = object && unwrap(object);
   if (!literal || !ts.isObjectLiteralExpression(literal)) return undefined;
@@ -101,6 +108,6 @@ export function property(object: ts.Expression | undefined, name: string): ts.Ex
   return undefined;
 }
 
-function placeOf(node: ts.Node): Location {
+function locationOf(node: ts.Node): Location {
   return locate(node.getSourceFile(), node.getStart());
 }

@@ -1,39 +1,42 @@
 /**
- * Expressions that nest too deep to be read: the parser and the lint call themselves for each level, and JavaScript's
- * stack ends after some hundreds of them.
+ * Reports expressions that nest too deeply. The parser and the lint recurse once per nesting level, and JavaScript's
+ * stack overflows after some hundreds of levels.
  */
 import { syntax } from "../diagnostics/catalog/command-codes.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { locate } from "./sites.js";
 import { ts } from "./typescript.js";
 
-interface Deepest {
+interface DeepestNesting {
   readonly depth: number;
-  readonly at: Location | undefined;
+  readonly location: Location | undefined;
 }
 
-/** Less than this is not what ended the stack. */
-const DEEP = 150;
-/** From here on a stack has ended whatever is thrown: a getter of a module loader may swallow it and give undefined. */
-const BEYOND = 5_000;
+/** The minimum depth of an expression that can have caused a stack overflow. */
+const MIN_BLAMED_DEPTH = 150;
+/**
+ * The minimum depth that causes a stack overflow regardless of the error: a getter of a module loader may swallow the
+ * RangeError and return undefined.
+ */
+const MIN_OVERFLOW_DEPTH = 5_000;
 
-/** What `visit` gives. Where the stack ends, the expression that `deepest` finds is refused. */
-export function withStackGuard<Result>(visit: () => Result, deepest: () => Deepest): Result {
+/** Returns the result of `visit`. If the stack overflows, reports the expression that `findDeepest` locates. */
+export function withStackGuard<Result>(visit: () => Result, findDeepest: () => DeepestNesting): Result {
   try {
     return visit();
   } catch (error) {
     const isStack = error instanceof RangeError && error.message.includes("call stack");
     if (!isStack && !(error instanceof TypeError)) throw error;
-    const { depth, at } = deepest();
-    if (depth < (isStack ? DEEP : BEYOND)) throw error;
+    const { depth, location } = findDeepest();
+    if (depth < (isStack ? MIN_BLAMED_DEPTH : MIN_OVERFLOW_DEPTH)) throw error;
     return fail(
       syntax(`this expression nests ${depth} levels, too many to be read; name parts of it with const, or loop`),
-      at,
+      location,
     );
   }
 }
 
-/** Parses a file. It is only parsed: no tsconfig, no lib, no program. */
+/** Parses a file, without tsconfig, lib or program. */
 export function parseSource(path: string, text: string): ts.SourceFile {
   return withStackGuard(
     () => ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true),
@@ -41,18 +44,21 @@ export function parseSource(path: string, text: string): ts.SourceFile {
   );
 }
 
-/** Where most brackets are open, in a text that cannot be parsed. */
-function deepestBracket(path: string, text: string): Deepest {
+/** The location with the most open brackets, for a text that cannot be parsed. */
+function deepestBracket(path: string, text: string): DeepestNesting {
   const scanner = ts.createScanner(ts.ScriptTarget.Latest, true, ts.LanguageVariant.Standard, text);
   let open = 0;
-  let [most, position] = [0, 0];
+  let [maxDepth, position] = [0, 0];
   for (let token = scanner.scan(); token !== ts.SyntaxKind.EndOfFileToken; token = scanner.scan()) {
     if (OPENING.has(token)) open++;
     else if (CLOSING.has(token)) open--;
-    if (open > most) [most, position] = [open, scanner.getTokenStart()];
+    if (open > maxDepth) [maxDepth, position] = [open, scanner.getTokenStart()];
   }
-  const before = text.slice(0, position).split("\n");
-  return { depth: most, at: { file: path, line: before.length, column: before.at(-1)!.length + 1 } };
+  const precedingLines = text.slice(0, position).split("\n");
+  return {
+    depth: maxDepth,
+    location: { file: path, line: precedingLines.length, column: precedingLines.at(-1)!.length + 1 },
+  };
 }
 
 const OPENING = new Set([ts.SyntaxKind.OpenParenToken, ts.SyntaxKind.OpenBracketToken, ts.SyntaxKind.OpenBraceToken]);
@@ -62,15 +68,18 @@ const CLOSING = new Set([
   ts.SyntaxKind.CloseBraceToken,
 ]);
 
-/** The node of all files with most nodes around it. It is sought with a list, for the stack has ended. */
-export function deepestNode(files: readonly ts.SourceFile[]): Deepest {
-  let found: readonly [ts.Node | undefined, number] = [undefined, 0];
-  const rest: (readonly [ts.Node, number])[] = files.map((file) => [file, 0]);
-  for (let next = rest.pop(); next; next = rest.pop()) {
+/**
+ * The most deeply nested node of all files. The search uses an explicit stack, because JavaScript's stack has
+ * overflowed.
+ */
+export function deepestNode(files: readonly ts.SourceFile[]): DeepestNesting {
+  let deepest: readonly [ts.Node | undefined, number] = [undefined, 0];
+  const pending: (readonly [ts.Node, number])[] = files.map((file) => [file, 0]);
+  for (let next = pending.pop(); next; next = pending.pop()) {
     const [node, depth] = next;
-    if (depth > found[1]) found = next;
-    ts.forEachChild(node, (child) => void rest.push([child, depth + 1]));
+    if (depth > deepest[1]) deepest = next;
+    ts.forEachChild(node, (child) => void pending.push([child, depth + 1]));
   }
-  const [node, depth] = found;
-  return { depth, at: node && locate(node.getSourceFile(), node.getStart()) };
+  const [node, depth] = deepest;
+  return { depth, location: node && locate(node.getSourceFile(), node.getStart()) };
 }

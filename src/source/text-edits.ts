@@ -1,24 +1,24 @@
-/** Mechanical remedies: the author's text as it should be. */
+/** Text edits that fix a diagnostic. */
 import { ts } from "./typescript.js";
 import type { Edit, Location } from "../diagnostics/diagnostic.js";
 import { locate, unwrap } from "./sites.js";
 
-/** A node, and the text that should stand there. */
+/** A node and its replacement text. */
 export interface TextReplacement {
   readonly node: ts.Node;
   readonly text: string;
 }
 
-export function start(node: ts.Node): Location {
+export function startOf(node: ts.Node): Location {
   const file = node.getSourceFile();
   return locate(file, node.getStart(file));
 }
 
-export function editOf({ node, text }: TextReplacement): Edit {
-  return { at: start(node), end: locate(node.getSourceFile(), node.getEnd()), text };
+export function toEdit({ node, text }: TextReplacement): Edit {
+  return { at: startOf(node), end: locate(node.getSourceFile(), node.getEnd()), text };
 }
 
-/** `receiver.method(argument)`, with parentheses only where the receiver needs them. */
+/** Formats `receiver.method(argument)`, with parentheses only if the receiver needs them. */
 export function methodCall(receiver: ts.Expression, method: string, argument?: ts.Expression): string {
   return `${asReceiver(receiver)}.${method}(${argument ? unwrap(argument).getText() : ""})`;
 }

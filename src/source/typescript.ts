@@ -1,5 +1,5 @@
 /**
- * The TypeScript compiler that parses the author's files. On Node it is the one of ts-morph; the bundle of a page
- * takes its editor's in place of this file.
+ * The TypeScript compiler that parses the author's files. Node uses the copy in ts-morph; the browser bundle replaces
+ * this file with the editor's copy.
  */
 export { ts } from "@ts-morph/common";

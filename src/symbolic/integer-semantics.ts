@@ -60,9 +60,9 @@ export function termOfMeaning(semantics: Exclude<IntegerSemantics, "both">) {
   const combine = TERMS[semantics];
   return (
     { x, y }: { readonly x: Term; readonly y: Term },
-    { truth, folded }: { readonly truth: boolean; readonly folded: boolean },
+    { isTruth: truth, isFolded }: { readonly isTruth: boolean; readonly isFolded: boolean },
   ): Term | undefined => {
-    const result = combine(asInteger(x), asInteger(y), folded);
+    const result = combine(asInteger(x), asInteger(y), isFolded);
     return truth && !isTruth(result) ? undefined : result;
   };
 }

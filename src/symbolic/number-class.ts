@@ -34,7 +34,9 @@ export function classify(value: number, lowest = -Infinity, highest = Infinity):
   if (Number.isNaN(value)) return NAN;
   if (value <= lowest && value < 0) return LOWEST;
   if (value >= highest) return HIGHEST;
-  return value < 0 ? NEGATIVE : value === 0 ? ZERO : value === 1 ? ONE : POSITIVE;
+  if (value === 0) return ZERO;
+  if (value === 1) return ONE;
+  return value < 0 ? NEGATIVE : POSITIVE;
 }
 
 /** True if the classes contain this class. `POSITIVE` contains `ONE`. */
@@ -50,13 +52,18 @@ export const propagateNaN =
   (x: NumberClasses, y: NumberClasses): NumberClasses =>
     x === NAN || y === NAN ? NAN : rule(x, y);
 
-export const negateClass = (x: NumberClasses): NumberClasses =>
-  x === LOWEST ? HIGHEST : x === HIGHEST ? LOWEST : x === NEGATIVE ? POSITIVE : isAbove(x) ? NEGATIVE : x;
+export function negateClass(x: NumberClasses): NumberClasses {
+  if (x === LOWEST) return HIGHEST;
+  if (x === HIGHEST) return LOWEST;
+  if (x === NEGATIVE) return POSITIVE;
+  return isAbove(x) ? NEGATIVE : x;
+}
 
 export const addClasses = propagateNaN((x, y) => {
   if (x === ZERO) return y;
   if (y === ZERO) return x;
-  if (isInfinite(x) || isInfinite(y)) return isInfinite(x) && isInfinite(y) && x !== y ? NAN : isInfinite(x) ? x : y;
+  if (isInfinite(x)) return isInfinite(y) && x !== y ? NAN : x;
+  if (isInfinite(y)) return y;
   if (isAbove(x) && isAbove(y)) return POSITIVE;
   return x === NEGATIVE && y === NEGATIVE ? NEGATIVE : FINITE;
 });
@@ -104,13 +111,15 @@ export const losesComparison =
 export function maxClasses(x: NumberClasses, y: NumberClasses): NumberClasses {
   if (x === NAN) return y;
   if (y === NAN) return x;
-  return rank(x) > rank(y) ? x : rank(y) > rank(x) ? y : x | y;
+  if (rank(x) === rank(y)) return x | y;
+  return rank(x) > rank(y) ? x : y;
 }
 
 export function minClasses(x: NumberClasses, y: NumberClasses): NumberClasses {
   if (x === NAN) return y;
   if (y === NAN) return x;
-  return rank(x) < rank(y) ? x : rank(y) < rank(x) ? y : x | y;
+  if (rank(x) === rank(y)) return x | y;
+  return rank(x) < rank(y) ? x : y;
 }
 
 /** The transfer function of a function of one number, from its result for each class. NaN gives NaN. */
@@ -132,8 +141,14 @@ export function unaryTransfer(
 /** The transfer function of integer arithmetic, which wraps at the ends of the dtype. `idle` is the neutral element. */
 export const wrapIntegers =
   (rule: (x: NumberClasses, y: NumberClasses) => NumberClasses, neutral: NumberClasses) =>
-  (x: NumberClasses, y: NumberClasses): NumberClasses =>
-    x === neutral ? y : y === neutral ? x : isInfinite(x) || isInfinite(y) ? NUMBERS : rule(x, y);
+  (x: NumberClasses, y: NumberClasses): NumberClasses => {
+    if (x === neutral) return y;
+    if (y === neutral) return x;
+    return isInfinite(x) || isInfinite(y) ? NUMBERS : rule(x, y);
+  };
 
 /** The class of an integer that is converted to a float, whose range is larger. */
-export const asFloat = (x: NumberClasses): NumberClasses => (x === LOWEST ? NEGATIVE : x === HIGHEST ? POSITIVE : x);
+export function asFloat(x: NumberClasses): NumberClasses {
+  if (x === LOWEST) return NEGATIVE;
+  return x === HIGHEST ? POSITIVE : x;
+}

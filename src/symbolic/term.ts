@@ -27,7 +27,7 @@ export type TruthKind = "true" | "false" | "atMost" | "equal" | "all" | "some" |
 
 export interface Term {
   readonly kind: TermKind;
-  readonly parts: readonly Term[];
+  readonly operands: readonly Term[];
   /** The name of a symbol or a call. */
   readonly name: string;
   /** The value of a number. */
@@ -68,26 +68,25 @@ export function withTermTable<T>(run: () => T): T {
   }
 }
 
-function intern(kind: TermKind, parts: readonly Term[], name = "", value = 0n): Term {
-  const key = `${kind} ${name} ${value} ${parts.map(({ id }) => id).join()}`;
+function intern(kind: TermKind, operands: readonly Term[], name = "", value = 0n): Term {
+  const key = `${kind} ${name} ${value} ${operands.map(({ id }) => id).join()}`;
   let term = interned.get(key);
   if (term === undefined)
-    interned.set(key, (term = limitSize({ kind, parts, name, value, id: nextId++, ...sizeOf(kind, parts) })));
+    interned.set(key, (term = limitSize({ kind, operands, name, value, id: nextId++, ...sizeOf(kind, operands) })));
   return term;
 }
 
-function sizeOf(kind: TermKind, parts: readonly Term[]): Pick<Term, "nodes" | "monomials" | "depth"> {
-  const monomials = parts.map((operand) => operand.monomials);
+function sizeOf(kind: TermKind, operands: readonly Term[]): Pick<Term, "nodes" | "monomials" | "depth"> {
   return {
-    nodes: parts.reduce((total, operand) => total + operand.nodes, 1),
-    monomials:
-      kind === "sum"
-        ? monomials.reduce((total, each) => total + each, 0)
-        : kind === "product"
-          ? monomials.reduce((total, each) => total * each, 1)
-          : 1,
-    depth: 1 + Math.max(0, ...parts.map((operand) => operand.depth)),
+    nodes: operands.reduce((total, operand) => total + operand.nodes, 1),
+    monomials: monomialCount(kind, operands),
+    depth: 1 + Math.max(0, ...operands.map((operand) => operand.depth)),
   };
+}
+
+function monomialCount(kind: TermKind, operands: readonly Term[]): number {
+  if (kind === "sum") return operands.reduce((total, operand) => total + operand.monomials, 0);
+  return kind === "product" ? operands.reduce((total, operand) => total * operand.monomials, 1) : 1;
 }
 
 /** The term, or an uninterpreted function in place of a term that exceeds the limits. */
@@ -96,7 +95,7 @@ function limitSize(term: Term): Term {
   const isLarge = term.nodes > MAX_NODES || term.monomials > maxMonomials || term.depth > MAX_DEPTH;
   if (!isLarge || (term.kind === "call" && term.name.startsWith(LARGE))) return term;
   // A symbol with its name represents a call, so that the term still shows what it depends on.
-  const names = [...termsIn(...term.parts)].flatMap(({ kind, name }) =>
+  const names = [...termsIn(...term.operands)].flatMap(({ kind, name }) =>
     kind === "symbol" || (kind === "call" && !name.startsWith(LARGE)) ? [name] : [],
   );
   const unknown = call(`${LARGE}${term.id}`, ...[...new Set(names)].map(symbol));
@@ -104,8 +103,8 @@ function limitSize(term: Term): Term {
 }
 
 const LEAF = { nodes: 1, monomials: 1, depth: 1 };
-export const TRUE: Term = { kind: "true", parts: [], name: "", value: 0n, id: nextId++, ...LEAF };
-export const FALSE: Term = { kind: "false", parts: [], name: "", value: 0n, id: nextId++, ...LEAF };
+export const TRUE: Term = { kind: "true", operands: [], name: "", value: 0n, id: nextId++, ...LEAF };
+export const FALSE: Term = { kind: "false", operands: [], name: "", value: 0n, id: nextId++, ...LEAF };
 const TRUTHS: ReadonlySet<TermKind> = new Set<TermKind>(["true", "false", "atMost", "equal", "all", "some", "not"]);
 
 export const isTruth = ({ kind }: Term): boolean => TRUTHS.has(kind);
@@ -113,7 +112,7 @@ export const isNumber = ({ kind }: Term): boolean => kind === "number";
 
 export const number = (value: bigint | number): Term => intern("number", [], "", BigInt(value));
 export const symbol = (name: string): Term => intern("symbol", [], name);
-export const call = (name: string, ...parts: readonly Term[]): Term => intern("call", parts, name);
+export const call = (name: string, ...operands: readonly Term[]): Term => intern("call", operands, name);
 /**
  * The name of the function that returns the smallest power of two not below its argument, or 0 for a nonpositive
  * argument.
@@ -124,7 +123,7 @@ export const truth = (value: boolean): Term => (value ? TRUE : FALSE);
 export function sum(...terms: readonly Term[]): Term {
   let constant = 0n;
   const symbolicTerms: Term[] = [];
-  for (const term of terms.flatMap((each) => (each.kind === "sum" ? each.parts : [each])))
+  for (const term of terms.flatMap((each) => (each.kind === "sum" ? each.operands : [each])))
     if (isNumber(term)) constant += term.value;
     else symbolicTerms.push(term);
   if (constant !== 0n || symbolicTerms.length === 0) symbolicTerms.push(number(constant));
@@ -134,7 +133,7 @@ export function sum(...terms: readonly Term[]): Term {
 export function product(...terms: readonly Term[]): Term {
   let constant = 1n;
   const factors: Term[] = [];
-  for (const term of terms.flatMap((each) => (each.kind === "product" ? each.parts : [each])))
+  for (const term of terms.flatMap((each) => (each.kind === "product" ? each.operands : [each])))
     if (isNumber(term)) constant *= term.value;
     else factors.push(term);
   if (constant === 0n) return number(0);
@@ -214,35 +213,26 @@ export function andTerm(...terms: readonly Term[]): Term {
 
 /** The conjuncts of a term. */
 export function conditionsOf(term: Term): readonly Term[] {
-  return term.kind === "all" ? term.parts : term === TRUE ? [] : [term];
+  if (term === TRUE) return [];
+  return term.kind === "all" ? term.operands : [term];
 }
 
 export function orTerm(...terms: readonly Term[]): Term {
-  const disjuncts = new Set(
-    terms.flatMap((each) => (each.kind === "some" ? each.parts : each === FALSE ? [] : [each])),
-  );
+  const disjuncts = new Set(terms.flatMap((each) => (each.kind === "some" ? each.operands : [each])));
+  disjuncts.delete(FALSE);
   if (disjuncts.has(TRUE)) return TRUE;
   const [first = FALSE, ...more] = disjuncts;
   return more.length === 0 ? first : intern("some", [first, ...more]);
 }
 
 export function not(x: Term): Term {
-  switch (x.kind) {
-    case "true":
-      return FALSE;
-    case "false":
-      return TRUE;
-    case "not":
-      return x.parts[0]!;
-    case "atMost":
-      return below(x.parts[1]!, x.parts[0]!);
-    case "all":
-      return orTerm(...x.parts.map(not));
-    case "some":
-      return andTerm(...x.parts.map(not));
-    default:
-      return intern("not", [x]);
-  }
+  if (x.kind === "true") return FALSE;
+  if (x.kind === "false") return TRUE;
+  if (x.kind === "not") return x.operands[0]!;
+  if (x.kind === "atMost") return below(x.operands[1]!, x.operands[0]!);
+  if (x.kind === "all") return orTerm(...x.operands.map(not));
+  if (x.kind === "some") return andTerm(...x.operands.map(not));
+  return intern("not", [x]);
 }
 
 /** A truth value as 0 or 1. Integers are unchanged. */
@@ -250,13 +240,13 @@ export const asInteger = (x: Term): Term => (isTruth(x) ? iteTerm(x, number(1), 
 /** An integer as its test for nonzero. Truth values are unchanged. */
 export const asTruth = (x: Term): Term => (isTruth(x) ? x : not(equal(x, number(0))));
 
-const rebuilders: Readonly<Record<TermKind, ((parts: readonly Term[], original: Term) => Term) | undefined>> = {
+const rebuilders: Readonly<Record<TermKind, ((operands: readonly Term[], original: Term) => Term) | undefined>> = {
   number: undefined,
   symbol: undefined,
   true: undefined,
   false: undefined,
-  sum: (parts) => sum(...parts),
-  product: (parts) => product(...parts),
+  sum: (operands) => sum(...operands),
+  product: (operands) => product(...operands),
   quotient: ([x, y]) => quotient(x!, y!),
   remainder: ([x, y]) => remainder(x!, y!),
   floorQuotient: ([x, y]) => quotient(x!, y!, true),
@@ -264,17 +254,17 @@ const rebuilders: Readonly<Record<TermKind, ((parts: readonly Term[], original: 
   least: ([x, y]) => minTerm(x!, y!),
   greatest: ([x, y]) => maxTerm(x!, y!),
   choice: ([condition, x, y]) => iteTerm(condition!, x!, y!),
-  call: (parts, { name }) => call(name, ...parts),
+  call: (operands, { name }) => call(name, ...operands),
   atMost: ([x, y]) => atMost(x!, y!),
   equal: ([x, y]) => equal(x!, y!),
-  all: (parts) => andTerm(...parts),
-  some: (parts) => orTerm(...parts),
+  all: (operands) => andTerm(...operands),
+  some: (operands) => orTerm(...operands),
   not: ([x]) => not(x!),
 };
 
 /** The term with other operands. */
 export function withOperands(term: Term, parts: readonly Term[]): Term {
-  if (parts.every((operand, i) => operand === term.parts[i])) return term;
+  if (parts.every((operand, i) => operand === term.operands[i])) return term;
   return rebuilders[term.kind]?.(parts, term) ?? term;
 }
 
@@ -287,7 +277,7 @@ export function substitute(term: Term, replacements: ReadonlyMap<string, Term>, 
       ? (replacements.get(term.name) ?? term)
       : withOperands(
           term,
-          term.parts.map((operand) => substitute(operand, replacements, cache)),
+          term.operands.map((operand) => substitute(operand, replacements, cache)),
         );
   cache.set(term, result);
   return result;
@@ -298,7 +288,7 @@ export function termsIn(...terms: readonly Term[]): ReadonlySet<Term> {
   const subterms = new Set<Term>();
   const visit = (term: Term): void => {
     if (subterms.has(term)) return;
-    term.parts.forEach(visit);
+    term.operands.forEach(visit);
     subterms.add(term);
   };
   terms.forEach(visit);

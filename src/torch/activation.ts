@@ -1,9 +1,9 @@
 /** Activation functions. All are elementwise, except `glu`. */
 import { sizeOf } from "../numerics/array.js";
 import { erf } from "../numerics/special.js";
-import { map, torchArray, type TorchArray } from "./array.js";
+import { map, torchArray, type TorchArray, type Args } from "./array.js";
 import { TorchError } from "./errors.js";
-import { type Args, array, axisOrDefault, elementwise, number } from "./call.js";
+import { array, axisOrDefault, elementwise, number } from "./call.js";
 import { both, everywhere, functional, type Unary } from "./record.js";
 import type { TorchNumber, TorchTensor } from "./values.js";
 

@@ -1,7 +1,7 @@
 /** Elementwise arithmetic of one or two tensors. */
 import { TorchError } from "./errors.js";
 import { erf, roundHalfEven } from "../numerics/special.js";
-import { map, zip } from "./array.js";
+import { map, type TorchArray, zip } from "./array.js";
 import { array, elementwise, number, pairwise } from "./call.js";
 import { both, overloaded, type Unary } from "./record.js";
 import type { TorchNumber, TorchOperand, TorchScalar, TorchTensor } from "./values.js";
@@ -38,8 +38,9 @@ export const arithmetic = {
   div: overloaded<Quotient, QuotientMethod>({
     params: ["input", "other", "rounding_mode"],
     run: ({ input, other, rounding_mode: mode }) => {
-      const roundQuotient = mode === "trunc" ? Math.trunc : mode === "floor" ? Math.floor : (x: number) => x;
-      return zip([array(input), array(other)], (x, y) => roundQuotient(x / y));
+      const operands: [TorchArray, TorchArray] = [array(input), array(other)];
+      if (mode === "trunc") return zip(operands, (x, y) => Math.trunc(x / y));
+      return zip(operands, mode === "floor" ? (x, y) => Math.floor(x / y) : (x, y) => x / y);
     },
   }),
   /** The remainder, with the divisor's sign. */

@@ -138,3 +138,7 @@ export function pick(x: TorchArray, shape: readonly number[], indices: ArrayLike
     Float64Array.from(indices, (index) => x.data[index]!),
   );
 }
+
+export type TorchValue = TorchArray | number | boolean | string | null | undefined | readonly TorchValue[];
+
+export type Args = Readonly<Record<string, TorchValue>>;

@@ -1,11 +1,8 @@
 /** Evaluated arguments of torch functions, and helpers for defining functions. */
 import { TorchError } from "./errors.js";
-import { axisOf, map, mapLanes, reduceAxes, scalarArray, type TorchArray, zip } from "./array.js";
+import { axisOf, map, mapLanes, reduceAxes, scalarArray, type TorchArray, zip, type TorchValue } from "./array.js";
 import type { Facts, TorchFunction } from "./record.js";
 import { type DTypeName, dtypeTable } from "../types/dtype.js";
-
-export type TorchValue = TorchArray | number | boolean | string | null | undefined | readonly TorchValue[];
-export type Args = Readonly<Record<string, TorchValue>>;
 
 export const isArray = (x: TorchValue): x is TorchArray => typeof x === "object" && x !== null && "data" in x;
 

@@ -1,9 +1,9 @@
 /** Convolutions, pooling, and table lookups. */
 import { sizeOf } from "../numerics/array.js";
-import { torchArray, type TorchArray } from "./array.js";
+import { torchArray, type TorchArray, type Args, type TorchValue } from "./array.js";
 import { TorchError } from "./errors.js";
 import { checkIndexBounds } from "./indexing.js";
-import { type Args, array, number, numbers, checkNotEmpty, type TorchValue } from "./call.js";
+import { array, number, numbers, checkNotEmpty } from "./call.js";
 import { functional } from "./record.js";
 import type { TorchNumber, TorchTensor } from "./values.js";
 

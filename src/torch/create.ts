@@ -1,8 +1,8 @@
 /** Functions that create tensors: constant, a range, or random. */
 import { sizeOf } from "../numerics/array.js";
 import { normal, shuffled } from "../numerics/seeded-random.js";
-import { torchArray, type TorchArray } from "./array.js";
-import { array, numbers, type TorchValue } from "./call.js";
+import { torchArray, type TorchArray, type TorchValue } from "./array.js";
+import { array, numbers } from "./call.js";
 import { castTo } from "./cast.js";
 import { inTorch, type TorchFunction } from "./record.js";
 import type { TorchDType, TorchNumber, TorchShape, TorchTensor } from "./values.js";

@@ -5,9 +5,9 @@ import { torchCall } from "../diagnostics/catalog/reference-codes.js";
 import { isFloat, unroundedDType } from "../numerics/numeric.js";
 import type { DTypeName } from "../types/dtype.js";
 import { UnsupportedByEvaluator, TorchError } from "./errors.js";
-import { scalarArray, torchArray, type TorchArray } from "./array.js";
+import { scalarArray, torchArray, type TorchArray, type TorchValue } from "./array.js";
 import { itemOf, torchAttributes, isTruth } from "./facts.js";
-import { isArray, isDTypeName, type TorchValue } from "./call.js";
+import { isArray, isDTypeName } from "./call.js";
 import { TorchIntegers } from "./integers.js";
 import { bindArguments, recordOf } from "./functions.js";
 import {

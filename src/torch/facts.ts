@@ -11,8 +11,8 @@ import {
 } from "./node.js";
 import { isFloat } from "../numerics/numeric.js";
 import { UnsupportedByEvaluator } from "./errors.js";
-import { transpose } from "./array.js";
-import { array, isArray, type TorchValue } from "./call.js";
+import { transpose, type TorchValue } from "./array.js";
+import { array, isArray } from "./call.js";
 
 interface TorchAttribute {
   run(value: TorchValue): TorchValue;
@@ -58,8 +58,16 @@ export function kindOf(argument: TorchArgument | undefined, inputs: ReferenceInp
     case "call":
     case "method":
       return kindOfCall(argument, inputs);
-    default:
+    case "arithmetic":
+    case "choice":
+    case "comparison":
+    case "dtype":
+    case "item":
+    case "launched":
+    case "otherwise":
       return undefined;
+    default:
+      return argument satisfies never;
   }
 }
 

@@ -36,11 +36,12 @@ export const torchFunctions: Readonly<Record<string, ListedFunction>> = {
 };
 
 const FUNCTIONAL = "nn.functional.";
+const FORM_OF_KIND = { method: "method", call: "torch" } as const;
 
 /** The function of a call, if it is available in this call form. */
 export function recordOf({ kind, name }: TorchCall): ListedFunction | undefined {
   const isFunctional = kind === "call" && name.startsWith(FUNCTIONAL);
-  const callForm = kind === "method" ? "method" : isFunctional ? "functional" : "torch";
+  const callForm = isFunctional ? "functional" : FORM_OF_KIND[kind];
   const key = isFunctional ? name.slice(FUNCTIONAL.length) : name;
   const record = Object.hasOwn(torchFunctions, key) ? torchFunctions[key]! : undefined;
   return record?.places.includes(callForm) ? record : undefined;

@@ -1,8 +1,20 @@
 /** Torch functions that select and place elements by index. */
 import { sizeOf, stridedIndex, stridesOf } from "../numerics/array.js";
 import { TorchError } from "./errors.js";
-import { axisOf, expandTo, pick, reduceAxes, reshapeTo, torchArray, type TorchArray, total, zip } from "./array.js";
-import { type Args, array, axisOrDefault, number, numbers, checkNotEmpty, type TorchValue } from "./call.js";
+import {
+  axisOf,
+  expandTo,
+  pick,
+  reduceAxes,
+  reshapeTo,
+  torchArray,
+  type TorchArray,
+  total,
+  zip,
+  type Args,
+  type TorchValue,
+} from "./array.js";
+import { array, axisOrDefault, number, numbers, checkNotEmpty } from "./call.js";
 import { largest, mean, smallest } from "./lanes.js";
 import { both, inTorch, type TorchFunction } from "./record.js";
 import type { TorchNumber, TorchPieces, TorchTensor } from "./values.js";

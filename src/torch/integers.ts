@@ -5,8 +5,8 @@
 import { wrapInteger } from "../numerics/numeric-int.js";
 import { type DTypeName, dtypeTable, type IntName, isInt, isSigned } from "../types/dtype.js";
 import { UnsupportedByEvaluator } from "./errors.js";
-import { torchArray, type TorchArray } from "./array.js";
-import { type Args, isArray, isDTypeName, type TorchValue } from "./call.js";
+import { torchArray, type TorchArray, type Args, type TorchValue } from "./array.js";
+import { isArray, isDTypeName } from "./call.js";
 import type { TorchFunction } from "./record.js";
 
 /** True if an argument is a literal of the author. */
@@ -84,8 +84,10 @@ export class TorchIntegers {
   }
 }
 
-const arraysIn = (value: TorchValue): readonly TorchArray[] =>
-  isArray(value) ? [value] : Array.isArray(value) ? value.flatMap(arraysIn) : [];
+function arraysIn(value: TorchValue): readonly TorchArray[] {
+  if (isArray(value)) return [value];
+  return Array.isArray(value) ? value.flatMap(arraysIn) : [];
+}
 
 interface Operand {
   readonly rank: number;

@@ -1,8 +1,8 @@
 /** Losses. */
-import { mapLanes, scalarArray, torchArray, type TorchArray, zip } from "./array.js";
+import { mapLanes, scalarArray, torchArray, type TorchArray, zip, type Args, type TorchValue } from "./array.js";
 import { softplus } from "./activation.js";
 import { checkIndexBounds } from "./indexing.js";
-import { type Args, array, number, sameShape, type TorchValue } from "./call.js";
+import { array, number, sameShape } from "./call.js";
 import { logSoftmax } from "./lanes.js";
 import { functional, type TorchFunction } from "./record.js";
 import type { TorchNumber, TorchScalar, TorchTensor } from "./values.js";
@@ -100,8 +100,10 @@ export const losses = {
   >({
     params: ["input", "target", "size_average", "reduce", "reduction", "log_target"],
     run: ({ input, target, reduction, log_target: isLog }) => {
-      const term = (log: number, due: number): number =>
-        isLog === true ? Math.exp(due) * (due - log) : due === 0 ? 0 : due * (Math.log(due) - log);
+      const term = (log: number, due: number): number => {
+        if (isLog === true) return Math.exp(due) * (due - log);
+        return due === 0 ? 0 : due * (Math.log(due) - log);
+      };
       return reduceLosses(zip([array(input), array(target)], term), reduction);
     },
   }),

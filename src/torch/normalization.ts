@@ -1,7 +1,16 @@
 /** Normalizations of the last axes, of groups of channels, and by a norm. */
 import { TorchError } from "./errors.js";
-import { mapLanes, reduceAxes, reshapeTo, scalarArray, type TorchArray, zip } from "./array.js";
-import { type Args, array, axisOrDefault, number, numbers, sameShape, type TorchValue } from "./call.js";
+import {
+  mapLanes,
+  reduceAxes,
+  reshapeTo,
+  scalarArray,
+  type TorchArray,
+  zip,
+  type Args,
+  type TorchValue,
+} from "./array.js";
+import { array, axisOrDefault, number, numbers, sameShape } from "./call.js";
 import { mean, norm, variance } from "./lanes.js";
 import { functional } from "./record.js";
 import type { TorchNumber, TorchShape, TorchTensor } from "./values.js";

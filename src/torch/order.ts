@@ -1,6 +1,6 @@
 /** Torch functions for sorting, extrema, and counting. */
-import { mapLanes, reduceAxes, torchArray, type TorchArray, zip } from "./array.js";
-import { type Args, array, axisOrDefault, number, numbers, checkNotEmpty } from "./call.js";
+import { mapLanes, reduceAxes, torchArray, type TorchArray, zip, type Args } from "./array.js";
+import { array, axisOrDefault, number, numbers, checkNotEmpty } from "./call.js";
 import { narrow } from "./indexing.js";
 import { both, inTorch, overloaded, type TorchFunction } from "./record.js";
 import type { TorchNumber, TorchPair, TorchTensor } from "./values.js";

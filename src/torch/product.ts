@@ -1,6 +1,6 @@
 /** Matrix products: `matmul`, `einsum`, linear layers, attention. */
-import { map, mapLanes, torchArray, type TorchArray, transpose, zip, expandTo, reshapeTo } from "./array.js";
-import { type Args, array, arrays, isArray, number } from "./call.js";
+import { map, mapLanes, torchArray, type TorchArray, transpose, zip, expandTo, reshapeTo, type Args } from "./array.js";
+import { array, arrays, isArray, number } from "./call.js";
 import { largest, softmax } from "./lanes.js";
 import { both, functional, inTorch, type TorchFunction } from "./record.js";
 import type { TorchNumber, TorchScalar, TorchTensor } from "./values.js";
@@ -153,8 +153,10 @@ function attention(
   const factor = number(scale, 1 / Math.sqrt(q.shape.at(-1)!));
   const scores = map(matmul(q, transpose(k, -2, -1)), (x) => x * factor);
   const isBooleanMask = isTruth("attn_mask");
-  const add = (score: number, mask: number): number => (!isBooleanMask ? score + mask : mask !== 0 ? score : -Infinity);
-  const masked = isArray(attn_mask) ? zip([scores, attn_mask], add) : scores;
+  const applyMask = isBooleanMask
+    ? (score: number, mask: number): number => (mask !== 0 ? score : -Infinity)
+    : (score: number, mask: number): number => score + mask;
+  const masked = isArray(attn_mask) ? zip([scores, attn_mask], applyMask) : scores;
   const [rows, columns] = masked.shape.slice(-2) as [number, number];
   const isVisible = (i: number) => is_causal !== true || i % columns <= Math.trunc(i / columns) % rows;
   const visible = torchArray(

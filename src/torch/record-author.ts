@@ -161,8 +161,15 @@ function nameOf(node: TorchNode): string {
       return node.operator;
     case "choice":
       return "choose";
-    default:
+    case "attribute":
+    case "dtype":
+    case "input":
+    case "item":
+    case "launched":
+    case "otherwise":
       return node.kind;
+    default:
+      return node satisfies never;
   }
 }
 

@@ -2,9 +2,8 @@
  * Definition of a torch function: its call forms and their types, its parameters, its evaluation in float64, and static
  * facts for the emitter and the evaluator.
  */
-import type { TorchArray } from "./array.js";
+import type { TorchArray, Args } from "./array.js";
 import type { DTypeName } from "../types/dtype.js";
-import type { Args } from "./call.js";
 import type { TorchTensor } from "./values.js";
 
 /** `torch.sum(x)`, `torch.nn.functional.gelu(x)` or `x.sum()`. */

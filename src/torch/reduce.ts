@@ -1,6 +1,6 @@
 /** Reductions, and functions that replace a lane: sums, extrema, norms, softmax, cumulative sums. */
-import { reduceAxes, total } from "./array.js";
-import { alongAxis, type Args, array, number, numbers, checkNotEmpty, reduction } from "./call.js";
+import { reduceAxes, total, type Args } from "./array.js";
+import { alongAxis, array, number, numbers, checkNotEmpty, reduction } from "./call.js";
 import { largest, logSoftmax, logSumExp, mean, norm, smallest, softmax, variance } from "./lanes.js";
 import { both, everywhere, type TorchFunction } from "./record.js";
 import type { TorchAxis, TorchDType, TorchNumber, TorchTensor } from "./values.js";

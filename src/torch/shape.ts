@@ -1,8 +1,18 @@
 /** Torch functions that move, repeat and concatenate elements, or change a tensor's shape. */
 import { sizeOf, stridedIndex } from "../numerics/array.js";
-import { expandTo, mapLanes, pick, reorder, reshapeTo, torchArray, type TorchArray, transpose } from "./array.js";
+import {
+  expandTo,
+  mapLanes,
+  pick,
+  reorder,
+  reshapeTo,
+  torchArray,
+  type TorchArray,
+  transpose,
+  type Args,
+} from "./array.js";
 import { TorchError } from "./errors.js";
-import { type Args, array, arrays, axisOrDefault, newAxis, number, numbers } from "./call.js";
+import { array, arrays, axisOrDefault, newAxis, number, numbers } from "./call.js";
 import { both, inTorch, method, type TorchFunction } from "./record.js";
 import type { TorchAxis, TorchNumber, TorchScalar, TorchShape, TorchTensor } from "./values.js";
 

@@ -1,5 +1,8 @@
 /** Axes of a shape: counting from either end, and removing, replacing or inserting one dimension. */
+import type { Fact, SentenceOf } from "../diagnostics/message.js";
+import { wrongAxis } from "../diagnostics/catalog/rule-codes.js";
 import { showShape, type Dim, type Shape, type Show } from "./shape.js";
+import type { RuleError } from "./rule-error.js";
 
 /** Axes of each rank, by number and by negative number. A table is cheaper than counting tuples. */
 interface AxisTable {
@@ -35,28 +38,36 @@ export function axisOf(rank: number, axis: number): number | undefined {
 }
 
 /** A hint for an author who passes the second of two operands as the axis of a reduction. */
-type OfTwo<Op extends string> = Op extends "max" | "min" ? `; of two values, tl.${Op}imum(x, y)` : "";
-const ofTwo = (op: string): string => (op === "max" || op === "min" ? `; of two values, tl.${op}imum(x, y)` : "");
+type OfTwo<Op extends string> = Op extends "max" | "min" ? `of two values, tl.${Op}imum(x, y)` : "";
+const ofTwo = (op: string): string => (op === "max" || op === "min" ? `of two values, tl.${op}imum(x, y)` : "");
 
-export const whyNoAxis = (op: string): string => `${op}: a scalar has no axis${ofTwo(op)}`;
+export const scalarWithoutAxis = <Op extends Fact, Remedy extends string>(op: Op, remedy: Remedy) =>
+  wrongAxis(`${op}: a scalar has no axis`, remedy);
+
+export const whyNoAxis = (op: string): RuleError => scalarWithoutAxis(op, ofTwo(op));
+
+const axisOutOfRange = <Op extends Fact, Axis extends Fact, Shape extends Fact>(op: Op, axis: Axis, shape: Shape) =>
+  wrongAxis(`${op}: axis ${axis} is out of range, the tile is ${shape}`);
+const axisByPosition = <Op extends Fact, Remedy extends string>(op: Op, remedy: Remedy) =>
+  wrongAxis(`${op}: the axis is a number by position, tl.${op}(x, 0)`, remedy);
 
 export type WhyAxis<Op extends string, S extends Shape, Ax> = [Ax] extends [number]
   ? number extends S["length"]
     ? ""
     : Axis<S["length"], Ax> extends "none"
       ? S extends readonly []
-        ? `${Op}: a scalar has no axis${OfTwo<Op>}`
-        : `${Op}: axis ${Ax & number} is out of range, the tile is ${Show<S>}`
+        ? SentenceOf<typeof scalarWithoutAxis<Op, OfTwo<Op>>>
+        : SentenceOf<typeof axisOutOfRange<Op, Ax & number, Show<S>>>
       : ""
-  : `${Op}: the axis is a number by position, tl.${Op}(x, 0)${OfTwo<Op>}`;
+  : SentenceOf<typeof axisByPosition<Op, OfTwo<Op>>>;
 /** The rule of ops whose axis is optional: the operand must not be a scalar. */
 export type WhyScalar<Op extends string, S extends Shape> = S extends readonly []
-  ? `${Op}: a scalar has no axis${OfTwo<Op>}`
+  ? SentenceOf<typeof scalarWithoutAxis<Op, OfTwo<Op>>>
   : "";
-export function whyAxis(op: string, shape: readonly Dim[], axis: number): string {
-  if (axisOf(shape.length, axis) !== undefined) return "";
-  if (Number.isNaN(axis)) return `${op}: the axis is a number by position, tl.${op}(x, 0)${ofTwo(op)}`;
-  return shape.length === 0 ? whyNoAxis(op) : `${op}: axis ${axis} is out of range, the tile is ${showShape(shape)}`;
+export function whyAxis(op: string, shape: readonly Dim[], axis: number): RuleError | undefined {
+  if (axisOf(shape.length, axis) !== undefined) return undefined;
+  if (Number.isNaN(axis)) return axisByPosition(op, ofTwo(op));
+  return shape.length === 0 ? whyNoAxis(op) : axisOutOfRange(op, axis, showShape(shape));
 }
 
 /** S split before dimension I: [dimensions before I, remaining dimensions]. */
@@ -121,9 +132,9 @@ export function expandShape(shape: readonly Dim[], axis: number): Dim[] {
 export type WhyExpand<S extends Shape, Ax> = number extends S["length"]
   ? ""
   : Axis<NextRank[S["length"] & keyof NextRank], Ax> extends "none"
-    ? `expandDims: axis ${Ax & number} is out of range, the tile is ${Show<S>}`
+    ? SentenceOf<typeof axisOutOfRange<"expandDims", Ax & number, Show<S>>>
     : "";
-export function whyExpand(shape: readonly Dim[], axis: number): string {
+export function whyExpand(shape: readonly Dim[], axis: number): RuleError | undefined {
   const isInRange = axisOf(shape.length + 1, axis) !== undefined;
-  return isInRange ? "" : `expandDims: axis ${axis} is out of range, the tile is ${showShape(shape)}`;
+  return isInRange ? undefined : axisOutOfRange("expandDims", axis, showShape(shape));
 }

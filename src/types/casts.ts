@@ -1,4 +1,6 @@
 /** Rules of casts, and the result dtypes of reductions. */
+import type { Fact, SentenceOf } from "../diagnostics/message.js";
+import { dtypeUnsupported, dtypeMismatch } from "../diagnostics/catalog/rule-codes.js";
 import {
   dtypeDisplayName,
   dtypeTable,
@@ -14,10 +16,13 @@ import {
   type IntName,
   type Members,
 } from "./dtype.js";
-import type { IsAny, Same } from "./rule-error.js";
+import type { IsAny, Same, RuleError } from "./rule-error.js";
 import { unify, type Unify } from "./promote.js";
 
 type Common = "float16" | "float32";
+
+const uncastable = <From extends Fact, To extends Fact>(from: From, to: To) =>
+  dtypeUnsupported(`to: ${from} cannot be cast to ${to} directly`, "go through tl.float32");
 
 /**
  * The rule of `.to(dtype)`. Triton does not implement casts of 8-bit floats to and from dtypes other than float16,
@@ -34,7 +39,7 @@ export type WhyCast<From, To> = [From, To] extends [Common, any] | [any, Common]
         ? ""
         : [CastClash<Members<From>, Members<To>>] extends [never]
           ? ""
-          : `to: ${Call<From>} cannot be cast to ${Call<To>} directly; go through tl.float32`;
+          : SentenceOf<typeof uncastable<Call<From>, Call<To>>>;
 /** A pair of members without a cast, or never. */
 type CastClash<F, T> = F extends IntName | "float64"
   ? Extract<T, Fp8Name>
@@ -49,15 +54,17 @@ const isUncastable = (from: DTypeName, to: DTypeName): boolean =>
     (isFp8(from) && (isInt(to) || isFp8(to) || to === "float64")) ||
     (from === "float8e4b15" && to === "bfloat16") ||
     (from === "bfloat16" && to === "float8e4b15"));
-export function whyCast(from: Elem, to: Elem): string {
+export function whyCast(from: Elem, to: Elem): RuleError | undefined {
   const hasClash = !sameElem(from, to) && members(from).some((f) => members(to).some((t) => isUncastable(f, t)));
-  return hasClash
-    ? `to: ${dtypeDisplayName(from)} cannot be cast to ${dtypeDisplayName(to)} directly; go through tl.float32`
-    : "";
+  return hasClash ? uncastable(dtypeDisplayName(from), dtypeDisplayName(to)) : undefined;
 }
 
 /** The width of every member in bits. */
 type Bits<E> = Members<E> extends infer M extends DTypeName ? (typeof Table)[M]["bits"] : never;
+
+const otherWidth = <From extends Fact, To extends Fact>(from: From, to: To) =>
+  dtypeMismatch(`to: ${from} and ${to} differ in width; a bitcast keeps the bits`);
+
 /** The rule of `.to(dtype, { bitcast: true })`: the widths must be equal. */
 export type WhyBitcast<From, To> =
   IsAny<From> extends true
@@ -66,12 +73,10 @@ export type WhyBitcast<From, To> =
       ? ""
       : [Bits<From>, Bits<To>] extends [Bits<To>, Bits<From>]
         ? ""
-        : `to: ${Call<From>} and ${Call<To>} differ in width; a bitcast keeps the bits`;
-export function whyBitcast(from: Elem, to: Elem): string {
+        : SentenceOf<typeof otherWidth<Call<From>, Call<To>>>;
+export function whyBitcast(from: Elem, to: Elem): RuleError | undefined {
   const widths = (elem: Elem) => [...new Set(members(elem).map((name) => dtypeTable[name].bits))].sort().join();
-  return widths(from) === widths(to)
-    ? ""
-    : `to: ${dtypeDisplayName(from)} and ${dtypeDisplayName(to)} differ in width; a bitcast keeps the bits`;
+  return widths(from) === widths(to) ? undefined : otherWidth(dtypeDisplayName(from), dtypeDisplayName(to));
 }
 
 // ---- reductions -----------------------------------------------------------------------------------------------------
@@ -99,15 +104,12 @@ export function maxElement(elem: Elem): Elem | undefined {
   return unify(elem, maxOne);
 }
 
+export const mixedResults = <Op extends Fact, DType extends Fact>(op: Op, dtype: DType) =>
+  dtypeMismatch(`${op}: the members of ${dtype} give different dtypes`, "cast with .to(tl.float32)");
+
 /** The rule that all members of a dtype variable have the same result dtype. */
 export type WhyReduceElement<Op extends string, E, R> =
-  IsAny<E> extends true
-    ? ""
-    : IsAny<R> extends true
-      ? `${Op}: the members of ${Call<E>} give different dtypes; cast with .to(tl.float32)`
-      : "";
-export function whyReduceElement(op: string, elem: Elem, result: Elem | undefined): string {
-  return result === undefined
-    ? `${op}: the members of ${dtypeDisplayName(elem)} give different dtypes; cast with .to(tl.float32)`
-    : "";
+  IsAny<E> extends true ? "" : IsAny<R> extends true ? SentenceOf<typeof mixedResults<Op, Call<E>>> : "";
+export function whyReduceElement(op: string, elem: Elem, result: Elem | undefined): RuleError | undefined {
+  return result === undefined ? mixedResults(op, dtypeDisplayName(elem)) : undefined;
 }

@@ -1,4 +1,12 @@
 /** Constexprs, the values that are known when Triton compiles the kernel: block sizes, flags, choices. */
+import type { Fact, SentenceOf } from "../diagnostics/message.js";
+import {
+  operandKind,
+  wrongCondition,
+  wrongAxis,
+  wrongTileSize,
+  needsConstexpr,
+} from "../diagnostics/catalog/rule-codes.js";
 import { MAX_NUMEL } from "./limits.js";
 import type {
   AddText,
@@ -11,7 +19,7 @@ import type {
   SubText,
 } from "./constexpr-text.js";
 import { dtypeDisplayName, type Call, type DType, type Element } from "./dtype.js";
-import type { FirstError, Validate } from "./rule-error.js";
+import type { FirstError, Validate, RuleError } from "./rule-error.js";
 import {
   whyWhole,
   type Divide,
@@ -54,6 +62,9 @@ export type WhyConst<Op extends string, O, Kind> = O extends number
 export type WhyConstMod<Op extends string, O> = O extends TileLike
   ? FirstError<WhyWeak<Op, O[El], "int">, WhyNoResult<Op, O[El], O[El]>>
   : WhyConstInt<Op, O>;
+
+export const notAnInteger = <Op extends Fact>(op: Op) => operandKind(`${op}: needs an integer, a constexpr or a tile`);
+
 /** The same for `//` and bit operations. */
 export type WhyConstInt<Op extends string, O> = O extends number
   ? WhyWhole<Op, O>
@@ -62,7 +73,7 @@ export type WhyConstInt<Op extends string, O> = O extends number
     : O extends TileLike
       ? FirstError<WhyInt<Op, O[El]>, WhyWeak<Op, O[El], "int">>
       : O extends ConstLike | boolean | string
-        ? `${Op}: needs an integer, a constexpr or a tile`
+        ? SentenceOf<typeof notAnInteger<Op>>
         : NotAnOperand<Op, O>;
 
 /** The kind of a number or a constexpr: "float" or "int". */
@@ -178,26 +189,26 @@ export interface ConstBool<Name extends string> extends ConstLike<Name, "bool"> 
 
 // ---- choose ---------------------------------------------------------------------------------------------------------
 
+const choiceOfTiles = () => operandKind("choose: needs constexprs or numbers", "choose tiles with tl.when");
+
 /** The rule of the alternatives of `choose`: two numbers or two booleans. */
 export type WhyChosen<X> = X extends number | boolean | ConstLike<any, "int" | "float" | "bool">
   ? ""
-  : "choose: needs constexprs or numbers; choose tiles with tl.when";
+  : SentenceOf<typeof choiceOfTiles>;
 type IsTruth<X> = X extends boolean | ConstLike<any, "bool"> ? true : false;
+
+const choiceOfKinds = () => operandKind("choose: one side is a truth value, the other a number");
+
 export type WhyChosenToo<X, Y> =
-  WhyChosen<Y> extends ""
-    ? IsTruth<X> extends IsTruth<Y>
-      ? ""
-      : "choose: one side is a truth value, the other a number"
-    : WhyChosen<Y>;
+  WhyChosen<Y> extends "" ? (IsTruth<X> extends IsTruth<Y> ? "" : SentenceOf<typeof choiceOfKinds>) : WhyChosen<Y>;
 export type Chosen<Text extends string, X, Y> = IsTruth<X> extends true ? ConstBool<Text> : ConstPair<X, Y, Text>;
 /** The type of the result of `choose`, or a message. */
-export function inferChosen(condition: Type, x: Type, y: Type): Type | string {
-  if (condition.kind !== "constexpr" || condition.of !== "bool") return "choose: the condition is a constexpr";
-  for (const side of [x, y])
-    if (side.kind !== "constexpr" || side.of === "string" || side.of === "dtype")
-      return "choose: needs constexprs or numbers; choose tiles with tl.when";
-  if (x.kind !== "constexpr" || y.kind !== "constexpr") return "";
-  if ((x.of === "bool") !== (y.of === "bool")) return "choose: one side is a truth value, the other a number";
+export function inferChosen(condition: Type, x: Type, y: Type): Type | RuleError {
+  if (condition.kind !== "constexpr" || condition.of !== "bool")
+    return wrongCondition("choose: the condition is a constexpr");
+  const isChoice = (side: Type) => side.kind === "constexpr" && side.of !== "string" && side.of !== "dtype";
+  if (x.kind !== "constexpr" || y.kind !== "constexpr" || !isChoice(x) || !isChoice(y)) return choiceOfTiles();
+  if ((x.of === "bool") !== (y.of === "bool")) return choiceOfKinds();
   const valueKind = x.of === "bool" ? "bool" : x.of === "float" || y.of === "float" ? "float" : "int";
   return constexprType(valueKind, `choose(${condition.text}, ${x.text}, ${y.text})`);
 }
@@ -228,6 +239,18 @@ export function dimsOf(types: readonly Type[]): Dim[] {
 /** The remedy for a run-time size in place of a constexpr. */
 const DECLARE = "declare a block size among the params, BLOCK: constexpr()";
 
+const notADimension = <Op extends Fact, Value extends Fact>(op: Op, value: Value) =>
+  wrongAxis(`${op}: ${value} is not a dimension`, "write its number, or a constexpr");
+export const unevenDimension = <Op extends Fact, Value extends Fact>(op: Op, value: Value) =>
+  wrongTileSize(
+    `${op}: ${value} is not a power of two up to ${MAX_NUMEL}`,
+    `write the next one, and mask what is past ${value}`,
+  );
+const runTimeDimension = <Op extends Fact, DType extends Fact>(op: Op, dtype: DType) =>
+  needsConstexpr(`${op}: a dimension must be a constexpr or a number, this is a run-time ${dtype}`, DECLARE);
+export const dimensionKind = <Op extends Fact>(op: Op) =>
+  needsConstexpr(`${op}: a dimension must be a constexpr or a number`);
+
 /** The rule of a tile's dimension: a power of two, or a constexpr whose values the build checks. */
 export type WhyDim<Op extends string, X> = X extends number
   ? number extends X
@@ -235,60 +258,61 @@ export type WhyDim<Op extends string, X> = X extends number
     : X extends PowerOfTwo
       ? ""
       : `${X}` extends `-${string}`
-        ? `${Op}: ${X} is not a dimension; write its number, or a constexpr`
-        : `${Op}: ${X} is not a power of two up to ${typeof MAX_NUMEL}; write the next one, and mask what is past ${X}`
+        ? SentenceOf<typeof notADimension<Op, X>>
+        : SentenceOf<typeof unevenDimension<Op, X>>
   : X extends ConstLike<any, "int">
     ? ""
     : X extends TileLike
-      ? `${Op}: a dimension must be a constexpr or a number, this is a run-time ${Call<X[El]>}; ${typeof DECLARE}`
-      : `${Op}: a dimension must be a constexpr or a number`;
-export function whyDim(op: string, type: Type): string {
+      ? SentenceOf<typeof runTimeDimension<Op, Call<X[El]>>>
+      : SentenceOf<typeof dimensionKind<Op>>;
+export function whyDim(op: string, type: Type): RuleError | undefined {
   if (type.kind === "tile") {
-    return `${op}: a dimension must be a constexpr or a number, this is a run-time ${dtypeDisplayName(type.dtype)}; ${DECLARE}`;
+    return runTimeDimension(op, dtypeDisplayName(type.dtype));
   }
   const value = type.kind === "constexpr" ? literalValue(type) : undefined;
-  if (value !== undefined && value < 0) return `${op}: ${value} is not a dimension; write its number, or a constexpr`;
-  if (value !== undefined)
-    return isPowerOfTwo(value)
-      ? ""
-      : `${op}: ${value} is not a power of two up to ${MAX_NUMEL}; write the next one, and mask what is past ${value}`;
-  return type.kind === "constexpr" && type.of === "int" ? "" : `${op}: a dimension must be a constexpr or a number`;
+  if (value !== undefined && value < 0) return notADimension(op, value);
+  if (value !== undefined) return isPowerOfTwo(value) ? undefined : unevenDimension(op, value);
+  return type.kind === "constexpr" && type.of === "int" ? undefined : dimensionKind(op);
 }
 
 /** The shape argument of `zeros`, `full`, `reshape`. An error is reported at the invalid entry. */
 export type ShapeArg<Op extends string, X> = { readonly [K in keyof X]: Validate<X[K], WhyDim<Op, X[K]>> };
 /** The message for a number in place of a shape, `x.reshape(8, 8)`. */
-export const notAShape = (op: string): string => `${op}: a shape is a list; write [BLOCK]`;
+export const notAShape = (op: string): RuleError => operandKind(`${op}: a shape is a list`, "write [BLOCK]");
 /** The message for the first invalid entry of a shape argument, or for its number of elements. */
-export function whyDims(op: string, types: readonly Type[]): string {
-  const why = types.map((type) => whyDim(op, type)).find((sentence) => sentence !== "");
-  if (why !== undefined) return why;
+export function whyDims(op: string, types: readonly Type[]): RuleError | undefined {
+  const why = types.map((type) => whyDim(op, type)).find((error) => error !== undefined);
+  if (why) return why;
   const dims = dimsOf(types);
   const numbers = dims.filter((dim) => typeof dim === "number");
   return numbers.reduce((product, dim) => product * dim, 1) <= MAX_NUMEL
-    ? ""
-    : `${op}: ${showShape(dims)} has more than ${MAX_NUMEL} elements; loop over smaller tiles`;
+    ? undefined
+    : wrongTileSize(`${op}: ${showShape(dims)} has more than ${MAX_NUMEL} elements`, "loop over smaller tiles");
 }
 
 // ---- arange ---------------------------------------------------------------------------------------------------------
+
+const runTimeBound = <Op extends Fact, DType extends Fact>(op: Op, dtype: DType) =>
+  needsConstexpr(`${op}: bounds must be constexprs or numbers, this is a run-time ${dtype}`, DECLARE);
+const floatBound = <Op extends Fact>(op: Op) =>
+  operandKind(`${op}: bounds must be integers, this constexpr is a float`, "divide integers with floorDiv");
+export const boundKind = <Op extends Fact>(op: Op) =>
+  needsConstexpr(`${op}: bounds must be constexprs or numbers, such as ${op}(0, BLOCK)`);
 
 export type WhyBound<Op extends string, X> = X extends number
   ? WhyWhole<Op, X>
   : X extends ConstLike<any, "int">
     ? ""
     : X extends TileLike
-      ? `${Op}: bounds must be constexprs or numbers, this is a run-time ${Call<X[El]>}; ${typeof DECLARE}`
+      ? SentenceOf<typeof runTimeBound<Op, Call<X[El]>>>
       : X extends ConstLike<any, "float">
-        ? `${Op}: bounds must be integers, this constexpr is a float; divide integers with floorDiv`
-        : `${Op}: bounds must be constexprs or numbers, such as ${Op}(0, BLOCK)`;
-export function whyBound(op: string, type: Type): string {
-  if (type.kind === "constexpr" && type.of === "int") return "";
+        ? SentenceOf<typeof floatBound<Op>>
+        : SentenceOf<typeof boundKind<Op>>;
+export function whyBound(op: string, type: Type): RuleError | undefined {
+  if (type.kind === "constexpr" && type.of === "int") return undefined;
   if (type.kind === "constexpr" && literalValue(type) !== undefined) return whyWhole(op, type.text);
-  if (type.kind === "tile")
-    return `${op}: bounds must be constexprs or numbers, this is a run-time ${dtypeDisplayName(type.dtype)}; ${DECLARE}`;
-  return type.kind === "constexpr" && type.of === "float"
-    ? `${op}: bounds must be integers, this constexpr is a float; divide integers with floorDiv`
-    : `${op}: bounds must be constexprs or numbers, such as ${op}(0, BLOCK)`;
+  if (type.kind === "tile") return runTimeBound(op, dtypeDisplayName(type.dtype));
+  return type.kind === "constexpr" && type.of === "float" ? floatBound(op) : boundKind(op);
 }
 
 /** `hi - lo` as a dimension. */

@@ -1,9 +1,10 @@
 /**
  * The dtype that Triton infers for a number without a tile operand, as measured: `tl.where(mask, 1, 0)`, `count = 0`.
  */
+import { numberType } from "../diagnostics/catalog/rule-codes.js";
 import type { ConstLike } from "./constexpr.js";
 import type { DTypeName } from "./dtype.js";
-import type { IsAny } from "./rule-error.js";
+import type { IsAny, RuleError } from "./rule-error.js";
 import type { Fraction } from "./promote.js";
 import { literalValue, type ConstexprType, type Type } from "./types.js";
 
@@ -36,16 +37,20 @@ export function defaultDType(type: Type): DTypeName | undefined {
 }
 
 /** Checks the range of the default dtype. Triton would choose a wider one for a large literal, so the author must. */
-export function whyDefaultDType(op: string, type: ConstexprType): string {
+export function whyDefaultDType(op: string, type: ConstexprType): RuleError | undefined {
   const value = literalValue(type);
-  if (value === undefined || !Number.isFinite(value) || value === 0) return "";
+  if (value === undefined || !Number.isFinite(value) || value === 0) return undefined;
   if (type.of === "int") {
     const isInRange = value >= -(2 ** 31) && value < 2 ** 31;
-    return isInRange ? "" : `${op}: ${type.text} does not fit int32; write tl.full([], ${type.text}, tl.int64)`;
+    return isInRange
+      ? undefined
+      : numberType(`${op}: ${type.text} does not fit int32`, `write tl.full([], ${type.text}, tl.int64)`);
   }
   const magnitude = Math.abs(value);
   const isInRange = magnitude >= MIN_NORMAL_FLOAT32 && magnitude <= MAX_FLOAT32;
-  return isInRange ? "" : `${op}: ${type.text} does not fit float32; write tl.full([], ${type.text}, tl.float64)`;
+  return isInRange
+    ? undefined
+    : numberType(`${op}: ${type.text} does not fit float32`, `write tl.full([], ${type.text}, tl.float64)`);
 }
 
 /** The range of normal numbers of float32. */

@@ -1,8 +1,10 @@
 /** Permutations, reshapes, and the shapes of join, split, cat and interleave. */
+import type { Fact, SentenceOf } from "../diagnostics/message.js";
+import { wrongAxis, shapeMismatch } from "../diagnostics/catalog/rule-codes.js";
 import { MAX_NUMEL } from "./limits.js";
 import { axisOf, type DimAt, type SetAt } from "./axis.js";
 import { mulText, type TwiceText } from "./constexpr-text.js";
-import type { Same } from "./rule-error.js";
+import type { Same, RuleError } from "./rule-error.js";
 import { showShape, type Dim, type Join, type Shape, type Show } from "./shape.js";
 
 // ---- permutations ---------------------------------------------------------------------------------------------------
@@ -16,13 +18,17 @@ export type Trans<S extends Shape> = number extends S["length"]
 export function transShape(shape: readonly Dim[]): Dim[] {
   return [...shape.slice(0, -2), ...shape.slice(-2).reverse()];
 }
+
+const tooFewAxes = <Shape extends Fact>(shape: Shape) =>
+  wrongAxis(`trans: needs at least two axes, the tile is ${shape}`);
+
 export type WhyTrans<S extends Shape> = number extends S["length"]
   ? ""
   : S extends readonly [...any, any, any]
     ? ""
-    : `trans: needs at least two axes, the tile is ${Show<S>}`;
-export function whyTrans(shape: readonly Dim[]): string {
-  return shape.length >= 2 ? "" : `trans: needs at least two axes, the tile is ${showShape(shape)}`;
+    : SentenceOf<typeof tooFewAxes<Show<S>>>;
+export function whyTrans(shape: readonly Dim[]): RuleError | undefined {
+  return shape.length >= 2 ? undefined : tooFewAxes(showShape(shape));
 }
 
 export type Permute<S extends Shape, P> = number extends S["length"]
@@ -34,20 +40,26 @@ export function permuteShape(shape: readonly Dim[], order: readonly number[]): D
   return order.map((axis) => shape[axis] ?? 1);
 }
 type Axes<S extends Shape> = { [K in keyof S]: K extends `${infer N extends number}` ? N : never }[number];
+
+const notAPermutation = <Order extends Fact, Shape extends Fact>(order: Order, shape: Shape) =>
+  wrongAxis(`permute: [${order}] is not a permutation of the axes of ${shape}`);
+const permutationLength = <Order extends Fact, Shape extends Fact>(order: Order, shape: Shape) =>
+  wrongAxis(`permute: [${order}] has not one entry for each axis of ${shape}`);
+
 export type WhyPermute<S extends Shape, P extends readonly number[]> = number extends S["length"] | P["length"]
   ? ""
   : P["length"] extends S["length"]
     ? [Axes<S>] extends [P[number]]
       ? ""
-      : `permute: [${Join<P>}] is not a permutation of the axes of ${Show<S>}`
-    : `permute: [${Join<P>}] has not one entry for each axis of ${Show<S>}`;
-export function whyPermute(shape: readonly Dim[], order: readonly number[]): string {
+      : SentenceOf<typeof notAPermutation<Join<P>, Show<S>>>
+    : SentenceOf<typeof permutationLength<Join<P>, Show<S>>>;
+export function whyPermute(shape: readonly Dim[], order: readonly number[]): RuleError | undefined {
   if (order.length !== shape.length) {
-    return `permute: [${order.join(", ")}] has not one entry for each axis of ${showShape(shape)}`;
+    return permutationLength(order.join(", "), showShape(shape));
   }
   return shape.every((_, axis) => order.includes(axis))
-    ? ""
-    : `permute: [${order.join(", ")}] is not a permutation of the axes of ${showShape(shape)}`;
+    ? undefined
+    : notAPermutation(order.join(", "), showShape(shape));
 }
 
 // ---- reshape --------------------------------------------------------------------------------------------------------
@@ -164,16 +176,18 @@ function differ(a: ReturnType<typeof sort>, b: ReturnType<typeof sort>): boolean
 }
 
 type HasDifferentNumel<C> = C extends [infer A, infer B] ? Differ<Sort<A>, Sort<B>> : false;
+
+const otherCount = <Op extends Fact, From extends Fact, To extends Fact>(op: Op, from: From, to: To) =>
+  shapeMismatch(`${op}: ${from} and ${to} do not hold the same number of elements`);
+
 export type WhyReshape<Op extends string, A extends Shape, B extends Shape> = number extends A["length"] | B["length"]
   ? ""
   : HasDifferentNumel<Cancel<Factors<A>, Factors<B>>> extends true
-    ? `${Op}: ${Show<A>} and ${Show<B>} do not hold the same number of elements`
+    ? SentenceOf<typeof otherCount<Op, Show<A>, Show<B>>>
     : "";
-export function whyReshape(op: string, a: readonly Dim[], b: readonly Dim[]): string {
+export function whyReshape(op: string, a: readonly Dim[], b: readonly Dim[]): RuleError | undefined {
   const [remainingA, remainingB] = cancel(factors(a), factors(b));
-  return differ(sort(remainingA), sort(remainingB))
-    ? `${op}: ${showShape(a)} and ${showShape(b)} do not hold the same number of elements`
-    : "";
+  return differ(sort(remainingA), sort(remainingB)) ? otherCount(op, showShape(a), showShape(b)) : undefined;
 }
 
 // ---- doubling -------------------------------------------------------------------------------------------------------

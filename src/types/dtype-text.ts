@@ -1,6 +1,9 @@
 /** Remedies for strings that are passed as dtypes, as PyTorch and Triton allow. */
+import { operandKind } from "../diagnostics/catalog/rule-codes.js";
+import type { Fact, SentenceOf } from "../diagnostics/message.js";
 import { type DTypeName, dtypeNames } from "./dtype.js";
 import { foreignConstants } from "./unsupported-names.js";
+import type { RuleError } from "./rule-error.js";
 
 const concreteNames = new Set<string>(dtypeNames);
 
@@ -13,14 +16,17 @@ export function dtypeOfText(text: unknown): string | undefined {
   return concreteNames.has(alias.replace("tl.", "")) ? alias : undefined;
 }
 
+const textAsDType = <Op extends Fact, DType extends Fact>(op: Op, dtype: DType) =>
+  operandKind(`${op}: a dtype is not text`, `write ${dtype}`);
+export const noDType = <Op extends Fact, Example extends Fact>(op: Op, example: Example) =>
+  operandKind(`${op}: needs a dtype, such as ${example}`);
+
 /** The message for a value that is not a dtype. For the name of a dtype, it suggests that dtype. */
-export function notADType(op: string, value: unknown, example = "tl.float32"): string {
+export function notADType(op: string, value: unknown, example = "tl.float32"): RuleError {
   const dtype = dtypeOfText(value);
-  return dtype === undefined
-    ? `${op}: needs a dtype, such as ${example}`
-    : `${op}: a dtype is not text; write ${dtype}`;
+  return dtype === undefined ? noDType(op, example) : textAsDType(op, dtype);
 }
 /** The same at type level, for TileScript's names of dtypes. */
 export type NotADType<Op extends string, D> = D extends DTypeName
-  ? `${Op}: a dtype is not text; write tl.${D}`
-  : `${Op}: needs a dtype, such as tl.float32`;
+  ? SentenceOf<typeof textAsDType<Op, `tl.${D}`>>
+  : SentenceOf<typeof noDType<Op, "tl.float32">>;

@@ -199,7 +199,7 @@ class DTypeValue {
     if (values.size === 1) return value;
     const deferred = deferredReflection?.(this as unknown as DType<any>, property);
     const reason = `its members differ in ${property}; ask inside the kernel, or ask one of them, such as tl.float16`;
-    return deferred ?? fail(dtypeMembers.differ(this.name, reason));
+    return deferred ?? fail(dtypeMembers.differing(this.name, reason));
   }
 
   is(member: DType<any>): unknown {
@@ -208,7 +208,7 @@ class DTypeValue {
     if (this.#all.length === 1) return true;
     const deferred = deferredMembership?.(this as unknown as DType<any>, member);
     const reason = "the launch decides which of its members it is; ask inside the kernel";
-    return deferred ?? fail(dtypeMembers.differ(this.name, reason));
+    return deferred ?? fail(dtypeMembers.differing(this.name, reason));
   }
   only(...members: readonly DType<any>[]): unknown {
     const nonMember = members.find((member) => !this.#all.includes(member.name as DTypeName));
@@ -257,7 +257,7 @@ export function dtype<const Name extends string, const M extends readonly DType<
     fail(dtypeMembers.notDTypes(), captureLocation());
   const names = members.map((member) => member.name as DTypeName);
   if (names.length === 0) fail(dtypeMembers.none(name));
-  if (new Set(names).size < names.length) fail(dtypeMembers.twice(name));
+  if (new Set(names).size < names.length) fail(dtypeMembers.duplicate(name));
   for (const member of members) {
     if (member.members) fail(dtypeMembers.variable(member.name));
   }

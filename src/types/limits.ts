@@ -1,4 +1,5 @@
 /** Limits of Triton and GPUs, and minimum dimensions of ops. */
+import type { MessageParts } from "../diagnostics/message.js";
 import type { Dim } from "./shape.js";
 
 /** The maximum number of elements of a tile: `TRITON_MAX_TENSOR_NUMEL`. */
@@ -22,11 +23,12 @@ export interface MinimumDim {
   readonly minimum: number;
 }
 
-/** The message for a size below the bound. `suffix` names the config. */
+/** The problem of a size below the bound, and the bound. `suffix` names the config. */
 export function belowMinimumDim(
   { subject, dim, consumers, minimum }: MinimumDim,
   size: number,
   suffix = "",
-): string | undefined {
-  return size < minimum ? `${subject} ${dim} is ${size}${suffix}; ${consumers} need at least ${minimum}` : undefined;
+): MessageParts | undefined {
+  if (size >= minimum) return undefined;
+  return { problem: `${subject} ${dim} is ${size}${suffix}`, remedy: `${consumers} need at least ${minimum}` };
 }

@@ -2,6 +2,14 @@
  * Type promotion, and the rules for pairs of dtypes. The functions implement Triton's algorithm (that of 3.9 if
  * versions differ); the types use a table. A test compares all cells.
  */
+import type { Fact, SentenceOf } from "../diagnostics/message.js";
+import {
+  dtypeUnsupported,
+  truthValue,
+  dtypeMismatch,
+  numberType,
+  operandKind,
+} from "../diagnostics/catalog/rule-codes.js";
 import {
   dtypeDisplayName,
   choices,
@@ -25,7 +33,7 @@ import {
   type Token,
   type UnsignedName,
 } from "./dtype.js";
-import type { FirstError, IsAny, IsUnion, Same } from "./rule-error.js";
+import type { FirstError, IsAny, IsUnion, Same, RuleError } from "./rule-error.js";
 
 // ---- the table ------------------------------------------------------------------------------------------------------
 
@@ -82,26 +90,28 @@ export type HasAny<E, Kind> =
   IsAny<E> extends true ? false : [Extract<Members<E>, Kind>] extends [never] ? false : true;
 export const hasAny = (elem: Elem, test: (name: DTypeName) => boolean): boolean => members(elem).some(test);
 
+const noArithmetic = <Op extends Fact, DType extends Fact>(op: Op, dtype: DType) =>
+  dtypeUnsupported(`${op}: ${dtype} has no arithmetic`, "cast with .to(tl.float16) or .to(tl.float32)");
+
 /** "" unless a member of E is an 8-bit float. Triton's front end accepts 8-bit floats, but LLVM does not. */
 export type WhyNoArithmetic<Op extends string, E> =
-  HasAny<E, Fp8Name> extends true
-    ? `${Op}: ${Call<E>} has no arithmetic; cast with .to(tl.float16) or .to(tl.float32)`
-    : "";
-export function whyNoArithmetic(op: string, elem: Elem): string {
-  return hasAny(elem, isFp8)
-    ? `${op}: ${dtypeDisplayName(elem)} has no arithmetic; cast with .to(tl.float16) or .to(tl.float32)`
-    : "";
+  HasAny<E, Fp8Name> extends true ? SentenceOf<typeof noArithmetic<Op, Call<E>>> : "";
+export function whyNoArithmetic(op: string, elem: Elem): RuleError | undefined {
+  return hasAny(elem, isFp8) ? noArithmetic(op, dtypeDisplayName(elem)) : undefined;
 }
 
+const maskArithmetic = <Op extends Fact>(op: Op) =>
+  truthValue(`${op}: int1 is a truth value`, "combine masks with and, or, not, or cast with .to(tl.int32)");
+
 /** "" unless a member of E is int1, which Triton would add modulo 2. */
-export type WhyMask<Op extends string, E> =
-  HasAny<E, "int1"> extends true
-    ? `${Op}: int1 is a truth value; combine masks with and, or, not, or cast with .to(tl.int32)`
-    : "";
-export function whyMask(op: string, elem: Elem): string {
+export type WhyMask<Op extends string, E> = HasAny<E, "int1"> extends true ? SentenceOf<typeof maskArithmetic<Op>> : "";
+export function whyMask(op: string, elem: Elem): RuleError | undefined {
   const isMask = hasAny(elem, (name) => name === "int1");
-  return isMask ? `${op}: int1 is a truth value; combine masks with and, or, not, or cast with .to(tl.int32)` : "";
+  return isMask ? maskArithmetic(op) : undefined;
 }
+
+const noIntegers = <Op extends Fact, DType extends Fact>(op: Op, dtype: DType) =>
+  dtypeUnsupported(`${op}: needs integers, got ${dtype}`, "cast with .to(tl.int32)");
 
 /** "" if every member is an integer. */
 export type WhyInt<Op extends string, E> =
@@ -109,12 +119,13 @@ export type WhyInt<Op extends string, E> =
     ? ""
     : [Exclude<Members<E>, IntName>] extends [never]
       ? ""
-      : `${Op}: needs integers, got ${Call<E>}; cast with .to(tl.int32)`;
-export function whyInt(op: string, elem: Elem): string {
-  return members(elem).every(isInt)
-    ? ""
-    : `${op}: needs integers, got ${dtypeDisplayName(elem)}; cast with .to(tl.int32)`;
+      : SentenceOf<typeof noIntegers<Op, Call<E>>>;
+export function whyInt(op: string, elem: Elem): RuleError | undefined {
+  return members(elem).every(isInt) ? undefined : noIntegers(op, dtypeDisplayName(elem));
 }
+
+const flooredFloats = <Op extends Fact, DType extends Fact>(op: Op, dtype: DType) =>
+  dtypeUnsupported(`${op}: needs integers, got ${dtype}`, "divide integers with floorDiv, or cast with .to(tl.int32)");
 
 /** The same for an index, an offset or a bound. A float there is often the result of a division. */
 export type WhyIndexInt<Op extends string, E> =
@@ -122,12 +133,13 @@ export type WhyIndexInt<Op extends string, E> =
     ? ""
     : [Exclude<Members<E>, IntName>] extends [never]
       ? ""
-      : `${Op}: needs integers, got ${Call<E>}; divide integers with floorDiv, or cast with .to(tl.int32)`;
-export function whyIndexInt(op: string, elem: Elem): string {
-  return members(elem).every(isInt)
-    ? ""
-    : `${op}: needs integers, got ${dtypeDisplayName(elem)}; divide integers with floorDiv, or cast with .to(tl.int32)`;
+      : SentenceOf<typeof flooredFloats<Op, Call<E>>>;
+export function whyIndexInt(op: string, elem: Elem): RuleError | undefined {
+  return members(elem).every(isInt) ? undefined : flooredFloats(op, dtypeDisplayName(elem));
 }
+
+const narrowFloats = <Op extends Fact, DType extends Fact>(op: Op, dtype: DType) =>
+  dtypeUnsupported(`${op}: works on float32 and float64, not on ${dtype}`, "cast with .to(tl.float32)");
 
 /** "" if every member is float32 or float64, as exp and similar functions require. */
 export type WhyFloat32<Op extends string, E> =
@@ -135,15 +147,33 @@ export type WhyFloat32<Op extends string, E> =
     ? ""
     : [Exclude<Members<E>, "float32" | "float64">] extends [never]
       ? ""
-      : `${Op}: works on float32 and float64, not on ${Call<E>}; cast with .to(tl.float32)`;
-export function whyFloat32(op: string, elem: Elem): string {
+      : SentenceOf<typeof narrowFloats<Op, Call<E>>>;
+export function whyFloat32(op: string, elem: Elem): RuleError | undefined {
   const isSupported = members(elem).every((name) => name === "float32" || name === "float64");
-  return isSupported
-    ? ""
-    : `${op}: works on float32 and float64, not on ${dtypeDisplayName(elem)}; cast with .to(tl.float32)`;
+  return isSupported ? undefined : narrowFloats(op, dtypeDisplayName(elem));
 }
 
 // ---- two tiles ------------------------------------------------------------------------------------------------------
+
+const mixedWithVariable = <
+  Op extends Fact,
+  Variable extends Fact,
+  Members extends Fact,
+  Side extends Fact,
+  DType extends Fact,
+  Cast extends Fact,
+>(
+  op: Op,
+  variable: Variable,
+  members: Members,
+  side: Side,
+  dtype: DType,
+  cast: Cast,
+) =>
+  dtypeMismatch(
+    `${op}: ${variable} may be ${members}, ${side} is ${dtype}`,
+    `cast one side, .to(${cast}) or .to(${variable})`,
+  );
 
 /** A dtype variable mixes only with itself and with numbers: the checker checks the kernel once for all members. */
 export type WhyMixed<Op extends string, A, B> =
@@ -152,17 +182,23 @@ export type WhyMixed<Op extends string, A, B> =
     : IsAny<B> extends true
       ? ""
       : A extends OneOf<infer Name, infer M>
-        ? `${Op}: ${Name} may be ${Choices<M>}, the other side is ${Call<B>}; cast one side, .to(${Token<B>}) or .to(${Name})`
+        ? SentenceOf<typeof mixedWithVariable<Op, Name, Choices<M>, "the other side", Call<B>, Token<B>>>
         : B extends OneOf<infer Name, infer M>
-          ? `${Op}: ${Name} may be ${Choices<M>}, this side is ${Call<A>}; cast one side, .to(${Token<A>}) or .to(${Name})`
+          ? SentenceOf<typeof mixedWithVariable<Op, Name, Choices<M>, "this side", Call<A>, Token<A>>>
           : "";
-function whyMixed(op: string, a: Elem, b: Elem): string {
+function whyMixed(op: string, a: Elem, b: Elem): RuleError | undefined {
   const message = (variable: Elem, side: string, otherElem: Elem) =>
-    `${op}: ${dtypeDisplayName(variable)} may be ${choices(members(variable))}, ${side} is ${dtypeDisplayName(otherElem)}; ` +
-    `cast one side, .to(${dtypeSourceText(otherElem)}) or .to(${dtypeDisplayName(variable)})`;
+    mixedWithVariable(
+      op,
+      dtypeDisplayName(variable),
+      choices(members(variable)),
+      side,
+      dtypeDisplayName(otherElem),
+      dtypeSourceText(otherElem),
+    );
   if (typeof a !== "string") return message(a, "the other side", b);
   if (typeof b !== "string") return message(b, "this side", a);
-  return "";
+  return undefined;
 }
 
 /** The rule of `+ - *`, minimum and maximum. */
@@ -170,7 +206,7 @@ export type WhyPromote<Op extends string, A, B> =
   Same<A, B> extends true
     ? FirstError<WhyNoArithmetic<Op, A>, WhyMask<Op, A>>
     : FirstError<WhyMixed<Op, A, B>, FirstError<WhyNoArithmetic<Op, A>, WhyNoArithmetic<Op, B>>>;
-export function whyPromote(op: string, a: Elem, b: Elem): string {
+export function whyPromote(op: string, a: Elem, b: Elem): RuleError | undefined {
   if (sameElem(a, b)) return whyNoArithmetic(op, a) || whyMask(op, a);
   return whyMixed(op, a, b) || whyNoArithmetic(op, a) || whyNoArithmetic(op, b);
 }
@@ -180,14 +216,14 @@ export type WhyCompare<Op extends string, A, B> =
   Same<A, B> extends true
     ? WhyNoArithmetic<Op, A>
     : FirstError<WhyMixed<Op, A, B>, FirstError<WhyNoArithmetic<Op, A>, WhyNoArithmetic<Op, B>>>;
-export function whyCompare(op: string, a: Elem, b: Elem): string {
+export function whyCompare(op: string, a: Elem, b: Elem): RuleError | undefined {
   return sameElem(a, b) ? whyNoArithmetic(op, a) : whyPromote(op, a, b);
 }
 
 /** The rule of `where`: equal dtypes of any kind, or two dtypes that promote. */
 export type WhySelect<Op extends string, A, B> = Same<A, B> extends true ? "" : WhyPromote<Op, A, B>;
-export function whySelect(op: string, a: Elem, b: Elem): string {
-  return sameElem(a, b) ? "" : whyPromote(op, a, b);
+export function whySelect(op: string, a: Elem, b: Elem): RuleError | undefined {
+  return sameElem(a, b) ? undefined : whyPromote(op, a, b);
 }
 
 // ---- / // % ---------------------------------------------------------------------------------------------------------
@@ -201,16 +237,20 @@ type SignsDiffer<A, B> = A extends SignedName
       ? true
       : false
     : false;
+
+const otherSign = <Op extends Fact, A extends Fact, B extends Fact, Cast extends Fact>(
+  op: Op,
+  a: A,
+  b: B,
+  cast: Cast,
+) => dtypeMismatch(`${op}: ${a} and ${b} differ in sign`, `cast one side with .to(${cast})`);
+
 type WhySigns<Op extends string, A, B> =
-  SignsDiffer<A, B> extends true
-    ? `${Op}: ${Call<A>} and ${Call<B>} differ in sign; cast one side with .to(${Token<A>})`
-    : "";
-function whySigns(op: string, a: Elem, b: Elem): string {
+  SignsDiffer<A, B> extends true ? SentenceOf<typeof otherSign<Op, Call<A>, Call<B>, Token<A>>> : "";
+function whySigns(op: string, a: Elem, b: Elem): RuleError | undefined {
   const hasSignMismatch =
     typeof a === "string" && typeof b === "string" && isInt(a) && isInt(b) && isSigned(a) !== isSigned(b);
-  return hasSignMismatch
-    ? `${op}: ${dtypeDisplayName(a)} and ${dtypeDisplayName(b)} differ in sign; cast one side with .to(${dtypeSourceText(a)})`
-    : "";
+  return hasSignMismatch ? otherSign(op, dtypeDisplayName(a), dtypeDisplayName(b), dtypeSourceText(a)) : undefined;
 }
 
 /** The rule of `/` and `%`: as for `+`, and integers must have the same signedness. */
@@ -218,7 +258,7 @@ export type WhyDivide<Op extends string, A, B> = FirstError<
   Same<A, B> extends true ? WhyMask<Op, A> : WhyMixed<Op, A, B>,
   FirstError<WhySigns<Op, A, B>, FirstError<WhyNoArithmetic<Op, A>, WhyNoArithmetic<Op, B>>>
 >;
-export function whyDivide(op: string, a: Elem, b: Elem): string {
+export function whyDivide(op: string, a: Elem, b: Elem): RuleError | undefined {
   const why = sameElem(a, b) ? whyMask(op, a) : whyMixed(op, a, b);
   return why || whySigns(op, a, b) || whyNoArithmetic(op, a) || whyNoArithmetic(op, b);
 }
@@ -228,7 +268,7 @@ export type WhyFloorDivide<Op extends string, A, B> = FirstError<
   WhyInt<Op, A>,
   FirstError<WhyInt<Op, B>, WhyDivide<Op, A, B>>
 >;
-export function whyFloorDivide(op: string, a: Elem, b: Elem): string {
+export function whyFloorDivide(op: string, a: Elem, b: Elem): RuleError | undefined {
   return whyInt(op, a) || whyInt(op, b) || whyDivide(op, a, b);
 }
 
@@ -273,6 +313,9 @@ export function modulo(a: Elem, b: Elem): Elem | undefined {
   return isInt(a) && isInt(b) ? promote(a, b) : a === "float64" || b === "float64" ? "float64" : "float32";
 }
 
+export const noResult = <Op extends Fact, A extends Fact, B extends Fact>(op: Op, a: A, b: B) =>
+  dtypeMismatch(`${op}: ${a} and ${b} have no result`);
+
 /** The message if the members of a variable have different result dtypes. */
 export type WhyNoResult<Op extends string, A, B> =
   IsAny<A> extends true
@@ -280,7 +323,7 @@ export type WhyNoResult<Op extends string, A, B> =
     : IsAny<B> extends true
       ? ""
       : IsAny<Modulo<A, B>> extends true
-        ? `${Op}: ${Call<A>} and ${Call<B>} have no result`
+        ? SentenceOf<typeof noResult<Op, Call<A>, Call<B>>>
         : "";
 
 // ---- numbers --------------------------------------------------------------------------------------------------------
@@ -288,34 +331,46 @@ export type WhyNoResult<Op extends string, A, B> =
 /** JavaScript's notations of a number with a fraction. */
 export type Fraction = `${string}.${string}` | `${string}e-${string}`;
 
+const notWhole = <Op extends Fact, Value extends Fact>(op: Op, value: Value) =>
+  numberType(`${op}: ${value} is not a whole number`, "give an integer");
+
 /** The rule of a literal that must be an integer: an index, a bound, an offset. */
 export type WhyWhole<Op extends string, L extends number> = `${L}` extends Fraction
-  ? `${Op}: ${L} is not a whole number; give an integer`
+  ? SentenceOf<typeof notWhole<Op, L>>
   : "";
 /** The same for the text of a literal. */
-export function whyWhole(op: string, literal: string): string {
-  return Number.isInteger(Number(literal)) ? "" : `${op}: ${literal} is not a whole number; give an integer`;
+export function whyWhole(op: string, literal: string): RuleError | undefined {
+  return Number.isInteger(Number(literal)) ? undefined : notWhole(op, literal);
 }
+
+const fractionForIntegers = <Op extends Fact, Value extends Fact, DType extends Fact>(
+  op: Op,
+  value: Value,
+  dtype: DType,
+) => numberType(`${op}: ${value} is not a whole number and the tile is ${dtype}`, "cast it first, .to(tl.float32)");
+const negativeForUnsigned = <Op extends Fact, Value extends Fact, DType extends Fact>(
+  op: Op,
+  value: Value,
+  dtype: DType,
+) => numberType(`${op}: ${value} is negative and the tile is ${dtype}`, "cast it first, .to(tl.int32)");
 
 /** The rule that E can represent a JavaScript number, for `full`, `store` and `other`. */
 export type WhyLiteral<Op extends string, E, L extends number> = `${L}` extends Fraction
   ? HasAny<E, IntName> extends true
-    ? `${Op}: ${L} is not a whole number and the tile is ${Call<E>}; cast it first, .to(tl.float32)`
+    ? SentenceOf<typeof fractionForIntegers<Op, L, Call<E>>>
     : ""
   : `${L}` extends `-${string}`
     ? HasAny<E, UnsignedName> extends true
-      ? `${Op}: ${L} is negative and the tile is ${Call<E>}; cast it first, .to(tl.int32)`
+      ? SentenceOf<typeof negativeForUnsigned<Op, L, Call<E>>>
       : ""
     : "";
 /** The same, including ranges: only the build reports a value that is out of range. */
-export function whyLiteral(op: string, elem: Elem, value: number): string {
+export function whyLiteral(op: string, elem: Elem, value: number): RuleError | undefined {
   if (!Number.isInteger(value)) {
-    return hasAny(elem, isInt)
-      ? `${op}: ${value} is not a whole number and the tile is ${dtypeDisplayName(elem)}; cast it first, .to(tl.float32)`
-      : "";
+    return hasAny(elem, isInt) ? fractionForIntegers(op, value, dtypeDisplayName(elem)) : undefined;
   }
   if (value < 0 && hasAny(elem, isUnsigned)) {
-    return `${op}: ${value} is negative and the tile is ${dtypeDisplayName(elem)}; cast it first, .to(tl.int32)`;
+    return negativeForUnsigned(op, value, dtypeDisplayName(elem));
   }
   return whyRange(op, elem, value);
 }
@@ -325,43 +380,47 @@ export type WhyNumber<Op extends string, E, L extends number> = FirstError<
   WhyNoArithmetic<Op, E>,
   FirstError<WhyMask<Op, E>, WhyLiteral<Op, E, L>>
 >;
-export function whyNumber(op: string, elem: Elem, value: number): string {
+export function whyNumber(op: string, elem: Elem, value: number): RuleError | undefined {
   return whyNoArithmetic(op, elem) || whyMask(op, elem) || whyLiteral(op, elem, value);
 }
 
 /** The range check of an integer for every member. Floats accept any number. */
-function whyRange(op: string, elem: Elem, value: number): string {
+function whyRange(op: string, elem: Elem, value: number): RuleError | undefined {
   const overflowing = members(elem).find((name) => {
     if (!isInt(name)) return false;
     const bits = dtypeTable[name].bits - (isSigned(name) ? 1 : 0);
     return BigInt(value) >= 1n << BigInt(bits) || BigInt(value) < (isSigned(name) ? -(1n << BigInt(bits)) : 0n);
   });
-  return overflowing ? `${op}: ${value} is out of range for ${overflowing}; cast the tile to a wider dtype first` : "";
+  return overflowing
+    ? numberType(`${op}: ${value} is out of range for ${overflowing}`, "cast the tile to a wider dtype first")
+    : undefined;
 }
+
+const truthForNumbers = <Op extends Fact, DType extends Fact>(op: Op, dtype: DType) =>
+  truthValue(`${op}: true and false combine with int1 only, this tile is ${dtype}`);
 
 /** The rule of a boolean and a tile. */
 export type WhyTruth<Op extends string, E> =
-  IsAny<E> extends true
-    ? ""
-    : E extends "int1"
-      ? ""
-      : `${Op}: true and false combine with int1 only, this tile is ${Call<E>}`;
-export function whyTruth(op: string, elem: Elem): string {
-  return elem === "int1" ? "" : `${op}: true and false combine with int1 only, this tile is ${dtypeDisplayName(elem)}`;
+  IsAny<E> extends true ? "" : E extends "int1" ? "" : SentenceOf<typeof truthForNumbers<Op, Call<E>>>;
+export function whyTruth(op: string, elem: Elem): RuleError | undefined {
+  return elem === "int1" ? undefined : truthForNumbers(op, dtypeDisplayName(elem));
 }
+
+const floatForIntegers = <Op extends Fact, DType extends Fact>(op: Op, dtype: DType) =>
+  numberType(`${op}: this constexpr is a float and the tile is ${dtype}`, "cast the tile first, .to(tl.float32)");
+const constexprKind = <Op extends Fact, Kind extends Fact>(op: Op, kind: Kind) =>
+  operandKind(`${op}: needs a number, not a ${kind} constexpr`);
 
 /** The rule of a constexpr of kind K and a tile of E. An integer constexpr is assumed to be in range. */
 export type WhyWeak<Op extends string, E, K> = K extends "int"
   ? FirstError<WhyNoArithmetic<Op, E>, WhyMask<Op, E>>
   : K extends "float"
     ? HasAny<E, IntName> extends true
-      ? `${Op}: this constexpr is a float and the tile is ${Call<E>}; cast the tile first, .to(tl.float32)`
+      ? SentenceOf<typeof floatForIntegers<Op, Call<E>>>
       : WhyNoArithmetic<Op, E>
-    : `${Op}: needs a number, not a ${K & string} constexpr`;
-export function whyWeak(op: string, elem: Elem, kind: string): string {
+    : SentenceOf<typeof constexprKind<Op, K & string>>;
+export function whyWeak(op: string, elem: Elem, kind: string): RuleError | undefined {
   if (kind === "int") return whyNoArithmetic(op, elem) || whyMask(op, elem);
-  if (kind !== "float") return `${op}: needs a number, not a ${kind} constexpr`;
-  return hasAny(elem, isInt)
-    ? `${op}: this constexpr is a float and the tile is ${dtypeDisplayName(elem)}; cast the tile first, .to(tl.float32)`
-    : whyNoArithmetic(op, elem);
+  if (kind !== "float") return constexprKind(op, kind);
+  return hasAny(elem, isInt) ? floatForIntegers(op, dtypeDisplayName(elem)) : whyNoArithmetic(op, elem);
 }

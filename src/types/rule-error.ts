@@ -1,8 +1,14 @@
 /**
- * Type-level errors. A rule is a type that is `""` if it is satisfied, and otherwise a message. In the same file, a
- * function with the same logic returns `""` or the same message. Editors show the message of the type. The build calls
- * the function, because it knows every value.
+ * Type-level errors. A rule is a type that is `""` if it is satisfied, and otherwise the text of a message. In the same
+ * file, a function with the same logic returns undefined or that message. Editors show the text of the type. The build
+ * calls the function, because it knows every value. Both take the text from one function, which makes the message of
+ * facts: `SentenceOf<typeof uncastable<From, To>>` is the type of `uncastable(from, to).text`.
  */
+import { optionValue, type RuleCode } from "../diagnostics/catalog/rule-codes.js";
+import type { Message } from "../diagnostics/message.js";
+
+/** The message of a rule that is violated. */
+export type RuleError = Message<RuleCode>;
 
 declare const sentence: unique symbol;
 
@@ -18,9 +24,12 @@ export type Validate<Operand, Why> = Why extends "" ? Operand : Why;
 export type FirstError<A, B> = A extends "" ? B : A;
 
 /** The message for an option whose value is not one of `choices`. */
-export function whyChoice(option: string, value: unknown, choices: readonly string[]): string {
-  if (value === undefined || choices.includes(value as string)) return "";
-  return `${option} is ${JSON.stringify(value)}; it is one of ${choices.map((choice) => JSON.stringify(choice)).join(", ")}`;
+export function whyChoice(option: string, value: unknown, choices: readonly string[]): RuleError | undefined {
+  if (value === undefined || choices.includes(value as string)) return undefined;
+  return optionValue(
+    `${option} is ${JSON.stringify(value)}`,
+    `it is one of ${choices.map((choice) => JSON.stringify(choice)).join(", ")}`,
+  );
 }
 
 /**

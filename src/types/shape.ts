@@ -1,5 +1,10 @@
 /** Dimensions, shapes and broadcasting. Axes are in `axis.ts`, permutations and reshapes in `dims.ts`. */
-import type { IsAny, Same } from "./rule-error.js";
+import type { Fact, SentenceOf } from "../diagnostics/message.js";
+import { shapeMismatch } from "../diagnostics/catalog/rule-codes.js";
+import type { IsAny, Same, RuleError } from "./rule-error.js";
+
+export const otherShape = <Op extends Fact, A extends Fact, B extends Fact>(op: Op, a: A, b: B) =>
+  shapeMismatch(`${op}: the tiles must have one shape, got ${a} and ${b}`);
 
 /** A dimension: a number, or the canonical text of an expression over constexprs. Equal dimensions have equal texts. */
 export type Dim = number | string;
@@ -94,29 +99,41 @@ export function broadcast(a: readonly Dim[], b: readonly Dim[]): Dim[] | undefin
   return typeof shape === "string" ? undefined : shape;
 }
 
+const shapeClash = <Op extends Fact, A extends Fact, B extends Fact, Clash extends Fact, Remedy extends string>(
+  op: Op,
+  a: A,
+  b: B,
+  clash: Clash,
+  remedy: Remedy,
+) => shapeMismatch(`${op}: ${a} and ${b} do not broadcast, ${clash}`, remedy);
+
 export type WhyBroadcast<Op extends string, A extends Shape, B extends Shape> =
-  Fit<A, B> extends `${infer Clash}` ? `${Op}: ${Show<A>} and ${Show<B>} do not broadcast, ${Clash}${Hint<A, B>}` : "";
-export function whyBroadcast(op: string, a: readonly Dim[], b: readonly Dim[]): string {
+  Fit<A, B> extends `${infer Clash}` ? SentenceOf<typeof shapeClash<Op, Show<A>, Show<B>, Clash, Hint<A, B>>> : "";
+export function whyBroadcast(op: string, a: readonly Dim[], b: readonly Dim[]): RuleError | undefined {
   const clash = fit(a, b);
-  if (typeof clash !== "string") return "";
-  return `${op}: ${showShape(a)} and ${showShape(b)} do not broadcast, ${clash}${hint(a, b)}`;
+  if (typeof clash !== "string") return undefined;
+  return shapeClash(op, showShape(a), showShape(b), clash, hint(a, b));
 }
+const MAKE_GRID = "make a grid of them with .col and .row";
+
+const STAND_UP = "stand the first up with .col";
+
 /** The remedy, if the shapes show what the author meant. */
 type Hint<A, B> = [A, B] extends [readonly [any], readonly [any]]
-  ? "; make a grid of them with .col and .row"
+  ? typeof MAKE_GRID
   : [A, B] extends [readonly [infer M, any], readonly [infer N]]
     ? Same<M, N> extends true
-      ? "; stand it up with .col"
+      ? "stand it up with .col"
       : ""
     : [A, B] extends [readonly [infer M], readonly [infer N, any]]
       ? Same<M, N> extends true
-        ? "; stand the first up with .col"
+        ? typeof STAND_UP
         : ""
       : "";
 function hint(a: readonly Dim[], b: readonly Dim[]): string {
-  if (a.length === 1 && b.length === 1) return "; make a grid of them with .col and .row";
-  if (a.length === 2 && b.length === 1 && a[0] === b[0]) return "; stand it up with .col";
-  return a.length === 1 && b.length === 2 && a[0] === b[0] ? "; stand the first up with .col" : "";
+  if (a.length === 1 && b.length === 1) return MAKE_GRID;
+  if (a.length === 2 && b.length === 1 && a[0] === b[0]) return "stand it up with .col";
+  return a.length === 1 && b.length === 2 && a[0] === b[0] ? STAND_UP : "";
 }
 
 // ---- equality -------------------------------------------------------------------------------------------------------
@@ -153,6 +170,11 @@ export function fitsIn(a: readonly Dim[], b: readonly Dim[]): boolean {
   return common !== undefined && sameShape(common, a);
 }
 
+const unstretchable = <From extends Fact, To extends Fact>(from: From, to: To) =>
+  shapeMismatch(`broadcastTo: ${from} does not stretch to ${to}`);
+const otherRank = <From extends Fact, To extends Fact>(from: From, to: To) =>
+  shapeMismatch(`broadcastTo: ${from} and ${to} differ in rank`, "add axes with expandDims");
+
 export type WhyBroadcastTo<A extends Shape, B extends Shape> = number extends A["length"] | B["length"]
   ? ""
   : A extends readonly []
@@ -160,12 +182,12 @@ export type WhyBroadcastTo<A extends Shape, B extends Shape> = number extends A[
     : A["length"] extends B["length"]
       ? FitsIn<B, A> extends true
         ? ""
-        : `broadcastTo: ${Show<A>} does not stretch to ${Show<B>}`
-      : `broadcastTo: ${Show<A>} and ${Show<B>} differ in rank; add axes with expandDims`;
-export function whyBroadcastTo(a: readonly Dim[], b: readonly Dim[]): string {
-  if (a.length === 0) return "";
+        : SentenceOf<typeof unstretchable<Show<A>, Show<B>>>
+      : SentenceOf<typeof otherRank<Show<A>, Show<B>>>;
+export function whyBroadcastTo(a: readonly Dim[], b: readonly Dim[]): RuleError | undefined {
+  if (a.length === 0) return undefined;
   if (a.length !== b.length) {
-    return `broadcastTo: ${showShape(a)} and ${showShape(b)} differ in rank; add axes with expandDims`;
+    return otherRank(showShape(a), showShape(b));
   }
-  return fitsIn(b, a) ? "" : `broadcastTo: ${showShape(a)} does not stretch to ${showShape(b)}`;
+  return fitsIn(b, a) ? undefined : unstretchable(showShape(a), showShape(b));
 }

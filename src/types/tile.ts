@@ -1,4 +1,7 @@
-/** The author's types of tiles and state. Types only: at run time these are the handles of tracing. */
+/** The author's types of tiles and state. At run time they are the handles of tracing. */
+import type { NEEDS_VECTOR } from "../diagnostics/catalog/operand-codes.js";
+import { stateAsValue } from "../diagnostics/catalog/rule-codes.js";
+import type { Fact, SentenceOf } from "../diagnostics/message.js";
 import type { Constexpr } from "./constexpr.js";
 import type { DType, Element } from "./dtype.js";
 import type { ForeignCalls, foreignMethods } from "./unsupported-names.js";
@@ -44,14 +47,14 @@ export type Col<E extends Element, S> =
     ? Tile<E, any>
     : S extends readonly [infer N]
       ? Tile<E, [N, 1]>
-      : Problem<`col: needs a tile of rank 1, this is ${Show<S>}; use expandDims`>;
+      : Problem<`col: ${typeof NEEDS_VECTOR} ${Show<S>}; use expandDims`>;
 /** `x[None, :]`. */
 export type Row<E extends Element, S> =
   IsAny<S> extends true
     ? Tile<E, any>
     : S extends readonly [infer N]
       ? Tile<E, [1, N]>
-      : Problem<`row: needs a tile of rank 1, this is ${Show<S>}; use expandDims`>;
+      : Problem<`row: ${typeof NEEDS_VECTOR} ${Show<S>}; use expandDims`>;
 /** `x.T`. */
 export type Transposed<E extends Element, S> =
   IsAny<S> extends true
@@ -91,12 +94,12 @@ export interface StateLike {
   readonly [$state]: true;
 }
 
+export const stateMethod = <Name extends Fact>(name: Name) =>
+  stateAsValue(`${name}: this is state`, `read it with .value, as in acc.value.${name}`);
+
 /** Tile methods on state. Calling one is an error whose message suggests `.value`. */
 type MethodsOfValue = {
-  readonly [Name in Exclude<keyof TileOps, symbol>]: (
-    this: `${Name}: this is state; read it with .value, as in acc.value.${Name}`,
-    ...args: any
-  ) => any;
+  readonly [Name in Exclude<keyof TileOps, symbol>]: (this: SentenceOf<typeof stateMethod<Name>>, ...args: any) => any;
 };
 
 /**

@@ -4,6 +4,8 @@
  */
 import type { Problem } from "./rule-error.js";
 
+const descriptorInstead = "tl.makeTensorDescriptor(x, [BLOCK]), or x.at(i, j), whose mask follows from the tensor";
+
 /** Functions that `tl` does not have. */
 export const unsupportedFunctions = {
   tanh: "libdevice.tanh(x)",
@@ -28,11 +30,13 @@ export const unsupportedFunctions = {
   empty: "tl.zeros(shape, dtype)",
   any: "tl.max(x.to(tl.int32), axis).ne(0)",
   all: "tl.min(x.to(tl.int32), axis).ne(0)",
-  make_block_ptr: "tl.makeTensorDescriptor(x, [BLOCK]), or x.at(i, j), whose mask follows from the tensor",
-  makeBlockPtr: "tl.makeTensorDescriptor(x, [BLOCK]), or x.at(i, j), whose mask follows from the tensor",
+  make_block_ptr: descriptorInstead,
+  makeBlockPtr: descriptorInstead,
   syncthreads: "tl.debugBarrier()",
   advance: "the next indices, x.at(i.add(BLOCK))",
 } as const;
+
+const libdeviceInstead = 'libdevice.tanh(x) and so on, after import { libdevice } from "tilescript"';
 
 /** Properties that `tl` does not have. */
 export const foreignConstants = {
@@ -54,14 +58,16 @@ export const foreignConstants = {
   fp8e5: "tl.float8e5",
   constexpr: "constexpr() among the params",
   math: "tl.exp(x), tl.rsqrt(x) and so on, or libdevice",
-  libdevice: 'libdevice.tanh(x) and so on, after import { libdevice } from "tilescript"',
-  extra: 'libdevice.tanh(x) and so on, after import { libdevice } from "tilescript"',
+  libdevice: libdeviceInstead,
+  extra: libdeviceInstead,
 } as const;
 
 /** Numbers that `tl` does not have. They have no type-level message, because the checker allows `-` on a string. */
 export const foreignNumbers = { inf: "JavaScript's Infinity", nan: "JavaScript's NaN" } as const;
 
 const everyLane = "x.mul(2) and the like, which compute with every element";
+
+const itself = "x itself, which nothing changes";
 
 /** Methods that a tile does not have. */
 export const foreignMethods = {
@@ -85,8 +91,8 @@ export const foreignMethods = {
   sort: "tl.sort(x)",
   squeeze: "x.reshape([BLOCK])",
   flatten: "x.ravel()",
-  clone: "x itself, which nothing changes",
-  contiguous: "x itself, which nothing changes",
+  clone: itself,
+  contiguous: itself,
   unsqueeze: "x.expandDims(axis), x.col or x.row",
   transpose: unsupportedFunctions.transpose,
   where: "tl.where(condition, x, y)",
@@ -113,14 +119,16 @@ export const foreignMethods = {
 const byIndex = "tl.load(x.at(i, j)), one index for each axis";
 const bySize = "the size's own name, which the kernel's function takes: ({ x, N }) => …";
 
+const storeInstead = "tl.store(x.at(i, j), value), one index for each axis";
+
 /** Methods that a tensor does not have. */
 export const foreignToTensors = {
   load: byIndex,
-  store: "tl.store(x.at(i, j), value), one index for each axis",
+  store: storeInstead,
   add: "x.at(i, j), one index for each axis, or x.ptr.add(offsets)",
   size: bySize,
   numel: bySize,
-  set: "tl.store(x.at(i, j), value), one index for each axis",
+  set: storeInstead,
   data_ptr: "x.ptr",
 } as const;
 

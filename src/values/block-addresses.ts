@@ -1,5 +1,5 @@
 /** Evaluates tensor descriptors: their creation, and the addresses of their blocks and rows. */
-import type { Message } from "../diagnostics/catalog/define-code.js";
+import type { Message } from "../diagnostics/message.js";
 import { misaligned } from "../diagnostics/catalog/finding-codes.js";
 import type { FindingCode } from "../diagnostics/catalog/index.js";
 import { DESCRIPTOR_BYTES } from "../types/limits.js";

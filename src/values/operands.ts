@@ -43,11 +43,23 @@ function weakDType(constant: Runtime | undefined, tile: DTypeName): DTypeName {
   return tile === "int1" ? "int32" : tile;
 }
 
+/** The dtype of two operands. `a` and `b` are the dtypes of `x` and `y` if they are tiles. */
+function commonDType(
+  a: DTypeName | undefined,
+  b: DTypeName | undefined,
+  x: Runtime | undefined,
+  y: Runtime | undefined,
+): DTypeName {
+  if (a && b) return promote(a, b) as DTypeName;
+  if (a) return weakDType(y, a);
+  return b ? weakDType(x, b) : "int32";
+}
+
 /** Both operands in their common dtype, and that dtype. */
 export function promoteOperands(x: Runtime | undefined, y: Runtime | undefined): [TileArray, TileArray, DTypeName] {
   const a = isTile(x) ? (x.dtype as DTypeName) : undefined;
   const b = isTile(y) ? (y.dtype as DTypeName) : undefined;
-  const dtype = a && b ? (promote(a, b) as DTypeName) : a ? weakDType(y, a) : b ? weakDType(x, b) : "int32";
+  const dtype = commonDType(a, b, x, y);
   return [cast(tileOf(x, dtype), dtype), cast(tileOf(y, dtype), dtype), dtype];
 }
 

@@ -1,5 +1,5 @@
 /** Run-time values of the evaluator, and the context that it passes to ops. */
-import type { Message } from "../diagnostics/catalog/define-code.js";
+import type { Message } from "../diagnostics/message.js";
 import type { FindingCode } from "../diagnostics/catalog/index.js";
 import type { TileArray } from "../numerics/array.js";
 import type { DTypeName } from "../types/dtype.js";

@@ -1,6 +1,6 @@
 /** Marks lanes whose value no device defines as poison. Poison is reported only if it is stored or used. */
 import { undefinedCast } from "../diagnostics/catalog/finding-codes.js";
-import type { Message } from "../diagnostics/catalog/define-code.js";
+import type { Message } from "../diagnostics/message.js";
 import type { FindingCode } from "../diagnostics/catalog/index.js";
 import { either, full, type TileArray, tileArray } from "../numerics/array.js";
 import { cast, type CastOptions, castableRange, outOfRange } from "../numerics/array-cast.js";

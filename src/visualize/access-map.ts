@@ -55,7 +55,8 @@ export function accessMaps(accesses: readonly Access[]): readonly TensorAccessMa
     let outsideCount = 0;
     for (const { kind, indices, active, refused } of list)
       for (let lane = 0; lane < active.length; lane++) {
-        const state = active[lane] ? STATE_BY_KIND[kind] : refused[lane] ? REFUSED : MASKED;
+        const inactiveState = refused[lane] ? REFUSED : MASKED;
+        const state = active[lane] ? STATE_BY_KIND[kind] : inactiveState;
         const cell = tensorGrid.cell(indices, lane);
         if (!cell || (!active[lane] && isFar(tensorGrid, cell))) {
           outsideCount++;

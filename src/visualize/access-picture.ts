@@ -92,12 +92,13 @@ function mergeCells({ tensorGrid, states }: TensorAccessMap, factor: number): re
     );
     const elementCount = tensorGrid.elementsIn(cell, factor) || factor * factor;
     const share = look === "masked" ? 1 : Math.min(1, Math.round((20 * accessedCount) / elementCount) / 20 || 0.05);
+    const blockTooltip = counts.size > 0 ? describeBlock(counts, elementCount) : "";
     return [
       cell,
       {
         className: look,
         share,
-        tooltip: factor === 1 ? describeState(mergedState) : counts.size > 0 ? describeBlock(counts, elementCount) : "",
+        tooltip: factor === 1 ? describeState(mergedState) : blockTooltip,
       },
     ];
   });

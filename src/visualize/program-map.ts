@@ -145,14 +145,16 @@ function classNameOf(list: readonly ElementWriters[], programs: readonly number[
   return first === undefined ? "shared" : `program${first % COLOR_COUNT}`;
 }
 
+function describePrograms([first, ...others]: readonly number[], grid: readonly number[]): string {
+  if (first === undefined) return "atomics of any program";
+  const last = others.at(-1);
+  return last === undefined
+    ? `program ${formatProgram(first, grid)}`
+    : `programs ${formatProgram(first, grid)} to ${formatProgram(last, grid)}`;
+}
+
 function describeBlock(list: readonly ElementWriters[], programs: readonly number[], grid: readonly number[]): string {
   const raced = list.filter(({ isRaced }) => isRaced).length;
-  const [first, ...others] = programs;
-  const subject =
-    first === undefined
-      ? "atomics of any program"
-      : others.length > 0
-        ? `programs ${formatProgram(first, grid)} to ${formatProgram(others.at(-1)!, grid)}`
-        : `program ${formatProgram(first, grid)}`;
+  const subject = describePrograms(programs, grid);
   return raced > 0 ? `${subject} and others: ${raced} elements are stored by several programs` : subject;
 }

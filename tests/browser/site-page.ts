@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect } from "vitest";
-import { serve, type Served } from "../../site/serve.js";
+import { serve, type StaticServer } from "../../site/serve.js";
 import { sampleCases } from "../support/sampled-tests.js";
 
 const root = resolve(import.meta.dirname, "../..");
@@ -30,7 +30,7 @@ export function pathOf(programs: readonly string[]): string | undefined {
 }
 
 /** The site below a folder, as a static host may have it. */
-export const serveSite = (): Promise<Served> => serve(out, "/some/where/");
+export const serveSite = (): Promise<StaticServer> => serve(out, "/some/where/");
 
 /** Runs in a page of the site: the Python that the playground's worker emits for each text. */
 async function emitInPage(names: readonly string[]): Promise<Record<string, string>> {

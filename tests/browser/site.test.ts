@@ -7,7 +7,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { afterAll, afterEach, describe, expect, test } from "vitest";
-import type { Served } from "../../site/serve.js";
+import type { StaticServer } from "../../site/serve.js";
 import { sampledTests } from "../support/sampled-tests.js";
 import { expectNodesPython, missing, out, pathOf, serveSite, site } from "./site-page.js";
 
@@ -17,7 +17,7 @@ if (why) console.log(`skipped: ${why}`);
 
 sampledTests("tests of the site", "site");
 
-let started: Promise<{ readonly served: Served; readonly browser: any }> | undefined;
+let started: Promise<{ readonly served: StaticServer; readonly browser: any }> | undefined;
 const outside: string[] = [];
 const failed: string[] = [];
 

@@ -17,7 +17,6 @@ import type { TestCase, CompiledKernel } from "../../src/compiled/compiled-kerne
 import { precompile } from "../../src/runtime/target-compile/precompile.js";
 import { Compilers } from "../../src/runtime/worker/compilers.js";
 import { cases } from "../../src/runtime/cases/arbitrary.js";
-import type { PythonDevice } from "../../src/runtime/devices/devices.js";
 import type { VerifyRequest } from "../../src/runtime/worker/protocol.js";
 import { verifyRequest } from "../../src/runtime/devices/request.js";
 import { openWorkspace, type Workspace } from "../../src/runtime/devices/workspace.js";
@@ -27,6 +26,7 @@ import { pythonFolder } from "../../src/runtime/worker/start-python.js";
 import { WorkerPool } from "../../src/runtime/worker/worker-pool.js";
 import { Worker } from "../../src/runtime/worker/worker.js";
 import { requirePython } from "../support/python.js";
+import type { PythonDevice } from "../../src/runtime/devices/device.js";
 
 sampledTests("compilations ahead");
 

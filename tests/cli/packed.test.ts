@@ -8,10 +8,10 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AGENTS_PAGE } from "../../docs/agents.js";
-import { isTypeScript, modules, SAYS } from "../../scripts/matrix-parts.js";
-import { packApart } from "../../scripts/package-apart.js";
+import { isTypeScript, modules, EXPECTED_OUTPUT } from "../../scripts/matrix-parts.js";
+import { packUnbundled } from "../../scripts/package-apart.js";
 import { readsTypeScript } from "../../src/runtime/invocation/import-file.js";
-import { isFullRun } from "../support/sampled-tests.js";
+import { isInFullRun } from "../support/sampled-tests.js";
 import { installInto, tsx } from "../support/installed.js";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
@@ -129,11 +129,11 @@ async function runsAsEachModule(project: string): Promise<void> {
     await writeFile(join(own, module.file), module.text);
     const loader = isTypeScript(module) ? ["--import", tsx] : [];
     const ran = await execa(process.execPath, [...loader, join(own, module.file)], { cwd: project });
-    expect({ module: module.name, says: ran.stdout }).toEqual({ module: module.name, says: SAYS });
+    expect({ module: module.name, says: ran.stdout }).toEqual({ module: module.name, says: EXPECTED_OUTPUT });
   }
 }
 
-describe.runIf(isFullRun())("the tarball of a clean checkout", { timeout: 480_000 }, () => {
+describe.runIf(isInFullRun("tarballs of a checkout"))("the tarball of a clean checkout", { timeout: 480_000 }, () => {
   it("has all code and no maps, and runs", async () => {
     const checkout = join(folder, "checkout");
     await mkdir(checkout);
@@ -160,7 +160,7 @@ describe.runIf(isFullRun())("the tarball of a clean checkout", { timeout: 480_00
     const wanted = /^(bin|dist|templates|skills)\/|^(package\.json|README\.md|LICENSE|llms\.txt)$/;
     const unwanted = packedFiles.filter((path) => !wanted.test(path) || /\.map$|__pycache__|\.test\.js$/.test(path));
     expect(unwanted).toEqual([AGENTS_PAGE]);
-    const apart = packApart(await mkdtemp(join(folder, "apart-")));
+    const apart = packUnbundled(await mkdtemp(join(folder, "apart-")));
     expect(packed.size / (await stat(apart)).size).toBeLessThan(MOST_OF_APART);
     const project = join(folder, "unpacked");
     await mkdir(join(project, "node_modules"), { recursive: true });

@@ -146,7 +146,7 @@ describe("the command where", { timeout: 120_000 }, () => {
   const cases = sampleCases("faults of a process", faults, {
     key: ({ title }) => title,
     always: ["the current folder is gone"],
-    perDay: 7,
+    perRun: 7,
     hasOwnTests: true,
   });
   it.each(cases)("$title", async ({ shell, env = {}, code, out = /(?:)/, err = /^(?!\s+at )/m }) => {
@@ -174,7 +174,7 @@ describe("a signal", { timeout: 120_000 }, () => {
   );
   const cases = sampleCases("signals", signals, {
     key: ({ signal, stage }) => `${signal} ${stage}`,
-    perDay: 2,
+    perRun: 2,
     hasOwnTests: true,
   });
   it.each(cases)("$signal ends the command and a $stage that never answers", async ({ signal, stage }) => {

@@ -232,7 +232,7 @@ describe("a worker whose Python", { timeout: 30_000 }, () => {
     sampleCases("faults of a Python", workerFaults, {
       key: ({ title }) => title,
       always: ["prints when it starts"],
-      perDay: 21,
+      perRun: 21,
       hasOwnTests: true,
     }),
   )("$title", async ({ site, torch = NO_TORCH, beside = {}, env = {}, kind, says, then, leaves }) => {
@@ -329,7 +329,7 @@ describe("a program named as Python that", { timeout: 30_000 }, () => {
     sampleCases("faults of a program", probeFaults, {
       key: ({ title }) => title,
       always: ["never answers"],
-      perDay: 9,
+      perRun: 9,
       hasOwnTests: true,
     }),
   )("$title", async ({ script, name = "python", mode = 0o755, says }) => {

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vites
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
 import type { TestCase, CompiledKernel } from "../../src/compiled/compiled-kernel.js";
 import type { Outcome } from "../../src/runtime/cases/outcome.js";
-import { closeDevice, openDevice, openDevices, type PythonDevice } from "../../src/runtime/devices/devices.js";
+import { closeDevice, openDevice, openDevices } from "../../src/runtime/devices/devices.js";
 import { runRequest } from "../../src/runtime/devices/request.js";
 import { openWorkspace } from "../../src/runtime/devices/workspace.js";
 import { search } from "../../src/runtime/measure/tuner.js";
@@ -17,12 +17,13 @@ import { verifyCase } from "../../src/runtime/verify/runner.js";
 import { verifyThoroughly } from "../../src/runtime/verify/thorough.js";
 import { verify } from "../../src/runtime/verify/plan-cases.js";
 import { cli } from "../support/cli.js";
-import { drawCostlyTests } from "../support/sampled-tests.js";
+import { sampledCostlyTests } from "../support/sampled-tests.js";
 import { vectorAdd } from "../support/fixtures/vector-add.js";
 import { hasExited } from "../support/processes.js";
 import { LocalRayCluster, rayPython } from "../support/ray.js";
+import type { PythonDevice } from "../../src/runtime/devices/device.js";
 
-drawCostlyTests("work on a Ray cluster", "src/runtime/remote");
+sampledCostlyTests("work on a Ray cluster", "src/runtime/remote");
 
 let python: string | undefined;
 let cluster: LocalRayCluster;

@@ -5,8 +5,9 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
 import { bench, defaultIterations } from "../../src/runtime/measure/benchmark.js";
-import { closeDevice, openDevice, type PythonDevice } from "../../src/runtime/devices/devices.js";
+import { closeDevice, openDevice } from "../../src/runtime/devices/devices.js";
 import { search } from "../../src/runtime/measure/tuner.js";
+import type { PythonDevice } from "../../src/runtime/devices/device.js";
 
 let device: PythonDevice;
 beforeAll(async () => {

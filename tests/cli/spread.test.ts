@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
 import type { CompiledKernel } from "../../src/compiled/compiled-kernel.js";
 import type { Outcome } from "../../src/runtime/cases/outcome.js";
-import { closeDevice, openDevice, type PythonDevice } from "../../src/runtime/devices/devices.js";
+import { closeDevice, openDevice } from "../../src/runtime/devices/devices.js";
 import { search } from "../../src/runtime/measure/tuner.js";
 import { verifyThoroughly } from "../../src/runtime/verify/thorough.js";
 import { verify } from "../../src/runtime/verify/plan-cases.js";
@@ -14,6 +14,7 @@ import { jsonReport } from "../../src/runtime/report/json.js";
 import { sampledTests } from "../support/sampled-tests.js";
 import { vectorAdd } from "../support/fixtures/vector-add.js";
 import { requirePython } from "../support/python.js";
+import type { PythonDevice } from "../../src/runtime/devices/device.js";
 
 sampledTests("work spread over workers", "src/runtime/verify", "src/runtime/worker", "src/runtime/devices");
 

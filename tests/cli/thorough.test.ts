@@ -2,13 +2,14 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
 import { sampledTests } from "../support/sampled-tests.js";
-import { closeDevice, openDevice, type Device } from "../../src/runtime/devices/devices.js";
+import { closeDevice, openDevice } from "../../src/runtime/devices/devices.js";
 import { reproduceCase, verifyThoroughly } from "../../src/runtime/verify/thorough.js";
 import { verifyCase } from "../../src/runtime/verify/runner.js";
 import type { CompiledKernel } from "../../src/compiled/compiled-kernel.js";
 import { vectorAdd } from "../support/fixtures/vector-add.js";
 import { cli, expectUsageError } from "../support/cli.js";
 import { requirePython } from "../support/python.js";
+import type { Device } from "../../src/runtime/devices/device.js";
 
 sampledTests("verifications");
 

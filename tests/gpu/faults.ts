@@ -5,9 +5,10 @@
 import assert from "node:assert/strict";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
 import type { TestCase, CompiledKernel } from "../../src/compiled/compiled-kernel.js";
-import { closeDevice, openDevice, type Device } from "../../src/runtime/devices/devices.js";
+import { closeDevice, openDevice } from "../../src/runtime/devices/devices.js";
 import type { FailureKind } from "../../src/runtime/worker/protocol.js";
 import { verifyCase } from "../../src/runtime/verify/runner.js";
+import type { Device } from "../../src/runtime/devices/device.js";
 
 const params = { x: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr() };
 

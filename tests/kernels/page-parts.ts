@@ -88,7 +88,7 @@ export const product = kernel(
         numStages: [3, 4],
       },
     },
-    specialize: "auto",
+    warpSpecialize: "auto",
     providers: {
       linear: ({ a, b }, torch) => torch.nn.functional.linear(a, b.T),
       mine: python`

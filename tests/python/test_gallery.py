@@ -1,4 +1,4 @@
-"""How npm run bench:gallery goes on: what it keeps of what was measured before, and what is left."""
+"""How npm run bench -- gallery goes on: what it keeps of what was measured before, and what is left."""
 
 import sys
 import unittest

@@ -127,7 +127,7 @@ export function callsLike(sample: string, op: Op): string[] {
     const [name, kind] = kinds[at]!;
     for (const text of drawn(
       name,
-      op.rest && at === kinds.length - 1 ? "value" : op.variadic ? "value" : kindOf(kind),
+      op.hasRestOperand && at === kinds.length - 1 ? "value" : op.variadic ? "value" : kindOf(kind),
       given,
     ))
       changed.push({ ...call, args: call.args.with(i, text) });

@@ -1,9 +1,9 @@
 /**
- * The operands that calls name. A name says its type: `float32_M_8` is a tile, `p_in_int8_` a pointer, `v_out_T_M` a view,
- * `t_in_…` a tensor, `d_inout_…` a descriptor; `Mx2` is the dimension M * 2. The editor gets a declaration of each, the
- * build a value.
+ * The operands that calls name. A name says its type: `float32_M_8` is a tile, `p_in_int8_` a pointer, `v_out_T_M` a
+ * view, `t_in_…` a tensor, `d_inout_…` a descriptor; `Mx2` is the dimension M * 2. The editor gets a declaration of
+ * each, the build a value.
  */
-import { Builder, recording } from "../../src/ir/builder.js";
+import { Builder, withBuilder } from "../../src/ir/builder.js";
 import { Handle } from "../../src/ir/handle.js";
 import { dtype, dtypeNames, dtypes, elemOf, type DTypeName, type Elem } from "../../src/types/dtype.js";
 import type { Dim } from "../../src/types/shape.js";
@@ -60,7 +60,7 @@ export function declarations(operands: ReadonlyMap<string, Type>): string[] {
     `import type { View } from "../../../../src/rules/tensor-types.js";`,
     `import type { Descriptor } from "../../../../src/rules/descriptor-types.js";`,
     `import type { OneOf } from "../../../../src/types/dtype.js";`,
-    `import type { Same } from "../../../../src/types/problem.js";`,
+    `import type { Same } from "../../../../src/types/rule-error.js";`,
     ...Object.entries(variables).map(
       ([name, { members }]) =>
         `const ${name} = tl.dtype("${name}", [${members!.map((member) => `tl.${member}`).join(", ")}]);`,
@@ -75,7 +75,7 @@ export function inKernel<R>(
   ask: (values: Readonly<Record<string, unknown>>, recorder: Builder) => R,
 ): R {
   const recorder = new Builder();
-  return recording(recorder, () => {
+  return withBuilder(recorder, () => {
     recorder.open("the kernel", undefined);
     const values = [...operands].map(
       ([name, type]) => [name, new Handle(recorder.value(type, undefined, name))] as const,

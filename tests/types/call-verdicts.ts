@@ -45,7 +45,7 @@ export function built(calls: readonly string[]): Built[] {
       const before = recorder.statements.length;
       const { depth } = recorder;
       const used = [...new Set(call.match(/\b[A-Za-z]\w*/g))].filter((name) => name in values);
-      recorder.place = opCalled(call)?.needs.hostOnly ? "host" : "kernel";
+      recorder.executionSpace = opCalled(call)?.needs.hostOnly ? "host" : "kernel";
       try {
         const run = new Function("tl", "libdevice", ...used, `return ${call};`) as (...args: unknown[]) => unknown;
         const result = resultText(run(tl, libdevice, ...used.map((name) => values[name])));

@@ -1,4 +1,6 @@
-/** What a kernel costs the checker, as a number that hardly depends on the machine. `npm run bench:types` says more. */
+/**
+ * What a kernel costs the checker, as a number that hardly depends on the machine. `npm run bench -- types` says more.
+ */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";

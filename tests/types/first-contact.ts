@@ -354,6 +354,14 @@ export const firstKernels: readonly (readonly [code: string, says: string])[] = 
     "one: numWarps is not a part of a spec; write config: { BLOCK: 64, numWarps: 4 }",
   ],
   [
+    'kernel("one", { params: {}, grid: () => [1], specialise: "auto" }, () => {})',
+    'one: specialise is not a part of a spec; write warpSpecialize: "auto"',
+  ],
+  [
+    'kernel("one", { params: {}, grid: () => [1], specialize: "auto" }, () => {})',
+    'one: specialize is not a part of a spec; write warpSpecialize: "auto"',
+  ],
+  [
     'kernel("one", { params: {}, grid: () => [1], configs: [{ BLOCK: 64 }] }, () => {})',
     'one: configs is not a part of a spec; write autotune: { key: ["N"], configs: [{ BLOCK: 64 }] }, or config: { BLOCK: 64 } for one',
   ],

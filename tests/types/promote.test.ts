@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { maxElement, sumElement, whyBitcast, whyCast } from "../../src/types/casts.js";
 import { dtypeNames, dtypes, dtype, isFp8, type Elem } from "../../src/types/dtype.js";
 import { divide, modulo, promote, whyCompare, whyDivide, whyFloorDivide, whyPromote } from "../../src/types/promote.js";
+import type { RuleError } from "../../src/types/rule-error.js";
 import { disagreements, elemText, type Question } from "./type-oracle.js";
 
 const variables: Elem[] = [
@@ -12,10 +13,10 @@ const elements: Elem[] = [...dtypeNames, ...variables];
 const pairs = elements.flatMap((a) => elements.map((b) => [a, b] as const));
 
 /** One question for a sentence, and one for the result where there is no sentence. */
-function ask(why: [string, string], out?: [string, Elem | undefined]): Question[] {
-  const [type, sentence] = why;
-  const questions = [{ type, answer: JSON.stringify(sentence) }];
-  if (out && sentence === "" && out[1] !== undefined) questions.push({ type: out[0], answer: elemText(out[1]) });
+function ask(why: [string, RuleError | undefined], out?: [string, Elem | undefined]): Question[] {
+  const [type, error] = why;
+  const questions = [{ type, answer: JSON.stringify(error?.text ?? "") }];
+  if (out && !error && out[1] !== undefined) questions.push({ type: out[0], answer: elemText(out[1]) });
   return questions;
 }
 
@@ -51,7 +52,7 @@ describe("promotion", () => {
       expect(promote(a, b)).toEqual(promote(b, a));
       const mask = a === "int1" && b === "int1";
       const fp8 = a === b && typeof a === "string" && isFp8(a);
-      if (!mask && !fp8) expect(promote(a, b) !== undefined).toBe(whyPromote("add", a, b) === "");
+      if (!mask && !fp8) expect(promote(a, b) !== undefined).toBe(whyPromote("add", a, b) === undefined);
     }
   });
 

@@ -1,5 +1,7 @@
 /** Each rule is a type and a function. On random operands both must say the same, word for word. */
 import { expect, test } from "vitest";
+import { Message } from "../../src/diagnostics/message.js";
+import type { RuleError } from "../../src/types/rule-error.js";
 import { expandShape, reduceShape, whyAxis, whyExpand } from "../../src/types/axis.js";
 import { whyBound, whyDim } from "../../src/types/constexpr.js";
 import * as text from "../../src/types/constexpr-text.js";
@@ -45,7 +47,8 @@ import { disagreements, elemText, typeText, type Question } from "./type-oracle.
 import { fc } from "../support/property.js";
 
 const seed = 20_240;
-const json = JSON.stringify;
+/** A rule's text, or "" where it holds, as a type says it; all else as JSON. */
+const json = (value: unknown): string => JSON.stringify(value instanceof Message ? value.text : (value ?? ""));
 const sample = <T>(arbitrary: fc.Arbitrary<T>, count: number): T[] => fc.sample(arbitrary, { seed, numRuns: count });
 
 // ---- random operands ------------------------------------------------------------------------------------------------
@@ -86,8 +89,8 @@ const kin = fc
 const pairs: fc.Arbitrary<[TileType, Type]> = fc.oneof(fc.tuple(tiles, operands), kin);
 
 /** The rule's sentence; and the result, where there is one. */
-function both(why: string, out: string, answer: Type | string): Question[] {
-  return typeof answer === "string"
+function both(why: string, out: string, answer: Type | RuleError): Question[] {
+  return answer instanceof Message
     ? [{ type: why, answer: json(answer) }]
     : [
         { type: why, answer: '""' },
@@ -316,7 +319,7 @@ agree("memory", [
     const checked = indices.map((index, i) => (whys[i] ? json(whys[i]) : typeText(index)));
     return [
       { type: `IndexArgs<${list}>`, answer: `readonly [${checked.join(", ")}]` },
-      ...(whys.some(Boolean) ? [] : [{ type: `Spans<${list}>`, answer: json(memory.spans(indices)) }]),
+      ...(whys.some(Boolean) ? [] : [{ type: `IndexedShape<${list}>`, answer: json(memory.spans(indices)) }]),
     ];
   }),
 ]);
@@ -361,7 +364,7 @@ agree(
       { type: `WhyDescriptor<"load", ${o}>`, answer: json(whyDescriptor("load", other)) },
       { type: `WhyLoad<${typeText(desc)}>`, answer: json(memory.whyLoad(desc)) },
       { type: `WhyRows<"gather", ${block}, ${o}>`, answer: json(why) },
-      ...(why === "" ? [{ type: `RowsShape<${block}, ${o}>`, answer: json(rowsShape(desc, other)) }] : []),
+      ...(why === undefined ? [{ type: `RowsShape<${block}, ${o}>`, answer: json(rowsShape(desc, other)) }] : []),
       { type: `WhyBase<${typeText(pointer)}>`, answer: json(madeOf(pointer, true)) },
       { type: `WhyBase<${o}>`, answer: json(madeOf(other, true)) },
       { type: `WhyDescribed<${o}>`, answer: json(madeOf(other, false)) },
@@ -369,13 +372,13 @@ agree(
   }),
 );
 /** What is said of the base of a descriptor when all else is right. */
-function madeOf(base: Type, isExplicit: boolean): string {
+function madeOf(base: Type, isExplicit: boolean): RuleError | undefined {
   const list = (...numbers: number[]) => ({ type: none, items: numbers.map((each) => ({ type: literalType(each) })) });
   const axes = base.kind === "tensor" ? base.dims.map(() => 16) : [16];
   const blockShape = list(...axes);
   const extents = { shape: list(16), strides: list(1) };
   const answer = inferDescriptor({ base: { type: base }, blockShape, ...(isExplicit && extents) });
-  return typeof answer === "string" ? answer : "";
+  return answer instanceof Message ? answer : undefined;
 }
 
 agree("control and creation", [
@@ -414,7 +417,7 @@ agree("control and creation", [
         ? []
         : both(`WhyJoin<"interleave", ${args}>`, `InterleaveOut<${args}>`, create.inferInterleave(x, y))),
       ...(x.shape.length === 0 ? [] : both(`WhyCat<${args}>`, `CatOut<${typeText(x)}, 0>`, create.inferCat(x, y, 0))),
-      { type: `WhySplit<${typeText(x)}>`, answer: json(typeof split === "string" ? split : "") },
+      { type: `WhySplit<${typeText(x)}>`, answer: json(split instanceof Message ? split : undefined) },
     ];
   }),
 ]);

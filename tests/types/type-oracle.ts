@@ -11,7 +11,7 @@ export interface Question {
 
 /** Where each name of a question comes from. */
 const exportsOf = {
-  "types/problem": "Same",
+  "types/rule-error": "Same",
   "types/dtype": "OneOf DType",
   "types/promote":
     "Promote Divide Modulo WhyPromote WhyCompare WhySelect WhyDivide WhyFloorDivide WhyInt WhyFloat32 " +
@@ -36,7 +36,7 @@ const exportsOf = {
   "rules/descriptor-types": "Descriptor",
   "rules/descriptor-rules":
     "WhyBase WhyBlockOffset WhyBlockValue WhyBlockWrite WhyDescribed WhyDescriptor WhyRows RowsShape",
-  "rules/memory-rules": "WhyOffset OffsetOperand IndexArgs Spans WhyLoad WhyWrite WhyMaskFor WhyValue",
+  "rules/memory-rules": "WhyOffset OffsetOperand IndexArgs IndexedShape WhyLoad WhyWrite WhyMaskFor WhyValue",
 };
 
 /** The questions whose answer is another, in words. `name` keeps the files of two tests apart. */

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { AGENTS_PAGE, MOST_TOKENS, tokensOf } from "../../docs/agents.js";
+import { AGENTS_PAGE, MAX_TOKENS, tokensOf } from "../../docs/agents.js";
 import { explanations } from "../../src/diagnostics/explanations/index.js";
 import { kernelCommands, plainCommands } from "../../src/runtime/commands/index.js";
 import { typeErrors } from "../support/tsc.js";
@@ -15,7 +15,7 @@ const blocks = (language: string): readonly string[] =>
 
 describe("the page for coding agents", () => {
   test("has at most the tokens that it promises", () => {
-    expect(tokensOf(page)).toBeLessThanOrEqual(MOST_TOKENS);
+    expect(tokensOf(page)).toBeLessThanOrEqual(MAX_TOKENS);
   });
 
   test("has whole kernels that compile", { timeout: 30_000 }, () => {
@@ -26,7 +26,7 @@ describe("the page for coding agents", () => {
 
   test("has parts of kernels only from the examples of messages, each of which a test builds", () => {
     const known = Object.values(explanations)
-      .flatMap((explanation) => ("fails" in explanation ? [explanation.fails, explanation.passes] : []))
+      .flatMap((explanation) => ("failing" in explanation ? [explanation.failing, explanation.passing] : []))
       .flatMap((parts) => (typeof parts === "string" ? [parts] : Object.values(parts)))
       .map(squeezed);
     const lines = blocks("ts part").map((text) => squeezed(text));

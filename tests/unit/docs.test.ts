@@ -11,8 +11,8 @@ const proving = sampleCases("pages that prove the examples", [PROVING], {
   key: (name) => name,
   sources: (name) => [name, "docs/proof-table.ts"],
   minimum: 0,
-  // On one day in three.
-  perDay: 1 / 3,
+  // In one full run of three.
+  perRun: 1 / 3,
   hasOwnTests: true,
 });
 

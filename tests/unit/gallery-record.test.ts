@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { changedParts } from "../../bench/gallery-record.js";
-import { isStill, kernelDigest } from "../../bench/kernel-digest.js";
+import { isStillCurrent, kernelDigest } from "../../bench/kernel-digest.js";
 
 const module = readFileSync("tests/unit/codegen/golden/rms-norm.py", "utf8");
 const digest = kernelDigest(module);
@@ -34,8 +34,8 @@ test("what was timed is still there where configs were added, and not where one 
   const of = (...configs: string[]) =>
     kernelDigest(`@triton.autotune(\n    configs=[\n${lines(configs).join("")}    ],\n    key=["N"],\n)`);
   const [few, many] = ["num_warps=4", "num_warps=8"];
-  expect([isStill(of(few), of(few, many)), isStill(of(few, many), of(few))]).toEqual([true, false]);
-  expect([isStill(of(few, few), of(few)), isStill(of(few), of(many))]).toEqual([false, false]);
+  expect([isStillCurrent(of(few), of(few, many)), isStillCurrent(of(few, many), of(few))]).toEqual([true, false]);
+  expect([isStillCurrent(of(few, few), of(few)), isStillCurrent(of(few), of(many))]).toEqual([false, false]);
 });
 
 test("a limit of registers counts, however it is passed", () => {

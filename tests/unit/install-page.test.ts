@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { buys } from "../../docs/install-tables.js";
+import { dependencyPurposes } from "../../docs/install-tables.js";
 
 const root = join(import.meta.dirname, "../..");
 const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
@@ -12,10 +12,10 @@ const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as
 const names = Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies }).sort();
 
 test("the page says of each dependency what it is for", () => {
-  expect(Object.keys(buys).sort()).toEqual(names);
+  expect(Object.keys(dependencyPurposes).sort()).toEqual(names);
 });
 
-test("the figures are of these dependencies (renew them with npm run package:figures)", () => {
+test("the figures are of these dependencies (renew them with npm run package -- figures)", () => {
   const file = join(root, "bench/results/package.json");
   expect(existsSync(file)).toBe(true);
   const { now } = JSON.parse(readFileSync(file, "utf8")) as {

@@ -1,6 +1,14 @@
 /** The order of folders, and that what runs in a browser asks nothing of Node. */
 import { expect, test } from "vitest";
-import { folderOf, folders, imports, inner, sourceFiles, specifiersOf } from "../../docs/folders.js";
+import {
+  folderOf,
+  folders,
+  importCycles,
+  imports,
+  innerFolders,
+  sourceFiles,
+  specifiersOf,
+} from "../../docs/folders.js";
 
 const order = Object.keys(folders);
 /** What runs where files are read and processes are started. */
@@ -8,7 +16,7 @@ const onNode = new Set(["source", "runtime", "pipeline", "testing"]);
 
 /** The imports that go up in a list of folders, or out of it. */
 function upwards(list: readonly string[], depth: number): string[] {
-  return imports().flatMap(({ from, to }) => {
+  return imports().flatMap(({ importer: from, imported: to }) => {
     const [above, below] = [folderOf(from, depth), folderOf(to, depth)];
     if (above === undefined || above === below || !list.includes(above)) return [];
     if (depth > 1 && !below?.startsWith(`${list[0]!.split("/")[0]}/`)) return [];
@@ -27,8 +35,8 @@ test("a folder imports only folders that stand before it, types included", () =>
   expect(upwards(order, 1)).toEqual([]);
 });
 
-test.each(Object.keys(inner))("so do the folders inside of %s", (folder) => {
-  const list = inner[folder]!.map((name) => `${folder}/${name}`);
+test.each(Object.keys(innerFolders))("so do the folders inside of %s", (folder) => {
+  const list = innerFolders[folder]!.map((name) => `${folder}/${name}`);
   const present = new Set(
     sourceFiles().flatMap((file) => (folderOf(file) === folder ? (folderOf(file, 2) ?? []) : [])),
   );
@@ -36,9 +44,41 @@ test.each(Object.keys(inner))("so do the folders inside of %s", (folder) => {
   expect(upwards(list, 2)).toEqual([]);
 });
 
+/** Declarations that refer to each other, each group with the reason. */
+const mutuallyRecursive: readonly (readonly string[])[] = [
+  // A kernel can be called, and a call traces the kernel.
+  ["dsl/definition.ts", "dsl/kernel-call.ts"],
+  // The translation follows Python's grammar, in which statements and expressions are nested.
+  [
+    "import/translate-branches.ts",
+    "import/translate-loops.ts",
+    "import/translate-statements.ts",
+    "import/translate-tails.ts",
+  ],
+  ["import/translate-calls.ts", "import/translate-expressions.ts"],
+  // The builder holds the body that is retraced, and a retrace builds statements.
+  ["ir/builder.ts", "ir/retrace-matcher.ts", "ir/retrace.ts"],
+  // A statement has an op, and the record of an op has functions of arguments.
+  ["ir/nodes.ts", "ir/op.ts"],
+  // The transfer functions are parts of the analysis.
+  [
+    "prove/properties/padding/analysis.ts",
+    "prove/properties/padding/elementwise.ts",
+    "prove/properties/padding/folds.ts",
+    "prove/properties/padding/memory.ts",
+  ],
+  // The types of methods refer to the types that have the methods.
+  ["rules/descriptor-rules.ts", "rules/descriptor-types.ts", "rules/memory-rules.ts", "rules/tensor-types.ts"],
+  ["types/constexpr.ts", "types/dtype.ts", "types/operand.ts", "types/promote.ts", "types/tile.ts", "types/types.ts"],
+];
+
+test("no files import each other, types included, unless their declarations are mutually recursive", () => {
+  expect(importCycles(imports()).toSorted()).toEqual(mutuallyRecursive);
+});
+
 test("runtime sees compiled kernels and the text of imported ones, and the pipeline is joined by entry files and tests", () => {
-  const seen = imports().filter(({ from }) => folderOf(from) === "runtime");
-  const folder = new Set(seen.map(({ to }) => folderOf(to)));
+  const seen = imports().filter(({ importer: from }) => folderOf(from) === "runtime");
+  const folder = new Set(seen.map(({ imported: to }) => folderOf(to)));
   expect([...folder].sort()).toEqual(["compiled", "diagnostics", "import", "runtime", "visualize"]);
 });
 

@@ -1,39 +1,89 @@
-/** Of what a full run draws, all is tested: at once, or a part a day. */
-import { afterEach, expect, test, vi } from "vitest";
-import { daysFor, isSelectedToday, dayIndexOf } from "../support/sampled-tests.js";
+/** Samples of lists: 16 consecutive commits test every case, and the summary of what a run skipped is short. */
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { skippedSummary } from "../support/global-setup.js";
+import { COMMITS, isSelected, partsOf, seedOfCommit } from "../support/sampled-tests.js";
 
-afterEach(() => void vi.unstubAllEnvs());
+const numbers = (count: number): readonly number[] => Array.from({ length: count }, (_, i) => i);
+const selected = (count: number, parts: number, seed: number, fileParts = 1) =>
+  numbers(count).filter((i) => isSelected(i, parts, seed, fileParts));
 
-const cases = (count: number): readonly number[] => Array.from({ length: count }, (_, i) => i);
-const today = (count: number, aDay: number, day: number) =>
-  cases(count).filter((i) => isSelectedToday(i, daysFor(count, aDay), day));
-
-test.each([1, 10, 802])("a list of %i that is not costly is tested whole, on any day", (count) => {
-  vi.stubEnv("TILESCRIPT_DAYS", undefined);
-  for (const day of [20261127, 20261128]) expect(today(count, Infinity, day)).toEqual(cases(count));
-});
-
-test("a costly list is tested whole in as many days as it takes", () => {
-  vi.stubEnv("TILESCRIPT_DAYS", undefined);
-  const parts = [0, 1, 2, 3].map((day) => today(10, 3, 20261127 + day));
-  expect(Math.max(...parts.map(({ length }) => length))).toBeLessThanOrEqual(3);
-  expect(parts.flat().toSorted((a, b) => a - b)).toEqual(cases(10));
-  expect(today(2, 3, 20261127)).toEqual(cases(2));
+test.each([
+  [1, {}],
+  [1, { minimum: 0 }],
+  [1, { perRun: 1 / 3 }],
+  [48, { perRun: 14, minimum: 4 }],
+  [160, { perRun: 54, maximum: 8 }],
+  [700, { minimum: 100 }],
+  [802, { perRun: 10 }],
+])("full runs of 16 commits test all of %i cases (%o), and contain the short runs", (count, limits) => {
+  const { short, full } = partsOf(count, limits);
+  for (const first of [0, 7, 881]) {
+    const seeds = numbers(COMMITS).map((i) => first + i);
+    expect(new Set(seeds.flatMap((seed) => selected(count, full, seed))).size).toBe(count);
+    for (const seed of seeds)
+      expect(selected(count, full, seed)).toEqual(expect.arrayContaining(selected(count, short, seed)));
+  }
 });
 
 test.each([
   [2, 4, 1],
-  [3, 9, 3],
+  [2, 900, 52],
   [3, 10, 2],
-])("so is one within a test that is made each %i days: %i cases, %i a day", (days, count, aDay) => {
-  vi.stubEnv("TILESCRIPT_DAYS", undefined);
-  for (const place of cases(days)) {
-    const ofTest = cases(days * daysFor(count, aDay)).filter((day) => isSelectedToday(place, days, 20261101 + day));
-    const parts = ofTest.map((day) => today(count, aDay, dayIndexOf(20261101 + day, days)));
-    expect(parts.flat().toSorted((a, b) => a - b)).toEqual(cases(count));
+  [3, 48, 1],
+])("so they do in a test that every %i. full run makes: %i cases, %i a run", (fullParts, count, perRun) => {
+  const parts = { short: COMMITS, full: fullParts };
+  const { full } = partsOf(count, { perRun }, parts);
+  for (const place of numbers(fullParts)) {
+    const seeds = numbers(COMMITS).filter((seed) => isSelected(place, fullParts, 881 + seed));
+    expect(new Set(seeds.flatMap((seed) => selected(count, full, 881 + seed, fullParts))).size).toBe(count);
   }
 });
 
-test("a list of one case takes the days that it is given", () => {
-  expect(daysFor(1, 1 / 3)).toBe(3);
+test("a list without limits is tested whole in a full run, and by an eighth in a short run", () => {
+  expect(partsOf(802, {})).toEqual({ short: 8, full: 1 });
+  expect(partsOf(12, { minimum: 4 })).toEqual({ short: 3, full: 1 });
+  expect(partsOf(600, { perRun: 60 })).toEqual({ short: 10, full: 10 });
+});
+
+test("the seed is the number of commits, the hash in a shallow clone, or 0 without a commit", () => {
+  const folder = mkdtempSync(join(tmpdir(), "tilescript-seed-"));
+  const git = (...args: readonly string[]) =>
+    execFileSync("git", ["-c", "user.name=test", "-c", "user.email=test@example.com", ...args], {
+      cwd: folder,
+      encoding: "utf8",
+      stdio: ["ignore", "pipe", "ignore"],
+    });
+  try {
+    expect(seedOfCommit(folder)).toBe(0);
+    git("init", "full");
+    expect(seedOfCommit(join(folder, "full"))).toBe(0);
+    for (const name of ["one", "two"]) git("-C", "full", "commit", "--allow-empty", "-m", name);
+    expect(seedOfCommit(join(folder, "full"))).toBe(2);
+    git("clone", "--depth", "1", `file://${join(folder, "full")}`, "shallow");
+    expect(seedOfCommit(join(folder, "shallow"))).toBe(
+      Number.parseInt(git("-C", "full", "rev-parse", "HEAD").slice(0, 6), 16),
+    );
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test("the summary has at most ten lines, the largest lists first", () => {
+  const list = { file: "a.test.ts", tested: 1, rest: 0, seed: 1, test: undefined };
+  const all = numbers(20).map((i) => ({ ...list, label: `list ${i}`, total: i + 1 }));
+  const lines = skippedSummary(all).split("\n");
+  expect(lines).toHaveLength(10);
+  expect(lines[1]).toBe("      19 of 20     list 19");
+  expect(lines.at(-1)).toBe("and 11 more lists: 66 cases");
+  expect(skippedSummary(all.slice(0, 1))).toBe("nothing was skipped");
+  // A later run that completes this one replaces the counts of the lists that it repeats.
+  expect(
+    skippedSummary([{ ...all[19]!, tested: 20 }], all.slice(18))
+      .split("\n")
+      .slice(1),
+  ).toEqual(["      18 of 19     list 18"]);
 });

@@ -1,7 +1,7 @@
-/** The variants that `npm run bench:gallery -- --variants` times: each can be built, and is another module. */
+/** The variants that `npm run bench -- gallery --variants` times: each can be built, and is another module. */
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { buildVariant, changed, variants } from "../../bench/variants.js";
+import { buildVariant, applyVariant, variants } from "../../bench/variants.js";
 import { examples } from "../support/examples.js";
 
 const exampleOf = (name: string) => examples.find((each) => each.name === name)!;
@@ -14,9 +14,9 @@ test.each(variants)("$name of $example is another module than the example", asyn
 
 test("a variant names what its example says once", () => {
   const variant = { part: "p", example: "e", name: "v", because: "", changes: [["a", "b"]] } as const;
-  expect(changed("xay", variant)).toBe("xby");
-  expect(() => changed("xx", variant)).toThrow("v of e: a is there 0 times");
-  expect(() => changed("aa", variant)).toThrow("v of e: a is there 2 times");
+  expect(applyVariant("xay", variant)).toBe("xby");
+  expect(() => applyVariant("xx", variant)).toThrow("v of e: a is there 0 times");
+  expect(() => applyVariant("aa", variant)).toThrow("v of e: a is there 2 times");
 });
 
 test("parts of variants run their examples", () => {

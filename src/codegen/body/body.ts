@@ -162,19 +162,19 @@ class BodyEmitter {
           statement.result,
           this.#variable(statement.variable),
           new Set([statement.variable]),
-          statement.at,
+          statement.location,
           "value",
         );
       case "let": {
         const value = this.#toExpression(statement.initial);
         const { variable } = statement;
         const type = this.#usage.outliving.has(variable) ? undefined : showType(variable.type);
-        const target = py.name(this.#names.take(variable.hint ?? this.#nameAt(statement.at) ?? "state", type));
+        const target = py.name(this.#names.take(variable.hint ?? this.#nameAt(statement.location) ?? "state", type));
         this.#variables.set(variable, target);
-        const sites = this.#deferred.takeSites(statement.at);
+        const sites = this.#deferred.takeSites(statement.location);
         // Loop-carried pointers have the loop's location, but its comment belongs to the loop itself.
-        const commentSites = variable.hint === undefined ? sites : sites.filter((site) => site !== statement.at);
-        return this.#pushWithComments(py.assign(target, value), statement.at, commentSites);
+        const commentSites = variable.hint === undefined ? sites : sites.filter((site) => site !== statement.location);
+        return this.#pushWithComments(py.assign(target, value), statement.location, commentSites);
       }
       case "write":
         return this.#write(statement);
@@ -183,7 +183,7 @@ class BodyEmitter {
       case "while":
         return this.#while(statement);
       case "exit":
-        return this.#push(py.returns(), statement.at);
+        return this.#push(py.returns(), statement.location);
       case "if":
         return this.#if(statement);
       default:
@@ -199,7 +199,7 @@ class BodyEmitter {
     const { effect } = statement.op;
     if (effect === "write" || effect === "atomic") this.#flush(new Set([MEMORY]));
     const isUsed = statement.results.some((value) => this.#usage.uses.has(value));
-    if (!result || (effect !== "pure" && !isUsed)) return this.#push(py.expression(expression), statement.at);
+    if (!result || (effect !== "pure" && !isUsed)) return this.#push(py.expression(expression), statement.location);
     if (statement.results.length > 1) return this.#unpack(statement, expression);
     if (isResultWeak(statement, this.#weakTypes)) this.#weakValues.add(result);
     if (isResultPythonNumber(statement, this.#weakTypes)) this.#pythonNumbers.add(result);
@@ -207,19 +207,19 @@ class BodyEmitter {
     if (effect === "read") reads.add(MEMORY);
     // An annotation op such as `tl.inBounds` gets no second variable.
     if (statement.op.spelling.form === "same" && isRepeatable(expression))
-      return this.#deferred.defer(result, { expression, reads, hint: statement.op.name }, statement.at);
+      return this.#deferred.defer(result, { expression, reads, hint: statement.op.name }, statement.location);
     this.#bind(
       result,
       expression,
       reads,
-      statement.at,
+      statement.location,
       hintOf(statement, this.#pointerTensors.nameOf(statement), this.#bounds.get(result)),
       (effect === "atomic" || effect === "write") && statement !== this.#inline,
     );
   }
 
   #unpack(statement: OpStatement, expression: Expression): void {
-    const { name, names = [] } = (statement.at && this.#source?.site(statement.at)) ?? {};
+    const { name, names = [] } = (statement.location && this.#source?.site(statement.location)) ?? {};
     const isUsed = (value: Value) => this.#usage.uses.has(value);
     // The name of a synthetic op lists the names of all its results.
     const resultNames = this.#options.syntheticOps?.has(statement.op) ? statement.op.name.split(", ") : [];
@@ -229,10 +229,10 @@ class BodyEmitter {
       this.#expressions.set(value, target);
       return target;
     });
-    this.#push(py.assign(py.tuple(...targets), expression), statement.at);
+    this.#push(py.assign(py.tuple(...targets), expression), statement.location);
     const dtype = this.#usage.uses.has(statement.results[0]!) ? resultCastDType(statement, this.#printer) : undefined;
     const [first] = targets;
-    if (dtype && first) this.#push(py.assign(first, py.call(py.attribute(first, "to"), dtype)), statement.at);
+    if (dtype && first) this.#push(py.assign(first, py.call(py.attribute(first, "to"), dtype)), statement.location);
   }
 
   /** Assigns a value to a name here, or defers its expression to its uses. */
@@ -246,7 +246,7 @@ class BodyEmitter {
   ): void {
     const isUsedOnce = this.#usage.uses.get(value) === 1;
     // A value that is only written to a variable needs no second name.
-    const name = value.anonymous || (isUsedOnce && this.#usage.assigned.has(value)) ? undefined : this.#nameAt(at);
+    const name = value.isAnonymous || (isUsedOnce && this.#usage.assigned.has(value)) ? undefined : this.#nameAt(at);
     // Each copy of an unrolled body would redefine a constexpr, which Triton rejects.
     const isInline = this.#unrollDepth > 0 && value.type.kind === "constexpr";
     const existing = name === undefined && reads.size === 0 ? this.#numbering.find(expression, hint, value) : undefined;
@@ -255,7 +255,7 @@ class BodyEmitter {
     // Triton folds `BLOCK // 2` at compile time.
     const isFolded = value.type.kind === "constexpr" && this.#deferred.depth < MAX_REPEATED_DEPTH;
     if (isInline || (canDefer && (isUsedOnce || isFolded || isRepeatable(expression)))) {
-      const authorName = value.anonymous ? undefined : this.#nameAt(at);
+      const authorName = value.isAnonymous ? undefined : this.#nameAt(at);
       return this.#deferred.defer(value, { expression, reads, hint: authorName ?? hint }, at);
     }
     this.#assign(value, { expression, reads, hint: name ?? hint }, at);
@@ -309,7 +309,7 @@ class BodyEmitter {
     const augmented = augmentedOperator(value, target);
     this.#push(
       augmented ? py.augmentedAssign(target, augmented.operator, augmented.right) : py.assign(target, value),
-      statement.at,
+      statement.location,
     );
   }
 
@@ -319,11 +319,11 @@ class BodyEmitter {
     this.#flush(writesOf(statement));
     this.#materializeBeforeLoop(statement.body);
     const callee = statement.unrolled ? "tl.static_range" : options.length > 0 ? "tl.range" : "range";
-    const sites = this.#deferred.takeSites(statement.at);
+    const sites = this.#deferred.takeSites(statement.location);
     // Take the loop's comments first: the body contains statements with the loop's location, such as pointer
     // increments.
-    const loopComments = this.#comments.take(statement.at ? [statement.at] : []);
-    const preferredName = this.#usage.uses.has(statement.index) ? (this.#nameAt(statement.at) ?? "i") : "_";
+    const loopComments = this.#comments.take(statement.location ? [statement.location] : []);
+    const preferredName = this.#usage.uses.has(statement.index) ? (this.#nameAt(statement.location) ?? "i") : "_";
     const type = showType(statement.index.type);
     const index = this.#names.block(statement.unrolled || this.#unrollDepth > 0, () => {
       const index = py.name(this.#names.take(preferredName, type));
@@ -334,7 +334,7 @@ class BodyEmitter {
       this.#unrollDepth -= statement.unrolled ? 1 : 0;
       this.#pushWithComments(
         { kind: "for", target: index, iterable: py.call(callee, ...bounds, ...options), body: bodyOrPass(body) },
-        statement.at,
+        statement.location,
         sites,
         loopComments,
       );
@@ -351,7 +351,7 @@ class BodyEmitter {
     this.#inline = endsWithEffect(statement.condition);
     const conditionStatements = this.emit(statement.condition);
     const test = this.#toExpression(statement.condition.yields[0]!);
-    const sites = this.#deferred.takeSites(statement.at);
+    const sites = this.#deferred.takeSites(statement.location);
     const hasEffects = statement.condition.statements.some(hasEffect);
     const running = (type?: string) => py.name(this.#names.take("running", type));
     const form =
@@ -364,7 +364,7 @@ class BodyEmitter {
     this.#names.block(this.#unrollDepth > 0, () => {
       const body = form.body(this.#names.block(hasEffects, () => this.emit(statement.body)));
       const condition = options.length > 0 ? py.call("tl.condition", form.test, ...options) : form.test;
-      this.#pushWithComments({ kind: "while", test: condition, body: bodyOrPass(body) }, statement.at, sites);
+      this.#pushWithComments({ kind: "while", test: condition, body: bodyOrPass(body) }, statement.location, sites);
     });
   }
 
@@ -372,22 +372,22 @@ class BodyEmitter {
     const usedIndices = [...statement.results.keys()].filter((i) => this.#usage.uses.has(statement.results[i]!));
     const targets = usedIndices.map((i): BranchResult => {
       const value = statement.results[i]!;
-      const site = value.at ? this.#source?.site(value.at) : undefined;
+      const site = value.location ? this.#source?.site(value.location) : undefined;
       const name = this.#names.take(site?.names?.[i] ?? site?.name ?? "result", showType(value.type));
       return { position: i, target: py.name(name) };
     });
     const sites: Location[] = [];
     // Take the comments first: a branch body may have the same location, but the comments belong to the `if`.
-    const branchComments = this.#comments.take(statement.at ? [statement.at] : []);
+    const branchComments = this.#comments.take(statement.location ? [statement.location] : []);
     const emitted = this.#branches(statement, targets, sites);
-    this.#pushWithComments({ kind: "if", ...emitted }, statement.at, sites, branchComments);
+    this.#pushWithComments({ kind: "if", ...emitted }, statement.location, sites, branchComments);
   }
 
   /** The branches of an `if`. An `else` that contains only another `if` becomes `elif`. */
   #branches(statement: IfStatement, targets: readonly BranchResult[], sites: Location[]): Omit<If, "kind"> {
     const test = this.#toExpression(statement.condition);
     this.#flush(writesOf(statement));
-    sites.push(...this.#deferred.takeSites(statement.at));
+    sites.push(...this.#deferred.takeSites(statement.location));
     for (const { position, target } of targets) this.#expressions.set(statement.results[position]!, target);
     const thenBranch = { test, body: bodyOrPass(this.#branchBody(statement.then, targets)) };
     const { statements, yields } = statement.otherwise;

@@ -3,7 +3,7 @@ import { type Elem, sameElem } from "../../types/dtype.js";
 import type { Argument, FunctionIR, KernelIR, Value } from "../../ir/nodes.js";
 import type { SourceIndex } from "../../ir/source.js";
 import { showType } from "../../types/types.js";
-import { capturesOf, handedOver, walkAll } from "../../ir/walk.js";
+import { capturesOf, callBindings, walkAll } from "../../ir/walk.js";
 import { emitBody } from "./body.js";
 import { Names } from "../names/names.js";
 import * as py from "../syntax/py-build.js";
@@ -37,7 +37,7 @@ export function emitHelpers(ir: KernelIR, options: HelperOptions): EmittedHelper
   // An argument that is 1 in some launch is also a constant in the helper function.
   const sizes = new Set(options.sizes);
   walkAll(ir, (statement) => {
-    for (const [param] of handedOver(statement)) if (isInteger(param)) sizes.add(param);
+    for (const [param] of callBindings(statement)) if (isInteger(param)) sizes.add(param);
   });
   const jitFunctions = ir.functions.filter(({ extern }) => !extern);
   // Triton's functions are generic, so traces for different types or constexprs often have the same text.
@@ -139,7 +139,7 @@ function isInteger({ type }: Value): boolean {
 }
 
 function nameOf(value: Value, source: SourceIndex | undefined): string | undefined {
-  return value.at && source?.site(value.at)?.name;
+  return value.location && source?.site(value.location)?.name;
 }
 
 /** The author's comment above the function or above the variable that contains it. */

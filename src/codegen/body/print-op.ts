@@ -230,7 +230,7 @@ function printArguments(
       if (hasLaterOperand && !keywords.includes(name)) positional.push(py.none);
       return;
     }
-    const isSpread = name === spread || (statement.op.rest && i === names.length - 1);
+    const isSpread = name === spread || (statement.op.hasRestOperand && i === names.length - 1);
     if (isList(argument) && isSpread) positional.push(...argument.map(toExpression));
     else if (keywords.includes(name) || keywordArguments.length > 0)
       keywordArguments.push(py.keyword(keywordName(name), toExpression(argument)));

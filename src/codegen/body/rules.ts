@@ -36,7 +36,7 @@ export class Comments {
       const key = `${site.statement.file}:${site.statement.line}:${site.statement.column}`;
       if (this.#printed.has(key)) continue;
       this.#printed.add(key);
-      hasBlankLine ||= site.blankBefore === true;
+      hasBlankLine ||= site.hasBlankLineAbove === true;
       if (site.comments.length > 0) comments.push(py.comment(site.comments.join("\n")));
     }
     return { comments, hasBlankLine };

@@ -27,7 +27,7 @@ export class ScopedValueNumbering {
   }
 
   record(expression: Expression, name: string, value: Value, target: Expression): void {
-    this.#blocks.at(-1)?.set(keyOf(expression, value), { name, hasAuthorName: !value.anonymous, target });
+    this.#blocks.at(-1)?.set(keyOf(expression, value), { name, hasAuthorName: !value.isAnonymous, target });
   }
 
   /**
@@ -36,7 +36,7 @@ export class ScopedValueNumbering {
   find(expression: Expression, name: string, value: Value): Expression | undefined {
     const key = keyOf(expression, value);
     const entry = this.#blocks.map((block) => block.get(key)).find((each) => each !== undefined);
-    return entry && (entry.name === name || value.anonymous || !entry.hasAuthorName) ? entry.target : undefined;
+    return entry && (entry.name === name || value.isAnonymous || !entry.hasAuthorName) ? entry.target : undefined;
   }
 }
 

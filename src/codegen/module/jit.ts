@@ -111,7 +111,7 @@ function findWrittenPointers(ir: KernelIR): ReadonlySet<string> {
   walkAll(ir, (statement) => {
     if (statement.kind !== "op") return;
     pointerTensors.nameOf(statement);
-    const { address } = statement.op.proof.reaches ?? {};
+    const { address } = statement.op.proof.memoryOperands ?? {};
     const [pointer] = statement.operands;
     const isWrite = statement.op.effect === "write" || statement.op.effect === "atomic";
     const name = isWrite && address !== undefined && isValue(pointer) ? pointerTensors.tensorOf(pointer) : undefined;

@@ -45,7 +45,7 @@ import { helperFunctions } from "../wrapper/helpers.js";
 export function emitModule(
   ir: KernelIR,
   source: SourceIndex | undefined,
-  { op, providers = false, launch = "fast", dtypes = {}, specialize = ir.specialize }: EmitOptions = {},
+  { op, providers = false, launch = "fast", dtypes = {}, warpSpecialize = ir.warpSpecialize }: EmitOptions = {},
   specialized?: Specialized,
 ): PrintedModule {
   const extern = ir.functions.find((helper) => helper.extern);
@@ -55,7 +55,7 @@ export function emitModule(
   // PyTorch traces the launch of a triton_op, and supports only kernels of Triton, not of Gluon.
   const isTraceable = op?.form === "triton_op";
   const emission = { ir, names, module, source };
-  const gluon = specialized && !isTraceable ? gluonKernel(specialized, emission, specialize) : undefined;
+  const gluon = specialized && !isTraceable ? gluonKernel(specialized, emission, warpSpecialize) : undefined;
   const { jits, launcher } = emitKernelParts(ir, names, source, isTraceable, gluon);
   const definitions: Statement[] = [
     ...jits,
@@ -89,7 +89,7 @@ export function emitOperator(
 ): PrintedModule {
   checkOperator(operator, op);
   const module = moduleNames();
-  const { face } = operator;
+  const { signature: face } = operator;
   const names = kernelNames(face, source, module);
   const definitions: Statement[] = [];
   const dependencies: Statement[] = [];

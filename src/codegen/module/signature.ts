@@ -159,7 +159,7 @@ function pythonName({ value }: ScalarParam | SizeParam | ConstexprParam, names: 
 
 /** The signature of an operator: that of its face kernel, with the jit functions of its kernels. */
 export function operatorSignature(operator: OperatorIR): Signature {
-  const { face, kernels, backward } = operator;
+  const { signature: face, kernels, backward } = operator;
   // Names must be taken in the same order as in the emitted module.
   const module = moduleNames();
   kernelNames(face, undefined, module);

@@ -33,7 +33,7 @@ export function embedExterns(ir: KernelIR, source: SourceIndex, reserved: Names)
   for (const helper of ir.functions) {
     const { extern, at } = helper;
     if (!extern) continue;
-    const pythonSource = at && source.beside(at, extern.file);
+    const pythonSource = at && source.readRelative(at, extern.file);
     if (!pythonSource) fail(externFile.notThere(extern.file), at);
     let file = files.get(pythonSource.file);
     if (!file) files.set(pythonSource.file, (file = new PythonFile(extern.file, pythonSource.file, pythonSource.text)));
@@ -153,7 +153,8 @@ function nameOf(statement: TopLevelStatement): string {
 function entriesOf(statement: TopLevelStatement): readonly (readonly [string, FileEntry])[] {
   const { tokens } = statement;
   const name = nameOf(statement);
-  switch (kindOf(statement)) {
+  const kind = kindOf(statement);
+  switch (kind) {
     case "function":
       return [[name, functionEntry(statement)]];
     case "class": {
@@ -176,8 +177,10 @@ function entriesOf(statement: TopLevelStatement): readonly (readonly [string, Fi
         ],
       ];
     }
-    default:
+    case "other":
       return [];
+    default:
+      return kind satisfies never;
   }
 }
 

@@ -46,15 +46,15 @@ export class OperatorContext {
     readonly source: SourceIndex | undefined,
     readonly op: OpOptions,
   ) {
-    this.params = inputParameters(operator.face, names);
-    this.inputs = tensorsOf(operator.face, "in");
-    this.outputs = tensorsOf(operator.face, "out");
+    this.params = inputParameters(operator.signature, names);
+    this.inputs = tensorsOf(operator.signature, "in");
+    this.outputs = tensorsOf(operator.signature, "out");
     this.results = Object.keys(operator.forward.results);
   }
 
   /** The Python name of an argument. */
   parameter(name: string): string {
-    const { face } = this.operator;
+    const { signature: face } = this.operator;
     return this.names.tensors.get(name) ?? this.names.parameters.get(face.params.find((p) => p.name === name)!.value)!;
   }
 
@@ -80,7 +80,7 @@ export class OperatorContext {
     for (const name of [...(requests?.flags.values() ?? []), ...(targets?.values() ?? [])]) reservedNames.add(name);
     const { emittedKernels, source } = this;
     return emitComposition(composition, {
-      ir: this.operator.face,
+      ir: this.operator.signature,
       emittedKernels,
       source,
       reservedNames,
@@ -91,7 +91,7 @@ export class OperatorContext {
 
   /** Assignments of the sizes in use. */
   bindings(usedNames: ReadonlySet<string>, sizes: readonly Binding[]): Block {
-    const { face } = this.operator;
+    const { signature: face } = this.operator;
     for (const param of face.params) {
       if (param.kind !== "size" || !usedNames.has(this.names.parameters.get(param.value)!)) continue;
       if (!sizes.some(({ name }) => name === this.names.parameters.get(param.value)))
@@ -110,7 +110,7 @@ export class OperatorContext {
         decorators: [registration(form, `${namespace}::${qualified}`)],
         params,
         returns: returnType(count),
-        origin: this.operator.face.at,
+        origin: this.operator.signature.at,
         docstring: `torch.ops.${namespace}.${qualified}.`,
         body: [forwardModeCheck(qualified, tensors), ...withReturn(real)],
       },

@@ -31,7 +31,7 @@ import { sizeChecks } from "../wrapper/requirements.js";
 /** All checks run before the first kernel writes, because an output may overlap an input of a later kernel. */
 function outVariantDefinitions(context: OperatorContext): Block {
   const { operator, names, params, inputs, outputs } = context;
-  const { face, forward } = operator;
+  const { signature: face, forward } = operator;
   const targets = new Map(outputs.map((param) => [param.name, outputName(face, names, param)]));
   const results = Object.fromEntries(outputs.map(({ name }) => [name, forward.results[name]!]));
   const { statements } = context.emitComposition(
@@ -62,7 +62,7 @@ class OutScope extends WrapperScope {
 }
 
 /** @throws TileScriptError if PyTorch cannot register the operator in this form. */
-export function checkOperator({ face, kernels }: OperatorIR, op: OpOptions): void {
+export function checkOperator({ signature: face, kernels }: OperatorIR, op: OpOptions): void {
   checkNamespace(face, op);
   for (const kernel of kernels) {
     const why = whyNotAnOperator(kernel);
@@ -97,7 +97,7 @@ function forwardFunction(context: OperatorContext) {
 /** The public function. It returns only the outputs: new tensors, or the caller's. */
 function publicFunction(context: OperatorContext): FunctionDef {
   const { operator, names, params, outputs } = context;
-  const { face } = operator;
+  const { signature: face } = operator;
   const scope = new WrapperScope(face, names, false);
   const resultLines = outputs.map((param) => `    ${param.name}: ${describeTensor(param)}.`);
   const targets = outputs.map((param) => py.name(outputName(face, names, param)));
@@ -141,7 +141,7 @@ function functionalCall({ names, params, outputs, results }: OperatorContext): B
 }
 
 function outVariantCall({ operator, names, params, inputs, outputs }: OperatorContext): readonly Statement[] {
-  const { face } = operator;
+  const { signature: face } = operator;
   const isRequired = (param: (typeof params)[number]): boolean => param.default === undefined;
   const toNames = (subset: typeof params) => subset.map(({ name }) => py.name(name));
   const targets = outputs.map((param) => py.name(outputName(face, names, param)));

@@ -50,7 +50,7 @@ class GradientEmitter {
     readonly context: OperatorContext,
     { steps, results }: Composition,
   ) {
-    const { face } = context.operator;
+    const { signature: face } = context.operator;
     const first = new Map(
       Object.entries(results)
         .toReversed()
@@ -84,7 +84,7 @@ class GradientEmitter {
 
   emit(): Block {
     const { context } = this;
-    const name = context.module.take(`${context.operator.face.name}_backward_op`);
+    const name = context.module.take(`${context.operator.signature.name}_backward_op`);
     return [
       ...context.register(name, `${context.names.wrapper}_backward`, this.#operatorFunction(), this.#results.length),
       this.#setupContext(),
@@ -106,7 +106,7 @@ class GradientEmitter {
   #takeFlags(): ReadonlyMap<string, string> {
     const locals = new Names();
     for (const name of [...this.#names.tensors.values(), ...this.#names.parameters.values()]) locals.take(name);
-    const inputs = callOrder(this.context.operator.face).filter(({ name }) => this.#results.includes(name));
+    const inputs = callOrder(this.context.operator.signature).filter(({ name }) => this.#results.includes(name));
     return new Map(inputs.map(({ name }) => [name, locals.take(`needs_${this.context.parameter(name)}`)]));
   }
 
@@ -146,7 +146,7 @@ class GradientEmitter {
       ...this.#outputGradients,
       ...this.#saved.filter((saved) => !isOptional(saved)).map(({ name }) => name),
     ];
-    const { name, at } = context.operator.face;
+    const { name, at } = context.operator.signature;
     const like = requiredTensors[0] ?? fail(operatorGradient.noTensor(name), at);
     const emit = (isFake: boolean) => {
       const composition = context.emitComposition(backward, { ...this.#options(py.name(this.#local(like))), isFake });
@@ -185,7 +185,7 @@ class GradientEmitter {
 
   /** Raises an error if PyTorch needs a gradient that the author did not write. */
   #missingGradientChecks(): Block {
-    const { face } = this.context.operator;
+    const { signature: face } = this.context.operator;
     return callOrder(face).flatMap((param, i): Statement[] => {
       if (param.kind !== "tensor" || this.#owners.has(param.name) || !isFloatElem(param.dtype)) return [];
       const name = this.context.parameter(param.name);
@@ -205,7 +205,7 @@ class GradientEmitter {
     const bindings = new Map<string, Binding & { readonly holder: string }>();
     for (const holder of tensors)
       shapes.get(holder)?.forEach((dim, axis) => {
-        const param = operator.face.params.find((other) => other.name === dim);
+        const param = operator.signature.params.find((other) => other.name === dim);
         if (!param || param.kind === "tensor" || bindings.has(param.name)) return;
         const shape = py.attribute(py.name(this.#local(holder)), "shape");
         const value = py.subscript(shape, py.number(String(axis)));
@@ -219,7 +219,7 @@ class GradientEmitter {
   #setupContext(): FunctionDef {
     const { operator, names, outputs, results: allResults } = this.context;
     const isSaved = (tensor: string): boolean => this.#saved.some(({ name }) => name === tensor);
-    const inputs = callOrder(operator.face).map((param) => {
+    const inputs = callOrder(operator.signature).map((param) => {
       const isUsed = param.kind === "tensor" ? isSaved(param.name) : this.#numbers.some((number) => number === param);
       return py.name(isUsed ? this.context.parameter(param.name) : "_");
     });
@@ -267,7 +267,7 @@ class GradientEmitter {
 
   #backwardFunction(operator: string): FunctionDef {
     const { context } = this;
-    const inputs = callOrder(context.operator.face);
+    const inputs = callOrder(context.operator.signature);
     const parameters = context.results.map((name) => {
       const gradient = gradientOf(name);
       return this.#outputGradients.includes(gradient) ? this.#local(gradient) : undefined;
@@ -317,7 +317,7 @@ class GradientEmitter {
   #flagAssignments(isSelected: (flag: string) => boolean): Block {
     return [...this.#flags].flatMap(([owner, flag]) => {
       if (!isSelected(flag)) return [];
-      const conditions = callOrder(this.context.operator.face).flatMap((param, i) =>
+      const conditions = callOrder(this.context.operator.signature).flatMap((param, i) =>
         this.#owners.get(param.name) === owner ? [needsGradient(param, i)] : [],
       );
       return [py.assign(py.name(flag), conditions.length === 1 ? conditions[0]! : py.boolOp("or", ...conditions))];

@@ -45,7 +45,7 @@ export function opDefinitions(
   checkNamespace(ir, op);
   const tensors = paramsOf(ir, "tensor");
   const reason = whyNotAnOperator(ir) ?? whyNotFixedResults(ir);
-  if (reason) fail(operatorParams.alone(ir.name, reason), ir.at);
+  if (reason) fail(operatorParams.standalone(ir.name, reason), ir.at);
   const star = launcher.params.findIndex((param) => param.name === "*");
   const params = star < 0 ? launcher.params : launcher.params.slice(0, star);
   const outputs = tensors.filter((param) => param.role === "out");
@@ -55,7 +55,7 @@ export function opDefinitions(
   const check = isFloat("inout") ? [recordingCheck(names.op)] : [];
   const { namespace, form = "custom_op" } = op;
   const untraceable = form === "triton_op" && whyNotTraceable(ir);
-  if (untraceable) fail(tritonOp.alone(ir.name, untraceable), ir.at);
+  if (untraceable) fail(tritonOp.standalone(ir.name, untraceable), ir.at);
   const functional: FunctionDef = {
     kind: "function",
     name: names.op,

@@ -146,8 +146,18 @@ function onOneLine(content: Doc, inGroup = false): string | undefined {
     case "line":
       if (!inGroup || content.hard) return undefined;
       return content.soft ? "" : " ";
-    default:
+    case "align":
+    case "break-parent":
+    case "cursor":
+    case "fill":
+    case "indent-if-break":
+    case "label":
+    case "line-suffix":
+    case "line-suffix-boundary":
+    case "trim":
       return undefined;
+    default:
+      return content satisfies never;
   }
 }
 

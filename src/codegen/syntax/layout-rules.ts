@@ -138,8 +138,21 @@ export function ownBrackets(expression: Py.Expression): OwnBrackets {
       return expression.items.length ? "filled" : "empty";
     case "dict":
       return expression.entries.length ? "filled" : "empty";
-    default:
+    case "attribute":
+    case "binary":
+    case "bool":
+    case "compare":
+    case "conditional":
+    case "fString":
+    case "lambda":
+    case "name":
+    case "number":
+    case "raw":
+    case "string":
+    case "unary":
       return "none";
+    default:
+      return expression satisfies never;
   }
 }
 

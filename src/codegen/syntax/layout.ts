@@ -116,8 +116,19 @@ class ModulePrinter {
         this.line(classLine(statement, layout), layout, depth, statement.origin);
         this.block(statement.body, depth + 1, "class", statement.docstring);
         return;
-      default:
+      case "assert":
+      case "assign":
+      case "augmentedAssign":
+      case "expression":
+      case "fromImport":
+      case "import":
+      case "pass":
+      case "raise":
+      case "return":
         this.line(simpleLine(statement, layout), layout, depth, statement.origin);
+        return;
+      default:
+        statement satisfies never;
     }
   }
 
@@ -213,8 +224,23 @@ function lastBody(statement: Py.Statement): Py.Block | undefined {
     case "while":
     case "with":
       return statement.body;
-    default:
+    case "assert":
+    case "assign":
+    case "augmentedAssign":
+    case "blank":
+    case "class":
+    case "comment":
+    case "expression":
+    case "fromImport":
+    case "function":
+    case "import":
+    case "pass":
+    case "raise":
+    case "return":
+    case "verbatim":
       return undefined;
+    default:
+      return statement satisfies never;
   }
 }
 

@@ -42,10 +42,10 @@ export function splitLiteral(literal: Py.StringLiteral | Py.FString): readonly (
     chunk = [...chunk, token];
     length += size;
   }
-  return [...chunks, chunk].map((parts) =>
-    parts.every((part) => typeof part === "string")
-      ? { kind: "string", value: parts.join("") }
-      : { kind: "fString", parts },
+  return [...chunks, chunk].map((chunkParts) =>
+    chunkParts.every((part) => typeof part === "string")
+      ? { kind: "string", value: chunkParts.join("") }
+      : { kind: "fString", parts: chunkParts },
   );
 }
 

@@ -1,13 +1,13 @@
-/** What can be wrong with a call of a kernel from TypeScript, and with its arrays. */
+/** Mistakes in calls of a kernel from TypeScript, and in their arrays. */
 import { defineCode } from "./define-code.js";
 
-export const callArgument = defineCode("call-argument", (kernel: string, why: string) => `${kernel}: ${why}`);
+export const callArgument = defineCode("call-argument", (kernel: string, reason: string) => `${kernel}: ${reason}`);
 
 export const callRefused = defineCode(
   "call-refused",
-  (kernel: string, why: string) => `${kernel}: the kernel refuses this call: ${why}`,
+  (kernel: string, reason: string) => `${kernel}: the kernel refuses this call: ${reason}`,
 );
 
-export const hostArray = defineCode("host-array", (why: string) => why);
+export const hostArray = defineCode("host-array", (reason: string) => reason);
 
-export const deviceRun = defineCode("device-run", (kernel: string, why: string) => `${kernel}: ${why}`);
+export const deviceRun = defineCode("device-run", (kernel: string, reason: string) => `${kernel}: ${reason}`);

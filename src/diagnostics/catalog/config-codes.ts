@@ -1,27 +1,38 @@
-/** What can be wrong with configs and autotuning. */
+/** Mistakes in configs and autotuning. */
 import { suggestName } from "../did-you-mean.js";
+import type { MessageParts } from "../message.js";
 import { defineCode } from "./define-code.js";
 
 export const configValue = defineCode("config-value", {
-  type: (where: string, name: string, value: unknown, wanted: string) =>
-    `${where}: ${name} is ${typeof value === "number" ? String(value) : JSON.stringify(value)}; it takes ${wanted}`,
-  choice: (where: string, name: string, value: unknown, choices: readonly string[]) =>
-    `${where}: ${name} is ${JSON.stringify(value)}; it is one of ${choices.join(", ")}`,
-  integer: (where: string, name: string, value: unknown) =>
-    `${where}: ${name} is ${String(value)}; it takes an integer`,
-  negativeZero: (where: string, name: string) =>
-    `${where}: ${name} is -0, which Triton takes for 0; write 0, or declare ${name} as scalar(tl.float32)`,
-  numWarps: (where: string, value: number) => `${where}: numWarps is ${value}; it is a power of two up to 32`,
-  launchOption: (where: string, name: string, value: number) =>
-    `${where}: ${name} is ${value}; it is a positive integer`,
+  type: (config: string, name: string, value: unknown, expected: string) => [
+    `${config}: ${name} is ${typeof value === "number" ? String(value) : JSON.stringify(value)}`,
+    `it takes ${expected}`,
+  ],
+  choice: (config: string, name: string, value: unknown, choices: readonly string[]) => [
+    `${config}: ${name} is ${JSON.stringify(value)}`,
+    `it is one of ${choices.join(", ")}`,
+  ],
+  integer: (config: string, name: string, value: unknown) => [
+    `${config}: ${name} is ${String(value)}`,
+    `it takes an integer`,
+  ],
+  negativeZero: (config: string, name: string) => [
+    `${config}: ${name} is -0, which Triton takes for 0`,
+    `write 0, or declare ${name} as scalar(tl.float32)`,
+  ],
+  numWarps: (config: string, value: number) => [`${config}: numWarps is ${value}`, `it is a power of two up to 32`],
+  launchOption: (config: string, name: string, value: number) => [
+    `${config}: ${name} is ${value}`,
+    `it is a positive integer`,
+  ],
 });
 
-export const configMissing = defineCode(
-  "config-missing",
-  (where: string, name: string) => `${where}: ${name} is missing; give it a value`,
-);
+export const configMissing = defineCode("config-missing", (config: string, name: string) => [
+  `${config}: ${name} is missing`,
+  `give it a value`,
+]);
 
-/** Options of a launch by the names that authors try: Triton's, and shorter ones. */
+/** Launch options by the names that authors try: Triton's, and shorter ones. */
 const LAUNCH: Readonly<Record<string, string>> = {
   warps: "numWarps",
   nwarps: "numWarps",
@@ -34,37 +45,45 @@ const LAUNCH: Readonly<Record<string, string>> = {
   kwargs: "its constants beside numWarps, { BLOCK: 64, numWarps: 4 }",
 };
 
-function configInstead(name: string, known: readonly string[], options: readonly string[]): string {
+function formatRemedy(name: string, names: readonly string[], options: readonly string[]): string {
   const plain = name.replaceAll("_", "").toLowerCase();
-  const near = suggestName(name, [...known, ...options]) ?? (Object.hasOwn(LAUNCH, plain) ? LAUNCH[plain] : undefined);
-  return near === undefined ? `it has ${known.join(", ") || "none"}` : `write ${near}`;
+  const suggestion =
+    suggestName(name, [...names, ...options]) ?? (Object.hasOwn(LAUNCH, plain) ? LAUNCH[plain] : undefined);
+  return suggestion === undefined ? `it has ${names.join(", ") || "none"}` : `write ${suggestion}`;
 }
 
+const LEAVE_OUT = "leave it out of the config";
+
 export const configName = defineCode("config-name", {
-  unknown: (where: string, name: string, known: readonly string[], options: readonly string[]) =>
-    `${where}: ${name} is not a constexpr of this kernel; ${configInstead(name, known, options)}`,
-  heuristic: (where: string, name: string) =>
-    `${where}: ${name} is computed by a heuristic; leave it out of the config`,
-  dtype: (where: string, name: string) =>
-    `${where}: ${name} is a dtype, which the caller gives; leave it out of the config`,
-  launch: (where: string, name: string) => `${where}: ${name} is computed at launch; leave it out of the config`,
-  dim: (where: string, name: string) => `${where}: ${name} is bound from a shape; leave it out of the config`,
+  unknown: (config: string, name: string, names: readonly string[], options: readonly string[]) => [
+    `${config}: ${name} is not a constexpr of this kernel`,
+    `${formatRemedy(name, names, options)}`,
+  ],
+  heuristic: (config: string, name: string) => [`${config}: ${name} is computed by a heuristic`, LEAVE_OUT],
+  dtype: (config: string, name: string) => [`${config}: ${name} is a dtype, which the caller gives`, LEAVE_OUT],
+  launch: (config: string, name: string) => [`${config}: ${name} is computed at launch`, LEAVE_OUT],
+  dim: (config: string, name: string) => [`${config}: ${name} is bound from a shape`, LEAVE_OUT],
 });
 
-export const configRepeated = defineCode(
-  "config-repeated",
-  (where: string, first: number) => `${where}: it repeats config ${first}; leave one out`,
-);
+export const configRepeated = defineCode("config-repeated", (config: string, firstIndex: number) => [
+  `${config}: it repeats config ${firstIndex}`,
+  `leave one out`,
+]);
 
 export const configSources = defineCode("config-sources", {
-  both: (kernel: string) => `${kernel}: config and autotune both give configs; leave one out`,
-  none: (kernel: string) => `${kernel}: autotune has no configs; list at least one`,
+  conflict: (kernel: string) => [`${kernel}: config and autotune both give configs`, `leave one out`],
+  none: (kernel: string) => [`${kernel}: autotune has no configs`, `list at least one`],
 });
 
 export const tuningSpace = defineCode("tuning-space", {
-  unknown: (kernel: string, name: string, known: readonly string[]) =>
-    `${kernel}: the space names ${name}; configs choose ${known.join(", ")}`,
-  empty: (kernel: string, name: string) => `${kernel}: the space has no values for ${name}; list them, as in [32, 64]`,
+  unknown: (kernel: string, name: string, names: readonly string[]) => [
+    `${kernel}: the space names ${name}`,
+    `configs choose ${names.join(", ")}`,
+  ],
+  empty: (kernel: string, name: string) => [
+    `${kernel}: the space has no values for ${name}`,
+    `list them, as in [32, 64]`,
+  ],
 });
 
 export const configsInSource = defineCode(
@@ -73,45 +92,74 @@ export const configsInSource = defineCode(
 );
 
 export const autotuneKey = defineCode("autotune-key", {
-  unknown: (kernel: string, name: string, known: readonly string[]) =>
-    `${kernel}: the autotune key ${name} is not a size, scalar or constexpr; it may be ${known.join(", ")}`,
-  config: (kernel: string, name: string) =>
-    `${kernel}: the autotune key names ${name}, which the configs choose; leave it out`,
-  requires: (kernel: string, name: string, config: string) =>
-    `${kernel}: requires names ${name} beside ${config}; add "${name}" to the autotune key, else a config tuned for another ${name} is launched`,
+  unknown: (kernel: string, name: string, names: readonly string[]) => [
+    `${kernel}: the autotune key ${name} is not a size, scalar or constexpr`,
+    `it may be ${names.join(", ")}`,
+  ],
+  config: (kernel: string, name: string) => [
+    `${kernel}: the autotune key names ${name}, which the configs choose`,
+    `leave it out`,
+  ],
+  requires: (kernel: string, name: string, config: string) => [
+    `${kernel}: requires names ${name} beside ${config}`,
+    `add "${name}" to the autotune key, else a config tuned for another ${name} is launched`,
+  ],
 });
+
+const REPEATED_RUNS = "autotuning runs the kernel several times";
+
+const CANNOT_RESTORE = "and Triton cannot put back";
+
+const TRIAL_LEFTOVER = "so that it finds what a trial before left";
 
 export const autotuneReset = defineCode("autotune-reset", {
   unknown: (kernel: string, name: string) =>
     `${kernel}: resetToZero or restoreValue names ${name}, which is not a tensor of this kernel`,
-  descriptor: (kernel: string, name: string, role: string) =>
-    `${kernel}: autotuning runs the kernel several times, and Triton cannot put back ${name}, which is a descriptor; declare it tensor.${role}(…) and make the descriptor in the kernel, tl.makeTensorDescriptor(${name}, …)`,
-  optional: (kernel: string, name: string) =>
-    `${kernel}: autotuning runs the kernel several times, and Triton cannot put back ${name}, which may be left out; let it be required, or choose one config`,
-  inPlace: (kernel: string, name: string) =>
-    `${kernel}: autotuning runs the kernel several times and ${name} is updated in place; add restoreValue: ["${name}"] or resetToZero`,
-  accumulates: (kernel: string, name: string, how: string) =>
-    `${kernel}: autotuning runs the kernel several times and ${name} is ${how}, so that it finds what a trial before left; declare it tensor.out(…, { zeroed: true }), or add resetToZero: ["${name}"]`,
-  pointer: (kernel: string, name: string, how: string) =>
-    `${kernel}: autotuning runs the kernel several times and what the raw pointer ${name} leads to is ${how}, so that it finds what a trial before left; declare a tensor.inout(…) with restoreValue, or choose one config`,
+  descriptor: (kernel: string, name: string, role: string) => [
+    `${kernel}: ${REPEATED_RUNS}, ${CANNOT_RESTORE} ${name}, which is a descriptor`,
+    `declare it tensor.${role}(…) and make the descriptor in the kernel, tl.makeTensorDescriptor(${name}, …)`,
+  ],
+  optional: (kernel: string, name: string) => [
+    `${kernel}: ${REPEATED_RUNS}, ${CANNOT_RESTORE} ${name}, which may be left out`,
+    `let it be required, or choose one config`,
+  ],
+  inPlace: (kernel: string, name: string) => [
+    `${kernel}: ${REPEATED_RUNS} and ${name} is updated in place`,
+    `add restoreValue: ["${name}"] or resetToZero`,
+  ],
+  accumulates: (kernel: string, name: string, access: string) => [
+    `${kernel}: ${REPEATED_RUNS} and ${name} is ${access}, ${TRIAL_LEFTOVER}`,
+    `declare it tensor.out(…, { zeroed: true }), or add resetToZero: ["${name}"]`,
+  ],
+  pointer: (kernel: string, name: string, access: string) => [
+    `${kernel}: ${REPEATED_RUNS} and what the raw pointer ${name} leads to is ${access}, ${TRIAL_LEFTOVER}`,
+    `declare a tensor.inout(…) with restoreValue, or choose one config`,
+  ],
 });
 
 /** `, such as 32 or 64`. */
-function powersBeside(size: number): string {
+function nearestPowers(size: number): string {
   if (!(size > 1 && Number.isInteger(size))) return "";
-  const below = 2 ** Math.floor(Math.log2(size));
-  return `, such as ${below} or ${below * 2}`;
+  const lowerPower = 2 ** Math.floor(Math.log2(size));
+  return `, such as ${lowerPower} or ${lowerPower * 2}`;
 }
 
 export const tileSize = defineCode("tile-size", {
-  dimension: (dim: string | number, size: number, where: string) =>
-    `${dim} is ${size}${where}; a tile's dimension is a power of two${powersBeside(size)}`,
-  descriptor: (dim: string | number, size: number, where: string, bits: number, least: number) =>
-    `the last block dimension ${dim} of a descriptor is ${size}${where}; ${bits}-bit elements need at least ${least}`,
-  elements: (shape: string, count: number, where: string, most: number) =>
-    `the tile ${shape} has ${count} elements${where}; Triton allows ${most}, loop over smaller tiles`,
-  /** What an op's own rule says once the sizes are known; `where` stands before its remedy. */
-  rule: (sentence: string, where: string) => sentence.replace(/(?=; )|$/, where),
+  dimension: (dim: string | number, size: number, context: string) => [
+    `${dim} is ${size}${context}`,
+    `a tile's dimension is a power of two${nearestPowers(size)}`,
+  ],
+  descriptor: (dim: string | number, size: number, context: string, bits: number, minimum: number) => [
+    `the last block dimension ${dim} of a descriptor is ${size}${context}`,
+    `${bits}-bit elements need at least ${minimum}`,
+  ],
+  elements: (shape: string, count: number, context: string, limit: number) => [
+    `the tile ${shape} has ${count} elements${context}`,
+    `Triton allows ${limit}, loop over smaller tiles`,
+  ],
+  /** The message of an op's rule once the sizes are known; `context` precedes its remedy. */
+  rule: ({ problem, remedy }: MessageParts, context: string) => [`${problem}${context}`, remedy],
+  minimum: ({ problem, remedy }: MessageParts) => [problem, remedy],
 });
 
-export const dotSize = defineCode("dot-size", (sentence: string) => sentence);
+export const dotSize = defineCode("dot-size", ({ problem, remedy }: MessageParts) => [problem, remedy]);

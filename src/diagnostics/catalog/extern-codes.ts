@@ -1,4 +1,4 @@
-/** Mistakes with functions that are written in Python: `tl.extern`. */
+/** Mistakes in functions written in Python: `tl.extern`. */
 import { defineCode } from "./define-code.js";
 
 export const externFile = defineCode("extern-file", {
@@ -12,4 +12,4 @@ export const externMeaning = defineCode(
   () => "extern: say what it computes, { evaluate: (x) => … }, or what comes out, { result: (x) => … }",
 );
 
-export const externSource = defineCode("extern-source", (file: string, why: string) => `extern: ${file}: ${why}`);
+export const externSource = defineCode("extern-source", (file: string, reason: string) => `extern: ${file}: ${reason}`);

@@ -1,120 +1,129 @@
-/** What the evaluator finds while a kernel runs. */
+/** Findings of the evaluator. */
 import { defineCode } from "./define-code.js";
 
-type Does = "read" | "written";
+type Access = "read" | "written";
 
 export const outOfBounds = defineCode(
   "out-of-bounds",
-  (tensor: string, element: number, does: Does, [shape, strides]: readonly [string, string]) =>
-    `element ${element} of ${tensor} is ${does}, which with shape ${shape} and strides ${strides} has no such element; mask this lane`,
+  (tensor: string, element: number, access: Access, [shape, strides]: readonly [string, string]) => [
+    `element ${element} of ${tensor} is ${access}, which with shape ${shape} and strides ${strides} has no such element`,
+    `mask this lane`,
+  ],
 );
 
 export const falseInBounds = defineCode(
   "false-in-bounds",
-  (tensor: string, axis: number, index: number | undefined, size: number | undefined) =>
-    `tl.inBounds is false: index ${index} on axis ${axis} of ${tensor}, whose size there is ${size}; leave tl.inBounds out, so that the view masks it`,
+  (tensor: string, axis: number, index: number | undefined, size: number | undefined) => [
+    `tl.inBounds is false: index ${index} on axis ${axis} of ${tensor}, whose size there is ${size}`,
+    `leave tl.inBounds out, so that the view masks it`,
+  ],
 );
+
+const NEVER_GIVEN = "depends on a value that was never given";
+
+const FROM_UNSET = "gets a value that comes from a lane that was never given one";
 
 export const uninitialized = defineCode("uninitialized", {
-  mask: (tensor: string, does: Does) => `whether ${tensor} is ${does} depends on a value that was never given`,
-  address: (tensor: string, does: Does) => `where ${tensor} is ${does} depends on a value that was never given`,
-  stored: (element: string) =>
-    `${element} gets a value that comes from a lane that was never given one; load it with other, or mask this store`,
-  atomic: (element: string) =>
-    `${element} gets a value that comes from a lane that was never given one; load it with other, or mask this atomic`,
-  memory: (element: string) =>
-    `${element} is read before anything was written there; store to it first, or declare it tensor.inout(…)`,
-  control: (what: string) => `${what} on a value that was never given`,
+  mask: (tensor: string, access: Access) => `whether ${tensor} is ${access} ${NEVER_GIVEN}`,
+  address: (tensor: string, access: Access) => `where ${tensor} is ${access} ${NEVER_GIVEN}`,
+  stored: (element: string) => [`${element} ${FROM_UNSET}`, `load it with other, or mask this store`],
+  atomic: (element: string) => [`${element} ${FROM_UNSET}`, `load it with other, or mask this atomic`],
+  memory: (element: string) => [
+    `${element} is read before anything was written there`,
+    `store to it first, or declare it tensor.inout(…)`,
+  ],
+  control: (subject: string) => `${subject} on a value that was never given`,
 });
 
-/** Which loads left lanes without a value: the end of a message of `uninitialized`. */
-export const leftUnset = (places: readonly string[]): string =>
-  `the load${places.length > 1 ? "s" : ""} in ${places.join(" and ")} left it unset`;
+/** The loads that left lanes unset: the end of a message of `uninitialized`. */
+export const formatUnsetBy = (locations: readonly string[]): string =>
+  `the load${locations.length > 1 ? "s" : ""} in ${locations.join(" and ")} left it unset`;
 
 export const writeToInput = defineCode("write-to-input", {
-  store: (tensor: string) => `${tensor} is an input and is written; declare it tensor.out(…) or tensor.inout(…)`,
-  atomic: (tensor: string) => `${tensor} is an input and is changed; declare it tensor.inout(…)`,
+  store: (tensor: string) => [`${tensor} is an input and is written`, `declare it tensor.out(…) or tensor.inout(…)`],
+  atomic: (tensor: string) => [`${tensor} is an input and is changed`, `declare it tensor.inout(…)`],
 });
 
-export const race = defineCode(
-  "race",
-  (element: string, does: string, did: string, program: string) =>
-    `${element} is ${does} here and ${did === does ? "also " : ""}${did} by program (${program}); nothing orders the two`,
-);
+export const race = defineCode("race", (element: string, access: string, otherAccess: string, program: string) => [
+  `${element} is ${access} here and ${otherAccess === access ? "also " : ""}${otherAccess} by program (${program})`,
+  `nothing orders the two`,
+]);
 
 export const laneConflict = defineCode(
   "lane-conflict",
-  (element: string, value: string, other: string, lane: string) =>
-    `${element} gets ${value} from this lane and ${other} from ${lane} of the same store, and which of them remains is undefined; mask all lanes but one, reduce them first, or use an atomic`,
+  (element: string, value: string, otherValue: string, lane: string) => [
+    `${element} gets ${value} from this lane and ${otherValue} from ${lane} of the same store, and which of them remains is undefined`,
+    `mask all lanes but one, reduce them first, or use an atomic`,
+  ],
 );
 
 export const unorderedLanes = defineCode(
   "unordered-lanes",
-  (element: string, does: string, did: string, lane: string) =>
-    `${element} is ${does} here and was ${did} before by ${lane} of the same program: put tl.debugBarrier() between the two; on a GPU nothing else makes their threads wait for each other`,
+  (element: string, access: string, otherAccess: string, lane: string) => [
+    `${element} is ${access} here and was ${otherAccess} before by ${lane} of the same program: put tl.debugBarrier() between the two`,
+    `on a GPU nothing else makes their threads wait for each other`,
+  ],
 );
 
 export const neverWritten = defineCode(
   "never-written",
-  (tensor: string, [count, total]: readonly [number, number], element: string, grid: string) =>
-    `${count} of ${total} elements of ${tensor} are never written, the first is ${element} (the grid is [${grid}]); let the grid and the blocks cover it, or let the mask keep its lane`,
+  (tensor: string, [count, total]: readonly [number, number], element: string, grid: string) => [
+    `${count} of ${total} elements of ${tensor} are never written, the first is ${element} (the grid is [${grid}])`,
+    `let the grid and the blocks cover it, or let the mask keep its lane`,
+  ],
 );
 
-export const waitsForever = defineCode(
-  "waits-forever",
-  (element: string, wanted: string) =>
-    `this waits for ${element} to be ${wanted}, and no program before this one writes that; programs may run one after another`,
-);
+export const waitsForever = defineCode("waits-forever", (element: string, expected: string) => [
+  `this waits for ${element} to be ${expected}, and no program before this one writes that`,
+  `programs may run one after another`,
+]);
 
-export const overflow = defineCode(
-  "overflow",
-  (sentence: string, exact: number, got: number, dtype: string) =>
-    `${sentence} is ${exact}, which wraps to ${got} in ${dtype}, and an address or a mask depends on it; cast an operand to tl.${dtype === "int32" ? "int64" : "int32"} first, or let a view of a tensor declared { offsets: tl.int64 } compute the address`,
-);
+export const overflow = defineCode("overflow", (sentence: string, exact: number, result: number, dtype: string) => [
+  `${sentence} is ${exact}, which wraps to ${result} in ${dtype}, and an address or a mask depends on it`,
+  `cast an operand to tl.${dtype === "int32" ? "int64" : "int32"} first, or let a view of a tensor declared { offsets: tl.int64 } compute the address`,
+]);
 
-export const negativeDivision = defineCode(
-  "negative-division",
-  (sentence: string, got: number, exact: number) =>
-    `${sentence} is ${got} in Triton, which truncates toward zero as C does, and ${exact} in Python; an address or a mask depends on it: keep the dividend from being negative, by adding a multiple of the divisor first`,
-);
+export const negativeDivision = defineCode("negative-division", (sentence: string, result: number, exact: number) => [
+  `${sentence} is ${result} in Triton, which truncates toward zero as C does, and ${exact} in Python`,
+  `an address or a mask depends on it: keep the dividend from being negative, by adding a multiple of the divisor first`,
+]);
 
-export const nonFinite = defineCode(
-  "non-finite",
-  (op: string, made: string, where: string) =>
-    `tl.${op} makes ${made}${where}; keep its operands from it, or mask the lane`,
-);
+export const nonFinite = defineCode("non-finite", (op: string, value: string, context: string) => [
+  `tl.${op} makes ${value}${context}`,
+  `keep its operands from it, or mask the lane`,
+]);
 
 export const division = defineCode("division", (divisor: number | bigint) =>
   Number(divisor) === 0 ? "the divisor is 0" : `the divisor is ${divisor}, which is not positive`,
 );
 
-export const shiftAmount = defineCode(
-  "shift-amount",
-  (dtype: string, by: number | bigint, bits: number) => `shifts ${dtype} by ${by}; it has ${bits} bits`,
-);
+export const shiftAmount = defineCode("shift-amount", (dtype: string, amount: number | bigint, bits: number) => [
+  `shifts ${dtype} by ${amount}`,
+  `it has ${bits} bits`,
+]);
 
 const VARIES = "what that gives differs from device to device";
 
 export const undefinedCast = defineCode(
   "undefined-cast",
-  (value: number | bigint, dtype: string, [low, high]: readonly [string, string]) =>
-    `${value} is cast to ${dtype}, which does not hold it: ${VARIES}; clamp it first: tl.clamp(x, ${low}, ${high})`,
+  (value: number | bigint, dtype: string, [low, high]: readonly [string, string]) => [
+    `${value} is cast to ${dtype}, which does not hold it: ${VARIES}`,
+    `clamp it first: tl.clamp(x, ${low}, ${high})`,
+  ],
 );
 
-export const indexBesideNaN = defineCode(
-  "index-beside-nan",
-  (op: string, infinity: string) =>
-    `tl.${op} compares a NaN, and the order of the comparisons decides which element it gives, so that it differs from device to device; replace NaN first: tl.where(x.eq(x), x, ${infinity})`,
-);
+export const indexBesideNaN = defineCode("index-beside-nan", (op: string, infinity: string) => [
+  `tl.${op} compares a NaN, and the order of the comparisons decides which element it gives, so that it differs from device to device`,
+  `replace NaN first: tl.where(x.eq(x), x, ${infinity})`,
+]);
 
-export const clampBounds = defineCode(
-  "clamp-bounds",
-  (low: number | bigint, high: number | bigint) =>
-    `tl.clamp has the bounds ${low} and ${high}: ${VARIES}; the first must not be above the second`,
-);
+export const clampBounds = defineCode("clamp-bounds", (low: number | bigint, high: number | bigint) => [
+  `tl.clamp has the bounds ${low} and ${high}: ${VARIES}`,
+  `the first must not be above the second`,
+]);
 
-/** Which line uses a value that is defined nowhere: the end of a message about it. */
-export const usedAt = (place: string): string => `${place} uses it`;
+/** The line that uses an undefined value: the end of a message about the value. */
+export const formatUse = (location: string): string => `${location} uses it`;
 
 export const gatherIndex = defineCode(
   "gather-index",
@@ -128,8 +137,10 @@ export const misaligned = defineCode("misaligned", {
     `the descriptor of ${tensor} has a stride of ${bytes} bytes, which must be a multiple of 16`,
   base: (tensor: string, bytes: number) =>
     `the descriptor of ${tensor} has a base ${bytes} bytes into the tensor, which must be a multiple of 16`,
-  offset: (tensor: string, offset: number, bytes: number) =>
-    `the last offset is ${offset}, which is ${bytes} bytes; in ${tensor} a block starts at a multiple of 16 bytes`,
+  offset: (tensor: string, offset: number, bytes: number) => [
+    `the last offset is ${offset}, which is ${bytes} bytes`,
+    `in ${tensor} a block starts at a multiple of 16 bytes`,
+  ],
 });
 
 export const falseHint = defineCode(
@@ -142,8 +153,7 @@ export const failedAssert = defineCode("failed-assert", (message: string | undef
   message === undefined ? "the assertion fails" : `the assertion fails: ${message}`,
 );
 
-export const lowering = defineCode(
-  "lowering",
-  (element: string, authored: string, emitted: string) =>
-    `${element} is ${authored} as it is written and ${emitted} as it is emitted; TileScript lowers this kernel wrongly: please report it`,
-);
+export const lowering = defineCode("lowering", (element: string, authoredAccess: string, emittedAccess: string) => [
+  `${element} is ${authoredAccess} as it is written and ${emittedAccess} as it is emitted`,
+  `TileScript lowers this kernel wrongly: please report it`,
+]);

@@ -1,4 +1,4 @@
-/** Every code that a message can have. */
+/** All diagnostic codes. */
 import * as calls from "./call-codes.js";
 import * as commands from "./command-codes.js";
 import * as configs from "./config-codes.js";
@@ -45,7 +45,7 @@ type CodesOf<Area> = Area[keyof Area] extends infer Entry
 export type Area = keyof Areas;
 /** A code of an area. */
 export type CodeOf<A extends Area> = CodesOf<Areas[A]>;
-/** The name of a rule, such as `scope-escape`: `tilescript explain CODE` says what it is about. */
+/** A diagnostic code, such as `scope-escape`; `tilescript explain CODE` explains it. */
 export type DiagnosticCode = { [A in Area]: CodeOf<A> }[Area];
-/** A code of what the evaluator finds while a kernel runs. */
+/** A code of the evaluator's findings. */
 export type FindingCode = CodeOf<"findings">;

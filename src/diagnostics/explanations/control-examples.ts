@@ -5,23 +5,24 @@ const STORE = "tl.store(y.at(i), tl.load(x.at(i)));";
 
 export const source = {
   "hidden-coercion": {
-    means: "A JavaScript operator sees the handle of a traced value, not its number. Methods compute with it.",
-    says: "`*` is JavaScript's and cannot compute with a traced value; write tl.load(x.at(i)).mul(2)",
-    fails: { body: "tl.store(y.at(i), tl.load(x.at(i)) * 2);" },
-    passes: { body: "tl.store(y.at(i), tl.load(x.at(i)).mul(2));" },
+    meaning: "A JavaScript operator sees the handle of a traced value, not its number. Methods compute with it.",
+    message: "`*` is JavaScript's and cannot compute with a traced value; write tl.load(x.at(i)).mul(2)",
+    failing: { body: "tl.store(y.at(i), tl.load(x.at(i)) * 2);" },
+    passing: { body: "tl.store(y.at(i), tl.load(x.at(i)).mul(2));" },
   },
   "outer-assignment": {
-    means:
+    meaning:
       "A loop's body runs once while the kernel is traced, so an outer `let` keeps what that one run assigned. State is in `tl.mut`.",
-    says: "`sum` is reassigned inside a traced loop, which runs once while the kernel is traced; declare it inside, or hold it in tl.mut(…) and write sum.value",
-    fails: {
+    message:
+      "`sum` is reassigned inside a traced loop, which runs once while the kernel is traced; declare it inside, or hold it in tl.mut(…) and write sum.value",
+    failing: {
       body: `let sum = tl.zeros([BLOCK], tl.float32);
 for (const k of tl.range(0, 4)) {
   sum = sum.add(tl.load(x.at(i)));
 }
 tl.store(y.at(i), sum);`,
     },
-    passes: {
+    passing: {
       body: `const sum = tl.mut(tl.zeros([BLOCK], tl.float32));
 for (const k of tl.range(0, 4)) {
   sum.value = sum.value.add(tl.load(x.at(i)));
@@ -30,57 +31,59 @@ tl.store(y.at(i), sum.value);`,
     },
   },
   "traced-condition": {
-    means: "JavaScript takes every handle for true, so its own `if`, `?:` and loops do not ask the traced value.",
-    says: "`if` on a traced value is always taken; use tl.when(condition, () => …)",
-    fails: { body: `if (tl.programId(0).eq(0)) {\n  ${STORE}\n}` },
-    passes: { body: `tl.when(tl.programId(0).eq(0), () => {\n  ${STORE}\n});` },
+    meaning: "JavaScript takes every handle for true, so its own `if`, `?:` and loops do not ask the traced value.",
+    message: "`if` on a traced value is always taken; use tl.when(condition, () => …)",
+    failing: { body: `if (tl.programId(0).eq(0)) {\n  ${STORE}\n}` },
+    passing: { body: `tl.when(tl.programId(0).eq(0), () => {\n  ${STORE}\n});` },
   },
   "unread-source": {
-    means:
+    meaning:
       "The build reads the author's files, and the packages whose functions get traced values, for code that JavaScript would silently run on handles. It could not read this one: it is part of Node, compiled, or not installed as source.",
-    says: 'the source of isDeepStrictEqual from "node:util" cannot be read, so nothing tells whether JavaScript takes a traced value in it for a number or for true; check it, or move it to a file of the project',
-    fails: {
+    message:
+      'the source of isDeepStrictEqual from "node:util" cannot be read, so nothing tells whether JavaScript takes a traced value in it for a number or for true; check it, or move it to a file of the project',
+    failing: {
       before: 'import { isDeepStrictEqual } from "node:util";',
       body: `const v = tl.load(x.at(i));\nif (!isDeepStrictEqual(v, x)) tl.store(y.at(i), v);`,
     },
-    passes: { body: STORE },
+    passing: { body: STORE },
   },
 } as const satisfies Readonly<Record<string, Explanation>>;
 
 export const control = {
   "branch-condition": {
-    means: "A program has one condition: a scalar of int1 or a constexpr. Lanes choose with `tl.where`.",
-    says: "when: one program has one condition, this is a tile [BLOCK]; choose lane by lane with tl.where",
-    fails: { body: `tl.when(tl.load(x.at(i)).gt(0), () => {\n  ${STORE}\n});` },
-    passes: { body: "const v = tl.load(x.at(i));\ntl.store(y.at(i), tl.where(v.gt(0), v, 0));" },
+    meaning: "A program has one condition: a scalar of int1 or a constexpr. Lanes choose with `tl.where`.",
+    message: "when: one program has one condition, this is a tile [BLOCK]; choose lane by lane with tl.where",
+    failing: { body: `tl.when(tl.load(x.at(i)).gt(0), () => {\n  ${STORE}\n});` },
+    passing: { body: "const v = tl.load(x.at(i));\ntl.store(y.at(i), tl.where(v.gt(0), v, 0));" },
   },
   "branch-order": {
-    means: "`elseWhen` and `otherwise` belong to the `tl.when` before them.",
-    says: "otherwise must follow its tl.when directly; write them as one chain",
-    fails: {
+    meaning: "`elseWhen` and `otherwise` belong to the `tl.when` before them.",
+    message: "otherwise must follow its tl.when directly; write them as one chain",
+    failing: {
       body: `const first = tl.when(N.gt(100), () => ${STORE.slice(0, -1)});
 tl.store(y.at(i), 1);
 first.otherwise(() => tl.store(y.at(i), 0));`,
     },
-    passes: {
+    passing: {
       body: `tl.when(N.gt(100), () => ${STORE.slice(0, -1)}).otherwise(() => tl.store(y.at(i), 0));`,
     },
   },
   "branch-values": {
-    means: "All arms of a branch return as many values, of the same types.",
-    says: "when: one arm returns int32, another float32; cast with .to(tl.int32)",
-    fails: {
+    meaning: "All arms of a branch return as many values, of the same types.",
+    message: "when: one arm returns int32, another float32; cast with .to(tl.int32)",
+    failing: {
       body: "const v = tl.when(N.gt(100), () => tl.load(x.at(i))).otherwise(() => tl.programId(0));\ntl.store(y.at(i), v);",
     },
-    passes: {
+    passing: {
       body: "const v = tl.when(N.gt(100), () => tl.load(x.at(i))).otherwise(() => tl.zeros([BLOCK], tl.float32));\ntl.store(y.at(i), v);",
     },
   },
   "changed-state": {
-    means:
+    meaning:
       "JavaScript runs a loop's body, an arm or a helper function while the kernel is traced, not as often as the kernel will. What it counts or remembers in a variable, object or class meanwhile is no state of the kernel. To find such state, the build traces each body a second time and compares the statements.",
-    says: "JavaScript gives something else here when the loop is traced a second time, or without the loops and branches in it: what JavaScript counts or remembers is no state of the kernel; hold it in tl.mut(…)",
-    fails: {
+    message:
+      "JavaScript gives something else here when the loop is traced a second time, or without the loops and branches in it: what JavaScript counts or remembers is no state of the kernel; hold it in tl.mut(…)",
+    failing: {
       body: `const seen = { count: 0 };
 const sum = tl.mut(tl.load(x.at(i)));
 for (const k of tl.range(0, 4)) {
@@ -89,7 +92,7 @@ for (const k of tl.range(0, 4)) {
 }
 tl.store(y.at(i), sum.value);`,
     },
-    passes: {
+    passing: {
       body: `const count = tl.mut(tl.full([], 0, tl.int32));
 const sum = tl.mut(tl.load(x.at(i)));
 for (const k of tl.range(0, 4)) {
@@ -100,28 +103,30 @@ tl.store(y.at(i), sum.value);`,
     },
   },
   "deep-program": {
-    means:
+    meaning:
       "Python and Triton's compiler take loops, branches and calls only up to a depth: 20 loops inside each other, about 100 arms of a branch, about 50 helper functions that call one another.",
-    says: "more than 80 loops and arms of branches are inside or after one another here, too many for Triton's compiler; load from a table, choose with tl.where(…), or move a part to a tl.fn",
-    fails: {
+    message:
+      "more than 80 loops and arms of branches are inside or after one another here, too many for Triton's compiler; load from a table, choose with tl.where(…), or move a part to a tl.fn",
+    failing: {
       body: `const arm = (n: number): void => void tl.when(tl.programId(0).eq(n), () => (n < 100 ? arm(n + 1) : undefined));
 arm(0);
 ${STORE}`,
     },
-    passes: { body: `tl.when(tl.programId(0).lt(100), () => {\n  ${STORE}\n});` },
+    passing: { body: `tl.when(tl.programId(0).lt(100), () => {\n  ${STORE}\n});` },
   },
   "early-exit": {
-    means:
+    meaning:
       "A traced loop's body runs once while the kernel is traced, so JavaScript cannot leave it for one iteration.",
-    says: "`break` leaves a traced loop while the kernel is traced; use tl.whileLoop(() => condition, () => …), or tl.when(condition, () => …) around the work",
-    fails: {
+    message:
+      "`break` leaves a traced loop while the kernel is traced; use tl.whileLoop(() => condition, () => …), or tl.when(condition, () => …) around the work",
+    failing: {
       body: `for (const k of tl.range(0, N, BLOCK)) {
   const j = k.add(tl.arange(0, BLOCK));
   tl.store(y.at(j), tl.load(x.at(j)));
   break;
 }`,
     },
-    passes: {
+    passing: {
       body: `for (const k of tl.range(0, BLOCK, BLOCK)) {
   const j = k.add(tl.arange(0, BLOCK));
   tl.store(y.at(j), tl.load(x.at(j)));
@@ -129,70 +134,72 @@ ${STORE}`,
     },
   },
   "helper-argument": {
-    means: "A helper function takes tiles, pointers, constexprs and tensors; a view is loaded first.",
-    says: "fn: a view cannot be passed; load it before the call, or give the tensor and the indices",
-    fails: { before: "const twice = tl.fn((v) => v.mul(2));", body: "tl.store(y.at(i), twice(x.at(i)));" },
-    passes: { before: "const twice = tl.fn((v) => v.mul(2));", body: "tl.store(y.at(i), twice(tl.load(x.at(i))));" },
+    meaning: "A helper function takes tiles, pointers, constexprs and tensors; a view is loaded first.",
+    message: "fn: a view cannot be passed; load it before the call, or give the tensor and the indices",
+    failing: { before: "const twice = tl.fn((v) => v.mul(2));", body: "tl.store(y.at(i), twice(x.at(i)));" },
+    passing: { before: "const twice = tl.fn((v) => v.mul(2));", body: "tl.store(y.at(i), twice(tl.load(x.at(i))));" },
   },
   "helper-capture": {
-    means: "Triton compiles a helper function on its own, so it uses its arguments only.",
-    says: "this value was made outside the helper function, which Triton compiles on its own; pass it as an argument",
-    fails: {
+    meaning: "Triton compiles a helper function on its own, so it uses its arguments only.",
+    message:
+      "this value was made outside the helper function, which Triton compiles on its own; pass it as an argument",
+    failing: {
       body: `const v = tl.load(x.at(i));
 const plus = tl.fn((a) => a.add(v));
 tl.store(y.at(i), plus(v));`,
     },
-    passes: {
+    passing: {
       body: `const v = tl.load(x.at(i));
 const plus = tl.fn((a, b) => a.add(b));
 tl.store(y.at(i), plus(v, v));`,
     },
   },
   "helper-function": {
-    means: "A helper function is a function, with a name that Python can have.",
-    says: "fn: needs a function; write tl.fn((x) => x.mul(2))",
-    fails: { before: "const twice = tl.fn(2);" },
-    passes: { before: "const twice = tl.fn((v) => v.mul(2));" },
+    meaning: "A helper function is a function, with a name that Python can have.",
+    message: "fn: needs a function; write tl.fn((x) => x.mul(2))",
+    failing: { before: "const twice = tl.fn(2);" },
+    passing: { before: "const twice = tl.fn((v) => v.mul(2));" },
   },
   "helper-result": {
-    means: "A helper function returns nothing, a tile or a list of tiles.",
-    says: "fn: a number has no dtype; return tl.full([], x, dtype)",
-    fails: { before: "const two = tl.fn(() => 2);", body: "tl.store(y.at(i), tl.load(x.at(i)).mul(two()));" },
-    passes: {
+    meaning: "A helper function returns nothing, a tile or a list of tiles.",
+    message: "fn: a number has no dtype; return tl.full([], x, dtype)",
+    failing: { before: "const two = tl.fn(() => 2);", body: "tl.store(y.at(i), tl.load(x.at(i)).mul(two()));" },
+    passing: {
       before: "const two = tl.fn(() => tl.full([], 2, tl.float32));",
       body: "tl.store(y.at(i), tl.load(x.at(i)).mul(two()));",
     },
   },
   "loop-bounds": {
-    means: "A loop takes integer bounds and a step; `tl.staticRange` takes those that Triton knows when it compiles.",
-    says: "staticRange: bounds are constexprs or numbers; use tl.range for a run-time one",
-    fails: { body: "for (const k of tl.staticRange(0, N)) tl.store(y.at(k), tl.load(x.at(k)));" },
-    passes: { body: "for (const k of tl.range(0, N)) tl.store(y.at(k), tl.load(x.at(k)));" },
+    meaning: "A loop takes integer bounds and a step; `tl.staticRange` takes those that Triton knows when it compiles.",
+    message: "staticRange: bounds are constexprs or numbers; use tl.range for a run-time one",
+    failing: { body: "for (const k of tl.staticRange(0, N)) tl.store(y.at(k), tl.load(x.at(k)));" },
+    passing: { body: "for (const k of tl.range(0, N)) tl.store(y.at(k), tl.load(x.at(k)));" },
   },
   "endless-loop": {
-    means: "A loop never ends in this case: its step is 0, or its condition stays true.",
-    says: "this loop has a step of 0 in this case, so it never ends; give a step that is never 0",
-    fails: {
+    meaning: "A loop never ends in this case: its step is 0, or its condition stays true.",
+    message: "this loop has a step of 0 in this case, so it never ends; give a step that is never 0",
+    failing: {
       grid: "() => [1]",
       body: "for (const k of tl.range(0, N, N.floorDiv(100))) tl.store(y.at(k), tl.load(x.at(k)));",
     },
-    passes: {
+    passing: {
       grid: "() => [1]",
       body: "for (const k of tl.range(0, N, tl.maximum(N.floorDiv(100), 1))) tl.store(y.at(k), tl.load(x.at(k)));",
     },
     run: { sizes: { N: 40 } },
   },
   "loop-functions": {
-    means: "`tl.whileLoop` takes two functions: the condition, which is computed before each iteration, and the body.",
-    says: "whileLoop: the condition is computed before each iteration; give a function, () => i.value.lt(n)",
-    fails: {
+    meaning:
+      "`tl.whileLoop` takes two functions: the condition, which is computed before each iteration, and the body.",
+    message: "whileLoop: the condition is computed before each iteration; give a function, () => i.value.lt(n)",
+    failing: {
       body: `const k = tl.mut(tl.full([], 0, tl.int32));
 tl.whileLoop(k.value.lt(4), () => {
   k.value = k.value.add(1);
 });
 tl.store(y.at(i), tl.load(x.at(i)));`,
     },
-    passes: {
+    passing: {
       body: `const k = tl.mut(tl.full([], 0, tl.int32));
 tl.whileLoop(() => k.value.lt(4), () => {
   k.value = k.value.add(1);
@@ -201,26 +208,26 @@ tl.store(y.at(i), tl.load(x.at(i)));`,
     },
   },
   "loop-option": {
-    means: "A loop's options are constants or constexprs of the kind that each takes.",
-    says: "range: numStages is an integer; give a constant or a constexpr",
-    fails: { body: `for (const k of tl.range(0, 4, 1, { numStages: "two" })) ${STORE}` },
-    passes: { body: `for (const k of tl.range(0, 4, 1, { numStages: 2 })) ${STORE}` },
+    meaning: "A loop's options are constants or constexprs of the kind that each takes.",
+    message: "range: numStages is an integer; give a constant or a constexpr",
+    failing: { body: `for (const k of tl.range(0, 4, 1, { numStages: "two" })) ${STORE}` },
+    passing: { body: `for (const k of tl.range(0, 4, 1, { numStages: 2 })) ${STORE}` },
   },
   "misplaced-exit": {
-    means: "`tl.exit` ends the program under a condition, outside loops, in the kernel itself.",
-    says: "exit: nothing after this would ever run; put it in tl.when(condition, () => tl.exit())",
-    fails: { body: `tl.exit();\n${STORE}` },
-    passes: { body: `tl.when(tl.programId(0).ge(N), () => tl.exit());\n${STORE}` },
+    meaning: "`tl.exit` ends the program under a condition, outside loops, in the kernel itself.",
+    message: "exit: nothing after this would ever run; put it in tl.when(condition, () => tl.exit())",
+    failing: { body: `tl.exit();\n${STORE}` },
+    passing: { body: `tl.when(tl.programId(0).ge(N), () => tl.exit());\n${STORE}` },
   },
   "not-given": {
-    means: "An optional tensor is used only where the kernel knows that the caller gave it.",
-    says: "x may be absent here; use it inside tl.when(x.given, () => { … })",
-    fails: {
+    meaning: "An optional tensor is used only where the kernel knows that the caller gave it.",
+    message: "x may be absent here; use it inside tl.when(x.given, () => { … })",
+    failing: {
       params: `x: tensor(tl.float32, ["N"]).optional(), y: tensor.out(tl.float32, ["N"]), z: tensor(tl.float32, ["N"]), BLOCK: constexpr()`,
       names: "x, y, z, BLOCK",
       body: `tl.store(y.at(i), tl.load(z.at(i)).add(tl.load(x.at(i))));`,
     },
-    passes: {
+    passing: {
       params: `x: tensor(tl.float32, ["N"]).optional(), y: tensor.out(tl.float32, ["N"]), z: tensor(tl.float32, ["N"]), BLOCK: constexpr()`,
       names: "x, y, z, BLOCK",
       body: `tl.store(y.at(i), tl.load(z.at(i)));
@@ -228,74 +235,77 @@ tl.when(x.given, () => tl.store(y.at(i), tl.load(z.at(i)).add(tl.load(x.at(i))))
     },
   },
   "outside-kernel": {
-    means: "Functions of `tl` record the kernel that is traced, so they are called in its function.",
-    says: "tl.arange was called outside a kernel; call it in the function given to kernel(…), or in a callback of its options",
-    fails: { before: "const lanes = tl.arange(0, 16);", body: STORE },
-    passes: { before: "const lanes = () => tl.arange(0, 16);", body: STORE },
+    meaning: "Functions of `tl` record the kernel that is traced, so they are called in its function.",
+    message:
+      "tl.arange was called outside a kernel; call it in the function given to kernel(…), or in a callback of its options",
+    failing: { before: "const lanes = tl.arange(0, 16);", body: STORE },
+    passing: { before: "const lanes = () => tl.arange(0, 16);", body: STORE },
   },
   recursion: {
-    means: "Triton has no recursion.",
-    says: "fn: a helper function cannot call itself; Triton has no recursion, use a loop",
-    fails: {
+    meaning: "Triton has no recursion.",
+    message: "fn: a helper function cannot call itself; Triton has no recursion, use a loop",
+    failing: {
       before: "const halve = tl.fn((v) => halve(v.mul(0.5)));",
       body: "tl.store(y.at(i), halve(tl.load(x.at(i))));",
     },
-    passes: {
+    passing: {
       before: "const halve = tl.fn((v) => v.mul(0.5));",
       body: "tl.store(y.at(i), halve(halve(tl.load(x.at(i)))));",
     },
   },
   "scope-escape": {
-    means:
+    meaning:
       "A value that a loop or a branch makes does not exist after it. `tl.mut` made before it carries the value out.",
-    says: "this value was made inside the loop and does not exist outside it; hold it in tl.mut(…) made before the loop and write its .value inside",
-    fails: {
+    message:
+      "this value was made inside the loop and does not exist outside it; hold it in tl.mut(…) made before the loop and write its .value inside",
+    failing: {
       body: `const values = [];
 for (const k of tl.range(0, 4)) values[0] = tl.load(x.at(i));
 tl.store(y.at(i), values[0]);`,
     },
-    passes: {
+    passing: {
       body: `const last = tl.mut(tl.zeros([BLOCK], tl.float32));
 for (const k of tl.range(0, 4)) last.value = tl.load(x.at(i));
 tl.store(y.at(i), last.value);`,
     },
   },
   "unused-value": {
-    means:
+    meaning:
       "The kernel computes something that nothing uses. It is an error for a truth value by which JavaScript decides, because JavaScript takes every traced value for true: here a condition in a field of a class. Engines other than V8 (Bun, pages) cannot tell whether JavaScript decides by it, and refuse each. Another result is a warning.",
-    says: "eq: nothing uses this truth value, so JavaScript may have taken it for true; choose with tl.where(condition, a, b), branch with tl.when(condition, () => …), or remove it",
-    fails: {
+    message:
+      "eq: nothing uses this truth value, so JavaScript may have taken it for true; choose with tl.where(condition, a, b), branch with tl.when(condition, () => …), or remove it",
+    failing: {
       body: `const here = new (class {
   first = tl.programId(0).eq(0);
 })();
 if (here.first) ${STORE}`,
     },
-    passes: { body: `tl.when(tl.programId(0).eq(0), () => {\n  ${STORE}\n});` },
+    passing: { body: `tl.when(tl.programId(0).eq(0), () => {\n  ${STORE}\n});` },
   },
   "state-type": {
-    means: "State keeps the dtype and shape that it was made with.",
-    says: "value: the variable holds [BLOCK], the new value is a scalar; reduce or broadcast it",
-    fails: {
+    meaning: "State keeps the dtype and shape that it was made with.",
+    message: "value: the variable holds [BLOCK], the new value is a scalar; reduce or broadcast it",
+    failing: {
       body: `const sum = tl.mut(tl.zeros([BLOCK], tl.float32));
 sum.value = tl.sum(tl.load(x.at(i)), 0);
 tl.store(y.at(i), sum.value);`,
     },
-    passes: {
+    passing: {
       body: `const sum = tl.mut(tl.full([], 0, tl.float32));
 sum.value = tl.sum(tl.load(x.at(i)), 0);
 tl.store(y.at(i), tl.broadcastTo(sum.value, [BLOCK]));`,
     },
   },
   unreachable: {
-    means: "A statement after `tl.exit` in the same arm never runs.",
-    says: "this comes after tl.exit() and never runs; move it before, or in another arm",
-    fails: {
+    meaning: "A statement after `tl.exit` in the same arm never runs.",
+    message: "this comes after tl.exit() and never runs; move it before, or in another arm",
+    failing: {
       body: `tl.when(tl.programId(0).eq(0), () => {
   tl.exit();
   tl.store(y.at(i), tl.load(x.at(i)));
 });`,
     },
-    passes: {
+    passing: {
       body: `tl.when(tl.programId(0).eq(0), () => {
   tl.store(y.at(i), tl.load(x.at(i)));
   tl.exit();

@@ -16,42 +16,41 @@ export interface KernelFileParts {
   readonly after?: string;
 }
 
-/** How a kernel that builds is made to show its message. */
+/** Options of the run that shows the message of a kernel that builds. */
 export interface Run {
-  /** Sizes to evaluate it at. */
+  /** The sizes of the evaluation. */
   readonly sizes?: Readonly<Record<string, number>>;
   readonly constexprs?: Readonly<Record<string, number | boolean | string>>;
   readonly order?: "reversed";
   readonly nonFinite?: true;
-  /** Proves it. */
+  /** Runs the proof. */
   readonly proof?: true;
-  /** How to register it with PyTorch. */
+  /** Its registration with PyTorch. */
   readonly op?: { readonly namespace: string; readonly form?: "custom_op" | "triton_op" };
 }
 
-interface Explained {
-  /** What the code is about. */
-  readonly means: string;
-  /** What the example says. */
-  readonly says: string;
+interface ExplanationText {
+  /** The meaning of the code. */
+  readonly meaning: string;
+  /** The message of the example. */
+  readonly message: string;
 }
 
-/** The example is a kernel file: parts of it, or all that follows the imports. */
-export interface KernelExample extends Explained {
-  readonly fails: KernelFileParts | string;
-  /** The same, mended. */
-  readonly passes: KernelFileParts | string;
-  /** Other files beside it, by name. */
-  readonly beside?: Readonly<Record<string, string>>;
+/** An example that is a kernel file: parts of it, or the whole text after the imports. */
+export interface KernelExample extends ExplanationText {
+  readonly failing: KernelFileParts | string;
+  /** The corrected example. */
+  readonly passing: KernelFileParts | string;
+  /** Other files in the same folder, by name. */
+  readonly otherFiles?: Readonly<Record<string, string>>;
   readonly run?: Run;
 }
 
-/** The example is a command: no kernel file alone shows the message. */
-export interface CommandExample extends Explained {
+/** An example that is a command: no kernel file alone shows the message. */
+export interface CommandExample extends ExplanationText {
   readonly command: string;
-  /** What to do instead. */
   readonly remedy: string;
-  /** The kernel file that the command reads, where it matters. */
+  /** The kernel file that the command reads, if it matters. */
   readonly file?: string;
 }
 
@@ -60,8 +59,8 @@ export type Explanation = KernelExample | CommandExample;
 export const IMPORTS = `import { constexpr, descriptor, kernel, NDArray, op, pointer, scalar, tensor, tl } from "tilescript";\n`;
 
 /** The kernel file that has these parts. */
-export function kernelFileOf(parts: KernelFileParts | string): string {
-  if (typeof parts === "string") return `${IMPORTS}\n${parts}\n`;
+export function kernelFileOf(source: KernelFileParts | string): string {
+  if (typeof source === "string") return `${IMPORTS}\n${source}\n`;
   const {
     before = "",
     params = `x: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr()`,
@@ -71,7 +70,7 @@ export function kernelFileOf(parts: KernelFileParts | string): string {
     names = "x, y, N, BLOCK",
     body = "tl.store(y.at(i), tl.load(x.at(i)));",
     after = "",
-  } = parts;
+  } = source;
   const lines = [
     IMPORTS,
     ...(before ? [before, ""] : []),
@@ -80,13 +79,13 @@ export function kernelFileOf(parts: KernelFileParts | string): string {
     "  {",
     `    params: { ${params} },`,
     `    grid: ${grid},`,
-    ...[config, spec].filter(Boolean).map((line) => indented(line, 4)),
+    ...[config, spec].filter(Boolean).map((line) => indent(line, 4)),
     "  },",
     `  ({ ${names} }) => {`,
     ...(/\bi\b/.test(body) && !/\bconst i\b|\bfor \(const i\b/.test(body)
       ? ["    const i = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));"]
       : []),
-    indented(body, 4),
+    indent(body, 4),
     "  },",
     ");",
     ...(after ? ["", after] : []),
@@ -94,18 +93,18 @@ export function kernelFileOf(parts: KernelFileParts | string): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** The parts that an example is about, as they stand in its file. */
-export function exampleExcerpt(parts: KernelFileParts | string): string {
-  if (typeof parts === "string") return parts;
-  const { before, params, grid, config, spec, body, after } = parts;
+/** The parts of an example, as they appear in its file. */
+export function exampleExcerpt(source: KernelFileParts | string): string {
+  if (typeof source === "string") return source;
+  const { before, params, grid, config, spec, body, after } = source;
   return [before, params && `params: { ${params} },`, grid && `grid: ${grid},`, config, spec, body, after]
     .filter((part) => part !== undefined && part !== "")
     .join("\n");
 }
 
-function indented(text: string, by: number): string {
+function indent(text: string, spaces: number): string {
   return text
     .split("\n")
-    .map((line) => (line === "" ? "" : " ".repeat(by) + line))
+    .map((line) => (line === "" ? "" : " ".repeat(spaces) + line))
     .join("\n");
 }

@@ -10,185 +10,203 @@ const SUM = `x: tensor(tl.float32, ["N"]), y: tensor.inout(tl.float32, [1]), BLO
 
 export const findings = {
   "clamp-bounds": {
-    means: "`tl.clamp` leaves undefined what it gives where its first bound is above its second.",
-    says: "tl.clamp has the bounds 1 and -1: what that gives differs from device to device; the first must not be above the second; line 12 uses it (and 39 more like it)",
-    fails: { body: "tl.store(y.at(i), tl.clamp(tl.load(x.at(i)), 1, -1));" },
-    passes: { body: "tl.store(y.at(i), tl.clamp(tl.load(x.at(i)), -1, 1));" },
+    meaning: "`tl.clamp` leaves undefined what it gives where its first bound is above its second.",
+    message:
+      "tl.clamp has the bounds 1 and -1: what that gives differs from device to device; the first must not be above the second; line 12 uses it (and 39 more like it)",
+    failing: { body: "tl.store(y.at(i), tl.clamp(tl.load(x.at(i)), 1, -1));" },
+    passing: { body: "tl.store(y.at(i), tl.clamp(tl.load(x.at(i)), -1, 1));" },
     run,
   },
   division: {
-    means: "An integer is divided by 0, or a bound takes a divisor that is not positive.",
-    says: "the divisor is 0 (and 47 more like it)",
-    fails: { params: INTEGERS, body: "tl.store(y.at(i), tl.load(x.at(i)).floorDiv(i.sub(i)));" },
-    passes: { params: INTEGERS, body: "tl.store(y.at(i), tl.load(x.at(i)).floorDiv(tl.maximum(i, 1)));" },
+    meaning: "An integer is divided by 0, or a bound takes a divisor that is not positive.",
+    message: "the divisor is 0 (and 47 more like it)",
+    failing: { params: INTEGERS, body: "tl.store(y.at(i), tl.load(x.at(i)).floorDiv(i.sub(i)));" },
+    passing: { params: INTEGERS, body: "tl.store(y.at(i), tl.load(x.at(i)).floorDiv(tl.maximum(i, 1)));" },
     run,
   },
   "failed-assert": {
-    means: "An assertion of the kernel does not hold.",
-    says: "the assertion fails: inside (and 7 more like it)",
-    fails: { body: 'tl.deviceAssert(i.lt(N), "inside");\ntl.store(y.at(i), tl.load(x.at(i)));' },
-    passes: { body: 'tl.deviceAssert(i.ge(0), "inside");\ntl.store(y.at(i), tl.load(x.at(i)));' },
+    meaning: "An assertion of the kernel does not hold.",
+    message: "the assertion fails: inside (and 7 more like it)",
+    failing: { body: 'tl.deviceAssert(i.lt(N), "inside");\ntl.store(y.at(i), tl.load(x.at(i)));' },
+    passing: { body: 'tl.deviceAssert(i.ge(0), "inside");\ntl.store(y.at(i), tl.load(x.at(i)));' },
     run,
   },
   "false-assume": {
-    means: "The compiler was told to take a condition for granted that does not hold.",
-    says: "the assumption does not hold (and 2 more like it)",
-    fails: { body: "tl.assume(N.gt(100));\ntl.store(y.at(i), tl.load(x.at(i)));" },
-    passes: { body: "tl.assume(N.gt(0));\ntl.store(y.at(i), tl.load(x.at(i)));" },
+    meaning: "The compiler was told to take a condition for granted that does not hold.",
+    message: "the assumption does not hold (and 2 more like it)",
+    failing: { body: "tl.assume(N.gt(100));\ntl.store(y.at(i), tl.load(x.at(i)));" },
+    passing: { body: "tl.assume(N.gt(0));\ntl.store(y.at(i), tl.load(x.at(i)));" },
     run,
   },
   "false-hint": {
-    means: "A hint about values does not hold, so the compiled kernel may access the wrong elements.",
-    says: "multipleOf says that it is a multiple of 16, which does not hold (and 2 more like it)",
-    fails: { body: "const j = tl.multipleOf(i.add(1), [16]);\ntl.store(y.at(i), tl.load(x.at(j)));" },
-    passes: { body: "const j = tl.multipleOf(i, [16]);\ntl.store(y.at(i), tl.load(x.at(j)));" },
+    meaning: "A hint about values does not hold, so the compiled kernel may access the wrong elements.",
+    message: "multipleOf says that it is a multiple of 16, which does not hold (and 2 more like it)",
+    failing: { body: "const j = tl.multipleOf(i.add(1), [16]);\ntl.store(y.at(i), tl.load(x.at(j)));" },
+    passing: { body: "const j = tl.multipleOf(i, [16]);\ntl.store(y.at(i), tl.load(x.at(j)));" },
     run,
   },
   "false-in-bounds": {
-    means: "`tl.inBounds` was said of an index that lies outside: the view has no mask there.",
-    says: "tl.inBounds is false: index 40 on axis 0 of x, whose size there is 40; leave tl.inBounds out, so that the view masks it (and 7 more like it)",
-    fails: { body: "tl.store(y.at(i), tl.load(x.at(tl.inBounds(i))));" },
-    passes: { body: "tl.store(y.at(i), tl.load(x.at(i)));" },
+    meaning: "`tl.inBounds` was said of an index that lies outside: the view has no mask there.",
+    message:
+      "tl.inBounds is false: index 40 on axis 0 of x, whose size there is 40; leave tl.inBounds out, so that the view masks it (and 7 more like it)",
+    failing: { body: "tl.store(y.at(i), tl.load(x.at(tl.inBounds(i))));" },
+    passing: { body: "tl.store(y.at(i), tl.load(x.at(i)));" },
     run,
   },
   "gather-index": {
-    means: "`tl.gather` takes an index that its tile does not have.",
-    says: "the index is outside the axis, which has 16 elements (and 32 more like it)",
-    fails: { body: "tl.store(y.at(i), tl.gather(tl.load(x.at(i)), i.add(1), 0));" },
-    passes: { body: "tl.store(y.at(i), tl.gather(tl.load(x.at(i)), i.mod(BLOCK), 0));" },
+    meaning: "`tl.gather` takes an index that its tile does not have.",
+    message: "the index is outside the axis, which has 16 elements (and 32 more like it)",
+    failing: { body: "tl.store(y.at(i), tl.gather(tl.load(x.at(i)), i.add(1), 0));" },
+    passing: { body: "tl.store(y.at(i), tl.gather(tl.load(x.at(i)), i.mod(BLOCK), 0));" },
     run,
   },
   "index-beside-nan": {
-    means:
+    meaning:
       "A NaN is neither greater nor less than a number, so which element `tl.argmax` and the like give beside one depends on the order of the comparisons, and that on the device.",
-    says: "tl.argmax compares a NaN, and the order of the comparisons decides which element it gives, so that it differs from device to device; replace NaN first: tl.where(x.eq(x), x, -Infinity); line 13 uses it (and 2 more like it)",
-    fails: {
+    message:
+      "tl.argmax compares a NaN, and the order of the comparisons decides which element it gives, so that it differs from device to device; replace NaN first: tl.where(x.eq(x), x, -Infinity); line 13 uses it (and 2 more like it)",
+    failing: {
       params: PLACES,
       body: "const v = tl.load(x.at(i));\ntl.store(y.at(tl.programId(0)), tl.argmax(tl.sqrt(v), 0));",
     },
-    passes: {
+    passing: {
       params: PLACES,
       body: "const v = tl.sqrt(tl.load(x.at(i)));\ntl.store(y.at(tl.programId(0)), tl.argmax(tl.where(v.eq(v), v, -Infinity), 0));",
     },
     run,
   },
   "lane-conflict": {
-    means: "Lanes of one store write different values to one element.",
-    says: "y[0] gets -1.9425969123840332 from this lane and -1.2546682357788086 from lane (15) of the same store, and which of them remains is undefined; mask all lanes but one, reduce them first, or use an atomic",
-    fails: {
+    meaning: "Lanes of one store write different values to one element.",
+    message:
+      "y[0] gets -1.9425969123840332 from this lane and -1.2546682357788086 from lane (15) of the same store, and which of them remains is undefined; mask all lanes but one, reduce them first, or use an atomic",
+    failing: {
       grid: "() => [1]",
       params: SUM,
       body: "tl.store(y.at(i.mul(0)), tl.load(x.at(i)));",
     },
-    passes: { params: SUM, body: "tl.atomicAdd(y.ptr, tl.sum(tl.load(x.at(i)), 0));" },
+    passing: { params: SUM, body: "tl.atomicAdd(y.ptr, tl.sum(tl.load(x.at(i)), 0));" },
     run,
   },
   lowering: {
-    means:
+    meaning:
       "The emitted form of the kernel computes something else than what the author wrote: a mistake of TileScript.",
-    says: "y[0] is 1 as it is written and 2 as it is emitted; TileScript lowers this kernel wrongly: please report it",
+    message:
+      "y[0] is 1 as it is written and 2 as it is emitted; TileScript lowers this kernel wrongly: please report it",
     command: "npx tilescript run kernel.ts --device eval",
     remedy: "npx tilescript emit kernel.ts",
   },
   misaligned: {
-    means: "The hardware moves blocks of a descriptor in units of 16 bytes.",
-    says: "the last offset is 1, which is 4 bytes; in x a block starts at a multiple of 16 bytes (and 2 more like it)",
-    fails: {
+    meaning: "The hardware moves blocks of a descriptor in units of 16 bytes.",
+    message:
+      "the last offset is 1, which is 4 bytes; in x a block starts at a multiple of 16 bytes (and 2 more like it)",
+    failing: {
       params: `x: descriptor(tl.float32, ["N"], ["BLOCK"]), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr()`,
       body: "tl.store(y.at(i), x.load([tl.programId(0).mul(BLOCK).add(1)]));",
     },
-    passes: {
+    passing: {
       params: `x: descriptor(tl.float32, ["N"], ["BLOCK"]), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr()`,
       body: "tl.store(y.at(i), x.load([tl.programId(0).mul(BLOCK)]));",
     },
     run,
   },
   "negative-division": {
-    means:
+    meaning:
       "Integer division of a negative number truncates in Triton and floors in Python, and an address depends on it.",
-    says: "-39 % 40 is -39 in Triton, which truncates toward zero as C does, and 1 in Python; an address or a mask depends on it: keep the dividend from being negative, by adding a multiple of the divisor first (and 2 more like it)",
-    fails: { body: "tl.store(y.at(i), tl.load(x.at(i.sub(N).mod(N))));" },
-    passes: { body: "tl.store(y.at(i), tl.load(x.at(i.add(N).mod(N))));" },
+    message:
+      "-39 % 40 is -39 in Triton, which truncates toward zero as C does, and 1 in Python; an address or a mask depends on it: keep the dividend from being negative, by adding a multiple of the divisor first (and 2 more like it)",
+    failing: { body: "tl.store(y.at(i), tl.load(x.at(i.sub(N).mod(N))));" },
+    passing: { body: "tl.store(y.at(i), tl.load(x.at(i.add(N).mod(N))));" },
     run,
   },
   "never-written": {
-    means: "Elements of an output are written by no program.",
-    says: "24 of 40 elements of y are never written, the first is y[16] (the grid is [1]); let the grid and the blocks cover it, or let the mask keep its lane",
-    fails: { grid: "() => [1]" },
-    passes: { grid: "({ N, BLOCK }) => [tl.cdiv(N, BLOCK)]" },
+    meaning: "Elements of an output are written by no program.",
+    message:
+      "24 of 40 elements of y are never written, the first is y[16] (the grid is [1]); let the grid and the blocks cover it, or let the mask keep its lane",
+    failing: { grid: "() => [1]" },
+    passing: { grid: "({ N, BLOCK }) => [tl.cdiv(N, BLOCK)]" },
     run,
   },
   "non-finite": {
-    means: "An op makes a NaN or an infinity out of numbers; `--non-finite` asks for this.",
-    says: "tl.log makes a negative infinity where x = 0; keep its operands from it, or mask the lane (and 2 more like it)",
-    fails: { body: "tl.store(y.at(i), tl.log(tl.load(x.at(i)).mul(0)));" },
-    passes: { body: "tl.store(y.at(i), tl.log(tl.load(x.at(i)).mul(0).add(1)));" },
+    meaning: "An op makes a NaN or an infinity out of numbers; `--non-finite` asks for this.",
+    message:
+      "tl.log makes a negative infinity where x = 0; keep its operands from it, or mask the lane (and 2 more like it)",
+    failing: { body: "tl.store(y.at(i), tl.log(tl.load(x.at(i)).mul(0)));" },
+    passing: { body: "tl.store(y.at(i), tl.log(tl.load(x.at(i)).mul(0).add(1)));" },
     run: { ...run, nonFinite: true },
   },
   "out-of-bounds": {
-    means: "A lane accesses an element that the tensor does not have: pointers are not masked by themselves.",
-    says: "element 40 of x is read, which with shape [40] and strides [1] has no such element; mask this lane (and 7 more like it)",
-    fails: { params: INDEX, body: "tl.store(y.at(i), tl.load(x.ptr.add(i)));" },
-    passes: { params: INDEX, body: "tl.store(y.at(i), tl.load(x.ptr.add(i), { mask: i.lt(N), other: 0 }));" },
+    meaning: "A lane accesses an element that the tensor does not have: pointers are not masked by themselves.",
+    message:
+      "element 40 of x is read, which with shape [40] and strides [1] has no such element; mask this lane (and 7 more like it)",
+    failing: { params: INDEX, body: "tl.store(y.at(i), tl.load(x.ptr.add(i)));" },
+    passing: { params: INDEX, body: "tl.store(y.at(i), tl.load(x.ptr.add(i), { mask: i.lt(N), other: 0 }));" },
     run,
   },
   overflow: {
-    means: "An integer that decides an address or a mask leaves its dtype and wraps.",
-    says: "3 * 1000000000 is 3000000000, which wraps to -1294967296 in int32, and an address or a mask depends on it; cast an operand to tl.int64 first, or let a view of a tensor declared { offsets: tl.int64 } compute the address (and 2 more like it)",
-    fails: { body: "tl.store(y.at(i), tl.load(x.at(i.mul(1000000000))));" },
-    passes: { body: "tl.store(y.at(i), tl.load(x.at(i.to(tl.int64).mul(1000000000))));" },
+    meaning: "An integer that decides an address or a mask leaves its dtype and wraps.",
+    message:
+      "3 * 1000000000 is 3000000000, which wraps to -1294967296 in int32, and an address or a mask depends on it; cast an operand to tl.int64 first, or let a view of a tensor declared { offsets: tl.int64 } compute the address (and 2 more like it)",
+    failing: { body: "tl.store(y.at(i), tl.load(x.at(i.mul(1000000000))));" },
+    passing: { body: "tl.store(y.at(i), tl.load(x.at(i.to(tl.int64).mul(1000000000))));" },
     run,
   },
   race: {
-    means: "Two programs access one element, at least one writes it, and nothing orders the two.",
-    says: "y[0] is read here and written by program (0); nothing orders the two (and 1 more like it)",
-    fails: { params: SUM, body: "tl.store(y.at(0), tl.load(y.at(0)).add(tl.sum(tl.load(x.at(i)), 0)));" },
-    passes: { params: SUM, body: "tl.atomicAdd(y.ptr, tl.sum(tl.load(x.at(i)), 0));" },
+    meaning: "Two programs access one element, at least one writes it, and nothing orders the two.",
+    message: "y[0] is read here and written by program (0); nothing orders the two (and 1 more like it)",
+    failing: { params: SUM, body: "tl.store(y.at(0), tl.load(y.at(0)).add(tl.sum(tl.load(x.at(i)), 0)));" },
+    passing: { params: SUM, body: "tl.atomicAdd(y.ptr, tl.sum(tl.load(x.at(i)), 0));" },
     run,
   },
   "shift-amount": {
-    means: "A shift by a negative number, or by as many bits as the dtype has, has no defined result.",
-    says: "shifts int32 by 32; it has 32 bits (and 47 more like it)",
-    fails: { params: INTEGERS, body: "tl.store(y.at(i), tl.load(x.at(i)).shl(i.add(32)));" },
-    passes: { params: INTEGERS, body: "tl.store(y.at(i), tl.load(x.at(i)).shl(i.mod(32)));" },
+    meaning: "A shift by a negative number, or by as many bits as the dtype has, has no defined result.",
+    message: "shifts int32 by 32; it has 32 bits (and 47 more like it)",
+    failing: { params: INTEGERS, body: "tl.store(y.at(i), tl.load(x.at(i)).shl(i.add(32)));" },
+    passing: { params: INTEGERS, body: "tl.store(y.at(i), tl.load(x.at(i)).shl(i.mod(32)));" },
     run,
   },
   "undefined-cast": {
-    means:
+    meaning:
       "A float is cast to an integer or an 8-bit float that does not hold it. Of integers, NVIDIA gives the nearest bound and 0 for NaN, other devices something else. Of 8-bit floats, NVIDIA's GPUs since sm_89 give the largest, others infinity or NaN.",
-    says: "-1942596864 is cast to int8, which does not hold it: what that gives differs from device to device; clamp it first: tl.clamp(x, -128, 127); line 12 uses it (and 39 more like it)",
-    fails: { params: ROUNDED, body: "tl.store(y.at(i), tl.load(x.at(i)).mul(1e9).to(tl.int8));" },
-    passes: { params: ROUNDED, body: "tl.store(y.at(i), tl.clamp(tl.load(x.at(i)).mul(1e9), -128, 127).to(tl.int8));" },
+    message:
+      "-1942596864 is cast to int8, which does not hold it: what that gives differs from device to device; clamp it first: tl.clamp(x, -128, 127); line 12 uses it (and 39 more like it)",
+    failing: { params: ROUNDED, body: "tl.store(y.at(i), tl.load(x.at(i)).mul(1e9).to(tl.int8));" },
+    passing: {
+      params: ROUNDED,
+      body: "tl.store(y.at(i), tl.clamp(tl.load(x.at(i)).mul(1e9), -128, 127).to(tl.int8));",
+    },
     run,
   },
   uninitialized: {
-    means:
+    meaning:
       "A value decides a result or an address, and nothing gave it one: a masked load without `other`, or memory that nobody wrote.",
-    says: "y[20] gets a value that comes from a lane that was never given one; load it with other, or mask this store; the load in line 12 left it unset (and 19 more like it)",
-    fails: { body: "tl.store(y.at(i), tl.load(x.ptr.add(i), { mask: i.lt(20) }));" },
-    passes: { body: "tl.store(y.at(i), tl.load(x.ptr.add(i), { mask: i.lt(20), other: 0 }));" },
+    message:
+      "y[20] gets a value that comes from a lane that was never given one; load it with other, or mask this store; the load in line 12 left it unset (and 19 more like it)",
+    failing: { body: "tl.store(y.at(i), tl.load(x.ptr.add(i), { mask: i.lt(20) }));" },
+    passing: { body: "tl.store(y.at(i), tl.load(x.ptr.add(i), { mask: i.lt(20), other: 0 }));" },
     run,
   },
   "unordered-lanes": {
-    means:
+    meaning:
       "A lane loads or overwrites what another lane of the same program accessed before. Triton divides lanes among threads, and only a barrier makes these wait for each other.",
-    says: "y[1] is read here and was written before by lane (1) of a [16] tile of the same program: put tl.debugBarrier() between the two; on a GPU nothing else makes their threads wait for each other (and 39 more like it)",
-    fails: { body: "tl.store(y.at(i), tl.load(x.at(i)));\ntl.store(y.at(i), tl.load(y.at(i.xor(1))));" },
-    passes: {
+    message:
+      "y[1] is read here and was written before by lane (1) of a [16] tile of the same program: put tl.debugBarrier() between the two; on a GPU nothing else makes their threads wait for each other (and 39 more like it)",
+    failing: { body: "tl.store(y.at(i), tl.load(x.at(i)));\ntl.store(y.at(i), tl.load(y.at(i.xor(1))));" },
+    passing: {
       body: "tl.store(y.at(i), tl.load(x.at(i)));\ntl.debugBarrier();\nconst other = tl.load(y.at(i.xor(1)));\ntl.debugBarrier();\ntl.store(y.at(i), other);",
     },
     run,
   },
   "waits-forever": {
-    means: "A program waits for memory that no program before it changes. GPUs may run programs one after another.",
-    says: "this waits for ready[0] to be 7, and no program before this one writes that; programs may run one after another (and 2 more like it)",
-    fails: {
+    meaning: "A program waits for memory that no program before it changes. GPUs may run programs one after another.",
+    message:
+      "this waits for ready[0] to be 7, and no program before this one writes that; programs may run one after another (and 2 more like it)",
+    failing: {
       params: `x: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, ["N"]), ready: tensor.inout(tl.int32, [1], { range: [0, 1] }), BLOCK: constexpr()`,
       names: "x, y, ready, BLOCK",
       spec: 'triton: "3.9",',
       body: "tl.atomicPoll(ready.ptr, 7);\ntl.store(y.at(i), tl.load(x.at(i)));",
     },
-    passes: {
+    passing: {
       params: `x: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, ["N"]), ready: tensor.inout(tl.int32, [1], { range: [0, 1] }), BLOCK: constexpr()`,
       names: "x, y, ready, BLOCK",
       spec: 'triton: "3.9",',
@@ -197,15 +215,15 @@ export const findings = {
     run,
   },
   "write-to-input": {
-    means: "An input is written by way of a pointer that was computed, which the types cannot see.",
-    says: "x is an input and is written; declare it tensor.out(…) or tensor.inout(…)",
-    fails: {
+    meaning: "An input is written by way of a pointer that was computed, which the types cannot see.",
+    message: "x is an input and is written; declare it tensor.out(…) or tensor.inout(…)",
+    failing: {
       params: `x: tensor(tl.float32, ["N"]), BLOCK: constexpr()`,
       grid: "() => [1]",
       names: "x",
       body: "const address = x.ptr.to(tl.int64);\ntl.store(address.toPointer(tl.float32), 1);",
     },
-    passes: {
+    passing: {
       params: `x: tensor.inout(tl.float32, ["N"]), BLOCK: constexpr()`,
       grid: "() => [1]",
       names: "x",
@@ -217,15 +235,16 @@ export const findings = {
 
 export const proofs = {
   "not-proved": {
-    means:
+    meaning:
       "`tilescript check` can neither prove of all shapes and configs that an access is right, nor show a case where it is wrong. The evaluator checks every case that runs, as always.",
-    says: "the load from x is not proved for all shapes: tl.inBounds says that the index on axis 0 of x is not negative; it depends on what ids holds; declare the range of ids, or leave tl.inBounds out",
-    fails: {
+    message:
+      "the load from x is not proved for all shapes: tl.inBounds says that the index on axis 0 of x is not negative; it depends on what ids holds; declare the range of ids, or leave tl.inBounds out",
+    failing: {
       params: `x: tensor(tl.float32, ["N"]), ids: tensor(tl.int32, ["N"]), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr()`,
       names: "x, ids, y, BLOCK",
       body: "const id = tl.load(ids.at(i));\ntl.store(y.at(i), tl.load(x.at(tl.inBounds(id))));",
     },
-    passes: {
+    passing: {
       params: `x: tensor(tl.float32, ["N"]), ids: tensor(tl.int32, ["N"], { range: [0, "N"] }), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr()`,
       names: "x, ids, y, BLOCK",
       body: "const id = tl.load(ids.at(i));\ntl.store(y.at(i), tl.load(x.at(tl.inBounds(id))));",
@@ -236,76 +255,80 @@ export const proofs = {
 
 export const commands = {
   "compile-error": {
-    means: "Triton does not compile the kernel for a target. The message is Triton's, at the author's line.",
-    says: "example: it does not compile: … (cuda:90, config 0)",
+    meaning: "Triton does not compile the kernel for a target. The message is Triton's, at the author's line.",
+    message: "example: it does not compile: … (cuda:90, config 0)",
     command: "npx tilescript compile kernel.ts --targets cuda:90",
     remedy: "npx tilescript emit kernel.ts",
   },
   "compile-miscompiled": {
-    means: "The machine code reads a register that nothing wrote: a fault of ptxas, which some configs avoid.",
-    says: "example: … (cuda:90, config 0); use another config",
+    meaning: "The machine code reads a register that nothing wrote: a fault of ptxas, which some configs avoid.",
+    message: "example: … (cuda:90, config 0); use another config",
     command: "npx tilescript compile kernel.ts --targets cuda:90",
     remedy: "npx tilescript tune kernel.ts",
   },
   "compile-resources": {
-    means:
+    meaning:
       "A program of this config needs more shared memory, tensor memory or registers than the target has. This is a warning while another config fits the target, because Triton's autotuner takes that one.",
-    says: "example: it takes 262144 bytes of shared memory, and a program may have 232448 (cuda:90, config 0); make the blocks smaller or lower numStages",
+    message:
+      "example: it takes 262144 bytes of shared memory, and a program may have 232448 (cuda:90, config 0); make the blocks smaller or lower numStages",
     command: "npx tilescript compile kernel.ts --targets cuda:90",
     remedy: 'autotune: { key: ["N"], configs: [{ BLOCK: 64, numStages: 2 }] }',
   },
   "other-target": {
-    means:
+    meaning:
       "The kernel's spec has targets, and this GPU is not among them. Nothing was compiled for it. This is a warning while there is another target that the kernel is for.",
-    says: "example: not run for cuda:80, as the kernel is for sm_90 and later: it waits for the kernel before it; compile it for those, or change targets in its spec",
+    message:
+      "example: not run for cuda:80, as the kernel is for sm_90 and later: it waits for the kernel before it; compile it for those, or change targets in its spec",
     command: "npx tilescript compile kernel.ts --targets cuda:80",
     remedy: "npx tilescript compile kernel.ts --targets cuda:90",
   },
   "compile-spill": {
-    means: "A config needs more registers than a thread has, so values go to memory and the kernel is slower.",
-    says: "example: registers do not suffice: a thread keeps 128 bytes in memory (cuda:90, config 0); make the blocks smaller, raise numWarps or lower numStages",
+    meaning: "A config needs more registers than a thread has, so values go to memory and the kernel is slower.",
+    message:
+      "example: registers do not suffice: a thread keeps 128 bytes in memory (cuda:90, config 0); make the blocks smaller, raise numWarps or lower numStages",
     command: "npx tilescript compile kernel.ts --targets cuda:90",
     remedy: 'autotune: { key: ["N"], configs: [{ BLOCK: 64, numWarps: 8 }] }',
   },
   environment: {
-    means:
+    meaning:
       "The machine lacks what was asked for: a Python with torch and triton, a GPU, room on a disk. The exit code is 3.",
-    says: "no usable Python (/missing/python (--python): there is no such file); name another, or none to let it be found",
+    message:
+      "no usable Python (/missing/python (--python): there is no such file); name another, or none to let it be found",
     command: "npx tilescript run kernel.ts --python /missing/python",
     remedy: "npx tilescript doctor",
   },
   exception: {
-    means: "The kernel file threw something while it was loaded.",
-    says: "Error: not yet",
+    meaning: "The kernel file threw something while it was loaded.",
+    message: "Error: not yet",
     file: 'throw new Error("not yet");\n',
     command: "npx tilescript check kernel.ts",
     remedy:
       "The message starts with the line that threw, such as `kernel.ts:1:7`, and shows it: mend that line. `--verbose` prints the stack, too.",
   },
   import: {
-    means: "The kernel file imports what is not there.",
-    says: "there is no missing.js; check the path",
+    meaning: "The kernel file imports what is not there.",
+    message: "there is no missing.js; check the path",
     file: 'import "./missing.js";\n',
     command: "npx tilescript check kernel.ts",
     remedy: "Correct the path, or install the package.",
   },
   "kernel-file": {
-    means: "A kernel file ended the process, or awaits a promise that never settles.",
-    says: "a kernel file ended the process; leave process.exit to other files",
+    meaning: "A kernel file ended the process, or awaits a promise that never settles.",
+    message: "a kernel file ended the process; leave process.exit to other files",
     file: "process.exit();\n",
     command: "npx tilescript check kernel.ts",
     remedy: "Export kernels, and do other work in other files.",
   },
   syntax: {
-    means: "The kernel file is not TypeScript.",
-    says: 'Expected ")" but found ";"',
+    meaning: "The kernel file is not TypeScript.",
+    message: 'Expected ")" but found ";"',
     file: "export const x = (1;\n",
     command: "npx tilescript check kernel.ts",
     remedy: "Mend the line that the message names.",
   },
   usage: {
-    means: "The command line asks for something that does not exist. The exit code is 2.",
-    says: "unknown option '--devise'; --help lists the options",
+    meaning: "The command line asks for something that does not exist. The exit code is 2.",
+    message: "unknown option '--devise'; --help lists the options",
     command: "npx tilescript run kernel.ts --devise cuda",
     remedy: "npx tilescript run --help",
   },

@@ -1,4 +1,7 @@
-/** What each code is about, with an example. For the page, the tests and `tilescript explain`: no kernel needs it. */
+/**
+ * The explanation of each code, with an example. Used by the docs page, the tests and `tilescript explain`, never by
+ * kernels.
+ */
 import type { Area, CodeOf, DiagnosticCode } from "../catalog/index.js";
 import { configurations, host } from "./config-examples.js";
 import { control, source } from "./control-examples.js";
@@ -9,7 +12,7 @@ import { externs, operands, rules } from "./operand-examples.js";
 import { params } from "./param-examples.js";
 import { calls, operators, references } from "./torch-examples.js";
 
-/** By area, in the order of the catalog, which no process has to load for them. */
+/** By area, in the order of the catalog. A separate list, so that no process loads the catalog for it. */
 const byArea: { readonly [A in Area]: Readonly<Record<CodeOf<A>, Explanation>> } = {
   definitions,
   params,
@@ -34,5 +37,5 @@ export const explanations = Object.assign({}, ...Object.values(byArea)) as Reado
 
 /** Every code by area, in alphabetical order. */
 export const codesByArea = Object.fromEntries(
-  Object.entries(byArea).map(([area, own]) => [area, Object.keys(own).toSorted()]),
+  Object.entries(byArea).map(([area, explanationsOfArea]) => [area, Object.keys(explanationsOfArea).toSorted()]),
 ) as unknown as Readonly<Record<Area, readonly DiagnosticCode[]>>;

@@ -9,150 +9,154 @@ const USES_BIAS =
 
 export const params = {
   "all-optional": {
-    means: "A kernel that writes a tensor has one that is always there.",
-    says: "example: every tensor may be left out, so a call may do nothing; let one be required",
-    fails: {
+    meaning: "A kernel that writes a tensor has one that is always there.",
+    message: "example: every tensor may be left out, so a call may do nothing; let one be required",
+    failing: {
       params: `x: tensor(tl.float32, ["N"]).optional(), y: tensor.out(tl.float32, ["N"]).optional(), ${BLOCK}`,
       body: "tl.when(x.given.and(y.given), () => tl.store(y.at(i), tl.load(x.at(i))));",
     },
-    passes: {
+    passing: {
       params: `${X}, y: tensor.out(tl.float32, ["N"]).optional(), ${BLOCK}`,
       body: "tl.when(y.given, () => tl.store(y.at(i), tl.load(x.at(i))));",
     },
   },
   "descriptor-block": {
-    means: "The block of a descriptor is of numbers and of constexprs that are known before a config's heuristics.",
-    says: "example: the block of x names WIDTH, which is not a constexpr() of params",
-    fails: {
+    meaning: "The block of a descriptor is of numbers and of constexprs that are known before a config's heuristics.",
+    message: "example: the block of x names WIDTH, which is not a constexpr() of params",
+    failing: {
       params: `x: descriptor(tl.float32, ["N"], ["WIDTH"]), ${Y}, ${BLOCK}`,
       body: "tl.store(y.at(i), x.load([tl.programId(0).mul(BLOCK)]));",
     },
-    passes: {
+    passing: {
       params: `x: descriptor(tl.float32, ["N"], ["BLOCK"]), ${Y}, ${BLOCK}`,
       body: "tl.store(y.at(i), x.load([tl.programId(0).mul(BLOCK)]));",
     },
   },
   "descriptor-padding": {
-    means: "What lies outside a tensor reads as 0 or as NaN; integers have no NaN.",
-    says: "descriptor: integers have no NaN; they are padded with 0",
-    fails: {
+    meaning: "What lies outside a tensor reads as 0 or as NaN; integers have no NaN.",
+    message: "descriptor: integers have no NaN; they are padded with 0",
+    failing: {
       params: `x: descriptor(tl.int32, ["N"], ["BLOCK"], { paddingOption: "nan" }), y: tensor.out(tl.int32, ["N"]), ${BLOCK}`,
       body: "tl.store(y.at(i), x.load([tl.programId(0).mul(BLOCK)]));",
     },
-    passes: {
+    passing: {
       params: `x: descriptor(tl.int32, ["N"], ["BLOCK"]), y: tensor.out(tl.int32, ["N"]), ${BLOCK}`,
       body: "tl.store(y.at(i), x.load([tl.programId(0).mul(BLOCK)]));",
     },
   },
   "dtype-members": {
-    means:
+    meaning:
       "A dtype variable stands for one of several dtypes, each named once; a property that differs among them is asked inside the kernel.",
-    says: "dtype: T names a member twice; name each once",
-    fails: `export const T = tl.dtype("T", [tl.float16, tl.float16]);`,
-    passes: `export const T = tl.dtype("T", [tl.float16, tl.bfloat16]);`,
+    message: "dtype: T names a member twice; name each once",
+    failing: `export const T = tl.dtype("T", [tl.float16, tl.float16]);`,
+    passing: `export const T = tl.dtype("T", [tl.float16, tl.bfloat16]);`,
   },
   "dtype-name": {
-    means: "A dtype variable has a name of letters, digits and underscores.",
-    says: 'dtype: "my dtype" is not a name; write one such as "T"',
-    fails: `export const T = tl.dtype("my dtype", [tl.float16, tl.bfloat16]);`,
-    passes: `export const T = tl.dtype("T", [tl.float16, tl.bfloat16]);`,
+    meaning: "A dtype variable has a name of letters, digits and underscores.",
+    message: 'dtype: "my dtype" is not a name; write one such as "T"',
+    failing: `export const T = tl.dtype("my dtype", [tl.float16, tl.bfloat16]);`,
+    passing: `export const T = tl.dtype("T", [tl.float16, tl.bfloat16]);`,
   },
   "dtype-variable": {
-    means: "Each call must decide which dtype a variable is: an input has it, or a param `constexpr.dtype` says it.",
-    says: "example: no argument gives the dtype T of y; add a param constexpr.dtype(T)",
-    fails: {
+    meaning: "Each call must decide which dtype a variable is: an input has it, or a param `constexpr.dtype` says it.",
+    message: "example: no argument gives the dtype T of y; add a param constexpr.dtype(T)",
+    failing: {
       before: `const T = tl.dtype("T", [tl.float16, tl.float32]);`,
       params: `${X}, y: tensor.out(T, ["N"]), ${BLOCK}`,
       body: "tl.store(y.at(i), tl.load(x.at(i)).to(T));",
     },
-    passes: {
+    passing: {
       before: `const T = tl.dtype("T", [tl.float16, tl.float32]);`,
       params: `${X}, y: tensor.out(T, ["N"]), OUT: constexpr.dtype(T), ${BLOCK}`,
       body: "tl.store(y.at(i), tl.load(x.at(i)).to(T));",
     },
   },
   "optional-dim": {
-    means:
+    meaning:
       "A size is 0 where all tensors that have it are left out. A constexpr is the dimension of a tile, which is never 0.",
-    says: "example: WIDTH is a constexpr and a dim of bias, which may be left out; let a required tensor have it, or make it a size, which is 0 then",
-    fails: {
+    message:
+      "example: WIDTH is a constexpr and a dim of bias, which may be left out; let a required tensor have it, or make it a size, which is 0 then",
+    failing: {
       params: `${X}, bias: tensor(tl.float32, ["WIDTH"]).optional(), ${Y}, WIDTH: constexpr(), ${BLOCK}`,
       names: "x, bias, y, N, BLOCK",
       body: USES_BIAS,
     },
-    passes: {
+    passing: {
       params: `${X}, bias: tensor(tl.float32, ["M"]).optional(), ${Y}, ${BLOCK}`,
       names: "x, bias, y, N, BLOCK",
       body: USES_BIAS,
     },
   },
   "param-choices": {
-    means: "A constexpr of several choices lists them: strings or functions by name, each once.",
-    says: "constexpr.string: the first argument lists the strings that are allowed, each once",
-    fails: { params: `${X}, ${Y}, MODE: constexpr.string([]), ${BLOCK}` },
-    passes: { params: `${X}, ${Y}, MODE: constexpr.string(["fast", "exact"], { default: "fast" }), ${BLOCK}` },
+    meaning: "A constexpr of several choices lists them: strings or functions by name, each once.",
+    message: "constexpr.string: the first argument lists the strings that are allowed, each once",
+    failing: { params: `${X}, ${Y}, MODE: constexpr.string([]), ${BLOCK}` },
+    passing: { params: `${X}, ${Y}, MODE: constexpr.string(["fast", "exact"], { default: "fast" }), ${BLOCK}` },
   },
   "param-default": {
-    means: "The default of a constexpr is one of its choices.",
-    says: 'constexpr.string: the default "slow" is not one of "fast", "exact"',
-    fails: { params: `${X}, ${Y}, MODE: constexpr.string(["fast", "exact"], { default: "slow" }), ${BLOCK}` },
-    passes: { params: `${X}, ${Y}, MODE: constexpr.string(["fast", "exact"], { default: "fast" }), ${BLOCK}` },
+    meaning: "The default of a constexpr is one of its choices.",
+    message: 'constexpr.string: the default "slow" is not one of "fast", "exact"',
+    failing: { params: `${X}, ${Y}, MODE: constexpr.string(["fast", "exact"], { default: "slow" }), ${BLOCK}` },
+    passing: { params: `${X}, ${Y}, MODE: constexpr.string(["fast", "exact"], { default: "fast" }), ${BLOCK}` },
   },
   "param-dims": {
-    means: "A tensor lists its axes: names of sizes, or numbers. A size that follows from others has a name, too.",
-    says: 'tensor: "2 * N" is not a dim; write a name, such as "SIZE", and compute it in the spec, dims: { SIZE: ({ N }) => N.mul(2) }',
-    fails: { params: `${X}, y: tensor.out(tl.float32, ["2 * N"]), ${BLOCK}` },
-    passes: { params: `${X}, ${Y}, ${BLOCK}` },
+    meaning: "A tensor lists its axes: names of sizes, or numbers. A size that follows from others has a name, too.",
+    message:
+      'tensor: "2 * N" is not a dim; write a name, such as "SIZE", and compute it in the spec, dims: { SIZE: ({ N }) => N.mul(2) }',
+    failing: { params: `${X}, y: tensor.out(tl.float32, ["2 * N"]), ${BLOCK}` },
+    passing: { params: `${X}, ${Y}, ${BLOCK}` },
   },
   "param-dtype": {
-    means: "A param names its dtype first.",
-    says: "tensor: a dtype is not text; write tl.float32",
-    fails: { params: `x: tensor("float32", ["N"]), ${Y}, ${BLOCK}` },
-    passes: { params: `${X}, ${Y}, ${BLOCK}` },
+    meaning: "A param names its dtype first.",
+    message: "tensor: a dtype is not text; write tl.float32",
+    failing: { params: `x: tensor("float32", ["N"]), ${Y}, ${BLOCK}` },
+    passing: { params: `${X}, ${Y}, ${BLOCK}` },
   },
   "param-kind": {
-    means: "A param is what `tensor`, `descriptor`, `pointer`, `scalar` or `constexpr` returned.",
-    says: "example: scale is a number, not a param; write scale: constexpr() among the params and config: { scale: 2 }",
-    fails: { params: `${X}, ${Y}, scale: 2, ${BLOCK}` },
-    passes: { params: `${X}, ${Y}, scale: scalar(tl.float32), ${BLOCK}` },
+    meaning: "A param is what `tensor`, `descriptor`, `pointer`, `scalar` or `constexpr` returned.",
+    message:
+      "example: scale is a number, not a param; write scale: constexpr() among the params and config: { scale: 2 }",
+    failing: { params: `${X}, ${Y}, scale: 2, ${BLOCK}` },
+    passing: { params: `${X}, ${Y}, scale: scalar(tl.float32), ${BLOCK}` },
   },
   "param-name": {
-    means: "A param's name is free: it is neither a size of a tensor nor a property of every JavaScript object.",
-    says: "example: N is a scalar and a size of a tensor; rename the scalar, and where no input has the size compute it, dims: { N: ({ count }) => count }",
-    fails: {
+    meaning: "A param's name is free: it is neither a size of a tensor nor a property of every JavaScript object.",
+    message:
+      "example: N is a scalar and a size of a tensor; rename the scalar, and where no input has the size compute it, dims: { N: ({ count }) => count }",
+    failing: {
       params: `${X}, ${Y}, N: scalar(tl.int32), ${BLOCK}`,
     },
-    passes: { params: `${X}, ${Y}, count: scalar(tl.int32), ${BLOCK}` },
+    passing: { params: `${X}, ${Y}, count: scalar(tl.int32), ${BLOCK}` },
   },
   "param-option": {
-    means: "An option of a param that does not exist would have no effect, so it is refused.",
-    says: "tensor: there is no option contigous; write contiguous",
-    fails: { params: `x: tensor(tl.float32, ["N"], { contigous: true }), ${Y}, ${BLOCK}` },
-    passes: { params: `x: tensor(tl.float32, ["N"], { contiguous: true }), ${Y}, ${BLOCK}` },
+    meaning: "An option of a param that does not exist would have no effect, so it is refused.",
+    message: "tensor: there is no option contigous; write contiguous",
+    failing: { params: `x: tensor(tl.float32, ["N"], { contigous: true }), ${Y}, ${BLOCK}` },
+    passing: { params: `x: tensor(tl.float32, ["N"], { contiguous: true }), ${Y}, ${BLOCK}` },
   },
   "param-partition": {
-    means:
+    meaning:
       "A partition is a tensor of one axis that holds offsets of rows, as int32 or int64: from 0 to a size of another tensor, never falling.",
-    says: "tensor: a partition of TOTAL holds offsets of rows; declare it tl.int32 or tl.int64",
-    fails: {
+    message: "tensor: a partition of TOTAL holds offsets of rows; declare it tl.int32 or tl.int64",
+    failing: {
       params: `values: tensor(tl.float32, ["TOTAL"]), x: tensor(tl.float32, ["N"], { partition: "TOTAL" }), ${Y}, ${BLOCK}`,
     },
-    passes: {
+    passing: {
       params: `values: tensor(tl.float32, ["TOTAL"]), x: tensor(tl.int32, ["N"], { partition: "TOTAL" }), ${Y}, ${BLOCK}`,
       names: "values, x, y, BLOCK",
       body: "tl.store(y.at(i), tl.load(values.at(i)).add(tl.load(x.at(i)).to(tl.float32)));",
     },
   },
   "param-range": {
-    means: "A range is the lowest value and the end, which integers stay below; what a config sets lies in it.",
-    says: "constexpr.int: nothing lies in the range from 8 to 1; write the lowest value first",
-    fails: { params: `${X}, ${Y}, WIDTH: constexpr.int({ range: [8, 1] }), ${BLOCK}` },
-    passes: { params: `${X}, ${Y}, WIDTH: constexpr.int({ range: [1, 8] }), ${BLOCK}` },
+    meaning: "A range is the lowest value and the end, which integers stay below; what a config sets lies in it.",
+    message: "constexpr.int: nothing lies in the range from 8 to 1; write the lowest value first",
+    failing: { params: `${X}, ${Y}, WIDTH: constexpr.int({ range: [8, 1] }), ${BLOCK}` },
+    passing: { params: `${X}, ${Y}, WIDTH: constexpr.int({ range: [1, 8] }), ${BLOCK}` },
   },
   "range-bound": {
-    means: "The range of an input's values ends at numbers, or at sizes of tensors.",
-    says: "example: the range of x names ROWS, which is not a size of a tensor; those are N",
-    fails: { params: `x: tensor(tl.int32, ["N"], { range: [0, "ROWS"] }), y: tensor.out(tl.int32, ["N"]), ${BLOCK}` },
-    passes: { params: `x: tensor(tl.int32, ["N"], { range: [0, "N"] }), y: tensor.out(tl.int32, ["N"]), ${BLOCK}` },
+    meaning: "The range of an input's values ends at numbers, or at sizes of tensors.",
+    message: "example: the range of x names ROWS, which is not a size of a tensor; those are N",
+    failing: { params: `x: tensor(tl.int32, ["N"], { range: [0, "ROWS"] }), y: tensor.out(tl.int32, ["N"]), ${BLOCK}` },
+    passing: { params: `x: tensor(tl.int32, ["N"], { range: [0, "N"] }), y: tensor.out(tl.int32, ["N"]), ${BLOCK}` },
   },
 } as const satisfies Readonly<Record<string, Explanation>>;

@@ -1,75 +1,75 @@
-/** An access through a block pointer as an index for each axis, an address and a mask. */
-import { reads } from "../liveness.js";
+/** Lowers an access through a block pointer to an index per axis, an address and a mask. */
+import { readNames } from "../liveness.js";
 import {
-  allOf,
-  arange,
+  conjunction,
+  arangeNode,
   expandToAxis,
-  assigned,
-  type At,
-  binary,
-  compared,
-  constantOf,
+  assignmentNode,
+  type SourceRange,
+  binaryNode,
+  comparisonNode,
+  constantNode,
   INDEX,
-  nameOf,
-  ofIndices,
+  nameNode,
+  indexNode,
 } from "../node-builders.js";
 import { withArguments } from "../rewrite-tree.js";
-import type { Call, Described, Expression, Statement } from "../tree.js";
-import { constantOf as metConstant, elementOf, UnsupportedConstruct } from "../value.js";
+import type { Call, TritonType, Expression, Statement } from "../tree.js";
+import { constantOf as recordedConstant, elementOf, UnsupportedConstruct } from "../value.js";
 
-/** A block pointer, each part as the expression that has it. */
-export interface Block {
+/** The components of a block pointer. */
+export interface BlockPointer {
   readonly base: Expression;
   readonly shape: readonly Expression[];
   readonly strides: readonly Expression[];
   readonly offsets: readonly Expression[];
-  /** Of the block along each axis. */
+  /** The block shape. */
   readonly lengths: readonly Expression[];
-  /** The kernel makes it; else a call passes it. */
-  readonly isMade: boolean;
+  /** True if the function creates the block pointer, false for a parameter. */
+  readonly isLocal: boolean;
 }
 
-export const partsOf = ({ base, shape, strides, offsets }: Block): readonly Expression[] => [
+export const partsOf = ({ base, shape, strides, offsets }: BlockPointer): readonly Expression[] => [
   base,
   ...shape,
   ...strides,
   ...offsets,
 ];
-export const lengthsOf = ({ lengths }: Block): readonly Expression[] => lengths;
+export const lengthsOf = ({ lengths }: BlockPointer): readonly Expression[] => lengths;
 
-/** Names of variables that the Python does not have. */
+/** Generates names for new variables. */
 export class IndexNames {
-  readonly #taken: Set<string>;
+  readonly #usedNames: Set<string>;
 
-  constructor(taken: Iterable<string>) {
-    this.#taken = new Set(taken);
+  constructor(usedNames: Iterable<string>) {
+    this.#usedNames = new Set(usedNames);
   }
 
   reads(node: object): readonly string[] {
-    return [...reads(node)];
+    return [...readNames(node)];
   }
 
-  /** A variable for each part of a block pointer. */
-  block(pointer: string, rank: number, at: At): Block {
+  /** A variable for each component of a block pointer. */
+  blockVariables(pointer: string, rank: number, location: SourceRange): BlockPointer {
     const stem = stemOf(pointer);
-    const each = (part: string, types: readonly Described[] = INDEX): readonly Expression[] =>
-      Array.from({ length: rank }, (_, axis) => nameOf(`${stem}_${part}_${axis}`, types, at));
+    const variables = (part: string, types: readonly TritonType[] = INDEX): readonly Expression[] =>
+      Array.from({ length: rank }, (_, axis) => nameNode(`${stem}_${part}_${axis}`, types, location));
     return {
-      base: nameOf(`${stem}_base`, [], at),
-      shape: each("size"),
-      strides: each("stride"),
-      offsets: each("at"),
-      lengths: each("length"),
-      isMade: false,
+      base: nameNode(`${stem}_base`, [], location),
+      shape: variables("size"),
+      strides: variables("stride"),
+      offsets: variables("at"),
+      lengths: variables("length"),
+      isLocal: false,
     };
   }
 
-  /** `rows` and `cols` of a matrix, by the pointer's name. */
+  /** The name of an index variable, derived from the pointer's name: `rows` and `cols` for a matrix. */
   index(pointer: string, axis: number, rank: number): string {
     const part = rank === 2 ? ["rows", "cols"][axis]! : rank === 1 ? "offs" : `offs_${axis}`;
-    const wanted = `${stemOf(pointer)}_${part}`;
-    let name = wanted;
-    for (let i = 1; this.#taken.has(name); i++) name = `${wanted}_${i}`;
+    const base = `${stemOf(pointer)}_${part}`;
+    let name = base;
+    for (let i = 1; this.#usedNames.has(name); i++) name = `${base}_${i}`;
     return name;
   }
 }
@@ -77,38 +77,43 @@ export class IndexNames {
 const stemOf = (pointer: string): string =>
   pointer.replace(/_?(block_ptr|bptr|block_pointer|ptrs?)$/i, "").replace(/^p_(?=\w)/, "") || pointer;
 
-/** The statements that make its indices, and the access without the block pointer. */
-export function accessThrough(
-  block: Block,
+/** Returns the statements that define the indices, and the access without the block pointer. */
+export function lowerBlockAccess(
+  block: BlockPointer,
   pointer: string,
   call: Call,
   names: IndexNames,
-  counts: ReadonlySet<string>,
-): { readonly indices: readonly Statement[]; readonly call: Call } {
+  nonNegative: ReadonlySet<string>,
+): { readonly indexStatements: readonly Statement[]; readonly call: Call } {
   const rank = block.shape.length;
-  const at = { line: call.line, end: call.line };
-  const tile: readonly Described[] = [{ kind: "tile", dtype: "int32", shape: [1] }];
-  const checked = checkedAxes(call, rank);
-  const indices = block.offsets.map((offset, axis) =>
-    assigned(names.index(pointer, axis, rank), ofIndices("Add", offset, arange(block.lengths[axis]!, at))),
+  const location = { line: call.line, end: call.line };
+  const tileType: readonly TritonType[] = [{ kind: "tile", dtype: "int32", shape: [1] }];
+  const axesToCheck = boundaryCheckedAxes(call, rank);
+  const indexStatements = block.offsets.map((offset, axis) =>
+    assignmentNode(
+      names.index(pointer, axis, rank),
+      indexNode("Add", offset, arangeNode(block.lengths[axis]!, location)),
+    ),
   );
-  const variables = block.offsets.map((_, axis) => nameOf(names.index(pointer, axis, rank), tile, at));
-  const wide = variables.map((index, axis) => expandToAxis(index, axis, rank));
-  const steps = wide.map((index, axis) => ofIndices("Mult", index, block.strides[axis]!));
-  const element = elementOf(block.base) ?? elementOf(call) ?? "float32";
-  const pointers: readonly Described[] = [
-    { kind: "pointer", dtype: element.split(" ")[0]!, shape: Array.from({ length: rank }, () => 1) },
+  const variables = block.offsets.map((_, axis) => nameNode(names.index(pointer, axis, rank), tileType, location));
+  const expandedIndices = variables.map((index, axis) => expandToAxis(index, axis, rank));
+  const axisOffsets = expandedIndices.map((index, axis) => indexNode("Mult", index, block.strides[axis]!));
+  const elementType = elementOf(block.base) ?? elementOf(call) ?? "float32";
+  const pointerTypes: readonly TritonType[] = [
+    { kind: "pointer", dtype: elementType.split(" ")[0]!, shape: Array.from({ length: rank }, () => 1) },
   ];
-  const address = steps.reduce((sum, step) => binary("Add", sum, step, pointers), block.base);
-  const mask = allOf(
-    checked.flatMap((axis) => [
-      ...(mayBeNegative(block.offsets[axis]!, counts) ? [compared("GtE", wide[axis]!, constantOf("int", 0, at))] : []),
-      compared("Lt", wide[axis]!, block.shape[axis]!),
+  const address = axisOffsets.reduce((sum, step) => binaryNode("Add", sum, step, pointerTypes), block.base);
+  const mask = conjunction(
+    axesToCheck.flatMap((axis) => [
+      ...(mayBeNegative(block.offsets[axis]!, nonNegative)
+        ? [comparisonNode("GtE", expandedIndices[axis]!, constantNode("int", 0, location))]
+        : []),
+      comparisonNode("Lt", expandedIndices[axis]!, block.shape[axis]!),
     ]),
     rank,
   );
   const { boundary_check: _, padding_option: padding, pointer: __, mask: ___, ...others } = call.bound!;
-  const bound = {
+  const args = {
     pointer: address,
     ...others,
     ...(mask && { mask }),
@@ -116,39 +121,39 @@ export function accessThrough(
   };
   const parameters = (call.parameters ?? []).filter((each) => each !== "boundary_check" && each !== "padding_option");
   return {
-    indices,
+    indexStatements,
     call: {
-      ...withArguments(call, bound),
+      ...withArguments(call, args),
       parameters,
       within: variables.map((index, axis) => ({ index, size: block.shape[axis]! })),
     },
   };
 }
 
-/** Sums and products of what counts programs, turns and elements are not negative. */
-function mayBeNegative(node: Expression, counts: ReadonlySet<string>): boolean {
+/** False for constants and names that are never negative, and for their sums, products, quotients and remainders. */
+function mayBeNegative(node: Expression, nonNegative: ReadonlySet<string>): boolean {
   if (node.kind === "Constant") return Number(node.value) < 0;
-  if (node.kind === "Name") return !counts.has(node.id);
+  if (node.kind === "Name") return !nonNegative.has(node.id);
   if (node.kind === "BinOp" && ["Add", "Mult", "FloorDiv", "Mod"].includes(node.op))
-    return mayBeNegative(node.left, counts) || mayBeNegative(node.right, counts);
+    return mayBeNegative(node.left, nonNegative) || mayBeNegative(node.right, nonNegative);
   return true;
 }
 
-function checkedAxes({ bound, line }: Call, rank: number): readonly number[] {
-  const given = bound?.["boundary_check"];
-  if (!given) return [];
-  const items = !("kind" in given)
-    ? given
-    : given.kind === "Tuple" || given.kind === "List"
-      ? given.elts
-      : given.kind === "Constant"
-        ? [given]
+function boundaryCheckedAxes({ bound, line }: Call, rank: number): readonly number[] {
+  const boundaryCheck = bound?.["boundary_check"];
+  if (!boundaryCheck) return [];
+  const items = !("kind" in boundaryCheck)
+    ? boundaryCheck
+    : boundaryCheck.kind === "Tuple" || boundaryCheck.kind === "List"
+      ? boundaryCheck.elts
+      : boundaryCheck.kind === "Constant"
+        ? [boundaryCheck]
         : undefined;
-  // There is one axis alone to check.
+  // A block of rank 1 has only one axis to check.
   if (rank === 1 && items?.length === 1) return [0];
   const axes = items?.map((item) => {
-    const known = metConstant(item);
-    return known?.kind === "number" ? Number(known.value) : item.kind === "Constant" ? Number(item.value) : NaN;
+    const constant = recordedConstant(item);
+    return constant?.kind === "number" ? Number(constant.value) : item.kind === "Constant" ? Number(item.value) : NaN;
   });
   if (!axes?.every((axis) => Number.isInteger(axis)))
     throw new UnsupportedConstruct(
@@ -159,13 +164,13 @@ function checkedAxes({ bound, line }: Call, rank: number): readonly number[] {
 }
 
 function paddingOf(
-  given: Expression | readonly Expression[] | undefined,
+  padding: Expression | readonly Expression[] | undefined,
   { line, end }: Call,
 ): { readonly other?: Expression } {
-  if (!given) return {};
-  const text = "kind" in given && given.kind === "Constant" ? given.value : undefined;
+  if (!padding) return {};
+  const text = "kind" in padding && padding.kind === "Constant" ? padding.value : undefined;
   if (text === "" || text === null) return {};
-  if (text === "zero") return { other: constantOf("float", 0, { line, end }) };
-  if (text === "nan") return { other: constantOf("float", "nan", { line, end }) };
+  if (text === "zero") return { other: constantNode("float", 0, { line, end }) };
+  if (text === "nan") return { other: constantNode("float", "nan", { line, end }) };
   throw new UnsupportedConstruct('padding_option that is no text; write "zero" or "nan"', { line });
 }

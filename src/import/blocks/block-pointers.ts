@@ -1,13 +1,13 @@
 /**
- * Block pointers, which Triton has no more, as addresses and masks: a variable for each offset that the kernel moves,
- * and at each access an index and a bound for each axis. From there an access is one as any other.
+ * Lowers block pointers, which newer Triton versions removed, to addresses and masks. Each offset that the kernel
+ * advances becomes a variable, and each access computes an index and a bounds check per axis.
  */
 import { targetNames } from "../liveness.js";
-import { assigned, INDEX, ofIndices } from "../node-builders.js";
+import { assignmentNode, INDEX, indexNode } from "../node-builders.js";
 import { replaceNodes, memoizeByPosition, withArguments } from "../rewrite-tree.js";
 import type { Call, Expression, FunctionTree, KernelTree, Statement } from "../tree.js";
 import { UnsupportedConstruct } from "../value.js";
-import { accessThrough, type Block, IndexNames, lengthsOf, partsOf } from "./access-through-block.js";
+import { lowerBlockAccess, type BlockPointer, IndexNames, lengthsOf, partsOf } from "./access-through-block.js";
 
 const MAKE = "tl.make_block_ptr";
 const ADVANCE = "tl.advance";
@@ -15,185 +15,206 @@ const ADVANCE = "tl.advance";
 export const hasBlockPointers = ({ functions }: Pick<KernelTree, "functions">): boolean =>
   JSON.stringify(functions).includes(`"name":"${MAKE}"`);
 
-/** @throws NotImported for a block pointer that is used otherwise than for accesses. */
-export function withoutBlockPointers(tree: KernelTree): KernelTree {
+/** @throws UnsupportedConstruct for a block pointer that is used outside of accesses and `tl.advance`. */
+export function lowerBlockPointers(tree: KernelTree): KernelTree {
   if (!hasBlockPointers(tree)) return tree;
   const functions = tree.functions.map(memoizeByPosition);
-  const taken = new Map<number, ReadonlyMap<string, number>>();
-  const done = new Map<number, FunctionTree>();
+  const blockParams = new Map<number, ReadonlyMap<string, number>>();
+  const lowered = new Map<number, FunctionTree>();
   const visit = (number: number): void => {
-    const writer = new BlockWriter(functions[number]!, taken.get(number) ?? new Map(), (callee, ranks) => {
-      if (ranks.size === 0 && done.has(callee)) return;
-      taken.set(callee, ranks);
-      if (!done.has(callee)) visit(callee);
-    });
+    const lowering = new BlockPointerLowering(
+      functions[number]!,
+      blockParams.get(number) ?? new Map(),
+      (callee, ranks) => {
+        if (ranks.size === 0 && lowered.has(callee)) return;
+        blockParams.set(callee, ranks);
+        if (!lowered.has(callee)) visit(callee);
+      },
+    );
     try {
-      done.set(number, writer.write());
+      lowered.set(number, lowering.lower());
     } catch (error) {
       const tree = functions[number]!;
-      if (error instanceof UnsupportedConstruct && error.line !== undefined && error.inside === undefined) {
+      if (error instanceof UnsupportedConstruct && error.line !== undefined && error.functionName === undefined) {
         error.line += tree.line - 1;
-        error.inside = tree.name;
+        error.functionName = tree.name;
       }
       throw error;
     }
   };
   visit(0);
-  return { ...tree, functions: functions.map((each, i) => done.get(i) ?? each) };
+  return { ...tree, functions: functions.map((each, i) => lowered.get(i) ?? each) };
 }
 
 const calleeName = (node: Expression): string | undefined =>
   node.kind === "Call" && node.callee?.what === "function" ? node.callee.name : undefined;
 
-class BlockWriter {
-  #blocks: ReadonlyMap<string, Block> = new Map();
-  /** How often the text writes each name. */
-  readonly #writes = new Map<string, number>();
+class BlockPointerLowering {
+  #blocks: ReadonlyMap<string, BlockPointer> = new Map();
+  /** The number of assignments to each name. */
+  readonly #writeCounts = new Map<string, number>();
   readonly #names: IndexNames;
-  readonly #makes = new Map<string, number>();
-  /** Names that are never negative: programs, turns, sizes. */
-  readonly #counts = new Set<string>();
+  readonly #makeCounts = new Map<string, number>();
+  /** Names that are never negative: program ids, loop indices that start at 0, constexprs. */
+  readonly #nonNegative = new Set<string>();
 
   constructor(
     private readonly tree: FunctionTree,
-    /** The parameters that calls give block pointers, with their ranks. */
-    private readonly given: ReadonlyMap<string, number>,
-    private readonly reached: (callee: number, ranks: ReadonlyMap<string, number>) => void,
+    /** Parameters that are block pointers, with their ranks. */
+    private readonly blockRanks: ReadonlyMap<string, number>,
+    private readonly onHelperCall: (callee: number, ranks: ReadonlyMap<string, number>) => void,
   ) {
     const params = tree.params.map(({ name }) => name);
-    for (const name of params) this.#count(name);
-    this.#countIn(tree.body);
-    // A name that is written again may be something else.
-    for (const name of this.#counts) if ((this.#writes.get(name) ?? 0) > 1) this.#counts.delete(name);
-    for (const { name, constexpr } of tree.params) if (constexpr) this.#counts.add(name);
-    this.#names = new IndexNames([...params, ...this.#writes.keys()]);
+    for (const name of params) this.#countWrite(name);
+    this.#countWrites(tree.body);
+    // A name with several assignments may also have other values.
+    for (const name of this.#nonNegative) if ((this.#writeCounts.get(name) ?? 0) > 1) this.#nonNegative.delete(name);
+    for (const { name, constexpr } of tree.params) if (constexpr) this.#nonNegative.add(name);
+    this.#names = new IndexNames([...params, ...this.#writeCounts.keys()]);
   }
 
-  write(): FunctionTree {
+  lower(): FunctionTree {
     const params = this.tree.params.flatMap((param) => {
-      const rank = this.given.get(param.name);
+      const rank = this.blockRanks.get(param.name);
       if (rank === undefined) return [param];
-      const block = this.#names.block(param.name, rank, { line: 1, end: 1 });
-      this.#set(param.name, block);
+      const block = this.#names.blockVariables(param.name, rank, { line: 1, end: 1 });
+      this.#setBlock(param.name, block);
       return [...partsOf(block), ...lengthsOf(block)].map((part) => ({ name: textOf(part), constexpr: false }));
     });
-    return { ...this.tree, params, body: this.#body(this.tree.body) };
+    return { ...this.tree, params, body: this.#lowerBody(this.tree.body) };
   }
 
-  #count(name: string): void {
-    this.#writes.set(name, (this.#writes.get(name) ?? 0) + 1);
+  #countWrite(name: string): void {
+    this.#writeCounts.set(name, (this.#writeCounts.get(name) ?? 0) + 1);
   }
 
-  #countIn(body: readonly Statement[]): void {
+  #countWrites(body: readonly Statement[]): void {
     for (const statement of body) {
       if (statement.kind === "Assign") {
-        statement.targets.flatMap(targetNames).forEach((name) => this.#count(name));
+        statement.targets.flatMap(targetNames).forEach((name) => this.#countWrite(name));
         const [target] = statement.targets;
         if (target?.kind !== "Name") continue;
         const callee = calleeName(statement.value);
-        if (callee === MAKE) this.#makes.set(target.id, (this.#makes.get(target.id) ?? 0) + 1);
-        if (callee === "tl.program_id") this.#counts.add(target.id);
+        if (callee === MAKE) this.#makeCounts.set(target.id, (this.#makeCounts.get(target.id) ?? 0) + 1);
+        if (callee === "tl.program_id") this.#nonNegative.add(target.id);
       } else if (statement.kind === "For") {
-        targetNames(statement.target).forEach((name) => this.#count(name));
+        targetNames(statement.target).forEach((name) => this.#countWrite(name));
         const { target, iter } = statement;
         const [first] = iter.kind === "Call" && iter.args.length > 1 ? iter.args : [];
-        if (target.kind === "Name" && (!first || isZero(first))) this.#counts.add(target.id);
+        if (target.kind === "Name" && (!first || isZero(first))) this.#nonNegative.add(target.id);
       } else if (statement.kind === "AugAssign" || statement.kind === "AnnAssign")
-        targetNames(statement.target).forEach((name) => this.#count(name));
-      if ("body" in statement) this.#countIn(statement.body);
-      if ("orelse" in statement) this.#countIn(statement.orelse);
+        targetNames(statement.target).forEach((name) => this.#countWrite(name));
+      if ("body" in statement) this.#countWrites(statement.body);
+      if ("orelse" in statement) this.#countWrites(statement.orelse);
     }
   }
 
-  #set(name: string, block: Block): void {
+  #setBlock(name: string, block: BlockPointer): void {
     this.#blocks = new Map([...this.#blocks, [name, block]]);
   }
 
-  #body(body: readonly Statement[]): readonly Statement[] {
-    return body.flatMap((statement) => this.#statement(statement));
+  #lowerBody(body: readonly Statement[]): readonly Statement[] {
+    return body.flatMap((statement) => this.#lowerStatement(statement));
   }
 
-  #statement(statement: Statement): readonly Statement[] {
-    const before: Statement[] = [];
+  #lowerStatement(statement: Statement): readonly Statement[] {
+    const prologue: Statement[] = [];
     switch (statement.kind) {
       case "Assign": {
         const [target] = statement.targets;
         const callee = calleeName(statement.value);
-        if (target?.kind === "Name" && callee === MAKE) return this.#made(target.id, statement.value as Call);
-        if (target?.kind === "Name" && callee === ADVANCE) return this.#advanced(target.id, statement.value as Call);
+        if (target?.kind === "Name" && callee === MAKE) return this.#lowerMake(target.id, statement.value as Call);
+        if (target?.kind === "Name" && callee === ADVANCE)
+          return this.#lowerAdvance(target.id, statement.value as Call);
         if (target?.kind === "Name" && statement.value.kind === "Name" && this.#blocks.has(statement.value.id)) {
           return refuse(`${target.id}, another name of a block pointer`, statement.line);
         }
         break;
       }
       case "If": {
-        const known = this.#blocks;
+        const outerBlocks = this.#blocks;
         const arms = [statement.body, statement.orelse].map((arm) => {
-          this.#blocks = known;
-          const made = this.#body(arm);
-          return { made, blocks: this.#blocks };
+          this.#blocks = outerBlocks;
+          const body = this.#lowerBody(arm);
+          return { body, blocks: this.#blocks };
         });
-        // A pointer that several arms make has the same variables in each of them.
+        // A pointer that several arms create has the same variables in each arm.
         this.#blocks = new Map(arms.flatMap(({ blocks }) => [...blocks]));
-        const test = this.#accesses(statement.test, before);
-        return [...before, { ...statement, test, body: arms[0]!.made, orelse: arms[1]!.made }];
+        const test = this.#lowerAccesses(statement.test, prologue);
+        return [...prologue, { ...statement, test, body: arms[0]!.body, orelse: arms[1]!.body }];
       }
       case "For": {
-        const iter = this.#accesses(statement.iter, before);
-        return [...before, { ...statement, iter, body: this.#body(statement.body) }];
+        const iter = this.#lowerAccesses(statement.iter, prologue);
+        return [...prologue, { ...statement, iter, body: this.#lowerBody(statement.body) }];
       }
       case "While":
-        return [{ ...statement, test: this.#accesses(statement.test), body: this.#body(statement.body) }];
+        return [{ ...statement, test: this.#lowerAccesses(statement.test), body: this.#lowerBody(statement.body) }];
+      case "AnnAssign":
+      case "Assert":
+      case "AugAssign":
+      case "Unsupported":
+      case "Expr":
+      case "Pass":
+      case "Return":
+        break;
       default:
+        statement satisfies never;
     }
-    const made = this.#accesses(statement, before);
-    return [...before, made];
+    const lowered = this.#lowerAccesses(statement, prologue);
+    return [...prologue, lowered];
   }
 
-  /** `p = tl.make_block_ptr(…)`: what the kernel changes later gets a variable. */
-  #made(name: string, call: Call): readonly Statement[] {
+  /** `p = tl.make_block_ptr(…)`: components that change later become variables. */
+  #lowerMake(name: string, call: Call): readonly Statement[] {
     const { bound = {} } = call;
     const lists = ["shape", "strides", "offsets", "block_shape"].map((part) => itemsOf(bound[part], part, call));
     const [shape, strides, offsets, lengths] = lists as [Expression[], Expression[], Expression[], Expression[]];
     const { base } = bound;
     if (!base || !("kind" in base)) return refuse("a block pointer without a base", call.line);
-    const block = this.#names.block(name, shape.length, call);
-    const before: Statement[] = [];
-    const isShared = (this.#makes.get(name) ?? 0) > 1;
-    const held = (value: Expression, variable: Expression, isMoved = false): Expression => {
-      if (!isMoved && !isShared && this.#stays(value)) return value;
-      before.push(assigned(textOf(variable), this.#accesses(value, before)));
+    const variables = this.#names.blockVariables(name, shape.length, call);
+    const prologue: Statement[] = [];
+    const isShared = (this.#makeCounts.get(name) ?? 0) > 1;
+    const materialize = (value: Expression, variable: Expression, isAdvanced = false): Expression => {
+      if (!isAdvanced && !isShared && this.#isInvariant(value)) return value;
+      prologue.push(assignmentNode(textOf(variable), this.#lowerAccesses(value, prologue)));
       return {
         ...variable,
         types: value.types.some(({ kind }) => kind === "constant") ? INDEX : value.types,
       } as Expression;
     };
-    const made: Block = {
-      base: held(base, block.base),
-      shape: shape.map((each, i) => held(each, block.shape[i]!)),
-      strides: strides.map((each, i) => held(each, block.strides[i]!)),
-      offsets: offsets.map((each, i) => held(each, block.offsets[i]!, this.#isMoved(name, i))),
+    const block: BlockPointer = {
+      base: materialize(base, variables.base),
+      shape: shape.map((each, i) => materialize(each, variables.shape[i]!)),
+      strides: strides.map((each, i) => materialize(each, variables.strides[i]!)),
+      offsets: offsets.map((each, i) => materialize(each, variables.offsets[i]!, this.#isAdvanced(name, i))),
       lengths,
-      isMade: true,
+      isLocal: true,
     };
-    this.#set(name, made);
-    return before;
+    this.#setBlock(name, block);
+    return prologue;
   }
 
-  /** Whether an expression has the same value wherever it is used behind its place. */
-  #stays(node: Expression): boolean {
-    return this.#names.reads(node).every((name) => (this.#writes.get(name) ?? 0) <= 1);
+  /** True if all names of an expression are assigned at most once. */
+  #isInvariant(node: Expression): boolean {
+    return this.#names.reads(node).every((name) => (this.#writeCounts.get(name) ?? 0) <= 1);
   }
 
-  /** Whether the function advances a pointer along this axis. */
-  #isMoved(name: string, axis: number): boolean {
+  /** True if the function advances a pointer along this axis. */
+  #isAdvanced(name: string, axis: number): boolean {
     const visit = (body: readonly Statement[]): boolean =>
       body.some((statement) => {
         if (statement.kind === "Assign" && calleeName(statement.value) === ADVANCE) {
           const call = statement.value as Call;
-          const from = call.bound?.["base"];
-          const by = itemsOf(call.bound?.["offsets"], "offsets", call)[axis];
-          return from && "kind" in from && from.kind === "Name" && from.id === name && by !== undefined && !isZero(by);
+          const base = call.bound?.["base"];
+          const increment = itemsOf(call.bound?.["offsets"], "offsets", call)[axis];
+          return (
+            base &&
+            "kind" in base &&
+            base.kind === "Name" &&
+            base.id === name &&
+            increment !== undefined &&
+            !isZero(increment)
+          );
         }
         return (
           ("body" in statement && visit(statement.body)) || ("orelse" in statement && visit(statement.orelse)) || false
@@ -203,51 +224,53 @@ class BlockWriter {
   }
 
   /** `p = tl.advance(p, (0, BLOCK))` */
-  #advanced(name: string, call: Call): readonly Statement[] {
-    const from = call.bound?.["base"];
-    if (!from || !("kind" in from) || from.kind !== "Name" || from.id !== name)
+  #lowerAdvance(name: string, call: Call): readonly Statement[] {
+    const base = call.bound?.["base"];
+    if (!base || !("kind" in base) || base.kind !== "Name" || base.id !== name)
       return refuse("tl.advance that makes another block pointer than it moves", call.line);
     const block = this.#blocks.get(name) ?? refuse("tl.advance of what is no block pointer here", call.line);
-    const before: Statement[] = [];
-    return itemsOf(call.bound?.["offsets"], "offsets", call).flatMap((by, axis): readonly Statement[] => {
-      if (isZero(by)) return [];
+    const prologue: Statement[] = [];
+    return itemsOf(call.bound?.["offsets"], "offsets", call).flatMap((increment, axis): readonly Statement[] => {
+      if (isZero(increment)) return [];
       const offset = block.offsets[axis];
       if (offset?.kind !== "Name") return refuse("tl.advance of more axes than the block pointer has", call.line);
-      const moved = assigned(offset.id, ofIndices("Add", offset, this.#accesses(by, before)));
-      return [...before.splice(0), moved];
+      const assignment = assignmentNode(offset.id, indexNode("Add", offset, this.#lowerAccesses(increment, prologue)));
+      return [...prologue.splice(0), assignment];
     });
   }
 
-  /** A node with its accesses through block pointers written out; their indices are made before it. */
-  #accesses<T extends object>(node: T, before?: Statement[]): T {
-    const made = replaceNodes(node, (each) => {
-      if (!("kind" in each)) return undefined;
-      const expression = each as Expression;
-      if (expression.kind === "Attribute") return this.#dtype(expression);
+  /** Lowers the accesses in a node. `prologue` receives the statements that define their indices. */
+  #lowerAccesses<T extends object>(node: T, prologue?: Statement[]): T {
+    const lowered = replaceNodes(node, (child) => {
+      if (!("kind" in child)) return undefined;
+      const expression = child as Expression;
+      if (expression.kind === "Attribute") return this.#elementTypeOf(expression);
       if (expression.kind !== "Call") return undefined;
       const { bound = {}, callee } = expression;
-      const own = callee?.what === "function" ? callee.name : undefined;
-      if (own === MAKE || own === ADVANCE)
+      const functionName = callee?.what === "function" ? callee.name : undefined;
+      if (functionName === MAKE || functionName === ADVANCE)
         return refuse("a block pointer that is no variable of its own", expression.line);
-      if (callee?.what === "helper") return this.#passed(expression, callee.number);
+      if (callee?.what === "helper") return this.#lowerHelperCall(expression, callee.number);
       const pointer = bound["pointer"];
       if (!pointer || !("kind" in pointer) || pointer.kind !== "Name") return undefined;
       const block = this.#blocks.get(pointer.id);
       if (!block) return undefined;
-      if (!before) return refuse("an access through a block pointer in the condition of a loop", expression.line);
-      const access = accessThrough(block, pointer.id, expression, this.#names, this.#counts);
-      before.push(...access.indices);
+      if (!prologue) return refuse("an access through a block pointer in the condition of a loop", expression.line);
+      const access = lowerBlockAccess(block, pointer.id, expression, this.#names, this.#nonNegative);
+      prologue.push(...access.indexStatements);
       return access.call;
     });
-    const [other] = this.#names.reads(made).filter((name) => this.#blocks.has(name) && this.#blocks.get(name)!.isMade);
+    const [escaped] = this.#names
+      .reads(lowered)
+      .filter((name) => this.#blocks.has(name) && this.#blocks.get(name)!.isLocal);
     const line = "line" in node && typeof node.line === "number" ? node.line : this.tree.line;
-    return other === undefined
-      ? made
-      : refuse(`${other}, a block pointer, outside of tl.load, tl.store and tl.advance`, line);
+    return escaped === undefined
+      ? lowered
+      : refuse(`${escaped}, a block pointer, outside of tl.load, tl.store and tl.advance`, line);
   }
 
-  /** `p.dtype.element_ty` is what the base has. */
-  #dtype(node: Extract<Expression, { kind: "Attribute" }>): Expression | undefined {
+  /** Replaces the pointer in `p.dtype.element_ty` by its base. */
+  #elementTypeOf(node: Extract<Expression, { kind: "Attribute" }>): Expression | undefined {
     const inner = node.value;
     if (inner.kind !== "Attribute" || inner.value.kind !== "Name") return undefined;
     const block = this.#blocks.get(inner.value.id);
@@ -257,42 +280,42 @@ class BlockWriter {
     return { ...node, value: { ...inner, value: base } };
   }
 
-  /** A helper function gets the parts of a block pointer. */
-  #passed(node: Call, callee: number): Call | undefined {
+  /** Passes the components of a block pointer to a helper function. */
+  #lowerHelperCall(node: Call, callee: number): Call | undefined {
     const { bound = {}, parameters = [] } = node;
     const blocks = new Map(
-      Object.entries(bound).flatMap(([parameter, given]) => {
-        const block = "kind" in given && given.kind === "Name" ? this.#blocks.get(given.id) : undefined;
+      Object.entries(bound).flatMap(([parameter, argument]) => {
+        const block = "kind" in argument && argument.kind === "Name" ? this.#blocks.get(argument.id) : undefined;
         return block ? [[parameter, block] as const] : [];
       }),
     );
-    this.reached(callee, new Map([...blocks].map(([name, { shape }]) => [name, shape.length])));
+    this.onHelperCall(callee, new Map([...blocks].map(([name, { shape }]) => [name, shape.length])));
     if (blocks.size === 0) return undefined;
     const names = new IndexNames([]);
-    const parts = parameters.flatMap((parameter): readonly (readonly [string, Expression | undefined])[] => {
+    const loweredArgs = parameters.flatMap((parameter): readonly (readonly [string, Expression | undefined])[] => {
       const block = blocks.get(parameter);
-      const given = bound[parameter];
-      if (!block) return [[parameter, given && "kind" in given ? given : undefined]];
-      const own = names.block(parameter, block.shape.length, node);
+      const argument = bound[parameter];
+      if (!block) return [[parameter, argument && "kind" in argument ? argument : undefined]];
+      const variables = names.blockVariables(parameter, block.shape.length, node);
       const values = [...partsOf(block), ...lengthsOf(block)];
-      return [...partsOf(own), ...lengthsOf(own)].map((part, i) => [textOf(part), values[i]] as const);
+      return [...partsOf(variables), ...lengthsOf(variables)].map((part, i) => [textOf(part), values[i]] as const);
     });
-    const made = Object.fromEntries(parts.flatMap(([name, value]) => (value ? [[name, value] as const] : [])));
-    return { ...withArguments(node, made), parameters: parts.map(([name]) => name) };
+    const args = Object.fromEntries(loweredArgs.flatMap(([name, value]) => (value ? [[name, value] as const] : [])));
+    return { ...withArguments(node, args), parameters: loweredArgs.map(([name]) => name) };
   }
 }
 
 const textOf = (node: Expression): string => (node.kind === "Name" ? node.id : "");
 const isZero = (node: Expression): boolean => node.kind === "Constant" && node.value === 0;
 
-function itemsOf(given: Expression | readonly Expression[] | undefined, part: string, call: Call): Expression[] {
-  if (given && !("kind" in given)) return [...given];
-  if (given && (given.kind === "Tuple" || given.kind === "List")) return [...given.elts];
+function itemsOf(list: Expression | readonly Expression[] | undefined, part: string, call: Call): Expression[] {
+  if (list && !("kind" in list)) return [...list];
+  if (list && (list.kind === "Tuple" || list.kind === "List")) return [...list.elts];
   return refuse(`${part} of a block pointer that is no list in the text`, call.line);
 }
 
-function refuse(what: string, line: number): never {
+function refuse(reason: string, line: number): never {
   const remedy =
     "write the address and a mask for each axis of boundary_check in its place, x_ptr + rows[:, None] * stride + cols[None, :]";
-  throw new UnsupportedConstruct(`${what}; ${remedy}`, { line });
+  throw new UnsupportedConstruct(`${reason}; ${remedy}`, { line });
 }

@@ -1,71 +1,72 @@
 /**
- * The number of programs by the sizes of tensors: of the axes that a program's number indexes, whole or in blocks, the
- * product that every noted launch has.
+ * Infers the grid from recorded launches. Each grid axis is a product of the sizes of the tensor axes that its program
+ * id indexes. A size may be divided by a block length. The product must match every recorded launch.
  */
 import { hostValue } from "../host-text.js";
 import type { LiftedTensor } from "../lift/lifted-tensors.js";
 import type { HostTree, KernelTree } from "../tree.js";
 import type { RecordedValues } from "./launch-facts.js";
 
-/** Undefined unless there is one for each axis of the grid. */
+/** Undefined if an axis of the grid has no expression, or if all axes are constants. */
 export function inferGrid(
   { launch }: KernelTree,
   tensors: readonly LiftedTensor[],
-  noted: RecordedValues,
+  recordedValues: RecordedValues,
 ): readonly HostTree[] | undefined {
   const grids = launch?.noted?.map(({ grid }) => grid) ?? [];
   const [first] = grids;
   if (!first || !grids.every((grid) => grid?.length === first.length)) return undefined;
   const axes = first.map((_, axis) =>
-    programsOf(
+    programCountOf(
       axis,
       tensors,
-      noted,
+      recordedValues,
       grids.map((grid) => grid![axis]!),
     ),
   );
   return axes.every((each) => each !== undefined) && axes.some((each) => !("value" in each)) ? axes : undefined;
 }
 
-/** Of an axis: the product of the fewest sizes, or the number that it always is. */
-function programsOf(
+/** The number of programs along a grid axis: the product with the fewest factors, or a constant. */
+function programCountOf(
   axis: number,
   tensors: readonly LiftedTensor[],
-  noted: RecordedValues,
-  programs: readonly number[],
+  recordedValues: RecordedValues,
+  programCounts: readonly number[],
 ): HostTree | undefined {
   const factors = factorsOf(axis, tensors);
-  const isRight = (tree: HostTree): boolean => noted.every((values, i) => hostValue(tree, values) === programs[i]);
+  const isConsistent = (tree: HostTree): boolean =>
+    recordedValues.every((values, i) => hostValue(tree, values) === programCounts[i]);
   const products = [
     ...factors,
     ...pairs(factors),
-    ...pairs(factors).flatMap((pair) => factors.map((each) => times(pair, each))),
+    ...pairs(factors).flatMap((pair) => factors.map((each) => multiply(pair, each))),
   ];
-  const [always] = programs;
-  const isFixed = programs.every((each) => each === always);
-  return products.find(isRight) ?? (isFixed ? { value: always! } : undefined);
+  const [firstCount] = programCounts;
+  const isFixed = programCounts.every((each) => each === firstCount);
+  return products.find(isConsistent) ?? (isFixed ? { value: firstCount! } : undefined);
 }
 
-const times = (x: HostTree, y: HostTree): HostTree => ({ op: "mul", of: [x, y] });
+const multiply = (x: HostTree, y: HostTree): HostTree => ({ op: "mul", of: [x, y] });
 
 const pairs = (factors: readonly HostTree[]): readonly HostTree[] =>
-  factors.flatMap((x, i) => factors.slice(i + 1).map((y) => times(x, y)));
+  factors.flatMap((x, i) => factors.slice(i + 1).map((y) => multiply(x, y)));
 
 /**
- * The sizes that the number of a program decides about, in blocks where the index has lanes: first those that the kernel
- * is given, which masks compare with.
+ * The candidate factors of a grid axis: sizes of the tensor axes that its program id indexes, divided by the block
+ * length if the index is a tile. Sizes that are parameters come first, because masks compare with them.
  */
 function factorsOf(axis: number, tensors: readonly LiftedTensor[]): readonly HostTree[] {
-  const found = new Map<string, HostTree>();
+  const factors = new Map<string, HostTree>();
   const axes = tensors.flatMap((tensor) => tensor.axes);
   for (const { size, indices } of axes.toSorted((a, b) => Number(a.isNew) - Number(b.isNew)))
-    for (const { programs, blocks } of indices) {
-      if (!programs.includes(axis)) continue;
-      const whole = leaf(size);
-      const trees = blocks.map((block): HostTree => ({ op: "cdiv", of: [whole, leaf(block)] }));
-      for (const tree of blocks.length > 0 ? trees : [whole]) found.set(JSON.stringify(tree), tree);
+    for (const { programAxes, blockLengths } of indices) {
+      if (!programAxes.includes(axis)) continue;
+      const sizeTree = leaf(size);
+      const trees = blockLengths.map((block): HostTree => ({ op: "cdiv", of: [sizeTree, leaf(block)] }));
+      for (const tree of blockLengths.length > 0 ? trees : [sizeTree]) factors.set(JSON.stringify(tree), tree);
     }
-  return [...found.values()];
+  return [...factors.values()];
 }
 
 const leaf = (text: string): HostTree => (/^\d+$/.test(text) ? { value: Number(text) } : { param: text });

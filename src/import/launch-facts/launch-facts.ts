@@ -1,17 +1,16 @@
-/** What the noted launches of a kernel say of it besides its Python: all of it holds of each of them. */
+/** Facts about a kernel that are true in all its recorded launches but do not follow from its Python code. */
 import { hostValue } from "../host-text.js";
 import type { HostTree } from "../tree.js";
 
-export interface Inferred {
-  /** The number of programs by sizes, where the script does not say it so. */
+export interface InferredLaunchFacts {
+  /** The grid as a function of sizes. Absent if the script has such an expression itself. */
   readonly grid?: readonly HostTree[];
-  /** What a launch has to meet, so that its accesses are in bounds and its outputs are written. */
+  /** Conditions under which the accesses of a launch are in bounds and its outputs are written completely. */
   readonly requires: readonly HostTree[];
 }
 
-/** Sizes and numbers by their names: one map for each launch. */
+/** Sizes and numeric arguments by name, one map per launch. */
 export type RecordedValues = readonly ReadonlyMap<string, number>[];
 
-/** Whether a condition holds of every launch that was noted. */
-export const holdsForAllLaunches = (condition: HostTree, noted: RecordedValues): boolean =>
-  noted.length > 0 && noted.every((values) => hostValue(condition, values) === true);
+export const holdsForAllLaunches = (condition: HostTree, recordedValues: RecordedValues): boolean =>
+  recordedValues.length > 0 && recordedValues.every((values) => hostValue(condition, values) === true);

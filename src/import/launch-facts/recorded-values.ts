@@ -1,82 +1,84 @@
-/** The sizes of lifted tensors in the launches that were noted, from how the tensors lay in memory. */
+/** The sizes of lifted tensors in recorded launches, from the memory layouts of the tensors. */
 import type { LiftedTensor } from "../lift/lifted-tensors.js";
-import type { KernelTree, Layout, NotedNumbers } from "../tree.js";
+import type { KernelTree, Layout, RecordedNumbers } from "../tree.js";
 import type { RecordedValues } from "./launch-facts.js";
 
 /**
- * The tensors with a name for each size that the launches show: axes that one index has got a letter for are apart where
- * memory says so.
+ * Renames sizes of axes that share an index expression, and therefore a size name, but have different sizes in a
+ * recorded launch.
  */
-export function withSizesApart(
+export function disambiguateSizes(
   { launch }: KernelTree,
   tensors: readonly LiftedTensor[],
-  taken: ReadonlySet<string>,
+  usedNames: ReadonlySet<string>,
 ): readonly LiftedTensor[] {
-  const noted = launch?.noted ?? [];
-  const names = new Set([...taken, ...tensors.flatMap(({ axes }) => axes.map(({ size }) => size))]);
-  const known = new Map<string, { readonly name: string; readonly values: (number | undefined)[] }[]>();
+  const launches = launch?.noted ?? [];
+  const names = new Set([...usedNames, ...tensors.flatMap(({ axes }) => axes.map(({ size }) => size))]);
+  const sizeGroups = new Map<string, { readonly name: string; readonly values: (number | undefined)[] }[]>();
   return tensors.map((tensor) => {
-    const found = noted.map((each) => sizesIn(each.tensors[tensor.param], tensor, numbersOf(each)));
+    const launchSizes = launches.map((each) => sizesIn(each.tensors[tensor.param], tensor, numbersOf(each)));
     const axes = tensor.axes.map((axis, i) => {
       if (!axis.isNew) return axis;
-      const values = found.map((sizes) => sizes?.[i]);
-      const groups = known.get(axis.size) ?? [];
-      known.set(axis.size, groups);
-      // A call may leave a tensor out.
-      const own = groups.find((group) =>
-        values.every((each, place) => each === undefined || (group.values[place] ?? each) === each),
+      const values = launchSizes.map((sizes) => sizes?.[i]);
+      const groups = sizeGroups.get(axis.size) ?? [];
+      sizeGroups.set(axis.size, groups);
+      // A call may omit a tensor.
+      const matchingGroup = groups.find((group) =>
+        values.every((value, launchIndex) => value === undefined || (group.values[launchIndex] ?? value) === value),
       );
-      const name = own?.name ?? (groups.length === 0 ? axis.size : free(axis.size, names));
-      if (!own) groups.push({ name, values: [...values] });
-      values.forEach((each, place) => own && (own.values[place] ??= each));
+      const name = matchingGroup?.name ?? (groups.length === 0 ? axis.size : freshName(axis.size, names));
+      if (!matchingGroup) groups.push({ name, values: [...values] });
+      values.forEach((value, launchIndex) => matchingGroup && (matchingGroup.values[launchIndex] ??= value));
       return { ...axis, size: name };
     });
     return { ...tensor, axes };
   });
 }
 
-function free(size: string, names: Set<string>): string {
+function freshName(size: string, names: Set<string>): string {
   let number = 2;
   while (names.has(`${size}${number}`)) number++;
   names.add(`${size}${number}`);
   return `${size}${number}`;
 }
 
-const numbersOf = ({ values }: NotedNumbers): Map<string, number> =>
+const numbersOf = ({ values }: RecordedNumbers): Map<string, number> =>
   new Map(Object.entries(values).map(([name, value]) => [name, Number(value)]));
 
-/** What a launch passes, and the sizes that only tensors have. A size that tensors disagree about has no value. */
+/** The numeric arguments and the new sizes of each launch. Sizes that differ between tensors are omitted. */
 export function recordedValues({ launch }: KernelTree, tensors: readonly LiftedTensor[]): RecordedValues {
-  return (launch?.noted ?? []).map((noted) => valuesOf(noted, tensors));
+  return (launch?.noted ?? []).map((numbers) => valuesOf(numbers, tensors));
 }
 
-function valuesOf(noted: NotedNumbers, tensors: readonly LiftedTensor[]): ReadonlyMap<string, number> {
-  const values = numbersOf(noted);
-  const found = new Map<string, Set<number>>();
+function valuesOf(numbers: RecordedNumbers, tensors: readonly LiftedTensor[]): ReadonlyMap<string, number> {
+  const values = numbersOf(numbers);
+  const sizesByName = new Map<string, Set<number>>();
   for (const tensor of tensors) {
-    const sizes = sizesIn(noted.tensors[tensor.param], tensor, values);
+    const sizes = sizesIn(numbers.tensors[tensor.param], tensor, values);
     tensor.axes.forEach(({ size, isNew }, axis) => {
       const value = sizes?.[axis];
-      if (isNew && value !== undefined) found.set(size, (found.get(size) ?? new Set()).add(value));
+      if (isNew && value !== undefined) sizesByName.set(size, (sizesByName.get(size) ?? new Set()).add(value));
     });
   }
-  for (const [name, [value, ...others]] of found) if (others.length === 0) values.set(name, value!);
+  for (const [name, [value, ...others]] of sizesByName) if (others.length === 0) values.set(name, value!);
   return values;
 }
 
-/** The size of each axis, where memory shows it. */
+/** The size of each axis. Undefined for axes whose size does not follow from the layout. */
 function sizesIn(
   layout: Layout | undefined,
   { axes, isContiguous }: LiftedTensor,
   values: ReadonlyMap<string, number>,
 ): readonly (number | undefined)[] | undefined {
   if (!layout) return undefined;
-  const given = axes.map(({ size, isNew }) => (isNew ? undefined : (values.get(size) ?? numberIn(size))));
+  const declaredSizes = axes.map(({ size, isNew }) => (isNew ? undefined : (values.get(size) ?? numberIn(size))));
   if (isContiguous) {
-    const rest = given.filter((each) => each !== undefined).reduce((x, y) => x * y, 1);
-    const all = layout.shape.reduce((x, y) => x * y, 1);
-    const isOneOpen = given.filter((each) => each === undefined).length === 1;
-    return given.map((each) => each ?? (isOneOpen && rest > 0 ? Math.floor(all / rest) : undefined));
+    const otherElements = declaredSizes.filter((each) => each !== undefined).reduce((x, y) => x * y, 1);
+    const elements = layout.shape.reduce((x, y) => x * y, 1);
+    const hasOneUnknown = declaredSizes.filter((each) => each === undefined).length === 1;
+    return declaredSizes.map(
+      (each) => each ?? (hasOneUnknown && otherElements > 0 ? Math.floor(elements / otherElements) : undefined),
+    );
   }
   const strides = axes.map(({ strides }) =>
     strides.reduce<number | undefined>((product, name) => {
@@ -84,53 +86,60 @@ function sizesIn(
       return product === undefined || value === undefined ? undefined : product * value;
     }, 1),
   );
-  return new Memory(layout, strides).sizes(given);
+  return new MemoryAxes(layout, strides).sizes(declaredSizes);
 }
 
 const numberIn = (text: string): number | undefined => (/^\d+$/.test(text) ? Number(text) : undefined);
 
-/** The axes that a tensor has in memory, shared out among those that a kernel sees: one may be several of the others. */
-class Memory {
-  /** What is left. An axis of length 1 has whatever stride. */
-  readonly #places: { readonly size: number; readonly stride: number }[];
+/** Maps the axes of a tensor in memory to the axes that the kernel indexes. The mapping may merge or split axes. */
+class MemoryAxes {
+  /** The unassigned memory axes, without axes of length 1, whose stride is arbitrary. */
+  readonly #axes: { readonly size: number; readonly stride: number }[];
 
   constructor(
     { shape, strides }: Layout,
-    private readonly wanted: readonly (number | undefined)[],
+    private readonly axisStrides: readonly (number | undefined)[],
   ) {
-    this.#places = shape.map((size, i) => ({ size, stride: strides[i]! })).filter(({ size }) => size !== 1);
+    this.#axes = shape.map((size, i) => ({ size, stride: strides[i]! })).filter(({ size }) => size !== 1);
   }
 
-  /** The size of each axis; those that are known are taken first. */
-  sizes(given: readonly (number | undefined)[]): readonly (number | undefined)[] {
-    const order = given
-      .map((known, axis) => ({ known, axis, stride: this.wanted[axis] ?? NaN }))
-      .toSorted((a, b) => Number(a.known === undefined) - Number(b.known === undefined) || a.stride - b.stride);
-    const found = new Map(order.map(({ known, axis, stride }) => [axis, this.#take(stride, known)]));
-    const isAll = this.#places.length === 0;
-    return given.map((known, axis) => known ?? found.get(axis) ?? (isAll ? 1 : undefined));
+  /** The size of each kernel axis. Axes with a known size are assigned first. */
+  sizes(declaredSizes: readonly (number | undefined)[]): readonly (number | undefined)[] {
+    const order = declaredSizes
+      .map((knownSize, axis) => ({ knownSize, axis, stride: this.axisStrides[axis] ?? NaN }))
+      .toSorted((a, b) => Number(a.knownSize === undefined) - Number(b.knownSize === undefined) || a.stride - b.stride);
+    const inferredSizes = new Map(
+      order.map(({ knownSize, axis, stride }) => [axis, this.#takeAxes(stride, knownSize)]),
+    );
+    const areAllAssigned = this.#axes.length === 0;
+    return declaredSizes.map(
+      (knownSize, axis) => knownSize ?? inferredSizes.get(axis) ?? (areAllAssigned ? 1 : undefined),
+    );
   }
 
-  /** Places one behind another, up to a known size or to where another axis begins. */
-  #take(stride: number, known: number | undefined): number | undefined {
+  /** Assigns adjacent memory axes to a kernel axis, up to its known size or to the start of another kernel axis. */
+  #takeAxes(stride: number, knownSize: number | undefined): number | undefined {
     let size = 1;
-    while (known === undefined || size < known) {
-      const at = stride * size;
-      const place = this.#places.findIndex((each) => each.stride === at);
-      if (place < 0 || (size > 1 && this.wanted.includes(at))) break;
-      const [whole] = this.#places.splice(place, 1);
-      const end = known === undefined ? this.#nextAfter(at, whole!.size) : (known / size) * at;
-      const part = end / at;
-      const isSplit = Number.isInteger(part) && part < whole!.size && whole!.size % part === 0;
-      if (isSplit) this.#places.push({ size: whole!.size / part, stride: end });
-      size *= isSplit ? part : whole!.size;
+    while (knownSize === undefined || size < knownSize) {
+      const expectedStride = stride * size;
+      const index = this.#axes.findIndex((each) => each.stride === expectedStride);
+      if (index < 0 || (size > 1 && this.axisStrides.includes(expectedStride))) break;
+      const [axis] = this.#axes.splice(index, 1);
+      const endStride =
+        knownSize === undefined
+          ? this.#nextInnerStride(expectedStride, axis!.size)
+          : (knownSize / size) * expectedStride;
+      const length = endStride / expectedStride;
+      const isSplit = Number.isInteger(length) && length < axis!.size && axis!.size % length === 0;
+      if (isSplit) this.#axes.push({ size: axis!.size / length, stride: endStride });
+      size *= isSplit ? length : axis!.size;
     }
     return size > 1 ? size : undefined;
   }
 
-  /** Where the next axis begins inside of a place, or the place ends. */
-  #nextAfter(stride: number, size: number): number {
-    const inside = this.wanted.filter((each) => each !== undefined && each > stride && each < stride * size);
-    return Math.min(stride * size, ...inside.map((each) => each!));
+  /** The stride at which the next kernel axis starts inside a memory axis, or the end of the memory axis. */
+  #nextInnerStride(stride: number, size: number): number {
+    const innerStrides = this.axisStrides.filter((each) => each !== undefined && each > stride && each < stride * size);
+    return Math.min(stride * size, ...innerStrides.map((each) => each!));
   }
 }

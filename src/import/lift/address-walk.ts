@@ -1,186 +1,205 @@
 /**
- * The accesses of a kernel, each with its address as a sum: a pointer parameter, and indices times strides. Names are
- * followed to what they were assigned, and an expression counts at an access only while what it names has not changed.
+ * Collects the memory accesses of a kernel. Each address is a sum of a pointer parameter and of indices times strides.
+ * Names are replaced by their definitions. An expression is valid at an access only if its names have not changed
+ * since.
  */
-import { writes } from "../liveness.js";
-import type { Expression, FunctionTree, GivenSignature, If, KernelTree, Statement } from "../tree.js";
+import { writtenNames } from "../liveness.js";
+import type { Expression, FunctionTree, LaunchSignature, If, KernelTree, Statement } from "../tree.js";
 import { kindOf } from "../value.js";
 import { callsIn } from "./expression-parts.js";
-import type { Access, Binding, Env, Passed } from "./python-access.js";
-import { conditionsOf, linear, type Linear, sizeOf } from "./linear-address.js";
-import { incrementsOf, type Step } from "./induction-variables.js";
-import { widthsOf } from "./constant-strides.js";
+import type { Access, Binding, Env, ParamKinds } from "./python-access.js";
+import { maskConditions, toLinearAddress, type LinearAddress, sizeOf } from "./linear-address.js";
+import { incrementsOf, type InductionVariable } from "./induction-variables.js";
+import { strideConstantsOf } from "./constant-strides.js";
 
 const ACCESSES: Readonly<Record<string, { readonly isStore: boolean }>> = {
   "tl.load": { isStore: false },
   "tl.store": { isStore: true },
 };
 
-/** What calls pass to the kernel, whose tree is `tree`. */
-export function callArguments(tree: FunctionTree, { signatures, tuning, launch }: KernelTree): Passed {
-  const where = (is: (given: GivenSignature[string]) => boolean): ReadonlySet<string> =>
-    new Set(tree.params.map(({ name }) => name).filter((name) => signatures.every((given) => is(given[name]!))));
-  // A constant that a config or a launch decides is none that a tensor has.
-  const decided = new Set([
+/** Classifies the parameters of the kernel by the arguments of its recorded calls. */
+export function callArguments(tree: FunctionTree, { signatures, tuning, launch }: KernelTree): ParamKinds {
+  const paramsWhere = (test: (arg: LaunchSignature[string]) => boolean): ReadonlySet<string> =>
+    new Set(
+      tree.params.map(({ name }) => name).filter((name) => signatures.every((signature) => test(signature[name]!))),
+    );
+  // A constant that depends on a config or a launch is no property of a tensor.
+  const launchDependentNames = new Set([
     ...(tuning.autotune?.configs ?? []).flatMap(({ values }) => Object.keys(values)),
     ...Object.keys(tuning.heuristics),
     ...Object.keys(launch?.computed ?? {}),
   ]);
-  const integers = where(
-    ({ kind, ...given }) =>
+  const integers = paramsWhere(
+    ({ kind, ...arg }) =>
       kind === "constant" &&
-      "value" in given &&
-      given.value.what === "constant" &&
-      given.value.of === "int" &&
-      Number(given.value.value) > 0,
+      "value" in arg &&
+      arg.value.what === "constant" &&
+      arg.value.of === "int" &&
+      Number(arg.value.value) > 0,
   );
-  const numbers = where((given) => given.kind === "scalar" && given.dtype === "i32");
-  const constants = new Set([...integers].filter((name) => !decided.has(name)));
-  const isNone = (given: GivenSignature[string]): boolean =>
-    given.kind === "constant" && given.value.what === "constant" && given.value.value === null;
-  const absent = where(isNone);
+  const numbers = paramsWhere((arg) => arg.kind === "scalar" && arg.dtype === "i32");
+  const constants = new Set([...integers].filter((name) => !launchDependentNames.has(name)));
+  const isNone = (arg: LaunchSignature[string]): boolean =>
+    arg.kind === "constant" && arg.value.what === "constant" && arg.value.value === null;
+  const absent = paramsWhere(isNone);
   return {
     pointers: new Set(
-      [...where((given) => given.kind === "pointer" || isNone(given))].filter((name) => !absent.has(name)),
+      [...paramsWhere((arg) => arg.kind === "pointer" || isNone(arg))].filter((name) => !absent.has(name)),
     ),
-    absent,
-    numbers,
-    ones: where((given) => given.kind === "constant" && given.value.what === "constant" && given.value.value === 1),
-    constants,
-    widths: widthsOf(tree.body, constants, numbers),
+    omitted: absent,
+    int32Scalars: numbers,
+    unitConstants: paramsWhere(
+      (arg) => arg.kind === "constant" && arg.value.what === "constant" && arg.value.value === 1,
+    ),
+    positiveConstants: constants,
+    strideConstants: strideConstantsOf(tree.body, constants, numbers),
   };
 }
 
-/** The accesses in the order of the text. */
-export function accessesOf(tree: FunctionTree, passed: Passed): readonly Access[] {
-  const walk = new Walk(passed);
-  walk.block(tree.body);
+/** The accesses in source order. */
+export function accessesOf(tree: FunctionTree, params: ParamKinds): readonly Access[] {
+  const walk = new AccessCollector(params);
+  walk.visitBlock(tree.body);
   return walk.accesses;
 }
 
-class Walk {
+class AccessCollector {
   readonly accesses: Access[] = [];
   #env: Env = new Map();
   #versions = 0;
-  /** The statements of the loops that are open which move a name. */
-  readonly #steps: ReadonlyMap<Statement, Step>[] = [];
+  /** Induction variables of the open loops, by their increment statements. */
+  readonly #inductionVariables: ReadonlyMap<Statement, InductionVariable>[] = [];
 
-  /** By a flag: what an arm under it made of names, and which version they have behind the branch. */
-  readonly #flagged = new Map<string, ReadonlyMap<string, Flagged>>();
+  /** For each flag, the bindings at the end of an arm under it, and the versions of the names after the branch. */
+  readonly #bindingsByFlag = new Map<string, ReadonlyMap<string, FlaggedBinding>>();
 
-  constructor(readonly passed: Passed) {}
+  constructor(readonly params: ParamKinds) {}
 
-  block(body: readonly Statement[]): void {
-    for (const statement of body) this.#statement(statement);
+  visitBlock(body: readonly Statement[]): void {
+    for (const statement of body) this.#visitStatement(statement);
   }
 
-  #statement(statement: Statement): void {
-    const step = this.#steps.at(-1)?.get(statement);
-    if (step) return this.#bindMoved([{ ...step, value: step.next }]);
+  #visitStatement(statement: Statement): void {
+    const variable = this.#inductionVariables.at(-1)?.get(statement);
+    if (variable) return this.#bindInductionVariables([{ ...variable, value: variable.next }]);
     switch (statement.kind) {
-      case "Assign": {
-        this.#visit(statement.value);
-        const [target, ...more] = statement.targets;
-        if (target?.kind === "Name" && more.length === 0) return this.#bind([[target.id, statement.value]]);
-        if (isList(target) && isList(statement.value) && target.elts.length === statement.value.elts.length) {
-          const { elts } = statement.value;
-          const pairs = target.elts.flatMap((each, i) => (each.kind === "Name" ? [[each.id, elts[i]!] as const] : []));
-          if (pairs.length === elts.length) return this.#bind(pairs);
-        }
-        return this.#forget(writes([statement]));
-      }
+      case "Assign":
+        return this.#visitAssign(statement);
       case "AnnAssign":
         if (!statement.value) return;
-        this.#visit(statement.value);
+        this.#collectAccesses(statement.value);
         return statement.target.kind === "Name"
-          ? this.#bind([[statement.target.id, statement.value]])
-          : this.#forget(writes([statement]));
+          ? this.#bindNames([[statement.target.id, statement.value]])
+          : this.#invalidate(writtenNames([statement]));
       case "AugAssign": {
         const { target, value, op } = statement;
-        this.#visit(value);
+        this.#collectAccesses(value);
         if (target.kind !== "Name") return;
-        return this.#bind([[target.id, { ...statement, kind: "BinOp", left: target, op, right: value }]]);
+        return this.#bindNames([[target.id, { ...statement, kind: "BinOp", left: target, op, right: value }]]);
       }
       case "If":
-        return this.#if(statement);
+        return this.#visitIf(statement);
       case "For": {
-        this.#visit(statement.iter);
-        const before = this.#env;
-        this.#forget(writes([statement]));
-        const steps = incrementsOf(statement, before, this.#env);
-        this.#bindMoved(steps);
-        this.#steps.push(new Map(steps.map((step) => [step.statement, step])));
-        this.block(statement.body);
-        this.#steps.pop();
-        return this.#forget(writes([statement]));
+        this.#collectAccesses(statement.iter);
+        const outerEnv = this.#env;
+        this.#invalidate(writtenNames([statement]));
+        const variables = incrementsOf(statement, outerEnv, this.#env);
+        this.#bindInductionVariables(variables);
+        this.#inductionVariables.push(new Map(variables.map((step) => [step.statement, step])));
+        this.visitBlock(statement.body);
+        this.#inductionVariables.pop();
+        return this.#invalidate(writtenNames([statement]));
       }
       case "While":
-        this.#forget(writes([statement]));
-        this.#visit(statement.test);
-        this.block(statement.body);
-        return this.#forget(writes([statement]));
+        this.#invalidate(writtenNames([statement]));
+        this.#collectAccesses(statement.test);
+        this.visitBlock(statement.body);
+        return this.#invalidate(writtenNames([statement]));
+      case "Assert":
+      case "Unsupported":
+      case "Expr":
+      case "Pass":
+      case "Return":
+        return this.#collectAccesses(statement);
       default:
-        return this.#visit(statement);
+        statement satisfies never;
     }
   }
 
-  #if(statement: If): void {
-    this.#visit(statement.test);
-    const before = this.#env;
-    const flag = flagOf(statement.test, before);
+  #visitAssign(statement: Extract<Statement, { kind: "Assign" }>): void {
+    const { targets, value } = statement;
+    this.#collectAccesses(value);
+    const [target, ...more] = targets;
+    if (target?.kind === "Name" && more.length === 0) return this.#bindNames([[target.id, value]]);
+    if (isList(target) && isList(value) && target.elts.length === value.elts.length) {
+      const { elts } = value;
+      const pairs = target.elts.flatMap((each, i) => (each.kind === "Name" ? [[each.id, elts[i]!] as const] : []));
+      if (pairs.length === elts.length) return this.#bindNames(pairs);
+    }
+    return this.#invalidate(writtenNames([statement]));
+  }
+
+  #visitIf(statement: If): void {
+    this.#collectAccesses(statement.test);
+    const outerEnv = this.#env;
+    const flag = flagKey(statement.test, outerEnv);
     const arms = [statement.body, statement.orelse].map((arm, i) => {
-      const key = i === 0 ? flag : opposite(flag);
-      this.#env = this.#under(key, before);
-      this.block(arm);
+      const key = i === 0 ? flag : negateFlag(flag);
+      this.#env = this.#envUnder(key, outerEnv);
+      this.visitBlock(arm);
       return [key, this.#env] as const;
     });
-    this.#env = before;
-    const names = writes([statement]);
-    this.#forget(names);
+    this.#env = outerEnv;
+    const names = writtenNames([statement]);
+    this.#invalidate(names);
     for (const [key, env] of arms) {
       if (key === undefined) continue;
-      const found = names.flatMap((name) => {
-        const [then, now] = [env.get(name), this.#env.get(name)];
-        return then && now ? [[name, { then, now: now.version }] as const] : [];
+      const bindings = names.flatMap((name) => {
+        const [binding, current] = [env.get(name), this.#env.get(name)];
+        return binding && current ? [[name, { binding, version: current.version }] as const] : [];
       });
-      this.#flagged.set(key, new Map([...(this.#flagged.get(key) ?? []), ...found]));
+      this.#bindingsByFlag.set(key, new Map([...(this.#bindingsByFlag.get(key) ?? []), ...bindings]));
     }
   }
 
-  /** What names are where a flag holds, under which an earlier branch has bound them. */
-  #under(key: string | undefined, env: Env): Env {
-    const bound = [...(this.#flagged.get(key ?? "") ?? [])].filter(([name, { now }]) => env.get(name)?.version === now);
-    return bound.length === 0 ? env : new Map([...env, ...bound.map(([name, { then }]) => [name, then] as const)]);
+  /** The environment if a flag is true: restores the bindings of an earlier arm under the same flag. */
+  #envUnder(key: string | undefined, env: Env): Env {
+    const bindings = [...(this.#bindingsByFlag.get(key ?? "") ?? [])].filter(
+      ([name, { version }]) => env.get(name)?.version === version,
+    );
+    return bindings.length === 0
+      ? env
+      : new Map([...env, ...bindings.map(([name, { binding }]) => [name, binding] as const)]);
   }
 
-  #bind(pairs: readonly (readonly [string, Expression])[]): void {
-    const before = this.#env;
-    const env = new Map(before);
-    for (const [name, value] of pairs) env.set(name, { version: ++this.#versions, value, env: before });
+  #bindNames(pairs: readonly (readonly [string, Expression])[]): void {
+    const previousEnv = this.#env;
+    const env = new Map(previousEnv);
+    for (const [name, value] of pairs) env.set(name, { version: ++this.#versions, value, env: previousEnv });
     this.#env = env;
   }
 
-  #bindMoved(steps: readonly Step[]): void {
+  #bindInductionVariables(variables: readonly InductionVariable[]): void {
     const env = new Map(this.#env);
-    for (const { name, value, env: seen } of steps)
-      env.set(name, { version: ++this.#versions, value, env: seen, isMoved: true });
+    for (const { name, value, env: valueEnv } of variables)
+      env.set(name, { version: ++this.#versions, value, env: valueEnv, isInductionVariable: true });
     this.#env = env;
   }
 
-  /** Names whose values depend on turns or arms. */
-  #forget(names: readonly string[]): void {
+  /** Invalidates the bindings of names that change in loops or arms. */
+  #invalidate(names: readonly string[]): void {
     this.#env = new Map([...this.#env, ...names.map((name) => [name, { version: ++this.#versions }] as const)]);
   }
 
-  #visit(node: object): void {
+  #collectAccesses(node: object): void {
     for (const call of callsIn(node)) {
       const kind = call.callee?.what === "function" ? ACCESSES[call.callee.name] : undefined;
       const { pointer, mask } = call.bound ?? {};
       if (!kind || !pointer || !("kind" in pointer)) continue;
-      const address: Linear = linear(pointer, this.#env, this.passed);
+      const address: LinearAddress = toLinearAddress(pointer, this.#env, this.params);
       const [base, ...others] = address.bases;
-      // No call gets there.
-      if (address.terms.some(({ index }) => index.kind === "Name" && this.passed.absent.has(index.id))) continue;
+      // No call executes an access to an omitted pointer.
+      if (address.terms.some(({ index }) => index.kind === "Name" && this.params.omitted.has(index.id))) continue;
       const leaf = address.terms.find(({ index }) => kindOf(index) === "pointer");
       const isWhole = base !== undefined && others.length === 0 && !leaf;
       this.accesses.push({
@@ -188,11 +207,11 @@ class Walk {
         env: this.#env,
         isStore: kind.isStore,
         base: isWhole ? base : undefined,
-        ...(!isWhole && { lost: lost(leaf?.index) }),
+        ...(!isWhole && { unresolved: describeUnresolved(leaf?.index) }),
         terms: address.terms,
-        conditions: mask && "kind" in mask ? conditionsOf(mask, this.#env, this.passed) : [],
-        within: (call.within ?? []).flatMap(({ index, size }) => {
-          const name = sizeOf(size, this.#env, this.passed);
+        conditions: mask && "kind" in mask ? maskConditions(mask, this.#env, this.params) : [],
+        knownBounds: (call.within ?? []).flatMap(({ index, size }) => {
+          const name = sizeOf(size, this.#env, this.params);
           return name === undefined ? [] : [{ node: index, env: this.#env, index, size: name }];
         }),
       });
@@ -200,30 +219,30 @@ class Walk {
   }
 }
 
-interface Flagged {
-  readonly then: Binding;
-  readonly now: number;
+interface FlaggedBinding {
+  readonly binding: Binding;
+  readonly version: number;
 }
 
-/** A condition that does not change while the kernel runs: a flag, or whether a pointer is given. */
-function flagOf(test: Expression, env: Env): string | undefined {
-  if (test.kind === "UnaryOp" && test.op === "Not") return opposite(flagOf(test.operand, env));
+/** The key of a launch-invariant condition: a flag, or the presence of a pointer. */
+function flagKey(test: Expression, env: Env): string | undefined {
+  if (test.kind === "UnaryOp" && test.op === "Not") return negateFlag(flagKey(test.operand, env));
   if (test.kind === "Name") return env.has(test.id) ? undefined : test.id;
   if (test.kind !== "Compare" || test.left.kind !== "Name" || test.comparators.length !== 1) return undefined;
-  const [op, other] = [test.ops[0], test.comparators[0]!];
-  const isNone = other.kind === "Constant" && other.of === "NoneType";
-  const given = `${test.left.id} is given`;
+  const [op, rhs] = [test.ops[0], test.comparators[0]!];
+  const isNone = rhs.kind === "Constant" && rhs.of === "NoneType";
+  const presenceFlag = `${test.left.id} is given`;
   if (!isNone || kindOf(test.left) !== "pointer") return undefined;
-  return op === "IsNot" ? given : op === "Is" ? opposite(given) : undefined;
+  return op === "IsNot" ? presenceFlag : op === "Is" ? negateFlag(presenceFlag) : undefined;
 }
 
-const opposite = (flag: string | undefined): string | undefined =>
+const negateFlag = (flag: string | undefined): string | undefined =>
   flag?.startsWith("not ") ? flag.slice("not ".length) : flag && `not ${flag}`;
 
-/** Why a pointer is followed to no parameter. */
-function lost(leaf: Expression | undefined): NonNullable<Access["lost"]> {
-  if (leaf?.kind === "Name") return { name: leaf.id, why: "a loop or a branch changes its pointer" };
-  return { name: "a pointer", why: "its address is no sum of a pointer parameter and indices" };
+/** The reason why a pointer has no unique pointer parameter. */
+function describeUnresolved(leaf: Expression | undefined): NonNullable<Access["unresolved"]> {
+  if (leaf?.kind === "Name") return { name: leaf.id, reason: "a loop or a branch changes its pointer" };
+  return { name: "a pointer", reason: "its address is no sum of a pointer parameter and indices" };
 }
 
 const isList = (node: Expression | undefined): node is Extract<Expression, { kind: "Tuple" | "List" }> =>

@@ -1,23 +1,23 @@
-/** Which accesses become views, and the tensors that they are views of. */
-import { arange, expandToAxis, constantOf } from "../node-builders.js";
-import { onlyComputes } from "../op-calls.js";
+/** Decides which accesses become views, and infers the tensors of the views. */
+import { arangeNode, expandToAxis, constantNode } from "../node-builders.js";
+import { isSideEffectFree } from "../op-calls.js";
 import { withArguments } from "../rewrite-tree.js";
 import type { Binary, Call, Expression, View } from "../tree.js";
 import { sizeOf } from "./linear-address.js";
-import type { Access, Condition, Env, Passed, Term } from "./python-access.js";
+import type { Access, MaskCondition, Env, ParamKinds, Term } from "./python-access.js";
 import { type IndexParts, indexParts } from "./index-parts.js";
-import { canonical, isSame, type Span, spanOf } from "./expression-parts.js";
+import { canonical, isUnchanged, type Span, spanOf } from "./expression-parts.js";
 
-/** An axis of a tensor: its size and its stride as the kernel's parameters. */
+/** An axis of a tensor. Its size and stride are parameters of the kernel. */
 export interface LiftedAxis {
-  /** The parameter, a number, or a name that only the tensor has. */
+  /** A parameter, a number, or a new name. */
   readonly size: string;
   readonly isNew: boolean;
-  /** The parameter is a constant, which the tensor does not declare. */
+  /** True for a constexpr parameter or a number, which the tensor does not declare. */
   readonly isConstant?: boolean;
-  /** The parameters of which the stride is the product; none where it follows from sizes, or is 1. */
+  /** Parameters whose product is the stride. Empty if the stride is 1 or follows from the sizes. */
   readonly strides: readonly string[];
-  /** What each access indexes it with. */
+  /** The index of each access along this axis. */
   readonly indices: readonly IndexParts[];
 }
 
@@ -25,145 +25,160 @@ export interface LiftedTensor {
   /** The pointer parameter. */
   readonly param: string;
   readonly axes: readonly LiftedAxis[];
-  /** Its strides follow from its sizes. */
+  /** True if the strides follow from the sizes. */
   readonly isContiguous: boolean;
   readonly role: "in" | "out" | "inout";
 }
 
-/** An access, and the view that it becomes or why it stays as it is. */
+/** An access with its view, or with the reason why it is not lifted. */
 export type LiftDecision = { readonly access: Access } & (
   { readonly view: View; readonly mask: Expression | undefined } | { readonly why: string }
 );
 
-/** One index of an access, with what it is multiplied by. */
-interface Reach {
+/** An index of an access and its stride. */
+interface ScaledIndex {
   readonly strides: readonly string[];
   readonly span: Span;
   readonly text: string;
   readonly size: string | undefined;
-  /** No part of the mask says that it is in bounds. */
+  /** True if no mask condition bounds the index: it is then claimed to be in bounds. */
   readonly isClaimed: boolean;
 }
 
-type Read = { readonly access: Access; readonly reaches: readonly Reach[]; readonly extra: readonly Condition[] };
+type ResolvedAccess = {
+  readonly access: Access;
+  readonly indices: readonly ScaledIndex[];
+  readonly remainingConditions: readonly MaskCondition[];
+};
 
-/** The pointers that may become tensors, and those of them whose accesses keep their masks. */
-interface Choice {
-  readonly only?: ReadonlySet<string> | undefined;
-  readonly masked?: ReadonlySet<string> | undefined;
+/** The pointers to lift, and those whose accesses keep their masks. */
+interface LiftOptions {
+  readonly candidates?: ReadonlySet<string> | undefined;
+  readonly maskedParams?: ReadonlySet<string> | undefined;
 }
 
-/** A tensor for each pointer parameter of which an access can be a view. */
+/** Infers a tensor for each pointer parameter with liftable accesses. */
 export class Lifting {
   readonly tensors: LiftedTensor[] = [];
-  readonly considered: LiftDecision[] = [];
-  /** Names of sizes that no parameter has, by the index that they bound. */
-  readonly #fresh = new Map<string, string>();
+  readonly decisions: LiftDecision[] = [];
+  /** New size names, by the canonical text of the index that they bound. */
+  readonly #newSizes = new Map<string, string>();
 
   constructor(
     accesses: readonly Access[],
-    private readonly taken: ReadonlySet<string>,
-    private readonly passed: Passed,
-    private readonly choice: Choice,
+    private readonly usedNames: ReadonlySet<string>,
+    private readonly params: ParamKinds,
+    private readonly options: LiftOptions,
   ) {
-    const { only } = choice;
+    const { candidates } = options;
     for (const base of new Set(accesses.map((access) => access.base)))
-      if (base === undefined || !only || only.has(base))
-        this.#param(
+      if (base === undefined || !candidates || candidates.has(base))
+        this.#liftParam(
           base,
           accesses.filter((each) => each.base === base),
         );
   }
 
-  #param(base: string | undefined, accesses: readonly Access[]): void {
-    const found: Read[] = [];
+  #liftParam(base: string | undefined, accesses: readonly Access[]): void {
+    const resolvedAccesses: ResolvedAccess[] = [];
     for (const access of accesses) {
-      const keepsMask = base !== undefined && this.choice.masked?.has(base) === true;
-      const read = access.lost?.why ?? readOf(access, this.passed, keepsMask);
-      if (typeof read === "string") this.considered.push({ access, why: read });
-      else found.push(read);
+      const shouldKeepMask = base !== undefined && this.options.maskedParams?.has(base) === true;
+      const resolved = access.unresolved?.reason ?? resolveAccess(access, this.params, shouldKeepMask);
+      if (typeof resolved === "string") this.decisions.push({ access, why: resolved });
+      else resolvedAccesses.push(resolved);
     }
-    // The access with the most axes shows their order.
-    const [first] = found.toSorted((a, b) => rankOf(b) - rankOf(a));
+    // The access with the most axes determines their order.
+    const [first] = resolvedAccesses.toSorted((a, b) => rankOf(b) - rankOf(a));
     if (base === undefined || !first) return;
-    const keys = ordered(first.reaches).map(keyOf);
-    const kept: Read[] = [];
+    const keys = inAxisOrder(first.indices).map(keyOf);
+    const liftedAccesses: ResolvedAccess[] = [];
     const sizes = new Map<string, string>();
-    for (const read of found) {
-      const why = whyNot(read, keys, sizes);
-      if (why !== undefined) this.considered.push({ access: read.access, why });
+    for (const resolved of resolvedAccesses) {
+      const reason = whyNotLifted(resolved, keys, sizes);
+      if (reason !== undefined) this.decisions.push({ access: resolved.access, why: reason });
       else {
-        kept.push(read);
-        for (const { strides, size } of read.reaches) if (size !== undefined) sizes.set(strides.join("*"), size);
+        liftedAccesses.push(resolved);
+        for (const { strides, size } of resolved.indices) if (size !== undefined) sizes.set(strides.join("*"), size);
       }
     }
-    const axes = kept.length > 0 ? this.#axes(ordered(first.reaches), sizes, indicesOf(kept)) : undefined;
+    const axes =
+      liftedAccesses.length > 0
+        ? this.#axesOf(inAxisOrder(first.indices), sizes, indicesOf(liftedAccesses))
+        : undefined;
     if (!axes) return;
     const stores = accesses.filter(({ isStore }) => isStore).length;
     const role = stores === 0 ? "in" : stores === accesses.length ? "out" : "inout";
     this.tensors.push({ param: base, axes: axes.list, isContiguous: axes.isContiguous, role });
-    for (const read of kept) this.considered.push({ access: read.access, ...viewOf(base, keys, read) });
+    for (const resolved of liftedAccesses)
+      this.decisions.push({ access: resolved.access, ...viewOf(base, keys, resolved) });
   }
 
-  /** The axes in order. */
-  #axes(
-    reaches: readonly Reach[],
+  /** The axes of a tensor, outermost first. */
+  #axesOf(
+    indices: readonly ScaledIndex[],
     sizes: ReadonlyMap<string, string>,
-    indices: ReadonlyMap<string, readonly IndexParts[]>,
+    indexPartsByKey: ReadonlyMap<string, readonly IndexParts[]>,
   ): { readonly list: readonly LiftedAxis[]; readonly isContiguous: boolean } {
-    const known = reaches.map((reach) => sizes.get(keyOf(reach)));
-    const of = (reach: Reach): readonly IndexParts[] => indices.get(keyOf(reach)) ?? [];
-    const packed = packedSizes(reaches, known);
-    if (packed)
+    const knownSizes = indices.map((index) => sizes.get(keyOf(index)));
+    const partsOf = (index: ScaledIndex): readonly IndexParts[] => indexPartsByKey.get(keyOf(index)) ?? [];
+    const contiguousSizes = inferContiguousSizes(indices, knownSizes);
+    if (contiguousSizes)
       return {
-        list: reaches.map((reach, i) => ({ ...this.#size(packed[i], reach), strides: [], indices: of(reach) })),
+        list: indices.map((index, i) => ({
+          ...this.#sizeOf(contiguousSizes[i], index),
+          strides: [],
+          indices: partsOf(index),
+        })),
         isContiguous: true,
       };
     return {
-      list: reaches.map((reach, i) => ({
-        ...this.#size(known[i], reach),
-        strides: reach.strides,
-        indices: of(reach),
+      list: indices.map((index, i) => ({
+        ...this.#sizeOf(knownSizes[i], index),
+        strides: index.strides,
+        indices: partsOf(index),
       })),
       isContiguous: false,
     };
   }
 
-  #size(known: string | undefined, { text, span }: Reach): Pick<LiftedAxis, "size" | "isNew" | "isConstant"> {
-    if (known !== undefined)
+  #sizeOf(
+    knownSize: string | undefined,
+    { text, span }: ScaledIndex,
+  ): Pick<LiftedAxis, "size" | "isNew" | "isConstant"> {
+    if (knownSize !== undefined)
       return {
-        size: known,
+        size: knownSize,
         isNew: false,
-        ...((this.passed.constants.has(known) || /^\d/.test(known)) && { isConstant: true }),
+        ...((this.params.positiveConstants.has(knownSize) || /^\d/.test(knownSize)) && { isConstant: true }),
       };
     const key = `${span.axis === undefined ? "" : "tile "}${text}`;
     const names = [..."MNKLPQRSUVW"].filter(
-      (name) => !this.taken.has(name) && ![...this.#fresh.values()].includes(name),
+      (name) => !this.usedNames.has(name) && ![...this.#newSizes.values()].includes(name),
     );
-    const size = this.#fresh.get(key) ?? names[0] ?? `SIZE_${this.#fresh.size}`;
-    this.#fresh.set(key, size);
+    const size = this.#newSizes.get(key) ?? names[0] ?? `SIZE_${this.#newSizes.size}`;
+    this.#newSizes.set(key, size);
     return { size, isNew: true };
   }
 }
 
 /**
- * Sizes of a tensor without gaps: each stride is the product of the sizes behind it. A parameter that only multiplies,
- * and is called a stride, is one.
+ * The sizes of a contiguous tensor, where each stride is the product of the inner sizes. Undefined if the tensor is not
+ * contiguous. A stride parameter whose name contains "stride" is not taken for the size of an unbounded axis.
  */
-function packedSizes(
-  reaches: readonly Reach[],
-  known: readonly (string | undefined)[],
+function inferContiguousSizes(
+  indices: readonly ScaledIndex[],
+  knownSizes: readonly (string | undefined)[],
 ): readonly (string | undefined)[] | undefined {
-  const sizes = [...known];
-  if (reaches.at(-1)!.strides.length > 0) return undefined;
-  for (let i = reaches.length - 2; i >= 0; i--) {
-    const rest = [...reaches[i]!.strides];
-    for (const factor of reaches[i + 1]!.strides) {
-      const place = rest.indexOf(factor);
-      if (place < 0) return undefined;
-      rest.splice(place, 1);
+  const sizes = [...knownSizes];
+  if (indices.at(-1)!.strides.length > 0) return undefined;
+  for (let i = indices.length - 2; i >= 0; i--) {
+    const factors = [...indices[i]!.strides];
+    for (const factor of indices[i + 1]!.strides) {
+      const position = factors.indexOf(factor);
+      if (position < 0) return undefined;
+      factors.splice(position, 1);
     }
-    const [size, ...more] = rest;
+    const [size, ...more] = factors;
     if (size === undefined || more.length > 0) return undefined;
     if (sizes[i + 1] === undefined ? /stride/i.test(size) : sizes[i + 1] !== size) return undefined;
     sizes[i + 1] = size;
@@ -171,69 +186,73 @@ function packedSizes(
   return sizes;
 }
 
-/** What accesses index an axis with, by the strides of the axis. */
-function indicesOf(reads: readonly Read[]): ReadonlyMap<string, readonly IndexParts[]> {
-  const found = new Map<string, IndexParts[]>();
-  for (const { reaches } of reads)
-    for (const reach of reaches) {
-      const parts = indexParts(reach.span.inner, reach.span.env);
-      found.set(keyOf(reach), [...(found.get(keyOf(reach)) ?? []), parts]);
+/** The components of all indices, by the stride key of their axis. */
+function indicesOf(accesses: readonly ResolvedAccess[]): ReadonlyMap<string, readonly IndexParts[]> {
+  const result = new Map<string, IndexParts[]>();
+  for (const { indices } of accesses)
+    for (const index of indices) {
+      const components = indexParts(index.span.inner, index.span.env);
+      result.set(keyOf(index), [...(result.get(keyOf(index)) ?? []), components]);
     }
-  return found;
+  return result;
 }
 
 const keyOf = ({ strides }: { readonly strides: readonly string[] }): string => strides.join("*");
-const rankOf = ({ reaches }: Read): number => reaches.filter(({ span }) => span.axis !== undefined).length;
+const rankOf = ({ indices }: ResolvedAccess): number => indices.filter(({ span }) => span.axis !== undefined).length;
 
-/** Scalars first, then tiles in the order of their axes; what has no stride is last of its kind. */
-const ordered = (reaches: readonly Reach[]): readonly Reach[] =>
-  reaches.toSorted((a, b) => (a.span.axis ?? -1) - (b.span.axis ?? -1) || b.strides.length - a.strides.length);
+/** Sorts scalars first, then tiles by axis. Indices without strides come last in their group. */
+const inAxisOrder = (indices: readonly ScaledIndex[]): readonly ScaledIndex[] =>
+  indices.toSorted((a, b) => (a.span.axis ?? -1) - (b.span.axis ?? -1) || b.strides.length - a.strides.length);
 
-/** The indices of an access by what they are multiplied by, or why it has none. */
-function readOf(access: Access, passed: Passed, keepsMask: boolean): Read | string {
+/** Resolves an access to indices, grouped by stride. Returns the reason on failure. */
+function resolveAccess(access: Access, params: ParamKinds, shouldKeepMask: boolean): ResolvedAccess | string {
   const groups = new Map<string, Term[]>();
-  const terms = access.terms.length > 0 ? access.terms : [first(access)];
+  const terms = access.terms.length > 0 ? access.terms : [zeroTerm(access)];
   for (const term of terms) groups.set(keyOf(term), [...(groups.get(keyOf(term)) ?? []), term]);
   const type = access.call.bound!["pointer"] as Expression;
   const rank = spanRank(type);
-  const reaches: Reach[] = [];
-  let left = [...access.conditions];
-  const isEarlier = terms.some(({ index, env }) => env !== access.env && !onlyComputes(index));
-  if (isEarlier) return "an index of it is loaded before, where its address is computed";
-  for (const terms of withRows(groups, access, rank).values()) {
+  const indices: ScaledIndex[] = [];
+  let conditions = [...access.conditions];
+  const hasEarlierLoad = terms.some(({ index, env }) => env !== access.env && !isSideEffectFree(index));
+  if (hasEarlierLoad) return "an index of it is loaded before, where its address is computed";
+  for (const terms of withUnitAxes(groups, access, rank).values()) {
     const span = spanOfSum(terms, rank, access.env);
     if (typeof span === "string") return span;
     const text = canonical(span.inner, access.env);
-    const concerns = ({ index, env }: Condition): boolean => {
-      const bounded = index && spanOf(index, env);
+    const isBoundOfIndex = ({ index, env }: MaskCondition): boolean => {
+      const boundedSpan = index && spanOf(index, env);
       return (
-        bounded !== undefined && axisIn(bounded, rank) === span.axis && canonical(bounded.inner, bounded.env) === text
+        boundedSpan !== undefined &&
+        axisIn(boundedSpan, rank) === span.axis &&
+        canonical(boundedSpan.inner, boundedSpan.env) === text
       );
     };
-    const place = left.findIndex((condition) => condition.size !== undefined && concerns(condition));
-    const bound = left[place];
-    const [condition] = place < 0 || keepsMask ? [] : left.splice(place, 1);
-    // A view masks what is below 0 too.
-    if (condition) left = left.filter((each) => each.size !== undefined || !concerns(each));
-    const within = access.within.find(({ index, env }) => index && canonical(index, env) === text);
-    const size = bound?.size ?? within?.size ?? remainderOf(span.inner, access.env, passed);
-    reaches.push({ strides: terms[0]!.strides, span, text, size, isClaimed: !condition });
+    const conditionIndex = conditions.findIndex(
+      (condition) => condition.size !== undefined && isBoundOfIndex(condition),
+    );
+    const bound = conditions[conditionIndex];
+    const [condition] = conditionIndex < 0 || shouldKeepMask ? [] : conditions.splice(conditionIndex, 1);
+    // A view also masks negative indices.
+    if (condition) conditions = conditions.filter((each) => each.size !== undefined || !isBoundOfIndex(each));
+    const within = access.knownBounds.find(({ index, env }) => index && canonical(index, env) === text);
+    const size = bound?.size ?? within?.size ?? remainderOf(span.inner, access.env, params);
+    indices.push({ strides: terms[0]!.strides, span, text, size, isClaimed: !condition });
   }
-  const axes = reaches.flatMap(({ span }) => (span.axis === undefined ? [] : [span.axis]));
+  const axes = indices.flatMap(({ span }) => (span.axis === undefined ? [] : [span.axis]));
   if (axes.length !== rank || new Set(axes).size !== rank) return "its indices do not span one axis each";
-  if (!left.every(({ node, env }) => isSame(node, env, access.env)))
+  if (!conditions.every(({ node, env }) => isUnchanged(node, env, access.env)))
     return "what its mask names changes between the mask and the access";
-  return { access, reaches, extra: left };
+  return { access, indices, remainingConditions: conditions };
 }
 
-/** The index of an address without one. */
-const first = ({ call, env }: Access): Term => ({ index: constantOf("int", 0, call), env, strides: [] });
+/** The index 0, for an address without indices. */
+const zeroTerm = ({ call, env }: Access): Term => ({ index: constantNode("int", 0, call), env, strides: [] });
 
 /**
- * The terms by their strides. An axis of length 1 that no index spans, as in `x + head * stride + cols[None, :]`, belongs
- * to a number: it is a tile of one element.
+ * Adds tiles of one element for axes of length 1 that no index spans, as in `x + head * stride + cols[None, :]`. The
+ * scalar index (`head`) then spans this axis.
  */
-function withRows(
+function withUnitAxes(
   groups: ReadonlyMap<string, readonly Term[]>,
   { call, env }: Access,
   rank: number,
@@ -244,25 +263,27 @@ function withRows(
       return [key, spans.flatMap((span) => (span ? (axisIn(span, rank) ?? []) : [NaN]))] as const;
     }),
   );
-  const taken = [...spanned.values()].flat();
+  const spannedAxes = [...spanned.values()].flat();
   const { types } = call.bound!["pointer"] as Expression;
-  const isShort = (axis: number): boolean => types.every((type) => "shape" in type && type.shape[axis] === 1);
-  const free = Array.from({ length: rank }, (_, axis) => axis).filter((axis) => !taken.includes(axis) && isShort(axis));
-  const made = new Map(groups);
+  const isUnitAxis = (axis: number): boolean => types.every((type) => "shape" in type && type.shape[axis] === 1);
+  const freeAxes = Array.from({ length: rank }, (_, axis) => axis).filter(
+    (axis) => !spannedAxes.includes(axis) && isUnitAxis(axis),
+  );
+  const result = new Map(groups);
   for (const [key, axes] of spanned) {
-    const axis = axes.length === 0 ? free.pop() : undefined;
+    const axis = axes.length === 0 ? freeAxes.pop() : undefined;
     if (axis === undefined) continue;
-    const row = expandToAxis(arange(constantOf("int", 1, call), call), axis, rank);
-    made.set(key, [...groups.get(key)!, { index: row, env, strides: groups.get(key)![0]!.strides }]);
+    const row = expandToAxis(arangeNode(constantNode("int", 1, call), call), axis, rank);
+    result.set(key, [...groups.get(key)!, { index: row, env, strides: groups.get(key)![0]!.strides }]);
   }
-  return made;
+  return result;
 }
 
 /** `index % size` */
-function remainderOf(node: Expression, env: Env, passed: Passed): string | undefined {
+function remainderOf(node: Expression, env: Env, params: ParamKinds): string | undefined {
   const binding = node.kind === "Name" ? env.get(node.id) : undefined;
-  if (binding?.value && binding.env) return remainderOf(binding.value, binding.env, passed);
-  return node.kind === "BinOp" && node.op === "Mod" ? sizeOf(node.right, env, passed) : undefined;
+  if (binding?.value && binding.env) return remainderOf(binding.value, binding.env, params);
+  return node.kind === "BinOp" && node.op === "Mod" ? sizeOf(node.right, env, params) : undefined;
 }
 
 function spanRank({ types }: Expression): number {
@@ -270,54 +291,62 @@ function spanRank({ types }: Expression): number {
   return type && "shape" in type ? type.shape.length : 0;
 }
 
-/** An index of fewer axes stands at the last ones. */
+/** The axis of the access that an index spans. An index of lower rank is aligned to the last axes. */
 const axisIn = ({ axis, rank }: Span, whole: number): number | undefined =>
   axis === undefined ? undefined : axis + whole - rank;
 
-/** The sum of indices of which at most one axis is spanned, as the access sees it. */
-function spanOfSum(terms: readonly Term[], rank: number, there: Env): Span | string {
+/** The span of a sum of indices, or the reason why it has none. The indices must span at most one axis together. */
+function spanOfSum(terms: readonly Term[], rank: number, accessEnv: Env): Span | string {
   const spans = terms.map(({ index, env }) => spanOf(index, env));
   if (!spans.every((span) => span !== undefined)) return "an index of it spans several axes";
-  if (!spans.every(({ inner, env }) => isSame(inner, env, there)))
+  if (!spans.every(({ inner, env }) => isUnchanged(inner, env, accessEnv)))
     return "what its index names changes between the address and the access";
   const axes = new Set(spans.flatMap((span) => axisIn(span, rank) ?? []));
   if (axes.size > 1) return "its indices do not span one axis each";
   const [axis] = axes;
   const { types } = (spans.find((span) => span.axis !== undefined) ?? spans[0]!).inner;
-  const sum = (left: Expression, right: Expression): Binary => ({
+  const sum = (lhs: Expression, rhs: Expression): Binary => ({
     kind: "BinOp",
     op: "Add",
-    left,
-    right,
+    left: lhs,
+    right: rhs,
     types,
-    line: left.line,
-    end: right.end,
+    line: lhs.line,
+    end: rhs.end,
   });
-  const parts = withoutStart(
+  const addends = withoutStart(
     spans.map(({ inner }) => inner),
-    there,
+    accessEnv,
   );
-  return { inner: parts.reduce(sum), env: there, axis, rank };
+  return { inner: addends.reduce(sum), env: accessEnv, axis, rank };
 }
 
-/** `start` and `index - start` are `index`: what a loop moves begins where the loop does. */
-function withoutStart(parts: readonly Expression[], env: Env): readonly Expression[] {
-  const isFrom = (part: Expression): part is Binary => part.kind === "BinOp" && part.op === "Sub";
-  for (const moved of parts.filter(isFrom)) {
-    const start = canonical(moved.right, env);
-    const from = parts.find((each) => each !== moved && canonical(each, env) === start);
-    if (from) return parts.flatMap((each) => (each === from ? [] : [each === moved ? moved.left : each]));
+/** Simplifies `start + (index - start)` to `index`, for induction variables that begin at the start of the loop. */
+function withoutStart(addends: readonly Expression[], env: Env): readonly Expression[] {
+  const isDifference = (addend: Expression): addend is Binary => addend.kind === "BinOp" && addend.op === "Sub";
+  for (const difference of addends.filter(isDifference)) {
+    const start = canonical(difference.right, env);
+    const startAddend = addends.find((each) => each !== difference && canonical(each, env) === start);
+    if (startAddend)
+      return addends.flatMap((each) => (each === startAddend ? [] : [each === difference ? difference.left : each]));
   }
-  return parts;
+  return addends;
 }
 
-function whyNot(read: Read, keys: readonly string[], sizes: ReadonlyMap<string, string>): string | undefined {
-  if (read.reaches.length !== keys.length || !keys.every((key) => read.reaches.some((reach) => keyOf(reach) === key)))
+function whyNotLifted(
+  access: ResolvedAccess,
+  keys: readonly string[],
+  sizes: ReadonlyMap<string, string>,
+): string | undefined {
+  if (
+    access.indices.length !== keys.length ||
+    !keys.every((key) => access.indices.some((index) => keyOf(index) === key))
+  )
     return "other accesses of this pointer have other strides";
-  const axes = keys.flatMap((key) => read.reaches.find((reach) => keyOf(reach) === key)!.span.axis ?? []);
+  const axes = keys.flatMap((key) => access.indices.find((index) => keyOf(index) === key)!.span.axis ?? []);
   if (axes.some((axis, i) => axis !== i)) return "its tile has the axes of the tensor in another order";
-  const clash = read.reaches.find(
-    (reach) => reach.size !== undefined && (sizes.get(keyOf(reach)) ?? reach.size) !== reach.size,
+  const clash = access.indices.find(
+    (index) => index.size !== undefined && (sizes.get(keyOf(index)) ?? index.size) !== index.size,
   );
   return clash && `its mask compares with ${clash.size}, that of another access with ${sizes.get(keyOf(clash))}`;
 }
@@ -325,31 +354,31 @@ function whyNot(read: Read, keys: readonly string[], sizes: ReadonlyMap<string, 
 function viewOf(
   tensor: string,
   keys: readonly string[],
-  { access, reaches, extra }: Read,
+  { access, indices: accessIndices, remainingConditions }: ResolvedAccess,
 ): { readonly view: View; readonly mask: Expression | undefined } {
   const pointer = access.call.bound!["pointer"] as Expression;
   const indices = keys.map((key) => {
-    const { span, isClaimed } = reaches.find((reach) => keyOf(reach) === key)!;
+    const { span, isClaimed } = accessIndices.find((scaledIndex) => keyOf(scaledIndex) === key)!;
     return { index: span.inner, isClaimed };
   });
   const { types, line, end } = pointer;
-  const and = (left: Expression, right: Expression): Binary => ({
+  const and = (lhs: Expression, rhs: Expression): Binary => ({
     kind: "BinOp",
     op: "BitAnd",
-    left,
-    right,
-    types: left.types,
+    left: lhs,
+    right: rhs,
+    types: lhs.types,
     line,
     end,
   });
-  const masks = extra.map(({ node }) => node);
+  const masks = remainingConditions.map(({ node }) => node);
   return {
     view: { kind: "View", tensor, indices, types, line, end },
     mask: masks.length === 0 ? undefined : masks.reduce(and),
   };
 }
 
-/** The call with a view in place of its pointer and its mask. */
+/** Replaces the pointer and the mask of a call by a view. */
 export function withView({ call }: Access, view: View, mask: Expression | undefined): Call {
   const { mask: _, ...others } = call.bound!;
   return withArguments(call, { ...others, pointer: view, ...(mask && { mask }) });

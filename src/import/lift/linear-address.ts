@@ -1,146 +1,177 @@
-/** An address as a sum of indices times strides, and a mask as a conjunction. */
+/** Decomposes an address into a sum of indices times strides, and a mask into a conjunction. */
 import type { Comparison, Expression, Subscript } from "../tree.js";
-import { reads } from "../liveness.js";
-import { ofIndices } from "../node-builders.js";
+import { readNames } from "../liveness.js";
+import { indexNode } from "../node-builders.js";
 import { constantOf, kindOf, rankOf } from "../value.js";
-import type { Condition, Env, Passed, Term } from "./python-access.js";
+import type { MaskCondition, Env, ParamKinds, Term } from "./python-access.js";
 import { expandedAxes } from "./expression-parts.js";
 
-export interface Linear {
+export interface LinearAddress {
   /** Pointer parameters. */
   readonly bases: readonly string[];
   readonly terms: readonly Term[];
 }
 
-export function linear(node: Expression, env: Env, passed: Passed): Linear {
-  const leaf: Linear = { bases: [], terms: isZero(node) ? [] : [{ index: node, env, strides: [] }] };
+export function toLinearAddress(node: Expression, env: Env, params: ParamKinds): LinearAddress {
+  const leaf: LinearAddress = { bases: [], terms: isZero(node) ? [] : [{ index: node, env, strides: [] }] };
   switch (node.kind) {
     case "BinOp": {
       if (node.op === "Add") {
-        const [left, right] = [linear(node.left, env, passed), linear(node.right, env, passed)];
-        return { bases: [...left.bases, ...right.bases], terms: [...left.terms, ...right.terms] };
+        const [lhs, rhs] = [toLinearAddress(node.left, env, params), toLinearAddress(node.right, env, params)];
+        return { bases: [...lhs.bases, ...rhs.bases], terms: [...lhs.terms, ...rhs.terms] };
       }
-      const sides = [
-        [node.left, node.right],
-        [node.right, node.left],
-      ] as const;
-      for (const [index, stride] of node.op === "Mult" ? sides : []) {
-        const strides = stridesOf(stride, env, passed);
-        const inner = strides && linear(index, env, passed);
-        if (inner?.bases.length === 0)
-          return {
-            bases: [],
-            terms: inner.terms.map((term) => ({ ...term, strides: [...term.strides, ...strides!].toSorted() })),
-          };
-      }
-      // A number times what has strides, such as the turns of a loop times what each of them adds.
-      for (const [times, index] of node.op === "Mult" ? sides : []) {
-        const inner = linear(index, env, passed);
-        const hasStrides = inner.bases.length === 0 && inner.terms.some(({ strides }) => strides.length > 0);
-        if (hasStrides && rankOf(times) === 0)
-          return {
-            bases: [],
-            terms: inner.terms.map((term) => ({ ...term, env, index: ofIndices("Mult", times, term.index) })),
-          };
-      }
-      return leaf;
+      return (node.op === "Mult" && linearProduct(node, env, params)) || leaf;
     }
     case "Name": {
-      if (passed.pointers.has(node.id) && !env.has(node.id)) return { bases: [node.id], terms: [] };
+      if (params.pointers.has(node.id) && !env.has(node.id)) return { bases: [node.id], terms: [] };
       const binding = env.get(node.id);
       if (!binding?.value || !binding.env) return leaf;
-      const inner = linear(binding.value, binding.env, passed);
-      if (isMoved(node, env)) return inner;
-      // A name for an index stays, since the author chose it.
+      const inner = toLinearAddress(binding.value, binding.env, params);
+      if (dependsOnInductionVariable(node, env)) return inner;
+      // Keeps the author's name for an index.
       return kindOf(node) === "pointer" || inner.terms.some(({ strides }) => strides.length > 0) ? inner : leaf;
     }
     case "Subscript": {
       if (!expandedAxes(node)) return leaf;
-      const { bases, terms } = linear(node.value, env, passed);
+      const { bases, terms } = toLinearAddress(node.value, env, params);
       const isIndex = bases.length === 0 && terms.every(({ strides }) => strides.length === 0);
-      if (isIndex && !isMoved(node.value, env)) return leaf;
-      return { bases, terms: terms.map((term) => ({ ...term, index: expanded(term.index, node) })) };
+      if (isIndex && !dependsOnInductionVariable(node.value, env)) return leaf;
+      return { bases, terms: terms.map((term) => ({ ...term, index: expandIndex(term.index, node) })) };
     }
-    default:
+    case "Attribute":
+    case "BoolOp":
+    case "Call":
+    case "Compare":
+    case "Constant":
+    case "Unsupported":
+    case "IfExp":
+    case "JoinedStr":
+    case "List":
+    case "Slice":
+    case "Tuple":
+    case "UnaryOp":
+    case "View":
       return leaf;
+    default:
+      return node satisfies never;
   }
 }
 
-/** Whether a loop moves a name, or one that it is computed from. */
-function isMoved(node: Expression, env: Env): boolean {
-  return [...reads(node)].some((name) => {
+/** A product of an index and strides, or of a scalar and terms with strides. */
+function linearProduct(
+  { left, right }: Extract<Expression, { kind: "BinOp" }>,
+  env: Env,
+  params: ParamKinds,
+): LinearAddress | undefined {
+  const sides = [
+    [left, right],
+    [right, left],
+  ] as const;
+  for (const [index, stride] of sides) {
+    const strides = stridesOf(stride, env, params);
+    const inner = strides && toLinearAddress(index, env, params);
+    if (inner?.bases.length === 0)
+      return {
+        bases: [],
+        terms: inner.terms.map((term) => ({ ...term, strides: [...term.strides, ...strides!].toSorted() })),
+      };
+  }
+  // A scalar times terms with strides, such as an iteration number times an increment.
+  for (const [factor, index] of sides) {
+    const inner = toLinearAddress(index, env, params);
+    const hasStrides = inner.bases.length === 0 && inner.terms.some(({ strides }) => strides.length > 0);
+    if (hasStrides && rankOf(factor) === 0)
+      return {
+        bases: [],
+        terms: inner.terms.map((term) => ({ ...term, env, index: indexNode("Mult", factor, term.index) })),
+      };
+  }
+  return undefined;
+}
+
+/** True if an expression depends on an induction variable. */
+function dependsOnInductionVariable(node: Expression, env: Env): boolean {
+  return [...readNames(node)].some((name) => {
     const binding = env.get(name);
-    return binding?.isMoved === true || (binding?.value && binding.env ? isMoved(binding.value, binding.env) : false);
+    return (
+      binding?.isInductionVariable === true ||
+      (binding?.value && binding.env ? dependsOnInductionVariable(binding.value, binding.env) : false)
+    );
   });
 }
 
 const isZero = (node: Expression): boolean => {
-  const known = constantOf(node);
-  return known?.kind === "number" && Number(known.value) === 0;
+  const value = constantOf(node);
+  return value?.kind === "number" && Number(value.value) === 0;
 };
 
-/** Scalars have no axes to add to. */
-function expanded(index: Expression, by: Subscript): Expression {
+/** Applies a subscript that adds axes to an index. Scalars are unchanged. */
+function expandIndex(index: Expression, subscript: Subscript): Expression {
   if (rankOf(index) === 0 || kindOf(index) === "constant") return index;
   if (index.kind === "BinOp" && index.op === "Add")
-    return { ...index, types: by.types, left: expanded(index.left, by), right: expanded(index.right, by) };
-  return { ...by, value: index };
+    return {
+      ...index,
+      types: subscript.types,
+      left: expandIndex(index.left, subscript),
+      right: expandIndex(index.right, subscript),
+    };
+  return { ...subscript, value: index };
 }
 
-/** The parameters of which an expression is the product. */
-function stridesOf(node: Expression, env: Env, passed: Passed): readonly string[] | undefined {
+/** The parameters whose product is the expression, if any. */
+function stridesOf(node: Expression, env: Env, params: ParamKinds): readonly string[] | undefined {
   if (node.kind === "Name") {
     const binding = env.get(node.id);
-    if (binding) return binding.value && binding.env && stridesOf(binding.value, binding.env, passed);
-    if (passed.ones.has(node.id)) return [];
-    return passed.numbers.has(node.id) || passed.widths.has(node.id) ? [node.id] : undefined;
+    if (binding) return binding.value && binding.env && stridesOf(binding.value, binding.env, params);
+    if (params.unitConstants.has(node.id)) return [];
+    return params.int32Scalars.has(node.id) || params.strideConstants.has(node.id) ? [node.id] : undefined;
   }
   if (isOne(node)) return [];
   if (node.kind !== "BinOp" || node.op !== "Mult") return undefined;
-  const [left, right] = [stridesOf(node.left, env, passed), stridesOf(node.right, env, passed)];
-  return left && right && [...left, ...right];
+  const [lhs, rhs] = [stridesOf(node.left, env, params), stridesOf(node.right, env, params)];
+  return lhs && rhs && [...lhs, ...rhs];
 }
 
-/** The parts of a mask that hold together. */
-export function conditionsOf(node: Expression, env: Env, passed: Passed): readonly Condition[] {
-  const of = (each: Expression): readonly Condition[] => conditionsOf(each, env, passed);
-  if (node.kind === "BinOp" && node.op === "BitAnd") return [...of(node.left), ...of(node.right)];
-  if (node.kind === "BoolOp" && node.op === "And") return node.values.flatMap(of);
+/** The conjuncts of a mask. */
+export function maskConditions(node: Expression, env: Env, params: ParamKinds): readonly MaskCondition[] {
+  const visit = (each: Expression): readonly MaskCondition[] => maskConditions(each, env, params);
+  if (node.kind === "BinOp" && node.op === "BitAnd") return [...visit(node.left), ...visit(node.right)];
+  if (node.kind === "BoolOp" && node.op === "And") return node.values.flatMap(visit);
   if (node.kind === "Name") {
     const binding = env.get(node.id);
-    if (binding?.value && binding.env) return conditionsOf(binding.value, binding.env, passed);
+    if (binding?.value && binding.env) return maskConditions(binding.value, binding.env, params);
   }
   if (node.kind === "Subscript" && expandedAxes(node))
-    return of(node.value).map(({ node: inner, index, ...rest }) => ({
-      ...rest,
-      node: expanded(inner, node),
-      ...(index && { index: expanded(index, node) }),
+    return visit(node.value).map(({ node: inner, index, ...condition }) => ({
+      ...condition,
+      node: expandIndex(inner, node),
+      ...(index && { index: expandIndex(index, node) }),
     }));
-  if (node.kind === "Compare" && node.ops.length === 1) return [bound(node, env, passed)];
+  if (node.kind === "Compare" && node.ops.length === 1) return [toCondition(node, env, params)];
   return [{ node, env }];
 }
 
 const isOne = (node: Expression): boolean => node.kind === "Constant" && node.of === "int" && node.value === 1;
 
-/** `index < size`, `index < size - more`, `index <= size - 1`, or `index >= 0`. */
-function bound(node: Comparison, env: Env, passed: Passed): Condition {
-  const [op, other] = [node.ops[0]!, node.comparators[0]!];
+/** Recognizes `index < size`, `index < size - more`, `index <= size - 1`, and `index >= 0`. */
+function toCondition(node: Comparison, env: Env, params: ParamKinds): MaskCondition {
+  const [op, rhs] = [node.ops[0]!, node.comparators[0]!];
   const isMirrored = op === "Gt" || op === "GtE";
-  const [low, high] = isMirrored ? [other, node.left] : [node.left, other];
+  const [low, high] = isMirrored ? [rhs, node.left] : [node.left, rhs];
   const isStrict = op === "Lt" || op === "Gt";
   if (!isStrict && op !== "LtE" && op !== "GtE") return { node, env };
   if (!isStrict && isZero(low)) return { node, env, index: high };
   const [size, more] = high.kind === "BinOp" && high.op === "Sub" ? [high.left, high.right] : [high, undefined];
-  const name = sizeOf(size, env, passed);
+  const name = sizeOf(size, env, params);
   if (name === undefined || (!isStrict && !(more && isOne(more)))) return { node, env };
-  return { node, env, index: more && isStrict ? ofIndices("Add", low, more) : low, size: name };
+  return { node, env, index: more && isStrict ? indexNode("Add", low, more) : low, size: name };
 }
 
-/** The parameter or the number that an expression is. */
-export function sizeOf(node: Expression, env: Env, passed: Passed): string | undefined {
+/** The parameter or the number that an expression equals, if any. */
+export function sizeOf(node: Expression, env: Env, params: ParamKinds): string | undefined {
   if (node.kind === "Constant" && node.of === "int" && Number(node.value) > 0) return String(node.value);
   if (node.kind !== "Name") return undefined;
   const binding = env.get(node.id);
-  if (binding) return binding.value && binding.env && sizeOf(binding.value, binding.env, passed);
-  return passed.numbers.has(node.id) || passed.constants.has(node.id) ? node.id : undefined;
+  if (binding) return binding.value && binding.env && sizeOf(binding.value, binding.env, params);
+  return params.int32Scalars.has(node.id) || params.positiveConstants.has(node.id) ? node.id : undefined;
 }

@@ -1,40 +1,40 @@
-/** An access of memory in the Python of a kernel: its address as a sum, and its mask as a conjunction. */
+/** A memory access of a Python kernel, with its decomposed address and mask. */
 import type { Call, Expression } from "../tree.js";
 
-/** What a name is at a place: its version, and what it was assigned, seen from there. */
+/** The binding of a name at a program point: its version, its definition, and the environment of the definition. */
 export interface Binding {
   readonly version: number;
   readonly value?: Expression;
   readonly env?: Env;
-  /** A loop moves it: the value is what it starts from, and the same amount for each turn before. */
-  readonly isMoved?: boolean;
+  /** True for an induction variable. Its value is its closed form. */
+  readonly isInductionVariable?: boolean;
 }
 export type Env = ReadonlyMap<string, Binding>;
 
-/** The parameters of the kernel by what calls pass for them. */
-export interface Passed {
+/** The parameters of the kernel, classified by the arguments of its calls. */
+export interface ParamKinds {
   readonly pointers: ReadonlySet<string>;
-  /** What no call gives. */
-  readonly absent: ReadonlySet<string>;
-  /** Integers of 32 bits, which sizes and strides are. */
-  readonly numbers: ReadonlySet<string>;
-  /** Constants that are 1 in every call, as Triton makes of strides. */
-  readonly ones: ReadonlySet<string>;
+  /** Parameters that are None in every call. */
+  readonly omitted: ReadonlySet<string>;
+  /** Scalars of type int32, which may be sizes or strides. */
+  readonly int32Scalars: ReadonlySet<string>;
+  /** Constants that are 1 in every call. Triton specializes strides of 1 to constants. */
+  readonly unitConstants: ReadonlySet<string>;
   /** Constants that are positive integers in every call. */
-  readonly constants: ReadonlySet<string>;
-  /** Constants that may be strides, by how the kernel uses them. */
-  readonly widths: ReadonlySet<string>;
+  readonly positiveConstants: ReadonlySet<string>;
+  /** Constants that may be strides, according to their uses. */
+  readonly strideConstants: ReadonlySet<string>;
 }
 
-/** A part of a mask. `index` and `size` where it is `index < size`, and `index` alone where it is `index >= 0`. */
-export interface Condition {
+/** A conjunct of a mask. `index` and `size` are set for `index < size`, and only `index` for `index >= 0`. */
+export interface MaskCondition {
   readonly node: Expression;
   readonly env: Env;
   readonly index?: Expression;
   readonly size?: string;
 }
 
-/** An index, times the product of these parameters. */
+/** An index times a stride: the product of these parameters. */
 export interface Term {
   readonly index: Expression;
   readonly env: Env;
@@ -45,12 +45,12 @@ export interface Access {
   readonly call: Call;
   readonly env: Env;
   readonly isStore: boolean;
-  /** The pointer parameter; undefined where it is not one alone. */
+  /** The pointer parameter. Undefined if the address has none or several. */
   readonly base: string | undefined;
-  /** What the Python calls the pointer, and why it is followed to no parameter. */
-  readonly lost?: { readonly name: string; readonly why: string };
+  /** The name of a pointer without a unique parameter, and the reason. */
+  readonly unresolved?: { readonly name: string; readonly reason: string };
   readonly terms: readonly Term[];
-  readonly conditions: readonly Condition[];
-  /** Sizes that are known without a mask. */
-  readonly within: readonly Condition[];
+  readonly conditions: readonly MaskCondition[];
+  /** Bounds of indices that are known without a mask. */
+  readonly knownBounds: readonly MaskCondition[];
 }

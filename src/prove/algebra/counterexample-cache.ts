@@ -3,8 +3,8 @@
  * which answers most queries at a fraction of the cost of a proof search. A sample point never proves anything. A
  * missing point only costs time, and a wrong one could only leave an obligation unproved.
  */
+import type { CaseSplit, Condition, DefinedConditions, Definition } from "./conditions.js";
 import { RandomSource } from "./draws.js";
-import type { CaseSplit, Condition, Definition, FactSet } from "./facts.js";
 import type { Monomial } from "./monomial.js";
 import type { Polynomial } from "./polynomial.js";
 
@@ -28,7 +28,7 @@ export class CounterexampleCache {
   readonly #inherited: { readonly conditions: number; readonly cases: number };
 
   constructor(
-    readonly facts: FactSet,
+    readonly facts: DefinedConditions,
     readonly parent: CounterexampleCache | undefined,
   ) {
     this.#inherited = { conditions: facts.conditions.length, cases: facts.cases.length };
@@ -80,7 +80,7 @@ export class CounterexampleCache {
 /** The values of polynomials at a point. NaN if an atom has no value or a result is not exact. */
 class Evaluation {
   constructor(
-    readonly facts: FactSet,
+    readonly facts: DefinedConditions,
     readonly point: Point,
   ) {}
 
@@ -161,7 +161,7 @@ class PointSearch {
   #remainingSteps = 0;
 
   constructor(
-    readonly facts: FactSet,
+    readonly facts: DefinedConditions,
     readonly point: Point,
     readonly seed: number,
   ) {

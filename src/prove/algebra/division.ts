@@ -1,6 +1,6 @@
 /** Quotients and remainders of polynomials: simplified if that is provable, else atoms with Euclid's equation. */
 import { provesNonNegative } from "./non-negativity.js";
-import { atLeastZero, type Definition, isDefinedHere, isZero, internKey, type FactSet } from "./facts.js";
+import { isDefinedHere, internKey, type FactSet } from "./facts.js";
 import { exactQuotient, type Integer, plus, remainderOf, times } from "./exact-integer.js";
 import { UNIT } from "./monomial.js";
 import {
@@ -21,6 +21,7 @@ import {
   ZERO,
 } from "./polynomial.js";
 import { boundQuotient } from "./quotient-bounds.js";
+import { atLeastZero, type Definition, isZero } from "./conditions.js";
 
 export interface QuotientAndRemainder {
   readonly quotient: Polynomial;

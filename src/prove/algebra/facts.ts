@@ -6,45 +6,7 @@ import { floorQuotient, type Integer, plus, times } from "./exact-integer.js";
 import { type Monomial, monomialOf, UNIT, divideMonomial } from "./monomial.js";
 import { CounterexampleCache } from "./counterexample-cache.js";
 import { add, constantOf, isConstant, ONE, Polynomial, subtract, tighten } from "./polynomial.js";
-
-/** `p >= 0`, or `p = 0` if it is `exact`. */
-export interface Condition {
-  readonly p: Polynomial;
-  readonly isEquation: boolean;
-}
-
-export const atLeastZero = (p: Polynomial): Condition => ({ p, isEquation: false });
-export const isZero = (p: Polynomial): Condition => ({ p, isEquation: true });
-
-/** A disjunction: one of these lists of conditions is true. `atoms` are the atoms that it defines. */
-export interface CaseSplit {
-  readonly atoms: readonly string[];
-  readonly cases: readonly (readonly Condition[])[];
-}
-
-/**
- * The definition of an atom that is not a symbol: a division `dividend = divisor * quotient + remainder`, a minimum or
- * maximum, a conditional, or an uninterpreted function.
- */
-export type Definition =
-  | {
-      readonly kind: "division";
-      readonly dividend: Polynomial;
-      readonly divisor: Polynomial;
-      readonly quotient: string;
-      readonly remainder: string;
-      /** The key under which the quotient is interned, if the divisor is positive. */
-      readonly key: string | undefined;
-    }
-  | {
-      readonly kind: "extreme";
-      readonly of: "least" | "greatest";
-      readonly x: Polynomial;
-      readonly y: Polynomial;
-      readonly name: string;
-    }
-  | { readonly kind: "choice" }
-  | { readonly kind: "call"; readonly name: string; readonly args: readonly Polynomial[] };
+import { type Condition, atLeastZero, type CaseSplit, type Definition } from "./conditions.js";
 
 type Defined<Kind extends Definition["kind"]> = Extract<Definition, { readonly kind: Kind }>;
 
@@ -56,8 +18,8 @@ export type MonotoneFunction = (name: string) => boolean;
 
 /** An unknown end is undefined. */
 export interface Interval {
-  readonly least: Integer | undefined;
-  readonly most: Integer | undefined;
+  readonly min: Integer | undefined;
+  readonly max: Integer | undefined;
 }
 
 /** The first `of` conditions, by kind. */
@@ -67,7 +29,7 @@ interface ConditionsByKind {
   readonly zero: readonly Polynomial[];
 }
 
-const ANY: Interval = { least: undefined, most: undefined };
+const ANY: Interval = { min: undefined, max: undefined };
 
 export class FactSet {
   readonly conditions: Condition[];
@@ -171,7 +133,7 @@ export class FactSet {
 
   /** The interval of a monomial. */
   interval({ atoms }: Monomial): Interval {
-    let product: Interval = { least: 1, most: 1 };
+    let product: Interval = { min: 1, max: 1 };
     for (const atom of atoms) product = productOf(product, this.#intervals.get(atom) ?? ANY);
     return product;
   }
@@ -180,7 +142,7 @@ export class FactSet {
   least({ monomials, coefficients }: Polynomial): Integer | undefined {
     let total: Integer = 0;
     for (let i = 0; i < monomials.length; i++) {
-      const { least, most } = this.interval(monomials[i]!);
+      const { min: least, max: most } = this.interval(monomials[i]!);
       const coefficient = coefficients[i]!;
       const bound = coefficient > 0 ? least : most;
       if (bound === undefined) return undefined;
@@ -197,10 +159,10 @@ export class FactSet {
     const [name] = monomial.atoms as [string];
     const coefficient = p.coefficients[index]!;
     const base = constantOf(p);
-    const { least, most } = this.#intervals.get(name) ?? ANY;
+    const { min: least, max: most } = this.#intervals.get(name) ?? ANY;
     const lower = coefficient > 0 || exact ? ceil(-base, coefficient) : undefined;
     const upper = coefficient < 0 || exact ? floor(-base, coefficient) : undefined;
-    this.#intervals.set(name, { least: larger(least, lower), most: smaller(most, upper) });
+    this.#intervals.set(name, { min: larger(least, lower), max: smaller(most, upper) });
   }
 
   /** Divides a condition by a shared factor: with `B >= 1`, `B * x - B - 1 >= 0` implies `x - 2 >= 0` for integers. */
@@ -208,7 +170,7 @@ export class FactSet {
     if (p.size < 3 || constantOf(p) >= 0) return;
     const monomials = p.monomials.filter((monomial) => monomial !== UNIT);
     const shared = monomials[0]!.atoms.find((name) => monomials.every(({ atoms }) => atoms.includes(name)));
-    const { least } = shared === undefined ? ANY : (this.#intervals.get(shared) ?? ANY);
+    const { min: least } = shared === undefined ? ANY : (this.#intervals.get(shared) ?? ANY);
     if (shared === undefined || least === undefined || least < 1) return;
     const divisor = monomialOf([shared]);
     const divided = new Polynomial(
@@ -243,21 +205,16 @@ export const isDivision = ({ interned: named }: FactSet, { key, quotient }: Defi
 export const isAbove = (x: Polynomial, y: Polynomial): Condition => atLeastZero(add(subtract(x, y), ONE, -1));
 
 function productOf(x: Interval, y: Interval): Interval {
-  if (x.least === 1 && x.most === 1) return y;
-  if (x.least !== undefined && x.least >= 0 && y.least !== undefined && y.least >= 0) {
-    const most = x.most === undefined || y.most === undefined ? undefined : times(x.most, y.most);
-    return { least: times(x.least, y.least), most };
+  if (x.min === 1 && x.max === 1) return y;
+  if (x.min !== undefined && x.min >= 0 && y.min !== undefined && y.min >= 0) {
+    const most = x.max === undefined || y.max === undefined ? undefined : times(x.max, y.max);
+    return { min: times(x.min, y.min), max: most };
   }
-  if (x.least === undefined || x.most === undefined || y.least === undefined || y.most === undefined) return ANY;
-  const [first, ...more] = [
-    times(x.least, y.least),
-    times(x.least, y.most),
-    times(x.most, y.least),
-    times(x.most, y.most),
-  ];
+  if (x.min === undefined || x.max === undefined || y.min === undefined || y.max === undefined) return ANY;
+  const [first, ...more] = [times(x.min, y.min), times(x.min, y.max), times(x.max, y.min), times(x.max, y.max)];
   return {
-    least: more.reduce((a, b) => (a < b ? a : b), first!),
-    most: more.reduce((a, b) => (a > b ? a : b), first!),
+    min: more.reduce((a, b) => (a < b ? a : b), first!),
+    max: more.reduce((a, b) => (a > b ? a : b), first!),
   };
 }
 

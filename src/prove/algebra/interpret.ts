@@ -2,7 +2,7 @@
 import { conditionsOf as conjuncts, not, orTerm, type Term, TRUE } from "../../symbolic/term.js";
 import { provesNonNegative } from "./non-negativity.js";
 import { divide } from "./division.js";
-import { atLeastZero, type Condition, isDivision, isZero, internKey, type FactSet } from "./facts.js";
+import { isDivision, internKey, type FactSet } from "./facts.js";
 import {
   add,
   atom,
@@ -17,6 +17,7 @@ import {
   subtract,
   ZERO,
 } from "./polynomial.js";
+import { atLeastZero, type Condition, isZero } from "./conditions.js";
 
 /** The polynomial of an integer term. Operators other than sums and products become atoms with defining conditions. */
 export function polynomialOf(facts: FactSet, term: Term): Polynomial {
@@ -26,7 +27,7 @@ export function polynomialOf(facts: FactSet, term: Term): Polynomial {
 }
 
 function compute(facts: FactSet, term: Term): Polynomial {
-  const operand = (i: number): Polynomial => polynomialOf(facts, term.parts[i]!);
+  const operand = (i: number): Polynomial => polynomialOf(facts, term.operands[i]!);
   switch (term.kind) {
     case "number":
       return constant(term.value);
@@ -35,10 +36,10 @@ function compute(facts: FactSet, term: Term): Polynomial {
     case "sum":
       return foldDivisions(
         facts,
-        term.parts.reduce((total, summand) => add(total, polynomialOf(facts, summand)), ZERO),
+        term.operands.reduce((total, summand) => add(total, polynomialOf(facts, summand)), ZERO),
       );
     case "product":
-      return term.parts.reduce((total, factor) => multiply(total, polynomialOf(facts, factor)), ONE);
+      return term.operands.reduce((total, factor) => multiply(total, polynomialOf(facts, factor)), ONE);
     case "quotient":
     case "floorQuotient":
       return divide(facts, operand(0), operand(1), term.kind === "floorQuotient").quotient;
@@ -49,11 +50,19 @@ function compute(facts: FactSet, term: Term): Polynomial {
     case "greatest":
       return extreme(facts, operand(0), operand(1), term.kind);
     case "choice":
-      return conditional(facts, term.parts[0]!, operand(1), operand(2));
+      return conditional(facts, term.operands[0]!, operand(1), operand(2));
     case "call":
       return callAtom(facts, term);
-    default:
+    case "all":
+    case "atMost":
+    case "equal":
+    case "false":
+    case "not":
+    case "some":
+    case "true":
       throw new TypeError(`${term.kind} is no integer`);
+    default:
+      return term.kind satisfies never;
   }
 }
 
@@ -162,14 +171,14 @@ function isZeroUnder(facts: FactSet, condition: Term, { size, monomials, coeffic
 
 /** Proves a condition by linear combinations of the facts. */
 function provesBySums(facts: FactSet, condition: Term): boolean {
-  return conjuncts(condition).every(({ kind, parts: [x, y] }) => {
+  return conjuncts(condition).every(({ kind, operands: [x, y] }) => {
     if (kind !== "atMost") return false;
     return provesNonNegative(facts, subtract(polynomialOf(facts, y!), polynomialOf(facts, x!)), "sums");
   });
 }
 
 function callAtom(facts: FactSet, term: Term): Polynomial {
-  const args = term.parts.map((part) => polynomialOf(facts, part));
+  const args = term.operands.map((part) => polynomialOf(facts, part));
   const key = `call ${term.name} ${args.map((arg) => arg.key).join(" | ")}`;
   const same = facts.interned.get(key);
   if (same) return same;
@@ -178,7 +187,7 @@ function callAtom(facts: FactSet, term: Term): Polynomial {
   const value = atom(name);
   facts.interned.set(key, value);
   facts.seen.set(term, value);
-  for (const fact of facts.callFacts(term.name, term.parts, term, facts.inProgram))
+  for (const fact of facts.callFacts(term.name, term.operands, term, facts.inProgram))
     assume(facts, withoutRefuted(facts, fact));
   if (facts.rises(term.name)) orderValues(facts, term.name, args, value);
   return value;
@@ -189,7 +198,7 @@ function withoutRefuted(facts: FactSet, term: Term): Term {
   if (term.kind !== "some") return term;
   const isImpossible = ({ p, isEquation: exact }: Condition): boolean =>
     !exact && provesNonNegative(facts, subtract(opposite(p), ONE), "sums");
-  return orTerm(...term.parts.filter((part) => !impliedConditions(facts, part).some(isImpossible)));
+  return orTerm(...term.operands.filter((part) => !impliedConditions(facts, part).some(isImpossible)));
 }
 
 /** Orders the values of a monotone function by their arguments. */
@@ -206,42 +215,35 @@ function orderValues(facts: FactSet, name: string, [argument]: readonly Polynomi
 /** The conditions that a true term implies. They may be weaker than the term. */
 function impliedConditions(facts: FactSet, term: Term): readonly Condition[] {
   const differenceOf = (low: Term, high: Term) => subtract(polynomialOf(facts, high), polynomialOf(facts, low));
-  switch (term.kind) {
-    case "false":
-      return [atLeastZero(constant(-1))];
-    case "atMost":
-      return [atLeastZero(differenceOf(term.parts[0]!, term.parts[1]!))];
-    case "equal":
-      return [isZero(differenceOf(term.parts[0]!, term.parts[1]!))];
-    case "all":
-      return term.parts.flatMap((part) => impliedConditions(facts, part));
-    default:
-      return [];
-  }
+  if (term.kind === "false") return [atLeastZero(constant(-1))];
+  if (term.kind === "atMost") return [atLeastZero(differenceOf(term.operands[0]!, term.operands[1]!))];
+  if (term.kind === "equal") return [isZero(differenceOf(term.operands[0]!, term.operands[1]!))];
+  if (term.kind === "all") return term.operands.flatMap((part) => impliedConditions(facts, part));
+  return [];
 }
 
 /** Adds a true term to the facts. */
 export function assume(facts: FactSet, term: Term): void {
-  switch (term.kind) {
-    case "all":
-      for (const part of term.parts) assume(facts, part);
-      return;
-    case "some":
-      facts.cases.push({ atoms: [], cases: term.parts.map((part) => impliedConditions(facts, part)) });
-      return;
-    case "not":
-      assumeDifferent(facts, term.parts[0]!);
-      return;
-    default:
-      assumePositiveFactors(facts, term);
-      for (const condition of impliedConditions(facts, term)) facts.add(condition);
+  if (term.kind === "all") {
+    for (const part of term.operands) assume(facts, part);
+    return;
   }
+  if (term.kind === "some") {
+    facts.cases.push({ atoms: [], cases: term.operands.map((part) => impliedConditions(facts, part)) });
+    return;
+  }
+  if (term.kind === "not") {
+    assumeDifferent(facts, term.operands[0]!);
+    return;
+  }
+  assumePositiveFactors(facts, term);
+  for (const condition of impliedConditions(facts, term)) facts.add(condition);
 }
 
 /** Unequal integers differ by at least 1. */
 function assumeDifferent(facts: FactSet, term: Term): void {
   if (term.kind !== "equal") return;
-  const [x, y] = term.parts;
+  const [x, y] = term.operands;
   const difference = subtract(polynomialOf(facts, x!), polynomialOf(facts, y!));
   if (isConstant(difference)) {
     if (constantOf(difference) === 0) facts.impossible = true;
@@ -255,10 +257,10 @@ function assumeDifferent(facts: FactSet, term: Term): void {
 
 /** `0 <= x < y * z` with nonnegative `y` and `z` implies that both are at least 1. */
 function assumePositiveFactors(facts: FactSet, term: Term): void {
-  const [x, y] = term.parts;
+  const [x, y] = term.operands;
   if (term.kind !== "atMost" || y?.kind !== "product") return;
   if (!provesNonNegative(facts, subtract(polynomialOf(facts, x!), ONE), "sums")) return;
-  for (const factor of y.parts) {
+  for (const factor of y.operands) {
     const p = polynomialOf(facts, factor);
     if (provesNonNegative(facts, p, "sums")) facts.add(atLeastZero(subtract(p, ONE)));
   }
@@ -267,24 +269,19 @@ function assumePositiveFactors(facts: FactSet, term: Term): void {
 /** Proves a term from the facts. */
 export function entails(facts: FactSet, goal: Term): boolean {
   if (goal === TRUE || facts.impossible) return true;
-  const [x, y] = goal.parts;
-  switch (goal.kind) {
-    case "all":
-      return conjuncts(goal).every((part) => entails(facts, part));
-    case "atMost":
-      return provesAtMost(facts, x!, y!);
-    case "equal": {
-      const difference = subtract(polynomialOf(facts, x!), polynomialOf(facts, y!));
-      return [difference, opposite(difference)].every((p) => provesNonNegative(facts, p, "cases"));
-    }
-    default:
-      return isRefuted(facts, not(goal));
+  const [x, y] = goal.operands;
+  if (goal.kind === "all") return conjuncts(goal).every((part) => entails(facts, part));
+  if (goal.kind === "atMost") return provesAtMost(facts, x!, y!);
+  if (goal.kind === "equal") {
+    const difference = subtract(polynomialOf(facts, x!), polynomialOf(facts, y!));
+    return [difference, opposite(difference)].every((p) => provesNonNegative(facts, p, "cases"));
   }
+  return isRefuted(facts, not(goal));
 }
 
 function provesAtMost(facts: FactSet, x: Term, y: Term): boolean {
-  if (y.kind === "least") return y.parts.every((part) => provesAtMost(facts, x, part));
-  if (x.kind === "greatest") return x.parts.every((part) => provesAtMost(facts, part, y));
+  if (y.kind === "least") return y.operands.every((part) => provesAtMost(facts, x, part));
+  if (x.kind === "greatest") return x.operands.every((part) => provesAtMost(facts, part, y));
   return provesNonNegative(facts, subtract(polynomialOf(facts, y), polynomialOf(facts, x)), "cases");
 }
 

@@ -1,8 +1,9 @@
 /** Decides whether a polynomial is nonnegative under a set of facts: by intervals, sums, products and case splits. */
 import { contradict } from "./contradiction.js";
-import { type CaseSplit, type Condition, type FactSet } from "./facts.js";
+import { type FactSet } from "./facts.js";
 import { constantOf, isConstant, ONE, opposite, type Polynomial, subtract } from "./polynomial.js";
 import { products } from "./products.js";
+import type { CaseSplit, Condition } from "./conditions.js";
 
 /**
  * The rules to try: `intervals`; also linear combinations (`sums`); also `products` of conditions; also nested `cases`.

@@ -115,7 +115,7 @@ class ProductSearch {
    */
   #chooseFactors(): void {
     const addFactor = (monomial: Monomial): void => {
-      const { least } = this.facts.interval(monomial);
+      const { min: least } = this.facts.interval(monomial);
       if (least === undefined || this.#factors.has(monomial)) return;
       this.#factors.set(monomial, subtract(single(monomial), constant(least)));
     };
@@ -124,7 +124,7 @@ class ProductSearch {
       for (const product of goalMonomial === UNIT ? [] : this.#monomials) {
         if (product.degree < goalMonomial.degree + 2) continue;
         const cofactor = divideMonomial(product, goalMonomial);
-        if (cofactor !== undefined && isNonNegative(this.facts.interval(cofactor).least)) addFactor(cofactor);
+        if (cofactor !== undefined && isNonNegative(this.facts.interval(cofactor).min)) addFactor(cofactor);
       }
   }
 
@@ -160,7 +160,7 @@ class ProductSearch {
           const factor = monomialOf([name]);
           const cofactor = divideMonomial(monomial, factor)!;
           const cofactorPolynomial = single(cofactor);
-          if (isNonNegative(this.facts.interval(cofactor).least))
+          if (isNonNegative(this.facts.interval(cofactor).min))
             for (const p of conditions.get(factor) ?? []) addProduct(multiply(p, cofactorPolynomial), false);
           for (const p of equations.get(factor) ?? []) addProduct(multiply(p, cofactorPolynomial), true);
         }

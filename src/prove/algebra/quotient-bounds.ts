@@ -1,6 +1,6 @@
 /** Derives bounds of a quotient without a closed form from its divisor and from the facts about its dividend. */
 import { provesNonNegative } from "./non-negativity.js";
-import { atLeastZero, type Condition, isDefinedHere, isZero, type FactSet } from "./facts.js";
+import { isDefinedHere, type FactSet } from "./facts.js";
 import { monomialOf, UNIT, divideMonomial } from "./monomial.js";
 import {
   add,
@@ -15,6 +15,7 @@ import {
   single,
   subtract,
 } from "./polynomial.js";
+import { atLeastZero, type Condition, isZero } from "./conditions.js";
 
 /** A division of a nonnegative dividend by a positive divisor. */
 interface EuclideanDivision {

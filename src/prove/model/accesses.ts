@@ -27,7 +27,7 @@ import { strideName } from "./launch.js";
 import { inputElement } from "./input-elements.js";
 import { at, broadcastLane, broadcastShape, isOne, namesOf, type Symbolic, type TermTile, tile } from "./symbolic.js";
 
-export type ViewMasks = (place: ViewAxis) => BoundsChecks;
+export type ViewMasks = (axis: ViewAxis) => BoundsChecks;
 
 /** One axis of a tensor, as an access indexes it. */
 export interface AccessedAxis {
@@ -109,7 +109,7 @@ export function recordSymbolicAccess(environment: Environment, statement: OpStat
     valueLanes:
       address.missing !== undefined
         ? []
-        : lanesOfValue(environment, operandOf(statement, op.proof.reaches!.value), lane),
+        : lanesOfValue(environment, operandOf(statement, op.proof.memoryOperands!.value), lane),
     mayBeSkipped,
     ...(address.missing !== undefined && { missing: address.missing, unstrided: address.unstrided === true }),
     ...(address.trusted !== undefined && { trusted: address.trusted }),
@@ -136,7 +136,7 @@ function lanesOfValue(environment: Environment, value: Argument | undefined, lan
 }
 
 function addressOf(environment: Environment, statement: OpStatement): Address {
-  const pointer = environment.value(operandOf(statement, statement.op.proof.reaches!.address));
+  const pointer = environment.value(operandOf(statement, statement.op.proof.memoryOperands!.address));
   if (pointer.kind === "view")
     return {
       tensor: pointer.param,
@@ -179,7 +179,7 @@ function addressOfBlock(
   statement: OpStatement,
   { param, order, block }: Extract<Symbolic, { kind: "descriptor" }>,
 ): Address {
-  const { offsets, rows, column } = statement.op.proof.reaches!;
+  const { offsets, rows, column } = statement.op.proof.memoryOperands!;
   const createAddress = (shape: readonly Term[], starts: readonly TermTile[], isGathered: boolean): Address => ({
     tensor: param,
     shape,
@@ -254,7 +254,7 @@ function decomposeOffset({ launch }: Environment, param: TensorParam, offset: Te
   let remainder: Term = number(0);
   const hasStride = (term: Term) => [...symbolsIn(term)].some((name) => names.has(name));
   const addTerm = (term: Term, factor: Term): boolean => {
-    if (term.kind === "sum") return term.parts.every((part) => addTerm(part, factor));
+    if (term.kind === "sum") return term.operands.every((part) => addTerm(part, factor));
     if (!hasStride(term)) {
       remainder = sum(remainder, product(term, factor));
       return true;
@@ -264,9 +264,9 @@ function decomposeOffset({ launch }: Environment, param: TensorParam, offset: Te
       index[axis] = sum(index[axis]!, factor);
       return true;
     }
-    const [strided, ...more] = term.kind === "product" ? term.parts.filter(hasStride) : [];
+    const [strided, ...more] = term.kind === "product" ? term.operands.filter(hasStride) : [];
     if (!strided || more.length > 0) return false;
-    return addTerm(strided, product(factor, ...term.parts.filter((part) => part !== strided)));
+    return addTerm(strided, product(factor, ...term.operands.filter((part) => part !== strided)));
   };
   const unmodeled = { missing: `an offset into ${param.name} that is no sum of index times stride`, unstrided: false };
   if (!addTerm(offset, number(1))) return unmodeled;

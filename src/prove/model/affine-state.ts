@@ -38,11 +38,12 @@ export function stepSign(step: Term, { facts, grid }: SymbolicLaunch): "up" | "d
   if (step.kind === "number") return step.value >= 0n ? "up" : "down";
   const isNonNegative = (term: Term): boolean =>
     (term.kind === "number" && term.value >= 0n) ||
-    (PRESERVES_NON_NEGATIVITY.has(term.kind) && term.parts.every((part) => isTruth(part) || isNonNegative(part))) ||
+    (PRESERVES_NON_NEGATIVITY.has(term.kind) && term.operands.every((part) => isTruth(part) || isNonNegative(part))) ||
     // The grid has at least one program along each axis.
     grid.includes(term) ||
     facts.some(
-      ({ kind, parts: [from, to] }) => kind === "atMost" && to === term && from!.kind === "number" && from!.value >= 0n,
+      ({ kind, operands: [lower, upper] }) =>
+        kind === "atMost" && upper === term && lower!.kind === "number" && lower!.value >= 0n,
     );
   return isNonNegative(step) ? "up" : undefined;
 }
@@ -78,7 +79,7 @@ export function incrementOf(
   const probes = shape.map((_, axis) => symbol(`probe ${axis}`));
   const term = at(terms, probes);
   const current = call(functionName, ...probes);
-  const operands = term.kind === "sum" ? term.parts : [term];
+  const operands = term.kind === "sum" ? term.operands : [term];
   if (operands.filter((part) => part === current).length !== 1) return undefined;
   const increment = sum(...operands.filter((part) => part !== current));
   const isVariant = symbolsIn(increment).has(iteration.name) || [...termsIn(increment)].some(isState);

@@ -39,11 +39,12 @@ export function prefixSumOfBlocks(
   environment: Environment,
   increments: readonly Term[],
   iteration: Term,
-): ((total: Term, turns: Term) => Term) | undefined {
+): ((total: Term, iterations: Term) => Term) | undefined {
   const blocks = increments.length === 1 ? blocksOf(environment, increments[0]!, iteration) : undefined;
   if (!blocks) return undefined;
   const { factor, block, start, total: end } = blocks;
-  const isNegative = factor.kind === "product" && factor.parts[0]!.kind === "number" && factor.parts[0]!.value < 0n;
+  const isNegative =
+    factor.kind === "product" && factor.operands[0]!.kind === "number" && factor.operands[0]!.value < 0n;
   const absoluteFactor = isNegative ? product(number(-1), factor) : factor;
   return (total, iterations) => {
     const count = isNegative ? product(number(-1), total) : total;
@@ -58,11 +59,11 @@ export function prefixSumOfBlocks(
 }
 
 function blocksOf(environment: Environment, increment: Term, iteration: Term): RowBlocks | undefined {
-  const factors = increment.kind === "product" ? increment.parts : [increment];
+  const factors = increment.kind === "product" ? increment.operands : [increment];
   const changing = factors.filter((each) => symbolsIn(each).has(iteration.name));
   const [blocks, ...more] = changing;
   if (more.length > 0 || blocks?.kind !== "quotient") return undefined;
-  const [dividend, block] = blocks.parts as [Term, Term];
+  const [dividend, block] = blocks.operands as [Term, Term];
   if (symbolsIn(block).has(iteration.name)) return undefined;
   const start = startOf(minus(dividend, sum(block, number(-1))), iteration);
   const total = start && totalOf(environment, start.name);
@@ -71,16 +72,16 @@ function blocksOf(environment: Environment, increment: Term, iteration: Term): R
 
 /** The start of a row from its length: `ends[row] - ends[row - 1]`, or `offsets[row + 1] - offsets[row]`. */
 function startOf(length: Term, iteration: Term): Term | undefined {
-  const [end, less, ...more] = length.kind === "sum" ? length.parts : [];
+  const [end, less, ...more] = length.kind === "sum" ? length.operands : [];
   if (end?.kind !== "call" || less?.kind !== "product" || more.length > 0) return undefined;
-  const [sign, subtrahend, ...others] = less.parts;
+  const [sign, subtrahend, ...others] = less.operands;
   if (sign !== number(-1) || others.length > 0) return undefined;
   // The previous iteration's value is 0 before the first row, like the end before the first end.
-  const [condition, previous, otherwise] = subtrahend!.kind === "choice" ? subtrahend!.parts : [];
+  const [condition, previous, otherwise] = subtrahend!.kind === "choice" ? subtrahend!.operands : [];
   const isPreviousIteration = condition === atLeast(iteration, number(1)) && otherwise === number(0);
   const start = isPreviousIteration ? previous! : subtrahend!;
   if (start.kind !== "call" || start.name !== end.name) return undefined;
-  const [from, to] = [start.parts[0]!, end.parts[0]!];
+  const [from, to] = [start.operands[0]!, end.operands[0]!];
   const isNext = expand(substitute(from, new Map([[iteration.name, sum(iteration, number(1))]]))) === expand(to);
   return isNext && minus(to, from) === number(1) ? start : undefined;
 }

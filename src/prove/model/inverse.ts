@@ -19,7 +19,7 @@ import {
 } from "../../symbolic/term.js";
 import { type ProofEffort, provesNonNegative } from "../algebra/non-negativity.js";
 import { polynomialOf } from "../algebra/interpret.js";
-import { type Definition, isDefinedHere, type FactSet } from "../algebra/facts.js";
+import { isDefinedHere, type FactSet } from "../algebra/facts.js";
 import type { SymbolicModel } from "./model.js";
 import { rowFunction } from "./partitions.js";
 import { type Integer, magnitude } from "../algebra/exact-integer.js";
@@ -39,6 +39,7 @@ import {
   subtract,
   ZERO,
 } from "../algebra/polynomial.js";
+import type { Definition } from "../algebra/conditions.js";
 
 /** An index, and its value for the element. */
 export interface Equation {
@@ -234,8 +235,10 @@ class Inversion {
         const args = definition.args.map(termOf);
         return args.includes(undefined) ? undefined : call(definition.name, ...(args as Term[]));
       }
-      default:
+      case "choice":
         return undefined;
+      default:
+        return definition satisfies never;
     }
   }
 

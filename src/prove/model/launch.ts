@@ -252,8 +252,8 @@ export class SymbolicLaunch {
       const context = {
         args: typedArguments(statement),
         lane: [],
-        truth: isTruth,
-        folded: true,
+        isTruth,
+        isFolded: true,
         grid: [],
         program: [],
       };
@@ -313,9 +313,11 @@ export function hostFacts(name: string, args: readonly Term[], value: Term): rea
 export function findMultiples(launch: SymbolicLaunch): ReadonlyMap<string, Term> | undefined {
   const result = new Map(launch.multiples);
   const multiples = launch.facts.flatMap((fact) => {
-    const [lhs, zero] = fact.parts;
+    const [lhs, zero] = fact.operands;
     const isMultiple = fact.kind === "equal" && zero!.kind === "number" && zero!.value === 0n;
-    return isMultiple && lhs!.kind === "floorRemainder" ? [{ size: lhs!.parts[0]!, divisor: lhs!.parts[1]! }] : [];
+    return isMultiple && lhs!.kind === "floorRemainder"
+      ? [{ size: lhs!.operands[0]!, divisor: lhs!.operands[1]! }]
+      : [];
   });
   for (const { size, divisor } of multiples.toSorted((x, y) => preferenceOf(y.divisor) - preferenceOf(x.divisor))) {
     if (size.kind !== "symbol" || !launch.chosen.has(size.name) || result.has(size.name)) continue;
@@ -332,9 +334,9 @@ const preferenceOf = ({ kind, value }: Term): number => (kind === "number" ? Num
 /** True if the facts state directly that a term is at least 1. */
 export function isPositive(term: Term, facts: readonly Term[]): boolean {
   if (term.kind === "number") return term.value >= 1n;
-  if (term.kind === "product" && term.parts.every((part) => isPositive(part, facts))) return true;
+  if (term.kind === "product" && term.operands.every((part) => isPositive(part, facts))) return true;
   return facts.some(
-    ({ kind, parts: operands }) =>
+    ({ kind, operands }) =>
       kind === "atMost" && operands[1] === term && operands[0]!.kind === "number" && operands[0]!.value >= 1n,
   );
 }

@@ -39,17 +39,17 @@ export function maximumOver(term: Term, variables: readonly string[], ranges: Ra
 
 function directionOf(term: Term, name: string): Direction {
   if (!symbolsIn(term).has(name)) return 0;
-  const [x, y] = term.parts;
+  const [x, y] = term.operands;
   switch (term.kind) {
     case "symbol":
       return 1;
     case "sum":
     case "least":
     case "greatest":
-      return commonDirection(term.parts.map((part) => directionOf(part, name)));
+      return commonDirection(term.operands.map((part) => directionOf(part, name)));
     case "product": {
-      const moving = term.parts.filter((part) => symbolsIn(part).has(name));
-      const sign = term.parts.some((part) => part.kind === "number" && part.value < 0n) ? -1 : 1;
+      const moving = term.operands.filter((part) => symbolsIn(part).has(name));
+      const sign = term.operands.some((part) => part.kind === "number" && part.value < 0n) ? -1 : 1;
       const direction = commonDirection(moving.map((part) => directionOf(part, name)));
       return direction === undefined ? undefined : ((direction * sign) as Direction);
     }
@@ -59,9 +59,21 @@ function directionOf(term: Term, name: string): Direction {
     case "choice":
       return symbolsIn(x!).has(name)
         ? undefined
-        : commonDirection(term.parts.slice(1).map((operand) => directionOf(operand, name)));
-    default:
+        : commonDirection(term.operands.slice(1).map((operand) => directionOf(operand, name)));
+    case "all":
+    case "atMost":
+    case "call":
+    case "equal":
+    case "false":
+    case "floorRemainder":
+    case "not":
+    case "number":
+    case "remainder":
+    case "some":
+    case "true":
       return undefined;
+    default:
+      return term.kind satisfies never;
   }
 }
 
@@ -73,7 +85,7 @@ function commonDirection(directions: readonly Direction[]): Direction {
 /** The maximum, or with -1 the minimum, of each operand separately. */
 function extreme(term: Term, direction: 1 | -1, remaining: ReadonlySet<string>, ranges: Ranges): Term | undefined {
   if (![...symbolsIn(term)].some((name) => remaining.has(name))) return term;
-  const [x, y, z] = term.parts;
+  const [x, y, z] = term.operands;
   const extremeOf = (part: Term, partDirection: 1 | -1 = direction): Term | undefined =>
     extreme(part, partDirection, remaining, ranges);
   const combine = (a: Term | undefined, b: Term | undefined, merge: (a: Term, b: Term) => Term): Term | undefined =>
@@ -85,12 +97,12 @@ function extreme(term: Term, direction: 1 | -1, remaining: ReadonlySet<string>, 
       return extremeOf(direction > 0 ? sum(range.to, number(-1)) : range.from);
     }
     case "sum": {
-      const operands = term.parts.map((part) => extremeOf(part));
+      const operands = term.operands.map((part) => extremeOf(part));
       return operands.every((part) => part !== undefined) ? sum(...operands) : undefined;
     }
     case "product": {
-      const sign = term.parts.some((part) => part.kind === "number" && part.value < 0n) ? -1 : 1;
-      const operands = term.parts.map((part) =>
+      const sign = term.operands.some((part) => part.kind === "number" && part.value < 0n) ? -1 : 1;
+      const operands = term.operands.map((part) =>
         part.kind === "number" ? part : extremeOf(part, (direction * sign) as 1 | -1),
       );
       return operands.every((part) => part !== undefined) ? product(...operands) : undefined;
@@ -117,15 +129,25 @@ function extreme(term: Term, direction: 1 | -1, remaining: ReadonlySet<string>, 
       if (first && second && isNumber(first) !== isNumber(second)) return isNumber(first) ? second : first;
       return combine(first, second, direction > 0 ? maxTerm : minTerm);
     }
-    default:
+    case "all":
+    case "atMost":
+    case "call":
+    case "equal":
+    case "false":
+    case "not":
+    case "number":
+    case "some":
+    case "true":
       return undefined;
+    default:
+      return term.kind satisfies never;
   }
 }
 
 /** The maximum of a term under a condition: under `a <= b`, `term <= b + (term - a)`. */
 function maximumUnder(term: Term, condition: Term, remaining: ReadonlySet<string>): Term | undefined {
   if (condition.kind !== "atMost") return undefined;
-  const [a, b] = condition.parts;
+  const [a, b] = condition.operands;
   const maximum = sum(b!, minus(term, a!));
   return [...symbolsIn(maximum)].some((name) => remaining.has(name)) ? undefined : maximum;
 }
@@ -165,9 +187,9 @@ function monomials(term: Term): readonly Monomial[] {
     case "number":
       return [{ factors: [], times: term.value }];
     case "sum":
-      return term.parts.flatMap(monomials);
+      return term.operands.flatMap(monomials);
     case "product": {
-      const operands = term.parts.map(monomials);
+      const operands = term.operands.map(monomials);
       if (operands.reduce((count, { length }) => count * length, 1) > MAX_PRODUCTS)
         return [{ factors: [term], times: 1n }];
       return operands.reduce((products, right) =>
@@ -178,11 +200,24 @@ function monomials(term: Term): readonly Monomial[] {
     }
     case "least":
     case "greatest": {
-      const rebuilt = withOperands(term, term.parts.map(expand));
+      const rebuilt = withOperands(term, term.operands.map(expand));
       return rebuilt.kind === term.kind ? [{ factors: [rebuilt], times: 1n }] : monomials(rebuilt);
     }
-    default:
+    case "all":
+    case "atMost":
+    case "call":
+    case "choice":
+    case "equal":
+    case "false":
+    case "floorRemainder":
+    case "not":
+    case "remainder":
+    case "some":
+    case "symbol":
+    case "true":
       return [{ factors: [term], times: 1n }];
+    default:
+      return term.kind satisfies never;
   }
 }
 
@@ -200,7 +235,7 @@ function markIrreducible(term: Term): Term {
  */
 function reduceQuotient(term: Term): Term {
   const floors = term.kind === "floorQuotient";
-  const [x, y] = term.parts.map(expand) as [Term, Term];
+  const [x, y] = term.operands.map(expand) as [Term, Term];
   const terms = monomials(x).map((monomial) => ({ each: monomial, quotientTerm: divideMonomial(monomial, y) }));
   const quotientSum = sum(...terms.flatMap(({ quotientTerm }) => quotientTerm ?? []));
   const remainder = sum(
@@ -211,7 +246,7 @@ function reduceQuotient(term: Term): Term {
   if (remainder.kind === "number" && y.kind !== "number" && remainder.value <= 0n && remainder.value >= -1n)
     return sum(quotientSum, number(remainder.value));
   const hasMinusOne =
-    remainder.kind === "sum" && remainder.parts.some((part) => part.kind === "number" && part.value === -1n);
+    remainder.kind === "sum" && remainder.operands.some((part) => part.kind === "number" && part.value === -1n);
   if (hasMinusOne && !terms.some(({ quotientTerm }) => quotientTerm !== undefined))
     return sum(markIrreducible(quotient(expand(sum(remainder, y)), y, floors)), number(-1));
   return x.kind === "number" && x.value === 0n ? x : markIrreducible(quotient(x, y, floors));
@@ -220,7 +255,7 @@ function reduceQuotient(term: Term): Term {
 /** A product divided by a divisor whose factors it contains. Undefined if one is missing. */
 function divideMonomial({ factors, times }: Monomial, y: Term): Term | undefined {
   const remaining = [...factors];
-  for (const factor of y.kind === "product" ? y.parts : [y]) {
+  for (const factor of y.kind === "product" ? y.operands : [y]) {
     const index = remaining.indexOf(factor);
     if (index < 0) return undefined;
     remaining.splice(index, 1);

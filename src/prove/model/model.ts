@@ -18,7 +18,7 @@ import {
   type WhileStatement,
   operandOf,
 } from "../../ir/nodes.js";
-import { assignedIn, handedOver } from "../../ir/walk.js";
+import { assignedIn, callBindings } from "../../ir/walk.js";
 import {
   andTerm,
   asTruth,
@@ -115,7 +115,7 @@ function powerOfTwoFacts(launch: SymbolicLaunch, checked: readonly Precondition[
   return checked.flatMap((precondition) => {
     const dim = precondition.kind === "launch-power" ? launch.term(precondition.param.value) : undefined;
     if (!dim) return [];
-    const args = dim.kind === "call" && dim.name === NEXT_POWER ? dim.parts : [];
+    const args = dim.kind === "call" && dim.name === NEXT_POWER ? dim.operands : [];
     return [dim, ...args].map((size) => atLeast(size, number(1)));
   });
 }
@@ -186,7 +186,7 @@ class SymbolicExecution {
         this.truncatedAt ??= statement;
         return;
       }
-      for (const [param, argument] of handedOver(statement)) environment.set(param, environment.value(argument));
+      for (const [param, argument] of callBindings(statement)) environment.set(param, environment.value(argument));
       const outerCalls = environment.calls;
       environment.calls = `${outerCalls} in ${environment.nameOf(statement)}`;
       const steps = this.#collectEvents(() => this.block(callee.function.body));
@@ -196,7 +196,7 @@ class SymbolicExecution {
       statement.results.forEach((result, i) => environment.set(result, environment.value(yields[i])));
       return;
     }
-    if (op.proof.reaches) {
+    if (op.proof.memoryOperands) {
       const access = recordSymbolicAccess(environment, statement, this.#mayBeSkipped);
       if (environment.trial === 0 && !this.#hasExited) this.accesses.push(access);
       const { path, scope } = access;
@@ -275,7 +275,7 @@ class SymbolicExecution {
     // Programs that exit in a branch do not reach this point.
     const branches = [then, otherwise];
     const hasExits = branches.some(({ hasExited, hasInnerExit }) => hasExited || hasInnerExit);
-    const reachedBranches = orTerm(...branches.map(({ hasExited, inside }) => (hasExited ? FALSE : inside)));
+    const reachedBranches = orTerm(...branches.map(({ hasExited, inside: reached }) => (hasExited ? FALSE : reached)));
     environment.path = hasExits ? [...path, reachedBranches] : path;
     this.#hasExited = hadExited || branches.every(({ hasExited }) => hasExited);
   }
@@ -348,8 +348,8 @@ class SymbolicExecution {
     const { condition, body } = statement;
     const { environment } = this;
     const iteration = symbol(`turn ${environment.nameOf(statement)}${environment.calls}`);
-    const combined = { statements: [...condition.statements, ...body.statements], yields: [] };
-    this.#executeLoop(combined, iteration, undefined, () => {
+    const iterationBlock = { statements: [...condition.statements, ...body.statements], yields: [] };
+    this.#executeLoop(iterationBlock, iteration, undefined, () => {
       this.#mayBeSkipped = true;
       this.block(condition);
       environment.path = [...environment.path, this.#conditionOf(condition.yields[0], "while")];

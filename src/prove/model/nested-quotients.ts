@@ -21,7 +21,7 @@ export function withNestedQuotients(accesses: readonly Access[]): readonly Acces
 /** Returns the rewrite for a set of terms. */
 function nestingQuotients(terms: readonly Term[]): (term: Term) => Term {
   const divisors = new Map<Term, Set<Term>>();
-  for (const { kind, parts: operands } of termsIn(...terms)) {
+  for (const { kind, operands } of termsIn(...terms)) {
     if (kind !== "quotient" && kind !== "remainder") continue;
     const [dividend, divisor] = operands as [Term, Term];
     const existing = divisors.get(dividend) ?? new Set();
@@ -31,11 +31,11 @@ function nestingQuotients(terms: readonly Term[]): (term: Term) => Term {
   const rewrite = (term: Term): Term => {
     const cached = cache.get(term);
     if (cached) return cached;
-    const result = nestQuotient(withOperands(term, term.parts.map(rewrite)), term);
+    const result = nestQuotient(withOperands(term, term.operands.map(rewrite)), term);
     cache.set(term, result);
     return result;
   };
-  const nestQuotient = (term: Term, { kind, parts: operands }: Term): Term => {
+  const nestQuotient = (term: Term, { kind, operands }: Term): Term => {
     if (kind !== "quotient" && kind !== "remainder") return term;
     const [dividend, divisor] = operands as [Term, Term];
     const inner = [...(divisors.get(dividend) ?? [])].find((candidate) => quotientOf(divisor, candidate) !== undefined);
@@ -52,8 +52,8 @@ function nestingQuotients(terms: readonly Term[]): (term: Term) => Term {
 /** The quotient of two products. Undefined if it is 1 or if a factor of the divisor is missing. */
 function quotientOf(dividend: Term, divisor: Term): Term | undefined {
   if (dividend.kind !== "product" || dividend === divisor) return undefined;
-  const remaining = [...dividend.parts];
-  for (const factor of divisor.kind === "product" ? divisor.parts : [divisor]) {
+  const remaining = [...dividend.operands];
+  for (const factor of divisor.kind === "product" ? divisor.operands : [divisor]) {
     const index = remaining.indexOf(factor);
     if (index < 0) return undefined;
     remaining.splice(index, 1);

@@ -100,7 +100,7 @@ function termsOf(environment: Environment, statement: OpStatement): readonly (Sy
   if (!operands || !isModeled) return [];
   const { grid, program } = environment.launch;
   return results.map(({ type }, i) => {
-    const context = { args, truth: isTruthType(type), folded: type.kind === "constexpr", grid, program };
+    const context = { args, isTruth: isTruthType(type), isFolded: type.kind === "constexpr", grid, program };
     const rule = (lane: readonly Term[]): Term | undefined => {
       const terms = Object.fromEntries(operands.map((operand) => [operand.name, at(operand.tile, lane)]));
       const term = op.proof.term!(terms, { ...context, lane });

@@ -19,7 +19,6 @@ import {
 } from "../../symbolic/term.js";
 import { assume, entails } from "../algebra/interpret.js";
 import type { FactSet, MonotoneFunction } from "../algebra/facts.js";
-import type { SymbolicModel } from "./model.js";
 import { add, ONE, type Polynomial } from "../algebra/polynomial.js";
 import type { Environment } from "./symbolic-environment.js";
 import { ELEMENT_PREFIX } from "./input-elements.js";
@@ -31,7 +30,7 @@ const ROW = "row of ";
  * that boundary.
  */
 export function rowFunction(
-  { ir }: Pick<SymbolicModel, "ir">,
+  { ir }: Pick<Environment, "ir">,
   contents: string,
   index: Polynomial,
 ): { readonly name: string; readonly row: Polynomial } | undefined {
@@ -46,7 +45,7 @@ export const isRow = ({ kind, name }: Term): boolean => kind === "call" && name.
  * from 0 and up to the size.
  */
 export const monotoneFunctions =
-  (model: Pick<SymbolicModel, "ir">): MonotoneFunction =>
+  (model: Pick<Environment, "ir">): MonotoneFunction =>
   (name) =>
     partitionOf(model, name, ELEMENT_PREFIX) !== undefined;
 
@@ -56,14 +55,14 @@ export function totalOf({ ir, launch }: Pick<Environment, "ir" | "launch">, cont
   return param && launch.term(param.partition!.total);
 }
 
-function partitionOf({ ir }: Pick<SymbolicModel, "ir">, name: string, prefix: string): TensorParam | undefined {
+function partitionOf({ ir }: Pick<Environment, "ir">, name: string, prefix: string): TensorParam | undefined {
   if (!name.startsWith(prefix)) return undefined;
   const tensor = paramsOf(ir, "tensor").find((param) => param.name === name.slice(prefix.length));
   return tensor?.partition && tensor.role === "in" ? tensor : undefined;
 }
 
 /** The condition that an element belongs to a row. */
-function isInRow(model: SymbolicModel, param: TensorParam, element: Term, row: Term): Term {
+function isInRow(model: Pick<Environment, "ir" | "launch">, param: TensorParam, element: Term, row: Term): Term {
   const boundaryAt = (index: Term) => call(`${ELEMENT_PREFIX}${param.name}`, index);
   const [count] = model.launch.tensorDims(param);
   const [start, endIndex] =
@@ -78,25 +77,30 @@ function isInRow(model: SymbolicModel, param: TensorParam, element: Term, row: T
   );
 }
 
-function isCovered(facts: FactSet, { launch }: SymbolicModel, { partition }: TensorParam, element: Term): boolean {
+function isCovered(
+  facts: FactSet,
+  { launch }: Pick<Environment, "launch">,
+  { partition }: TensorParam,
+  element: Term,
+): boolean {
   const total = launch.term(partition!.total);
   return total !== undefined && entails(facts, andTerm(atLeast(element, number(0)), below(element, total)));
 }
 
 /** Assumes the definition of each row function in the terms, if its element certainly has a row. */
-export function assumeRows(facts: FactSet, model: SymbolicModel, terms: readonly Term[]): void {
+export function assumeRows(facts: FactSet, model: Pick<Environment, "ir" | "launch">, terms: readonly Term[]): void {
   for (const term of termsIn(...terms)) {
     const param = term.kind === "call" ? partitionOf(model, term.name, ROW) : undefined;
-    const [element] = term.parts;
+    const [element] = term.operands;
     if (param && isCovered(facts, model, param, element!)) assume(facts, isInRow(model, param, element!, term));
   }
 }
 
 /** Proves that two terms are equal. An element belongs to exactly one row. */
-export function provesSame(facts: FactSet, model: SymbolicModel, x: Term, y: Term): boolean {
+export function provesSame(facts: FactSet, model: Pick<Environment, "ir" | "launch">, x: Term, y: Term): boolean {
   if (entails(facts, equal(x, y))) return true;
   const param = x.kind === "call" ? partitionOf(model, x.name, ROW) : undefined;
-  const [element] = x.parts;
+  const [element] = x.operands;
   return (
     param !== undefined &&
     isCovered(facts, model, param, element!) &&

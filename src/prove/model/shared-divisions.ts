@@ -51,7 +51,7 @@ function divisionsOf({ accesses, environment }: SymbolicModel): ReadonlyMap<stri
 export function divide(facts: FactSet, term: Term): void {
   const dependsOnInner = (part: Term): boolean =>
     part.kind === "choice" || part.kind === "call" || (DIVISIONS.has(part.kind) && !facts.seen.get(part));
-  if ([...termsIn(...term.parts)].some(dependsOnInner)) return;
-  const [dividend, divisor] = term.parts.map((part) => polynomialOf(facts, part));
+  if ([...termsIn(...term.operands)].some(dependsOnInner)) return;
+  const [dividend, divisor] = term.operands.map((part) => polynomialOf(facts, part));
   if (isNaturalDivision(facts, dividend!, divisor!)) polynomialOf(facts, term);
 }

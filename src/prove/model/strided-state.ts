@@ -67,14 +67,14 @@ interface Changes {
 
 /** The increment of state in an iteration. */
 function changesOf({ launch }: Environment, functionName: string, next: Term): Changes | undefined {
-  const operands = next.kind === "sum" ? next.parts : [next];
+  const operands = next.kind === "sum" ? next.operands : [next];
   const current = call(functionName);
   const summands = operands.filter((part) => part !== current);
   if (summands.length !== operands.length - 1) return undefined;
   const stateSummands = summands.filter((part) => [...termsIn(part)].some(isState));
   const isStride = (factor: Term): boolean =>
     factor.kind === "number" ? factor.value > 1n : factor.kind === "symbol" && launch.chosen.has(factor.name);
-  const [factors, ...others] = stateSummands.map(({ kind, parts: operands }) =>
+  const [factors, ...others] = stateSummands.map(({ kind, operands }) =>
     kind === "product" ? operands.filter(isStride) : [],
   );
   const stride = factors?.find((factor) => others.every((each) => each.includes(factor)));

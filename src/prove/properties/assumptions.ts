@@ -12,7 +12,7 @@ export const claimObligations: ObligationGenerator = (models) => {
   return [...statements].map((statement) => ({
     property: "claim",
     subject: "tl.assume",
-    at: statement.at,
+    at: statement.location,
     prove: (context) => proveClaim(context, statement),
   }));
 };
@@ -25,7 +25,13 @@ function proveClaim({ model, factScopes: contexts }: ProofContext, statement: Op
   const { holds, path, scope } = claim;
   const missing = `nothing shows what tl.assume says${describeUnknowns(model, "leave it out", [holds], path)}`;
   return {
-    refutation: { goal: holds, facts: path, variables: scope, locations: [statement.at], findingCodes: FINDING_CODES },
+    refutation: {
+      goal: holds,
+      facts: path,
+      variables: scope,
+      locations: [statement.location],
+      findingCodes: FINDING_CODES,
+    },
     missing,
   };
 }

@@ -8,7 +8,7 @@ import type { SymbolicModel } from "../model/model.js";
 import type { ObligationGenerator, ProofGap, ProofContext } from "./obligations.js";
 import type { Access } from "../model/accesses.js";
 import type { RefutationQuery } from "../counterexample.js";
-import { describeAccess, describeMissingBound } from "./describe.js";
+import { describeAccess, describeUnknowns } from "./describe.js";
 
 const FINDING_CODES: readonly FindingCode[] = ["out-of-bounds", "false-in-bounds"];
 
@@ -19,7 +19,7 @@ export const boundsObligations: ObligationGenerator = (models) => {
   return [...statements].map(([statement, access]) => ({
     property: "bounds",
     subject: describeAccess(access),
-    at: statement.at,
+    at: statement.location,
     prove: (context) => proveAccess(context, statement),
   }));
 };
@@ -35,7 +35,7 @@ function proveAccess({ model, factScopes: contexts }: ProofContext, statement: O
       goal: bound.condition,
       facts: [...path, mask],
       variables: [...scope, ...lanes],
-      locations: [statement.at],
+      locations: [statement.location],
       findingCodes: FINDING_CODES,
     };
     return { refutation, missing: describeMissingBound(model, access, bound) };
@@ -59,7 +59,7 @@ function unstridedRefutation(
     facts: [],
     variables: [],
     relevantTerms,
-    locations: [statement.at],
+    locations: [statement.location],
     findingCodes: FINDING_CODES,
     layouts,
   };
@@ -90,4 +90,22 @@ export function firstUnprovedBound(contexts: FactScopes, access: Access): Bound 
   };
   cache.set(access, cached);
   return cached.unproved;
+}
+
+/** The missing fact of a bound of an access, and its remedy. */
+export function describeMissingBound(
+  model: SymbolicModel,
+  access: Access,
+  { axis, side, condition: holds, claimed }: Bound,
+): string {
+  const { tensor } = access;
+  const size = tensor?.kind === "tensor" ? tensor.dimNames[axis] : "its numel";
+  const goal = `the index on axis ${axis} of ${tensor?.name} is ${side === "lower" ? "not negative" : `below ${size}`}`;
+  const statement = claimed ? `tl.inBounds says that ${goal}` : `nothing shows that ${goal}`;
+  const remedy = claimed
+    ? "leave tl.inBounds out"
+    : tensor?.kind === "tensor"
+      ? `access it by ${tensor.name}.at(…), which masks`
+      : "mask the lane";
+  return `${statement}${describeUnknowns(model, remedy, [holds], [access.mask, ...access.path])}`;
 }

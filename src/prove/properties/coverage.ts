@@ -31,8 +31,8 @@ export const coverageObligations: ObligationGenerator = (models) =>
       property: "coverage",
       subject: tensor.name,
       at:
-        models.flatMap(({ accesses }) => accesses.filter((access) => isStoreTo(access, tensor)))[0]?.statement.at ??
-        tensor.value.at,
+        models.flatMap(({ accesses }) => accesses.filter((access) => isStoreTo(access, tensor)))[0]?.statement
+          .location ?? tensor.value.location,
       waiver: models.flatMap(({ accesses }) =>
         accesses.flatMap((access) =>
           isStoreTo(access, tensor) && access.trusted !== undefined ? [access.trusted] : [],
@@ -75,7 +75,11 @@ function proveCoverage(context: ProofContext, tensor: TensorParam): ProofGap | u
     goal: orTerm(...unproved),
     facts: presence,
     variables: elements,
-    locations: [tensor.value.at, ...stores.map(({ statement }) => statement.at), ...gridLocations(model.ir)],
+    locations: [
+      tensor.value.location,
+      ...stores.map(({ statement }) => statement.location),
+      ...gridLocations(model.ir),
+    ],
     findingCodes: FINDING_CODES,
   };
   return { refutation, missing: missingCoverage(context, tensor, stores, unproved) };
@@ -111,7 +115,7 @@ function conditionsToWrite(
 
 /** The locations at which the evaluator may report an unwritten element. */
 function gridLocations({ grid: { block, at } }: KernelIR): readonly (Location | undefined)[] {
-  return [at, ...block.yields.map((each) => (isValue(each) ? each.at : undefined))];
+  return [at, ...block.yields.map((each) => (isValue(each) ? each.location : undefined))];
 }
 
 function missingCoverage(

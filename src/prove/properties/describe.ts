@@ -2,7 +2,6 @@
 import type { KernelIR } from "../../ir/nodes.js";
 import { type Term, termsIn } from "../../symbolic/term.js";
 import { inputsReadBy } from "../model/input-elements.js";
-import type { Bound } from "./bounds.js";
 import type { SymbolicModel } from "../model/model.js";
 import type { Access } from "../model/accesses.js";
 
@@ -12,24 +11,6 @@ const PREPOSITION = { load: "from", store: "to", atomic: "on" } as const;
 export function describeAccess({ accessKind: does, tensor }: Pick<Access, "accessKind" | "tensor">): string {
   const noun = does === "atomic" ? "atomic" : does;
   return tensor ? `the ${noun} ${PREPOSITION[does]} ${tensor.name}` : `this ${noun}`;
-}
-
-/** The missing fact of a bound of an access, and its remedy. */
-export function describeMissingBound(
-  model: SymbolicModel,
-  access: Access,
-  { axis, side, condition: holds, claimed }: Bound,
-): string {
-  const { tensor } = access;
-  const size = tensor?.kind === "tensor" ? tensor.dimNames[axis] : "its numel";
-  const goal = `the index on axis ${axis} of ${tensor?.name} is ${side === "lower" ? "not negative" : `below ${size}`}`;
-  const statement = claimed ? `tl.inBounds says that ${goal}` : `nothing shows that ${goal}`;
-  const remedy = claimed
-    ? "leave tl.inBounds out"
-    : tensor?.kind === "tensor"
-      ? `access it by ${tensor.name}.at(…), which masks`
-      : "mask the lane";
-  return `${statement}${describeUnknowns(model, remedy, [holds], [access.mask, ...access.path])}`;
 }
 
 /**

@@ -23,7 +23,7 @@ export const dividendObligations: ObligationGenerator = (models) => {
   return [...statements].map((statement) => ({
     property: "dividend",
     subject: describeDivision(statement),
-    at: statement.at,
+    at: statement.location,
     prove: (context) => proveDivision(context, statement),
   }));
 };
@@ -57,7 +57,7 @@ function proveDivision(context: ProofContext, statement: OpStatement): ProofGap 
       goal: andTerm(positive, nonNegative),
       facts: path,
       variables: [...scope, ...lanes],
-      locations: [statement.at],
+      locations: [statement.location],
       findingCodes: FINDING_CODES,
     };
     const goal =

@@ -18,7 +18,7 @@ export function gridLimits({ launch: { grid } }: SymbolicModel): readonly string
 
 /** A short term as the author writes it on the host. Undefined for other terms. */
 function textOf(term: Term): string | undefined {
-  const { kind, parts: operands, name, value } = term;
+  const { kind, operands, name, value } = term;
   const texts = operands.map(textOf);
   const [x, y] = texts;
   switch (kind) {
@@ -41,8 +41,20 @@ function textOf(term: Term): string | undefined {
     }
     case "call":
       return name === NEXT_POWER && x !== undefined ? `next_power_of_2(${x})` : undefined;
-    default:
+    case "all":
+    case "atMost":
+    case "choice":
+    case "equal":
+    case "false":
+    case "floorRemainder":
+    case "not":
+    case "quotient":
+    case "remainder":
+    case "some":
+    case "true":
       return undefined;
+    default:
+      return kind satisfies never;
   }
 }
 
@@ -57,8 +69,8 @@ function joinTexts(
 }
 
 /** The `x` of `(x + y - 1) // y`. */
-function coveredBy({ parts: [dividend, divisor] }: Term): Term | undefined {
-  const operands = dividend?.kind === "sum" ? [...dividend.parts] : [];
+function coveredBy({ operands: [dividend, divisor] }: Term): Term | undefined {
+  const operands = dividend?.kind === "sum" ? [...dividend.operands] : [];
   const isMinusOne = ({ kind, value }: Term) => kind === "number" && value === -1n;
   const [oneIndex, divisorIndex] = [operands.findIndex(isMinusOne), operands.indexOf(divisor!)];
   if (oneIndex < 0 || divisorIndex < 0) return undefined;

@@ -6,10 +6,11 @@ import type { Term } from "../../symbolic/term.js";
 import { provesNonNegative } from "../algebra/non-negativity.js";
 import { times } from "../algebra/exact-integer.js";
 import { polynomialOf } from "../algebra/interpret.js";
-import { atLeastZero, isDefinedHere, type FactSet } from "../algebra/facts.js";
+import { isDefinedHere, type FactSet } from "../algebra/facts.js";
 import { type Monomial, UNIT } from "../algebra/monomial.js";
 import { add, atom, constant, multiply, ONE, type Polynomial, single, subtract } from "../algebra/polynomial.js";
 import { LIMIT } from "../algebra/products.js";
+import { atLeastZero } from "../algebra/conditions.js";
 
 export function fitsInt32(facts: FactSet, value: Term): boolean {
   const p = polynomialOf(facts, value);
@@ -82,7 +83,7 @@ function boundSmall(facts: FactSet, p: Polynomial, end: End): Polynomial {
   let result = p;
   for (const [monomial, coefficient] of p) {
     if (monomial === UNIT) continue;
-    const { least, most } = facts.interval(monomial);
+    const { min: least, max: most } = facts.interval(monomial);
     const bound = coefficient > 0 === (end === "most") ? most : least;
     const value = bound === undefined ? undefined : times(bound, coefficient);
     if (value === undefined || value > SMALL_LIMIT || value < -SMALL_LIMIT) continue;

@@ -31,8 +31,8 @@ export class Int32 {
   readonly #factScopes: FactScopes;
 
   constructor(model: SymbolicModel) {
-    this.#factScopes = new FactScopes(model, this.#budget, limitFacts(model), (name, given, value, inProgram) => [
-      ...model.environment.factsOf(name, given, value, inProgram),
+    this.#factScopes = new FactScopes(model, this.#budget, limitFacts(model), (name, isGiven, value, inProgram) => [
+      ...model.environment.factsOf(name, isGiven, value, inProgram),
       ...(name.startsWith(ELEMENT_PREFIX)
         ? [atMost(value, addressable()), atLeast(sum(value, addressable()), number(0))]
         : []),
@@ -90,7 +90,7 @@ function limitFacts({ ir, checked, launch, environment }: SymbolicModel): readon
 }
 
 /** Scales an author's large bound to 2^31: `x <= 2**30 - 5` implies `2 * x <= 2**31 - 10`. */
-function inTermsOfLimit({ kind, parts: [x, bound] }: Term): readonly Term[] {
+function inTermsOfLimit({ kind, operands: [x, bound] }: Term): readonly Term[] {
   if (kind !== "atMost" || bound?.kind !== "number" || bound.value < LIMIT_LOWER_BOUND / 2 || bound.value > INT32_END)
     return [];
   const factor = BigInt(INT32_END) / bound.value;

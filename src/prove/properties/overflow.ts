@@ -28,7 +28,7 @@ const FINDING_CODES: readonly FindingCode[] = ["overflow"];
 export const overflowObligations: ObligationGenerator = (models) => {
   const locations = new Map<string, Location | undefined>();
   for (const model of models)
-    for (const { statement } of arithmeticIn(model)) locations.set(lineOf(statement.at), statement.at);
+    for (const { statement } of arithmeticIn(model)) locations.set(lineOf(statement.location), statement.location);
   return [...locations].map(([line, location]) => ({
     property: "overflow",
     subject: "the arithmetic of indices",
@@ -84,7 +84,7 @@ function proveLine(context: ProofContext, line: string): ProofGap | undefined {
   const analysis = analysisOf(context);
   analysis.limits.begin();
   for (const event of analysis.steps) {
-    if (lineOf(event.statement.at) !== line || analysis.isSafe(event)) continue;
+    if (lineOf(event.statement.location) !== line || analysis.isSafe(event)) continue;
     analysis.limits.end();
     const { values, lanes } = analysis.valuesOf(event);
     const { path, scope, statement } = event;
@@ -94,7 +94,7 @@ function proveLine(context: ProofContext, line: string): ProofGap | undefined {
       goal: andTerm(...values.flatMap((value) => [below(value, number(end)), atLeast(value, number(-end))])),
       facts: path,
       variables: [...scope, ...lanes],
-      locations: [statement.at],
+      locations: [statement.location],
       findingCodes: FINDING_CODES,
       isTooLarge: isInt32(event) && !event.statement.op.proof.foldSemantics && !isLarge(values),
     };

@@ -30,7 +30,7 @@ export const raceObligations: ObligationGenerator = (models) => {
   return [...statements].map(([statement, access]) => ({
     property: "race",
     subject: describeAccess(access),
-    at: statement.at,
+    at: statement.location,
     waiver: waivers.get(statement),
     prove: (context) => proveNoRace(context, statement),
   }));
@@ -186,7 +186,7 @@ function refutationOf(access: Access, partner: Access, identity: readonly string
     variables: variablesOf(member),
     identity,
   }));
-  const locations = accesses.map(({ statement }) => statement.at);
+  const locations = accesses.map(({ statement }) => statement.location);
   return {
     goal: TRUE,
     facts: [],
@@ -214,7 +214,7 @@ function missingBounds(access: Access): string {
   return `${describeAccess(access)}${lineOf(access)} may leave it, and then reaches the elements of other programs; mend that first`;
 }
 
-const lineOf = ({ statement }: Access): string => (statement.at ? ` in line ${statement.at.line}` : "");
+const lineOf = ({ statement }: Access): string => (statement.location ? ` in line ${statement.location.line}` : "");
 
 function describeReason(model: ProofContext["model"], accesses: readonly Access[]): string {
   const index = accesses.flatMap(({ axes }) => axes.map((axis) => axis.index));

@@ -159,15 +159,7 @@ function freeCases(kernel: CompiledKernel, options: CaseOptions, isPatterned = f
   const drawnConstexprs = passedConstexprs(signature);
   const membersOf = (name: string, members: readonly string[]) =>
     options.dtypes?.[name] ? [options.dtypes[name]] : members;
-  // Declared values and defaults are meaningful, random ones may not be. A decay, for example, is never drawn.
-  const declaredArbitrary = <T extends Constant>(name: string): fc.Arbitrary<T> | undefined => {
-    const fixed = options.scalars?.[name] ?? options.constexprs?.[name];
-    if (fixed !== undefined) return fc.constant(fixed as T);
-    const values = (kernel.arguments ?? []).flatMap((each) => (name in each ? [each[name] as T] : []));
-    const initial = signature.scalars.find((scalar) => scalar.name === name)?.default;
-    if (initial !== undefined) values.push(initial as T);
-    return values.length > 0 ? fc.constantFrom(...values) : undefined;
-  };
+  const declaredArbitrary = <T extends Constant>(name: string) => declaredValueArbitrary<T>(kernel, options, name);
   const fieldsArbitrary = (mayBeEmpty: boolean): fc.Arbitrary<TestCase> =>
     fc.record({
       sizes: sizesArbitrary(kernel, { ...options, empty: mayBeEmpty }, isPatterned),
@@ -175,16 +167,7 @@ function freeCases(kernel: CompiledKernel, options: CaseOptions, isPatterned = f
         name,
         fc.constantFrom(...membersOf(name, members)),
       ]),
-      layouts: recordOf(tensorsWithLayout(signature), (tensor) => {
-        const supported = layoutsOf(signature, tensor).filter((each) => layouts?.includes(each) ?? true);
-        return [
-          tensor.name,
-          fc.constantFrom<Layout[]>(...(supported.length > 0 ? supported : (["contiguous"] as const))),
-        ];
-      }).map(
-        (each) => sharedLayouts(signature, each),
-        (each) => each as Record<string, Layout>,
-      ),
+      layouts: layoutsArbitrary(signature, layouts),
       // Shrinks to the first config.
       config: fc.nat({ max: configs.length - 1 }).map(
         (index) => configs[index]!,
@@ -224,6 +207,33 @@ function freeCases(kernel: CompiledKernel, options: CaseOptions, isPatterned = f
     isValid,
     (testCase) => repairCase(kernel, testCase, options),
     maxTries,
+  );
+}
+
+/** Declared values and defaults are meaningful, random ones may not be. A decay, for example, is never drawn. */
+function declaredValueArbitrary<T extends Constant>(
+  kernel: CompiledKernel,
+  { scalars, constexprs }: CaseOptions,
+  name: string,
+): fc.Arbitrary<T> | undefined {
+  const fixed = scalars?.[name] ?? constexprs?.[name];
+  if (fixed !== undefined) return fc.constant(fixed as T);
+  const values = (kernel.arguments ?? []).flatMap((each) => (name in each ? [each[name] as T] : []));
+  const initial = kernel.signature.scalars.find((scalar) => scalar.name === name)?.default;
+  if (initial !== undefined) values.push(initial as T);
+  return values.length > 0 ? fc.constantFrom(...values) : undefined;
+}
+
+function layoutsArbitrary(
+  signature: CompiledKernel["signature"],
+  layouts: CaseOptions["layouts"],
+): fc.Arbitrary<Record<string, Layout>> {
+  return recordOf(tensorsWithLayout(signature), (tensor) => {
+    const supported = layoutsOf(signature, tensor).filter((each) => layouts?.includes(each) ?? true);
+    return [tensor.name, fc.constantFrom<Layout[]>(...(supported.length > 0 ? supported : (["contiguous"] as const)))];
+  }).map(
+    (each) => sharedLayouts(signature, each),
+    (each) => each as Record<string, Layout>,
   );
 }
 
@@ -356,8 +366,8 @@ function sizesArbitrary(
 }
 
 /** Sizes that may be 0: every output has them as a dim, and no input depends on their values. */
-function emptyable({ tensors, drawn, multiples = {}, tileSizes = {} }: Signature): readonly string[] {
-  if (drawn) return [];
+function emptyable({ tensors, drawn: drawnSizes, multiples = {}, tileSizes = {} }: Signature): readonly string[] {
+  if (drawnSizes) return [];
   const outputs = tensors.filter(({ role }) => role !== "in");
   const bounds = new Set(tensors.flatMap(({ range }) => range?.uses ?? []));
   const [first] = outputs;

@@ -1,6 +1,7 @@
 /** Runs the command in the arguments, and converts every outcome to an exit code. Users never see a raw exception. */
 import { Command, CommanderError, Option } from "commander";
 import { basename } from "node:path";
+import type { DiagnosticCode } from "../../diagnostics/catalog/index.js";
 import { errorDiagnostic, type MessageOfCode, TileScriptError } from "../../diagnostics/diagnostic.js";
 import { formatList } from "../../diagnostics/format-list.js";
 import { environment, kernelFile, usage } from "../../diagnostics/catalog/command-codes.js";
@@ -11,7 +12,6 @@ import { kernelCommands, plainCommands } from "../commands/index.js";
 import { selectKernels, importKernels, isBuildError, kernelFiles } from "../invocation/kernels.js";
 import { version } from "../system/package-folder.js";
 import { EnvironmentError, exitCodes, UsageError } from "../system/errors.js";
-import { splitRemedy } from "../report/remedy.js";
 import type { Problem } from "../report/reports.js";
 import { redirectStdout, printJson, terminal, type Streams, watchOutput } from "../system/streams.js";
 import { thrownDiagnostics } from "./uncaught-errors.js";
@@ -175,20 +175,22 @@ async function runGuarded(
   }
 }
 
-interface ErrorOutcome extends MessageOfCode, Pick<Problem, "diagnostics"> {
+interface ErrorOutcome extends Pick<Problem, "diagnostics"> {
+  readonly code: DiagnosticCode;
+  readonly message: string;
   readonly exitCode: number;
 }
 
 /** The user's message for an exception, and its exit code. */
 function describeError(error: unknown, verbose: boolean): ErrorOutcome {
-  if (error instanceof UsageError) return { ...usage(error.message), exitCode: exitCodes.usage };
-  if (error instanceof EnvironmentError) return { ...environment(error.message), exitCode: exitCodes.environment };
+  if (error instanceof UsageError) return { code: usage.code, message: error.message, exitCode: exitCodes.usage };
+  if (error instanceof EnvironmentError)
+    return { code: environment.code, message: error.message, exitCode: exitCodes.environment };
   const diagnostics = isBuildError(error) ? error.diagnostics : thrownDiagnostics(error);
   const showsStack = verbose || Boolean(process.env["TILESCRIPT_DEBUG"]);
   const stack = showsStack && !isBuildError(error) && error instanceof Error ? [error.stack ?? ""] : [];
   const message = [...diagnostics.map(formatWithFrame), ...stack].join("\n");
-  const reports = diagnostics.map(splitRemedy);
-  return { code: diagnostics[0]!.code, message, exitCode: exitCodes.failed, diagnostics: reports };
+  return { code: diagnostics[0]!.code, message, exitCode: exitCodes.failed, diagnostics };
 }
 
 /** Handles kernel files that throw later, await forever, or end the process. */
@@ -197,9 +199,9 @@ function watchProcess(report: (error: unknown) => number): () => void {
     stop();
     process.exit(report(error));
   };
-  const onIdle = (): void => onThrown(tileScriptError(kernelFile.waits()));
+  const onIdle = (): void => onThrown(tileScriptError(kernelFile.pendingPromise()));
   const onExit = (): void => {
-    process.exitCode = report(tileScriptError(kernelFile.exits()));
+    process.exitCode = report(tileScriptError(kernelFile.processExit()));
   };
   const stop = (): void =>
     void process.off("uncaughtException", onThrown).off("beforeExit", onIdle).off("exit", onExit);

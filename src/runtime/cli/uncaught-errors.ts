@@ -59,14 +59,14 @@ function otherError(error: Error): Diagnostic {
   const internalFrame = internalFrameOf(error);
   if (internalFrame !== undefined)
     return errorDiagnostic(
-      exception.ours(`${error.name}: ${error.message}`, version, internalFrame),
+      exception.internal(`${error.name}: ${error.message}`, version, internalFrame),
       authorFrame(error),
     );
   const undefinedDiagnostic = undefinedName(error);
   if (undefinedDiagnostic) return errorDiagnostic(undefinedDiagnostic, authorFrame(error));
   const isBeforeInitialization = error instanceof ReferenceError && error.message.includes("before initialization");
-  const remedy = isBeforeInitialization ? "; it is used before its line has run: do two files import each other?" : "";
-  return errorDiagnostic(exception.thrown(error.name, error.message, remedy), authorFrame(error));
+  const remedy = isBeforeInitialization ? "it is used before its line has run: do two files import each other?" : "";
+  return errorDiagnostic(exception.uncaught(error.name, error.message, remedy), authorFrame(error));
 }
 
 /** The location of an error inside this package: a mistake of the author would have a diagnostic. */

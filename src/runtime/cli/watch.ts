@@ -32,7 +32,7 @@ export async function watch(files: readonly string[], streams: Streams): Promise
     const { child, completion } = group;
     void completion.then(() => streams.err(`watching ${sources.size} file${sources.size === 1 ? "" : "s"}\n`));
     const changed = await change;
-    child?.kill();
+    child.kill();
     await completion;
     streams.err(`${relative(process.cwd(), changed)} changed\n`);
   }

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import pc from "picocolors";
 import { formatProgress } from "../target-compile/precompile.js";
 import { bench as measure, defaultIterations, type Benchmark } from "../measure/benchmark.js";
-import { closeDevice, type PythonDevice } from "../devices/devices.js";
+import { closeDevice } from "../devices/devices.js";
 import { checkOutput, writeOutput } from "../system/files.js";
 import { compileAll, refuseSameNames, warn } from "../invocation/kernels.js";
 import { measuredCases } from "../cases/measured-cases.js";
@@ -25,6 +25,7 @@ import type { BenchReport, GpuKinds } from "../report/reports.js";
 import { printJson, progress, type Streams } from "../system/streams.js";
 import type { KernelCommand } from "../invocation/command.js";
 import { writePlots } from "./plot.js";
+import type { PythonDevice } from "../devices/device.js";
 
 interface BenchOptions extends MeasuringOptions {
   readonly torchCompile: boolean;

@@ -3,7 +3,6 @@ import { proofDiagnostics, proofSummary } from "../report/proof-text.js";
 import { isBuildError } from "../invocation/kernels.js";
 import { options, type JsonOptions } from "../invocation/options.js";
 import { exitCodes } from "../system/errors.js";
-import { splitRemedy } from "../report/remedy.js";
 import type { CheckReport } from "../report/reports.js";
 import { openProofCache } from "../system/proof-cache.js";
 import { printJson } from "../system/streams.js";
@@ -38,8 +37,7 @@ export const check: KernelCommand<JsonOptions> = {
     }
     const firstError = results.flatMap(({ diagnostics }) => diagnostics).find(({ severity }) => severity === "error");
     if (firstError) streams.err(`${explainHint(firstError.code)}\n`);
-    const reports = results.map((each) => ({ ...each, diagnostics: each.diagnostics.map(splitRemedy) }));
-    if (json) printJson(streams, { ok, kernels: reports } satisfies CheckReport);
+    if (json) printJson(streams, { ok, kernels: results } satisfies CheckReport);
     return async () => (ok ? exitCodes.ok : exitCodes.failed);
   },
 };

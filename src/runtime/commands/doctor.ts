@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import pc from "picocolors";
-import { closeDevice, missingPython, openDevices, type Device } from "../devices/devices.js";
+import { closeDevice, missingPython, openDevices } from "../devices/devices.js";
 import { findPython, type Discovery } from "../worker/environment.js";
 import { chosenDevice, type ChosenDevice } from "../invocation/chosen-device.js";
 import type { DeviceName } from "../../compiled/device-names.js";
@@ -13,6 +13,7 @@ import { readsTypeScript } from "../invocation/import-file.js";
 import { printJson, progress } from "../system/streams.js";
 import { formatTable } from "../report/text-table.js";
 import type { PlainCommand } from "../invocation/command.js";
+import type { Device } from "../devices/device.js";
 
 type Fact = DoctorReport["facts"][number];
 
@@ -54,7 +55,7 @@ export const doctor: PlainCommand<DoctorOptions> = {
     else {
       const colors = pc.createColors(streams.color);
       const mark = { ok: colors.green("ok"), missing: colors.yellow("missing") };
-      const rows = facts.map(({ name, status, found }) => [name, mark[status], found]);
+      const rows = facts.map(({ name, status, found: value }) => [name, mark[status], value]);
       streams.out(`${formatTable(["what", "", "found"], rows).join("\n")}\n`);
       for (const { python: path, source, reason } of discovery.rejected)
         streams.out(`  not used: ${path} (${source}): ${reason}\n`);
@@ -68,8 +69,8 @@ export const doctor: PlainCommand<DoctorOptions> = {
 /** The most important next step: the remedy for a missing part that this machine could use, or else a new kernel. */
 function nextStep(facts: readonly Fact[]): string {
   const missing = facts.find(
-    ({ name, found, remedy }) =>
-      remedy && (name === "tsx" || name === "python" || found.startsWith("torch does not see")),
+    ({ name, found: value, remedy }) =>
+      remedy && (name === "tsx" || name === "python" || value.startsWith("torch does not see")),
   );
   return missing?.remedy ?? "`npx tilescript new add-relu` writes a kernel file to start from";
 }

@@ -19,7 +19,7 @@ interface EmitOptions extends JsonOptions {
   readonly emitOp?: string;
   readonly tritonOp?: true;
   readonly launch?: "fast" | "plain";
-  readonly specialize?: Specialize;
+  readonly warpSpecialize?: Specialize;
 }
 
 export const emit: KernelCommand<EmitOptions> = {
@@ -33,7 +33,7 @@ export const emit: KernelCommand<EmitOptions> = {
       ["fast", "plain"],
     ),
     new Option(
-      "--specialize <when>",
+      "--warp-specialize <when>",
       "add a warp-specialized kernel for Hopper GPUs (default: what the spec says)",
     ).choices(SPECIALIZE_MODES),
     options.kernel,
@@ -48,7 +48,7 @@ export const emit: KernelCommand<EmitOptions> = {
       );
     if (tritonOp && emitOp === undefined) throw new UsageError("--triton-op needs --emit-op NAMESPACE");
   },
-  async plan(kernels, { out, emitOp: namespace, tritonOp, launch, specialize, json }, streams) {
+  async plan(kernels, { out, emitOp: namespace, tritonOp, launch, warpSpecialize, json }, streams) {
     const folder = typeof out === "string" && (await isFolder(out));
     refuseSameNames(kernels);
     if (kernels.length > 1 && !folder && (typeof out === "string" || !json)) {
@@ -61,7 +61,7 @@ export const emit: KernelCommand<EmitOptions> = {
       const modules: EmitReport["modules"][number][] = [];
       for (const kernel of compiled) {
         const op = namespace === undefined ? undefined : ({ namespace, form } as const);
-        const emitOptions = { ...(op && { op }), ...(launch && { launch }), ...(specialize && { specialize }) };
+        const emitOptions = { ...(op && { op }), ...(launch && { launch }), ...(warpSpecialize && { warpSpecialize }) };
         const { python, map, warnings = [] } = Object.keys(emitOptions).length > 0 ? kernel.emit(emitOptions) : kernel;
         const diagnostics = [...new Set([...kernel.warnings, ...warnings])];
         warn([{ warnings: diagnostics }], streams);

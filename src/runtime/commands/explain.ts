@@ -66,7 +66,7 @@ function listText(): string {
     .flatMap(([area, list]) =>
       formatTable(
         [`${area}:`, ""],
-        list.map((code) => [code, explanations[code].means]),
+        list.map((code) => [code, explanations[code].meaning]),
       ),
     )
     .join("\n");
@@ -80,13 +80,13 @@ function text(code: DiagnosticCode, color: boolean): string {
     colors.bold(title),
     ...lines.split("\n").map((line) => (line === "" ? "" : `  ${line}`)),
   ];
-  const messageBlock = block("It says", `${code}: ${explanation.says}`);
+  const messageBlock = block("It says", `${code}: ${explanation.message}`);
   const blocks =
-    "fails" in explanation
+    "failing" in explanation
       ? [
-          ...block("This fails", exampleExcerpt(explanation.fails)),
+          ...block("This fails", exampleExcerpt(explanation.failing)),
           ...messageBlock,
-          ...block("This works", exampleExcerpt(explanation.passes)),
+          ...block("This works", exampleExcerpt(explanation.passing)),
         ]
       : [
           ...block("Where", explanation.command),
@@ -94,12 +94,12 @@ function text(code: DiagnosticCode, color: boolean): string {
           ...messageBlock,
           ...block("Instead", explanation.remedy),
         ];
-  return [colors.bold(code), explanation.means, ...blocks].join("\n");
+  return [colors.bold(code), explanation.meaning, ...blocks].join("\n");
 }
 
 function explainCode(code: DiagnosticCode): ExplainedCode {
   const explanation: Explanation = explanations[code];
-  const { means, says } = explanation;
+  const { meaning: means, message: says } = explanation;
   const [area] = areas.find(([, list]) => list.includes(code))!;
   if ("command" in explanation) {
     const { command, remedy, file } = explanation;
@@ -109,5 +109,5 @@ function explainCode(code: DiagnosticCode): ExplainedCode {
     excerpt: exampleExcerpt(fileParts),
     file: kernelFileOf(fileParts),
   });
-  return { code, area, means, says, fails: example(explanation.fails), passes: example(explanation.passes) };
+  return { code, area, means, says, fails: example(explanation.failing), passes: example(explanation.passing) };
 }

@@ -3,7 +3,7 @@ import { stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { suggestName } from "../../diagnostics/did-you-mean.js";
 import { TypeListError, parseTypes } from "../../import/given-types.js";
-import type { GivenSignature } from "../../import/tree.js";
+import type { LaunchSignature } from "../../import/tree.js";
 import { thisMachine } from "../devices/machine.js";
 import { importKernel, isEqual } from "../import-check/imported-kernel.js";
 import { openScratch } from "../import-check/scratch.js";
@@ -18,7 +18,7 @@ import { exitCodes, UsageError } from "../system/errors.js";
 import { printJson, progress } from "../system/streams.js";
 
 interface ImportOptions extends JsonOptions {
-  readonly types?: GivenSignature;
+  readonly types?: LaunchSignature;
   readonly call?: string;
   readonly kernel?: string;
   readonly specialize?: true | readonly string[];
@@ -131,7 +131,7 @@ function parseSeconds(text: string): number {
   return value;
 }
 
-function parseTypesOption(text: string): GivenSignature {
+function parseTypesOption(text: string): LaunchSignature {
   try {
     return parseTypes(text);
   } catch (error) {

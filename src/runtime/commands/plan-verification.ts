@@ -3,7 +3,7 @@ import pc from "picocolors";
 import type { CompiledKernel } from "../../compiled/compiled-kernel.js";
 import type { FindingCode } from "../../diagnostics/catalog/index.js";
 import { formatProgress } from "../target-compile/precompile.js";
-import { closeDevice, type Device } from "../devices/devices.js";
+import { closeDevice } from "../devices/devices.js";
 import { compileAll, warn } from "../invocation/kernels.js";
 import { deviceOf, type DeviceOptions, type SelectionOptions } from "../invocation/options.js";
 import { exitCodes } from "../system/errors.js";
@@ -15,6 +15,7 @@ import { printJson, progress, type Streams } from "../system/streams.js";
 import { summarize } from "../verify/summary.js";
 import type { Verification } from "../verify/plan-cases.js";
 import type { CommandTask, Runnable } from "../invocation/command.js";
+import type { Device } from "../devices/device.js";
 
 /** Verifies one kernel. `show` displays the progress. */
 export type Verify = (

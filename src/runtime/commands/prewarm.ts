@@ -1,6 +1,6 @@
 import { formatProgress, precompile, inEveryConfig } from "../target-compile/precompile.js";
 import { formatCase } from "../cases/case-text.js";
-import { closeDevice, type PythonDevice } from "../devices/devices.js";
+import { closeDevice } from "../devices/devices.js";
 import { failureOf } from "../cases/failure.js";
 import { compileAll, warn } from "../invocation/kernels.js";
 import { measuredCases } from "../cases/measured-cases.js";
@@ -12,6 +12,7 @@ import { openWorkspace } from "../devices/workspace.js";
 import { printJson, progress } from "../system/streams.js";
 import { type TestCase, type CompiledKernel, formatSizes } from "../../compiled/compiled-kernel.js";
 import type { KernelCommand } from "../invocation/command.js";
+import type { PythonDevice } from "../devices/device.js";
 
 /** Time limit of a request, which compiles and measures every config. */
 const DEADLINE_MS = 1_800_000;

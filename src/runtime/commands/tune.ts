@@ -3,7 +3,7 @@ import pc from "picocolors";
 import type { TestCase, CompiledKernel, Config, FoundConfigs } from "../../compiled/compiled-kernel.js";
 import { formatProgress } from "../target-compile/precompile.js";
 import { compileForTargets } from "../target-compile/targets.js";
-import { closeDevice, type PythonDevice } from "../devices/devices.js";
+import { closeDevice } from "../devices/devices.js";
 import type { Machine } from "../devices/machine.js";
 import { checkOutput, writeOutput } from "../system/files.js";
 import { warn } from "../invocation/kernels.js";
@@ -31,6 +31,7 @@ import { rankCandidates, type RankingGpu, searchOrder } from "../measure/shortli
 import { bestOf, parseBudget, search, fastestConfigs, type Budget } from "../measure/tuner.js";
 import { isTriedOn, declaredConfigs, mergeConfigs } from "../measure/own-configs.js";
 import type { KernelCommand, Runnable } from "../invocation/command.js";
+import type { PythonDevice } from "../devices/device.js";
 
 interface TuneOptions extends MeasuringOptions {
   readonly budget?: Budget;

@@ -5,13 +5,14 @@ import type { TestCase, CompiledKernel } from "../../compiled/compiled-kernel.js
 import { fail } from "../../diagnostics/diagnostic.js";
 import { deviceRun } from "../../diagnostics/catalog/call-codes.js";
 import type { DeviceName } from "../../compiled/device-names.js";
-import { type Device, sharedDevice } from "./devices.js";
+import { sharedDevice } from "./devices.js";
 import { type Host, isHost } from "../worker/host.js";
 import { UsageError } from "../system/errors.js";
 import { openCallFolder } from "./call-folder.js";
 import { failureOf } from "../cases/failure.js";
 import { callRequest, type RawTensor } from "./request.js";
 import { openWorkspace, type Workspace } from "./workspace.js";
+import type { Device } from "./device.js";
 
 export interface DeviceCall {
   /** The kernel's outputs; absent if the evaluator must run instead. */
@@ -51,7 +52,9 @@ export async function callOnDevice(
     const request = callRequest(kernel, module, testCase, options);
     const { inputs: inputTensors, outputs } = request;
     await Promise.all(
-      inputTensors.map(({ name, fill }) => fill.kind === "file" && folder.write(fill.path, inputs[name]!.bytes)),
+      inputTensors.map(async ({ name, fill }) => {
+        if (fill.kind === "file") await folder.write(fill.path, inputs[name]!.bytes);
+      }),
     );
     const reply = await device.workers.request(request, DEADLINE_MS);
     if (!reply.ok && reply.error.kind === "unsupported") return fallBackToEvaluator(reply.error.message);

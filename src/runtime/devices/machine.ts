@@ -6,16 +6,8 @@ import { EnvironmentError } from "../system/errors.js";
 import { compileFarm, type CompileService, type CompileServiceOptions, localCompilers } from "./compile-service.js";
 import { findPython, type DiscoveryOptions, type PythonEnvironment } from "../worker/environment.js";
 import { parseDevice } from "./device-name.js";
-import {
-  type Device,
-  type DeviceOptions,
-  type RemoteMachine,
-  missingPython,
-  openDevices,
-  openRemoteMachine,
-  openGpus,
-  type PythonDevice,
-} from "./devices.js";
+import { type RemoteMachine, missingPython, openDevices, openRemoteMachine, openGpus } from "./devices.js";
+import type { Device, DeviceOptions, PythonDevice } from "./device.js";
 
 export interface Machine {
   /** Throws EnvironmentError if there is none. */

@@ -12,8 +12,8 @@ import type { HelloResult } from "../worker/protocol.js";
 import { WorkerPool } from "../worker/worker-pool.js";
 import { EnvironmentError } from "../system/errors.js";
 import type { DeviceChoice } from "./device-name.js";
-import type { AheadCompilers, DeviceOptions, PythonDevice } from "./devices.js";
 import { interpreterUnchecked } from "./unchecked.js";
+import type { AheadCompilers, DeviceOptions, PythonDevice } from "./device.js";
 
 /** Connects to a cluster and starts its actors. Throws EnvironmentError. */
 export async function openCluster(
@@ -79,9 +79,9 @@ export function kindsOf(
  * node.
  */
 export function problemOf(seats: readonly RayActor[]): string | undefined {
-  for (const { hello, place, python } of seats) {
+  for (const { hello, place: placement, python } of seats) {
     const problem = whyUnsupported(hello.versions);
-    if (problem) return `${python} on ${place}: ${problem}`;
+    if (problem) return `${python} on ${placement}: ${problem}`;
   }
   const formatVersions = ({ hello: { versions } }: RayActor) => `torch ${versions.torch} and triton ${versions.triton}`;
   const [first] = seats;
@@ -106,7 +106,7 @@ function devicesOf(fleet: RayClusterClient, grouping: Grouping): readonly [Pytho
 }
 
 function deviceOf(fleet: RayClusterClient, seats: Indices, { isNamed, byNode }: Grouping): PythonDevice {
-  const { hello, python, node, place } = fleet.seats[seats[0]]!;
+  const { hello, python, node, place: placement } = fleet.seats[seats[0]]!;
   // `kindsOf` excludes compilers.
   const device = hello.device as HelloResult["device"];
   const compilers = byNode && compilersOn(fleet, node);
@@ -118,7 +118,7 @@ function deviceOf(fleet: RayClusterClient, seats: Indices, { isNamed, byNode }: 
     host: fleet,
     reason: isNamed ? "it was asked for" : device === "interpreter" ? "there is no GPU" : "the cluster has it",
     unchecked: device === "interpreter" ? interpreterUnchecked : [],
-    ...(byNode && { node: place.split(" ")[0]! }),
+    ...(byNode && { node: placement.split(" ")[0]! }),
     ...(compilers && { compilers }),
   };
 }

@@ -19,16 +19,16 @@ type WorkerChoice = Pick<WorkerOptions, "device" | "gpu"> & Pick<Member, "device
 /** Starts the workers. Returns a message if they are unusable. */
 export async function startWorkers(choice: DeviceChoice, options: StartOptions): Promise<StartedWorkers | string> {
   const first = initialWorkers(choice);
-  const started = await startAll(first, options);
-  if (typeof started === "string" || choice.gpus !== "all") return started;
-  const others = Array.from({ length: started.hello.gpuCount - 1 }, (_, i) => gpuOf(choice, i + 1));
-  if (others.length === 0) return started;
+  const workers = await startAll(first, options);
+  if (typeof workers === "string" || choice.gpus !== "all") return workers;
+  const others = Array.from({ length: workers.hello.gpuCount - 1 }, (_, i) => gpuOf(choice, i + 1));
+  if (others.length === 0) return workers;
   const otherWorkers = await startAll(others, options);
   if (typeof otherWorkers === "string") {
-    await started.workers.stop();
+    await workers.workers.stop();
     return otherWorkers;
   }
-  return mergeSameKind([started, otherWorkers]);
+  return mergeSameKind([workers, otherWorkers]);
 }
 
 const gpuOf = ({ kind }: DeviceChoice, gpu: number): WorkerChoice => ({

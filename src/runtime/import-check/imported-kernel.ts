@@ -4,13 +4,13 @@
  */
 import { cacheKey } from "../../compiled/canonical-json.js";
 import type { CompiledKernel } from "../../compiled/compiled-kernel.js";
-import { hasBlockPointers, withoutBlockPointers } from "../../import/blocks/block-pointers.js";
+import { hasBlockPointers, lowerBlockPointers } from "../../import/blocks/block-pointers.js";
 import { helperTypes } from "../../import/helper-types.js";
-import type { Inferred } from "../../import/launch-facts/launch-facts.js";
+import type { InferredLaunchFacts } from "../../import/launch-facts/launch-facts.js";
 import { kernelText, type KernelText, type TextOptions, type Todo } from "../../import/kernel-text.js";
 import { type Lifted, liftPointers, type LiftedAccess } from "../../import/lift/lift.js";
 import type { LiftedTensor } from "../../import/lift/lifted-tensors.js";
-import { forCalls, type GivenArgument, type KernelTree } from "../../import/tree.js";
+import { forCalls, type LaunchArgument, type KernelTree } from "../../import/tree.js";
 import { UnsupportedConstruct } from "../../import/value.js";
 import { openWorkspace } from "../devices/workspace.js";
 import { importKernels, isBuildError } from "../invocation/kernels.js";
@@ -97,7 +97,7 @@ export async function importKernel(read: ReadKernel, tools: ImportTools): Promis
 /** Imports the kernel with the simplest strategy whose result is equal. */
 async function importFirstEqual(read: ReadableKernel, tools: KernelTools): Promise<ImportedKernel> {
   const { specialize } = tools;
-  const options: TextOptions = specialize ? { specialize, decides: specialize.size === 0 } : {};
+  const options: TextOptions = specialize ? { specialize, shouldFoldConditions: specialize.size === 0 } : {};
   const calls = compatibleCalls(read.calls, specialize);
   let imported: ImportedKernel | undefined;
   const attempts = new Map<string, ImportedKernel>();
@@ -176,7 +176,7 @@ async function withViews(
 /** Writes and builds a kernel with views; undefined on failure. */
 async function writeAndBuild(
   lift: Lifted,
-  inferred: Inferred | undefined,
+  inferred: InferredLaunchFacts | undefined,
   options: TextOptions,
   tools: KernelTools,
 ): Promise<Written | undefined> {
@@ -199,10 +199,10 @@ function whyNot(result: ImportedKernel): string {
 
 /** Strategies for all calls, the simplest first. */
 const FALLBACKS: readonly TextOptions[] = [
-  { tails: true },
-  { reachedOnly: true },
-  { compiledOnly: true },
-  { tails: true, compiledOnly: true },
+  { mayEmitContinuations: true },
+  { isReachableOnly: true },
+  { compiledArmsOnly: true },
+  { mayEmitContinuations: true, compiledArmsOnly: true },
 ];
 
 /** All strategies, the simplest first, each with the calls that it supports. */
@@ -213,19 +213,19 @@ function strategies(
 ): readonly (readonly [readonly ReadCall[], TextOptions])[] {
   // Tile sizes may be known only for single launches.
   const isComputed = Object.keys(read.launch?.computed ?? {}).length > 0;
-  const plain = [options, ...(isComputed ? [{ ...options, pinned: true }] : [])];
+  const plain = [options, ...(isComputed ? [{ ...options, hasPinnedConstants: true }] : [])];
   // A kernel may test the dtype of a pointer and also name this dtype elsewhere: then it supports only one dtype.
   const sameTypeCalls = calls.filter((call) => sameTypes(call, calls[0]!));
-  const fixed = { ...options, pinned: true, fixedDTypes: true };
+  const fixed = { ...options, hasPinnedConstants: true, hasFixedDTypes: true };
   return [
     ...[...plain, ...FALLBACKS.map((fallback) => ({ ...plain.at(-1)!, ...fallback }))].map(
       (strategy) => [calls, strategy] as const,
     ),
-    [sameTypeCalls, { ...fixed, tails: true }],
+    [sameTypeCalls, { ...fixed, mayEmitContinuations: true }],
     [sameTypeCalls, fixed],
-    [sameTypeCalls, { ...fixed, tails: true, compiledOnly: true }],
+    [sameTypeCalls, { ...fixed, mayEmitContinuations: true, compiledArmsOnly: true }],
     // A flag with another meaning may test for pointers that single calls omit.
-    [calls.slice(0, 1), { ...fixed, tails: true }],
+    [calls.slice(0, 1), { ...fixed, mayEmitContinuations: true }],
   ];
 }
 
@@ -233,7 +233,7 @@ function strategies(
 function restrictToCalls(
   read: ReadableKernel,
   calls: readonly ReadCall[],
-  { decides, reachedOnly }: TextOptions,
+  { shouldFoldConditions: decides, isReachableOnly: reachedOnly }: TextOptions,
 ): ReadableKernel {
   const callIndices = new Set(calls.map((call) => read.calls.indexOf(call)));
   return {
@@ -250,7 +250,7 @@ const callCounts = (calls: readonly ReadCall[], read: ReadableKernel): Pick<Impo
  * The calls that one kernel file can support: those with the same argument kinds and fixed values as the first call.
  */
 function compatibleCalls(calls: readonly ReadCall[], specialize: ReadonlySet<string> | undefined): readonly ReadCall[] {
-  const kindOf = (argument: GivenArgument, name: string): string => {
+  const kindOf = (argument: LaunchArgument, name: string): string => {
     if (argument.kind === "descriptor") return `descriptor ${argument.block.length} ${argument.padding}`;
     if (argument.kind !== "constant") return argument.kind === "pointer" ? "pointer" : argument.dtype;
     const isFixed = specialize && (specialize.size === 0 || specialize.has(name));
@@ -326,7 +326,7 @@ async function buildAndCompare(
   const match = await compare(read, built, { parameters, tensors }, tools);
   switch (match.kind) {
     case "equal":
-      return fixed.length > 0 || options.decides
+      return fixed.length > 0 || options.shouldFoldConditions
         ? { ...common, status: "equal for the traced flags", fixed }
         : { ...common, status: "equal" };
     case "differs":
@@ -355,13 +355,17 @@ async function attemptWithRemedies(
   let current = options;
   const changedPointer = result.status === "not imported" ? CHANGED_BY_TRIALS.exec(result.reason)?.[1] : undefined;
   if (changedPointer !== undefined) {
-    current = { ...current, untuned: changedPointer };
+    current = { ...current, untunedPointer: changedPointer };
     result = await attempt(read, tools, current, attempts);
   }
-  while (current.tails && result.status === "not imported" && /: when: one arm returns /.test(result.reason)) {
+  while (
+    current.mayEmitContinuations &&
+    result.status === "not imported" &&
+    /: when: one arm returns /.test(result.reason)
+  ) {
     const branch = await branchOf(current, read, tools);
-    if (branch === undefined || current.apart?.has(branch)) break;
-    current = { ...current, apart: new Set([...(current.apart ?? []), branch]) };
+    if (branch === undefined || current.mixedTypeBranches?.has(branch)) break;
+    current = { ...current, mixedTypeBranches: new Set([...(current.mixedTypeBranches ?? []), branch]) };
     result = await attempt(read, tools, current, attempts);
   }
   return [result, current];
@@ -373,7 +377,7 @@ const CHANGED_BY_TRIALS =
 
 /** The branch that the build error points at. */
 async function branchOf(options: TextOptions, read: ReadableKernel, tools: KernelTools): Promise<string | undefined> {
-  const { text, name } = await kernelText(treeOf(read), { ...options, marked: true });
+  const { text, name } = await kernelText(treeOf(read), { ...options, hasBranchMarkers: true });
   const file = await tools.scratch.write(name, text);
   try {
     await (await importKernels([file], [file], tools.language))[0]!.compile();
@@ -394,14 +398,14 @@ interface Built {
 async function withTypes(plain: Built, tree: KernelTree, options: TextOptions, tools: KernelTools): Promise<Built> {
   const helpers = helperTypes(plain.text, plain.built.helpers ?? []);
   if (helpers.size === 0) return plain;
-  const { text, name } = await kernelText(tree, { ...options, helpers });
+  const { text, name } = await kernelText(tree, { ...options, helperTypes: helpers });
   const built = await tools.build(text, name);
   return typeof built === "string" || built.python !== plain.built.python ? plain : { text, built };
 }
 
 function treeOf({ functions, calls, tuning, launch, blocks }: ReadableKernel): KernelTree {
   const signatures = calls.map((call) => call.arguments);
-  return withoutBlockPointers({ functions, signatures, tuning, ...(launch && { launch }), ...(blocks && { blocks }) });
+  return lowerBlockPointers({ functions, signatures, tuning, ...(launch && { launch }), ...(blocks && { blocks }) });
 }
 
 interface NameMaps {

@@ -4,7 +4,11 @@
  */
 import { cacheKey } from "../../compiled/canonical-json.js";
 import type { CompiledKernel, HostExpression, MissingPrecondition } from "../../compiled/compiled-kernel.js";
-import { holdsForAllLaunches, type Inferred, type RecordedValues } from "../../import/launch-facts/launch-facts.js";
+import {
+  holdsForAllLaunches,
+  type InferredLaunchFacts,
+  type RecordedValues,
+} from "../../import/launch-facts/launch-facts.js";
 import { inferGrid } from "../../import/launch-facts/infer-grid.js";
 import { recordedValues } from "../../import/launch-facts/recorded-values.js";
 import type { LiftedTensor } from "../../import/lift/lifted-tensors.js";
@@ -17,7 +21,7 @@ export interface Written {
 }
 
 /** Writes and builds the kernel with inferred conditions; undefined if it cannot be built. */
-type Write = (inferred: Inferred) => Promise<Written | undefined>;
+type Write = (inferred: InferredLaunchFacts) => Promise<Written | undefined>;
 
 /** Limits on the rounds in which conditions lead to others, and on the attempts to remove a condition. */
 const LIMITS = { rounds: 4, removals: 12 } as const;
@@ -27,7 +31,7 @@ export async function inferredOf(
   tree: KernelTree,
   tensors: readonly LiftedTensor[],
   write: Write,
-): Promise<Inferred | undefined> {
+): Promise<InferredLaunchFacts | undefined> {
   const launches = recordedValues(tree, tensors);
   if (launches.length === 0 || tensors.length === 0) return undefined;
   const grid = tree.launch?.grid ? undefined : inferGrid(tree, tensors, launches);
@@ -42,7 +46,7 @@ class Inference {
     private readonly kernel: Written,
   ) {}
 
-  infer(start: Inferred): Inferred | undefined {
+  infer(start: InferredLaunchFacts): InferredLaunchFacts | undefined {
     let current = start;
     let missing = this.#missingPreconditions(current);
     if (!missing) return undefined;
@@ -50,7 +54,7 @@ class Inference {
     const steps = [current];
     for (let round = 0; round < LIMITS.rounds && missing.length > 0; round++) {
       const more = this.#firstNewConditions(missing, current.requires);
-      const extended: Inferred = { ...current, requires: [...current.requires, ...more] };
+      const extended: InferredLaunchFacts = { ...current, requires: [...current.requires, ...more] };
       const remaining = more.length > 0 ? this.#missingPreconditions(extended) : undefined;
       if (!remaining) break;
       if (remaining.length < missing.length) steps.push(extended);
@@ -60,7 +64,7 @@ class Inference {
   }
 
   /** The missing preconditions, in the names of the Python parameters. */
-  #missingPreconditions({ requires }: Inferred): readonly MissingPrecondition[] | undefined {
+  #missingPreconditions({ requires }: InferredLaunchFacts): readonly MissingPrecondition[] | undefined {
     const { built, parameters } = this.kernel;
     const names = new Map(Object.entries(parameters));
     const missing = built.suggestPreconditions?.(requires.map((each) => renameParams(each, names)));
@@ -85,7 +89,7 @@ class Inference {
   }
 
   /** Removes the conditions that close no gap. */
-  #removeRedundant(inferred: Inferred): Inferred {
+  #removeRedundant(inferred: InferredLaunchFacts): InferredLaunchFacts {
     const missingCount = this.#missingPreconditions(inferred)?.length ?? 0;
     let current = inferred;
     for (const condition of inferred.requires.toReversed().slice(0, LIMITS.removals)) {

@@ -5,7 +5,7 @@
 import { cacheKey } from "../../compiled/canonical-json.js";
 import type { CompiledKernel, Obligation } from "../../compiled/compiled-kernel.js";
 import { liftPointers, type Lifted } from "../../import/lift/lift.js";
-import type { Inferred } from "../../import/launch-facts/launch-facts.js";
+import type { InferredLaunchFacts } from "../../import/launch-facts/launch-facts.js";
 import type { KernelTree } from "../../import/tree.js";
 import { inferredOf, type Written } from "./inference.js";
 
@@ -15,9 +15,9 @@ export interface RefinementTools<Kernel> {
   /** The pointers that became tensors, and those among them with explicit masks. */
   readonly lifted: readonly string[];
   readonly maskedParams: readonly string[];
-  write(lift: Lifted, inferred: Inferred | undefined): Promise<Written | undefined>;
+  write(lift: Lifted, inferred: InferredLaunchFacts | undefined): Promise<Written | undefined>;
   /** Undefined if the IR differs. */
-  compare(lift: Lifted, inferred: Inferred | undefined): Promise<Kernel | undefined>;
+  compare(lift: Lifted, inferred: InferredLaunchFacts | undefined): Promise<Kernel | undefined>;
 }
 
 export interface RefinedKernel<Kernel> {
@@ -67,7 +67,7 @@ export async function refineViews<Kernel>(tools: RefinementTools<Kernel>): Promi
  * Variants with all or fewer of the inferred conditions. A condition may remove a mask that is always true, and so
  * change the IR.
  */
-function inferenceVariants(inferred: Inferred | undefined): readonly (Inferred | undefined)[] {
+function inferenceVariants(inferred: InferredLaunchFacts | undefined): readonly (InferredLaunchFacts | undefined)[] {
   if (!inferred) return [undefined];
   const requires = inferred.requires.filter((each) => !("op" in each && each.op === "eq"));
   const variants = [inferred, { ...inferred, requires }, { ...inferred, requires: [] }, undefined];

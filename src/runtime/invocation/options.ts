@@ -59,8 +59,8 @@ export const options = {
   shapes: new Option(
     "--shapes <sizes...>",
     "sizes to use instead of the spec's, such as M=512,N=512 M=4096,N=4096",
-  ).argParser((text: string, previous: readonly Record<string, string>[] = []) => [
-    ...previous,
+  ).argParser((text: string, previous: readonly Record<string, string>[] | undefined) => [
+    ...(previous ?? []),
     parseAssignments(text),
   ]),
   seed: new Option("--seed <number>", "seed of the inputs").argParser(parseWhole).default(0),

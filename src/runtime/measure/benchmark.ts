@@ -5,14 +5,14 @@ import type { TestCase, CompiledKernel } from "../../compiled/compiled-kernel.js
 import { precompile, inEveryConfig } from "../target-compile/precompile.js";
 import { describeCase } from "../cases/case-text.js";
 import { runInWorker } from "../verify/case-worker.js";
-import type { PythonDevice } from "../devices/devices.js";
 import { failureOf } from "../cases/failure.js";
 import { bytesOf, limitsOf, roofOf, type RooflineBound } from "./roofline.js";
 import type { BenchResult } from "../worker/protocol.js";
 import type { Member, RequestServer } from "../worker/worker-pool.js";
 import { benchRequest, runRequest } from "../devices/request.js";
-import { openWorkspace } from "../devices/workspace.js";
+import { openWorkspace, type Workspace } from "../devices/workspace.js";
 import { headline } from "../verify/summary.js";
+import type { PythonDevice } from "../devices/device.js";
 
 /** The number of calls before timing starts, and of timed calls. */
 export interface Iterations {
@@ -73,39 +73,13 @@ export async function bench(
     onCompiled,
   }: BenchOptions,
 ): Promise<Benchmark> {
-  const started = performance.now();
+  const start = performance.now();
   const kernel = { ...source, ...source.emit({ providers: true }) };
   const authorProviders = kernel.providers ?? [];
   const torchProviders = ["eager", ...(withTorchCompile ? ["torch.compile", "torch.compile max-autotune"] : [])];
   const providers = [...(kernel.reference === "none" ? [] : torchProviders), ...authorProviders];
   const workspace = await openWorkspace(kernel, device.host);
-  const measure = async (
-    testCase: TestCase,
-    { worker: memberWorker, deviceName: location }: Member,
-  ): Promise<Measurement | string> => {
-    const { worker, usedPlaces: places } = recordUsedPlaces(memberWorker);
-    const formatRejection = (reason: string) => `${describeCase(testCase, 1)}: ${reason}`;
-    const planned = { testCase, label: "measured", isExtra: false };
-    // The worker keeps the module and the autotuner's choice, so it times exactly the code that was verified here.
-    const verifyOptions = { passOut: false, isAutotuned, tolerance: {} };
-    const outcome = await runInWorker(kernel, device, worker, workspace, planned, verifyOptions);
-    if (outcome.status === "failed")
-      return formatRejection(`not measured, because its result is wrong: ${headline(outcome)}`);
-    if (outcome.status !== "passed" || outcome.by !== "python")
-      return formatRejection(`not measured, because it could not be verified: ${outcome.unchecked.join("; ")}`);
-    const options = { isAutotuned, providers, warmup, iterations, state, mode: device.kind };
-    const reply = await worker.request(benchRequest(kernel, workspace.module, testCase, options), DEADLINE_MS);
-    if (!reply.ok) return formatRejection(failureOf(kernel, reply.error).message);
-    const config = isAutotuned ? (reply.result.config ?? "autotuned") : testCase.config;
-    // Another actor may have chosen a config that is not verified.
-    if (places.size > 1)
-      return formatRejection("not measured, because its actor was lost after it was verified; measure again");
-    const gpuName = reply.on ?? location;
-    return {
-      ...measurementOf(kernel, device, testCase, config, reply.result),
-      ...(gpuName !== undefined && { gpuName }),
-    };
-  };
+  const options = { isAutotuned, providers, warmup, iterations, state, mode: device.kind };
   let results: (Measurement | string)[] = [];
   let done = 0;
   try {
@@ -115,7 +89,7 @@ export async function bench(
     const requests = launches.map((testCase) => runRequest(kernel, workspace.module, testCase));
     await precompile(device, requests, onCompiled);
     results = await device.workers.map(cases, async (testCase, member) => {
-      const result = await measure(testCase, member);
+      const result = await measure(kernel, device, workspace, testCase, member, options);
       onDone?.(++done);
       return result;
     });
@@ -124,7 +98,40 @@ export async function bench(
   }
   const measurements = results.filter((each) => typeof each !== "string");
   const refused = results.filter((each) => typeof each === "string");
-  return { kernel, measurements, rejected: refused, seconds: Math.round(performance.now() - started) / 1000 };
+  return { kernel, measurements, rejected: refused, seconds: Math.round(performance.now() - start) / 1000 };
+}
+
+/** Verifies and measures a case. A string says why the case was not measured. */
+async function measure(
+  kernel: CompiledKernel,
+  device: PythonDevice,
+  workspace: Workspace,
+  testCase: TestCase,
+  { worker: memberWorker, deviceName: location }: Member,
+  options: Parameters<typeof benchRequest>[3],
+): Promise<Measurement | string> {
+  const { isAutotuned = false } = options;
+  const { worker, usedPlaces } = recordUsedPlaces(memberWorker);
+  const formatRejection = (reason: string) => `${describeCase(testCase, 1)}: ${reason}`;
+  const planned = { testCase, label: "measured", isExtra: false };
+  // The worker keeps the module and the autotuner's choice, so it times exactly the code that was verified here.
+  const verifyOptions = { passOut: false, isAutotuned, tolerance: {} };
+  const outcome = await runInWorker(kernel, device, worker, workspace, planned, verifyOptions);
+  if (outcome.status === "failed")
+    return formatRejection(`not measured, because its result is wrong: ${headline(outcome)}`);
+  if (outcome.status !== "passed" || outcome.by !== "python")
+    return formatRejection(`not measured, because it could not be verified: ${outcome.unchecked.join("; ")}`);
+  const reply = await worker.request(benchRequest(kernel, workspace.module, testCase, options), DEADLINE_MS);
+  if (!reply.ok) return formatRejection(failureOf(kernel, reply.error).message);
+  const config = isAutotuned ? (reply.result.config ?? "autotuned") : testCase.config;
+  // Another actor may have chosen a config that is not verified.
+  if (usedPlaces.size > 1)
+    return formatRejection("not measured, because its actor was lost after it was verified; measure again");
+  const gpuName = reply.on ?? location;
+  return {
+    ...measurementOf(kernel, device, testCase, config, reply.result),
+    ...(gpuName !== undefined && { gpuName }),
+  };
 }
 
 /** Wraps a worker to record the cluster locations that ran its requests. */

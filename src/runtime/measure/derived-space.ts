@@ -54,8 +54,8 @@ export function perThread(config: Config, { sums, widest }: Traffic, lanes: numb
 }
 
 /** Accumulators per thread: the minimum that justifies a thread, and the maximum that fits its registers. */
-const SUM_LIMITS = { least: 8, most: 128 };
-const ELEMENT_LIMITS = { least: 1, most: 128 };
+const SUM_LIMITS = { min: 8, max: 128 };
+const ELEMENT_LIMITS = { min: 1, max: 128 };
 
 /**
  * The reason why a config is not worth compiling: in every case, a thread has too many values for its registers or too
@@ -64,10 +64,9 @@ const ELEMENT_LIMITS = { least: 1, most: 128 };
 export function whyPoorConfig(config: Config, cases: readonly Traffic[], lanes: number): string | undefined {
   const reasons = cases.map((traffic) => {
     const { sums, elements } = perThread(config, traffic, lanes);
-    const [noun, count, { least, most }] =
-      sums > 0 ? ["sums", sums, SUM_LIMITS] : ["elements", elements, ELEMENT_LIMITS];
-    if (count > most) return `more ${noun} of a tile than the ${most} that a thread has registers for`;
-    return count < least ? `fewer ${noun} of a tile than the ${least} that make a thread worth its start` : undefined;
+    const [noun, count, { min, max }] = sums > 0 ? ["sums", sums, SUM_LIMITS] : ["elements", elements, ELEMENT_LIMITS];
+    if (count > max) return `more ${noun} of a tile than the ${max} that a thread has registers for`;
+    return count < min ? `fewer ${noun} of a tile than the ${min} that make a thread worth its start` : undefined;
   });
   return reasons.every((reason) => reason !== undefined) ? reasons[0] : undefined;
 }

@@ -1,12 +1,12 @@
 /** Finds candidates that exceed the GPU's resources by compiling them in other processes while nothing is measured. */
 import type { TestCase, CompiledKernel } from "../../compiled/compiled-kernel.js";
-import type { PythonDevice } from "../devices/devices.js";
 import { compileRequest } from "../devices/request.js";
 import type { Workspace } from "../devices/workspace.js";
 import { problemsOf } from "../target-compile/diagnostics.js";
 import { failureOf } from "../cases/failure.js";
 import { COMPILE_DEADLINE_MS } from "../target-compile/precompile.js";
 import { occupancyOf, targets } from "../system/gpu-targets.js";
+import type { PythonDevice } from "../devices/device.js";
 
 /** The limit of spilled bytes per thread. More spilling costs more than a larger tile gains. */
 const MAX_SPILLED_BYTES = 128;

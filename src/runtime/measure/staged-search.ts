@@ -3,7 +3,6 @@
  * Configs that exceed the GPU's resources are detected by compiling them first.
  */
 import type { TestCase, CompiledKernel } from "../../compiled/compiled-kernel.js";
-import type { PythonDevice } from "../devices/devices.js";
 import { openWorkspace } from "../devices/workspace.js";
 import { halve, neighborsOf } from "./successive-halving.js";
 import { configsOverResources } from "./resource-limits.js";
@@ -11,6 +10,7 @@ import { type RankingGpu, searchOrder } from "./shortlist.js";
 import { type Trial, TrialCache } from "./trial-cache.js";
 import { compileBatch, type SearchContext, timeAgain, tryInCase } from "./trials.js";
 import type { SearchOptions, SearchResult } from "./tuner.js";
+import type { PythonDevice } from "../devices/device.js";
 
 /** The budget for each case. */
 export const DEFAULT_BUDGET = { configs: 60, seconds: 60 };
@@ -33,7 +33,7 @@ export async function searchInRounds(
   options: RoundOptions,
 ): Promise<HalvingResult> {
   const { cases, env = process.env } = options;
-  const started = performance.now();
+  const start = performance.now();
   const cache = await TrialCache.open(kernel, device, cases, env);
   const context = { kernel, device, cases, cache, workspace: await openWorkspace(kernel, device.host) };
   const search = new HalvingSearch(context, options);
@@ -51,7 +51,7 @@ export async function searchInRounds(
     tried: triedConfigs,
     overResources,
     fromCache,
-    seconds: Math.round(performance.now() - started) / 1000,
+    seconds: Math.round(performance.now() - start) / 1000,
   };
 }
 

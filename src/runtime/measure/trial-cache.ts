@@ -3,10 +3,10 @@ import { cacheKey } from "../../compiled/canonical-json.js";
 import { join } from "node:path";
 import type { TestCase, CompiledKernel, Config } from "../../compiled/compiled-kernel.js";
 import { valuesOf } from "../cases/case-text.js";
-import type { PythonDevice } from "../devices/devices.js";
 import { cacheFolder } from "../system/cache-folder.js";
 import { keyOfText, readCache, withoutConfigs, writeCached } from "../system/json-cache.js";
 import type { Timing } from "../worker/protocol.js";
+import type { PythonDevice } from "../devices/device.js";
 
 /** The result of a candidate in one case. */
 export type Trial = Timing | { readonly wrong: string } | { readonly failed: string };

@@ -4,7 +4,6 @@
 import type { TestCase, CompiledKernel } from "../../compiled/compiled-kernel.js";
 import { precompile } from "../target-compile/precompile.js";
 import { failureOf } from "../cases/failure.js";
-import type { PythonDevice } from "../devices/devices.js";
 import { benchRequest, runRequest } from "../devices/request.js";
 import type { Workspace } from "../devices/workspace.js";
 import type { Timing } from "../worker/protocol.js";
@@ -13,6 +12,7 @@ import { runInWorker } from "../verify/case-worker.js";
 import { headline } from "../verify/summary.js";
 import type { Iterations } from "./benchmark.js";
 import type { Trial, TrialCache } from "./trial-cache.js";
+import type { PythonDevice } from "../devices/device.js";
 
 /** Fewer calls than a benchmark, because differences below the noise do not matter here. */
 export const iterations: Iterations = { warmup: 5, iterations: 30 };
@@ -39,7 +39,7 @@ export async function compileBatch(
   const untried = configs.flatMap((config) =>
     caseIndices
       .filter((caseIndex) => !cache.get(caseIndex, config))
-      .map((place): TestCase => ({ ...cases[place]!, config })),
+      .map((index): TestCase => ({ ...cases[index]!, config })),
   );
   const launches = untried.filter((testCase) => kernel.refusal(testCase) === undefined);
   const requests = launches.map((testCase) => runRequest(kernel, workspace.module, testCase));

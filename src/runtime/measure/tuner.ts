@@ -1,12 +1,12 @@
 /** Searches a declared space: verifies and measures its candidates on a GPU until the budget is spent. */
 import fc from "fast-check";
 import type { TestCase, CompiledKernel, Config } from "../../compiled/compiled-kernel.js";
-import type { PythonDevice } from "../devices/devices.js";
 import { openWorkspace } from "../devices/workspace.js";
 import type { Timing } from "../worker/protocol.js";
 import { UsageError } from "../system/errors.js";
 import { type Trial, TrialCache } from "./trial-cache.js";
 import { compileBatch, tryInCases } from "./trials.js";
+import type { PythonDevice } from "../devices/device.js";
 
 /** The limit of a search. `all` has no limit. Declared configs are always measured. */
 export interface Budget {
@@ -43,7 +43,7 @@ export interface SearchOptions {
   readonly budget: Budget;
   readonly seed: number;
   readonly env?: NodeJS.ProcessEnv;
-  readonly onDone?: (tried: number) => void;
+  readonly onDone?: (trialCount: number) => void;
   /** Called after each kernel that was compiled in advance. */
   readonly onCompiled?: (done: number, planned: number) => void;
 }
@@ -57,14 +57,14 @@ export async function search(
   device: PythonDevice,
   { cases, skip, declaredCount, budget, seed, env = process.env, onDone, onCompiled }: SearchOptions,
 ): Promise<SearchResult> {
-  const started = performance.now();
+  const start = performance.now();
   const trials = cases.map(() => new Map<number, Trial>());
-  const tried: number[] = [];
+  const triedIndices: number[] = [];
   let [startedCount, doneCount, fromCache] = [0, 0, 0];
   const isSpent = () =>
     device.host?.lossReason !== undefined ||
     (budget.configs !== undefined && startedCount >= budget.configs) ||
-    (budget.seconds !== undefined && performance.now() - started > 1000 * budget.seconds);
+    (budget.seconds !== undefined && performance.now() - start > 1000 * budget.seconds);
   const cache = await TrialCache.open(kernel, device, cases, env);
   const context = { kernel, device, cases, cache, workspace: await openWorkspace(kernel, device.host) };
   const order = orderOf(kernel.configs.length, declaredCount, seed).filter((config) => !skip.has(config));
@@ -86,14 +86,14 @@ export async function search(
         if (!results[i]) continue;
         for (const result of results[i]) trials[result.caseIndex]!.set(config, result.trial);
         fromCache += results[i].filter(({ isNew }) => !isNew).length;
-        tried.push(config);
+        triedIndices.push(config);
       }
     }
   } finally {
     await cache.saved;
     await context.workspace.remove();
   }
-  return { trials, tried, fromCache, seconds: Math.round(performance.now() - started) / 1000 };
+  return { trials, tried: triedIndices, fromCache, seconds: Math.round(performance.now() - start) / 1000 };
 }
 
 /** The declared configs in order, then the others shuffled. */

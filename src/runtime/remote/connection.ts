@@ -83,19 +83,19 @@ export class Connection {
     const group = new ProcessGroup(program, args, { env: process.env, stdio: ["pipe", "pipe", "pipe"] });
     this.#group = group;
     const { child } = group;
-    child?.stdin?.on("error", () => undefined);
-    child?.stderr?.setEncoding("utf8").on("data", (text: string) => this.#appendOutput(text));
-    if (child?.stdout) createInterface({ input: child.stdout }).on("line", (line) => this.#read(line));
+    child.stdin?.on("error", () => undefined);
+    child.stderr?.setEncoding("utf8").on("data", (text: string) => this.#appendOutput(text));
+    if (child.stdout) createInterface({ input: child.stdout }).on("line", (line) => this.#read(line));
     void group.completion.then((ending) =>
       withDeadline(this.#waitForStreams(), 500).then(() => this.#close(this.#describeLoss(ending))),
     );
     const source = Buffer.from(options.agent);
-    child?.stdin?.write(Buffer.concat([Buffer.from(`${source.length}\n`), source, Buffer.from(`${this.#marker}\n`)]));
+    child.stdin?.write(Buffer.concat([Buffer.from(`${source.length}\n`), source, Buffer.from(`${this.#marker}\n`)]));
     const keepAlive = setInterval(() => this.#send({ do: "alive", id: 0 }), ALIVE_MS);
     keepAlive.unref();
     void group.completion.then(() => clearInterval(keepAlive));
     if (options.background)
-      for (const handle of [child, ...(child?.stdio ?? [])]) (handle as { unref?: () => void } | null)?.unref?.();
+      for (const handle of [child, ...child.stdio]) (handle as { unref?: () => void } | null)?.unref?.();
   }
 
   /** The reason why the connection was lost; undefined while it is open. */
@@ -148,12 +148,12 @@ export class Connection {
 
   /** Closes the connection, which ends everything that was started through it. */
   async close(): Promise<void> {
-    this.#group.child?.stdin?.end();
+    this.#group.child.stdin?.end();
     if ((await withDeadline(this.#group.completion, CLOSE_MS)) === "late") await this.#group.kill();
   }
 
   #send(message: object): void {
-    if (this.#lossReason === undefined) this.#group.child?.stdin?.write(`${JSON.stringify(message)}\n`);
+    if (this.#lossReason === undefined) this.#group.child.stdin?.write(`${JSON.stringify(message)}\n`);
   }
 
   #read(line: string): void {
@@ -187,8 +187,9 @@ export class Connection {
 
   /** Waits for the last output of a program that has ended. */
   async #waitForStreams(): Promise<void> {
-    const streams = [this.#group.child?.stdout, this.#group.child?.stderr];
-    await Promise.all(streams.map((stream) => stream && new Promise((resolve) => stream.once("close", resolve))));
+    const { stdout, stderr } = this.#group.child;
+    const streams = [stdout, stderr].filter((stream) => stream !== null);
+    await Promise.all(streams.map((stream) => new Promise((resolve) => stream.once("close", resolve))));
   }
 
   #close(why: string): void {

@@ -98,15 +98,14 @@ export class RayClusterClient implements Remote {
       stdio: ["ignore", "pipe", "pipe", "pipe"],
     });
     this.#group = group;
-    for (const stream of [group.child?.stdout, group.child?.stderr])
+    for (const stream of [group.child.stdout, group.child.stderr])
       stream?.setEncoding("utf8").on("data", (text: string) => (this.#tail = (this.#tail + text).slice(-OUTPUT_TAIL)));
     const channel = this.#channel;
     channel?.on("error", () => undefined);
     if (channel) createInterface({ input: channel }).on("line", (line) => this.#read(line));
     void group.completion.then((ending) => this.#fail(this.#describeLoss(ending)));
     if (background)
-      for (const handle of [group.child, ...(group.child?.stdio ?? [])])
-        (handle as { unref?: () => void } | null)?.unref?.();
+      for (const handle of [group.child, ...group.child.stdio]) (handle as { unref?: () => void } | null)?.unref?.();
   }
 
   /** Connects to the cluster and starts actors there. Throws EnvironmentError. */
@@ -167,7 +166,7 @@ export class RayClusterClient implements Remote {
   }
 
   get #channel(): Duplex | undefined {
-    return (this.#group.child?.stdio[3] ?? undefined) as Duplex | undefined;
+    return (this.#group.child.stdio[3] ?? undefined) as Duplex | undefined;
   }
 
   #requests(seat: number) {

@@ -2,11 +2,11 @@
 import type pc from "picocolors";
 import type { Benchmark, Iterations, Measurement } from "../measure/benchmark.js";
 import { formatCase, valuesOf } from "../cases/case-text.js";
-import type { PythonDevice } from "../devices/devices.js";
 import { limitsOf, type DeviceLimits } from "../measure/roofline.js";
 import type { Timing } from "../worker/protocol.js";
 import type { BenchCaseReport, BenchReport, KernelBenchReport } from "./reports.js";
 import { formatTable } from "./text-table.js";
+import type { PythonDevice } from "../devices/device.js";
 
 export interface BenchFacts extends Iterations {
   readonly sweep?: readonly string[];

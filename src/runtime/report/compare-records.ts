@@ -44,20 +44,20 @@ function comparedCase(group: readonly MeasurementRecord[]): ComparedCase {
 }
 
 /** Other differences between two records, as phrases. */
-function differences(before: MeasurementRecord, after: MeasurementRecord): readonly string[] {
+function differences(baseline: MeasurementRecord, after: MeasurementRecord): readonly string[] {
   const describeChange = (name: string, previous: unknown, current: unknown): readonly string[] =>
     previous === current || previous === undefined || current === undefined
       ? []
       : [`${name} ${String(previous)} → ${String(current)}`];
-  const [previousClock, currentClock] = [before.gpu_state?.sm_mhz, after.gpu_state?.sm_mhz];
+  const [previousClock, currentClock] = [baseline.gpu_state?.sm_mhz, after.gpu_state?.sm_mhz];
   return [
-    ...describeChange("module", before.module, after.module),
-    ...describeChange("config", jsonText(before.values), jsonText(after.values)),
-    ...describeChange("tilescript", before.versions.tilescript, after.versions.tilescript),
-    ...describeChange("triton", before.versions.triton, after.versions.triton),
-    ...describeChange("torch", before.versions.torch, after.versions.torch),
-    ...describeChange("driver", before.gpu_state?.driver, after.gpu_state?.driver),
-    ...describeChange("host", before.host ?? "this machine", after.host ?? "this machine"),
+    ...describeChange("module", baseline.module, after.module),
+    ...describeChange("config", jsonText(baseline.values), jsonText(after.values)),
+    ...describeChange("tilescript", baseline.versions.tilescript, after.versions.tilescript),
+    ...describeChange("triton", baseline.versions.triton, after.versions.triton),
+    ...describeChange("torch", baseline.versions.torch, after.versions.torch),
+    ...describeChange("driver", baseline.gpu_state?.driver, after.gpu_state?.driver),
+    ...describeChange("host", baseline.host ?? "this machine", after.host ?? "this machine"),
     ...(previousClock && currentClock && Math.abs(currentClock / previousClock - 1) > 0.02
       ? describeChange("SM clock in MHz", previousClock, currentClock)
       : []),

@@ -63,7 +63,7 @@ function problemsAtLines({ kernel, compilations }: KernelCompilations): Diagnost
 }
 
 /** Triton's autotuner skips configs that exceed the resources. */
-const SKIPPED_REMEDY = "; Triton's autotuner passes over it there and takes another config";
+const SKIPPED_REMEDY = "Triton's autotuner passes over it there and takes another config";
 
 /** True if this config can't run on this target. */
 function isOverResources(compilation: Compilation): boolean {
@@ -104,12 +104,12 @@ function formatCompilations(compilations: readonly Compilation[]): string {
 /** The caller's choices: `T=float16 causal=true sliced without bias`. */
 function formatVariant({ testCase }: Compilation): string {
   const layouts = [...new Set(Object.values(testCase.layouts ?? {}).map(String))];
-  const parts = [
+  const phrases = [
     formatCase({ ...testCase, sizes: {} }),
     ...layouts,
     ...(testCase.absent ?? []).map((name) => `without ${name}`),
   ];
-  return parts.filter(Boolean).join(" ");
+  return phrases.filter(Boolean).join(" ");
 }
 
 /** Descriptions of what was not compiled or not checked, with the reason. */

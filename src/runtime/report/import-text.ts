@@ -23,8 +23,8 @@ function details(kernel: Kernel, file: string): readonly string[] {
   const accesses = kernel.accesses
     ? [
         `  ${views} of ${kernel.accesses.length} accesses are views`,
-        ...kernel.accesses.flatMap(({ line, of, why }) =>
-          why === undefined ? [] : [`  ${file}:${line}: the ${of} stays as it is: ${why}`],
+        ...kernel.accesses.flatMap(({ line, of: subject, why: reason }) =>
+          reason === undefined ? [] : [`  ${file}:${line}: the ${subject} stays as it is: ${reason}`],
         ),
       ]
     : [];

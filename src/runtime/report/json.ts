@@ -2,11 +2,12 @@
  * The JSON report of `run`. `correct`, `max_abs_diff`, `max_rel_diff` and `details` are fixed; other fields may be
  * added.
  */
-import type { Device } from "../devices/devices.js";
+
 import type { CaseReport, OutputReport, RunReport } from "./reports.js";
 import type { Outcome, OutputComparison } from "../cases/outcome.js";
 import { summarize } from "../verify/summary.js";
 import type { Verification } from "../verify/plan-cases.js";
+import type { Device } from "../devices/device.js";
 
 /** The report of one kernel. */
 export function jsonReport(verification: Verification, device: Device): RunReport {

@@ -6,6 +6,7 @@ import {
   type Obligation,
   type ProofProperty,
 } from "../../compiled/compiled-kernel.js";
+import { Message } from "../../diagnostics/message.js";
 import { notProved } from "../../diagnostics/catalog/proof-codes.js";
 import { type Diagnostic, errorDiagnostic, TileScriptError, warning } from "../../diagnostics/diagnostic.js";
 
@@ -63,28 +64,24 @@ export function proofDiagnostics(
   const causes = new Set<string>();
   const isNew = (cause: string): boolean => causes.size < causes.add(cause).size;
   return obligations.flatMap((obligation): Diagnostic[] => {
-    const { property, of, at, verdict } = obligation;
+    const { property, of: subject, at, verdict } = obligation;
     if (verdict.kind === "proved" || verdict.kind === "waived") return [];
     const requires = suggest(obligation);
-    const remedy = requires === undefined ? "" : formatRemedy(requires);
+    const remedy = requires === undefined ? "" : `with \`requires: ${requires}\` it is proved`;
     if (verdict.kind === "unknown") {
       const cause = `${KERNEL_WIDE.has(property) ? property : locationKey(obligation)} ${verdict.missing}`;
       return refutedLocations.has(locationKey(obligation)) || !isNew(cause)
         ? []
-        : [warning(notProved(of, `${verdict.missing}${remedy}`), at)];
+        : [warning(notProved(subject, verdict.missing, remedy), at)];
     }
-    const { code, message } = verdict.finding;
-    if (!isNew(message)) return [];
-    return [
-      errorDiagnostic(
-        { code, message: `${message}; a case: ${formatCounterexample(verdict.at)}${remedy}` },
-        verdict.finding.at ?? at,
-      ),
-    ];
+    const { finding } = verdict;
+    if (!isNew(finding.message)) return [];
+    const problem = `${finding.message}; a case: ${formatCounterexample(verdict.at)}`;
+    // The finding's own remedy stands inside the sentence.
+    const details = requires === undefined ? { remedy: finding.remedy } : {};
+    return [errorDiagnostic(new Message(finding.code, problem, remedy), finding.at ?? at, details)];
   });
 }
-
-const formatRemedy = (requires: string): string => `; with \`requires: ${requires}\` it is proved`;
 
 /** `M=1 N=17 y=sliced, config 0` */
 function formatCounterexample({ sizes, scalars = {}, constexprs = {}, layouts = {}, config }: TestCase): string {

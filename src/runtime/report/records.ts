@@ -2,12 +2,12 @@
 import { jsonText } from "../../compiled/canonical-json.js";
 import { appendFile, readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { PythonDevice } from "../devices/devices.js";
 import type { BenchCaseReport, BenchReport } from "./reports.js";
 import { keyOfText, withoutConfigs } from "../system/json-cache.js";
 import { checkOutput, writeProblem } from "../system/files.js";
 import { version } from "../system/package-folder.js";
 import { EnvironmentError, UsageError } from "../system/errors.js";
+import type { PythonDevice } from "../devices/device.js";
 
 /** A measured case with everything that affects its times. */
 export interface MeasurementRecord extends BenchCaseReport {

@@ -111,14 +111,10 @@ export interface CheckReport {
     readonly kernel: string;
     readonly ok: boolean;
     readonly configs: number;
-    readonly diagnostics: readonly DiagnosticReport[];
+    readonly diagnostics: readonly Diagnostic[];
     /** The proved properties for every shape; absent if the kernel does not build. */
     readonly proof?: Certificate;
   }[];
-}
-/** A diagnostic. `remedy` repeats the part of the message after the semicolon. */
-export interface DiagnosticReport extends Diagnostic {
-  readonly remedy?: string;
 }
 
 // fix
@@ -509,5 +505,5 @@ export interface Problem {
   readonly ok: false;
   readonly details: string;
   /** The individual diagnostics behind `details`, if the kernels' files could not be built. */
-  readonly diagnostics?: readonly DiagnosticReport[];
+  readonly diagnostics?: readonly Diagnostic[];
 }

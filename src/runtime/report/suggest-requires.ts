@@ -9,7 +9,7 @@ import type {
   MissingPrecondition,
   Obligation,
 } from "../../compiled/compiled-kernel.js";
-import { callback, hostValue } from "../../import/host-text.js";
+import { callbackText, hostValue } from "../../import/host-text.js";
 import { declaredShapes } from "../cases/shapes.js";
 import { acceptedCase } from "../cases/valid-cases.js";
 
@@ -20,7 +20,7 @@ const GAP_VERDICTS: ReadonlySet<string> = new Set(["unknown", "refuted"]);
 
 type ObligationKey = Pick<MissingPrecondition, "property" | "of">;
 
-const keyOf = ({ property, of }: ObligationKey): string => `${property} ${of}`;
+const keyOf = ({ property, of: subject }: ObligationKey): string => `${property} ${subject}`;
 
 /** Returns a function from an obligation to the `requires` that closes its gap with a single condition. */
 export function suggestRequires(
@@ -33,13 +33,13 @@ export function suggestRequires(
     gaps.has(keyOf(precondition)) && !suggestions.has(keyOf(precondition));
   const preconditions = gaps.size === 0 ? [] : (kernel.suggestPreconditions?.() ?? []);
   const launches = preconditions.some(isUnresolved) ? launchesOf(kernel) : [];
-  const tried = new Set<string>();
+  const triedKeys = new Set<string>();
   for (const precondition of preconditions) {
     for (const condition of precondition.wanted) {
       const text = textOf(condition);
-      if (!isUnresolved(precondition) || tried.size >= MAX_TRIES) break;
-      if (tried.has(text) || !isSatisfied(condition, launches)) continue;
-      tried.add(text);
+      if (!isUnresolved(precondition) || triedKeys.size >= MAX_TRIES) break;
+      if (triedKeys.has(text) || !isSatisfied(condition, launches)) continue;
+      triedKeys.add(text);
       const remainingGaps = kernel.suggestPreconditions?.([condition]);
       if (!remainingGaps) continue;
       const remainingKeys = new Set(remainingGaps.map(keyOf));
@@ -52,7 +52,7 @@ export function suggestRequires(
 
 /** `({ N, BLOCK }) => [N.mod(BLOCK).eq(0)]` */
 const textOf = (condition: HostExpression): string =>
-  callback(
+  callbackText(
     [condition],
     (name) => ({ name }),
     ([text]) => `[${text}]`,

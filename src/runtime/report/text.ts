@@ -3,11 +3,11 @@ import type pc from "picocolors";
 import { formatSizes, type Tolerance } from "../../compiled/compiled-kernel.js";
 import { describeCase } from "../cases/case-text.js";
 import { formatFinding, formatFrame } from "./finding-text.js";
-import type { Device } from "../devices/devices.js";
 import type { Outcome, OutputComparison, WorstElement } from "../cases/outcome.js";
 import type { CompileCounts } from "../verify/runner.js";
 import { headline, maxError, summarize, type Summary } from "../verify/summary.js";
 import type { Verification } from "../verify/plan-cases.js";
+import type { Device } from "../devices/device.js";
 
 type Colors = ReturnType<typeof pc.createColors>;
 
@@ -68,9 +68,9 @@ function factRows(
 }
 
 /** Compile counts; compilation takes most of the time of a first run on a GPU. */
-function formatCompileCounts({ ahead, processes, seconds, known, late }: CompileCounts): string {
+function formatCompileCounts({ ahead, processes, seconds, known: cachedCount, late }: CompileCounts): string {
   const inAdvance = ahead > 0 ? `${ahead} ahead in ${processes} processes (${seconds.toFixed(1)} s)` : "none ahead";
-  return `${inAdvance}, ${late} as cases ran; ${known} were in Triton's cache`;
+  return `${inAdvance}, ${late} as cases ran; ${cachedCount} were in Triton's cache`;
 }
 
 /** The number of drawn shapes, with a few examples. */

@@ -4,13 +4,13 @@ import type pc from "picocolors";
 import type { CompiledKernel, Config } from "../../compiled/compiled-kernel.js";
 import { formatList } from "../../diagnostics/format-list.js";
 import { formatCase, valuesOf } from "../cases/case-text.js";
-import type { PythonDevice } from "../devices/devices.js";
 import { bytesOf } from "../measure/roofline.js";
 import type { BenchCaseReport, ConfigValues, TuneReport } from "./reports.js";
 import { formatTable } from "./text-table.js";
 import type { Pruned } from "../measure/candidates.js";
 import { iterations } from "../measure/trials.js";
 import type { Best, SearchResult } from "../measure/tuner.js";
+import type { PythonDevice } from "../devices/device.js";
 
 export interface TuneFacts {
   readonly kernel: CompiledKernel;
@@ -80,15 +80,15 @@ export function tunedCases({ kernel }: TuneFacts, best: readonly Best[]): readon
 const MAX_REASONS = 8;
 
 export function tuneText(report: TuneReport, colors: ReturnType<typeof pc.createColors>): string {
-  const { kernel, device_name: device, candidates, pruned, rejected, tried, configs } = report;
+  const { kernel, device_name: device, candidates, pruned, rejected, tried: trialCount, configs } = report;
   const counts = [
     `${candidates} candidates, ${pruned.length} pruned`,
     ...(device === undefined
       ? []
-      : [`${tried} tried (${report.from_cache} times from the cache), ${rejected.length} rejected`]),
+      : [`${trialCount} tried (${report.from_cache} times from the cache), ${rejected.length} rejected`]),
   ].join(", ");
   const deviceSuffix = device === undefined ? "" : ` on ${device}`;
-  const untried = candidates - pruned.length - tried;
+  const untried = candidates - pruned.length - trialCount;
   return [
     `${colors.bold(kernel)}${deviceSuffix}: ${counts}${device === undefined ? "" : ` (${report.seconds.toFixed(1)} s)`}`,
     ...formatReasons("pruned", pruned, colors),
@@ -105,7 +105,7 @@ export function tuneText(report: TuneReport, colors: ReturnType<typeof pc.create
 }
 
 function formatOutputFiles({ written, baked }: TuneReport): string {
-  const files = [written, baked].filter((place) => place !== undefined);
+  const files = [written, baked].filter((file) => file !== undefined);
   return files.length > 0 ? `, written to ${formatList(files)}` : "; --write puts them into the kernel's file";
 }
 

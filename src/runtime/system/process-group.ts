@@ -1,12 +1,16 @@
 /**
  * Child processes that each lead a process group. A group ends with its leader, and at the latest with this process.
  */
-import { type ChildProcess, spawn, type StdioOptions } from "node:child_process";
+import { createRequire } from "node:module";
+import type { Options, Subprocess } from "execa";
+
+/** Loads on first use: commands that start no process, such as `check`, do without it. */
+const loadExeca = (): typeof import("execa") => createRequire(import.meta.url)("execa");
 
 export interface GroupOptions {
   /** The complete environment; nothing is inherited. */
   readonly env: NodeJS.ProcessEnv;
-  readonly stdio: StdioOptions;
+  readonly stdio: NonNullable<Options["stdio"]>;
 }
 
 /** The exit status of a process, or the reason why there is none. */
@@ -28,28 +32,33 @@ const watchedGroups = new Set<ProcessGroup>();
 
 /** A process and all its descendants. */
 export class ProcessGroup {
-  /** Undefined if the system could not start the process. */
-  readonly child: ChildProcess | undefined;
+  readonly child: Pick<Subprocess, "stdin" | "stdout" | "stderr" | "stdio" | "pid" | "kill" | "unref">;
   /** Resolves when the leader has ended; never rejects. */
   readonly completion: Promise<Ending>;
   #ending: Ending | undefined;
 
   constructor(command: string, args: readonly string[], { env, stdio }: GroupOptions) {
-    // Register first: a signal during `spawn` would end this process alone.
+    // Register first: a signal during `execa` would end this process alone.
     runningGroups.add(this);
     watchedGroups.add(this);
     if (watchedGroups.size === 1) for (const signal of SIGNALS) process.on(signal, onSignal);
-    let spawnError: unknown;
-    try {
-      this.child = spawn(command, args, { env, stdio, detached: true, windowsHide: true });
-    } catch (error) {
-      spawnError = error;
-    }
+    const child = loadExeca().execa(command, args, {
+      env,
+      extendEnv: false,
+      stdio,
+      detached: true,
+      cleanup: false,
+      buffer: false,
+      reject: false,
+    });
+    this.child = child;
     this.completion = new Promise<Ending>((resolve) => {
-      const reject = (error: unknown): void =>
-        resolve({ exitCode: null, signal: null, unstarted: (error as NodeJS.ErrnoException).code ?? String(error) });
-      if (!this.child) reject(spawnError);
-      this.child?.once("error", reject).once("exit", (exitCode, signal) => resolve({ exitCode, signal }));
+      // execa's promise also waits for the streams, which descendants may hold open.
+      child.once("exit", (exitCode, signal) => resolve({ exitCode, signal }));
+      void child.then(({ exitCode, signal, code, message }) => {
+        if (exitCode === undefined && signal === undefined)
+          resolve({ exitCode: null, signal: null, unstarted: code ?? String(message) });
+      });
     }).then((ending) => {
       // Descendants may still run and keep the streams open.
       this.#signal();
@@ -60,7 +69,7 @@ export class ProcessGroup {
   }
 
   get pid(): number | undefined {
-    return this.child?.pid;
+    return this.child.pid;
   }
 
   /** The exit status, if known already. */
@@ -80,7 +89,7 @@ export class ProcessGroup {
   /** Kills the whole group. Unread output is lost. */
   kill(): Promise<Ending> {
     if (!this.#ending) this.#signal();
-    for (const stream of this.child?.stdio ?? []) stream?.destroy();
+    for (const stream of this.child.stdio) stream?.destroy();
     return this.completion;
   }
 

@@ -37,7 +37,7 @@ export async function runProgram(
   const group = new ProcessGroup(command, args, { env, stdio: ["ignore", "pipe", "pipe"] });
   const output = { stdout: "", stderr: "" };
   const reads = (["stdout", "stderr"] as const).map(async (name) => {
-    const stream = group.child?.[name];
+    const stream = group.child[name];
     stream?.setEncoding("utf8").on("data", (text: string) => {
       output[name] = (output[name] + text).slice(-OUTPUT_LIMIT);
       onOutput?.(text);

@@ -24,7 +24,7 @@ export function problemsOf(
 ): CompileMessage[] {
   if (failure?.kind === "out-of-resources") {
     const problem = `it needs more registers than a thread may have: ${failure.message}`;
-    const remedy = "; raise maxnreg or leave it out, make the blocks smaller or raise numWarps";
+    const remedy = "raise maxnreg or leave it out, make the blocks smaller or raise numWarps";
     return [{ severity: "error", rule: compileResources, problem, remedy, at: config }];
   }
   if (failure) {
@@ -39,18 +39,15 @@ export function problemsOf(
   if (resources.shared > limits.sharedOfProgram)
     addError(
       `it needs ${resources.shared} bytes of shared memory; the limit is ${limits.sharedOfProgram} for a program`,
-      "; make the blocks smaller or lower numStages",
+      "make the blocks smaller or lower numStages",
     );
   else if (limits.tensorMemory !== undefined && (resources.tensorMemory ?? 0) > limits.tensorMemory)
     addError(
       `it needs ${resources.tensorMemory} columns of tensor memory; the limit is ${limits.tensorMemory} for a program`,
-      "; make the accumulator smaller",
+      "make the accumulator smaller",
     );
   else if (occupancy?.programs === 0)
-    addError(
-      `no program fits: a multiprocessor has too few ${occupancy.limit}`,
-      "; make the blocks or numWarps smaller",
-    );
+    addError(`no program fits: a multiprocessor has too few ${occupancy.limit}`, "make the blocks or numWarps smaller");
   for (const fault of faultsOf(resources.machineCode))
     messages.push({ severity: "error", rule: compileMiscompiled, ...fault, at: config });
   if (resources.spilled > 0)
@@ -58,7 +55,7 @@ export function problemsOf(
       severity: "warning",
       rule: compileSpill,
       problem: `registers spill: each thread keeps ${resources.spilled} bytes in memory`,
-      remedy: "; make the blocks smaller, raise numWarps or lower numStages",
+      remedy: "make the blocks smaller, raise numWarps or lower numStages",
       at: config,
     });
   return messages;

@@ -1,9 +1,10 @@
 /** Faults that `python/tilescript_worker/machine_code.py` finds in the machine code of ptxas. */
 import { statSync } from "node:fs";
 import { COMPILE_DEADLINE_MS } from "./precompile.js";
+import { formatMessage } from "../../diagnostics/message.js";
 import { formatList } from "../../diagnostics/format-list.js";
-import type { PythonDevice } from "../devices/devices.js";
 import type { MachineCode, RunRequest, VerifyRequest } from "../worker/protocol.js";
+import type { PythonDevice } from "../devices/device.js";
 
 export interface Fault {
   readonly problem: string;
@@ -19,7 +20,7 @@ export function faultsOf(machineCode: readonly MachineCode[]): Fault[] {
     return [
       {
         problem: `${problem} before anything writes ${pronoun}: results would be wrong`,
-        remedy: `; set ${variable} to a newer ptxas, or change the config`,
+        remedy: `set ${variable} to a newer ptxas, or change the config`,
       },
     ];
   });
@@ -47,7 +48,7 @@ export async function faultsOfCase(
     const reply = await worker.request({ ...request, type: "compile", target, specialized }, COMPILE_DEADLINE_MS);
     if (reply.ok) faults.push(...faultsOf(reply.result.machineCode));
   });
-  return [...new Set(faults.map(({ problem, remedy }) => `${problem}${remedy}`))];
+  return [...new Set(faults.map(formatMessage))];
 }
 
 /** The ptxas that the environment selects instead of Triton's own, with its modification time. */

@@ -5,8 +5,8 @@
 import type { TestCase, CompiledKernel } from "../../compiled/compiled-kernel.js";
 import { configsFor } from "../../compiled/configs-by-gpu.js";
 import type { WorkerPool } from "../worker/worker-pool.js";
-import type { PythonDevice } from "../devices/devices.js";
 import type { HelloResult, LaunchesResult, RunRequest } from "../worker/protocol.js";
+import type { PythonDevice } from "../devices/device.js";
 
 export interface PrecompileProgress {
   /** The number of kernels compiled for each case, excluding those of earlier cases. */
@@ -62,13 +62,13 @@ export async function precompile(
   cases: readonly RunRequest[],
   onDone?: (done: number, planned: number) => void,
 ): Promise<PrecompileProgress> {
-  const started = performance.now();
+  const start = performance.now();
   const compiledCounts = cases.map(() => 0);
   const result = (cachedCount: number, processes: number): PrecompileProgress => ({
     compiled: compiledCounts,
     cachedCount,
     processes,
-    seconds: Math.round(performance.now() - started) / 1000,
+    seconds: Math.round(performance.now() - start) / 1000,
   });
   if (!compilers || !target || cases.length === 0) return result(0, 0);
   const launchesByCase = await launchesOf(workers, cases);

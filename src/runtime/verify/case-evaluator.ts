@@ -34,8 +34,8 @@ export function evaluate(
   planned: PlannedCase,
   { tolerance, order, repeats = 1, deadlineMs = defaultDeadlineMs }: EvaluatorOptions,
 ): Outcome {
-  const started = performance.now();
-  const deadline = started + deadlineMs;
+  const start = performance.now();
+  const deadline = start + deadlineMs;
   const { testCase, label, declaredIndex } = planned;
   const base = { testCase, label, declaredIndex, isAutotuned: false, by: "eval" as const };
   try {
@@ -65,7 +65,7 @@ export function evaluate(
       unchecked: comparison ? unchecked : [...unchecked, NOT_COMPARED[kernel.reference]],
       isAlgorithmChecked: comparison !== undefined,
       reached,
-      ms: Math.round(performance.now() - started),
+      ms: Math.round(performance.now() - start),
     };
   } catch (error) {
     return {
@@ -76,7 +76,7 @@ export function evaluate(
       problems: [],
       failure: evaluatorFailure(error),
       unchecked: [],
-      ms: Math.round(performance.now() - started),
+      ms: Math.round(performance.now() - start),
     };
   }
 }
@@ -93,8 +93,8 @@ function orderProblems(
     return [`${comparison.wrong} of ${comparison.total} elements are wrong ${condition}`];
   if (signature.unordered) return [];
   return Object.entries(outputs).flatMap(([name, { data }]) => {
-    const other = reversed[name]!.data;
-    const differing = Array.from<unknown>(data).filter((value, i) => !Object.is(value, other[i])).length;
+    const reversedData = reversed[name]!.data;
+    const differing = Array.from<unknown>(data).filter((value, i) => !Object.is(value, reversedData[i])).length;
     return differing > 0
       ? [`${name} differs ${condition}, in ${differing} of ${data.length} elements: programs race`]
       : [];

@@ -2,7 +2,6 @@
 import type { CompiledKernel, Tolerance } from "../../compiled/compiled-kernel.js";
 import { defaultDeadlineMs, evaluate, type EvaluatorOptions, NO_REFERENCE } from "./case-evaluator.js";
 import type { PlannedCase } from "../cases/cases.js";
-import type { PythonDevice } from "../devices/devices.js";
 import type { RequestServer } from "../worker/worker-pool.js";
 import { failureOf } from "../cases/failure.js";
 import { faultsOfCase } from "../target-compile/machine-code.js";
@@ -10,6 +9,7 @@ import type { Outcome, OutputComparison } from "../cases/outcome.js";
 import { elementFromWire, fromWire, type WireComparison, type WireElement } from "../worker/protocol.js";
 import { verifyRequest } from "../devices/request.js";
 import type { Workspace } from "../devices/workspace.js";
+import type { PythonDevice } from "../devices/device.js";
 
 interface WorkerOptions extends Omit<EvaluatorOptions, "order"> {
   readonly passOut: boolean;
@@ -27,7 +27,7 @@ export async function runInWorker(
   planned: PlannedCase,
   options: WorkerOptions,
 ): Promise<Outcome> {
-  const started = performance.now();
+  const start = performance.now();
   // The extent behind a raw pointer is unknown. The evaluator reports this.
   if (needsPointer(kernel)) return evaluateWithReasons(kernel, planned, [], options);
   const request = verifyRequest(kernel, workspace.module, planned.testCase, { ...options, mode: device.kind });
@@ -42,7 +42,7 @@ export async function runInWorker(
     findings: [],
     problems: [],
     unchecked: [],
-    ms: Math.round(performance.now() - started),
+    ms: Math.round(performance.now() - start),
   };
   // The config that the autotuner chose is unknown here.
   const describeFaults = async () => (options.isAutotuned ? [] : faultsOfCase(device, request));

@@ -1,6 +1,6 @@
 /** The amount of work that each device computes in a few seconds. */
 import type { Limits } from "../cases/cases.js";
-import type { Device } from "../devices/devices.js";
+import type { Device } from "../devices/device.js";
 
 /**
  * An op of Triton's interpreter takes tens of microseconds, independent of its lanes; an op of the evaluator takes a

@@ -3,11 +3,11 @@ import type { CompiledKernel, ProgramOrder, Tolerance } from "../../compiled/com
 import { inEveryConfig } from "../target-compile/precompile.js";
 import { planCases } from "../cases/cases.js";
 import type { Selection } from "../cases/selection.js";
-import type { Device } from "../devices/devices.js";
 import type { Outcome } from "../cases/outcome.js";
 import { deviceLimits } from "./device-limits.js";
 import { gpuOf, whyNotRunOn } from "./other-gpu.js";
 import { type CompileCounts, openRunner } from "./runner.js";
+import type { Device } from "../devices/device.js";
 
 export interface VerifyOptions {
   readonly selection: Selection;
@@ -60,7 +60,7 @@ const repeats: Readonly<Record<Device["kind"], number>> = { eval: 1, interpreter
 
 /** Verifies a kernel on an open device. */
 export async function verify(kernel: CompiledKernel, device: Device, options: VerifyOptions): Promise<Verification> {
-  const started = performance.now();
+  const start = performance.now();
   const skipReason = whyNotRunOn(kernel, device);
   if (skipReason !== undefined) return { kernel, outcomes: [], skipped: [skipReason], seconds: 0 };
   const plan = planCases(kernel, deviceLimits[device.kind], { ...options.selection, on: gpuOf(device) });
@@ -105,7 +105,7 @@ export async function verify(kernel: CompiledKernel, device: Device, options: Ve
     ...sizesChoice,
     outcomes,
     skipped,
-    seconds: Math.round(performance.now() - started) / 1000,
+    seconds: Math.round(performance.now() - start) / 1000,
     ...(compiling && { compiling }),
   };
 }

@@ -7,11 +7,11 @@ import { Lookahead } from "./lookahead.js";
 import { runInWorker, needsPointer } from "./case-worker.js";
 import { costOf, type PlannedCase } from "../cases/cases.js";
 import { QUEUE_DEPTH, type Member } from "../worker/worker-pool.js";
-import type { Device, PythonDevice } from "../devices/devices.js";
 import { wasCompared, type Outcome } from "../cases/outcome.js";
 import { verifyRequest } from "../devices/request.js";
 import { openWorkspace } from "../devices/workspace.js";
 import { deviceLimits } from "./device-limits.js";
+import type { Device, PythonDevice } from "../devices/device.js";
 
 export interface Runner {
   /** Announces the cases that will run, in this order, so that several workers can prefetch them. */
@@ -144,9 +144,9 @@ async function pythonRunner(
       const dtypes = JSON.stringify(planned.testCase.dtypes);
       if (!sanitized && (checkedDtypes.has(dtypes) || kernel.reference !== "recorded")) return outcome;
       if (costOf(kernel, planned.testCase, deviceLimits.eval) > MAX_SANITIZED_WORK) return outcome;
-      const combined = withEvaluation(outcome, evaluate(kernel, planned, { tolerance, deadlineMs }));
-      if (wasCompared(combined) && combined.isAlgorithmChecked) checkedDtypes.add(dtypes);
-      return (sanitized && combined.status === "passed" && checkOverflow(kernel, combined)) || combined;
+      const merged = withEvaluation(outcome, evaluate(kernel, planned, { tolerance, deadlineMs }));
+      if (wasCompared(merged) && merged.isAlgorithmChecked) checkedDtypes.add(dtypes);
+      return (sanitized && merged.status === "passed" && checkOverflow(kernel, merged)) || merged;
     },
     ...(device.kind !== "interpreter" &&
       !needsPointer(kernel) && {

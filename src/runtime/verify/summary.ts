@@ -3,9 +3,9 @@ import { formatSizes } from "../../compiled/compiled-kernel.js";
 import { ALGORITHM_CHECK, describeErrorKind } from "../../compiled/error-kind.js";
 import { mayRunInTf32 } from "../../compiled/tolerance.js";
 import { formatLocation } from "../../diagnostics/diagnostic.js";
-import type { Device } from "../devices/devices.js";
 import { wasCompared, type Outcome } from "../cases/outcome.js";
 import type { Verification } from "./plan-cases.js";
+import type { Device } from "../devices/device.js";
 
 export interface Summary {
   readonly correct: boolean;
@@ -72,13 +72,14 @@ function describeGaps({ kernel, outcomes, thorough }: Verification): readonly st
   if (!thorough) return [];
   const evaluated = outcomes.flatMap(({ reached }) => (reached ? [new Set(reached.map(formatLocation))] : []));
   const caseCount = `${evaluated.length} case${evaluated.length === 1 ? "" : "s"}`;
-  return kernel.proof().obligations.flatMap(({ property, of, at, verdict }) => {
+  return kernel.proof().obligations.flatMap(({ property, of: subject, at, verdict }) => {
     if (verdict.kind !== "unknown" || !at) return [];
     const location = formatLocation(at);
     // Coverage is a property of the whole output, so every case counts.
-    const reaching = property === "coverage" ? evaluated : evaluated.filter((locations) => locations.has(location));
-    const reached = reaching.length === 0 ? "in no case" : `in ${reaching.length} of ${caseCount}`;
-    return [`${property} of ${of} at ${location}, for all shapes: it is not proved, and was reached ${reached}`];
+    const reachingCases =
+      property === "coverage" ? evaluated : evaluated.filter((locations) => locations.has(location));
+    const reached = reachingCases.length === 0 ? "in no case" : `in ${reachingCases.length} of ${caseCount}`;
+    return [`${property} of ${subject} at ${location}, for all shapes: it is not proved, and was reached ${reached}`];
   });
 }
 

@@ -5,7 +5,6 @@ import type { TestCase, CompiledKernel, SpecialValue, Tolerance } from "../../co
 import { declaredCases, type Plan, type PlannedCase } from "../cases/cases.js";
 import { tmaCompatibleCase } from "../cases/tma-cases.js";
 import type { Selection } from "../cases/selection.js";
-import type { Device } from "../devices/devices.js";
 import { acceptedCase } from "../cases/valid-cases.js";
 import { cases, type CaseOptions, drawnConfigs } from "../cases/arbitrary.js";
 import type { Outcome } from "../cases/outcome.js";
@@ -14,6 +13,7 @@ import { gpuOf, whyNotRunOn } from "./other-gpu.js";
 import { openRunner, type RunnerOptions, verifyCase } from "./runner.js";
 import { shellWord } from "../system/run-program.js";
 import type { Verification } from "./plan-cases.js";
+import type { Device } from "../devices/device.js";
 
 export interface ThoroughOptions {
   readonly selection: Selection;
@@ -69,7 +69,7 @@ export async function verifyThoroughly(
 
 async function drawAndRun(kernel: CompiledKernel, device: Device, options: ThoroughOptions): Promise<Verification> {
   const { selection, timeLimitMs } = options;
-  const started = performance.now();
+  const start = performance.now();
   const declared = declaredPlan(kernel, device, selection);
   const rounds = roundsOf(kernel, device, options, declared.cases);
   const planned = rounds.reduce((sum, { numRuns }) => sum + numRuns, 0);
@@ -99,10 +99,10 @@ async function drawAndRun(kernel: CompiledKernel, device: Device, options: Thoro
     return outcome.status !== "failed";
   };
   try {
-    const drawn = rounds.flatMap(casesOf);
-    await runner.precompile?.(drawn, options.onCompiled);
+    const drawnCases = rounds.flatMap(casesOf);
+    await runner.precompile?.(drawnCases, options.onCompiled);
     deadline = performance.now() + timeLimitMs;
-    runner.expect?.(timeLimitMs > 0 ? drawn.map(plannedFor) : []);
+    runner.expect?.(timeLimitMs > 0 ? drawnCases.map(plannedFor) : []);
     for (const { arbitrary, ...parameters } of rounds)
       if (!failed) await fc.check(fc.asyncProperty(arbitrary, passes), parameters);
   } finally {
@@ -114,7 +114,7 @@ async function drawAndRun(kernel: CompiledKernel, device: Device, options: Thoro
     ...(selection.sizes && { hasChosenSizes: true }),
     outcomes: failed ? [...passed, failed] : passed,
     skipped: [...declared.skipped, ...describeSkipped(kernel, options, failed ? 0 : planned - passed.length, planned)],
-    seconds: Math.round(performance.now() - started) / 1000,
+    seconds: Math.round(performance.now() - start) / 1000,
     ...(compiling && { compiling }),
     thorough: {
       seed: selection.seed,
@@ -232,7 +232,7 @@ export async function reproduceCase(
   testCase: TestCase,
   options: Pick<RunnerOptions, "tolerance" | "deadlineMs">,
 ): Promise<Verification> {
-  const started = performance.now();
+  const start = performance.now();
   const outcome = await verifyCase(kernel, device, testCase, {
     ...options,
     repeats: repeats[device.kind],
@@ -243,6 +243,6 @@ export async function reproduceCase(
     hasChosenSizes: true,
     outcomes: [outcome],
     skipped: [],
-    seconds: Math.round(performance.now() - started) / 1000,
+    seconds: Math.round(performance.now() - start) / 1000,
   };
 }

@@ -3,7 +3,7 @@
  * `python/tilescript_worker/protocol.py` is the other side. A change to either increments `PROTOCOL_VERSION` in both.
  */
 import type { Config, Layout, SpecialValue, Tolerance } from "../../compiled/compiled-kernel.js";
-import type { FunctionTree, GivenSignature, NotedBlocks, NotedLaunch, Tuning } from "../../import/tree.js";
+import type { FunctionTree, LaunchSignature, RecordedBlocks, RecordedLaunch, Tuning } from "../../import/tree.js";
 import type { Resources, Target } from "../system/gpu-targets.js";
 
 export const PROTOCOL_VERSION = 12;
@@ -165,14 +165,14 @@ export interface ImportRequest {
   /** The kernels to read; if empty, all of them. */
   readonly kernels: readonly string[];
   /** The argument types of a call, by parameter name. */
-  readonly types?: GivenSignature;
+  readonly types?: LaunchSignature;
   /** A script that launches them. */
   readonly call?: string;
 }
 
 /** One call of an imported kernel: its arguments, and the kernel's IR for them. */
 export interface ReadCall {
-  readonly arguments: GivenSignature;
+  readonly arguments: LaunchSignature;
   readonly ttir: string;
 }
 
@@ -191,8 +191,8 @@ export type ReadKernel = { readonly name: string; readonly line: number; readonl
       readonly functions: readonly FunctionTree[];
       readonly calls: readonly ReadCall[];
       readonly tuning: Tuning;
-      readonly launch?: NotedLaunch;
-      readonly blocks?: NotedBlocks;
+      readonly launch?: RecordedLaunch;
+      readonly blocks?: RecordedBlocks;
     }
 );
 

@@ -61,8 +61,8 @@ export class LocalLink implements WorkerLink {
       stdio: ["ignore", "pipe", "pipe", "pipe"],
     });
     this.#group = group;
-    for (const stream of [group.child?.stdout, group.child?.stderr]) stream?.setEncoding("utf8").on("data", onPrinted);
-    const channel = group.child?.stdio[3] as Duplex | null | undefined;
+    for (const stream of [group.child.stdout, group.child.stderr]) stream?.setEncoding("utf8").on("data", onPrinted);
+    const channel = group.child.stdio[3] as Duplex | null | undefined;
     if (channel) {
       // The exit of the process is handled separately; a write error is only its consequence.
       channel.on("error", () => undefined);
@@ -74,8 +74,7 @@ export class LocalLink implements WorkerLink {
     }
     // While a request runs, the timer of its deadline keeps this process alive.
     if (background)
-      for (const handle of [group.child, ...(group.child?.stdio ?? [])])
-        (handle as { unref?: () => void } | null)?.unref?.();
+      for (const handle of [group.child, ...group.child.stdio]) (handle as { unref?: () => void } | null)?.unref?.();
   }
 
   get pid(): number | undefined {

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { build, type CompiledKernel } from "tilescript";
 import { distributionOf, nameProblem } from "../../../src/runtime/package/names.js";
 import { vectorAdd } from "../../../examples/vector-add.js";
-import { isFullRun } from "../../support/sampled-tests.js";
+import { isInFullRun } from "../../support/sampled-tests.js";
 import { newFolder, packaged, python } from "./packaged.js";
 
 let folder: string;
@@ -102,7 +102,7 @@ describe("a package", () => {
   });
 });
 
-describe.runIf(isFullRun())("a wheel", { timeout: 240_000 }, () => {
+describe.runIf(isInFullRun("wheels"))("a wheel", { timeout: 240_000 }, () => {
   it("is installed in a fresh environment, where its README holds", async () => {
     const out = join(folder, "wheel-kernels");
     const ran = await packaged(out, [kernel], "--package-version", "2.0", "--license", "MIT");

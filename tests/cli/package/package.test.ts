@@ -4,15 +4,15 @@ import { join } from "node:path";
 import { PositionEncoding, Workspace } from "@astral-sh/ruff-wasm-nodejs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
-import { drawCostlyTests, sampleCases } from "../../support/sampled-tests.js";
+import { sampledCostlyTests, sampleCases } from "../../support/sampled-tests.js";
 import type { CompiledKernel } from "../../../src/compiled/compiled-kernel.js";
 import { examples } from "../../support/examples.js";
 import { newFolder, packaged, python, runTests } from "./packaged.js";
 
-drawCostlyTests("packages", "src/runtime/package");
+sampledCostlyTests("packages", "src/runtime/package");
 
-/** Examples whose own tests run on one day: they take seconds each. */
-const A_DAY = 14;
+/** The examples whose own tests a full run makes: they take seconds each. */
+const PER_RUN = 14;
 
 let folder: string;
 beforeAll(async () => {
@@ -52,14 +52,14 @@ describe("the examples", () => {
           expect({ test, reason: reasons[test] }).toSatisfy(isSkippedRightly(kernel));
       const skipped = Object.keys(reasons);
       expect(skipped.length).toBeLessThan(kernels.length / 2);
-      const today = sampleCases("tests of examples in a package", names, {
+      const chosen = sampleCases("tests of examples in a package", names, {
         key: (name) => name,
-        perDay: A_DAY,
+        perRun: PER_RUN,
       }).flatMap(both);
-      const tested = await runTests(join(folder, "examples"), env, today);
-      const left = today.filter((test) => skipped.includes(test)).length;
+      const tested = await runTests(join(folder, "examples"), env, chosen);
+      const left = chosen.filter((test) => skipped.includes(test)).length;
       const verdict = left > 0 ? `OK \\(skipped=${left}\\)` : "OK";
-      expect(tested.all).toMatch(new RegExp(`\nRan ${today.length} tests in [^]*\n\n${verdict}$`));
+      expect(tested.all).toMatch(new RegExp(`\nRan ${chosen.length} tests in [^]*\n\n${verdict}$`));
     },
   );
 });

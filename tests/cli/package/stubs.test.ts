@@ -4,13 +4,13 @@ import { join } from "node:path";
 import { execa } from "execa";
 import { expect, test } from "vitest";
 import { build } from "tilescript";
-import { drawCostlyTests } from "../../support/sampled-tests.js";
+import { sampledCostlyTests } from "../../support/sampled-tests.js";
 import { setup } from "../../../src/runtime/worker/install-environment.js";
 import { examples } from "../../support/examples.js";
 import { requirePython } from "../../support/python.js";
 import { newFolder, packaged } from "./packaged.js";
 
-drawCostlyTests("packages", "src/runtime/package");
+sampledCostlyTests("packages", "src/runtime/package");
 
 const here = import.meta.dirname;
 

@@ -1,6 +1,6 @@
 /**
  * Random mixtures of JavaScript and traced values mean the same as a kernel and as JavaScript, or are refused.
- * `npm run fuzz:coercions` draws thousands.
+ * `npm run fuzz -- coercions` draws thousands.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

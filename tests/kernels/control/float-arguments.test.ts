@@ -4,9 +4,10 @@
  */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { build, kernel, type Scalar, scalar, tensor, tl } from "tilescript";
-import { closeDevice, type Device, openDevice } from "../../../src/runtime/devices/devices.js";
+import { closeDevice, openDevice } from "../../../src/runtime/devices/devices.js";
 import { verifyCase } from "../../../src/runtime/verify/runner.js";
 import { requirePython } from "../../support/python.js";
+import type { Device } from "../../../src/runtime/devices/device.js";
 
 const LANES = 16;
 

@@ -4,10 +4,11 @@
  */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { build, kernel, type Scalar, tensor, type Tile, tl } from "tilescript";
-import { closeDevice, type Device, openDevice } from "../../../src/runtime/devices/devices.js";
+import { closeDevice, openDevice } from "../../../src/runtime/devices/devices.js";
 import { verifyCase } from "../../../src/runtime/verify/runner.js";
 import { compileAll } from "../../support/aot.js";
 import { requirePython } from "../../support/python.js";
+import type { Device } from "../../../src/runtime/devices/device.js";
 
 const at = { sizes: {}, dtypes: {}, config: 0, seed: 0 };
 const LANES = 16;

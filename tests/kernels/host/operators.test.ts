@@ -50,7 +50,9 @@ test("what is registered", () => {
         )
 
 
-    @torch.library.custom_op("tests::moments_out", mutates_args=("seen", "mean", "centered"))
+    @torch.library.custom_op(
+        "tests::moments_out", mutates_args=("seen", "mean", "centered")
+    )
     def moments_out_op(
         x: torch.Tensor,
         seen: torch.Tensor,

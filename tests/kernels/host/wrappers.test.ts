@@ -2,13 +2,14 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { sampleCases, sampledTests } from "../../support/sampled-tests.js";
 import type { CompiledKernel } from "../../../src/compiled/compiled-kernel.js";
-import { closeDevice, openDevice, type Device } from "../../../src/runtime/devices/devices.js";
+import { closeDevice, openDevice } from "../../../src/runtime/devices/devices.js";
 import { verifyCase } from "../../../src/runtime/verify/runner.js";
 import { verify } from "../../../src/runtime/verify/plan-cases.js";
 import * as argumentKernels from "./argument-kernels.js";
 import * as kernels from "./kernels.js";
 import { buildAll } from "../../support/build.js";
 import { testModules } from "../../support/python.js";
+import type { Device } from "../../../src/runtime/devices/device.js";
 
 sampledTests("wrappers on PyTorch", "src/codegen/wrapper");
 
@@ -37,7 +38,7 @@ const PARTS = ["0", "1", "2", "3"];
 const mutated = sampleCases("parts of the mutations of wrappers' functions", PARTS, {
   key: (part) => part,
   sources: () => ["src/codegen/wrapper/argument-helpers.ts", "src/codegen/wrapper/helpers.ts"],
-  perDay: 1,
+  perRun: 1,
   hasOwnTests: true,
   minimum: 0,
 });

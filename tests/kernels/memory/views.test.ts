@@ -2,11 +2,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { build, compile, constexpr, kernel, python, tensor, tl, type TestCase, type CompiledKernel } from "tilescript";
 import { sampledTests } from "../../support/sampled-tests.js";
-import { closeDevice, type Device, openDevice } from "../../../src/runtime/devices/devices.js";
+import { closeDevice, openDevice } from "../../../src/runtime/devices/devices.js";
 import { verifyCase } from "../../../src/runtime/verify/runner.js";
 import { evaluate } from "../../support/evaluate.js";
 import { requirePython, tritonPythons } from "../../support/python.js";
 import { compileAll } from "../../support/aot.js";
+import type { Device } from "../../../src/runtime/devices/device.js";
 
 sampledTests("kernels in memory", "src/lower");
 

@@ -20,7 +20,7 @@ const tested = sampleCases("examples with seeded mistakes", faulty, {
   key: ({ example }) => example,
   sources: ({ example }) => [`examples/${example}.ts`],
   always: ["flash-attention", "softmax"],
-  perDay: 14,
+  perRun: 14,
   hasOwnTests: true,
 });
 const files = tested.map((each) => [each.example, each] as const);

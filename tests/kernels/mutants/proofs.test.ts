@@ -29,7 +29,7 @@ describe("seeded mistakes", { timeout: 120_000 }, () => {
   afterAll(() => seeded.remove());
 
   test.each(
-    sampleCases("seeded mistakes to prove", all, { key: ([name]) => name, minimum: 8, perDay: 43, hasOwnTests: true }),
+    sampleCases("seeded mistakes to prove", all, { key: ([name]) => name, minimum: 8, perRun: 43, hasOwnTests: true }),
   )("%s", async (_, subject, mutation) => {
     const { compiled, lines } = await seeded.build(subject, mutation);
     expect(contradictions(compiled, subject.draw, subject.scalars)).toEqual([]);

@@ -3,11 +3,11 @@ import { expect, test } from "vitest";
 import { build } from "tilescript";
 import { layerNorm } from "../../../examples/layer-norm.js";
 import { rmsNorm } from "../../../examples/rms-norm.js";
-import { drawCostlyTests } from "../../support/sampled-tests.js";
+import { sampledCostlyTests } from "../../support/sampled-tests.js";
 import { testModules } from "../../support/python.js";
 import { affine, doubled, rectified, scale } from "./kernels.js";
 
-drawCostlyTests("operators on PyTorch", "src/codegen/operator");
+sampledCostlyTests("operators on PyTorch", "src/codegen/operator");
 
 test("opcheck, torch.compile and gradients in float64", { timeout: 300_000 }, async () => {
   const built = {

@@ -10,7 +10,7 @@ test("the examples agree", { timeout: 300_000 }, async () => {
     key: ({ name }) => name,
     sources: ({ name }) => sourcesOf(name),
     minimum: 4,
-    perDay: 14,
+    perRun: 14,
   });
   const all = await exampleCases(1, 20_261_121, chosen);
   expect(new Set(all.map(({ example }) => example))).toEqual(new Set(chosen.map(({ name }) => name)));

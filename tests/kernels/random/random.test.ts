@@ -1,6 +1,7 @@
 /**
- * Random kernels: what our checks accept, Triton accepts, and its interpreter computes what the evaluator says. The seed is
- * fixed, so that a run tells of a change and not of luck; `RANDOM_SEED=7` draws others. `npm run fuzz` draws thousands.
+ * Random kernels: what our checks accept, Triton accepts, and its interpreter computes what the evaluator says. The
+ * seed is fixed, so that a run tells of a change and not of luck; `RANDOM_SEED=7` draws others. `npm run fuzz --
+ * kernels` draws thousands.
  */
 import { describe, expect, test } from "vitest";
 import { TileScriptError } from "tilescript";
@@ -28,7 +29,7 @@ function accepted(at: number): Accepted | undefined {
 
 describe(`random kernels from seed ${seed}`, () => {
   test(`Triton should accept what the checks accept of ${COMPILED}`, { timeout: 300_000 }, async () => {
-    const seeds = sampleCases("random kernels to compile", seedsOf(COMPILED), { key: String, minimum: 15, perDay: 60 });
+    const seeds = sampleCases("random kernels to compile", seedsOf(COMPILED), { key: String, minimum: 15, perRun: 60 });
     const kernels = seeds.flatMap((at) => {
       const kernel = accepted(at);
       return kernel ? [[at, kernel] as const] : [];
@@ -63,7 +64,7 @@ describe(`random kernels from seed ${seed}`, () => {
       const seeds = sampleCases("random kernels to interpret", seedsOf(EVALUATED), {
         key: String,
         minimum: 12,
-        perDay: 40,
+        perRun: 40,
       });
       const cases = seeds.map((at) => caseOf(at)).filter((each): each is Case => !("left" in each));
       const tested = cases.filter(({ unlike }) => !unlike.interpreter);

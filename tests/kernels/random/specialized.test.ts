@@ -1,6 +1,7 @@
 /**
- * Random products and random attention: each has a warp-specialized kernel, beside a plain one that is as it is without, and
- * its text computes what the evaluator does, at sizes, in configs and in orders that the seed of the run draws.
+ * Random products and random attention: each has a warp-specialized kernel, beside a plain one that is as it is
+ * without, and its text computes what the evaluator does, at sizes, in configs and in orders that the seed of the run
+ * draws.
  */
 import { describe, expect, test } from "vitest";
 import { compile } from "tilescript";
@@ -25,7 +26,7 @@ describe.each(forms)("random %s", (form, random: (seed: number) => RandomKernel)
   const seeds = sampleCases(
     `random kernels of the form ${form}`,
     Array.from({ length: COUNT }, (_, seed) => seed),
-    { key: (seed) => `${form} ${seed}`, minimum: 8, maximum: 8, perDay: 54 },
+    { key: (seed) => `${form} ${seed}`, minimum: 8, maximum: 8, perRun: 54 },
   );
   wanted.push(...seeds);
 
@@ -33,7 +34,7 @@ describe.each(forms)("random %s", (form, random: (seed: number) => RandomKernel)
     const each = random(seed);
     const { name, words } = each;
     const built = compile(each.kernel as never);
-    const { python } = built.emit({ specialize: "always" });
+    const { python } = built.emit({ warpSpecialize: "always" });
     const plain = built.python.slice(built.python.indexOf("@triton.jit"), built.python.indexOf(`\ndef ${name}(`));
     expect({ words, found: python.includes(`def ${name}_specialized_kernel(`) }).toEqual({ words, found: true });
     expect(python).toContain(plain.trimEnd());

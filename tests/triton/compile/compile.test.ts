@@ -59,20 +59,20 @@ async function expectAll(jobs: readonly Job[], on?: readonly string[]): Promise<
 
 describe("Triton", { timeout: 900_000 }, () => {
   /** The jobs of all examples that this run compiles, with each config and each dtype. */
-  const jobsOfExamples = (target: Job["target"], aDay: number): readonly Job[] => {
+  const jobsOfExamples = (target: Job["target"], perRun: number): readonly Job[] => {
     const all = kernels.flatMap(({ name, part }) =>
       eachOnce(everyJob(part, target), seedOfRun()).map((job) => ({ job, name })),
     );
     const options = {
       key: ({ job }: (typeof all)[number]) => job.label,
       sources: ({ name }: (typeof all)[number]) => sourcesOf(name),
-      perDay: aDay,
+      perRun,
     };
     return sampleCases("configs of examples", all, options).map(({ job }) => job);
   };
 
-  const expectNoFault = async (version: string, aDay: number) => {
-    const jobs = jobsOfExamples(sm90, aDay).map((job) => ({ ...job, machineCode: true }));
+  const expectNoFault = async (version: string, perRun: number) => {
+    const jobs = jobsOfExamples(sm90, perRun).map((job) => ({ ...job, machineCode: true }));
     for (const { label, machineCode } of await expectAll(jobs, [version]))
       expect({ label, found: machineCode!.unwritten }).toEqual({ label, found: [] });
   };

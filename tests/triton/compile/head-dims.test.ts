@@ -24,7 +24,7 @@ const all = examples.flatMap(({ name, kernel }) =>
 const tested = sampleCases("kernels of attention and numbers of elements a head", all, {
   key: ({ kernel, headDim }) => `${kernel} ${headDim}`,
   sources: ({ name }) => sourcesOf(name),
-  perDay: 6,
+  perRun: 6,
   hasOwnTests: true,
 });
 

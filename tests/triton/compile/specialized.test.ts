@@ -142,7 +142,7 @@ const kernels = sampleCases("warp-specialized kernels", all, {
         ],
   minimum: 2,
   maximum: 3,
-  perDay: 10,
+  perRun: 10,
 });
 
 const places = kernels.map((_, i) => i).filter((i) => i % TOGETHER === 0);
@@ -156,7 +156,7 @@ async function asked(group: readonly Sample[], from: number) {
   return Promise.all(
     group.map(async ({ name, kernel, dtype, others = {}, constants = {} }, i) => ({
       name,
-      text: (await build(kernel)).emit({ specialize: "always" }).python,
+      text: (await build(kernel)).emit({ warpSpecialize: "always" }).python,
       configs: [seedOfRun() + from + i],
       dtype: dtype ?? dtypes[(seedOfRun() + from + i) % 2],
       others,

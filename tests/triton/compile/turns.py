@@ -20,7 +20,7 @@ def turns(cubin):
 
 def _edges(code):
     """For each instruction, those that may follow it, and those that it may follow."""
-    after = [[] if each.name == TABLE else each.next for each in code]
+    after = [[] if each.name == TABLE else each.successors for each in code]
     tables = [at for at, each in enumerate(code) if each.name == TABLE]
     seen = _reached(0, after, range(len(code)))
     # A table leads to what nothing else leads to.

@@ -1,4 +1,7 @@
-/** Trials of warp-specialized kernels: what the emulator makes of a module, beside what the evaluator makes of the kernel. */
+/**
+ * Trials of warp-specialized kernels: what the emulator makes of a module, beside what the evaluator makes of the
+ * kernel.
+ */
 import { fileURLToPath } from "node:url";
 import type { CompiledKernel, TensorData } from "../../../src/compiled/compiled-kernel.js";
 import { allocate } from "../../../src/numerics/buffer-pool.js";
@@ -51,7 +54,7 @@ export async function emulate(trials: readonly Trial[]): Promise<readonly Outcom
 
 /** The mistakes that `mutants.py` makes in each kernel. */
 export async function mistakesIn(kernels: readonly CompiledKernel[]): Promise<readonly (readonly string[])[]> {
-  const texts = kernels.map((kernel) => ({ text: kernel.emit({ specialize: "always" }).python }));
+  const texts = kernels.map((kernel) => ({ text: kernel.emit({ warpSpecialize: "always" }).python }));
   return runScript(await requirePython(), new URL("mutants.py", import.meta.url), texts);
 }
 
@@ -99,7 +102,7 @@ function jobOf(trial: Trial, seed: number): object {
   });
   return {
     name,
-    text: trial.python ?? kernel.emit({ specialize: "always" }).python,
+    text: trial.python ?? kernel.emit({ warpSpecialize: "always" }).python,
     arguments: given,
     outputs: due,
     launches,

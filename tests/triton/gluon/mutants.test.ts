@@ -184,7 +184,7 @@ const mistakes = (await mistakesIn(built)).flatMap((labels, i) => labels.map((la
 const wanted = sampleCases("mistakes in warp-specialized kernels", mistakes, {
   key: ({ name, label }) => `${name} ${label}`,
   maximum: 12,
-  perDay: 60,
+  perRun: 60,
 });
 
 describe("mistakes in warp-specialized kernels", () => {

@@ -1,15 +1,15 @@
 /** The kernels of an emitted module as `tilescript import` reads them, with the types of a call. */
 import type { CompiledKernel } from "tilescript";
-import type { GivenArgument, GivenSignature, GlobalBinding } from "../../../src/import/tree.js";
+import type { LaunchArgument, LaunchSignature, GlobalBinding } from "../../../src/import/tree.js";
 import { tritonName } from "../../../src/import/given-types.js";
 import { compileCases } from "../../../src/runtime/cases/compile-cases.js";
 import { snakeCase } from "../../../src/codegen/names/names.js";
 
 /** What a call of the kernel passes with its first config, and the first of each dtype variable's dtypes. */
-export function typesOf(kernel: CompiledKernel): GivenSignature {
+export function typesOf(kernel: CompiledKernel): LaunchSignature {
   const { tensors, pointers, scalars, constexprs, dtypes, jit } = kernel.signature;
   const dtypeOf = (dtype: string): string => tritonName(dtypes[dtype]?.[0] ?? dtype);
-  const known = new Map<string, GivenArgument>();
+  const known = new Map<string, LaunchArgument>();
   for (const { name, dtype } of [...tensors, ...pointers])
     known.set(snakeCase(`${name}_ptr`), {
       kind: "pointer",

@@ -71,20 +71,20 @@ async function refusals(
   >;
 }
 
-/** Calls that one target compiles on a day. */
-const A_DAY = 560;
+/** The calls that a full run compiles for one target. */
+const PER_RUN = 560;
 
 /** What Triton refuses and should not, and what it takes and should not; prints what it refuses rightly. */
 async function surprises(
   python: string,
   target: Target,
   version: Version,
-  { these = all, aDay = A_DAY }: { readonly these?: readonly OpCase[]; readonly aDay?: number } = {},
+  { these = all, perRun = PER_RUN }: { readonly these?: readonly OpCase[]; readonly perRun?: number } = {},
 ): Promise<object> {
   const of = sampleCases("compilations of ops", these, {
     key: ({ id }) => `${id} ${target[1]} ${version}`,
     sources: ({ op }) => sourcesOfOp(op),
-    perDay: aDay,
+    perRun,
   });
   const [has, lacks] = [true, false].map((wanted) => of.filter((given) => isOn(given, target, version) === wanted));
   const reasons = await refusals(python, target, [...together(has!), ...lacks!.map((each) => [each])]);
@@ -129,7 +129,7 @@ describe("installed Triton", { timeout: 600_000 }, () => {
 
 describe.skipIf(!python36)("Triton 3.6", { timeout: 600_000 }, () => {
   test("sm_90", async () => expect(await surprises(python36!, sm90, "3.6")).toEqual(none));
-  test("gfx942", async () => expect(await surprises(python36!, gfx942, "3.6", { aDay: A_DAY / 2 })).toEqual(none));
+  test("gfx942", async () => expect(await surprises(python36!, gfx942, "3.6", { perRun: PER_RUN / 2 })).toEqual(none));
   test("sm_100, products, descriptors and 8-bit floats", async () =>
     expect(await surprises(python36!, sm100, "3.6", { these: blackwell })).toEqual(none));
 });

@@ -1,4 +1,6 @@
-/** Each emitted kernel with a hand-written twin: how both are compiled, and where the emitted one has more instructions. */
+/**
+ * Each emitted kernel with a hand-written twin: how both are compiled, and where the emitted one has more instructions.
+ */
 import { attentionWithGradients } from "../../../examples/attention-gradients.js";
 import { asin } from "../../../examples/asin.js";
 import { dependentAdd } from "../../../examples/dependent-launch.js";
@@ -47,7 +49,7 @@ export interface Pair {
   readonly constants?: Arguments["constants"];
   /** Which GPU it is compiled for; sm_90 unless it says. */
   readonly target?: "sm90" | "sm100";
-  /** Which of a product's sizes `npm run bench:twins` times; all unless it says. */
+  /** Which of a product's sizes `npm run bench -- twins` times; all unless it says. */
   readonly timed?: "aligned" | "ragged";
   /** Keyed by Triton's version and the sizes. */
   readonly excess?: Readonly<Partial<Record<`${"3.9" | "3.6"} ${Sizes}`, Excess>>>;

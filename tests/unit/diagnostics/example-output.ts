@@ -17,10 +17,10 @@ export interface Shown {
 export async function shownBy(
   file: string,
   parts: KernelFileParts | string,
-  { beside = {}, run }: { readonly beside?: Readonly<Record<string, string>>; readonly run?: Run | undefined },
+  { otherFiles = {}, run }: { readonly otherFiles?: Readonly<Record<string, string>>; readonly run?: Run | undefined },
 ): Promise<readonly Shown[]> {
   mkdirSync(dirname(file), { recursive: true });
-  for (const [name, text] of Object.entries({ ...beside })) writeFileSync(join(dirname(file), name), text);
+  for (const [name, text] of Object.entries(otherFiles)) writeFileSync(join(dirname(file), name), text);
   writeFileSync(file, kernelFileOf(parts));
   try {
     const { example } = (await import(/* @vite-ignore */ file)) as { example?: unknown };

@@ -44,7 +44,7 @@ test("the build refuses a dtype that reaches the wrong arm", () => {
     tl.when(T.is(tl.float16).not(), () => tl.store(y.at(at, at), a.as(tl.int8).to(tl.float32)));
   });
   expect(() => compile(wrong)).toThrow(
-    "as: this is bfloat16, not int8; cast with .to(tl.int8), or write it in an arm of tl.when(T.is(tl.int8), …) (with T = bfloat16)",
+    "as: this is bfloat16, not int8 (with T = bfloat16); cast with .to(tl.int8), or write it in an arm of tl.when(T.is(tl.int8), …)",
   );
   const unguarded = kernel("unguarded", { params, grid }, ({ x, y }) => {
     const at = tl.arange(0, 32);

@@ -31,7 +31,7 @@ const right: { readonly [Part in keyof typeof specSchema]: readonly Kind[] } = {
   launch: ["object", "dtype", "param"],
   triton: [],
   targets: ["object", "dtype", "param"],
-  specialize: [],
+  warpSpecialize: [],
   doNotSpecialize: ["names", "list"],
   doNotSpecializeOnAlignment: ["names", "list"],
   sameStrides: ["names", "list"],
@@ -79,9 +79,9 @@ test.each(cases)("$part: $kind", async ({ part, kind }) => {
   const { config, ...others } = good;
   const spec = { ...others, ...(part !== "autotune" && { config }), [part]: value };
   const message = await said(spec);
-  expect(message.startsWith(`k: ${part} is ${part in { triton: 1, specialize: 1, tolerance: 1 } ? "" : shown}`)).toBe(
-    true,
-  );
+  expect(
+    message.startsWith(`k: ${part} is ${part in { triton: 1, warpSpecialize: 1, tolerance: 1 } ? "" : shown}`),
+  ).toBe(true);
   // The remedy.
   expect(message).toMatch(/; (\w+ must be|it is|list) .{4}/);
 });

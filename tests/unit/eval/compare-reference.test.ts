@@ -183,7 +183,11 @@ describe("the bits of floats", () => {
 describe("an unrounded run", () => {
   test("should compute every op in float64, or say that it rounds", () => {
     const rounding = new Set<string>();
-    const tested = sampleCases("ops without rounding", cases(), { key: ({ id }) => id, minimum: 100 });
+    const tested = sampleCases("ops without rounding", cases(), {
+      key: ({ id }) => id,
+      minimum: 100,
+      isWhole: true,
+    });
     for (const each of tested) {
       const run = { sizes: {}, dtypes: {}, constexprs: {}, inputs: inputsOf(each) };
       const ir = trace(definitionOf(each.kernel));

@@ -1,4 +1,5 @@
 /** Each thing that the sanitizer tells, on the smallest kernel that does it, with the author's line. */
+import { Message } from "../../../src/diagnostics/message.js";
 import { describe, expect, test } from "vitest";
 import { definitionOf } from "../../../src/dsl/definition.js";
 import { kernel } from "../../../src/pipeline/kernel-on-node.js";
@@ -262,7 +263,7 @@ describe("outputs", () => {
 
 test("findings are one for each rule and place, and no more than can be read", () => {
   const findings = new Findings();
-  const what = () => ({ message: { code: "race", message: "wrong" } as const, program: [0], lane: [1] });
+  const what = () => ({ message: new Message("race", "wrong", ""), program: [0], lane: [1] });
   for (let line = 1; line <= 25; line++) findings.add("race", { file: "k.ts", line, column: 1 }, 2, what);
   findings.add("race", { file: "k.ts", line: 1, column: 1 }, 3, what);
   expect(findings.list()).toHaveLength(20);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { callback, fixedValue, type HostNames } from "../../../src/import/host-text.js";
+import { callbackText, fixedValue, type HostNames } from "../../../src/import/host-text.js";
 import type { HostTree } from "../../../src/import/tree.js";
 
 const known = new Map<string, ReturnType<HostNames>>([
@@ -10,7 +10,7 @@ const known = new Map<string, ReturnType<HostNames>>([
 const names: HostNames = (python) => known.get(python);
 const param = (name: string): HostTree => ({ param: name });
 const tree = (op: string, ...of: readonly HostTree[]): HostTree => ({ op, of });
-const grid = (...trees: readonly HostTree[]) => callback(trees, names, (texts) => `[${texts.join(", ")}]`);
+const grid = (...trees: readonly HostTree[]) => callbackText(trees, names, (texts) => `[${texts.join(", ")}]`);
 
 describe("what the host computes", () => {
   it.each([

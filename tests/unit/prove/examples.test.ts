@@ -15,6 +15,7 @@ const UNBOUNDED: ReadonlySet<string> = new Set(["max-pool-3d"]);
 const tested = sampleCases("proofs of examples", examples, {
   key: ({ name }) => name,
   sources: ({ name }) => [`examples/${name}.ts`],
+  isWhole: true,
 });
 
 test.each(tested)("nothing of $name is refuted", async ({ name, kernel }) => {

@@ -220,7 +220,7 @@ describe("what is shared out by quotients of products", () => {
   const share = cdiv(steps, b);
   const natural = [atLeast(a, n(1)), atLeast(b, n(1)), atLeast(c, n(1)), atLeast(place, n(0))];
   /** Whether it follows without products and cases: what a quotient is bounded by is known with it. */
-  const follows = (known: FactSet, { parts: [x, y] }: Term): boolean =>
+  const follows = (known: FactSet, { operands: [x, y] }: Term): boolean =>
     provesNonNegative(known, subtract(polynomialOf(known, y!), polynomialOf(known, x!)), "sums");
 
   test("the blocks that cover the smaller of two are no more than those of either", () => {

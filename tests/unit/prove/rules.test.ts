@@ -1,4 +1,8 @@
-/** What records say to proofs agrees with what their ops compute: `term`, `holds`, `folds` and `neutral` with `evaluate`. */
+/**
+ * What records say to proofs agrees with what their ops compute: `term`, `holds`, `folds` and `neutral` with
+ * `evaluate`.
+ */
+import { Message } from "../../../src/diagnostics/message.js";
 import { describe, expect, test } from "vitest";
 import type { Op } from "../../../src/ir/op.js";
 import type { Runtime } from "../../../src/values/runtime-values.js";
@@ -80,8 +84,9 @@ function callOf(op: Op, dtype: DTypeName, shape: readonly number[], more: Readon
   for (const name of names) typed[name] = { type: tileType(dtype, shape) };
   for (const [name, [type]] of Object.entries(given)) typed[name] = type;
   const type = op.infer(typed);
-  const result = Array.isArray(type) ? (type as readonly Type[])[0] : (type as Type | string);
-  if (typeof result === "string" || result?.kind !== "tile" || typeof result.dtype !== "string") return undefined;
+  if (type instanceof Message) return undefined;
+  const result = "kind" in type ? type : type[0];
+  if (result?.kind !== "tile" || typeof result.dtype !== "string") return undefined;
   const out = { dtype: result.dtype as DTypeName, shape: result.shape as readonly number[] };
   const call: Call = {
     result,
@@ -139,7 +144,7 @@ describe("what a lane holds", () => {
       const call = callOf(op, dtype, []);
       if (!call || wide(dtype)) continue;
       const out = call.result.dtype as DTypeName;
-      const context = { args: call.typed, float: isFloatName(out) };
+      const context = { args: call.typed, isFloat: isFloatName(out) };
       const names = numbersOf(op);
       const visit = (values: readonly number[]): void => {
         if (values.length < names.length) {
@@ -148,7 +153,7 @@ describe("what a lane holds", () => {
         }
         const result = call.evaluate(values.map((value) => [value]));
         if (!result) return;
-        const widens = context.float && !isFloatName(dtype);
+        const widens = context.isFloat && !isFloatName(dtype);
         const given = values.map((value) => kindIn(value, dtype));
         const kinds = Object.fromEntries(names.map((name, i) => [name, widens ? asFloat(given[i]!) : given[i]!]));
         const held = op.proof.classTransfer!(kinds, context);
@@ -204,7 +209,7 @@ describe("what leaves other lanes as they are", () => {
             const [short, long] = [isOf(dtype, 2), isOf(dtype, 4)];
             if (!short || !long) return;
             const kinds = row.map((value) => kindIn(value, dtype));
-            const rule = { combine: op.proof.foldSemantics!.kinds, isNeutral: () => false, generic: EMPTY };
+            const rule = { combine: op.proof.foldSemantics!.combineClasses, isNeutral: () => false, generic: EMPTY };
             const before = short.evaluate([row])!;
             const out = before.dtype as DTypeName;
             const isSame = out === dtype;
@@ -241,7 +246,7 @@ const plain = (value: number): number => (value === 0 ? 0 : value);
 describe("terms", () => {
   test.each(["or", "xor"] as const)("of tl.%s, where the operands have no bits in common", (name) => {
     const rule = table.find((op) => op.name === name)!.proof.term!;
-    const context = { args: {}, lane: [], truth: false, folded: false, grid: [], program: [] };
+    const context = { args: {}, lane: [], isTruth: false, isFolded: false, grid: [], program: [] };
     fc.assert(
       fc.property(fc.integer({ min: -50, max: 50 }), fc.integer({ min: -40, max: 40 }), (high, low) =>
         withTermTable(() => {
@@ -278,7 +283,14 @@ describe("terms", () => {
             const result = call.evaluate(values.map((value) => [value]));
             if (!result) return;
             const terms = Object.fromEntries(names.map((name, i) => [name, of(values[i]!)]));
-            const context = { args: call.typed, lane: [], truth: out === "int1", folded: false, grid: [], program: [] };
+            const context = {
+              args: call.typed,
+              lane: [],
+              isTruth: out === "int1",
+              isFolded: false,
+              grid: [],
+              program: [],
+            };
             const term = op.proof.term!(terms, context);
             if (term === undefined || Array.isArray(term)) return;
             const value = new Valuation(new Map());

@@ -49,7 +49,7 @@ it("should shrink whatever is drawn or declared to a case that the kernel takes"
   const chosen = sampleCases("examples whose cases shrink", examples, {
     key: ({ name }) => name,
     sources: ({ name }) => [...sourcesOf(name), "src/runtime/cases/arbitrary.ts", "src/runtime/cases/cases.ts"],
-    perDay: 14,
+    perRun: 14,
   });
   for (const { kernel: author } of chosen) {
     const kernel = await build(author);

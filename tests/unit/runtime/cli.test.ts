@@ -1,3 +1,4 @@
+import { Message } from "../../../src/diagnostics/message.js";
 import { mkdtemp, readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -71,7 +72,7 @@ describe("commands without a device", () => {
     const at = { file: authorFile, line: 19, column: 5 };
     const failing = async (): Promise<never> => {
       throw new TileScriptError([
-        errorDiagnostic({ code: "scope-escape", message: "x is used outside its loop; keep it in tl.mut" }, at),
+        errorDiagnostic(new Message("scope-escape", "x is used outside its loop", "keep it in tl.mut"), at),
       ]);
     };
     const { code, err } = await cli(failing, "--check");

@@ -5,13 +5,13 @@ import { definitionOf } from "../../../src/dsl/definition.js";
 import { supportsGpu, formatTargets } from "../../../src/compiled/kernel-targets.js";
 import { localCompilers } from "../../../src/runtime/devices/compile-service.js";
 import { compileForTargets } from "../../../src/runtime/target-compile/targets.js";
-import type { Device } from "../../../src/runtime/devices/devices.js";
 import { compileDiagnostics, compileJson, compileText } from "../../../src/runtime/report/compile-report.js";
 import { parseTargets, targets } from "../../../src/runtime/system/gpu-targets.js";
 import { whyNotRunOn } from "../../../src/runtime/verify/other-gpu.js";
 import { verify } from "../../../src/runtime/verify/plan-cases.js";
 import { summarize } from "../../../src/runtime/verify/summary.js";
 import pc from "picocolors";
+import type { Device } from "../../../src/runtime/devices/device.js";
 
 const hopper = kernel(
   "hopper",

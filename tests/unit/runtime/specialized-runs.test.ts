@@ -27,7 +27,7 @@ const product = (specialize: "auto" | "never") =>
         },
         grid: ({ M, N, BLOCK_M, BLOCK_N }) => [tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N)],
         config: { BLOCK_M: 128, BLOCK_N: 128, BLOCK_K: 64 },
-        specialize,
+        warpSpecialize: specialize,
         reference: ({ a, b }, torch) => torch.matmul(a, b),
         shapes: [{ M: 24, N: 40, K: 16 }],
       },

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
 import type { CompiledKernel } from "../../../src/compiled/compiled-kernel.js";
-import type { PythonDevice } from "../../../src/runtime/devices/devices.js";
 import { TrialCache } from "../../../src/runtime/measure/trial-cache.js";
+import type { PythonDevice } from "../../../src/runtime/devices/device.js";
 
 const folder = mkdtempSync(join(tmpdir(), "tilescript-trials-"));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { parseFrame } from "../../../src/diagnostics/callsite.js";
 import { createSourceIndex } from "../../../src/source/call-site-index.js";
 import { indexTexts } from "../../../src/source/file-texts.js";
-import { pathBeside } from "../../../src/source/paths.js";
+import { resolvePath } from "../../../src/source/paths.js";
 
 const path = resolve("examples/gemm.ts");
 const text = readFileSync(path, "utf8");
@@ -45,7 +45,7 @@ test.each([
   ["C:\\a\\b.ts", ".\\c.ts", "C:/a/c.ts"],
   ["https://host/a/b.ts", "../c.ts", "https://host/c.ts"],
 ])("beside %s, %s is %s", (file, relative, expected) => {
-  expect(pathBeside(file, relative)).toBe(expected);
+  expect(resolvePath(file, relative)).toBe(expected);
 });
 
 test("frames of Firefox name their place", () => {

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, test } from "vitest";
 import type { Location } from "../../../src/diagnostics/diagnostic.js";
 import { createSourceIndex } from "../../../src/source/call-site-index.js";
-import { captureLocation, isTileScript, parseFrame, readingProperty } from "../../../src/diagnostics/callsite.js";
+import { captureLocation, isTileScript, parseFrame, whileReading } from "../../../src/diagnostics/callsite.js";
 import type { SourceIndex } from "../../../src/ir/source.js";
 import { type Recorded, recorded } from "./fixtures/recorder.js";
 import { sites } from "./fixtures/sites.js";
@@ -50,7 +50,7 @@ describe("captured locations", () => {
   });
 
   test("should say which property is read where the engine may place it at the call before it", () => {
-    const read = () => readingProperty("row", () => captureLocation());
+    const read = () => whileReading("row", () => captureLocation());
     expect(read()).not.toHaveProperty("property");
     // Engines without CallSite objects ask nobody what a stack is.
     const own = Object.getOwnPropertyDescriptor(Error, "prepareStackTrace");

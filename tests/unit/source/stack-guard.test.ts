@@ -38,7 +38,7 @@ test("what a swallowed end of the stack leads to is refused alike, and a mistake
       () => {
         throw error;
       },
-      () => ({ depth, at: undefined }),
+      () => ({ depth, location: undefined }),
     );
   expect(failing(new TypeError("reading undefined"), 20_000)).toThrow("nests 20000 levels");
   expect(failing(new TypeError("reading undefined"), 200)).toThrow("reading undefined");

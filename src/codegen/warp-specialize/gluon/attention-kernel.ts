@@ -4,8 +4,7 @@ import type { SpecializedAttention } from "../pattern/attention-plan.js";
 import * as py from "../../syntax/py-build.js";
 import type { Expression, FunctionDef, Name } from "../../syntax/py.js";
 import { attentionPartition } from "./attention-partitions.js";
-import type { BlockSizes, GluonConfig } from "./kernel.js";
-import { type Emission, GluonEmitter } from "./emitter.js";
+import { type Emission, GluonEmitter, type BlockSizes, type GluonConfig } from "./emitter.js";
 import type { PartitionRole } from "./partition-context.js";
 import type { AttentionNames, StagedTensor } from "./partition-names.js";
 

@@ -4,6 +4,7 @@
  */
 import { LaunchFacts } from "../../../analysis/launch-facts.js";
 import { nonNegativeValues } from "../../../analysis/signs.js";
+import type { Config } from "../../../compiled/compiled-kernel.js";
 import type { KernelIR, TensorParam, Value } from "../../../ir/nodes.js";
 import type { SourceIndex } from "../../../ir/source.js";
 import { type BlockAccess, perTensorAxis } from "../pattern/block-access.js";
@@ -291,4 +292,19 @@ export abstract class GluonEmitter<Shared extends PipelineNames> {
     const partitionList = py.list(...consumers, partition(producer));
     return py.expression(py.call("gl.warp_specialize", partitionList, py.list(...warps), py.list(...registers)));
   }
+}
+
+export interface GluonConfig {
+  /** The author's config, or one with the kernel's own sizes. */
+  readonly config: Config;
+  /** The values of the kernel's own constexprs. */
+  readonly constants: Readonly<Record<string, number>>;
+  /** The maximum number of registers per thread, if several programs share a multiprocessor. */
+  readonly registers?: number | undefined;
+}
+
+/** Expressions by which a hook reads the sizes of blocks. */
+export interface BlockSizes {
+  readonly dim: (dim: Dim) => Expression;
+  readonly constant: (name: Name) => Expression;
 }

@@ -8,7 +8,7 @@ import type { Dim } from "../../../types/shape.js";
 import type { Expression, FunctionDef, Name } from "../../syntax/py.js";
 import { AttentionEmitter } from "./attention-kernel.js";
 import { GemmEmitter } from "./gemm-kernel.js";
-import type { Emission, LaunchArgument } from "./emitter.js";
+import type { Emission, LaunchArgument, GluonConfig, BlockSizes } from "./emitter.js";
 import type { deviceHelpers } from "./helpers.js";
 import type { StagedTensor } from "./partition-names.js";
 
@@ -33,21 +33,6 @@ export interface GluonKernel {
   readonly threeConsumers?: { readonly heads: readonly string[]; readonly consumers: Name } | undefined;
   /** The block shape of each descriptor. */
   readonly blocks: (sizes: BlockSizes) => readonly (readonly [StagedTensor, readonly Expression[]])[];
-}
-
-export interface GluonConfig {
-  /** The author's config, or one with the kernel's own sizes. */
-  readonly config: Config;
-  /** The values of the kernel's own constexprs. */
-  readonly constants: Readonly<Record<string, number>>;
-  /** The maximum number of registers per thread, if several programs share a multiprocessor. */
-  readonly registers?: number | undefined;
-}
-
-/** Expressions by which a hook reads the sizes of blocks. */
-export interface BlockSizes {
-  readonly dim: (dim: Dim) => Expression;
-  readonly constant: (name: Name) => Expression;
 }
 
 export function gluonKernel(specialized: Specialized, emission: Emission, option: Specialize): GluonKernel {

@@ -54,7 +54,7 @@ export class PartitionBuilder {
   }
 
   /** A copy of one of the author's values. */
-  copyOf({ type, at, parameter, anonymous, by }: Value): Value {
+  copyOf({ type, location: at, parameter, isAnonymous: anonymous, definingOp: by }: Value): Value {
     return new Value(this.#nextId--, type, this.scope, at, parameter, anonymous, by);
   }
 
@@ -66,7 +66,7 @@ export class PartitionBuilder {
       options: {},
       method: false,
       variadic: false,
-      rest: false,
+      hasRestOperand: false,
       effect,
       spelling: { form: "lowered" },
       infer: () => none,
@@ -86,22 +86,22 @@ export class PartitionBuilder {
   }
 
   let(variable: Variable, initial: Argument): void {
-    this.append({ kind: "let", variable, initial, at: undefined });
+    this.append({ kind: "let", variable, initial, location: undefined });
   }
 
   read(variable: Variable): Value {
     const result = this.freshValue(variable.type);
-    const statement: ReadStatement = { kind: "read", variable, result, at: undefined };
+    const statement: ReadStatement = { kind: "read", variable, result, location: undefined };
     this.append(statement);
     return result;
   }
 
   write(variable: Variable, value: Argument): void {
-    this.append({ kind: "write", variable, value, at: undefined });
+    this.append({ kind: "write", variable, value, location: undefined });
   }
 
   appendOp(op: Op, operands: readonly Argument[], ...results: readonly Value[]): void {
-    this.append({ kind: "op", op, operands, options: {}, results, at: undefined });
+    this.append({ kind: "op", op, operands, options: {}, results, location: undefined });
   }
 
   value(type: Type, build: OpPrinter, ...operands: readonly Argument[]): Value {
@@ -124,14 +124,14 @@ export class PartitionBuilder {
 
   appendIf(condition: Argument, body: () => void): void {
     const otherwise: Block = { statements: [], yields: [] };
-    this.append({ kind: "if", condition, then: this.block(body), otherwise, results: [], at: undefined });
+    this.append({ kind: "if", condition, then: this.block(body), otherwise, results: [], location: undefined });
   }
 
   /** Appends `for index in range(end)`, unless `loop` has another range. */
   appendFor(index: Value, end: Argument, body: () => void, loop: Partial<ForStatement> = {}): void {
     const start: Argument = { kind: "literal", value: 0 };
     const step: Argument = { kind: "literal", value: 1 };
-    const range = { kind: "for", index, start, end, step, options: {}, unrolled: false, at: undefined } as const;
+    const range = { kind: "for", index, start, end, step, options: {}, unrolled: false, location: undefined } as const;
     this.append({ ...range, ...loop, body: this.block(body) });
   }
 }

@@ -31,7 +31,11 @@ export class TileLoop {
     const step = this.builder.value(INTEGER, () => PROGRAMS);
     // The author's variable name of the program id becomes that of the tile.
     const index = query && grid.yields.length === 1 ? query.results[0]! : this.builder.freshValue(INTEGER);
-    this.builder.appendFor(index, end, () => this.#inTile(index, grid, body), { start, step, at: query?.at });
+    this.builder.appendFor(index, end, () => this.#inTile(index, grid, body), {
+      start,
+      step,
+      location: query?.location,
+    });
   }
 
   /**

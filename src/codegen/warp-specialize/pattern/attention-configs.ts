@@ -80,7 +80,7 @@ export function attentionConfigs(
 }
 
 const rejectHeadSize = (size: number, { queries: { statement } }: AttentionPattern): never =>
-  notSpecializable(`its heads have ${size} elements; the form takes ${HEAD_SIZES.join(" and ")}`, statement.at);
+  notSpecializable(`its heads have ${size} elements; the form takes ${HEAD_SIZES.join(" and ")}`, statement.location);
 
 /**
  * A config of three consumers. With short heads, the products of three consumers take as long as the arithmetic between

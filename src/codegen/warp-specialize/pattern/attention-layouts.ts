@@ -36,10 +36,10 @@ export function columnSides(statements: readonly Statement[], dims: Dims): Reado
     const operands = valuesUsedBy(statement);
     const related = [...results, ...operands];
     const [side, conflicting] = new Set(related.flatMap((value) => sideOf(value, dims) ?? sides.get(value) ?? []));
-    if (conflicting) notSpecializable("it combines scores with what the sum has", statement.at);
+    if (conflicting) notSpecializable("it combines scores with what the sum has", statement.location);
     for (const value of operands) recordSide(value, side, statement);
   };
-  const recordSide = (value: Value, side: Side | undefined, { at }: Statement): void => {
+  const recordSide = (value: Value, side: Side | undefined, { location: at }: Statement): void => {
     if (!side || !isColumn(value)) return;
     if ((sides.get(value) ?? side) !== side)
       notSpecializable("both the scores and the sum take one column; write it twice, with .col at each", at);
@@ -63,7 +63,7 @@ export function sideOf(value: Value, { columns, width }: Dims): Side | undefined
   return last === columns ? "scores" : last === width ? "sum" : undefined;
 }
 
-function checkShape(value: Value, { rows, columns, width }: Dims, { at }: Statement): void {
+function checkShape(value: Value, { rows, columns, width }: Dims, { location: at }: Statement): void {
   const shape = shapeOf(value);
   const [first, second] = shape;
   const isSupported =

@@ -91,10 +91,10 @@ class AttentionMatcher {
     if (!first) return notSpecializable("it multiplies matrices in two places that are in no loop", this.ir.at);
     const queries = this.#queries(loops);
     const differing = loops.find((loop) => loop.accumulator !== first.accumulator);
-    if (differing) notSpecializable("its loops add to different sums", differing.sum.at);
+    if (differing) notSpecializable("its loops add to different sums", differing.sum.location);
     const lets = statements.filter((each) => each.kind === "let");
     const accumulator = lets.find(({ variable }) => variable === first.accumulator);
-    if (!accumulator) return notSpecializable("its sum starts in another block than its loops", first.sum.at);
+    if (!accumulator) return notSpecializable("its sum starts in another block than its loops", first.sum.location);
     this.#checkSameBlocks(loops);
     const stores = this.#stores(forStatements, queries.statement);
     const [rows, columns] = shapeOf(first.scores.results[0]!);
@@ -109,31 +109,32 @@ class AttentionMatcher {
 
   #loop(forStatement: ForStatement): AttentionLoop {
     const { statements } = forStatement.body;
-    if (forStatement.unrolled) notSpecializable("its loop is unrolled", forStatement.at);
+    if (forStatement.unrolled) notSpecializable("its loop is unrolled", forStatement.location);
     const products = statements.filter((each): each is OpStatement => each.kind === "op" && isProduct(each));
     const [scores, sum, third] = products;
     if (!scores || !sum) {
       const [nested] = productsIn(forStatement.body);
       return notSpecializable(
         "a turn of its loop does not multiply twice, as attention does",
-        nested?.at ?? forStatement.at,
+        nested?.location ?? forStatement.location,
       );
     }
-    if (third) notSpecializable("a turn of its loop multiplies more than twice", third.at);
+    if (third) notSpecializable("a turn of its loop multiplies more than twice", third.location);
     for (const product of products) checkProduct(product);
     const write = this.#accumulatorWrite(statements, sum);
     const carried = sum.operands[2] ?? this.#addend(write, sum);
     const [weights] = sum.operands;
-    if (scores.operands[2] !== undefined) notSpecializable("its scores are added to something in tl.dot", scores.at);
+    if (scores.operands[2] !== undefined)
+      notSpecializable("its scores are added to something in tl.dot", scores.location);
     if (!isValue(weights) || carried === undefined)
-      return notSpecializable("its second product is not added to a sum that the loop carries", sum.at);
+      return notSpecializable("its second product is not added to a sum that the loop carries", sum.location);
     const writes = statements.filter((each) => each.kind === "write");
     const loop = { forStatement, scores, sum, weights, carried, writes, accumulator: write.variable };
     this.#checkFlow(loop);
     const keys = this.#block(scores.operands[1]!, scores, statements);
     const values = this.#block(sum.operands[1]!, sum, statements);
     if (!keys.isSwapped || values.isSwapped)
-      notSpecializable("its keys or values do not lie row by row", forStatement.at);
+      notSpecializable("its keys or values do not lie row by row", forStatement.location);
     this.#checkIteration(statements, [keys, values], products);
     return { ...loop, keys, values };
   }
@@ -151,7 +152,7 @@ class AttentionMatcher {
     });
     return write?.kind === "write"
       ? write
-      : notSpecializable("its second product is not added to a sum that the loop carries", sum.at);
+      : notSpecializable("its second product is not added to a sum that the loop carries", sum.location);
   }
 
   /** The other operand of `acc + p @ v`. */
@@ -170,34 +171,34 @@ class AttentionMatcher {
     const { forStatement, scores, sum, weights, carried, writes, accumulator } = loop;
     const { statements } = forStatement.body;
     if (!backwardSlice([weights], statements).includes(scores))
-      notSpecializable("its second product does not follow from its first", sum.at);
+      notSpecializable("its second product does not follow from its first", sum.location);
     const others = writes.filter(({ variable }) => variable !== accumulator);
     const slice = backwardSlice([weights, ...others.map(({ value }) => value)], statements);
     const dependent = slice.find((each) => each === sum || (each.kind === "read" && each.variable === accumulator));
     if (dependent)
       notSpecializable(
         "its weights or its state follow from the sum, which one turn adds while the next runs",
-        dependent.at,
+        dependent.location,
       );
     const variables = writes.map(({ variable }) => variable);
     const duplicate = writes.find(({ variable }, i) => variables.indexOf(variable) !== i);
-    if (duplicate) notSpecializable("its loop changes a state twice", duplicate.at);
+    if (duplicate) notSpecializable("its loop changes a state twice", duplicate.location);
     const reads = backwardSlice([carried], statements).filter((each) => each.kind === "read");
     if (!reads.some(({ variable }) => variable === accumulator) || !hasShapeOf(carried, sum.results[0]!))
-      notSpecializable("its second product is not added to a sum that the loop carries", sum.at);
+      notSpecializable("its second product is not added to a sum that the loop carries", sum.location);
   }
 
   #block(operand: Argument, product: OpStatement, statements: readonly Statement[]): MultipliedBlock {
     const definition = isValue(operand) ? this.#definitions.get(operand) : undefined;
     if (definition?.kind !== "op")
-      return notSpecializable("it multiplies by what no load in the loop reads", product.at);
+      return notSpecializable("it multiplies by what no load in the loop reads", product.location);
     const { permutes } = definition.op.lowering ?? {};
     if (permutes) {
       const inner = this.#block(definition.operands[0]!, product, statements);
       return { ...inner, isSwapped: inner.isSwapped !== (permutes(definition.operands, 2)[0] === 1) };
     }
     if (definition.op.effect !== "read" || !statements.includes(definition))
-      return notSpecializable("it multiplies by what no load in the loop reads", definition.at);
+      return notSpecializable("it multiplies by what no load in the loop reads", definition.location);
     const block = multipliedBlock(definition, this.ir, this.#definitions);
     checkPlain(block);
     return { block, isSwapped: block.isSwapped };
@@ -217,7 +218,7 @@ class AttentionMatcher {
       if (products.includes(statement as OpStatement) || !valuesUsedBy(statement).some((value) => loaded.has(value)))
         continue;
       if (statement.kind !== "op" || !statement.op.lowering?.permutes)
-        notSpecializable("its loop computes with a block before it multiplies by it", statement.at);
+        notSpecializable("its loop computes with a block before it multiplies by it", statement.location);
       for (const value of resultsOf(statement)) loaded.add(value);
     }
   }
@@ -226,17 +227,18 @@ class AttentionMatcher {
 
   #queries(loops: readonly AttentionLoop[]): BlockAccess {
     const [operand, differing] = new Set(loops.map(({ scores }) => scores.operands[0]!));
-    const location = loops[0]!.scores.at;
+    const location = loops[0]!.scores.location;
     const definition = isValue(operand!) ? this.#definitions.get(operand) : undefined;
-    if (differing !== undefined) notSpecializable("its loops multiply different queries", loops.at(-1)!.scores.at);
+    if (differing !== undefined)
+      notSpecializable("its loops multiply different queries", loops.at(-1)!.scores.location);
     if (definition?.kind !== "op" || definition.op.effect !== "read" || !this.ir.body.statements.includes(definition))
       return notSpecializable(
         "its first product takes queries that no load ahead of the loop reads",
-        definition?.at ?? location,
+        definition?.location ?? location,
       );
     const block = multipliedBlock(definition, this.ir, this.#definitions);
     checkPlain(block);
-    if (block.isSwapped) notSpecializable("its queries are loaded with their axes swapped", definition.at);
+    if (block.isSwapped) notSpecializable("its queries are loaded with their axes swapped", definition.location);
     return block;
   }
 
@@ -253,7 +255,7 @@ class AttentionMatcher {
       ].join();
     for (const { keys, values, sum } of loops)
       if (slotKind(keys) !== slotKind(first!.keys) || slotKind(values) !== slotKind(first!.values))
-        notSpecializable("its loops load keys and values in different ways", sum.at);
+        notSpecializable("its loops load keys and values in different ways", sum.location);
   }
 
   #stores(loops: readonly ForStatement[], queries: OpStatement): readonly AttentionStore[] {
@@ -262,11 +264,14 @@ class AttentionMatcher {
     const stores = statements.flatMap((statement, i): readonly AttentionStore[] => {
       if (statement.kind === "for" || statement.kind === "let" || statement === queries) return [];
       if (statement.kind === "op" && statement.op.effect === "write")
-        return i < last ? notSpecializable("it writes before its loops end", statement.at) : [this.#store(statement)];
+        return i < last
+          ? notSpecializable("it writes before its loops end", statement.location)
+          : [this.#store(statement)];
       this.#checkIsComputation(statement);
       return [];
     });
-    if (!stores.some(({ block }) => block)) notSpecializable("it writes no block after its loops", loops.at(-1)!.at);
+    if (!stores.some(({ block }) => block))
+      notSpecializable("it writes no block after its loops", loops.at(-1)!.location);
     checkSameShape(stores.flatMap(({ block }) => block ?? []));
     return stores;
   }
@@ -282,7 +287,8 @@ class AttentionMatcher {
       this.#loads.push(statement);
       return;
     }
-    if (statement.kind !== "if") return notSpecializable("it does more than load, multiply and compute", statement.at);
+    if (statement.kind !== "if")
+      return notSpecializable("it does more than load, multiply and compute", statement.location);
     for (const { statements } of blocksOf(statement)) statements.forEach((each) => this.#checkIsComputation(each));
   }
 
@@ -291,7 +297,7 @@ class AttentionMatcher {
     if (value !== undefined && shapeOf(value).length === 1) {
       const options = Object.keys(statement.options);
       if (options.length > 0)
-        notSpecializable(`it writes a number for each row with ${options.join(" and ")}`, statement.at);
+        notSpecializable(`it writes a number for each row with ${options.join(" and ")}`, statement.location);
       return { statement, block: undefined };
     }
     const block = writtenBlock(statement, this.ir, this.#definitions);
@@ -303,7 +309,7 @@ class AttentionMatcher {
 const isAddition = ({ op }: OpStatement): boolean => op.facts.integer === "sum";
 
 function checkProduct(product: OpStatement): void {
-  const { op, results, at } = product;
+  const { op, results, location: at } = product;
   if (op !== opOf(dot)) notSpecializable(`tl.${op.name} has no warp-specialized form`, at);
   checkOptions(product);
   const type = results[0]?.type;
@@ -314,7 +320,7 @@ function checkProduct(product: OpStatement): void {
 function checkPlain(block: BlockAccess): void {
   checkRank(block);
   const { axes, statement } = block;
-  if (axes.some(({ wraps }) => wraps !== undefined)) notSpecializable("an index wraps", statement.at);
+  if (axes.some(({ wraps }) => wraps !== undefined)) notSpecializable("an index wraps", statement.location);
 }
 
 const textOf = (argument: Argument): string =>

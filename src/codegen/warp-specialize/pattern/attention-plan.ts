@@ -121,7 +121,7 @@ export function specializedAttention(ir: KernelIR, defaultLowered: KernelIR): Sp
 }
 
 function dimsOf({ shape: [rows, columns, , width], loops }: AttentionPattern): Dims {
-  const { at } = loops[0]!.scores;
+  const { location: at } = loops[0]!.scores;
   if (typeof rows === "number") notSpecializable("the number of rows is no constexpr", at);
   const [, duplicate] = [rows, columns, width].filter(
     (dim, i, all) => all.indexOf(dim) !== i || all.lastIndexOf(dim) !== i,
@@ -187,7 +187,7 @@ function checkPartitions(
   for (const statement of flattenStatements(producerStatements)) {
     const isComputable = statement.kind === "op" && (statement.op.effect === "pure" || isScalarLoad(statement));
     if (!isComputable && statement.kind !== "if")
-      notSpecializable("where its blocks lie depends on what it loads or carries", statement.at);
+      notSpecializable("where its blocks lie depends on what it loads or carries", statement.location);
     if (statement.kind === "op") checkLanguage(statement);
   }
   const ops = flattenStatements(consumerStatements).filter((each) => each.kind === "op");
@@ -200,8 +200,8 @@ function checkPartitions(
   );
   for (const [statement, block] of stores)
     if (!block && statement.kind === "op" && Object.keys(statement.options).some((name) => name !== "mask"))
-      notSpecializable("it writes a number for each row in a way that Gluon lacks", statement.at);
-  for (const { type, at } of pattern.variables.map(({ variable }) => variable)) {
+      notSpecializable("it writes a number for each row in a way that Gluon lacks", statement.location);
+  for (const { type, location: at } of pattern.variables.map(({ variable }) => variable)) {
     const shape = type.kind === "tile" ? type.shape : [];
     if (shape.length > 1 || (shape.length === 1 && shape[0] !== dims.rows))
       notSpecializable(`it carries a state of [${shape.join(", ")}] besides its sum`, at);

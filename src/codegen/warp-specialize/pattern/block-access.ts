@@ -47,7 +47,7 @@ export function checkRank({ lead, tensor, statement }: BlockAccess): void {
   if (lead.length > MAX_LEAD_AXES)
     notSpecializable(
       `${tensor.name} has ${lead.length + 2} axes; the copy engine takes ${MAX_LEAD_AXES + 2}`,
-      statement.at,
+      statement.location,
     );
 }
 
@@ -57,7 +57,7 @@ export function checkSameShape(blocks: readonly BlockAccess[]): void {
     const { tensor, firstAxis, axes } = blocks.find((each) => each.tensor === block.tensor)!;
     const hasSameShape = block.axes.every(({ extent }, i) => extentDim(extent) === extentDim(axes[i]!.extent));
     if (block.firstAxis !== firstAxis || !hasSameShape)
-      notSpecializable(`it writes ${tensor.name} in blocks of different shapes`, block.statement.at);
+      notSpecializable(`it writes ${tensor.name} in blocks of different shapes`, block.statement.location);
   }
 }
 
@@ -74,8 +74,8 @@ type Definitions = ReadonlyMap<Value, Statement>;
  * @throws {@link NotSpecializable} if it is not a block of two axes that TMA can copy.
  */
 export function blockAccess(statement: OpStatement, ir: KernelIR, definitionsOf: Definitions): BlockAccess {
-  const { op, at } = statement;
-  const access = op.proof.reaches;
+  const { op, location: at } = statement;
+  const access = op.proof.memoryOperands;
   const address = operandOf(statement, access?.address);
   if (!access || access.rows || !isValue(address)) notSpecializable("it accesses memory other than in blocks", at);
   const unsupported = Object.entries(statement.options).flatMap(([name, value]) =>
@@ -109,7 +109,7 @@ function viewBlock(
   ir: KernelIR,
   definitionsOf: Definitions,
 ): BlockAccess {
-  const { at } = statement;
+  const { location: at } = statement;
   if (view?.kind === "op" && view.op.lowering?.permutes) {
     const [inner] = view.operands;
     const block = viewBlock(statement, isValue(inner) ? definitionsOf.get(inner) : undefined, ir, definitionsOf);
@@ -168,8 +168,8 @@ function descriptorBlock(
   ir: KernelIR,
   definitionsOf: Definitions,
 ): BlockAccess {
-  const { at, op } = statement;
-  const offsets = operandOf(statement, op.proof.reaches?.offsets);
+  const { location: at, op } = statement;
+  const offsets = operandOf(statement, op.proof.memoryOperands?.offsets);
   const { tensor, block } = descriptorTarget(address, ir, definitionsOf);
   if (!tensor || !block) return notSpecializable("its descriptor is of no whole parameter", at);
   if (tensor.padding === "nan") return notSpecializable("its descriptor pads with NaN", at);

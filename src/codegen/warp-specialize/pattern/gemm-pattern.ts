@@ -65,16 +65,16 @@ function loopNestOf(ir: KernelIR): LoopNest {
   const [product] = productsIn(ir.body);
   if (!product) return notSpecializable("it multiplies no matrices", ir.at);
   if (product.op !== opOf(dot))
-    return notSpecializable(`tl.${product.op.name} has no warp-specialized form`, product.at);
+    return notSpecializable(`tl.${product.op.name} has no warp-specialized form`, product.location);
   const loopIn = ({ statements }: Block): ForStatement | undefined =>
     statements.find((each) => each.kind === "for" && containsStatement(each.body, product)) as ForStatement | undefined;
   const outer = loopIn(ir.body);
-  if (!outer) return notSpecializable("its product is not in a loop over blocks", product.at);
+  if (!outer) return notSpecializable("its product is not in a loop over blocks", product.location);
   const inner = loopIn(outer.body);
   const kLoop = inner ?? outer;
   if (!kLoop.body.statements.includes(product))
-    return notSpecializable("its product stands in a branch or a third loop", product.at);
-  if (kLoop.unrolled || (inner && outer.unrolled)) return notSpecializable("its loop is unrolled", kLoop.at);
+    return notSpecializable("its product stands in a branch or a third loop", product.location);
+  if (kLoop.unrolled || (inner && outer.unrolled)) return notSpecializable("its loop is unrolled", kLoop.location);
   return { tileLoop: inner && outer, kLoop, product, tile: inner ? outer.body : ir.body };
 }
 
@@ -112,8 +112,8 @@ class GemmMatcher {
     checkOptions(product);
     const state = product.results[0]?.type;
     if (state?.kind !== "tile" || state.dtype !== "float32")
-      notSpecializable("its product is not summed in float32", product.at);
-    if (state.shape.length !== 2) notSpecializable("its product has more than two axes", product.at);
+      notSpecializable("its product is not summed in float32", product.location);
+    if (state.shape.length !== 2) notSpecializable("its product has more than two axes", product.location);
   }
 
   #shape(): GemmPattern["shape"] {
@@ -127,17 +127,17 @@ class GemmMatcher {
     const [sum] = product.results;
     const writes = kLoop.body.statements.filter((each) => each.kind === "write");
     const [write, extra] = writes;
-    if (!write) return notSpecializable("its loop adds up no product", product.at);
-    if (extra) return notSpecializable("its loop carries state besides the sum of products", extra.at);
+    if (!write) return notSpecializable("its loop adds up no product", product.location);
+    if (extra) return notSpecializable("its loop carries state besides the sum of products", extra.location);
     const carried = product.operands[2] ?? this.#addend(write.value, sum!);
     if (product.operands[2] ? write.value !== sum : carried === undefined)
-      return notSpecializable("what its loop carries is not the sum of products alone", write.at);
+      return notSpecializable("what its loop carries is not the sum of products alone", write.location);
     const read = isValue(carried) ? this.#definitions.get(carried) : undefined;
     if (read?.kind !== "read" || read.variable !== write.variable || !kLoop.body.statements.includes(read))
-      return notSpecializable("its product is not added to the state that the loop carries", product.at);
+      return notSpecializable("its product is not added to the state that the loop carries", product.location);
     const initialization = tile.statements.find((each) => each.kind === "let" && each.variable === write.variable);
     if (initialization?.kind !== "let")
-      return notSpecializable("the sum of products does not start anew for each tile", write.at);
+      return notSpecializable("the sum of products does not start anew for each tile", write.location);
     return initialization;
   }
 
@@ -153,14 +153,14 @@ class GemmMatcher {
     const { product, kLoop } = this.nest;
     const definition = isValue(operand) ? this.#definitions.get(operand) : undefined;
     if (definition?.kind !== "op")
-      return notSpecializable("its product takes what no load in the loop reads", product.at);
+      return notSpecializable("its product takes what no load in the loop reads", product.location);
     const { permutes } = definition.op.lowering ?? {};
     if (permutes) {
       const inner = this.#operand(definition.operands[0]!);
       return { ...inner, isSwapped: inner.isSwapped !== (permutes(definition.operands, 2)[0] === 1) };
     }
     if (definition.op.effect !== "read" || !kLoop.body.statements.includes(definition))
-      return notSpecializable("its product takes what no load in the loop reads", definition.at);
+      return notSpecializable("its product takes what no load in the loop reads", definition.location);
     const block = multipliedBlock(definition, this.ir, this.#definitions);
     checkRank(block);
     return { block, isSwapped: block.isSwapped };
@@ -174,7 +174,7 @@ class GemmMatcher {
     for (const statement of kLoop.body.statements) {
       if (statement.kind === "read" || statement.kind === "write") continue;
       if (statement.kind !== "op" || (statement.op.effect !== "pure" && !loads.includes(statement)))
-        notSpecializable("its loop does more than load two blocks and multiply them", statement.at);
+        notSpecializable("its loop does more than load two blocks and multiply them", statement.location);
       const isPermuted = statement.op.lowering?.permutes !== undefined;
       const isAccumulation =
         statement.op.facts.integer === "sum" && statement.operands.some((each) => each === product.results[0]);
@@ -184,7 +184,7 @@ class GemmMatcher {
           .flatMap(valuesIn)
           .some((value) => tiles.has(value))
       )
-        notSpecializable("its loop computes with the blocks before it multiplies them", statement.at);
+        notSpecializable("its loop computes with the blocks before it multiplies them", statement.location);
     }
   }
 
@@ -195,10 +195,10 @@ class GemmMatcher {
     const loopIndex = tile.statements.indexOf(kLoop);
     const stores = tile.statements.flatMap((statement, i): readonly BlockAccess[] => {
       if (statement.kind !== "op" || statement.op.effect !== "write") return [];
-      if (i < loopIndex) return notSpecializable("it writes before it multiplies", statement.at);
+      if (i < loopIndex) return notSpecializable("it writes before it multiplies", statement.location);
       return [this.#store(statement)];
     });
-    if (stores.length === 0) notSpecializable("it writes no block after its loop", kLoop.at);
+    if (stores.length === 0) notSpecializable("it writes no block after its loop", kLoop.location);
     checkSameShape(stores);
     return stores;
   }
@@ -206,7 +206,10 @@ class GemmMatcher {
   #store(statement: OpStatement): BlockAccess {
     const value = storedValue(statement);
     if (value !== undefined && shapeOf(value).length === 1)
-      notSpecializable("it writes a number for each row or column; a product is written in blocks alone", statement.at);
+      notSpecializable(
+        "it writes a number for each row or column; a product is written in blocks alone",
+        statement.location,
+      );
     const block = writtenBlock(statement, this.ir, this.#definitions);
     checkRank(block);
     return block;
@@ -221,14 +224,14 @@ class GemmMatcher {
         continue;
       }
       if (statement.kind !== "op")
-        return notSpecializable(`it has ${STATEMENT_NAMES[statement.kind]} around its product`, statement.at);
+        return notSpecializable(`it has ${STATEMENT_NAMES[statement.kind]} around its product`, statement.location);
       const { effect } = statement.op;
       if (statement.operands.some((each) => each !== undefined && hasFunction(each)))
-        notSpecializable("it calls a helper function around its product", statement.at);
+        notSpecializable("it calls a helper function around its product", statement.location);
       if (effect === "pure" || (mayAccess && (effect === "write" || this.#readsInput(statement)))) continue;
       notSpecializable(
         "it accesses memory around its product other than to read inputs and to write blocks",
-        statement.at,
+        statement.location,
       );
     }
   }
@@ -238,12 +241,12 @@ class GemmMatcher {
    * Converting a tile to that layout needs shared memory, which the ring buffer fills.
    */
   #checkBranch(statement: IfStatement): void {
-    const { condition, at } = statement;
+    const { condition, location: at } = statement;
     if (isValue(condition) && condition.type.kind !== "constexpr")
       notSpecializable("it decides at run time around its product; use tl.where, or decide by a constexpr", at);
     for (const branch of blocksOf(statement)) {
       const write = branch.statements.find((each) => each.kind === "op" && each.op.effect === "write");
-      if (write) notSpecializable("it writes in a branch; write what the branch gives behind it", write.at);
+      if (write) notSpecializable("it writes in a branch; write what the branch gives behind it", write.location);
       this.#checkOnlyComputes(branch, [], true);
     }
   }
@@ -266,11 +269,11 @@ class GemmMatcher {
       // The block axis that is the product's row or column axis. The other axis is the one that is summed over.
       const outerAxis = (side === 0) !== isSwapped ? 0 : 1;
       if (block.axes[1 - outerAxis]!.wraps !== undefined)
-        notSpecializable("an index wraps along the sum", block.statement.at);
+        notSpecializable("an index wraps along the sum", block.statement.location);
       const { wraps } = block.axes[outerAxis]!;
       if (wraps === undefined) return;
       if (wraps !== block.tensor.dims[axisIn(block, outerAxis)])
-        notSpecializable("an index wraps at another size than its tensor's", block.statement.at);
+        notSpecializable("an index wraps at another size than its tensor's", block.statement.location);
       for (const store of stores) {
         const index = store.axes[side]!;
         const isMasked =
@@ -278,11 +281,11 @@ class GemmMatcher {
           isSameBlock(index, block.axes[outerAxis]!) &&
           store.tensor.dims[axisIn(store, side)] === wraps;
         if (!isMasked)
-          notSpecializable("an index wraps, and a store may show the lanes that it wraps", store.statement.at);
+          notSpecializable("an index wraps, and a store may show the lanes that it wraps", store.statement.location);
       }
     });
     for (const { axes, statement } of stores)
-      if (axes.some(({ wraps }) => wraps !== undefined)) notSpecializable("a store's index wraps", statement.at);
+      if (axes.some(({ wraps }) => wraps !== undefined)) notSpecializable("a store's index wraps", statement.location);
   }
 }
 

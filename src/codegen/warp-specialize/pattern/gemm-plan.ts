@@ -104,21 +104,22 @@ const boundsOf = ({ tileLoop, kLoop }: GemmPattern): readonly Argument[] =>
 function checkOffsets(statements: GemmStatements): void {
   for (const statement of flattenStatements(producerStatements(statements)))
     if (statement.kind === "op" && statement.op.effect === "pure") checkLanguage(statement);
-    else if (statement.kind !== "if") notSpecializable("where its blocks lie depends on what it loads", statement.at);
+    else if (statement.kind !== "if")
+      notSpecializable("where its blocks lie depends on what it loads", statement.location);
 }
 
 /** Each warp group computes its own rows, so no row may depend on another. */
 function checkEpilogue(statements: GemmStatements): void {
   const { pattern } = statements;
   const [rows, columns] = pattern.shape;
-  const location = pattern.product.at;
+  const location = pattern.product.location;
   if (rows === columns)
     notSpecializable(`rows and columns of its product are both ${rows}; give each a constexpr of its own`, location);
   if (typeof rows === "number") notSpecializable("the number of rows is no constexpr", location);
   const consumed = flattenStatements(consumerStatements(statements));
   for (const statement of consumed)
     if (statement.kind === "read" && statement.variable !== pattern.accumulator.variable)
-      notSpecializable("it uses other state than the sum", statement.at);
+      notSpecializable("it uses other state than the sum", statement.location);
   const isPadded = pattern.operands.every(({ block }) => block.axes.every(({ wraps }) => wraps === undefined));
   const ops = consumed.filter((statement) => statement.kind === "op");
   checkRows(ops, rows as string, isPadded);
@@ -127,7 +128,7 @@ function checkEpilogue(statements: GemmStatements): void {
     [...pattern.operands.map(({ block }) => block.tensor), ...pattern.stores.map(({ tensor }) => tensor)],
     ops,
   );
-  for (const { op, at: location, options } of ops)
+  for (const { op, location, options } of ops)
     if (op.effect === "read" && Object.keys(options).some((name) => name !== "mask" && name !== "other"))
       notSpecializable("it loads with options around its product", location);
 }

@@ -21,7 +21,7 @@ const isInGluon = (name: string): boolean => SHARED.has(name) || EXPANDED.some((
 
 /** @throws {@link NotSpecializable} if Gluon has no equivalent op. */
 export function checkLanguage(statement: OpStatement): void {
-  const { op, at, options } = statement;
+  const { op, location: at, options } = statement;
   const { spelling } = op;
   const isExternal = spelling.form === "call" && !spelling.name.startsWith("tl.");
   const name = isExternal ? spelling.name : `tl.${op.name}`;

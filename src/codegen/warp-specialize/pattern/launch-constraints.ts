@@ -22,7 +22,7 @@ export function checkLaunchSpecializable(ir: KernelIR, loops: readonly ForStatem
   const names = [ir.name, ...ir.params.map(({ name }) => name), ...ir.functions.map(({ name }) => name ?? "")];
   const conflict = names.find((name) => GLUON_NAMES.has(name));
   if (conflict !== undefined) notSpecializable(`it has the name ${conflict}, which the specialized kernel uses`, ir.at);
-  for (const { step, at } of loops)
+  for (const { step, location: at } of loops)
     if (!isPositive(step, ir))
       notSpecializable(
         "its loop over blocks may count down: the step is no positive number and no constexpr of the configs",
@@ -56,7 +56,7 @@ export function loopOf(lowered: KernelIR, { index }: ForStatement): ForStatement
 /** A partition knows the members of dtype variables from the tensors whose blocks it accesses. */
 export function checkDTypes(tensors: readonly TensorParam[], ops: readonly OpStatement[]): void {
   const dtypeNames = tensors.flatMap(({ dtype }) => (typeof dtype === "string" ? [] : [dtype.name]));
-  for (const { operands, options, at } of ops)
+  for (const { operands, options, location: at } of ops)
     for (const argument of [...operands, ...Object.values(options)])
       if (isDType(argument) && typeof argument.dtype !== "string" && !dtypeNames.includes(argument.dtype.name))
         notSpecializable(`it casts to ${argument.dtype.name}, which none of its blocks has`, at);

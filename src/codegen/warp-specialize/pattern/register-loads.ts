@@ -22,7 +22,7 @@ type Definitions = ReadonlyMap<Value, Statement>;
 
 /** @throws {@link NotSpecializable} if the load does not satisfy these conditions. */
 export function checkRegisterLoad(statement: OpStatement, ir: KernelIR, definitionsOf: Definitions): void {
-  const { op, operands, options, at } = statement;
+  const { op, operands, options, location: at } = statement;
   if (op !== opOf(load)) notSpecializable(`it reads with tl.${op.name} what is neither queries, keys nor values`, at);
   const volatile = "volatile" in options;
   if (volatile) notSpecializable("it has a volatile load", at);

@@ -22,7 +22,7 @@ class RowCheck {
   ) {}
 
   check(isPadded: boolean): void {
-    const { op, operands, results, at } = this.statement;
+    const { op, operands, results, location: at } = this.statement;
     const tiles = operands.flatMap((operand) => (operand ? valuesIn(operand) : []));
     for (const value of [...tiles, ...results])
       if (dimsOf(value).filter((dim) => dim === this.rows).length > 1)
@@ -47,10 +47,10 @@ class RowCheck {
   }
 
   /** True for a fold along another axis than the rows. */
-  #isFoldWithinRow(folded: Value): boolean {
+  #isFoldWithinRow(foldOperand: Value): boolean {
     const axis = this.#axis();
-    const rank = dimsOf(folded).length;
-    return axis !== undefined && (axis < 0 ? axis + rank : axis) !== this.#rowAxis(folded);
+    const rank = dimsOf(foldOperand).length;
+    return axis !== undefined && (axis < 0 ? axis + rank : axis) !== this.#rowAxis(foldOperand);
   }
 
   #axis(): number | undefined {

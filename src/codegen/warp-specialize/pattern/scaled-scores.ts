@@ -68,7 +68,7 @@ function numberClassesOf(
   );
   const [first, second, third] = operandClasses.filter((each) => each !== undefined);
   if (!first || third) return ANY_VALUE;
-  const context = { args: typedArguments(statement), float: true };
+  const context = { args: typedArguments(statement), isFloat: true };
   let classes = 0;
   for (const x of classesIn(first[1]))
     for (const y of classesIn(second?.[1] ?? ONE))

@@ -102,7 +102,7 @@ class MaskedIteration {
     if (lane || op.facts.isIdentity) return isCast(statement) ? { classes: x.classes } : x;
     const names = Object.keys(op.operands);
     const args = typedArguments(statement);
-    if (foldSemantics) return this.#foldResult(x.classes, foldSemantics.kinds);
+    if (foldSemantics) return this.#foldResult(x.classes, foldSemantics.combineClasses);
     if (select) {
       const [then, otherwise] = [select.then, select.otherwise].map((name) =>
         this.#factOf(operands[names.indexOf(name)]),
@@ -121,7 +121,7 @@ class MaskedIteration {
     }
     const type = statement.results[0]?.type;
     if (!classTransfer || type?.kind !== "tile" || names.length > 2) return UNKNOWN;
-    const context = { args, float: members(type.dtype).every((dtype) => !isInt(dtype)) };
+    const context = { args, isFloat: members(type.dtype).every((dtype) => !isInt(dtype)) };
     let classes = 0;
     for (const a of classesIn(x.classes))
       for (const b of classesIn(y?.classes ?? ZERO))

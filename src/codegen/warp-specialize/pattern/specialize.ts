@@ -17,7 +17,8 @@ export type Specialized = SpecializedGemm | SpecializedAttention;
 export function specialize(ir: KernelIR, lowered: KernelIR): Specialized | NotSpecializable {
   try {
     for (const helper of ir.functions)
-      for (const { at } of productsIn(helper.body)) notSpecializable("it multiplies matrices in a helper function", at);
+      for (const { location: at } of productsIn(helper.body))
+        notSpecializable("it multiplies matrices in a helper function", at);
     return productsIn(ir.body).length > 1 ? specializedAttention(ir, lowered) : specializedGemm(ir, lowered);
   } catch (error) {
     if (error instanceof NotSpecializable) return error;

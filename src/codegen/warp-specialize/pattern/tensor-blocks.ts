@@ -29,7 +29,7 @@ export function productsIn(block: Block): readonly OpStatement[] {
  * accumulator's dtype.
  * @throws {@link NotSpecializable} if the product has another option.
  */
-export function checkOptions({ op, options, at }: OpStatement): void {
+export function checkOptions({ op, options, location: at }: OpStatement): void {
   const option = Object.keys(options).find((name) => name !== "inputPrecision" && name !== "outDtype");
   if (option !== undefined) notSpecializable(`tl.${op.name} with ${option} has no warp-specialized form`, at);
 }
@@ -43,9 +43,12 @@ export function multipliedBlock(
   const block = blockAccess(load, ir, definitionsOf);
   const { role, dtype, optional } = block.tensor;
   if (role !== "in" || optional)
-    notSpecializable(`it multiplies ${block.tensor.name}, which is no plain input`, load.at);
+    notSpecializable(`it multiplies ${block.tensor.name}, which is no plain input`, load.location);
   if (!members(dtype).every((each) => each === "float16" || each === "bfloat16"))
-    notSpecializable(`it multiplies ${members(dtype).join(" or ")}; the form takes float16 and bfloat16`, load.at);
+    notSpecializable(
+      `it multiplies ${members(dtype).join(" or ")}; the form takes float16 and bfloat16`,
+      load.location,
+    );
   return block;
 }
 
@@ -58,16 +61,16 @@ export function writtenBlock(
   const block = blockAccess(store, ir, definitionsOf);
   const { tensor, isSwapped } = block;
   if (tensor.role !== "out" || tensor.optional)
-    notSpecializable(`it writes ${tensor.name}, which is no plain output`, store.at);
-  if (isSwapped) notSpecializable("it writes a block with its axes swapped", store.at);
+    notSpecializable(`it writes ${tensor.name}, which is no plain output`, store.location);
+  if (isSwapped) notSpecializable("it writes a block with its axes swapped", store.location);
   if (!members(tensor.dtype).every((each) => STORABLE.has(each)))
     notSpecializable(
       `it writes ${members(tensor.dtype).join(" or ")}; the form writes float16, bfloat16 and float32`,
-      store.at,
+      store.location,
     );
   const value = storedValue(store);
   if (!isValue(value) || value.type.kind !== "tile" || value.type.shape.length !== 2)
-    notSpecializable("it writes one value to a whole block", store.at);
+    notSpecializable("it writes one value to a whole block", store.location);
   return block;
 }
 
@@ -75,6 +78,6 @@ const STORABLE: ReadonlySet<string> = new Set(["float16", "bfloat16", "float32"]
 
 /** The operand that a store writes. */
 export function storedValue(statement: OpStatement): Argument | undefined {
-  const name = statement.op.proof.reaches?.value;
+  const name = statement.op.proof.memoryOperands?.value;
   return name === undefined ? undefined : statement.operands[Object.keys(statement.op.operands).indexOf(name)];
 }

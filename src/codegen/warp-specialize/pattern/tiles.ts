@@ -17,10 +17,10 @@ export function checkTiles({ params, grid, body, at }: KernelIR): void {
     if (statement.kind === "op" && statement.op.facts.queries === "grid")
       notSpecializable(
         "it asks for the number of programs, which is another where each computes several tiles",
-        statement.at,
+        statement.location,
       );
     if (isProgram(statement) && axisOf(statement) === undefined)
-      notSpecializable("it asks for its number on an axis that is no literal", statement.at);
+      notSpecializable("it asks for its number on an axis that is no literal", statement.location);
   });
   for (const statement of grid.block.statements) if (statement.kind === "op") checkLanguage(statement);
 }

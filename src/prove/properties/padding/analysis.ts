@@ -11,7 +11,7 @@ import {
   type Value,
   type Variable,
 } from "../../../ir/nodes.js";
-import { argumentsOf, handedOver, valuesIn } from "../../../ir/walk.js";
+import { argumentsOf, callBindings, valuesIn } from "../../../ir/walk.js";
 import { typedArguments } from "../../../ir/typed.js";
 import { ANY_VALUE, type NumberClasses, EMPTY, POISON, POSITIVE } from "../../../symbolic/number-class.js";
 import { FALSE, number, symbolsIn, type Term } from "../../../symbolic/term.js";
@@ -300,7 +300,7 @@ export class PaddingAnalysis {
   // ---- control flow ---------------------------------------------------------------------------------------------------
 
   #call({ statement, callee, steps }: CallStep): void {
-    for (const [param, argument] of handedOver(statement)) this.#values.set(param, this.tileOf(argument, param.type));
+    for (const [param, argument] of callBindings(statement)) this.#values.set(param, this.tileOf(argument, param.type));
     this.#run(steps);
     statement.results.forEach((result, i) => this.#values.set(result, this.tileOf(callee.body.yields[i], result.type)));
   }

@@ -70,22 +70,15 @@ export class DecisionDiagrams {
   /** The diagram `then` where a condition is true, and `otherwise` where it is false. */
   branch(truth: Term, then: Diagram, otherwise: Diagram): Diagram {
     if (then === otherwise) return then;
-    switch (truth.kind) {
-      case "true":
-        return then;
-      case "false":
-        return otherwise;
-      case "all":
-        return truth.parts.reduceRight((result, part) => this.branch(part, result, otherwise), then);
-      case "some":
-        return truth.parts.reduceRight((result, part) => this.branch(part, then, result), otherwise);
-      case "not":
-        return this.branch(truth.parts[0]!, otherwise, then);
-      default: {
-        const { condition, isOpposite } = this.#condition(truth);
-        return this.#split(condition, isOpposite ? otherwise : then, isOpposite ? then : otherwise);
-      }
-    }
+    if (truth.kind === "true") return then;
+    if (truth.kind === "false") return otherwise;
+    if (truth.kind === "all")
+      return truth.operands.reduceRight((result, part) => this.branch(part, result, otherwise), then);
+    if (truth.kind === "some")
+      return truth.operands.reduceRight((result, part) => this.branch(part, then, result), otherwise);
+    if (truth.kind === "not") return this.branch(truth.operands[0]!, otherwise, then);
+    const { condition, isOpposite } = this.#condition(truth);
+    return this.#split(condition, isOpposite ? otherwise : then, isOpposite ? then : otherwise);
   }
 
   #split(condition: Condition, then: Diagram, otherwise: Diagram): Diagram {
@@ -115,7 +108,7 @@ export class DecisionDiagrams {
       if (!condition) this.#conditions.set(key, (condition = { holds, fails, id: this.#conditions.size }));
       return condition;
     };
-    const [x, y] = truth.parts;
+    const [x, y] = truth.operands;
     if (truth.kind !== "atMost")
       return { condition: internCondition(`${truth.id}`, truth, not(truth)), isOpposite: false };
     const { factors, constant } = linear(difference(y!, x!));
@@ -239,10 +232,10 @@ function linear(term: Term): { readonly factors: readonly (readonly [Term, bigin
   const factors = new Map<Term, bigint>();
   let constant = 0n;
   const add = (part: Term, by: bigint): void => {
-    if (part.kind === "sum") for (const each of part.parts) add(each, by);
+    if (part.kind === "sum") for (const each of part.operands) add(each, by);
     else if (isNumber(part)) constant += part.value * by;
-    else if (part.kind === "product" && isNumber(part.parts[0]!)) {
-      const [factor, ...rest] = part.parts;
+    else if (part.kind === "product" && isNumber(part.operands[0]!)) {
+      const [factor, ...rest] = part.operands;
       add(product(...rest), by * factor!.value);
     } else factors.set(part, (factors.get(part) ?? 0n) + by);
   };

@@ -33,7 +33,7 @@ export class ElementwiseTransfer {
     const operands = [...this.lanes.operands(step)];
     const args = operands.map(([name]) => operandOf(statement, name));
     const float = isFloatType(result.type);
-    const context = { args: typedArguments(statement), float };
+    const context = { args: typedArguments(statement), isFloat: float };
     const widens = args.map((arg) => float && isIntegerType(typeOfArgument(arg!)));
     const rule = op.proof.classTransfer;
     const passes = op.facts.isIdentity && operands.length === 1;

@@ -190,7 +190,7 @@ export class FoldTransfer {
     const [a, b, acc] = ["a", "b", "acc"].map((name) => tiles.get(name));
     if (!a || !b) return undefined;
     const rule = foldRuleOf(statement);
-    const context = { args: typedArguments(statement), float: isFloatType(results[0]!.type) };
+    const context = { args: typedArguments(statement), isFloat: isFloatType(results[0]!.type) };
     const factors = {
       transfer: ([x, y]: readonly NumberClasses[]) => op.proof.classTransfer!({ a: x!, b: y! }, context),
       generic: rule.generic,
@@ -228,14 +228,14 @@ export class FoldTransfer {
     const [result] = results;
     const tiles = this.lanes.operands(step);
     const rule = foldRuleOf(step.statement);
-    const context = { args: typedArguments(step.statement), float: true };
+    const context = { args: typedArguments(step.statement), isFloat: true };
     const scaled = {
       transfer: ([x, y]: readonly NumberClasses[]) => op.proof.classTransfer!({ lhs: x!, lhsScale: y! }, context),
       generic: rule.generic,
       firstOccurrence: [0, 1],
     };
     let union = EMPTY;
-    for (const { of: operandName, inner, scale } of op.proof.foldSemantics!.sides!) {
+    for (const { operand: operandName, inner, scale } of op.proof.foldSemantics!.sides!) {
       const [x, scales] = [tiles.get(operandName)!, tiles.get(scale)];
       const lane = model.environment.lanes(`fold ${result!.id} ${operandName}`, x.shape);
       const innerLane = lane.at(inner)!;
@@ -265,7 +265,7 @@ export class FoldTransfer {
 /** The index of an element's scale group, if all groups have one known size. */
 function groupIndexOf(lane: Term, elements: Term, groups: Term): Term | undefined {
   if (isNumber(elements) && isNumber(groups)) return quotient(lane, number(elements.value / groups.value), true);
-  const [size, groupCount, ...more] = elements.kind === "product" ? elements.parts : [];
+  const [size, groupCount, ...more] = elements.kind === "product" ? elements.operands : [];
   return size && isNumber(size) && groupCount === groups && more.length === 0 ? quotient(lane, size, true) : undefined;
 }
 
@@ -278,7 +278,7 @@ export function foldRuleOf(statement: OpStatement): FoldRule {
   const { foldSemantics: folds, isNeutral: neutral } = op.proof;
   const args = typedArguments(statement);
   const isNeutral = (masked: NumberClasses, active: NumberClasses) => neutral?.(masked, active, false, args) ?? false;
-  return { combine: folds!.kinds, isNeutral, generic };
+  return { combine: folds!.combineClasses, isNeutral, generic };
 }
 
 /** The rule of a combine function that is a single op of its two parameters. Other functions have no rule. */
@@ -295,7 +295,7 @@ function ruleOfFunction({ params, body: { statements, yields } }: FunctionIR, ge
   if (!isSingleOp) return { combine: undefined, isNeutral: () => false, generic };
   const { classTransfer: holds, isNeutral: neutral } = statement.op.proof;
   const [x, y] = Object.keys(statement.op.operands) as [string, string];
-  const context = { args: typedArguments(statement), float: isFloatType(statement.results[0]!.type) };
+  const context = { args: typedArguments(statement), isFloat: isFloatType(statement.results[0]!.type) };
   return {
     combine: holds && ((a, b) => holds({ [x]: a, [y]: b }, context)),
     isNeutral: (masked, active) => neutral?.(masked, active, false) ?? false,

@@ -16,7 +16,7 @@ export class MemoryTransfer {
   /** Records poison that an access uses, and returns the tile that it loads. */
   apply(step: OpStep): AbstractTile | undefined {
     const { statement, access } = step;
-    const { reaches } = statement.op.proof;
+    const { memoryOperands: reaches } = statement.op.proof;
     const { mask } = statement.options;
     const inBounds = inBoundsCondition(access!.axes);
     const { offsets, rows, column } = reaches!;

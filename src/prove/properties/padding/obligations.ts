@@ -44,14 +44,14 @@ export const paddingObligations: ObligationGenerator = (models) => {
   const trusted = [...waived].map(([statement, reason]): ProofObligation => ({
     property: "padding",
     subject: `padding in tl.${statement.op.name}`,
-    at: statement.at,
+    at: statement.location,
     waiver: reason,
     prove: () => ({ refutation: undefined, missing: "" }),
   }));
   const checked = [...statements].map(([statement, subject]): ProofObligation => ({
     property: "padding",
     subject,
-    at: statement.at,
+    at: statement.location,
     prove: ({ model }) => {
       const leak = paddingOf(model).leaks.get(statement);
       return leak && gapOf(leak);
@@ -75,7 +75,7 @@ function subjectOf(model: SymbolicModel, statement: OpStatement): string {
 
 function gapOf({ statement, classes: holds, facts, variables }: PaddingLeak): ProofGap {
   if (!statement.op.proof.foldSemantics) {
-    const question = { goal: FALSE, facts, variables, locations: [statement.at], findingCodes: POISON_FINDINGS };
+    const question = { goal: FALSE, facts, variables, locations: [statement.location], findingCodes: POISON_FINDINGS };
     return {
       refutation: question,
       missing: "a lane that no load gave a value may be on; give the load other, or mask this access",

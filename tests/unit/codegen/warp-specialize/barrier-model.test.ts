@@ -74,7 +74,7 @@ const without =
   (step: PipelineStep) =>
     step.kind === kind && is(step) ? undefined : step;
 
-const products = sampleCases("launches of products to explore", scenarios, { ...options, perDay: 16 });
+const products = sampleCases("launches of products to explore", scenarios, { ...options, perRun: 16 });
 
 test.each(products)("should find nothing wrong with $stages slots, $consumers consumers, turns $turns", (scenario) => {
   expect(exploreBarriers(gemmPipeline, scenario)).toBeUndefined();
@@ -165,7 +165,7 @@ const attentions = [
   tiles.map((turns): Scenario => ({ ...sizes, turns, idle, pieces: 1, depth: 1 })),
 );
 
-const explored = sampleCases("launches of attention to explore", attentions, { ...options, perDay: 5, maximum: 2 });
+const explored = sampleCases("launches of attention to explore", attentions, { ...options, perRun: 5, maximum: 2 });
 
 describe("attention", () => {
   const text = "should be right with $stages slots, $consumers consumers, turns $turns, of which idle $idle";

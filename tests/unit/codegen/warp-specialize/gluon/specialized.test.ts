@@ -51,7 +51,7 @@ describe.each(specialized)("%s", (name, kernel) => {
   test("should leave ruff nothing to format and nothing to say", async () => {
     const built = await build(kernel);
     for (const specialize of ["always", "auto"] as const) {
-      const { python } = built.emit({ specialize });
+      const { python } = built.emit({ warpSpecialize: specialize });
       expect(ruff.format(python)).toBe(python);
       expect(lint(python)).toEqual([]);
     }
@@ -59,7 +59,7 @@ describe.each(specialized)("%s", (name, kernel) => {
 
   test("should keep the plain kernel", async () => {
     const plain = await build(kernel);
-    const both = plain.emit({ specialize: "always" }).python;
+    const both = plain.emit({ warpSpecialize: "always" }).python;
     const { jit } = plain.signature;
     expect(functionIn(both, jit)).toBe(functionIn(plain.python, jit));
     expect(both).toContain(`def ${plain.signature.name}_specialized_kernel(`);
@@ -70,7 +70,7 @@ test.each(["gemm", "linear-gelu", "attention", "in-two-loops", "relative-attenti
   "should specialize %s as in its golden file",
   async (name) => {
     const [, kernel] = specialized.find(([each]) => each === name)!;
-    const { python } = (await build(kernel)).emit({ specialize: "always" });
+    const { python } = (await build(kernel)).emit({ warpSpecialize: "always" });
     await expect(python).toMatchFileSnapshot(`golden/${name}.py`);
   },
 );
@@ -78,14 +78,14 @@ test.each(["gemm", "linear-gelu", "attention", "in-two-loops", "relative-attenti
 test("should change no module of a kernel that has no such form, or is not asked for it", async () => {
   for (const kernel of [attentions.mixing, vectorAdd, softmax]) {
     const built = await build(kernel);
-    expect(built.emit({ specialize: "auto" }).python).toBe(built.python);
+    expect(built.emit({ warpSpecialize: "auto" }).python).toBe(built.python);
   }
   const built = await build(gemm);
-  expect(built.emit({ specialize: "never" }).python).toBe(built.python);
+  expect(built.emit({ warpSpecialize: "never" }).python).toBe(built.python);
 });
 
 test("should hide no name of the module behind one of the author's", async () => {
-  const { python } = (await build(products.named)).emit({ specialize: "always" });
+  const { python } = (await build(products.named)).emit({ warpSpecialize: "always" });
   const multiply = functionIn(python, "_named_multiply");
   expect(multiply).toContain("gl_1 = acc * 2.0");
   expect(multiply).not.toMatch(/^ +(gl|tma) = /m);
@@ -96,7 +96,7 @@ test("should keep the names of its helpers from authors", async () => {
   const taken = /^_(?:gemm|attention)_|^_set_specialized_blocks$|^_fitting_configs$/;
   const kept = moduleNames();
   for (const kernel of [gemm, attention]) {
-    const { python } = (await build(kernel)).emit({ specialize: "auto" });
+    const { python } = (await build(kernel)).emit({ warpSpecialize: "auto" });
     const own = [...python.matchAll(/^(?:def |class )?(_\w+)(?:\(| = |:)/gm)].map(([, name]) => name!);
     expect(own).toContain("_is_faster");
     expect(own.filter((name) => !taken.test(name) && kept.isFree(name))).toEqual([]);
@@ -107,7 +107,7 @@ test("should keep the names of its helpers from authors", async () => {
 });
 
 test("should give its own constexprs other names than the author's", async () => {
-  const { python } = (await build(attentions.named)).emit({ specialize: "always" });
+  const { python } = (await build(attentions.named)).emit({ warpSpecialize: "always" });
   const configs = python.slice(python.indexOf("triton.Config", python.indexOf("_set_specialized_blocks")));
   expect(configs).toMatch(/"STAGES": 7\b/);
   expect(configs).toMatch(/"STAGES_1": 2\b/);
@@ -115,7 +115,7 @@ test("should give its own constexprs other names than the author's", async () =>
 });
 
 test("should compute with the tile where the author asks for the program, in loops too", async () => {
-  const { python } = (await build(products.asksLate)).emit({ specialize: "always" });
+  const { python } = (await build(products.asksLate)).emit({ warpSpecialize: "always" });
   for (const part of ["_asks_late_load", "_asks_late_multiply"]) {
     const text = functionIn(python, part);
     expect(text.match(/gl\.program_id\(/g)).toHaveLength(1);
@@ -126,13 +126,13 @@ test("should compute with the tile where the author asks for the program, in loo
 });
 
 test("should give each program number 0 on an axis that the grid lacks", async () => {
-  const { python } = (await build(products.asksBeside)).emit({ specialize: "always" });
+  const { python } = (await build(products.asksBeside)).emit({ warpSpecialize: "always" });
   for (const part of ["_asks_beside_load", "_asks_beside_multiply"])
     expect(functionIn(python, part)).toMatch(/\w+ \/\/ index % 1\b|\(\w+ \/\/ index\) % 1\b/);
 });
 
 test("should compute rows that only masks take behind the turns without masks", async () => {
-  const { python } = (await build(attention)).emit({ specialize: "always" });
+  const { python } = (await build(attention)).emit({ warpSpecialize: "always" });
   const multiply = functionIn(python, "_attention_multiply");
   const places = [/for _ in range\(0, whole,/, /\brm = /, /for start in range\(whole,/].map((each) =>
     multiply.search(each),
@@ -142,7 +142,7 @@ test("should compute rows that only masks take behind the turns without masks", 
 });
 
 test("should load what a turn adds to its scores while its products run, with a mask of its own in each loop", async () => {
-  const { python } = (await build(modifications.biased)).emit({ specialize: "always" });
+  const { python } = (await build(modifications.biased)).emit({ warpSpecialize: "always" });
   const turns = functionIn(python, "_biased_multiply")
     .split(/\n +for (?=\w+ in range\()/)
     .slice(2);
@@ -160,7 +160,7 @@ test("should load what a turn adds to its scores while its products run, with a 
 
 test("should give a program several tiles of attention, unless the kernel asks how many programs there are", async () => {
   const grids = [attentions.inOneLoop, attentions.fromTheLast].map(async (kernel) => {
-    const { python } = (await build(kernel)).emit({ specialize: "always" });
+    const { python } = (await build(kernel)).emit({ warpSpecialize: "always" });
     return {
       tiles: python.match(/^ +if tile < tiles:$/gm)?.length ?? 0,
       isOwn: !/def _programs[^]*?multi_processor_count/.test(python),
@@ -175,7 +175,7 @@ test("should give a program several tiles of attention, unless the kernel asks h
 
 test("should refuse a kernel without the form, where it must have it, at the line that leaves it", async () => {
   const built = await build(attentions.mixing);
-  expect(() => built.emit({ specialize: "always" })).toThrow(
+  expect(() => built.emit({ warpSpecialize: "always" })).toThrow(
     /mixing has no warp-specialized form: tl\.flip may mix rows/,
   );
 });
@@ -199,5 +199,5 @@ test("should warn at the line that leaves the form, where a spec asks for it if 
 test("should leave a module for torch.compile plain", async () => {
   const built = await build(gemm);
   const op = { namespace: "test", form: "triton_op" } as const;
-  expect(built.emit({ op, specialize: "always" }).python).toBe(built.emit({ op }).python);
+  expect(built.emit({ op, warpSpecialize: "always" }).python).toBe(built.emit({ op }).python);
 });

@@ -39,7 +39,7 @@ class Agent:
         self._last_message_time = time.monotonic()
         self._folder = ""
         self._file_count = 0
-        self._programs: dict[int, subprocess.Popen] = {}
+        self._programs: dict[int, subprocess.Popen[bytes]] = {}
         self._channels: dict[int, socket.socket] = {}
 
     def serve(self) -> None:
@@ -166,7 +166,7 @@ class Agent:
             self._forward(number, name, getattr(program, name))
         threading.Thread(target=self._report_end, args=(number, program), daemon=True).start()
 
-    def _spawn(self, message: dict[str, Any], channel: int | None = None) -> subprocess.Popen:
+    def _spawn(self, message: dict[str, Any], channel: int | None = None) -> subprocess.Popen[bytes]:
         """Starts a program in a new process group, without input."""
         arguments = [str(channel) if each is None else each for each in message["arguments"]]
         return subprocess.Popen(
@@ -202,10 +202,10 @@ class Agent:
             # The program has ended. `_report_end` reports that.
             pass
 
-    def _report_end(self, number: int, program: subprocess.Popen) -> None:
+    def _report_end(self, number: int, program: subprocess.Popen[bytes]) -> None:
         self._send({"program": number, "ended": self._wait(number, program)})
 
-    def _wait(self, number: int, program: subprocess.Popen) -> dict[str, Any]:
+    def _wait(self, number: int, program: subprocess.Popen[bytes]) -> dict[str, Any]:
         code = program.wait()
         self._kill_group(program)
         # Wait for the last output. A surviving child may hold the streams open, so do not wait for their end.
@@ -221,7 +221,7 @@ class Agent:
             self._kill_group(program)
 
     @staticmethod
-    def _kill_group(program: subprocess.Popen) -> None:
+    def _kill_group(program: subprocess.Popen[bytes]) -> None:
         try:
             os.killpg(program.pid, signal.SIGKILL)
         except OSError:

@@ -48,8 +48,8 @@ class CallSite:
                 return None
             node, meta = expression, node.args.args[0].arg
         sizes = node.elts if isinstance(node, ast.Tuple | ast.List) else [node]
-        trees = [tree_of(size, self._leaf(meta)) for size in sizes]
-        return None if any(step is None for step in trees) else trees
+        trees = [tree for size in sizes if (tree := tree_of(size, self._leaf(meta))) is not None]
+        return trees if len(trees) == len(sizes) else None
 
     def grid_text(self) -> str:
         *_, last = self._steps(self._grid)
@@ -142,7 +142,7 @@ def _normalized_text(node: ast.AST) -> str:
 
 def call_site(frame: FrameType | None, params: Sequence[str]) -> CallSite | None:
     """The launch that runs in a frame or in one that called it, the innermost outside of Triton and this package."""
-    skipped_folders = (os.path.dirname(triton.__file__), os.path.dirname(__file__))
+    skipped_folders = tuple(os.path.dirname(str(module)) for module in (triton.__file__, __file__))
     while frame is not None and frame.f_code.co_filename.startswith(skipped_folders):
         frame = frame.f_back
     if frame is None:

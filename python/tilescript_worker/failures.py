@@ -63,7 +63,7 @@ def compiler_output(folder: str) -> Iterator[None]:
         except Exception as error:
             for stream in streams:
                 stream.flush()
-            error.compiler_output = _read(file)  # type: ignore[attr-defined]
+            vars(error)["compiler_output"] = _read(file)
             raise
         finally:
             for stream in streams:
@@ -160,13 +160,13 @@ def _frames(error: BaseException, module: str | None) -> list[dict[str, Any]]:
 def _compiler_frames(chain: list[BaseException], module: str) -> list[dict[str, Any]]:
     """Triton's compiler counts lines from the kernel's ``def``; the text of that line finds it in the file."""
     for link in reversed(chain):
-        source, node = getattr(link, "src", None), getattr(link, "node", None)
-        if not isinstance(source, str) or not hasattr(node, "lineno"):
+        source, line = getattr(link, "src", None), getattr(getattr(link, "node", None), "lineno", None)
+        if not isinstance(source, str) or not isinstance(line, int):
             continue
         lines = _lines(module)
         for start in range(len(lines)):
             if lines[start] and source.startswith(lines[start] + "\n"):
-                return [_frame_of_line(module, start + node.lineno)]
+                return [_frame_of_line(module, start + line)]
     return []
 
 

@@ -15,8 +15,21 @@ Tree = dict[str, Any]
 # Resolves other expressions: a parameter, or the definition of a name.
 Leaf = Callable[[ast.expr], Tree | None]
 
-BINARY = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.FloorDiv: "floorDiv", ast.Mod: "mod"}
-COMPARE = {ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge"}
+BINARY: dict[type[ast.operator], str] = {
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.FloorDiv: "floorDiv",
+    ast.Mod: "mod",
+}
+COMPARE: dict[type[ast.cmpop], str] = {
+    ast.Eq: "eq",
+    ast.NotEq: "ne",
+    ast.Lt: "lt",
+    ast.LtE: "le",
+    ast.Gt: "gt",
+    ast.GtE: "ge",
+}
 CALLS = {"cdiv": "cdiv", "next_power_of_2": "nextPowerOf2", "min": "minimum", "max": "maximum"}
 
 VALUES: dict[str, Callable[..., Any]] = {
@@ -120,8 +133,7 @@ def meta_param(node: ast.expr, meta: str | None, params: Sequence[str]) -> Tree 
     if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Name) or node.value.id != meta:
         return None
     index = node.slice
-    is_known = isinstance(index, ast.Constant) and index.value in params
-    return {"param": index.value} if is_known else None
+    return {"param": index.value} if isinstance(index, ast.Constant) and index.value in params else None
 
 
 def source_of(function: Any) -> tuple[str, ast.expr] | None:

@@ -202,7 +202,7 @@ def _import_for_types(
             )
         except RequestError as error:
             return {**_head(name, kernel), "refused": str(error)}
-        result = {**_read(name, kernel, [signature]), "tuning": tuning_of(kernel, [])}
+        result: dict[str, Any] = {**_read(name, kernel, [signature]), "tuning": tuning_of(kernel, [])}
         if "blocks" in result:
             result["blocks"] = apply_named_blocks(result["blocks"], types)
         if "refused" in result:
@@ -249,10 +249,10 @@ def _read(name: str, kernel: JITFunction, signatures: list[dict[str, Argument]])
 def _compile_error(kernel: JITFunction, error: Exception) -> dict[str, Any]:
     """Why Triton does not compile a kernel, with the line of the kernel's file."""
     refused: dict[str, Any] = {"refused": f"Triton does not compile it: {_last_line(error)}"}
-    node = getattr(error, "node", None)
-    if isinstance(error, CompilationError) and hasattr(node, "lineno"):
+    line = getattr(getattr(error, "node", None), "lineno", None)
+    if isinstance(error, CompilationError) and isinstance(line, int):
         # Triton's source of a function starts at its `def`.
-        refused["line"] = _head("", kernel)["line"] + node.lineno - 1
+        refused["line"] = _head("", kernel)["line"] + line - 1
     return refused
 
 

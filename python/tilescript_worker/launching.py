@@ -52,11 +52,11 @@ def call_on_zeros(request: dict[str, Any], launch: Callable[..., Any]) -> None:
 def without_device_check(module: ModuleType) -> Iterator[None]:
     """Inside a ``with``, the wrapper accepts CPU tensors. Nothing is launched."""
     interpreted_before = vars(module).get("_INTERPRETED")
-    module._INTERPRETED = True
+    vars(module)["_INTERPRETED"] = True
     try:
         yield
     finally:
-        module._INTERPRETED = interpreted_before
+        vars(module)["_INTERPRETED"] = interpreted_before
 
 
 @contextmanager

@@ -51,12 +51,12 @@ def load(path: str, jits: list[str], config: int | None, gpu: dict[str, int] | N
         if hasattr(loaded.module, "_is_specialized"):
             # The config belongs to the plain kernel. The specialized kernel has its own configs.
             loaded.predicate = specialization_predicate(loaded.module)
-            loaded.module._is_specialized = loaded.predicate if config is None else _never
+            vars(loaded.module)["_is_specialized"] = loaded.predicate if config is None else _never
         for jit in jits:
             _select(getattr(loaded.module, jit), config, several=len(jits) > 1)
         loaded.config = config
     if gpu is not None:
-        loaded.module._INTERPRETED_GPU = gpu
+        vars(loaded.module)["_INTERPRETED_GPU"] = gpu
     return loaded.module
 
 

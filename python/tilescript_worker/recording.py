@@ -181,7 +181,7 @@ def _tensors(arguments: dict[str, Any]) -> dict[str, Layout]:
 
 def _evaluate_grid(grid: Any, arguments: dict[str, Any]) -> tuple[int, ...] | None:
     try:
-        value = grid(arguments) if callable(grid) else grid
+        value: Any = grid(arguments) if callable(grid) else grid
         return tuple(int(each) for each in (value if isinstance(value, tuple | list) else [value]))
     except Exception:
         return None
@@ -286,9 +286,12 @@ class _CudaIsCpu(TorchFunctionMode):
 
 
 def _to_cpu(value: Any) -> Any:
-    is_cuda = isinstance(value, int) and not isinstance(value, bool)
-    is_cuda = is_cuda or (isinstance(value, torch.device) and value.type == "cuda")
-    return "cpu" if is_cuda or (isinstance(value, str) and value.startswith("cuda")) else value
+    if isinstance(value, torch.device):
+        return "cpu" if value.type == "cuda" else value
+    if isinstance(value, str):
+        return "cpu" if value.startswith("cuda") else value
+    is_index = isinstance(value, int) and not isinstance(value, bool)
+    return "cpu" if is_index else value
 
 
 @contextmanager

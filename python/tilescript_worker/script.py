@@ -106,7 +106,7 @@ def run(args: argparse.Namespace, action: Action, problem: Callable[[str], Resul
 
 def _run_in_subprocess(
     outcome: Callable[[], tuple[Result, int]], failed: Callable[[str, int], tuple[Result, int]]
-) -> Any:
+) -> tuple[Result, int]:
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -125,7 +125,8 @@ def _run_in_subprocess(
         text = pipe.read()
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if code == OK:
-        return json.loads(text)
+        result, exit_code = json.loads(text)
+        return result, exit_code
     if code == INTERRUPTED:
         raise KeyboardInterrupt
     how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"

@@ -55,7 +55,7 @@ def specialized(module: ModuleType, config_index: int, compile_only: bool = Fals
             yield launches
     except Exception as error:
         if launches:
-            error.launched = str(launches[-1])  # type: ignore[attr-defined]
+            vars(error)["launched"] = str(launches[-1])
         raise
     finally:
         launch_cache.clear()

@@ -20,6 +20,13 @@ from .ttir import Argument, ObservedTypes, constant, expression_key
 # Python builtins that the importer translates.
 BUILTINS = {"range", "min", "max", "len", "float", "int", "abs", "print", "isinstance", "tuple", "list", "bool", "zip"}
 
+# The nodes that src/import/tree.ts declares by their names; the importer refuses the others.
+_SUPPORTED = {
+    *("AnnAssign", "Assert", "Assign", "AugAssign", "Expr", "For", "If", "Pass", "Return", "While"),
+    *("Attribute", "BinOp", "BoolOp", "Call", "Compare", "Constant", "IfExp", "JoinedStr", "List", "Name"),
+    *("Slice", "Subscript", "Tuple", "UnaryOp"),
+}
+
 
 class Trees:
     """The trees of a kernel and of the helper functions that it reaches."""
@@ -87,9 +94,13 @@ class _Tree:
             return [self._node(each) for each in node]
         if not isinstance(node, ast.AST):
             return node
-        if "lineno" not in vars(node) or isinstance(node, ast.keyword):
+        line = getattr(node, "lineno", None)
+        if line is None or isinstance(node, ast.keyword):
             return self._fields(node) if isinstance(node, ast.keyword | ast.comprehension) else type(node).__name__
-        result = {"kind": type(node).__name__, "line": node.lineno, "end": node.end_lineno, **self._fields(node)}
+        end = getattr(node, "end_lineno", None)
+        name = type(node).__name__
+        kind = {"kind": name} if name in _SUPPORTED else {"kind": "Unsupported", "construct": name}
+        result = {**kind, "line": line, "end": end, **self._fields(node)}
         if isinstance(node, ast.AugAssign):
             # Triton visits a new BinOp at the same position, so its type is recorded there.
             result["types"] = self._observed.types.get(expression_key(self._function, node), [])
@@ -219,7 +230,8 @@ def _local_names(definition: ast.FunctionDef) -> set[str]:
 def _end_of_head(definition: ast.FunctionDef) -> int:
     """The last line of a function's parameters."""
     nodes = [*ast.walk(definition.args), definition.returns]
-    return max([definition.lineno, *(node.end_lineno for node in nodes if node is not None and "lineno" in vars(node))])
+    ends = [getattr(node, "end_lineno", None) for node in nodes]
+    return max([definition.lineno, *(end for end in ends if end is not None)])
 
 
 def _comment_layout(source: str, head: int) -> dict[str, Any]:

@@ -2,9 +2,10 @@ import { afterAll, beforeAll, expect } from "vitest";
 import { runCli } from "../../src/runtime/cli/cli.js";
 import type { Runnable } from "../../src/runtime/invocation/command.js";
 import { requirePython } from "./python.js";
-import { closeDevice, type Device, openDevice } from "../../src/runtime/devices/devices.js";
+import { closeDevice, openDevice } from "../../src/runtime/devices/devices.js";
 import type { Streams } from "../../src/runtime/system/streams.js";
 import type { CompiledKernel } from "../../src/compiled/compiled-kernel.js";
+import type { Device } from "../../src/runtime/devices/device.js";
 
 /** Opens Triton's interpreter before the surrounding tests, and closes it after them. */
 export function interpreter(): () => Device {

@@ -16,10 +16,10 @@ const ruff = new Workspace({ "line-length": 88, lint: { "extend-select": ["E", "
  * report.
  */
 export function emit(kernel: unknown): PrintedModule {
-  const printed = emitModule(lowerViews(trace(definitionOf(kernel))), source);
-  expect(ruff.format(printed.text)).toBe(printed.text);
-  expect(lint(printed.text)).toEqual([]);
-  return printed;
+  const emitted = emitModule(lowerViews(trace(definitionOf(kernel))), source);
+  expect(ruff.format(emitted.text)).toBe(emitted.text);
+  expect(lint(emitted.text)).toEqual([]);
+  return emitted;
 }
 
 /** Runs ruff's default rules, E, F and I on a Python text. */

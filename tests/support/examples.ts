@@ -27,11 +27,13 @@ export const sourcesOf = (name: string): readonly string[] => [
 async function example(name: string): Promise<Example> {
   const file = join(folder, `${name}.ts`);
   const exports = (await import(/* @vite-ignore */ pathToFileURL(file).href)) as Readonly<Record<string, unknown>>;
-  const kernels = Object.entries(exports).flatMap(([exported, kernel]) =>
-    kernel instanceof KernelDefinition || kernel instanceof OperatorDefinition ? [{ exported, kernel }] : [],
+  const kernels = Object.entries(exports).flatMap(([exportName, kernel]) =>
+    kernel instanceof KernelDefinition || kernel instanceof OperatorDefinition
+      ? [{ exported: exportName, kernel }]
+      : [],
   );
-  const [single, ...others] = kernels;
-  if (!single || others.length > 0)
+  const [single, ...otherKernels] = kernels;
+  if (!single || otherKernels.length > 0)
     throw new Error(`examples/${name}.ts exports ${kernels.length} kernels; export one`);
   return { name, file, ...single };
 }

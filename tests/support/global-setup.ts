@@ -1,35 +1,34 @@
 /**
- * Vitest's global setup. It fixes the seed of the run, and creates the project for child processes, a temporary folder,
- * and the Python environment if there is none. At the end, it prints how many cases were skipped.
+ * Global setup of every run. It fixes the seed and creates a temporary folder. At the end, it prints what the run
+ * skipped.
  */
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
-import { findPython } from "../../src/runtime/worker/environment.js";
-import { setup } from "../../src/runtime/worker/install-environment.js";
-import { makeProject } from "./installed.js";
 import type { TestModule, TestProject } from "vitest/node";
-import { isFullRun, isRemainderRun, seedOfRun } from "./sampled-tests.js";
-import { type SkippedCases, skippedFile, type PassedTest, readSkipped, root, writePassed } from "./run-records.js";
-import { tritonCache } from "./python.js";
+import { isFullRun, runMode, seedOfRun } from "./sampled-tests.js";
+import {
+  type PassedTest,
+  readSkipped,
+  remainderFile,
+  root,
+  type SkippedCases,
+  skippedFile,
+  writePassed,
+} from "./run-records.js";
 
 const log = (line: string): void => void process.stderr.write(`${line}\n`);
 
-/** Limit on the kernels in Triton's cache, which is deleted beyond this limit. */
-const MAX_CACHED_KERNELS = 20_000;
-
-export default async function globalSetup({ vitest }: TestProject): Promise<() => void> {
-  process.env["TILESCRIPT_SEED"] = String(seedOfRun());
+export default function globalSetup({ vitest }: TestProject): () => void {
+  const seed = String(seedOfRun());
+  process.env["TILESCRIPT_SEED"] = seed;
   rmSync(skippedFile, { force: true });
   const folder = temporaryFolder();
-  if (filesIn(tritonCache) > MAX_CACHED_KERNELS) rmSync(tritonCache, { recursive: true });
-  log(`${isFullRun() ? "full" : "short"} run, seed ${seedOfRun()} (TILESCRIPT_SEED=${seedOfRun()} draws the same)`);
-  makeProject();
-  const { environment } = await findPython();
-  if (!environment) await setup({ onProgress: log });
+  log(`${runMode()} run, seed ${seed} (TILESCRIPT_SEED=${seed} selects the same cases)`);
   return () => {
-    if (!isRemainderRun()) writePassed(passedIn(vitest.state.getTestModules()));
-    log(skippedSummary(readSkipped(skippedFile)));
+    const isRest = runMode() === "rest";
+    if (!isRest) writePassed(passedIn(vitest.state.getTestModules()));
+    log(skippedSummary(readSkipped(skippedFile), isRest ? readSkipped(remainderFile) : []));
     rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
   };
 }
@@ -46,25 +45,29 @@ function temporaryFolder(): string {
   return folder;
 }
 
-function filesIn(folder: string): number {
-  try {
-    return readdirSync(folder).length;
-  } catch {
-    return 0;
-  }
-}
+/** The number of lists that the summary names. */
+const NAMED_LISTS = 8;
 
-/** Formats the skipped cases: `left out: 2300 of 2640 op compilations, …` */
-export function skippedSummary(skippedCases: readonly SkippedCases[]): string {
+/** A table of the skipped cases, the largest lists first. `earlier` has the records of the run that this one completes. */
+export function skippedSummary(skippedCases: readonly SkippedCases[], earlier: readonly SkippedCases[] = []): string {
+  const keyOf = ({ file, label, test }: SkippedCases): string => JSON.stringify([file, label, test]);
+  const repeated = new Set(skippedCases.map(keyOf));
   const totals = new Map<string, { skipped: number; total: number }>();
-  for (const { label: what, tested, total: of } of skippedCases) {
-    const counts = totals.get(what) ?? { skipped: 0, total: 0 };
-    totals.set(what, { skipped: counts.skipped + of - tested, total: counts.total + of });
+  for (const { label, tested, total } of [...earlier.filter((each) => !repeated.has(keyOf(each))), ...skippedCases]) {
+    const counts = totals.get(label) ?? { skipped: 0, total: 0 };
+    totals.set(label, { skipped: counts.skipped + total - tested, total: counts.total + total });
   }
-  const phrases = [...totals].flatMap(([what, { skipped, total }]) =>
-    skipped > 0 ? [`${skipped} of ${total} ${what}`] : [],
-  );
-  if (phrases.length === 0) return "nothing was left out";
-  const command = isFullRun() ? "TILESCRIPT_DAYS=1 npm run test:full" : "npm run test:full";
-  return `left out: ${phrases.join(", ")}; ${command} tests ${isFullRun() ? "everything at once" : "them"}`;
+  const lists = [...totals].filter(([, { skipped }]) => skipped > 0).toSorted(([, a], [, b]) => b.skipped - a.skipped);
+  if (lists.length === 0) return "nothing was skipped";
+  const named = lists.slice(0, NAMED_LISTS).map(([label, { skipped, total }]) => {
+    return `${String(skipped).padStart(8)} of ${String(total).padEnd(6)} ${label}`;
+  });
+  const others = lists.slice(NAMED_LISTS);
+  const otherCases = others.reduce((sum, [, { skipped }]) => sum + skipped, 0);
+  const command = isFullRun() ? "npm run test:full -- --all" : "npm run test:full";
+  return [
+    `skipped cases (${command} tests ${isFullRun() ? "them, too" : "more"}):`,
+    ...named,
+    ...(others.length > 0 ? [`and ${others.length} more lists: ${otherCases} cases`] : []),
+  ].join("\n");
 }

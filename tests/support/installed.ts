@@ -32,11 +32,11 @@ export const compiledModule = (module: string): string => join(root, "dist", mod
 export const tsx = join(root, "node_modules/tsx/dist/loader.mjs");
 
 /** Makes `folder` a project with this package and `others` installed. */
-export function installInto(folder: string, ...others: readonly string[]): void {
+export function installInto(folder: string, ...packages: readonly string[]): void {
   const modules = join(folder, "node_modules");
   mkdirSync(modules, { recursive: true });
   symlinkSync(installed, join(modules, "tilescript"));
-  for (const name of others) symlinkSync(join(root, "node_modules", name), join(modules, name));
+  for (const name of packages) symlinkSync(join(root, "node_modules", name), join(modules, name));
   if (!existsSync(join(folder, "package.json"))) writeFileSync(join(folder, "package.json"), `{ "type": "module" }`);
 }
 
@@ -58,8 +58,9 @@ export function makeProject(): void {
   writeFileSync(join(project, "package.json"), `{ "type": "module" }`);
 }
 
-function link(to: string, from: string): void {
-  if (!existsSync(from)) symlinkSync(to, from);
+function link(target: string, path: string): void {
+  // On Windows, a junction needs no privilege, unlike a symbolic link.
+  if (!existsSync(path)) symlinkSync(target, path, statSync(target).isDirectory() ? "junction" : "file");
 }
 
 const modifiedTime = (file: string): number => (existsSync(file) ? statSync(file).mtimeMs : 0);

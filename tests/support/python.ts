@@ -64,11 +64,11 @@ export async function runScript<Result>(
   ...path: readonly string[]
 ): Promise<Result> {
   return inTemporaryFolder(async (folder) => {
-    const [from, to] = [join(folder, "in.jsonl"), join(folder, "out.jsonl")];
-    await writeFile(from, lines.map((line) => JSON.stringify(line)).join("\n"));
+    const [inputFile, outputFile] = [join(folder, "in.jsonl"), join(folder, "out.jsonl")];
+    await writeFile(inputFile, lines.map((line) => JSON.stringify(line)).join("\n"));
     const env = { PYTHONPATH: [pythonFolder, ...path].join(delimiter), TRITON_CACHE_DIR: tritonCache };
-    await execa(python, [fileURLToPath(script), from, to], { env });
-    return JSON.parse(await readFile(to, "utf8")) as Result;
+    await execa(python, [fileURLToPath(script), inputFile, outputFile], { env });
+    return JSON.parse(await readFile(outputFile, "utf8")) as Result;
   });
 }
 

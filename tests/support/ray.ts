@@ -24,11 +24,11 @@ async function install(): Promise<string | undefined> {
   const base = await requirePython();
   const folder = environmentFolder(rayLock);
   const venv = join(folder, "venv");
-  const ready = join(folder, "tests.json");
+  const marker = join(folder, "tests.json");
   await mkdir(folder, { recursive: true });
   const release = await acquireLock(`${folder}.lock`, () => undefined);
   try {
-    if (existsSync(ready)) return venvPython(venv);
+    if (existsSync(marker)) return venvPython(venv);
     await rm(venv, { recursive: true, force: true });
     await execa(base, ["-m", "venv", venv]);
     const pip = ["-m", "pip", "install", "--quiet", "--no-compile", "--disable-pip-version-check", "-r", rayLock];
@@ -39,7 +39,7 @@ async function install(): Promise<string | undefined> {
     }
     const [sitePackages, basePackages] = [await packagesOf(venvPython(venv)), await packagesOf(base)];
     await writeFile(join(sitePackages, "tests.pth"), `${basePackages}\n`);
-    await writeFile(ready, "{}");
+    await writeFile(marker, "{}");
     return venvPython(venv);
   } finally {
     await release();
@@ -70,16 +70,16 @@ export class LocalRayCluster {
   static async start(python: string, gpus = 0): Promise<LocalRayCluster> {
     const script = fileURLToPath(new URL("ray_cluster.py", import.meta.url));
     const child = spawn(python, [script, String(gpus)], { stdio: ["pipe", "pipe", "pipe"] });
-    let [printed, errorOutput] = ["", ""];
+    let [output, errorOutput] = ["", ""];
     child.stderr.on("data", (data: Buffer) => (errorOutput += String(data)));
     await new Promise<void>((resolve, reject) => {
       child.once("exit", () => reject(new Error(`Ray's cluster did not start: ${errorOutput}`)));
       child.stdout.on("data", (data: Buffer) => {
-        printed += String(data);
-        if (printed.includes("}\n")) resolve();
+        output += String(data);
+        if (output.includes("}\n")) resolve();
       });
     });
-    const line = printed.split("\n").find((each) => each.startsWith("{"))!;
+    const line = output.split("\n").find((each) => each.startsWith("{"))!;
     const { address, raylet, clients } = JSON.parse(line) as Pick<LocalRayCluster, "address" | "raylet" | "clients">;
     return new LocalRayCluster(address, raylet, clients, child);
   }

@@ -9,20 +9,31 @@ const folder = join(root, "node_modules/.cache/tilescript-tests");
 /** The file in which test files record skipped cases. The end of the run reads it. */
 export const skippedFile = join(folder, "left-out.jsonl");
 
-/** The cases that the short run skipped, for `TILESCRIPT_TESTS=rest`. */
+/** The records of the short run, for `TILESCRIPT_TESTS=rest`. */
 export const remainderFile = join(folder, "rest.jsonl");
 
 /** The tests that the last run passed, which `TILESCRIPT_TESTS=rest` does not repeat. */
 export const passedFile = join(folder, "passed.jsonl");
 
-/** The skipped cases of a list. */
+/** Numbers of commits whose runs together test all of something. */
+export interface Parts {
+  readonly short: number;
+  readonly full: number;
+}
+
+/** The cases of a list that a run tested and skipped. */
 export interface SkippedCases {
   /** The test file, relative to the root of the repository. */
   readonly file: string;
   readonly label: string;
   readonly tested: number;
   readonly total: number;
+  /** The number of cases that a full run tests and the short run does not. */
+  readonly rest: number;
   readonly seed: number;
+  /** The number of commits that together test the list, by the kind of run; `fileParts` has those of the file. */
+  readonly parts?: Parts;
+  readonly fileParts?: Parts | undefined;
   /** The test that sampled the list, or that was skipped; undefined if all tests of the file may use the list. */
   readonly test: string | undefined;
   /** True if each case is a separate test, and no other test uses the list. */
@@ -40,18 +51,18 @@ export function writeSkipped(skippedCases: SkippedCases): void {
   appendFileSync(skippedFile, `${JSON.stringify(skippedCases)}\n`);
 }
 
-export function writePassed(all: readonly PassedTest[]): void {
+export function writePassed(tests: readonly PassedTest[]): void {
   mkdirSync(folder, { recursive: true });
-  writeFileSync(passedFile, all.map((each) => JSON.stringify(each)).join("\n"));
+  writeFileSync(passedFile, tests.map((each) => JSON.stringify(each)).join("\n"));
 }
 
-export const readSkipped = (from: string): readonly SkippedCases[] => readLines(from);
+export const readSkipped = (file: string): readonly SkippedCases[] => readLines(file);
 
 export const readPassed = (): readonly PassedTest[] => readLines(passedFile);
 
-function readLines<Line>(from: string): readonly Line[] {
+function readLines<Line>(file: string): readonly Line[] {
   try {
-    const lines = readFileSync(from, "utf8").trimEnd().split("\n");
+    const lines = readFileSync(file, "utf8").trimEnd().split("\n");
     return lines.map((line) => JSON.parse(line) as Line);
   } catch {
     return [];

@@ -1,16 +1,12 @@
-/**
- * Setup of every test file: `TILESCRIPT_TESTS=rest` skips the tests that the short run passed without skipping cases.
- */
+/** Setup of every test file: `TILESCRIPT_TESTS=rest` skips the tests that the short run passed and that have no cases left. */
 import { relative } from "node:path";
 import { beforeEach, type RunnerTestCase } from "vitest";
-import { isRemainderRun, testsIn } from "./sampled-tests.js";
+import { runMode, testsIn } from "./sampled-tests.js";
 import { type PassedTest, readSkipped, readPassed, remainderFile, root } from "./run-records.js";
 
-if (isRemainderRun()) {
+if (runMode() === "rest") {
   const keyOf = ({ file, test }: PassedTest): string => `${file} ${test}`;
-  const skippedCases = readSkipped(remainderFile).filter(
-    ({ tested, total, hasOwnTests = false }) => tested < total && !hasOwnTests,
-  );
+  const skippedCases = readSkipped(remainderFile).filter(({ rest, hasOwnTests = false }) => rest > 0 && !hasOwnTests);
   // If a file sampled a list outside its tests, any of them may use it.
   const incomplete = new Set(skippedCases.map(({ file, test }) => (test === undefined ? file : keyOf({ file, test }))));
   const passed = new Set(readPassed().map(keyOf));

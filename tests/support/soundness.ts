@@ -26,12 +26,12 @@ const isUnset = ({ code, message }: Finding): boolean =>
   code === "uninitialized" && /^wh(?:ether|ere) | gets a value /.test(message) && message.includes("left it unset");
 
 /** True if an obligation and a finding concern the same location, or the same tensor if several lines are involved. */
-function isAbout({ property, of: subject, at }: Obligation, finding: Finding): boolean {
+function isAbout({ property, of: subject, at: location }: Obligation, finding: Finding): boolean {
   if (!FORBIDS[property]?.includes(finding.code)) return false;
   // Overflow obligations have no location for values derived from a wrapped one.
   if (property === "overflow") return true;
   if (property === "coverage" || property === "race") return subject.split(" ").at(-1) === tensorIn(finding);
-  return at?.line === finding.at?.line && at?.column === finding.at?.column;
+  return location?.line === finding.at?.line && location?.column === finding.at?.column;
 }
 
 /**

@@ -1,6 +1,6 @@
 /**
- * The scripts as npm gets them: a few modules, since each file that a process reads costs, and entries that share them,
- * so that each class exists once. `where.ts` says which line of the sources a position in one of them is.
+ * The scripts as published on npm. A few modules, because each file that a process reads costs time, and entries that
+ * share them, so that each class exists once. `where.ts` maps a position in a module back to a line of the sources.
  */
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -16,30 +16,30 @@ interface Manifest {
 }
 const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as Manifest;
 
-/** What `exports` of package.json names. */
-export const exported = Object.values(manifest.exports).flatMap((entry) =>
+/** The files that `exports` of package.json names. */
+export const exportedFiles = Object.values(manifest.exports).flatMap((entry) =>
   typeof entry === "string" ? [] : Object.values(entry),
 );
 
-/** Node prints the whole line of an exception that nothing catches. */
-const LONGEST_LINE = 1000;
+/** The limit on the length of a line. Node prints the whole line of an uncaught exception. */
+const MAX_LINE_LENGTH = 1000;
 
 export interface BundledModule {
   /** Its path in `dist`. */
   readonly file: string;
   readonly code: string;
-  /** Where in `unbroken` its lines were broken. */
+  /** The offsets in `unbroken` at which its lines were broken. */
   readonly breaks: readonly number[];
   readonly unbroken: string;
   /** From `unbroken` to the sources. */
   readonly map: string | undefined;
-  /** What each source adds, before it is minified, by the source's path in `src`. */
-  readonly parts: ReadonlyMap<string, string>;
+  /** The code of each source before minification, by the source's path in `src`. */
+  readonly sourceTexts: ReadonlyMap<string, string>;
 }
 
-/** Names of modules are hashes of what they hold. */
+/** Bundles the package. A module's name is a hash of its content. */
 export async function bundle(options: { readonly maps?: true } = {}): Promise<readonly BundledModule[]> {
-  const entries = ["./dist/binary.js", ...exported.filter((file) => file.endsWith(".js"))];
+  const entries = ["./dist/binary.js", ...exportedFiles.filter((file) => file.endsWith(".js"))];
   const names = entries.map((file) => file.replace(/^\.\/dist\/|\.js$/g, ""));
   const build = await rolldown({
     input: Object.fromEntries(names.map((name) => [name, join(sources, `${name}.ts`)])),
@@ -48,7 +48,7 @@ export async function bundle(options: { readonly maps?: true } = {}): Promise<re
     resolve: { extensionAlias: { ".js": [".ts"] } },
     transform: {
       target: `node${/\d+/.exec(manifest.engines.node)?.[0]}`,
-      // Checks of TileScript itself, which only its tests ask for.
+      // Self-checks of TileScript, which only its tests enable.
       define: { "process.env.TILESCRIPT_STAGES": "undefined" },
     },
     preserveEntrySignatures: "strict",
@@ -56,7 +56,7 @@ export async function bundle(options: { readonly maps?: true } = {}): Promise<re
   const { output } = await build.generate({
     format: "esm",
     minify: true,
-    // `new Map` needs no mark to be known as pure, and nothing else is left out of a user's bundle.
+    // `new Map` is known as pure without an annotation, and nothing else is dropped from a user's bundle.
     comments: false,
     sourcemap: options.maps ? "hidden" : false,
     // `src/diagnostics/callsite.ts` knows our frames by this folder.
@@ -71,23 +71,26 @@ interface Graph {
   getModuleInfo(id: string): { readonly importedIds: readonly string[] } | null;
 }
 
-/** What runs in browsers is one module: others that import half of it would need hundreds of names. */
+/**
+ * Puts the modules of the browser entry into one module: others that import half of it would need hundreds of names.
+ */
 function coreOf(browser: string): (id: string, graph: Graph) => string | null {
   let core: Set<string> | undefined;
   return (id, graph) => {
     if (!core) {
       core = new Set([browser]);
-      // Found while it is gone through, so that what they import is found too.
-      for (const each of core) graph.getModuleInfo(each)?.importedIds.forEach((other) => core!.add(other));
+      // The loop extends the set that it iterates over, so it also visits indirect imports.
+      for (const module of core)
+        graph.getModuleInfo(module)?.importedIds.forEach((importedId) => core!.add(importedId));
     }
     return id !== browser && core.has(id) ? "core" : null;
   };
 }
 
 function moduleOf({ fileName: file, code, map, modules }: OutputChunk): BundledModule {
-  const breaks = breaksOf(code);
-  const lines = [0, ...breaks].map((from, i) => code.slice(from, breaks[i]));
-  const parts = Object.entries(modules).map(
+  const breaks = lineBreaks(code);
+  const lines = [0, ...breaks].map((start, i) => code.slice(start, breaks[i]));
+  const sourceTexts = Object.entries(modules).map(
     ([path, part]) => [path.slice(sources.length + 1).replaceAll("\\", "/"), part.code ?? ""] as const,
   );
   return {
@@ -96,32 +99,32 @@ function moduleOf({ fileName: file, code, map, modules }: OutputChunk): BundledM
     breaks,
     unbroken: code,
     map: map?.toString(),
-    parts: new Map(parts),
+    sourceTexts: new Map(sourceTexts),
   };
 }
 
-/** Where lines end: after a comma, a semicolon or a bracket no newline changes what a program means. */
-function breaksOf(code: string): readonly number[] {
-  const starts = startsOf(parseAst(code))
-    .filter((at) => /[,;{([]/.test(code[at - 1] ?? ""))
+/** Offsets of line breaks: after a comma, a semicolon or a bracket, a newline does not change the program. */
+function lineBreaks(code: string): readonly number[] {
+  const starts = nodeStarts(parseAst(code))
+    .filter((start) => /[,;{([]/.test(code[start - 1] ?? ""))
     .sort((a, b) => a - b);
   const breaks: number[] = [];
-  starts.forEach((at, i) => {
-    const from = breaks.at(-1) ?? 0;
-    if (at > from && (starts[i + 1] ?? code.length) - from > LONGEST_LINE) breaks.push(at);
+  starts.forEach((start, i) => {
+    const lineStart = breaks.at(-1) ?? 0;
+    if (start > lineStart && (starts[i + 1] ?? code.length) - lineStart > MAX_LINE_LENGTH) breaks.push(start);
   });
   return breaks;
 }
 
-/** Where the nodes of a program start, but for the texts of template strings. */
-function startsOf(program: unknown): number[] {
-  const found: number[] = [];
+/** The start offsets of the nodes of a program, except the text of template strings. */
+function nodeStarts(program: unknown): number[] {
+  const starts: number[] = [];
   const visit = (node: unknown): void => {
     if (typeof node !== "object" || node === null) return;
     const { type, start } = node as { readonly type?: string; readonly start?: number };
-    if (start !== undefined && type !== "TemplateElement") found.push(start);
+    if (start !== undefined && type !== "TemplateElement") starts.push(start);
     Object.values(node).forEach(visit);
   };
   visit(program);
-  return found;
+  return starts;
 }

@@ -1,7 +1,8 @@
 /**
- * The declarations that a user's types can name, of all that tsc writes, in a file for each entry. An exported name of
- * an entry brings what it names, and so on; the rest is left out, and so are comments that no editor shows. What the
- * first entry needs lies in a file of its own, of which that entry and the others take what they export or name.
+ * Rolls up the declarations that a user's types can name, from all that tsc writes, into one file per entry. An
+ * exported name of an entry brings the names that it refers to, transitively. Everything else is omitted, also comments
+ * that no editor shows. The declarations that the first entry needs are in a separate file, from which all entries
+ * import.
  */
 import { ts } from "@ts-morph/common";
 import { dirname, join, relative } from "node:path";
@@ -12,27 +13,27 @@ const SHARED = "declarations.d.ts";
 
 /** The text of each file, by its path. */
 export function declarationsOf(entries: readonly string[], read: ReadFile): ReadonlyMap<string, string> {
-  const rolled = new RolledUp(entries, read);
-  return rolled.written();
+  const rollup = new DeclarationRollup(entries, read);
+  return rollup.written();
 }
 
-/** A declaration that is kept. */
-interface Kept extends Declaration {
-  /** The file that it is written into. */
+/** A declaration in the output. */
+interface KeptDeclaration extends Declaration {
+  /** The output file. */
   home: string;
   readonly references: readonly (Reference & { readonly binding: Binding | undefined })[];
 }
 
-class RolledUp {
+class DeclarationRollup {
   readonly #files: DeclaredFiles;
   readonly #entries: readonly string[];
   readonly #shared: string;
-  readonly #kept = new Map<ts.Statement, Kept>();
-  /** Files that are named as a whole, as `import * as names` does. */
+  readonly #kept = new Map<ts.Statement, KeptDeclaration>();
+  /** Files that are imported as a whole, as by `import * as names`. */
   readonly #modules = new Set<string>();
-  /** Names in what is written, by what they stand for. */
+  /** Names in the output, by the binding that they stand for. */
   readonly #names = new Map<string, string>();
-  /** What users can write the name of. */
+  /** The statements whose names users can write. */
   readonly #public = new Set<ts.Statement>();
 
   constructor(entries: readonly string[], read: ReadFile) {
@@ -49,7 +50,7 @@ class RolledUp {
       this.#declarations(binding).forEach(({ statement }) => this.#public.add(statement));
       this.#need(binding, home);
     }
-    for (const file of reachable) for (const each of this.#files.file(file).additions) this.#keep(each, home);
+    for (const file of reachable) for (const addition of this.#files.file(file).additions) this.#keep(addition, home);
   }
 
   #declarations(binding: Binding): readonly Declaration[] {
@@ -60,10 +61,10 @@ class RolledUp {
     this.#declarations(binding).forEach((each) => this.#keep(each, home));
     if (binding.kind !== "module" || this.#modules.has(binding.file)) return;
     this.#modules.add(binding.file);
-    for (const exported of this.#files.exports(binding.file).values()) {
-      this.#need(exported.binding, home);
-      // An editor shows no comments of members of a module that it has from elsewhere.
-      for (const { statement } of this.#declarations(exported.binding)) {
+    for (const exportedName of this.#files.exports(binding.file).values()) {
+      this.#need(exportedName.binding, home);
+      // An editor shows no comments of members of a module from another file.
+      for (const { statement } of this.#declarations(exportedName.binding)) {
         this.#public.add(statement);
         this.#kept.get(statement)!.home = binding.file;
       }
@@ -82,21 +83,21 @@ class RolledUp {
     for (const { binding } of references) if (binding) this.#need(binding, home);
   }
 
-  /** Declarations of several files may have one name: that which is exported keeps it. */
+  /** Declarations of several files may have the same name: the exported one keeps it. */
   #nameAll(): void {
-    const taken = new Set<string>();
-    const all = [...this.#kept.values()].flatMap(({ references }) => references);
-    for (const { name, binding } of all) if (!binding || binding.kind === "package") taken.add(name);
-    const give = (binding: Binding | undefined, wanted: string): void => {
+    const takenNames = new Set<string>();
+    const references = [...this.#kept.values()].flatMap(({ references }) => references);
+    for (const { name, binding } of references) if (!binding || binding.kind === "package") takenNames.add(name);
+    const assignName = (binding: Binding | undefined, preferredName: string): void => {
       if (!binding || binding.kind === "package" || this.#names.has(keyOf(binding))) return;
-      let name = wanted;
-      for (let i = 1; taken.has(name); i++) name = `${wanted}$${i}`;
-      taken.add(name);
+      let name = preferredName;
+      for (let i = 1; takenNames.has(name); i++) name = `${preferredName}$${i}`;
+      takenNames.add(name);
       this.#names.set(keyOf(binding), name);
     };
     for (const entry of this.#entries)
-      for (const [name, { binding }] of this.#files.exports(entry)) give(binding, name);
-    for (const { name, binding } of all) give(binding, binding?.kind === "declared" ? binding.name : name);
+      for (const [name, { binding }] of this.#files.exports(entry)) assignName(binding, name);
+    for (const { name, binding } of references) assignName(binding, binding?.kind === "declared" ? binding.name : name);
   }
 
   written(): ReadonlyMap<string, string> {
@@ -105,95 +106,95 @@ class RolledUp {
   }
 
   #written(home: string): string {
-    const kept = [...this.#kept.values()].filter((each) => each.home === home);
+    const declarations = [...this.#kept.values()].filter((each) => each.home === home);
     const imports = this.#imports(
       home,
-      kept.flatMap(({ references }) => references),
+      declarations.flatMap(({ references }) => references),
     );
-    const files = [...new Set(kept.map(({ scopes }) => scopes.at(-1)!))];
-    const inOrder = files.flatMap((file) =>
-      kept.filter(({ scopes }) => scopes.at(-1) === file).sort((a, b) => a.statement.pos - b.statement.pos),
+    const files = [...new Set(declarations.map(({ scopes }) => scopes.at(-1)!))];
+    const sorted = files.flatMap((file) =>
+      declarations.filter(({ scopes }) => scopes.at(-1) === file).sort((a, b) => a.statement.pos - b.statement.pos),
     );
     const exports = home === this.#shared ? [] : this.#exports(home);
-    return [...imports, ...inOrder.map((each) => this.#textOf(each)), ...exports, ""].join("\n");
+    return [...imports, ...sorted.map((each) => this.#textOf(each)), ...exports, ""].join("\n");
   }
 
-  #imports(home: string, references: Kept["references"]): readonly string[] {
+  #imports(home: string, references: KeptDeclaration["references"]): readonly string[] {
     const lines = new Set<string>();
-    const named = new Map<string, Set<string>>();
+    const importedNames = new Map<string, Set<string>>();
     for (const { binding } of references) {
       if (binding?.kind === "package") lines.add(binding.statement.getText());
       if (!binding || binding.kind === "package") continue;
       const name = this.#names.get(keyOf(binding))!;
       if (binding.kind === "module") lines.add(`import * as ${name} from ${specifier(home, binding.file)};`);
-      const from = this.#declarations(binding).map(({ statement }) => this.#kept.get(statement)!.home)[0] ?? home;
-      if (from !== home) named.set(from, (named.get(from) ?? new Set()).add(name));
+      const sourceHome = this.#declarations(binding).map(({ statement }) => this.#kept.get(statement)!.home)[0] ?? home;
+      if (sourceHome !== home) importedNames.set(sourceHome, (importedNames.get(sourceHome) ?? new Set()).add(name));
     }
-    const lists = [...named].map(
-      ([from, names]) => `import type { ${[...names].join(", ")} } from ${specifier(home, from)};`,
+    const lists = [...importedNames].map(
+      ([source, names]) => `import type { ${[...names].join(", ")} } from ${specifier(home, source)};`,
     );
     return [...lines, ...lists];
   }
 
-  /** What a file exports, but for declarations that say so themselves. */
+  /** The exports of a file, except declarations with an `export` modifier. */
   #exports(home: string): readonly string[] {
     const lines: string[] = [];
     const lists = new Map<string, string[]>();
     for (const [name, { binding, isType }] of this.#files.exports(home)) {
       if (binding.kind === "module") lines.push(`export * as ${name} from ${specifier(home, binding.file)};`);
       if (binding.kind !== "declared") continue;
-      const kept = this.#kept.get(this.#declarations(binding)[0]!.statement)!;
-      if (kept.home === home && this.#isExported(kept)) continue;
-      const written = this.#names.get(keyOf(binding))!;
-      const from = kept.home === home ? "" : ` from ${specifier(home, kept.home)}`;
-      const list = `${isType ? "type " : ""}\n${from}`;
-      lists.set(list, [...(lists.get(list) ?? []), written === name ? name : `${written} as ${name}`]);
+      const declaration = this.#kept.get(this.#declarations(binding)[0]!.statement)!;
+      if (declaration.home === home && this.#isExported(declaration)) continue;
+      const localName = this.#names.get(keyOf(binding))!;
+      const fromClause = declaration.home === home ? "" : ` from ${specifier(home, declaration.home)}`;
+      const list = `${isType ? "type " : ""}\n${fromClause}`;
+      lists.set(list, [...(lists.get(list) ?? []), localName === name ? name : `${localName} as ${name}`]);
     }
     for (const [list, names] of lists) lines.push(`export ${list.replace("\n", `{ ${names.join(", ")} }`)};`);
     // Without a list every declaration is exported.
     return lists.size > 0 ? lines : [...lines, "export {};"];
   }
 
-  /** Whether it is exported under the name that it has where it is written. */
-  #isExported({ statement, scopes, home }: Kept): boolean {
+  /** True if it is exported under its local name. */
+  #isExported({ statement, scopes, home }: KeptDeclaration): boolean {
     if (ts.isModuleDeclaration(statement)) return false;
     const exports = this.#files.exports(home);
     return namesOf(statement).every((name) => {
-      const own = this.#names.get(keyOf({ kind: "declared", file: scopes[0]!, name }));
-      const binding = own === undefined ? undefined : exports.get(own)?.binding;
+      const localName = this.#names.get(keyOf({ kind: "declared", file: scopes[0]!, name }));
+      const binding = localName === undefined ? undefined : exports.get(localName)?.binding;
       return binding?.kind === "declared" && binding.file === scopes[0] && binding.name === name;
     });
   }
 
-  /** A declaration with the names that those have here that it names. */
-  #textOf(kept: Kept): string {
-    const { statement, references, home } = kept;
+  /** The text of a declaration, with renamed references. */
+  #textOf(declaration: KeptDeclaration): string {
+    const { statement, references, home } = declaration;
     const start = statement.getStart();
-    const renamed = references.flatMap(({ start: from, end, binding }) => {
+    const renames = references.flatMap(({ start: from, end, binding }) => {
       const to = binding && binding.kind !== "package" ? this.#names.get(keyOf(binding))! : undefined;
       return to === undefined ? [] : [{ from, end, to }];
     });
-    const edits = [...renamed, ...privateComments(statement)].sort((a, b) => b.from - a.from);
+    const edits = [...renames, ...privateComments(statement)].sort((a, b) => b.from - a.from);
     let text = statement.getSourceFile().text.slice(start, statement.end);
     for (const { from, end, to } of edits) text = text.slice(0, from - start) + to + text.slice(end - start);
-    const bare = text.replace(/^export /, "").replace(/^(?=const |let |function |class |abstract )/, "declare ");
-    const own = this.#public.has(statement) && ts.getJSDocCommentsAndTags(statement).findLast(ts.isJSDoc);
-    const isExported = home === this.#shared ? !ts.isModuleDeclaration(statement) : this.#isExported(kept);
-    return `${own ? `${own.getText()}\n` : ""}${isExported ? "export " : ""}${bare}`;
+    const undecorated = text.replace(/^export /, "").replace(/^(?=const |let |function |class |abstract )/, "declare ");
+    const comment = this.#public.has(statement) && ts.getJSDocCommentsAndTags(statement).findLast(ts.isJSDoc);
+    const isExported = home === this.#shared ? !ts.isModuleDeclaration(statement) : this.#isExported(declaration);
+    return `${comment ? `${comment.getText()}\n` : ""}${isExported ? "export " : ""}${undecorated}`;
   }
 }
 
 const keyOf = (binding: Exclude<Binding, { kind: "package" }>): string =>
   `${binding.file}\n${binding.kind === "declared" ? binding.name : "*"}`;
 
-const specifier = (from: string, to: string): string => {
-  const path = relative(dirname(from), to)
+const specifier = (fromFile: string, toFile: string): string => {
+  const path = relative(dirname(fromFile), toFile)
     .replaceAll("\\", "/")
     .replace(/\.d\.ts$/, ".js");
   return path.startsWith(".") ? `"${path}"` : `"./${path}"`;
 };
 
-/** Comments of members that nobody can read from outside. */
+/** Edits that remove the comments of private members. */
 function privateComments(statement: ts.Statement): readonly { from: number; end: number; to: string }[] {
   if (!ts.isClassDeclaration(statement)) return [];
   return statement.members

@@ -1,4 +1,4 @@
-/** Files of declarations as tsc writes them, and what a name in one of them stands for. */
+/** Declaration files as tsc writes them, and the bindings of names in them. */
 import { ts } from "@ts-morph/common";
 import { dirname, resolve } from "node:path";
 
@@ -6,17 +6,17 @@ export type ReadFile = (file: string) => string;
 
 export interface Declaration {
   readonly statement: ts.Statement;
-  /** The files whose names it sees, the nearest first. */
+  /** The files whose names are in scope, the nearest first. */
   readonly scopes: readonly string[];
 }
 
-/** What a name stands for. */
+/** The binding of a name. */
 export type Binding =
   | { readonly kind: "declared"; readonly file: string; readonly name: string }
   | { readonly kind: "module"; readonly file: string }
   | { readonly kind: "package"; readonly statement: ts.ImportDeclaration };
 
-export interface Exported {
+export interface ExportedBinding {
   readonly binding: Binding;
   readonly isType: boolean;
 }
@@ -30,16 +30,16 @@ interface Alias {
 }
 
 export interface DeclaredFile {
-  /** Declarations by their names, with what other modules add to them. */
+  /** Declarations by name, including those that other modules add to them. */
   readonly declared: Map<string, Declaration[]>;
   readonly publicNames: Set<string>;
   readonly imported: Map<string, Alias | ts.ImportDeclaration>;
   readonly exported: Map<string, Alias>;
-  /** The files of which everything is exported. */
+  /** The files that are exported as a whole. */
   readonly stars: { readonly file: string; readonly isType: boolean }[];
-  /** What it adds to other packages, or to what is global. */
+  /** Its additions to other packages, or to the global scope. */
   readonly additions: Declaration[];
-  /** All files that it names. */
+  /** All files that it imports. */
   readonly named: ReadonlySet<string>;
 }
 
@@ -51,16 +51,16 @@ export class DeclaredFiles {
     this.#read = read;
   }
 
-  /** Reads the files that these name, however they do, and gives them all. */
+  /** Reads the transitive imports of a file, and returns them all. */
   reachable(entry: string): ReadonlySet<string> {
-    const found = new Set([entry]);
-    for (const file of found) for (const named of this.file(file).named) found.add(named);
-    return found;
+    const reachableFiles = new Set([entry]);
+    for (const file of reachableFiles) for (const path of this.file(file).named) reachableFiles.add(path);
+    return reachableFiles;
   }
 
   file(path: string): DeclaredFile {
-    const known = this.#files.get(path);
-    if (known) return known;
+    const cached = this.#files.get(path);
+    if (cached) return cached;
     const { statements } = ts.createSourceFile(path, this.#read(path), ts.ScriptTarget.Latest, true);
     const file: DeclaredFile = {
       declared: new Map(),
@@ -87,46 +87,48 @@ export class DeclaredFiles {
       }
   }
 
-  /** `declare module "…"`: of a file of ours it is more of that file's declarations. */
+  /** `declare module "…"`: for one of our files, it extends the declarations of that file. */
   #addition(path: string, file: DeclaredFile, statement: ts.ModuleDeclaration): void {
-    const to = ts.isStringLiteral(statement.name) ? fileOf(path, statement.name.text) : undefined;
-    if (to === undefined) file.additions.push({ statement, scopes: [path] });
+    const target = ts.isStringLiteral(statement.name) ? fileOf(path, statement.name.text) : undefined;
+    if (target === undefined) file.additions.push({ statement, scopes: [path] });
     else
       for (const inner of (statement.body as ts.ModuleBlock).statements)
-        for (const name of namesOf(inner)) declare(this.file(to), name, { statement: inner, scopes: [to, path] });
+        for (const name of namesOf(inner))
+          declare(this.file(target), name, { statement: inner, scopes: [target, path] });
   }
 
-  /** What a declaration means by a name; undefined if the name is global. */
+  /** Resolves a name in scope; undefined if the name is global. */
   inScope(scopes: readonly string[], name: string): Binding | undefined {
     for (const path of scopes) {
       const file = this.file(path);
       if (file.declared.has(name)) return { kind: "declared", file: path, name };
-      const from = file.imported.get(name);
-      if (from) return "kind" in from ? { kind: "package", statement: from } : this.#of(path, from);
+      const alias = file.imported.get(name);
+      if (alias) return "kind" in alias ? { kind: "package", statement: alias } : this.#of(path, alias);
     }
     return undefined;
   }
 
-  /** What a file exports under a name. */
+  /** The export of a file under a name. */
   export(path: string, name: string): Binding | undefined {
     return this.exports(path).get(name)?.binding;
   }
 
-  /** All that a file exports. */
-  exports(path: string): ReadonlyMap<string, Exported> {
-    const { publicNames, exported, stars } = this.file(path);
-    const found = new Map<string, Exported>();
-    for (const name of publicNames) found.set(name, { binding: { kind: "declared", file: path, name }, isType: false });
-    for (const [name, alias] of exported) {
+  /** All exports of a file. */
+  exports(path: string): ReadonlyMap<string, ExportedBinding> {
+    const { publicNames, exported: aliases, stars } = this.file(path);
+    const exports = new Map<string, ExportedBinding>();
+    for (const name of publicNames)
+      exports.set(name, { binding: { kind: "declared", file: path, name }, isType: false });
+    for (const [name, alias] of aliases) {
       const binding = this.#of(path, alias);
-      if (binding) found.set(name, { binding, isType: alias.isType });
+      if (binding) exports.set(name, { binding, isType: alias.isType });
     }
-    const own = new Set(found.keys());
+    const ownNames = new Set(exports.keys());
     for (const star of stars)
       for (const [name, { binding, isType }] of this.exports(star.file))
-        if (!own.has(name) && found.get(name)?.isType !== false)
-          found.set(name, { binding, isType: isType || star.isType });
-    return found;
+        if (!ownNames.has(name) && exports.get(name)?.isType !== false)
+          exports.set(name, { binding, isType: isType || star.isType });
+    return exports;
   }
 
   #of(path: string, { file, name }: Alias): Binding | undefined {
@@ -141,9 +143,12 @@ function declare(file: DeclaredFile, name: string, declaration: Declaration): vo
 
 function readImport(path: string, file: DeclaredFile, statement: ts.ImportDeclaration): void {
   const { importClause, moduleSpecifier } = statement;
-  const from = fileOf(path, (moduleSpecifier as ts.StringLiteral).text);
+  const importedFile = fileOf(path, (moduleSpecifier as ts.StringLiteral).text);
   const bind = (local: ts.Identifier, name: string): void =>
-    void file.imported.set(local.text, from === undefined ? statement : { file: from, name, isType: false });
+    void file.imported.set(
+      local.text,
+      importedFile === undefined ? statement : { file: importedFile, name, isType: false },
+    );
   if (importClause?.name) bind(importClause.name, "default");
   const bindings = importClause?.namedBindings;
   if (bindings && ts.isNamespaceImport(bindings)) bind(bindings.name, "*");
@@ -152,18 +157,22 @@ function readImport(path: string, file: DeclaredFile, statement: ts.ImportDeclar
 
 function readExport(path: string, file: DeclaredFile, statement: ts.ExportDeclaration): void {
   const { exportClause, moduleSpecifier, isTypeOnly } = statement;
-  const from = moduleSpecifier && fileOf(path, (moduleSpecifier as ts.StringLiteral).text);
-  if (!exportClause) file.stars.push({ file: from!, isType: isTypeOnly });
+  const exportedFile = moduleSpecifier && fileOf(path, (moduleSpecifier as ts.StringLiteral).text);
+  if (!exportClause) file.stars.push({ file: exportedFile!, isType: isTypeOnly });
   else if (ts.isNamespaceExport(exportClause))
-    file.exported.set(exportClause.name.text, { file: from, name: "*", isType: isTypeOnly });
+    file.exported.set(exportClause.name.text, { file: exportedFile, name: "*", isType: isTypeOnly });
   else
     for (const { name, propertyName, isTypeOnly: isType } of exportClause.elements)
-      file.exported.set(name.text, { file: from, name: (propertyName ?? name).text, isType: isType || isTypeOnly });
+      file.exported.set(name.text, {
+        file: exportedFile,
+        name: (propertyName ?? name).text,
+        isType: isType || isTypeOnly,
+      });
 }
 
-/** The file of ours that a specifier names. */
-export const fileOf = (from: string, module: string): string | undefined =>
-  module.startsWith(".") ? resolve(dirname(from), module.replace(/\.js$/, ".d.ts")) : undefined;
+/** The file in this package that a specifier names. */
+export const fileOf = (fromFile: string, module: string): string | undefined =>
+  module.startsWith(".") ? resolve(dirname(fromFile), module.replace(/\.js$/, ".d.ts")) : undefined;
 
 const filesIn = (path: string, statement: ts.Statement): readonly string[] =>
   Array.from(statement.getText().matchAll(/(?:from|import\(|import)\s*"(\.[^"]+)"/g), ([, module]) =>

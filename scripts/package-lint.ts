@@ -1,6 +1,6 @@
 /**
- * `npm run package:lint`: what publint and Are The Types Wrong say of the tarball. They are fetched when they are asked
- * for: no test needs them.
+ * `npm run package -- lint`: lints the tarball with publint and Are The Types Wrong. Both are downloaded on demand: no
+ * test needs them.
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -10,8 +10,6 @@ import { join, resolve } from "node:path";
 const root = resolve(import.meta.dirname, "..");
 
 /**
- * publint suggests `"sideEffects": false`, which would be wrong: modules give values their methods when they are loaded.
- *
  * The package has ES modules alone. `require` of one works in every supported Node and is what `cjs-resolves-to-esm`
  * warns of; resolution of before `exports`, `node10`, finds none of the entries.
  */
@@ -19,16 +17,16 @@ const ATTW_FLAGS = ["--ignore-rules", "cjs-resolves-to-esm", "--profile", "node1
 
 const folder = mkdtempSync(join(tmpdir(), "tilescript-lint-"));
 try {
-  const packed = execFileSync("npm", ["pack", "--silent", "--pack-destination", folder], {
+  const packOutput = execFileSync("npm", ["pack", "--silent", "--pack-destination", folder], {
     cwd: root,
     encoding: "utf8",
   });
-  const tarball = join(folder, packed.trim().split("\n").at(-1)!);
-  const run = (...args: readonly string[]): boolean =>
+  const tarball = join(folder, packOutput.trim().split("\n").at(-1)!);
+  const runTool = (...args: readonly string[]): boolean =>
     spawnSync("npx", ["--yes", ...args], { cwd: root, stdio: "inherit" }).status === 0;
   const clean = [
-    run("publint@0.3", "--strict", tarball),
-    run("--package=@arethetypeswrong/cli@0.18", "attw", tarball, ...ATTW_FLAGS),
+    runTool("publint@0.3", "--strict", tarball),
+    runTool("--package=@arethetypeswrong/cli@0.18", "attw", tarball, ...ATTW_FLAGS),
   ];
   process.exitCode = clean.every(Boolean) ? 0 : 1;
 } finally {

@@ -1,4 +1,4 @@
-/** What the tarball's bytes are spent on: kinds of files, and the scripts by what they are for. */
+/** The parts of the tarball: kinds of files, and the scripts by purpose. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
@@ -7,19 +7,19 @@ import { bundle } from "./bundle.js";
 
 export interface Part {
   readonly what: string;
-  /** As gzip packs the part by itself; a script's share is that of its length, minified. */
+  /** Gzipped size of the part alone. A script's size is its share by minified length. */
   readonly bytes: number;
 }
 
-/** The first that fits a source's path. */
+/** Areas of the scripts. The first pattern that matches a source's path decides. */
 const AREAS: readonly (readonly [what: string, RegExp])[] = [
-  ["scripts: kernels of Hopper whose warps share out the work", /^(?:specialize|codegen\/gluon)\//],
-  ["scripts: import of Triton kernels", /^(?:import|runtime\/importing)\//],
-  ["scripts: proofs", /^(?:prove|terms)\//],
+  ["scripts: kernels of Hopper with specialized warps", /^codegen\/warp-specialize\//],
+  ["scripts: import of Triton kernels", /^(?:import|runtime\/import-check)\//],
+  ["scripts: proofs", /^(?:prove|symbolic)\//],
   ["scripts: evaluator, numbers and PyTorch's functions", /^(?:eval|numerics|values|torch)\//],
   ["scripts: messages and their explanations", /^diagnostics\//],
   ["scripts: Python that is emitted", /^codegen\//],
-  ["scripts: commands, devices and reports", /^(?:runtime|testing|picture)\//],
+  ["scripts: commands, devices and reports", /^(?:runtime|testing|compiled|host-call|visualize)\//],
   ["scripts: the language, its ops and checks", /./],
 ];
 
@@ -32,34 +32,34 @@ const FILES: readonly (readonly [what: string, RegExp])[] = [
 ];
 
 /** The parts of an installed package, the largest first. */
-export async function partsOf(installed: string): Promise<readonly Part[]> {
-  const texts = new Map<string, string[]>(FILES.map(([what]) => [what, []]));
-  for (const entry of readdirSync(installed, { recursive: true, withFileTypes: true })) {
+export async function partsOf(packageFolder: string): Promise<readonly Part[]> {
+  const texts = new Map<string, string[]>(FILES.map(([label]) => [label, []]));
+  for (const entry of readdirSync(packageFolder, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name);
-    const name = path.slice(installed.length + 1).replaceAll("\\", "/");
-    const [what] = FILES.find(([, pattern]) => pattern.test(name))!;
-    if (entry.isFile()) texts.get(what)!.push(readFileSync(path, "utf8"));
+    const name = path.slice(packageFolder.length + 1).replaceAll("\\", "/");
+    const [label] = FILES.find(([, pattern]) => pattern.test(name))!;
+    if (entry.isFile()) texts.get(label)!.push(readFileSync(path, "utf8"));
   }
-  const packed = [...texts].map(([what, each]): Part => ({
-    what,
-    bytes: gzipSync(each.join(""), { level: 9 }).length,
+  const compressed = [...texts].map(([label, contents]): Part => ({
+    what: label,
+    bytes: gzipSync(contents.join(""), { level: 9 }).length,
   }));
-  const scripts = packed.find(({ what }) => what === "scripts")!;
-  const others = packed.filter((part) => part !== scripts);
-  return [...others, ...(await sharedOut(scripts.bytes))].sort((a, b) => b.bytes - a.bytes);
+  const scripts = compressed.find(({ what }) => what === "scripts")!;
+  const otherParts = compressed.filter((part) => part !== scripts);
+  return [...otherParts, ...(await scriptParts(scripts.bytes))].sort((a, b) => b.bytes - a.bytes);
 }
 
-/** A source alone seems to need nothing of itself, so nothing is left out. */
-const ALONE = { module: true, compress: false, mangle: { toplevel: true } } as const;
+/** A single source seems not to use its own exports, so compression is off and nothing is dropped. */
+const MINIFY_OPTIONS = { module: true, compress: false, mangle: { toplevel: true } } as const;
 
-async function sharedOut(total: number): Promise<readonly Part[]> {
+async function scriptParts(total: number): Promise<readonly Part[]> {
   const lengths = new Map<string, number>();
   for (const module of await bundle())
-    for (const [path, part] of module.parts) {
-      const { length } = minifySync(path, part, ALONE).code;
-      const [what] = AREAS.find(([, pattern]) => pattern.test(path))!;
-      lengths.set(what, (lengths.get(what) ?? 0) + length);
+    for (const [path, part] of module.sourceTexts) {
+      const { length } = minifySync(path, part, MINIFY_OPTIONS).code;
+      const [label] = AREAS.find(([, pattern]) => pattern.test(path))!;
+      lengths.set(label, (lengths.get(label) ?? 0) + length);
     }
-  const all = [...lengths.values()].reduce((sum, length) => sum + length, 0);
-  return [...lengths].map(([what, length]) => ({ what, bytes: Math.round((total * length) / all) }));
+  const totalLength = [...lengths.values()].reduce((sum, length) => sum + length, 0);
+  return [...lengths].map(([label, length]) => ({ what: label, bytes: Math.round((total * length) / totalLength) }));
 }

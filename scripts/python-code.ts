@@ -1,11 +1,11 @@
 /**
- * Python as npm gets it: without comments, docstrings and types of parameters and results, and indented by one space
- * where it was by four. Each line keeps its number, so a traceback's lines hold.
+ * Python as published on npm: without comments, docstrings and types of parameters and results, and indented by one
+ * space instead of four. Each line keeps its number, so the lines of tracebacks stay correct.
  */
 import type { SyntaxNode } from "@lezer/common";
 import { parser } from "@lezer/python";
 
-/** What stands in a place of the text instead. */
+/** A replacement of a range of the text. */
 interface Edit {
   readonly from: number;
   readonly to: number;
@@ -14,7 +14,7 @@ interface Edit {
 
 export function withoutComments(python: string): string {
   const edits: Edit[] = [];
-  // Spaces within them are no indentation.
+  // Spaces in strings are not indentation.
   const strings: SyntaxNode[] = [];
   parser.parse(python).iterate({
     enter({ node }) {
@@ -35,7 +35,7 @@ export function withoutComments(python: string): string {
 
 const STRINGS: ReadonlySet<string> = new Set(["String", "FormatString"]);
 
-/** What a part of the program becomes, if anything else. */
+/** The edit of a syntax node, if it changes. */
 function editOf(node: SyntaxNode, python: string): Edit | undefined {
   const { from, to, prevSibling, parent } = node;
   const lines = python.slice(from, to).split("\n").length;
@@ -48,11 +48,11 @@ function editOf(node: SyntaxNode, python: string): Edit | undefined {
 
 const DOCUMENTED: ReadonlySet<string> = new Set(["Script", "ClassDefinition", "FunctionDefinition"]);
 
-/** Whether what holds a string is the first statement of a module, a class or a function. */
+/** True if the statement of a string is the first one of a module, a class or a function. */
 function isDocstring({ name, parent, prevSibling }: SyntaxNode): boolean {
   if (name !== "ExpressionStatement") return false;
-  let before = prevSibling;
-  while (before?.name === "Comment") before = before.prevSibling;
-  const of = parent!.name === "Body" ? parent!.parent! : parent!;
-  return DOCUMENTED.has(of.name) && (before === null || before.name === ":");
+  let previous = prevSibling;
+  while (previous?.name === "Comment") previous = previous.prevSibling;
+  const owner = parent!.name === "Body" ? parent!.parent! : parent!;
+  return DOCUMENTED.has(owner.name) && (previous === null || previous.name === ":");
 }

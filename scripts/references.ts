@@ -1,4 +1,4 @@
-/** The names in a declaration that it does not bind itself. */
+/** References in a declaration: names that it does not bind itself. */
 import { ts } from "@ts-morph/common";
 
 export interface Reference {
@@ -10,30 +10,30 @@ export interface Reference {
 }
 
 export function referencesIn(statement: ts.Statement): readonly Reference[] {
-  const found: Reference[] = [];
+  const references: Reference[] = [];
   const visit = (node: ts.Node): void => {
-    if (ts.isImportTypeNode(node)) found.push(ofImportType(node));
+    if (ts.isImportTypeNode(node)) references.push(importTypeReference(node));
     else if (ts.isIdentifier(node) && isReference(node) && !isBound(node, statement))
-      found.push({ start: node.getStart(), end: node.end, name: node.text });
-    // The module and the names of an import type are no names of the file.
+      references.push({ start: node.getStart(), end: node.end, name: node.text });
+    // The module and the names of an import type are not names of the file.
     if (ts.isImportTypeNode(node)) node.typeArguments?.forEach(visit);
     else ts.forEachChild(node, visit);
   };
   visit(statement);
-  return found;
+  return references;
 }
 
-function ofImportType(node: ts.ImportTypeNode): Reference {
-  let first = node.qualifier;
-  while (first && ts.isQualifiedName(first)) first = first.left;
+function importTypeReference(node: ts.ImportTypeNode): Reference {
+  let leftmost = node.qualifier;
+  while (leftmost && ts.isQualifiedName(leftmost)) leftmost = leftmost.left;
   const { literal } = node.argument as ts.LiteralTypeNode;
-  if (!first) throw new Error(`${node.getText()} is a whole module; name a type of it`);
+  if (!leftmost) throw new Error(`${node.getText()} is a whole module; name a type of it`);
   const start = node.isTypeOf ? node.getText().indexOf("import(") : 0;
   const module = (literal as ts.StringLiteral).text;
-  return { start: node.getStart() + start, end: first.end, name: first.text, module };
+  return { start: node.getStart() + start, end: leftmost.end, name: leftmost.text, module };
 }
 
-/** Whether an identifier is a name of the file's, not that of a member or of what the declaration itself binds. */
+/** True if an identifier is a name of the file, not of a member or of a local binding of the declaration. */
 function isReference(node: ts.Identifier): boolean {
   const { parent } = node;
   if (ts.isQualifiedName(parent)) return parent.left === node;
@@ -43,7 +43,7 @@ function isReference(node: ts.Identifier): boolean {
   return !isNamed || isDeclaredByStatement(parent);
 }
 
-/** A declaration of the file's own names. */
+/** True for a declaration of a name of the file. */
 const isDeclaredByStatement = (node: ts.Node): boolean =>
   ts.isInterfaceDeclaration(node) ||
   ts.isTypeAliasDeclaration(node) ||
@@ -51,9 +51,10 @@ const isDeclaredByStatement = (node: ts.Node): boolean =>
   ts.isFunctionDeclaration(node) ||
   ts.isVariableDeclaration(node);
 
-/** Whether a parameter, of types or of a call, has the name. */
+/** True if a type parameter or a parameter has the name. */
 function isBound(node: ts.Identifier, statement: ts.Statement): boolean {
-  for (let at: ts.Node = node; at !== statement; at = at.parent) if (binds(at.parent, at, node.text)) return true;
+  for (let current: ts.Node = node; current !== statement; current = current.parent)
+    if (binds(current.parent, current, node.text)) return true;
   return false;
 }
 
@@ -64,7 +65,7 @@ function binds(node: ts.Node, child: ts.Node, name: string): boolean {
   return ts.isConditionalTypeNode(node) && child === node.trueType && infers(node.extendsType, name);
 }
 
-/** Whether `infer name` stands in a type; in another conditional type's condition it is that one's. */
+/** True if a type contains `infer name`. In the condition of another conditional type, it belongs to that one. */
 function infers(node: ts.Node, name: string): boolean {
   if (ts.isInferTypeNode(node)) return node.typeParameter.name.text === name;
   return ts.forEachChild(node, (child) => infers(child, name) || undefined) ?? false;

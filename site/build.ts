@@ -11,11 +11,11 @@ import { createMarkdown, slugOf } from "./markdown.js";
 import { groups } from "./pages.js";
 import { pageOf } from "./shell.js";
 
-const here = import.meta.dirname;
-const root = resolve(here, "..");
-export const OUT = join(here, "out");
+const siteFolder = import.meta.dirname;
+const root = resolve(siteFolder, "..");
+export const OUT = join(siteFolder, "out");
 
-/** The example that the README shows. On the site's first page it is live. */
+/** The example of the README. On the site's first page it is live. */
 export const LIVE = "softmax";
 /** The README's example with its Python. */
 const EXAMPLE = /<!-- begin short -->[^]*<!-- begin short_emitted -->[^]*?<!-- end -->/;
@@ -35,13 +35,13 @@ interface Section {
 }
 
 /** Writes the whole site into a folder. */
-export async function buildSite(out = OUT): Promise<void> {
-  rmSync(out, { recursive: true, force: true });
-  mkdirSync(out, { recursive: true });
-  await bundlePlayground(join(out, "playground"));
+export async function buildSite(outFolder = OUT): Promise<void> {
+  rmSync(outFolder, { recursive: true, force: true });
+  mkdirSync(outFolder, { recursive: true });
+  await bundlePlayground(join(outFolder, "playground"));
   await build({
-    entryPoints: { site: join(here, "client.ts"), live: join(here, "live.ts") },
-    outdir: out,
+    entryPoints: { site: join(siteFolder, "client.ts"), live: join(siteFolder, "live.ts") },
+    outdir: outFolder,
     bundle: true,
     minify: true,
     format: "esm",
@@ -60,29 +60,29 @@ export async function buildSite(out = OUT): Promise<void> {
   const highlight = await createHighlight();
   const markdown = createMarkdown(highlight, paths);
   const sections: Section[] = [];
-  const write = (path: string, shown: Omit<Parameters<typeof pageOf>[0], "path">): void => {
-    const file = join(out, `${path}.html`);
+  const write = (path: string, contents: Omit<Parameters<typeof pageOf>[0], "path">): void => {
+    const file = join(outFolder, `${path}.html`);
     mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(file, pageOf({ path, ...shown }));
+    writeFileSync(file, pageOf({ path, ...contents }));
   };
-  const hovering = hoversOf(examples, TYPES);
+  const pendingHovers = hoversOf(examples, TYPES);
   const entries = [];
   for (const file of examples) entries.push(await entryOf(file));
-  // Proofs are kept. They take seconds, in which the other process finds the hovers.
+  // Computes the proofs, which are cached, while the other process computes the hovers.
   for (const { kernel } of entries) kernel.proof();
-  const hovers = await hovering;
+  const hovers = await pendingHovers;
   const hoversIn = (name: string) => hovers.get(`${name}.ts`) ?? [];
   const live = entries.find(({ name }) => name === LIVE)!;
   const texts = [{ path: "index", title: "TileScript", source: "README.md" }, ...pages];
   for (const { path, title, source } of texts) {
     const text = readFileSync(join(root, source), "utf8");
     const isHome = path === "index";
-    const rendered = markdown(isHome ? text.replace(EXAMPLE, PLACE) : text, source, path);
+    const renderedPage = markdown(isHome ? text.replace(EXAMPLE, PLACE) : text, source, path);
     const html = isHome
-      ? rendered.html.replace(PLACE, () => livePair(pairOf(live, highlight, hoversIn(LIVE))))
-      : rendered.html;
-    write(path, { ...rendered, html, title });
-    for (const image of rendered.images) cpSync(join(root, image), join(out, "images", image));
+      ? renderedPage.html.replace(PLACE, () => livePair(pairOf(live, highlight, hoversIn(LIVE))))
+      : renderedPage.html;
+    write(path, { ...renderedPage, html, title });
+    for (const image of renderedPage.images) cpSync(join(root, image), join(outFolder, "images", image));
     sections.push(...sectionsOf(text, path, title, sections.length));
   }
   for (const entry of entries) {
@@ -91,7 +91,7 @@ export async function buildSite(out = OUT): Promise<void> {
     sections.push({ id: sections.length, title: entry.name, page: "Gallery", path: `${path}.html`, text: entry.idea });
   }
   write("gallery/index", { html: galleryIndex(entries), title: "Gallery", headings: [] });
-  const playground = readFileSync(join(here, "playground/index.html"), "utf8");
+  const playground = readFileSync(join(siteFolder, "playground/index.html"), "utf8");
   write("playground/index", {
     html: `<h1 class="unseen">Playground</h1>${playground}`,
     title: "Playground",
@@ -100,22 +100,22 @@ export async function buildSite(out = OUT): Promise<void> {
   });
   const search = new MiniSearch<Section>({ fields: ["title", "text"], storeFields: ["title", "page", "path"] });
   search.addAll(sections);
-  writeFileSync(join(out, "search.json"), JSON.stringify(search));
-  for (const file of ["style.css", "icon.svg"]) copyFileSync(join(here, file), join(out, file));
-  // Their links are those of the repository: the pages as Markdown, under their names there.
+  writeFileSync(join(outFolder, "search.json"), JSON.stringify(search));
+  for (const file of ["style.css", "icon.svg"]) copyFileSync(join(siteFolder, file), join(outFolder, file));
+  // These files keep the links of the repository, so the Markdown pages are copied with their names.
   for (const file of ["llms.txt", "docs/tilescript-for-agents.md", ...pages.map(({ source }) => source)])
-    cpSync(join(root, file), join(out, file));
+    cpSync(join(root, file), join(outFolder, file));
 }
 
-/** The parts of a page that search finds, each with its heading. */
-function sectionsOf(text: string, path: string, page: string, from: number): readonly Section[] {
+/** The sections of a page for the search index, each with its heading. */
+function sectionsOf(text: string, path: string, page: string, firstId: number): readonly Section[] {
   return text
     .replaceAll(/<!--.*?-->/g, "")
     .split(/^(?=#{1,3} )/m)
     .map((part, i) => {
       const heading = /^#+ (.*)$/m.exec(part)?.[1]?.replaceAll("`", "");
       const hash = heading === undefined || /^# /.test(part) ? "" : `#${slugOf(heading)}`;
-      return { id: from + i, title: heading ?? page, page, path: `${path}.html${hash}`, text: part };
+      return { id: firstId + i, title: heading ?? page, page, path: `${path}.html${hash}`, text: part };
     });
 }
 

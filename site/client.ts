@@ -1,4 +1,4 @@
-/** What runs on each page: the theme, the menu of narrow windows, search, and lines that belong together. */
+/** The script of each page: the theme, the menu of narrow windows, search, and the marks of corresponding lines. */
 import MiniSearch from "minisearch";
 
 const root = new URL(document.documentElement.dataset["root"] ?? "./", location.href);
@@ -10,7 +10,7 @@ byId("theme").addEventListener("click", () => {
   try {
     localStorage.setItem("theme", dataset["theme"]);
   } catch {
-    // A page without storage forgets it.
+    // Without storage, the choice is lost.
   }
   document.dispatchEvent(new Event("themechange"));
 });
@@ -20,7 +20,7 @@ byId("menu-button").addEventListener("click", ({ currentTarget }) => {
   (currentTarget as HTMLElement).setAttribute("aria-expanded", String(isOpen));
 });
 
-interface Found {
+interface SearchMatch {
   readonly title: string;
   readonly page: string;
   readonly path: string;
@@ -34,25 +34,25 @@ async function search(): Promise<void> {
   index ??= fetch(new URL("search.json", root)).then(async (answer) =>
     MiniSearch.loadJSON(await answer.text(), { fields: ["title", "text"], storeFields: ["title", "page", "path"] }),
   );
-  const found = (await index).search(input.value, {
+  const matches = (await index).search(input.value, {
     prefix: true,
     fuzzy: 0.1,
     boost: { title: 3 },
-  }) as unknown as readonly Found[];
-  const items = found.slice(0, 12).map(({ title, page, path }) => {
+  }) as unknown as readonly SearchMatch[];
+  const items = matches.slice(0, 12).map(({ title, page, path }) => {
     const link = document.createElement("a");
     link.href = new URL(path, root).href;
-    const where = document.createElement("small");
-    where.textContent = page;
-    link.append(title, where);
+    const pageLabel = document.createElement("small");
+    pageLabel.textContent = page;
+    link.append(title, pageLabel);
     const item = document.createElement("li");
     item.append(link);
     return item;
   });
   if (items.length === 0) {
-    const none = document.createElement("li");
-    none.textContent = "Nothing found.";
-    items.push(none);
+    const emptyItem = document.createElement("li");
+    emptyItem.textContent = "Nothing found.";
+    items.push(emptyItem);
   }
   list.replaceChildren(...items);
   list.hidden = input.value.trim() === "";
@@ -72,7 +72,7 @@ document.addEventListener("click", ({ target }) => {
   if (!(target as HTMLElement).closest(".search")) list.hidden = true;
 });
 
-/** Two languages side by side: a module begins with what each has, so its kernel is scrolled to; lines of one origin are marked. */
+/** Two languages side by side: scrolls to the kernel of the Python module, and marks lines with the same origin. */
 for (const pair of document.querySelectorAll<HTMLElement>(".pair")) {
   const python = pair.querySelector<HTMLElement>("figure:last-child pre")!;
   const start = Array.from(python.querySelectorAll<HTMLElement>(".line")).find((line) =>
@@ -81,8 +81,8 @@ for (const pair of document.querySelectorAll<HTMLElement>(".pair")) {
   if (start) python.scrollTop = start.getBoundingClientRect().top - python.getBoundingClientRect().top - 8;
   pair.addEventListener("mouseover", ({ target }) => {
     const line = (target as HTMLElement).closest<HTMLElement>("[data-line]")?.dataset["line"];
-    for (const each of pair.querySelectorAll<HTMLElement>("[data-line]"))
-      each.classList.toggle("linked-line", line !== undefined && each.dataset["line"] === line);
+    for (const lineElement of pair.querySelectorAll<HTMLElement>("[data-line]"))
+      lineElement.classList.toggle("linked-line", line !== undefined && lineElement.dataset["line"] === line);
   });
 }
 

@@ -1,4 +1,4 @@
-/** Serves the site, and builds it again where a source changes: `npm run site:dev`. */
+/** Serves the site, and rebuilds it when a source changes: `npm run site -- dev`. */
 import { watch } from "node:fs";
 import { execFile } from "node:child_process";
 import { resolve } from "node:path";
@@ -11,7 +11,7 @@ const WATCHED = ["docs", "examples", "site", "src"];
 let isBuilding = false;
 let isStale = false;
 
-/** In a process of its own, which sees changed sources. */
+/** Builds in a separate process, which sees changed sources. */
 function rebuild(): void {
   if (isBuilding) {
     isStale = true;

@@ -1,4 +1,4 @@
-/** What an example takes on a GPU, from the records in `bench/results`: a bar for each way, and its time. */
+/** GPU timings of an example, from the records in `bench/results`: a bar and a time per provider. */
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { changedParts, type Gallery, readGallery } from "../bench/gallery-record.js";
@@ -17,16 +17,16 @@ interface Row {
   readonly high: number;
 }
 
-interface Measured {
+interface Measurements {
   readonly device: string;
   readonly torch: string;
   readonly triton: string;
   readonly rows: readonly Row[];
 }
 
-const read = (name: string): Measured => JSON.parse(readFileSync(join(results, name), "utf8")) as Measured;
+const read = (name: string): Measurements => JSON.parse(readFileSync(join(results, name), "utf8")) as Measurements;
 
-const WAYS: Readonly<Record<string, string>> = {
+const PROVIDER_LABELS: Readonly<Record<string, string>> = {
   eager: "PyTorch",
   compiled: "torch.compile",
   "max-autotune": "torch.compile, max-autotune",
@@ -37,10 +37,10 @@ const WAYS: Readonly<Record<string, string>> = {
 };
 
 /**
- * The function that a row of the gallery's record timed, as `bench/gallery_cases.py` calls it; undefined for PyTorch's.
- * Most rows are called what the function is called.
+ * The function that a row of the gallery's record timed, as called by `bench/gallery_cases.py`; undefined for
+ * PyTorch's. Most rows have the name of the function.
  */
-function timedIn({ kernel, provider, sizes }: Row): string | undefined {
+function timedFunction({ kernel, provider, sizes }: Row): string | undefined {
   const [name = ""] = kernel.split(" ");
   if (provider === "tiled") return "gemm";
   if (provider === "operator") return "cross_entropy";
@@ -57,8 +57,8 @@ function casesOf(rows: readonly Row[]): readonly (readonly Row[])[] {
   const cases = new Map<string, Row[]>();
   for (const row of rows) {
     const key = JSON.stringify([row.kernel, row.dtype, row.sizes]);
-    const known = cases.get(key);
-    if (known) known.push(row);
+    const caseRows = cases.get(key);
+    if (caseRows) caseRows.push(row);
     else cases.set(key, [row]);
   }
   return [...cases.values()];
@@ -66,70 +66,73 @@ function casesOf(rows: readonly Row[]): readonly (readonly Row[])[] {
 
 interface Case {
   readonly title: string;
-  readonly ways: readonly { readonly words: string; readonly isOurs: boolean; readonly row: Row }[];
+  readonly rows: readonly { readonly label: string; readonly isOurs: boolean; readonly row: Row }[];
 }
 
-/** Cases of the gallery's record in which this function is timed. */
+/** Cases of the gallery's record that time this function. */
 function galleryCases({ rows }: Pick<Gallery, "rows">, name: string): readonly Case[] {
   return casesOf(rows)
-    .filter((ways) => ways.some((row) => timedIn(row) === name))
-    .map((ways) => ({
-      title: titleOf(ways[0]!),
-      ways: ways.map((row) => {
-        const ours = timedIn(row);
-        const words = [...(ours ? [ours] : []), ...(ours && !WAYS[row.provider] ? [] : [WAYS[row.provider]])];
-        return { words: words.join(" "), isOurs: ours === name, row };
+    .filter((caseRows) => caseRows.some((row) => timedFunction(row) === name))
+    .map((caseRows) => ({
+      title: titleOf(caseRows[0]!),
+      rows: caseRows.map((row) => {
+        const functionName = timedFunction(row);
+        const labels = [
+          ...(functionName ? [functionName] : []),
+          ...(functionName && !PROVIDER_LABELS[row.provider] ? [] : [PROVIDER_LABELS[row.provider]]),
+        ];
+        return { label: labels.join(" "), isOurs: functionName === name, row };
       }),
     }));
 }
 
-/** Cases in which one of these kernels is timed in turns with the same kernel written by hand. */
-function twinCases({ rows }: Measured, kernels: readonly string[]): readonly Case[] {
-  return casesOf(rows.filter(({ kernel }) => kernels.includes(kernel))).map((ways) => ({
-    title: titleOf(ways[0]!),
-    ways: ways.map((row) => {
+/** Cases that time one of these kernels alternately with the same kernel written by hand. */
+function twinCases({ rows }: Measurements, kernels: readonly string[]): readonly Case[] {
+  return casesOf(rows.filter(({ kernel }) => kernels.includes(kernel))).map((caseRows) => ({
+    title: titleOf(caseRows[0]!),
+    rows: caseRows.map((row) => {
       const isOurs = row.provider === "emitted";
-      return { words: isOurs ? row.kernel : (WAYS[row.provider] ?? row.provider), isOurs, row };
+      return { label: isOurs ? row.kernel : (PROVIDER_LABELS[row.provider] ?? row.provider), isOurs, row };
     }),
   }));
 }
 
 function titleOf({ kernel, dtype, sizes }: Row): string {
-  const named = Array.isArray(sizes)
+  const sizeTexts = Array.isArray(sizes)
     ? [sizes.join(" × ")]
     : Object.entries(sizes).map(([name, size]) => `${name}=${size}`);
-  return [kernel, ...named, dtype.replace("torch.", "")].join(" ");
+  return [kernel, ...sizeTexts, dtype.replace("torch.", "")].join(" ");
 }
 
-/** `name` is the function's, `kernels` are the names of what it launches. */
+/** `name` is the function; `kernels` are the names of the kernels that it launches. */
 export function figuresOf(name: string, kernels: readonly string[]): string {
   const gallery = readGallery();
-  const changed = changedParts(gallery);
+  const changedNames = changedParts(gallery);
   const twins = read("twins-h200.json");
   const cases = galleryCases(gallery, name);
-  const isOther = gallery.rows.some((row) => changed.has(row.part) && timedIn(row) === name);
-  const compared = "Beside PyTorch, in turns; every way was compared with the result first.";
-  const parts = [
-    part(gallery, cases, isOther ? `${compared} The kernel has changed since.` : compared),
-    part(twins, twinCases(twins, kernels), "Beside the same kernel written by hand in Triton, in turns."),
+  const hasChanged = gallery.rows.some((row) => changedNames.has(row.part) && timedFunction(row) === name);
+  const comparisonNote = "Beside PyTorch, in turns; every way was compared with the result first.";
+  const sections = [
+    figureSection(gallery, cases, hasChanged ? `${comparisonNote} The kernel has changed since.` : comparisonNote),
+    figureSection(twins, twinCases(twins, kernels), "Beside the same kernel written by hand in Triton, in turns."),
   ].filter((text) => text !== "");
-  const none = "<p>No record of this repository has a time of it yet.</p>";
-  return [`<h2 id="times">Measured</h2>`, ...(parts.length > 0 ? parts : [none])].join("\n");
+  const emptyNote = "<p>No record of this repository has a time of it yet.</p>";
+  return [`<h2 id="times">Measured</h2>`, ...(sections.length > 0 ? sections : [emptyNote])].join("\n");
 }
 
-function part({ device, torch, triton }: Measured, cases: readonly Case[], words: string): string {
+function figureSection({ device, torch, triton }: Measurements, cases: readonly Case[], note: string): string {
   if (cases.length === 0) return "";
-  const made = `${device}, torch ${torch}, Triton ${triton}. ${words} Milliseconds: the median, and the 20th to 80th percentile.`;
-  return [`<p>${escape(made)}</p>`, ...cases.map(bars)].join("\n");
+  const caption = `${device}, torch ${torch}, Triton ${triton}. ${note} Milliseconds: the median, and the 20th to 80th percentile.`;
+  return [`<p>${escape(caption)}</p>`, ...cases.map(bars)].join("\n");
 }
 
-/** A table whose bars begin at 0 and share one scale. */
-function bars({ title, ways }: Case): string {
-  const most = Math.max(...ways.map(({ row }) => row.high));
-  const lines = ways.map(({ words, isOurs, row: { ms, low, high } }) => {
-    const bar = `<span class="measure" style="width:${((100 * ms) / most).toFixed(1)}%"></span>`;
+/** A table whose bars start at 0 and share one scale. */
+function bars({ title, rows }: Case): string {
+  const longest = Math.max(...rows.map(({ row }) => row.high));
+  const lines = rows.map(({ label, isOurs, row: { ms, low, high } }) => {
+    const bar = `<span class="measure" style="width:${((100 * ms) / longest).toFixed(1)}%"></span>`;
     const range = `${figure(low)}–${figure(high)}`;
-    return `<tr${isOurs ? ' class="ours"' : ""}><th scope="row">${escape(words)}</th><td class="plot">${bar}</td><td>${figure(ms)}</td><td>${range}</td></tr>`;
+    return `<tr${isOurs ? ' class="ours"' : ""}><th scope="row">${escape(label)}</th><td class="plot">${bar}</td><td>${figure(ms)}</td><td>${range}</td></tr>`;
   });
   const head = `<thead><tr><th scope="col">way</th><th scope="col">time</th><th scope="col">ms</th><th scope="col">20th to 80th</th></tr></thead>`;
   return `<div class="table" tabindex="0"><table class="bars"><caption>${escape(title)}</caption>${head}<tbody>${lines.join("")}</tbody></table></div>`;

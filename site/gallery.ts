@@ -1,4 +1,4 @@
-/** The gallery: a page for each example, made of the example itself and of records. */
+/** The gallery: a page per example, generated from the example itself and from records. */
 import { readFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -27,7 +27,7 @@ export interface Entry {
   readonly kernel: CompiledKernel;
 }
 
-/** The kernel or operator that an example gives to `main`, and what its file says of itself. */
+/** The kernel or operator that an example passes to `main`, and the header comment of its file. */
 export async function entryOf(file: string): Promise<Entry> {
   const path = join(root, "examples", file);
   const text = readFileSync(path, "utf8");
@@ -59,41 +59,41 @@ export function galleryPage(entry: Entry, highlight: Highlight, hovers: readonly
   ].join("\n");
 }
 
-/** An example beside what it emits; lines that belong together share a number. */
+/** An example next to its emitted Python; corresponding lines share a number. */
 export function pairOf({ name, text, kernel }: Entry, highlight: Highlight, hovers: readonly Hover[]): string {
   const origins = originsOf(kernel);
-  const known = new Set(origins);
-  const ours = text.split("\n").map((_, i) => (known.has(i + 1) ? i + 1 : null));
-  return `<div class="pair"><figure><figcaption>${name}.ts</figcaption>${highlight(text, "ts", { hovers, origins: ours })}</figure>
+  const linkedLines = new Set(origins);
+  const textOrigins = text.split("\n").map((_, i) => (linkedLines.has(i + 1) ? i + 1 : null));
+  return `<div class="pair"><figure><figcaption>${name}.ts</figcaption>${highlight(text, "ts", { hovers, origins: textOrigins })}</figure>
 <figure><figcaption>${kernel.file}</figcaption>${highlight(kernel.python, "python", { origins })}</figure></div>`;
 }
 
-/** For each line of Python, the author's line. */
+/** The author's line for each line of Python. */
 function originsOf({ map, python }: CompiledKernel): readonly (number | null)[] {
-  const traced = new TraceMap(map);
-  return python.split("\n").map((_, i) => originalPositionFor(traced, { line: i + 1, column: 999 }).line);
+  const traceMap = new TraceMap(map);
+  return python.split("\n").map((_, i) => originalPositionFor(traceMap, { line: i + 1, column: 999 }).line);
 }
 
-/** A picture is bounded: one of more lanes takes seconds to draw. */
-const MOST_LANES = 1_000_000;
+/** The limit on the lanes of a picture: larger ones take seconds to draw. */
+const MAX_LANES = 1_000_000;
 
 function picturesOf({ definition, kernel }: Entry): readonly string[] {
-  const shown = shownCase(definition, kernel, undefined);
-  if ("refusal" in shown) return [`<p>There is no picture: ${escape(shown.refusal)}.</p>`];
-  const { accesses = [], unchecked } = shown.kernel.evaluate(shown.at, { accesses: "all" });
+  const picturedCase = shownCase(definition, kernel, undefined);
+  if ("refusal" in picturedCase) return [`<p>There is no picture: ${escape(picturedCase.refusal)}.</p>`];
+  const { accesses = [], unchecked } = picturedCase.kernel.evaluate(picturedCase.at, { accesses: "all" });
   const lanes = accesses.reduce((sum, { active }) => sum + active.length, 0);
-  const missing = unchecked.map((words) => words.replaceAll(`${root}/`, "")).join("; ");
+  const missing = unchecked.map((text) => text.replaceAll(`${root}/`, "")).join("; ");
   if (accesses.length === 0) return [`<p>There is no picture: ${escape(missing)}.</p>`];
-  if (lanes > MOST_LANES) return [`<p>There is no picture: ${lanes} lanes are more than a page can show.</p>`];
-  // In the middle of the grid: the first and the last program are special.
+  if (lanes > MAX_LANES) return [`<p>There is no picture: ${lanes} lanes are more than a page can show.</p>`];
+  // A program in the middle of the grid: the first and the last program are special.
   const { program, grid } = accesses[Math.floor(accesses.length / 2)]!;
-  const one = accesses.filter((each) => each.program.join() === program.join());
-  const config = shown.kernel.configs[shown.at.config]?.values ?? {};
-  const at = [formatCase(shown.at), ...Object.entries(config).map((pair) => pair.join("="))].join(" ");
-  const which = `Program (${program.join(", ")}) of ${grid.join(" × ")}, at ${at}.`;
+  const accessesOfProgram = accesses.filter((each) => each.program.join() === program.join());
+  const config = picturedCase.kernel.configs[picturedCase.at.config]?.values ?? {};
+  const caseText = [formatCase(picturedCase.at), ...Object.entries(config).map((pair) => pair.join("="))].join(" ");
+  const caption = `Program (${program.join(", ")}) of ${grid.join(" × ")}, at ${caseText}.`;
   return [
-    `<p>${escape(which)} The <a href="../playground/index.html#playground">playground</a> steps through them.</p>`,
-    `<div class="picture" tabindex="0">${accessPicture(one)}</div>`,
+    `<p>${escape(caption)} The <a href="../playground/index.html#playground">playground</a> steps through them.</p>`,
+    `<div class="picture" tabindex="0">${accessPicture(accessesOfProgram)}</div>`,
     `<div class="picture" tabindex="0">${programMap(accesses)}</div>`,
   ];
 }
@@ -116,12 +116,12 @@ function verdictOf(verdict: Verdict): string {
 
 function certificateOf(kernel: CompiledKernel): string {
   const proof = kernel.proof();
-  const rows = proof.obligations.map(({ property, of, at, verdict }) => {
-    const words = [at ? String(at.line) : "", of, PROPERTIES[property], verdictOf(verdict)];
-    return `<tr class="${verdict.kind}">${words.map((cell) => `<td>${escape(cell)}</td>`).join("")}</tr>`;
+  const rows = proof.obligations.map(({ property, of: subject, at: location, verdict }) => {
+    const cells = [location ? String(location.line) : "", subject, PROPERTIES[property], verdictOf(verdict)];
+    return `<tr class="${verdict.kind}">${cells.map((cell) => `<td>${escape(cell)}</td>`).join("")}</tr>`;
   });
-  const promises = [...proof.promises, ...proof.limits].map((words) => `<li><code>${escape(words)}</code></li>`);
-  const head = ["line", "of", "property", "verdict"].map((words) => `<th scope="col">${words}</th>`).join("");
+  const promises = [...proof.promises, ...proof.limits].map((promise) => `<li><code>${escape(promise)}</code></li>`);
+  const head = ["line", "of", "property", "verdict"].map((title) => `<th scope="col">${title}</th>`).join("");
   return [
     `<p>${escape(proofSummary(proof))}. <a href="../proofs.html">What that promises.</a></p>`,
     promises.length > 0 ? `<p>It rests on:</p><ul>${promises.join("")}</ul>` : "",

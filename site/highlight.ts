@@ -16,7 +16,7 @@ const THEMES = { light: "github-light-high-contrast", dark: "github-dark-high-co
 
 export interface HighlightOptions {
   readonly hovers?: readonly Hover[] | undefined;
-  /** For each line, the line of the other language that it belongs to. */
+  /** The corresponding line of the other language, for each line. */
   readonly origins?: readonly (number | null)[];
 }
 
@@ -30,12 +30,12 @@ export async function createHighlight(): Promise<Highlight> {
       lang: LANGUAGES[language] ?? "text",
       themes: THEMES,
       defaultColor: false,
-      decorations: hovers.map(({ start, end, words }) => ({
+      decorations: hovers.map(({ start, end, text }) => ({
         start,
         end,
-        properties: { class: "hover", "data-words": words },
+        properties: { class: "hover", "data-words": text },
       })),
-      transformers: [focusable, ...(origins ? [linked(origins)] : [])],
+      transformers: [focusable, ...(origins ? [linkLines(origins)] : [])],
     });
 }
 
@@ -46,7 +46,7 @@ const focusable: ShikiTransformer = {
   },
 };
 
-function linked(origins: readonly (number | null)[]): ShikiTransformer {
+function linkLines(origins: readonly (number | null)[]): ShikiTransformer {
   return {
     line(node, line) {
       const origin = origins[line - 1];

@@ -1,4 +1,7 @@
-/** The types of names in the examples, as the editor shows them: one program for all, since checking each alone costs more. */
+/**
+ * The types of names in the examples, as the editor shows them. One program checks all examples, since checking each
+ * alone costs more.
+ */
 import { execFile } from "node:child_process";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
@@ -10,14 +13,14 @@ const root = resolve(import.meta.dirname, "..");
 export interface Hover {
   readonly start: number;
   readonly end: number;
-  readonly words: string;
+  readonly text: string;
 }
 
 type Hovers = ReadonlyMap<string, readonly Hover[]>;
 
 /**
- * The hovers of each example, by file name, from a process of their own: they take a core for seconds. `types` is the
- * folder with the package's declarations.
+ * The hovers of each example, by file name. A separate process computes them, because they take a core for seconds.
+ * `types` is the folder with the package's declarations.
  */
 export async function hoversOf(files: readonly string[], types: string): Promise<Hovers> {
   const args = ["--import", import.meta.resolve("tsx"), import.meta.filename, types, ...files];
@@ -25,7 +28,7 @@ export async function hoversOf(files: readonly string[], types: string): Promise
   return new Map(JSON.parse(stdout) as [string, Hover[]][]);
 }
 
-function hoversHere(files: readonly string[], types: string): Hovers {
+function computeHovers(files: readonly string[], types: string): Hovers {
   const program = ts.createProgram(
     files.map((file) => join(root, "examples", file)),
     {
@@ -42,33 +45,35 @@ function hoversHere(files: readonly string[], types: string): Hovers {
     },
   );
   const checker = program.getTypeChecker();
-  return new Map(files.map((file) => [file, inFile(program.getSourceFile(join(root, "examples", file))!, checker)]));
+  return new Map(
+    files.map((file) => [file, hoversInFile(program.getSourceFile(join(root, "examples", file))!, checker)]),
+  );
 }
 
-const MOST = 400;
+const MAX_LENGTH = 400;
 
-function inFile(file: ts.SourceFile, checker: ts.TypeChecker): readonly Hover[] {
-  const found: Hover[] = [];
-  const wordsOf = new Map<ts.Symbol, string>();
+function hoversInFile(file: ts.SourceFile, checker: ts.TypeChecker): readonly Hover[] {
+  const hovers: Hover[] = [];
+  const textOf = new Map<ts.Symbol, string>();
   const visit = (node: ts.Node): void => {
     const symbol = ts.isIdentifier(node) ? checker.getSymbolAtLocation(node) : undefined;
     if (symbol && isVariable(symbol)) {
-      let words = wordsOf.get(symbol);
-      if (words === undefined) {
+      let text = textOf.get(symbol);
+      if (text === undefined) {
         const type = checker.typeToString(
           checker.getTypeOfSymbolAtLocation(symbol, node),
           node,
           ts.TypeFormatFlags.NoTruncation,
         );
-        const all = `${node.getText()}: ${type}`;
-        wordsOf.set(symbol, (words = all.length > MOST ? `${all.slice(0, MOST)}…` : all));
+        const fullText = `${node.getText()}: ${type}`;
+        textOf.set(symbol, (text = fullText.length > MAX_LENGTH ? `${fullText.slice(0, MAX_LENGTH)}…` : fullText));
       }
-      found.push({ start: node.getStart(), end: node.getEnd(), words });
+      hovers.push({ start: node.getStart(), end: node.getEnd(), text });
     }
     ts.forEachChild(node, visit);
   };
   visit(file);
-  return found;
+  return hovers;
 }
 
 /** A variable or parameter of the file itself. */
@@ -79,5 +84,5 @@ function isVariable({ flags, valueDeclaration }: ts.Symbol): boolean {
 
 if (process.argv[1] === import.meta.filename) {
   const [types = "", ...files] = process.argv.slice(2);
-  process.stdout.write(JSON.stringify([...hoversHere(files, types)]));
+  process.stdout.write(JSON.stringify([...computeHovers(files, types)]));
 }

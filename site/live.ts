@@ -1,4 +1,4 @@
-/** The example of the first page: once the reader edits it, its Python is what the worker of the playground emits. */
+/** The example of the first page: once the reader edits it, the playground's worker emits its Python. */
 import type { Reply } from "./playground/protocol.js";
 import { LIMIT, Runs } from "./playground/runs.js";
 
@@ -8,8 +8,8 @@ const state = document.getElementById("live-state")!;
 const [text, python] = Array.from(live.querySelectorAll<HTMLPreElement>("pre"), (each) => each);
 const name = `${live.dataset["example"]}.ts`;
 
-/** Lines as the page came with them, colored, by their text. */
-const colored = new Map(
+/** The colored lines of the original page, by their text. */
+const coloredLines = new Map(
   Array.from(
     python!.querySelectorAll<HTMLElement>(".line"),
     (line) => [line.textContent ?? "", line.innerHTML] as const,
@@ -22,18 +22,18 @@ function receive(reply: Exclude<Reply, { stage: "ready" }>): void {
     python!.querySelector("code")!.replaceChildren(
       ...reply.python.split("\n").flatMap((each) => {
         const line = document.createElement("span");
-        const known = colored.get(each);
-        line.className = known === undefined ? "line changed" : "line";
-        if (known === undefined) line.textContent = each;
-        else line.innerHTML = known;
+        const html = coloredLines.get(each);
+        line.className = html === undefined ? "line changed" : "line";
+        if (html === undefined) line.textContent = each;
+        else line.innerHTML = html;
         return [line, "\n"];
       }),
     );
     state.textContent = `Built in ${Math.round(reply.milliseconds)} ms.`;
   } else if (reply.stage === "failed") {
-    const [first] = reply.marks;
+    const [firstMark] = reply.marks;
     python!.classList.add("old");
-    state.textContent = first ? `${first.at ? `Line ${first.at.line}: ` : ""}${first.message}` : "";
+    state.textContent = firstMark ? `${firstMark.at ? `Line ${firstMark.at.line}: ` : ""}${firstMark.message}` : "";
   } else if (reply.stage === "evaluated") {
     const { marks, comparison } = reply;
     if (marks[0]) state.textContent += ` Line ${marks[0].at?.line}: ${marks[0].message}.`;
@@ -53,13 +53,14 @@ async function edit(): Promise<void> {
   area.setAttribute("aria-label", name);
   text!.replaceWith(area);
   area.focus({ preventScroll: true });
-  const run = (): void => runs.run({ files: [["kernel.ts", area.value], ...Object.entries(examples)], program: [0] });
-  let soon: ReturnType<typeof setTimeout> | undefined;
+  const runText = (): void =>
+    runs.run({ files: [["kernel.ts", area.value], ...Object.entries(examples)], program: [0] });
+  let timer: ReturnType<typeof setTimeout> | undefined;
   area.addEventListener("input", () => {
-    clearTimeout(soon);
-    soon = setTimeout(run, 250);
+    clearTimeout(timer);
+    timer = setTimeout(runText, 250);
   });
-  run();
+  runText();
 }
 
 document.getElementById("edit")!.addEventListener("click", ({ currentTarget }) => {

@@ -1,4 +1,4 @@
-/** Markdown as HTML: code is colored, links to pages of the repository become links of the site. */
+/** Markdown to HTML: code is colored, and links to pages of the repository become links of the site. */
 import anchor from "markdown-it-anchor";
 import MarkdownIt from "markdown-it";
 import { posix } from "node:path";
@@ -9,11 +9,14 @@ export interface Rendered {
   readonly title: string;
   /** Headings of the second level, with their anchors. */
   readonly headings: readonly { readonly text: string; readonly slug: string }[];
-  /** Files of pictures, from the root of the repository. Each belongs into the folder `images` of the site, with its path. */
+  /**
+   * Image files, relative to the root of the repository. Each is copied to the folder `images` of the site, with its
+   * path.
+   */
   readonly images: readonly string[];
 }
 
-/** `paths` has the page of each Markdown file and example, by its path from the root of the repository. */
+/** `paths` maps each Markdown file and example, relative to the root of the repository, to its page. */
 export function createMarkdown(highlight: Highlight, paths: ReadonlyMap<string, string>) {
   const markdown = new MarkdownIt({ html: true }).use(anchor, {
     slugify: slugOf,
@@ -25,12 +28,12 @@ export function createMarkdown(highlight: Highlight, paths: ReadonlyMap<string, 
   };
   markdown.renderer.rules.code_block = (tokens, i) => highlight(tokens[i]!.content, "");
   return (text: string, source: string, page: string): Rendered => {
-    const up = "../".repeat(page.split("/").length - 1);
+    const rootPath = "../".repeat(page.split("/").length - 1);
     const linkOf = (href: string): string | undefined => {
       if (/^[a-z]+:|^#/.test(href)) return href;
       const [file = "", hash] = href.split("#");
       const target = paths.get(posix.normalize(posix.join(posix.dirname(source), file)));
-      return target && `${up}${target}.html${hash ? `#${hash}` : ""}`;
+      return target && `${rootPath}${target}.html${hash ? `#${hash}` : ""}`;
     };
     const tokens = markdown.parse(text.replace(/^<!-- (begin \w+|end) -->$/gm, ""), {});
     const headings: { text: string; slug: string }[] = [];
@@ -42,12 +45,12 @@ export function createMarkdown(highlight: Highlight, paths: ReadonlyMap<string, 
         if (child.type === "image") {
           const file = posix.normalize(posix.join(posix.dirname(source), String(child.attrGet("src") ?? "")));
           images.push(file);
-          child.attrSet("src", `${up}images/${file}`);
+          child.attrSet("src", `${rootPath}images/${file}`);
         }
         if (child.type !== "link_open") continue;
         const link = linkOf(String(child.attrGet("href") ?? ""));
         if (link !== undefined) child.attrSet("href", link);
-        // A file of the repository that is no page: its name stays, without a link.
+        // For a file of the repository that is not a page, the text stays, without a link.
         else [child.tag, child.attrs] = ["span", null];
       }
     });
@@ -79,7 +82,7 @@ function opening(children: Tokens, close: number): Tokens[number] | undefined {
   return undefined;
 }
 
-/** As GitHub makes them, so that links within the repository work on the site too. */
+/** The same slugs as GitHub's, so that links within the repository work on the site too. */
 export const slugOf = (text: string): string =>
   text
     .trim()

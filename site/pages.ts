@@ -1,10 +1,10 @@
-/** The pages of the site, in the order of its menu. Texts lie in `docs`; this list only says which page shows which. */
+/** The pages of the site, in the order of its menu. The texts are in `docs`; this list only assigns them to pages. */
 
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 
 export interface Page {
-  /** Below the site, without `.html`. */
+  /** The path below the site, without `.html`. */
   readonly path: string;
   readonly title: string;
   /** The Markdown file, from the root of the repository. */
@@ -18,7 +18,7 @@ export interface Group {
 
 const page = (path: string, title: string, source = `docs/${path}.md`): Page => ({ path, title, source });
 
-const planned: readonly Group[] = [
+const plannedGroups: readonly Group[] = [
   {
     title: "Start",
     pages: [
@@ -57,8 +57,8 @@ const planned: readonly Group[] = [
 
 const root = resolve(import.meta.dirname, "..");
 
-/** A page whose text is not written is no page. */
-export const groups: readonly Group[] = planned.map((group) => ({
+/** Pages without a text are omitted. */
+export const groups: readonly Group[] = plannedGroups.map((group) => ({
   ...group,
   pages: group.pages.filter(({ source }) => existsSync(resolve(root, source))),
 }));

@@ -1,4 +1,4 @@
-/** Serves a folder as any static host does, below a path. */
+/** Serves a folder like any static host, below a path. */
 import { createServer, type Server } from "node:http";
 import { readFile } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
@@ -15,18 +15,21 @@ const TYPES: Readonly<Record<string, string>> = {
   ".md": "text/markdown; charset=utf-8",
 };
 
-export interface Served {
+export interface StaticServer {
   /** Ends in a slash. */
   readonly url: string;
   close(): void;
 }
 
-/** `base` is the path that the folder appears below, such as `/some/where/`. */
-export async function serve(folder: string, base = "/", port = 0): Promise<Served> {
+/** `base` is the URL path of the folder, such as `/some/where/`. */
+export async function serve(folder: string, base = "/", port = 0): Promise<StaticServer> {
   const server: Server = createServer((request, response) => {
     const path = decodeURIComponent(new URL(request.url ?? "/", "http://localhost").pathname);
-    const inside = path.startsWith(base) ? normalize(`/${path.slice(base.length)}`) : undefined;
-    const file = inside === undefined ? undefined : join(folder, inside.endsWith("/") ? `${inside}index.html` : inside);
+    const relativePath = path.startsWith(base) ? normalize(`/${path.slice(base.length)}`) : undefined;
+    const file =
+      relativePath === undefined
+        ? undefined
+        : join(folder, relativePath.endsWith("/") ? `${relativePath}index.html` : relativePath);
     const answer = file === undefined ? Promise.reject(new Error("outside")) : readFile(file);
     answer.then(
       (content) =>
@@ -34,7 +37,7 @@ export async function serve(folder: string, base = "/", port = 0): Promise<Serve
       () => response.writeHead(404).end(),
     );
   });
-  await new Promise<void>((done) => server.listen(port, "127.0.0.1", done));
-  const { port: open } = server.address() as AddressInfo;
-  return { url: `http://127.0.0.1:${open}${base}`, close: () => server.close() };
+  await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
+  const { port: actualPort } = server.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${actualPort}${base}`, close: () => server.close() };
 }

@@ -1,11 +1,12 @@
-/** What all pages share: the bar with search, the menu, the theme. */
+/** The parts that all pages share: the bar with search, the menu, the theme. */
+import { type Addresses, addresses } from "../scripts/addresses.js";
 import { groups } from "./pages.js";
 import type { Rendered } from "./markdown.js";
 
-interface Shown extends Pick<Rendered, "html" | "title" | "headings"> {
-  /** Below the site, without `.html`. */
+interface PageContents extends Pick<Rendered, "html" | "title" | "headings"> {
+  /** The path below the site, without `.html`. */
   readonly path: string;
-  /** Fills the window: no menu beside it. */
+  /** True for a page that fills the window, without a menu. */
   readonly isWide?: boolean;
 }
 
@@ -14,11 +15,15 @@ const MENU = [
   ["Gallery", "gallery/index"],
 ] as const;
 
-/** A whole page. Links are relative, so the site works from any folder. */
-export function pageOf({ path, title, html, headings, isWide }: Shown): string {
-  const up = "../".repeat(path.split("/").length - 1) || "./";
+/** A whole page. Links are relative, so the site works in any folder. */
+export function pageOf(
+  { path, title, html, headings, isWide }: PageContents,
+  { repository }: Addresses = addresses,
+): string {
+  const source = repository && `<a href="${escape(repository)}">Source</a> · `;
+  const rootPath = "../".repeat(path.split("/").length - 1) || "./";
   const link = (target: string, words: string): string =>
-    `<a href="${up}${target}.html"${target === path ? ' aria-current="page"' : ""}>${escape(words)}</a>`;
+    `<a href="${rootPath}${target}.html"${target === path ? ' aria-current="page"' : ""}>${escape(words)}</a>`;
   const menu = groups.map(
     (group) =>
       `<h2>${group.title}</h2><ul>${group.pages.map((each) => `<li>${link(each.path, each.title)}</li>`).join("")}</ul>`,
@@ -28,22 +33,22 @@ export function pageOf({ path, title, html, headings, isWide }: Shown): string {
       ? `<nav class="contents" aria-label="On this page"><h2>On this page</h2><ul>${headings.map(({ text, slug }) => `<li><a href="#${slug}">${escape(text)}</a></li>`).join("")}</ul></nav>`
       : "";
   return `<!doctype html>
-<html lang="en" data-root="${up}">
+<html lang="en" data-root="${rootPath}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${escape(title)}${title === "TileScript" ? "" : " · TileScript"}</title>
-<link rel="icon" href="${up}icon.svg">
-<link rel="stylesheet" href="${up}style.css">
+<link rel="icon" href="${rootPath}icon.svg">
+<link rel="stylesheet" href="${rootPath}style.css">
 ${isWide ? `<link rel="stylesheet" href="./editors.css">\n<link rel="modulepreload" href="./editors.js">` : ""}
 <script>document.documentElement.dataset.theme = (() => { try { return localStorage.theme } catch {} })() ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")</script>
-<script type="module" src="${up}site.js"></script>
+<script type="module" src="${rootPath}site.js"></script>
 </head>
 <body class="${isWide ? "wide" : "page"}">
 <a class="skip" href="#main">Skip to content</a>
 <header class="top">
 <button id="menu-button" type="button" aria-expanded="false" aria-controls="menu">Menu</button>
-<a class="brand" href="${up}index.html">TileScript</a>
+<a class="brand" href="${rootPath}index.html">TileScript</a>
 <nav aria-label="Main">${MENU.map(([words, target]) => link(target, words)).join("")}${link("first-kernel", "Learn")}</nav>
 <div class="search" role="search"><input id="search" type="search" placeholder="Search" aria-label="Search the documentation" autocomplete="off"><ul id="found" hidden></ul></div>
 <button id="theme" type="button" aria-label="Light or dark">◐</button>
@@ -53,7 +58,7 @@ ${isWide ? `<link rel="stylesheet" href="./editors.css">\n<link rel="moduleprelo
 ${html}
 </main>
 ${contents}
-${isWide ? "" : `<footer class="foot">TileScript, MIT license · <a href="${up}llms.txt">llms.txt</a>, for coding agents</footer>`}
+${isWide ? "" : `<footer class="foot">TileScript, MIT license · ${source}<a href="${rootPath}llms.txt">llms.txt</a>, for coding agents</footer>`}
 </body>
 </html>
 `;

@@ -36,7 +36,7 @@ export interface Editors {
 
 /** `declarations` are those of the package by path; `files` are texts that the edited one may import. */
 export function createEditors(
-  places: { readonly text: HTMLElement; readonly python: HTMLElement },
+  containers: { readonly text: HTMLElement; readonly python: HTMLElement },
   declarations: Readonly<Record<string, string>>,
 ): Editors {
   for (const [path, text] of Object.entries(declarations)) typescriptDefaults.addExtraLib(text, LIBRARY + path);
@@ -67,8 +67,8 @@ export function createEditors(
     padding: { top: 8 },
   };
   const model = monaco.editor.createModel("", "typescript", monaco.Uri.parse("file:///kernel.ts"));
-  const text = monaco.editor.create(places.text, { ...options, model, ariaLabel: "Kernel in TypeScript" });
-  const python = monaco.editor.create(places.python, {
+  const text = monaco.editor.create(containers.text, { ...options, model, ariaLabel: "Kernel in TypeScript" });
+  const python = monaco.editor.create(containers.python, {
     ...options,
     language: "python",
     readOnly: true,
@@ -79,7 +79,7 @@ export function createEditors(
 }
 
 /** Makes other texts known to the editor, so that imports of them have types. */
-export function knowFiles(files: Readonly<Record<string, string>>): void {
+export function addFiles(files: Readonly<Record<string, string>>): void {
   for (const [name, text] of Object.entries(files)) typescriptDefaults.addExtraLib(text, `file:///${name}`);
 }
 
@@ -94,7 +94,7 @@ const SEVERITY = {
   proof: monaco.MarkerSeverity.Info,
 } as const;
 
-/** Shows messages at their places in the text; one without a place stands at its first line. */
+/** Shows messages at their locations in the text; one without a location is shown on the first line. */
 export function showMarks({ text }: Editors, marks: readonly Mark[]): void {
   const model = text.getModel()!;
   const markers = marks.map(({ kind, code, message, at }) => {
@@ -114,21 +114,21 @@ export function showMarks({ text }: Editors, marks: readonly Mark[]): void {
   monaco.editor.setModelMarkers(model, "tilescript", markers);
 }
 
-/** Highlights, with the cursor on a line of one editor, the lines of the other that belong to it. */
+/** Highlights the lines of one editor that correspond to the cursor's line in the other. */
 export function linkLines({ text, python }: Editors): (lines: readonly (number | null)[]) => void {
   let lineOf: readonly (number | null)[] = [];
-  const marked = { text: text.createDecorationsCollection(), python: python.createDecorationsCollection() };
-  const whole = (line: number) => ({
+  const decorations = { text: text.createDecorationsCollection(), python: python.createDecorationsCollection() };
+  const decorationOf = (line: number) => ({
     range: new monaco.Range(line, 1, line, 1),
     options: { isWholeLine: true, className: "linked-line" },
   });
   const show = (line: number | null, isFromText: boolean): void => {
-    const ours = lineOf.flatMap((each, i) => (line !== null && each === line ? [i + 1] : []));
-    const [first] = ours;
-    marked.text.set(first === undefined || line === null ? [] : [whole(line)]);
-    marked.python.set(ours.map(whole));
-    if (first === undefined || line === null) return;
-    if (isFromText) python.revealLineInCenterIfOutsideViewport(first);
+    const pythonLines = lineOf.flatMap((each, i) => (line !== null && each === line ? [i + 1] : []));
+    const [firstLine] = pythonLines;
+    decorations.text.set(firstLine === undefined || line === null ? [] : [decorationOf(line)]);
+    decorations.python.set(pythonLines.map(decorationOf));
+    if (firstLine === undefined || line === null) return;
+    if (isFromText) python.revealLineInCenterIfOutsideViewport(firstLine);
     else text.revealLineInCenterIfOutsideViewport(line);
   };
   text.onDidChangeCursorPosition(({ position }) => text.hasTextFocus() && show(position.lineNumber, true));
@@ -141,7 +141,7 @@ export function linkLines({ text, python }: Editors): (lines: readonly (number |
   };
 }
 
-/** All messages on a line, the editor's own among them. */
+/** All messages on a line, including the editor's. */
 export function marksAt(line: number): readonly monaco.editor.IMarker[] {
   return monaco.editor.getModelMarkers({}).filter(({ startLineNumber }) => startLineNumber === line);
 }

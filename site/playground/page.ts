@@ -1,4 +1,7 @@
-/** The playground: a kernel, its Python, what programs touch, and what is wrong, while the reader types. */
+/**
+ * The playground: a kernel, its Python, the memory accesses of its programs, and its diagnostics, updated while the
+ * reader types.
+ */
 import type { Mark, Reply, Request } from "./protocol.js";
 import { LIMIT, Runs, type Stage } from "./runs.js";
 import { linkTo, textOf } from "./share.js";
@@ -8,22 +11,27 @@ const MAIN = "kernel.ts";
 
 const json = async <T>(path: string): Promise<T> => (await fetch(new URL(path, import.meta.url))).json() as Promise<T>;
 
-// The editors take as long to load as the first kernel takes to build, so both begin at once; results wait for the editors.
+// Loading the editors takes as long as building the first kernel, so both start at once; results wait for the editors.
 let setReady = (): void => undefined;
 const ready = new Promise<void>((resolve) => (setReady = resolve));
 const runs = new Runs(() => new Worker(new URL("./worker.js", import.meta.url), { type: "module" }), {
   result: (reply) => void ready.then(() => receive(reply)),
-  stopped: (stage) => void ready.then(() => stopped(stage)),
+  stopped: (stage) => void ready.then(() => onStopped(stage)),
 });
 const loading = Promise.all([import("./editors.js"), json<Record<string, string>>("./declarations.json")]);
-const [examples, shared] = await Promise.all([json<Record<string, string>>("./examples.json"), textOf(location.hash)]);
-const imported = Object.entries(examples);
-const named = `${location.hash.slice(1)}.ts`;
-const first = named in examples ? named : "gemm.ts";
-if (shared === undefined) runs.run({ files: [[MAIN, examples[first]!], ...imported], program: [0] });
+const [examples, sharedText] = await Promise.all([
+  json<Record<string, string>>("./examples.json"),
+  textOf(location.hash),
+]);
+const exampleFiles = Object.entries(examples);
+const exampleName = `${location.hash.slice(1)}.ts`;
+const initialFile = exampleName in examples ? exampleName : "gemm.ts";
+if (sharedText === undefined) runs.run({ files: [[MAIN, examples[initialFile]!], ...exampleFiles], program: [0] });
 
-const [{ createEditors, knowFiles, linkLines, marksAt, setDark, showMarks, startTypes, typesWorker }, declarations] =
-  await loading;
+const [
+  { createEditors, addFiles: knowFiles, linkLines, marksAt, setDark, showMarks, startTypes, typesWorker },
+  declarations,
+] = await loading;
 const editors = createEditors({ text: element("text"), python: element("python") }, declarations);
 knowFiles(examples);
 const showLinks = linkLines(editors);
@@ -39,15 +47,15 @@ type Evaluated = Extract<Reply, { stage: "evaluated" }>;
 
 /** The dtypes that each variable may have. */
 let members: Built["dtypes"] = {};
-/** What the reader chose; what is empty, the worker chooses. */
-let chosen: Pick<Request, "sizes" | "dtypes" | "config" | "kernel"> = {};
+/** The reader's choices. The worker chooses the missing parts. */
+let selection: Pick<Request, "sizes" | "dtypes" | "config" | "kernel"> = {};
 let program: readonly number[] = [0];
 let grid: readonly number[] = [1];
 /** A text from a link runs only after a click. */
-let mayRun = shared === undefined;
+let mayRun = sharedText === undefined;
 const marks = new Map<Mark["kind"] | "compile", readonly Mark[]>();
 
-function stopped(stage: Stage): void {
+function onStopped(stage: Stage): void {
   startTypes();
   setState(`stopped: the ${stage} took longer than ${LIMIT / 1000} s`, stage !== "proof");
   if (stage === "proof")
@@ -59,24 +67,24 @@ function run(): void {
   if (!mayRun) return;
   setState("running…", true);
   runs.run({
-    files: [[MAIN, editors.text.getValue()], ...imported],
+    files: [[MAIN, editors.text.getValue()], ...exampleFiles],
     program: element<HTMLInputElement>("map").checked ? "map" : program,
-    ...chosen,
+    ...selection,
   });
 }
 
 function receive(reply: Exclude<Reply, { stage: "ready" }>): void {
   startTypes();
   if (reply.stage === "failed") {
-    note("compile", reply.marks);
+    recordMarks("compile", reply.marks);
     setState("see the marked lines", true);
   } else if (reply.stage === "built") showBuilt(reply);
   else if (reply.stage === "evaluated") showEvaluated(reply);
   else if (reply.stage === "refused") {
-    note("finding", []);
+    recordMarks("finding", []);
     element("verdict").textContent = `It cannot be launched like this: ${reply.why}`;
   } else {
-    note("proof", reply.marks);
+    recordMarks("proof", reply.marks);
     element("verdict").append(` Proofs: ${reply.summary}.`);
   }
   document.dispatchEvent(new CustomEvent("playground", { detail: reply }));
@@ -84,7 +92,7 @@ function receive(reply: Exclude<Reply, { stage: "ready" }>): void {
 
 function showBuilt({ python, lines, ir, kernels, kernel, marks: warnings, dtypes, milliseconds }: Built): void {
   marks.clear();
-  note("compile", warnings);
+  recordMarks("compile", warnings);
   if (editors.python.getValue() !== python) editors.python.setValue(python);
   showLinks(lines.map((line) => (line && line[0] === MAIN ? line[1] : null)));
   element("ir").textContent = ir;
@@ -93,14 +101,14 @@ function showBuilt({ python, lines, ir, kernels, kernel, marks: warnings, dtypes
   const select = element<HTMLSelectElement>("kernel");
   if (select.options.length !== kernels.length || kernels.some((name, i) => select.options[i]!.value !== name))
     select.replaceChildren(...kernels.map((name) => new Option(name)));
-  select.value = chosen.kernel ?? kernels[0] ?? kernel;
+  select.value = selection.kernel ?? kernels[0] ?? kernel;
   element("kernel-label").hidden = kernels.length < 2;
   members = dtypes;
 }
 
 function showEvaluated(reply: Evaluated): void {
   grid = reply.grid;
-  note("finding", reply.marks);
+  recordMarks("finding", reply.marks);
   element("picture").innerHTML = reply.picture;
   element("grid").textContent = `of ${grid.join(" × ")}`;
   if (reply.program !== "map") {
@@ -113,17 +121,17 @@ function showEvaluated(reply: Evaluated): void {
 }
 
 function verdictOf({ marks: findings, comparison, unchecked, milliseconds }: Evaluated): string {
-  const took = `Evaluated in ${Math.round(milliseconds)} ms.`;
-  if (findings.length > 0) return `${took} ${findings.length} findings: see the marked lines.`;
-  const left = unchecked.length > 0 ? ` Unchecked: ${unchecked.join("; ")}.` : "";
-  if (!comparison) return `${took} No finding.${left}`;
-  if (comparison.correct) return `${took} It agrees with the reference, without a finding.${left}`;
+  const duration = `Evaluated in ${Math.round(milliseconds)} ms.`;
+  if (findings.length > 0) return `${duration} ${findings.length} findings: see the marked lines.`;
+  const uncheckedText = unchecked.length > 0 ? ` Unchecked: ${unchecked.join("; ")}.` : "";
+  if (!comparison) return `${duration} No finding.${uncheckedText}`;
+  if (comparison.correct) return `${duration} It agrees with the reference, without a finding.${uncheckedText}`;
   const { worst, wrong, total } = comparison;
-  const where = worst ? `: ${worst.output}[${worst.index.join(", ")}] is ${worst.got}, not ${worst.expected}` : "";
-  return `${took} Wrong: ${wrong} of ${total} elements differ from the reference${where}.${left}`;
+  const worstText = worst ? `: ${worst.output}[${worst.index.join(", ")}] is ${worst.got}, not ${worst.expected}` : "";
+  return `${duration} Wrong: ${wrong} of ${total} elements differ from the reference${worstText}.${uncheckedText}`;
 }
 
-/** What was evaluated, to be changed. A field is not touched while the reader types in it. */
+/** Shows the evaluated case in editable fields. A field is not changed while the reader types in it. */
 function showChoices({ sizes, dtypes, config }: Evaluated): void {
   const form = element<HTMLFormElement>("choices");
   const numbers = (part: string, values: Readonly<Record<string, unknown>>) =>
@@ -143,7 +151,7 @@ function showChoices({ sizes, dtypes, config }: Evaluated): void {
     })),
     ...numbers("config", config),
   ];
-  // In any order: new fields would lose what the reader is typing into one.
+  // The order is ignored: new fields would lose the text that the reader is typing.
   const shape = JSON.stringify(fields.map(({ part, name, options }) => [part, name, options].flat().join()).sort());
   if (form.dataset["shape"] !== shape) {
     form.dataset["shape"] = shape;
@@ -171,7 +179,7 @@ element<HTMLFormElement>("choices").addEventListener("change", ({ currentTarget 
     const [part, name] = key.split(" ") as [string, string];
     parts[part]![name] = part === "dtypes" ? text : valueOf(String(text));
   }
-  chosen = { ...(chosen.kernel && { kernel: chosen.kernel }), ...parts };
+  selection = { ...(selection.kernel && { kernel: selection.kernel }), ...parts };
   run();
 });
 element("choices").addEventListener("submit", (event) => event.preventDefault());
@@ -181,37 +189,37 @@ function valueOf(text: string): number | boolean | string {
   return text.trim() !== "" && Number.isFinite(Number(text)) ? Number(text) : text;
 }
 
-/** Remembers the messages of one kind, and shows all. */
-function note(kind: Mark["kind"] | "compile", list: readonly Mark[]): void {
+/** Stores the messages of one kind, and shows all. */
+function recordMarks(kind: Mark["kind"] | "compile", list: readonly Mark[]): void {
   marks.set(kind, list);
-  const all = [...marks.values()].flat();
-  showMarks(editors, all);
+  const allMarks = [...marks.values()].flat();
+  showMarks(editors, allMarks);
   element("marks").replaceChildren(
-    ...all.map(({ kind: of, code, message, at }) => {
+    ...allMarks.map(({ kind: markKind, code, message, at }) => {
       const item = document.createElement("li");
-      item.className = of;
-      const place = document.createElement("button");
-      place.type = "button";
-      place.textContent = at ? `line ${at.line}` : "kernel";
-      place.addEventListener("click", () => {
+      item.className = markKind;
+      const locationButton = document.createElement("button");
+      locationButton.type = "button";
+      locationButton.textContent = at ? `line ${at.line}` : "kernel";
+      locationButton.addEventListener("click", () => {
         editors.text.setPosition({ lineNumber: at?.line ?? 1, column: at?.column ?? 1 });
         editors.text.revealLineInCenter(at?.line ?? 1);
         editors.text.focus();
       });
-      item.append(place, ` ${code}: ${message}`);
+      item.append(locationButton, ` ${code}: ${message}`);
       return item;
     }),
   );
 }
 
-/** Output of an earlier text looks different until the new one is there. */
-function setState(words: string, isStale: boolean): void {
-  element("state").textContent = words;
+/** Sets the state text. Stale output is displayed differently until the new output arrives. */
+function setState(message: string, isStale: boolean): void {
+  element("state").textContent = message;
   document.body.classList.toggle("stale", isStale);
 }
 
 function forget(): void {
-  chosen = {};
+  selection = {};
   program = [0];
 }
 
@@ -233,15 +241,15 @@ select.addEventListener("change", () => {
 });
 element("kernel").addEventListener("change", ({ target }) => {
   forget();
-  chosen = { kernel: (target as HTMLSelectElement).value };
+  selection = { kernel: (target as HTMLSelectElement).value };
   run();
 });
 element("map").addEventListener("change", run);
 
 /** Steps through the grid, its first axis fastest. */
-function step(by: number): void {
+function step(offset: number): void {
   const count = grid.reduce((product, size) => product * size, 1);
-  let number = program.reduceRight((sum, id, axis) => sum * (grid[axis] ?? 1) + id, 0) + by;
+  let number = program.reduceRight((sum, id, axis) => sum * (grid[axis] ?? 1) + id, 0) + offset;
   number = ((number % count) + count) % count;
   program = grid.map((size) => {
     const id = number % size;
@@ -283,10 +291,10 @@ for (const tab of document.querySelectorAll<HTMLButtonElement>('[role="tab"]'))
     }
   });
 
-select.value = first;
-editors.text.setValue(shared ?? examples[first]!);
+select.value = initialFile;
+editors.text.setValue(sharedText ?? examples[initialFile]!);
 clearTimeout(soon);
-if (shared !== undefined) {
+if (sharedText !== undefined) {
   element("untrusted").hidden = false;
   setState("not run yet", true);
   startTypes();

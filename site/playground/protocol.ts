@@ -1,21 +1,21 @@
-/** What the playground's page and its worker say to each other. */
+/** The protocol between the playground's page and its worker. */
 import type { Comparison, Config } from "../../src/compiled/compiled-kernel.js";
 import type { Diagnostic, Location } from "../../src/diagnostics/diagnostic.js";
-import type { Chosen } from "./shown-case.js";
+import type { Selection } from "./shown-case.js";
 
-/** A run: the texts, and what the reader chose. What is left out, the worker chooses. */
-export interface Request extends Chosen {
+/** A run: the texts, and the reader's choices. The worker chooses the missing parts. */
+export interface Request extends Selection {
   readonly id: number;
   /** By file name; the kernel is in the first. */
   readonly files: readonly (readonly [name: string, text: string])[];
   readonly kernel?: string | undefined;
-  /** Leaves out evaluation and proofs. */
+  /** Skips evaluation and proofs. */
   readonly only?: "build";
   /** A program by its ids, or the map of all. */
   readonly program: readonly number[] | "map";
 }
 
-/** A message at a place in the reader's text. */
+/** A message at a location in the reader's text. */
 export interface Mark {
   readonly kind: "error" | "warning" | "finding" | "proof";
   readonly code: string;
@@ -32,7 +32,7 @@ export type Reply =
       readonly kernels: readonly string[];
       readonly kernel: string;
       readonly python: string;
-      /** For each line of Python, the file and line that it comes from. */
+      /** The source file and line of each line of Python. */
       readonly lines: readonly (readonly [file: string, line: number] | null)[];
       readonly ir: string;
       readonly marks: readonly Mark[];
@@ -49,7 +49,7 @@ export type Reply =
       readonly grid: readonly number[];
       /** The program that is drawn. */
       readonly program: readonly number[] | "map";
-      /** How many accesses the drawn program makes; of all programs for the map. */
+      /** The number of accesses of the drawn program, or of all programs for the map. */
       readonly accesses: number;
       /** SVG. */
       readonly picture: string;
@@ -58,7 +58,7 @@ export type Reply =
       readonly marks: readonly Mark[];
       readonly milliseconds: number;
     }
-  /** Why the kernel cannot be launched as it was asked for. */
+  /** `why` is the reason why the kernel cannot be launched with these choices. */
   | { readonly stage: "refused"; readonly id: number; readonly why: string }
   | { readonly stage: "proved"; readonly id: number; readonly summary: string; readonly marks: readonly Mark[] };
 

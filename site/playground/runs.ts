@@ -1,7 +1,7 @@
-/** Runs one request after another in a worker, and stops those that take too long. */
+/** Runs requests sequentially in a worker, and stops those that take too long. */
 import type { Reply, Request } from "./protocol.js";
 
-/** Milliseconds that a stage of a run may take. */
+/** The time limit of a stage, in milliseconds. */
 export const LIMIT = 5000;
 
 type Result = Exclude<Reply, { stage: "ready" }>;
@@ -12,10 +12,10 @@ export class Runs {
   #worker: Worker | undefined;
   #id = 0;
   #stage: Stage | undefined;
-  /** Whether the worker is loaded; the time that this takes counts for no stage. */
+  /** True once the worker is loaded; loading counts for no stage. */
   #isReady = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  /** The latest request that came while the worker was busy. */
+  /** The latest request that arrived while the worker was busy. */
   #waiting: Request | undefined;
 
   constructor(
@@ -26,13 +26,13 @@ export class Runs {
   }
 
   run(request: Omit<Request, "id">): void {
-    const next = { ...request, id: ++this.#id };
-    if (this.#stage === undefined) this.#post(next);
-    // Proofs are the last stage, and of the text before the change.
+    const nextRequest = { ...request, id: ++this.#id };
+    if (this.#stage === undefined) this.#post(nextRequest);
+    // Proofs are the last stage, and they concern the text before the change.
     else if (this.#stage === "proof") {
       this.#renew();
-      this.#post(next);
-    } else this.#waiting = next;
+      this.#post(nextRequest);
+    } else this.#waiting = nextRequest;
   }
 
   #post(request: Request): void {
@@ -69,7 +69,7 @@ export class Runs {
     this.#enter(isOver ? undefined : NEXT[reply.stage]);
     if (reply.id === this.#id) this.on.result(reply);
     if (isOver) this.#runWaiting();
-    // The rest of an overtaken run interests nobody.
+    // The remaining stages of an outdated run are not needed.
     else if (this.#waiting && reply.stage !== "built") {
       this.#renew();
       this.#runWaiting();
@@ -77,8 +77,8 @@ export class Runs {
   }
 
   #runWaiting(): void {
-    const next = this.#waiting;
+    const nextRequest = this.#waiting;
     this.#waiting = undefined;
-    if (next) this.#post(next);
+    if (nextRequest) this.#post(nextRequest);
   }
 }

@@ -1,4 +1,4 @@
-/** A text in a link: deflated, in base64 that a URL may have. */
+/** A text in a link: deflated, in URL-safe base64. */
 
 const MARK = "#text=";
 
@@ -9,7 +9,7 @@ export async function linkTo(text: string): Promise<string> {
   return MARK + base64.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 }
 
-/** The text of a link; undefined for a link without one, or with one that is broken. */
+/** The text of a link; undefined if the link has none or a broken one. */
 export async function textOf(hash: string): Promise<string | undefined> {
   if (!hash.startsWith(MARK)) return undefined;
   try {

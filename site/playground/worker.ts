@@ -1,4 +1,4 @@
-/** Builds, evaluates and proves the reader's kernel, away from the page: an endless loop stops no more than this worker. */
+/** Builds, evaluates and proves the reader's kernel in a worker, so that an endless loop does not stop the page. */
 import { originalPositionFor, TraceMap } from "@jridgewell/trace-mapping";
 import { accessPicture, compile, programMap, TileScriptError } from "../../src/browser.js";
 import type { CompiledKernel } from "../../src/compiled/compiled-kernel.js";
@@ -9,106 +9,109 @@ import { proofDiagnostics, proofSummary } from "../../src/runtime/report/proof-t
 import { indexTexts } from "../../src/source/file-texts.js";
 import { type Mark, markOf, type Reply, type Request } from "./protocol.js";
 import { shownCase } from "./shown-case.js";
-import { type Imported, importTexts } from "./texts.js";
+import { type ImportedModules, importTexts } from "./texts.js";
 
 const reply = (message: Reply): void => self.postMessage(message);
 
 self.onmessage = async ({ data: request }: MessageEvent<Request>) => {
-  let imported: Imported | undefined;
-  const nameOf = (words: string): string => imported?.nameOf(words) ?? words;
-  const named = ({ at, message, ...mark }: Mark): Mark => ({
+  let importedModules: ImportedModules | undefined;
+  const nameOf = (text: string): string => importedModules?.nameOf(text) ?? text;
+  const withReaderNames = ({ at: location, message, ...mark }: Mark): Mark => ({
     ...mark,
     message: nameOf(message),
-    ...(at && { at: { ...at, file: nameOf(at.file) } }),
+    ...(location && { at: { ...location, file: nameOf(location.file) } }),
   });
   try {
     const start = performance.now();
-    imported = await importTexts(new Map(request.files), request.files[0]![0]);
-    const source = indexTexts(imported.texts);
-    const kernels = kernelsOf(imported);
+    importedModules = await importTexts(new Map(request.files), request.files[0]![0]);
+    const source = indexTexts(importedModules.texts);
+    const kernels = kernelsOf(importedModules);
     const definition = kernels.get(request.kernel ?? "") ?? [...kernels.values()][0];
     if (!definition) throw new Error("this text exports no kernel; write `export const gemm = kernel(…)`");
-    const compiled = compile(definition, { source });
+    const compiledKernel = compile(definition, { source });
     reply({
       stage: "built",
       id: request.id,
       kernels: [...kernels.keys()],
-      kernel: compiled.signature.name,
-      python: compiled.python,
-      lines: linesOf(compiled, imported),
-      ir: compiled.ir,
-      marks: compiled.warnings.map((each) => named(markOf(each))),
-      sizes: compiled.signature.sizes,
-      dtypes: compiled.signature.dtypes,
+      kernel: compiledKernel.signature.name,
+      python: compiledKernel.python,
+      lines: linesOf(compiledKernel, importedModules),
+      ir: compiledKernel.ir,
+      marks: compiledKernel.warnings.map((each) => withReaderNames(markOf(each))),
+      sizes: compiledKernel.signature.sizes,
+      dtypes: compiledKernel.signature.dtypes,
       milliseconds: performance.now() - start,
     });
     if (request.only === "build") return;
-    evaluate(definition, compiled, source, request, nameOf, named);
-    const proof = compiled.proof();
-    const marks = proofDiagnostics(proof).map((each) => named(markOf(each, "proof")));
+    evaluate(definition, compiledKernel, source, request, nameOf, withReaderNames);
+    const proof = compiledKernel.proof();
+    const marks = proofDiagnostics(proof).map((each) => withReaderNames(markOf(each, "proof")));
     reply({ stage: "proved", id: request.id, summary: proofSummary(proof), marks });
   } catch (error) {
-    reply({ stage: "failed", id: request.id, marks: marksOf(error).map(named) });
+    reply({ stage: "failed", id: request.id, marks: marksOf(error).map(withReaderNames) });
   }
 };
 
 type Definition = KernelDefinition | OperatorDefinition;
 
-/** The kernels that a text exports, by name; first what it gives to `main`. */
-function kernelsOf({ exports, mains }: Imported): ReadonlyMap<string, Definition> {
+/** The kernels that a text exports, by name; those passed to `main` come first. */
+function kernelsOf({ exports, mains }: ImportedModules): ReadonlyMap<string, Definition> {
   const isDefinition = (value: unknown): value is Definition =>
     value instanceof KernelDefinition || value instanceof OperatorDefinition;
-  const exported = Object.values(exports).filter(isDefinition);
-  const first = mains.filter(isDefinition).filter((each) => exported.includes(each));
-  return new Map([...first, ...exported].map((each) => [each.name, each]));
+  const definitions = Object.values(exports).filter(isDefinition);
+  const mainDefinitions = mains.filter(isDefinition).filter((each) => definitions.includes(each));
+  return new Map([...mainDefinitions, ...definitions].map((each) => [each.name, each]));
 }
 
 function evaluate(
   definition: Definition,
-  compiled: CompiledKernel,
+  compiledKernel: CompiledKernel,
   source: SourceIndex,
-  { id, program, ...chosen }: Request,
-  nameOf: (words: string) => string,
-  named: (mark: Mark) => Mark,
+  { id, program, ...selection }: Request,
+  nameOf: (text: string) => string,
+  withReaderNames: (mark: Mark) => Mark,
 ): void {
   const start = performance.now();
-  const shown = shownCase(definition, compiled, source, chosen);
-  if ("refusal" in shown) return reply({ stage: "refused", id, why: shown.refusal });
-  const { kernel, at } = shown;
-  const { findings, comparison, unchecked, accesses = [] } = kernel.evaluate(at, { accesses: "all" });
+  const example = shownCase(definition, compiledKernel, source, selection);
+  if ("refusal" in example) return reply({ stage: "refused", id, why: example.refusal });
+  const { kernel, at: location } = example;
+  const { findings, comparison, unchecked, accesses = [] } = kernel.evaluate(location, { accesses: "all" });
   const grid = accesses[0]?.grid ?? [1];
-  const wanted = program === "map" ? program : grid.map((size, axis) => Math.min(program[axis] ?? 0, size - 1));
-  const isDrawn = ({ program: by }: (typeof accesses)[number]): boolean =>
-    wanted === "map" || by.every((each, axis) => each === (wanted[axis] ?? 0));
-  const drawn = accesses.filter(isDrawn);
+  const programToDraw = program === "map" ? program : grid.map((size, axis) => Math.min(program[axis] ?? 0, size - 1));
+  const isDrawn = ({ program: programIds }: (typeof accesses)[number]): boolean =>
+    programToDraw === "map" || programIds.every((each, axis) => each === (programToDraw[axis] ?? 0));
+  const drawnAccesses = accesses.filter(isDrawn);
   reply({
     stage: "evaluated",
     id,
-    sizes: at.sizes,
-    dtypes: at.dtypes,
-    config: kernel.configs[at.config]?.values ?? {},
+    sizes: location.sizes,
+    dtypes: location.dtypes,
+    config: kernel.configs[location.config]?.values ?? {},
     grid,
-    program: wanted,
-    accesses: drawn.length,
-    picture: wanted === "map" ? programMap(drawn) : accessPicture(drawn),
+    program: programToDraw,
+    accesses: drawnAccesses.length,
+    picture: programToDraw === "map" ? programMap(drawnAccesses) : accessPicture(drawnAccesses),
     comparison,
     unchecked: unchecked.map(nameOf),
-    marks: findings.map(({ code, message, at: place, program: by, lane }) =>
-      named({
+    marks: findings.map(({ code, message, at: location, program: programIds, lane }) =>
+      withReaderNames({
         kind: "finding",
         code,
-        message: by.length > 0 ? `${message} (program (${by.join(", ")}), lane [${lane.join(", ")}])` : message,
-        at: place,
+        message:
+          programIds.length > 0
+            ? `${message} (program (${programIds.join(", ")}), lane [${lane.join(", ")}])`
+            : message,
+        at: location,
       }),
     ),
     milliseconds: performance.now() - start,
   });
 }
 
-function linesOf({ map, python }: CompiledKernel, { nameOf }: Imported) {
-  const traced = new TraceMap(map);
+function linesOf({ map, python }: CompiledKernel, { nameOf }: ImportedModules) {
+  const traceMap = new TraceMap(map);
   return python.split("\n").map((_, i) => {
-    const { source, line } = originalPositionFor(traced, { line: i + 1, column: 999 });
+    const { source, line } = originalPositionFor(traceMap, { line: i + 1, column: 999 });
     return source === null ? null : ([nameOf(source), line] as const);
   });
 }

@@ -1,28 +1,11 @@
-/** Every op has all its parts, and the page that shows how an op is added says what is said of those left out. */
+/** Every op has all its parts, and the pages that show how an op is added are true, with the messages that they quote. */
 import { expect, test, vi } from "vitest";
 import type * as define from "../../../src/ops/define.js";
 import type { Op } from "../../../src/ir/op.js";
+import { table } from "../../../src/ops/table.js";
 import { isSampledElsewhere, samples } from "../../triton/ops/samples.js";
 import { samples as calls } from "../../types/call-samples.js";
 import { missingParts, missingRecords, OP_FILES, type Places, read } from "./parts.js";
-
-const defined = vi.hoisted((): { op: unknown }[] => []);
-vi.mock("../../../src/ops/define.js", async (original) => {
-  const real = await original<typeof define>();
-  const noted = <F>(made: F): F => {
-    defined.push({ op: real.opOf(made) });
-    return made;
-  };
-  return {
-    ...real,
-    defineOp: () => (record: never) => noted(real.defineOp()(record)),
-    defineCall: () => (record: never, callOf: never) => noted(real.defineFunctionOp()(record, callOf)),
-  };
-});
-const { table } = await import("../../../src/ops/table.js");
-await import("../../../src/dsl/tl.js");
-
-for (const file of OP_FILES) await import(/* @vite-ignore */ `../../../${file}`);
 
 const sampled = new Set(samples.map(({ op }) => op));
 /** The names that calls of the editor's questions use. Those of descriptors are Triton's. */
@@ -37,9 +20,34 @@ const places: Places = {
 /** Ops that authors reach by something other than a name: calls of helper functions, and `T.bits` and its kin. */
 const UNNAMED = ["is", "call", "extern", "bits", "isFloating", "isInteger", "isSigned"];
 
-test("every op that is defined is exported", () => {
+/** The names of all ops that are defined. The modules are loaded again, because other test files share their registry. */
+async function definedNames(): Promise<readonly string[]> {
+  const defined = new Set<string>();
+  vi.resetModules();
+  vi.doMock("../../../src/ops/define.js", async (original) => {
+    const real = await original<typeof define>();
+    const noted = <F>(made: F): F => {
+      defined.add((real.opOf(made) as Op).name);
+      return made;
+    };
+    return {
+      ...real,
+      defineOp: () => (record: never) => noted(real.defineOp()(record)),
+      defineCall: () => (record: never, callOf: never) => noted(real.defineFunctionOp()(record, callOf)),
+    };
+  });
+  try {
+    for (const file of [...OP_FILES, "src/dsl/tl.ts"]) await import(/* @vite-ignore */ `../../../${file}`);
+    return [...defined];
+  } finally {
+    vi.doUnmock("../../../src/ops/define.js");
+    vi.resetModules();
+  }
+}
+
+test("every op that is defined is exported", async () => {
   const reached = new Set([...table.map(({ name }) => name), ...UNNAMED]);
-  const names = [...new Set(defined.map(({ op }) => (op as Op).name))];
+  const names = await definedNames();
   expect(names.length).toBeGreaterThan(table.length - 10);
   expect(
     names
@@ -54,7 +62,7 @@ test("every op has all its parts", () => {
   expect(missingRecords(places)).toEqual([]);
 });
 
-// ---- the page -------------------------------------------------------------------------------------------------------
+// ---- the pages ------------------------------------------------------------------------------------------------------
 
 /** A change of one place in a file: what stands there with it, and without it. */
 interface Hunk {
@@ -63,13 +71,12 @@ interface Hunk {
   readonly without: string;
 }
 
-const architecture = read("docs/architecture.md");
+const contributing = read("CONTRIBUTING.md");
+const pages = contributing + read("docs/architecture.md");
 
 /** The hunks of the diff that adds an op. */
 function hunksOf(name: string): readonly Hunk[] {
-  const diff = [...architecture.matchAll(/```diff\n([^]*?)```/g)].find(([, text]) =>
-    text!.includes(`export const ${name} =`),
-  );
+  const diff = [...pages.matchAll(/```diff\n([^]*?)```/g)].find(([, text]) => text!.includes(`export const ${name} =`));
   return diff![1]!
     .split(/^--- /m)
     .slice(1)
@@ -114,16 +121,17 @@ function saidOf(name: string, file: (path: string) => string): readonly string[]
   ];
 }
 
-test.each(["log2", "relu"])("docs/architecture.md shows what adds %s, as it is", (name) => {
+test.each(["log2", "relu"])("the pages show the change that adds %s, as the sources have it", (name) => {
   const hunks = hunksOf(name);
   expect(new Set(hunks.map(({ file }) => file)).size).toBeGreaterThanOrEqual(3);
   for (const hunk of hunks) before(hunk);
 });
 
-test("docs/architecture.md says what fails where a part of the change is forgotten", () => {
+test("CONTRIBUTING.md quotes the messages about each part of the change that is missing", () => {
   const forgotten = hunksOf("log2").map((hunk) => saidOf("log2", before(hunk)));
   const unlisted = saidOf("log2", (file) => read(file).replace(/^- `tl\.log2\(.*\n/m, ""));
   const said = [...forgotten, unlisted];
   expect(said.every((sentences) => sentences.length > 0)).toBe(true);
-  expect(architecture).toContain(`\`\`\`text\n${[...new Set(said.flat())].join("\n")}\n\`\`\``);
+  const quoted = contributing.replaceAll(/^ {3}/gm, "");
+  expect(quoted).toContain(`\`\`\`text\n${[...new Set(said.flat())].join("\n")}\n\`\`\``);
 });

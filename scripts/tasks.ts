@@ -1,0 +1,69 @@
+/** Scripts for maintainers, by the npm script that runs them: `npm run bench -- gluon` runs `bench/gluon.ts`. */
+
+export interface Task {
+  /** The script, from the root of the repository. */
+  readonly file: string;
+  readonly description: string;
+}
+
+export type TaskGroup = Readonly<Record<string, Task>>;
+
+const bench: TaskGroup = {
+  ahead: { file: "bench/ahead.ts", description: "verify on a GPU with kernels compiled ahead, and without" },
+  compile: { file: "bench/compile.ts", description: "build time of each example, by stage" },
+  coverage: { file: "bench/coverage.ts", description: "commits whose full runs test every case of every list" },
+  devices: { file: "bench/devices.ts", description: "the same cases on several devices, alternately" },
+  draws: { file: "bench/draws.ts", description: "correct kernels pass every drawn case, seeded mistakes fail" },
+  eval: { file: "bench/eval.ts", description: "CPU time of the evaluator and of Triton's interpreter" },
+  gallery: { file: "bench/gallery.ts", description: "every example next to PyTorch and its compiler, on a GPU" },
+  gluon: { file: "bench/gluon.ts", description: "warp-specialized kernels next to the plain ones, on a Hopper GPU" },
+  gpu: { file: "bench/gpu.ts", description: "the examples of the README on a GPU" },
+  launch: { file: "bench/launch.ts", description: "host time of calls of emitted wrappers, on a GPU" },
+  prove: { file: "bench/prove.ts", description: "CPU time of proofs" },
+  site: { file: "bench/site.ts", description: "build time, size and start-up time of the site" },
+  tests: { file: "bench/tests.ts", description: "how long the tests take" },
+  tuning: { file: "bench/tuning.ts", description: "tune with and without a declared space, on a GPU" },
+  twins: { file: "bench/twins.ts", description: "emitted kernels next to hand-written ones, on a GPU" },
+  types: { file: "bench/types.ts", description: "cost of type checking" },
+  "import-folder": { file: "bench/import-folder.ts", description: "import every Triton kernel of a folder" },
+  "import-goldens": {
+    file: "bench/import-goldens.ts",
+    description: "import what the examples emit, and emit it again",
+  },
+};
+
+const fuzz: TaskGroup = {
+  kernels: { file: "bench/fuzz.ts", description: "random kernels through each supported version of Triton" },
+  agreement: {
+    file: "bench/agreement.ts",
+    description: "random kernels with the evaluator's outputs, for other devices",
+  },
+  coercions: { file: "bench/coercions.ts", description: "traced values mixed with plain JavaScript" },
+  names: { file: "bench/fuzz-names.ts", description: "hostile names, strings and comments" },
+  proofs: { file: "bench/proofs.ts", description: "proofs against the evaluator" },
+};
+
+const packaging: TaskGroup = {
+  figures: { file: "scripts/package-figures.ts", description: "size of the package, and CPU time of its commands" },
+  lint: { file: "scripts/package-lint.ts", description: "publint and Are The Types Wrong, on the tarball" },
+  matrix: { file: "scripts/matrix.ts", description: "the tarball with each package manager, runtime and TypeScript" },
+  release: { file: "scripts/release.ts", description: "dry run of a release; publishes nothing" },
+  where: { file: "scripts/where.ts", description: "the source line of a position in the published bundle" },
+};
+
+const site: TaskGroup = {
+  build: { file: "site/build.ts", description: "write site/out" },
+  dev: { file: "site/dev.ts", description: "serve the site, and build it again when a source changes" },
+};
+
+export const tasks = { bench, fuzz, package: packaging, site } satisfies Readonly<Record<string, TaskGroup>>;
+
+/** The task that a group runs without a name. A group without a default prints its list. */
+export const defaults: Readonly<Record<string, string>> = { site: "build" };
+
+/** The tasks of a group, one line each. */
+export function taskList(group: string, entries: TaskGroup): string {
+  const width = Math.max(...Object.keys(entries).map((name) => name.length)) + 2;
+  const lines = Object.entries(entries).map(([name, { description }]) => `  ${name.padEnd(width)}${description}`);
+  return [`npm run ${group} -- NAME [options]`, "", ...lines].join("\n");
+}

@@ -389,8 +389,7 @@ export const constexpr = Object.assign(declareConstexpr("int", true), {
   launch: Object.assign(declareLaunch("int"), { bool: declareLaunch("bool") }),
 }) as unknown as ConstexprBuilder;
 
-const ROLES =
-  "tensor(…) for what the kernel reads, tensor.out(…) for what it fills, tensor.inout(…) for what it updates";
+const ROLES = "tensor(…) for an input, tensor.out(…) for an output, tensor.inout(…) for a tensor updated in place";
 const OPTIONAL = { optional: ".optional() behind it, tensor(…).optional()" };
 Object.setPrototypeOf(tensor, builderPrototype("tensor", ROLES, OPTIONAL));
 Object.setPrototypeOf(descriptor, builderPrototype("descriptor", ROLES.replaceAll("tensor", "descriptor"), OPTIONAL));

@@ -173,7 +173,7 @@ export const specSchema: Readonly<Record<keyof RawSpec, readonly [Validator, str
     triton: CHECKED_ELSEWHERE,
     targets: [
       targets,
-      'an object such as { cuda: 90, hip: ["gfx950"], reason: "…" }: the oldest compute capability, AMD\'s architectures, and what others lack',
+      'an object such as { cuda: 90, hip: ["gfx950"], reason: "…" }: the oldest compute capability, AMD\'s architectures, and the reason',
     ],
     warpSpecialize: CHECKED_ELSEWHERE,
     doNotSpecialize: [nameList, 'a list of names, such as ["N"]'],

@@ -89,6 +89,6 @@ function checkKind(name: string, { dtype }: TensorData, referenceKind: TorchKind
   const outputKind = kindOfDType(dtype as DTypeName);
   if (referenceKind === undefined || referenceKind === outputKind) return;
   throw new TorchError(
-    `${name} holds ${outputKind} (${dtype}), its reference gives ${referenceKind}; convert what it returns, such as with .to(tl.${dtype})`,
+    `${name} holds ${outputKind} (${dtype}), its reference gives ${referenceKind}; convert its result, such as with .to(tl.${dtype})`,
   );
 }

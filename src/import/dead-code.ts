@@ -6,7 +6,7 @@ import type { Call, Choice, Expression, If, Statement } from "./tree.js";
 import { constantKind, isConstant } from "./value.js";
 
 /** The reason for the assertion that rules out the condition of dead code. */
-export const MISSING_ARGUMENT = "what it needs is not given";
+export const MISSING_ARGUMENT = "it uses an argument that is not passed";
 
 /** True if every execution of these nodes needs an omitted argument. */
 export function usesOmittedParam(nodes: readonly (Statement | Expression)[], { scope, kernel }: Context): boolean {

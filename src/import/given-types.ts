@@ -116,7 +116,7 @@ function typeRemedy(name: string, text: string): string {
   if (isValue(text)) return `a value stands behind =, ${name}=${text}`;
   if (tail === "*" && suggestion !== undefined) return `the star of a pointer stands first, ${name}:*${suggestion}`;
   if (/^:\d+$/.test(tail) && suggestion !== undefined)
-    return `what it is a multiple of changes nothing here, ${name}:${star}${suggestion}`;
+    return `a divisor changes nothing here, ${name}:${star}${suggestion}`;
   if (suggestion !== undefined && tail === "") return `write ${name}:${star}${suggestion}`;
   return `write ${name}:*fp16 for a pointer, or ${name}:i32 for a number`;
 }

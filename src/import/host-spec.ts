@@ -168,7 +168,7 @@ function autotuneLines(
     restoredNames.length > 0
       ? `once ${restoredNames.join(", ")} are tensors: it resets them between trials`
       : mutatedParam &&
-        `once ${mutatedParam} is ${remedyFor(mutatedParam, params)}: a trial finds what the one before it left there`;
+        `once ${mutatedParam} is ${remedyFor(mutatedParam, params)}: each trial sees the result of the previous one`;
   if (obstacle !== undefined)
     return [
       todoComment(`autotune with the ${configTexts.length} configs of the original ${obstacle}`),

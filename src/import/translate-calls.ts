@@ -19,7 +19,7 @@ export function translateCall(node: Call, context: Context): Value {
   }
   if (node.callee?.what === "helper") return translateHelperCall(node.callee.number, node, context);
   if (callee?.kind === "helper") return translateHelperCall(callee.number, node, context);
-  if (name === undefined) return scope.refuse("a call of what is no function of Triton", node);
+  if (name === undefined) return scope.refuse("a call of something other than a Triton function", node);
   const translateBuiltin = BUILTINS[name];
   if (translateBuiltin) return translateBuiltin(node, context) ?? scope.refuse(`${name} with these arguments`, node);
   if (!node.bound) return scope.refuse(`${name} with starred arguments, or others than it takes`, node);

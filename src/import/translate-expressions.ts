@@ -102,7 +102,7 @@ function translateComparisons(node: Comparison, context: Context): Value {
       return op === "Is" || op === "Eq" ? isEqual : translateNot(isEqual);
     }
     if (op === "In" || op === "NotIn") {
-      if (rhs.value.kind !== "list") return context.scope.refuse("`in` of what is no list", node);
+      if (rhs.value.kind !== "list") return context.scope.refuse("`in` with something other than a list", node);
       const isMember = rhs.value.items
         .map((value) => translateComparison("Eq", lhs, { value }, node))
         .reduce(translateOr, truth(false));
@@ -255,7 +255,7 @@ function translateDType(node: Attribute, context: Context): Value {
   if (value.kind === "dtype") return value;
   const parameter = root.kind === "Name" && context.scope.isKernel ? root.id : undefined;
   const element = elementOf(root) ?? (parameter === undefined ? undefined : context.kernel.elementOf(parameter));
-  if (element === undefined) return context.scope.refuse("the dtype of what is no tile", node);
+  if (element === undefined) return context.scope.refuse("the dtype of something other than a tile", node);
   return { kind: "dtype", text: context.kernel.dtype(element) };
 }
 

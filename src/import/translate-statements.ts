@@ -134,7 +134,8 @@ function translateAugmented(
   context: Context,
 ): void {
   const { target } = statement;
-  if (target.kind !== "Name") return context.scope.refuse("an assignment to what is no variable", statement);
+  if (target.kind !== "Name")
+    return context.scope.refuse("an assignment to something other than a variable", statement);
   const lhs = { value: translateExpression(target, context), source: target };
   const rhs = { value: translateExpression(statement.value, context), source: statement.value };
   const node = { ...statement, kind: "BinOp", left: target, right: statement.value } as Expression;
@@ -168,7 +169,7 @@ function translateAssignment(
     return;
   }
   if (target.kind !== "Tuple" && target.kind !== "List")
-    return scope.refuse("an assignment to what is no variable", target);
+    return scope.refuse("an assignment to something other than a variable", target);
   const names = target.elts.map((each) => (each.kind === "Name" ? each.id : scope.refuse("a nested target", target)));
   const value = translateExpression(source, context);
   if (value.kind === "list") unpackList(names, value.items, source, following, liveAfter, context);

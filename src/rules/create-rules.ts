@@ -88,7 +88,7 @@ export function inferArange(start: Type, end: Type): Type | RuleError {
       ? tileType("int32", [hi - lo])
       : wrongTileSize(
           unevenDimension("arange", `${hi} - ${lo}`).problem,
-          "write the next one, and mask what is past it",
+          "write the next one, and mask the elements past it",
         );
   }
   const text = subText(end.text, start.text);

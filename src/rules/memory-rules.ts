@@ -490,10 +490,7 @@ export interface StoreOptions<A, M> {
 }
 
 /** The type-level message for a positional mask, which Triton accepts. The build checks the number of arguments. */
-export type ByName<
-  Op extends string,
-  Options extends string,
-> = `${Op}: a mask goes by name, ${Options}, and so does what follows`;
+export type ByName<Op extends string, Options extends string> = `${Op}: masks and later options go by name, ${Options}`;
 
 /** A call of `tl.load`: the signature of the op. */
 export type Load = <A, const M = unknown, const V = unknown>(

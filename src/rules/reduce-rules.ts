@@ -257,7 +257,7 @@ export function inferMap(args: readonly Type[], { results }: Signature): readonl
   if (invalid ?? results.length === 0)
     return wrongHelperResult(
       `mapElementwise: the function gives scalars, this is ${invalid ? showType(invalid) : "nothing"}`,
-      "return what it computes",
+      "return its result",
     );
   return results.map((type) => (type.kind === "tile" ? tileType(type.dtype, shape) : type));
 }

@@ -244,7 +244,7 @@ const notADimension = <Op extends Fact, Value extends Fact>(op: Op, value: Value
 export const unevenDimension = <Op extends Fact, Value extends Fact>(op: Op, value: Value) =>
   wrongTileSize(
     `${op}: ${value} is not a power of two up to ${MAX_NUMEL}`,
-    `write the next one, and mask what is past ${value}`,
+    `write the next one, and mask the elements past ${value}`,
   );
 const runTimeDimension = <Op extends Fact, DType extends Fact>(op: Op, dtype: DType) =>
   needsConstexpr(`${op}: a dimension must be a constexpr or a number, this is a run-time ${dtype}`, DECLARE);

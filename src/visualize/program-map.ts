@@ -44,7 +44,7 @@ export function programMap(accesses: readonly Access[]): string {
     { className: "shared", label: "changed by atomics" },
     { className: "refused", label: "stored by several programs" },
   ];
-  return drawPanels(`${kernels}: which program writes what`, writers.map(createPanel), legend, []);
+  return drawPanels(`${kernels}: the elements that each program writes`, writers.map(createPanel), legend, []);
 }
 
 /** The write counts of all tensors. */

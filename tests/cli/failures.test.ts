@@ -61,7 +61,7 @@ describe("a reference that does not fit", { timeout: 60_000 }, () => {
   const at = { sizes: { N: 100 }, dtypes: {}, config: 0, seed: 0 };
   const shape = "y has shape [100], its reference has []; return one of y's shape";
   const kind =
-    "y holds floats (float32), its reference gives integers; convert what it returns, such as with .to(tl.float32)";
+    "y holds floats (float32), its reference gives integers; convert its result, such as with .to(tl.float32)";
   it.each([
     ["a kernel's", failing.otherShape, "x.mul(2).sum()", shape],
     ["an operator's", failing.otherShapeOperator, "x.mul(2).sum(0)", shape],

@@ -158,7 +158,7 @@ def wrong_kernel(x_ptr, n):
 
 describe("mistakes of the command line", () => {
   it.each([
-    [[], /give --call with a script that launches the kernels, or --types with what a call passes/],
+    [[], /give --call with a script that launches the kernels, or --types with the arguments of a call/],
     [["--types", "x:*fp16", "--call", "no.py"], /give --call with a script .*, or --types/],
     [["--call", "no-such.py"], /there is no file no-such.py; name a Python file/],
     [["--types", "x"], /no NAME:TYPE or NAME=VALUE/],

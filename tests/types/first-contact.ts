@@ -347,7 +347,7 @@ export const firstKernels: readonly (readonly [code: string, says: string])[] = 
   ],
   [
     'kernel("one", { params: { x: tensor.in(tl.float32, ["N"]) }, grid: () => [1] }, () => {})',
-    "in: tensor has none; write tensor(…) for what the kernel reads, tensor.out(…) for what it fills, tensor.inout(…) for what it updates",
+    "in: tensor has none; write tensor(…) for an input, tensor.out(…) for an output, tensor.inout(…) for a tensor updated in place",
   ],
   [
     'kernel("one", { params: {}, grid: () => [1], numWarps: 4 }, () => {})',

@@ -112,7 +112,7 @@ export const habitLines: readonly First[] = [
   line(
     "tl.zeros([100], tl.float32);",
     "tl.zeros([128], tl.float32);",
-    "zeros: 100 is not a power of two up to 1048576; write the next one, and mask what is past 100",
+    "zeros: 100 is not a power of two up to 1048576; write the next one, and mask the elements past 100",
   ),
   line(
     "if (CAUSAL) tl.store(p, 0);",

@@ -39,7 +39,7 @@ export const triedLines: readonly First[] = [
   line(
     "acc = f;",
     "acc.value = f;",
-    "a const cannot be assigned; of state write acc.value = x, and make what JavaScript changes with let",
+    "a const cannot be assigned; assign state with acc.value = x; declare other variables with let",
   ),
   line("acc + f;", "acc.value.add(f);", `\`+\` ${traced}; write acc.value.add(f)`),
   line("acc == f;", "acc.value.eq(f);", "`==` compares handles, not values; write acc.value.eq(f)"),

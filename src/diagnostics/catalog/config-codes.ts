@@ -110,7 +110,7 @@ const REPEATED_RUNS = "autotuning runs the kernel several times";
 
 const CANNOT_RESTORE = "and Triton cannot put back";
 
-const TRIAL_LEFTOVER = "so that it finds what a trial before left";
+const TRIAL_LEFTOVER = "so each run sees the result of the previous one";
 
 export const autotuneReset = defineCode("autotune-reset", {
   unknown: (kernel: string, name: string) =>

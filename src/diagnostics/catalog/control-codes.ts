@@ -56,7 +56,7 @@ export const helperResult = defineCode("helper-result", {
   untyped: () => "fn: no type",
 });
 
-const STATE = "what JavaScript counts or remembers is no state of the kernel";
+const STATE = "a JavaScript variable is not state of the kernel";
 const HOLD_IT = "hold it in tl.mut(…)";
 
 const GIVES_ANOTHER = "JavaScript gives something else here when";
@@ -75,11 +75,11 @@ export const changedState = defineCode("changed-state", {
   ],
   /** For code that runs before a launch, or in PyTorch, where `tl.mut` is not available. */
   outside: (body: string) => [
-    `${GIVES_ANOTHER} ${body} is run a second time: what JavaScript counts, draws or remembers is no part of it`,
+    `${GIVES_ANOTHER} ${body} is run a second time: it must not depend on changing JavaScript variables or random numbers`,
     FROM_ARGUMENTS,
   ],
   outsideResult: (body: string) => [
-    `${body} returns something else when it is run a second time: what JavaScript counts, draws or remembers is no part of it`,
+    `${body} returns something else when it is run a second time: it must not depend on changing JavaScript variables or random numbers`,
     FROM_ARGUMENTS,
   ],
 });
@@ -165,7 +165,7 @@ export const endlessLoop = defineCode("endless-loop", {
   step: () => ["this loop has a step of 0 in this case, so it never ends", "give a step that is never 0"],
   iterations: (count: number) => [
     `this loop does not end within ${count} iterations`,
-    `change what its condition reads, so that it becomes false`,
+    `change a value that its condition reads, so that it becomes false`,
   ],
 });
 
@@ -175,7 +175,7 @@ export const loopFunctions = defineCode("loop-functions", {
     "give a function, () => i.value.lt(n)",
   ],
   body: () => ["whileLoop: the second argument is the body", "give a function"],
-  result: () => ["whileLoop: the body gives nothing", "hold what a loop computes in tl.mut(…)"],
+  result: () => ["whileLoop: the body gives nothing", "hold the loop's result in tl.mut(…)"],
 });
 
 export const loopOption = defineCode("loop-option", (loop: string, option: string, value: string) => [

@@ -51,7 +51,7 @@ export const missingPart = defineCode("missing-part", {
   ],
   operatorParams: (operator: string, value: string) => [
     `${operator}: params is ${value}`,
-    `list what it takes and gives, as in params: { x: tensor(tl.float32, ["N"]) }`,
+    `list its inputs and outputs, as in params: { x: tensor(tl.float32, ["N"]) }`,
   ],
   name: (value: string) => [
     `kernel: the first argument is its name, not ${value}`,
@@ -80,7 +80,7 @@ export const missingPart = defineCode("missing-part", {
 
 export const notAKernel = defineCode("not-a-kernel", () => [
   `this is not a kernel`,
-  `give what kernel(…) returned${duplicatePackageHint()}`,
+  `pass the value that kernel(…) returned${duplicatePackageHint()}`,
 ]);
 
 /** Names from Triton's decorators and launch options that authors may write as a part of the spec. */

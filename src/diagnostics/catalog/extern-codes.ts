@@ -9,7 +9,7 @@ export const externFile = defineCode("extern-file", {
 
 export const externMeaning = defineCode(
   "extern-meaning",
-  () => "extern: say what it computes, { evaluate: (x) => … }, or what comes out, { result: (x) => … }",
+  () => "extern: no result is described; write { evaluate: (x) => … }, or { result: (x) => … }",
 );
 
 export const externSource = defineCode("extern-source", (file: string, reason: string) => `extern: ${file}: ${reason}`);

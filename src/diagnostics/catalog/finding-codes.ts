@@ -102,7 +102,7 @@ export const shiftAmount = defineCode("shift-amount", (dtype: string, amount: nu
   `it has ${bits} bits`,
 ]);
 
-const VARIES = "what that gives differs from device to device";
+const VARIES = "the result differs from device to device";
 
 export const undefinedCast = defineCode(
   "undefined-cast",

@@ -43,7 +43,7 @@ export const hostValue = defineCode("host-value", {
   ],
 });
 
-const NAME_ITS_INPUTS = "name what that is computed from";
+const NAME_ITS_INPUTS = "name the params that it is computed from";
 
 export const computedLater = defineCode("computed-later", {
   /** A size or a launch-time constexpr. */

@@ -93,7 +93,7 @@ export const unknownName = defineCode("unknown-name", {
   ],
   assigned: (name: string, owner: string) => [
     `${name}: ${owner} cannot be changed`,
-    `hold what changes in tl.mut(…) and set its .value`,
+    `hold a changing value in tl.mut(…) and set its .value`,
   ],
   argument: (name: string, kernel: string, names: readonly string[]) => [
     `${name}: ${kernel} has no such argument`,
@@ -128,10 +128,7 @@ export const unknownName = defineCode("unknown-name", {
     `${method}: ${owner} is no value of the program`,
     `if it is a function, call it first, as in tl.programId(0).${method}(…)`,
   ],
-  constant: () => [
-    "a const cannot be assigned",
-    "of state write acc.value = x, and make what JavaScript changes with let",
-  ],
+  constant: () => ["a const cannot be assigned", "assign state with acc.value = x; declare other variables with let"],
 });
 
 export const unmaskedView = defineCode("unmasked-view", (op: string) => [

@@ -211,7 +211,7 @@ export const hiddenCoercion = defineCode("hidden-coercion", {
   ofNumbers: (callee: string, remedy: string) => [`\`${callee}\` ${NOT_TRACED}`, `write ${remedy}`],
   identity: (method: string) => [
     `\`${method}\` ${BY_HANDLE}`,
-    `compare with .eq(…), and put .or(…) between several; a WeakMap may hold what JavaScript knows of a handle`,
+    `compare with .eq(…), and put .or(…) between several; a WeakMap may hold data about a handle`,
   ],
   dtype: (operation: string, name: string, members: readonly string[]) => [
     `\`${operation}\` compares objects, and this dtype is ${name}, which the launch decides`,
@@ -286,14 +286,14 @@ export const tracedCondition = defineCode("traced-condition", {
   ],
   forIn: () => ["`for … in` asks for the names of an object's properties", "write for (const i of tl.range(…)) { … }"],
   truthiness: () => [
-    "something here or before asks JavaScript whether a traced value is true, and it always is",
-    "write tl.when(condition, () => …) or tl.where(condition, a, b) instead of `if`, `?:`, `&&`, `||` and filter(Boolean), and x !== undefined for what may be absent",
+    "code here or earlier uses a traced value as a JavaScript condition, which is always true",
+    "write tl.when(condition, () => …) or tl.where(condition, a, b) instead of `if`, `?:`, `&&`, `||` and filter(Boolean), and x !== undefined for optional values",
   ],
   boolean: () => ["`Boolean(…)` of a traced value is always true", "use the value itself as the condition"],
 });
 
 export const unreadSource = defineCode("unread-source", (name: string, module: string) => [
-  `the source of ${name} from ${JSON.stringify(module)} cannot be read, so nothing tells whether JavaScript takes a traced value in it for a number or for true`,
+  `the source of ${name} from ${JSON.stringify(module)} cannot be read, so uses of traced values as JavaScript numbers or conditions in it go unnoticed`,
   `check it, or move it to a file of the project`,
 ]);
 

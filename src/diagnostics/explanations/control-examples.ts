@@ -40,7 +40,7 @@ tl.store(y.at(i), sum.value);`,
     meaning:
       "The build reads the author's files, and the packages whose functions get traced values, for code that JavaScript would silently run on handles. It could not read this one: it is part of Node, compiled, or not installed as source.",
     message:
-      'the source of isDeepStrictEqual from "node:util" cannot be read, so nothing tells whether JavaScript takes a traced value in it for a number or for true; check it, or move it to a file of the project',
+      'the source of isDeepStrictEqual from "node:util" cannot be read, so uses of traced values as JavaScript numbers or conditions in it go unnoticed; check it, or move it to a file of the project',
     failing: {
       before: 'import { isDeepStrictEqual } from "node:util";',
       body: `const v = tl.load(x.at(i));\nif (!isDeepStrictEqual(v, x)) tl.store(y.at(i), v);`,
@@ -82,7 +82,7 @@ first.otherwise(() => tl.store(y.at(i), 0));`,
     meaning:
       "JavaScript runs a loop's body, an arm or a helper function while the kernel is traced, not as often as the kernel will. What it counts or remembers in a variable, object or class meanwhile is no state of the kernel. To find such state, the build traces each body a second time and compares the statements.",
     message:
-      "JavaScript gives something else here when the loop is traced a second time, or without the loops and branches in it: what JavaScript counts or remembers is no state of the kernel; hold it in tl.mut(…)",
+      "JavaScript gives something else here when the loop is traced a second time, or without the loops and branches in it: a JavaScript variable is not state of the kernel; hold it in tl.mut(…)",
     failing: {
       body: `const seen = { count: 0 };
 const sum = tl.mut(tl.load(x.at(i)));

@@ -29,7 +29,7 @@ export const definitions = {
   },
   "not-a-kernel": {
     meaning: "A function that takes a kernel was given something else.",
-    message: "this is not a kernel; give what kernel(…) returned",
+    message: "this is not a kernel; pass the value that kernel(…) returned",
     failing: `import { build } from "tilescript";
 await build({ name: "example" });`,
     passing: `import { build } from "tilescript";

@@ -12,7 +12,7 @@ export const findings = {
   "clamp-bounds": {
     meaning: "`tl.clamp` leaves undefined what it gives where its first bound is above its second.",
     message:
-      "tl.clamp has the bounds 1 and -1: what that gives differs from device to device; the first must not be above the second; line 12 uses it (and 39 more like it)",
+      "tl.clamp has the bounds 1 and -1: the result differs from device to device; the first must not be above the second; line 12 uses it (and 39 more like it)",
     failing: { body: "tl.store(y.at(i), tl.clamp(tl.load(x.at(i)), 1, -1));" },
     passing: { body: "tl.store(y.at(i), tl.clamp(tl.load(x.at(i)), -1, 1));" },
     run,
@@ -168,7 +168,7 @@ export const findings = {
     meaning:
       "A float is cast to an integer or an 8-bit float that does not hold it. Of integers, NVIDIA gives the nearest bound and 0 for NaN, other devices something else. Of 8-bit floats, NVIDIA's GPUs since sm_89 give the largest, others infinity or NaN.",
     message:
-      "-1942596864 is cast to int8, which does not hold it: what that gives differs from device to device; clamp it first: tl.clamp(x, -128, 127); line 12 uses it (and 39 more like it)",
+      "-1942596864 is cast to int8, which does not hold it: the result differs from device to device; clamp it first: tl.clamp(x, -128, 127); line 12 uses it (and 39 more like it)",
     failing: { params: ROUNDED, body: "tl.store(y.at(i), tl.load(x.at(i)).mul(1e9).to(tl.int8));" },
     passing: {
       params: ROUNDED,

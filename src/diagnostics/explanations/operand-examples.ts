@@ -181,7 +181,7 @@ export const externs = {
   },
   "extern-meaning": {
     meaning: "TileScript does not read Python: `evaluate` says what the function computes, or `result` what comes out.",
-    message: "extern: say what it computes, { evaluate: (x) => … }, or what comes out, { result: (x) => … }",
+    message: "extern: no result is described; write { evaluate: (x) => … }, or { result: (x) => … }",
     failing: { before: 'const twice = tl.extern("./ops.py", "twice", {});', body: CALL },
     passing: { before: 'const twice = tl.extern("./ops.py", "twice", { evaluate: (v) => v.mul(2) });', body: CALL },
     otherFiles: PYTHON,

@@ -228,7 +228,7 @@ class BlockPointerLowering {
     const base = call.bound?.["base"];
     if (!base || !("kind" in base) || base.kind !== "Name" || base.id !== name)
       return refuse("tl.advance that makes another block pointer than it moves", call.line);
-    const block = this.#blocks.get(name) ?? refuse("tl.advance of what is no block pointer here", call.line);
+    const block = this.#blocks.get(name) ?? refuse("tl.advance of something other than a block pointer", call.line);
     const prologue: Statement[] = [];
     return itemsOf(call.bound?.["offsets"], "offsets", call).flatMap((increment, axis): readonly Statement[] => {
       if (isZero(increment)) return [];

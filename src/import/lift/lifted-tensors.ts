@@ -241,7 +241,7 @@ function resolveAccess(access: Access, params: ParamKinds, shouldKeepMask: boole
   const axes = indices.flatMap(({ span }) => (span.axis === undefined ? [] : [span.axis]));
   if (axes.length !== rank || new Set(axes).size !== rank) return "its indices do not span one axis each";
   if (!conditions.every(({ node, env }) => isUnchanged(node, env, access.env)))
-    return "what its mask names changes between the mask and the access";
+    return "a variable of its mask changes between the mask and the access";
   return { access, indices, remainingConditions: conditions };
 }
 
@@ -300,7 +300,7 @@ function spanOfSum(terms: readonly Term[], rank: number, accessEnv: Env): Span |
   const spans = terms.map(({ index, env }) => spanOf(index, env));
   if (!spans.every((span) => span !== undefined)) return "an index of it spans several axes";
   if (!spans.every(({ inner, env }) => isUnchanged(inner, env, accessEnv)))
-    return "what its index names changes between the address and the access";
+    return "a variable of its index changes between the address and the access";
   const axes = new Set(spans.flatMap((span) => axisIn(span, rank) ?? []));
   if (axes.size > 1) return "its indices do not span one axis each";
   const [axis] = axes;

@@ -45,7 +45,7 @@ function describeRenamedParam({ signature }: CompiledKernel, message: string): s
   const param = [...tensors, ...pointers, ...scalars, ...constexprs].find(({ name }) => name === missingName);
   if (param === undefined) return "";
   return param.python === missingName
-    ? `; a reference gets inputs and what the caller gives, not ${missingName}`
+    ? `; a reference gets inputs and arguments, not ${missingName}`
     : `; in Python ${missingName} is called ${param.python}`;
 }
 

@@ -5,7 +5,7 @@
 import { existsSync, readFileSync, rmSync, watch as watchFolder } from "node:fs";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { createProofFolder } from "../system/proof-cache.js";
-import { ProcessGroup } from "../system/process-group.js";
+import { loadExeca, ProcessGroup } from "../system/process-group.js";
 import type { Streams } from "../system/streams.js";
 
 /** An editor may write a file in several steps. */
@@ -13,6 +13,7 @@ const DEBOUNCE_MS = 50;
 
 /** Runs until the process is interrupted. */
 export async function watch(files: readonly string[], streams: Streams): Promise<never> {
+  await loadExeca();
   const args = process.argv.slice(1).filter((argument) => argument !== "--watch");
   const proofs = createProofFolder();
   let group: ProcessGroup | undefined;

@@ -24,7 +24,7 @@ interface DoctorOptions extends JsonOptions {
 
 export const doctor: PlainCommand<DoctorOptions> = {
   name: "doctor",
-  description: "show what this machine has, and how to install what is missing",
+  description: "show the installed tools and GPUs, and how to install missing ones",
   options: [options.device, options.python, options.json],
   async run(_, { device: option, python, json }, streams) {
     const chosen = chosenDevice(option);

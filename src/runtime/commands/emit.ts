@@ -34,7 +34,7 @@ export const emit: KernelCommand<EmitOptions> = {
     ),
     new Option(
       "--warp-specialize <when>",
-      "add a warp-specialized kernel for Hopper GPUs (default: what the spec says)",
+      "add a warp-specialized kernel for Hopper GPUs (default: as in the spec)",
     ).choices(SPECIALIZE_MODES),
     options.kernel,
     options.watch,

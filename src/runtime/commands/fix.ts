@@ -54,6 +54,6 @@ async function editFile(file: string, edits: readonly Edit[]): Promise<FixReport
 
 function summary({ files, left }: FixReport): string {
   const lines = files.map(({ file, edits }) => `${file}: ${edits} ${edits === 1 ? "edit" : "edits"}`);
-  const lastLine = left.length > 0 ? `${left.length} left for you` : "run check for what shows only now";
+  const lastLine = left.length > 0 ? `${left.length} left for you` : "run check again for problems that were hidden";
   return files.length === 0 && left.length === 0 ? "nothing to fix" : [...lines, lastLine].join("\n");
 }

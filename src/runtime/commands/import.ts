@@ -31,21 +31,18 @@ interface ImportOptions extends JsonOptions {
 
 export const importTriton: PlainCommand<ImportOptions> = {
   name: "import",
-  description: "write the kernels of a Triton file in TypeScript, and compare what they emit with the original",
+  description: "translate the kernels of a Triton file to TypeScript, and compare their output with the original",
   argument: { text: "<file>", description: "a Python file with @triton.jit functions; it is imported" },
   options: [
     new Option(
       "--types <types>",
-      "what a call passes: pointers and numbers by dtype, constants by value, such as x:*fp16,M:i32,BLOCK=64",
+      "the arguments of a call: pointers and numbers by dtype, constants by value, such as x:*fp16,M:i32,BLOCK=64",
     ).argParser(parseTypesOption),
-    new Option(
-      "--call <script>",
-      "run this Python script, and note what it passes to the kernels instead of launching them",
-    ),
+    new Option("--call <script>", "run this Python script and record its kernel calls instead of launching them"),
     options.kernel,
     new Option(
       "--specialize [names...]",
-      "fix these constants to what the first call gives them; without names, decide every condition that Triton knows",
+      "fix these constants to their values in the first call; without names, fold every condition that Triton knows",
     ),
     new Option("--lift", "write pointer arithmetic as views of tensors, wherever Triton's IR stays equal"),
     new Option("-o, --out <folder>", "where to write a kernel file for each kernel (default: standard output)"),
@@ -61,7 +58,7 @@ export const importTriton: PlainCommand<ImportOptions> = {
   async run(file = "", { types, call, kernel, specialize, lift, out, python, json, deadline }, streams, language) {
     if ((types === undefined) === (call === undefined))
       throw new UsageError(
-        "give --call with a script that launches the kernels, or --types with what a call passes, such as x:*fp16,n:i32,BLOCK=64",
+        "give --call with a script that launches the kernels, or --types with the arguments of a call, such as x:*fp16,n:i32,BLOCK=64",
       );
     if (out === "") throw new UsageError("-o needs a folder");
     await checkFiles([file, ...(call === undefined ? [] : [call])]);

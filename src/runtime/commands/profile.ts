@@ -22,7 +22,7 @@ export const profile: KernelCommand<ProfileOptions> = {
   name: "profile",
   description: "emit the module and print the commands that profile it",
   options: [options.device, options.shapes, options.dtype, options.kernel, options.folder, options.json],
-  checkOptions: ({ device }) => refuseCluster(device, "profile prints what to run on one machine"),
+  checkOptions: ({ device }) => refuseCluster(device, "profile prints commands for one machine"),
   async plan(kernels, flags, streams) {
     refuseSameNames(kernels);
     const compiled = await compileAll(kernels);

@@ -26,14 +26,14 @@ interface TraceOptions extends Omit<SelectionOptions, "python" | "processes"> {
 
 export const trace: KernelCommand<TraceOptions> = {
   name: "trace",
-  description: "draw what a program reads and writes, or which program writes what; needs no Python",
+  description: "draw the memory accesses of a program, or the elements that each program writes; needs no Python",
   options: [
     new Option(
       "--program <ids>",
       "the program to draw, by its id on each axis, such as 5 or 1,2 (default: 0)",
     ).argParser(programIds),
     new Option("--map", "draw which program writes which element instead"),
-    new Option("--out <file>", "the SVG file to write; without it, what would be drawn is listed"),
+    new Option("--out <file>", "the SVG file to write; without it, the accesses are listed"),
     options.shape,
     options.dtype,
     options.config,

@@ -54,7 +54,7 @@ export const tune: KernelCommand<TuneOptions> = {
     new Option("--targets <list>", "first drop configs that do not compile for these GPUs, such as cuda:90").argParser(
       parseTargets,
     ),
-    new Option("--space <values...>", "what to try in place of the spec's space, such as BLOCK=64,128 numWarps=4,8"),
+    new Option("--space <values...>", "values to try in place of the spec's space, such as BLOCK=64,128 numWarps=4,8"),
     new Option("--dry-run", "only list the configs that would be tried; needs no GPU"),
     new Option("--write", "write the configs found into the kernel's file"),
     options.results,
@@ -210,7 +210,7 @@ function firstConfigsOf({ kernel, cases, skip, source }: TuningPlan, gpu: Rankin
   );
   return new Set(orders.flatMap((order) => order.slice(0, DEFAULT_BUDGET.configs)));
 }
-const LATER_REASON = "tried only next to what proves fast";
+const LATER_REASON = "tried only beside configs that prove fast";
 
 /** Removes configs from the plan, each with the reason. */
 function withoutConfigs(plan: TuningPlan, reasons: ReadonlyMap<number, string>): TuningPlan {

@@ -46,11 +46,11 @@ async function build(text: string, name: string, { scratch, language }: BuildToo
     return await kernel!.compile();
   } catch (error) {
     if (!isBuildError(error))
-      return `what is written does not run: ${error instanceof Error ? error.message : String(error)}`;
+      return `the imported kernel does not run: ${error instanceof Error ? error.message : String(error)}`;
     const first = error.diagnostics.find(({ severity }) => severity === "error");
     const line = first?.at?.line;
     const excerpt = line === undefined ? "" : ` (at ${JSON.stringify(text.split("\n")[line - 1]?.trim() ?? "")})`;
-    return `what is written does not build: ${first?.message ?? error.message}${excerpt}`;
+    return `the imported kernel does not build: ${first?.message ?? error.message}${excerpt}`;
   }
 }
 
@@ -332,7 +332,7 @@ async function buildAndCompare(
     case "differs":
       return { ...common, status: "differs", original: match.original, imported: match.imported };
     case "uncompiled": {
-      const reason = `Triton does not compile what is emitted: ${match.reason}`;
+      const reason = `Triton does not compile the emitted kernel: ${match.reason}`;
       return { ...common, status: "not imported", reason, line };
     }
     default:

@@ -68,7 +68,7 @@ function hint(exported: Readonly<Record<string, unknown>>): string {
   const promised = Object.keys(exported).find((name) => exported[name] instanceof Promise);
   return promised === undefined
     ? "write `export const gemm = kernel(…)`"
-    : `${promised} is a promise: export what it resolves to, with await`;
+    : `${promised} is a promise: export its result, with await`;
 }
 
 /** The kernel of this name, or all kernels. */

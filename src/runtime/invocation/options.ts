@@ -92,7 +92,7 @@ export const options = {
     "maximum number of compile processes; with 0, a GPU's kernels are compiled as cases run",
   ).argParser(parseWhole),
   folder: new Option("--out <path>", "output folder: of the report and plots for bench, of the module for profile"),
-  results: new Option("--results <path>", "folder of records: append what was measured, a JSON line for each time"),
+  results: new Option("--results <path>", "folder of records: append measurements, one JSON line each"),
   tritonOp: new Option("--triton-op", "register operators with triton_op, so that torch.compile can look into them"),
   watch: new Option("--watch", "run again whenever a source file changes"),
   json: new Option("--json", "print the report as JSON"),

@@ -117,7 +117,7 @@ export class Connection {
     const { name } = this.#options;
     const why =
       facts === "late"
-        ? `${name} did not answer within ${START_MS / 1000} s; \`ssh ${name}\` in a terminal shows what it asks for`
+        ? `${name} did not answer within ${START_MS / 1000} s; \`ssh ${name}\` in a terminal shows its prompts`
         : this.#whyUnreachable(await this.#group.completion);
     await this.close();
     throw new EnvironmentError(why);

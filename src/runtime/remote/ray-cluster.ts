@@ -17,7 +17,7 @@ import { lostReply } from "../worker/worker-process.js";
 import { keyOfText } from "../system/json-cache.js";
 import { withDeadline } from "../system/deadline.js";
 import { EnvironmentError } from "../system/errors.js";
-import { type Ending, ProcessGroup } from "../system/process-group.js";
+import { type Ending, loadExeca, ProcessGroup } from "../system/process-group.js";
 import { lastLine } from "../system/run-program.js";
 
 export interface FleetOptions {
@@ -110,6 +110,7 @@ export class RayClusterClient implements Remote {
 
   /** Connects to the cluster and starts actors there. Throws EnvironmentError. */
   static async open(options: FleetOptions): Promise<RayClusterClient> {
+    await loadExeca();
     const fleet = new RayClusterClient(options);
     const handshake = new Promise<Handshake>((resolve) => void (fleet.#resolveHandshake = resolve));
     const failure = fleet.#group.completion.then((ending): Handshake => ({ failed: fleet.#describeLoss(ending) }));

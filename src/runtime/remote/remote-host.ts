@@ -9,7 +9,7 @@ import { type LinkOptions, workerArguments, type WorkerLink } from "../worker/wo
 import { cacheFolder } from "../system/cache-folder.js";
 import { withDeadline } from "../system/deadline.js";
 import { writeProblem } from "../system/files.js";
-import type { Ending } from "../system/process-group.js";
+import { type Ending, loadExeca } from "../system/process-group.js";
 import { EnvironmentError } from "../system/errors.js";
 import type { ProgramResult } from "../system/run-program.js";
 import { Connection, type Facts, RemoteError } from "./connection.js";
@@ -46,6 +46,7 @@ export class RemoteHost implements Host {
     const files = workerFiles();
     const agent = files["tilescript_worker/agent.py"]!;
     const command = sshCommand(address, agentCommand(address.python));
+    await loadExeca();
     const connection = new Connection({ name, command, agent, ...options });
     const facts = await connection.ready();
     const key = keyOfFiles(files);

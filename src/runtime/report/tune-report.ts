@@ -94,9 +94,7 @@ export function tuneText(report: TuneReport, colors: ReturnType<typeof pc.create
     ...formatReasons("pruned", pruned, colors),
     ...formatReasons("rejected", rejected, colors),
     ...(device !== undefined && untried > 0
-      ? [
-          `  ${colors.yellow("not tried")}: ${untried} configs; a larger --budget tries them, and keeps what is measured`,
-        ]
+      ? [`  ${colors.yellow("not tried")}: ${untried} configs; a larger --budget tries them and keeps the measurements`]
       : []),
     ...casesTable(report, colors),
     device === undefined ? `  ${configs.length} would be tried` : `  configs to keep${formatOutputFiles(report)}`,

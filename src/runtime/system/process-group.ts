@@ -1,11 +1,14 @@
 /**
  * Child processes that each lead a process group. A group ends with its leader, and at the latest with this process.
  */
-import { createRequire } from "node:module";
 import type { Options, Subprocess } from "execa";
 
-/** Loads on first use: commands that start no process, such as `check`, do without it. */
-const loadExeca = (): typeof import("execa") => createRequire(import.meta.url)("execa");
+let execa: typeof import("execa").execa;
+
+/** Loads execa, before the first group. Commands that start no process, such as `check`, save its time. */
+export async function loadExeca(): Promise<void> {
+  ({ execa } = await import("execa"));
+}
 
 export interface GroupOptions {
   /** The complete environment; nothing is inherited. */
@@ -42,7 +45,7 @@ export class ProcessGroup {
     runningGroups.add(this);
     watchedGroups.add(this);
     if (watchedGroups.size === 1) for (const signal of SIGNALS) process.on(signal, onSignal);
-    const child = loadExeca().execa(command, args, {
+    const child = execa(command, args, {
       env,
       extendEnv: false,
       stdio,

@@ -1,6 +1,6 @@
 /** Runs a program with limits on its time and its output. */
 import { withDeadline } from "./deadline.js";
-import { type Ending, ProcessGroup } from "./process-group.js";
+import { type Ending, loadExeca, ProcessGroup } from "./process-group.js";
 
 /** Quotes a shell word if necessary, for command lines that users copy. */
 export function shellWord(text: string): string {
@@ -34,6 +34,7 @@ export async function runProgram(
   args: readonly string[],
   { env = process.env, deadlineMs, onOutput }: ProgramOptions,
 ): Promise<ProgramResult> {
+  await loadExeca();
   const group = new ProcessGroup(command, args, { env, stdio: ["ignore", "pipe", "pipe"] });
   const output = { stdout: "", stderr: "" };
   const reads = (["stdout", "stderr"] as const).map(async (name) => {

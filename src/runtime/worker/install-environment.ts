@@ -113,7 +113,7 @@ async function createEnvironment({
 }
 
 const importStep = (python: string, modules: readonly string[]): Step => ({
-  name: "importing what was installed",
+  name: "importing the installed packages",
   command: python,
   args: ["-c", `import ${modules.join(", ")}`],
 });

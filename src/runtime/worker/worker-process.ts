@@ -121,8 +121,7 @@ export function lostReply(
   const lastPrinted = lastLine(printed);
   const lastOutput = lastPrinted ? `; its last output: ${lastPrinted}` : "";
   if (cause === "late") return failedReply("timeout", `${late}; the worker was stopped${lastOutput}`);
-  if (cause === "garbled")
-    return failedReply("protocol", "the worker sent what is no answer to the request, and was stopped");
+  if (cause === "garbled") return failedReply("protocol", "the worker sent an invalid reply and was stopped");
   const { exitCode = null, signal = null, unstarted, lost } = ending ?? {};
   if (lost !== undefined) return failedReply("connection", lost);
   const status = isClosed

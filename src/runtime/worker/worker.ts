@@ -2,6 +2,7 @@
  * A persistent Python process. A crash, a hang or a damaged device becomes a reply with a reason, and the next request
  * starts a new process.
  */
+import { loadExeca } from "../system/process-group.js";
 import { isDamaging, type Reply, type WorkerRequest } from "./protocol.js";
 import type { RequestServer } from "./worker-pool.js";
 import { type WorkerExit, type ProcessOptions, WorkerProcess } from "./worker-process.js";
@@ -70,6 +71,7 @@ export class Worker implements RequestServer {
   }
 
   async #ask(request: WorkerRequest, deadlineMs: number, early: SentRequest | undefined): Promise<Reply> {
+    await loadExeca();
     // A process that was replaced never started its early request.
     const sent = early?.running === this.#process ? early : undefined;
     // A process that died before this request is replaced: the request is not the cause.

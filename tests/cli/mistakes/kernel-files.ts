@@ -123,7 +123,7 @@ export const kernelFiles: readonly Mistake[] = [
     args: "check FILE",
     file: `${add()}`.replace("= kernel(", "= Promise.resolve(kernel(").replace(/,\n\);\n/, ",\n));\n"),
     code: 2,
-    says: "add is a promise: export what it resolves to, with await",
+    says: "add is a promise: export its result, with await",
   },
   {
     title: "a function that makes a kernel",

@@ -75,7 +75,7 @@ test.each<[string, () => unknown, string]>([
         { heuristics: { EVEN: ({ N }: any) => N.gt(0) }, requires: ({ EVEN }: any) => [EVEN] },
         { EVEN: constexpr.bool() },
       ),
-    "around: requires names EVEN, which a heuristic computes later; name what that is computed from",
+    "around: requires names EVEN, which a heuristic computes later; name the params that it is computed from",
   ],
   [
     "a requirement that prunes by a size outside the key",
@@ -148,7 +148,7 @@ describe("accumulation", () => {
       }) as never,
     );
   const read =
-    'summing: autotuning runs the kernel several times and y is read, so that it finds what a trial before left; declare it tensor.out(…, { zeroed: true }), or add resetToZero: ["y"]';
+    'summing: autotuning runs the kernel several times and y is read, so each run sees the result of the previous one; declare it tensor.out(…, { zeroed: true }), or add resetToZero: ["y"]';
 
   test("an output that is read is cleared between trials", async () => {
     expect(await messagesOf(() => summing(tensor.out(tl.float32, ["N"])))).toEqual([read]);
@@ -181,7 +181,7 @@ describe("accumulation", () => {
         }) as never,
       );
     const several = [{ BLOCK: 16 }, { BLOCK: 32 }];
-    const said = `through: autotuning runs the kernel several times and what the raw pointer p leads to is ${how}, so that it finds what a trial before left; declare a tensor.inout(…) with restoreValue, or choose one config`;
+    const said = `through: autotuning runs the kernel several times and what the raw pointer p leads to is ${how}, so each run sees the result of the previous one; declare a tensor.inout(…) with restoreValue, or choose one config`;
     expect(await messagesOf(() => through(several))).toEqual(how === undefined ? [] : [said]);
     expect(await messagesOf(() => through(several.slice(0, 1)))).toEqual([]);
   });

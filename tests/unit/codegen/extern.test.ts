@@ -123,7 +123,7 @@ test("what it is called with and what it says are checked", async () => {
   const any = tl.extern as any;
   expect(() => any("./ops.ts", "f", { result: same })).toThrow("the first argument is a Python file");
   expect(() => any(OPS, "no name", { result: same })).toThrow('"no name" is not the name of a Python function');
-  expect(() => any(OPS, "f", {})).toThrow("say what it computes");
+  expect(() => any(OPS, "f", {})).toThrow("no result is described");
   expect(() => any(OPS, "f", { result: same, effect: "none" })).toThrow("no effect none");
   const scaled = kernel("scaled", { params: { x: tensor.inout(tl.float32, ["N"]) }, grid: () => [1] }, ({ x, N }) => {
     const f = any(OPS, "_bounded", { evaluate: (values: any) => values.mul(N) });

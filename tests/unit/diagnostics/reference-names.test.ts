@@ -35,7 +35,7 @@ describe("a name that Python does not find in a reference", () => {
     );
   });
   test("may be of a param that no reference gets", async () => {
-    expect(await failed("name 'BLOCK' is not defined")).toContain("a reference gets inputs and what the caller gives");
+    expect(await failed("name 'BLOCK' is not defined")).toContain("a reference gets inputs and arguments");
   });
   test("may be anyone's", async () => {
     expect(await failed("name 'N2' is not defined")).toBe("name 'N2' is not defined");

@@ -206,7 +206,7 @@ describe("what is refused", () => {
     ],
     [
       "a body that gives something",
-      "loop-functions: whileLoop: the body gives nothing; hold what a loop computes in tl.mut(…)",
+      "loop-functions: whileLoop: the body gives nothing; hold the loop's result in tl.mut(…)",
       ({ N }) => tl.whileLoop(() => N.gt(1), (() => N) as never),
     ],
     [

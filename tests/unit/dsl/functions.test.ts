@@ -312,7 +312,7 @@ describe("what is refused", () => {
     ],
     [
       "a map that gives nothing",
-      "helper-result: mapElementwise: the function gives scalars, this is nothing; return what it computes",
+      "helper-result: mapElementwise: the function gives scalars, this is nothing; return its result",
       (args) => anyTl.mapElementwise(() => {}, lanes(args)),
     ],
     [

@@ -197,8 +197,8 @@ test("an operator's spec is checked as a kernel's is", async () => {
   expect(await ofOp([params])).toBe(
     'o: the second argument is the spec, not an array; write op("o", { params: … }, ({ x }) => { … })',
   );
-  expect(await ofOp({})).toContain("o: params is missing; list what it takes and gives");
-  expect(await ofOp({ params: [params.x] })).toContain("o: params is an array; list what it takes and gives");
+  expect(await ofOp({})).toContain("o: params is missing; list its inputs and outputs");
+  expect(await ofOp({ params: [params.x] })).toContain("o: params is an array; list its inputs and outputs");
   expect(await ofOp({ params: { x: 3 } })).toMatch(/^o: x is a number, not a param; /);
   expect(await ofOp({ params, refrence: () => 1 })).toBe("o: refrence is not a part of a spec; write reference");
   expect(await ofOp({ params, grid: () => [1] })).toMatch(/^o: grid is not a part of a spec; it has doc, params, /);

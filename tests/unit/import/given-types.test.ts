@@ -61,7 +61,7 @@ describe("parseTypes", () => {
     ["x:", "write x:*fp16 for a pointer, or x:i32 for a number"],
     ["x:fp32*", "the star of a pointer stands first, x:*fp32"],
     ["x:**fp32", "a pointer to pointers is an array of addresses, x:*i64"],
-    ["x:*fp32:16", "what it is a multiple of changes nothing here, x:*fp32"],
+    ["x:*fp32:16", "a divisor changes nothing here, x:*fp32"],
     ["x:(*fp32,*fp32)", "a parameter takes one pointer or number, or a tuple of constants, x=(1,2)"],
     ["x:i32,x:i64", "It gives x twice; leave out one of the two"],
     ["B:constexpr", "a constant is given by its value, such as B=64"],

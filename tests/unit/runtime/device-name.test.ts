@@ -53,7 +53,7 @@ describe("the name of a device", () => {
   });
 
   it("--profile needs one machine, which a cluster is not", async () => {
-    const says = /--device ray:auto: profile prints what to run on one machine; name one, such as --device ssh:HOST/;
+    const says = /--device ray:auto: profile prints commands for one machine; name one, such as --device ssh:HOST/;
     expectUsageError(await cli(vectorAdd(), "--profile", "--device", "ray:auto", "--shapes", "N=64"), says);
   });
 

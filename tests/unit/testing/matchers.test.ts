@@ -54,7 +54,9 @@ test("matchers refuse what they do not know", async () => {
     "toVerify: there is no option devise; the options are shape,",
   );
   await expect(refused({ device: "gpu" })).rejects.toThrow("there is no device gpu; the devices are auto, cuda, hip,");
-  await expect(matchers.toEvaluate({}, {}, {})).rejects.toThrow("this is not a kernel; give what kernel(…) returned");
+  await expect(matchers.toEvaluate({}, {}, {})).rejects.toThrow(
+    "this is not a kernel; pass the value that kernel(…) returned",
+  );
   await expect(matchers.toEvaluate(scaled, { x }, {})).rejects.toThrow("nothing is expected; name an output");
 });
 

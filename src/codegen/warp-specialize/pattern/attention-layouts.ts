@@ -36,7 +36,7 @@ export function columnSides(statements: readonly Statement[], dims: Dims): Reado
     const operands = valuesUsedBy(statement);
     const related = [...results, ...operands];
     const [side, conflicting] = new Set(related.flatMap((value) => sideOf(value, dims) ?? sides.get(value) ?? []));
-    if (conflicting) notSpecializable("it combines scores with what the sum has", statement.location);
+    if (conflicting) notSpecializable("it combines scores with the sum", statement.location);
     for (const value of operands) recordSide(value, side, statement);
   };
   const recordSide = (value: Value, side: Side | undefined, { location: at }: Statement): void => {

@@ -191,14 +191,14 @@ class AttentionMatcher {
   #block(operand: Argument, product: OpStatement, statements: readonly Statement[]): MultipliedBlock {
     const definition = isValue(operand) ? this.#definitions.get(operand) : undefined;
     if (definition?.kind !== "op")
-      return notSpecializable("it multiplies by what no load in the loop reads", product.location);
+      return notSpecializable("it multiplies by an operand that is not loaded in the loop", product.location);
     const { permutes } = definition.op.lowering ?? {};
     if (permutes) {
       const inner = this.#block(definition.operands[0]!, product, statements);
       return { ...inner, isSwapped: inner.isSwapped !== (permutes(definition.operands, 2)[0] === 1) };
     }
     if (definition.op.effect !== "read" || !statements.includes(definition))
-      return notSpecializable("it multiplies by what no load in the loop reads", definition.location);
+      return notSpecializable("it multiplies by an operand that is not loaded in the loop", definition.location);
     const block = multipliedBlock(definition, this.ir, this.#definitions);
     checkPlain(block);
     return { block, isSwapped: block.isSwapped };

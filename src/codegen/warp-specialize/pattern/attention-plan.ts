@@ -187,7 +187,7 @@ function checkPartitions(
   for (const statement of flattenStatements(producerStatements)) {
     const isComputable = statement.kind === "op" && (statement.op.effect === "pure" || isScalarLoad(statement));
     if (!isComputable && statement.kind !== "if")
-      notSpecializable("where its blocks lie depends on what it loads or carries", statement.location);
+      notSpecializable("its block positions depend on loaded or carried values", statement.location);
     if (statement.kind === "op") checkLanguage(statement);
   }
   const ops = flattenStatements(consumerStatements).filter((each) => each.kind === "op");

@@ -82,7 +82,7 @@ export function blockAccess(statement: OpStatement, ir: KernelIR, definitionsOf:
     isRedundant(name, value) ? [] : [name],
   );
   if (unsupported.includes("mask"))
-    notSpecializable("the copy engine takes no mask but the view's own; leave out what says where the tensor ends", at);
+    notSpecializable("the copy engine takes no mask but the view's own; omit the bounds checks", at);
   if (unsupported.length > 0) notSpecializable(`the copy engine takes no ${unsupported.join(" and no ")}`, at);
   const { kind } = address.type;
   if (kind !== "view" && kind !== "descriptor")

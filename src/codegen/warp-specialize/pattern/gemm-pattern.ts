@@ -131,7 +131,7 @@ class GemmMatcher {
     if (extra) return notSpecializable("its loop carries state besides the sum of products", extra.location);
     const carried = product.operands[2] ?? this.#addend(write.value, sum!);
     if (product.operands[2] ? write.value !== sum : carried === undefined)
-      return notSpecializable("what its loop carries is not the sum of products alone", write.location);
+      return notSpecializable("its loop carries more than the sum of products", write.location);
     const read = isValue(carried) ? this.#definitions.get(carried) : undefined;
     if (read?.kind !== "read" || read.variable !== write.variable || !kLoop.body.statements.includes(read))
       return notSpecializable("its product is not added to the state that the loop carries", product.location);
@@ -153,14 +153,14 @@ class GemmMatcher {
     const { product, kLoop } = this.nest;
     const definition = isValue(operand) ? this.#definitions.get(operand) : undefined;
     if (definition?.kind !== "op")
-      return notSpecializable("its product takes what no load in the loop reads", product.location);
+      return notSpecializable("its product takes an operand that is not loaded in the loop", product.location);
     const { permutes } = definition.op.lowering ?? {};
     if (permutes) {
       const inner = this.#operand(definition.operands[0]!);
       return { ...inner, isSwapped: inner.isSwapped !== (permutes(definition.operands, 2)[0] === 1) };
     }
     if (definition.op.effect !== "read" || !kLoop.body.statements.includes(definition))
-      return notSpecializable("its product takes what no load in the loop reads", definition.location);
+      return notSpecializable("its product takes an operand that is not loaded in the loop", definition.location);
     const block = multipliedBlock(definition, this.ir, this.#definitions);
     checkRank(block);
     return { block, isSwapped: block.isSwapped };
@@ -246,7 +246,7 @@ class GemmMatcher {
       notSpecializable("it decides at run time around its product; use tl.where, or decide by a constexpr", at);
     for (const branch of blocksOf(statement)) {
       const write = branch.statements.find((each) => each.kind === "op" && each.op.effect === "write");
-      if (write) notSpecializable("it writes in a branch; write what the branch gives behind it", write.location);
+      if (write) notSpecializable("it writes in a branch; write the branch's result after it", write.location);
       this.#checkOnlyComputes(branch, [], true);
     }
   }

@@ -105,7 +105,7 @@ function checkOffsets(statements: GemmStatements): void {
   for (const statement of flattenStatements(producerStatements(statements)))
     if (statement.kind === "op" && statement.op.effect === "pure") checkLanguage(statement);
     else if (statement.kind !== "if")
-      notSpecializable("where its blocks lie depends on what it loads", statement.location);
+      notSpecializable("its block positions depend on loaded values", statement.location);
 }
 
 /** Each warp group computes its own rows, so no row may depend on another. */

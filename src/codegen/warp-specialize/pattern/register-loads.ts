@@ -23,7 +23,8 @@ type Definitions = ReadonlyMap<Value, Statement>;
 /** @throws {@link NotSpecializable} if the load does not satisfy these conditions. */
 export function checkRegisterLoad(statement: OpStatement, ir: KernelIR, definitionsOf: Definitions): void {
   const { op, operands, options, location: at } = statement;
-  if (op !== opOf(load)) notSpecializable(`it reads with tl.${op.name} what is neither queries, keys nor values`, at);
+  if (op !== opOf(load))
+    notSpecializable(`it reads with tl.${op.name} a tensor other than queries, keys and values`, at);
   const volatile = "volatile" in options;
   if (volatile) notSpecializable("it has a volatile load", at);
   const [address] = operands;
@@ -34,9 +35,9 @@ export function checkRegisterLoad(statement: OpStatement, ir: KernelIR, definiti
   const param = ir.params.find((param) => param.kind === "tensor" && tensors.has(param.value));
   if (param?.kind === "tensor" && (param.role !== "in" || param.optional))
     notSpecializable(`it loads ${param.name}, which is no plain input`, at);
-  if (dependencies.some((each) => each.kind === "read")) notSpecializable("what it loads follows from state", at);
+  if (dependencies.some((each) => each.kind === "read")) notSpecializable("its loads depend on state", at);
   if (dependencies.some((each) => each.kind === "op" && each.op.effect !== "pure"))
-    notSpecializable("what it loads follows from what else it loads", at);
+    notSpecializable("its loads depend on other loads", at);
 }
 
 /** True if a statement is a load, whatever its address. */

@@ -182,7 +182,7 @@ def _check_kinds(got: dict[str, torch.Tensor], expected: dict[str, torch.Tensor]
         kind, reference_kind = _kind(got[name].dtype), _kind(reference.dtype)
         if kind != reference_kind:
             problem = f"{name} holds {kind} ({dtypes[name]}), its reference gives {reference_kind}"
-            raise RequestError("reference", f"{problem}; convert what it returns, such as with .to(tl.{dtypes[name]})")
+            raise RequestError("reference", f"{problem}; convert its result, such as with .to(tl.{dtypes[name]})")
 
 
 def _kind(dtype: torch.dtype) -> str:

@@ -113,6 +113,7 @@ const workerFaults: readonly WorkerFault[] = [
   {
     title: "has a file in place of torch",
     torch: "",
+    beside: { "numpy.py": "" },
     kind: "python-error",
     says: /torch/,
   },
@@ -190,7 +191,7 @@ const workerFaults: readonly WorkerFault[] = [
     title: "sends JSON that is no reply",
     torch: `import os\nos.write(3, b"[1]\\n")`,
     kind: "protocol",
-    says: /no answer to/,
+    says: /invalid reply/,
   },
   {
     title: "sends half a line and dies",

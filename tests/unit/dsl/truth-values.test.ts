@@ -43,7 +43,7 @@ const build = (...given: Parameters<typeof made>): string => {
   }
 };
 
-const REFUSED = /error traced-condition: something here or before asks JavaScript whether a traced value is true/;
+const REFUSED = /error traced-condition: code here or earlier uses a traced value as a JavaScript condition/;
 
 describe("a flag that is used elsewhere too", () => {
   test.each<[string, (flag: any) => unknown]>([

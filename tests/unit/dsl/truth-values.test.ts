@@ -116,7 +116,7 @@ describe("a process that traces for long", () => {
       });
       const said = (masks, asks) => {
         try { compile(made(masks, asks)); return "built"; }
-        catch (error) { return /asks JavaScript whether/.test(error.message) ? "refused" : error.message; }
+        catch (error) { return /as a JavaScript condition/.test(error.message) ? "refused" : error.message; }
       };
       const answers = [said(1, false)];
       setFlagsFromString("--expose-gc");

@@ -67,6 +67,9 @@ const kernelOf = (a: Name, b: Name, first: Op, second: Op) =>
 /** These give floats, of which PyTorch has fewer digits. */
 const ofFloats = new Set(["double", "div", "mul by a half"]);
 
+/** The ends of int16 and int32. */
+const ends = new Set([32767, -32768, 2 ** 31 - 1, -(2 ** 31)]);
+
 const names = Object.keys(dtypes) as Name[];
 const op = fc.constantFrom(...Object.keys(ops));
 const drawnCase = fc.record({ a: fc.constantFrom(...names), b: fc.constantFrom(...names), first: op, second: op });
@@ -102,7 +105,9 @@ test("two functions, one after the other", { timeout: 240_000 }, async () => {
     try {
       const [result] = evaluateReference(reference.outputs, { x: inputOf(a), y: inputOf(b) });
       const most = ofFloats.has(first) || ofFloats.has(second) ? 1e-6 : 0;
-      const isRight = (x: number, i: number) => Math.abs(x - Number(data[i])) <= most * Math.abs(x);
+      // PyTorch leaves a float beyond the range of an integer dtype undefined: the evaluator gives the range's end.
+      const isUndefined = (x: number) => ofFloats.has(first) && second.startsWith("to ") && ends.has(x);
+      const isRight = (x: number, i: number) => isUndefined(x) || Math.abs(x - Number(data[i])) <= most * Math.abs(x);
       if (!result!.data.every(isRight)) wrong.push(`${id}: ${result!.data.join(" ")} instead of ${data.join(" ")}`);
       compared++;
     } catch (failure) {

@@ -1,7 +1,7 @@
 /** Conditions on polynomials, and the definitions of the atoms in them. */
 import type { Polynomial } from "./polynomial.js";
 
-/** `p >= 0`, or `p = 0` if it is `exact`. */
+/** `p >= 0`, or `p = 0` if it is an equation. */
 export interface Condition {
   readonly p: Polynomial;
   readonly isEquation: boolean;

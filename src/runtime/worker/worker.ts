@@ -71,11 +71,11 @@ export class Worker implements RequestServer {
   }
 
   async #ask(request: WorkerRequest, deadlineMs: number, early: SentRequest | undefined): Promise<Reply> {
-    await loadExeca();
     // A process that was replaced never started its early request.
     const sent = early?.running === this.#process ? early : undefined;
     // A process that died before this request is replaced: the request is not the cause.
     if (!sent && this.#process?.hasEnded) await this.#kill();
+    if (!this.#process) await loadExeca();
     const running = (this.#process ??= new WorkerProcess(this.#options));
     const startMs = this.#options.startMs ?? defaultStartMs;
     const failedStart = await running.start(startMs);

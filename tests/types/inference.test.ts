@@ -64,10 +64,14 @@ export const f = (torch: Torch, x: TorchTensor) => [torch.sum(x, 1), x.amax(0), 
   const service = project.getLanguageService().compilerObject;
 
   test.each([
-    ["sum", "sum: (input: TorchTensor, dim?: TorchAxis", "The sum over all axes, unless some are named."],
-    ["amax", "amax: (dim?: TorchAxis", "The greatest element; NaN where there is one."],
-    ["glu", "glu: (input: TorchTensor, dim?: number", "Half of an axis, gated by the sigmoid of the other half."],
-    ["sort", "sort: (dim?: number", "The elements in order along an axis"],
+    ["sum", "sum: (input: TorchTensor, dim?: TorchAxis", "The sum over the given axes. The default is all axes."],
+    ["amax", "amax: (dim?: TorchAxis", "The maximum. NaN if any element is NaN."],
+    [
+      "glu",
+      "glu: (input: TorchTensor, dim?: number",
+      "The first half of an axis, multiplied by the sigmoid of the second half.",
+    ],
+    ["sort", "sort: (dim?: number", "The sorted elements along an axis"],
   ])("%s", (name, type, comment) => {
     const info = service.getQuickInfoAtPosition(source.getFilePath(), source.getFullText().indexOf(`.${name}(`) + 1)!;
     expect(info.displayParts!.map(({ text }) => text).join("")).toContain(type);

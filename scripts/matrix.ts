@@ -8,6 +8,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { pack } from "./pack.js";
 import { writeReport } from "../bench/write-report.js";
 import {
   isTypeScript,
@@ -144,11 +145,7 @@ if (process.argv[1] === import.meta.filename) {
     writeFileSync(join(folder, "package.json"), JSON.stringify({ private: true, dependencies: TOOLS }));
     execFileSync("npm", ["install", "--no-audit", "--no-fund"], { cwd: folder, stdio: "inherit" });
   }
-  const packOutput = execFileSync("npm", ["pack", "--silent", "--pack-destination", folder], {
-    cwd: root,
-    encoding: "utf8",
-  });
-  const tarball = join(folder, packOutput.trim().split("\n").at(-1)!);
+  const { tarball } = pack(folder);
   const onlyManager = process.argv[2];
   const managers = managersIn(tools);
   const file = join(root, "bench/results/matrix.json");

@@ -6,12 +6,12 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { writeReport } from "../bench/write-report.js";
+import { pack } from "./pack.js";
 import { packUnbundled } from "./package-apart.js";
 import { type Part, partsOf } from "./package-parts.js";
 
-const root = resolve(import.meta.dirname, "..");
 const RESULT = "package";
 
 export interface Dependency {
@@ -150,14 +150,8 @@ async function inTemporaryFolder(measure: (folder: string) => Promise<Figures>):
   }
 }
 
-function pack(folder: string): string {
-  const options = { cwd: root, encoding: "utf8" } as const;
-  const packOutput = execFileSync("npm", ["pack", "--silent", "--pack-destination", folder], options);
-  return join(folder, packOutput.trim().split("\n").at(-1)!);
-}
-
 if (process.argv[1] === import.meta.filename)
   writeReport(RESULT, {
     apart: await inTemporaryFolder((folder) => figuresOf(packUnbundled(folder), false)),
-    now: await inTemporaryFolder((folder) => figuresOf(pack(folder), true)),
+    now: await inTemporaryFolder((folder) => figuresOf(pack(folder).tarball, true)),
   });

@@ -2,10 +2,11 @@
  * `npm run package -- lint`: lints the tarball with publint and Are The Types Wrong. Both are downloaded on demand: no
  * test needs them.
  */
-import { execFileSync, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { pack } from "./pack.js";
 
 const root = resolve(import.meta.dirname, "..");
 
@@ -15,20 +16,21 @@ const root = resolve(import.meta.dirname, "..");
  */
 const ATTW_FLAGS = ["--ignore-rules", "cjs-resolves-to-esm", "--profile", "node16"];
 
-const folder = mkdtempSync(join(tmpdir(), "tilescript-lint-"));
-try {
-  const packOutput = execFileSync("npm", ["pack", "--silent", "--pack-destination", folder], {
-    cwd: root,
-    encoding: "utf8",
-  });
-  const tarball = join(folder, packOutput.trim().split("\n").at(-1)!);
+export function lintTarball(tarball: string): boolean {
   const runTool = (...args: readonly string[]): boolean =>
     spawnSync("npx", ["--yes", ...args], { cwd: root, stdio: "inherit" }).status === 0;
   const clean = [
     runTool("publint@0.3", "--strict", tarball),
     runTool("--package=@arethetypeswrong/cli@0.18", "attw", tarball, ...ATTW_FLAGS),
   ];
-  process.exitCode = clean.every(Boolean) ? 0 : 1;
-} finally {
-  rmSync(folder, { recursive: true });
+  return clean.every(Boolean);
+}
+
+if (process.argv[1] === import.meta.filename) {
+  const folder = mkdtempSync(join(tmpdir(), "tilescript-lint-"));
+  try {
+    process.exitCode = lintTarball(pack(folder).tarball) ? 0 : 1;
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 }

@@ -3,37 +3,17 @@
  * package into a temporary folder, and lints the tarball. It publishes nothing and creates no tag. With `--ready`, steps
  * that are left before a release are errors too. `--no-lint` leaves out the linters, which npm downloads.
  */
-import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { addresses, withAddresses } from "./addresses.js";
+import { pack } from "./pack.js";
+import { lintTarball } from "./package-lint.js";
 import { checkRelease, type Manifest, missingFiles } from "./release-checks.js";
 
 const root = resolve(import.meta.dirname, "..");
 const read = (file: string): string => readFileSync(join(root, file), "utf8");
-
-interface Packed {
-  readonly filename: string;
-  readonly size: number;
-  readonly unpackedSize: number;
-  readonly files: readonly { readonly path: string }[];
-}
-
-/** The tarball's description, as `npm pack` prints it. `npm pack` builds `dist` first. */
-function pack(folder: string): Packed {
-  const packOutput = execFileSync("npm", ["pack", "--json", "--pack-destination", folder], {
-    cwd: root,
-    encoding: "utf8",
-    stdio: ["ignore", "pipe", "inherit"],
-    // npm is a script on Windows.
-    shell: process.platform === "win32",
-  });
-  const packages = JSON.parse(packOutput.slice(packOutput.search(/^[[{]/m))) as
-    readonly Packed[] | Record<string, Packed>;
-  return Object.values(packages)[0]!;
-}
 
 /** Files in which an address differs from `release.json`. */
 function staleFiles(): readonly string[] {
@@ -58,17 +38,14 @@ function main(): void {
   const faults = [...report.faults, ...staleFiles()];
   const folder = mkdtempSync(join(tmpdir(), "tilescript-release-"));
   try {
-    const { filename, size, unpackedSize, files } = pack(folder);
+    const { tarball, filename, size, unpackedSize, files } = pack(folder);
     console.log(`${filename}: ${files.length} files, ${kilobytes(size)} packed, ${kilobytes(unpackedSize)} unpacked`);
     const packedFiles = files.map(({ path }) => path);
     faults.push(...missingFiles(manifest, packedFiles).map((file) => `the tarball lacks ${file}`));
+    if (!options["no-lint"] && !lintTarball(tarball))
+      faults.push("the linters of the package found mistakes, or could not be downloaded");
   } finally {
     rmSync(folder, { recursive: true });
-  }
-  if (!options["no-lint"]) {
-    const lint = [join(root, "node_modules/tsx/dist/cli.mjs"), join(root, "scripts/package-lint.ts")];
-    const { status } = spawnSync(process.execPath, lint, { cwd: root, stdio: "inherit" });
-    if (status !== 0) faults.push("the linters of the package found mistakes, or could not be downloaded");
   }
   for (const step of report.remaining) console.log(`left to do: ${step}`);
   for (const fault of faults) console.error(`error: ${fault}`);

@@ -185,13 +185,13 @@ const workerFaults: readonly WorkerFault[] = [
     title: "sends what is no JSON",
     torch: `import os\nos.write(3, b"garbage\\n")`,
     kind: "protocol",
-    says: /no answer to the request/,
+    says: /the worker sent an invalid reply/,
   },
   {
     title: "sends JSON that is no reply",
     torch: `import os\nos.write(3, b"[1]\\n")`,
     kind: "protocol",
-    says: /invalid reply/,
+    says: /the worker sent an invalid reply/,
   },
   {
     title: "sends half a line and dies",
@@ -211,7 +211,7 @@ const workerFaults: readonly WorkerFault[] = [
     torch: `import os\nos.write(3, b'{"v": 8, "id": 1, "ok": false, "error": {"kind": "crash", "message": "made up", "frames": [], "fatal": false}}\\n')\n${NO_TORCH}`,
     kind: "crash",
     says: /made up/,
-    then: /no answer to the request/,
+    then: /the worker sent an invalid reply/,
   },
   {
     title: "has a home that is not there",

@@ -159,7 +159,7 @@ describe("run", { timeout: 180_000 }, () => {
   test("should let the program end, and leave nothing behind", async () => {
     const program = `
       import { NDArray } from "tilescript";
-      import { scaled } from "${join(import.meta.dirname, "../unit/call/kernels.ts")}";
+      import { scaled } from "${join(import.meta.dirname, "../unit/host-call/kernels.ts")}";
       const { outputs } = await scaled.run({ x: NDArray.of([1, 2], [1, 2]) }, { device: "interpreter" });
       console.log(JSON.stringify(outputs.y.toArray()));
     `;

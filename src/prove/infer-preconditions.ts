@@ -88,7 +88,7 @@ function conditionsFor(query: RefutationQuery, model: SymbolicModel): readonly H
   for (const goal of goals.flatMap(conditionsOf)) {
     if (goal.kind !== "atMost") continue;
     const [x, y] = goal.operands;
-    for (const excess of excesses(minus(x!, y!), query)) {
+    for (const excess of excesses(minus(x, y), query)) {
       const maximum = maximumOver(excess, variables, ranges);
       for (const condition of maximum ? asHostConditions(expand(maximum), model.launch) : [])
         if (lengthOf(condition) <= MAX_LENGTH) conditions.set(JSON.stringify(condition), condition);
@@ -111,7 +111,7 @@ function rangesFor({ facts, variables }: RefutationQuery, { environment }: Symbo
   for (const name of variables) {
     if (ranges.has(name)) continue;
     for (const [x, y] of inequalities) {
-      const slack = minus(y!, x!);
+      const slack = minus(y, x);
       const coefficient = coefficientOf(slack, name);
       if (!coefficient || splitBySign(coefficient).negative === number(0)) continue;
       const step = minus(number(0), coefficient);
@@ -130,7 +130,7 @@ function excesses(excess: Term, { facts, variables }: RefutationQuery): readonly
   const conjunctions: Term[] = [];
   for (const condition of facts.flatMap(conditionsOf)) {
     if (condition.kind !== "atMost") continue;
-    const slack = minus(condition.operands[1]!, condition.operands[0]!);
+    const slack = minus(condition.operands[1], condition.operands[0]);
     for (const name of variables) {
       const [coefficient, slackCoefficient] = [coefficientOf(excess, name), coefficientOf(slack, name)];
       if (!coefficient || slackCoefficient?.kind !== "number" || slackCoefficient.value !== -1n) continue;
@@ -159,8 +159,8 @@ function divisionsIn(term: Term): readonly (readonly [Term, Term])[] {
   return [...termsIn(term)].flatMap((each): (readonly [Term, Term])[] => {
     if (each.kind !== "quotient" && each.kind !== "floorQuotient") return [];
     const [x, y] = each.operands;
-    const sizes = [x!, minus(x!, minus(y!, number(1)))].filter(({ kind }) => kind === "symbol" || kind === "product");
-    return sizes.map((size) => [size, y!] as const);
+    const sizes = [x, minus(x, minus(y, number(1)))].filter(({ kind }) => kind === "symbol" || kind === "product");
+    return sizes.map((size) => [size, y] as const);
   });
 }
 
@@ -203,10 +203,10 @@ function toHostExpression(term: Term, launch: SymbolicLaunch): HostExpression | 
     case "quotient":
     case "floorQuotient": {
       const [x, y] = term.operands;
-      const blocks = minus(x!, minus(y!, number(1)));
-      return summandCount(blocks) < summandCount(x!)
-        ? binary("cdiv", convert(blocks), convert(y!))
-        : binary("floorDiv", convert(x!), convert(y!));
+      const blocks = minus(x, minus(y, number(1)));
+      return summandCount(blocks) < summandCount(x)
+        ? binary("cdiv", convert(blocks), convert(y))
+        : binary("floorDiv", convert(x), convert(y));
     }
     case "call": {
       const [x] = term.operands;
@@ -229,7 +229,7 @@ function toHostExpression(term: Term, launch: SymbolicLaunch): HostExpression | 
       return op === undefined ? undefined : reduceOperands(op, term.operands);
     }
     default:
-      return term.kind satisfies never;
+      return term satisfies never;
   }
 }
 

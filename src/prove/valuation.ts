@@ -33,50 +33,83 @@ export class Valuation {
   }
 
   #compute(term: Term): Value {
-    const { kind, operands: parts } = term;
-    if (kind === "number") return Number(term.value);
-    if (kind === "symbol") return this.values.get(term.name);
-    if (kind === "true" || kind === "false") return kind === "true";
-    if (kind === "choice") {
-      const condition = this.#value(parts[0]!);
-      return condition === undefined ? undefined : this.#value(parts[condition ? 1 : 2]!);
-    }
-    const operands = parts.map((part) => this.#value(part));
-    if (kind === "all" && operands.includes(false)) return false;
-    if (kind === "some" && operands.includes(true)) return true;
-    if (operands.includes(undefined)) return undefined;
-    const [x, y] = operands as number[];
-    switch (kind) {
-      case "sum":
-        return (operands as number[]).reduce((total, operand) => total + operand, 0);
-      case "product":
-        return (operands as number[]).reduce((total, each) => total * each, 1);
-      case "quotient":
-        return y === 0 ? undefined : Math.trunc(x! / y!);
-      case "floorQuotient":
-        return y === 0 ? undefined : Math.floor(x! / y!);
-      case "remainder":
-        return y === 0 ? undefined : x! % y!;
-      case "floorRemainder":
-        return y === 0 ? undefined : x! - y! * Math.floor(x! / y!);
-      case "least":
-        return Math.min(x!, y!);
-      case "greatest":
-        return Math.max(x!, y!);
-      case "call":
-        return term.name === NEXT_POWER ? (x! <= 0 ? 0 : 2 ** Math.ceil(Math.log2(x!))) : undefined;
-      case "atMost":
-        return x! <= y!;
-      case "equal":
-        return x! === y!;
-      case "all":
+    switch (term.kind) {
+      case "number":
+        return Number(term.value);
+      case "symbol":
+        return this.values.get(term.name);
+      case "true":
         return true;
-      case "some":
+      case "false":
         return false;
-      case "not":
-        return !operands[0];
+      case "not": {
+        const holds = this.truth(term.operands[0]);
+        return holds === undefined ? undefined : !holds;
+      }
+      case "all":
+        return this.#connect(term.operands, false);
+      case "some":
+        return this.#connect(term.operands, true);
+      case "choice": {
+        const [condition, x, y] = term.operands;
+        const holds = this.truth(condition);
+        return holds === undefined ? undefined : this.#value(holds ? x : y);
+      }
+      case "sum":
+        return this.#reduce(term.operands, 0, (total, each) => total + each);
+      case "product":
+        return this.#reduce(term.operands, 1, (total, each) => total * each);
+      case "call": {
+        const [x] = term.operands.map((operand) => this.integer(operand));
+        return term.name === NEXT_POWER && x !== undefined ? nextPower(x) : undefined;
+      }
+      case "quotient":
+      case "floorQuotient":
+      case "remainder":
+      case "floorRemainder":
+      case "least":
+      case "greatest":
+      case "atMost":
+      case "equal": {
+        const [x, y] = [this.integer(term.operands[0]), this.integer(term.operands[1])];
+        return x === undefined || y === undefined ? undefined : BINARY[term.kind](x, y);
+      }
       default:
-        return kind satisfies never;
+        return term satisfies never;
     }
   }
+
+  /** A conjunction, which `decisive` false decides, or a disjunction, which `decisive` true decides. */
+  #connect(operands: readonly Term[], decisive: boolean): boolean | undefined {
+    const truths = operands.map((operand) => this.truth(operand));
+    if (truths.includes(decisive)) return decisive;
+    return truths.includes(undefined) ? undefined : !decisive;
+  }
+
+  #reduce(
+    operands: readonly Term[],
+    initial: number,
+    combine: (total: number, each: number) => number,
+  ): number | undefined {
+    // Every operand is evaluated, so that the number of steps does not depend on values.
+    let total: number | undefined = initial;
+    for (const operand of operands) {
+      const value = this.integer(operand);
+      total = total === undefined || value === undefined ? undefined : combine(total, value);
+    }
+    return total;
+  }
 }
+
+const BINARY = {
+  quotient: (x: number, y: number) => (y === 0 ? undefined : Math.trunc(x / y)),
+  floorQuotient: (x: number, y: number) => (y === 0 ? undefined : Math.floor(x / y)),
+  remainder: (x: number, y: number) => (y === 0 ? undefined : x % y),
+  floorRemainder: (x: number, y: number) => (y === 0 ? undefined : x - y * Math.floor(x / y)),
+  least: Math.min,
+  greatest: Math.max,
+  atMost: (x: number, y: number) => x <= y,
+  equal: (x: number, y: number) => x === y,
+} as const;
+
+const nextPower = (x: number): number => (x <= 0 ? 0 : 2 ** Math.ceil(Math.log2(x)));

@@ -3,31 +3,23 @@
  * Integers are mathematical and never wrap. Terms are interned, so equal terms are one object.
  */
 
-export type TermKind = IntegerKind | TruthKind;
+export type TermKind = Term["kind"];
 /**
  * `quotient` and `remainder` truncate as kernels do. `floorQuotient` and `floorRemainder` floor as Python does. `least`
  * and `greatest` are the minimum and the maximum of two, `choice` is if-then-else, and `call` is an uninterpreted
- * function, such as a tensor's element at an index.
+ * function, such as a tensor's element at an index. `atMost` is `x <= y`.
  */
-export type IntegerKind =
-  | "number"
-  | "symbol"
-  | "sum"
-  | "product"
-  | "quotient"
-  | "remainder"
-  | "floorQuotient"
-  | "floorRemainder"
-  | "least"
-  | "greatest"
-  | "choice"
-  | "call";
-/** `atMost` is `x <= y`. */
-export type TruthKind = "true" | "false" | "atMost" | "equal" | "all" | "some" | "not";
+type Shape =
+  | { readonly kind: "number" | "symbol" | "true" | "false"; readonly operands: readonly [] }
+  | { readonly kind: "not"; readonly operands: readonly [Term] }
+  | { readonly kind: BinaryKind; readonly operands: readonly [Term, Term] }
+  | { readonly kind: "choice"; readonly operands: readonly [condition: Term, x: Term, y: Term] }
+  | { readonly kind: "sum" | "product" | "all" | "some"; readonly operands: readonly [Term, ...Term[]] }
+  | { readonly kind: "call"; readonly operands: readonly Term[] };
+type BinaryKind =
+  "quotient" | "remainder" | "floorQuotient" | "floorRemainder" | "least" | "greatest" | "atMost" | "equal";
 
-export interface Term {
-  readonly kind: TermKind;
-  readonly operands: readonly Term[];
+interface Properties {
   /** The name of a symbol or a call. */
   readonly name: string;
   /** The value of a number. */
@@ -43,6 +35,8 @@ export interface Term {
   /** The height of the term as a tree. */
   readonly depth: number;
 }
+
+export type Term = Shape & Properties;
 
 /**
  * The limits of a term. A larger term becomes an uninterpreted function of its symbols and calls, because terms grow
@@ -68,15 +62,15 @@ export function withTermTable<T>(run: () => T): T {
   }
 }
 
-function intern(kind: TermKind, operands: readonly Term[], name = "", value = 0n): Term {
-  const key = `${kind} ${name} ${value} ${operands.map(({ id }) => id).join()}`;
+function intern(shape: Shape, name = "", value = 0n): Term {
+  const key = `${shape.kind} ${name} ${value} ${shape.operands.map(({ id }) => id).join()}`;
   let term = interned.get(key);
   if (term === undefined)
-    interned.set(key, (term = limitSize({ kind, operands, name, value, id: nextId++, ...sizeOf(kind, operands) })));
+    interned.set(key, (term = limitSize({ ...shape, name, value, id: nextId++, ...sizeOf(shape) })));
   return term;
 }
 
-function sizeOf(kind: TermKind, operands: readonly Term[]): Pick<Term, "nodes" | "monomials" | "depth"> {
+function sizeOf({ kind, operands }: Shape): Pick<Term, "nodes" | "monomials" | "depth"> {
   return {
     nodes: operands.reduce((total, operand) => total + operand.nodes, 1),
     monomials: monomialCount(kind, operands),
@@ -110,9 +104,9 @@ const TRUTHS: ReadonlySet<TermKind> = new Set<TermKind>(["true", "false", "atMos
 export const isTruth = ({ kind }: Term): boolean => TRUTHS.has(kind);
 export const isNumber = ({ kind }: Term): boolean => kind === "number";
 
-export const number = (value: bigint | number): Term => intern("number", [], "", BigInt(value));
-export const symbol = (name: string): Term => intern("symbol", [], name);
-export const call = (name: string, ...operands: readonly Term[]): Term => intern("call", operands, name);
+export const number = (value: bigint | number): Term => intern({ kind: "number", operands: [] }, "", BigInt(value));
+export const symbol = (name: string): Term => intern({ kind: "symbol", operands: [] }, name);
+export const call = (name: string, ...operands: readonly Term[]): Term => intern({ kind: "call", operands }, name);
 /**
  * The name of the function that returns the smallest power of two not below its argument, or 0 for a nonpositive
  * argument.
@@ -123,22 +117,24 @@ export const truth = (value: boolean): Term => (value ? TRUE : FALSE);
 export function sum(...terms: readonly Term[]): Term {
   let constant = 0n;
   const symbolicTerms: Term[] = [];
-  for (const term of terms.flatMap((each) => (each.kind === "sum" ? each.operands : [each])))
+  for (const term of terms.flatMap((each): readonly Term[] => (each.kind === "sum" ? each.operands : [each])))
     if (isNumber(term)) constant += term.value;
     else symbolicTerms.push(term);
-  if (constant !== 0n || symbolicTerms.length === 0) symbolicTerms.push(number(constant));
-  return symbolicTerms.length === 1 ? symbolicTerms[0]! : intern("sum", symbolicTerms);
+  if (constant !== 0n) symbolicTerms.push(number(constant));
+  const [first = number(constant), ...more] = symbolicTerms;
+  return more.length === 0 ? first : intern({ kind: "sum", operands: [first, ...more] });
 }
 
 export function product(...terms: readonly Term[]): Term {
   let constant = 1n;
   const factors: Term[] = [];
-  for (const term of terms.flatMap((each) => (each.kind === "product" ? each.operands : [each])))
+  for (const term of terms.flatMap((each): readonly Term[] => (each.kind === "product" ? each.operands : [each])))
     if (isNumber(term)) constant *= term.value;
     else factors.push(term);
   if (constant === 0n) return number(0);
-  if (constant !== 1n || factors.length === 0) factors.unshift(number(constant));
-  return factors.length === 1 ? factors[0]! : intern("product", factors);
+  if (constant !== 1n) factors.unshift(number(constant));
+  const [first = number(constant), ...more] = factors;
+  return more.length === 0 ? first : intern({ kind: "product", operands: [first, ...more] });
 }
 
 export const negative = (x: Term): Term => product(number(-1), x);
@@ -151,7 +147,7 @@ const areNumbers = (x: Term, y: Term) => isNumber(x) && isNumber(y);
 export function quotient(x: Term, y: Term, floors = false): Term {
   if (isOne(y)) return x;
   if (areNumbers(x, y) && y.value !== 0n) return number(floors ? floorOf(x.value, y.value) : x.value / y.value);
-  return intern(floors ? "floorQuotient" : "quotient", [x, y]);
+  return intern({ kind: floors ? "floorQuotient" : "quotient", operands: [x, y] });
 }
 
 /** `x % y`, with the sign of the dividend, or of the divisor if `floors`. */
@@ -159,7 +155,7 @@ export function remainder(x: Term, y: Term, floors = false): Term {
   if (isOne(y)) return number(0);
   if (areNumbers(x, y) && y.value !== 0n)
     return number(floors ? x.value - y.value * floorOf(x.value, y.value) : x.value % y.value);
-  return intern(floors ? "floorRemainder" : "remainder", [x, y]);
+  return intern({ kind: floors ? "floorRemainder" : "remainder", operands: [x, y] });
 }
 
 function floorOf(x: bigint, y: bigint): bigint {
@@ -173,13 +169,13 @@ export const cdiv = (x: Term, y: Term, floors = false): Term => quotient(sum(x, 
 export function minTerm(x: Term, y: Term): Term {
   if (x === y) return x;
   if (areNumbers(x, y)) return x.value < y.value ? x : y;
-  return intern("least", [x, y]);
+  return intern({ kind: "least", operands: [x, y] });
 }
 
 export function maxTerm(x: Term, y: Term): Term {
   if (x === y) return x;
   if (areNumbers(x, y)) return x.value > y.value ? x : y;
-  return intern("greatest", [x, y]);
+  return intern({ kind: "greatest", operands: [x, y] });
 }
 
 /** `x` if the condition is true, else `y`. Two truth values give a truth value. */
@@ -187,12 +183,12 @@ export function iteTerm(condition: Term, x: Term, y: Term): Term {
   if (condition === TRUE || x === y) return x;
   if (condition === FALSE) return y;
   if (isTruth(x) || isTruth(y)) return orTerm(andTerm(condition, asTruth(x)), andTerm(not(condition), asTruth(y)));
-  return intern("choice", [condition, x, y]);
+  return intern({ kind: "choice", operands: [condition, x, y] });
 }
 
 export function atMost(x: Term, y: Term): Term {
   if (x === y) return TRUE;
-  return areNumbers(x, y) ? truth(x.value <= y.value) : intern("atMost", [x, y]);
+  return areNumbers(x, y) ? truth(x.value <= y.value) : intern({ kind: "atMost", operands: [x, y] });
 }
 
 export const atLeast = (x: Term, y: Term): Term => atMost(y, x);
@@ -201,14 +197,14 @@ export const above = (x: Term, y: Term): Term => below(y, x);
 
 export function equal(x: Term, y: Term): Term {
   if (x === y) return TRUE;
-  return areNumbers(x, y) ? FALSE : intern("equal", [x, y]);
+  return areNumbers(x, y) ? FALSE : intern({ kind: "equal", operands: [x, y] });
 }
 
 export function andTerm(...terms: readonly Term[]): Term {
   const conjuncts = new Set(terms.flatMap((each) => conditionsOf(each)));
   if (conjuncts.has(FALSE)) return FALSE;
   const [first = TRUE, ...more] = conjuncts;
-  return more.length === 0 ? first : intern("all", [first, ...more]);
+  return more.length === 0 ? first : intern({ kind: "all", operands: [first, ...more] });
 }
 
 /** The conjuncts of a term. */
@@ -218,21 +214,21 @@ export function conditionsOf(term: Term): readonly Term[] {
 }
 
 export function orTerm(...terms: readonly Term[]): Term {
-  const disjuncts = new Set(terms.flatMap((each) => (each.kind === "some" ? each.operands : [each])));
+  const disjuncts = new Set(terms.flatMap((each): readonly Term[] => (each.kind === "some" ? each.operands : [each])));
   disjuncts.delete(FALSE);
   if (disjuncts.has(TRUE)) return TRUE;
   const [first = FALSE, ...more] = disjuncts;
-  return more.length === 0 ? first : intern("some", [first, ...more]);
+  return more.length === 0 ? first : intern({ kind: "some", operands: [first, ...more] });
 }
 
 export function not(x: Term): Term {
   if (x.kind === "true") return FALSE;
   if (x.kind === "false") return TRUE;
-  if (x.kind === "not") return x.operands[0]!;
-  if (x.kind === "atMost") return below(x.operands[1]!, x.operands[0]!);
+  if (x.kind === "not") return x.operands[0];
+  if (x.kind === "atMost") return below(x.operands[1], x.operands[0]);
   if (x.kind === "all") return orTerm(...x.operands.map(not));
   if (x.kind === "some") return andTerm(...x.operands.map(not));
-  return intern("not", [x]);
+  return intern({ kind: "not", operands: [x] });
 }
 
 /** A truth value as 0 or 1. Integers are unchanged. */
@@ -240,32 +236,60 @@ export const asInteger = (x: Term): Term => (isTruth(x) ? iteTerm(x, number(1), 
 /** An integer as its test for nonzero. Truth values are unchanged. */
 export const asTruth = (x: Term): Term => (isTruth(x) ? x : not(equal(x, number(0))));
 
-const rebuilders: Readonly<Record<TermKind, ((operands: readonly Term[], original: Term) => Term) | undefined>> = {
-  number: undefined,
-  symbol: undefined,
-  true: undefined,
-  false: undefined,
-  sum: (operands) => sum(...operands),
-  product: (operands) => product(...operands),
-  quotient: ([x, y]) => quotient(x!, y!),
-  remainder: ([x, y]) => remainder(x!, y!),
-  floorQuotient: ([x, y]) => quotient(x!, y!, true),
-  floorRemainder: ([x, y]) => remainder(x!, y!, true),
-  least: ([x, y]) => minTerm(x!, y!),
-  greatest: ([x, y]) => maxTerm(x!, y!),
-  choice: ([condition, x, y]) => iteTerm(condition!, x!, y!),
-  call: (operands, { name }) => call(name, ...operands),
-  atMost: ([x, y]) => atMost(x!, y!),
-  equal: ([x, y]) => equal(x!, y!),
-  all: (operands) => andTerm(...operands),
-  some: (operands) => orTerm(...operands),
-  not: ([x]) => not(x!),
+const binaryTerms: Readonly<Record<BinaryKind, (x: Term, y: Term) => Term>> = {
+  quotient: (x, y) => quotient(x, y),
+  remainder: (x, y) => remainder(x, y),
+  floorQuotient: (x, y) => quotient(x, y, true),
+  floorRemainder: (x, y) => remainder(x, y, true),
+  least: minTerm,
+  greatest: maxTerm,
+  atMost,
+  equal,
 };
+const naryTerms = { sum, product, all: andTerm, some: orTerm } as const;
 
-/** The term with other operands. */
-export function withOperands(term: Term, parts: readonly Term[]): Term {
-  if (parts.every((operand, i) => operand === term.operands[i])) return term;
-  return rebuilders[term.kind]?.(parts, term) ?? term;
+/** The term with changed operands. */
+export function mapOperands(term: Term, change: (operand: Term) => Term): Term {
+  switch (term.kind) {
+    case "number":
+    case "symbol":
+    case "true":
+    case "false":
+      return term;
+    case "not": {
+      const [x] = term.operands;
+      const changed = change(x);
+      return changed === x ? term : not(changed);
+    }
+    case "choice": {
+      const [condition, x, y] = term.operands;
+      const [newCondition, newX, newY] = [change(condition), change(x), change(y)];
+      return newCondition === condition && newX === x && newY === y ? term : iteTerm(newCondition, newX, newY);
+    }
+    case "sum":
+    case "product":
+    case "all":
+    case "some":
+    case "call": {
+      const operands = term.operands.map(change);
+      if (operands.every((operand, i) => operand === term.operands[i])) return term;
+      return term.kind === "call" ? call(term.name, ...operands) : naryTerms[term.kind](...operands);
+    }
+    case "quotient":
+    case "remainder":
+    case "floorQuotient":
+    case "floorRemainder":
+    case "least":
+    case "greatest":
+    case "atMost":
+    case "equal": {
+      const [x, y] = term.operands;
+      const [newX, newY] = [change(x), change(y)];
+      return newX === x && newY === y ? term : binaryTerms[term.kind](newX, newY);
+    }
+    default:
+      return term satisfies never;
+  }
 }
 
 /** The term with symbols replaced by name. */
@@ -275,10 +299,7 @@ export function substitute(term: Term, replacements: ReadonlyMap<string, Term>, 
   result =
     term.kind === "symbol"
       ? (replacements.get(term.name) ?? term)
-      : withOperands(
-          term,
-          term.operands.map((operand) => substitute(operand, replacements, cache)),
-        );
+      : mapOperands(term, (operand) => substitute(operand, replacements, cache));
   cache.set(term, result);
   return result;
 }

@@ -213,8 +213,8 @@ function productOf(x: Interval, y: Interval): Interval {
   if (x.min === undefined || x.max === undefined || y.min === undefined || y.max === undefined) return ANY;
   const [first, ...more] = [times(x.min, y.min), times(x.min, y.max), times(x.max, y.min), times(x.max, y.max)];
   return {
-    min: more.reduce((a, b) => (a < b ? a : b), first!),
-    max: more.reduce((a, b) => (a > b ? a : b), first!),
+    min: more.reduce((a, b) => (a < b ? a : b), first),
+    max: more.reduce((a, b) => (a > b ? a : b), first),
   };
 }
 

@@ -27,7 +27,7 @@ export function polynomialOf(facts: FactSet, term: Term): Polynomial {
 }
 
 function compute(facts: FactSet, term: Term): Polynomial {
-  const operand = (i: number): Polynomial => polynomialOf(facts, term.operands[i]!);
+  const operandsOf = ([x, y]: readonly [Term, Term]) => [polynomialOf(facts, x), polynomialOf(facts, y)] as const;
   switch (term.kind) {
     case "number":
       return constant(term.value);
@@ -42,15 +42,17 @@ function compute(facts: FactSet, term: Term): Polynomial {
       return term.operands.reduce((total, factor) => multiply(total, polynomialOf(facts, factor)), ONE);
     case "quotient":
     case "floorQuotient":
-      return divide(facts, operand(0), operand(1), term.kind === "floorQuotient").quotient;
+      return divide(facts, ...operandsOf(term.operands), term.kind === "floorQuotient").quotient;
     case "remainder":
     case "floorRemainder":
-      return divide(facts, operand(0), operand(1), term.kind === "floorRemainder").remainder;
+      return divide(facts, ...operandsOf(term.operands), term.kind === "floorRemainder").remainder;
     case "least":
     case "greatest":
-      return extreme(facts, operand(0), operand(1), term.kind);
-    case "choice":
-      return conditional(facts, term.operands[0]!, operand(1), operand(2));
+      return extreme(facts, ...operandsOf(term.operands), term.kind);
+    case "choice": {
+      const [condition, ...sides] = term.operands;
+      return conditional(facts, condition, ...operandsOf(sides));
+    }
     case "call":
       return callAtom(facts, term);
     case "all":
@@ -62,7 +64,7 @@ function compute(facts: FactSet, term: Term): Polynomial {
     case "true":
       throw new TypeError(`${term.kind} is no integer`);
     default:
-      return term.kind satisfies never;
+      return term satisfies never;
   }
 }
 
@@ -171,9 +173,10 @@ function isZeroUnder(facts: FactSet, condition: Term, { size, monomials, coeffic
 
 /** Proves a condition by linear combinations of the facts. */
 function provesBySums(facts: FactSet, condition: Term): boolean {
-  return conjuncts(condition).every(({ kind, operands: [x, y] }) => {
+  return conjuncts(condition).every(({ kind, operands }) => {
     if (kind !== "atMost") return false;
-    return provesNonNegative(facts, subtract(polynomialOf(facts, y!), polynomialOf(facts, x!)), "sums");
+    const [x, y] = operands;
+    return provesNonNegative(facts, subtract(polynomialOf(facts, y), polynomialOf(facts, x)), "sums");
   });
 }
 
@@ -189,7 +192,8 @@ function callAtom(facts: FactSet, term: Term): Polynomial {
   facts.seen.set(term, value);
   for (const fact of facts.callFacts(term.name, term.operands, term, facts.inProgram))
     assume(facts, withoutRefuted(facts, fact));
-  if (facts.rises(term.name)) orderValues(facts, term.name, args, value);
+  const [argument] = args;
+  if (argument && facts.rises(term.name)) orderValues(facts, term.name, argument, value);
   return value;
 }
 
@@ -202,10 +206,12 @@ function withoutRefuted(facts: FactSet, term: Term): Term {
 }
 
 /** Orders the values of a monotone function by their arguments. */
-function orderValues(facts: FactSet, name: string, [argument]: readonly Polynomial[], value: Polynomial): void {
+function orderValues(facts: FactSet, name: string, argument: Polynomial, value: Polynomial): void {
   for (const [otherName, definition] of facts.definitions) {
     if (definition.kind !== "call" || definition.name !== name || value.key === atom(otherName).key) continue;
-    const distance = subtract(argument!, definition.args[0]!);
+    const [otherArgument] = definition.args;
+    if (!otherArgument) continue;
+    const distance = subtract(argument, otherArgument);
     const rise = subtract(value, atom(otherName));
     if (provesNonNegative(facts, distance, "sums")) facts.add(atLeastZero(rise));
     else if (provesNonNegative(facts, opposite(distance), "sums")) facts.add(atLeastZero(opposite(rise)));
@@ -216,8 +222,8 @@ function orderValues(facts: FactSet, name: string, [argument]: readonly Polynomi
 function impliedConditions(facts: FactSet, term: Term): readonly Condition[] {
   const differenceOf = (low: Term, high: Term) => subtract(polynomialOf(facts, high), polynomialOf(facts, low));
   if (term.kind === "false") return [atLeastZero(constant(-1))];
-  if (term.kind === "atMost") return [atLeastZero(differenceOf(term.operands[0]!, term.operands[1]!))];
-  if (term.kind === "equal") return [isZero(differenceOf(term.operands[0]!, term.operands[1]!))];
+  if (term.kind === "atMost") return [atLeastZero(differenceOf(term.operands[0], term.operands[1]))];
+  if (term.kind === "equal") return [isZero(differenceOf(term.operands[0], term.operands[1]))];
   if (term.kind === "all") return term.operands.flatMap((part) => impliedConditions(facts, part));
   return [];
 }
@@ -233,7 +239,7 @@ export function assume(facts: FactSet, term: Term): void {
     return;
   }
   if (term.kind === "not") {
-    assumeDifferent(facts, term.operands[0]!);
+    assumeDifferent(facts, term.operands[0]);
     return;
   }
   assumePositiveFactors(facts, term);
@@ -244,7 +250,7 @@ export function assume(facts: FactSet, term: Term): void {
 function assumeDifferent(facts: FactSet, term: Term): void {
   if (term.kind !== "equal") return;
   const [x, y] = term.operands;
-  const difference = subtract(polynomialOf(facts, x!), polynomialOf(facts, y!));
+  const difference = subtract(polynomialOf(facts, x), polynomialOf(facts, y));
   if (isConstant(difference)) {
     if (constantOf(difference) === 0) facts.impossible = true;
     return;
@@ -257,9 +263,9 @@ function assumeDifferent(facts: FactSet, term: Term): void {
 
 /** `0 <= x < y * z` with nonnegative `y` and `z` implies that both are at least 1. */
 function assumePositiveFactors(facts: FactSet, term: Term): void {
+  if (term.kind !== "atMost") return;
   const [x, y] = term.operands;
-  if (term.kind !== "atMost" || y?.kind !== "product") return;
-  if (!provesNonNegative(facts, subtract(polynomialOf(facts, x!), ONE), "sums")) return;
+  if (y.kind !== "product" || !provesNonNegative(facts, subtract(polynomialOf(facts, x), ONE), "sums")) return;
   for (const factor of y.operands) {
     const p = polynomialOf(facts, factor);
     if (provesNonNegative(facts, p, "sums")) facts.add(atLeastZero(subtract(p, ONE)));
@@ -269,11 +275,11 @@ function assumePositiveFactors(facts: FactSet, term: Term): void {
 /** Proves a term from the facts. */
 export function entails(facts: FactSet, goal: Term): boolean {
   if (goal === TRUE || facts.impossible) return true;
-  const [x, y] = goal.operands;
-  if (goal.kind === "all") return conjuncts(goal).every((part) => entails(facts, part));
-  if (goal.kind === "atMost") return provesAtMost(facts, x!, y!);
+  if (goal.kind === "all") return goal.operands.every((part) => entails(facts, part));
+  if (goal.kind === "atMost") return provesAtMost(facts, ...goal.operands);
   if (goal.kind === "equal") {
-    const difference = subtract(polynomialOf(facts, x!), polynomialOf(facts, y!));
+    const [x, y] = goal.operands;
+    const difference = subtract(polynomialOf(facts, x), polynomialOf(facts, y));
     return [difference, opposite(difference)].every((p) => provesNonNegative(facts, p, "cases"));
   }
   return isRefuted(facts, not(goal));

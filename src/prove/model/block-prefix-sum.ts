@@ -43,8 +43,7 @@ export function prefixSumOfBlocks(
   const blocks = increments.length === 1 ? blocksOf(environment, increments[0]!, iteration) : undefined;
   if (!blocks) return undefined;
   const { factor, block, start, total: end } = blocks;
-  const isNegative =
-    factor.kind === "product" && factor.operands[0]!.kind === "number" && factor.operands[0]!.value < 0n;
+  const isNegative = factor.kind === "product" && factor.operands[0].kind === "number" && factor.operands[0].value < 0n;
   const absoluteFactor = isNegative ? product(number(-1), factor) : factor;
   return (total, iterations) => {
     const count = isNegative ? product(number(-1), total) : total;

@@ -146,10 +146,10 @@ export class SymbolicLaunch {
           "!=": unreadable,
         },
         call: {
-          cdiv: (x, y) => cdiv(x!, y!, true),
-          min: (x, y) => minTerm(x!, y!),
-          max: (x, y) => maxTerm(x!, y!),
-          choose: (condition, x, y) => iteTerm(condition!, x!, y!),
+          cdiv: (x, y) => cdiv(x, y, true),
+          min: (x, y) => minTerm(x, y),
+          max: (x, y) => maxTerm(x, y),
+          choose: (condition, x, y) => iteTerm(condition, x, y),
         },
       });
     } catch (error) {
@@ -315,9 +315,7 @@ export function findMultiples(launch: SymbolicLaunch): ReadonlyMap<string, Term>
   const multiples = launch.facts.flatMap((fact) => {
     const [lhs, zero] = fact.operands;
     const isMultiple = fact.kind === "equal" && zero!.kind === "number" && zero!.value === 0n;
-    return isMultiple && lhs!.kind === "floorRemainder"
-      ? [{ size: lhs!.operands[0]!, divisor: lhs!.operands[1]! }]
-      : [];
+    return isMultiple && lhs!.kind === "floorRemainder" ? [{ size: lhs!.operands[0], divisor: lhs!.operands[1] }] : [];
   });
   for (const { size, divisor } of multiples.toSorted((x, y) => preferenceOf(y.divisor) - preferenceOf(x.divisor))) {
     if (size.kind !== "symbol" || !launch.chosen.has(size.name) || result.has(size.name)) continue;
@@ -337,6 +335,6 @@ export function isPositive(term: Term, facts: readonly Term[]): boolean {
   if (term.kind === "product" && term.operands.every((part) => isPositive(part, facts))) return true;
   return facts.some(
     ({ kind, operands }) =>
-      kind === "atMost" && operands[1] === term && operands[0]!.kind === "number" && operands[0]!.value >= 1n,
+      kind === "atMost" && operands[1] === term && operands[0].kind === "number" && operands[0].value >= 1n,
   );
 }

@@ -12,7 +12,7 @@ import {
   number,
   product,
   quotient,
-  withOperands,
+  mapOperands,
   substitute,
   sum,
   symbolsIn,
@@ -73,7 +73,7 @@ function directionOf(term: Term, name: string): Direction {
     case "true":
       return undefined;
     default:
-      return term.kind satisfies never;
+      return term satisfies never;
   }
 }
 
@@ -140,7 +140,7 @@ function extreme(term: Term, direction: 1 | -1, remaining: ReadonlySet<string>, 
     case "true":
       return undefined;
     default:
-      return term.kind satisfies never;
+      return term satisfies never;
   }
 }
 
@@ -148,7 +148,7 @@ function extreme(term: Term, direction: 1 | -1, remaining: ReadonlySet<string>, 
 function maximumUnder(term: Term, condition: Term, remaining: ReadonlySet<string>): Term | undefined {
   if (condition.kind !== "atMost") return undefined;
   const [a, b] = condition.operands;
-  const maximum = sum(b!, minus(term, a!));
+  const maximum = sum(b, minus(term, a));
   return [...symbolsIn(maximum)].some((name) => remaining.has(name)) ? undefined : maximum;
 }
 
@@ -200,7 +200,7 @@ function monomials(term: Term): readonly Monomial[] {
     }
     case "least":
     case "greatest": {
-      const rebuilt = withOperands(term, term.operands.map(expand));
+      const rebuilt = mapOperands(term, expand);
       return rebuilt.kind === term.kind ? [{ factors: [rebuilt], times: 1n }] : monomials(rebuilt);
     }
     case "all":
@@ -217,7 +217,7 @@ function monomials(term: Term): readonly Monomial[] {
     case "true":
       return [{ factors: [term], times: 1n }];
     default:
-      return term.kind satisfies never;
+      return term satisfies never;
   }
 }
 

@@ -3,7 +3,7 @@
  * terms. Truncating quotients allow this for all signs.
  */
 import type { Access } from "./accesses.js";
-import { product, quotient, withOperands, remainder, sum, type Term, termsIn } from "../../symbolic/term.js";
+import { mapOperands, product, quotient, remainder, sum, type Term, termsIn } from "../../symbolic/term.js";
 
 /** Rewrites the terms of all accesses together. */
 export function withNestedQuotients(accesses: readonly Access[]): readonly Access[] {
@@ -31,7 +31,7 @@ function nestingQuotients(terms: readonly Term[]): (term: Term) => Term {
   const rewrite = (term: Term): Term => {
     const cached = cache.get(term);
     if (cached) return cached;
-    const result = nestQuotient(withOperands(term, term.operands.map(rewrite)), term);
+    const result = nestQuotient(mapOperands(term, rewrite), term);
     cache.set(term, result);
     return result;
   };

@@ -195,7 +195,7 @@ function viewOf(environment: Environment, statement: OpStatement, masksOf: ViewM
       const terms: Term[] = [];
       tiles.forEach((indexTile, position) => {
         const indexLane = isGrid
-          ? lane.slice(firstAxes[position]!, firstAxes[position]! + indexTile.shape.length)
+          ? lane.slice(firstAxes[position], firstAxes[position]! + indexTile.shape.length)
           : lane;
         terms[order[position]!] = indexTile.at(broadcastLane(indexTile.shape, indexLane));
       });

@@ -76,7 +76,7 @@ export class DecisionDiagrams {
       return truth.operands.reduceRight((result, part) => this.branch(part, result, otherwise), then);
     if (truth.kind === "some")
       return truth.operands.reduceRight((result, part) => this.branch(part, then, result), otherwise);
-    if (truth.kind === "not") return this.branch(truth.operands[0]!, otherwise, then);
+    if (truth.kind === "not") return this.branch(truth.operands[0], otherwise, then);
     const { condition, isOpposite } = this.#condition(truth);
     return this.#split(condition, isOpposite ? otherwise : then, isOpposite ? then : otherwise);
   }
@@ -234,9 +234,9 @@ function linear(term: Term): { readonly factors: readonly (readonly [Term, bigin
   const add = (part: Term, by: bigint): void => {
     if (part.kind === "sum") for (const each of part.operands) add(each, by);
     else if (isNumber(part)) constant += part.value * by;
-    else if (part.kind === "product" && isNumber(part.operands[0]!)) {
+    else if (part.kind === "product" && isNumber(part.operands[0])) {
       const [factor, ...rest] = part.operands;
-      add(product(...rest), by * factor!.value);
+      add(product(...rest), by * factor.value);
     } else factors.set(part, (factors.get(part) ?? 0n) + by);
   };
   add(term, 1n);

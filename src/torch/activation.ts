@@ -1,9 +1,9 @@
 /** Activation functions. All are elementwise, except `glu`. */
-import { sizeOf } from "../numerics/array.js";
 import { erf } from "../numerics/special.js";
-import { map, torchArray, type TorchArray, type Args } from "./array.js";
+import { map, sizeAt, type TorchArray, type Args, zip } from "./array.js";
 import { TorchError } from "./errors.js";
 import { array, axisOrDefault, elementwise, number } from "./call.js";
+import { narrow } from "./indexing.js";
 import { both, everywhere, functional, type Unary } from "./record.js";
 import type { TorchNumber, TorchTensor } from "./values.js";
 
@@ -17,18 +17,9 @@ const geluTanh = (x: number): number => 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / M
 function glu({ input, dim }: Args): TorchArray {
   const x = array(input);
   const axis = axisOrDefault(dim, -1, x);
-  const half = x.shape[axis]! / 2;
-  if (!Number.isInteger(half)) throw new TorchError(`an axis of ${x.shape[axis]} elements has no half`);
-  const inner = sizeOf(x.shape.slice(axis + 1)) * half;
-  const sourceIndex = (i: number): number => Math.trunc(i / inner) * 2 * inner + (i % inner);
-  const shape = x.shape.with(axis, half);
-  return torchArray(
-    shape,
-    Float64Array.from(
-      { length: sizeOf(shape) },
-      (_, i) => x.data[sourceIndex(i)]! / (1 + Math.exp(-x.data[sourceIndex(i) + inner]!)),
-    ),
-  );
+  const half = sizeAt(x, axis) / 2;
+  if (!Number.isInteger(half)) throw new TorchError(`an axis of ${sizeAt(x, axis)} elements has no half`);
+  return zip([narrow(x, axis, 0, half), narrow(x, axis, half, half)], (value, gate) => value / (1 + Math.exp(-gate)));
 }
 
 export const activations = {

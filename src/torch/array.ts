@@ -44,20 +44,20 @@ export function zip(
   xs: readonly [TorchArray, TorchArray, TorchArray],
   f: (x: number, y: number, z: number) => number,
 ): TorchArray;
-export function zip(xs: readonly TorchArray[], f: (...values: number[]) => number): TorchArray {
+export function zip(
+  [first, second, third]: readonly [TorchArray, TorchArray, TorchArray?],
+  f: (...values: number[]) => number,
+): TorchArray {
   const shape = withTorchErrors(() =>
-    xs.reduce<readonly number[]>((result, x) => broadcastShapes(result, x.shape), []),
+    [second, ...(third ? [third] : [])].reduce((result, x) => broadcastShapes(result, x.shape), first.shape),
   );
-  const [a, b, c] = xs.map((x) => expandTo(x, shape).data);
-  const out = new Float64Array(sizeOf(shape));
-  if (c) for (let i = 0; i < out.length; i++) out[i] = f(a![i]!, b![i]!, c[i]!);
-  else for (let i = 0; i < out.length; i++) out[i] = f(a![i]!, b![i]!);
-  return torchArray(shape, out);
+  const [x, y, z] = [expandTo(first, shape).data, expandTo(second, shape).data, third && expandTo(third, shape).data];
+  return torchArray(shape, z ? x.map((value, i) => f(value, y[i]!, z[i]!)) : x.map((value, i) => f(value, y[i]!)));
 }
 
 export function total(lane: Float64Array): number {
   let sum = 0;
-  for (let i = 0; i < lane.length; i++) sum += lane[i]!;
+  for (const x of lane) sum += x;
   return sum;
 }
 
@@ -65,8 +65,18 @@ export function total(lane: Float64Array): number {
 export function axisOf(axis: number, rank: number): number {
   const index = axis < 0 ? axis + Math.max(rank, 1) : axis;
   if (index >= 0 && index < Math.max(rank, 1)) return index;
-  throw new TorchError(`there is no axis ${axis} of ${rank === 1 ? "one axis" : `${rank} axes`}`);
+  throw noAxis(axis, rank);
 }
+
+/** @throws TorchError if there is no such axis, for example in a scalar. */
+export function sizeAt({ shape }: TorchArray, axis: number): number {
+  const size = shape[axis];
+  if (size === undefined) throw noAxis(axis, shape.length);
+  return size;
+}
+
+const noAxis = (axis: number, rank: number): TorchError =>
+  new TorchError(`there is no axis ${axis} of ${rank === 1 ? "one axis" : `${rank} axes`}`);
 
 export function transpose(x: TorchArray, first: number, second: number): TorchArray {
   const rank = x.shape.length;
@@ -82,7 +92,7 @@ export function reorder(x: TorchArray, order: readonly number[]): TorchArray {
     throw new TorchError(`[${order.join(", ")}] does not order ${x.shape.length} axes`);
   if (x.data.length === 0)
     return torchArray(
-      axes.map((axis) => x.shape[axis]!),
+      axes.map((axis) => sizeAt(x, axis)),
       x.data,
     );
   return axes.every((axis, position) => axis === position) ? x : fromTile(permute(asTile(x), axes));
@@ -110,13 +120,11 @@ export function reduceAxes(
   const reducedAxes = new Set(axes.length === 0 ? x.shape.keys() : normalized);
   const remainingAxes = x.shape.map((_, axis) => axis).filter((axis) => !reducedAxes.has(axis));
   const { data } = reorder(x, [...remainingAxes, ...reducedAxes]);
-  const length = [...reducedAxes].reduce((product, axis) => product * x.shape[axis]!, 1);
-  const out = new Float64Array(sizeOf(remainingAxes.map((axis) => x.shape[axis]!)));
+  const remainingShape = x.shape.filter((_, axis) => !reducedAxes.has(axis));
+  const length = sizeOf(x.shape.filter((_, axis) => reducedAxes.has(axis)));
+  const out = new Float64Array(sizeOf(remainingShape));
   for (let i = 0; i < out.length; i++) out[i] = fold(data.subarray(i * length, (i + 1) * length));
-  const shape = keep
-    ? x.shape.map((dim, axis) => (reducedAxes.has(axis) ? 1 : dim))
-    : remainingAxes.map((axis) => x.shape[axis]!);
-  return torchArray(shape, out);
+  return torchArray(keep ? x.shape.map((dim, axis) => (reducedAxes.has(axis) ? 1 : dim)) : remainingShape, out);
 }
 
 /** Replaces each lane along an axis by another lane, of the same length. */
@@ -124,7 +132,7 @@ export function mapLanes(x: TorchArray, axis: number, f: (lane: Float64Array) =>
   const last = x.shape.length - 1;
   if (axisOf(axis, x.shape.length) > last) return torchArray([], f(x.data));
   const transposed = transpose(x, axis, last);
-  const length = transposed.shape[last]!;
+  const length = sizeAt(transposed, last);
   const out = new Float64Array(transposed.data.length);
   for (let start = 0; start < out.length; start += length)
     out.set(f(transposed.data.subarray(start, start + length)), start);

@@ -1,10 +1,10 @@
 /** Convolutions, pooling, and table lookups. */
 import { sizeOf } from "../numerics/array.js";
-import { torchArray, type TorchArray, type Args, type TorchValue } from "./array.js";
+import { sizeAt, torchArray, type TorchArray, type Args, type TorchValue } from "./array.js";
 import { TorchError } from "./errors.js";
 import { checkIndexBounds } from "./indexing.js";
 import { array, number, numbers, checkNotEmpty } from "./call.js";
-import { functional } from "./record.js";
+import { functional, type TorchFunction } from "./record.js";
 import type { TorchNumber, TorchTensor } from "./values.js";
 
 /** One number for all axes, or one per axis. */
@@ -37,25 +37,23 @@ interface MaxPool {
   ): readonly [TorchTensor, TorchTensor];
 }
 
-const CONVOLUTION = ["input", "weight", "bias", "stride", "padding", "dilation", "groups"];
+const CONVOLUTION: TorchFunction["params"] = ["input", "weight", "bias", "stride", "padding", "dilation", "groups"];
 
 /** `[N, C, …]` with `[O, C / groups, …]`, over one or two axes. */
 function convolution({ input, weight, bias, stride, padding, dilation, groups }: Args): TorchArray {
   const [x, w] = [array(input), array(weight)];
-  const axes = x.shape.length - 2;
-  const perAxis = (value: TorchValue, fallback: number): number[] => {
-    const values = numbers(value);
-    return Array.from({ length: axes }, (_, axis) => values[axis] ?? values[0] ?? fallback);
-  };
-  const [strides, paddings, dilations] = [perAxis(stride, 1), perAxis(padding, 0), perAxis(dilation, 1)];
+  const perAxis = (value: TorchValue, axis: number, fallback: number): number =>
+    numbers(value)[axis] ?? numbers(value)[0] ?? fallback;
+  const axes = x.shape.slice(2).map((size, axis) => ({
+    size,
+    taps: sizeAt(w, axis + 2),
+    stride: perAxis(stride, axis, 1),
+    padding: perAxis(padding, axis, 0),
+    dilation: perAxis(dilation, axis, 1),
+  }));
   const [batch, channels] = x.shape as [number, number];
   const [outputChannels, perGroup] = w.shape as [number, number];
-  const inputSizes = x.shape.slice(2);
-  const taps = w.shape.slice(2);
-  const sizes = inputSizes.map(
-    (size, axis) =>
-      Math.floor((size + 2 * paddings[axis]! - dilations[axis]! * (taps[axis]! - 1) - 1) / strides[axis]!) + 1,
-  );
+  const sizes = axes.map(positionsOf);
   const groupCount = number(groups, 1);
   if (outputChannels === 0 || channels !== perGroup * groupCount || outputChannels % groupCount !== 0)
     throw new TorchError(
@@ -63,22 +61,19 @@ function convolution({ input, weight, bias, stride, padding, dilation, groups }:
     );
   const outputsPerGroup = outputChannels / groupCount;
   const biasData = bias === undefined || bias === null ? undefined : array(bias).data;
-  const [positionCount, tapCount] = [sizeOf(sizes), sizeOf(taps)];
+  const [inputCount, positionCount, tapCount] = [sizeOf(x.shape.slice(2)), sizeOf(sizes), sizeOf(w.shape.slice(2))];
   const out = new Float64Array(batch * outputChannels * positionCount);
   for (let i = 0; i < out.length; i++) {
-    const position = unravel(i % positionCount, sizes);
     const output = Math.trunc(i / positionCount) % outputChannels;
     const n = Math.trunc(i / (positionCount * outputChannels));
     const firstChannel = Math.trunc(output / outputsPerGroup) * perGroup;
     let sum = biasData?.[output] ?? 0;
     for (let tap = 0; tap < tapCount; tap++) {
-      const offset = unravel(tap, taps);
-      const source = position.map((p, axis) => p * strides[axis]! + offset[axis]! * dilations[axis]! - paddings[axis]!);
-      if (source.some((s, axis) => s < 0 || s >= inputSizes[axis]!)) continue;
-      const flat = source.reduce((flatIndex, s, axis) => flatIndex * inputSizes[axis]! + s, 0);
+      const source = sourceIndex(axes, i % positionCount, tap);
+      if (source === undefined) continue;
       for (let c = 0; c < perGroup; c++)
         sum +=
-          x.data[(n * channels + firstChannel + c) * sizeOf(inputSizes) + flat]! *
+          x.data[(n * channels + firstChannel + c) * inputCount + source]! *
           w.data[(output * perGroup + c) * tapCount + tap]!;
     }
     out[i] = sum;
@@ -86,12 +81,34 @@ function convolution({ input, weight, bias, stride, padding, dilation, groups }:
   return torchArray([batch, outputChannels, ...sizes], out);
 }
 
-function unravel(flat: number, sizes: readonly number[]): number[] {
-  const index = sizes.map(() => 0);
-  let remainder = flat;
-  for (let axis = sizes.length - 1; axis >= 0; axis--) {
-    index[axis] = remainder % sizes[axis]!;
-    remainder = Math.trunc(remainder / sizes[axis]!);
+interface ConvolvedAxis {
+  /** Number of elements of the input. */
+  readonly size: number;
+  /** Number of elements of the weight. */
+  readonly taps: number;
+  readonly stride: number;
+  readonly padding: number;
+  readonly dilation: number;
+}
+
+/** The output's size. */
+const positionsOf = ({ size, taps, stride, padding, dilation }: ConvolvedAxis): number =>
+  Math.floor((size + 2 * padding - dilation * (taps - 1) - 1) / stride) + 1;
+
+/**
+ * Index of the input's element that is multiplied by a tap of the weight at a position of the output, all in row-major
+ * order. Undefined in the padding.
+ */
+function sourceIndex(axes: readonly ConvolvedAxis[], position: number, tap: number): number | undefined {
+  let [index, inner, outerPosition, outerTap] = [0, 1, position, tap];
+  for (const axis of axes.toReversed()) {
+    const source =
+      (outerPosition % positionsOf(axis)) * axis.stride + (outerTap % axis.taps) * axis.dilation - axis.padding;
+    if (source < 0 || source >= axis.size) return undefined;
+    index += source * inner;
+    inner *= axis.size;
+    outerPosition = Math.trunc(outerPosition / positionsOf(axis));
+    outerTap = Math.trunc(outerTap / axis.taps);
   }
   return index;
 }
@@ -110,13 +127,11 @@ function maxPool3d(x: TorchArray, kernel: number, stride: number, padding: numbe
   const [maxima, indices] = [new Float64Array(count), new Float64Array(count)];
   for (let i = 0; i < count; i++) {
     const volume = Math.trunc(i / (OD * OH * OW)) * D * H * W;
-    const first = [Math.trunc(i / (OH * OW)) % OD, Math.trunc(i / OW) % OH, i % OW].map(
-      (index) => index * stride - padding,
-    );
+    const window = (position: number, size: number) => validIndices(position * stride - padding, kernel, size);
     let [best, bestIndex] = [-Infinity, -1];
-    for (const d of validIndices(first[0]!, kernel, D))
-      for (const h of validIndices(first[1]!, kernel, H))
-        for (const w of validIndices(first[2]!, kernel, W)) {
+    for (const d of window(Math.trunc(i / (OH * OW)) % OD, D))
+      for (const h of window(Math.trunc(i / OW) % OH, H))
+        for (const w of window(i % OW, W)) {
           const index = (d * H + h) * W + w;
           const value = x.data[volume + index]!;
           if (value > best || Number.isNaN(value) || bestIndex < 0) [best, bestIndex] = [value, index];
@@ -147,10 +162,10 @@ export const convolutions = {
     params: ["input", "weight"],
     run: ({ input, weight }) => {
       const [index, table] = [array(input), array(weight)];
-      const width = table.shape[1]!;
+      const [rows, width] = [sizeAt(table, 0), sizeAt(table, 1)];
       const data = new Float64Array(index.data.length * width);
       index.data.forEach((row, i) => {
-        checkIndexBounds(row, table.shape[0]!);
+        checkIndexBounds(row, rows);
         data.set(table.data.subarray(row * width, (row + 1) * width), i * width);
       });
       return torchArray([...index.shape, width], data);

@@ -96,8 +96,8 @@ class Evaluation {
       case "item":
         return itemOf(this.#value(node.of), node.index);
       case "arithmetic": {
-        const [x, y] = node.args.map((side) => Number(this.#argument(side)));
-        return arithmetic[node.operator](x!, y!);
+        const [x, y] = node.args;
+        return arithmetic[node.operator](Number(this.#argument(x)), Number(this.#argument(y)));
       }
       case "comparison": {
         const [x, y] = node.args.map((side) => this.#argument(side));
@@ -130,9 +130,9 @@ class Evaluation {
     if (name === "device") return "cpu";
     if (name === "dtype" && node.kind === "input")
       return this.#dtype((this.#inputs[node.name] as TensorData).dtype as DTypeName);
-    if (!Object.hasOwn(torchAttributes, name))
-      throw new UnsupportedByEvaluator(`the reference uses .${name}, which cannot be evaluated here`);
-    return torchAttributes[name]!.run(this.#value(node));
+    const attribute = Object.hasOwn(torchAttributes, name) ? torchAttributes[name] : undefined;
+    if (!attribute) throw new UnsupportedByEvaluator(`the reference uses .${name}, which cannot be evaluated here`);
+    return attribute.run(this.#value(node));
   }
 
   #dtype(name: DTypeName): DTypeName {
@@ -152,7 +152,7 @@ class Evaluation {
     });
     if (record.castDType && isFloat(record.castDType)) {
       const [[, input]] = entries as [(typeof entries)[number]];
-      if (this.#unrounded) return isArray(input!) ? this.#integers.withDType(input, record.castDType) : input;
+      if (this.#unrounded) return isArray(input) ? this.#integers.withDType(input, record.castDType) : input;
       this.#onRounding?.();
     }
     const values = Object.fromEntries(entries);

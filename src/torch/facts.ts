@@ -78,7 +78,7 @@ function kindOfCall(call: TorchCall, inputs: ReferenceInputs): TorchKind | undef
   const args = bindArguments(call, record);
   const { dtype } = args;
   if (isTorchNode(dtype)) return dtype.kind === "dtype" ? kindOfDType(dtype.name) : undefined;
-  return record.isView ? kindOf(args[record.params[0]!], inputs) : undefined;
+  return record.isView ? kindOf(args[record.params[0]], inputs) : undefined;
 }
 
 /** The dtype of a tensor, if it is statically known. */
@@ -103,12 +103,11 @@ function sources(node: TorchNode, dtypeOf: DTypeOf): readonly (TorchArgument | u
   const viewSources = record.viewedList === undefined ? [] : args[record.viewedList];
   if (Array.isArray(viewSources) && viewSources.length === 1) return viewSources;
   // PyTorch's casts return the tensor itself if it already has the dtype.
-  const input = args[record.params[0]!];
+  const input = args[record.params[0]];
   if (!isTorchNode(input)) return [];
-  const [inputDTypes, resultDTypes] = [elemOf(input, dtypeOf), castTo(node, dtypeOf)].map((elem) =>
-    elem ? members(elem) : [],
-  );
-  return inputDTypes!.some((dtype) => resultDTypes!.includes(dtype)) ? [input] : [];
+  const [inputType, resultType] = [elemOf(input, dtypeOf), castTo(node, dtypeOf)];
+  if (inputType === undefined || resultType === undefined) return [];
+  return members(inputType).some((dtype) => members(resultType).includes(dtype)) ? [input] : [];
 }
 
 /** The target dtype of a cast. Undefined for other calls. */
@@ -132,7 +131,7 @@ function viewedTensor(node: TorchNode): TorchArgument | undefined {
   if (node.kind === "attribute") return torchAttributes[node.name]?.isView ? node.of : undefined;
   if (node.kind === "item") return isCallNode(node.of) ? viewedTensor(node.of) : undefined;
   const record = isCallNode(node) ? recordOf(node) : undefined;
-  return record?.isView && isCallNode(node) ? bindArguments(node, record)[record.params[0]!] : undefined;
+  return record?.isView && isCallNode(node) ? bindArguments(node, record)[record.params[0]] : undefined;
 }
 
 /**

@@ -43,7 +43,7 @@ export function recordOf({ kind, name }: TorchCall): ListedFunction | undefined 
   const isFunctional = kind === "call" && name.startsWith(FUNCTIONAL);
   const callForm = isFunctional ? "functional" : FORM_OF_KIND[kind];
   const key = isFunctional ? name.slice(FUNCTIONAL.length) : name;
-  const record = Object.hasOwn(torchFunctions, key) ? torchFunctions[key]! : undefined;
+  const record = Object.hasOwn(torchFunctions, key) ? torchFunctions[key] : undefined;
   return record?.places.includes(callForm) ? record : undefined;
 }
 

@@ -7,6 +7,7 @@ import {
   pick,
   reduceAxes,
   reshapeTo,
+  sizeAt,
   torchArray,
   type TorchArray,
   total,
@@ -29,17 +30,17 @@ export function checkIndexBounds(index: number, size: number): number {
 
 /** A range of an axis. */
 export function narrow(x: TorchArray, axis: number, start: number, length: number): TorchArray {
-  if (length > 0) [start, start + length - 1].forEach((index) => checkIndexBounds(index, x.shape[axis]!));
+  if (length > 0) [start, start + length - 1].forEach((index) => checkIndexBounds(index, sizeAt(x, axis)));
   const shape = x.shape.with(axis, length);
-  const strides = stridesOf(x.shape);
-  return pick(x, shape, length === 0 ? [] : stridedIndex(shape, strides, start * strides[axis]!));
+  const offset = start * sizeOf(x.shape.slice(axis + 1));
+  return pick(x, shape, length === 0 ? [] : stridedIndex(shape, stridesOf(x.shape), offset));
 }
 
 /** Row-major indices of `x[…, index[…], …]`, one per element of `index`, which has the same rank as `x`. */
 function flatIndices(x: TorchArray, axis: number, index: TorchArray): Float64Array {
-  const strides = stridesOf(x.shape);
-  const base = stridedIndex(index.shape, strides.with(axis, 0));
-  return index.data.map((selected, i) => base[i]! + checkIndexBounds(selected, x.shape[axis]!) * strides[axis]!);
+  const [size, stride] = [sizeAt(x, axis), sizeOf(x.shape.slice(axis + 1))];
+  const base = stridedIndex(index.shape, stridesOf(x.shape).with(axis, 0));
+  return index.data.map((selected, i) => base[i]! + checkIndexBounds(selected, size) * stride);
 }
 
 /** The selected slices of an axis, in the order of `selection`. */
@@ -71,7 +72,7 @@ const scatterFunction = (combine: (old: number, value: number) => number): Torch
 
 /** Splits an axis into pieces of one length, the last one possibly shorter, or of the listed lengths. */
 function pieces(x: TorchArray, axis: number, size: TorchValue): readonly TorchArray[] {
-  const length = x.shape[axis]!;
+  const length = sizeAt(x, axis);
   const sizes = Array.isArray(size)
     ? numbers(size)
     : Array.from({ length: Math.max(1, Math.ceil(length / Number(size))) }, () => Number(size));
@@ -89,7 +90,7 @@ function pieces(x: TorchArray, axis: number, size: TorchValue): readonly TorchAr
 function diff({ input, dim }: Args): TorchArray {
   const x = array(input);
   const axis = axisOrDefault(dim, -1, x);
-  const length = Math.max(0, x.shape[axis]! - 1);
+  const length = Math.max(0, sizeAt(x, axis) - 1);
   return zip(
     [narrow(x, axis, Math.min(1, length), length), narrow(x, axis, 0, length)],
     (next, previous) => next - previous,
@@ -115,9 +116,8 @@ function segmentReduce(x: TorchArray, lengths: TorchArray, fold: (lane: Float64A
 function repeatInterleave({ input, repeats, dim }: Args): TorchArray {
   const x = dim === undefined ? reshapeTo(array(input), [-1]) : array(input);
   const axis = axisOrDefault(dim, 0, x);
-  const rows = x.shape[axis]!;
-  const counts = expandTo(array(repeats), [rows]).data;
-  const selection = Array.from({ length: rows }, (_, row) => Array<number>(counts[row]!).fill(row));
+  const counts = expandTo(array(repeats), [sizeAt(x, axis)]).data;
+  const selection = Array.from(counts, (count, row) => Array<number>(count).fill(row));
   return selectSlices(x, axis, selection.flat());
 }
 
@@ -145,7 +145,7 @@ export const indexing = {
     run: ({ input, dim, index }) => {
       const x = array(input);
       const axis = axisOrDefault(dim, 0, x);
-      const { shape, data } = narrow(x, axis, axisOf(number(index, 0), x.shape[axis]!), 1);
+      const { shape, data } = narrow(x, axis, axisOf(number(index, 0), sizeAt(x, axis)), 1);
       return torchArray(shape.toSpliced(axis, 1), data);
     },
     truth: ["input"],
@@ -158,9 +158,9 @@ export const indexing = {
     run: ({ input, chunks, dim }) => {
       const x = array(input);
       const axis = axisOrDefault(dim, 0, x);
+      const size = sizeAt(x, axis);
       // An empty axis yields all chunks, each empty.
-      if (x.shape[axis] === 0) return pieces(x, axis, Array<number>(Number(chunks)).fill(0));
-      return pieces(x, axis, Math.ceil(x.shape[axis]! / Number(chunks)));
+      return pieces(x, axis, size === 0 ? Array<number>(Number(chunks)).fill(0) : Math.ceil(size / Number(chunks)));
     },
     truth: ["input"],
     isView: true,

@@ -99,7 +99,9 @@ function promote(operands: readonly Operand[]): IntName | undefined {
   if (operands.some(({ dtype }) => dtype === undefined)) return undefined;
   // Zero-dimensional tensors do not widen others.
   const decidingOperands = operands.some(({ rank }) => rank > 0) ? operands.filter(({ rank }) => rank > 0) : operands;
-  const dtypes = [...new Set(decidingOperands.map(({ dtype }) => dtype!).filter((dtype) => dtype !== "int1"))];
+  const dtypes = [
+    ...new Set(decidingOperands.flatMap(({ dtype }) => (dtype === undefined || dtype === "int1" ? [] : [dtype]))),
+  ];
   if (dtypes.length <= 1) return dtypes[0];
   const signed = dtypes.filter(isSigned).sort((a, b) => dtypeTable[b].bits - dtypeTable[a].bits);
   const [widest, ...others] = signed;

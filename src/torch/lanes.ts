@@ -3,7 +3,7 @@ import { total } from "./array.js";
 
 export function largest(lane: Float64Array): number {
   let max = -Infinity;
-  for (let i = 0; i < lane.length; i++) max = Math.max(max, lane[i]!);
+  for (const x of lane) max = Math.max(max, x);
   return max;
 }
 export const smallest = (lane: Float64Array): number => lane.reduce((x, y) => Math.min(x, y), Infinity);
@@ -18,11 +18,9 @@ export function logSumExp(lane: Float64Array): number {
 
 export function softmax(lane: Float64Array): Float64Array {
   const max = largest(lane);
-  const powers = new Float64Array(lane.length);
-  for (let i = 0; i < lane.length; i++) powers[i] = Math.exp(lane[i]! - max);
+  const powers = lane.map((x) => Math.exp(x - max));
   const sum = total(powers);
-  for (let i = 0; i < lane.length; i++) powers[i] = powers[i]! / sum;
-  return powers;
+  return powers.map((power) => power / sum);
 }
 
 /** The logarithm of the softmax. */

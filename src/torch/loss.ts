@@ -1,5 +1,14 @@
 /** Losses. */
-import { mapLanes, scalarArray, torchArray, type TorchArray, zip, type Args, type TorchValue } from "./array.js";
+import {
+  mapLanes,
+  scalarArray,
+  sizeAt,
+  torchArray,
+  type TorchArray,
+  zip,
+  type Args,
+  type TorchValue,
+} from "./array.js";
 import { softplus } from "./activation.js";
 import { checkIndexBounds } from "./indexing.js";
 import { array, number, sameShape } from "./call.js";
@@ -22,7 +31,7 @@ function reduceLosses(losses: TorchArray, reduction: TorchValue, weight = losses
   if (reduction === "none") return losses;
   const total = losses.data.reduce((sum, x) => sum + x, 0);
   if (reduction === "sum") return scalarArray(total);
-  return scalarArray(total / (reduction === "batchmean" ? losses.shape[0]! : weight));
+  return scalarArray(total / (reduction === "batchmean" ? sizeAt(losses, 0) : weight));
 }
 
 const loss = (f: (x: number, target: number) => number): TorchFunction => ({
@@ -37,13 +46,11 @@ const loss = (f: (x: number, target: number) => number): TorchFunction => ({
 function classLoss(logs: TorchArray, { target, weight, ignore_index: ignored, reduction }: Args, smoothing: number) {
   const [rows, classes] = logs.shape as [number, number];
   sameShape(array(target).shape, [rows]);
-  const targets = array(target).data;
   const weights = weight === undefined || weight === null ? undefined : array(weight).data;
   const weightOf = (label: number): number => weights?.[label] ?? 1;
   const losses = new Float64Array(rows);
   let total = 0;
-  for (let row = 0; row < rows; row++) {
-    const label = targets[row]!;
+  for (const [row, label] of array(target).data.entries()) {
     if (label === number(ignored, -100)) continue;
     total += weightOf(checkIndexBounds(label, classes));
     const lane = logs.data.subarray(row * classes, (row + 1) * classes);

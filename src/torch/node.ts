@@ -28,9 +28,9 @@ export type TorchNode =
   /** One of the results of a call: `torch.sort(x)[1]` */
   | { readonly kind: "item"; readonly of: TorchNode; readonly index: number }
   /** `M * TOP_K`, of Python numbers */
-  | { readonly kind: "arithmetic"; readonly operator: NumberOperator; readonly args: readonly TorchArgument[] }
+  | { readonly kind: "arithmetic"; readonly operator: NumberOperator; readonly args: OperandPair }
   /** `N > 16`, `ACTIVATION == "relu"` */
-  | { readonly kind: "comparison"; readonly operator: NumberComparison; readonly args: readonly TorchArgument[] }
+  | { readonly kind: "comparison"; readonly operator: NumberComparison; readonly args: OperandPair }
   /** `a if CAUSAL else b` */
   | {
       readonly kind: "choice";
@@ -91,6 +91,8 @@ export interface TorchCall {
   /** Source location of the call. */
   readonly at?: Location | undefined;
 }
+
+export type OperandPair = readonly [TorchArgument, TorchArgument];
 
 export type TorchArgument = TorchNode | number | boolean | string | null | readonly TorchArgument[];
 

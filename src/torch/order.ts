@@ -2,6 +2,7 @@
 import { mapLanes, reduceAxes, torchArray, type TorchArray, zip, type Args } from "./array.js";
 import { array, axisOrDefault, number, numbers, checkNotEmpty } from "./call.js";
 import { narrow } from "./indexing.js";
+import { largest, smallest } from "./lanes.js";
 import { both, inTorch, overloaded, type TorchFunction } from "./record.js";
 import type { TorchNumber, TorchPair, TorchTensor } from "./values.js";
 
@@ -34,9 +35,9 @@ const compareNaNLast = (a: number, b: number): number =>
 
 /** Original indices of a lane's elements in sorted order. The sort is stable. */
 function sortedIndices(lane: Float64Array, descending: boolean): Float64Array {
-  const indices = Array.from(lane.keys());
-  indices.sort((i, j) => (descending ? compareNaNLast(lane[j]!, lane[i]!) : compareNaNLast(lane[i]!, lane[j]!)));
-  return Float64Array.from(indices);
+  const elements = [...lane.entries()];
+  elements.sort(([, x], [, y]) => (descending ? compareNaNLast(y, x) : compareNaNLast(x, y)));
+  return Float64Array.from(elements, ([index]) => index);
 }
 
 /** The first `count` elements of each lane in an order, and their original indices. */
@@ -53,13 +54,13 @@ function sort({ input, dim, descending }: Args): readonly [TorchArray, TorchArra
   return takeOrdered(x, axis, x.shape[axis] ?? 1, (lane) => sortedIndices(lane, descending === true));
 }
 
-/** Index of a lane's maximum, the first if there are several. NaN counts as the maximum. */
-const indexOfMax = (lane: Float64Array): number =>
-  lane.reduce((best, x, i) => (compareNaNLast(x, lane[best]!) > 0 ? i : best), 0);
-const indexOfMin = (lane: Float64Array): number => {
+/** Index of a lane's extremum, the first if there are several. NaN counts as the extremum. */
+function indexOfExtremum(lane: Float64Array, extremumOf: (lane: Float64Array) => number): number {
   const nan = lane.findIndex(Number.isNaN);
-  return nan >= 0 ? nan : lane.reduce((best, x, i) => (x < lane[best]! ? i : best), 0);
-};
+  return nan >= 0 ? nan : lane.indexOf(extremumOf(lane));
+}
+const indexOfMax = (lane: Float64Array): number => indexOfExtremum(lane, largest);
+const indexOfMin = (lane: Float64Array): number => indexOfExtremum(lane, smallest);
 
 const argExtremum = (indexOf: (lane: Float64Array) => number): TorchFunction => ({
   params: ["input", "dim", "keepdim"],
@@ -119,9 +120,11 @@ export const ordering = {
     (input: TorchTensor, k: TorchNumber, dim?: number, largest?: boolean | { largest?: boolean }) => TorchPair
   >({
     params: ["input", "k", "dim", "largest", "sorted"],
-    run: ({ input, k, dim, largest }) => {
+    run: ({ input, k, dim, largest: isDescending }) => {
       const x = array(input);
-      return takeOrdered(x, axisOrDefault(dim, -1, x), Number(k), (lane) => sortedIndices(lane, largest !== false));
+      return takeOrdered(x, axisOrDefault(dim, -1, x), Number(k), (lane) =>
+        sortedIndices(lane, isDescending !== false),
+      );
     },
   }),
   argmax: both<ArgExtremum>(argExtremum(indexOfMax)),

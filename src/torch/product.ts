@@ -1,89 +1,112 @@
 /** Matrix products: `matmul`, `einsum`, linear layers, attention. */
-import { map, mapLanes, torchArray, type TorchArray, transpose, zip, expandTo, reshapeTo, type Args } from "./array.js";
+import {
+  map,
+  mapLanes,
+  sizeAt,
+  torchArray,
+  type TorchArray,
+  transpose,
+  zip,
+  expandTo,
+  reshapeTo,
+  type Args,
+} from "./array.js";
 import { array, arrays, isArray, number } from "./call.js";
 import { largest, softmax } from "./lanes.js";
 import { both, functional, inTorch, type TorchFunction } from "./record.js";
 import type { TorchNumber, TorchScalar, TorchTensor } from "./values.js";
-import { broadcastShapes, sizeOf, stridesOf } from "../numerics/array.js";
+import { broadcastShapes, sizeOf, stridedIndex, stridesOf } from "../numerics/array.js";
 import { TorchError } from "./errors.js";
 
-/** @throws TorchError if the equation does not match the operands, or has an ellipsis, which is not supported. */
-/** Each letter is an axis. Axes missing from the output are summed. Operands are contracted in pairs, from the left. */
+/** An operand of `einsum`, with a letter for each axis. */
+interface Factor {
+  readonly letters: readonly string[];
+  readonly array: TorchArray;
+}
+
+/**
+ * Each letter is an axis. Axes missing from the output are summed. Operands are contracted in pairs, from the left.
+ *
+ * @throws TorchError if the equation does not match the operands, or has an ellipsis, which is not supported.
+ */
 function einsum(equation: string, operands: readonly TorchArray[]): TorchArray {
-  const [inputText = "", right] = equation.replace(/\s/g, "").split("->");
+  const [inputText = "", outputText] = equation.replace(/\s/g, "").split("->");
   const inputs = inputText.split(",");
   if (inputText.includes(".") || inputs.length !== operands.length)
     throw new TorchError(`${equation} does not fit ${operands.length} operands`);
+  const factors = operands.map((operand, i): Factor => ({ letters: [...(inputs[i] ?? "")], array: operand }));
+  const sizes = sizesOfLetters(equation, factors);
+  const occurrences = (letter: string): number => inputText.split(letter).length - 1;
+  const unrepeatedLetters = [...sizes.keys()].filter((letter) => occurrences(letter) === 1);
+  const output = outputText === undefined ? unrepeatedLetters.toSorted() : [...outputText];
+  const sizeOfLetter = (letter: string): number => {
+    const size = sizes.get(letter);
+    if (size === undefined) throw new TorchError(`${letter} of ${equation} is no axis of an operand`);
+    return size;
+  };
+  const [first, ...others] = factors;
+  if (!first || others.length === 0) return contract(factors, output, sizeOfLetter);
+  const product = others.reduce<Factor>((factor, next, i) => {
+    const laterLetters = [...output, ...others.slice(i + 1).flatMap(({ letters }) => letters)];
+    const letters = [...new Set([...factor.letters, ...next.letters])].filter((letter) =>
+      laterLetters.includes(letter),
+    );
+    const resultLetters = i === others.length - 1 ? output : letters;
+    return { letters: resultLetters, array: contract([factor, next], resultLetters, sizeOfLetter) };
+  }, first);
+  return product.array;
+}
+
+/** The size of each letter's axes. Axes of size 1 broadcast. */
+function sizesOfLetters(equation: string, factors: readonly Factor[]): ReadonlyMap<string, number> {
   const sizes = new Map<string, number>();
-  inputs.forEach((letters, i) => {
-    const { shape } = operands[i]!;
-    if (letters.length !== shape.length) throw new TorchError(`${letters} does not fit [${shape.join(", ")}]`);
-    [...letters].forEach((letter, axis) => {
-      const [knownSize = 1, size] = [sizes.get(letter), shape[axis]!];
+  for (const { letters, array } of factors) {
+    if (letters.length !== array.shape.length)
+      throw new TorchError(`${letters.join("")} does not fit [${array.shape.join(", ")}]`);
+    for (const [axis, letter] of letters.entries()) {
+      const [knownSize, size] = [sizes.get(letter) ?? 1, sizeAt(array, axis)];
       if (knownSize !== 1 && size !== 1 && size !== knownSize)
         throw new TorchError(`${letter} of ${equation} is ${knownSize} and ${size}`);
       sizes.set(letter, knownSize === 1 ? size : knownSize);
-    });
-  });
-  const occurrences = (letter: string): number => inputText.split(letter).length - 1;
-  const output = [
-    ...(right ??
-      [...sizes.keys()]
-        .filter((letter) => occurrences(letter) === 1)
-        .toSorted()
-        .join("")),
-  ];
-  const [first = "", ...others] = inputs;
-  if (others.length === 0) return contract([first], operands, output, sizes);
-  let [letters, result] = [first, operands[0]!];
-  others.forEach((next, i) => {
-    const laterLetters = [...output, ...others.slice(i + 1).join("")];
-    const remainingLetters = [...new Set(letters + next)].filter((letter) => laterLetters.includes(letter));
-    const resultLetters = i === others.length - 1 ? output : remainingLetters;
-    result = contract([letters, next], [result, operands[i + 1]!], resultLetters, sizes);
-    letters = resultLetters.join("");
-  });
-  return result;
+    }
+  }
+  return sizes;
 }
 
 /** The sum of products over the letters missing from the output. */
 function contract(
-  inputs: readonly string[],
-  operands: readonly TorchArray[],
+  factors: readonly Factor[],
   output: readonly string[],
-  sizes: ReadonlyMap<string, number>,
+  sizeOfLetter: (letter: string) => number,
 ): TorchArray {
-  const usedLetters = [...new Set(inputs.join(""))];
+  const usedLetters = [...new Set(factors.flatMap(({ letters }) => letters))];
   const summedLetters = usedLetters.filter((letter) => !output.includes(letter));
-  const letters = [...output, ...summedLetters];
-  const steps = operands.map(({ shape }, i) => {
-    const strides = stridesOf(shape);
-    const axes = [...inputs[i]!];
-    return letters.map((letter) =>
-      axes.reduce(
-        (sum, axisLetter, axis) => sum + (axisLetter === letter && shape[axis] !== 1 ? strides[axis]! : 0),
-        0,
-      ),
-    );
-  });
-  const shape = output.map((letter) => sizes.get(letter)!);
-  const allSizes = letters.map((letter) => sizes.get(letter)!);
-  const inner = sizeOf(allSizes.slice(output.length));
-  const out = new Float64Array(sizeOf(shape));
-  // Iterates over all letters, the last fastest, and advances each operand's offset.
-  const index = allSizes.map(() => 0);
-  const offsets = operands.map(() => 0);
-  for (let i = 0; i < out.length * inner; i++) {
-    out[Math.trunc(i / inner)]! += operands.reduce((product, { data }, n) => product * data[offsets[n]!]!, 1);
-    for (let axis = allSizes.length - 1; axis >= 0; axis--) {
-      index[axis]! += 1;
-      const isAtEnd = index[axis] === allSizes[axis];
-      steps.forEach((step, n) => (offsets[n]! += isAtEnd ? -step[axis]! * (allSizes[axis]! - 1) : step[axis]!));
-      if (!isAtEnd) break;
-      index[axis] = 0;
-    }
+  const [shape, summedShape] = [output.map(sizeOfLetter), summedLetters.map(sizeOfLetter)];
+  const operands = factors.map((factor) => ({
+    data: factor.array.data,
+    outer: stridedIndex(
+      shape,
+      output.map((letter) => strideAlong(letter, factor)),
+    ),
+    inner: stridedIndex(
+      summedShape,
+      summedLetters.map((letter) => strideAlong(letter, factor)),
+    ),
+  }));
+  const [out, termCount] = [new Float64Array(sizeOf(shape)), sizeOf(summedShape)];
+  for (let i = 0; i < out.length; i++) {
+    let sum = 0;
+    for (let term = 0; term < termCount; term++)
+      sum += operands.reduce((product, { data, outer, inner }) => product * data[outer[i]! + inner[term]!]!, 1);
+    out[i] = sum;
   }
   return torchArray(shape, out);
+}
+
+/** The distance between neighbors along all axes with this letter, of which one may have several. */
+function strideAlong(letter: string, { letters, array }: Factor): number {
+  const strides = stridesOf(array.shape).filter((_, axis) => letters[axis] === letter && array.shape[axis] !== 1);
+  return strides.reduce((sum, stride) => sum + stride, 0);
 }
 
 /** Leading axes broadcast. A vector is a row on the left and a column on the right. */
@@ -150,7 +173,7 @@ function attention(
   isTruth: (param: string) => boolean,
 ): TorchArray {
   const [q, k] = [array(query), array(key)];
-  const factor = number(scale, 1 / Math.sqrt(q.shape.at(-1)!));
+  const factor = number(scale, 1 / Math.sqrt(sizeAt(q, q.shape.length - 1)));
   const scores = map(matmul(q, transpose(k, -2, -1)), (x) => x * factor);
   const isBooleanMask = isTruth("attn_mask");
   const applyMask = isBooleanMask

@@ -13,6 +13,7 @@ import {
   numberComparisons,
   type NumberOperator,
   numberOperators,
+  type OperandPair,
   type TorchArgument,
   type TorchNode,
 } from "./node.js";
@@ -45,8 +46,9 @@ export function namespaceProxy(path: string, location: Location | undefined): un
     },
     apply: (_, __, args: unknown[]) => {
       if (path === "") fail(referenceArgument.torchItself(), captureLocation() ?? location);
-      if (Object.hasOwn(numberOperators, path) && args.length === 2 && args.every(isNumber))
-        return numberProxy(arithmeticOf(path as NumberOperator, args, location), location);
+      const operands = numberOperands(args, location);
+      if (operands && Object.hasOwn(numberOperators, path))
+        return numberProxy(arithmeticOf(path as NumberOperator, operands), location);
       return tensorProxy(
         reportNode({ kind: "call", name: path, ...splitArguments(args, location), at: captureLocation() }),
         location,
@@ -117,7 +119,7 @@ export function numberProxy(node: TorchNode, location: Location | undefined): un
         fail(referenceArgument.foreign(key, foreignToNumbers[key as keyof typeof foreignToNumbers]), location);
       if (!Object.hasOwn(numberOperators, key)) fail(referenceArgument.method(key, NUMBER_METHODS), location);
       return (other: unknown) =>
-        numberProxy(arithmeticOf(key as NumberOperator, [numberProxy(node, location), other], location), location);
+        numberProxy(arithmeticOf(key as NumberOperator, [node, argument(other, location)]), location);
     },
     set: () => failAssignment(location),
   });
@@ -127,23 +129,30 @@ function failAssignment(location: Location | undefined): never {
   fail(referenceCoercion.assigned(), captureLocation() ?? location);
 }
 
-function arithmeticOf(operator: NumberOperator, [x, y]: readonly unknown[], location: Location | undefined): TorchNode {
-  return reportNode({ kind: "arithmetic", operator, args: [argument(x, location), argument(y, location)] });
+function arithmeticOf(operator: NumberOperator, args: OperandPair): TorchNode {
+  return reportNode({ kind: "arithmetic", operator, args });
 }
 
-function comparisonOf(operator: NumberComparison, args: readonly TorchArgument[]): TorchNode {
+function comparisonOf(operator: NumberComparison, args: OperandPair): TorchNode {
   return reportNode({ kind: "comparison", operator, args });
 }
 
 /** Records `tl.sub(1, BETA)` on numbers of a reference, with the operator's name. Undefined for other operands. */
 export function numberOperation(name: string, args: readonly unknown[]): unknown {
-  if (args.length !== 2 || !args.every(isNumber) || !args.some((arg) => nodeOf(arg))) return undefined;
+  if (!args.some((arg) => nodeOf(arg))) return undefined;
   const location = captureLocation();
+  const operands = numberOperands(args, location);
+  if (!operands) return undefined;
   if (Object.hasOwn(numberOperators, name))
-    return numberProxy(arithmeticOf(name as NumberOperator, args, location), location);
+    return numberProxy(arithmeticOf(name as NumberOperator, operands), location);
   if (!Object.hasOwn(numberComparisons, name)) return undefined;
-  const operands = args.map((arg) => argument(arg, location));
   return numberProxy(comparisonOf(name as NumberComparison, operands), location);
+}
+
+/** The operands of an operation on two Python numbers. Undefined for other arguments. */
+function numberOperands(args: readonly unknown[], location: Location | undefined): OperandPair | undefined {
+  const [x, y] = args;
+  return args.length === 2 && args.every(isNumber) ? [argument(x, location), argument(y, location)] : undefined;
 }
 
 /** True for a Python number: a JavaScript number, or a recorded one. */

@@ -12,7 +12,7 @@ export type CallForm = "torch" | "functional" | "method";
 /** The part of a definition that is independent of the call form. */
 export interface TorchFunction {
   /** Torch's parameter names, in order. */
-  readonly params: readonly string[];
+  readonly params: readonly [string, ...string[]];
   /** The parameter that receives all further positional arguments, as a list. */
   readonly variadic?: string;
   /** Required parameters, in addition to the first. */

@@ -6,10 +6,12 @@ import {
   pick,
   reorder,
   reshapeTo,
+  sizeAt,
   torchArray,
   type TorchArray,
   transpose,
   type Args,
+  type TorchValue,
 } from "./array.js";
 import { TorchError } from "./errors.js";
 import { array, arrays, axisOrDefault, newAxis, number, numbers } from "./call.js";
@@ -37,17 +39,19 @@ const triangle = (isKept: (difference: number, diagonal: number) => boolean): To
   ...MOVE,
 });
 
-/** Concatenates tensors along an axis. */
-function cat(xs: readonly TorchArray[], axis: number): TorchArray {
-  const [first] = xs as [TorchArray];
-  const total = xs.reduce((sum, x) => sum + x.shape[axis]!, 0);
+/** Concatenates tensors along an axis, the first by default. */
+function cat(xs: readonly TorchArray[], dim: TorchValue): TorchArray {
+  const [first] = xs;
+  if (!first) throw new TorchError("a list of tensors is needed");
+  const axis = axisOrDefault(dim, 0, first);
+  const total = xs.reduce((sum, x) => sum + sizeAt(x, axis), 0);
   const inner = sizeOf(first.shape.slice(axis + 1));
   const out = new Float64Array(sizeOf(first.shape.with(axis, total)));
   let start = 0;
-  for (const { shape, data } of xs) {
-    const chunk = shape[axis]! * inner;
-    for (let i = 0; i * chunk < data.length; i++)
-      out.set(data.subarray(i * chunk, (i + 1) * chunk), i * total * inner + start);
+  for (const x of xs) {
+    const chunk = sizeAt(x, axis) * inner;
+    for (let i = 0; i * chunk < x.data.length; i++)
+      out.set(x.data.subarray(i * chunk, (i + 1) * chunk), i * total * inner + start);
     start += chunk;
   }
   return torchArray(first.shape.with(axis, total), out);
@@ -56,13 +60,16 @@ function cat(xs: readonly TorchArray[], axis: number): TorchArray {
 /** Rotates elements by `shifts` along `dims`. Without `dims`, rotates the flattened tensor. */
 function roll({ input, shifts, dims }: Args): TorchArray {
   const x = array(input);
-  if (numbers(shifts).length !== Math.max(numbers(dims).length, 1))
-    throw new TorchError("there is not one shift for each axis");
+  const axes = numbers(dims);
+  if (numbers(shifts).length !== Math.max(axes.length, 1)) throw new TorchError("there is not one shift for each axis");
   const rotate = (lane: Float64Array, shift: number) =>
     lane.map((_, i) => lane[(((i - shift) % lane.length) + lane.length) % lane.length]!);
-  const axes = numbers(dims);
-  if (axes.length === 0) return torchArray(x.shape, rotate(x.data, numbers(shifts)[0]!));
-  return axes.reduce((result, axis, i) => mapLanes(result, axis, (lane) => rotate(lane, numbers(shifts)[i]!)), x);
+  return numbers(shifts).reduce((result, shift, i) => {
+    const axis = axes[i];
+    return axis === undefined
+      ? torchArray(x.shape, rotate(result.data, shift))
+      : mapLanes(result, axis, (lane) => rotate(lane, shift));
+  }, x);
 }
 
 /** Sizes of `expand`: -1 keeps an axis. */
@@ -72,7 +79,7 @@ function expand({ input, size }: Args): TorchArray {
   const missing = sizes.length - x.shape.length;
   return expandTo(
     x,
-    sizes.map((dim, axis) => (dim === -1 ? x.shape[axis - missing]! : dim)),
+    sizes.map((dim, axis) => (dim === -1 ? sizeAt(x, axis - missing) : dim)),
   );
 }
 
@@ -108,7 +115,7 @@ function squeeze({ input, dim }: Args): TorchArray {
   );
 }
 
-const identity = { params: ["input"], run: ({ input }: Args) => array(input) };
+const identity: TorchFunction = { params: ["input"], run: ({ input }: Args) => array(input) };
 const reshapeFunction: TorchFunction = {
   params: ["input"],
   variadic: "shape",
@@ -173,7 +180,7 @@ export const shapes = {
   size: method<(dim: number) => TorchScalar>({
     params: ["input", "dim"],
     required: ["dim"],
-    run: ({ input, dim }) => array(input).shape.at(Number(dim))!,
+    run: ({ input, dim }) => sizeAt(array(input), axisOrDefault(dim, 0, array(input))),
     isPythonNumber: true,
   }),
   diagonal: both<(input: TorchTensor) => TorchTensor>({
@@ -188,7 +195,7 @@ export const shapes = {
   }),
   cat: inTorch<(tensors: readonly TorchTensor[], dim?: number) => TorchTensor>({
     params: ["tensors", "dim"],
-    run: ({ tensors, dim }) => cat(arrays(tensors), axisOrDefault(dim, 0, arrays(tensors)[0]!)),
+    run: ({ tensors, dim }) => cat(arrays(tensors), dim),
     truth: ["tensors"],
   }),
   /** Concatenates tensors of one shape along a new axis. */
@@ -198,7 +205,7 @@ export const shapes = {
       const unsqueezed = arrays(tensors).map((x) =>
         torchArray(x.shape.toSpliced(newAxis(number(dim, 0), x), 0, 1), x.data),
       );
-      return cat(unsqueezed, axisOrDefault(dim, 0, unsqueezed[0]!));
+      return cat(unsqueezed, dim);
     },
     truth: ["tensors"],
   }),

@@ -7,7 +7,16 @@
 import type { Budget } from "./budget.js";
 import { exactQuotient, gcd, type Integer, magnitude, plus, times } from "./exact-integer.js";
 import { type Monomial, monomialCount, UNIT } from "./monomial.js";
-import { add, constantOf, isConstant, opposite, type Polynomial, PolynomialSet, tighten } from "./polynomial.js";
+import {
+  add,
+  constantOf,
+  isConstant,
+  opposite,
+  type Polynomial,
+  PolynomialSet,
+  type PolynomialTerm,
+  tighten,
+} from "./polynomial.js";
 
 export function contradict(atLeastZero: readonly Polynomial[], zero: readonly Polynomial[], budget: Budget): boolean {
   // Large constants such as 2^31 hide small ones in floating point and are rarely needed.
@@ -30,9 +39,8 @@ function isContradiction(atLeastZero: readonly Polynomial[], zero: readonly Poly
   }
   const useful = distinct(removeUncancelable(conditions, system.zero));
   if (useful.length === 0) return false;
-  const columns = [...useful, ...system.zero, ...system.zero.map(opposite)];
-  const support = infeasibleSupport(columns);
-  return support !== undefined && sumsToContradiction(support.map((i) => columns[i]!));
+  const support = infeasibleSupport([...useful, ...system.zero, ...system.zero.map(opposite)]);
+  return support !== undefined && sumsToContradiction(support);
 }
 
 interface System {
@@ -43,56 +51,59 @@ interface System {
 /** Eliminates monomials that an equation defines. Undefined if an equation is false. */
 function eliminate(atLeastZero: readonly Polynomial[], zero: readonly Polynomial[]): System | undefined {
   const [conditions, pending, remaining] = [[...atLeastZero], [...zero], [] as Polynomial[]];
-  const uses = new UseCounts([...atLeastZero, ...zero]);
+  const uses = new MonomialCounts();
+  for (const p of [...atLeastZero, ...zero]) uses.addAll(p, 1);
   for (let equation = pending.pop(); equation !== undefined; equation = pending.pop()) {
-    uses.count(equation, -1);
+    uses.addAll(equation, -1);
     if (isConstant(equation)) {
       if (constantOf(equation) !== 0) return undefined;
       continue;
     }
-    const monomial = uses.rarest(equation);
-    if (monomial === undefined) {
+    const defining = rarestTerm(equation, uses);
+    if (defining === undefined) {
       remaining.push(equation);
       continue;
     }
-    const coefficient = equation.coefficientOf(monomial);
     for (const list of [conditions, pending, remaining])
-      for (let i = 0; i < list.length; i++) {
-        const p = list[i]!;
-        const factor = p.coefficientOf(monomial);
+      for (const [i, p] of list.entries()) {
+        const factor = p.coefficientOf(defining.monomial);
         if (factor === 0) continue;
-        const replaced = add(p, equation, times(-factor, coefficient));
+        const replaced = add(p, equation, times(-factor, defining.coefficient));
         list[i] = replaced;
         if (list === remaining) continue;
-        uses.count(p, -1);
-        uses.count(replaced, 1);
+        uses.addAll(p, -1);
+        uses.addAll(replaced, 1);
       }
   }
   return { atLeastZero: conditions, zero: remaining };
 }
 
-/** The number of polynomials that contain each monomial. */
-class UseCounts {
+/** A count for each monomial. */
+class MonomialCounts {
   readonly #counts = new Int32Array(monomialCount());
 
-  constructor(polynomials: readonly Polynomial[]) {
-    for (const p of polynomials) this.count(p, 1);
+  of({ id }: Monomial): number {
+    return this.#counts[id] ?? 0;
   }
 
-  count({ monomials }: Polynomial, change: 1 | -1): void {
-    for (const { id } of monomials) this.#counts[id]! += change;
+  add(monomial: Monomial, change: 1 | -1): void {
+    this.#counts[monomial.id] = this.of(monomial) + change;
   }
 
-  /** The monomial of an equation that the fewest polynomials contain, among those with coefficient 1 or -1. */
-  rarest({ monomials, coefficients }: Polynomial): Monomial | undefined {
-    let [rarest, fewest]: [Monomial | undefined, number] = [undefined, Infinity];
-    monomials.forEach((monomial, i) => {
-      if (monomial === UNIT || (coefficients[i] !== 1 && coefficients[i] !== -1)) return;
-      const uses = this.#counts[monomial.id]!;
-      if (uses < fewest) [rarest, fewest] = [monomial, uses];
-    });
-    return rarest;
+  addAll({ terms }: Polynomial, change: 1 | -1): void {
+    for (const { monomial } of terms) this.add(monomial, change);
   }
+}
+
+/** The term of an equation whose monomial is used least, among those with coefficient 1 or -1. */
+function rarestTerm({ terms }: Polynomial, uses: MonomialCounts): PolynomialTerm | undefined {
+  let [rarest, fewest]: [PolynomialTerm | undefined, number] = [undefined, Infinity];
+  for (const term of terms) {
+    if (term.monomial === UNIT || (term.coefficient !== 1 && term.coefficient !== -1)) continue;
+    const count = uses.of(term.monomial);
+    if (count < fewest) [rarest, fewest] = [term, count];
+  }
+  return rarest;
 }
 
 function distinct(list: readonly Polynomial[]): readonly Polynomial[] {
@@ -102,21 +113,19 @@ function distinct(list: readonly Polynomial[]): readonly Polynomial[] {
 
 /** Removes conditions with a monomial that has the same sign in all conditions, because nothing cancels it. */
 function removeUncancelable(conditions: readonly Polynomial[], zero: readonly Polynomial[]): readonly Polynomial[] {
-  const [positiveCounts, negativeCounts] = [new Int32Array(monomialCount()), new Int32Array(monomialCount())];
+  const [positive, negative] = [new MonomialCounts(), new MonomialCounts()];
   // An equation can be negated, so it counts for both signs.
-  for (const { monomials } of zero)
-    for (const { id } of monomials) {
-      positiveCounts[id]!++;
-      negativeCounts[id]!++;
-    }
-  const count = ({ monomials, coefficients }: Polynomial, change: 1 | -1): void => {
-    for (let i = 0; i < monomials.length; i++)
-      (coefficients[i]! > 0 ? positiveCounts : negativeCounts)[monomials[i]!.id]! += change;
+  for (const p of zero) {
+    positive.addAll(p, 1);
+    negative.addAll(p, 1);
+  }
+  const count = ({ terms }: Polynomial, change: 1 | -1): void => {
+    for (const { monomial, coefficient } of terms) (coefficient > 0 ? positive : negative).add(monomial, change);
   };
   for (const p of conditions) count(p, 1);
-  const isUseful = ({ monomials, coefficients }: Polynomial): boolean =>
-    monomials.every(
-      (monomial, i) => monomial === UNIT || (coefficients[i]! > 0 ? negativeCounts : positiveCounts)[monomial.id]! > 0,
+  const isUseful = ({ terms }: Polynomial): boolean =>
+    terms.every(
+      ({ monomial, coefficient }) => monomial === UNIT || (coefficient > 0 ? negative : positive).of(monomial) > 0,
     );
   for (let remaining = conditions; ;) {
     const next = remaining.filter((p) => {
@@ -135,126 +144,143 @@ const GREEDY_PIVOTS = 150;
 const EPSILON = 1e-9;
 
 /** The columns with a positive factor in a solution of `Σ factor · column = -1`, found in floating point. */
-function infeasibleSupport(columns: readonly Polynomial[]): readonly number[] | undefined {
-  const { rows, width } = tableau(columns);
-  const basis = rows.map((_, i) => width + i);
-  const costs = new Float64Array(width + 1);
-  for (const row of rows) for (let j = 0; j <= width; j++) costs[j]! += row[j]!;
-  for (let iteration = 0; costs[width]! > 1e-7; iteration++) {
+function infeasibleSupport(columns: readonly Polynomial[]): readonly Polynomial[] | undefined {
+  const width = columns.length;
+  const rows = tableau(columns);
+  const costs = new Row(width + 1, -1);
+  for (const row of rows) costs.subtract(row, -1);
+  for (let iteration = 0; costs.at(width) > 1e-7; iteration++) {
     if (iteration > MAX_PIVOTS) return undefined;
     const entering = enteringColumn(costs, width, iteration < GREEDY_PIVOTS);
     if (entering < 0) return undefined;
-    const leaving = leavingRow(rows, basis, entering, width, iteration < GREEDY_PIVOTS);
-    if (leaving < 0) return undefined;
-    pivot(rows, costs, leaving, entering);
-    basis[leaving] = entering;
+    const leaving = leavingRow(rows, entering, width, iteration < GREEDY_PIVOTS);
+    if (!leaving) return undefined;
+    leaving.divide(leaving.at(entering));
+    for (const row of [...rows, costs]) if (row !== leaving) row.subtract(leaving, row.at(entering));
+    leaving.basis = entering;
   }
-  return basis.flatMap((column, i) => (column < width && rows[i]![width]! > 1e-12 ? [column] : []));
+  const support = new Set(rows.filter((row) => row.at(width) > 1e-12).map(({ basis }) => basis));
+  return columns.filter((_, j) => support.has(j));
+}
+
+/** A row of the tableau: an entry for each column, and the right-hand side. */
+class Row {
+  readonly #entries: Float64Array;
+
+  /** `basis` is the row's basic variable: a column, or from `length - 1` on an artificial variable. */
+  constructor(
+    length: number,
+    public basis: number,
+  ) {
+    this.#entries = new Float64Array(length);
+  }
+
+  at(j: number): number {
+    return this.#entries[j]!;
+  }
+
+  set(j: number, value: number): void {
+    this.#entries[j] = value;
+  }
+
+  divide(by: number): void {
+    for (let j = 0; j < this.#entries.length; j++) this.#entries[j] = this.at(j) / by;
+  }
+
+  /** Subtracts a multiple of another row. */
+  subtract(row: Row, factor: number): void {
+    if (factor === 0) return;
+    for (let j = 0; j < this.#entries.length; j++) this.#entries[j] = this.at(j) - factor * row.at(j);
+  }
 }
 
 /** One row for each monomial, whose sum must vanish, and the last for the constant, scaled to entries near 1. */
-function tableau(columns: readonly Polynomial[]): { readonly rows: readonly Float64Array[]; readonly width: number } {
-  // The row of each monomial, counted from 1. 0 if it has none.
-  const rowIndices = new Int32Array(monomialCount());
-  let count = 0;
-  for (const { monomials } of columns)
-    for (const monomial of monomials)
-      if (monomial !== UNIT && rowIndices[monomial.id] === 0) rowIndices[monomial.id] = ++count;
+function tableau(columns: readonly Polynomial[]): readonly Row[] {
   const width = columns.length;
-  const rows = Array.from({ length: count + 1 }, () => new Float64Array(width + 1));
-  const last = rows[count]!;
-  columns.forEach(({ monomials, coefficients }, j) => {
+  const rows = new Map<Monomial, Row>();
+  const rowOf = (monomial: Monomial): Row => {
+    let row = rows.get(monomial);
+    if (!row) rows.set(monomial, (row = new Row(width + 1, width + rows.size)));
+    return row;
+  };
+  for (const { terms } of columns) for (const { monomial } of terms) if (monomial !== UNIT) rowOf(monomial);
+  columns.forEach(({ terms }, j) => {
     // Constants such as 2^31 are excluded from the scale.
     let size = 0;
-    for (let i = 0; i < monomials.length; i++)
-      if (monomials[i] !== UNIT) size = Math.max(size, Math.abs(Number(coefficients[i])));
-    for (let i = 0; i < monomials.length; i++) {
-      const scaled = Number(coefficients[i]) / size;
-      if (monomials[i] === UNIT) last[j] = -scaled;
-      else rows[rowIndices[monomials[i]!.id]! - 1]![j] = scaled;
-    }
+    for (const { monomial, coefficient } of terms)
+      if (monomial !== UNIT) size = Math.max(size, Math.abs(Number(coefficient)));
+    for (const { monomial, coefficient } of terms)
+      rowOf(monomial).set(j, Number(monomial === UNIT ? -coefficient : coefficient) / size);
   });
-  for (const row of rows) {
+  const last = rowOf(UNIT);
+  for (const row of rows.values()) {
     let size = 0;
-    for (let j = 0; j < width; j++) size = Math.max(size, Math.abs(row[j]!));
-    if (size > 0) for (let j = 0; j < width; j++) row[j]! /= size;
+    for (let j = 0; j < width; j++) size = Math.max(size, Math.abs(row.at(j)));
+    if (size > 0) row.divide(size);
   }
-  last[width] = 1;
-  return { rows, width };
+  last.set(width, 1);
+  return [...rows.values()];
 }
 
-function enteringColumn(costs: Float64Array, width: number, greedy: boolean): number {
+function enteringColumn(costs: Row, width: number, greedy: boolean): number {
   let [best, highestCost] = [-1, EPSILON];
   for (let j = 0; j < width; j++) {
-    if (costs[j]! <= highestCost) continue;
+    const cost = costs.at(j);
+    if (cost <= highestCost) continue;
     if (!greedy) return j;
-    [best, highestCost] = [j, costs[j]!];
+    [best, highestCost] = [j, cost];
   }
   return best;
 }
 
-function leavingRow(
-  rows: readonly Float64Array[],
-  basis: readonly number[],
-  entering: number,
-  width: number,
-  greedy: boolean,
-): number {
-  let [best, lowestRatio] = [-1, Infinity];
-  for (let i = 0; i < rows.length; i++) {
-    const row = rows[i]!;
-    const pivotEntry = row[entering]!;
+function leavingRow(rows: readonly Row[], entering: number, width: number, greedy: boolean): Row | undefined {
+  let [best, lowestRatio]: [Row | undefined, number] = [undefined, Infinity];
+  for (const row of rows) {
+    const pivotEntry = row.at(entering);
     if (pivotEntry <= EPSILON) continue;
-    const ratio = row[width]! / pivotEntry;
-    const ties = Math.abs(ratio - lowestRatio) <= 1e-12;
-    const wins = ties && (best < 0 || (greedy ? pivotEntry > rows[best]![entering]! : basis[i]! < basis[best]!));
-    if (ratio < lowestRatio - 1e-12 || wins) [best, lowestRatio] = [i, ratio];
+    const ratio = row.at(width) / pivotEntry;
+    const isTied = Math.abs(ratio - lowestRatio) <= 1e-12;
+    const wins = best && isTied && (greedy ? pivotEntry > best.at(entering) : row.basis < best.basis);
+    if (ratio < lowestRatio - 1e-12 || wins) [best, lowestRatio] = [row, ratio];
   }
   return best;
-}
-
-function pivot(rows: readonly Float64Array[], costs: Float64Array, leaving: number, entering: number): void {
-  const row = rows[leaving]!;
-  const pivotEntry = row[entering]!;
-  for (let j = 0; j < row.length; j++) row[j]! /= pivotEntry;
-  for (const otherRow of [...rows, costs]) {
-    const factor = otherRow === row ? 0 : otherRow[entering]!;
-    if (factor !== 0) for (let j = 0; j < row.length; j++) otherRow[j]! -= factor * row[j]!;
-  }
 }
 
 /** Checks in exact arithmetic whether factors `>= 0` with `Σ factor · column = -1` exist, for independent columns. */
 function sumsToContradiction(columns: readonly Polynomial[]): boolean {
   const monomials = new Set(columns.flatMap((p) => p.monomials));
   monomials.delete(UNIT);
-  const rows: Integer[][] = [...monomials, UNIT].map((monomial) => [
+  // An equation of the factors for each monomial: the coefficients, and the right-hand side.
+  let pending: readonly (readonly Integer[])[] = [...monomials, UNIT].map((monomial) => [
     ...columns.map((p) => p.coefficientOf(monomial)),
     monomial === UNIT ? -1 : 0,
   ]);
-  const width = columns.length;
-  let rank = 0;
-  for (let j = 0; j < width; j++) {
-    const pivotRow = rows.findIndex((row, i) => i >= rank && row[j] !== 0);
-    if (pivotRow < 0) continue;
-    [rows[rank], rows[pivotRow]] = [rows[pivotRow]!, rows[rank]!];
-    const lead = rows[rank]!;
-    const pivotEntry = lead[j]!;
-    for (let i = 0; i < rows.length; i++) {
-      const factor = rows[i]![j]!;
-      if (i === rank || factor === 0) continue;
-      const multiplier = pivotEntry < 0 ? factor : -factor;
-      rows[i] = reduceRow(rows[i]!.map((x, k) => plus(times(x, magnitude(pivotEntry)), times(multiplier, lead[k]!))));
-    }
-    rank++;
+  let solved: readonly (readonly Integer[])[] = [];
+  for (let remaining = columns.length; remaining > 0; remaining--) {
+    const pivot = pending.find(([entry]) => entry !== 0);
+    const eliminate = (row: readonly Integer[]): readonly Integer[] =>
+      pivot ? eliminateFirst(row, pivot) : row.slice(1);
+    solved = solved.map(eliminate);
+    pending = pending.filter((row) => row !== pivot).map(eliminate);
+    if (!pivot) continue;
+    const [entry = 0, ...rest] = pivot;
+    solved = [...solved, entry < 0 ? rest.map((x) => -x) : rest];
   }
-  const solved = rows.slice(0, rank).every((row) => {
-    const lead = row.find((x) => x !== 0) ?? 1;
-    return times(row[width]!, lead) >= 0;
-  });
-  return solved && rows.slice(rank).every((row) => row[width] === 0);
+  // Only the right-hand sides remain.
+  return solved.flat().every((x) => x >= 0) && pending.flat().every((x) => x === 0);
 }
 
-function reduceRow(row: Integer[]): Integer[] {
+/** A row without its first entry, which a multiple of the pivot row cancels. The row is scaled by a positive factor. */
+function eliminateFirst(
+  [entry = 0, ...rest]: readonly Integer[],
+  [pivotEntry = 0, ...pivotRest]: readonly Integer[],
+): readonly Integer[] {
+  if (entry === 0) return rest;
+  const multiplier = pivotEntry < 0 ? entry : -entry;
+  return reduceRow(rest.map((x, i) => plus(times(x, magnitude(pivotEntry)), times(multiplier, pivotRest[i]!))));
+}
+
+function reduceRow(row: readonly Integer[]): readonly Integer[] {
   let divisor: Integer = 0;
   for (const x of row) if (divisor !== 1) divisor = gcd(divisor, x);
   return divisor > 1 ? row.map((x) => exactQuotient(x, divisor)) : row;

@@ -84,9 +84,9 @@ class Evaluation {
     readonly point: Point,
   ) {}
 
-  value({ monomials, coefficients }: Polynomial): number {
+  value({ terms }: Polynomial): number {
     let total = 0;
-    for (let i = 0; i < monomials.length; i++) total += Number(coefficients[i]) * this.#product(monomials[i]!);
+    for (const { monomial, coefficient } of terms) total += Number(coefficient) * this.#product(monomial);
     return Math.abs(total) <= Number.MAX_SAFE_INTEGER ? total : NaN;
   }
 
@@ -122,16 +122,12 @@ class Evaluation {
   }
 
   /** Decomposes `p` into `by * name + rest`. Undefined if it is not linear in `name`. */
-  linearIn(
-    name: string,
-    { monomials, coefficients }: Polynomial,
-  ): { coefficient: number; remainder: number } | undefined {
+  linearIn(name: string, { terms }: Polynomial): { coefficient: number; remainder: number } | undefined {
     let [coefficient, remainder] = [0, 0];
-    for (let i = 0; i < monomials.length; i++) {
-      const { atoms } = monomials[i]!;
-      let value = Number(coefficients[i]);
+    for (const term of terms) {
+      let value = Number(term.coefficient);
       let degree = 0;
-      for (const factor of atoms)
+      for (const factor of term.monomial.atoms)
         if (factor === name) degree++;
         else value *= this.point.get(factor) ?? NaN;
       if (degree > 1) return undefined;
@@ -148,14 +144,19 @@ const isComputed = (definition: Definition | undefined): boolean =>
 /** An atom that needs a value, with the conditions that can be checked once it has one. */
 interface Assignment {
   readonly name: string;
+  /** Its place in the order of assignments. */
+  readonly index: number;
   readonly conditions: Condition[];
   readonly cases: CaseSplit[];
 }
 
+const later = (x: Assignment | undefined, y: Assignment | undefined): Assignment | undefined =>
+  (y?.index ?? -1) > (x?.index ?? -1) ? y : x;
+
 /** A backtracking search that assigns values to atoms so that all conditions are true. */
 class PointSearch {
   readonly #assignments: Assignment[] = [];
-  readonly #order = new Map<string, number>();
+  readonly #assignmentsByName = new Map<string, Assignment>();
   readonly #evaluation: Evaluation;
   readonly #random: RandomSource;
   #remainingSteps = 0;
@@ -178,7 +179,7 @@ class PointSearch {
     }
     for (const split of cases) {
       const lastAssignments = split.cases.flatMap((list) => list.map(({ p }) => this.#lastAssignment(p)));
-      const assignment = lastAssignments.reduce((x, y) => (this.#rank(y) > this.#rank(x) ? y : x), undefined);
+      const assignment = lastAssignments.reduce(later, undefined);
       if (assignment) assignment.cases.push(split);
       else if (!this.#satisfiesCase(split)) return false;
     }
@@ -198,38 +199,34 @@ class PointSearch {
     };
     conditions.forEach(addDefined);
     for (const split of cases) for (const list of split.cases) list.forEach(addDefined);
-    const definitionOrder = new Map([...definitions.keys()].map((name, i) => [name, i]));
-    for (const name of [...defined].sort((x, y) => definitionOrder.get(x)! - definitionOrder.get(y)!))
-      this.#assignmentIndex(name);
-  }
-
-  #rank(assignment: Assignment | undefined): number {
-    return assignment ? this.#order.get(assignment.name)! : -1;
+    for (const name of definitions.keys()) if (defined.has(name)) this.#assignmentOf(name);
   }
 
   /** The assignment of the atom that gets its value last. Undefined if all atoms have values. */
   #lastAssignment({ atoms }: Polynomial): Assignment | undefined {
-    let last = -1;
-    for (const name of atoms) last = Math.max(last, this.#assignmentIndex(name));
-    return this.#assignments[last];
+    let last: Assignment | undefined;
+    for (const name of atoms) last = later(last, this.#assignmentOf(name));
+    return last;
   }
 
-  /** The index of an atom's assignment, which comes after those of its operands. */
-  #assignmentIndex(name: string): number {
-    if (this.point.has(name)) return -1;
-    const existing = this.#order.get(name);
-    if (existing !== undefined) return existing;
+  /** An atom's assignment, which comes after those of its operands. Undefined if the atom has a value. */
+  #assignmentOf(name: string): Assignment | undefined {
+    if (this.point.has(name)) return undefined;
+    const existing = this.#assignmentsByName.get(name);
+    if (existing) return existing;
     const definition = this.facts.definitions.get(name);
     if (definition?.kind === "division") {
       this.#lastAssignment(definition.dividend);
       this.#lastAssignment(definition.divisor);
-      if (name === definition.remainder) this.#assignmentIndex(definition.quotient);
+      if (name === definition.remainder) this.#assignmentOf(definition.quotient);
     } else if (definition?.kind === "extreme") {
       this.#lastAssignment(definition.x);
       this.#lastAssignment(definition.y);
     }
-    this.#order.set(name, this.#assignments.length);
-    return this.#assignments.push({ name, conditions: [], cases: [] }) - 1;
+    const assignment = { name, index: this.#assignments.length, conditions: [], cases: [] };
+    this.#assignmentsByName.set(name, assignment);
+    this.#assignments.push(assignment);
+    return assignment;
   }
 
   #satisfiesCase({ cases }: CaseSplit): boolean {

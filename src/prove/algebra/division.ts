@@ -154,16 +154,16 @@ function otherForms(facts: FactSet, dividend: Polynomial, divisor: Polynomial): 
   const key = divisor.key;
   let form = dividend;
   for (let round = 0; round < 4; round++) {
-    const remainders = [...form].flatMap(([monomial, coefficient]) => {
+    const remainders = form.terms.flatMap(({ monomial, coefficient }) => {
       const definition = facts.definitionOf(monomial);
       const isRemainder = definition?.kind === "division" && definition.remainder === monomial.atoms[0];
       return isRemainder && definition.divisor.key === key && isDefinedHere(facts, definition)
-        ? [{ definition, by: coefficient }]
+        ? [{ definition, coefficient }]
         : [];
     });
     const [first] = remainders;
     if (!first) break;
-    const { definition, by: coefficient } = first;
+    const { definition, coefficient } = first;
     const removed = subtract(form, scale(atom(definition.remainder), coefficient));
     const replacement = subtract(definition.dividend, multiply(definition.divisor, atom(definition.quotient)));
     form = add(removed, replacement, coefficient);
@@ -196,8 +196,7 @@ function unfoldDividends(facts: FactSet, p: Polynomial): Polynomial | undefined 
 /** The factor by which all terms of a polynomial, except its constant, occur in another. */
 function factorWithin(divisor: Polynomial, p: Polynomial): Integer | undefined {
   let factor: Integer | undefined;
-  for (let i = 0; i < divisor.size; i++) {
-    const [monomial, coefficient] = [divisor.monomials[i]!, divisor.coefficients[i]!];
+  for (const { monomial, coefficient } of divisor.terms) {
     if (monomial === UNIT) continue;
     const wholeCoefficient = p.coefficientOf(monomial);
     if (factor === undefined) {

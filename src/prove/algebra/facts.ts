@@ -3,9 +3,9 @@ import type { Term } from "../../symbolic/term.js";
 import { CopyOnWriteMap } from "./copy-on-write-map.js";
 import type { Budget } from "./budget.js";
 import { floorQuotient, type Integer, plus, times } from "./exact-integer.js";
-import { type Monomial, monomialOf, UNIT, divideMonomial } from "./monomial.js";
+import { asAtom, type Monomial, monomialOf, UNIT } from "./monomial.js";
 import { CounterexampleCache } from "./counterexample-cache.js";
-import { add, constantOf, isConstant, ONE, Polynomial, subtract, tighten } from "./polynomial.js";
+import { add, atom, constantOf, divisions, isConstant, ONE, type Polynomial, subtract, tighten } from "./polynomial.js";
 import { type Condition, atLeastZero, type CaseSplit, type Definition } from "./conditions.js";
 
 type Defined<Kind extends Definition["kind"]> = Extract<Definition, { readonly kind: Kind }>;
@@ -127,8 +127,9 @@ export class FactSet {
   }
 
   /** The definition of a monomial that is a single atom. */
-  definitionOf({ degree, atoms }: Monomial): Definition | undefined {
-    return degree === 1 ? this.definitions.get(atoms[0]!) : undefined;
+  definitionOf(monomial: Monomial): Definition | undefined {
+    const name = asAtom(monomial);
+    return name === undefined ? undefined : this.definitions.get(name);
   }
 
   /** The interval of a monomial. */
@@ -139,11 +140,10 @@ export class FactSet {
   }
 
   /** A lower bound of a polynomial, from intervals alone. */
-  least({ monomials, coefficients }: Polynomial): Integer | undefined {
+  least({ terms }: Polynomial): Integer | undefined {
     let total: Integer = 0;
-    for (let i = 0; i < monomials.length; i++) {
-      const { min: least, max: most } = this.interval(monomials[i]!);
-      const coefficient = coefficients[i]!;
+    for (const { monomial, coefficient } of terms) {
+      const { min: least, max: most } = this.interval(monomial);
       const bound = coefficient > 0 ? least : most;
       if (bound === undefined) return undefined;
       total = plus(total, times(coefficient, bound));
@@ -153,11 +153,10 @@ export class FactSet {
 
   /** Updates the interval of an atom from a condition on it alone. */
   #updateInterval(p: Polynomial, exact: boolean): void {
-    const index = p.monomials[0] === UNIT ? 1 : 0;
-    const monomial = p.monomials[index];
-    if (monomial?.degree !== 1 || p.size > 2 || (p.size === 2 && !p.has(UNIT))) return;
-    const [name] = monomial.atoms as [string];
-    const coefficient = p.coefficients[index]!;
+    const [term, ...more] = p.terms.filter(({ monomial }) => monomial !== UNIT);
+    const name = term && asAtom(term.monomial);
+    if (!term || name === undefined || more.length > 0) return;
+    const { coefficient } = term;
     const base = constantOf(p);
     const { min: least, max: most } = this.#intervals.get(name) ?? ANY;
     const lower = coefficient > 0 || exact ? ceil(-base, coefficient) : undefined;
@@ -168,16 +167,11 @@ export class FactSet {
   /** Divides a condition by a shared factor: with `B >= 1`, `B * x - B - 1 >= 0` implies `x - 2 >= 0` for integers. */
   #divide(p: Polynomial): void {
     if (p.size < 3 || constantOf(p) >= 0) return;
-    const monomials = p.monomials.filter((monomial) => monomial !== UNIT);
-    const shared = monomials[0]!.atoms.find((name) => monomials.every(({ atoms }) => atoms.includes(name)));
+    const products = p.terms.filter(({ monomial }) => monomial !== UNIT);
+    const shared = p.atoms.find((name) => products.every(({ monomial }) => monomial.atoms.includes(name)));
     const { min: least } = shared === undefined ? ANY : (this.#intervals.get(shared) ?? ANY);
     if (shared === undefined || least === undefined || least < 1) return;
-    const divisor = monomialOf([shared]);
-    const divided = new Polynomial(
-      monomials.map((monomial) => divideMonomial(monomial, divisor)!),
-      monomials.map((monomial) => p.coefficientOf(monomial)),
-    );
-    this.add(atLeastZero(subtract(divided, ONE)));
+    for (const { quotient } of divisions(p, atom(shared))) this.add(atLeastZero(subtract(quotient, ONE)));
   }
 }
 
@@ -211,11 +205,8 @@ function productOf(x: Interval, y: Interval): Interval {
     return { min: times(x.min, y.min), max: most };
   }
   if (x.min === undefined || x.max === undefined || y.min === undefined || y.max === undefined) return ANY;
-  const [first, ...more] = [times(x.min, y.min), times(x.min, y.max), times(x.max, y.min), times(x.max, y.max)];
-  return {
-    min: more.reduce((a, b) => (a < b ? a : b), first),
-    max: more.reduce((a, b) => (a > b ? a : b), first),
-  };
+  const products = [times(x.min, y.min), times(x.min, y.max), times(x.max, y.min), times(x.max, y.max)];
+  return { min: products.reduce((a, b) => (a < b ? a : b)), max: products.reduce((a, b) => (a > b ? a : b)) };
 }
 
 const floor = (x: Integer, y: Integer): Integer => (y < 0 ? floorQuotient(-x, -y) : floorQuotient(x, y));

@@ -5,6 +5,7 @@ import { divide } from "./division.js";
 import { isDivision, internKey, type FactSet } from "./facts.js";
 import {
   add,
+  asMonomial,
   atom,
   constant,
   constantOf,
@@ -80,14 +81,13 @@ function foldDivisions(facts: FactSet, p: Polynomial): Polynomial {
 }
 
 function foldDivision(facts: FactSet, p: Polynomial): Polynomial | undefined {
-  for (const [monomial, coefficient] of p) {
+  for (const { monomial, coefficient } of p.terms) {
     const definition = facts.definitionOf(monomial);
     if (definition?.kind !== "division" || definition.remainder !== monomial.atoms[0]) continue;
     const { dividend, divisor, quotient, remainder } = definition;
     if (!isDivision(facts, definition)) continue;
     const product = scale(multiply(divisor, atom(quotient)), coefficient);
-    if (!product.monomials.every((productMonomial, i) => p.coefficientOf(productMonomial) === product.coefficients[i]))
-      continue;
+    if (!product.terms.every((term) => p.coefficientOf(term.monomial) === term.coefficient)) continue;
     return add(subtract(subtract(p, product), scale(atom(remainder), coefficient)), dividend, coefficient);
   }
   return undefined;
@@ -163,12 +163,15 @@ function conditional(facts: FactSet, condition: Term, x: Polynomial, y: Polynomi
 }
 
 /** True if the polynomial is a monotone function's value before index 0 wherever a condition is true. */
-function isZeroUnder(facts: FactSet, condition: Term, { size, monomials, coefficients }: Polynomial): boolean {
-  const definition = size === 1 && coefficients[0] === 1 ? facts.definitionOf(monomials[0]!) : undefined;
+function isZeroUnder(facts: FactSet, condition: Term, p: Polynomial): boolean {
+  const monomial = asMonomial(p);
+  const definition = monomial && facts.definitionOf(monomial);
   if (definition?.kind !== "call" || !facts.rises(definition.name)) return false;
+  const [index] = definition.args;
+  if (!index) return false;
   const branchFacts = facts.child();
   assume(branchFacts, condition);
-  return provesNonNegative(branchFacts, subtract(opposite(definition.args[0]!), ONE), "sums");
+  return provesNonNegative(branchFacts, subtract(opposite(index), ONE), "sums");
 }
 
 /** Proves a condition by linear combinations of the facts. */

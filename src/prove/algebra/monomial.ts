@@ -50,6 +50,12 @@ export function monomialOf(atoms: readonly string[]): Monomial {
   return monomial;
 }
 
+/** The atom that a monomial consists of, or undefined. */
+export function asAtom({ atoms }: Monomial): string | undefined {
+  const [atom, ...more] = atoms;
+  return more.length === 0 ? atom : undefined;
+}
+
 /** The product of two monomials. */
 export function multiplyMonomials(x: Monomial, y: Monomial): Monomial {
   if (x === UNIT) return y;

@@ -22,8 +22,8 @@ const MAX_DEGREE = 4;
 const MAX_TERMS = 8;
 const MAX_TERMS_SHORT = 6;
 
-const isLarge = ({ coefficients }: Polynomial): boolean =>
-  coefficients.some((coefficient) => coefficient > LARGE || coefficient < -LARGE);
+const isLarge = ({ terms }: Polynomial): boolean =>
+  terms.some(({ coefficient }) => coefficient > LARGE || coefficient < -LARGE);
 const isNonNegative = (lowerBound: Integer | undefined): boolean => lowerBound !== undefined && lowerBound >= 0;
 
 /** Products that may help to contradict `goal >= 0`. Undefined if no existing monomial is a product. */

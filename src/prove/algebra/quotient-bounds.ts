@@ -4,6 +4,7 @@ import { isDefinedHere, type FactSet } from "./facts.js";
 import { monomialOf, UNIT, divideMonomial } from "./monomial.js";
 import {
   add,
+  asMonomial,
   atom,
   constant,
   divisions,
@@ -73,9 +74,8 @@ function boundByExtreme(
   { dividend, quotient, remainder }: EuclideanDivision,
   simplify: (dividend: Polynomial) => QuotientAndRemainder | undefined,
 ): void {
-  dividend.monomials.forEach((monomial, i) => {
+  dividend.terms.forEach(({ monomial, coefficient }) => {
     const definition = facts.definitionOf(monomial);
-    const coefficient = dividend.coefficients[i]!;
     if (definition?.kind !== "extreme" || !isDefinedHere(facts, definition)) return;
     const { x, y } = definition;
     const isUpperBound = (definition.of === "least") === coefficient > 0;
@@ -101,8 +101,8 @@ function boundByExtreme(
  * A dividend below `f * divisor` has a quotient below `f`. Example: a program's row, if the grid is rows times columns.
  */
 function boundByMost(facts: FactSet, { dividend, divisor, quotient }: EuclideanDivision): void {
-  const [monomial] = dividend.monomials;
-  if (monomial === undefined || dividend.size > 1 || dividend.coefficients[0] !== 1 || isConstant(divisor)) return;
+  const monomial = asMonomial(dividend);
+  if (monomial === undefined || isConstant(divisor)) return;
   for (const { p, isEquation: exact } of facts.conditions.slice()) {
     if (exact || p.size > 3 || p.coefficientOf(monomial) !== -1) continue;
     const limit = add(add(p, dividend), ONE);
@@ -116,8 +116,8 @@ function boundByMost(facts: FactSet, { dividend, divisor, quotient }: EuclideanD
  * beyond it.
  */
 function boundByShare(facts: FactSet, { dividend, divisor, quotient }: EuclideanDivision): void {
-  const [monomial] = divisor.monomials;
-  if (monomial === undefined || monomial === UNIT || divisor.size > 1 || divisor.coefficients[0] !== 1) return;
+  const monomial = asMonomial(divisor);
+  if (monomial === undefined || monomial === UNIT) return;
   if (dividend.size === 1) return;
   const factors = new Set(
     facts.conditions.flatMap(({ p }) =>
@@ -140,11 +140,13 @@ function boundByShare(facts: FactSet, { dividend, divisor, quotient }: Euclidean
 }
 
 /** The block of `program * BLOCK + lane`. */
-function blockOf({ monomials, coefficients }: Polynomial): Polynomial | undefined {
-  const index = monomials.findIndex(({ degree }, i) => degree === 2 || (degree === 1 && coefficients[i]! > 1));
-  const monomial = monomials[index];
-  if (monomial === undefined) return undefined;
-  return monomial.degree === 1 ? constant(coefficients[index]!) : atom(monomial.atoms[0]!);
+function blockOf({ terms }: Polynomial): Polynomial | undefined {
+  for (const { monomial, coefficient } of terms) {
+    const [factor] = monomial.atoms;
+    if (monomial.degree === 2 && factor !== undefined) return atom(factor);
+    if (monomial.degree === 1 && coefficient > 1) return constant(coefficient);
+  }
+  return undefined;
 }
 
 /**
@@ -152,8 +154,8 @@ function blockOf({ monomials, coefficients }: Polynomial): Polynomial | undefine
  * rows, divided by the rows of the group, is a column.
  */
 function boundByFactor(facts: FactSet, { dividend, divisor, quotient }: EuclideanDivision): void {
-  const [monomial] = dividend.monomials;
-  if (monomial === undefined || dividend.size > 1 || dividend.coefficients[0] !== 1) return;
+  const monomial = asMonomial(dividend);
+  if (monomial === undefined) return;
   const inner = facts.definitionOf(monomial);
   if (inner?.kind !== "division" || inner.remainder !== monomial.atoms[0]) return;
   if (inner.divisor.size !== 1 || isConstant(divisor) || !isDefinedHere(facts, inner)) return;

@@ -23,9 +23,10 @@ import { isDefinedHere, type FactSet } from "../algebra/facts.js";
 import type { SymbolicModel } from "./model.js";
 import { rowFunction } from "./partitions.js";
 import { type Integer, magnitude } from "../algebra/exact-integer.js";
-import { type Monomial, monomialOf, UNIT, divideMonomial } from "../algebra/monomial.js";
+import { asAtom, type Monomial, monomialOf, UNIT, divideMonomial } from "../algebra/monomial.js";
 import {
   add,
+  asMonomial,
   constantOf,
   type Division,
   divisions,
@@ -33,13 +34,12 @@ import {
   multiply,
   ONE,
   opposite,
-  partOf,
-  type Polynomial,
+  Polynomial,
+  type PolynomialTerm,
   single,
   subtract,
   ZERO,
 } from "../algebra/polynomial.js";
-import type { Definition } from "../algebra/conditions.js";
 
 /** An index, and its value for the element. */
 export interface Equation {
@@ -69,9 +69,9 @@ interface Digit {
   readonly unsolved: string;
   readonly radix: Monomial;
   readonly coefficient: Integer;
+  /** The radix times the magnitude of the coefficient. */
+  readonly weight: Term;
 }
-
-type Quotient = Extract<Definition, { readonly kind: "division" }>;
 
 const ROUNDS = 40;
 
@@ -107,37 +107,38 @@ class Inversion {
   /** Solves an equation for an atom, or decomposes it into digits. Returns false if it must wait for others. */
   #step({ p, target }: PolynomialEquation): boolean {
     const [solved, unsolved] = this.#splitSolved(p);
-    if (unsolved.size === 0) return true;
-    const remainingTarget = solved.size > 0 ? difference(target, this.#termOf(solved)!) : target;
+    const remainingTarget = solved.length > 0 ? difference(target, sum(...solved)) : target;
     if (this.#stepRow(unsolved, remainingTarget)) return this.#step({ p, target });
-    const digits = [...unsolved].map(([monomial, coefficient]) => this.#digitOf(monomial, coefficient));
-    if (digits.includes(undefined)) return false;
-    const [first, ...more] = digits as Digit[];
-    const positiveTarget = first!.coefficient < 0 ? negative(remainingTarget) : remainingTarget;
-    if (more.length > 0 || first!.radix !== UNIT || magnitude(first!.coefficient) !== 1) {
+    const digits = unsolved.terms.map((term) => this.#digitOf(term));
+    if (!digits.every((digit) => digit !== undefined)) return false;
+    const [first, ...more] = digits;
+    if (!first) return true;
+    const positiveTarget = first.coefficient < 0 ? negative(remainingTarget) : remainingTarget;
+    if (more.length > 0 || first.radix !== UNIT || magnitude(first.coefficient) !== 1) {
       // The solved part may remain next to the digits. The whole index is nonnegative, but its unsolved part may be
       // negative.
       const candidates = [
-        ...(solved.size > 0 ? [{ p, target }] : []),
+        ...(solved.length > 0 ? [{ p, target }] : []),
         { p: unsolved, target: remainingTarget },
         { p: opposite(unsolved), target: negative(remainingTarget) },
       ];
-      if (this.#splitDigits(candidates, digits as Digit[])) return true;
+      if (this.#splitDigits(candidates, digits)) return true;
       if (more.length > 0) return false;
     }
-    this.#assign(first!.unsolved, quotient(positiveTarget, this.#radixTerm(first!)));
+    this.#assign(first.unsolved, quotient(positiveTarget, first.weight));
     return true;
   }
 
   /** Solves `boundary(row) + offset = element` for a partition: the row is the element's row. */
   #stepRow(p: Polynomial, target: Term): boolean {
-    for (const [monomial, coefficient] of p) {
+    for (const { monomial, coefficient } of p.terms) {
       const definition = this.facts.definitionOf(monomial);
       if (definition?.kind !== "call" || coefficient !== 1) continue;
       const rowOfElement = rowFunction(this.model, definition.name, definition.args[0] ?? ZERO);
-      const name = rowOfElement && atomOf(rowOfElement.row);
+      if (!rowOfElement) continue;
+      const name = atomOf(rowOfElement.row);
       if (name === undefined || this.#termOfAtom(name)) continue;
-      this.#assign(name, call(rowOfElement!.name, target));
+      this.#assign(name, call(rowOfElement.name, target));
       return true;
     }
     return false;
@@ -160,10 +161,9 @@ class Inversion {
       )) {
         const division = this.#digitsOf(p, single(digit.radix, magnitude(digit.coefficient)), effort);
         if (!division) continue;
-        const radixTerm = this.#radixTerm(digit);
         for (const digitEquation of [
-          { p: division.rest, target: remainder(target, radixTerm, true) },
-          { p: division.quotient, target: quotient(target, radixTerm, true) },
+          { p: division.rest, target: remainder(target, digit.weight, true) },
+          { p: division.quotient, target: quotient(target, digit.weight, true) },
         ])
           if (!this.#step(digitEquation)) this.#stuck.push(digitEquation);
         return true;
@@ -185,32 +185,40 @@ class Inversion {
     return constantOf(low) < 0 && isDigit(shifted) ? { quotient: subtract(high, ONE), rest: shifted } : undefined;
   }
 
-  #digitOf(monomial: Monomial, coefficient: Integer): Digit | undefined {
+  #digitOf({ monomial, coefficient }: PolynomialTerm): Digit | undefined {
     const [unsolved, ...more] = monomial.atoms.filter((name) => !this.#termOfAtom(name));
     if (unsolved === undefined || more.length > 0) return undefined;
-    return { unsolved, radix: divideMonomial(monomial, monomialOf([unsolved]))!, coefficient };
+    const radix = divideMonomial(monomial, monomialOf([unsolved]));
+    const weight = radix && this.#termOf(single(radix, magnitude(coefficient)));
+    return weight && { unsolved, radix, coefficient, weight };
   }
 
-  #radixTerm({ radix, coefficient }: Digit): Term {
-    return this.#termOf(single(radix, magnitude(coefficient)))!;
-  }
-
-  /** The solved and the unsolved part of a polynomial. */
-  #splitSolved(p: Polynomial): readonly [Polynomial, Polynomial] {
-    const isSolved = ({ atoms }: Monomial): boolean => atoms.every((name) => this.#termOfAtom(name));
-    return [partOf(p, isSolved), partOf(p, (monomial) => !isSolved(monomial))];
+  /** The solved part of a polynomial as terms, and the unsolved part. */
+  #splitSolved(p: Polynomial): readonly [readonly Term[], Polynomial] {
+    const [solved, unsolved]: [Term[], PolynomialTerm[]] = [[], []];
+    for (const term of p.terms) {
+      const solvedTerm = this.#termOfProduct(term);
+      if (solvedTerm) solved.push(solvedTerm);
+      else unsolved.push(term);
+    }
+    return [solved, new Polynomial(unsolved)];
   }
 
   // ---- atoms as terms -------------------------------------------------------------------------------------------------
 
   #termOf(p: Polynomial, visiting: ReadonlySet<string> = new Set()): Term | undefined {
     const terms: Term[] = [];
-    for (const [monomial, coefficient] of p) {
-      const factors = monomial.atoms.map((name) => this.#termOfAtom(name, visiting));
-      if (factors.includes(undefined)) return undefined;
-      terms.push(product(number(coefficient), ...(factors as Term[])));
+    for (const each of p.terms) {
+      const term = this.#termOfProduct(each, visiting);
+      if (!term) return undefined;
+      terms.push(term);
     }
     return sum(...terms);
+  }
+
+  #termOfProduct({ monomial, coefficient }: PolynomialTerm, visiting?: ReadonlySet<string>): Term | undefined {
+    const factors = monomial.atoms.map((name) => this.#termOfAtom(name, visiting));
+    return factors.every((factor) => factor !== undefined) ? product(number(coefficient), ...factors) : undefined;
   }
 
   /** The term of a solved atom: a symbol of the launch, or a value that is computed from solved atoms. */
@@ -233,7 +241,7 @@ class Inversion {
       }
       case "call": {
         const args = definition.args.map(termOf);
-        return args.includes(undefined) ? undefined : call(definition.name, ...(args as Term[]));
+        return args.every((arg) => arg !== undefined) ? call(definition.name, ...args) : undefined;
       }
       case "choice":
         return undefined;
@@ -261,30 +269,23 @@ class Inversion {
 
   /** Solves `(x // b) // c` by `x // (b * c)`. */
   #combineQuotients(): boolean {
-    const divisions = [...this.facts.definitions].filter(
-      (entry): entry is [string, Quotient] => entry[1].kind === "division" && entry[1].quotient === entry[0],
+    const quotients = [...this.facts.definitions].flatMap(([name, definition]) =>
+      definition.kind === "division" && definition.quotient === name && isDefinedHere(this.facts, definition)
+        ? [definition]
+        : [],
     );
-    for (const [name, outer] of divisions) {
-      if (this.#solved.has(name) || !isDefinedHere(this.facts, outer)) continue;
-      const inner = divisions.find(
-        ([quotientName, candidate]) =>
-          outer.dividend.size === 1 &&
-          outer.dividend.coefficientOf(monomialOf([quotientName])) === 1 &&
-          isDefinedHere(this.facts, candidate),
-      );
+    for (const outer of quotients) {
+      if (this.#solved.has(outer.quotient)) continue;
+      const innerName = atomOf(outer.dividend);
+      const inner = quotients.find(({ quotient: name }) => name === innerName);
       if (!inner) continue;
-      const { dividend } = inner[1];
-      const divisor = multiply(inner[1].divisor, outer.divisor);
-      const same = divisions.find(
-        ([quotientName, candidate]) =>
-          this.#solved.has(quotientName) &&
-          isDefinedHere(this.facts, candidate) &&
-          isEqual(candidate.dividend, dividend) &&
-          isEqual(candidate.divisor, divisor),
-      );
-      if (!same) continue;
-      this.#assign(name, this.#solved.get(same[0])!);
-      return true;
+      const divisor = multiply(inner.divisor, outer.divisor);
+      for (const same of quotients) {
+        const solved = this.#solved.get(same.quotient);
+        if (!solved || !isEqual(same.dividend, inner.dividend) || !isEqual(same.divisor, divisor)) continue;
+        this.#assign(outer.quotient, solved);
+        return true;
+      }
     }
     return false;
   }
@@ -318,7 +319,7 @@ class Inversion {
 }
 
 /** The atom that a polynomial consists of, or undefined. */
-function atomOf({ size, monomials, coefficients }: Polynomial): string | undefined {
-  const isAtom = size === 1 && coefficients[0] === 1 && monomials[0]!.degree === 1;
-  return isAtom ? monomials[0]!.atoms[0] : undefined;
+function atomOf(p: Polynomial): string | undefined {
+  const monomial = asMonomial(p);
+  return monomial && asAtom(monomial);
 }

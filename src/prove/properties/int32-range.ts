@@ -50,7 +50,7 @@ function slack(p: Polynomial, end: End, limit: Polynomial = atom(LIMIT)): Polyno
 
 /** Polynomials of which one equals `p`: a minimum or maximum is replaced by each of its operands. */
 function extremeBranches(facts: FactSet, p: Polynomial): readonly Polynomial[] {
-  for (const [monomial, coefficient] of p) {
+  for (const { monomial, coefficient } of p.terms) {
     const definition = facts.definitionOf(monomial);
     const remainder = subtract(p, single(monomial, coefficient));
     if (definition?.kind === "extreme")
@@ -81,7 +81,7 @@ const SMALL_LIMIT = 2 ** 22;
 /** Replaces monomials that are small for every shape, such as lanes, by their bounds. The result is a bound of `p`. */
 function boundSmall(facts: FactSet, p: Polynomial, end: End): Polynomial {
   let result = p;
-  for (const [monomial, coefficient] of p) {
+  for (const { monomial, coefficient } of p.terms) {
     if (monomial === UNIT) continue;
     const { min: least, max: most } = facts.interval(monomial);
     const bound = coefficient > 0 === (end === "most") ? most : least;

@@ -10,6 +10,7 @@ import {
   isValue,
   type KernelIR,
   type Param,
+  type PointerParam,
   type TensorParam,
   tensorsOf,
   type Value,
@@ -129,10 +130,8 @@ function argumentNames(ir: KernelIR, reserved: Names) {
     tensors.set(param.name, isOut ? "out" : reserved.take(param.name));
   }
   for (const param of ir.params) {
-    if (param.kind === "tensor")
-      parameters.set(param.pointer, reserved.take(`${param.name}_${param.block ? "desc" : "ptr"}`));
-    else parameters.set(param.value, reserved.take(pythonName(param)));
-    const name = parameters.get(param.kind === "tensor" ? param.pointer : param.value)!;
+    const name = reserved.take(pythonName(param));
+    parameters.set(param.kind === "tensor" ? param.pointer : param.value, name);
     if (LAUNCH_NAMES.has(name) && param.kind !== "device")
       fail(reservedName.launch(ir.name, param.name, name, [...LAUNCH_NAMES]), ir.at);
   }
@@ -149,7 +148,8 @@ function argumentNames(ir: KernelIR, reserved: Names) {
   return { parameters, tensors, strides };
 }
 
-function pythonName(param: Exclude<Param, { kind: "tensor" }>): string {
+function pythonName(param: Param): string {
+  if (param.kind === "tensor") return `${param.name}_${param.block ? "desc" : "ptr"}`;
   if (param.kind === "device") return snakeCase(param.name);
   return param.kind === "pointer" ? `${param.name}_ptr` : param.name;
 }
@@ -162,9 +162,26 @@ export function parameterName(ir: KernelIR, names: KernelNames, authorName: stri
   return text;
 }
 
+/** The jit function's parameter for a value. */
+export function valueName({ parameters, jit }: KernelNames, value: Value): string {
+  const name = parameters.get(value);
+  if (name === undefined) throw new Error(`a value is no parameter of ${jit}`);
+  return name;
+}
+
+/** The wrapper's name of a tensor or a pointer. */
+export function tensorName(
+  { tensors, wrapper }: KernelNames,
+  { name: authorName }: TensorParam | PointerParam,
+): string {
+  const name = tensors.get(authorName);
+  if (name === undefined) throw new Error(`${authorName} is no tensor of ${wrapper}`);
+  return name;
+}
+
 /** The keyword argument for an output: `out` if it is the only one, otherwise its name. */
-export function outputName(ir: KernelIR, { tensors }: KernelNames, { name }: TensorParam): string {
-  return tensorsOf(ir, "out").length === 1 ? "out" : tensors.get(name)!;
+export function outputName(ir: KernelIR, names: KernelNames, output: TensorParam): string {
+  return tensorsOf(ir, "out").length === 1 ? "out" : tensorName(names, output);
 }
 
 /** The author's name of a helper function. */

@@ -3,7 +3,7 @@ import type { Argument, ForStatement } from "../../../ir/nodes.js";
 import type { KeyLimit, Masks } from "../pattern/attention-masks.js";
 import type { Expression } from "../../syntax/py.js";
 import * as py from "../../syntax/py-build.js";
-import { INTEGER, type OpPrinter, type PartitionBuilder } from "./partition-builder.js";
+import { INTEGER, type PartitionBuilder } from "./partition-builder.js";
 import type { AttentionContext } from "./partition-context.js";
 
 /** The end of the keys that any row of the tile attends to, or any row of the consumer. */
@@ -37,8 +37,8 @@ export function unmaskedKeyEnd(
     const firstKey = isPerConsumer && isPerRow ? rows.firstRow(limit) : limit;
     return offset ? py.binary(firstKey, "+", py.number("1")) : firstKey;
   });
-  const build: OpPrinter = (last, keys) => py.binary(py.binary(last!, "//", keys!), "*", keys!);
-  return builder.namedValue("whole", INTEGER, build, edge, step);
+  const wholeBlocks = (last: Expression, keys: Expression) => py.binary(py.binary(last, "//", keys), "*", keys);
+  return builder.namedValue("whole", INTEGER, wholeBlocks, edge, step);
 }
 
 /** The minimum of a loop's end and the limits that apply. */
@@ -53,16 +53,19 @@ function minimumOf(
   for (const limit of limits) {
     const { starts, offset, branch, isPerRow } = limit;
     if (!isPerRow && offset === 0 && starts.length === 1 && starts[0] === end) continue;
-    const build: OpPrinter = (previous, ...operands) => {
-      const [condition, ...terms] = branch ? operands : [undefined, ...operands];
-      const sum = terms.reduce((x, y) => py.binary(x!, "+", y!))!;
-      const smaller = py.call("tl.minimum", previous!, keyOf(sum, limit));
-      if (!branch || !condition) return smaller;
-      return branch.isThen
-        ? py.conditional(smaller, condition, previous!)
-        : py.conditional(previous!, condition, smaller);
+    const smallerOf = (previous: Expression, ...terms: readonly Expression[]) => {
+      const sum = terms.reduce((x, y) => py.binary(x, "+", y));
+      return py.call("tl.minimum", previous, keyOf(sum, limit));
     };
-    minimum = builder.namedValue(name, INTEGER, build, minimum, ...(branch ? [branch.condition] : []), ...starts);
+    const inBranch = (previous: Expression, condition: Expression, ...terms: readonly Expression[]) => {
+      const smaller = smallerOf(previous, ...terms);
+      return branch?.isThen
+        ? py.conditional(smaller, condition, previous)
+        : py.conditional(previous, condition, smaller);
+    };
+    minimum = branch
+      ? builder.namedValue(name, INTEGER, inBranch, minimum, branch.condition, ...starts)
+      : builder.namedValue(name, INTEGER, smallerOf, minimum, ...starts);
   }
   return minimum;
 }

@@ -2,9 +2,16 @@
 import { attentionPipeline } from "../pattern/pipeline.js";
 import type { SpecializedAttention } from "../pattern/attention-plan.js";
 import * as py from "../../syntax/py-build.js";
-import type { Expression, FunctionDef, Name } from "../../syntax/py.js";
+import type { Name } from "../../syntax/py.js";
 import { attentionPartition } from "./attention-partitions.js";
-import { type Emission, GluonEmitter, type BlockSizes, type GluonConfig } from "./emitter.js";
+import {
+  type BlockSizes,
+  type Emission,
+  type GluonConfig,
+  GluonEmitter,
+  type PartitionFunctions,
+  type StagedBlock,
+} from "./emitter.js";
 import type { PartitionRole } from "./partition-context.js";
 import type { AttentionNames, StagedTensor } from "./partition-names.js";
 
@@ -17,13 +24,13 @@ export class AttentionEmitter extends GluonEmitter<AttentionNames> {
   ) {
     super(emission, attentionPipeline);
     const { pattern, dims } = specialized;
-    const [{ keys, values }] = pattern.loops as readonly [(typeof pattern.loops)[number]];
-    const [queries, k, v] = [pattern.queries, keys.block, values.block].map((block) => this.stagedTensor(block));
-    const [q, ks, vs] = [pattern.queries, keys.block, values.block].map(({ tensor }) => tensor.name);
+    const { queries } = pattern;
+    const { keys, values } = pattern.loops[0];
+    const [q, ks, vs] = [queries, keys.block, values.block].map(({ tensor }) => tensor.name);
     this.shared = {
-      queries: queries!,
-      keys: k!,
-      values: v!,
+      queries: this.stagedTensor(queries),
+      keys: this.stagedTensor(keys.block),
+      values: this.stagedTensor(values.block),
       outputs: this.stagedOutputs(pattern.stores.flatMap(({ block }) => block ?? [])),
       barriers: this.barrierNames({
         queriesFilled: `${q}_filled`,
@@ -60,7 +67,7 @@ export class AttentionEmitter extends GluonEmitter<AttentionNames> {
     }));
   }
 
-  functions(): readonly FunctionDef[] {
+  functions(): PartitionFunctions {
     const { names } = this.emission;
     const { specialized, shared } = this;
     const { dims } = specialized;
@@ -85,24 +92,21 @@ export class AttentionEmitter extends GluonEmitter<AttentionNames> {
         specialized.configs.map((config) => config.consumers),
       ),
     ]);
-    return [producer, consumer, kernel];
+    return { producer, consumer, kernel };
   }
 
   /** The block shape of each descriptor. */
-  blocks({ dim, constant }: BlockSizes): readonly (readonly [StagedTensor, readonly Expression[]])[] {
+  blocks({ dim, constant }: BlockSizes): readonly StagedBlock[] {
     const { pattern } = this.specialized;
     const [rows, columns, inner, width] = pattern.shape;
-    const [{ keys, values }] = pattern.loops as readonly [(typeof pattern.loops)[number]];
+    const [loop] = pattern.loops;
+    const { queries, keys, values, outputs } = this.shared;
     const consumerRows = py.binary(dim(rows), "//", constant(this.shared.consumers));
-    const swap = (block: readonly Expression[], isSwapped: boolean) => (isSwapped ? block.toReversed() : block);
-    const inputShapes = [
-      [consumerRows, dim(inner)],
-      swap([dim(inner), dim(columns)], keys.isSwapped),
-      swap([dim(columns), dim(width)], values.isSwapped),
+    return [
+      this.blockOf(queries, [consumerRows, dim(inner)]),
+      this.blockOf(keys, [dim(inner), dim(columns)], loop.keys.isSwapped),
+      this.blockOf(values, [dim(columns), dim(width)], loop.values.isSwapped),
+      ...[...outputs.values()].map((output) => this.blockOf(output, [consumerRows, dim(width)])),
     ];
-    return this.stagedTensors().map((staged, i) => [
-      staged,
-      this.blockOf(staged, inputShapes[i] ?? [consumerRows, dim(width)]),
-    ]);
   }
 }

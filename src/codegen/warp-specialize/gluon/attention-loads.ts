@@ -22,9 +22,9 @@ export function loadQueries(context: AttentionContext, consumerIndex: Value): vo
   const barrier = (index: Expression) => pipeline.barrier("queriesFilled", index);
   if (tileLoop.round) waitPerConsumer(context, "queriesEmptied", consumerIndex, true);
   const bytes = blockBytes(queries);
-  builder.appendEffect((index) => py.call("mbarrier.expect", barrier(index!), bytes), consumerIndex);
+  builder.appendEffect((index) => py.call("mbarrier.expect", barrier(index), bytes), consumerIndex);
   builder.appendEffect(
-    (index, ...starts) => loadBlock(queries, rows.offset(queries.firstAxis, starts, index!), barrier(index!), index!),
+    (index, ...starts) => loadBlock(queries, rows.offset(queries.firstAxis, starts, index), barrier(index), index),
     consumerIndex,
     ...blockStarts(builder, specialized.pattern.queries),
   );
@@ -32,8 +32,10 @@ export function loadQueries(context: AttentionContext, consumerIndex: Value): vo
 
 export function expectBlock({ builder, pipeline, names }: AttentionContext, { barrier }: StepOf<"expect">): void {
   const bytes = blockBytes(barrier === "keysFilled" ? names.keys : names.values);
-  const build = (slot?: Expression) => py.call("mbarrier.expect", pipeline.barrier(barrier, slot!), bytes);
-  builder.appendEffect(build, pipeline.readSlot());
+  builder.appendEffect(
+    (slot) => py.call("mbarrier.expect", pipeline.barrier(barrier, slot), bytes),
+    pipeline.readSlot(),
+  );
 }
 
 export function copyBlock(
@@ -43,7 +45,7 @@ export function copyBlock(
 ): void {
   const [{ block }, staged] = operand === VALUES ? [values, names.values] : [keys, names.keys];
   builder.appendEffect(
-    (slot, ...starts) => loadBlock(staged, py.list(...starts), pipeline.barrier(barrier, slot!), slot!),
+    (slot, ...starts) => loadBlock(staged, py.list(...starts), pipeline.barrier(barrier, slot), slot),
     pipeline.readSlot(),
     ...blockStarts(builder, block),
   );
@@ -61,7 +63,7 @@ export function copyZeros(
   const leadOffsets = lead.map(() => zero);
   const starts = perTensorAxis<Expression>(leadOffsets, firstAxis, [py.unary("-", size(columns)), zero]);
   builder.appendEffect(
-    (slot) => loadBlock(names.values, py.list(...starts), pipeline.barrier(barrier, slot!), slot!),
+    (slot) => loadBlock(names.values, py.list(...starts), pipeline.barrier(barrier, slot), slot),
     pipeline.readSlot(),
   );
 }
@@ -77,13 +79,9 @@ export function waitPerConsumer(
     const parity = roundExpression ? py.binary(roundExpression, "&", py.number("1")) : py.number("0");
     return isPreviousPhase ? py.binary(parity, "^", py.number("1")) : parity;
   };
-  const isName = index.kind === "name";
-  builder.appendEffect(
-    (...operands) => {
-      const [barrierIndex, roundExpression] = isName ? [index, operands[0]] : operands;
-      return py.call("mbarrier.wait", pipeline.barrier(barrier, barrierIndex!), parityOf(roundExpression));
-    },
-    ...(isName ? [] : [index]),
-    ...(round ? [round] : []),
-  );
+  const wait = (barrierIndex: Expression, roundExpression?: Expression) =>
+    py.call("mbarrier.wait", pipeline.barrier(barrier, barrierIndex), parityOf(roundExpression));
+  const rounds = round ? [round] : [];
+  if (index.kind === "value") builder.appendEffect(wait, index, ...rounds);
+  else builder.appendEffect((roundExpression?: Expression) => wait(index, roundExpression), ...rounds);
 }

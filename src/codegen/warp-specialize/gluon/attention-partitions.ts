@@ -1,10 +1,11 @@
 /** The partitions of warp-specialized attention: the author's statements, interleaved with the pipeline's steps. */
-import type { Block, ForStatement, OpStatement } from "../../../ir/nodes.js";
+import type { Block, ForStatement, Statement } from "../../../ir/nodes.js";
 import type { AttentionLoop } from "../pattern/attention-pattern.js";
 import type { SpecializedAttention } from "../pattern/attention-plan.js";
 import type { BlockAccess } from "../pattern/block-access.js";
 import { attentionPipeline, KEYS, type PipelineStep, SPILL_QUERIES_CONSUMERS } from "../pattern/pipeline.js";
 import { constexprType } from "../../../types/types.js";
+import { hasBlock, type LoweredStore } from "../pattern/tensor-blocks.js";
 import type { Expression } from "../../syntax/py.js";
 import * as py from "../../syntax/py-build.js";
 import { hasConsumerEnds, keyEnd, unmaskedKeyEnd } from "./attention-bounds.js";
@@ -23,7 +24,7 @@ import { INTEGER, type WarpPartition } from "./partition-builder.js";
 import { type AttentionContext, partitionContext, type PartitionRole } from "./partition-context.js";
 import type { AttentionNames, SizeOf } from "./partition-names.js";
 import { sinkDefinitions } from "./sink-definitions.js";
-import { appendBlockStore, bufferAt } from "./staged-blocks.js";
+import { appendBlockStore, bufferAt, stagedOutput } from "./staged-blocks.js";
 
 export function attentionPartition(
   specialized: SpecializedAttention,
@@ -45,7 +46,7 @@ class AttentionPartition {
   constructor(readonly context: AttentionContext) {
     this.#statements = new AttentionStatements(context);
     this.#products = new AttentionProducts(context, this.#statements);
-    this.#loop = context.specialized.pattern.loops[0]!;
+    this.#loop = context.specialized.pattern.loops[0];
   }
 
   build(steps: readonly PipelineStep[]): WarpPartition {
@@ -67,26 +68,30 @@ class AttentionPartition {
   #tile(steps: readonly PipelineStep[]): void {
     const { specialized, pipeline, isConsumer } = this.context;
     const { body, loops } = specialized;
-    const loopIndices = body.flatMap((each, i) => (loops.has(each) ? [i] : []));
-    const loopStep = steps.findIndex((step) => step.kind === "turns");
-    const step = steps[loopStep]!;
-    this.#statements.appendNeeded(body.slice(0, loopIndices[0]));
+    const isLoop = (each: Statement) => loops.has(each);
+    const [firstLoop, lastLoop] = [body.findIndex(isLoop), body.findLastIndex(isLoop)];
+    const iterationStep = steps.find((step) => step.kind === "turns");
+    if (!iterationStep) throw new Error("the pipeline has no step for iterations");
+    const stepIndex = steps.indexOf(iterationStep);
+    this.#statements.appendNeeded(body.slice(0, firstLoop));
     if (!isConsumer) pipeline.declareSlot();
-    this.#steps(steps.slice(0, loopStep));
-    for (const statement of body.slice(loopIndices[0], loopIndices.at(-1)! + 1))
-      if (statement.kind !== "for" || step.kind !== "turns") this.#statements.appendNeeded([statement]);
-      else this.#emitLoops(statement, step.body);
+    this.#steps(steps.slice(0, stepIndex));
+    for (const statement of body.slice(firstLoop, lastLoop + 1)) {
+      const loop = loops.get(statement);
+      if (loop && statement.kind === "for") this.#emitLoops(statement, loop, iterationStep.body);
+      else this.#statements.appendNeeded([statement]);
+    }
     pipeline.declareSlot();
-    this.#steps(steps.slice(loopStep + 1));
+    this.#steps(steps.slice(stepIndex + 1));
   }
 
   // ---- loops --------------------------------------------------------------------------------------------------------
 
   /** Emits one loop, or two if masks limit the keys: the iterations that need no mask, then the others. */
-  #emitLoops(loop: ForStatement, body: readonly PipelineStep[]): void {
+  #emitLoops(loop: ForStatement, matched: AttentionLoop, body: readonly PipelineStep[]): void {
     const { context } = this;
     const { specialized, isConsumer } = context;
-    this.#loop = specialized.loops.get(loop)!;
+    this.#loop = matched;
     const masks = specialized.masks.get(loop);
     const isPerConsumer = hasConsumerEnds(context, loop);
     const end = masks ? keyEnd(context, loop, masks, isPerConsumer) : loop.end;
@@ -94,8 +99,8 @@ class AttentionPartition {
     const unmaskedEnd = unmaskedKeyEnd(context, loop, masks, isPerConsumer);
     this.#statements.withSubstitutions(masks.unmasked, () => this.#emitLoop({ ...loop, end: unmaskedEnd }, body));
     this.#statements.inSecondCopy(() => {
-      const [index] = this.#statements.currentResults([loop.index]);
-      this.#emitLoop({ ...loop, start: unmaskedEnd, end, index: index! }, body);
+      const index = this.#statements.currentResult(loop.index);
+      this.#emitLoop({ ...loop, start: unmaskedEnd, end, index }, body);
     });
     if (isPerConsumer) this.#idleLoop = { ...loop, start: end, end: keyEnd(context, loop, masks, false) };
   }
@@ -107,7 +112,7 @@ class AttentionPartition {
     if (!loop) return;
     const start = builder.value(
       INTEGER,
-      (end, keys) => py.binary(py.call("tl.cdiv", end!, keys!), "*", keys!),
+      (end, keys) => py.binary(py.call("tl.cdiv", end, keys), "*", keys),
       loop.start,
       loop.step,
     );
@@ -173,7 +178,7 @@ class AttentionPartition {
       case "release":
         if (step.when === "stay" || step.when === "leave") return this.#releaseQueries(step.when);
         return builder.appendEffect(
-          (slot) => py.call("mbarrier.arrive", pipeline.barrier(step.barrier, slot!)),
+          (slot) => py.call("mbarrier.arrive", pipeline.barrier(step.barrier, slot)),
           pipeline.readSlot(),
         );
       case "advance":
@@ -214,7 +219,7 @@ class AttentionPartition {
     builder.appendEffect((count) => {
       const isFirst = py.compare(consumerIndex, ["==", py.number("0")]);
       const initialParity = py.conditional(py.number("1"), isFirst, py.number("0"));
-      const parity = py.binary(py.binary(count!, "&", py.number("1")), "^", initialParity);
+      const parity = py.binary(py.binary(count, "&", py.number("1")), "^", initialParity);
       return py.call("mbarrier.wait", pipeline.barrier("turnGiven", consumerIndex), parity);
     }, pipeline.readCounter());
   }
@@ -269,18 +274,20 @@ class AttentionPartition {
     const { builder, specialized } = this.context;
     const { body, loops, stores } = specialized;
     const lastLoop = body.findLastIndex((each) => loops.has(each));
-    for (const statement of body.slice(lastLoop + 1))
-      if (!stores.has(statement)) this.#statements.appendNeeded([statement]);
-      else if (stores.get(statement)) this.#storeBlock(statement as OpStatement, stores.get(statement)!);
+    for (const statement of body.slice(lastLoop + 1)) {
+      const store = stores.get(statement);
+      if (!store) this.#statements.appendNeeded([statement]);
+      else if (hasBlock(store)) this.#storeBlock(store);
       else builder.append(statement);
+    }
   }
 
-  #storeBlock(statement: OpStatement, block: BlockAccess): void {
+  #storeBlock(store: LoweredStore<BlockAccess>): void {
     const { builder, rows, names } = this.context;
-    const output = names.outputs.get(block.tensor)!;
-    appendBlockStore(builder, statement, block, (value, ...starts) => {
+    const output = stagedOutput(names, store.block);
+    appendBlockStore(builder, store, (value, ...starts) => {
       const offset = rows.offset(output.firstAxis, starts);
-      return py.call(WRITE_BLOCK, value!, output.descriptor, offset, bufferAt(output, names.consumerIndex));
+      return py.call(WRITE_BLOCK, value, output.descriptor, offset, bufferAt(output, names.consumerIndex));
     });
   }
 }

@@ -5,7 +5,6 @@ import { SPILL_QUERIES_CONSUMERS } from "../pattern/pipeline.js";
 import type { Expression } from "../../syntax/py.js";
 import * as py from "../../syntax/py-build.js";
 import type { AttentionStatements } from "./attention-statements.js";
-import type { OpPrinter } from "./partition-builder.js";
 import type { AttentionContext } from "./partition-context.js";
 import { operandTile } from "./staged-blocks.js";
 
@@ -22,7 +21,7 @@ export class AttentionProducts {
     readonly statements: AttentionStatements,
   ) {
     const { builder, specialized } = context;
-    this.#weights = builder.variable("weights_before", specialized.pattern.loops[0]!.weights.type);
+    this.#weights = builder.variable("weights_before", specialized.pattern.loops[0].weights.type);
   }
 
   /**
@@ -37,12 +36,16 @@ export class AttentionProducts {
     const loaded = py.call(py.attribute(tile, "load"), operandLayout(names.scoresLayout));
     const isSpilled = py.compare(names.consumers, ["==", py.number(String(SPILL_QUERIES_CONSUMERS))]);
     const operand = maySpillQueries(this.context) ? py.conditional(tile, isSpilled, loaded) : loaded;
-    this.#queries = builder.namedValue("queries", queries.statement.results[0]!.type, () => operand);
+    this.#queries = builder.namedValue("queries", queries.value.type, () => operand);
     const { type } = this.#weights;
     if (type.kind !== "tile") return;
     const zeros = py.list(rows.count(), size(columns));
-    const build: OpPrinter = (dtype) => py.call("gl.zeros", zeros, dtype!, operandLayout(names.accumulatorLayout));
-    builder.let(this.#weights, builder.value(type, build, { kind: "dtype", dtype: type.dtype }));
+    const initial = builder.value(
+      type,
+      (dtype) => py.call("gl.zeros", zeros, dtype, operandLayout(names.accumulatorLayout)),
+      { kind: "dtype", dtype: type.dtype },
+    );
+    builder.let(this.#weights, initial);
   }
 
   multiplyKeys({ scores, keys }: AttentionLoop): void {
@@ -50,13 +53,17 @@ export class AttentionProducts {
     const [, columns, inner] = specialized.pattern.shape;
     const shape = py.list(rows.count(), size(columns));
     const zeros = py.call("gl.zeros", shape, py.dotted("gl.float32"), names.scoresLayout);
-    const build: OpPrinter = (queries, slot) => {
-      const tile = operandTile(names.keys, keys.isSwapped, [size(inner), size(columns)], slot!);
-      const keywords = py.keywords({ use_acc: py.boolean(false), is_async: py.boolean(true) });
-      return py.call("warpgroup_mma", queries!, tile, zeros, ...keywords);
-    };
-    const { type } = scores.results[0]!;
-    this.#pendingScores = builder.namedValue("scoring", type, build, this.#queries!, pipeline.readSlot());
+    this.#pendingScores = builder.namedValue(
+      "scoring",
+      scores.results[0].type,
+      (queries, slot) => {
+        const tile = operandTile(names.keys, keys.isSwapped, [size(inner), size(columns)], slot);
+        const keywords = py.keywords({ use_acc: py.boolean(false), is_async: py.boolean(true) });
+        return py.call("warpgroup_mma", queries, tile, zeros, ...keywords);
+      },
+      resultOfStep(this.#queries),
+      pipeline.readSlot(),
+    );
   }
 
   multiplyValues({ values, accumulator }: AttentionLoop): void {
@@ -66,8 +73,8 @@ export class AttentionProducts {
       "adding",
       accumulator.type,
       (weights, sum, slot) => {
-        const tile = operandTile(names.values, values.isSwapped, [size(columns), size(width)], slot!);
-        return py.call("warpgroup_mma", weights!, tile, sum!, py.keyword("is_async", py.boolean(true)));
+        const tile = operandTile(names.values, values.isSwapped, [size(columns), size(width)], slot);
+        return py.call("warpgroup_mma", weights, tile, sum, py.keyword("is_async", py.boolean(true)));
       },
       builder.read(this.#weights),
       builder.read(accumulator),
@@ -78,30 +85,43 @@ export class AttentionProducts {
   awaitScores({ scores, accumulator }: AttentionLoop): void {
     const { builder } = this.context;
     const accumulatorResult = builder.freshValue(accumulator.type);
-    const deps = py.keyword("deps", py.none);
-    const build: OpPrinter = (...pending) =>
-      py.call("warpgroup_mma_wait", py.number("1"), { ...deps, value: py.tuple(...pending) });
-    const op = builder.op("pure", build, 2, "products, sums");
-    const results = [...this.statements.currentResults([scores.results[0]!]), accumulatorResult];
-    builder.appendOp(op, [this.#pendingScores!, this.#pendingAccumulator!], ...results);
+    builder.appendUnpacked(
+      "products, sums",
+      [...this.statements.currentResults(scores.results), accumulatorResult],
+      (...pending) => py.call("warpgroup_mma_wait", py.number("1"), py.keyword("deps", py.tuple(...pending))),
+      resultOfStep(this.#pendingScores),
+      resultOfStep(this.#pendingAccumulator),
+    );
     this.#pendingAccumulator = accumulatorResult;
   }
 
   awaitAccumulator({ accumulator }: AttentionLoop): void {
     const { builder } = this.context;
-    const build: OpPrinter = (pending) =>
-      py.call("warpgroup_mma_wait", py.number("0"), py.keyword("deps", py.tuple(pending!)));
-    builder.write(accumulator, builder.value(accumulator.type, build, this.#pendingAccumulator!));
+    const sum = builder.value(
+      accumulator.type,
+      (pending) => py.call("warpgroup_mma_wait", py.number("0"), py.keyword("deps", py.tuple(pending))),
+      resultOfStep(this.#pendingAccumulator),
+    );
+    builder.write(accumulator, sum);
   }
 
   /** Sets the operands of the next iteration's product of weights and values. */
   updateOperands({ weights, accumulator, carried }: AttentionLoop): void {
     const { builder, names } = this.context;
-    const build: OpPrinter = (value) => py.call("gl.convert_layout", value!, operandLayout(names.accumulatorLayout));
-    const operand = builder.value(this.#weights.type, build, this.statements.currentArgument(weights));
+    const operand = builder.value(
+      this.#weights.type,
+      (value) => py.call("gl.convert_layout", value, operandLayout(names.accumulatorLayout)),
+      this.statements.currentArgument(weights),
+    );
     builder.write(this.#weights, operand);
     builder.write(accumulator, this.statements.currentArgument(carried));
   }
+}
+
+/** The result of an earlier step of the pipeline. */
+function resultOfStep(result: Value | undefined): Value {
+  if (!result) throw new Error("a step of the pipeline comes before the one that it depends on");
+  return result;
 }
 
 /** True if a config has too many consumers to keep queries in registers. */

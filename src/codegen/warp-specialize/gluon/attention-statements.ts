@@ -66,7 +66,7 @@ export class AttentionStatements {
     const { builder, rows, specialized, tileLoop, isConsumer } = this.context;
     if (statement.kind === "if") return this.#appendBranch(statement);
     if (statement.kind === "read")
-      return builder.append({ ...statement, result: this.currentResults([statement.result])[0]! });
+      return builder.append({ ...statement, result: this.currentResult(statement.result) });
     if (statement.kind !== "op") return builder.append(statement);
     if (statement.op.facts.queries === "program")
       return tileLoop.appendProgramId(statement, axisOf(statement) === specialized.longestLast);
@@ -76,13 +76,14 @@ export class AttentionStatements {
 
   #appendBranch(statement: IfStatement): void {
     const { builder } = this.context;
-    const branches = [statement.then, statement.otherwise].map(({ statements, yields }): Block => {
+    const currentBlock = ({ statements, yields }: Block): Block => {
       const block = builder.block(() => {
         for (const inner of statements) this.#appendStatement(inner);
       });
       return { ...block, yields: yields.map((value) => this.currentArgument(value)) };
-    });
-    const [then, otherwise] = branches as [Block, Block];
+    };
+    const then = currentBlock(statement.then);
+    const otherwise = currentBlock(statement.otherwise);
     // Without their masks, both branches may be identical.
     const isIdentical = this.#substitutions.size > 0 && then.yields.every((value, i) => value === otherwise.yields[i]);
     if (isIdentical)
@@ -100,29 +101,37 @@ export class AttentionStatements {
 
   /** The results of a statement in the loop that is being emitted. */
   currentResults(values: readonly Value[]): readonly Value[] {
-    if (!this.#isSecondCopy) return values;
-    return values.map((value) => {
-      const copy = this.context.builder.copyOf(value);
-      this.#substitutions.set(value, copy);
-      return copy;
-    });
+    return values.map((value) => this.currentResult(value));
+  }
+
+  currentResult(value: Value): Value {
+    if (!this.#isSecondCopy) return value;
+    const copy = this.context.builder.copyOf(value);
+    this.#substitutions.set(value, copy);
+    return copy;
   }
 
   /** Appends the maximum of scaled scores as the scaled maximum of the products. */
   #appendRowMaximum(statement: OpStatement, { products, factor }: ScaledScores): void {
     const { builder } = this.context;
-    const maximum = statement.results.map(({ type }) => builder.freshValue(type));
-    builder.append({ ...statement, operands: [products, ...statement.operands.slice(1)], results: maximum });
-    const op = builder.op("pure", (x, multiplier) => py.binary(x!, "*", multiplier!), 2);
-    const operands = [maximum[0]!, this.currentArgument(factor)];
-    builder.append({ ...statement, op, operands, options: {}, results: this.currentResults(statement.results) });
+    for (const result of statement.results) {
+      const maximum = builder.freshValue(result.type);
+      builder.append({ ...statement, operands: [products, ...statement.operands.slice(1)], results: [maximum] });
+      const scaled = builder.replaceOp(
+        statement,
+        (x, multiplier) => py.binary(x, "*", multiplier),
+        maximum,
+        this.currentArgument(factor),
+      );
+      builder.append({ ...scaled, results: [this.currentResult(result)] });
+    }
   }
 
   #appendOp(statement: OpStatement): void {
     const { builder, rows, specialized, names } = this.context;
     const { sides, dims, scaled } = specialized;
     const operand = statement.operands[0] && this.currentArgument(statement.operands[0]);
-    const scaledScores = isRowMaximum(statement) && isValue(operand!) ? scaled.get(operand) : undefined;
+    const scaledScores = isRowMaximum(statement) && isValue(operand) ? scaled.get(operand) : undefined;
     if (scaledScores) return this.#appendRowMaximum(statement, scaledScores);
     const [result] = statement.results;
     const values = statement.operands.filter((each): each is Value => each !== undefined && isValue(each));
@@ -137,7 +146,8 @@ export class AttentionStatements {
     );
     const options = { ...Object.fromEntries(currentOptions), ...layoutOption };
     const isExpanded = result && statement.op.spelling.form === "expand" && sides.get(result) === "sum";
-    if (isExpanded && shapeOf(values[0]!)[0] === dims.rows)
+    const [expanded] = values;
+    if (isExpanded && expanded && shapeOf(expanded)[0] === dims.rows)
       operands[0] = this.#convertLayout(operands[0] as Value, rowLayout(names.accumulatorLayout));
     if (!reducesAccumulator(statement, dims))
       return builder.append({
@@ -146,17 +156,19 @@ export class AttentionStatements {
         options,
         results: this.currentResults(statement.results),
       });
-    const partial = statement.results.map(({ type }) => builder.freshValue(type));
-    builder.append({ ...consumerStatement, operands, options, results: partial });
+    const reduced = statement.results.map((value) => ({
+      partial: builder.freshValue(value.type),
+      result: this.currentResult(value),
+    }));
+    builder.append({ ...consumerStatement, operands, options, results: reduced.map(({ partial }) => partial) });
     const scoresRowLayout = rowLayout(names.scoresLayout);
-    this.currentResults(statement.results).forEach((value, i) => {
-      const op = builder.op("pure", (x) => py.call("gl.convert_layout", x!, scoresRowLayout), 1);
-      builder.append({ ...consumerStatement, op, operands: [partial[i]!], options: {}, results: [value] });
-    });
+    const convert = (x: Expression) => py.call("gl.convert_layout", x, scoresRowLayout);
+    for (const { partial, result } of reduced)
+      builder.append({ ...builder.replaceOp(consumerStatement, convert, partial), results: [result] });
   }
 
   #convertLayout(value: Value, layout: Expression): Value {
-    return this.context.builder.value(value.type, (x) => py.call("gl.convert_layout", x!, layout), value);
+    return this.context.builder.value(value.type, (x) => py.call("gl.convert_layout", x, layout), value);
   }
 
   #layoutValue(expression: Expression): Value {
@@ -168,13 +180,12 @@ export class AttentionStatements {
     const { scoresLayout, accumulatorLayout } = this.context.names;
     const slice = (parent: Expression) => py.call("gl.SliceLayout", py.number("0"), parent);
     const [first, second] = shape;
-    if (shape.length === 1)
-      return first === rows
-        ? rowLayout(scoresLayout)
-        : first === columns
-          ? slice(scoresLayout)
-          : slice(accumulatorLayout);
-    return second === columns ? scoresLayout : second === width ? accumulatorLayout : undefined;
+    if (shape.length === 1) {
+      if (first === rows) return rowLayout(scoresLayout);
+      return slice(first === columns ? scoresLayout : accumulatorLayout);
+    }
+    if (second === columns) return scoresLayout;
+    return second === width ? accumulatorLayout : undefined;
   }
 }
 

@@ -43,7 +43,7 @@ export class ConsumerRows {
     if (isRowCount(op.facts.exclusiveUpperBound?.(operands))) {
       const keywords = layout ? [py.keyword("layout", layout)] : [];
       const build = () => this.firstRow(py.call("tl.arange", py.number("0"), this.count(), ...keywords));
-      return { ...statement, op: this.builder.op("pure", build, 0), operands: [] };
+      return this.builder.replaceOp(statement, build);
     }
     const kinds = Object.values(op.operands);
     const toConsumerDim = (dim: Argument) =>

@@ -5,7 +5,7 @@
 import { LaunchFacts } from "../../../analysis/launch-facts.js";
 import { nonNegativeValues } from "../../../analysis/signs.js";
 import type { Config } from "../../../compiled/compiled-kernel.js";
-import type { KernelIR, TensorParam, Value } from "../../../ir/nodes.js";
+import { isMemoryParam, type KernelIR, type TensorParam, type Value } from "../../../ir/nodes.js";
 import type { SourceIndex } from "../../../ir/source.js";
 import { type BlockAccess, perTensorAxis } from "../pattern/block-access.js";
 import type { Consumers } from "../pattern/attention-configs.js";
@@ -14,7 +14,7 @@ import type { Elem } from "../../../types/dtype.js";
 import type { Dim } from "../../../types/shape.js";
 import { emitBody } from "../../body/body.js";
 import { weakIfOne } from "../../body/weak-literals.js";
-import { type KernelNames, parameterName } from "../../names/kernel-names.js";
+import { type KernelNames, parameterName, valueName } from "../../names/kernel-names.js";
 import { Names } from "../../names/names.js";
 import { eachNode } from "../../syntax/nodes-in.js";
 import * as py from "../../syntax/py-build.js";
@@ -22,7 +22,7 @@ import type { Block, Expression, FunctionDef, Name, Parameter, Statement } from 
 import { LOAD_BLOCK, STORE_BLOCK, WRITE_PIECES } from "./helpers.js";
 import { toGluonDialect } from "./gluon-dialect.js";
 import type { WarpPartition } from "./partition-builder.js";
-import type { PipelineNames, StagedTensor } from "./partition-names.js";
+import { barrierName, type PipelineNames, type StagedOutput, type StagedTensor } from "./partition-names.js";
 
 /** The inputs of the emission. */
 export interface Emission {
@@ -88,21 +88,23 @@ export abstract class GluonEmitter<Shared extends PipelineNames> {
     };
   }
 
-  /** The block shape of its descriptor, for a block of these rows and columns. */
-  blockOf({ tensor, firstAxis }: StagedTensor, blockShape: readonly Expression[]): readonly Expression[] {
+  /** A tensor with the block shape of its descriptor, for an operand of these rows and columns. */
+  blockOf(staged: StagedTensor, [rows, columns]: readonly [Expression, Expression], isSwapped = false): StagedBlock {
+    const { tensor, firstAxis } = staged;
     const lead = Array.from({ length: tensor.dims.length - 2 }, () => py.number("1"));
-    return perTensorAxis(lead, firstAxis, blockShape as readonly [Expression, Expression]);
+    return [staged, perTensorAxis<Expression>(lead, firstAxis, isSwapped ? [columns, rows] : [rows, columns])];
   }
 
   /** The outputs that are stored in blocks. */
-  stagedOutputs(blocks: readonly BlockAccess[]): ReadonlyMap<TensorParam, StagedTensor> {
-    const distinct = blocks.filter((block, i) => blocks.findIndex(({ tensor }) => tensor === block.tensor) === i);
-    return new Map(distinct.map((block) => [block.tensor, this.stagedTensor(block)]));
+  stagedOutputs(stores: readonly BlockAccess[]): ReadonlyMap<TensorParam, StagedOutput> {
+    const distinct = stores.filter((store, i) => stores.findIndex(({ tensor }) => tensor === store.tensor) === i);
+    return new Map(distinct.map((store) => [store.tensor, { ...this.stagedTensor(store), store }]));
   }
 
-  barrierNames(hints: Readonly<Partial<Record<BarrierName, string>>>): ReadonlyMap<BarrierName, Name> {
-    const barriers = Object.keys(this.pipeline.barriers) as BarrierName[];
-    return new Map(barriers.map((barrier) => [barrier, this.claimName(hints[barrier] ?? barrier)]));
+  barrierNames(hints: Readonly<Partial<Record<BarrierName, string>>>): ReadonlyMap<string, Name> {
+    const names: Readonly<Partial<Record<string, string>>> = hints;
+    const barriers = Object.keys(this.pipeline.barriers);
+    return new Map(barriers.map((barrier) => [barrier, this.claimName(names[barrier] ?? barrier)]));
   }
 
   /** The constexpr of a dim, or its number. */
@@ -115,7 +117,7 @@ export abstract class GluonEmitter<Shared extends PipelineNames> {
   launchArguments(kernel: FunctionDef): readonly LaunchArgument[] {
     const paramNames = new Set(kernel.params.map(({ name }) => name));
     const nameOf = (argument: LaunchArgument) =>
-      "blocks" in argument ? argument.descriptor.id : this.emission.names.parameters.get(argument)!;
+      "blocks" in argument ? argument.descriptor.id : valueName(this.emission.names, argument);
     return [...this.stagedTensors(), ...this.#arguments()].filter(
       (each) => paramNames.has(nameOf(each)) && ("blocks" in each || !this.#isSetByConfig(each)),
     );
@@ -124,9 +126,9 @@ export abstract class GluonEmitter<Shared extends PipelineNames> {
   /** The author's parameters, in the order of the default kernel. */
   #arguments(): readonly Value[] {
     const { params } = this.emission.ir;
-    const pointers = params.flatMap((param) =>
-      param.kind === "tensor" ? [param.pointer] : param.kind === "pointer" ? [param.value] : [],
-    );
+    const pointers = params
+      .filter(isMemoryParam)
+      .map((param) => (param.kind === "tensor" ? param.pointer : param.value));
     const numbers = params.flatMap((param) => (param.kind === "scalar" || param.kind === "size" ? [param.value] : []));
     const strides = params.flatMap((param) => (param.kind === "tensor" ? param.strides : []));
     const constexprs = params.flatMap((param) => (param.kind === "constexpr" ? [param.value] : []));
@@ -196,7 +198,8 @@ export abstract class GluonEmitter<Shared extends PipelineNames> {
     if (typeof elem === "string") return py.dotted(`tl.${elem}`);
     const tensors = [...this.shared.outputs.values(), ...this.stagedTensors()];
     const match = tensors.find(({ tensor: { dtype } }) => typeof dtype !== "string" && dtype.name === elem.name);
-    return py.attribute(match!.blocks, "dtype");
+    if (!match) throw new Error(`no block has the dtype ${elem.name}`);
+    return py.attribute(match.blocks, "dtype");
   }
 
   /** The parameters of a function: all shared names and arguments that its body uses. */
@@ -209,7 +212,7 @@ export abstract class GluonEmitter<Shared extends PipelineNames> {
     const staged = this.stagedTensors();
     const constexpr = ({ id }: Name): Parameter => ({ name: id, annotation: py.dotted("gl.constexpr") });
     const isConstexpr = (value: Value) => value.type.kind === "constexpr";
-    const nameOf = (value: Value) => py.name(this.emission.names.parameters.get(value)!);
+    const nameOf = (value: Value) => py.name(valueName(this.emission.names, value));
     const args = this.#arguments();
     const sharedMemory = [...staged.map(({ descriptor }) => descriptor), ...staged.map(({ blocks }) => blocks)];
     const params: readonly Parameter[] = [
@@ -244,11 +247,15 @@ export abstract class GluonEmitter<Shared extends PipelineNames> {
 
   /** Allocates and initializes the pipeline's barriers in shared memory. */
   barrierSetup(): Block {
-    const { stages, consumers, barriers, consumerIndex } = this.shared;
-    const allBarriers = [...barriers].map(([barrier, name]) => ({ name, ...this.pipeline.barriers[barrier]! }));
+    const { stages, consumers, barriers: names, consumerIndex } = this.shared;
+    const barriers = Object.entries(this.pipeline.barriers).map(([barrier, { arrivals, per }]) => ({
+      name: barrierName(names, barrier),
+      arrivals,
+      per,
+    }));
     const counts = { slot: stages, consumer: consumers };
     const initialize = (per: "slot" | "consumer", target: Name): Block => {
-      const matching = allBarriers.filter((each) => each.per === per);
+      const matching = barriers.filter((each) => each.per === per);
       const body = matching.map(({ name, arrivals }) => {
         const barrier = py.call(py.attribute(name, "index"), target);
         const count = py.keyword("count", arrivals === "consumers" ? consumers : py.number("1"));
@@ -258,7 +265,7 @@ export abstract class GluonEmitter<Shared extends PipelineNames> {
       return body.length > 0 ? [{ kind: "for", target, iterable, body }] : [];
     };
     return [
-      ...allBarriers.map(({ name, per }) => {
+      ...barriers.map(({ name, per }) => {
         const [shape, layout] = [py.list(counts[per], py.number("1")), py.call("mbarrier.MBarrierLayout")];
         return py.assign(name, py.call("gl.allocate_shared_memory", py.dotted("gl.int64"), shape, layout));
       }),
@@ -302,6 +309,16 @@ export interface GluonConfig {
   /** The maximum number of registers per thread, if several programs share a multiprocessor. */
   readonly registers?: number | undefined;
 }
+
+/** The functions that a kernel starts, and the kernel. */
+export interface PartitionFunctions {
+  readonly producer: FunctionDef;
+  readonly consumer: FunctionDef;
+  readonly kernel: FunctionDef;
+}
+
+/** A tensor with the block shape of its descriptor. */
+export type StagedBlock = readonly [StagedTensor, readonly Expression[]];
 
 /** Expressions by which a hook reads the sizes of blocks. */
 export interface BlockSizes {

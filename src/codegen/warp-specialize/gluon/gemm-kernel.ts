@@ -1,12 +1,19 @@
 /** The `@gluon.jit` functions of a warp-specialized GEMM. */
 import { gemmPipeline } from "../pattern/pipeline.js";
 import type { SpecializedGemm } from "../pattern/gemm-plan.js";
+import type { BlockAccess } from "../pattern/block-access.js";
 import { extentDim } from "../pattern/block-index.js";
 import * as py from "../../syntax/py-build.js";
-import type { Expression, FunctionDef, Name } from "../../syntax/py.js";
-import type { TensorParam } from "../../../ir/nodes.js";
+import type { Name } from "../../syntax/py.js";
 import type { Dim } from "../../../types/shape.js";
-import { type Emission, GluonEmitter, type BlockSizes, type GluonConfig } from "./emitter.js";
+import {
+  type BlockSizes,
+  type Emission,
+  type GluonConfig,
+  GluonEmitter,
+  type PartitionFunctions,
+  type StagedBlock,
+} from "./emitter.js";
 import { gemmPartition } from "./gemm-partitions.js";
 import type { PartitionRole } from "./partition-context.js";
 import type { GemmNames, StagedTensor } from "./partition-names.js";
@@ -20,9 +27,9 @@ export class GemmEmitter extends GluonEmitter<GemmNames> {
   ) {
     super(emission, gemmPipeline);
     const { pattern } = specialized;
-    const [a, b] = pattern.operands.map(({ block }) => this.stagedTensor(block));
+    const [a, b] = pattern.operands;
     this.shared = {
-      operands: [a!, b!],
+      operands: [this.stagedTensor(a.block), this.stagedTensor(b.block)],
       outputs: this.stagedOutputs(pattern.stores),
       barriers: this.barrierNames({}),
       stages: this.claimName("STAGES"),
@@ -44,7 +51,7 @@ export class GemmEmitter extends GluonEmitter<GemmNames> {
     return [consumers, stages, pieces, depth];
   }
 
-  functions(): readonly FunctionDef[] {
+  functions(): PartitionFunctions {
     const { ir, names } = this.emission;
     const { specialized, shared } = this;
     const size = (dim: Dim) => this.dimension(dim);
@@ -65,7 +72,7 @@ export class GemmEmitter extends GluonEmitter<GemmNames> {
         specialized.configs.map((config) => config.consumers),
       ),
     ]);
-    return [producer, consumer, kernel];
+    return { producer, consumer, kernel };
   }
 
   configs(): readonly GluonConfig[] {
@@ -83,21 +90,18 @@ export class GemmEmitter extends GluonEmitter<GemmNames> {
   }
 
   /** The block shape of each descriptor. */
-  blocks({ dim, constant }: BlockSizes): readonly (readonly [StagedTensor, readonly Expression[]])[] {
+  blocks({ dim, constant }: BlockSizes): readonly StagedBlock[] {
     const { pattern } = this.specialized;
     const [rows, columns, inner] = pattern.shape;
     const consumerRows = py.binary(dim(rows), "//", constant(this.shared.consumers));
-    const inputShapes = [
-      [consumerRows, dim(inner)],
-      [dim(inner), dim(columns)],
-    ].map((block, i) => (pattern.operands[i]!.isSwapped ? block.toReversed() : block));
-    const outputShape = (tensor: TensorParam) => {
-      const store = pattern.stores.find((each) => each.tensor === tensor)!;
-      return [consumerRows, py.binary(dim(extentDim(store.axes[1]!.extent)), "//", constant(this.shared.pieces))];
-    };
-    return this.stagedTensors().map((staged, i) => [
-      staged,
-      this.blockOf(staged, inputShapes[i] ?? outputShape(staged.tensor)),
-    ]);
+    const [left, right] = pattern.operands;
+    const [a, b] = this.shared.operands;
+    const storedShape = ({ axes: [, columnAxis] }: BlockAccess) =>
+      [consumerRows, py.binary(dim(extentDim(columnAxis.extent)), "//", constant(this.shared.pieces))] as const;
+    return [
+      this.blockOf(a, [consumerRows, dim(inner)], left.isSwapped),
+      this.blockOf(b, [dim(inner), dim(columns)], right.isSwapped),
+      ...[...this.shared.outputs.values()].map((output) => this.blockOf(output, storedShape(output.store))),
+    ];
   }
 }

@@ -14,16 +14,17 @@ import type {
 } from "../../../ir/nodes.js";
 import { walk } from "../../../ir/walk.js";
 import { axisOf, isProgram } from "../pattern/tile-schedule.js";
-import { axisIn } from "../pattern/block-access.js";
+import { axisIn, type BlockAccess } from "../pattern/block-access.js";
 import { gemmPipeline, type PipelineStep } from "../pattern/pipeline.js";
 import { consumerStatements, producerStatements, type SpecializedGemm } from "../pattern/gemm-plan.js";
+import type { LoweredStore } from "../pattern/tensor-blocks.js";
 import type { Expression } from "../../syntax/py.js";
 import * as py from "../../syntax/py-build.js";
 import { WRITE_PIECES } from "./helpers.js";
 import type { OpPrinter, WarpPartition } from "./partition-builder.js";
 import { type PartitionContext, partitionContext, type PartitionRole } from "./partition-context.js";
 import type { GemmNames, SizeOf } from "./partition-names.js";
-import { appendBlockStore, blockBytes, blockStarts, loadBlock, operandTile } from "./staged-blocks.js";
+import { appendBlockStore, blockBytes, blockStarts, loadBlock, operandTile, stagedOutput } from "./staged-blocks.js";
 
 type GemmContext = PartitionContext<SpecializedGemm, GemmNames>;
 
@@ -75,7 +76,7 @@ class GemmPartition {
         return pipeline.wait(step);
       case "expect":
         return builder.appendEffect(
-          (slot) => py.call("mbarrier.expect", pipeline.barrier("filled", slot!), this.#bytes()),
+          (slot) => py.call("mbarrier.expect", pipeline.barrier("filled", slot), this.#bytes()),
           pipeline.readSlot(),
         );
       case "copy":
@@ -84,7 +85,7 @@ class GemmPartition {
         return this.#multiply();
       case "settle":
         return this.#updateAccumulator((sum) =>
-          py.call("warpgroup_mma_wait", py.number(String(step.pending)), py.keyword("deps", py.tuple(sum!))),
+          py.call("warpgroup_mma_wait", py.number(String(step.pending)), py.keyword("deps", py.tuple(sum))),
         );
       case "release":
         return this.#release(step);
@@ -127,9 +128,9 @@ class GemmPartition {
     walk(this.ir.body, (statement) => {
       if (isProgram(statement)) queries.push(statement);
     });
-    const [query] = queries;
-    const isSingle = queries.length === 1 && axisOf(query!) === 0;
-    return isSingle && this.context.specialized.tile.includes(query!) ? query : undefined;
+    const [query, extra] = queries;
+    if (!query || extra || axisOf(query) !== 0) return undefined;
+    return this.context.specialized.tile.includes(query) ? query : undefined;
   }
 
   #kLoop(body: readonly PipelineStep[]): void {
@@ -155,36 +156,39 @@ class GemmPartition {
     const { builder, pipeline, rows, specialized, names } = this.context;
     const { block, isSwapped } = specialized.pattern.operands[operand];
     const rowAxis = axisIn(block, isSwapped ? 1 : 0);
-    const copy = (consumerIndex?: Value): void => {
+    const load = (slot: Expression, offset: Expression, bufferIndex: Expression) =>
+      loadBlock(names.operands[operand], offset, pipeline.barrier("filled", slot), bufferIndex);
+    if (operand === 1) {
       const starts = blockStarts(builder, block);
-      builder.appendEffect(
-        (...operands) => {
-          const offsets = operands.slice(0, starts.length);
-          const [slot, index] = operands.slice(starts.length) as [Expression, Expression | undefined];
-          const offset = index ? rows.offset(rowAxis, offsets, index) : py.list(...offsets);
-          const bufferIndex = index ? py.binary(py.binary(slot, "*", names.consumers), "+", index) : slot;
-          return loadBlock(names.operands[operand], offset, pipeline.barrier("filled", slot), bufferIndex);
-        },
-        ...starts,
-        pipeline.readSlot(),
-        ...(consumerIndex ? [consumerIndex] : []),
-      );
-    };
-    if (operand === 1) copy();
-    else rows.forEachConsumer(copy);
+      builder.appendEffect((slot, ...offsets) => load(slot, py.list(...offsets), slot), pipeline.readSlot(), ...starts);
+    } else
+      rows.forEachConsumer((consumerIndex) => {
+        const starts = blockStarts(builder, block);
+        builder.appendEffect(
+          (slot, index, ...offsets) => load(slot, rows.offset(rowAxis, offsets, index), this.#bufferIndex(slot, index)),
+          pipeline.readSlot(),
+          consumerIndex,
+          ...starts,
+        );
+      });
+  }
+
+  /** The buffer of a consumer's rows in a slot. */
+  #bufferIndex(slot: Expression, consumerIndex: Expression): Expression {
+    return py.binary(py.binary(slot, "*", this.context.names.consumers), "+", consumerIndex);
   }
 
   #multiply(): void {
     const { pipeline, rows, specialized, names, size } = this.context;
     const { operands, shape } = specialized.pattern;
+    const [, columns, inner] = shape;
     this.#updateAccumulator((sum, slot) => {
-      const bufferIndex = py.binary(py.binary(slot!, "*", names.consumers), "+", names.consumerIndex);
-      const [, columns, inner] = shape;
-      const [a, b] = operands.map(({ isSwapped }, i) => {
-        const sizes = i === 0 ? [rows.count(), size(inner)] : [size(inner), size(columns)];
-        return operandTile(names.operands[i]!, isSwapped, sizes, i === 0 ? bufferIndex : slot!);
-      });
-      return py.call("warpgroup_mma", a!, b!, sum!, py.keyword("is_async", py.boolean(true)));
+      const [left, right] = operands;
+      const [a, b] = names.operands;
+      const bufferIndex = this.#bufferIndex(slot, names.consumerIndex);
+      const leftTile = operandTile(a, left.isSwapped, [rows.count(), size(inner)], bufferIndex);
+      const rightTile = operandTile(b, right.isSwapped, [size(inner), size(columns)], slot);
+      return py.call("warpgroup_mma", leftTile, rightTile, sum, py.keyword("is_async", py.boolean(true)));
     }, pipeline.readSlot());
   }
 
@@ -192,14 +196,14 @@ class GemmPartition {
     const { builder, pipeline, specialized, names } = this.context;
     const { start, end, index } = specialized.pattern.kLoop;
     builder.appendEffect(
-      (count, ...bounds) => {
-        const iteration = py.binary(py.binary(count!, "+", names.stages), "-", py.number(String(age)));
+      (count, left, right) => {
+        const iteration = py.binary(py.binary(count, "+", names.stages), "-", py.number(String(age)));
         const slot = py.binary(iteration, "%", names.stages);
-        const predicate = py.compare(bounds[0]!, [when === "later" ? ">" : "<", bounds[1]!]);
+        const predicate = py.compare(left, [when === "later" ? ">" : "<", right]);
         return py.call("mbarrier.arrive", pipeline.barrier(barrier, slot), py.keyword("pred", predicate));
       },
       pipeline.readCounter(),
-      ...(when === "later" ? [index, start] : [start, end]),
+      ...(when === "later" ? ([index, start] as const) : ([start, end] as const)),
     );
   }
 
@@ -208,13 +212,16 @@ class GemmPartition {
     const { builder, names } = this.context;
     const initial = builder.value(
       accumulator.variable.type,
-      (first) => py.call("gl.set_auto_layout", first!, names.layout),
+      (first) => py.call("gl.set_auto_layout", first, names.layout),
       accumulator.initial,
     );
     builder.append({ ...accumulator, initial });
   }
 
-  #updateAccumulator(build: OpPrinter, ...operands: readonly Argument[]): void {
+  #updateAccumulator<const Operands extends readonly Argument[]>(
+    build: OpPrinter<readonly [Value, ...Operands]>,
+    ...operands: Operands
+  ): void {
     const { builder, specialized } = this.context;
     const { variable } = specialized.pattern.accumulator;
     builder.write(variable, builder.value(variable.type, build, builder.read(variable), ...operands));
@@ -224,19 +231,18 @@ class GemmPartition {
     const { epilogue, stores } = this.context.specialized;
     for (const statement of epilogue) {
       const store = stores.get(statement);
-      if (store !== undefined) this.#storePieces(statement as OpStatement, store);
+      if (store) this.#storePieces(store);
       else this.#appendNeeded([statement]);
     }
   }
 
-  #storePieces(statement: OpStatement, index: number): void {
-    const { builder, rows, specialized, names } = this.context;
-    const { outputs, consumerIndex, pieces, depth } = names;
-    const store = specialized.pattern.stores[index]!;
-    const { descriptor, blocks, firstAxis } = outputs.get(store.tensor)!;
-    appendBlockStore(builder, statement, store, (value, ...starts) => {
+  #storePieces(store: LoweredStore<BlockAccess>): void {
+    const { builder, rows, names } = this.context;
+    const { consumerIndex, pieces, depth } = names;
+    const { descriptor, blocks, firstAxis } = stagedOutput(names, store.block);
+    appendBlockStore(builder, store, (value, ...starts) => {
       const offset = rows.offset(firstAxis, starts);
-      return py.call(WRITE_PIECES, value!, descriptor, offset, blocks, consumerIndex, pieces, depth);
+      return py.call(WRITE_PIECES, value, descriptor, offset, blocks, consumerIndex, pieces, depth);
     });
   }
 
@@ -257,12 +263,14 @@ class GemmPartition {
   /** A branch is appended as a whole. */
   #appendBranch(statement: IfStatement): void {
     const { builder } = this.context;
-    const [then, otherwise] = [statement.then, statement.otherwise].map(({ statements, yields }): Block => {
+    const neededBlock = ({ statements, yields }: Block): Block => {
       const branch = builder.block(() => {
         for (const inner of statements) this.#appendStatement(inner);
       });
       return { ...branch, yields };
-    });
-    builder.append({ ...statement, then: then!, otherwise: otherwise! });
+    };
+    const then = neededBlock(statement.then);
+    const otherwise = neededBlock(statement.otherwise);
+    builder.append({ ...statement, then, otherwise });
   }
 }

@@ -5,12 +5,11 @@ import type { Specialized } from "../pattern/specialize.js";
 import type { SpecializedAttention } from "../pattern/attention-plan.js";
 import { HEAD_SIZES } from "../pattern/attention-configs.js";
 import type { Dim } from "../../../types/shape.js";
-import type { Expression, FunctionDef, Name } from "../../syntax/py.js";
+import type { FunctionDef, Name } from "../../syntax/py.js";
 import { AttentionEmitter } from "./attention-kernel.js";
 import { GemmEmitter } from "./gemm-kernel.js";
-import type { Emission, LaunchArgument, GluonConfig, BlockSizes } from "./emitter.js";
+import type { BlockSizes, Emission, GluonConfig, LaunchArgument, StagedBlock } from "./emitter.js";
 import type { deviceHelpers } from "./helpers.js";
-import type { StagedTensor } from "./partition-names.js";
 
 export interface GluonKernel {
   /** The group of device functions that its partitions call. */
@@ -32,18 +31,17 @@ export interface GluonKernel {
   /** The requirements on head sizes for configs of three consumers, and the constexpr of the consumer count. */
   readonly threeConsumers?: { readonly heads: readonly string[]; readonly consumers: Name } | undefined;
   /** The block shape of each descriptor. */
-  readonly blocks: (sizes: BlockSizes) => readonly (readonly [StagedTensor, readonly Expression[]])[];
+  readonly blocks: (sizes: BlockSizes) => readonly StagedBlock[];
 }
 
 export function gluonKernel(specialized: Specialized, emission: Emission, option: Specialize): GluonKernel {
   const isGemm = specialized.kind === "gemm";
   const emitter = isGemm ? new GemmEmitter(emission, specialized) : new AttentionEmitter(emission, specialized);
-  const functions = emitter.functions();
-  const kernel = functions.at(-1)!;
+  const { producer, consumer, kernel } = emitter.functions();
   const hasLead = isGemm && specialized.pattern.stores.some(({ lead }) => lead.length > 0);
   return {
     helpers: hasLead ? "batch" : specialized.kind,
-    functions,
+    functions: [producer, consumer, kernel],
     name: kernel.name,
     launchArguments: emitter.launchArguments(kernel),
     isTimed: option === "auto" && emission.ir.tuning.key !== undefined,

@@ -3,6 +3,7 @@ import {
   type Argument,
   type Block,
   type ForStatement,
+  type OpStatement,
   type ReadStatement,
   type Scope,
   type Statement,
@@ -14,8 +15,13 @@ import { none, tileType, type Type } from "../../../types/types.js";
 import type { SyntheticOps } from "../../body/print-op.js";
 import type { Expression } from "../../syntax/py.js";
 
+/** The printed form of each operand. */
+type Printed<Operands extends readonly Argument[]> = { readonly [I in keyof Operands]: Expression };
+
 /** Prints an op as Python, given its printed operands. */
-export type OpPrinter = (...operands: readonly Expression[]) => Expression;
+export type OpPrinter<Operands extends readonly Argument[] = readonly Argument[]> = (
+  ...operands: Printed<Operands>
+) => Expression;
 
 /** The program of a partition, and the printers of its synthetic ops. */
 export interface WarpPartition {
@@ -59,10 +65,16 @@ export class PartitionBuilder {
   }
 
   /** @param name The name of the results. */
-  op(effect: Effect, build: OpPrinter, count: number, name = "index"): Op {
+  #op<Operands extends readonly Argument[]>(
+    effect: Effect,
+    build: OpPrinter<Operands>,
+    operands: Operands,
+    name?: string,
+  ): Op;
+  #op(effect: Effect, build: OpPrinter, operands: readonly Argument[], name = "index"): Op {
     const op: Op = {
       name,
-      operands: Object.fromEntries(Array.from({ length: count }, (_, i) => [`x${i}`, "index" as const])),
+      operands: Object.fromEntries(operands.map((_, i) => [`x${i}`, "index" as const])),
       options: {},
       method: false,
       variadic: false,
@@ -77,6 +89,15 @@ export class PartitionBuilder {
     };
     this.#syntheticOps.set(op, build);
     return op;
+  }
+
+  /** The statement, computed by an op that `build` prints. */
+  replaceOp<const Operands extends readonly Argument[]>(
+    statement: OpStatement,
+    build: OpPrinter<Operands>,
+    ...operands: Operands
+  ): OpStatement {
+    return { ...statement, op: this.#op(statement.op.effect, build, operands), operands, options: {} };
   }
 
   // ---- statements ---------------------------------------------------------------------------------------------------
@@ -100,26 +121,45 @@ export class PartitionBuilder {
     this.append({ kind: "write", variable, value, location: undefined });
   }
 
-  appendOp(op: Op, operands: readonly Argument[], ...results: readonly Value[]): void {
+  #appendOp(op: Op, operands: readonly Argument[], ...results: readonly Value[]): void {
     this.append({ kind: "op", op, operands, options: {}, results, location: undefined });
   }
 
-  value(type: Type, build: OpPrinter, ...operands: readonly Argument[]): Value {
+  value<const Operands extends readonly Argument[]>(
+    type: Type,
+    build: OpPrinter<Operands>,
+    ...operands: Operands
+  ): Value {
     const result = this.freshValue(type);
-    this.appendOp(this.op("pure", build, operands.length), operands, result);
+    this.#appendOp(this.#op("pure", build, operands), operands, result);
     return result;
   }
 
+  /** Appends an op with several results. `names` lists their names. */
+  appendUnpacked<const Operands extends readonly Argument[]>(
+    names: string,
+    results: readonly Value[],
+    build: OpPrinter<Operands>,
+    ...operands: Operands
+  ): void {
+    this.#appendOp(this.#op("pure", build, operands, names), operands, ...results);
+  }
+
   /** Appends a named value. It has an effect, so that it is computed exactly here. */
-  namedValue(name: string, type: Type, build: OpPrinter, ...operands: readonly Argument[]): Value {
+  namedValue<const Operands extends readonly Argument[]>(
+    name: string,
+    type: Type,
+    build: OpPrinter<Operands>,
+    ...operands: Operands
+  ): Value {
     const result = this.freshValue(type);
-    this.appendOp(this.op("write", build, operands.length, name), operands, result);
+    this.#appendOp(this.#op("write", build, operands, name), operands, result);
     return result;
   }
 
   /** Appends an op with an effect and no result. */
-  appendEffect(build: OpPrinter, ...operands: readonly Argument[]): void {
-    this.appendOp(this.op("write", build, operands.length), operands);
+  appendEffect<const Operands extends readonly Argument[]>(build: OpPrinter<Operands>, ...operands: Operands): void {
+    this.#appendOp(this.#op("write", build, operands), operands);
   }
 
   appendIf(condition: Argument, body: () => void): void {

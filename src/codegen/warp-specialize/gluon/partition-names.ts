@@ -1,6 +1,6 @@
 /** Names that the partitions of a warp-specialized kernel share. */
 import type { TensorParam } from "../../../ir/nodes.js";
-import type { BarrierName } from "../pattern/pipeline.js";
+import type { BlockAccess } from "../pattern/block-access.js";
 import type { Dim } from "../../../types/shape.js";
 import type { Expression, Name } from "../../syntax/py.js";
 
@@ -13,6 +13,11 @@ export interface StagedTensor {
   readonly blocks: Name;
 }
 
+/** An output, with its first store. */
+export interface StagedOutput extends StagedTensor {
+  readonly store: BlockAccess;
+}
+
 export interface PipelineNames {
   /** Constexprs: slots of the ring buffer, and number of consumers. */
   readonly stages: Name;
@@ -21,8 +26,14 @@ export interface PipelineNames {
   readonly consumerIndex: Name;
   /** The number of rows of a tile. */
   readonly rows: Name;
-  readonly barriers: ReadonlyMap<BarrierName, Name>;
-  readonly outputs: ReadonlyMap<TensorParam, StagedTensor>;
+  readonly barriers: ReadonlyMap<string, Name>;
+  readonly outputs: ReadonlyMap<TensorParam, StagedOutput>;
+}
+
+export function barrierName(barriers: PipelineNames["barriers"], barrier: string): Name {
+  const name = barriers.get(barrier);
+  if (!name) throw new Error(`the pipeline has no barrier ${barrier}`);
+  return name;
 }
 
 /** The names of a GEMM. */

@@ -4,7 +4,7 @@ import type { BarrierName, PipelineStep } from "../pattern/pipeline.js";
 import type { Expression } from "../../syntax/py.js";
 import * as py from "../../syntax/py-build.js";
 import { INTEGER, type PartitionBuilder } from "./partition-builder.js";
-import type { PipelineNames } from "./partition-names.js";
+import { barrierName, type PipelineNames } from "./partition-names.js";
 
 export class PipelineState {
   readonly #counter: Variable;
@@ -29,7 +29,7 @@ export class PipelineState {
   }
 
   advance(): void {
-    const next = this.builder.value(INTEGER, (count) => py.binary(count!, "+", py.number("1")), this.readCounter());
+    const next = this.builder.value(INTEGER, (count) => py.binary(count, "+", py.number("1")), this.readCounter());
     this.builder.write(this.#counter, next);
   }
 
@@ -40,7 +40,7 @@ export class PipelineState {
   /** `slot = turn % STAGES` */
   updateSlot(): void {
     const { stages } = this.names;
-    const slot = this.builder.value(INTEGER, (count) => py.binary(count!, "%", stages), this.readCounter());
+    const slot = this.builder.value(INTEGER, (count) => py.binary(count, "%", stages), this.readCounter());
     if (this.#isSlotDeclared) this.builder.write(this.#slot, slot);
     else this.builder.let(this.#slot, slot);
     this.#isSlotDeclared = true;
@@ -53,15 +53,15 @@ export class PipelineState {
   }
 
   barrier(barrier: BarrierName, index: Expression): Expression {
-    return py.call(py.attribute(this.names.barriers.get(barrier)!, "index"), index);
+    return py.call(py.attribute(barrierName(this.names.barriers, barrier), "index"), index);
   }
 
   wait({ barrier, isPreviousPhase }: Extract<PipelineStep, { kind: "wait" }>): void {
     this.builder.appendEffect(
       (slot, count) => {
-        const parity = py.binary(py.binary(count!, "//", this.names.stages), "&", py.number("1"));
+        const parity = py.binary(py.binary(count, "//", this.names.stages), "&", py.number("1"));
         const phase = isPreviousPhase ? py.binary(parity, "^", py.number("1")) : parity;
-        return py.call("mbarrier.wait", this.barrier(barrier, slot!), phase);
+        return py.call("mbarrier.wait", this.barrier(barrier, slot), phase);
       },
       this.readSlot(),
       this.readCounter(),

@@ -14,8 +14,8 @@ export function sinkDefinitions(block: Block): Block {
   const usedValues = new Map(block.statements.filter(isLive).map((each) => [each, valuesUsedByLive(each, isLive)]));
   const readValues = new Set(block.statements.flatMap((each) => (each.kind === "read" ? [each.result] : [])));
   const statements = [...block.statements];
-  for (let index = statements.length - 1; index >= 0; index--) {
-    const statement = statements[index]!;
+  // Moves go backwards, so they keep the index of each earlier statement.
+  for (const [index, statement] of [...block.statements.entries()].toReversed()) {
     if (
       !isSinkable(statement) ||
       argumentsOf(statement)

@@ -1,13 +1,20 @@
 /** Blocks of tensors that pass through shared memory. */
-import type { Argument, OpStatement } from "../../../ir/nodes.js";
+import type { Argument } from "../../../ir/nodes.js";
 import { type BlockAccess, perTensorAxis } from "../pattern/block-access.js";
 import type { BlockIndex } from "../pattern/block-index.js";
-import { storedValue } from "../pattern/tensor-blocks.js";
+import type { LoweredStore } from "../pattern/tensor-blocks.js";
 import type { Expression } from "../../syntax/py.js";
 import * as py from "../../syntax/py-build.js";
 import { LOAD_BLOCK } from "./helpers.js";
-import { INTEGER, type OpPrinter, type PartitionBuilder } from "./partition-builder.js";
-import type { StagedTensor } from "./partition-names.js";
+import { INTEGER, type PartitionBuilder } from "./partition-builder.js";
+import type { PipelineNames, StagedTensor } from "./partition-names.js";
+
+/** The output that a stored block belongs to. */
+export function stagedOutput({ outputs }: PipelineNames, { tensor }: BlockAccess): StagedTensor {
+  const output = outputs.get(tensor);
+  if (!output) throw new Error(`${tensor.name} has no shared memory for its blocks`);
+  return output;
+}
 
 export const bufferAt = ({ blocks }: StagedTensor, index: Expression): Expression =>
   py.call(py.attribute(blocks, "index"), index);
@@ -36,22 +43,21 @@ export const loadBlock = (staged: StagedTensor, offset: Expression, barrier: Exp
 /** Appends the author's store of a block. `build` prints it from the value and {@link blockStarts}. */
 export function appendBlockStore(
   builder: PartitionBuilder,
-  statement: OpStatement,
-  block: BlockAccess,
-  build: OpPrinter,
+  { statement, value, block }: LoweredStore<BlockAccess>,
+  build: (value: Expression, ...starts: readonly Expression[]) => Expression,
 ): void {
-  const operands = [storedValue(statement)!, ...blockStarts(builder, block)];
-  builder.append({ ...statement, op: builder.op("write", build, operands.length), operands, options: {} });
+  builder.append(builder.replaceOp(statement, build, value, ...blockStarts(builder, block)));
 }
 
 /** The offset of a block on each axis of its tensor. */
 export function blockStarts(builder: PartitionBuilder, { lead, firstAxis, axes }: BlockAccess): readonly Argument[] {
-  const [first, last] = axes.map((axis) => startOf(builder, axis));
-  return perTensorAxis(lead, firstAxis, [first!, last!]);
+  const [first, last] = axes;
+  return perTensorAxis(lead, firstAxis, [startOf(builder, first), startOf(builder, last)]);
 }
 
 function startOf(builder: PartitionBuilder, { starts }: BlockIndex): Argument {
-  if (starts.length === 1) return starts[0]!;
-  if (starts.length === 0) return { kind: "literal", value: 0 };
+  const [start, extra] = starts;
+  if (start === undefined) return { kind: "literal", value: 0 };
+  if (extra === undefined) return start;
   return builder.value(INTEGER, (...terms) => terms.reduce((sum, term) => py.binary(sum, "+", term)), ...starts);
 }

@@ -30,7 +30,8 @@ export class TileLoop {
     const start = this.builder.value(INTEGER, () => PROGRAM);
     const step = this.builder.value(INTEGER, () => PROGRAMS);
     // The author's variable name of the program id becomes that of the tile.
-    const index = query && grid.yields.length === 1 ? query.results[0]! : this.builder.freshValue(INTEGER);
+    const [programId] = query && grid.yields.length === 1 ? query.results : [];
+    const index = programId ?? this.builder.freshValue(INTEGER);
     this.builder.appendFor(index, end, () => this.#inTile(index, grid, body), {
       start,
       step,
@@ -45,18 +46,18 @@ export class TileLoop {
   forEachTileInRounds(grid: Block, body: () => void): void {
     const { builder } = this;
     const gridSize = this.#tileCount(grid);
-    const tiles = builder.namedValue("tiles", INTEGER, (count) => count!, gridSize);
+    const tiles = builder.namedValue("tiles", INTEGER, (count) => count, gridSize);
     const programs = builder.value(INTEGER, () => PROGRAMS);
     const end = builder.value(
       INTEGER,
-      (count, programCount) => py.call("tl.cdiv", count!, programCount!),
+      (count, programCount) => py.call("tl.cdiv", count, programCount),
       tiles,
       programs,
     );
     const round = builder.freshValue(INTEGER);
     builder.appendFor(round, end, () => {
       const tile = builder.namedValue("tile", INTEGER, tileInRound, round);
-      const isInGrid = builder.value(BOOL, (tileIndex, count) => py.compare(tileIndex!, ["<", count!]), tile, tiles);
+      const isInGrid = builder.value(BOOL, (tileIndex, count) => py.compare(tileIndex, ["<", count]), tile, tiles);
       builder.appendIf(isInGrid, () => this.#inTile(tile, grid, body, round));
     });
   }
@@ -72,31 +73,23 @@ export class TileLoop {
       const query = (name: string) => py.call(name, py.number(String(axis)));
       const build = () =>
         isFromLast ? fromLast(query("tl.num_programs"), query("tl.program_id")) : query("tl.program_id");
-      return this.builder.append({ ...statement, op: this.builder.op("pure", build, 0), operands: [] });
+      return this.builder.append(this.builder.replaceOp(statement, build));
     }
     const { index, sizes } = this.#tile;
-    const build = (tile?: Expression, ...sizeExpressions: readonly Expression[]): Expression => {
+    const build = (tile: Expression, ...sizeExpressions: readonly Expression[]): Expression => {
       const faster = sizeExpressions.slice(0, axis);
-      const quotient =
-        faster.length === 0
-          ? tile!
-          : py.binary(
-              tile!,
-              "//",
-              faster.reduce((x, y) => py.binary(x, "*", y)),
-            );
+      const quotient = faster.length === 0 ? tile : py.binary(tile, "//", productOf(faster));
       const size = sizeExpressions[axis] ?? py.number("1");
       const id = axis === sizeExpressions.length - 1 ? quotient : py.binary(quotient, "%", size);
       return isFromLast ? fromLast(size, id) : id;
     };
-    const op = this.builder.op("pure", build, sizes.length + 1);
-    this.builder.append({ ...statement, op, operands: [index, ...sizes], options: {} });
+    this.builder.append(this.builder.replaceOp(statement, build, index, ...sizes));
   }
 
   #tileCount({ statements, yields }: Block): Value {
     const { builder } = this;
     builder.append(...statements);
-    return builder.value(INTEGER, (...sizes) => sizes.reduce((x, y) => py.binary(x, "*", y)), ...yields);
+    return builder.value(INTEGER, (...sizes) => productOf(sizes), ...yields);
   }
 
   #inTile(index: Value, { yields }: Block, body: () => void, round?: Value): void {
@@ -106,12 +99,14 @@ export class TileLoop {
   }
 }
 
+const productOf = (factors: readonly Expression[]): Expression => factors.reduce((x, y) => py.binary(x, "*", y));
+
 const fromLast = (count: Expression, index: Expression): Expression =>
   py.binary(py.binary(count, "-", py.number("1")), "-", index);
 
 /** The program's tile in a round. Every second round starts with the last program. */
-function tileInRound(round?: Expression): Expression {
-  const isReversed = py.compare(py.binary(round!, "%", py.number("2")), ["==", py.number("1")]);
+function tileInRound(round: Expression): Expression {
+  const isReversed = py.compare(py.binary(round, "%", py.number("2")), ["==", py.number("1")]);
   const position = py.call("tl.where", isReversed, fromLast(PROGRAMS, PROGRAM), PROGRAM);
-  return py.binary(py.binary(round!, "*", PROGRAMS), "+", position);
+  return py.binary(py.binary(round, "*", PROGRAMS), "+", position);
 }

@@ -48,10 +48,10 @@ export function attentionConfigs(
   const [rows, columns, ...heads] = pattern.shape;
   for (const size of heads) if (typeof size === "number" && !HEAD_SIZES.includes(size)) rejectHeadSize(size, pattern);
   const sizesIn = (dim: Dim) => ir.tuning.configs.flatMap(({ values }) => (dim in values ? [Number(values[dim])] : []));
-  const unsupported = heads
-    .map(sizesIn)
-    .find((sizes) => sizes.length > 0 && !sizes.some((size) => HEAD_SIZES.includes(size)));
-  if (unsupported) rejectHeadSize(unsupported[0]!, pattern);
+  for (const sizes of heads.map(sizesIn)) {
+    const [size] = sizes;
+    if (size !== undefined && !sizes.some((each) => HEAD_SIZES.includes(each))) rejectHeadSize(size, pattern);
+  }
   const canWiden = mayWiden && typeof columns === "string" && isOnlyBlockLength(ir, pattern, columns);
   const fits = (config: Config, consumers: Consumers): boolean =>
     sharedBytes(pattern, config, consumers) <= SHARED_BYTES;
@@ -75,8 +75,8 @@ export function attentionConfigs(
       ir.at,
     );
   const configs = [...authorConfigs, ...threeConsumerConfig(ir, pattern, authorConfigs)];
-  const texts = configs.map(({ config }) => JSON.stringify(config.values));
-  return configs.filter((_, i) => texts.indexOf(texts[i]!) === i);
+  const textOf = ({ config }: AttentionConfig) => JSON.stringify(config.values);
+  return configs.filter((each, i) => configs.findIndex((other) => textOf(other) === textOf(each)) === i);
 }
 
 const rejectHeadSize = (size: number, { queries: { statement } }: AttentionPattern): never =>
@@ -109,17 +109,20 @@ function threeConsumerConfig(
  * longest one.
  */
 function sharedBytes({ shape, queries, loops, stores }: AttentionPattern, { values }: Config, consumers: Consumers) {
-  const [, columns, inner, width] = shape.map((dim) => {
+  const longestHead = consumers === 3 ? THREE_CONSUMER_HEAD_SIZES : Math.max(...HEAD_SIZES);
+  const sizeOf = (dim: Dim): number => {
     const size = typeof dim === "number" ? dim : values[dim];
-    return typeof size === "number" ? size : consumers === 3 ? THREE_CONSUMER_HEAD_SIZES : Math.max(...HEAD_SIZES);
-  });
+    return typeof size === "number" ? size : longestHead;
+  };
+  const [, columns, innerDim, widthDim] = shape;
+  const inner = sizeOf(innerDim);
+  const width = sizeOf(widthDim);
   const rows = consumers * GROUP_ROWS;
-  const [{ keys, values: valueBlock }] = loops as readonly [(typeof loops)[number]];
+  const { keys, values: valueBlock } = loops[0];
   const writtenTensors = new Set(stores.flatMap(({ block }) => block?.tensor ?? []));
-  const outputs = [...writtenTensors].reduce((sum, { dtype }) => sum + rows * width! * bytesOf(dtype), 0);
-  const stage =
-    columns! * (inner! * bytesOf(keys.block.tensor.dtype) + width! * bytesOf(valueBlock.block.tensor.dtype));
-  return rows * inner! * bytesOf(queries.tensor.dtype) + STAGES * stage + outputs;
+  const outputs = [...writtenTensors].reduce((sum, { dtype }) => sum + rows * width * bytesOf(dtype), 0);
+  const keyBytes = inner * bytesOf(keys.block.tensor.dtype) + width * bytesOf(valueBlock.block.tensor.dtype);
+  return rows * inner * bytesOf(queries.tensor.dtype) + STAGES * sizeOf(columns) * keyBytes + outputs;
 }
 
 /**

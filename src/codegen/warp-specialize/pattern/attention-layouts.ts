@@ -3,7 +3,7 @@
  * accumulator's layout a column per element of a value. One number per row has the scores' layout until the accumulator
  * needs it.
  */
-import type { OpStatement, Statement, Value } from "../../../ir/nodes.js";
+import { type Argument, isValue, type OpStatement, type Statement, type Value } from "../../../ir/nodes.js";
 import { blocksOf, resultsOf } from "../../../ir/walk.js";
 import type { Dim } from "../../../types/shape.js";
 import { valuesUsedBy } from "./backward-slice.js";
@@ -29,7 +29,7 @@ export function columnSides(statements: readonly Statement[], dims: Dims): Reado
     for (const value of results) checkShape(value, dims, statement);
     if (statement.kind === "if")
       for (const block of blocksOf(statement)) {
-        block.yields.forEach((value, i) => recordSide(value as Value, sides.get(results[i]!), statement));
+        results.forEach((result, i) => recordSide(block.yields[i], sides.get(result), statement));
         for (const inner of block.statements.toReversed()) visit(inner);
       }
     if (statement.kind !== "op") return;
@@ -39,8 +39,8 @@ export function columnSides(statements: readonly Statement[], dims: Dims): Reado
     if (conflicting) notSpecializable("it combines scores with the sum", statement.location);
     for (const value of operands) recordSide(value, side, statement);
   };
-  const recordSide = (value: Value, side: Side | undefined, { location: at }: Statement): void => {
-    if (!side || !isColumn(value)) return;
+  const recordSide = (value: Argument | undefined, side: Side | undefined, { location: at }: Statement): void => {
+    if (!side || !isValue(value) || !isColumn(value)) return;
     if ((sides.get(value) ?? side) !== side)
       notSpecializable("both the scores and the sum take one column; write it twice, with .col at each", at);
     sides.set(value, side);
@@ -51,16 +51,14 @@ export function columnSides(statements: readonly Statement[], dims: Dims): Reado
 
 /** True if the op reduces rows of the accumulator, so that its result has the layout of the accumulator's rows. */
 export function reducesAccumulator({ op, operands }: OpStatement, dims: Dims): boolean {
-  return (
-    op.proof.foldSemantics !== undefined &&
-    operands.some((each) => each !== undefined && sideOf(each as Value, dims) === "sum")
-  );
+  return op.proof.foldSemantics !== undefined && operands.some((each) => isValue(each) && sideOf(each, dims) === "sum");
 }
 
 export function sideOf(value: Value, { columns, width }: Dims): Side | undefined {
   const shape = shapeOf(value);
   const last = shape.length === 2 ? shape[1] : undefined;
-  return last === columns ? "scores" : last === width ? "sum" : undefined;
+  if (last === columns) return "scores";
+  return last === width ? "sum" : undefined;
 }
 
 function checkShape(value: Value, { rows, columns, width }: Dims, { location: at }: Statement): void {
@@ -68,11 +66,13 @@ function checkShape(value: Value, { rows, columns, width }: Dims, { location: at
   const [first, second] = shape;
   const isSupported =
     shape.length === 0 ||
-    (shape.length === 1 && [rows, columns, width].includes(first!)) ||
-    (shape.length === 2 && [rows, 1].includes(first!) && [columns, width, 1].includes(second!));
+    (shape.length === 1 && isOneOf(first, rows, columns, width)) ||
+    (shape.length === 2 && isOneOf(first, rows, 1) && isOneOf(second, columns, width, 1));
   if (!isSupported)
     notSpecializable(`it has a tile of [${shape.join(", ")}], which is neither of its rows nor of its columns`, at);
 }
+
+const isOneOf = (dim: Dim | undefined, ...dims: readonly Dim[]): boolean => dims.some((each) => each === dim);
 
 const isColumn = (value: Value): boolean => shapeOf(value).length === 2 && shapeOf(value)[1] === 1;
 

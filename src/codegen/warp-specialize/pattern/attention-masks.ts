@@ -2,7 +2,15 @@
  * Masks that limit the keys: `keys < S`, `rows >= keys`. Iterations whose keys are below the limits of all rows need no
  * mask. Iterations whose keys are past all limits can be skipped.
  */
-import { type Argument, isLiteral, isValue, type OpStatement, type Statement, type Value } from "../../../ir/nodes.js";
+import {
+  type Argument,
+  isLiteral,
+  isValue,
+  operandOf,
+  type OpStatement,
+  type Statement,
+  type Value,
+} from "../../../ir/nodes.js";
 import { blocksOf, resultsOf, walk } from "../../../ir/walk.js";
 import type { AttentionLoop } from "./attention-pattern.js";
 import type { Dims } from "./attention-layouts.js";
@@ -82,25 +90,23 @@ class MaskReader implements Masks {
     }
   }
 
-  #readOp({ op, operands, results: [result] }: OpStatement, branch: ConstexprBranch | undefined): void {
-    const { selectOperands: select } = op.proof;
+  #readOp(statement: OpStatement, branch: ConstexprBranch | undefined): void {
+    const { selectOperands: select } = statement.op.proof;
+    const [result] = statement.results;
     if (!select || result?.type.kind !== "tile" || result.type.shape.at(-1) !== this.dims.columns) return;
-    const names = Object.keys(op.operands);
-    const [condition, then, otherwise] = [select.condition, select.then, select.otherwise].map(
-      (name) => operands[names.indexOf(name)]!,
-    );
-    const bounds = this.#boundsOf(condition!);
+    const [then, otherwise] = [select.then, select.otherwise].map((name) => operandOf(statement, name));
+    const bounds = this.#boundsOf(operandOf(statement, select.condition));
     const hasResultShape =
-      isValue(then!) && then.type.kind === "tile" && then.type.shape.join() === result.type.shape.join();
+      isValue(then) && then.type.kind === "tile" && then.type.shape.join() === result.type.shape.join();
     if (!bounds || !hasResultShape) return;
-    const isHidden = isLiteral(otherwise!) && otherwise.value === -Infinity;
+    const isHidden = isLiteral(otherwise) && otherwise.value === -Infinity;
     const isKeySkippable = isHidden && isSkippable(result, branch, this.loop);
     this.unmasked.set(result, then);
     this.limits.push(...bounds.map((bound) => ({ ...bound, branch, isSkippable: isKeySkippable })));
   }
 
   /** The limits on keys for which a condition is true. Undefined if the condition is not a limit on keys. */
-  #boundsOf(condition: Argument): readonly Bound[] | undefined {
+  #boundsOf(condition: Argument | undefined): readonly Bound[] | undefined {
     const statement = isValue(condition) ? this.definitions.get(condition) : undefined;
     if (statement?.kind !== "op") return undefined;
     const [x, y] = statement.operands;
@@ -118,8 +124,9 @@ class MaskReader implements Masks {
 
   #isKeys(argument: Argument): boolean {
     const index = this.#indexOf(argument);
-    const [start, extra] = index?.starts ?? [];
-    return start === this.loop.forStatement.index && !extra && this.#covers(index!, this.dims.columns);
+    if (!index) return false;
+    const [start, extra] = index.starts;
+    return start === this.loop.forStatement.index && !extra && this.#covers(index, this.dims.columns);
   }
 
   #limitOf(argument: Argument): Omit<Bound, "offset"> | undefined {
@@ -138,7 +145,7 @@ class MaskReader implements Masks {
   #indexOf(argument: Argument): BlockIndex | undefined {
     const statement = isValue(argument) ? this.definitions.get(argument) : undefined;
     const isExpanded = statement?.kind === "op" && statement.op.spelling.form === "expand";
-    return blockIndexOf(isExpanded ? statement.operands[0]! : argument, this.definitions);
+    return blockIndexOf(isExpanded ? statement.operands[0] : argument, this.definitions);
   }
 
   #covers({ extent, wraps }: BlockIndex, dim: Dim): boolean {

@@ -18,19 +18,27 @@ import {
   type WriteStatement,
 } from "../../../ir/nodes.js";
 import { blocksOf, definitions, resultsOf } from "../../../ir/walk.js";
-import { opOf } from "../../../ops/define.js";
-import { dot } from "../../../ops/dot.js";
 import type { Dim } from "../../../types/shape.js";
 import { type BlockAccess, checkSameShape, checkRank } from "./block-access.js";
 import { backwardSlice, valuesUsedBy } from "./backward-slice.js";
 import { checkRegisterLoad } from "./register-loads.js";
-import { checkOptions, isProduct, multipliedBlock, productsIn, storedValue, writtenBlock } from "./tensor-blocks.js";
+import {
+  checkProduct,
+  type DotStatement,
+  isDot,
+  isProduct,
+  matrixShape,
+  multipliedBlock,
+  productsIn,
+  storedValue,
+  writtenBlock,
+} from "./tensor-blocks.js";
 import { notSpecializable } from "./not-specializable.js";
 
 export interface AttentionPattern {
   readonly kind: "attention";
-  readonly loops: readonly AttentionLoop[];
-  readonly queries: BlockAccess;
+  readonly loops: AttentionLoops;
+  readonly queries: QueriesBlock;
   readonly accumulator: LetStatement;
   /** The other loop-carried variables. */
   readonly variables: readonly LetStatement[];
@@ -41,12 +49,19 @@ export interface AttentionPattern {
   readonly shape: readonly [Dim, Dim, Dim, Dim];
 }
 
+type AttentionLoops = readonly [AttentionLoop, ...AttentionLoop[]];
+
+/** The block of queries, with the loaded tile. */
+export interface QueriesBlock extends BlockAccess {
+  readonly value: Value;
+}
+
 export interface AttentionLoop {
   readonly forStatement: ForStatement;
   /** The product of queries and keys. */
-  readonly scores: OpStatement;
+  readonly scores: DotStatement;
   /** The product of weights and values. */
-  readonly sum: OpStatement;
+  readonly sum: DotStatement;
   readonly keys: MultipliedBlock;
   readonly values: MultipliedBlock;
   readonly weights: Value;
@@ -86,9 +101,11 @@ class AttentionMatcher {
   match(): AttentionPattern {
     const { statements } = this.ir.body;
     const forStatements = statements.filter((each): each is ForStatement => each.kind === "for");
-    const loops = forStatements.map((forStatement) => this.#loop(forStatement));
-    const [first] = loops;
-    if (!first) return notSpecializable("it multiplies matrices in two places that are in no loop", this.ir.at);
+    const [firstStatement, ...otherStatements] = forStatements;
+    if (!firstStatement)
+      return notSpecializable("it multiplies matrices in two places that are in no loop", this.ir.at);
+    const first = this.#loop(firstStatement);
+    const loops: AttentionLoops = [first, ...otherStatements.map((each) => this.#loop(each))];
     const queries = this.#queries(loops);
     const differing = loops.find((loop) => loop.accumulator !== first.accumulator);
     if (differing) notSpecializable("its loops add to different sums", differing.sum.location);
@@ -96,11 +113,11 @@ class AttentionMatcher {
     const accumulator = lets.find(({ variable }) => variable === first.accumulator);
     if (!accumulator) return notSpecializable("its sum starts in another block than its loops", first.sum.location);
     this.#checkSameBlocks(loops);
-    const stores = this.#stores(forStatements, queries.statement);
-    const [rows, columns] = shapeOf(first.scores.results[0]!);
-    const [, width] = shapeOf(first.sum.results[0]!);
-    const [, inner] = shapeOf(first.scores.operands[0]!);
-    const shape = [rows!, columns!, inner!, width!] as const;
+    const stores = this.#stores(otherStatements.at(-1) ?? firstStatement, queries.statement);
+    const [rows, columns] = matrixShape(first.scores.results[0]);
+    const [, width] = matrixShape(first.sum.results[0]);
+    const [, inner] = matrixShape(first.scores.operands[0]);
+    const shape = [rows, columns, inner, width] as const;
     const variables = lets.filter((each) => each !== accumulator);
     return { kind: "attention", loops, queries, accumulator, variables, stores, loads: this.#loads, shape };
   }
@@ -111,8 +128,8 @@ class AttentionMatcher {
     const { statements } = forStatement.body;
     if (forStatement.unrolled) notSpecializable("its loop is unrolled", forStatement.location);
     const products = statements.filter((each): each is OpStatement => each.kind === "op" && isProduct(each));
-    const [scores, sum, third] = products;
-    if (!scores || !sum) {
+    const [firstProduct, secondProduct, third] = products;
+    if (!firstProduct || !secondProduct) {
       const [nested] = productsIn(forStatement.body);
       return notSpecializable(
         "a turn of its loop does not multiply twice, as attention does",
@@ -120,7 +137,8 @@ class AttentionMatcher {
       );
     }
     if (third) notSpecializable("a turn of its loop multiplies more than twice", third.location);
-    for (const product of products) checkProduct(product);
+    const scores = checkedDot(firstProduct);
+    const sum = checkedDot(secondProduct);
     const write = this.#accumulatorWrite(statements, sum);
     const carried = sum.operands[2] ?? this.#addend(write, sum);
     const [weights] = sum.operands;
@@ -131,8 +149,8 @@ class AttentionMatcher {
     const writes = statements.filter((each) => each.kind === "write");
     const loop = { forStatement, scores, sum, weights, carried, writes, accumulator: write.variable };
     this.#checkFlow(loop);
-    const keys = this.#block(scores.operands[1]!, scores, statements);
-    const values = this.#block(sum.operands[1]!, sum, statements);
+    const keys = this.#block(scores.operands[1], scores, statements);
+    const values = this.#block(sum.operands[1], sum, statements);
     if (!keys.isSwapped || values.isSwapped)
       notSpecializable("its keys or values do not lie row by row", forStatement.location);
     this.#checkIteration(statements, [keys, values], products);
@@ -140,7 +158,7 @@ class AttentionMatcher {
   }
 
   /** The statement that assigns the product, or its sum with the carried operand, to the accumulator. */
-  #accumulatorWrite(statements: readonly Statement[], sum: OpStatement): WriteStatement {
+  #accumulatorWrite(statements: readonly Statement[], sum: DotStatement): WriteStatement {
     const [result] = sum.results;
     const write = statements.find((each) => {
       if (each.kind !== "write" || !isValue(each.value)) return false;
@@ -156,7 +174,7 @@ class AttentionMatcher {
   }
 
   /** The other operand of `acc + p @ v`. */
-  #addend({ value }: WriteStatement, { results: [result] }: OpStatement): Argument | undefined {
+  #addend({ value }: WriteStatement, { results: [result] }: DotStatement): Argument | undefined {
     const definition = isValue(value) ? this.#definitions.get(value) : undefined;
     return definition?.kind === "op" && isAddition(definition)
       ? definition.operands.find((operand) => operand !== result)
@@ -184,17 +202,17 @@ class AttentionMatcher {
     const duplicate = writes.find(({ variable }, i) => variables.indexOf(variable) !== i);
     if (duplicate) notSpecializable("its loop changes a state twice", duplicate.location);
     const reads = backwardSlice([carried], statements).filter((each) => each.kind === "read");
-    if (!reads.some(({ variable }) => variable === accumulator) || !hasShapeOf(carried, sum.results[0]!))
+    if (!reads.some(({ variable }) => variable === accumulator) || !hasShapeOf(carried, sum.results[0]))
       notSpecializable("its second product is not added to a sum that the loop carries", sum.location);
   }
 
-  #block(operand: Argument, product: OpStatement, statements: readonly Statement[]): MultipliedBlock {
+  #block(operand: Argument | undefined, product: OpStatement, statements: readonly Statement[]): MultipliedBlock {
     const definition = isValue(operand) ? this.#definitions.get(operand) : undefined;
     if (definition?.kind !== "op")
       return notSpecializable("it multiplies by an operand that is not loaded in the loop", product.location);
     const { permutes } = definition.op.lowering ?? {};
     if (permutes) {
-      const inner = this.#block(definition.operands[0]!, product, statements);
+      const inner = this.#block(definition.operands[0], product, statements);
       return { ...inner, isSwapped: inner.isSwapped !== (permutes(definition.operands, 2)[0] === 1) };
     }
     if (definition.op.effect !== "read" || !statements.includes(definition))
@@ -225,13 +243,18 @@ class AttentionMatcher {
 
   // ---- outside the loops --------------------------------------------------------------------------------------------
 
-  #queries(loops: readonly AttentionLoop[]): BlockAccess {
-    const [operand, differing] = new Set(loops.map(({ scores }) => scores.operands[0]!));
-    const location = loops[0]!.scores.location;
-    const definition = isValue(operand!) ? this.#definitions.get(operand) : undefined;
-    if (differing !== undefined)
-      notSpecializable("its loops multiply different queries", loops.at(-1)!.scores.location);
-    if (definition?.kind !== "op" || definition.op.effect !== "read" || !this.ir.body.statements.includes(definition))
+  #queries(loops: AttentionLoops): QueriesBlock {
+    const { operands, location } = loops[0].scores;
+    const [value] = operands;
+    const definition = isValue(value) ? this.#definitions.get(value) : undefined;
+    if (loops.some(({ scores }) => scores.operands[0] !== value))
+      notSpecializable("its loops multiply different queries", loops.at(-1)?.scores.location);
+    if (
+      !isValue(value) ||
+      definition?.kind !== "op" ||
+      definition.op.effect !== "read" ||
+      !this.ir.body.statements.includes(definition)
+    )
       return notSpecializable(
         "its first product takes queries that no load ahead of the loop reads",
         definition?.location ?? location,
@@ -239,11 +262,11 @@ class AttentionMatcher {
     const block = multipliedBlock(definition, this.ir, this.#definitions);
     checkPlain(block);
     if (block.isSwapped) notSpecializable("its queries are loaded with their axes swapped", definition.location);
-    return block;
+    return { ...block, value };
   }
 
   /** The ring buffer has one kind of slot for keys and one for values, so all loops must load them in the same way. */
-  #checkSameBlocks(loops: readonly AttentionLoop[]): void {
+  #checkSameBlocks(loops: AttentionLoops): void {
     const [first] = loops;
     const slotKind = ({ block, isSwapped }: MultipliedBlock) =>
       [
@@ -254,13 +277,13 @@ class AttentionMatcher {
         ...block.axes.map(({ extent }) => textOf(extent)),
       ].join();
     for (const { keys, values, sum } of loops)
-      if (slotKind(keys) !== slotKind(first!.keys) || slotKind(values) !== slotKind(first!.values))
+      if (slotKind(keys) !== slotKind(first.keys) || slotKind(values) !== slotKind(first.values))
         notSpecializable("its loops load keys and values in different ways", sum.location);
   }
 
-  #stores(loops: readonly ForStatement[], queries: OpStatement): readonly AttentionStore[] {
+  #stores(lastLoop: ForStatement, queries: OpStatement): readonly AttentionStore[] {
     const { statements } = this.ir.body;
-    const last = statements.indexOf(loops.at(-1)!);
+    const last = statements.indexOf(lastLoop);
     const stores = statements.flatMap((statement, i): readonly AttentionStore[] => {
       if (statement.kind === "for" || statement.kind === "let" || statement === queries) return [];
       if (statement.kind === "op" && statement.op.effect === "write")
@@ -270,8 +293,7 @@ class AttentionMatcher {
       this.#checkIsComputation(statement);
       return [];
     });
-    if (!stores.some(({ block }) => block))
-      notSpecializable("it writes no block after its loops", loops.at(-1)!.location);
+    if (!stores.some(({ block }) => block)) notSpecializable("it writes no block after its loops", lastLoop.location);
     checkSameShape(stores.flatMap(({ block }) => block ?? []));
     return stores;
   }
@@ -308,13 +330,10 @@ class AttentionMatcher {
 
 const isAddition = ({ op }: OpStatement): boolean => op.facts.integer === "sum";
 
-function checkProduct(product: OpStatement): void {
-  const { op, results, location: at } = product;
-  if (op !== opOf(dot)) notSpecializable(`tl.${op.name} has no warp-specialized form`, at);
-  checkOptions(product);
-  const type = results[0]?.type;
-  if (type?.kind !== "tile" || type.dtype !== "float32") notSpecializable("its product is not summed in float32", at);
-  if (type.shape.length !== 2) notSpecializable("its product has more than two axes", at);
+function checkedDot(product: OpStatement): DotStatement {
+  if (!isDot(product)) return notSpecializable(`tl.${product.op.name} has no warp-specialized form`, product.location);
+  checkProduct(product);
+  return product;
 }
 
 function checkPlain(block: BlockAccess): void {
@@ -323,12 +342,10 @@ function checkPlain(block: BlockAccess): void {
   if (axes.some(({ wraps }) => wraps !== undefined)) notSpecializable("an index wraps", statement.location);
 }
 
-const textOf = (argument: Argument): string =>
-  isValue(argument)
-    ? argument.type.kind === "constexpr"
-      ? argument.type.text
-      : String(argument.id)
-    : cacheKey(argument);
+function textOf(argument: Argument): string {
+  if (!isValue(argument)) return cacheKey(argument);
+  return argument.type.kind === "constexpr" ? argument.type.text : String(argument.id);
+}
 
 function shapeOf(argument: Argument): readonly Dim[] {
   return isValue(argument) && argument.type.kind === "tile" ? argument.type.shape : [];

@@ -25,9 +25,11 @@ import { flattenStatements, backwardSlice, valuesUsedBy } from "./backward-slice
 import { longestTileAxis } from "./tile-schedule.js";
 import { checkRows } from "./rows.js";
 import { type ScaledScores, scaledScores } from "./scaled-scores.js";
-import { storedValue } from "./tensor-blocks.js";
+import { type LoweredStore, loweredStores } from "./tensor-blocks.js";
 import { isPersistent } from "./tiles.js";
 import { notSpecializable } from "./not-specializable.js";
+
+type Stores = ReadonlyMap<Statement, LoweredStore<BlockAccess | undefined>>;
 
 export interface SpecializedAttention {
   readonly kind: "attention";
@@ -38,8 +40,8 @@ export interface SpecializedAttention {
   readonly body: readonly Statement[];
   /** The loops of `body`, each with its matched pattern. */
   readonly loops: ReadonlyMap<Statement, AttentionLoop>;
-  /** The stores of `body`, each with the block that it writes. Undefined for a store of one number per row. */
-  readonly stores: ReadonlyMap<Statement, BlockAccess | undefined>;
+  /** The stores of `body`. */
+  readonly stores: Stores;
   /** The statements that each partition computes. */
   readonly producerStatements: ReadonlySet<Statement>;
   readonly consumerStatements: ReadonlySet<Statement>;
@@ -73,8 +75,10 @@ export function specializedAttention(ir: KernelIR, defaultLowered: KernelIR): Sp
   const loops = new Map(
     pattern.loops.map((loop): [ForStatement, AttentionLoop] => [loopOf(lowered, loop.forStatement), loop]),
   );
-  const writes = body.filter((each): each is OpStatement => each.kind === "op" && each.op.effect === "write");
-  const stores = new Map(writes.map((statement, i) => [statement, pattern.stores[i]!.block]));
+  const stores = loweredStores(
+    body,
+    pattern.stores.map(({ block }) => block),
+  );
   const computed = [...body, ...[...loops.keys()].flatMap((loop) => loop.body.statements)].filter(
     (each) => !isEmittedByPipeline(each, pattern),
   );
@@ -121,7 +125,7 @@ export function specializedAttention(ir: KernelIR, defaultLowered: KernelIR): Sp
 }
 
 function dimsOf({ shape: [rows, columns, , width], loops }: AttentionPattern): Dims {
-  const { location: at } = loops[0]!.scores;
+  const { location: at } = loops[0].scores;
   if (typeof rows === "number") notSpecializable("the number of rows is no constexpr", at);
   const [, duplicate] = [rows, columns, width].filter(
     (dim, i, all) => all.indexOf(dim) !== i || all.lastIndexOf(dim) !== i,
@@ -151,17 +155,14 @@ function isEmittedByPipeline(statement: Statement, { queries, loops, accumulator
 }
 
 /** The values that a consumer needs: weights, loop-carried variables, stored values and block indices. */
-function rootsOf(
-  { accumulator, variables: states, loops }: AttentionPattern,
-  stores: ReadonlyMap<Statement, BlockAccess | undefined>,
-): readonly Argument[] {
+function rootsOf({ accumulator, variables: states, loops }: AttentionPattern, stores: Stores): readonly Argument[] {
   const carried = loops.flatMap(({ weights, carried, writes }): readonly Argument[] => [
     weights,
     carried,
     ...writes.flatMap(({ variable, value }) => (variable === accumulator.variable ? [] : [value])),
   ]);
-  const stored = [...stores].flatMap(([statement, block]): readonly Argument[] =>
-    block ? [storedValue(statement as OpStatement)!, ...offsetsOf(block)] : valuesUsedBy(statement),
+  const stored = [...stores.values()].flatMap(({ statement, value, block }): readonly Argument[] =>
+    block ? [value, ...offsetsOf(block)] : valuesUsedBy(statement),
   );
   return [accumulator.initial, ...states.map(({ initial }) => initial), ...carried, ...stored];
 }
@@ -182,7 +183,7 @@ function checkPartitions(
   dims: Dims,
   producerStatements: readonly Statement[],
   consumerStatements: readonly Statement[],
-  stores: ReadonlyMap<Statement, BlockAccess | undefined>,
+  stores: Stores,
 ): void {
   for (const statement of flattenStatements(producerStatements)) {
     const isComputable = statement.kind === "op" && (statement.op.effect === "pure" || isScalarLoad(statement));
@@ -198,8 +199,8 @@ function checkPartitions(
     blocks.map(({ tensor }) => tensor),
     ops,
   );
-  for (const [statement, block] of stores)
-    if (!block && statement.kind === "op" && Object.keys(statement.options).some((name) => name !== "mask"))
+  for (const { statement, block } of stores.values())
+    if (!block && Object.keys(statement.options).some((name) => name !== "mask"))
       notSpecializable("it writes a number for each row in a way that Gluon lacks", statement.location);
   for (const { type, location: at } of pattern.variables.map(({ variable }) => variable)) {
     const shape = type.kind === "tile" ? type.shape : [];

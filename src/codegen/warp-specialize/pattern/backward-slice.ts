@@ -7,9 +7,10 @@ export function backwardSlice<S extends Statement>(roots: readonly Argument[], s
   const definitions = new Map<Value, S>();
   for (const statement of statements) for (const value of resultsOf(statement)) definitions.set(value, statement);
   const slice = new Set<S>();
+  // The list grows during the iteration.
   const worklist = roots.flatMap(valuesIn);
-  while (worklist.length > 0) {
-    const statement = definitions.get(worklist.pop()!);
+  for (const value of worklist) {
+    const statement = definitions.get(value);
     if (!statement || slice.has(statement)) continue;
     slice.add(statement);
     worklist.push(...valuesUsedBy(statement));

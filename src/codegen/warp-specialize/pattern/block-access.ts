@@ -22,7 +22,7 @@ export interface BlockAccess {
   /** The tensor axis that is the first of the block's two axes. The second one is the tensor's last axis. */
   readonly firstAxis: number;
   /** The index along each of the block's two axes. */
-  readonly axes: readonly BlockIndex[];
+  readonly axes: readonly [BlockIndex, BlockIndex];
   /** True if the tile has the two axes in reverse order. */
   readonly isSwapped: boolean;
   readonly statement: OpStatement;
@@ -53,13 +53,18 @@ export function checkRank({ lead, tensor, statement }: BlockAccess): void {
 
 /** @throws {@link NotSpecializable} if blocks of a tensor need different descriptors. */
 export function checkSameShape(blocks: readonly BlockAccess[]): void {
+  const firstBlocks = new Map<TensorParam, BlockAccess>();
   for (const block of blocks) {
-    const { tensor, firstAxis, axes } = blocks.find((each) => each.tensor === block.tensor)!;
-    const hasSameShape = block.axes.every(({ extent }, i) => extentDim(extent) === extentDim(axes[i]!.extent));
-    if (block.firstAxis !== firstAxis || !hasSameShape)
+    const { tensor } = block;
+    const first = firstBlocks.get(tensor) ?? block;
+    firstBlocks.set(tensor, first);
+    if (block.firstAxis !== first.firstAxis || !hasSameExtent(block, first, 0) || !hasSameExtent(block, first, 1))
       notSpecializable(`it writes ${tensor.name} in blocks of different shapes`, block.statement.location);
   }
 }
+
+const hasSameExtent = (block: BlockAccess, other: BlockAccess, axis: 0 | 1): boolean =>
+  extentDim(block.axes[axis].extent) === extentDim(other.axes[axis].extent);
 
 /** The arguments that determine the block's offsets. */
 export const offsetsOf = ({ lead, axes }: BlockAccess): readonly Argument[] => [
@@ -118,32 +123,27 @@ function viewBlock(
   if (view?.kind !== "op" || view.op.lowering?.view !== "grid") return notSpecializable("its view is no rectangle", at);
   const [base, indices] = view.operands;
   const { tensor, order } = tensorOf(base, ir, definitionsOf);
-  if (!tensor || !isList(indices ?? [])) return notSpecializable("its view is of no parameter", at);
-  const indexList = indices as readonly Argument[];
-  const tensorIndices = order.map((position) => indexList[position]!);
-  const tileIndices = tensorIndices.filter((index) => !isScalar(index));
-  const axes = tileIndices.map((index) => blockIndexOf(index, definitionsOf));
-  if (axes.length !== 2 || !isComplete(axes))
+  if (!tensor || !isList(indices)) return notSpecializable("its view is of no parameter", at);
+  const tensorIndices = indices
+    .map((index, position) => ({ index, position, axis: order.indexOf(position) }))
+    .toSorted((x, y) => x.axis - y.axis);
+  const [first, last, extra] = tensorIndices.filter(({ index }) => !isScalar(index));
+  const [firstIndex, lastIndex] = [first, last].map((each) => blockIndexOf(each?.index, definitionsOf));
+  if (!first || !last || extra || !firstIndex || !lastIndex)
     return notSpecializable(
       "its lanes do not count up from a scalar on two axes, as pid * BLOCK + tl.arange(0, BLOCK) does",
       at,
     );
-  const last = tensorIndices.length - 1;
-  if (isScalar(tensorIndices[last]!))
+  if (last !== tensorIndices.at(-1))
     return notSpecializable(`its block has one index of the last axis of ${tensor.name}`, at);
-  const firstAxis = tensorIndices.indexOf(tileIndices[0]!);
   return {
     tensor,
-    lead: tensorIndices.filter(isScalar),
-    firstAxis,
-    axes,
-    isSwapped: order[firstAxis]! > order[last]!,
+    lead: tensorIndices.flatMap(({ index }) => (isScalar(index) ? [index] : [])),
+    firstAxis: first.axis,
+    axes: [firstIndex, lastIndex],
+    isSwapped: first.position > last.position,
     statement,
   };
-}
-
-function isComplete(axes: readonly (BlockIndex | undefined)[]): axes is readonly BlockIndex[] {
-  return axes.every((axis) => axis !== undefined);
 }
 
 /** The parameter, and for each of its axes the position among the indices. */
@@ -173,10 +173,16 @@ function descriptorBlock(
   const { tensor, block } = descriptorTarget(address, ir, definitionsOf);
   if (!tensor || !block) return notSpecializable("its descriptor is of no whole parameter", at);
   if (tensor.padding === "nan") return notSpecializable("its descriptor pads with NaN", at);
-  if (!isList(offsets ?? [])) return notSpecializable("it has no offsets", at);
-  const starts = offsets as readonly Argument[];
-  if (starts.length !== 2) return notSpecializable("its block has other than two axes", at);
-  const axes = starts.map((start, i): BlockIndex => ({ starts: isZero(start) ? [] : [start], extent: block[i]! }));
+  if (!isList(offsets)) return notSpecializable("it has no offsets", at);
+  const [rowStart, columnStart, extra] = offsets;
+  const [rowExtent, columnExtent] = block;
+  if (!rowStart || !columnStart || extra || !rowExtent || !columnExtent)
+    return notSpecializable("its block has other than two axes", at);
+  const indexFrom = (start: Argument, extent: Argument): BlockIndex => ({
+    starts: isZero(start) ? [] : [start],
+    extent,
+  });
+  const axes = [indexFrom(rowStart, rowExtent), indexFrom(columnStart, columnExtent)] as const;
   return { tensor, lead: [], firstAxis: 0, axes, isSwapped: false, statement };
 }
 
@@ -191,6 +197,6 @@ function descriptorTarget(address: Value, ir: KernelIR, definitionsOf: Definitio
   const statement = definitionsOf.get(address);
   if (statement?.kind !== "op" || !statement.op.lowering?.describes) return {};
   const [base, shape, , block] = statement.operands;
-  if (shape !== undefined || Object.keys(statement.options).length > 0 || !isList(block ?? [])) return {};
-  return { tensor: tensors.find((param) => param.value === base), block: block as readonly Argument[] };
+  if (shape !== undefined || Object.keys(statement.options).length > 0 || !isList(block)) return {};
+  return { tensor: tensors.find((param) => param.value === base), block };
 }

@@ -16,7 +16,10 @@ export interface BlockIndex {
 }
 
 /** Undefined if the lanes do not provably increase by one. */
-export function blockIndexOf(index: Argument, definitionsOf: ReadonlyMap<Value, Statement>): BlockIndex | undefined {
+export function blockIndexOf(
+  index: Argument | undefined,
+  definitionsOf: ReadonlyMap<Value, Statement>,
+): BlockIndex | undefined {
   const statement = isValue(index) ? definitionsOf.get(index) : undefined;
   if (statement?.kind !== "op") return undefined;
   const { op, operands } = statement;

@@ -18,12 +18,19 @@ import {
   type Value,
 } from "../../../ir/nodes.js";
 import { argumentsOf, blocksOf, definitions, valuesIn, walk } from "../../../ir/walk.js";
-import { dot } from "../../../ops/dot.js";
-import { opOf } from "../../../ops/define.js";
 import type { Dim } from "../../../types/shape.js";
 import { axisIn, type BlockAccess, checkSameShape, checkRank } from "./block-access.js";
 import { isSameBlock } from "./block-index.js";
-import { checkOptions, multipliedBlock, productsIn, storedValue, writtenBlock } from "./tensor-blocks.js";
+import {
+  checkProduct,
+  type DotStatement,
+  isDot,
+  matrixShape,
+  multipliedBlock,
+  productsIn,
+  storedValue,
+  writtenBlock,
+} from "./tensor-blocks.js";
 import { notSpecializable } from "./not-specializable.js";
 
 export interface GemmPattern {
@@ -31,7 +38,7 @@ export interface GemmPattern {
   readonly tileLoop: ForStatement | undefined;
   /** The loop over blocks of the inner dimension. */
   readonly kLoop: ForStatement;
-  readonly product: OpStatement;
+  readonly product: DotStatement;
   readonly accumulator: LetStatement;
   /** The operands of the product, rows first. */
   readonly operands: readonly [ProductOperand, ProductOperand];
@@ -56,7 +63,7 @@ export function matchGemm(ir: KernelIR): GemmPattern {
 interface LoopNest {
   readonly tileLoop: ForStatement | undefined;
   readonly kLoop: ForStatement;
-  readonly product: OpStatement;
+  readonly product: DotStatement;
   /** The statements of one tile. */
   readonly tile: Block;
 }
@@ -64,8 +71,7 @@ interface LoopNest {
 function loopNestOf(ir: KernelIR): LoopNest {
   const [product] = productsIn(ir.body);
   if (!product) return notSpecializable("it multiplies no matrices", ir.at);
-  if (product.op !== opOf(dot))
-    return notSpecializable(`tl.${product.op.name} has no warp-specialized form`, product.location);
+  if (!isDot(product)) return notSpecializable(`tl.${product.op.name} has no warp-specialized form`, product.location);
   const loopIn = ({ statements }: Block): ForStatement | undefined =>
     statements.find((each) => each.kind === "for" && containsStatement(each.body, product)) as ForStatement | undefined;
   const outer = loopIn(ir.body);
@@ -96,29 +102,25 @@ class GemmMatcher {
 
   match(): GemmPattern {
     const { tileLoop, kLoop, product, tile } = this.nest;
-    this.#checkOptions();
+    checkProduct(product);
     if (tileLoop) this.#checkOnlyComputes(this.ir.body, [tileLoop]);
     const accumulator = this.#accumulator();
-    const operands = [this.#operand(product.operands[0]!), this.#operand(product.operands[1]!)] as const;
+    const operands = [this.#operand(product.operands[0]), this.#operand(product.operands[1])] as const;
     this.#checkIteration(operands);
     const stores = this.#stores(tile, accumulator);
     const pattern = { tileLoop, kLoop, product, accumulator, operands, stores, shape: this.#shape() };
-    this.#checkOuterLanes(pattern);
+    checkOuterLanes(operands[0], 0, stores);
+    checkOuterLanes(operands[1], 1, stores);
+    for (const { axes, statement } of stores)
+      if (axes.some(({ wraps }) => wraps !== undefined)) notSpecializable("a store's index wraps", statement.location);
     return pattern;
   }
 
-  #checkOptions(): void {
-    const { product } = this.nest;
-    checkOptions(product);
-    const state = product.results[0]?.type;
-    if (state?.kind !== "tile" || state.dtype !== "float32")
-      notSpecializable("its product is not summed in float32", product.location);
-    if (state.shape.length !== 2) notSpecializable("its product has more than two axes", product.location);
-  }
-
   #shape(): GemmPattern["shape"] {
-    const [a, b] = this.nest.product.operands.map((operand) => shapeOf(operand!));
-    return [a![0]!, b![1]!, a![1]!];
+    const [a, b] = this.nest.product.operands;
+    const [rows, inner] = matrixShape(a);
+    const [, columns] = matrixShape(b);
+    return [rows, columns, inner];
   }
 
   /** The variable to which the product is added. Nothing else may change it. */
@@ -129,7 +131,7 @@ class GemmMatcher {
     const [write, extra] = writes;
     if (!write) return notSpecializable("its loop adds up no product", product.location);
     if (extra) return notSpecializable("its loop carries state besides the sum of products", extra.location);
-    const carried = product.operands[2] ?? this.#addend(write.value, sum!);
+    const carried = product.operands[2] ?? this.#addend(write.value, sum);
     if (product.operands[2] ? write.value !== sum : carried === undefined)
       return notSpecializable("its loop carries more than the sum of products", write.location);
     const read = isValue(carried) ? this.#definitions.get(carried) : undefined;
@@ -149,14 +151,14 @@ class GemmMatcher {
     return definition.operands.find((operand) => operand !== sum);
   }
 
-  #operand(operand: Argument): ProductOperand {
+  #operand(operand: Argument | undefined): ProductOperand {
     const { product, kLoop } = this.nest;
     const definition = isValue(operand) ? this.#definitions.get(operand) : undefined;
     if (definition?.kind !== "op")
       return notSpecializable("its product takes an operand that is not loaded in the loop", product.location);
     const { permutes } = definition.op.lowering ?? {};
     if (permutes) {
-      const inner = this.#operand(definition.operands[0]!);
+      const inner = this.#operand(definition.operands[0]);
       return { ...inner, isSwapped: inner.isSwapped !== (permutes(definition.operands, 2)[0] === 1) };
     }
     if (definition.op.effect !== "read" || !kLoop.body.statements.includes(definition))
@@ -253,39 +255,36 @@ class GemmMatcher {
 
   #readsInput(statement: OpStatement): boolean {
     if (statement.op.effect !== "read") return false;
-    const roots = rootsOf(statement.operands[0]!, this.#definitions);
+    const roots = rootsOf(statement.operands[0], this.#definitions);
     const inputs = paramsOf(this.ir, "tensor").filter(
       ({ role, optional, block }) => role === "in" && !optional && !block,
     );
     return roots.some((root) => inputs.some(({ value, pointer }) => root === value || root === pointer));
   }
+}
 
-  /**
-   * Lanes of rows and columns past the tensor's bounds contain the elements at the wrapped index, or zeros from TMA.
-   * The difference must not be visible, so stores have to mask these lanes.
-   */
-  #checkOuterLanes({ operands, stores }: GemmPattern): void {
-    operands.forEach(({ block, isSwapped }, side) => {
-      // The block axis that is the product's row or column axis. The other axis is the one that is summed over.
-      const outerAxis = (side === 0) !== isSwapped ? 0 : 1;
-      if (block.axes[1 - outerAxis]!.wraps !== undefined)
-        notSpecializable("an index wraps along the sum", block.statement.location);
-      const { wraps } = block.axes[outerAxis]!;
-      if (wraps === undefined) return;
-      if (wraps !== block.tensor.dims[axisIn(block, outerAxis)])
-        notSpecializable("an index wraps at another size than its tensor's", block.statement.location);
-      for (const store of stores) {
-        const index = store.axes[side]!;
-        const isMasked =
-          index.wraps === undefined &&
-          isSameBlock(index, block.axes[outerAxis]!) &&
-          store.tensor.dims[axisIn(store, side)] === wraps;
-        if (!isMasked)
-          notSpecializable("an index wraps, and a store may show the lanes that it wraps", store.statement.location);
-      }
-    });
-    for (const { axes, statement } of stores)
-      if (axes.some(({ wraps }) => wraps !== undefined)) notSpecializable("a store's index wraps", statement.location);
+/**
+ * Lanes of rows and columns past the tensor's bounds contain the elements at the wrapped index, or zeros from TMA. The
+ * difference must not be visible, so stores have to mask these lanes.
+ *
+ * @param side The axis of the product that is the operand's outer axis: 0 for rows, 1 for columns.
+ */
+function checkOuterLanes({ block, isSwapped }: ProductOperand, side: 0 | 1, stores: readonly BlockAccess[]): void {
+  // The block axis that is the product's row or column axis. The other axis is the one that is summed over.
+  const outerAxis = (side === 0) !== isSwapped ? 0 : 1;
+  const outer = block.axes[outerAxis];
+  const { wraps } = outer;
+  if (block.axes[outerAxis === 0 ? 1 : 0].wraps !== undefined)
+    notSpecializable("an index wraps along the sum", block.statement.location);
+  if (wraps === undefined) return;
+  if (wraps !== block.tensor.dims[axisIn(block, outerAxis)])
+    notSpecializable("an index wraps at another size than its tensor's", block.statement.location);
+  for (const store of stores) {
+    const index = store.axes[side];
+    const isMasked =
+      index.wraps === undefined && isSameBlock(index, outer) && store.tensor.dims[axisIn(store, side)] === wraps;
+    if (!isMasked)
+      notSpecializable("an index wraps, and a store may show the lanes that it wraps", store.statement.location);
   }
 }
 
@@ -302,11 +301,11 @@ const hasFunction = (argument: Argument): boolean =>
   isList(argument) ? argument.some(hasFunction) : "kind" in argument && argument.kind === "function";
 
 /** The parameters from which an address is computed. */
-function rootsOf(argument: Argument, definitionsOf: ReadonlyMap<Value, Statement>): readonly Value[] {
+function rootsOf(argument: Argument | undefined, definitionsOf: ReadonlyMap<Value, Statement>): readonly Value[] {
   if (!isValue(argument)) return [];
   const statement = definitionsOf.get(argument);
   if (statement?.kind !== "op") return [argument];
-  return statement.operands.slice(0, 1).flatMap((operand) => (operand ? rootsOf(operand, definitionsOf) : []));
+  return rootsOf(statement.operands[0], definitionsOf);
 }
 
 function shapeOf(argument: Argument): readonly Dim[] {

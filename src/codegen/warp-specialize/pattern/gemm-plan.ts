@@ -8,14 +8,14 @@ import type {
   ReadStatement,
   Statement,
 } from "../../../ir/nodes.js";
-import { offsetsOf } from "./block-access.js";
+import { type BlockAccess, offsetsOf } from "./block-access.js";
 import { type GemmPattern, matchGemm } from "./gemm-pattern.js";
 import { checkLanguage } from "./gluon-language.js";
 import { checkDTypes, checkLaunchSpecializable, loopOf } from "./launch-constraints.js";
 import { flattenStatements, backwardSlice } from "./backward-slice.js";
 import { type PipelineConfig, ringConfigs } from "./pipeline-configs.js";
 import { checkRows } from "./rows.js";
-import { storedValue } from "./tensor-blocks.js";
+import { type LoweredStore, loweredStores } from "./tensor-blocks.js";
 import { checkTiles } from "./tiles.js";
 import { notSpecializable } from "./not-specializable.js";
 
@@ -37,8 +37,7 @@ interface GemmStatements {
   readonly tile: readonly ComputeStatement[];
   readonly iteration: readonly OpStatement[];
   readonly epilogue: readonly ComputeStatement[];
-  /** The lowered stores, each with its index in `pattern.stores`. */
-  readonly stores: ReadonlyMap<Statement, number>;
+  readonly stores: ReadonlyMap<Statement, LoweredStore<BlockAccess>>;
 }
 
 /** @throws {@link NotSpecializable} if the kernel or all of its configs do not match. */
@@ -52,13 +51,12 @@ export function specializedGemm(ir: KernelIR, lowered: KernelIR): SpecializedGem
   const tile: Block = tileLoop ? tileLoop.body : lowered.body;
   const loopIndex = tile.statements.indexOf(kLoop);
   const epilogue = computeStatementsOf(tile.statements.slice(loopIndex + 1));
-  const writes = tile.statements.filter((each) => each.kind === "op" && each.op.effect === "write");
   const phases = {
     prologue: tileLoop ? opsOf(lowered.body.statements.slice(0, lowered.body.statements.indexOf(tileLoop))) : [],
     tile: computeStatementsOf(tile.statements.slice(0, loopIndex)),
     iteration: opsOf(kLoop.body.statements),
     epilogue,
-    stores: new Map(writes.map((statement, i) => [statement, i])),
+    stores: loweredStores(tile.statements, pattern.stores),
   };
   const statements = { pattern, ...phases };
   checkEpilogue(statements);
@@ -91,7 +89,7 @@ export function consumerStatements({
   epilogue,
   stores,
 }: GemmStatements): readonly ComputeStatement[] {
-  const values = [...stores.keys()].map((statement) => storedValue(statement as OpStatement)!);
+  const values = [...stores.values()].map(({ value }) => value);
   const offsets = pattern.stores.flatMap(offsetsOf);
   const roots = [...boundsOf(pattern), pattern.accumulator.initial, ...values, ...offsets];
   return backwardSlice(roots, [...prologue, ...tile, ...epilogue]);

@@ -9,7 +9,7 @@ import {
   type OpStatement,
   type TensorParam,
 } from "../../../ir/nodes.js";
-import { walk } from "../../../ir/walk.js";
+import { flattenStatements } from "./backward-slice.js";
 import { notSpecializable } from "./not-specializable.js";
 
 /**
@@ -46,11 +46,10 @@ function isPositive(step: Argument, ir: KernelIR): boolean {
 
 /** The lowered loop. Lowering keeps the index of a loop. */
 export function loopOf(lowered: KernelIR, { index }: ForStatement): ForStatement {
-  let loop: ForStatement | undefined;
-  walk(lowered.body, (statement) => {
-    if (statement.kind === "for" && statement.index === index) loop = statement;
-  });
-  return loop!;
+  const loops = flattenStatements(lowered.body.statements).filter((each) => each.kind === "for");
+  const loop = loops.find((each) => each.index === index);
+  if (!loop) throw new Error("a loop has no lowered form");
+  return loop;
 }
 
 /** A partition knows the members of dtype variables from the tensors whose blocks it accesses. */

@@ -18,8 +18,9 @@ export function isOffsetOnly({ body }: KernelIR, dim: string, starts: ReadonlySe
   walkUses(body, (value, user) => {
     if (!starts.has(value) && !areLanes(value)) return;
     const index = user?.kind === "op" ? user.results.map(indexOf)[0] : undefined;
-    const isStart = index?.starts.some((start) => isValue(start) && starts.has(start));
-    if (!isStart || extentDim(index!.extent) !== dim) isOnly = false;
+    const isOffset =
+      index?.starts.some((start) => isValue(start) && starts.has(start)) && extentDim(index.extent) === dim;
+    if (!isOffset) isOnly = false;
   });
   return isOnly;
 }

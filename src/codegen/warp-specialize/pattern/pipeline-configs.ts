@@ -42,16 +42,19 @@ const HALF_REGISTERS = 128;
 export function ringConfigs(ir: KernelIR, pattern: GemmPattern): readonly PipelineConfig[] {
   const { configs } = ir.tuning;
   const canShare = hasSeveralProgramsPerProcessor(ir);
-  const pipelineConfigs = configsFor(configs, HOPPER).flatMap((index) =>
-    pipelineConfigsOf(configs[index]!, pattern, canShare),
-  );
+  const indices = configsFor(configs, HOPPER);
+  const pipelineConfigs = configs
+    .filter((_, i) => indices.includes(i))
+    .flatMap((config) => pipelineConfigsOf(config, pattern, canShare));
   if (pipelineConfigs.length === 0)
     notSpecializable(
       `none of its configs has tiles that fit: of 64, 128 or 256 rows, up to ${MAX_COLUMNS} columns, and at least ${MIN_ACCUMULATORS} sums for each group of four warps`,
       ir.at,
     );
-  const texts = pipelineConfigs.map((each) => JSON.stringify({ ...each, config: each.config.values }));
-  return pipelineConfigs.filter((_, i) => texts.indexOf(texts[i]!) === i);
+  const textOf = (each: PipelineConfig) => JSON.stringify({ ...each, config: each.config.values });
+  return pipelineConfigs.filter(
+    (each, i) => pipelineConfigs.findIndex((other) => textOf(other) === textOf(each)) === i,
+  );
 }
 
 /** True if the grid is a multiple of the number of multiprocessors, so that they process tiles alternately. */
@@ -77,11 +80,11 @@ function pipelineConfigsOf(config: Config, pattern: GemmPattern, canShare: boole
   const consumers = rows > GROUP_ROWS ? 2 : 1;
   const accumulators = (rows / consumers) * columns;
   if (accumulators > MAX_ACCUMULATORS || accumulators < MIN_ACCUMULATORS) return [];
-  const [a, b] = operands.map(({ block }) => bytesOf(block.tensor.dtype));
-  const stageBytes = rows * inner * a! + inner * columns * b!;
+  const [a, b] = operands;
+  const stageBytes = rows * inner * bytesOf(a.block.tensor.dtype) + inner * columns * bytesOf(b.block.tensor.dtype);
   const outputs = new Map(stores.map(({ tensor, axes }) => [tensor, { axes, bytes: bytesOf(tensor.dtype) }]));
   const widths = [...outputs.values()].map(({ axes, bytes }) => ({
-    width: sizeOf(extentDim(axes[1]!.extent), config) ?? 0,
+    width: sizeOf(extentDim(axes[1].extent), config) ?? 0,
     bytes,
   }));
   const maxPieces = Math.min(...widths.map(({ width, bytes }) => (width * bytes) / MIN_PIECE_BYTES));

@@ -28,7 +28,7 @@ export function checkRegisterLoad(statement: OpStatement, ir: KernelIR, definiti
   const volatile = "volatile" in options;
   if (volatile) notSpecializable("it has a volatile load", at);
   const [address] = operands;
-  if (!isValue(address!) || address.type.kind !== "view")
+  if (!isValue(address) || address.type.kind !== "view")
     return notSpecializable("it loads by pointers; index the tensor with .at or .gather", at);
   const dependencies = dependenciesOf(argumentsOf(statement), definitionsOf);
   const tensors = new Set(dependencies.flatMap((each) => (each.kind === "op" ? valuesUsedBy(each) : [])));
@@ -63,9 +63,10 @@ export function isLoadIndependentOf(
 /** All statements that the arguments depend on. */
 function dependenciesOf(roots: readonly Argument[], definitionsOf: Definitions): readonly Statement[] {
   const dependencies = new Set<Statement>();
+  // The list grows during the iteration.
   const worklist = roots.flatMap(valuesIn);
-  while (worklist.length > 0) {
-    const statement = definitionsOf.get(worklist.pop()!);
+  for (const value of worklist) {
+    const statement = definitionsOf.get(value);
     if (!statement || dependencies.has(statement)) continue;
     dependencies.add(statement);
     // A loop's index depends on its bounds, not on its body.

@@ -49,9 +49,8 @@ function firstRowOf(
   { queries }: AttentionPattern,
   isRowCount: (value: Value) => boolean,
 ): OpStatement | undefined {
-  const { starts } = queries.axes[0]!;
-  const [start] = starts;
-  if (starts.length !== 1 || !isValue(start!)) return undefined;
+  const [start, extra] = queries.axes[0].starts;
+  if (!isValue(start) || extra) return undefined;
   const definitionsOf = definitions(ir.body);
   const statement = definitionsOf.get(start);
   if (statement?.kind !== "op" || statement.op.facts.integer !== "product") return undefined;
@@ -93,7 +92,8 @@ function isProgramIdOnlyOffset(
 function programIdsOf(ir: KernelIR, firstRow: OpStatement): ReadonlySet<Value> {
   const programs = [...definitions(ir.body).values()].filter(isProgram);
   const program = programs.find(({ results: [id] }) => firstRow.operands.includes(id));
-  const sameAxis = programs.filter((each) => axisOf(each) === undefined || axisOf(each) === axisOf(program!));
+  const axis = program && axisOf(program);
+  const sameAxis = programs.filter((each) => axisOf(each) === undefined || axisOf(each) === axis);
   return new Set(sameAxis.flatMap(({ results }) => results));
 }
 
@@ -129,13 +129,13 @@ function isLength({ op, operands }: OpStatement, value: Value): boolean {
   const kinds = Object.values(op.operands);
   return operands.every((operand, i) => {
     if (operand === undefined || !valuesIn(operand).includes(value)) return true;
-    return isList(operand) ? kinds[i]!.startsWith("shape") : op.facts.exclusiveUpperBound?.(operands) === value;
+    return isList(operand) ? kinds[i]?.startsWith("shape") : op.facts.exclusiveUpperBound?.(operands) === value;
   });
 }
 
 /** True if the op counts the blocks of all rows. */
 function isCount({ queries }: AttentionPattern, { op, operands }: OpStatement): boolean {
-  const dim = queries.tensor.dims[axisIn(queries, queries.isSwapped ? 1 : 0)]!;
+  const dim = queries.tensor.dims[axisIn(queries, queries.isSwapped ? 1 : 0)];
   const [total] = operands;
   if (op.facts.integer !== "blocks" || total === undefined) return false;
   return total === dim || (isLiteral(total) && isLiteral(dim) && total.value === dim.value);

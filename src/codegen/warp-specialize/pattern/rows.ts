@@ -30,20 +30,22 @@ class RowCheck {
     const rowOperands = tiles.filter((value) => this.#rowAxis(value) >= 0);
     if (op.proof.foldSemantics && !isPadded && tiles.some((value) => dimsOf(value).length > 1))
       notSpecializable("it folds columns, and an index wraps that decides which columns there are", at);
-    if (rowOperands.length === 0 || op.effect !== "pure") return;
+    const [source] = rowOperands;
+    if (!source || op.effect !== "pure") return;
     if (results.some((value) => this.#rowAxis(value) < 0)) notSpecializable("it puts rows together", at);
-    if (!this.#isRowwise(rowOperands)) notSpecializable(`tl.${op.name} may mix rows`, at);
+    if (!this.#isRowwise(source, rowOperands)) notSpecializable(`tl.${op.name} may mix rows`, at);
   }
 
-  #isRowwise(rowOperands: readonly Value[]): boolean {
+  #isRowwise(source: Value, rowOperands: readonly Value[]): boolean {
     const { op, options, results } = this.statement;
-    if (op.proof.foldSemantics) return this.#isFoldWithinRow(rowOperands[0]!);
+    if (op.proof.foldSemantics) return this.#isFoldWithinRow(source);
     // An op with a term or a class transfer combines only the same lanes of its operands.
     const isLanewise = op.facts.lanewise || op.proof.term !== undefined || op.proof.classTransfer !== undefined;
     if (isLanewise && !op.proof.lane) return true;
     const hasLeadingRows = [...rowOperands, ...results].every((value) => this.#rowAxis(value) === 0);
     if (op.facts.preservesLeadingAxes && hasLeadingRows && Object.keys(options).length === 0) return true;
-    return results.length === 1 && this.#isMoveWithinRow(rowOperands[0]!, results[0]!);
+    const [result, extra] = results;
+    return result !== undefined && !extra && this.#isMoveWithinRow(source, result);
   }
 
   /** True for a fold along another axis than the rows. */

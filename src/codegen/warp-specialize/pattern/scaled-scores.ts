@@ -23,13 +23,15 @@ export function scaledScores(
 ): ReadonlyMap<Value, ScaledScores> {
   const scaled = new Map<Value, ScaledScores>();
   for (const { forStatement, scores } of pattern.loops) {
-    const [products] = scores.results as readonly [Value];
+    const [products] = scores.results;
     for (const statement of forStatement.body.statements) {
       if (statement.kind !== "op" || statement.op.facts.integer !== "product") continue;
-      const [x, y] = statement.operands as readonly [Argument, Argument];
-      const factor = x === products ? y : y === products ? x : undefined;
+      const [result] = statement.results;
+      const [x, y] = statement.operands;
+      if (!result || (x !== products && y !== products)) continue;
+      const factor = x === products ? y : x;
       if (factor !== undefined && isScalar(factor) && isPositive(factor, pattern, definitionsOf))
-        scaled.set(statement.results[0]!, { products, factor });
+        scaled.set(result, { products, factor });
     }
   }
   return scaled;
@@ -62,11 +64,12 @@ function numberClassesOf(
   const statement = definitionsOf.get(argument);
   const rule = statement?.kind === "op" ? statement.op.proof.classTransfer : undefined;
   if (statement?.kind !== "op" || !rule) return ANY_VALUE;
-  const names = Object.keys(statement.op.operands);
-  const operandClasses = statement.operands.map((each, i): readonly [string, NumberClasses] | undefined =>
-    each && (isValue(each) || isLiteral(each)) ? [names[i]!, numberClassesOf(each, pattern, definitionsOf)] : undefined,
-  );
-  const [first, second, third] = operandClasses.filter((each) => each !== undefined);
+  const operandClasses = Object.keys(statement.op.operands).flatMap((name, i) => {
+    const operand = statement.operands[i];
+    if (!isValue(operand) && !isLiteral(operand)) return [];
+    return [[name, numberClassesOf(operand, pattern, definitionsOf)] as const];
+  });
+  const [first, second, third] = operandClasses;
   if (!first || third) return ANY_VALUE;
   const context = { args: typedArguments(statement), isFloat: true };
   let classes = 0;

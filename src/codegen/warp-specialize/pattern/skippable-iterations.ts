@@ -3,6 +3,7 @@ import {
   type Argument,
   isLiteral,
   isValue,
+  operandOf,
   type OpStatement,
   type Statement,
   type Value,
@@ -50,6 +51,9 @@ interface ValueFact {
 
 const UNKNOWN: ValueFact = { classes: ANY_VALUE };
 
+const commonFact = (x: ValueFact, y: ValueFact): ValueFact =>
+  x.classes === y.classes && x.variable === y.variable ? x : UNKNOWN;
+
 class MaskedIteration {
   readonly #facts = new Map<Value, ValueFact>();
   readonly #unchanged = new Set<Variable>();
@@ -82,9 +86,7 @@ class MaskedIteration {
         condition === this.branch?.condition ? [this.branch.isThen ? then : otherwise] : [then, otherwise];
       for (const { statements } of branches) statements.forEach((each) => this.#analyze(each));
       results.forEach((value, i) => {
-        const [first, second = first] = branches.map(({ yields }) => this.#factOf(yields[i]!));
-        const isSame = first!.classes === second!.classes && first!.variable === second!.variable;
-        this.#facts.set(value, isSame ? first! : UNKNOWN);
+        this.#facts.set(value, branches.map(({ yields }) => this.#factOf(yields[i])).reduce(commonFact));
       });
     }
   }
@@ -100,16 +102,15 @@ class MaskedIteration {
     const { classTransfer, isNeutral, foldSemantics, lane, selectOperands: select } = op.proof;
     const [x, y] = operands.map((operand) => this.#factOf(operand)) as [ValueFact, ValueFact | undefined];
     if (lane || op.facts.isIdentity) return isCast(statement) ? { classes: x.classes } : x;
-    const names = Object.keys(op.operands);
     const args = typedArguments(statement);
     if (foldSemantics) return this.#foldResult(x.classes, foldSemantics.combineClasses);
     if (select) {
-      const [then, otherwise] = [select.then, select.otherwise].map((name) =>
-        this.#factOf(operands[names.indexOf(name)]),
-      );
-      return { classes: then!.classes | otherwise!.classes };
+      const then = this.#factOf(operandOf(statement, select.then));
+      const otherwise = this.#factOf(operandOf(statement, select.otherwise));
+      return { classes: then.classes | otherwise.classes };
     }
-    if (y && names.length === 2) {
+    const [firstName, secondName = "", extra] = Object.keys(op.operands);
+    if (y && secondName && extra === undefined) {
       if (op.facts.integer === "difference" && x.variable && x.variable === y.variable) return { classes: ZERO };
       const isNeutralFor = (neutralClasses: NumberClasses, otherClasses: NumberClasses, isFirst: boolean) =>
         isNeutral !== undefined &&
@@ -120,12 +121,12 @@ class MaskedIteration {
       if (isNeutralFor(x.classes, y.classes, true)) return y;
     }
     const type = statement.results[0]?.type;
-    if (!classTransfer || type?.kind !== "tile" || names.length > 2) return UNKNOWN;
+    if (!classTransfer || type?.kind !== "tile" || firstName === undefined || extra !== undefined) return UNKNOWN;
     const context = { args, isFloat: members(type.dtype).every((dtype) => !isInt(dtype)) };
     let classes = 0;
     for (const a of classesIn(x.classes))
       for (const b of classesIn(y?.classes ?? ZERO))
-        classes |= classTransfer({ [names[0]!]: a, [names[1] ?? ""]: b }, context);
+        classes |= classTransfer({ [firstName]: a, [secondName]: b }, context);
     return { classes };
   }
 

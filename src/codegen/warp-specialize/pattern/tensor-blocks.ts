@@ -4,14 +4,42 @@ import {
   type Block,
   isValue,
   type KernelIR,
+  operandOf,
   type OpStatement,
   type Statement,
   type Value,
 } from "../../../ir/nodes.js";
 import { walk } from "../../../ir/walk.js";
+import { opOf } from "../../../ops/define.js";
+import { dot } from "../../../ops/dot.js";
 import { members } from "../../../types/dtype.js";
+import type { Dim } from "../../../types/shape.js";
 import { type BlockAccess, blockAccess } from "./block-access.js";
 import { notSpecializable } from "./not-specializable.js";
+
+/** `tl.dot`: its operands are the two factors and an optional addend. */
+export interface DotStatement extends OpStatement {
+  readonly operands: readonly [Argument, Argument, ...(readonly (Argument | undefined)[])];
+  readonly results: readonly [Value];
+}
+
+export const isDot = (statement: OpStatement): statement is DotStatement => statement.op === opOf(dot);
+
+/** @throws {@link NotSpecializable} if the product is no matrix of float32 sums, or if it has unsupported options. */
+export function checkProduct(product: DotStatement): void {
+  const { results, location: at } = product;
+  checkOptions(product);
+  const { type } = results[0];
+  if (type.kind !== "tile" || type.dtype !== "float32") notSpecializable("its product is not summed in float32", at);
+  if (type.shape.length !== 2) notSpecializable("its product has more than two axes", at);
+}
+
+/** The rows and columns of a product, or of one of its operands. */
+export function matrixShape(argument: Argument): readonly [Dim, Dim] {
+  const [rows, columns] = isValue(argument) && argument.type.kind === "tile" ? argument.type.shape : [];
+  if (rows === undefined || columns === undefined) throw new Error("an operand of tl.dot is no matrix");
+  return [rows, columns];
+}
 
 export const isProduct = ({ op }: OpStatement): boolean => op.facts.contracts === true;
 
@@ -29,7 +57,7 @@ export function productsIn(block: Block): readonly OpStatement[] {
  * accumulator's dtype.
  * @throws {@link NotSpecializable} if the product has another option.
  */
-export function checkOptions({ op, options, location: at }: OpStatement): void {
+function checkOptions({ op, options, location: at }: OpStatement): void {
   const option = Object.keys(options).find((name) => name !== "inputPrecision" && name !== "outDtype");
   if (option !== undefined) notSpecializable(`tl.${op.name} with ${option} has no warp-specialized form`, at);
 }
@@ -77,7 +105,31 @@ export function writtenBlock(
 const STORABLE: ReadonlySet<string> = new Set(["float16", "bfloat16", "float32"]);
 
 /** The operand that a store writes. */
-export function storedValue(statement: OpStatement): Argument | undefined {
-  const name = statement.op.proof.memoryOperands?.value;
-  return name === undefined ? undefined : statement.operands[Object.keys(statement.op.operands).indexOf(name)];
+export const storedValue = (statement: OpStatement): Argument | undefined =>
+  operandOf(statement, statement.op.proof.memoryOperands?.value);
+
+/** A store of the lowered program, with the block that it writes. Undefined for a store of one number per row. */
+export interface LoweredStore<Block extends BlockAccess | undefined> {
+  readonly statement: OpStatement;
+  readonly value: Argument;
+  readonly block: Block;
+}
+
+export const hasBlock = (store: LoweredStore<BlockAccess | undefined>): store is LoweredStore<BlockAccess> =>
+  store.block !== undefined;
+
+/** The lowered stores, with the pattern's blocks. Lowering keeps the number of stores and their order. */
+export function loweredStores<Block extends BlockAccess | undefined>(
+  statements: readonly Statement[],
+  blocks: readonly Block[],
+): ReadonlyMap<Statement, LoweredStore<Block>> {
+  const writes = statements.filter((each) => each.kind === "op").filter(({ op }) => op.effect === "write");
+  return new Map(
+    blocks.map((block, i) => {
+      const statement = writes[i];
+      const value = statement && storedValue(statement);
+      if (!statement || value === undefined) throw new Error("a store has no lowered form");
+      return [statement, { statement, value, block }];
+    }),
+  );
 }

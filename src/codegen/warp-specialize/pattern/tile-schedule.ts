@@ -15,7 +15,7 @@ export function longestTileAxis(
   body: readonly Statement[],
 ): number | undefined {
   const programQueriesIn = (roots: Parameters<typeof backwardSlice>[0]) => backwardSlice(roots, body).filter(isProgram);
-  const rows = queries.axes[0]!.starts;
+  const rows = queries.axes[0].starts;
   const [program, extra] = programQueriesIn(rows);
   if (!program || extra) return undefined;
   const ends = loops.map(({ forStatement }) => forStatement.end);

@@ -15,6 +15,7 @@ function result<T>(name: string): T | undefined {
 /** The purpose of each dependency. */
 export const dependencyPurposes: Readonly<Record<string, string>> = {
   "@ts-morph/common": "TypeScript's parser: reads your file, for names and for JavaScript that ignores traced values",
+  "ts-morph": "edits your file for `fix` and `tune`",
   prettier: "its document printer lays out Python; its formatter lays out what `fix`, `tune` and `import` write",
   "fast-check": "draws cases for `verify` and property tests, and makes a failure small",
   "@resvg/resvg-js": "PNG files of plots; without it they are SVG",

@@ -1,6 +1,6 @@
 /**
- * The package without `prepack`, as a baseline: each source in a separate file, Python with its comments, and ts-morph.
- * The difference to it is what packing saves. An older package is no baseline, because the sources grow.
+ * The package without `prepack`, as a baseline: each source in a separate file, and Python with its comments. The
+ * difference to it is what packing saves. An older package is no baseline, because the sources grow.
  */
 import { execFileSync } from "node:child_process";
 import { cpSync, readFileSync, writeFileSync } from "node:fs";
@@ -8,11 +8,6 @@ import { join, resolve } from "node:path";
 
 const root = resolve(import.meta.dirname, "..");
 const FILES = ["bin", "dist", "python", "templates"];
-
-interface Manifest {
-  readonly dependencies: Readonly<Record<string, string>>;
-  readonly devDependencies: Readonly<Record<string, string>>;
-}
 
 /** Packs into an empty folder, and returns the path of the tarball. */
 export function packUnbundled(folder: string): string {
@@ -23,10 +18,8 @@ export function packUnbundled(folder: string): string {
   const isSource = (path: string): boolean => !path.includes("__pycache__");
   for (const name of ["bin", "python", "templates", "README.md", "LICENSE"])
     cpSync(join(root, name), join(folder, name), { recursive: true, filter: isSource });
-  const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as Manifest;
-  const { "@ts-morph/common": _, ...otherDependencies } = manifest.dependencies;
-  const dependencies = { ...otherDependencies, "ts-morph": manifest.devDependencies["ts-morph"] };
-  writeFileSync(join(folder, "package.json"), JSON.stringify({ ...manifest, dependencies, files: FILES, scripts: {} }));
+  const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as object;
+  writeFileSync(join(folder, "package.json"), JSON.stringify({ ...manifest, files: FILES, scripts: {} }));
   const packOutput = execFileSync("npm", ["pack", "--silent"], { cwd: folder, encoding: "utf8" });
   return join(folder, packOutput.trim().split("\n").at(-1)!);
 }

@@ -422,7 +422,9 @@ export interface Tunable {
    *
    * @throws TileScriptError if the configs are not written as literal lists.
    */
-  rewrite(results: readonly FoundConfigs[]): { readonly file: string; readonly before: string; readonly text: string };
+  rewrite(
+    results: readonly FoundConfigs[],
+  ): Promise<{ readonly file: string; readonly before: string; readonly text: string }>;
 }
 
 /** The fastest configs on a kind of GPU. */

@@ -48,6 +48,12 @@ export type SourceFix =
   /** Adds `.value` to a loop-carried variable: an argument, the receiver of a method, or an assigned value. */
   | { readonly kind: "value" };
 
+/** The text of a file before and after a rewrite. */
+export interface RewrittenText {
+  readonly before: string;
+  readonly text: string;
+}
+
 /** Queries on the author's files. Each file is read and parsed once. */
 export interface SourceIndex {
   /** The call or property access at a position from a stack trace, or undefined if there is none. */
@@ -64,10 +70,7 @@ export interface SourceIndex {
    * The original text of the file, and the text with new configs for the kernel defined at this location. Undefined if
    * its configs are not list literals.
    */
-  withConfigs(
-    location: Location,
-    results: readonly FoundConfigs[],
-  ): { readonly before: string; readonly text: string } | undefined;
+  withConfigs(location: Location, results: readonly FoundConfigs[]): Promise<RewrittenText | undefined>;
   /** Finds code in these files that JavaScript would silently run on traced values. */
   lint(files: readonly string[]): readonly Diagnostic[];
   /** The comparison of the property that is read at this location, if its file has been linted. */

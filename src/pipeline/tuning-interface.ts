@@ -35,8 +35,8 @@ export function tuningInterface(
           const singleConfig = withConfigs(ir, [config]);
           return [...checkConfigs(singleConfig), ...checkLimits(singleConfig)][0]?.message;
         },
-        rewrite: (configs: readonly FoundConfigs[]) => {
-          const rewritten = at && source?.withConfigs(at, configs);
+        rewrite: async (configs: readonly FoundConfigs[]) => {
+          const rewritten = at && (await source?.withConfigs(at, configs));
           if (rewritten) return { file: at.file, ...rewritten };
           return fail(configsInSource(ir.name), at);
         },

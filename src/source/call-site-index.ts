@@ -26,5 +26,6 @@ export function createSourceIndex(): SourceIndex {
       const file = resolvePath(location.file, path);
       return existsSync(file) ? { text: readFileSync(file, "utf8"), file } : undefined;
     },
+    async (...call) => (await import("./rewrite-configs.js")).rewriteConfigs(...call),
   );
 }

@@ -1,17 +1,24 @@
 /** A source index over files, independent of whether they are read from disk or from memory. */
 import type { Location } from "../diagnostics/diagnostic.js";
-import type { ComparisonSite, SourceIndex } from "../ir/source.js";
+import type { FoundConfigs } from "../compiled/compiled-kernel.js";
+import type { ComparisonSite, RewrittenText, SourceIndex } from "../ir/source.js";
 import { deepestNode, withStackGuard } from "./stack-guard.js";
 import type { Files } from "./imports.js";
 import { lintFiles } from "./lint.js";
 import { fixCall } from "./call-fixes.js";
 import { findSite, locate, siteIndex, type SiteIndex } from "./sites.js";
-import { rewriteConfigs } from "./rewrite-configs.js";
 import { specLocations } from "./spec-locations.js";
 import type { ts } from "./typescript.js";
 
-/** Creates the index. `readRelative` reads a file of any kind by its path relative to another file. */
-export function indexFiles(files: Files, readRelative: SourceIndex["readRelative"]): SourceIndex {
+/**
+ * Creates the index. `readRelative` reads a file of any kind by its path relative to another file. Files in memory have
+ * no `rewriteConfigs`.
+ */
+export function indexFiles(
+  files: Files,
+  readRelative: SourceIndex["readRelative"],
+  rewriteConfigs?: (call: ts.Node, results: readonly FoundConfigs[]) => Promise<RewrittenText | undefined>,
+): SourceIndex {
   const comparisons = new Map<ts.Node, ComparisonSite>();
   const indexes = new Map<ts.SourceFile, SiteIndex>();
   const find = (location: Location) => {
@@ -42,9 +49,9 @@ export function indexFiles(files: Files, readRelative: SourceIndex["readRelative
       const match = find(location);
       return match && specLocations(match.node);
     },
-    withConfigs(location, configs) {
+    async withConfigs(location, results) {
       const match = find(location);
-      return match && rewriteConfigs(match.node, configs);
+      return match && rewriteConfigs?.(match.node, results);
     },
     lint: (paths) =>
       withStackGuard(

@@ -1,122 +1,107 @@
-/** Rewrites the lists of configs in the author's file. */
+/**
+ * Rewrites the lists of configs in the author's file by ts-morph, which keeps the text around them.
+ *
+ * The import of ts-morph takes a fifth of a second, so this file is loaded with a dynamic `import()`.
+ */
+import {
+  type ArrayLiteralExpression,
+  type CodeBlockWriter,
+  IndentationText,
+  Node,
+  Project,
+  type SourceFile,
+  SyntaxKind,
+} from "ts-morph";
 import { formatLiteral } from "../compiled/canonical-json.js";
-import { ts } from "./typescript.js";
 import type { Config, FoundConfigs } from "../compiled/compiled-kernel.js";
-import { configsForExactGpu, formatGpu } from "../compiled/configs-by-gpu.js";
-import type { SourceIndex } from "../ir/source.js";
+import { configsForExactGpu, formatGpu, listsOf } from "../compiled/configs-by-gpu.js";
+import type { Architecture } from "../compiled/kernel-targets.js";
+import type { RewrittenText } from "../ir/source.js";
 import { property, type ConfigsLiteral, configsLiteral } from "./spec-locations.js";
 import { locate } from "./sites.js";
-
-/** A replacement text for the range between two offsets. */
-interface Change {
-  readonly from: number;
-  readonly to: number;
-  readonly text: string;
-}
+import type { ts } from "./typescript.js";
 
 /**
  * The original text of the call's file and the text with the new configs. Undefined if the configs are not list
  * literals.
  */
-export function rewriteConfigs(
-  call: ts.Node,
-  results: readonly FoundConfigs[],
-): ReturnType<SourceIndex["withConfigs"]> {
+export function rewriteConfigs(call: ts.Node, results: readonly FoundConfigs[]): RewrittenText | undefined {
   const literal = configsLiteral(call);
   if (!literal) return undefined;
-  const changes = literal.kind === "list" ? [replaceList(literal.list, results)] : changesByGpu(literal, results);
-  const original = call.getSourceFile().text;
-  const text = changes
-    .toSorted((a, b) => b.from - a.from)
-    .reduce((all, change) => all.slice(0, change.from) + change.text + all.slice(change.to), original);
-  return { before: original, text };
+  const { fileName, text: before } = call.getSourceFile();
+  const indentationText = /^\t/m.test(before) ? IndentationText.Tab : IndentationText.TwoSpaces;
+  const manipulationSettings = { indentationText, useTrailingCommas: true };
+  const file = new Project({ useInMemoryFileSystem: true, manipulationSettings }).createSourceFile(fileName, before);
+  if (literal.kind === "list") replaceElements(authorList(file, literal.list), results);
+  else replaceListsByGpu(file, literal, results);
+  return { before, text: file.getFullText() };
 }
 
-// ---- lists by GPU ---------------------------------------------------------------------------------------------------
+/** A list of configs. */
+interface ConfigList {
+  readonly node: ArrayLiteralExpression;
+  /** The list as parsed for the lint, with the positions before any change; absent if the list is new. */
+  readonly original?: ts.ArrayLiteralExpression;
+}
 
-type LiteralByGpu = Extract<ConfigsLiteral, { kind: "by GPU" }>;
+const authorList = (file: SourceFile, original: ts.ArrayLiteralExpression): ConfigList => ({
+  node: nodeOf(file, original, Node.isArrayLiteralExpression),
+  original,
+});
+
+/** The node of ts-morph for a parsed node. */
+function nodeOf<Kind extends Node>(file: SourceFile, { pos }: ts.Node, isKind: (node: Node) => node is Kind): Kind {
+  return file.getFirstDescendantOrThrow((each): each is Kind => each.getPos() === pos && isKind(each));
+}
 
 /** Replaces the list of each tuned GPU, or adds a list for it. Lists of other GPUs remain. */
-function changesByGpu(literal: LiteralByGpu, results: readonly FoundConfigs[]): readonly Change[] {
-  const groups = new Map<string, readonly FoundConfigs[]>();
-  for (const result of results) {
-    const gpu = formatGpu(result.architecture ? configsForExactGpu(result.architecture) : undefined);
-    groups.set(gpu, [...(groups.get(gpu) ?? []), result]);
-  }
-  const addedLists: Record<"cuda" | "hip", (readonly [string, readonly FoundConfigs[]])[]> = { cuda: [], hip: [] };
-  const changes = [...groups.values()].flatMap((group): Change[] => {
-    const architecture = group[0]?.architecture;
-    if (!architecture) return [replaceList(literal.default, group)];
-    const [vendor, arch] = architecture;
-    const list = literal[vendor]?.[String(arch)];
-    if (list) return [replaceList(list, group)];
-    addedLists[vendor].push([String(arch), group]);
-    return [];
-  });
-  const vendors = (["cuda", "hip"] as const).filter((vendor) => addedLists[vendor].length > 0);
-  const newVendors = vendors.filter((vendor) => !property(literal.object, vendor));
-  const insertions = vendors.flatMap((vendor) => {
-    const object = property(literal.object, vendor);
-    return object && ts.isObjectLiteralExpression(object)
-      ? appendProperties(object, listsText(object, addedLists[vendor]))
-      : [];
-  });
-  const indent = `${indentOf(literal.object)}  `;
-  const objects = newVendors.map(
-    (vendor) => `${indent}${vendor}: {\n${listsText(literal.object, addedLists[vendor], indent)}${indent}},\n`,
-  );
-  return [...changes, ...insertions, ...(objects.length > 0 ? appendProperties(literal.object, objects.join("")) : [])];
-}
-
-/** Formats one property per GPU: `90: […],`. */
-function listsText(
-  node: ts.Node,
-  lists: readonly (readonly [string, readonly FoundConfigs[]])[],
-  indent = indentOf(node),
-): string {
-  return lists.map(([gpu, results]) => `${indent}  ${gpu}: ${listText(undefined, results, `${indent}  `)},\n`).join("");
-}
-
-/** The changes that append properties to an object literal. */
-function appendProperties(object: ts.ObjectLiteralExpression, text: string): readonly Change[] {
-  const { properties } = object;
-  const last = properties.at(-1);
-  const [afterLast, brace] = [last?.getEnd() ?? 0, object.getEnd() - 1];
-  const comma = last && !properties.hasTrailingComma ? [{ from: afterLast, to: afterLast, text: "," }] : [];
-  return [...comma, { from: brace, to: brace, text: `\n${text}${indentOf(object)}` }];
-}
-
-// ---- one list -------------------------------------------------------------------------------------------------------
-
-/** The change that replaces the elements of a list with the results. */
-function replaceList(list: ts.ArrayLiteralExpression, results: readonly FoundConfigs[]): Change {
-  return { from: list.getStart(), to: list.getEnd(), text: listText(list, results, indentOf(list)) };
-}
-
-/** The white space at the start of a node's line. */
-function indentOf(node: ts.Node): string {
-  const { text } = node.getSourceFile();
-  const lineStart = text.lastIndexOf("\n", node.getStart() - 1) + 1;
-  return /^\s*/.exec(text.slice(lineStart))![0];
-}
-
-/** The text of a list of configs. A comment above each config names the GPUs on which it was the fastest. */
-function listText(
-  list: ts.ArrayLiteralExpression | undefined,
+function replaceListsByGpu(
+  file: SourceFile,
+  literal: Extract<ConfigsLiteral, { kind: "by GPU" }>,
   results: readonly FoundConfigs[],
-  indent: string,
-): string {
-  const configs = [...new Set(results.flatMap((each) => each.configs))];
-  const lines = configs
-    .map((config) => {
-      const kinds = results.flatMap((result) =>
-        result.kind !== undefined && result.configs.includes(config) ? result.kind : [],
-      );
-      const comment = kinds.length > 0 ? `${indent}  ${COMMENT_PREFIX}${kinds.join(", ")}\n` : "";
-      return `${comment}${indent}  ${originalText(list, config) ?? configText(config)},\n`;
-    })
-    .join("");
-  return `[\n${lines}${indent}]`;
+): void {
+  const object = nodeOf(file, literal.object, Node.isObjectLiteralExpression);
+  const [cuda, hip] = (["cuda", "hip"] as const).map((vendor) => {
+    const value = property(literal.object, vendor);
+    return value && nodeOf(file, value, Node.isObjectLiteralExpression);
+  });
+  const vendorObjects = { cuda, hip };
+  const addList = ([vendor, arch]: Architecture): ConfigList => {
+    vendorObjects[vendor] ??= object
+      .addPropertyAssignment({ name: vendor, initializer: "{}" })
+      .getInitializerIfKindOrThrow(SyntaxKind.ObjectLiteralExpression);
+    const node = vendorObjects[vendor]
+      .addPropertyAssignment({ name: String(arch), initializer: "[]" })
+      .getInitializerIfKindOrThrow(SyntaxKind.ArrayLiteralExpression);
+    return { node };
+  };
+  const lists = new Map(listsOf(literal).map(({ gpu, list }) => [formatGpu(gpu), authorList(file, list)]));
+  const gpuOf = ({ architecture }: FoundConfigs): string =>
+    formatGpu(architecture ? configsForExactGpu(architecture) : undefined);
+  for (const result of results)
+    if (result.architecture && !lists.has(gpuOf(result))) lists.set(gpuOf(result), addList(result.architecture));
+  for (const [gpu, list] of lists) {
+    const ownResults = results.filter((result) => gpuOf(result) === gpu);
+    if (ownResults.length > 0) replaceElements(list, ownResults);
+  }
+}
+
+/** Replaces the elements of a list. A comment above each config names the GPUs on which it was the fastest. */
+function replaceElements({ node, original }: ConfigList, results: readonly FoundConfigs[]): void {
+  const writeConfig = (writer: CodeBlockWriter, config: Config): void => {
+    const kinds = results.flatMap(({ kind, configs }) => (kind !== undefined && configs.includes(config) ? kind : []));
+    if (kinds.length > 0) writer.writeLine(`${COMMENT_PREFIX}${kinds.join(", ")}`);
+    // The first line is indented; the author's further lines already are.
+    writer.write("").withIndentationLevel(0, () => writer.write(originalText(original, config) ?? configText(config)));
+    writer.write(",").newLine();
+  };
+  node.replaceWithText((writer) => {
+    writer.write("[").newLine();
+    writer.indent(() =>
+      new Set(results.flatMap(({ configs }) => configs)).forEach((each) => writeConfig(writer, each)),
+    );
+    writer.write("]");
+  });
 }
 
 /** The start of the comment that names the GPUs on which a config was the fastest. */

@@ -47,7 +47,7 @@ function editsByFile(diagnostics: readonly Diagnostic[]): ReadonlyMap<string, re
 }
 
 async function editFile(file: string, edits: readonly Edit[]): Promise<FixReport["files"][number]> {
-  const { text, applied } = applyEdits(await readFile(file, "utf8"), edits);
+  const { text, applied } = await applyEdits(await readFile(file, "utf8"), edits);
   await writeOutput(file, text);
   return { file, edits: applied };
 }

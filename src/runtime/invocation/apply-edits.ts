@@ -5,17 +5,28 @@ import type { Edit, Location } from "../../diagnostics/diagnostic.js";
  * Applies the edits to the text of their file, and returns it with the number of applied edits. Of overlapping edits,
  * only the first is applied.
  */
-export function applyEdits(text: string, edits: readonly Edit[]): { readonly text: string; readonly applied: number } {
-  const starts = [0, ...Array.from(text.matchAll(/\n/g), ({ index }) => index + 1)];
-  const offsetOf = ({ line, column }: Location): number => (starts[line - 1] ?? text.length) + column - 1;
-  const ranges = edits.map((edit) => ({ from: offsetOf(edit.at), to: offsetOf(edit.end), text: edit.text }));
-  ranges.sort((a, b) => a.from - b.from || b.to - a.to);
-  let [result, end, applied] = ["", 0, 0];
-  for (const range of ranges) {
-    if (range.from < end) continue;
-    result += text.slice(end, range.from) + range.text;
-    end = range.to;
-    applied++;
-  }
-  return { text: result + text.slice(end), applied };
+export async function applyEdits(
+  text: string,
+  edits: readonly Edit[],
+): Promise<{ readonly text: string; readonly applied: number }> {
+  // Imported lazily, because it loads slowly and other commands do not need it.
+  const { Project } = await import("ts-morph");
+  const file = new Project({ useInMemoryFileSystem: true }).createSourceFile("kernel.ts", text);
+  const offsetOf = ({ line, column }: Location): number =>
+    file.compilerNode.getPositionOfLineAndCharacter(line - 1, column - 1);
+  const changes = edits
+    .map(({ at, end, text: newText }) => {
+      const start = offsetOf(at);
+      return { span: { start, length: offsetOf(end) - start }, newText };
+    })
+    .sort((a, b) => a.span.start - b.span.start || b.span.length - a.span.length);
+  let end = 0;
+  const applied = changes.filter(({ span: { start, length } }) => {
+    if (start < end) return false;
+    end = start + length;
+    return true;
+  });
+  // ts-morph has removed it from the text.
+  const byteOrderMark = text.startsWith("\uFEFF") ? "\uFEFF" : "";
+  return { text: byteOrderMark + file.applyTextChanges(applied).getFullText(), applied: applied.length };
 }

@@ -11,7 +11,7 @@ import { UsageError } from "../system/errors.js";
  * @throws UsageError if the file has changed since it was read.
  */
 export async function rewriteConfigs({ tuning }: CompiledKernel, configs: readonly FoundConfigs[]): Promise<string> {
-  const { file, before: original, text } = tuning!.rewrite(configs);
+  const { file, before: original, text } = await tuning!.rewrite(configs);
   if ((await readFile(file, "utf8")) !== original)
     throw new UsageError(`${file} changed while its kernel was tuned; tune again, the measurements are kept`);
   // Imported lazily, because prettier loads slowly and no other command needs it.

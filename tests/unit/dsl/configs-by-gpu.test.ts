@@ -107,8 +107,8 @@ describe("what is emitted", () => {
 
 describe("tuning", () => {
   const fastest = [{ values: { BLOCK: 4096 }, numWarps: 4 }];
-  const rewritten = (...found: readonly FoundConfigs[]) => {
-    const { before, text } = built.tuning!.rewrite(found);
+  const rewritten = async (...found: readonly FoundConfigs[]) => {
+    const { before, text } = await built.tuning!.rewrite(found);
     const [old, fresh] = [before.split("\n"), text.split("\n")];
     return {
       gone: old.filter((line) => !fresh.includes(line)).map((line) => line.trim()),
@@ -124,8 +124,8 @@ describe("tuning", () => {
     );
   });
 
-  it("should put what is found into the list of exactly that GPU", () => {
-    const { gone, new: written } = rewritten({ configs: fastest, kind: "NVIDIA H200", architecture: H200 });
+  it("should put what is found into the list of exactly that GPU", async () => {
+    const { gone, new: written } = await rewritten({ configs: fastest, kind: "NVIDIA H200", architecture: H200 });
     expect(gone).toEqual([
       "// Fills the copy engine.",
       "{ BLOCK: 1024, numWarps: 8 },",
@@ -134,8 +134,8 @@ describe("tuning", () => {
     expect(written).toEqual(["// Fastest on NVIDIA H200", "{ BLOCK: 4096, numWarps: 4 },"]);
   });
 
-  it("should add a list for a GPU that has none, and leave the one that it chose from", () => {
-    const { gone, text } = rewritten(
+  it("should add a list for a GPU that has none, and leave the one that it chose from", async () => {
+    const { gone, text } = await rewritten(
       { configs: fastest, kind: "NVIDIA A10", architecture: ["cuda", 86, 32] },
       { configs: fastest, kind: "AMD MI355X", architecture: ["hip", "gfx950", 64] },
     );

@@ -141,12 +141,12 @@ test("a report of check has the remedy beside the sentence", async () => {
   });
 });
 
-test("of edits that overlap the outer one is applied, and the text around them is kept", () => {
+test("of edits that overlap the outer one is applied, and the text around them is kept", async () => {
   const at = (column: number) => ({ file: "a.ts", line: 2, column });
   const edits = [
     { at: at(3), end: at(4), text: "inner" },
     { at: at(1), end: at(6), text: "outer" },
     { at: at(8), end: at(9), text: "!" },
   ];
-  expect(applyEdits("a\nbcdef gh\n", edits)).toEqual({ text: "a\nouter g!\n", applied: 2 });
+  expect(await applyEdits("a\nbcdef gh\n", edits)).toEqual({ text: "a\nouter g!\n", applied: 2 });
 });

@@ -119,10 +119,10 @@ describe("what is written", () => {
   /** The kernel as if its file were a copy. */
   async function copied(change: (text: string) => string = (text) => text): Promise<[CompiledKernel, string]> {
     const file = join(await mkdtemp(join(tmpdir(), "tilescript-tune-")), "gemm.ts");
-    const { before } = gemm.tuning!.rewrite([]);
+    const { before } = await gemm.tuning!.rewrite([]);
     await writeFile(file, change(before));
-    const rewrite: NonNullable<CompiledKernel["tuning"]>["rewrite"] = (...given) => ({
-      ...gemm.tuning!.rewrite(...given),
+    const rewrite: NonNullable<CompiledKernel["tuning"]>["rewrite"] = async (...given) => ({
+      ...(await gemm.tuning!.rewrite(...given)),
       file,
     });
     return [{ ...gemm, tuning: { ...gemm.tuning!, rewrite } }, file];
@@ -131,7 +131,7 @@ describe("what is written", () => {
   it("should change the configs alone, and keep the text of those that stay", async () => {
     const [kernelOfCopy, file] = await copied();
     expect(await rewriteConfigs(kernelOfCopy, [{ configs: found }])).toBe(file);
-    const { before } = gemm.tuning!.rewrite([]);
+    const { before } = await gemm.tuning!.rewrite([]);
     const after = await readFile(file, "utf8");
     const [old, fresh] = [before.split("\n"), after.split("\n")];
     expect(old.filter((line) => !fresh.includes(line))).toEqual([
@@ -179,7 +179,9 @@ describe("what is written", () => {
         },
       ),
     );
-    expect(() => computed.tuning!.rewrite([{ configs: found }])).toThrow(/computed: write autotune.configs as a list/);
+    await expect(computed.tuning!.rewrite([{ configs: found }])).rejects.toThrow(
+      /computed: write autotune.configs as a list/,
+    );
   });
 
   it("should be in the emitted module", async () => {

@@ -90,8 +90,9 @@ function coreOf(browser: string): (id: string, graph: Graph) => string | null {
 function moduleOf({ fileName: file, code, map, modules }: OutputChunk): BundledModule {
   const breaks = lineBreaks(code);
   const lines = [0, ...breaks].map((start, i) => code.slice(start, breaks[i]));
-  const sourceTexts = Object.entries(modules).map(
-    ([path, part]) => [path.slice(sources.length + 1).replaceAll("\\", "/"), part.code ?? ""] as const,
+  // The bundler's own module is no source.
+  const sourceTexts = Object.entries(modules).flatMap(([path, { code: text }]) =>
+    path.startsWith(sources) ? [[path.slice(sources.length + 1).replaceAll("\\", "/"), text ?? ""] as const] : [],
   );
   return {
     file,

@@ -36,7 +36,7 @@ import { checkRanges, describedInputs, makeInputs } from "./make-inputs.js";
 import { launchOf, rangesOf } from "./case-launch.js";
 import { refusal } from "./refusal.js";
 import { UnsupportedByEvaluator } from "../torch/errors.js";
-import { evaluateReference } from "../torch/evaluate-torch.js";
+import { TorchEvaluation } from "../torch/evaluate-torch.js";
 import { UnknownAddress } from "./tensor.js";
 import { estimateWork } from "./cost-estimate.js";
 
@@ -282,8 +282,9 @@ class OperatorRun {
       const value = this.#tensor(node);
       const dtype = typeof param.dtype === "string" ? param.dtype : (dtypes[param.dtype.name] ??= value.dtype);
       inputs[param.name] = this.#cast(value, dtype as DTypeName);
-      param.dimNames.forEach((dim, axis) => {
-        if (typeof dim === "string") sizes[dim] = value.shape[axis]!;
+      value.shape.forEach((size, axis) => {
+        const dim = param.dimNames[axis];
+        if (typeof dim === "string") sizes[dim] = size;
       });
       const layout = node.kind === "input" ? this.testCase.layouts?.[node.name] : undefined;
       if (layout) layouts[param.name] = layout;
@@ -295,7 +296,8 @@ class OperatorRun {
     const cachedValue = this.#values.get(node);
     if (cachedValue) return cachedValue;
     if (node.kind === "launched") {
-      const value = this.#results.get(node.launch)![node.output]!;
+      const value = this.#results.get(node.launch)?.[node.output];
+      if (!value) throw new Error(`${node.output} is used before the launch that computes it`);
       this.#values.set(node, value);
       return value;
     }
@@ -306,11 +308,11 @@ class OperatorRun {
   /** Evaluates PyTorch calls in float64. */
   #compute(node: TorchNode): TensorData {
     this.#materialize(node);
-    const [array] = evaluateReference([node], this.inputs, {
+    const evaluation = new TorchEvaluation(this.inputs, {
       values: this.#values,
       unrounded: this.options.unrounded === true,
     });
-    return { dtype: "float64", ...array! };
+    return { dtype: "float64", ...evaluation.tensor(node) };
   }
 
   /** In an unrounded run, floats keep their values regardless of the dtype. */

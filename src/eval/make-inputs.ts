@@ -16,7 +16,7 @@ import { isBig, isFloat, type BigData, type FloatDType, type NumberData } from "
 import { floatFormats, round } from "../numerics/numeric-float.js";
 import type { KernelIR } from "../ir/nodes.js";
 import { normal, seedOf, uniform } from "../numerics/seeded-random.js";
-import { evaluateReference } from "../torch/evaluate-torch.js";
+import { TorchEvaluation } from "../torch/evaluate-torch.js";
 import type { ReferenceInputs, TorchNode } from "../torch/node.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { specInputs } from "../diagnostics/catalog/reference-codes.js";
@@ -38,22 +38,23 @@ export function makeInputs(
   const inputTensors = signature.tensors.filter(
     (tensor) => tensor.role !== "out" && !testCase.absent?.includes(tensor.name),
   );
-  const tensors = inputTensors.map(
-    (tensor) => [tensor.name, draw(tensor, testCase, sizes, ranges[tensor.name])] as const,
-  );
+  const tensors = inputTensors.map((tensor) => ({
+    tensor,
+    data: draw(tensor, testCase, sizes, ranges[tensor.name]),
+  }));
   const pointerTensors = signature.pointers.flatMap(({ name, dtype, numel }) =>
     numel === undefined || testCase.absent?.includes(name)
       ? []
       : [[name, draw({ name, dtype, dims: [numel] }, testCase, sizes, undefined)] as const],
   );
   const specialValues = special === true ? SPECIAL_VALUES : special || [];
-  for (const [i, [name, data]] of tensors.entries()) {
+  for (const { tensor, data } of tensors) {
+    const { name, range } = tensor;
     // Special values would violate a declared range.
-    if (!inputTensors[i]!.range)
-      insertSpecialValues(data, specialValues, uniform(seedOf(testCase.seed, `${name} special`)));
+    if (!range) insertSpecialValues(data, specialValues, uniform(seedOf(testCase.seed, `${name} special`)));
     if (testCase.layouts?.[name] === "expanded") repeatFirstRow(data);
   }
-  return Object.fromEntries([...tensors, ...pointerTensors]);
+  return Object.fromEntries([...tensors.map(({ tensor, data }) => [tensor.name, data] as const), ...pointerTensors]);
 }
 
 const SPECIAL_VALUES: readonly SpecialValue[] = ["nan", "infinity", "-infinity", "-0", "subnormal", "largest"];
@@ -113,14 +114,12 @@ export function describedInputs(
   sizes: ReferenceInputs,
   seed: number,
 ): Record<string, TensorData> {
-  const names = Object.keys(inputs);
+  const evaluation = new TorchEvaluation(sizes, { random: uniform(seedOf(seed, "inputs")) });
   // Absent inputs are evaluated too, so that the other inputs do not depend on them.
-  const values = evaluateReference(Object.values(inputs), sizes, { random: uniform(seedOf(seed, "inputs")) });
-  const entries = names.flatMap((name, i) => {
+  const values = Object.entries(inputs).map(([name, node]) => ({ name, node, value: evaluation.tensor(node) }));
+  const entries = values.flatMap(({ name, node, value }) => {
     const template = randomInputs[name];
-    return template
-      ? [[name, convertInput(name, values[i]!, template, locationOf(inputs[name], location))] as const]
-      : [];
+    return template ? [[name, convertInput(name, value, template, locationOf(node, location))] as const] : [];
   });
   return Object.fromEntries(entries);
 }
@@ -197,7 +196,7 @@ function partitionError(
   total: number,
   holds: PartitionSignature["holds"],
 ): string | undefined {
-  const firstDecrease = values.findIndex((value, i) => i > 0 && value < values[i - 1]!);
+  const firstDecrease = values.findIndex((value, i) => value < (values[i - 1] ?? value));
   if (firstDecrease > 0)
     return `element ${firstDecrease} is ${values[firstDecrease]}, below the ${values[firstDecrease - 1]} before it`;
   const [first, last] = [values[0], values.at(-1)];
@@ -224,12 +223,13 @@ function draw(
     for (let i = 0; i < data.length; i++) (data as NumberData)[i] = rounded(next());
     return { dtype, shape, data };
   }
-  const integer = (): number => Math.floor(randomIn(range ?? smallRange(dtype)));
+  const integerRange = range ?? smallRange(dtype);
+  const integer = (): number => Math.floor(randomIn(integerRange));
   const values = Array.from({ length: data.length }, integer);
   if (tensor.partition !== undefined && values.length > 0) {
     values.sort((x, y) => x - y);
     if (tensor.partition.holds === "offsets") values[0] = 0;
-    values[values.length - 1] = range![1] - 1;
+    values[values.length - 1] = integerRange[1] - 1;
   }
   if (isBig(dtype)) (data as BigData).set(values.map(BigInt));
   else (data as NumberData).set(values);

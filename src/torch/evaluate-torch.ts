@@ -20,7 +20,7 @@ import {
   type TorchNode,
 } from "./node.js";
 
-export interface TorchEvaluation {
+export interface EvaluationOptions {
   /** Returns uniform numbers in [0, 1), for random functions. */
   readonly random?: () => number;
   /** Values of nodes that are already computed. */
@@ -40,14 +40,14 @@ export interface TorchEvaluation {
 export function evaluateReference(
   nodes: readonly TorchNode[],
   inputs: ReferenceInputs,
-  options: TorchEvaluation = {},
+  options: EvaluationOptions = {},
 ): readonly TorchArray[] {
-  const evaluation = new Evaluation(inputs, options);
+  const evaluation = new TorchEvaluation(inputs, options);
   return nodes.map((node) => evaluation.tensor(node));
 }
 
 /** Evaluates expressions for given inputs. Each node is evaluated once. */
-class Evaluation {
+export class TorchEvaluation {
   readonly #inputs: ReferenceInputs;
   readonly #random: (() => number) | undefined;
   readonly #values: Map<TorchNode, TorchValue>;
@@ -58,7 +58,10 @@ class Evaluation {
   readonly #unrounded: boolean;
   readonly #onRounding: (() => void) | undefined;
 
-  constructor(inputs: ReferenceInputs, { random, values = new Map(), unrounded = false, onRounding }: TorchEvaluation) {
+  constructor(
+    inputs: ReferenceInputs,
+    { random, values = new Map(), unrounded = false, onRounding }: EvaluationOptions,
+  ) {
     this.#inputs = inputs;
     this.#random = random;
     this.#unrounded = unrounded;

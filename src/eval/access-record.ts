@@ -11,7 +11,8 @@ const MAX_LANES = 4_000_000;
 export class AccessRecord {
   readonly accesses: Access[] = [];
   readonly #grids: (readonly number[])[] = [];
-  #kernel = "";
+  /** The current launch. */
+  #launch: Pick<Access, "kernel" | "launch" | "grid"> = { kernel: "", launch: -1, grid: [] };
   #lanes = 0;
   #omittedLanes = 0;
 
@@ -19,7 +20,7 @@ export class AccessRecord {
 
   /** Starts a launch. */
   launch(kernel: string, grid: readonly number[]): void {
-    this.#kernel = kernel;
+    this.#launch = { kernel, launch: this.#grids.length, grid };
     this.#grids.push(grid);
   }
 
@@ -42,9 +43,7 @@ export class AccessRecord {
     // Lanes use pooled buffers, so they are copied.
     this.accesses.push({
       kind,
-      kernel: this.#kernel,
-      launch: this.#grids.length - 1,
-      grid: this.#grids.at(-1)!,
+      ...this.#launch,
       program,
       tensor: allocation.name,
       shape: allocation.shape,
@@ -81,28 +80,34 @@ function containsProgram(grid: readonly number[], program: readonly number[]): b
 function indicesOf({ allocation, offsets, indexed }: Addresses): readonly Float64Array[] {
   if (!indexed) return elementsOf(allocation, offsets);
   const { axes, shape, order } = indexed;
-  const indices = allocation.shape.map(() => new Float64Array(sizeOf(shape)));
-  for (const { axis, ...axisLanes } of axes) stepsAlong(indices[axis]!, axisLanes);
+  const indices = allocation.shape.map((_, axis) => {
+    const axisIndices = new Float64Array(sizeOf(shape));
+    for (const axisLanes of axes) if (axisLanes.axis === axis) stepsAlong(axisIndices, axisLanes);
+    return axisIndices;
+  });
   if (!order) return indices;
   return indices.map((data) => permute({ dtype: "float64", shape, data }, order).data as Float64Array);
 }
 
 /** Indices of the element at each offset. Offsets outside the tensor extend its axis of longest stride. */
 function elementsOf({ shape, strides }: Allocation, offsets: Float64Array): readonly Float64Array[] {
-  const indices = shape.map(() => new Float64Array(offsets.length));
-  const order = [...strides.keys()].filter((axis) => shape[axis]! > 1 && strides[axis]! > 0);
+  const axes = strides.map((stride, axis) => ({
+    stride,
+    size: shape[axis]!,
+    indices: new Float64Array(offsets.length),
+  }));
+  const order = axes.filter(({ size, stride }) => size > 1 && stride > 0).toSorted((a, b) => b.stride - a.stride);
   // In a tensor with one element, every offset counts along the last axis.
-  if (order.length === 0 && shape.length > 0) indices.at(-1)!.set(offsets);
-  order.sort((a, b) => strides[b]! - strides[a]!);
-  for (let lane = 0; lane < offsets.length; lane++) {
-    let remainder = offsets[lane]!;
-    for (const axis of order) {
-      const index = Math.floor(remainder / strides[axis]!);
-      indices[axis]![lane] = index;
-      remainder -= index * strides[axis]!;
+  if (order.length === 0) axes.at(-1)?.indices.set(offsets);
+  for (const [lane, offset] of offsets.entries()) {
+    let remainder = offset;
+    for (const { stride, indices } of order) {
+      const index = Math.floor(remainder / stride);
+      indices[lane] = index;
+      remainder -= index * stride;
     }
   }
-  return indices;
+  return axes.map(({ indices }) => indices);
 }
 
 export interface AccessLanes {

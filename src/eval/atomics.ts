@@ -5,7 +5,7 @@ import { uninitialized, waitsForever, writeToInput } from "../diagnostics/catalo
 import { sizeOf, type TileArray, tileArray } from "../numerics/array.js";
 import type { Addresses, AtomicAccess, Constant } from "../values/runtime-values.js";
 import { recordAtomic } from "./shadow-memory.js";
-import { lanesOf, type Mask } from "./lanes.js";
+import { intersect, lanesOf, type Mask } from "./lanes.js";
 import { spread, tensorOf, union } from "./memory-access.js";
 import type { Sanitizer } from "./sanitizer.js";
 import type { Tensor } from "./tensor.js";
@@ -32,10 +32,10 @@ export function atomic(
   if (change && location) tensor.writtenAt.add(location);
   const values = operands.map((operand) => spread(operand, tensor.dtype, shape));
   for (const { poison } of values) {
-    if (!poison) continue;
-    const usedPoison = poison.map((flag, i) => flag & performed[i]!);
+    const usedPoison = poison && intersect(poison, performed);
+    if (!usedPoison) continue;
     sanitizer.reportLanes(uninitialized.code, usedPoison, shape, location, (lane) =>
-      uninitialized.atomic(tensor.formatElement(offsets[lane]!)),
+      uninitialized.atomic(tensor.formatLane(address, lane)),
     );
   }
   const empty = recordAtomic(tensor, address, performed, { reads, writes: change !== undefined }, sanitizer, location);
@@ -71,10 +71,10 @@ export function poll(
   const matches = new Uint8Array(sizeOf(shape)).map((_, i) =>
     performed[i] && memory[offsets[i]!] === expectedElements[i] ? 1 : 0,
   );
-  const mismatches = matches.map((isMatch, i) => performed[i]! & (1 - isMatch));
+  const mismatches = matches.map((isMatch, i) => (performed[i] ? 1 - isMatch : 0));
   if (forever)
     sanitizer.reportLanes(waitsForever.code, mismatches, shape, location, (lane) =>
-      waitsForever(tensor.formatElement(offsets[lane]!), String(expectedElements[lane])),
+      waitsForever(tensor.formatLane(address, lane), String(expectedElements[lane])),
     );
   return tileArray("int1", shape, matches);
 }
@@ -90,5 +90,5 @@ function synchronize(
   order: string,
   sanitizer: Sanitizer,
 ): void {
-  if (performed.length === 1 && performed[0]) sanitizer.order.recordAtomic(`${tensor.name}@${offsets[0]!}`, order);
+  if (performed.length === 1 && performed[0]) sanitizer.order.recordAtomic(`${tensor.name}@${offsets[0]}`, order);
 }

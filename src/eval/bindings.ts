@@ -78,11 +78,11 @@ export class Bindings {
   #paramValue(param: Param): Constant {
     const { sizes, scalars, constexprs } = this.#launch;
     if (param.kind === "size")
-      return param.derived ? this.host(param.derived)[0]! : requireValue(param.name, sizes[param.name]);
+      return param.derived ? this.hostValue(param.derived) : requireValue(param.name, sizes[param.name]);
     if (param.kind === "device") return this.#launch.gpu?.[param.name] ?? H200[param.name];
     if (param.kind === "scalar") return requireValue(param.name, scalars?.[param.name] ?? param.default);
     if (param.kind !== "constexpr") throw new TypeError(`${param.name} is not a number`);
-    if (param.compute) return this.host(param.compute)[0]!;
+    if (param.compute) return this.hostValue(param.compute);
     if (param.variable) return this.dtype(param.variable);
     return requireValue(
       param.name,
@@ -94,12 +94,17 @@ export class Bindings {
   host({ block }: HostBlock): readonly Constant[] {
     for (const statement of block.statements) {
       if (statement.kind !== "op") throw new TypeError("the host computes with numbers only");
-      this.#constants.set(
-        statement.results[0]!,
-        foldConstants(statement, (argument) => this.constant(argument)),
-      );
+      const value = foldConstants(statement, (argument) => this.constant(argument));
+      for (const result of statement.results) this.#constants.set(result, value);
     }
     return block.yields.map((argument) => this.constant(argument));
+  }
+
+  /** The value of a host block that computes one. */
+  hostValue(block: HostBlock): Constant {
+    const [value] = this.host(block);
+    if (value === undefined) throw new TypeError("a host block computes no value");
+    return value;
   }
 
   dtype(elem: Elem): DTypeName {

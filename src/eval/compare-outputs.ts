@@ -17,7 +17,8 @@ export interface Expected {
 /** Errors of an output's elements. `absoluteTolerance` is the error allowed where 0 is expected. */
 interface ElementErrors {
   readonly difference: Float64Array;
-  readonly isCorrect: (i: number) => boolean;
+  /** 1 for each correct element. */
+  readonly correct: Uint8Array;
   readonly absoluteTolerance: (i: number) => number;
 }
 
@@ -42,16 +43,15 @@ export function compareOutput(
       `${output} has shape [${shape.join(", ")}], its reference has [${expected.shape.join(", ")}]; return one of ${output}'s shape`,
     );
   const hasFloats = isFloat(dtype as DTypeName);
-  const { difference, isCorrect, absoluteTolerance } = hasFloats
+  const { difference, correct, absoluteTolerance } = hasFloats
     ? compareFloats(actual, Float64Array.from(expected.data, Number), tolerance)
     : compareIntegers(output, actual, expected.data, tolerance);
   let [wrong, maxAbsDiff, maxRelDiff, worst, worstDiff] = [0, 0, 0, -1, -1];
-  for (let i = 0; i < data.length; i++) {
-    const elementDifference = difference[i]!;
+  for (const [i, elementDifference] of difference.entries()) {
     maxAbsDiff = Math.max(maxAbsDiff, elementDifference);
     const scale = Math.abs(Number(expected.data[i]));
     if (scale > absoluteTolerance(i) && scale < Infinity) maxRelDiff = Math.max(maxRelDiff, elementDifference / scale);
-    const isElementCorrect = isCorrect(i);
+    const isElementCorrect = correct[i] === 1;
     if (!isElementCorrect) wrong++;
     // The worst element is the incorrect one with the largest error, or the one with the largest error if all are
     // correct.
@@ -59,19 +59,23 @@ export function compareOutput(
     if (isFirstWrong || ((!isElementCorrect || wrong === 0) && elementDifference > worstDiff))
       [worst, worstDiff] = [i, elementDifference];
   }
-  const worstElement = {
-    output,
-    index: coordinates(shape, worst),
-    expected: toSafeNumber(expected.data[worst]!),
-    got: toSafeNumber(data[worst]!),
-  };
+  const [worstExpected, worstActual] = [expected.data[worst], data[worst]];
+  const worstElement =
+    worstExpected === undefined || worstActual === undefined
+      ? undefined
+      : {
+          output,
+          index: coordinates(shape, worst),
+          expected: toSafeNumber(worstExpected),
+          got: toSafeNumber(worstActual),
+        };
   return {
     correct: wrong === 0,
     maxAbsDiff,
     maxRelDiff,
     wrong,
     total: data.length,
-    ...(worst >= 0 && { worst: worstElement }),
+    ...(worstElement && { worst: worstElement }),
     ...(!hasFloats && { integers: true }),
   };
 }
@@ -85,22 +89,21 @@ function compareFloats(
   const rounded = round(dtype as Parameters<typeof round>[0]);
   const scales = rms > 0 ? magnitudes(shape, expected) : undefined;
   const absoluteTolerance = (i: number): number => atol + rms * (scales?.[i] ?? 0);
-  const isEqual = (i: number): boolean => {
-    const [actual, expectedValue] = [Number(data[i]), expected[i]!];
-    return (
-      actual === expectedValue ||
-      actual === rounded(expectedValue) ||
-      (Number.isNaN(actual) && Number.isNaN(expectedValue))
-    );
-  };
+  const isEqual = (actual: number, expectedValue: number): boolean =>
+    actual === expectedValue ||
+    actual === rounded(expectedValue) ||
+    (Number.isNaN(actual) && Number.isNaN(expectedValue));
+  const correct = new Uint8Array(expected.length);
   const difference = expected.map((expectedValue, i) => {
-    const distance = Math.abs(Number(data[i]) - expectedValue);
+    const actual = Number(data[i]);
+    const distance = Math.abs(actual - expectedValue);
+    const limit = absoluteTolerance(i) + rtol * Math.abs(expectedValue);
+    const isNear = Number.isFinite(expectedValue) && distance <= limit;
+    correct[i] = Number(isNear || isEqual(actual, expectedValue));
     if (Number.isFinite(distance)) return distance;
-    return isEqual(i) ? 0 : Infinity;
+    return isEqual(actual, expectedValue) ? 0 : Infinity;
   });
-  const isNear = (i: number): boolean =>
-    Number.isFinite(expected[i]) && difference[i]! <= absoluteTolerance(i) + rtol * Math.abs(expected[i]!);
-  return { difference, isCorrect: (i) => isEqual(i) || isNear(i), absoluteTolerance };
+  return { difference, correct, absoluteTolerance };
 }
 
 function compareIntegers(
@@ -110,8 +113,8 @@ function compareIntegers(
   { atol, share = 0 }: Tolerance,
 ): ElementErrors {
   const wrap = wrapInteger(dtype as IntName);
-  const difference = Float64Array.from(data as ArrayLike<number | bigint>, (actual, i) => {
-    const expectedValue = expected[i]!;
+  const difference = Float64Array.from(expected, (expectedValue, i) => {
+    const actual = data[i];
     if (Number.isNaN(expectedValue)) return Infinity;
     if (typeof expectedValue === "number" && !Number.isInteger(expectedValue))
       return Math.abs(Number(actual) - expectedValue);
@@ -120,11 +123,12 @@ function compareIntegers(
         `${output} should be ${expectedValue}, and numbers beyond 2^53 are not exact here`,
       );
     const wrapped = wrap(expectedValue);
-    return Math.abs(typeof actual === "bigint" ? Number(actual - BigInt(wrapped)) : actual - Number(wrapped));
+    return Math.abs(typeof actual === "bigint" ? Number(actual - BigInt(wrapped)) : Number(actual) - Number(wrapped));
   });
   const differing = difference.reduce((count, delta) => count + Number(delta > 0), 0);
   const steps = differing > Math.ceil(share * data.length) ? 0 : Math.floor(atol);
-  return { difference, isCorrect: (i) => difference[i]! <= steps, absoluteTolerance: () => 0 };
+  const correct = Uint8Array.from(difference, (delta) => Number(delta <= steps));
+  return { difference, correct, absoluteTolerance: () => 0 };
 }
 
 /** Converts a bigint to a number if that is exact. */

@@ -8,6 +8,7 @@ import {
   type Block,
   type ForStatement,
   isFunction,
+  isLiteral,
   isValue,
   type KernelIR,
   type OpStatement,
@@ -29,11 +30,9 @@ export function estimateWork(ir: KernelIR, testCase: TestCase): Traffic {
   const grid = bindings.host(ir.grid).map(Number);
   const programs = product(grid);
   // The iterations of a causal loop grow towards one end of the grid. Which end depends on the kernel.
-  const [first, last] = [grid.map(() => 0), grid].map((programId) =>
-    new ProgramCost(ir, bindings, grid, programId).cost(),
-  );
-  const [a, b] = [first!, last!];
-  return { ...scaleCost(maxCost(a, b), programs), programs };
+  const costAt = (programId: readonly number[]): Traffic => new ProgramCost(ir, bindings, grid, programId).cost();
+  const [first, last] = [costAt(grid.map(() => 0)), costAt(grid)];
+  return { ...scaleCost(maxCost(first, last), programs), programs };
 }
 
 const product = (sizes: readonly number[]): number => sizes.reduce((total, size) => total * size, 1);
@@ -166,16 +165,17 @@ class ProgramCost {
       for (const [param, argument] of callBindings(statement)) this.#constants.set(param, this.#constant(argument));
       const calleeCost = callBindings(statement).length > 0 ? this.#block(callee.function.body) : ZERO_COST;
       const { yields } = callee.function.body;
-      results.forEach((result, i) => this.#constants.set(result, yields[i] && this.#constant(yields[i])));
+      results.forEach((result, i) => this.#constants.set(result, this.#constant(yields[i])));
       return addCosts(calleeCost, { ...ONE_OP, lanes: this.#lanes(statement) });
     }
-    const [first] = operands;
-    const tensor = results[0]?.type.kind === "view" && isValue(first) ? this.#tensor(first) : undefined;
-    if (tensor) this.#views.set(results[0]!, { tensor, indices: operands[1] as readonly Argument[] });
-    if (results[0]) {
+    const [result] = results;
+    if (result) {
+      const [first, indices] = operands;
+      const tensor = result.type.kind === "view" && isValue(first) ? this.#tensor(first) : undefined;
+      if (tensor) this.#views.set(result, { tensor, indices: indices as readonly Argument[] });
       const constant = this.#evaluateOp(statement, (argument) => this.#constant(argument));
-      this.#constants.set(results[0], constant);
-      this.#estimates.set(results[0], constant === undefined ? this.#expectedValue(statement) : undefined);
+      this.#constants.set(result, constant);
+      this.#estimates.set(result, constant === undefined ? this.#expectedValue(statement) : undefined);
     }
     const ops = op.spelling.form === "call" || op.evaluate ? 1 : 0;
     return {
@@ -208,7 +208,7 @@ class ProgramCost {
     { op, operands }: OpStatement,
     valueOf: (argument: Argument) => Constant | undefined,
   ): Constant | undefined {
-    const axis = operands[0] && this.#number(operands[0]);
+    const axis = this.#number(operands[0]);
     if (op.facts.queries === "program") return this.#programId[axis ?? 0] ?? 0;
     if (op.facts.queries === "grid") return this.grid[axis ?? 0] ?? 1;
     const values = operands.flatMap((operand) => (operand === undefined ? [] : [valueOf(operand)]));
@@ -228,7 +228,7 @@ class ProgramCost {
   /** Assumes rows of equal length in a partition, and the largest allowed value for other integers. */
   #expectedElement({ partition, range, dims }: TensorParam, indices: readonly Argument[]): number | undefined {
     if (partition) {
-      const [index, count] = [indices, dims].map((each) => this.#number(each.at(-1)!));
+      const [index, count] = [this.#number(indices.at(-1)), this.#number(dims.at(-1))];
       const total = this.#number(partition.total);
       if (index === undefined || count === undefined || total === undefined) return undefined;
       const [precedingRows, rows] = partition.holds === "offsets" ? [index, count - 1] : [index + 1, count];
@@ -258,12 +258,12 @@ class ProgramCost {
     return "shape" in type && Array.isArray(type.shape) ? type.shape.map((dim) => this.bindings.dim(dim)) : [];
   }
 
-  #constant(argument: Argument): Constant | undefined {
+  #constant(argument: Argument | undefined): Constant | undefined {
     if (isValue(argument)) return this.#constants.get(argument);
-    return "kind" in argument && argument.kind === "literal" ? argument.value : undefined;
+    return isLiteral(argument) ? argument.value : undefined;
   }
 
-  #number(argument: Argument): number | undefined {
+  #number(argument: Argument | undefined): number | undefined {
     const value = this.#constant(argument);
     return value === undefined || typeof value === "string" ? undefined : Number(value);
   }

@@ -33,23 +33,21 @@ import { attributeToLoads } from "./poison-sources.js";
 import { seedOf, shuffled, uniform } from "../numerics/seeded-random.js";
 
 /**
- * Maps each position in the execution order to a program. Programs are numbered from 0 with the grid's first axis
- * fastest.
+ * The programs in execution order. They are numbered from 0 with the grid's first axis fastest.
  *
  * @throws RangeError if a list is not a permutation of the programs.
  */
-function programOrder(count: number, order: ProgramOrder = "sequential", seed = 0): (position: number) => number {
-  if (order === "sequential") return (position) => position;
-  if (order === "reversed") return (position) => count - 1 - position;
-  const programs = order === "shuffled" ? shuffled(count, uniform(seedOf(seed, "order"))) : Array.from(order);
+function programOrder(count: number, order: ProgramOrder = "sequential", seed = 0): readonly number[] {
+  const sequence = Array.from({ length: count }, (_, i) => i);
+  if (order === "sequential") return sequence;
+  if (order === "reversed") return sequence.reverse();
+  const programs = Array.from(order === "shuffled" ? shuffled(count, uniform(seedOf(seed, "order"))) : order);
   const distinct = new Set(programs);
-  const isPermutation =
-    programs.length === count && Array.from({ length: count }, (_, i) => i).every((i) => distinct.has(i));
-  if (!isPermutation)
+  if (programs.length !== count || !sequence.every((program) => distinct.has(program)))
     throw new RangeError(
       `order is ${JSON.stringify(order)}; it is "sequential", "reversed", "shuffled", or each program from 0 to ${count - 1} once`,
     );
-  return (position) => programs[position]!;
+  return programs;
 }
 
 export interface Run extends Launch {
@@ -107,11 +105,10 @@ export function evaluateKernel(ir: KernelIR, run: Run): RunResult {
   const memory = assignAddresses(values);
   const [x = 1, y = 1, z = 1] = grid;
   const program = programFor(ir, bindings, run);
-  const programAt = programOrder(x * y * z, run.order, run.seed);
-  const order = Array.from({ length: x * y * z }, (_, position) => programAt(position) + 1);
+  const programNumbers = programOrder(x * y * z, run.order, run.seed).map((number) => number + 1);
   try {
     const limit = new TimeLimit(run.until);
-    program.launch(values, { memory, sanitizer, grid: [x, y, z], limit, prints: run.prints }, order);
+    program.launch(values, { memory, sanitizer, grid: [x, y, z], limit, prints: run.prints }, programNumbers);
   } catch (error) {
     if (error instanceof UnknownAddress || error instanceof EvaluationTimeout || error instanceof TileScriptError)
       throw error;
@@ -247,7 +244,8 @@ function programFor(ir: KernelIR, bindings: Bindings, { dtypes, absent = [], non
   else programs.delete(key);
   // Insertion order is by last use, so the first entry is the least recently used.
   programs.set(key, program);
-  if (programs.size > MAX_CACHED_PROGRAMS) programs.delete(programs.keys().next().value!);
+  const [leastRecentKey] = programs.keys();
+  if (programs.size > MAX_CACHED_PROGRAMS && leastRecentKey !== undefined) programs.delete(leastRecentKey);
   return program;
 }
 

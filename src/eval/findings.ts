@@ -58,12 +58,13 @@ export class Findings {
   }
 }
 
-export function coordinates(shape: readonly number[], position: number): number[] {
-  const result = shape.map(() => 0);
+/** The indices of the element at a position in row-major order. */
+export function coordinates(shape: readonly number[], position: number): readonly number[] {
   let remainder = position;
-  for (let axis = shape.length - 1; axis >= 0; axis--) {
-    result[axis] = remainder % shape[axis]!;
-    remainder = Math.floor(remainder / shape[axis]!);
-  }
-  return result;
+  const indices = shape.toReversed().map((size) => {
+    const index = remainder % size;
+    remainder = Math.floor(remainder / size);
+    return index;
+  });
+  return indices.reverse();
 }

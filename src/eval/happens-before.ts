@@ -36,7 +36,7 @@ export class Order {
   /** True if the access with this stamp is ordered before the running program. */
   isOrderedBefore(stamp: Stamp): boolean {
     if (stamp === 0 || stamp === this.stamp) return true;
-    const owner = this.#owners[stamp]!;
+    const owner = this.owner(stamp);
     return owner === this.#program || (this.#clock.get(owner) ?? 0) >= stamp;
   }
 

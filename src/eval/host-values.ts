@@ -15,8 +15,10 @@ export function checkHostValues(ir: KernelIR, bindings: Bindings): void {
   if (division)
     fail(hostValue.zeroDivision(ir.name, valuesOf(ir, bindings)), division.statement.location ?? division.block.at);
   for (const param of ir.params)
-    if (param.kind === "size" && param.derived && bindings.sizes[param.name]! < 0)
-      fail(hostValue.negative(param.name, bindings.sizes[param.name]!, valuesOf(ir, bindings)), param.derived.at);
+    if (param.kind === "size" && param.derived) {
+      const size = Number(bindings.constant(param.value));
+      if (size < 0) fail(hostValue.negative(param.name, size, valuesOf(ir, bindings)), param.derived.at);
+    }
 }
 
 export function divisionByZero(

@@ -101,7 +101,7 @@ function turnOff(performed: Uint8Array, flags: Uint8Array, flag: 0 | 1): Uint8Ar
 }
 
 /** The lanes set in both masks. Undefined if there are none. */
-function intersect(a: Uint8Array, b: Uint8Array): Uint8Array | undefined {
+export function intersect(a: Uint8Array, b: Uint8Array): Uint8Array | undefined {
   let intersection: Uint8Array | undefined;
   for (let i = 0; i < a.length; i++) if (a[i] && b[i]) (intersection ??= zeros(Uint8Array, a.length))[i] = 1;
   return intersection;

@@ -35,10 +35,8 @@ function raiseScalesAlong(
     squares[sliceOf(i)]! += (absolute / maxAbs) ** 2;
     counts[sliceOf(i)]!++;
   }
-  for (let i = 0; i < data.length; i++) {
-    const scale = maxAbs * Math.sqrt(squares[sliceOf(i)]! / Math.max(1, counts[sliceOf(i)]!));
-    if (scale > scales[i]!) scales[i] = scale;
-  }
+  const sliceScales = squares.map((sum, slice) => maxAbs * Math.sqrt(sum / Math.max(1, counts[slice]!)));
+  for (const [i, scale] of scales.entries()) scales[i] = Math.max(scale, sliceScales[sliceOf(i)]!);
 }
 
 /**

@@ -13,7 +13,7 @@ import { allocateUninitialized, allocate } from "../numerics/buffer-pool.js";
 import type { Addresses, Constant } from "../values/runtime-values.js";
 import { recordRead, recordWrite } from "./shadow-memory.js";
 import { coordinates } from "./findings.js";
-import { lanesOf, type Mask } from "./lanes.js";
+import { intersect, lanesOf, type Mask } from "./lanes.js";
 import type { Sanitizer } from "./sanitizer.js";
 import { Tensor } from "./tensor.js";
 
@@ -64,12 +64,11 @@ export function store(
   }
   if (location) tensor.writtenAt.add(location);
   const { data, poison } = spread(value, tensor.dtype, shape);
-  if (poison) {
-    const stored = poison.map((flag, i) => flag & performed[i]!);
-    sanitizer.reportLanes(uninitialized.code, stored, shape, location, (lane) =>
-      uninitialized.stored(tensor.formatElement(offsets[lane]!)),
+  const storedPoison = poison && intersect(poison, performed);
+  if (storedPoison)
+    sanitizer.reportLanes(uninitialized.code, storedPoison, shape, location, (lane) =>
+      uninitialized.stored(tensor.formatLane(address, lane)),
     );
-  }
   const values = copyView(data);
   const isRepeated = recordWrite(tensor, address, performed, values, sanitizer, location);
   scatter(kindOf(tensor.numberView))(values, tensor.numberView, offsets, performed);
@@ -79,21 +78,26 @@ export function store(
 /** Reports lanes of one store that write different values to the same element. */
 function reportConflicts(
   tensor: Tensor,
-  { offsets, shape }: Addresses,
+  address: Addresses,
   values: TileData,
   performed: Uint8Array,
   sanitizer: Sanitizer,
   location: OptionalLocation,
 ): void {
+  const { offsets, shape } = address;
   const lostLane = firstLostLane(kindOf(values))(values as NumberData, tensor.data as NumberData, offsets, performed);
   if (lostLane < 0) return;
-  const offset = offsets[lostLane]!;
-  const winner = offsets.findLastIndex((candidate, lane) => candidate === offset && performed[lane] === 1);
+  const winner = offsets.findLastIndex((offset, lane) => offset === offsets[lostLane] && performed[lane] === 1);
   const conflicts = new Uint8Array(performed.length);
   conflicts[lostLane] = 1;
   sanitizer.reportLanes(laneConflict.code, conflicts, shape, location, () => {
     const winnerName = `lane (${coordinates(shape, winner).join(", ")})`;
-    return laneConflict(tensor.formatElement(offset), String(values[lostLane]), String(values[winner]), winnerName);
+    return laneConflict(
+      tensor.formatLane(address, lostLane),
+      String(values[lostLane]),
+      String(values[winner]),
+      winnerName,
+    );
   });
 }
 
@@ -122,7 +126,7 @@ export function spread(value: Value, dtype: DTypeName, shape: readonly number[])
 }
 
 const inMaskedLanes = (poison: Uint8Array, performed: Uint8Array): Uint8Array =>
-  poison.map((flag, i) => flag & (1 - performed[i]!));
+  poison.map((flag, i) => (performed[i] ? 0 : flag));
 
 export function union(masks: readonly (Uint8Array | undefined)[]): Uint8Array | undefined {
   const all = masks.reduce(either, undefined);

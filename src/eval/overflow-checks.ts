@@ -44,12 +44,11 @@ export class OverflowChecker {
       return (args, value) => {
         if (isTile(value) && !isFloat(value.dtype)) checkIndex(op, args, value, report);
       };
-    const isFoldChecked =
-      op.proof.wraps && result.type.dtype !== "int1" && this.#indexValues.has(result) && op.evaluate;
-    if (isFoldChecked)
+    const { evaluate } = op;
+    if (op.proof.wraps && result.type.dtype !== "int1" && this.#indexValues.has(result) && evaluate)
       return (args, value) => {
         if (isTile(value) && !isFloat(value.dtype) && !isBig(value.dtype))
-          checkAgainstInt64(this.state, statement, args, value, report);
+          checkAgainstInt64(this.state, statement, evaluate, args, value, report);
       };
     // Ops in a helper function report their own results.
     if (!this.nonFinite || Object.values(op.operands).includes("function")) return undefined;
@@ -59,24 +58,24 @@ export class OverflowChecker {
   }
 }
 
+type FoldingOp = Op & Required<Pick<Op, "fold">>;
+
 /** True for integer arithmetic of two operands that Python can repeat. Bitwise ops cannot overflow. */
-const isCarrying = ({ fold, operands, spelling }: Op): boolean =>
-  fold !== undefined &&
-  Object.keys(operands).join() === "x,y" &&
-  !(spelling.form === "infix" && spelling.truth !== undefined);
+const isCarrying = (op: Op): op is FoldingOp =>
+  op.fold !== undefined &&
+  Object.keys(op.operands).join() === "x,y" &&
+  !(op.spelling.form === "infix" && op.spelling.truth !== undefined);
 
 type Report = (code: FindingCode, tile: TileArray, lane: number, describe: () => Message<FindingCode>) => void;
 
-/** An operand lane by lane: lane `i` is `data[i * step]`. */
-interface Lanes {
-  readonly data: ArrayLike<number | bigint>;
-  readonly step: 0 | 1;
-}
+type Lanes = (lane: number) => number | bigint;
 
+/** An operand lane by lane, broadcast to a shape. */
 function lanesOf(operand: Runtime | undefined, shape: readonly number[]): Lanes {
-  if (!isTile(operand)) return { data: [operand as number], step: 0 };
-  if (operand.data.length === 1) return { data: operand.data, step: 0 };
-  return { data: broadcastTo(operand, shape).data, step: 1 };
+  if (!isTile(operand)) return () => operand as number;
+  const { data } = operand.data.length === 1 ? operand : broadcastTo(operand, shape);
+  const step = data.length === 1 ? 0 : 1;
+  return (lane) => data[lane * step]!;
 }
 
 /** The maximum element, or infinity if an element is negative. */
@@ -100,11 +99,11 @@ function hasNegative(data: BigData): boolean {
 /**
  * True if the op stays below the limit for all operands up to `x` and `y`. The ops here are monotonic in each operand.
  */
-const isWithinLimit = (op: Op, x: number, y: number, limit: number): boolean =>
-  x + y < limit && !(Number(op.fold!(x, y)) >= limit);
+const isWithinLimit = (op: FoldingOp, x: number, y: number, limit: number): boolean =>
+  x + y < limit && !(Number(op.fold(x, y)) >= limit);
 
 /** Reports overflow, and `//` and `%` of a negative dividend, once per tile. */
-function checkIndex(op: Op, { x, y }: Args, result: TileArray, report: Report): void {
+function checkIndex(op: FoldingOp, { x, y }: Args, result: TileArray, report: Report): void {
   const { dtype, data, shape, poison } = result;
   // Unsigned integers may wrap intentionally.
   if (!isSigned(dtype as IntName)) return;
@@ -112,13 +111,13 @@ function checkIndex(op: Op, { x, y }: Args, result: TileArray, report: Report): 
   const isWide = isBig(dtype);
   if (!isWide && isWithinLimit(op, maxElement(x), maxElement(y), limit)) return;
   if (isWide && isTile(x) && isBig(x.dtype) && !hasNegative(x.data as BigData)) return;
-  const [a, b] = [lanesOf(x, shape), lanesOf(y, shape)];
+  const [lhsAt, rhsAt] = [lanesOf(x, shape), lanesOf(y, shape)];
   for (let lane = 0; lane < data.length; lane++) {
-    const lhs = a.data[lane * a.step]!;
+    const lhs = lhsAt(lane);
     // Offsets never overflow 64 bits, so only negative dividends matter.
     if (isWide && lhs >= 0) continue;
-    const rhs = b.data[lane * b.step]!;
-    const exact = Number(op.fold!(lhs, rhs));
+    const rhs = rhsAt(lane);
+    const exact = Number(op.fold(lhs, rhs));
     const actual = Number(data[lane]);
     // The division itself reports a zero divisor.
     if (exact === actual || !Number.isFinite(exact) || poison?.[lane]) continue;
@@ -140,6 +139,7 @@ function checkIndex(op: Op, { x, y }: Args, result: TileArray, report: Report): 
 function checkAgainstInt64(
   state: ExecutionState,
   { op, location }: OpStatement,
+  evaluate: NonNullable<Op["evaluate"]>,
   args: Args,
   result: TileArray,
   report: Report,
@@ -148,13 +148,13 @@ function checkAgainstInt64(
   const { dtype, data, shape, poison } = result;
   if (!isSigned(dtype as IntName) || !isTile(x) || isFloat(x.dtype) || isFarFromLimits(op, x, 2 ** (bitsOf(dtype) - 1)))
     return;
-  const wide = op.evaluate!(
+  const wide = evaluate(
     { ...args, x: cast(x, "int64") },
     state.context([{ dtype: "int64", shape }], location),
   ) as TileArray;
   const lane = data.findIndex((value: number | bigint, i: number) => BigInt(value) !== wide.data[i] && !poison?.[i]);
   if (lane < 0) return;
-  const operandText = op.proof.foldSemantics ? " of its lanes" : `(${lanesOf(x, shape).data[lane]})`;
+  const operandText = op.proof.foldSemantics ? " of its lanes" : `(${lanesOf(x, shape)(lane)})`;
   report(overflow.code, result, lane, () =>
     overflow(`tl.${op.name}${operandText}`, Number(wide.data[lane]), Number(data[lane]), dtype),
   );
@@ -211,8 +211,7 @@ function operandsOf(
   if (typeof argument === "number") return [{ name, some: (_, test) => test(argument), elementAt: () => argument }];
   if (!isTile(argument)) return [];
   if (isLanewise) {
-    const { data, step } = lanesOf(argument, shape);
-    const elementAt = (lane: number): number | bigint => data[lane * step]!;
+    const elementAt = lanesOf(argument, shape);
     return [{ name, elementAt, some: (lane, test) => test(Number(elementAt(lane))) }];
   }
   const { data } = argument;

@@ -2,6 +2,7 @@
 import type { Location } from "../diagnostics/diagnostic.js";
 import type { ValueRuntime } from "../values/runtime-values.js";
 import { isTile } from "../values/operands.js";
+import { coordinates } from "./findings.js";
 
 /** Maximum number of lines of one evaluation. */
 const MAX_LINES = 1000;
@@ -27,8 +28,8 @@ export class Prints {
       const name = values.length > 1 ? `${prefix}(operand ${operand})` : prefix;
       if (!isTile(value)) return this.#add(() => `${prefixText} ${name}: ${formatValue(value, hex)}`);
       for (let i = 0; i < value.data.length; i++) {
-        const lane = value.shape.length > 0 ? ` lane [${indicesOf(i, value.shape).join(", ")}]` : "";
-        const valueText = value.poison?.[i] ? "no value" : formatValue(value.data[i]!, hex);
+        const lane = value.shape.length > 0 ? ` lane [${coordinates(value.shape, i).join(", ")}]` : "";
+        const valueText = value.poison?.[i] ? "no value" : formatValue(value.data[i], hex);
         this.#add(() => `${prefixText}${lane} ${name}: ${valueText}`);
       }
     });
@@ -43,17 +44,4 @@ export class Prints {
 function formatValue(value: unknown, hex: boolean): string {
   if (hex && (typeof value === "bigint" || Number.isInteger(value))) return `0x${(value as number).toString(16)}`;
   return typeof value === "object" ? "an address" : String(value);
-}
-
-/** The indices of the element with this row-major index. */
-function indicesOf(element: number, shape: readonly number[]): readonly number[] {
-  let remainder = element;
-  return shape
-    .toReversed()
-    .map((dim) => {
-      const index = remainder % dim;
-      remainder = Math.floor(remainder / dim);
-      return index;
-    })
-    .toReversed();
 }

@@ -173,7 +173,7 @@ export class Program {
       kind: "function",
       call(args) {
         const start = mark();
-        args.forEach((arg, i) => (slots[params[i]!] = arg));
+        params.forEach((param, i) => (slots[param] = args[i]));
         runAll(steps);
         const values = results.map((get) => get());
         release(start, buffersOf(values));
@@ -189,7 +189,8 @@ export class Program {
   #op(statement: OpStatement): Step {
     const { op, results } = statement;
     const slots = this.#slots;
-    if (results.length === 1 && results[0]!.type.kind === "constexpr") return this.#fold(statement);
+    const [result, ...otherResults] = results;
+    if (result?.type.kind === "constexpr" && otherResults.length === 0) return this.#fold(statement, result);
     const { evaluate } = op;
     if (!evaluate) throw new Error(`${op.name} cannot be evaluated here`);
     const types = results.map((result) => this.#resultType(result.type));
@@ -198,7 +199,7 @@ export class Program {
       isSensitive ? results.map(({ type }) => this.#bindings.declaredType(type)) : types,
       statement.location,
     );
-    const targets = results.map((result) => this.#slot(result));
+    const targets = results.map((result, i) => ({ slot: this.#slot(result), type: types[i] }));
     const check = this.#bindings.unrounded ? undefined : this.#overflowChecker.checkFor(statement);
     const fill = this.#argumentReader(statement, isSensitive);
     const { state } = this;
@@ -217,12 +218,14 @@ export class Program {
       return value;
     };
     const get = this.#cacheUniform(statement, compute);
-    const [target] = targets;
-    const [type] = types;
-    if (targets.length === 1) return () => void (slots[target!] = checkType(get() as Runtime, type, op.name));
+    const [target, ...otherTargets] = targets;
+    if (target && otherTargets.length === 0) {
+      const { slot, type } = target;
+      return () => void (slots[slot] = checkType(get() as Runtime, type, op.name));
+    }
     return () => {
       const values = get() as readonly Runtime[];
-      for (let i = 0; i < targets.length; i++) slots[targets[i]!] = checkType(values[i]!, types[i], op.name);
+      targets.forEach(({ slot, type }, i) => (slots[slot] = checkType(values[i]!, type, op.name)));
     };
   }
 
@@ -254,30 +257,30 @@ export class Program {
     });
     const slots = this.#slots;
     const args: Record<string, Runtime> = {};
-    const slotArguments: (readonly [string, number])[] = [];
-    const listArguments: (readonly [string, Get])[] = [];
+    const slotArguments: { readonly name: string; readonly slot: number }[] = [];
+    const listArguments: { readonly name: string; readonly get: Get }[] = [];
     for (const [name, argument] of [...positional, ...Object.entries(options)]) {
-      if (isValue(argument)) slotArguments.push([name, this.#slot(argument)]);
-      else if (isList(argument)) listArguments.push([name, this.#getter(argument, isDeclared)]);
+      if (isValue(argument)) slotArguments.push({ name, slot: this.#slot(argument) });
+      else if (isList(argument)) listArguments.push({ name, get: this.#getter(argument, isDeclared) });
       args[name] = isValue(argument) || isList(argument) ? 0 : this.#getter(argument, isDeclared)();
     }
     this.#cacheResets.push(() => {
-      for (const [name] of [...slotArguments, ...listArguments]) args[name] = 0;
+      for (const { name } of [...slotArguments, ...listArguments]) args[name] = 0;
     });
     return () => {
-      for (let i = 0; i < slotArguments.length; i++) args[slotArguments[i]![0]] = slots[slotArguments[i]![1]]!;
-      for (let i = 0; i < listArguments.length; i++) args[listArguments[i]![0]] = listArguments[i]![1]();
+      for (const { name, slot } of slotArguments) args[name] = slots[slot]!;
+      for (const { name, get } of listArguments) args[name] = get();
       return args;
     };
   }
 
   /** The step of an op on constexprs, with Python's arithmetic. */
-  #fold(statement: OpStatement): Step {
-    const { op, operands, results, location } = statement;
+  #fold(statement: OpStatement, result: Value): Step {
+    const { op, operands, location } = statement;
     const { fold } = op;
     if (!fold) throw new Error(`${op.name} of constexprs cannot be evaluated here`);
     const gets = operands.flatMap((operand) => (operand === undefined ? [] : [this.#getter(operand, true)]));
-    const [slots, slot] = [this.#slots, this.#slot(results[0]!)];
+    const [slots, slot] = [this.#slots, this.#slot(result)];
     const { state } = this;
     const get = this.#cacheUniform(statement, () => {
       state.at = location;

@@ -86,9 +86,9 @@ function violationOf(condition: Precondition, { ir, testCase, bindings }: Launch
   switch (condition.kind) {
     case "requirement": {
       const isSatisfied = bindings.host(ir.requires)[condition.index];
-      if (isSatisfied || dependsOnDivisionByZero(ir.requires.block.yields[condition.index]!, ir.requires, bindings))
-        return undefined;
-      return requirementViolation(ir, condition.index, bindings);
+      const requirement = ir.requires.block.yields[condition.index]!;
+      if (isSatisfied || dependsOnDivisionByZero(requirement, ir.requires, bindings)) return undefined;
+      return requirementViolation(ir, requirement, bindings);
     }
     case "size":
       return sizeViolation(condition, bindings);
@@ -146,8 +146,8 @@ function strideViolation(
   const [memory, otherMemory] = [memoryOf(param, testCase, bindings), memoryOf(otherParam, testCase, bindings)];
   if (!memory || !otherMemory) return undefined;
   // The stride of an axis of size 1 is irrelevant.
-  const isSame = (stride: number, axis: number) => memory.shape[axis]! <= 1 || stride === otherMemory.strides[axis];
-  if (memory.strides.every(isSame)) return undefined;
+  const isSame = (size: number, axis: number) => size <= 1 || memory.strides[axis] === otherMemory.strides[axis];
+  if (memory.shape.every(isSame)) return undefined;
   return `${param.name} must have the strides of ${otherParam.name}, [${otherMemory.strides.join(", ")}], got [${memory.strides.join(", ")}]`;
 }
 
@@ -174,9 +174,11 @@ function optionViolation({ name, compute }: PreconditionOf<"launch-option">, bin
 }
 
 function sizeViolation({ param }: PreconditionOf<"size">, bindings: Bindings): string | undefined {
-  const size = bindings.sizes[param.name]!;
-  const isSize = size >= 0 || dependsOnDivisionByZero(param.derived!.block.yields[0]!, param.derived!, bindings);
-  return isSize ? undefined : `a computed size is negative: ${param.name} = ${size}`;
+  const { value, derived } = param;
+  const size = Number(bindings.constant(value));
+  if (size >= 0) return undefined;
+  const isUndefined = derived?.block.yields.some((result) => dependsOnDivisionByZero(result, derived, bindings));
+  return isUndefined ? undefined : `a computed size is negative: ${param.name} = ${size}`;
 }
 
 function contiguityViolation({ param }: PreconditionOf<"contiguous">, memory: Memory | undefined): string | undefined {
@@ -231,8 +233,7 @@ function descriptorViolation(
   return `${param.name} is reached through a descriptor, so it starts at a multiple of ${unit} bytes, axis ${axis} has stride 1 and all others are multiples of ${unit} bytes; here shape [${shape.join(", ")}] ${layoutText} with ${bytes}-byte elements`;
 }
 
-function requirementViolation({ requires }: KernelIR, index: number, bindings: Bindings): string {
-  const condition = requires.block.yields[index]!;
+function requirementViolation({ requires }: KernelIR, condition: Argument, bindings: Bindings): string {
   const definingStatements = definitions(requires.block);
   const values = parametersOf(condition, definingStatements).map(
     (value) => `${value.parameter} is ${String(bindings.constant(value))}`,

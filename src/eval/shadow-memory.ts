@@ -9,15 +9,11 @@ import type { FindingCode } from "../diagnostics/catalog/index.js";
 import { race, uninitialized, unorderedLanes } from "../diagnostics/catalog/finding-codes.js";
 import type { NumberData } from "../numerics/numeric.js";
 import type { Addresses } from "../values/runtime-values.js";
+import type { Order, Stamp } from "./happens-before.js";
+import { type LaneKey, LastAccesses, SEVERAL_LANES } from "./last-accesses.js";
 import type { Sanitizer } from "./sanitizer.js";
 import type { Tensor } from "./tensor.js";
 import { coordinates } from "./findings.js";
-
-/**
- * A lane of a tile: the id of the shape, and the lane's index in row-major order. Triton distributes lanes over threads,
- * which run concurrently, so program order holds only between equal keys.
- */
-type Key = number;
 
 /** Maximum number of lanes of a Triton tile. */
 const LANES = 2 ** 20;
@@ -30,8 +26,11 @@ const MAX_SHAPES = 2 ** 11 - 1;
 const shapes: (readonly number[])[] = [];
 const shapeIds = new Map<string, number>();
 
-/** The key of a tile's first lane. The keys of other lanes follow. */
-function firstKey(shape: readonly number[]): Key {
+/**
+ * The key of a tile's first lane. The keys of other lanes follow, in row-major order. Triton distributes the lanes of a
+ * shape over threads, which run concurrently, so program order holds only between equal keys.
+ */
+function firstKey(shape: readonly number[]): LaneKey {
   const text = shape.join();
   let shapeId = shapeIds.get(text);
   if (shapeId === undefined) {
@@ -43,15 +42,12 @@ function firstKey(shape: readonly number[]): Key {
 }
 
 /** `lane (3) of a [64] tile` */
-function formatLane(key: Key): string {
-  if (key === MULTIPLE_READERS) return "several lanes";
+function formatLane(key: LaneKey): string {
+  if (key === SEVERAL_LANES) return "several lanes";
   const shape = shapes[Math.floor(key / LANES)]!;
   if (shape.length === 0) return "a scalar access";
   return `lane (${coordinates(shape, key % LANES).join(", ")}) of a [${shape.join(", ")}] tile`;
 }
-
-/** Key of an element that several lanes have read. */
-const MULTIPLE_READERS: Key = -1;
 
 type OptionalLocation = Location | undefined;
 
@@ -63,90 +59,84 @@ function isInitiallyPoison({ role, zeroed }: Tensor): boolean {
 /** Records a read. Returns the lanes whose element is uninitialized. */
 export function recordRead(
   tensor: Tensor,
-  { offsets, shape }: Addresses,
+  address: Addresses,
   performed: Uint8Array,
   sanitizer: Sanitizer,
   location: OptionalLocation,
 ): Uint8Array | undefined {
-  const { writers, readers, atomics, lanes } = tensor;
-  if (!writers || !readers || !lanes) return undefined;
-  const races = new Races();
+  if (!tensor.shadow) return undefined;
+  const { writes, reads, atomics } = tensor.shadow;
+  const { offsets, shape } = address;
+  const { order } = sanitizer;
+  const { stamp } = order;
+  const races = new Races(order);
   const conflicts = new LaneConflicts();
   let poisonLanes: Uint8Array | undefined;
   const isPoison = isInitiallyPoison(tensor);
-  const { order } = sanitizer;
-  const { stamp } = order;
   const first = firstKey(shape);
   for (let i = 0; i < performed.length; i++) {
     if (!performed[i]) continue;
     const offset = offsets[i]!;
-    const writer = writers[offset]!;
-    const atomicStamp = atomics === undefined ? 0 : atomics[offset]!;
     const lane = first + i;
-    lanes.readers[offset] = readers[offset] === stamp && lanes.readers[offset] !== lane ? MULTIPLE_READERS : lane;
-    readers[offset] = stamp;
-    if (writer === stamp && lanes.writers[offset] !== lane) conflicts.add(i, lanes.writers[offset]!, WRITTEN);
-    else if (atomicStamp === stamp && lanes.atomics![offset] !== lane)
-      conflicts.add(i, lanes.atomics![offset]!, CHANGED);
-    if (writer === 0 && atomicStamp === 0) {
-      if (isPoison) (poisonLanes ??= new Uint8Array(performed.length))[i] = 1;
-    } else if (writer !== stamp && !order.isOrderedBefore(writer)) races.add(i, writer, WRITTEN);
-    else if (!order.isOrderedBefore(atomicStamp)) races.add(i, atomicStamp, CHANGED);
+    const writeStamp = writes.stampAt(offset);
+    const atomicStamp = atomics === undefined ? 0 : atomics.stampAt(offset);
+    reads.add(offset, stamp, lane);
+    if (writes.isByOtherLane(offset, stamp, lane)) conflicts.add(i, writes.laneAt(offset), "written");
+    else if (atomics?.isByOtherLane(offset, stamp, lane)) conflicts.add(i, atomics.laneAt(offset), CHANGED);
+    // Fast path: most elements have no other access.
+    if (writeStamp !== 0 || atomicStamp !== 0) races.addFirst(i, writeStamp, atomicStamp, 0);
+    else if (isPoison) (poisonLanes ??= new Uint8Array(performed.length))[i] = 1;
   }
-  races.report("read", tensor, offsets, shape, sanitizer, location);
-  conflicts.report("read", tensor, offsets, shape, sanitizer, location);
-  reportPoison(poisonLanes, tensor, offsets, shape, sanitizer, location);
+  races.report("read", tensor, address, sanitizer, location);
+  conflicts.report("read", tensor, address, sanitizer, location);
+  reportPoison(poisonLanes, tensor, address, sanitizer, location);
   return poisonLanes;
 }
 
 /** Records a write. Returns true if the program already wrote one of the elements, possibly in the same store. */
 export function recordWrite(
   tensor: Tensor,
-  { offsets, shape }: Addresses,
+  address: Addresses,
   performed: Uint8Array,
   values: NumberData,
   sanitizer: Sanitizer,
   location: OptionalLocation,
 ): boolean {
-  const { writers, readers, atomics, lanes, numberView: memory } = tensor;
-  if (!writers || !readers || !lanes) return false;
-  const races = new Races();
-  const conflicts = new LaneConflicts();
-  let isRepeated = false;
+  if (!tensor.shadow) return false;
+  const { writes, reads, atomics } = tensor.shadow;
+  const { numberView: memory } = tensor;
+  const { offsets, shape } = address;
   const { order } = sanitizer;
   const { stamp } = order;
+  const races = new Races(order);
+  const conflicts = new LaneConflicts();
+  let isRepeated = false;
   const first = firstKey(shape);
   for (let i = 0; i < performed.length; i++) {
     if (!performed[i]) continue;
     const offset = offsets[i]!;
-    const writer = writers[offset]!;
-    const reader = readers[offset]!;
-    const atomicStamp = atomics === undefined ? 0 : atomics[offset]!;
     const lane = first + i;
-    const previousLane = lanes.writers[offset]!;
-    writers[offset] = stamp;
-    lanes.writers[offset] = lane;
-    if (writer === stamp) {
+    const writeStamp = writes.stampAt(offset);
+    const readStamp = reads.stampAt(offset);
+    const atomicStamp = atomics === undefined ? 0 : atomics.stampAt(offset);
+    if (writeStamp === stamp) {
       isRepeated = true;
-      if (
-        previousLane !== lane &&
-        isChanged(memory, values, offset, i) &&
-        !isOfThisStore(previousLane - first, i, offsets, performed)
-      )
-        conflicts.add(i, previousLane, WRITTEN);
+      const previousLane = writes.laneAt(offset);
+      const isConflict = previousLane !== lane && isChanged(memory, values, offset, i);
+      if (isConflict && !isOfThisStore(previousLane - first, i, offsets, performed))
+        conflicts.add(i, previousLane, "written");
     }
-    if (reader === stamp && lanes.readers[offset] !== lane && isChanged(memory, values, offset, i))
-      conflicts.add(i, lanes.readers[offset]!, READ);
-    if (atomicStamp === stamp && atomicStamp !== 0 && lanes.atomics![offset] !== lane)
-      conflicts.add(i, lanes.atomics![offset]!, CHANGED);
+    writes.set(offset, stamp, lane);
+    if (reads.isByOtherLane(offset, stamp, lane) && isChanged(memory, values, offset, i))
+      conflicts.add(i, reads.laneAt(offset), "read");
+    if (atomics?.isByOtherLane(offset, stamp, lane)) conflicts.add(i, atomics.laneAt(offset), CHANGED);
     // Fast path: most elements have no other access.
-    if ((writer === 0 || writer === stamp) && atomicStamp === 0 && (reader === 0 || reader === stamp)) continue;
-    if (writer !== stamp && !order.isOrderedBefore(writer)) races.add(i, writer, WRITTEN);
-    else if (!order.isOrderedBefore(atomicStamp)) races.add(i, atomicStamp, CHANGED);
-    else if (reader !== stamp && !order.isOrderedBefore(reader)) races.add(i, reader, READ);
+    if ((writeStamp === 0 || writeStamp === stamp) && atomicStamp === 0 && (readStamp === 0 || readStamp === stamp))
+      continue;
+    races.addFirst(i, writeStamp, atomicStamp, readStamp);
   }
-  races.report("written", tensor, offsets, shape, sanitizer, location);
-  conflicts.report("written", tensor, offsets, shape, sanitizer, location);
+  races.report("written", tensor, address, sanitizer, location);
+  conflicts.report("written", tensor, address, sanitizer, location);
   return isRepeated;
 }
 
@@ -166,81 +156,75 @@ function isOfThisStore(previousLane: number, lane: number, offsets: Float64Array
 /** Records an atomic. Returns the lanes whose element is uninitialized. */
 export function recordAtomic(
   tensor: Tensor,
-  { offsets, shape }: Addresses,
+  address: Addresses,
   performed: Uint8Array,
   access: { readonly reads: boolean; readonly writes: boolean },
   sanitizer: Sanitizer,
   location: OptionalLocation,
 ): Uint8Array | undefined {
-  const { writers, readers, lanes } = tensor;
-  if (!writers || !readers || !lanes) return undefined;
-  const atomics = (tensor.atomics ??= new Int32Array(writers.length));
-  const atomicLanes = (lanes.atomics ??= new Int32Array(writers.length));
-  const races = new Races();
-  const conflicts = new LaneConflicts();
-  let poisonLanes: Uint8Array | undefined;
-  const isPoison = isInitiallyPoison(tensor);
+  if (!tensor.shadow) return undefined;
+  const { writes, reads } = tensor.shadow;
+  const atomics = (tensor.shadow.atomics ??= new LastAccesses(tensor.data.length));
+  const { offsets, shape } = address;
   const { order } = sanitizer;
   const { stamp } = order;
+  const races = new Races(order);
+  const conflicts = new LaneConflicts();
+  let poisonLanes: Uint8Array | undefined;
+  const isPoison = access.reads && isInitiallyPoison(tensor);
   const first = firstKey(shape);
   for (let i = 0; i < performed.length; i++) {
     if (!performed[i]) continue;
     const offset = offsets[i]!;
-    const writer = writers[offset]!;
-    const reader = readers[offset]!;
     const lane = first + i;
-    if (writer === stamp && lanes.writers[offset] !== lane) conflicts.add(i, lanes.writers[offset]!, WRITTEN);
-    else if (access.writes && reader === stamp && lanes.readers[offset] !== lane)
-      conflicts.add(i, lanes.readers[offset]!, READ);
-    if (isPoison && access.reads && writer === 0 && atomics[offset] === 0)
+    const writeStamp = writes.stampAt(offset);
+    if (writes.isByOtherLane(offset, stamp, lane)) conflicts.add(i, writes.laneAt(offset), "written");
+    else if (access.writes && reads.isByOtherLane(offset, stamp, lane)) conflicts.add(i, reads.laneAt(offset), "read");
+    if (isPoison && writeStamp === 0 && atomics.stampAt(offset) === 0)
       (poisonLanes ??= new Uint8Array(performed.length))[i] = 1;
-    if (!order.isOrderedBefore(writer)) races.add(i, writer, WRITTEN);
-    else if (access.writes && !order.isOrderedBefore(reader)) races.add(i, reader, READ);
-    if (!access.writes) continue;
-    atomicLanes[offset] = atomics[offset] === stamp && atomicLanes[offset] !== lane ? MULTIPLE_READERS : lane;
-    atomics[offset] = stamp;
+    races.addFirst(i, writeStamp, 0, access.writes ? reads.stampAt(offset) : 0);
+    if (access.writes) atomics.add(offset, stamp, lane);
   }
-  races.report("changed by an atomic", tensor, offsets, shape, sanitizer, location);
-  conflicts.report("changed by an atomic", tensor, offsets, shape, sanitizer, location);
-  reportPoison(poisonLanes, tensor, offsets, shape, sanitizer, location);
+  races.report(CHANGED, tensor, address, sanitizer, location);
+  conflicts.report(CHANGED, tensor, address, sanitizer, location);
+  reportPoison(poisonLanes, tensor, address, sanitizer, location);
   return poisonLanes;
 }
 
-const [WRITTEN, READ, CHANGED] = [1, 2, 3];
-const VERBS = ["", "written", "read", "changed by an atomic"];
+const CHANGED = "changed by an atomic";
+type Verb = "written" | "read" | typeof CHANGED;
 
-/** Lanes that conflict with an earlier access of the same element. */
+interface Conflict {
+  readonly lane: number;
+  readonly opponent: number;
+  readonly verb: Verb;
+}
+
+/** Lanes that conflict with an earlier access of the same element. Most accesses have none. */
 abstract class Conflicts {
-  /** Conflicts by lane. Undefined for most accesses. */
-  #conflicts: Map<number, { readonly opponent: number; readonly kind: number }> | undefined;
+  readonly #lanes: number[] = [];
+  #first: Conflict | undefined;
 
-  add(lane: number, opponent: number, kind: number): void {
-    (this.#conflicts ??= new Map()).set(lane, { opponent, kind });
+  add(lane: number, opponent: number, verb: Verb): void {
+    this.#lanes.push(lane);
+    if (this.#first === undefined || this.#first.lane === lane) this.#first = { lane, opponent, verb };
   }
 
-  report(
-    verb: string,
-    tensor: Tensor,
-    offsets: Float64Array,
-    shape: readonly number[],
-    sanitizer: Sanitizer,
-    location: OptionalLocation,
-  ): void {
-    const conflicts = this.#conflicts;
-    if (conflicts === undefined) return;
-    const flags = new Uint8Array(offsets.length);
-    for (const lane of conflicts.keys()) flags[lane] = 1;
-    sanitizer.reportLanes(this.code, flags, shape, location, (lane) => {
-      const { opponent, kind } = conflicts.get(lane)!;
-      return this.describe(tensor.formatElement(offsets[lane]!), verb, VERBS[kind]!, opponent, sanitizer);
-    });
+  report(verb: Verb, tensor: Tensor, address: Addresses, sanitizer: Sanitizer, location: OptionalLocation): void {
+    const first = this.#first;
+    if (first === undefined) return;
+    const flags = new Uint8Array(address.offsets.length);
+    for (const lane of this.#lanes) flags[lane] = 1;
+    sanitizer.reportLanes(this.code, flags, address.shape, location, (lane) =>
+      this.describe(tensor.formatLane(address, lane), verb, first.verb, first.opponent, sanitizer),
+    );
   }
 
   abstract readonly code: FindingCode;
   abstract describe(
     element: string,
-    verb: string,
-    otherVerb: string,
+    verb: Verb,
+    otherVerb: Verb,
     opponent: number,
     sanitizer: Sanitizer,
   ): Message<FindingCode>;
@@ -250,13 +234,18 @@ abstract class Conflicts {
 class Races extends Conflicts {
   readonly code = race.code;
 
-  describe(
-    element: string,
-    verb: string,
-    otherVerb: string,
-    stamp: number,
-    sanitizer: Sanitizer,
-  ): Message<FindingCode> {
+  constructor(readonly order: Order) {
+    super();
+  }
+
+  /** Adds the first of these accesses that is not ordered before the program. */
+  addFirst(lane: number, writeStamp: Stamp, atomicStamp: Stamp, readStamp: Stamp): void {
+    if (!this.order.isOrderedBefore(writeStamp)) this.add(lane, writeStamp, "written");
+    else if (!this.order.isOrderedBefore(atomicStamp)) this.add(lane, atomicStamp, CHANGED);
+    else if (!this.order.isOrderedBefore(readStamp)) this.add(lane, readStamp, "read");
+  }
+
+  describe(element: string, verb: Verb, otherVerb: Verb, stamp: Stamp, sanitizer: Sanitizer): Message<FindingCode> {
     return race(element, verb, otherVerb, sanitizer.program(sanitizer.order.owner(stamp)).join(", "));
   }
 }
@@ -265,7 +254,7 @@ class Races extends Conflicts {
 class LaneConflicts extends Conflicts {
   readonly code = unorderedLanes.code;
 
-  describe(element: string, verb: string, otherVerb: string, key: number): Message<FindingCode> {
+  describe(element: string, verb: Verb, otherVerb: Verb, key: LaneKey): Message<FindingCode> {
     return unorderedLanes(element, verb, otherVerb, formatLane(key));
   }
 }
@@ -273,13 +262,12 @@ class LaneConflicts extends Conflicts {
 function reportPoison(
   poisonLanes: Uint8Array | undefined,
   tensor: Tensor,
-  offsets: Float64Array,
-  shape: readonly number[],
+  address: Addresses,
   sanitizer: Sanitizer,
   location: OptionalLocation,
 ): void {
   if (poisonLanes === undefined) return;
-  sanitizer.reportLanes(uninitialized.code, poisonLanes, shape, location, (lane) =>
-    uninitialized.memory(tensor.formatElement(offsets[lane]!)),
+  sanitizer.reportLanes(uninitialized.code, poisonLanes, address.shape, location, (lane) =>
+    uninitialized.memory(tensor.formatLane(address, lane)),
   );
 }

@@ -5,9 +5,10 @@ import { fromNumbers, sizeOf, stridedIndex, stridesOf, take, tileArray } from ".
 import type { DTypeName } from "../types/dtype.js";
 import { copyView } from "../numerics/lane-loops.js";
 import { allocate } from "../numerics/buffer-pool.js";
-import { type BigData, isBig, type NumberData, type TileData } from "../numerics/numeric.js";
-import type { Allocation } from "../values/runtime-values.js";
+import type { NumberData, TileData } from "../numerics/numeric.js";
+import type { Addresses, Allocation } from "../values/runtime-values.js";
 import { coordinates } from "./findings.js";
+import { LastAccesses, type ShadowMemory } from "./last-accesses.js";
 
 /** Distance between allocations. An address therefore determines its allocation. */
 export const ALLOCATION_GAP = 2n ** 44n;
@@ -23,14 +24,8 @@ export class Tensor implements Allocation {
   readonly #offsets: Int32Array | undefined;
   /** 1 at the offsets of elements. Undefined if there are no gaps. */
   readonly #elements: Uint8Array | undefined;
-  /** The stamp of the last write to each offset; 0 if there was none. Undefined for inputs. */
-  readonly writers: Int32Array | undefined;
-  /** The stamp of the last read of each offset. Undefined for inputs. */
-  readonly readers: Int32Array | undefined;
-  /** The lanes of the last write, read and atomic, as keys of `lane-order`. Undefined for inputs. */
-  readonly lanes: { readonly writers: Int32Array; readonly readers: Int32Array; atomics?: Int32Array } | undefined;
-  /** The stamp of the last atomic that changed each offset. Undefined before the first atomic. */
-  atomics: Int32Array | undefined;
+  /** Undefined for inputs. */
+  readonly shadow: ShadowMemory | undefined;
   /** Locations of the statements that wrote to this tensor. */
   readonly writtenAt = new Set<Location>();
 
@@ -49,15 +44,12 @@ export class Tensor implements Allocation {
     this.data = allocate(dtype, extent);
     this.numberView = copyView(this.data);
     if (size > 0 && this.strides.join() !== stridesOf(shape).join()) this.#offsets = stridedIndex(shape, this.strides);
-    if (extent !== size) {
+    if (this.#offsets && extent !== size) {
       this.#elements = new Uint8Array(extent);
-      for (const offset of this.#offsets!) this.#elements[offset] = 1;
+      for (const offset of this.#offsets) this.#elements[offset] = 1;
     }
-    if (role !== "in") {
-      this.writers = new Int32Array(extent);
-      this.readers = new Int32Array(extent);
-      this.lanes = { writers: new Int32Array(extent), readers: new Int32Array(extent) };
-    }
+    if (role !== "in")
+      this.shadow = { writes: new LastAccesses(extent), reads: new LastAccesses(extent), atomics: undefined };
   }
 
   /** True if there is an element at this offset. */
@@ -72,6 +64,11 @@ export class Tensor implements Allocation {
     return position >= 0 ? `${this.name}[${coordinates(this.shape, position).join(", ")}]` : `${this.name} + ${offset}`;
   }
 
+  /** The element that a lane accesses. */
+  formatLane({ offsets }: Addresses, lane: number): string {
+    return this.formatElement(offsets[lane]!);
+  }
+
   /** Sets all elements, in row-major order. */
   fill({ data, shape, dtype }: TensorData): void {
     if (dtype !== this.dtype) throw new Error(`${this.name} must be ${this.dtype}, got ${dtype}`);
@@ -81,8 +78,7 @@ export class Tensor implements Allocation {
     const values = isSameStorage ? data : fromNumbers(this.dtype, shape, data as ArrayLike<number | bigint>).data;
     const [offsets, memory] = [this.#offsets, this.data];
     if (!offsets) (memory as NumberData).set(values as NumberData);
-    else if (isBig(this.dtype)) offsets.forEach((offset, i) => (memory[offset] = (values as BigData)[i]!));
-    else offsets.forEach((offset, i) => (memory[offset] = (values as NumberData)[i]!));
+    else values.forEach((value: number | bigint, i: number) => (memory[offsets[i]!] = value));
   }
 
   /** All elements in row-major order. */
@@ -97,8 +93,8 @@ export class Tensor implements Allocation {
     let first = -1;
     const size = sizeOf(this.shape);
     for (let i = 0; i < size; i++) {
-      const offset = this.#offsets ? this.#offsets[i]! : i;
-      if (this.writers?.[offset] || this.atomics?.[offset]) continue;
+      const offset = this.#offsets?.[i] ?? i;
+      if (this.shadow?.writes.stampAt(offset) || this.shadow?.atomics?.stampAt(offset)) continue;
       if (count++ === 0) first = i;
     }
     return { count, first: coordinates(this.shape, Math.max(first, 0)) };
@@ -115,9 +111,10 @@ export function layoutStrides(shape: readonly number[], layout: Layout): number[
   if (layout === "sliced" && rank > 0) return stridesOf(shape).map((stride) => stride * 2);
   if (layout === "expanded") return stridesOf(shape).map((stride, axis) => (axis === 0 ? 0 : stride));
   if (layout !== "transposed" || rank < 2) return stridesOf(shape);
-  const swappedStrides = stridesOf([...shape.slice(0, -2), shape[rank - 1]!, shape[rank - 2]!]);
-  return [...swappedStrides.slice(0, -2), swappedStrides[rank - 1]!, swappedStrides[rank - 2]!];
+  return swapLastAxes(stridesOf(swapLastAxes(shape)));
 }
+
+const swapLastAxes = (sizes: readonly number[]): number[] => [...sizes.slice(0, -2), ...sizes.slice(-2).toReversed()];
 
 /** Thrown for an address outside all known tensors. */
 export class UnknownAddress extends Error {

@@ -93,9 +93,9 @@ class Binder {
       if (!isPresent && !optional) this.#reject(`${name} is missing; ${this.#describeExpected(name)}`);
       return isPresent;
     });
-    const arrays = new Map(present.map(({ name }) => [name, this.#array(name, args[name])]));
-    for (const { name, dtype, dims } of present) {
-      const array = arrays.get(name)!;
+    const inputs = present.map((param) => ({ ...param, array: this.#array(param.name, args[param.name]) }));
+    const arrays = new Map(inputs.map(({ name, array }) => [name, array]));
+    for (const { name, dtype, dims, array } of inputs) {
       if (dims) this.#shape(name, array.shape, dims);
       this.#dtype(name, array.dtype, dtype);
     }
@@ -128,7 +128,7 @@ class Binder {
     this.#checkComputed(testCase, arrays);
     const refusal = this.kernel.refusal(testCase);
     if (refusal !== undefined) fail(callRefused(signature.name, refusal), this.location);
-    return { testCase, inputs: Object.fromEntries([...arrays].map(([name, array]) => [name, tensorData(array)])) };
+    return { testCase, inputs: Object.fromEntries(inputs.map(({ name, array }) => [name, tensorData(array)])) };
   }
 
   #checkNames(args: CallArguments): void {

@@ -159,19 +159,18 @@ export class NDArray<out D extends DTypeName = DTypeName> {
     if (this.isContiguous) return this.#memory.subarray(this.#offset, this.#offset + size) as DataOf<D>;
     const copy: TypedArray = new arrayTypes[this.dtype](size);
     const indices = stridedIndex(this.shape, this.strides, this.#offset);
-    for (let i = 0; i < size; i++) copy[i] = this.#memory[indices[i]!] as never;
+    for (const [i, index] of indices.entries()) copy[i] = this.#memory[index] as never;
     return copy as DataOf<D>;
   }
 
   /** The elements in nested lists, like PyTorch's `tolist`. */
   toArray(): Nested {
     const { data, shape } = this;
-    const strides = stridesOf(shape);
-    const nested = (axis: number, start: number): Nested =>
-      axis === shape.length
+    const nested = ([length, ...innerShape]: Shape, start: number): Nested =>
+      length === undefined
         ? data[start]!
-        : Array.from({ length: shape[axis]! }, (_, i) => nested(axis + 1, start + i * strides[axis]!));
-    return nested(0, 0);
+        : Array.from({ length }, (_, i) => nested(innerShape, start + i * sizeOf(innerShape)));
+    return nested(shape, 0);
   }
 
   /**
@@ -187,8 +186,9 @@ export class NDArray<out D extends DTypeName = DTypeName> {
   /** A view with two axes swapped. Negative axes count from the end. */
   transpose(first: number, second: number): NDArray<D> {
     const [a, b] = [this.#axis(first), this.#axis(second)];
-    const swapAxes = (values: Shape): Shape => values.with(a, values[b]!).with(b, values[a]!);
-    return new NDArray(this.dtype, swapAxes(this.shape), swapAxes(this.strides), this.#memory, this.#offset);
+    const shape = this.shape.with(a.index, b.size).with(b.index, a.size);
+    const strides = this.strides.with(a.index, b.stride).with(b.index, a.stride);
+    return new NDArray(this.dtype, shape, strides, this.#memory, this.#offset);
   }
 
   /** A view of a matrix with its rows and columns swapped. */
@@ -202,22 +202,21 @@ export class NDArray<out D extends DTypeName = DTypeName> {
    * A view of every `step`th index of an axis, from `start` up to but not including `end`, like `x[…, start:end:step]`.
    */
   slice(axis: number, start: number, end?: number, step = 1): NDArray<D> {
-    const axisIndex = this.#axis(axis);
-    const dim = this.shape[axisIndex]!;
+    const { index: axisIndex, size, stride } = this.#axis(axis);
     if (!Number.isInteger(step) || step < 1) failArray(`slice: step is ${step}; it is a positive integer`);
-    const clampIndex = (index: number): number => Math.min(Math.max(index < 0 ? index + dim : index, 0), dim);
-    const [first, last] = [clampIndex(start), clampIndex(end ?? dim)];
+    const clampIndex = (index: number): number => Math.min(Math.max(index < 0 ? index + size : index, 0), size);
+    const [first, last] = [clampIndex(start), clampIndex(end ?? size)];
     const shape = this.shape.with(axisIndex, Math.max(Math.ceil((last - first) / step), 0));
-    const stride = this.strides[axisIndex]!;
     const strides = this.strides.with(axisIndex, stride * step);
     return new NDArray(this.dtype, shape, strides, this.#memory, this.#offset + first * stride);
   }
 
-  #axis(axis: number): number {
-    const rank = this.shape.length;
-    if (!Number.isInteger(axis) || axis < -rank || axis >= rank)
-      failArray(`there is no axis ${axis}; the array has shape [${this.shape.join(", ")}]`);
-    return axis < 0 ? axis + rank : axis;
+  #axis(axis: number): { readonly index: number; readonly size: number; readonly stride: number } {
+    const index = axis < 0 ? axis + this.shape.length : axis;
+    const [size, stride] = [this.shape[index], this.strides[index]];
+    if (size === undefined || stride === undefined)
+      return failArray(`there is no axis ${axis}; the array has shape [${this.shape.join(", ")}]`);
+    return { index, size, stride };
   }
 
   static #make<T extends Concrete>(

@@ -34,9 +34,11 @@ export interface TensorAccessMap {
 
 const STATE_BY_KIND = { load: LOADED, store: STORED, atomic: LOADED | STORED, poll: LOADED } as const;
 
+type NonEmpty<T> = [T, ...T[]];
+
 /** Groups accesses by launch and tensor, in the order of each group's first access. */
-export function byTensor(accesses: readonly Access[]): readonly (readonly [TensorGrid, readonly Access[]])[] {
-  const groups = new Map<string, Access[]>();
+export function byTensor(accesses: readonly Access[]): readonly (readonly [TensorGrid, Readonly<NonEmpty<Access>>])[] {
+  const groups = new Map<string, NonEmpty<Access>>();
   for (const access of accesses) {
     const key = `${access.launch} ${access.tensor}`;
     const group = groups.get(key);
@@ -44,8 +46,8 @@ export function byTensor(accesses: readonly Access[]): readonly (readonly [Tenso
     else groups.set(key, [access]);
   }
   const lists = [...groups.values()];
-  const fold = foldWidth(lists.map(([first]) => first!.shape));
-  return lists.map((list) => [new TensorGrid(list[0]!.tensor, list[0]!.shape, fold), list]);
+  const fold = foldWidth(lists.map(([first]) => first.shape));
+  return lists.map((list) => [new TensorGrid(list[0].tensor, list[0].shape, fold), list]);
 }
 
 /** The state of each tensor's elements after these accesses. */
@@ -68,7 +70,7 @@ export function accessMaps(accesses: readonly Access[]): readonly TensorAccessMa
         else states.set(key, { cell, state });
       }
     const lines = [...new Set(list.flatMap(({ at }) => at?.line ?? []))].sort((a, b) => a - b);
-    return { tensorGrid, states, counts: countStates(states), outsideCount, lines, kernel: list[0]!.kernel };
+    return { tensorGrid, states, counts: countStates(states), outsideCount, lines, kernel: list[0].kernel };
   });
 }
 

@@ -38,12 +38,12 @@ export function drawPanels(
   legend: readonly LegendEntry[],
   notes: readonly string[],
 ): string {
-  const areas = panels.map(areaOf);
-  const maxDim = Math.max(1, ...areas.flatMap(({ height, width }) => [height, width]));
+  const panelsWithAreas = panels.map((panel) => ({ panel, area: areaOf(panel) }));
+  const maxDim = Math.max(1, ...panelsWithAreas.flatMap(({ area: { height, width } }) => [height, width]));
   let factor = 1;
   while (maxDim / factor > MAX_CELLS) factor *= 2;
   const size = Math.max(2, Math.min(14, Math.floor(PANEL_SIZE / (maxDim / factor))));
-  const drawings = panels.map((panel, i) => drawPanel(panel, areas[i]!, factor, size));
+  const drawings = panelsWithAreas.map(({ panel, area }) => drawPanel(panel, area, factor, size));
   let [x, y, bottom, right] = [MARGIN.left, MARGIN.top, MARGIN.top, 0];
   const positioned = drawings.map(({ svg, width, height }) => {
     if (x > MARGIN.left && x + width > MAX_WIDTH) [x, y] = [MARGIN.left, bottom + MARGIN.top - 12];
@@ -137,9 +137,9 @@ function drawPanel({ tensorGrid, cells, captions }: Panel, area: Area, factor: n
 }
 
 /** The outline of a tensor. The last row of a folded tensor may be short. */
-function outline({ rows, columns, isFolded, shape }: TensorGrid, x: (c: number) => number, y: (r: number) => number) {
-  const lastRowLength = isFolded ? shape[0]! % columns : 0;
-  if (lastRowLength === 0) return `M${x(0)} ${y(0)}H${x(columns)}V${y(rows)}H${x(0)}Z`;
+function outline({ rows, columns, unusedCount }: TensorGrid, x: (c: number) => number, y: (r: number) => number) {
+  const lastRowLength = columns - unusedCount;
+  if (unusedCount === 0) return `M${x(0)} ${y(0)}H${x(columns)}V${y(rows)}H${x(0)}Z`;
   return `M${x(0)} ${y(0)}H${x(columns)}V${y(rows - 1)}H${x(lastRowLength)}V${y(rows)}H${x(0)}Z`;
 }
 

@@ -22,6 +22,10 @@ export class TensorGrid {
   readonly columns: number;
   /** True if the single axis is folded into rows. */
   readonly isFolded: boolean;
+  /** Number of cells without an element at the end of the last row. */
+  readonly unusedCount: number;
+  /** The sizes of the vertical axes. */
+  readonly #leading: readonly number[];
 
   constructor(
     readonly name: string,
@@ -31,8 +35,9 @@ export class TensorGrid {
     const last = shape.at(-1) ?? 1;
     this.isFolded = shape.length === 1 && last > fold;
     this.columns = this.isFolded ? fold : last;
-    const leading = shape.slice(0, -1).reduce((product, dim) => product * dim, 1);
-    this.rows = this.isFolded ? Math.ceil(last / fold) : leading;
+    this.#leading = shape.slice(0, -1);
+    this.rows = this.isFolded ? Math.ceil(last / fold) : this.#leading.reduce((product, dim) => product * dim, 1);
+    this.unusedCount = this.isFolded ? this.rows * fold - last : 0;
   }
 
   /** The cell of a lane. Undefined if an out-of-bounds index would fall on another element's cell. */
@@ -40,10 +45,10 @@ export class TensorGrid {
     const last = indices.at(-1)?.[lane] ?? 0;
     if (this.isFolded) return [Math.floor(last / this.columns), modulo(last, this.columns)];
     let row = 0;
-    for (let axis = 0; axis < this.shape.length - 1; axis++) {
+    for (const [axis, size] of this.#leading.entries()) {
       const index = indices[axis]![lane]!;
-      if (axis > 0 && (index < 0 || index >= this.shape[axis]!)) return undefined;
-      row = row * this.shape[axis]! + index;
+      if (axis > 0 && (index < 0 || index >= size)) return undefined;
+      row = row * size + index;
     }
     return [row, last];
   }
@@ -52,25 +57,24 @@ export class TensorGrid {
   elementsIn([row, column]: Cell, factor: number): number {
     const overlap = (start: number, end: number): number =>
       Math.max(0, Math.min(start + factor, end) - Math.max(start, 0));
-    if (!this.isFolded) return overlap(row, this.rows) * overlap(column, this.columns);
-    const missingCount = this.rows * this.columns - this.shape[0]!;
     const full = overlap(row, this.rows) * overlap(column, this.columns);
     const isLast = row + factor >= this.rows;
-    return isLast ? full - overlap(column, this.columns) + overlap(column, this.columns - missingCount) : full;
+    return isLast ? full - overlap(column, this.columns) + overlap(column, this.columns - this.unusedCount) : full;
   }
 
   /** The indices of an element as text. */
   formatElement([row, column]: Cell): string {
     if (this.shape.length === 0) return this.name;
     if (this.isFolded) return `${this.name}[${row * this.columns + column}]`;
-    const leading: number[] = [];
+    const indices = [column];
     let remainder = row;
-    for (let axis = this.shape.length - 2; axis >= 0; axis--) {
-      const dim = axis === 0 ? Infinity : this.shape[axis]!;
-      leading.unshift(axis === 0 ? remainder : modulo(remainder, dim));
-      remainder = Math.floor(remainder / dim);
+    for (const size of this.#leading.slice(1).reverse()) {
+      indices.unshift(modulo(remainder, size));
+      remainder = Math.floor(remainder / size);
     }
-    return `${this.name}[${[...leading, column].join(", ")}]`;
+    // Rows outside the tensor continue the first axis.
+    if (this.#leading.length > 0) indices.unshift(remainder);
+    return `${this.name}[${indices.join(", ")}]`;
   }
 }
 
@@ -81,7 +85,7 @@ const modulo = (a: number, b: number): number => ((a % b) + b) % b;
  * square.
  */
 export function foldWidth(shapes: readonly (readonly number[])[]): number {
-  const widths = shapes.flatMap((shape) => (shape.length > 1 ? [shape.at(-1)!] : []));
-  const maxLength = Math.max(1, ...shapes.map((shape) => (shape.length === 1 ? shape[0]! : 1)));
+  const widths = shapes.flatMap((shape) => (shape.length > 1 ? shape.slice(-1) : []));
+  const maxLength = Math.max(1, ...shapes.flatMap((shape) => (shape.length === 1 ? shape : [])));
   return Math.min(128, Math.max(32, 2 ** Math.ceil(Math.log2(maxLength) / 2), ...widths));
 }

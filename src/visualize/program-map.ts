@@ -76,7 +76,7 @@ function collectWriters(accesses: readonly Access[]): readonly TensorWriters[] {
       raced: writers.filter(({ isRaced }) => isRaced).length,
       programs: programs.size,
     };
-    return { tensorGrid, grid: list[0]!.grid, elements, counts };
+    return { tensorGrid, grid: list[0].grid, elements, counts };
   });
 }
 
@@ -91,7 +91,7 @@ function recordWrite(elements: Map<number, ElementWriters>, cell: Cell, programI
 
 /** A program's index in grid order, its first axis fastest. */
 function programIndexOf({ program, grid }: Access): number {
-  return program.reduceRight((sum, id, axis) => sum * grid[axis]! + id, 0);
+  return grid.reduceRight((sum, size, axis) => sum * size + (program[axis] ?? 0), 0);
 }
 
 function formatProgram(programIndex: number, grid: readonly number[]): string {

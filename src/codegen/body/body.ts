@@ -48,7 +48,7 @@ import {
 } from "../../analysis/use-counts.js";
 import { ScopedValueNumbering } from "./value-numbering.js";
 import { type DeferredExpression, DeferredExpressions } from "./deferred-expressions.js";
-import { emitPlainWhile, emitRotatedWhile, emitBreakingWhile } from "./while-loop.js";
+import { emitPlainWhile, emitRotatedWhile, emitBreakingWhile, type WhileForm } from "./while-loop.js";
 
 export interface BodyOptions {
   readonly names: Names;
@@ -80,6 +80,7 @@ const MAX_REPEATED_DEPTH = 3;
 
 /** A used result of an `if`: its index in the yields of both branches, and its Python name. */
 interface BranchResult {
+  readonly value: Value;
   readonly position: number;
   readonly target: Name;
 }
@@ -230,9 +231,10 @@ class BodyEmitter {
       return target;
     });
     this.#push(py.assign(py.tuple(...targets), expression), statement.location);
-    const dtype = this.#usage.uses.has(statement.results[0]!) ? resultCastDType(statement, this.#printer) : undefined;
-    const [first] = targets;
-    if (dtype && first) this.#push(py.assign(first, py.call(py.attribute(first, "to"), dtype)), statement.location);
+    const [first] = statement.results;
+    const [target] = targets;
+    const dtype = first && isUsed(first) ? resultCastDType(statement, this.#printer) : undefined;
+    if (dtype && target) this.#push(py.assign(target, py.call(py.attribute(target, "to"), dtype)), statement.location);
   }
 
   /** Assigns a value to a name here, or defers its expression to its uses. */
@@ -285,10 +287,10 @@ class BodyEmitter {
     this.#push(py.assign(target, expression, annotation), at);
   }
 
-  #toExpression(argument: Argument): Expression {
+  #toExpression(argument: Argument | undefined): Expression {
     if (isList(argument)) return py.list(...argument.map((item) => this.#toExpression(item)));
     if (isLiteral(argument)) return py.constant(argument.value);
-    if (!isValue(argument)) throw new Error("a dtype stands where a value is needed");
+    if (!isValue(argument)) throw new Error("a block lacks a value, or has a dtype in its place");
     return (
       this.#expressions.get(argument) ??
       this.#options.parameters.get(argument) ??
@@ -297,7 +299,9 @@ class BodyEmitter {
   }
 
   #variable(variable: Variable): Expression {
-    return this.#variables.get(variable)!;
+    const name = this.#variables.get(variable);
+    if (!name) throw new Error("a variable is used before its declaration");
+    return name;
   }
 
   // ---- statements ---------------------------------------------------------------------------------------------------
@@ -318,7 +322,8 @@ class BodyEmitter {
     const options = optionKeywords(statement.options, (argument) => this.#toExpression(argument));
     this.#flush(writesOf(statement));
     this.#materializeBeforeLoop(statement.body);
-    const callee = statement.unrolled ? "tl.static_range" : options.length > 0 ? "tl.range" : "range";
+    const rangeName = options.length > 0 ? "tl.range" : "range";
+    const callee = statement.unrolled ? "tl.static_range" : rangeName;
     const sites = this.#deferred.takeSites(statement.location);
     // Take the loop's comments first: the body contains statements with the loop's location, such as pointer
     // increments.
@@ -350,16 +355,10 @@ class BodyEmitter {
     this.#materializeBeforeLoop(statement.body);
     this.#inline = endsWithEffect(statement.condition);
     const conditionStatements = this.emit(statement.condition);
-    const test = this.#toExpression(statement.condition.yields[0]!);
+    const test = this.#toExpression(statement.condition.yields[0]);
     const sites = this.#deferred.takeSites(statement.location);
     const hasEffects = statement.condition.statements.some(hasEffect);
-    const running = (type?: string) => py.name(this.#names.take("running", type));
-    const form =
-      conditionStatements.length === 0
-        ? emitPlainWhile(test)
-        : hasEffects
-          ? emitBreakingWhile(conditionStatements, test, running())
-          : emitRotatedWhile(conditionStatements, test, () => running("int1"));
+    const form = this.#whileForm(conditionStatements, test, hasEffects);
     this.#out.push(...form.preheader);
     this.#names.block(this.#unrollDepth > 0, () => {
       const body = form.body(this.#names.block(hasEffects, () => this.emit(statement.body)));
@@ -368,13 +367,19 @@ class BodyEmitter {
     });
   }
 
+  #whileForm(conditionStatements: readonly PyStatement[], test: Expression, hasEffects: boolean): WhileForm {
+    if (conditionStatements.length === 0) return emitPlainWhile(test);
+    const running = (type?: string) => py.name(this.#names.take("running", type));
+    if (hasEffects) return emitBreakingWhile(conditionStatements, test, running());
+    return emitRotatedWhile(conditionStatements, test, () => running("int1"));
+  }
+
   #if(statement: IfStatement): void {
-    const usedIndices = [...statement.results.keys()].filter((i) => this.#usage.uses.has(statement.results[i]!));
-    const targets = usedIndices.map((i): BranchResult => {
-      const value = statement.results[i]!;
+    const usedResults = [...statement.results.entries()].filter(([, value]) => this.#usage.uses.has(value));
+    const targets = usedResults.map(([position, value]): BranchResult => {
       const site = value.location ? this.#source?.site(value.location) : undefined;
-      const name = this.#names.take(site?.names?.[i] ?? site?.name ?? "result", showType(value.type));
-      return { position: i, target: py.name(name) };
+      const name = this.#names.take(site?.names?.[position] ?? site?.name ?? "result", showType(value.type));
+      return { value, position, target: py.name(name) };
     });
     const sites: Location[] = [];
     // Take the comments first: a branch body may have the same location, but the comments belong to the `if`.
@@ -388,16 +393,17 @@ class BodyEmitter {
     const test = this.#toExpression(statement.condition);
     this.#flush(writesOf(statement));
     sites.push(...this.#deferred.takeSites(statement.location));
-    for (const { position, target } of targets) this.#expressions.set(statement.results[position]!, target);
+    for (const { value, target } of targets) this.#expressions.set(value, target);
     const thenBranch = { test, body: bodyOrPass(this.#branchBody(statement.then, targets)) };
     const { statements, yields } = statement.otherwise;
     const live = statements.filter((each) => !this.#usage.dead.has(each));
     const [next] = live.length === 1 ? live : [];
     if (next?.kind === "if") {
-      const nextTargets = targets.map(({ position, target }): BranchResult => {
-        return { position: next.results.findIndex((result) => result === yields[position]), target };
+      const nextTargets = targets.flatMap(({ position, target }): readonly BranchResult[] => {
+        const value = next.results.find((result) => result === yields[position]);
+        return value ? [{ value, position: next.results.indexOf(value), target }] : [];
       });
-      if (nextTargets.every(({ position }) => position >= 0)) {
+      if (nextTargets.length === targets.length) {
         const { branches, otherwise } = this.#branches(next, nextTargets, sites);
         return { branches: [thenBranch, ...branches], otherwise };
       }
@@ -412,7 +418,7 @@ class BodyEmitter {
       const outer = this.#out;
       this.#out = body;
       targets.forEach(({ position, target }) => {
-        const value = this.#toExpression(block.yields[position]!);
+        const value = this.#toExpression(block.yields[position]);
         if (!(value.kind === "name" && value.id === target.id)) this.#push(py.assign(target, value), undefined);
       });
       // A later branch of the same condition uses these values, but their operands are local to this branch.

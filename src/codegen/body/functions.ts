@@ -31,7 +31,7 @@ export function emitHelpers(ir: KernelIR, options: HelperOptions): EmittedHelper
   const extras = new Map<FunctionIR, readonly (Value | Elem)[]>();
   const names = new Map(options.names);
   const helpers: Helpers = {
-    name: (helper) => py.name(names.get(helper)!),
+    name: (helper) => py.name(nameOfHelper(helper, names)),
     extras: (helper) => extras.get(helper) ?? [],
   };
   // An argument that is 1 in some launch is also a constant in the helper function.
@@ -99,7 +99,7 @@ function emitHelper(
   return {
     definition: {
       kind: "function",
-      name: options.names.get(helper)!,
+      name: nameOfHelper(helper, options.names),
       decorators: [helper.noinline ? py.call(decorator, py.keyword("noinline", py.boolean(true))) : decorator],
       params,
       body: body.length > 0 ? body : [py.pass],
@@ -108,6 +108,12 @@ function emitHelper(
     },
     dtypes: [...dtypes.values()].map(({ elem }) => elem),
   };
+}
+
+function nameOfHelper(helper: FunctionIR, names: ReadonlyMap<FunctionIR, string>): string {
+  const name = names.get(helper);
+  if (name === undefined) throw new Error(`a module has no function ${helper.name ?? "without a name"}`);
+  return name;
 }
 
 /** Captured values in the order of the kernel's parameters: pointers, numbers, constexprs. */

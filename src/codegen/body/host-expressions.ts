@@ -37,6 +37,13 @@ export function hostExpressions(host: HostBlock, name: (value: Value) => Express
   return host.block.yields.map(toExpression);
 }
 
+/** The expression of a host block that yields one value. */
+export function hostExpression(host: HostBlock, name: (value: Value) => Expression): Expression {
+  const [expression, extra] = hostExpressions(host, name);
+  if (!expression || extra) throw new Error("a host block does not yield exactly one value");
+  return expression;
+}
+
 /** The parameters that the results of a host block depend on. */
 export function hostInputs(host: HostBlock): ReadonlySet<Value> {
   const definitions = new Map<Value, OpStatement>();

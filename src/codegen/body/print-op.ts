@@ -83,40 +83,45 @@ export function resultCastDType(statement: OpStatement, printer: ExpressionPrint
 function printWithoutCast(statement: OpStatement, printer: ExpressionPrinter, spelling: Spelling): Expression {
   const literalElem = operandElem(statement) ?? resultElem(statement);
   const toExpression = (argument: Argument): Expression => printArgument(statement, argument, literalElem, printer);
-  const operands = statement.operands;
-  const first = () => toExpression(operands[0]!);
+  const { operands } = statement;
+  const operand = (index: number): Expression => {
+    const argument = operands[index];
+    if (argument === undefined) throw new Error(`${statement.op.name} has no operand ${index}`);
+    return toExpression(argument);
+  };
   const printSynthetic = printer.syntheticOps?.get(statement.op);
-  if (printSynthetic) return printSynthetic(...operands.flatMap((operand) => (operand ? [toExpression(operand)] : [])));
+  if (printSynthetic) return printSynthetic(...operands.flatMap((each) => (each ? [toExpression(each)] : [])));
   switch (spelling.form) {
     case "infix": {
       const operator = operatorOf(statement, spelling, printer);
-      const sides = [first(), toExpression(operands[1]!)] as const;
-      const [lhs, rhs] = BITWISE.has(operator) ? sides.map(toHexadecimal) : sides;
-      return infix(operator, lhs!, rhs!);
+      const [left, right] = [operand(0), operand(1)];
+      return BITWISE.has(operator)
+        ? infix(operator, toHexadecimal(left), toHexadecimal(right))
+        : infix(operator, left, right);
     }
     case "prefix":
-      return py.unary(operatorOf(statement, spelling, printer) as UnaryOperator, first());
+      return py.unary(operatorOf(statement, spelling, printer) as UnaryOperator, operand(0));
     case "call":
       return py.call(spelling.name, ...printArguments(statement, 0, spelling, toExpression, printer));
     case "method":
-      return method(statement, spelling.name, toExpression, printer);
+      return method(statement, spelling.name, operand(0), toExpression, printer);
     case "expand":
-      return py.subscript(first(), ...expandIndices(statement));
+      return py.subscript(operand(0), ...expandIndices(statement));
     case "reflect": {
-      const member = py.attribute(first(), spelling.member);
+      const member = py.attribute(operand(0), spelling.member);
       const access = spelling.called ? py.call(member) : member;
       return spelling.negated ? py.unary("not", access) : access;
     }
     case "pointer":
-      return pointerCast(statement, first(), printer);
+      return pointerCast(statement, operand(0), printer);
     case "raw":
       return raw(statement, toExpression);
     case "apply":
       return apply(statement, printer);
     case "conditional":
-      return py.conditional(toExpression(operands[1]!), first(), toExpression(operands[2]!));
+      return py.conditional(operand(1), operand(0), operand(2));
     case "same":
-      return first();
+      return operand(0);
     case "lowered":
       throw new Error(`${statement.op.name} must be lowered before emission`);
     default:
@@ -145,22 +150,20 @@ function infix(operator: string, lhs: Expression, rhs: Expression): Expression {
 function method(
   statement: OpStatement,
   name: string,
+  receiverExpression: Expression,
   toExpression: (argument: Argument) => Expression,
   printer: ExpressionPrinter,
 ): Expression {
   const [receiver, dtype] = statement.operands;
   if (isDType(dtype)) {
     const isConstant = isLiteral(receiver) || (isValue(receiver) && receiver.type.kind === "constexpr");
-    if (isConstant) return full(toExpression(receiver), dtype.dtype, printer);
+    if (isConstant) return full(receiverExpression, dtype.dtype, printer);
     // Neither an argument that is 1 nor a loop index in Triton's interpreter has methods.
     const { weakTypes } = printer;
     if (isValue(receiver) && (weakTypes?.isWeak(receiver) || weakTypes?.isPythonNumber(receiver)))
-      return py.call("tl.cast", toExpression(receiver), printer.dtype(dtype.dtype));
+      return py.call("tl.cast", receiverExpression, printer.dtype(dtype.dtype));
   }
-  return py.call(
-    py.attribute(toExpression(receiver!), name),
-    ...printArguments(statement, 1, {}, toExpression, printer),
-  );
+  return py.call(py.attribute(receiverExpression, name), ...printArguments(statement, 1, {}, toExpression, printer));
 }
 
 /** Triton 3.9 cannot cast a pointer to another pointer type, so the cast goes through int64. */
@@ -181,7 +184,11 @@ function raw({ operands }: OpStatement, toExpression: (argument: Argument) => Ex
   // The capture group keeps the fields and doubled braces in the result of `split`.
   const segments = text.split(/(\{\d+\}|\{\{|\}\})/).map((part) => {
     if (part === "{{" || part === "}}") return part.slice(1);
-    return /^\{\d+\}$/.test(part) ? expressions[Number(part.slice(1, -1))]! : part;
+    const [, index] = /^\{(\d+)\}$/.exec(part) ?? [];
+    if (index === undefined) return part;
+    const expression = expressions[Number(index)];
+    if (!expression) throw new Error(`Python text has no operand ${part}`);
+    return expression;
   });
   return py.raw(...segments);
 }
@@ -257,10 +264,10 @@ function keywordName(name: string): string {
 }
 
 function expandIndices(statement: OpStatement) {
-  const result = statement.results[0]!.type;
-  const axisOperand = statement.operands[1]!;
-  const axes = (isList(axisOperand) ? axisOperand : [axisOperand]).map((axis) => (axis as Literal).value as number);
-  const rank = "shape" in result ? result.shape.length : 0;
+  const [result] = statement.results;
+  const [, axisOperand] = statement.operands;
+  const axes = (isList(axisOperand) ? axisOperand : [axisOperand]).map((axis) => isLiteral(axis) && Number(axis.value));
+  const rank = result && "shape" in result.type ? result.type.shape.length : 0;
   const isNew = (axis: number) => axes.includes(axis) || axes.includes(axis - rank);
   return Array.from({ length: rank }, (_, axis) => (isNew(axis) ? py.none : py.slice()));
 }

@@ -94,8 +94,8 @@ class PythonFile {
   }
 
   #import(name: string, module: string, user: string, failWith: (reason: string) => never): void {
-    const [fromModule, importedName] = module.split(":");
-    if (importedName === name && /^triton(?:\.|$)/.test(fromModule!)) this.#importedFrom.set(name, fromModule!);
+    const [fromModule = "", importedName] = module.split(":");
+    if (importedName === name && /^triton(?:\.|$)/.test(fromModule)) this.#importedFrom.set(name, fromModule);
     else
       failWith(
         `${user} uses ${name}, imported from ${module.replace(":", ".")}; an emitted module imports torch, triton, triton.language as tl, and names of triton by their own name`,
@@ -108,8 +108,8 @@ class PythonFile {
 
   definitions(): readonly Statement[] {
     const statements = new Set<TopLevelStatement>();
-    for (const entry of this.#entries.values())
-      if ("statement" in entry && this.#moduleNames.has(nameOf(entry.statement))) statements.add(entry.statement);
+    for (const [name, entry] of this.#entries)
+      if ("statement" in entry && this.#moduleNames.has(name)) statements.add(entry.statement);
     return [...statements].map((statement) => ({
       kind: "verbatim",
       text: this.#textWithRenames(statement),
@@ -135,37 +135,37 @@ function kindOf({ tokens }: TopLevelStatement): "function" | "class" | "import" 
   const [first, second] = tokens;
   if (
     tokens.some(({ isLineStart, text, depth }) => isLineStart && text === "def" && depth === 0) &&
-    /^(?:@|def|async)$/.test(first!.text)
+    /^(?:@|def|async)$/.test(first.text)
   )
     return "function";
-  if (/^(?:@|class)$/.test(first!.text)) return "class";
-  if (first!.text === "import" || first!.text === "from") return "import";
-  return first!.kind === "name" && /^[:=]$/.test(second?.text ?? "") ? "assignment" : "other";
+  if (/^(?:@|class)$/.test(first.text)) return "class";
+  if (first.text === "import" || first.text === "from") return "import";
+  return first.kind === "name" && /^[:=]$/.test(second?.text ?? "") ? "assignment" : "other";
 }
 
-function nameOf(statement: TopLevelStatement): string {
-  const { tokens } = statement;
-  const def = tokens.findIndex(({ isLineStart, text }) => isLineStart && text === "def");
-  return kindOf(statement) === "function" ? tokens[def + 1]!.text : tokens[0]!.text;
+/** The name after a keyword at the start of a line. */
+function nameAfter(keyword: string, { tokens }: TopLevelStatement): string | undefined {
+  const index = tokens.findIndex(({ isLineStart, text }) => isLineStart && text === keyword);
+  return index < 0 ? undefined : tokens[index + 1]?.text;
 }
 
 /** The names that a top-level statement defines. */
 function entriesOf(statement: TopLevelStatement): readonly (readonly [string, FileEntry])[] {
   const { tokens } = statement;
-  const name = nameOf(statement);
   const kind = kindOf(statement);
   switch (kind) {
-    case "function":
-      return [[name, functionEntry(statement)]];
+    case "function": {
+      const name = nameAfter("def", statement);
+      return name === undefined ? [] : [[name, functionEntry(statement)]];
+    }
     case "class": {
-      const index = tokens.findIndex(({ isLineStart, text }) => isLineStart && text === "class");
-      return index < 0
-        ? []
-        : [[tokens[index + 1]!.text, { kind: "other", reason: "is a class; a kernel cannot hold one" }]];
+      const name = nameAfter("class", statement);
+      return name === undefined ? [] : [[name, { kind: "other", reason: "is a class; a kernel cannot hold one" }]];
     }
     case "import":
       return importsOf(statement);
     case "assignment": {
+      const name = tokens[0].text;
       const code = tokens.map(({ text }) => text).join("");
       const isConstant = /^\w+(?::tl\.constexpr)?=tl\.constexpr\(/.test(code);
       return [
@@ -206,14 +206,14 @@ function importsOf({ tokens }: TopLevelStatement): readonly (readonly [string, F
     .slice(importIndex + 1)
     .join(" ")
     .split(" , ");
-  return items.map((item) => {
+  return items.map((item): readonly [string, FileEntry] => {
     const [path = "", alias] = item.replaceAll(" . ", ".").split(" as ");
-    const localName = alias ?? (isFrom ? path : path.split(".")[0]!);
-    const modulePath = isFrom ? `${module}:${path}` : alias === undefined ? localName : path;
+    if (!isFrom) {
+      const [root = ""] = path.split(".");
+      return [alias ?? root, { kind: "import", module: alias === undefined ? root : path }];
+    }
     // `from triton import language as tl` is the same module.
-    return [
-      localName,
-      { kind: "import", module: modulePath === "triton:language" ? "triton.language" : modulePath },
-    ] as const;
+    const isLanguage = module === "triton" && path === "language";
+    return [alias ?? path, { kind: "import", module: isLanguage ? "triton.language" : `${module}:${path}` }];
   });
 }

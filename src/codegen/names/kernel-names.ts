@@ -4,6 +4,7 @@ import { isPerGpu } from "../../compiled/configs-by-gpu.js";
 import { fail } from "../../diagnostics/diagnostic.js";
 import { reservedName } from "../../diagnostics/catalog/definition-codes.js";
 import {
+  type Argument,
   type FunctionIR,
   isLiteral,
   isMemoryParam,
@@ -203,6 +204,6 @@ function isUnique(param: TensorParam, dim: string): boolean {
 }
 
 /** The value of a literal argument, such as a fixed dimension. Undefined for other arguments. */
-export function literalNumber(argument: unknown): number | undefined {
-  return isLiteral(argument as never) ? Number((argument as { value: unknown }).value) : undefined;
+export function literalNumber(argument: Argument | undefined): number | undefined {
+  return isLiteral(argument) ? Number(argument.value) : undefined;
 }

@@ -49,6 +49,7 @@ export function isUsable(name: string): boolean {
 const BUILTIN_NAMES: ReadonlySet<string> = new Set(BUILTINS.split(" "));
 
 interface Scope {
+  readonly parent: Scope | undefined;
   /** The names of this block, with their types. */
   readonly names: Map<string, string | undefined>;
   /** The names that remain defined after completed inner blocks, with their types. */
@@ -62,7 +63,8 @@ interface Scope {
  * type in a loop or in the other branch, so the name is free only for values of the same type.
  */
 export class Names {
-  readonly #blocks: Scope[] = [scope()];
+  /** The innermost block. */
+  #block = scope(undefined);
   readonly #isLocal: boolean;
 
   /** In a `body`, no name shadows a builtin of Python. In a `module`, arguments keep the author's names. */
@@ -77,7 +79,7 @@ export class Names {
       const numberedName = base === "_" ? `_${i}` : `${base}_${i}`;
       const name = i === 0 ? (this.#isUsable(base) ? base : `${base}_`) : numberedName;
       if (RESERVED.has(name) || !this.isFree(name, type)) continue;
-      this.#blocks.at(-1)!.names.set(name, type);
+      this.#block.names.set(name, type);
       return name;
     }
   }
@@ -91,37 +93,39 @@ export class Names {
     for (let i = 0; ; i++) {
       const candidate = i === 0 ? name : `${name}_${i}`;
       if (RESERVED.has(candidate) || !this.isFree(candidate)) continue;
-      this.#blocks.at(-1)!.names.set(candidate, undefined);
+      this.#block.names.set(candidate, undefined);
       return candidate;
     }
   }
 
   /** True if a value of this type can take the name. */
   isFree(name: string, type?: string): boolean {
-    return this.#blocks.every(
-      ({ names, stillDefined }) =>
-        !names.has(name) && (!stillDefined.has(name) || (type !== undefined && stillDefined.get(name) === type)),
-    );
+    for (let block: Scope | undefined = this.#block; block; block = block.parent) {
+      const { names, stillDefined } = block;
+      if (names.has(name)) return false;
+      if (stillDefined.has(name) && (type === undefined || stillDefined.get(name) !== type)) return false;
+    }
+    return true;
   }
 
   /** Marks a name that remains defined after its block. */
   markDefined(name: string, type: string): void {
-    this.#blocks.at(-1)!.stillDefined.set(name, type);
+    this.#block.stillDefined.set(name, type);
   }
 
   /** Runs `body` in a new block. `mayStayDefined`: the names of the block may remain defined in Triton. */
   block<T>(mayStayDefined: boolean, body: () => T): T {
-    this.#blocks.push(scope());
+    const outer = this.#block;
+    const { names, stillDefined } = (this.#block = scope(outer));
     try {
       return body();
     } finally {
-      const { names, stillDefined } = this.#blocks.pop()!;
-      if (mayStayDefined)
-        for (const [name, type] of [...stillDefined, ...names]) this.#blocks.at(-1)!.stillDefined.set(name, type);
+      this.#block = outer;
+      if (mayStayDefined) for (const [name, type] of [...stillDefined, ...names]) outer.stillDefined.set(name, type);
     }
   }
 }
 
-function scope(): Scope {
-  return { names: new Map(), stillDefined: new Map() };
+function scope(parent: Scope | undefined): Scope {
+  return { parent, names: new Map(), stillDefined: new Map() };
 }

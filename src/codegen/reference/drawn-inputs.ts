@@ -20,11 +20,11 @@ import {
   type Value,
 } from "../../ir/nodes.js";
 import { TorchPython } from "./expressions.js";
-import { inputsOf } from "../../torch/node.js";
+import { inputsOf, type TorchNode } from "../../torch/node.js";
 import type { SourceIndex } from "../../ir/source.js";
 import { callOrder, givenSizes, type NumberParam } from "../names/call-order.js";
-import { hostExpressions, hostInputs } from "../body/host-expressions.js";
-import { type KernelNames, parameterName } from "../names/kernel-names.js";
+import { hostExpression, hostExpressions, hostInputs } from "../body/host-expressions.js";
+import { type KernelNames, parameterName, tensorName, valueName } from "../names/kernel-names.js";
 import * as py from "../syntax/py-build.js";
 import type { Argument, Expression, FunctionDef, Parameter, Statement } from "../syntax/py.js";
 import { annotationOf } from "../wrapper/docstring.js";
@@ -39,10 +39,13 @@ export function drawArguments(ir: KernelIR): readonly NumberParam[] {
 /** The kernel with some dtype variables replaced by dtypes. */
 export function withDtypes(ir: KernelIR, dtypes: Readonly<Record<string, string>>): KernelIR {
   const params = ir.params.map((param): Param => {
-    const variable = param.kind === "constexpr" ? param.variable : "dtype" in param ? param.dtype : undefined;
-    const dtype = typeof variable === "object" ? (dtypes[variable.name] as DTypeName | undefined) : undefined;
-    if (dtype === undefined) return param;
-    return param.kind === "constexpr" ? { ...param, default: dtype } : ({ ...param, dtype } as Param);
+    const dtypeOf = (variable: Elem | undefined) =>
+      typeof variable === "object" ? (dtypes[variable.name] as DTypeName | undefined) : undefined;
+    if (param.kind === "constexpr") {
+      const dtype = dtypeOf(param.variable);
+      return dtype === undefined ? param : { ...param, default: dtype };
+    }
+    return "dtype" in param ? { ...param, dtype: dtypeOf(param.dtype) ?? param.dtype } : param;
   });
   return { ...ir, params };
 }
@@ -53,22 +56,23 @@ export function drawInputsFunction(
   names: KernelNames,
   source: SourceIndex | undefined,
 ): readonly FunctionDef[] {
-  const tensors = authorInputs(ir);
-  if (tensors.length === 0) return [];
-  const nodes = tensors.map(({ name }) => ir.inputs[name]!);
-  const numbers = drawArguments(ir).map(({ value }) => ({ name: names.parameters.get(value)! }));
+  const inputs = inputDefinitions(ir);
+  if (inputs.length === 0) return [];
+  const nodes = inputs.map(({ node }) => node);
+  const numbers = drawArguments(ir).map(({ value }) => ({ name: valueName(names, value) }));
   const reservedNames = new Set(["device", ...numbers.map(({ name }) => name)]);
   const python = new TorchPython(nodes, { ir, names, source, device: py.name("device"), reservedNames });
-  const values = tensors.map((param, i) =>
-    py.call(py.attribute(python.expression(nodes[i]!), "to"), torchDType(firstMember(param.dtype))),
+  const values = inputs.map(({ param, node }) =>
+    py.call(py.attribute(python.expression(node), "to"), torchDType(firstMember(param.dtype))),
   );
+  const targets = inputs.map(({ param }) => tensorName(names, param));
   return [
     {
       kind: "function",
       name: DRAW_INPUTS,
       decorators: [],
       params: [...numbers, { name: "device" }],
-      docstring: `${formatList(tensors.map(({ name }) => names.tensors.get(name)!))} of ${names.wrapper}, at random.`,
+      docstring: `${formatList(targets)} of ${names.wrapper}, at random.`,
       body: [...python.statements, py.returns(py.tupleOrSingle(values))],
     },
   ];
@@ -78,7 +82,14 @@ const DRAW_INPUTS = "draw_inputs";
 
 /** The tensors that the author defines in `inputs`. */
 export function authorInputs(ir: KernelIR): readonly TensorParam[] {
-  return paramsOf(ir, "tensor").filter(({ name }) => name in ir.inputs);
+  return inputDefinitions(ir).map(({ param }) => param);
+}
+
+function inputDefinitions(ir: KernelIR): readonly { readonly param: TensorParam; readonly node: TorchNode }[] {
+  return paramsOf(ir, "tensor").flatMap((param) => {
+    const node = ir.inputs[param.name];
+    return node ? [{ param, node }] : [];
+  });
 }
 
 /** The parameters of `get_inputs`: sizes, and keyword-only numbers that the author's shapes set. */
@@ -105,7 +116,7 @@ export function shapesConstant(ir: KernelIR, names: KernelNames): readonly State
   const rows = ir.shapes.map((shape) =>
     py.dict(
       ...[...sizes, ...values].map((param) => ({
-        key: py.string(names.parameters.get(param.value)!),
+        key: py.string(valueName(names, param.value)),
         value: valueExpression(param, shape[param.name] ?? defaultValue(param)),
       })),
     ),
@@ -130,10 +141,10 @@ export function getInputsFunction(ir: KernelIR, names: KernelNames): FunctionDef
     usedValues.add(value);
     const param = ir.params.find((each) => each.value === value);
     const isInlined = (param?.kind === "scalar" || param?.kind === "constexpr") && !isParameter(param);
-    return isInlined ? valueExpression(param, shape[param.name]) : py.name(names.parameters.get(value)!);
+    return isInlined ? valueExpression(param, shape[param.name]) : py.name(valueName(names, value));
   };
   const parameter = (param: NumberParam): Parameter => ({
-    name: names.parameters.get(param.value)!,
+    name: valueName(names, param.value),
     default: valueExpression(param, shape[param.name] ?? defaultValue(param)),
   });
   const { values: keywordOnly } = parameters;
@@ -144,24 +155,24 @@ export function getInputsFunction(ir: KernelIR, names: KernelNames): FunctionDef
   const number = (param: NumberParam): Expression => {
     usedValues.add(param.value);
     const isLocal = isParameter(param) || sizes.some((size) => size === param);
-    return isLocal ? py.name(names.parameters.get(param.value)!) : valueExpression(param, shape[param.name]);
+    return isLocal ? py.name(valueName(names, param.value)) : valueExpression(param, shape[param.name]);
   };
   const values = callOrder(ir).map((param) => {
     if (param.kind === "tensor" && (param.name in ir.inputs || param.partition))
-      return py.name(names.tensors.get(param.name)!);
+      return py.name(tensorName(names, param));
     if (param.kind === "tensor") return tensorExpression(ir, names, param, local);
     if (param.kind !== "pointer") return number(param);
     const { numel } = param;
     if (numel === undefined) return pointerExpression(param);
-    const dim = typeof numel === "number" ? numel : numel.parameter!;
-    return tensorExpression(ir, names, { dtype: param.dtype, dimNames: [dim] }, local);
+    const dim = typeof numel === "number" ? sizeLiteral(numel) : py.name(valueName(names, numel));
+    return drawnTensor([dim], param, local);
   });
   const assignments = [...drawAssignments(ir, names, number), ...partitionAssignments(ir, names, local)];
   // In reverse order, because a derived size may use earlier ones. Unused sizes are omitted.
   const bindings = sizes.toReversed().flatMap((param) => {
     if (param.kind !== "size" || !param.derived || !usedValues.has(param.value)) return [];
-    const [value] = hostExpressions(param.derived, local);
-    return [py.assign(local(param.value), value!)];
+    const value = hostExpression(param.derived, local);
+    return [py.assign(local(param.value), value)];
   });
   const needsDevice = tensors.length > 0 || ir.params.some(({ kind }) => kind === "pointer");
   return {
@@ -202,7 +213,7 @@ function drawAssignments(
   names: KernelNames,
   number: (param: NumberParam) => Expression,
 ): readonly Statement[] {
-  const targets = authorInputs(ir).map(({ name }) => py.name(names.tensors.get(name)!));
+  const targets = authorInputs(ir).map((param) => py.name(tensorName(names, param)));
   if (targets.length === 0) return [];
   const target = py.tupleOrSingle(targets);
   return [py.assign(target, py.call(DRAW_INPUTS, ...drawArguments(ir).map(number), py.name("device")))];
@@ -217,7 +228,7 @@ function partitionAssignments(
   return tensorsOf(ir, "in", "inout").flatMap((param) => {
     if (param.partition === undefined || param.name in ir.inputs) return [];
     const { total, holds } = param.partition;
-    const tensor = py.name(names.tensors.get(param.name)!);
+    const tensor = py.name(tensorName(names, param));
     return [
       py.assign(tensor, tensorExpression(ir, names, param, local)),
       ...(holds === "offsets" ? [py.assign(py.subscript(tensor, py.number("0")), py.number("0"))] : []),
@@ -241,9 +252,12 @@ function valueExpression(param: NumberParam, authorValue: number | boolean | str
   if (param.kind === "scalar")
     return scalarExpression(param, Number(authorValue ?? param.default ?? lowestFromOne(param)));
   if (param.of === "dtype") return torchDType(String(param.default ?? param.choices?.[0]));
-  const fallback =
-    param.of === "string" ? (param.choices?.[0] ?? "") : param.of === "bool" ? false : lowestFromOne(param);
-  return py.constant(authorValue ?? param.default ?? fallback);
+  return py.constant(authorValue ?? param.default ?? anyValue(param));
+}
+
+function anyValue(param: ConstexprParam): number | boolean | string {
+  if (param.of === "string") return param.choices?.[0] ?? "";
+  return param.of === "bool" ? false : lowestFromOne(param);
 }
 
 /** 1, or the lowest value of a declared range that does not contain 1. */
@@ -283,17 +297,26 @@ function sizesOf(ir: KernelIR, tensors: readonly TensorParam[]): readonly NamedS
 
 const firstMember = (elem: Elem): DTypeName => (typeof elem === "string" ? elem : elem.members[0]!);
 
+const sizeLiteral = (size: number): Expression => py.numberLiteral(size, Number.isInteger(size) ? "int" : "float");
+
 function tensorExpression(
   ir: KernelIR,
   names: KernelNames,
-  param: Pick<TensorParam, "dtype" | "dimNames" | "range" | "partition">,
+  param: TensorParam,
   number: (value: Value) => Expression,
 ): Expression {
-  const local = (name: string | number) =>
-    typeof name === "number"
-      ? py.numberLiteral(name, Number.isInteger(name) ? "int" : "float")
-      : py.name(parameterName(ir, names, name));
-  const shape = py.tuple(...param.dimNames.map(local));
+  const dims = param.dimNames.map((name) =>
+    typeof name === "number" ? sizeLiteral(name) : py.name(parameterName(ir, names, name)),
+  );
+  return drawnTensor(dims, param, number);
+}
+
+function drawnTensor(
+  dims: readonly Expression[],
+  param: Pick<TensorParam, "dtype" | "range" | "partition">,
+  number: (value: Value) => Expression,
+): Expression {
+  const shape = py.tuple(...dims);
   const bounds = param.range && hostExpressions(param.range, number);
   const name = firstMember(param.dtype);
   const placement = py.keywords({ device: py.name("device"), dtype: torchDType(name) });
@@ -307,7 +330,7 @@ function tensorExpression(
     const floats = draw(...py.keywords({ device: py.name("device") }));
     return py.call(py.attribute(floats, "to"), torchDType(name));
   }
-  const [low, high] = bounds ?? [py.number("0"), py.number(name === "int1" ? "2" : "100")];
-  const integers = py.call("torch.randint", low!, high!, shape, ...placement);
+  const limits = bounds ?? [py.number("0"), py.number(name === "int1" ? "2" : "100")];
+  const integers = py.call("torch.randint", ...limits, shape, ...placement);
   return param.partition ? py.attribute(py.call(py.attribute(integers, "sort")), "values") : integers;
 }

@@ -55,10 +55,13 @@ export class TorchPython {
   /** Assigns the value to a name, so that later statements cannot change it: the author's name, or else `hint`. */
   materialize(node: TorchNode, hint = "value"): void {
     const value = this.expression(node);
-    if (this.#expressions.has(node)) return;
-    const target = py.name(this.#locals.take(hint));
+    if (!this.#expressions.has(node)) this.#assign(node, py.name(this.#locals.take(hint)), value);
+  }
+
+  #assign(node: TorchNode, target: Expression, value: Expression): Expression {
     this.statements.push(py.assign(target, value));
     this.#expressions.set(node, target);
+    return target;
   }
 
   #count(argument: TorchArgument): void {
@@ -71,11 +74,11 @@ export class TorchPython {
 
   /** Several results as one expression: the call that returns exactly these, or a tuple. */
   results(nodes: readonly TorchNode[]): Expression {
-    const [first] = nodes;
-    if (nodes.length === 1) return this.expression(first!);
+    const [first, ...others] = nodes;
+    if (first && others.length === 0) return this.expression(first);
     const source = first?.kind === "item" ? first.of : undefined;
     const isWhole = nodes.every((node, i) => node.kind === "item" && node.of === source && node.index === i);
-    if (isWhole && !hasName(this.#site(source!))) return this.#compute(source!);
+    if (source && isWhole && !hasName(this.#site(source))) return this.#compute(source);
     return py.tuple(...nodes.map((node) => this.expression(node)));
   }
 
@@ -97,16 +100,16 @@ export class TorchPython {
     const isShared = (node.kind === "call" || node.kind === "method") && this.uses(node) > 1;
     const value = this.#compute(node);
     const items = site?.names?.map((name) => py.name(name === undefined ? "_" : this.#locals.take(name)));
+    if (items) {
+      this.#items.set(node, items);
+      // Python unpacks all values or none, so a single target takes the value at index 0.
+      const [single, ...others] = items;
+      return single && others.length === 0
+        ? this.#assign(node, single, py.subscript(value, py.number("0")))
+        : this.#assign(node, py.tuple(...items), value);
+    }
     const name = this.#authorName(site) ?? (isShared ? "value" : undefined);
-    if (items) this.#items.set(node, items);
-    else if (name === undefined) return value;
-    // Python unpacks all values or none, so a single target takes the value at index 0.
-    const [single, ...others] = items ?? [];
-    const singleItem = single && others.length === 0 ? single : undefined;
-    const target = singleItem ?? (items ? py.tuple(...items) : py.name(this.#locals.take(name!)));
-    this.statements.push(py.assign(target, singleItem ? py.subscript(value, py.number("0")) : value));
-    this.#expressions.set(node, target);
-    return target;
+    return name === undefined ? value : this.#assign(node, py.name(this.#locals.take(name)), value);
   }
 
   /** The author's name, unless it would shadow an argument. */
@@ -140,12 +143,12 @@ export class TorchPython {
         return this.#items.get(node.of)?.[node.index] ?? py.subscript(value, py.number(String(node.index)));
       }
       case "arithmetic": {
-        const [lhs, rhs] = node.args.map((side) => this.argument(side));
-        return py.binary(lhs!, numberOperators[node.operator], rhs!);
+        const [left, right] = node.args;
+        return py.binary(this.argument(left), numberOperators[node.operator], this.argument(right));
       }
       case "comparison": {
-        const [lhs, rhs] = node.args.map((side) => this.argument(side));
-        return py.compare(lhs!, [numberComparisons[node.operator], rhs!]);
+        const [left, right] = node.args;
+        return py.compare(this.argument(left), [numberComparisons[node.operator], this.argument(right)]);
       }
       case "choice":
         return py.conditional(this.argument(node.then), this.expression(node.condition), this.argument(node.otherwise));
@@ -171,9 +174,9 @@ export class TorchPython {
       ...Object.entries(keywordArguments).map(([key, value]) => py.keyword(key, this.argument(value))),
       ...py.keywords({ device: needsDevice ? this.#options.device : undefined }),
     ];
-    if (kind === "call") return py.call(`torch.${name}`, ...values, ...keywords);
     const [receiver, ...otherArguments] = values;
-    return py.call(py.attribute(receiver!, name), ...otherArguments, ...keywords);
+    if (kind === "call" || !receiver) return py.call(`torch.${name}`, ...values, ...keywords);
+    return py.call(py.attribute(receiver, name), ...otherArguments, ...keywords);
   }
 
   #input(name: string): Expression {

@@ -2,8 +2,8 @@
  * Bindings of numbers that are no parameters of a PyTorch function: sizes from shapes, derived sizes, and constexprs.
  */
 import { type ConstexprParam, type KernelIR, type SizeParam, type Value } from "../../ir/nodes.js";
-import { hostExpressions, hostInputs } from "../body/host-expressions.js";
-import type { KernelNames } from "../names/kernel-names.js";
+import { hostExpression, hostInputs } from "../body/host-expressions.js";
+import { type KernelNames, valueName } from "../names/kernel-names.js";
 import * as py from "../syntax/py-build.js";
 import type { Expression } from "../syntax/py.js";
 
@@ -16,13 +16,13 @@ export interface Binding {
 
 /** Every number of the kernel that is not an argument, each after its dependencies. */
 export function numberBindings(ir: KernelIR, names: KernelNames, shapes: readonly Binding[]): readonly Binding[] {
-  const nameOf = (value: Value): string => names.parameters.get(value)!;
+  const nameOf = (value: Value): string => valueName(names, value);
   const bound = new Set(shapes.map(({ name }) => name));
   const computedBindings = ir.params.flatMap((param): Binding[] => {
     const host = hostOf(param);
     if (host === undefined || bound.has(nameOf(param.value))) return [];
-    const [value] = hostExpressions(host, (other) => py.name(nameOf(other)));
-    return [{ name: nameOf(param.value), value: value!, dependencies: [...hostInputs(host)].map(nameOf) }];
+    const value = hostExpression(host, (other) => py.name(nameOf(other)));
+    return [{ name: nameOf(param.value), value, dependencies: [...hostInputs(host)].map(nameOf) }];
   });
   const configBindings = ir.params.flatMap((param): Binding[] => {
     const value = param.kind === "constexpr" && param.from === "config" ? commonValue(ir, param) : undefined;

@@ -2,7 +2,7 @@
 import type { KernelIR } from "../../ir/nodes.js";
 import type { Reference } from "../../torch/node.js";
 import type { SourceIndex } from "../../ir/source.js";
-import type { KernelNames } from "../names/kernel-names.js";
+import { type KernelNames, tensorName } from "../names/kernel-names.js";
 import * as py from "../syntax/py-build.js";
 import type { FunctionDef, Parameter } from "../syntax/py.js";
 import { type Binding, neededBindings } from "./number-bindings.js";
@@ -32,7 +32,7 @@ export function referenceFunction(
   } as const;
   if (reference.kind === "python") return { ...head, body: [{ kind: "verbatim", text: reference.source }] };
   const holder = deviceHolder({ ir });
-  const device = holder ? py.attribute(py.name(names.tensors.get(holder.name)!), "device") : py.name("device");
+  const device = holder ? py.attribute(py.name(tensorName(names, holder)), "device") : py.name("device");
   const python = new TorchPython(reference.outputs, {
     ir,
     names,

@@ -225,30 +225,23 @@ export class ExpressionLayout {
       lower ? [this.expression(lower), space] : "",
       ":",
       upper ? [space, this.expression(upper)] : "",
-      step ? [upper ? space : lower || upper ? "" : "", ":", space, this.expression(step)] : "",
+      step ? [upper ? space : "", ":", space, this.expression(step)] : "",
     ];
   }
 
   private conditional(value: Py.Conditional, bare: boolean): Doc {
-    const { body, test, otherwise } = conditionalOperands(value);
-    const gap = bare ? " " : line;
-    const alternative =
-      otherwise.value.kind === "conditional"
-        ? this.conditionalParts(otherwise.value, gap, bare)
-        : bare
-          ? this.operand(otherwise, bare)
-          : group(this.operand(otherwise, bare));
-    const docs = [this.operand(body, bare), gap, "if ", this.operand(test, bare), gap, "else ", alternative];
-    return bare ? docs : group(docs);
+    return bare
+      ? this.conditionalParts(value, " ", bare, (operand) => operand)
+      : group(this.conditionalParts(value, line, bare, group));
   }
 
-  /** A conditional in the `else` of another one breaks together with it. */
-  private conditionalParts(value: Py.Conditional, gap: Doc, bare: boolean): Doc {
+  /** A conditional in the `else` of another one breaks together with it. Any other `else` is laid out by `otherwiseDoc`. */
+  private conditionalParts(value: Py.Conditional, gap: Doc, bare: boolean, otherwiseDoc: (operand: Doc) => Doc): Doc {
     const { body, test, otherwise } = conditionalOperands(value);
     const alternative =
       otherwise.value.kind === "conditional"
-        ? this.conditionalParts(otherwise.value, gap, bare)
-        : this.operand(otherwise, bare);
+        ? this.conditionalParts(otherwise.value, gap, bare, (operand) => operand)
+        : otherwiseDoc(this.operand(otherwise, bare));
     return [this.operand(body, bare), gap, "if ", this.operand(test, bare), gap, "else ", alternative];
   }
 

@@ -29,6 +29,14 @@ export interface PrintedLine {
 /** The rule for adding parentheses around an expression without operators, by the kind of statement. */
 type Style = "ifBreaks" | "assigned" | "optional" | "parenthesized";
 
+const inParentheses = (content: Doc): Doc => ["(", indent([hardline, content]), hardline, ")"];
+
+/** Ruff wraps a lambda body without brackets in parentheses only if the lambda itself is assigned or returned. */
+function canStandBare(value: Py.Expression, style: Style): boolean {
+  if (value.kind !== "lambda") return canOmitParentheses(value);
+  return style === "assigned" || (canOmitParentheses(value) && ownBrackets(value.body) !== "none");
+}
+
 export class LineLayout {
   private readonly origins: Location[] = [];
   private readonly width: number;
@@ -55,23 +63,16 @@ export class LineLayout {
     const bare: Doc = [start, bareValue];
     if (wrappingKind === "never" || (wrappingKind === "bestFit" && style === "optional")) return bare;
     if (this.fits([lastStartRow, printFlat(this.expressions.expression(value)), suffix])) return bare;
-    // Ruff wraps a lambda body without brackets in parentheses only if the lambda itself is assigned or returned.
-    const isBodyWrapped = value.kind === "lambda" && ownBrackets(value.body) === "none";
-    const canOmit = (value.kind === "lambda" && style === "assigned") || (canOmitParentheses(value) && !isBodyWrapped);
     const isBestFit = wrappingKind === "bestFit" && style !== "parenthesized";
     if (
-      (isBestFit || canOmit) &&
+      (isBestFit || canStandBare(value, style)) &&
       this.fits([lastStartRow, breakAllGroups(this.expressions.expression(value, true)), suffix], "outside brackets")
     ) {
       return bare;
     }
     const contents = this.expressions.expression(value);
-    if (
-      isBestFit &&
-      !this.fits([lastStartRow, "(", indent([hardline, breakAllGroups(contents)]), hardline, ")", suffix])
-    )
-      return bare;
-    return [start, "(", indent([hardline, contents]), hardline, ")"];
+    if (isBestFit && !this.fits([lastStartRow, inParentheses(breakAllGroups(contents)), suffix])) return bare;
+    return [start, inParentheses(contents)];
   }
 
   /** `target = value`. A target with its own brackets changes how the value breaks. */
@@ -84,7 +85,7 @@ export class LineLayout {
     const bare: Doc = [lhs, bareValue];
     const canStartOnLine = isPostfix(value) && this.fits([printFlat(lhs), firstRow(bareValue)]);
     if (canStartOnLine || this.fits(printFlat(bare)) || !this.fits([printFlat(lhs), "("])) return bare;
-    return [lhs, "(", indent([hardline, this.expressions.expression(value)]), hardline, ")"];
+    return [lhs, inParentheses(this.expressions.expression(value))];
   }
 
   target(target: Py.Expression): Doc {

@@ -16,7 +16,7 @@ const EXCEPTIONS: readonly {
     rule: "PLR0124",
     reason: "NaN alone differs from itself",
     isBroken: (node) =>
-      node.kind === "compare" && node.comparisons.length === 1 && isSame(node.first, node.comparisons[0]!.operand),
+      node.kind === "compare" && node.comparisons.length === 1 && isSame(node.first, node.comparisons[0]?.operand),
   },
   {
     rule: "PLW0127",
@@ -66,9 +66,8 @@ const isNot = (node: Expression | Statement): node is Unary => node.kind === "un
 
 /** True if the last branch contains only another `if`. */
 function isNestedIf({ branches, otherwise }: If): boolean {
-  const body = branches.at(-1)!.body;
-  const [inner] = body;
-  return !otherwise && body.length === 1 && inner?.kind === "if" && inner.branches.length === 1 && !inner.otherwise;
+  const [inner, extra] = branches.at(-1)?.body ?? [];
+  return !otherwise && !extra && inner?.kind === "if" && inner.branches.length === 1 && !inner.otherwise;
 }
 
 /** True if a loop counts its iterations in a variable that starts at 0 and has no other use. */

@@ -22,8 +22,10 @@ export const fString = (...parts: Py.FString["parts"]): Py.FString => ({ kind: "
 export const raw = (...parts: Py.Raw["parts"]): Py.Raw => ({ kind: "raw", parts });
 export const tuple = (...items: Py.Tuple["items"]): Py.Tuple => ({ kind: "tuple", items });
 /** A single expression, or a tuple of several. `isAlwaysTuple` also makes a tuple of a single one. */
-export const tupleOrSingle = (items: readonly Py.Expression[], isAlwaysTuple = false): Py.Expression =>
-  items.length === 1 && !isAlwaysTuple ? items[0]! : tuple(...items);
+export function tupleOrSingle(items: readonly Py.Expression[], isAlwaysTuple = false): Py.Expression {
+  const [single, extra] = items;
+  return single && !extra && !isAlwaysTuple ? single : tuple(...items);
+}
 export const list = (...items: Py.List["items"]): Py.List => ({ kind: "list", items });
 export const dict = (...entries: Py.Dict["entries"]): Py.Dict => ({ kind: "dict", entries });
 export const lambda = (params: readonly string[], body: Py.Expression): Py.Lambda => ({ kind: "lambda", params, body });
@@ -111,9 +113,8 @@ export const conditional = (body: Py.Expression, test: Py.Expression, otherwise:
  * and NaN are calls such as `float("inf")`.
  */
 export function numberLiteral(value: number | bigint, kind: "int" | "float"): Py.Expression {
-  if (typeof value === "number" && !Number.isFinite(value)) {
-    return call("float", string(Number.isNaN(value) ? "nan" : value > 0 ? "inf" : "-inf"));
-  }
+  if (Number.isNaN(value)) return call("float", string("nan"));
+  if (typeof value === "number" && !Number.isFinite(value)) return call("float", string(value > 0 ? "inf" : "-inf"));
   if (kind === "int" && typeof value === "number" && !Number.isInteger(value)) {
     throw new RangeError(`${value} is not an integer`);
   }

@@ -17,8 +17,10 @@ export interface TopLevelStatement {
   readonly end: number;
   /** Counts from 1. */
   readonly line: number;
-  readonly tokens: readonly Token[];
+  readonly tokens: Tokens;
 }
+
+type Tokens = readonly [Token, ...Token[]];
 
 const TOKEN = new RegExp(
   [
@@ -32,20 +34,23 @@ const TOKEN = new RegExp(
   "uy",
 );
 
+/** The kinds that the expression distinguishes. Any other token is an operator. */
+const GROUP_KINDS = ["name", "string", "number"] as const;
+
 function tokenize(text: string): readonly Token[] {
   const result: Token[] = [];
   let depth = 0;
   let isLineStart = true;
   for (const match of text.matchAll(new RegExp(TOKEN, "uyg"))) {
-    const { space, newline, string, name, number, operator } = match.groups!;
+    const { groups = {} } = match;
+    const { space, newline, operator } = groups;
     if (space !== undefined) continue;
     if (newline !== undefined) {
       isLineStart ||= depth === 0;
       continue;
     }
     if (operator !== undefined && ")]}".includes(operator)) depth--;
-    const kind =
-      name !== undefined ? "name" : string !== undefined ? "string" : number !== undefined ? "number" : "operator";
+    const kind = GROUP_KINDS.find((each) => groups[each] !== undefined) ?? "operator";
     result.push({ kind, text: match[0], start: match.index, isLineStart, depth });
     isLineStart = false;
     if (operator !== undefined && "([{".includes(operator)) depth++;
@@ -56,59 +61,71 @@ function tokenize(text: string): readonly Token[] {
 /** The statements of a file, in order. */
 export function parseTopLevel(text: string): readonly TopLevelStatement[] {
   const isTopLevelStart = (token: Token) => token.isLineStart && (token.start === 0 || text[token.start - 1] === "\n");
-  const groups: Token[][] = [];
+  const groups: [Token, ...Token[]][] = [];
   for (const token of tokenize(text)) {
     const group = groups.at(-1);
     const isDecorated =
-      group?.[0]!.text === "@" && !group.some((each) => each.isLineStart && /^(?:def|class|async)$/.test(each.text));
+      group?.[0].text === "@" && !group.some((each) => each.isLineStart && /^(?:def|class|async)$/.test(each.text));
     const isContinuation = /^(?:else|elif|except|finally)$/.test(token.text);
     if (!group || (isTopLevelStart(token) && !isDecorated && !isContinuation)) groups.push([token]);
     else group.push(token);
   }
   return groups.map((group) => {
-    const last = group.at(-1)!;
+    const [first, ...others] = group;
+    const last = others.at(-1) ?? first;
     // Include a trailing comment after the last token.
     const lineEnd = text.indexOf("\n", last.start + last.text.length);
     const end = lineEnd < 0 ? text.length : lineEnd;
-    const first = group[0]!.start;
-    const commentLength = /(?:^#[^\n]*\n)*$/m.exec(text.slice(0, first))![0].length;
-    const start = first - commentLength;
+    const [comments = ""] = /(?:^#[^\n]*\n)*$/m.exec(text.slice(0, first.start)) ?? [];
+    const start = first.start - comments.length;
     return { start, end, line: text.slice(0, start).split("\n").length, tokens: group };
   });
 }
 
 /** Names that a function binds: parameters, assignment targets, and loop targets. */
 function boundNames(statement: TopLevelStatement): ReadonlySet<string> {
-  const bound = new Set<string>();
-  const { tokens: list } = statement;
-  const def = list.findIndex(({ text, isLineStart }) => isLineStart && text === "def");
-  if (def < 0) return bound;
-  const base = list[def + 2]!.depth;
-  let i = def + 3;
-  for (; i < list.length && list[i]!.depth > base; i++) {
-    const previous = list[i - 1]!.text;
-    if (list[i]!.kind === "name" && list[i]!.depth === base + 1 && /^(?:\(|,|\*|\*\*)$/.test(previous))
-      bound.add(list[i]!.text);
-  }
-  for (; i < list.length; i++) {
-    const token = list[i]!;
-    if (token.kind !== "name") continue;
-    if (token.text === "for") {
-      for (let j = i + 1; j < list.length && list[j]!.text !== "in"; j++)
-        if (list[j]!.kind === "name") bound.add(list[j]!.text);
-    } else if (token.isLineStart) {
-      // `x = …`, `x: T = …`, `x, y = …`, `x += …`
-      let j = i;
-      while (list[j + 1]?.text === "," && list[j + 2]?.kind === "name") j += 2;
-      if (
-        /^(?:[-+*/%&|^@]?=|\/\/=|\*\*=|>>=|<<=|:)$/.test(list[j + 1]?.text ?? "") &&
-        list[j + 1]!.depth === token.depth
-      )
-        for (let k = i; k <= j; k += 2) bound.add(list[k]!.text);
-    }
-  }
-  return bound;
+  const { tokens } = statement;
+  const def = tokens.findIndex(({ text, isLineStart }) => isLineStart && text === "def");
+  const bracket = tokens[def + 2];
+  if (def < 0 || !bracket) return new Set();
+  const signature = tokens.slice(def + 3);
+  const end = signature.findIndex(({ depth }) => depth <= bracket.depth);
+  const body = end < 0 ? [] : signature.slice(end);
+  return new Set([
+    ...parameterNames(bracket, end < 0 ? signature : signature.slice(0, end)),
+    ...body.flatMap((token, i) => {
+      if (token.kind !== "name") return [];
+      if (token.text === "for") return loopTargets(body, i + 1);
+      return token.isLineStart ? assignmentTargets(token, body, i) : [];
+    }),
+  ]);
 }
+
+function parameterNames(bracket: Token, parameters: readonly Token[]): readonly string[] {
+  return parameters.flatMap((token, i) => {
+    const previous = parameters[i - 1] ?? bracket;
+    const isParameter = token.depth === bracket.depth + 1 && /^(?:\(|,|\*|\*\*)$/.test(previous.text);
+    return isParameter && token.kind === "name" ? [token.text] : [];
+  });
+}
+
+function loopTargets(tokens: readonly Token[], start: number): readonly string[] {
+  const end = tokens.findIndex(({ text }, i) => i >= start && text === "in");
+  return namesIn(tokens.slice(start, end < 0 ? undefined : end));
+}
+
+/** The names before `x = …`, `x: T = …`, `x, y = …`, `x += …`. */
+function assignmentTargets(first: Token, tokens: readonly Token[], start: number): readonly string[] {
+  let end = start + 1;
+  while (tokens[end]?.text === "," && tokens[end + 1]?.kind === "name") end += 2;
+  const operator = tokens[end];
+  const isAssignment =
+    operator?.depth === first.depth && /^(?:[-+*/%&|^@]?=|\/\/=|\*\*=|>>=|<<=|:)$/.test(operator.text);
+  return isAssignment ? namesIn(tokens.slice(start, end)) : [];
+}
+
+const namesIn = (tokens: readonly Token[]): readonly string[] =>
+  tokens.flatMap(({ kind, text }) => (kind === "name" ? [text] : []));
 
 /** The tokens that refer to names of the file: no locals, attributes or keyword argument names. */
 export function freeNames(statement: TopLevelStatement): readonly Token[] {

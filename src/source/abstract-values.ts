@@ -140,7 +140,8 @@ function isSame(a: AbstractValue, b: AbstractValue): boolean {
 export function signature(value: AbstractValue): string {
   switch (value.kind) {
     case "traced":
-      return value.isOptional ? "o" : value.isCertain ? "t" : "m";
+      if (value.isOptional) return "o";
+      return value.isCertain ? "t" : "m";
     case "holder":
       return `{${[...value.fields].map(([key, field]) => `${key}:${signature(field)}`).join()}|${signature(value.summary)}}`;
     case "declared":
@@ -224,9 +225,8 @@ export function elementOf(value: AbstractValue): AbstractValue {
   if (value.kind === "fact" && value.property === "shape") return { ...value, property: "dimension" };
   if (value.kind !== "holder") return PLAIN;
   const fields = [...value.fields.values()];
-  const all =
-    fields.length === 0 ? [value.summary] : value.summary.kind === "plain" ? fields : [...fields, value.summary];
-  return all.reduce(join);
+  if (fields.length > 0 && value.summary.kind === "plain") return fields.reduce(join);
+  return [...fields, value.summary].reduce(join);
 }
 
 /** The result of an op. */

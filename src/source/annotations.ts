@@ -1,6 +1,6 @@
 /** Abstract values from type annotations. Only types of TileScript and of the same file are known. */
 import { ts } from "./typescript.js";
-import { typesOf } from "./imports.js";
+import { typesOf, type Types } from "./imports.js";
 import { type AbstractValue, holder, join, PLAIN, TRACED, weaken } from "./abstract-values.js";
 
 /**
@@ -89,14 +89,19 @@ function reference(type: ts.TypeReferenceNode, next: ReadType): AbstractValue | 
     return isNamespace && HANDLES.test(typeName.right.text) ? TRACED : undefined;
   }
   const name = typeName.text;
-  const argument = type.typeArguments?.[0];
-  if (/^(?:Readonly)?Array$/.test(name) && argument) return holder(new Map(), next(argument) ?? PLAIN);
-  if (/^(?:Readonly|Required|NonNullable|Partial)$/.test(name) && argument) {
+  const [argument, valueArgument] = type.typeArguments ?? [];
+  if (argument && /^(?:Readonly)?Array$/.test(name)) return holder(new Map(), next(argument) ?? PLAIN);
+  if (argument && /^(?:Readonly|Required|NonNullable)$/.test(name)) return next(argument);
+  if (argument && name === "Partial") {
     const value = next(argument);
-    return value && name === "Partial" ? weaken(value) : value;
+    return value && weaken(value);
   }
-  if (name === "Record" && type.typeArguments?.[1])
-    return holder(new Map(), weaken(next(type.typeArguments[1]) ?? PLAIN));
+  if (valueArgument && name === "Record") return holder(new Map(), weaken(next(valueArgument) ?? PLAIN));
+  return namedType(type, name, types, next);
+}
+
+/** The value of a type parameter, or of a type that is imported or declared in the file. */
+function namedType(type: ts.TypeReferenceNode, name: string, types: Types, next: ReadType): AbstractValue | undefined {
   const parameter = typeParameter(type, name);
   if (parameter) return parameter.constraint && next(parameter.constraint);
   const original = types.imported.get(name);

@@ -91,7 +91,15 @@ export class AuthorModules {
       return this.walk.evaluate(statement.expression, this.frameOf(file));
     if (ts.isFunctionDeclaration(statement) && name === "default" && isDefault(statement))
       return this.walk.functionValue(statement, this.frameOf(file));
-    if (!ts.isExportDeclaration(statement)) return undefined;
+    return ts.isExportDeclaration(statement) ? this.reexportIn(statement, file, name, visited) : undefined;
+  }
+
+  private reexportIn(
+    statement: ts.ExportDeclaration,
+    file: ts.SourceFile,
+    name: string,
+    visited: Set<ts.SourceFile>,
+  ): AbstractValue | undefined {
     const moduleSpecifier = statement.moduleSpecifier && (statement.moduleSpecifier as ts.StringLiteral).text;
     const clause = statement.exportClause;
     const exportSpecifier =

@@ -41,11 +41,12 @@ export function evaluateCall(walk: Walk, node: ts.CallExpression, frame: Frame):
 export function checkArrayLength(
   walk: Walk,
   node: ts.CallExpression | ts.NewExpression,
-  args: readonly AbstractValue[],
+  [length, ...otherElements]: readonly AbstractValue[],
 ): void {
   const callee = unwrap(node.expression);
   const isArray = ts.isIdentifier(callee) && callee.text === "Array";
-  if (isArray && args.length === 1 && isTraced(args[0]!)) walk.reportError(hiddenCoercion.length(), node);
+  if (isArray && length && otherElements.length === 0 && isTraced(length))
+    walk.reportError(hiddenCoercion.length(), node);
 }
 
 const CONVERSIONS = /^(?:Number|BigInt|String|parse(?:Int|Float))$/;
@@ -53,10 +54,11 @@ const CONVERSIONS = /^(?:Number|BigInt|String|parse(?:Int|Float))$/;
 /** Reports `Number(n)`, `String(n)` and other conversions of traced values. */
 function checkConversion(walk: Walk, node: ts.CallExpression, [operand]: readonly AbstractValue[], frame: Frame): void {
   const callee = unwrap(node.expression).getText();
-  if (!CONVERSIONS.test(callee) || frame.scope.lookup(callee) || !operand || !isTraced(operand)) return;
+  const [argument] = node.arguments;
+  if (!CONVERSIONS.test(callee) || frame.scope.lookup(callee) || !argument || !operand || !isTraced(operand)) return;
   const isText = callee === "String";
   walk.reportError(
-    isText ? hiddenCoercion.template("a string") : hiddenCoercion.converted(callee, node.arguments[0]!.getText()),
+    isText ? hiddenCoercion.template("a string") : hiddenCoercion.converted(callee, argument.getText()),
     node,
   );
 }
@@ -384,10 +386,8 @@ function callHost(walk: Walk, name: string, args: readonly AbstractValue[]): Abs
     const spec = args.find((each) => each.kind === "holder");
     if (body?.kind === "function")
       walk.invoke(body, [spec ? tracedParams(member(spec, "params")) : TRACED_PARAMS], undefined);
-    for (const option of spec ? TRACED_OPTIONS : []) {
-      const value = member(spec!, option);
-      hostFunctions.push(...(value.kind === "holder" ? value.fields.values() : [value]));
-    }
+    const options = spec ? TRACED_OPTIONS.map((option) => member(spec, option)) : [];
+    for (const each of options) hostFunctions.push(...(each.kind === "holder" ? each.fields.values() : [each]));
   }
   // No parent region: variables around the kernel are plain JavaScript, and tracing may assign them.
   for (const each of hostFunctions) if (each.kind === "function") walk.invoke(each, [TRACED_PARAMS], undefined);

@@ -5,6 +5,7 @@ import {
   hiddenCoercion,
   methodForOperator,
   outerAssignment,
+  type OrderOperator,
   tracedCondition,
   methodForUnary,
 } from "../diagnostics/catalog/source-codes.js";
@@ -13,7 +14,7 @@ import { type TextReplacement, methodCall } from "./text-edits.js";
 import { checkArrayLength } from "./calls.js";
 import { elementsOf, concatLists, listOf } from "./lists.js";
 import { boundaryBetween } from "./regions.js";
-import { unwrap } from "./sites.js";
+import { isLogical, unwrap } from "./sites.js";
 import { firstTerm, choiceOf, isInAddress, isInnerSum, isState, methodText } from "./replacements.js";
 import {
   type AbstractValue,
@@ -45,27 +46,28 @@ export function evaluate(walk: Walk, node: ts.Expression, frame: Frame): Abstrac
   if (ts.isPropertyAccessExpression(e)) return propertyValue(walk.evaluate(e.expression, frame), e.name.text, e);
   if (ts.isElementAccessExpression(e)) return elementAccessValue(walk, e, frame);
   if (ts.isBinaryExpression(e)) return evaluateBinary(walk, e, frame);
-  if (ts.isConditionalExpression(e)) {
-    walk.evaluateCondition(e.condition, tracedCondition.conditional(), frame);
-    const arm = narrowedFrame(e.condition, frame);
-    return join(walk.evaluate(e.whenTrue, arm), walk.evaluate(e.whenFalse, arm));
-  }
+  if (ts.isConditionalExpression(e)) return evaluateConditional(walk, e, frame);
   if (ts.isPrefixUnaryExpression(e) || ts.isPostfixUnaryExpression(e)) return evaluateUnary(walk, e, frame);
   if (ts.isArrowFunction(e) || ts.isFunctionExpression(e)) return walk.functionValue(e, frame);
   if (ts.isObjectLiteralExpression(e)) return objectValue(walk, e, frame);
   if (ts.isArrayLiteralExpression(e)) return arrayValue(walk, e, frame);
-  if (ts.isTemplateExpression(e)) {
-    for (const span of e.templateSpans) {
-      if (isTraced(walk.evaluate(span.expression, frame))) {
-        walk.reportError(hiddenCoercion.template(), span.expression);
-      }
-    }
-    return PLAIN;
-  }
+  if (ts.isTemplateExpression(e)) return evaluateTemplate(walk, e, frame);
   if (ts.isAwaitExpression(e)) return walk.evaluate(e.expression, frame);
   if (ts.isYieldExpression(e)) return evaluateYield(walk, e, frame);
   if (ts.isNewExpression(e)) return evaluateNew(walk, e, frame);
   return evaluateChildren(walk, e, frame);
+}
+
+function evaluateConditional(walk: Walk, node: ts.ConditionalExpression, frame: Frame): AbstractValue {
+  walk.evaluateCondition(node.condition, tracedCondition.conditional(), frame);
+  const arm = narrowedFrame(node.condition, frame);
+  return join(walk.evaluate(node.whenTrue, arm), walk.evaluate(node.whenFalse, arm));
+}
+
+function evaluateTemplate(walk: Walk, { templateSpans }: ts.TemplateExpression, frame: Frame): AbstractValue {
+  for (const { expression } of templateSpans)
+    if (isTraced(walk.evaluate(expression, frame))) walk.reportError(hiddenCoercion.template(), expression);
+  return PLAIN;
 }
 
 /** Evaluates a condition of JavaScript. In `a && b` both operands are conditions. */
@@ -142,15 +144,11 @@ function elementAccessValue(walk: Walk, node: ts.ElementAccessExpression, frame:
   return value.kind === "traced" ? value : weaken(elementOf(value));
 }
 
-function isLogical(kind: ts.SyntaxKind): boolean {
-  return kind === K.AmpersandAmpersandToken || kind === K.BarBarToken || kind === K.QuestionQuestionToken;
-}
-
-const LOGICAL_ASSIGNMENTS = [
+const LOGICAL_ASSIGNMENTS = new Set<ts.SyntaxKind>([
   K.AmpersandAmpersandEqualsToken,
   K.BarBarEqualsToken,
   K.QuestionQuestionEqualsToken,
-] as const;
+]);
 
 const EQUALITY = new Set<ts.SyntaxKind>([
   K.EqualsEqualsToken,
@@ -167,54 +165,93 @@ function evaluateBinary(walk: Walk, node: ts.BinaryExpression, frame: Frame): Ab
   const rhs = walk.evaluate(node.right, isLogical(kind) ? narrowedFrame(node.left, frame) : frame);
   if (kind === K.CommaToken) return evaluateComma(walk, node, [lhs, rhs]);
   if (kind === K.InKeyword || kind === K.InstanceOfKeyword) return PLAIN;
-  const operator = node.operatorToken.getText();
-  const texts = [methodText(node.left), methodText(node.right)] as const;
-  const report = (message: MessageOfCode, text?: string): void =>
-    walk.reportError(message, node.operatorToken, text === undefined ? undefined : { node, text });
-  if (isLogical(kind) || LOGICAL_ASSIGNMENTS.some((each) => each === kind)) {
-    const isLhsOptional = operator.startsWith("??") && mayBeAbsent(walk, node.left, frame);
-    if (isTraced(lhs) && !isLhsOptional)
-      report(hiddenCoercion.logical(operator, ...texts), replacementText(node, operator, true));
-    const result = isTraced(lhs) ? lhs : weaken(join(lhs, rhs));
-    return isLogical(kind) ? result : assign(walk, node.left, result, frame);
+  const operation: Operation = {
+    node,
+    operator: node.operatorToken.getText(),
+    lhs,
+    rhs,
+    texts: [methodText(node.left), methodText(node.right)],
+  };
+  if (isLogical(kind) || LOGICAL_ASSIGNMENTS.has(kind)) return logicalValue(walk, operation, frame);
+  if (!EQUALITY.has(kind)) return arithmeticValue(walk, operation, frame);
+  checkEquality(walk, operation);
+  return PLAIN;
+}
+
+/** An operator with the values of its operands. */
+interface Operation {
+  readonly node: ts.BinaryExpression;
+  readonly operator: string;
+  readonly lhs: AbstractValue;
+  readonly rhs: AbstractValue;
+  /** The operands, with methods in place of operators. */
+  readonly texts: readonly [string, string];
+}
+
+/** Reports the operator. `text` replaces the whole expression. */
+function reportOperator(walk: Walk, { node }: Operation, message: MessageOfCode, text?: string): void {
+  walk.reportError(message, node.operatorToken, text === undefined ? undefined : { node, text });
+}
+
+/** The value of `&&`, `||` or `??`, or of an assignment with one of them. */
+function logicalValue(walk: Walk, operation: Operation, frame: Frame): AbstractValue {
+  const { node, operator, lhs, rhs, texts } = operation;
+  const isLhsOptional = operator.startsWith("??") && mayBeAbsent(walk, node.left, frame);
+  if (isTraced(lhs) && !isLhsOptional) {
+    const message = hiddenCoercion.logical(operator, ...texts);
+    reportOperator(walk, operation, message, replacementText(node, operator, true));
   }
-  const isAnyTraced = isTraced(lhs) || isTraced(rhs);
-  if (EQUALITY.has(kind)) {
-    const isPresenceTest = isNullish(node.left) || isNullish(node.right);
-    if (isAnyTraced && !isPresenceTest)
-      report(
-        hiddenCoercion.equality(operator, ...(isTraced(lhs) ? texts : swap(texts)), choiceOf(node)),
-        replacementText(node, operator, isTraced(lhs)),
-      );
-    if (!isPresenceTest) for (const side of [lhs, rhs]) walk.recordComparison(side, node.operatorToken, operator);
-    return PLAIN;
+  const result = isTraced(lhs) ? lhs : weaken(join(lhs, rhs));
+  return isLogical(node.operatorToken.kind) ? result : assign(walk, node.left, result, frame);
+}
+
+function checkEquality(walk: Walk, operation: Operation): void {
+  const { node, operator, lhs, rhs, texts } = operation;
+  if (isNullish(node.left) || isNullish(node.right)) return;
+  if (isTraced(lhs) || isTraced(rhs)) {
+    const message = hiddenCoercion.equality(operator, ...(isTraced(lhs) ? texts : swap(texts)), choiceOf(node));
+    reportOperator(walk, operation, message, replacementText(node, operator, isTraced(lhs)));
   }
+  for (const side of [lhs, rhs]) walk.recordComparison(side, node.operatorToken, operator);
+}
+
+function arithmeticValue(walk: Walk, operation: Operation, frame: Frame): AbstractValue {
+  const { node, operator, lhs, rhs, texts } = operation;
+  const { kind } = node.operatorToken;
   const isCompound = kind >= K.FirstCompoundAssignment && kind <= K.LastCompoundAssignment;
+  const isAnyTraced = isTraced(lhs) || isTraced(rhs);
   if (isAnyTraced) {
+    const idiomValue = checkIdiom(walk, operation);
+    if (idiomValue) return idiomValue;
     const base = isCompound ? operator.slice(0, -1) : operator;
-    if (isTraced(lhs) && operator === "+" && isInAddress(node)) {
-      // For a pointer plus several offsets, one diagnostic is enough.
-      if (!isInnerSum(node)) report(hiddenCoercion.address(methodText(firstTerm(node)), texts));
-      return TRACED;
-    }
-    const rounding = roundingMessage(node, operator, texts, isTraced(lhs));
-    if (rounding) {
-      report(rounding);
-      return ERROR_VALUE;
-    }
-    if (operator === "+" && [node.left, node.right].some(isText)) {
-      walk.reportError(hiddenCoercion.template("a string"), node.operatorToken);
-      return PLAIN;
-    }
     // A left operand with an error becomes a value of the program once it is fixed.
     const isLhsTraced = isTraced(lhs) || lhs === ERROR_VALUE;
-    report(
-      hiddenCoercion.arithmetic(base, texts, isLhsTraced, operator, choiceOf(node)),
-      replacementText(node, base, isLhsTraced),
-    );
+    const message = hiddenCoercion.arithmetic(base, texts, isLhsTraced, operator, choiceOf(node));
+    reportOperator(walk, operation, message, replacementText(node, base, isLhsTraced));
   }
   if (isCompound) assign(walk, node.left, lhs, frame);
   return isAnyTraced && !isCompound ? ERROR_VALUE : PLAIN;
+}
+
+/**
+ * Reports an address, a rounded quotient or a text, which have their own remedies. Returns the value; undefined for
+ * other arithmetic.
+ */
+function checkIdiom(walk: Walk, operation: Operation): AbstractValue | undefined {
+  const { node, operator, lhs, texts } = operation;
+  if (isTraced(lhs) && operator === "+" && isInAddress(node)) {
+    // For a pointer plus several offsets, one diagnostic is enough.
+    if (!isInnerSum(node)) reportOperator(walk, operation, hiddenCoercion.address(methodText(firstTerm(node)), texts));
+    return TRACED;
+  }
+  const rounding = roundingMessage(node, operator, texts, isTraced(lhs));
+  if (rounding) {
+    reportOperator(walk, operation, rounding);
+    return ERROR_VALUE;
+  }
+  if (operator !== "+" || ![node.left, node.right].some(isText)) return undefined;
+  reportOperator(walk, operation, hiddenCoercion.template("a string"));
+  return PLAIN;
 }
 
 const isText = (node: ts.Expression): boolean => ts.isStringLiteralLike(unwrap(node));
@@ -265,28 +302,23 @@ function indexValue(walk: Walk, e: ts.Expression, frame: Frame): AbstractValue {
 /** Reports `0 <= x < N`, which is two comparisons in Python. Returns true if it did. */
 function checkChainedComparison(walk: Walk, node: ts.BinaryExpression, frame: Frame): boolean {
   const inner = node.left;
-  if (!isOrder(node) || !ts.isBinaryExpression(inner) || !isOrder(inner)) return false;
-  const sides = [inner.left, inner.right, node.right];
-  const [first, middle, last] = sides.map((side) => isTraced(walk.evaluate(side, frame)));
-  if (!middle && !first && !last) return false;
-  const texts = sides.map(methodText) as [string, string, string];
-  walk.reportError(
-    hiddenCoercion.chained(
-      texts,
-      [inner, node].map((each) => each.operatorToken.getText()),
-    ),
-    node.operatorToken,
-  );
+  const secondOperator = ORDER_OPERATORS.get(node.operatorToken.kind);
+  if (!secondOperator || !ts.isBinaryExpression(inner)) return false;
+  const firstOperator = ORDER_OPERATORS.get(inner.operatorToken.kind);
+  if (!firstOperator) return false;
+  const traced = [inner.left, inner.right, node.right].filter((side) => isTraced(walk.evaluate(side, frame)));
+  if (traced.length === 0) return false;
+  const texts = [methodText(inner.left), methodText(inner.right), methodText(node.right)] as const;
+  walk.reportError(hiddenCoercion.chained(texts, [firstOperator, secondOperator]), node.operatorToken);
   return true;
 }
 
-const ORDER = new Set<ts.SyntaxKind>([
-  K.LessThanToken,
-  K.LessThanEqualsToken,
-  K.GreaterThanToken,
-  K.GreaterThanEqualsToken,
+const ORDER_OPERATORS = new Map<ts.SyntaxKind, OrderOperator>([
+  [K.LessThanToken, "<"],
+  [K.LessThanEqualsToken, "<="],
+  [K.GreaterThanToken, ">"],
+  [K.GreaterThanEqualsToken, ">="],
 ]);
-const isOrder = (node: ts.BinaryExpression): boolean => ORDER.has(node.operatorToken.kind);
 
 /** The message for an operator inside a rounding call that shows the intended op: `Math.ceil(N / BLOCK)`. */
 function roundingMessage(
@@ -327,13 +359,22 @@ function isNullish(node: ts.Expression): boolean {
   );
 }
 
+const UNARY_OPERATORS: Readonly<Record<ts.PrefixUnaryOperator, string>> = {
+  [K.PlusPlusToken]: "++",
+  [K.MinusMinusToken]: "--",
+  [K.PlusToken]: "+",
+  [K.MinusToken]: "-",
+  [K.TildeToken]: "~",
+  [K.ExclamationToken]: "!",
+};
+
 function evaluateUnary(
   walk: Walk,
   node: ts.PrefixUnaryExpression | ts.PostfixUnaryExpression,
   frame: Frame,
 ): AbstractValue {
   const value = walk.evaluate(node.operand, frame);
-  const operator = ts.tokenToString(node.operator)!;
+  const operator = UNARY_OPERATORS[node.operator];
   const message = hiddenCoercion.unary(operator, unwrap(node.operand).getText());
   const method = methodForUnary(operator);
   const replacement = method === undefined ? undefined : { node, text: methodCall(unwrap(node.operand), method) };
@@ -436,13 +477,16 @@ function arrayValue(walk: Walk, node: ts.ArrayLiteralExpression, frame: Frame): 
   if (!node.elements.some(ts.isSpreadElement)) {
     return holder(new Map(node.elements.map((each, index) => [String(index), walk.evaluate(each, frame)])));
   }
-  const values = node.elements.map((each) => {
-    if (!ts.isSpreadElement(each)) return walk.evaluate(each, frame);
+  const lists = node.elements.map((each) => {
+    if (!ts.isSpreadElement(each)) return listOf([walk.evaluate(each, frame)]);
     const list = walk.evaluate(each.expression, frame);
-    if (list.kind === "range") walk.reportError(earlyExit.collected(), each);
-    return list.kind === "range" ? PLAIN : elementsOf(list) ? list : holder(new Map(), elementOf(list));
+    if (list.kind === "range") {
+      walk.reportError(earlyExit.collected(), each);
+      return PLAIN;
+    }
+    return elementsOf(list) ? list : holder(new Map(), elementOf(list));
   });
-  return concatLists(node.elements.map((each, i) => (ts.isSpreadElement(each) ? values[i]! : listOf([values[i]!]))));
+  return concatLists(lists);
 }
 
 function evaluateYield(walk: Walk, node: ts.YieldExpression, frame: Frame): AbstractValue {
@@ -457,10 +501,10 @@ function evaluateYield(walk: Walk, node: ts.YieldExpression, frame: Frame): Abst
 /** Evaluates `new`, and reports traced keys in `new Map(…)` and `new Set(…)`. */
 function evaluateNew(walk: Walk, node: ts.NewExpression, frame: Frame): AbstractValue {
   const name = ts.isIdentifier(node.expression) ? node.expression.text : "";
-  if (name === "Array" && node.arguments?.length === 1 && !ts.isSpreadElement(node.arguments[0]!))
-    checkArrayLength(walk, node, [walk.evaluate(node.arguments[0]!, frame)]);
+  const [argument, ...otherArguments] = node.arguments ?? [];
+  if (name === "Array" && argument && otherArguments.length === 0 && !ts.isSpreadElement(argument))
+    checkArrayLength(walk, node, [walk.evaluate(argument, frame)]);
   if ((name !== "Map" && name !== "Set") || frame.scope.lookup(name)) return evaluateChildren(walk, node, frame);
-  const [argument] = node.arguments ?? [];
   const list = argument ? walk.evaluate(argument, frame) : PLAIN;
   const pairs = list.kind === "holder" ? [...list.fields.values(), list.summary] : [];
   if (argument && (name === "Set" ? hasTracedElement(list) : pairs.some((pair) => isTraced(member(pair, "0")))))

@@ -60,6 +60,7 @@ export function lintFiles(
 }
 
 function compareLocations({ at: a }: Diagnostic, { at: b }: Diagnostic): number {
-  if (!a || !b || a.file !== b.file) return a && b ? (a.file < b.file ? -1 : 1) : 0;
+  if (!a || !b) return 0;
+  if (a.file !== b.file) return a.file < b.file ? -1 : 1;
   return a.line - b.line || a.column - b.column;
 }

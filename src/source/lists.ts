@@ -109,6 +109,7 @@ function rearrangeList(
 ): AbstractValue | undefined {
   const elements = elementsOf(list);
   if (!elements) return undefined;
+  const [first, ...others] = args;
   switch (name) {
     case "slice":
       return args.length === 0 ? list : undefined;
@@ -125,7 +126,7 @@ function rearrangeList(
     case "flat":
       return args.length === 0 ? concatLists(elements) : undefined;
     case "fill":
-      return args.length === 1 ? listLike(list, args[0]!) : undefined;
+      return first && others.length === 0 ? listLike(list, first) : undefined;
     case "entries":
       return listOf(elements.map((each) => listOf([PLAIN, each])));
     case "at":

@@ -13,8 +13,9 @@ export function moduleFile(importer: ts.SourceFile, specifier: string, read: Rea
   }
   if (isBuiltin(specifier)) return undefined;
   const path = resolvedPath(importer.fileName, specifier);
-  const file = path === undefined ? undefined : read(path);
-  return file && { file, isForeign: path!.includes("/node_modules/") && !dependsOnUs(path!) };
+  if (path === undefined) return undefined;
+  const file = read(path);
+  return file && { file, isForeign: path.includes("/node_modules/") && !dependsOnUs(path) };
 }
 
 /** The resolved JavaScript or TypeScript file. Declaration files are excluded, because they have no bodies. */

@@ -49,14 +49,13 @@ function createSite(file: ts.SourceFile, node: ts.Node | undefined): SiteMatch |
   if (!node) return undefined;
   const statement = statementOf(node);
   const { comments, start } = commentsOf(statement, file);
-  let codeEnd = start;
-  while (codeEnd > 0 && /\s/.test(file.text[codeEnd - 1]!)) codeEnd--;
-  const blankBefore = file.text.slice(codeEnd, start).split("\n").length > 2;
+  const textAbove = file.text.slice(0, start);
+  const hasBlankLineAbove = textAbove.slice(textAbove.trimEnd().length).split("\n").length > 2;
   const site: Site = {
     ...bindingOf(node),
     ...parametersOf(node),
     comments,
-    ...(blankBefore && { hasBlankLineAbove: blankBefore }),
+    ...(hasBlankLineAbove && { hasBlankLineAbove }),
     statement: locate(file, statement.getStart(file)),
   };
   return { node, site };
@@ -187,36 +186,42 @@ function bindingOf(node: ts.Node): Pick<Site, "name" | "names"> {
   if (ts.isBindingElement(node)) return nameOf(node.name);
   const { parent } = node;
   if (!parent) return {};
-  if (isWrapper(parent) || ts.isAwaitExpression(parent)) return bindingOf(parent);
-  // `const odd = tl.split(x)[1]`
-  if (ts.isElementAccessExpression(parent) && parent.expression === node) return bindingOf(parent);
-  if (ts.isConditionalExpression(parent)) return node === parent.condition ? {} : bindingOf(parent);
-  if (ts.isVariableDeclaration(parent) || ts.isParameter(parent) || ts.isPropertyDeclaration(parent)) {
-    return parent.initializer === node ? nameOf(parent.name) : {};
-  }
-  if (ts.isPropertyAssignment(parent)) return parent.initializer === node ? propertyName(parent) : {};
+  if (isForwarded(node, parent)) return bindingOf(parent);
   // `const x = tl.when(FLAG, () => f())`
   if (ts.isArrowFunction(parent)) return parent.body === node && isWhen(parent.parent) ? bindingOf(parent.parent) : {};
+  return assignmentOf(node, parent);
+}
+
+/** True if an expression's value may be that of `parent`, or contain it: `const odd = tl.split(x)[1]`. */
+function isForwarded(node: ts.Node, parent: ts.Node): boolean {
+  if (isWrapper(parent) || ts.isAwaitExpression(parent)) return true;
+  if (ts.isElementAccessExpression(parent)) return parent.expression === node;
+  if (ts.isConditionalExpression(parent)) return parent.condition !== node;
+  return ts.isBinaryExpression(parent) && parent.right === node && isLogical(parent.operatorToken.kind);
+}
+
+/** The variables to which `parent` assigns the node's value. */
+function assignmentOf(node: ts.Node, parent: ts.Node): Pick<Site, "name" | "names"> {
+  if (ts.isVariableDeclaration(parent) || ts.isParameter(parent) || ts.isPropertyDeclaration(parent))
+    return parent.initializer === node ? nameOf(parent.name) : {};
+  if (ts.isPropertyAssignment(parent)) return parent.initializer === node ? propertyName(parent) : {};
   if (ts.isForOfStatement(parent)) {
     const { initializer } = parent;
     const target = ts.isVariableDeclarationList(initializer) ? initializer.declarations[0]?.name : undefined;
     return parent.expression === node && target ? nameOf(target) : {};
   }
   if (ts.isArrayLiteralExpression(parent)) {
-    const name = bindingOf(parent).names?.[parent.elements.indexOf(node as ts.Expression)];
+    const name = bindingOf(parent).names?.[parent.elements.findIndex((element) => element === node)];
     return name === undefined ? {} : { name };
   }
-  if (ts.isBinaryExpression(parent) && parent.right === node) {
-    const { kind } = parent.operatorToken;
-    if (kind === ts.SyntaxKind.EqualsToken) return assignedName(parent.left);
-    const operators = [
-      ts.SyntaxKind.QuestionQuestionToken,
-      ts.SyntaxKind.BarBarToken,
-      ts.SyntaxKind.AmpersandAmpersandToken,
-    ];
-    return operators.includes(kind) ? bindingOf(parent) : {};
-  }
-  return {};
+  const isAssignment = ts.isBinaryExpression(parent) && parent.operatorToken.kind === ts.SyntaxKind.EqualsToken;
+  return isAssignment && parent.right === node ? assignedName(parent.left) : {};
+}
+
+/** True for `&&`, `||` and `??`. */
+export function isLogical(kind: ts.SyntaxKind): boolean {
+  const { AmpersandAmpersandToken, BarBarToken, QuestionQuestionToken } = ts.SyntaxKind;
+  return kind === AmpersandAmpersandToken || kind === BarBarToken || kind === QuestionQuestionToken;
 }
 
 function isWhen(node: ts.Node): boolean {
@@ -298,12 +303,13 @@ function commentsOf(statement: ts.Node, file: ts.SourceFile): { comments: readon
  */
 function headEnd(statement: ts.Node, file: ts.SourceFile): number {
   const inner = ts.isLabeledStatement(statement) ? statement.statement : statement;
-  const body = ts.isIterationStatement(inner, false)
-    ? inner.statement
-    : ts.isIfStatement(inner)
-      ? inner.thenStatement
-      : undefined;
+  const body = bodyOf(inner);
   return body && ts.isBlock(body) ? body.getStart(file) + 1 : statement.getEnd();
+}
+
+function bodyOf(statement: ts.Node): ts.Statement | undefined {
+  if (ts.isIfStatement(statement)) return statement.thenStatement;
+  return ts.isIterationStatement(statement, false) ? statement.statement : undefined;
 }
 
 /** Comments for tools, such as linters. */

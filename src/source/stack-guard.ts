@@ -54,11 +54,9 @@ function deepestBracket(path: string, text: string): DeepestNesting {
     else if (CLOSING.has(token)) open--;
     if (open > maxDepth) [maxDepth, position] = [open, scanner.getTokenStart()];
   }
-  const precedingLines = text.slice(0, position).split("\n");
-  return {
-    depth: maxDepth,
-    location: { file: path, line: precedingLines.length, column: precedingLines.at(-1)!.length + 1 },
-  };
+  const preceding = text.slice(0, position);
+  const line = preceding.split("\n").length;
+  return { depth: maxDepth, location: { file: path, line, column: position - preceding.lastIndexOf("\n") } };
 }
 
 const OPENING = new Set([ts.SyntaxKind.OpenParenToken, ts.SyntaxKind.OpenBracketToken, ts.SyntaxKind.OpenBraceToken]);

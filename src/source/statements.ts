@@ -51,26 +51,24 @@ function walkStatement(walk: Walk, node: ts.Statement, frame: Frame, label: stri
   if (ts.isBlock(node)) return walk.walkStatements(node.statements, innerFrame(frame));
   if (ts.isIfStatement(node)) return walkIf(walk, node, frame);
   if (ts.isForOfStatement(node)) return walkForOf(walk, node, frame, label);
-  if (ts.isReturnStatement(node)) {
-    if (node.expression) frame.call.returns.push(walk.evaluate(node.expression, frame));
-    else frame.call.returns.push(PLAIN);
-    if (frame.call.targets.some((target) => target.kind === "traced")) {
-      walk.reportError(earlyExit.return(), node);
-    }
-    return;
-  }
+  if (ts.isReturnStatement(node)) return walkReturn(walk, node, frame);
   if (ts.isBreakStatement(node) || ts.isContinueStatement(node)) return checkJump(walk, node, frame);
   if (ts.isLabeledStatement(node)) return walkStatement(walk, node.statement, frame, node.label.text);
   if (ts.isExportAssignment(node) || ts.isThrowStatement(node)) return void walk.evaluate(node.expression, frame);
   if (ts.isClassDeclaration(node)) return walkMembers(walk, node, frame);
-  if (ts.isTryStatement(node)) {
-    for (const block of [node.tryBlock, node.catchClause?.block, node.finallyBlock]) {
-      if (block) walk.walkStatements(block.statements, innerFrame(frame));
-    }
-    return;
-  }
+  if (ts.isTryStatement(node)) return walkTry(walk, node, frame);
   if (ts.isSwitchStatement(node)) return walkSwitch(walk, node, frame, label);
   if (ts.isIterationStatement(node, false)) walkLoop(walk, node, frame, label);
+}
+
+function walkReturn(walk: Walk, node: ts.ReturnStatement, frame: Frame): void {
+  frame.call.returns.push(node.expression ? walk.evaluate(node.expression, frame) : PLAIN);
+  if (frame.call.targets.some((target) => target.kind === "traced")) walk.reportError(earlyExit.return(), node);
+}
+
+function walkTry(walk: Walk, { tryBlock, catchClause, finallyBlock }: ts.TryStatement, frame: Frame): void {
+  for (const block of [tryBlock, catchClause?.block, finallyBlock])
+    if (block) walk.walkStatements(block.statements, innerFrame(frame));
 }
 
 /** Walks an expression statement. Its value is unused, so the call of a generator has no effect. */
@@ -95,7 +93,9 @@ function declareVariables(walk: Walk, list: ts.VariableDeclarationList, frame: F
     // The initializer determines the value. An annotation adds only that it may be absent.
     const declared = walk.applyAnnotation(type, undefined);
     const isUncertain = type && declared.kind === "traced" && !isTraced(declared);
-    walk.bind(name, isUncertain ? weaken(value) : value.kind === "plain" && initializer ? declared : value, frame);
+    const isPlain = value.kind === "plain" && initializer !== undefined;
+    const known = isPlain && !isUncertain ? declared : value;
+    walk.bind(name, isUncertain ? weaken(known) : known, frame);
   }
 }
 
@@ -105,7 +105,8 @@ export function bind(walk: Walk, name: ts.BindingName, value: AbstractValue, fra
   name.elements.forEach((element, index) => {
     if (ts.isOmittedExpression(element)) return;
     const key = element.propertyName ?? element.name;
-    const text = ts.isArrayBindingPattern(name) ? String(index) : ts.isIdentifier(key) ? key.text : key.getText();
+    const keyText = ts.isIdentifier(key) ? key.text : key.getText();
+    const text = ts.isArrayBindingPattern(name) ? String(index) : keyText;
     const elementValue = element.dotDotDotToken
       ? restOf(value, index, ts.isArrayBindingPattern(name))
       : (factOf(value, text, element) ?? patternValue(value, text));

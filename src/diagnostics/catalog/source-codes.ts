@@ -1,17 +1,18 @@
 /** JavaScript that silently ignores a traced value, and its replacement. */
 import { defineCode, type Parts } from "./define-code.js";
 
+/** The method for each comparison of sizes. */
+const ORDER_METHODS = { "<": "lt", "<=": "le", ">": "gt", ">=": "ge" } as const;
+export type OrderOperator = keyof typeof ORDER_METHODS;
+
 /** The method of traced values for each JavaScript operator. */
 const METHODS: Readonly<Record<string, string>> = {
+  ...ORDER_METHODS,
   "+": "add",
   "-": "sub",
   "*": "mul",
   "/": "div",
   "%": "mod",
-  "<": "lt",
-  "<=": "le",
-  ">": "gt",
-  ">=": "ge",
   "&": "and",
   "|": "or",
   "^": "xor",
@@ -26,7 +27,8 @@ const METHODS: Readonly<Record<string, string>> = {
 };
 
 /** Operators for swapped operands: `1 < x` is `x.gt(1)`. */
-const MIRRORED: Readonly<Record<string, string>> = { "<": ">", "<=": ">=", ">": "<", ">=": "<=" };
+const MIRRORED_ORDERS = { "<": ">", "<=": ">=", ">": "<", ">=": "<=" } as const;
+const MIRRORED: Readonly<Record<string, string>> = MIRRORED_ORDERS;
 const COMMUTATIVE = ["+", "*", "&", "|", "^", "==", "===", "!=", "!=="];
 
 /**
@@ -43,7 +45,8 @@ export function methodForOperator(
 }
 
 export function methodForUnary(operator: string): string | undefined {
-  return operator === "-" ? "neg" : operator === "~" || operator === "!" ? "not" : undefined;
+  if (operator === "-") return "neg";
+  return operator === "~" || operator === "!" ? "not" : undefined;
 }
 
 /** `&&`, `||`, `??`, or an assignment with one of them, whose left side is traced. */
@@ -53,8 +56,7 @@ function logical(operator: string, lhs: string, rhs: string): Parts {
       `\`${operator}\` on a traced value never takes its right side`,
       `remove it, or write tl.when(condition, () => …).otherwise(() => …)`,
     ];
-  const returnedSide = operator.startsWith("&&") ? "right" : "left";
-  const { method } = methodForOperator(operator.slice(0, 2), true)!;
+  const [returnedSide, method] = operator.startsWith("&&") ? ["right", "and"] : ["left", "or"];
   // The right side has only an effect, so there is nothing to combine.
   if (operator === "&&" && /^tl\.(?:store|atomic\w+|devicePrint|debugBarrier)\(/.test(rhs))
     return [
@@ -81,7 +83,7 @@ function wrapCondition(condition: string, choice: Choice): string {
 const BY_HANDLE = "compares handles, not values";
 
 function equality(operator: string, lhs: string, rhs: string, choice: Choice): Parts {
-  const comparison = call(lhs, methodForOperator(operator, true)!.method, rhs);
+  const comparison = call(lhs, operator.startsWith("!") ? "ne" : "eq", rhs);
   return [`\`${operator}\` ${BY_HANDLE}`, `write ${wrapCondition(comparison, choice)}`];
 }
 
@@ -134,13 +136,11 @@ function address(base: string, [lhs, rhs]: readonly [string, string]): Parts {
 function unary(operator: string, operand: string): Parts {
   const method = methodForUnary(operator);
   if (operator === "!") return [`\`!\` on a traced value is always false`, `write ${subject(operand)}.${method}()`];
-  const remedy =
-    method !== undefined
-      ? `write ${subject(operand)}.${method}()`
-      : operator === "+"
-        ? "leave it out"
-        : `write ${subject(operand)}.${operator === "++" ? "add" : "sub"}(1) and hold the result in tl.mut(…)`;
-  return [`\`${operator}\` ${NOT_TRACED}`, remedy];
+  const problem = `\`${operator}\` ${NOT_TRACED}`;
+  if (method !== undefined) return [problem, `write ${subject(operand)}.${method}()`];
+  if (operator === "+") return [problem, "leave it out"];
+  const step = operator === "++" ? "add" : "sub";
+  return [problem, `write ${subject(operand)}.${step}(1) and hold the result in tl.mut(…)`];
 }
 
 function describeAssignment(name: string, kind: "loop" | "branch"): Parts {
@@ -180,9 +180,12 @@ function isSimple(text: string, limit: number): boolean {
 }
 
 /** `a <= x < b` */
-function chainedComparison([a, x, b]: readonly [string, string, string], operators: readonly string[]): Parts {
-  const [firstOperator, secondOperator] = operators as [string, string];
-  const conjunction = `${call(x, METHODS[MIRRORED[firstOperator]!]!, a)}.and(${call(x, METHODS[secondOperator]!, b)})`;
+function chainedComparison(
+  [a, x, b]: readonly [string, string, string],
+  [firstOperator, secondOperator]: readonly [OrderOperator, OrderOperator],
+): Parts {
+  const first = call(x, ORDER_METHODS[MIRRORED_ORDERS[firstOperator]], a);
+  const conjunction = `${first}.and(${call(x, ORDER_METHODS[secondOperator], b)})`;
   return [
     `\`${firstOperator} … ${secondOperator}\` is Python's, and JavaScript compares a truth value with the third`,
     `write ${conjunction}`,

@@ -66,7 +66,7 @@ function stackOf(limit: number, callee: Function, prepare?: typeof rawFrames): u
     return holder.stack;
   } finally {
     Error.stackTraceLimit = stackTraceLimit;
-    if (prepare) Error.prepareStackTrace = prepareStackTrace!;
+    if (prepare) Object.assign(Error, { prepareStackTrace });
   }
 }
 
@@ -126,8 +126,8 @@ function normalize(file: string): string | undefined {
   let path: string | undefined;
   if (file.startsWith("file://")) path = decodeURIComponent(file.slice("file://".length).replace(/[?#].*$/, ""));
   else if (/^(?:[a-zA-Z]:[\\/]|\/|https?:\/\/)/.test(file)) path = file.replace(/\?[^/]*$/, "");
-  const drive = path && /^\/?([a-zA-Z]:[\\/].*)$/.exec(path);
-  if (drive) path = drive[1]!.replaceAll("\\", "/");
+  const [, drivePath] = /^\/?([a-zA-Z]:[\\/].*)$/.exec(path ?? "") ?? [];
+  if (drivePath !== undefined) path = drivePath.replaceAll("\\", "/");
   normalizedFiles.set(file, path);
   return path;
 }

@@ -16,11 +16,15 @@ export function suggestUniqueName(name: string, names: readonly string[]): strin
 
 function nearestNames(name: string, names: readonly string[]): readonly string[] {
   const plain = normalizeName(name);
-  // A change in a name of three letters makes it another name: `N` is not `ne`, nor `dim` `div`.
-  const limit = plain.length < 4 ? 0 : plain.length < 6 ? 1 : 2;
   const distances = names.map((candidate) => [editDistance(plain, normalizeName(candidate)), candidate] as const);
-  const minimum = Math.min(limit, ...distances.map(([editDistance]) => editDistance));
+  const minimum = Math.min(maxDistance(plain), ...distances.map(([editDistance]) => editDistance));
   return distances.flatMap(([editDistance, candidate]) => (editDistance === minimum ? [candidate] : []));
+}
+
+/** A change in a name of three letters makes it another name: `N` is not `ne`, nor `dim` `div`. */
+function maxDistance({ length }: string): number {
+  if (length < 4) return 0;
+  return length < 6 ? 1 : 2;
 }
 
 const normalizeName = (name: string): string => name.replaceAll("_", "").toLowerCase();
@@ -29,15 +33,16 @@ const normalizeName = (name: string): string => name.replaceAll("_", "").toLower
 function editDistance(a: string, b: string): number {
   if (Math.abs(a.length - b.length) > 2) return Number.POSITIVE_INFINITY;
   const rows = [Array.from({ length: b.length + 1 }, (_, j) => j)];
+  const distance = (i: number, j: number): number => rows[i]?.[j] ?? Number.POSITIVE_INFINITY;
   for (let i = 1; i <= a.length; i++) {
     const row = [i];
+    rows.push(row);
     for (let j = 1; j <= b.length; j++) {
       const cost = a[i - 1] === b[j - 1] ? 0 : 1;
-      const isSwap = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
-      const steps = [rows[i - 1]![j]! + 1, row[j - 1]! + 1, rows[i - 1]![j - 1]! + cost];
-      row.push(Math.min(...steps, ...(isSwap ? [rows[i - 2]![j - 2]! + 1] : [])));
+      const isSwap = a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+      const steps = [distance(i - 1, j) + 1, distance(i, j - 1) + 1, distance(i - 1, j - 1) + cost];
+      row.push(Math.min(...steps, isSwap ? distance(i - 2, j - 2) + 1 : Number.POSITIVE_INFINITY));
     }
-    rows.push(row);
   }
-  return rows[a.length]![b.length]!;
+  return distance(a.length, b.length);
 }

@@ -5,59 +5,65 @@ import type { MessageOfCode } from "./diagnostic.js";
 const MASK_OPTIONS = "options in an object at the end, { mask: i.lt(N), other: 0 }";
 
 /** Names from Python and CUDA, with their replacements. */
-const pythonNames: Readonly<Record<string, string>> = {
-  None: "undefined, or leave the argument out; of an optional tensor, tl.when(x.given, () => { … })",
-  True: "true",
-  False: "false",
-  float: "Infinity, -Infinity or the number itself; of a value, x.to(tl.float32)",
-  inf: "Infinity",
-  nan: "NaN",
-  int: "x.to(tl.int32)",
-  print: 'tl.devicePrint("x", x)',
-  assert: 'tl.staticAssert(condition) for constexprs, or tl.deviceAssert(condition, "text")',
-  len: "the size's name, or x.shape",
-  range: "for (const i of tl.range(0, N, BLOCK))",
-  triton: "tl, as in tl.cdiv(N, BLOCK); a triton.Config is an object, { BLOCK: 64, numWarps: 4 }",
-  torch: "it in the reference, which gets torch as its second argument; in a kernel use tl",
-  math: "JavaScript's Math for numbers, and tl for values of the program",
-  np: "tl",
-  min: "tl.minimum(x, y), or Math.min for numbers",
-  max: "tl.maximum(x, y), or Math.max for numbers",
-  sum: "tl.sum(x, axis)",
-  abs: "tl.abs(x)",
-  // Keyword arguments, which JavaScript parses as assignments.
-  mask: MASK_OPTIONS,
-  other: MASK_OPTIONS,
-  axis: "the axis at its place, tl.sum(x, 1)",
-  dim: "the axis at its place, x.sum(1), or by name in an object at the end, x.sum({ dim: 1 })",
-  keepdim: "options in an object at the end, x.sum(1, { keepdim: true })",
-  acc: "the accumulator at its place, tl.dot(x, y, acc)",
-  dtype: "the dtype at its place, tl.zeros([BLOCK], tl.float32)",
-  keep_dims: "options in an object at the end, { keepDims: true }",
-  return_indices: "options in an object at the end, { returnIndices: true }",
-  input_precision: 'options in an object at the end, { inputPrecision: "ieee" }',
-  num_stages: "options in an object at the end, { numStages: 3 }",
-  num_warps: "numWarps in a config of the spec",
-  // Names from CUDA.
-  blockIdx: "tl.programId(0)",
-  threadIdx: "tl.arange(0, BLOCK), which has all elements of the program's block",
-  blockDim: "a constexpr, BLOCK: constexpr() among the params",
-  gridDim: "tl.numPrograms(0)",
-  __syncthreads: "tl.debugBarrier()",
-};
+const pythonNames = new Map(
+  Object.entries({
+    None: "undefined, or leave the argument out; of an optional tensor, tl.when(x.given, () => { … })",
+    True: "true",
+    False: "false",
+    float: "Infinity, -Infinity or the number itself; of a value, x.to(tl.float32)",
+    inf: "Infinity",
+    nan: "NaN",
+    int: "x.to(tl.int32)",
+    print: 'tl.devicePrint("x", x)',
+    assert: 'tl.staticAssert(condition) for constexprs, or tl.deviceAssert(condition, "text")',
+    len: "the size's name, or x.shape",
+    range: "for (const i of tl.range(0, N, BLOCK))",
+    triton: "tl, as in tl.cdiv(N, BLOCK); a triton.Config is an object, { BLOCK: 64, numWarps: 4 }",
+    torch: "it in the reference, which gets torch as its second argument; in a kernel use tl",
+    math: "JavaScript's Math for numbers, and tl for values of the program",
+    np: "tl",
+    min: "tl.minimum(x, y), or Math.min for numbers",
+    max: "tl.maximum(x, y), or Math.max for numbers",
+    sum: "tl.sum(x, axis)",
+    abs: "tl.abs(x)",
+    // Keyword arguments, which JavaScript parses as assignments.
+    mask: MASK_OPTIONS,
+    other: MASK_OPTIONS,
+    axis: "the axis at its place, tl.sum(x, 1)",
+    dim: "the axis at its place, x.sum(1), or by name in an object at the end, x.sum({ dim: 1 })",
+    keepdim: "options in an object at the end, x.sum(1, { keepdim: true })",
+    acc: "the accumulator at its place, tl.dot(x, y, acc)",
+    dtype: "the dtype at its place, tl.zeros([BLOCK], tl.float32)",
+    keep_dims: "options in an object at the end, { keepDims: true }",
+    return_indices: "options in an object at the end, { returnIndices: true }",
+    input_precision: 'options in an object at the end, { inputPrecision: "ieee" }',
+    num_stages: "options in an object at the end, { numStages: 3 }",
+    num_warps: "numWarps in a config of the spec",
+    // Names from CUDA.
+    blockIdx: "tl.programId(0)",
+    threadIdx: "tl.arange(0, BLOCK), which has all elements of the program's block",
+    blockDim: "a constexpr, BLOCK: constexpr() among the params",
+    gridDim: "tl.numPrograms(0)",
+    __syncthreads: "tl.debugBarrier()",
+  }),
+);
 
 /** Options of ops that an author may write as `f(keepDims = true)`. */
-const optionNames: Readonly<Record<string, string>> = {
-  keepDims: "{ keepDims: true } at the end",
-  returnIndices: "{ returnIndices: true } at the end",
-  inputPrecision: '{ inputPrecision: "ieee" } at the end',
-  numStages: "{ numStages: 3 } at the end",
-};
+const optionNames = new Map(
+  Object.entries({
+    keepDims: "{ keepDims: true } at the end",
+    returnIndices: "{ returnIndices: true } at the end",
+    inputPrecision: '{ inputPrecision: "ieee" } at the end',
+    numStages: "{ numStages: 3 } at the end",
+  }),
+);
 
 /** The message for a name used as a keyword argument, `f(axis = 1)`; undefined if no op of Triton has this argument. */
 export function keywordName(name: string): MessageOfCode | undefined {
-  if (Object.hasOwn(pythonNames, name)) return unknownName.undefined(name, pythonNames[name]!);
-  return Object.hasOwn(optionNames, name) ? unknownName.unimported(name, optionNames[name]!) : undefined;
+  const replacement = pythonNames.get(name);
+  if (replacement !== undefined) return unknownName.undefined(name, replacement);
+  const option = optionNames.get(name);
+  return option === undefined ? undefined : unknownName.unimported(name, option);
 }
 
 /** The names that the package exports. */
@@ -70,6 +76,6 @@ export function undefinedName(error: Error): MessageOfCode | undefined {
   const name = /^(\w+) is not defined$/.exec(error.message)?.[1];
   if (!(error instanceof ReferenceError) || name === undefined) return undefined;
   if (EXPORTS.test(name)) return unknownName.unexported(name);
-  if (Object.hasOwn(pythonNames, name)) return unknownName.undefined(name, pythonNames[name]!);
-  return unknownName.unquoted(name);
+  const replacement = pythonNames.get(name);
+  return replacement === undefined ? unknownName.unquoted(name) : unknownName.undefined(name, replacement);
 }

@@ -45,7 +45,7 @@ export function suggestOption(option: string, names: readonly string[]): string 
 
 function formatRemedy(option: string, names: readonly string[]): string {
   const suggestion = renamedOption(option) ?? suggestName(option, names);
-  if (suggestion !== undefined && names.includes(suggestion.split(":")[0]!)) return `write ${suggestion}`;
+  if (suggestion !== undefined && names.includes(suggestion.replace(/:.*/s, ""))) return `write ${suggestion}`;
   return names.length > 0 ? `it has ${names.join(", ")}` : "it has none";
 }
 

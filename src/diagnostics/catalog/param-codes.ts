@@ -1,7 +1,7 @@
 /** Mistakes in a kernel's `params`. */
 import { duplicatePackageHint } from "../duplicate-package.js";
 import type { MessageParts } from "../message.js";
-import { defineCode } from "./define-code.js";
+import { defineCode, type Parts } from "./define-code.js";
 import { suggestName } from "../did-you-mean.js";
 import { formatList } from "../format-list.js";
 
@@ -115,6 +115,24 @@ function formatRemedy(option: string, names: readonly string[]): string {
   return suggestion === undefined ? `it takes ${names.join(", ")}` : `write ${suggestion}`;
 }
 
+function unknownOption(builder: string, option: string, names: readonly string[]): Parts {
+  if (option === "optional") return [`${builder}: there is no option optional`, `write .optional() behind it`];
+  if (names.length === 0)
+    return [`${builder}: it takes no options, got ${option}`, `constexpr.int(…) and the others take some`];
+  return [`${builder}: there is no option ${option}`, formatRemedy(option, names)];
+}
+
+function notOptional(builder: string): Parts {
+  if (builder === "scalar" || /^constexpr\.(?!launch)/.test(builder))
+    return [`${builder}: a number or a choice has no .optional()`, `give it a default, which callers may leave out`];
+  if (builder === "descriptor")
+    return [
+      "descriptor: it has no .optional()",
+      "declare tensor(…).optional(), and make the descriptor in the kernel with tl.makeTensorDescriptor",
+    ];
+  return [`${builder}: it has no .optional(), because no caller passes it`, `leave .optional() out`];
+}
+
 export const VALUE_IN_CONFIG = "write constexpr(), and the value in config: { BLOCK: 64 }";
 
 export const paramOption = defineCode("param-option", {
@@ -122,26 +140,13 @@ export const paramOption = defineCode("param-option", {
     builder === "constexpr"
       ? [`constexpr: takes nothing, got ${JSON.stringify(value)}`, VALUE_IN_CONFIG]
       : `${builder}: the options are an object, such as { default: 1 }, got ${JSON.stringify(value)}`,
-  unknown: (builder: string, option: string, names: readonly string[]) =>
-    option === "optional"
-      ? [`${builder}: there is no option optional`, `write .optional() behind it`]
-      : names.length === 0
-        ? [`${builder}: it takes no options, got ${option}`, `constexpr.int(…) and the others take some`]
-        : [`${builder}: there is no option ${option}`, `${formatRemedy(option, names)}`],
+  unknown: unknownOption,
   extraArgument: (builder: string, limit: number, extra: string) => [
     `${builder}: it takes at most ${limit} argument${limit === 1 ? "" : "s"}, and ${extra} is one more`,
     `leave it out`,
   ],
   duplicate: () => ["optional: this is optional already", "write .optional() once"],
-  required: (builder: string) =>
-    builder === "scalar" || /^constexpr\.(?!launch)/.test(builder)
-      ? [`${builder}: a number or a choice has no .optional()`, `give it a default, which callers may leave out`]
-      : builder === "descriptor"
-        ? [
-            "descriptor: it has no .optional()",
-            "declare tensor(…).optional(), and make the descriptor in the kernel with tl.makeTensorDescriptor",
-          ]
-        : [`${builder}: it has no .optional(), because no caller passes it`, `leave .optional() out`],
+  required: notOptional,
   value: (builder: string, option: string, value: string, expected: string) => [
     `${builder}: ${option} is ${value}`,
     `give ${expected}`,

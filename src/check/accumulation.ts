@@ -1,7 +1,7 @@
 /** Autotuning runs the kernel several times, so tensors that it both reads and writes must be restored in between. */
 import { type Diagnostic, errorDiagnostic, type MessageOfCode } from "../diagnostics/diagnostic.js";
 import { autotuneReset } from "../diagnostics/catalog/config-codes.js";
-import { isMemoryParam, type KernelIR } from "../ir/nodes.js";
+import { isMemoryParam, type KernelIR, type TensorParam } from "../ir/nodes.js";
 import { accesses, type Effects, isWritten } from "../analysis/memory-effects.js";
 
 export function checkAccumulation(ir: KernelIR): readonly Diagnostic[] {
@@ -20,20 +20,30 @@ export function checkAccumulation(ir: KernelIR): readonly Diagnostic[] {
       const isTuned = ir.tuning.configs.length > 1 && !reset.has(param.name);
       if (reason !== undefined && isTuned) report(autotuneReset.pointer(ir.name, param.name, reason));
     }
-    if (param.kind !== "tensor") continue;
-    const reason = whyCarriedOver(accessEffects.get(param));
-    const isChanged = param.role === "inout" || reset.has(param.name) || (param.role === "out" && reason !== undefined);
-    if (param.optional && isChanged) report(autotuneReset.optional(ir.name, param.name));
-    if (param.optional || reset.has(param.name)) continue;
-    if (param.role !== "in" && param.block && (param.role === "inout" || reason !== undefined))
-      report(autotuneReset.descriptor(ir.name, param.name, param.role));
-    else if (param.role === "inout") report(autotuneReset.inPlace(ir.name, param.name));
-    if (param.role === "out" && reason !== undefined) report(autotuneReset.accumulates(ir.name, param.name, reason));
+    if (param.kind === "tensor")
+      tensorMistakes(ir, param, whyCarriedOver(accessEffects.get(param)), reset).forEach(report);
   }
   return diagnostics;
 }
 
+function tensorMistakes(
+  ir: KernelIR,
+  { name, role, optional, block }: TensorParam,
+  reason: string | undefined,
+  reset: ReadonlySet<string>,
+): readonly MessageOfCode[] {
+  const isChanged = role === "inout" || (role === "out" && reason !== undefined);
+  if (optional) return isChanged || reset.has(name) ? [autotuneReset.optional(ir.name, name)] : [];
+  if (!isChanged || reset.has(name)) return [];
+  const messages: MessageOfCode[] = [];
+  if (block) messages.push(autotuneReset.descriptor(ir.name, name, role));
+  else if (role === "inout") messages.push(autotuneReset.inPlace(ir.name, name));
+  if (role === "out" && reason !== undefined) messages.push(autotuneReset.accumulates(ir.name, name, reason));
+  return messages;
+}
+
 /** The way in which the memory written by a trial affects the next trial. Undefined if it does not. */
 function whyCarriedOver(effects: Effects | undefined): string | undefined {
-  return effects?.has("atomic") ? "changed by an atomic" : effects?.has("read") ? "read" : undefined;
+  if (effects?.has("atomic")) return "changed by an atomic";
+  return effects?.has("read") ? "read" : undefined;
 }

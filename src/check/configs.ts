@@ -18,17 +18,15 @@ const POWERS = new Set([1, 2, 4, 8, 16, 32]);
 export function checkConfigs(ir: KernelIR): readonly Diagnostic[] {
   const { configs, key } = ir.tuning;
   const diagnostics: Diagnostic[] = [];
-  const describeConfig = (i: number) =>
-    key ? `${ir.name}: config ${i} (${describe(configs[i]!)})` : `${ir.name}: its config`;
-  configs.forEach((config, i) => diagnostics.push(...checkConfig(ir, config, describeConfig(i))));
+  const describeConfig = (config: Config, i: number) =>
+    key ? `${ir.name}: config ${i} (${describe(config)})` : `${ir.name}: its config`;
+  configs.forEach((config, i) => diagnostics.push(...checkConfig(ir, config, describeConfig(config, i))));
   const texts = configs.map((config) => JSON.stringify({ ...config, at: undefined }));
-  configs.forEach(({ at }, i) => {
-    const first = texts.indexOf(texts[i]!);
-    if (first < i) diagnostics.push(warning(configRepeated(describeConfig(i), first), at));
+  configs.forEach((config, i) => {
+    const first = texts.findIndex((text) => text === texts[i]);
+    if (first < i) diagnostics.push(warning(configRepeated(describeConfig(config, i), first), config.at));
   });
-  if (key) {
-    if (configs.length === 0) diagnostics.push(errorDiagnostic(configSources.none(ir.name), ir.at));
-  }
+  if (key && configs.length === 0) diagnostics.push(errorDiagnostic(configSources.none(ir.name), ir.at));
   diagnostics.push(...checkSpace(ir));
   return diagnostics;
 }
@@ -63,17 +61,10 @@ function checkConfig(ir: KernelIR, config: Config, subject: string): readonly Di
   const report = (message: MessageOfCode) => diagnostics.push(errorDiagnostic(message, config.at));
   for (const [name, value] of Object.entries(config.values)) {
     const param = byName.get(name);
-    if (!param) report(configName.unknown(subject, name, expected, launchOptionNames));
-    else if (param.from === "heuristic") report(configName.heuristic(subject, name));
-    else if (param.of === "dtype") report(configName.dtype(subject, name));
-    else if (param.from === "launch") report(configName.launch(subject, name));
-    else if (param.from === "dim") report(configName.dim(subject, name));
-    else if (typeof value !== typeofParam(param))
-      report(configValue.type(subject, name, value, describeParamType(param)));
-    else if (param.choices && !param.choices.includes(String(value)))
-      report(configValue.choice(subject, name, value, param.choices));
-    else if (param.of === "float" && Object.is(value, -0)) report(configValue.negativeZero(subject, name));
-    else if (param.of === "int" && !Number.isInteger(value)) report(configValue.integer(subject, name, value));
+    const message = param
+      ? valueMistake(param, value, subject)
+      : configName.unknown(subject, name, expected, launchOptionNames);
+    if (message) report(message);
   }
   for (const name of expected) if (!(name in config.values)) report(configMissing(subject, name));
   const { numWarps, numStages, numCtas, maxnreg } = config;
@@ -84,13 +75,29 @@ function checkConfig(ir: KernelIR, config: Config, subject: string): readonly Di
   return diagnostics;
 }
 
-function typeofParam({ of: valueKind }: ConstexprParam): string {
-  return valueKind === "bool" ? "boolean" : valueKind === "string" ? "string" : "number";
+function valueMistake(
+  { name, from, of: valueKind, choices }: ConstexprParam,
+  value: Config["values"][string],
+  subject: string,
+): MessageOfCode | undefined {
+  if (from === "heuristic") return configName.heuristic(subject, name);
+  if (valueKind === "dtype") return configName.dtype(subject, name);
+  if (from === "launch") return configName.launch(subject, name);
+  if (from === "dim") return configName.dim(subject, name);
+  const { type, words } = JAVASCRIPT_TYPES[valueKind];
+  if (typeof value !== type) return configValue.type(subject, name, value, words);
+  if (choices && !choices.includes(String(value))) return configValue.choice(subject, name, value, choices);
+  if (valueKind === "float" && Object.is(value, -0)) return configValue.negativeZero(subject, name);
+  return valueKind === "int" && !Number.isInteger(value) ? configValue.integer(subject, name, value) : undefined;
 }
 
-function describeParamType({ of: valueKind }: ConstexprParam): string {
-  return valueKind === "bool" ? "true or false" : valueKind === "string" ? "a string" : "a number";
-}
+const NUMBER = { type: "number", words: "a number" };
+const JAVASCRIPT_TYPES = {
+  bool: { type: "boolean", words: "true or false" },
+  string: { type: "string", words: "a string" },
+  int: NUMBER,
+  float: NUMBER,
+};
 
 /** Warnings about tensor params that the kernel does not use. */
 export function unusedParams(ir: KernelIR): readonly Diagnostic[] {

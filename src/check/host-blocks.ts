@@ -86,11 +86,13 @@ function rangeMistakes(ir: KernelIR, param: Param): MessageOfCode[] {
   );
   const later = laterInputs.map(({ name }) => rangeBound.later(ir.name, param.name, name));
   if (param.kind === "tensor" || !isConstexpr(param, "config")) return later;
-  const [low, end] = range.block.yields.map((bound) => (isLiteral(bound) ? Number(bound.value) : Number.NaN));
+  const [low = Number.NaN, end = Number.NaN] = range.block.yields.map((bound) =>
+    isLiteral(bound) ? Number(bound.value) : Number.NaN,
+  );
   const outOfRange = ir.tuning.configs
     .map(({ values }) => Number(values[param.name]))
-    .filter((value) => value < low! || value >= end!);
-  return [...later, ...outOfRange.map((value) => paramRange.config(ir.name, param.name, value, low!, end!))];
+    .filter((value) => value < low || value >= end);
+  return [...later, ...outOfRange.map((value) => paramRange.config(ir.name, param.name, value, low, end))];
 }
 
 /** True if computing `from` needs the value of `to`. */
@@ -174,7 +176,8 @@ function launchOptions(ir: KernelIR): MessageOfCode[] {
 function dtypeVariables(ir: KernelIR): MessageOfCode[] {
   const messages: MessageOfCode[] = [];
   const elems = ir.params.flatMap((param) => {
-    const elem = param.kind === "tensor" ? param.dtype : param.kind === "constexpr" ? param.variable : undefined;
+    if (param.kind !== "tensor" && param.kind !== "constexpr") return [];
+    const elem = param.kind === "tensor" ? param.dtype : param.variable;
     return elem === undefined || typeof elem === "string" ? [] : [{ param, elem }];
   });
   for (const { param, elem } of elems) {

@@ -58,9 +58,9 @@ export function checkOptional(ir: KernelIR): readonly Diagnostic[] {
     if (statement?.kind !== "op" || !("truth" in statement.op.spelling)) return new Set();
     const operands = argumentsOf(statement);
     const { truth: operator } = statement.op.spelling;
-    if (operator === "not") return impliedFlags(operands[0]!, !truth);
-    const isCertain = operator === (truth ? "and" : "or");
-    return isCertain ? union(...operands.map((operand) => impliedFlags(operand, truth))) : new Set();
+    if (operator !== "not" && operator !== (truth ? "and" : "or")) return new Set();
+    const operandTruth = operator === "not" ? !truth : truth;
+    return union(...operands.map((operand) => impliedFlags(operand, operandTruth)));
   }
 
   visit(ir.body, new Set());

@@ -31,7 +31,7 @@ export function checkStructure(ir: KernelIR): readonly Diagnostic[] {
 function retypingError(statement: OpStatement, bound: Substitution, suffix: string): RuleError | undefined {
   const inferred = statement.op.infer(typedArguments(statement, bound));
   if (inferred instanceof Message) return inferred.withContext(suffix);
-  const types = "kind" in inferred ? (inferred.kind === "none" ? [] : [inferred]) : inferred;
+  const types = [inferred].flat().filter(({ kind }) => kind !== "none");
   for (const [i, value] of statement.results.entries()) {
     const expected = bound.type(value.type);
     const actual = types[i];

@@ -135,17 +135,19 @@ function checkTile(value: Value, sizes: Sizes, context: string): Diagnostic | un
   const { type } = value;
   if (!("shape" in type)) return undefined;
   let numel = 1;
+  let innermost: { readonly dim: Dim; readonly size: number } | undefined;
   for (const dim of type.shape) {
     const size = sizes(dim);
     if (size === undefined) return undefined;
     if (!isPower(size)) return errorDiagnostic(tileSize.dimension(dim, size, context), value.location);
     numel *= size;
+    innermost = { dim, size };
   }
-  if (type.kind === "descriptor") {
-    const last = type.shape.at(-1)!;
-    const [size, bits] = [sizes(last)!, narrowest(type.to)];
+  if (type.kind === "descriptor" && innermost) {
+    const { dim, size } = innermost;
+    const bits = narrowest(type.to);
     const minimum = (DESCRIPTOR_BYTES * 8) / bits;
-    if (size < minimum) return errorDiagnostic(tileSize.descriptor(last, size, context, bits, minimum), value.location);
+    if (size < minimum) return errorDiagnostic(tileSize.descriptor(dim, size, context, bits, minimum), value.location);
   }
   if (numel <= MAX_NUMEL) return undefined;
   const shape = `[${type.shape.join(", ")}]`;

@@ -62,7 +62,10 @@ function unusedIn(block: Block): readonly (OpStatement | ReadStatement)[] {
   const unused: (OpStatement | ReadStatement)[] = [];
   const use = (argument: Argument): void => valuesIn(argument).forEach((value) => used.add(value));
   const visit = ({ statements, yields }: Block, results: readonly Value[] | undefined): void => {
-    yields.forEach((argument, i) => (!results || used.has(results[i]!)) && use(argument));
+    for (const [i, argument] of yields.entries()) {
+      const result = results?.[i];
+      if (!result || used.has(result)) use(argument);
+    }
     for (const statement of statements.toReversed()) {
       if (mayBeUnused(statement) && !resultsOf(statement).some((value) => used.has(value))) unused.unshift(statement);
       if (statement.kind === "for") visit(statement.body, undefined);

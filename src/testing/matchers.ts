@@ -103,10 +103,8 @@ function findMismatches(
     formatDiagnostic({ code, severity: "error", message, at: location }),
   );
   const referenceMismatch =
-    correct === false
-      ? [
-          `${comparison!.wrong} of ${comparison!.total} elements are not the reference's${describeErrorKind(comparison!)}`,
-        ]
+    correct === false && comparison
+      ? [`${comparison.wrong} of ${comparison.total} elements are not the reference's${describeErrorKind(comparison)}`]
       : [];
   const outputMismatches = Object.entries(expected).flatMap(([name, values]) => {
     const got = outputs[name];

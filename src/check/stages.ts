@@ -18,7 +18,7 @@ import {
 } from "../ir/nodes.js";
 import { typedArguments, typeOfArgument } from "../ir/typed.js";
 import { argumentsOf, blocksOf, bodiesOf, resultsOf, valuesIn, walk, walkAll } from "../ir/walk.js";
-import { sameType, showType } from "../types/types.js";
+import { showType, sameTypes } from "../types/types.js";
 import { Message } from "../diagnostics/message.js";
 
 export type Stage = "traced" | "lowered";
@@ -162,10 +162,10 @@ function retypingError(statement: OpStatement): string | undefined {
   if (operands.length !== Object.keys(op.operands).length) return undefined;
   const inferred = op.infer(typedArguments(statement));
   if (inferred instanceof Message) return inferred.text;
-  const types = "kind" in inferred ? (inferred.kind === "none" ? [] : [inferred]) : inferred;
-  const isSame = types.length === results.length && results.every(({ type }, i) => sameType(type, types[i]!));
-  if (isSame) return undefined;
-  return `${op.name} gives ${types.map(showType).join()}, its results are ${results.map(({ type }) => showType(type)).join()}`;
+  const types = [inferred].flat().filter(({ kind }) => kind !== "none");
+  const resultTypes = results.map(({ type }) => type);
+  if (sameTypes(resultTypes, types)) return undefined;
+  return `${op.name} gives ${types.map(showType).join()}, its results are ${resultTypes.map(showType).join()}`;
 }
 
 /** Checks that each value is visible where it is used. */

@@ -1,4 +1,5 @@
 /** Rules of tensor descriptors and of their methods, as types and functions. */
+import { atAxis } from "../types/axis.js";
 import { WIDE_WORDS } from "./memory-rules.js";
 import {
   truthValue,
@@ -179,11 +180,19 @@ export interface MakeTensorDescriptor {
   ): DescriptorAt<P, X>;
 }
 
+type DescriptorArguments = Readonly<
+  Record<"base" | "blockShape", Typed> & Partial<Record<"shape" | "strides" | "paddingOption", Typed | undefined>>
+>;
+
 /** The descriptor's type, or a message. */
-export function inferDescriptor(args: Readonly<Record<string, Typed | undefined>>): DescriptorType | RuleError {
-  const { base, shape, strides, blockShape, paddingOption } = args;
-  const block = (blockShape!.items ?? []).map(({ type }) => type);
-  const type = base!.type;
+export function inferDescriptor({
+  base: { type },
+  shape,
+  strides,
+  blockShape,
+  paddingOption,
+}: DescriptorArguments): DescriptorType | RuleError {
+  const block = (blockShape.items ?? []).map((item) => item.type);
   const typesOf = (list: Typed | undefined) => (list?.items ?? []).map((item) => item.type);
   const why = shape ? whyExplicit(type, typesOf(shape), typesOf(strides), block) : whyDescribed(type, block);
   if (why) return why;
@@ -358,8 +367,8 @@ export type RowsShape<B, R> = B extends readonly [any, infer N]
     : any
   : any;
 export const rowsShape = ({ shape }: DescriptorType, rows: Type): Dim[] => [
-  rows.kind === "tile" ? rows.shape[0]! : 1,
-  shape[1]!,
+  rows.kind === "tile" ? atAxis(rows.shape, 0) : 1,
+  atAxis(shape, 1),
 ];
 
 // ---- reductions into memory -----------------------------------------------------------------------------------------

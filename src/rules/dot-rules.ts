@@ -1,4 +1,5 @@
 /** Signature of `tl.dot(a, b, acc?, options)`. */
+import { atAxis } from "../types/axis.js";
 import type { Fact, SentenceOf } from "../diagnostics/message.js";
 import { dotOperands } from "../diagnostics/catalog/rule-codes.js";
 import type { ConstLike } from "../types/constexpr.js";
@@ -17,6 +18,7 @@ import {
   type Fp8Name,
   type Members,
   type Token,
+  type DTypeName,
 } from "../types/dtype.js";
 import type { Agree, FirstError, Validate, IsAny, IsUnion, Same, RuleError } from "../types/rule-error.js";
 import { sameShape, showShape, type AsShape, type Dim, type SameShape, type Shape, type Show } from "../types/shape.js";
@@ -160,11 +162,11 @@ function whyAsked(elem: Elem, acc: Elem, outDType: Elem): RuleError | undefined 
 }
 const canAccumulateInHalf = (elem: Elem): boolean => members(elem).every((name) => name === "float16" || isFp8(name));
 
+/** The accumulators other than float32. */
+const ACCUMULATORS: Partial<Record<DTypeName, Elem>> = { int8: "int32", float64: "float64" };
 /** The default accumulator dtype. Undefined if it differs between the members of a variable. */
 export function dotAcc(elem: Elem): Elem | undefined {
-  const results = new Set(
-    members(elem).map((name): Elem => (name === "int8" ? "int32" : name === "float64" ? "float64" : "float32")),
-  );
+  const results = new Set(members(elem).map((name): Elem => ACCUMULATORS[name] ?? "float32"));
   const [result] = results;
   return results.size === 1 ? result : undefined;
 }
@@ -256,7 +258,12 @@ export function minimumInnerDims(op: string, a: Type): readonly MinimumDim[] {
   const narrowest = Math.min(...members(a.dtype).map((name) => dtypeTable[name].bits));
   const minimum = Math.max(DOT_BITS / narrowest, 1);
   return [
-    { subject: `${op}: the inner dimension`, dim: a.shape.at(-1)!, consumers: `${narrowest}-bit operands`, minimum },
+    {
+      subject: `${op}: the inner dimension`,
+      dim: atAxis(a.shape, a.shape.length - 1),
+      consumers: `${narrowest}-bit operands`,
+      minimum,
+    },
   ];
 }
 

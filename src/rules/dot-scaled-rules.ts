@@ -1,4 +1,5 @@
 /** Signature of `tl.dotScaled`: 8-bit and 4-bit floats with a scale for each group along K. */
+import { atAxis } from "../types/axis.js";
 import { accumulatorShape, NEEDS_RANK } from "./dot-rules.js";
 import type { Fact, SentenceOf } from "../diagnostics/message.js";
 import { dotOperands, optionValue } from "../diagnostics/catalog/rule-codes.js";
@@ -54,6 +55,8 @@ function whySide(side: Type, format: ScaledFormat): RuleError | undefined {
 type Unpacked<D, F, Pack> = F extends "e2m1" ? (Pack extends false ? D : Double<D>) : D;
 type Rows<S> = S extends readonly [...any, infer M, any] ? M : any;
 type Columns<S> = S extends readonly [...any, any, infer N] ? N : any;
+const rowsOf = (shape: readonly Dim[]): Dim => atAxis(shape, shape.length - 2);
+const columnsOf = (shape: readonly Dim[]): Dim => atAxis(shape, shape.length - 1);
 type Batch<S> = S extends readonly [infer B, any, any] ? [B] : [];
 
 const scaledInner = <A extends Fact, B extends Fact>(a: A, b: B) =>
@@ -158,24 +161,30 @@ export function inferDotScaled(a: ScaledSide, b: ScaledSide, acc: Type | undefin
   if (lhsError) return lhsError;
   if (a.type.kind !== "tile") return notATile("dotScaled", a.type);
   const lhsShape = a.type.shape;
-  const m = unpack(lhsShape.at(-2)!, a, false);
+  const m = unpack(rowsOf(lhsShape), a, false);
   const rhsError = whyScale(a, a.type, m) || whySide(b.type, b.format);
   if (rhsError) return rhsError;
   if (b.type.kind !== "tile") return notATile("dotScaled", b.type);
   const rhsShape = b.type.shape;
-  const [lhsK, rhsK] = [unpack(lhsShape.at(-1)!, a, true), unpack(rhsShape.at(-2)!, b, true)];
+  const [lhsK, rhsK] = [unpack(columnsOf(lhsShape), a, true), unpack(rowsOf(rhsShape), b, true)];
   if (lhsK !== rhsK || !sameShape(lhsShape.slice(0, -2), rhsShape.slice(0, -2)))
     return scaledInner(showShape(lhsShape), showShape(rhsShape));
-  const n = unpack(rhsShape.at(-1)!, b, false);
-  const scaleError = whyScale(b, b.type, n);
+  const n = unpack(columnsOf(rhsShape), b, false);
+  const scaleError = whyScale(b, b.type, n) || whyGroups([groupSize(a, lhsK), groupSize(b, lhsK)]);
   if (scaleError) return scaleError;
-  const groups = [a, b].map((side) => groupSize(side, lhsK));
+  return scaledProduct([...lhsShape.slice(0, -2), m, n], acc);
+}
+
+function whyGroups(groups: readonly [number | undefined, number | undefined]): RuleError | undefined {
   const [group = groups[1], otherGroup = group] = groups;
-  if (group !== otherGroup || (group !== undefined && group !== 16 && group !== 32))
-    return dotOperands(
-      `dotScaled: a scale is of 16 or 32 elements along K, the same on both sides; these are of ${groups.join(" and ")}`,
-    );
-  const shape = [...lhsShape.slice(0, -2), m, n];
+  if (group === otherGroup && (group === undefined || group === 16 || group === 32)) return undefined;
+  return dotOperands(
+    `dotScaled: a scale is of 16 or 32 elements along K, the same on both sides; these are of ${groups.join(" and ")}`,
+  );
+}
+
+/** The type of the product, if it can be added to the accumulator. */
+function scaledProduct(shape: readonly Dim[], acc: Type | undefined): Type | RuleError {
   const accumulatorDType: Elem = "float32";
   if (acc === undefined) return tileType(accumulatorDType, shape);
   if (acc.kind !== "tile") return notATile("dotScaled", acc);

@@ -90,8 +90,7 @@ type WhyTwo<Op extends string, X, Y> = X extends TileLike
     ? WhyArith<Op, Y[El], Y[Sh], X>
     : NotATile<Op, X>;
 /** The first tile of two operands; undefined if there is none. */
-const firstTile = (x: Type, y: Type): TileType | undefined =>
-  x.kind === "tile" ? x : y.kind === "tile" ? y : undefined;
+const firstTile = (x: Type, y: Type): TileType | undefined => [x, y].find((operand) => operand.kind === "tile");
 
 /** The rule of divRn: float32 tiles, or a float32 tile and a number. */
 export type WhySingleSecond<Op extends string, X, Y> = FirstError<

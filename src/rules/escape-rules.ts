@@ -1,15 +1,15 @@
 /** Signatures of raw Python and inline assembly, which are not modeled: the author declares the results. */
+import { Message } from "../diagnostics/message.js";
 import { operandKind } from "../diagnostics/catalog/rule-codes.js";
 import type { DType, Dt, Elem } from "../types/dtype.js";
 import { dimsOf, whyDims } from "../types/constexpr.js";
 import {
   type AsShape,
-  broadcast,
   type Broadcast,
   type Dim,
   type Shape,
-  whyBroadcast,
   type WhyBroadcast,
+  inferBroadcast,
 } from "../types/shape.js";
 import type { FirstError, RuleError } from "../types/rule-error.js";
 import { notATile, type NotATile } from "../types/operand.js";
@@ -54,9 +54,9 @@ export function inferAsm(args: readonly Type[], dtypes: readonly (Elem | undefin
   let shape: readonly Dim[] = [];
   for (const arg of args) {
     if (arg.kind !== "tile") return notATile("inlineAsmElementwise", arg);
-    const why = whyBroadcast("inlineAsmElementwise", shape, arg.shape);
-    if (why) return why;
-    shape = broadcast(shape, arg.shape)!;
+    const common = inferBroadcast("inlineAsmElementwise", shape, arg.shape);
+    if (common instanceof Message) return common;
+    shape = common;
   }
   const outs = dtypes.filter((dtype) => dtype !== undefined);
   return outs.length === dtypes.length

@@ -1,5 +1,5 @@
 /** Signatures of libdevice. A call must match an overload exactly, without promotion. */
-import type { Fact, SentenceOf } from "../diagnostics/message.js";
+import { type Fact, type SentenceOf, Message } from "../diagnostics/message.js";
 import { dtypeUnsupported } from "../diagnostics/catalog/rule-codes.js";
 import {
   dtypeDisplayName,
@@ -13,13 +13,12 @@ import {
 import type { ConstLike } from "../types/constexpr.js";
 import type { libdeviceTable } from "./libdevice-table.js";
 import {
-  broadcast,
-  whyBroadcast,
   type AsShape,
   type Broadcast,
   type Dim,
   type Shape,
   type WhyBroadcast,
+  inferBroadcast,
 } from "../types/shape.js";
 import type { FirstError, IsAny, IsUnion, Same, RuleError } from "../types/rule-error.js";
 import { noTile, notATile, type NotATile } from "../types/operand.js";
@@ -28,21 +27,25 @@ import { tileType, type Type } from "../types/types.js";
 
 type Letters = { int1: "b"; int32: "i"; uint32: "u"; int64: "l"; uint64: "v"; float32: "f"; float64: "d" };
 type Names = { [N in keyof Letters as Letters[N]]: N };
-const letters: Partial<Record<DTypeName, string>> = {
-  int1: "b",
-  int32: "i",
-  uint32: "u",
-  int64: "l",
-  uint64: "v",
-  float32: "f",
-  float64: "d",
-};
+const dtypesByLetter = new Map<string, DTypeName>([
+  ["b", "int1"],
+  ["i", "int32"],
+  ["u", "uint32"],
+  ["l", "int64"],
+  ["v", "uint64"],
+  ["f", "float32"],
+  ["d", "float64"],
+]);
+const letters = new Map(Array.from(dtypesByLetter, ([letter, dtype]) => [dtype, letter]));
 /** The dtype of a letter of the table. */
-export const dtypeOfLetter = (letter: string): DTypeName =>
-  (Object.keys(letters) as DTypeName[]).find((name) => letters[name] === letter)!;
+export function dtypeOfLetter(letter: string): DTypeName {
+  const dtype = dtypesByLetter.get(letter);
+  if (dtype === undefined) throw new Error(`internal: the table of libdevice has the letter ${letter}`);
+  return dtype;
+}
 
 /** The letter of a dtype, or "?" if libdevice has no functions for it. */
-export const letterOf = (elem: Elem): string => (typeof elem === "string" ? letters[elem] : undefined) ?? "?";
+export const letterOf = (elem: Elem): string => (typeof elem === "string" ? letters.get(elem) : undefined) ?? "?";
 
 export type LibdeviceName = keyof typeof libdeviceTable;
 type Table = typeof libdeviceTable;
@@ -152,18 +155,17 @@ export function inferLibdevice(name: string, rules: string, args: readonly Type[
   const variable = elems.find((elem) => typeof elem !== "string");
   const overloads = rules.split(" ").map((rule) => rule.split("->") as [string, string]);
   const resultLetters = members(variable ?? first.dtype).map((member) => {
-    const letter = (elem: Elem) =>
-      letters[typeof elem === "string" ? elem : sameElem(elem, variable!) ? member : "int8"];
-    const weak = /[fi]/.test(letter(first.dtype) ?? "?") ? letter(first.dtype) : "?";
-    const isNumber = (type: Type) => type.kind === "constexpr" && (type.of === "int" || type.of === "float");
-    const letterOf = (type: Type) => (type.kind === "tile" ? letter(type.dtype) : isNumber(type) ? weak : "?") ?? "?";
-    const argLetters = args.map(letterOf).join("");
+    const letter = (elem: Elem) => letterOf(variable && sameElem(elem, variable) ? member : elem);
+    const weak = /[fi]/.test(letter(first.dtype)) ? letter(first.dtype) : "?";
+    const argumentLetter = (type: Type): string => {
+      if (type.kind === "tile") return letter(type.dtype);
+      return type.kind === "constexpr" && (type.of === "int" || type.of === "float") ? weak : "?";
+    };
+    const argLetters = args.map(argumentLetter).join("");
     return overloads.find(([takes]) => takes === argLetters)?.[1];
   });
-  const isUniform = resultLetters.every((out) => out === resultLetters[0]);
-  const isVariable =
-    variable !== undefined && members(variable).every((member, i) => letters[member] === resultLetters[i]);
-  if (resultLetters.includes(undefined) || !(isUniform || isVariable)) {
+  const dtype = resultDType(resultLetters, variable);
+  if (dtype === undefined) {
     const formatDTypes = (takes: string) => `(${[...takes].map(dtypeOfLetter).join(", ")})`;
     const got = args.map((type) => (type.kind === "tile" ? dtypeDisplayName(type.dtype) : "a number")).join(", ");
     return overload(name, overloads.map(([takes]) => formatDTypes(takes)).join(", "), got);
@@ -171,9 +173,19 @@ export function inferLibdevice(name: string, rules: string, args: readonly Type[
   let shape: readonly Dim[] = [];
   for (const type of args) {
     if (type.kind !== "tile") continue;
-    const why = whyBroadcast("libdevice", shape, type.shape);
-    if (why) return why;
-    shape = broadcast(shape, type.shape) ?? shape;
+    const common = inferBroadcast("libdevice", shape, type.shape);
+    if (common instanceof Message) return common;
+    shape = common;
   }
-  return tileType(isUniform ? dtypeOfLetter(resultLetters[0]!) : variable!, shape);
+  return tileType(dtype, shape);
+}
+
+/** The dtype of the result from its letter for each member; undefined if a member matches no overload. */
+function resultDType(resultLetters: readonly (string | undefined)[], variable: Elem | undefined): Elem | undefined {
+  const [letter, ...otherLetters] = new Set(resultLetters);
+  if (letter !== undefined && otherLetters.length === 0) return dtypeOfLetter(letter);
+  const isVariable =
+    variable !== undefined &&
+    members(variable).every((member, i) => letters.has(member) && letters.get(member) === resultLetters[i]);
+  return isVariable ? variable : undefined;
 }

@@ -12,7 +12,7 @@ import {
   truthValue,
   optionValue,
 } from "../diagnostics/catalog/rule-codes.js";
-import type { SentenceOf, Fact } from "../diagnostics/message.js";
+import { type SentenceOf, type Fact, Message } from "../diagnostics/message.js";
 import { stateOperand, noOperand } from "../types/operand.js";
 import type { FirstError, Agree, Validate, IsAny, IsUnknown, RuleError } from "../types/rule-error.js";
 import type { ConstLike, Constexpr, TextOf } from "../types/constexpr.js";
@@ -50,6 +50,7 @@ import {
   type Shape,
   type Show,
   type WhyBroadcast,
+  inferBroadcast,
 } from "../types/shape.js";
 import type { El, Sh, StateLike, Tile, TileLike } from "../types/tile.js";
 import {
@@ -230,9 +231,9 @@ const indexOutside = <Index extends Fact, Axis extends Fact, Instead extends Fac
 ) => wrongAxis(`at: ${index} is no index of axis ${axis}`, `write ${instead}`);
 
 export function whyInside(dims: readonly Dim[], indices: readonly Type[]): RuleError | undefined {
-  for (const [axis, index] of indices.entries()) {
-    const dim = dims[axis]!;
-    const number = index.kind === "constexpr" ? literalValue(index) : undefined;
+  for (const [axis, dim] of dims.entries()) {
+    const index = indices[axis];
+    const number = index?.kind === "constexpr" ? literalValue(index) : undefined;
     if (number === undefined || (number >= 0 && (typeof dim === "string" || number < dim))) continue;
     const remedy = typeof dim === "string" ? `${dim}.sub(${-number})` : belowDim(dim);
     return indexOutside(number, axis, remedy);
@@ -293,9 +294,9 @@ export function gatherShape(indices: readonly Type[]): readonly Dim[] | RuleErro
     if (whole) return whole;
     if (isNumber(index)) continue;
     if (index.kind !== "tile") return gatherIndex();
-    const why = whyIndexInt("gather", index.dtype) || whyBroadcast("gather", shape, index.shape);
-    if (why) return why;
-    shape = broadcast(shape, index.shape) ?? shape;
+    const common = whyIndexInt("gather", index.dtype) || inferBroadcast("gather", shape, index.shape);
+    if (common instanceof Message) return common;
+    shape = common;
   }
   return shape;
 }

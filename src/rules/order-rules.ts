@@ -84,7 +84,7 @@ export function inferTop(x: Type, k: Type, dim: number | undefined): Type | Rule
   const why = whyDim("topk", k);
   if (why) return why;
   if (k.kind !== "constexpr") return dimensionKind("topk");
-  const [size, axisSize] = [dimOf(k), sorted.shape.at(-1)!];
+  const [size, axisSize] = [dimOf(k), sorted.shape.at(-1)];
   if (typeof size === "number" && typeof axisSize === "number" && size > axisSize)
     return wrongAxis(`topk: the last axis has ${axisSize} elements, not ${size}`);
   const shape: readonly Dim[] = [...sorted.shape.slice(0, -1), size];

@@ -10,9 +10,9 @@ import {
   showShape,
   whyBroadcast,
   type Broadcast,
-  type Dim,
   type Show,
   type WhyBroadcast,
+  inferBroadcast,
 } from "../types/shape.js";
 import { notATile, type NotATile } from "../types/operand.js";
 import { whyWideInt, type WhyWideInt, unsupportedDType } from "./elementwise-rules.js";
@@ -94,22 +94,25 @@ type WhyRank<E, S> = E extends "int64" | "uint64" ? (S extends readonly [] ? Sen
 type Two<A, B> = Tile<any, Broadcast<ShapeOf<A>, ShapeOf<B>>>;
 export type PhiloxOut<A, B, C, D> = Quad<Tile<Wide<CounterEl<A>>, Broadcast<ShapeOf<Two<A, B>>, ShapeOf<Two<C, D>>>>>;
 export type Quad<T> = [T, T, T, T];
-export function inferPhilox(seed: Type, counters: readonly Type[]): readonly Type[] | RuleError {
+export function inferPhilox(
+  seed: Type,
+  [firstCounter, ...otherCounters]: readonly [Type, ...Type[]],
+): readonly Type[] | RuleError {
   const why = whySeed("philox", seed);
   if (why) return why;
-  let shape: readonly Dim[] = [];
-  let dtype: Elem | undefined;
-  for (const counter of counters) {
+  const first = counterType(firstCounter);
+  if (first instanceof Message) return first;
+  let { shape } = first;
+  for (const counter of otherCounters) {
     const type = counterType(counter);
     if (type instanceof Message) return type;
-    if (dtype !== undefined && wideDType(dtype) !== wideDType(type.dtype))
-      return counterWidths(dtypeDisplayName(dtype), dtypeDisplayName(type.dtype));
-    const clash = whyBroadcast("philox", shape, type.shape);
-    if (clash) return clash;
-    dtype ??= type.dtype;
-    shape = broadcast(shape, type.shape) ?? shape;
+    if (wideDType(first.dtype) !== wideDType(type.dtype))
+      return counterWidths(dtypeDisplayName(first.dtype), dtypeDisplayName(type.dtype));
+    const common = inferBroadcast("philox", shape, type.shape);
+    if (common instanceof Message) return common;
+    shape = common;
   }
-  const result = tileType(wideDType(dtype!), shape);
+  const result = tileType(wideDType(first.dtype), shape);
   return [result, result, result, result];
 }
 

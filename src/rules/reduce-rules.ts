@@ -22,10 +22,8 @@ import {
   type WhyNoArithmetic,
 } from "../types/promote.js";
 import {
-  broadcast,
   sameShape,
   showShape,
-  whyBroadcast,
   type AsShape,
   type Broadcast,
   type Dim,
@@ -33,11 +31,12 @@ import {
   type Shape,
   type Show,
   otherShape,
+  inferBroadcast,
 } from "../types/shape.js";
 import { notATile, type NotATile, noTile } from "../types/operand.js";
 import type { ElementIn, Plain, ShapeOf, WhyTile } from "./math-rules.js";
 import type { El, Scalar, Sh, Tile, TileLike } from "../types/tile.js";
-import { sameType, showType, tileType, type Type, type Typed } from "../types/types.js";
+import { showType, tileType, type Type, type Typed, sameTypes } from "../types/types.js";
 
 /** A reduction's rule of the operand's dtype, and the dtype of the result. */
 interface ReduceRule {
@@ -215,9 +214,7 @@ export function inferFold(
   const why = whyTiles(op, tiles);
   if (why) return why;
   const scalars = tiles.map((tile) => (tile.kind === "tile" ? tileType(tile.dtype, []) : tile));
-  const hasMatchingResults =
-    combine.results.length === scalars.length && scalars.every((s, i) => sameType(s, combine.results[i]!));
-  if (!hasMatchingResults) {
+  if (!sameTypes(scalars, combine.results)) {
     const resultText = combine.results.length === 0 ? "nothing" : combine.results.map(showType).join(", ");
     return wrongHelperResult(
       `${op}: the function must give ${scalars.map(showType).join(", ")}, as it gets, but gives ${resultText}`,
@@ -249,9 +246,9 @@ export function inferMap(args: readonly Type[], { results }: Signature): readonl
   let shape: readonly Dim[] = [];
   for (const arg of args) {
     if (arg.kind !== "tile") return notATile("mapElementwise", arg);
-    const why = whyBroadcast("mapElementwise", shape, arg.shape);
-    if (why) return why;
-    shape = broadcast(shape, arg.shape)!;
+    const common = inferBroadcast("mapElementwise", shape, arg.shape);
+    if (common instanceof Message) return common;
+    shape = common;
   }
   const invalid = results.find((type) => type.kind !== "tile" || type.shape.length > 0);
   if (invalid ?? results.length === 0)

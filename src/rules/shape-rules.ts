@@ -83,12 +83,14 @@ export type WhyExpandAll<S extends Shape, Ax> = Ax extends readonly [infer H, ..
 export function inferExpand(x: Type, axes: readonly number[], isList: boolean): Type | RuleError {
   if (x.kind !== "tile" && x.kind !== "pointer") return notATile("expandDims", x);
   let shape: readonly Dim[] = x.shape;
-  for (const [i, axis] of axes.entries()) {
+  let previous = -1;
+  for (const axis of axes) {
     if (isList && axis < 0) return severalAxes(axis);
-    if (isList && i > 0 && axis <= axes[i - 1]!) return operandKind(`expandDims: [${axes.join(", ")}] must count up`);
+    if (isList && axis <= previous) return operandKind(`expandDims: [${axes.join(", ")}] must count up`);
     const why = whyExpand(shape, axis);
     if (why) return why;
     shape = expandShape(shape, axis);
+    previous = axis;
   }
   return { ...x, shape };
 }

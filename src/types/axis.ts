@@ -37,6 +37,24 @@ export function axisOf(rank: number, axis: number): number | undefined {
   return Number.isInteger(axis) && axis >= -rank && axis < rank ? (axis + rank) % rank : undefined;
 }
 
+/** The axis counted from the front, of an axis that a type rule has checked. */
+export function checkedAxis(rank: number, axis: number): number {
+  const front = axisOf(rank, axis);
+  if (front === undefined) throw new RangeError(`no axis ${axis} in a shape of rank ${rank}`);
+  return front;
+}
+
+/** The item for an axis in a list with one item per axis. */
+export function atAxis<Item>(items: readonly Item[], axis: number): Item {
+  const item = items[axis];
+  if (item === undefined) throw new RangeError(`no axis ${axis} in a list of ${items.length}`);
+  return item;
+}
+
+/** A list with one item per axis, in another order of the axes. */
+export const permuteAxes = <Item>(items: readonly Item[], order: readonly number[]): Item[] =>
+  order.map((axis) => atAxis(items, axis));
+
 /** A hint for an author who passes the second of two operands as the axis of a reduction. */
 type OfTwo<Op extends string> = Op extends "max" | "min" ? `of two values, tl.${Op}imum(x, y)` : "";
 const ofTwo = (op: string): string => (op === "max" || op === "min" ? `of two values, tl.${op}imum(x, y)` : "");

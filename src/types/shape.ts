@@ -1,5 +1,5 @@
 /** Dimensions, shapes and broadcasting. Axes are in `axis.ts`, permutations and reshapes in `dims.ts`. */
-import type { Fact, SentenceOf } from "../diagnostics/message.js";
+import { type Fact, type SentenceOf, Message } from "../diagnostics/message.js";
 import { shapeMismatch } from "../diagnostics/catalog/rule-codes.js";
 import type { IsAny, Same, RuleError } from "./rule-error.js";
 
@@ -110,9 +110,13 @@ const shapeClash = <Op extends Fact, A extends Fact, B extends Fact, Clash exten
 export type WhyBroadcast<Op extends string, A extends Shape, B extends Shape> =
   Fit<A, B> extends `${infer Clash}` ? SentenceOf<typeof shapeClash<Op, Show<A>, Show<B>, Clash, Hint<A, B>>> : "";
 export function whyBroadcast(op: string, a: readonly Dim[], b: readonly Dim[]): RuleError | undefined {
-  const clash = fit(a, b);
-  if (typeof clash !== "string") return undefined;
-  return shapeClash(op, showShape(a), showShape(b), clash, hint(a, b));
+  const shape = inferBroadcast(op, a, b);
+  return shape instanceof Message ? shape : undefined;
+}
+/** The common shape, or a message. */
+export function inferBroadcast(op: string, a: readonly Dim[], b: readonly Dim[]): readonly Dim[] | RuleError {
+  const shape = fit(a, b);
+  return typeof shape === "string" ? shapeClash(op, showShape(a), showShape(b), shape, hint(a, b)) : shape;
 }
 const MAKE_GRID = "make a grid of them with .col and .row";
 

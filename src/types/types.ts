@@ -123,6 +123,12 @@ export function showType(type: Type): string {
 }
 const suffix = (shape: readonly Dim[]): string => (shape.length === 0 ? "" : showShape(shape));
 
+/** Structural equality of two lists of types. */
+export function sameTypes(a: readonly Type[], b: readonly Type[]): boolean {
+  const isSame = (type: Type, other: Type | undefined) => other !== undefined && sameType(type, other);
+  return a.length === b.length && a.every((type, i) => isSame(type, b[i]));
+}
+
 /** Structural equality of two types. */
 export function sameType(a: Type, b: Type): boolean {
   if (a.kind === "tile" && b.kind === "tile")

@@ -1,4 +1,7 @@
-/** The table of `docs/proofs.md`: the proved obligations of each example. */
+/** The generated parts of `docs/proofs.md`: the proved obligations of each example, and the cost of proofs. */
+import { readFileSync } from "node:fs";
+import { basename, resolve } from "node:path";
+import type { ProofTimes } from "../bench/prove.js";
 import type { Certificate, ProofProperty } from "../src/compiled/compiled-kernel.js";
 import { build } from "../src/pipeline/build.js";
 import { examples } from "../tests/support/examples.js";
@@ -30,4 +33,20 @@ function cell({ obligations }: Certificate, property: ProofProperty): string {
   const count = (kind: string) => obligationsOfProperty.filter(({ verdict }) => verdict.kind === kind).length;
   const waivedCount = count("waived");
   return `${count("proved")} of ${obligationsOfProperty.length}${waivedCount > 0 ? `, ${waivedCount} waived` : ""}`;
+}
+
+/** The cost of proofs, from the results of `npm run bench -- prove --write`. */
+export function proofTimes(): string {
+  const file = resolve(import.meta.dirname, "../bench/results/proofs.json");
+  const { date, machine, loadBefore, processes, rows } = JSON.parse(readFileSync(file, "utf8")) as ProofTimes;
+  const mean = rows.reduce((sum, { seconds }) => sum + seconds, 0) / rows.length;
+  const slowest = rows.reduce((x, y) => (y.seconds > x.seconds ? y : x));
+  const seconds = (x: number): string => `${x.toFixed(2)} s`;
+  const method = `in a new process, the least of ${processes}`;
+  const machineText = `${machine.cores} cores (${machine.processor}), Node ${machine.node}, ${date}`;
+  return [
+    "",
+    `The proof of an example takes ${seconds(mean)} of CPU at the mean, and ${seconds(slowest.seconds)} at most (\`${basename(slowest.file, ".ts")}\`): ${method}, on ${machineText}. In the minute before, ${loadBefore} processes on average wanted a core.`,
+    "",
+  ].join("\n");
 }

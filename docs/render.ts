@@ -21,9 +21,9 @@ import { installParts } from "./install-tables.js";
 import { galleryTable } from "./gallery-table.js";
 import { languagePage } from "./language.js";
 import { launchTable } from "./launch-table.js";
+import { fillMarkedParts } from "./marked-parts.js";
 import { tuningTable } from "./tuning-table.js";
-import { proofTable } from "./proof-table.js";
-import { proofTimes } from "./proof-times.js";
+import { proofTable, proofTimes } from "./proof-table.js";
 import { importTable } from "./import-table.js";
 import { siteTable } from "./site-table.js";
 import { specializedTables } from "./specialized-tables.js";
@@ -156,22 +156,17 @@ const generatedPages: Readonly<Record<string, () => string>> = {
 export async function render(document: string): Promise<string> {
   if (document === TOLERANCES) return tolerancesModule();
   if (document === PICTURE) return gemmPicture();
-  const text = generatedPages[document]?.() ?? (await fillMarkedParts(document));
+  const text = generatedPages[document]?.() ?? fillMarkedParts(read(document), await partsOf(document));
   return format(text, { parser: "markdown", printWidth: 120 });
 }
 
-async function fillMarkedParts(document: string): Promise<string> {
+async function partsOf(document: string): Promise<MarkedParts> {
   const partsByDocument: Readonly<Record<string, () => MarkedParts | Promise<MarkedParts>>> = {
     "docs/proofs.md": async () => ({ proofs: await proofTable(), times: proofTimes() }),
     [AGENTS_PAGE]: agentsParts,
     "docs/install.md": installParts,
   };
-  const markedParts = await (partsByDocument[document] ?? commonParts)();
-  return read(document).replace(/<!-- begin (\w+) -->\n[^]*?<!-- end -->/g, (_, name: string) => {
-    const part = markedParts[name];
-    if (part === undefined) throw new Error(`${document}: no part is called ${name}`);
-    return `<!-- begin ${name} -->\n${part}\n<!-- end -->`;
-  });
+  return (partsByDocument[document] ?? commonParts)();
 }
 
 if (process.argv[1] === import.meta.filename)

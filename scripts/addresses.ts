@@ -4,6 +4,7 @@
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { fillMarkedParts } from "../docs/marked-parts.js";
 
 const root = resolve(import.meta.dirname, "..");
 
@@ -28,9 +29,9 @@ export const addresses = JSON.parse(read("release.json")) as Addresses;
 export const withAddresses: Readonly<Record<string, (text: string, values: Addresses) => string>> = {
   "package.json": withManifestAddresses,
   "SECURITY.md": (text, { securityContact }) =>
-    withPart(text, "contact", securityContact && `Write to ${asLink(securityContact)}.`),
+    fillMarkedParts(text, { contact: securityContact && `Write to ${asLink(securityContact)}.` }),
   "CODE_OF_CONDUCT.md": (text, { conductContact }) =>
-    withPart(text, "contact", conductContact && `Write to ${asLink(conductContact)}.`),
+    fillMarkedParts(text, { contact: conductContact && `Write to ${asLink(conductContact)}.` }),
 };
 
 function withManifestAddresses(text: string, { repository, homepage, bugs }: Addresses): string {
@@ -50,13 +51,6 @@ function withManifestAddresses(text: string, { repository, homepage, bugs }: Add
   const index = entries.findIndex(([name]) => name === "license") + 1;
   const orderedFields = [...entries.slice(0, index), ...Object.entries(addressFields), ...entries.slice(index)];
   return `${JSON.stringify(Object.fromEntries(orderedFields), undefined, 2)}\n`;
-}
-
-/** The text with a marked part filled in; an empty part leaves only its marks. */
-function withPart(text: string, name: string, part: string): string {
-  const markedPart = new RegExp(`(<!-- begin ${name} -->\n)[^]*?(<!-- end -->)`);
-  if (!markedPart.test(text)) throw new Error(`no part is called ${name}`);
-  return text.replace(markedPart, (_, begin: string, end: string) => begin + (part && `\n${part}\n\n`) + end);
 }
 
 const asLink = (address: string): string => `<${address}>`;

@@ -1,7 +1,7 @@
 /** Texts as modules: types are blanked, so that lines and columns stay, and imports refer to the page's own copies. */
 import blankSpace from "ts-blank-space";
 import * as tilescript from "../../src/browser.js";
-import { resolvePath } from "../../src/source/paths.js";
+import { resolvePath } from "../../src/source/imports.js";
 
 export type Files = ReadonlyMap<string, string>;
 

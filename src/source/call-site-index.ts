@@ -8,7 +8,7 @@ import type { SourceIndex } from "../ir/source.js";
 import { parseSource } from "./stack-guard.js";
 import { indexFiles } from "./indexed-files.js";
 import { moduleFile } from "./module-files.js";
-import { resolvePath } from "./paths.js";
+import { resolvePath } from "./imports.js";
 import type { ts } from "./typescript.js";
 
 const parseFile = (path: string): ts.SourceFile => parseSource(path, readFileSync(path, "utf8").replace(/^\uFEFF/, ""));

@@ -1,9 +1,8 @@
 /** The source index over texts in memory, for web pages. */
 import type { SourceIndex } from "../ir/source.js";
 import { parseSource } from "./stack-guard.js";
-import { resolveFile } from "./imports.js";
+import { resolveFile, resolvePath } from "./imports.js";
 import { indexFiles } from "./indexed-files.js";
-import { resolvePath } from "./paths.js";
 import type { ts } from "./typescript.js";
 
 /** Creates a source index from texts, keyed by the paths in stack traces. Imports are resolved among these texts. */

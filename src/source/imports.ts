@@ -1,9 +1,9 @@
 /**
  * Imports of a file: those from TileScript, the types that they declare, and the files that relative ones resolve to.
+ * Paths are absolute, with forward slashes, on disk or on a web page.
  */
 import { ts } from "./typescript.js";
 import { isTileScript } from "../diagnostics/callsite.js";
-import { resolvePath } from "./paths.js";
 
 export type ReadFile = (path: string) => ts.SourceFile | undefined;
 
@@ -61,6 +61,19 @@ export function specifierOf(statement: ts.ImportDeclaration): string {
 export function isLibrary(file: ts.SourceFile, moduleSpecifier: string): boolean {
   if (moduleSpecifier.startsWith(".")) return isTileScript(resolvePath(file.fileName, moduleSpecifier));
   return moduleSpecifier === "tilescript" || moduleSpecifier.startsWith("tilescript/");
+}
+
+/** Resolves a path relative to a file: `../b.ts` from `/a/c.ts` is `/b.ts`. Returns an absolute path unchanged. */
+export function resolvePath(file: string, relative: string): string {
+  if (/^([a-zA-Z]:)?[\\/]/.test(relative)) return relative.replaceAll("\\", "/");
+  const [, origin = "", path = ""] = /^([a-z]+:\/\/[^/]*|[a-zA-Z]:)?(.*)$/s.exec(file.replaceAll("\\", "/")) ?? [];
+  const segments = path.split("/").slice(0, -1);
+  for (const segment of relative.replaceAll("\\", "/").split("/")) {
+    // The first segment is empty and stands for the root.
+    if (segment === "..") segments.splice(Math.max(1, segments.length - 1));
+    else if (segment !== "" && segment !== ".") segments.push(segment);
+  }
+  return `${origin}${segments.join("/")}`;
 }
 
 export function resolveFile(file: ts.SourceFile, moduleSpecifier: string, read: ReadFile): ts.SourceFile | undefined {

@@ -1,6 +1,6 @@
 /**
  * The scripts as published on npm. A few modules, because each file that a process reads costs time, and entries that
- * share them, so that each class exists once. `where.ts` maps a position in a module back to a line of the sources.
+ * share them, so that each class exists once. `source-position.ts` maps a position in a module back to a line of the sources.
  */
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";

@@ -48,7 +48,7 @@ const packaging: TaskGroup = {
   lint: { file: "scripts/package-lint.ts", description: "publint and Are The Types Wrong, on the tarball" },
   matrix: { file: "scripts/matrix.ts", description: "the tarball with each package manager, runtime and TypeScript" },
   release: { file: "scripts/release.ts", description: "dry run of a release; publishes nothing" },
-  where: { file: "scripts/where.ts", description: "the source line of a position in the published bundle" },
+  where: { file: "scripts/source-position.ts", description: "the source line of a position in the published bundle" },
 };
 
 const site: TaskGroup = {

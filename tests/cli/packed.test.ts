@@ -113,7 +113,9 @@ async function reportsAreRead(checkout: string, project: string): Promise<void> 
   const script = `import { tl } from "tilescript"; try { tl.arange(0, 4); } catch ({ stack }) { console.log(stack); }`;
   const { stdout } = await execa(process.execPath, ["--input-type=module", "-e", script], { cwd: project });
   const [position] = /[\w-]+\.js:\d+:\d+/.exec(stdout)!;
-  const { stdout: place } = await execa("npx", ["tsx", "scripts/where.ts", position, "none.js:1:1"], { cwd: checkout });
+  const { stdout: place } = await execa("npx", ["tsx", "scripts/source-position.ts", position, "none.js:1:1"], {
+    cwd: checkout,
+  });
   const [, file, line] = /is (src\/\S+):(\d+)$/m.exec(place)!;
   const thrown = (await readFile(join(checkout, file!), "utf8")).split("\n")[Number(line) - 1];
   expect(thrown).toContain("new TileScriptError(");

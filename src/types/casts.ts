@@ -82,8 +82,10 @@ export function whyBitcast(from: Elem, to: Elem): RuleError | undefined {
 // ---- reductions -----------------------------------------------------------------------------------------------------
 
 type SumOne<M> = M extends "int8" | "int16" ? "int32" : M extends "int1" | "uint8" | "uint16" ? "uint32" : M;
-const sumOne = (name: DTypeName): DTypeName =>
-  !isInt(name) || dtypeTable[name].bits >= 32 ? name : dtypeTable[name].signed ? "int32" : "uint32";
+function sumOne(name: DTypeName): DTypeName {
+  if (!isInt(name) || dtypeTable[name].bits >= 32) return name;
+  return dtypeTable[name].signed ? "int32" : "uint32";
+}
 
 /** The result of sum and cumsum: small integers widen to 32 bits, floats keep their dtype. */
 export type SumElement<E> = IsAny<E> extends true ? any : Unify<E, SumOne<Members<E>>>;
@@ -96,7 +98,10 @@ type MaxOne<M> = M extends "float16" | "bfloat16" | Fp8Name
   : M extends "int1" | "int8" | "int16" | "uint8" | "uint16"
     ? "int32"
     : M;
-const maxOne = (name: DTypeName): DTypeName => (dtypeTable[name].bits >= 32 ? name : isInt(name) ? "int32" : "float32");
+function maxOne(name: DTypeName): DTypeName {
+  if (dtypeTable[name].bits >= 32) return name;
+  return isInt(name) ? "int32" : "float32";
+}
 
 /** The result of max and min: everything widens to 32 bits. */
 export type MaxElement<E> = IsAny<E> extends true ? any : Unify<E, MaxOne<Members<E>>>;

@@ -209,8 +209,8 @@ export function inferChosen(condition: Type, x: Type, y: Type): Type | RuleError
   const isChoice = (side: Type) => side.kind === "constexpr" && side.of !== "string" && side.of !== "dtype";
   if (x.kind !== "constexpr" || y.kind !== "constexpr" || !isChoice(x) || !isChoice(y)) return choiceOfTiles();
   if ((x.of === "bool") !== (y.of === "bool")) return choiceOfKinds();
-  const valueKind = x.of === "bool" ? "bool" : x.of === "float" || y.of === "float" ? "float" : "int";
-  return constexprType(valueKind, `choose(${condition.text}, ${x.text}, ${y.text})`);
+  const numberKind = x.of === "float" || y.of === "float" ? "float" : "int";
+  return constexprType(x.of === "bool" ? "bool" : numberKind, `choose(${condition.text}, ${x.text}, ${y.text})`);
 }
 
 /** One of several strings, known when Triton compiles the kernel. */

@@ -32,9 +32,13 @@ export type DefaultDType<X> =
 
 /** The same at run time. Undefined if the type is not that of a number. */
 export function defaultDType(type: Type): DTypeName | undefined {
-  if (type.kind !== "constexpr") return undefined;
-  return type.of === "bool" ? "int1" : type.of === "float" ? "float32" : type.of === "int" ? "int32" : undefined;
+  return type.kind === "constexpr" ? DEFAULT_DTYPES[type.of] : undefined;
 }
+const DEFAULT_DTYPES: Readonly<Partial<Record<ConstexprType["of"], DTypeName>>> = {
+  bool: "int1",
+  float: "float32",
+  int: "int32",
+};
 
 /** Checks the range of the default dtype. Triton would choose a wider one for a large literal, so the author must. */
 export function whyDefaultDType(op: string, type: ConstexprType): RuleError | undefined {

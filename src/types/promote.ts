@@ -310,7 +310,8 @@ export type Modulo<A, B> =
 export function modulo(a: Elem, b: Elem): Elem | undefined {
   if (sameElem(a, b)) return unify(a, (name) => (isInt(name) ? name : to32(name)));
   if (typeof a !== "string" || typeof b !== "string") return undefined;
-  return isInt(a) && isInt(b) ? promote(a, b) : a === "float64" || b === "float64" ? "float64" : "float32";
+  if (isInt(a) && isInt(b)) return promote(a, b);
+  return a === "float64" || b === "float64" ? "float64" : "float32";
 }
 
 export const noResult = <Op extends Fact, A extends Fact, B extends Fact>(op: Op, a: A, b: B) =>

@@ -79,15 +79,12 @@ export function tileType(dtype: Elem, shape: readonly Dim[]): TileType {
 }
 /** The type of a JavaScript literal. */
 export function literalType(value: number | bigint | boolean | string): ConstexprType {
-  const valueKind =
-    typeof value === "bigint" || Number.isInteger(value)
-      ? "int"
-      : typeof value === "number"
-        ? "float"
-        : typeof value === "boolean"
-          ? "bool"
-          : "string";
-  return { kind: "constexpr", of: valueKind, text: String(value) };
+  return { kind: "constexpr", of: literalKind(value), text: String(value) };
+}
+function literalKind(value: number | bigint | boolean | string): ConstKind {
+  if (typeof value === "bigint" || Number.isInteger(value)) return "int";
+  if (typeof value === "number") return "float";
+  return typeof value === "boolean" ? "bool" : "string";
 }
 export function constexprType(valueKind: ConstKind, text: string): ConstexprType {
   return { kind: "constexpr", of: valueKind, text };

@@ -68,6 +68,12 @@ export const addClasses = propagateNaN((x, y) => {
   return x === NEGATIVE && y === NEGATIVE ? NEGATIVE : FINITE;
 });
 
+/** The class of a bitwise or of integers, or of an exclusive one: 0 is the neutral element. */
+export function orClasses(x: NumberClasses, y: NumberClasses): NumberClasses {
+  if (x === ZERO) return y;
+  return y === ZERO ? x : NUMBERS;
+}
+
 export const multiplyClasses = propagateNaN((x, y) => {
   if (x === ONE) return y;
   if (y === ONE) return x;

@@ -85,11 +85,11 @@ function multiplySplit(
 ): NumberData {
   const [aParts, bParts] = [split(a, count, toPart), split(b, count, toPart)];
   const out = new Float32Array(acc.length);
-  for (let order = count - 1; order > 0; order--) {
-    for (let i = order; i >= 0; i--) accumulate(out, aParts[i]!, bParts[order - i]!, size);
+  for (let order = count - 1; order >= 0; order--) {
+    if (order === 0) for (let i = 0; i < out.length; i++) if (Number.isNaN(out[i])) out[i] = 0;
+    for (const [i, aPart] of [...aParts.entries()].reverse())
+      for (const [j, bPart] of bParts.entries()) if (i + j === order) accumulate(out, aPart, bPart, size);
   }
-  for (let i = 0; i < out.length; i++) if (Number.isNaN(out[i])) out[i] = 0;
-  accumulate(out, aParts[0]!, bParts[0]!, size);
   return out.map((x, i) => x + acc[i]!);
 }
 
@@ -97,7 +97,7 @@ function split(x: Float32Array, count: number, toPart: (x: number) => number): F
   let remainder = x;
   return Array.from({ length: count }, () => {
     const part = remainder.map(toPart);
-    remainder = remainder.map((value, i) => value - part[i]!);
+    remainder = remainder.map((value) => value - toPart(value));
     return part;
   });
 }
@@ -135,7 +135,8 @@ function accumulateFloats<F extends Floats>(out: F, a: F, b: F, size: Sizes, add
       const allSteps = steps.map((_, p) => p);
       addProducts(out, a, b, rowStarts, n, width, allSteps);
     }
-    for (let j = row * n + width; j < (row + 1) * n; j++) out[j] = out[j - width]!;
+    for (let filled = width; filled < n; filled *= 2)
+      out.copyWithin(row * n + filled, row * n, row * n + Math.min(filled, n - filled));
   }
   for (let offset = rows * n; offset < out.length; offset += rows * n) out.copyWithin(offset, 0, rows * n);
 }
@@ -228,7 +229,7 @@ function columnsUsed(b: Floats, n: number): number {
 }
 
 function hasNegativeZero(data: Floats, start: number, length: number): boolean {
-  for (let i = start; i < start + length; i++) if (data[i] === 0 && 1 / data[i]! < 0) return true;
+  for (let i = start; i < start + length; i++) if (Object.is(data[i], -0)) return true;
   return false;
 }
 
@@ -249,10 +250,14 @@ function poisonOf(a: TileArray, b: TileArray, acc: TileArray | undefined, size: 
   const { batch, m, n, k } = size;
   const rows = new Uint8Array(batch * m);
   const columns = new Uint8Array(batch * n);
-  a.poison?.forEach((poison, i) => (rows[Math.floor(i / k)]! |= poison));
-  b.poison?.forEach((poison, i) => (columns[Math.floor(i / (k * n)) * n + (i % n)]! |= poison));
+  a.poison?.forEach((poison, i) => {
+    if (poison) rows[Math.floor(i / k)] = 1;
+  });
+  b.poison?.forEach((poison, i) => {
+    if (poison) columns[Math.floor(i / (k * n)) * n + (i % n)] = 1;
+  });
   return Uint8Array.from({ length: batch * m * n }, (_, i) => {
     const row = Math.floor(i / n);
-    return (acc?.poison?.[i] ?? 0) | rows[row]! | columns[Math.floor(row / m) * n + (i % n)]!;
+    return acc?.poison?.[i] || rows[row] || columns[Math.floor(row / m) * n + (i % n)] ? 1 : 0;
   });
 }

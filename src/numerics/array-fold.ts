@@ -1,5 +1,6 @@
 /** Calls functions of scalars, such as a combine function, lane by lane. */
-import { broadcastTo, flip, full, sizeOf, slice, tileArray, type TileArray } from "./array.js";
+import { atAxis } from "../types/axis.js";
+import { broadcastTo, flip, sizeOf, slice, tileArray, type TileArray } from "./array.js";
 import { allocate } from "./buffer-pool.js";
 import type { TileData } from "./numeric.js";
 
@@ -7,30 +8,27 @@ type Lanes = readonly TileArray[];
 
 /** The element at a row-major index, as a scalar tile. */
 function scalarAt(tile: TileArray, position: number): TileArray {
-  const { data } = full([], tile.data[position]!, tile.dtype);
+  const data = tile.data.slice(position, position + 1);
   return tileArray(tile.dtype, [], data, tile.poison?.[position] ? new Uint8Array([1]) : undefined);
 }
 
 /** Builds tiles one element at a time. */
 class TileBuilder {
-  readonly #data: TileData[] = [];
-  readonly #poison: (Uint8Array | undefined)[] = [];
-  readonly #dtypes: TileArray["dtype"][] = [];
+  readonly #tiles: { readonly dtype: TileArray["dtype"]; readonly data: TileData; poison?: Uint8Array }[] = [];
 
   constructor(readonly shape: readonly number[]) {}
 
   set(position: number, scalars: Lanes): void {
     const size = sizeOf(this.shape);
     scalars.forEach(({ dtype, data, poison }, i) => {
-      const target = (this.#data[i] ??= allocate(dtype, size));
-      this.#dtypes[i] = dtype;
-      target[position] = data[0]!;
-      if (poison?.[0]) (this.#poison[i] ??= new Uint8Array(size))[position] = 1;
+      const tile = (this.#tiles[i] ??= { dtype, data: allocate(dtype, size) });
+      tile.data[position] = data[0]!;
+      if (poison?.[0]) (tile.poison ??= new Uint8Array(size))[position] = 1;
     });
   }
 
   tiles(): Lanes {
-    return this.#data.map((data, i) => tileArray(this.#dtypes[i]!, this.shape, data, this.#poison[i]));
+    return this.#tiles.map((tile) => ({ ...tile, shape: this.shape }));
   }
 }
 
@@ -64,7 +62,7 @@ export function foldLanes(
 
 /** The last elements along an axis, which the result lacks. After a scan, this is the reduction of all elements. */
 export function lastAlongAxis(tile: TileArray, axis: number): TileArray {
-  return slice(tile, axis, tile.shape[axis]! - 1);
+  return slice(tile, axis, atAxis(tile.shape, axis) - 1);
 }
 
 /** Calls a function of scalars for every element of tiles that broadcast to a shape. */

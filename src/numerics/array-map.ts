@@ -168,7 +168,7 @@ function poisonOf(shape: readonly number[], tiles: readonly TileArray[]): Uint8A
   const out = zeros(Uint8Array, sizeOf(shape));
   for (const poison of poisons) {
     const d = poison.length === 1 ? 0 : 1;
-    for (let i = 0; i < out.length; i++) out[i]! |= poison[i * d]!;
+    for (let i = 0; i < out.length; i++) if (poison[i * d]) out[i] = 1;
   }
   return out;
 }

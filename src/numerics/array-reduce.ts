@@ -2,6 +2,7 @@
  * Reduces and scans tiles along an axis, first element to last. Triton guarantees no order: it reduces within threads,
  * then across them. Inexact results of compiled code therefore agree only within bounds.
  */
+import { atAxis } from "../types/axis.js";
 import { bigsOf, flip, numbersOf, reshape, sizeOf, take, tileArray, type TileArray } from "./array.js";
 import { loopsOf } from "./lane-loops.js";
 import { allocateUnset } from "./buffer-pool.js";
@@ -45,7 +46,7 @@ export function indexOfFirst(
     let best = start;
     for (let i = start; i < start + block; i += distance) {
       if (isBefore(x.data[i]!, x.data[best]!)) best = i;
-      if (poison && x.poison![i]) poison[lane] = 1;
+      if (poison && x.poison?.[i]) poison[lane] = 1;
     }
     positions[lane] = best;
     indices[lane] = (best - start) / distance;
@@ -124,7 +125,7 @@ interface Lanes {
 
 function lanesOf(x: TileArray, axis: number): Lanes {
   const distance = sizeOf(x.shape.slice(axis + 1));
-  return { distance, block: distance * x.shape[axis]! };
+  return { distance, block: distance * atAxis(x.shape, axis) };
 }
 
 const identity = (x: number): number => x;

@@ -1,4 +1,5 @@
 /** Sorts a tile along its last axis. */
+import { atAxis } from "../types/axis.js";
 import { take, type TileArray } from "./array.js";
 
 type Value = (index: number) => number | bigint;
@@ -17,7 +18,7 @@ export function bitonicMerge(x: TileArray, descending: boolean): TileArray {
 
 /** The first `k` elements of each sorted row. In a row with NaN, numbers win over NaN when a half is discarded. */
 export function topLast(x: TileArray, k: number, descending: boolean): TileArray {
-  const [stages, allStages] = [Math.log2(k), Math.log2(x.shape.at(-1)!)];
+  const [stages, allStages] = [Math.log2(k), Math.log2(rowLength(x))];
   return reorderRows(
     x,
     (row, value) => {
@@ -42,7 +43,10 @@ export function topLast(x: TileArray, k: number, descending: boolean): TileArray
 
 function sortRow(row: number[], value: Value, descending: boolean): number[] {
   const sign = descending ? -1 : 1;
-  return row.sort((i, j) => (value(i) < value(j) ? -sign : value(j) < value(i) ? sign : 0));
+  return row.sort((i, j) => {
+    if (value(i) < value(j)) return -sign;
+    return value(j) < value(i) ? sign : 0;
+  });
 }
 
 /** The index of the greater or lesser of two elements, as in `tl.max` and `tl.min`: a number wins over NaN. */
@@ -89,13 +93,15 @@ function merge(
   return merged;
 }
 
+const rowLength = ({ shape }: TileArray): number => atAxis(shape, shape.length - 1);
+
 /** Selects `size` elements of each row. `arrange` gets and returns indices of elements. */
 function reorderRows(
   x: TileArray,
   arrange: (row: number[], value: Value) => readonly number[],
-  size: number = x.shape.at(-1)!,
+  size: number = rowLength(x),
 ): TileArray {
-  const length = x.shape.at(-1)!;
+  const length = rowLength(x);
   const rows = x.data.length / length;
   const index = new Int32Array(rows * size);
   for (let r = 0; r < rows; r++) {

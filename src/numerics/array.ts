@@ -1,4 +1,5 @@
 /** Tiles at run time, and functions that move their elements. */
+import { atAxis, permuteAxes } from "../types/axis.js";
 import { kindOf, loopsOf, copyView } from "./lane-loops.js";
 import { round } from "./numeric-float.js";
 import { isBig, isFloat, type BigData, type NumberData, type NumericDType, type TileData } from "./numeric.js";
@@ -24,7 +25,7 @@ export function tileArray(
 
 export function sizeOf(shape: readonly number[]): number {
   let size = 1;
-  for (let axis = 0; axis < shape.length; axis++) size *= shape[axis]!;
+  for (const length of shape) size *= length;
   return size;
 }
 
@@ -89,11 +90,10 @@ const takeLoop = loopsOf(() => (from: NumberData, to: NumberData, index: Int32Ar
 /** The row-major strides of a shape. */
 export function stridesOf(shape: readonly number[]): number[] {
   const strides = shape.map(() => 1);
-  let stride = 1;
-  for (let axis = shape.length - 1; axis >= 0; axis--) {
+  shape.reduceRight((stride, length, axis) => {
     strides[axis] = stride;
-    stride *= shape[axis]!;
-  }
+    return stride * length;
+  }, 1);
   return strides;
 }
 
@@ -110,8 +110,8 @@ export function stridedIndex(shape: readonly number[], strides: readonly number[
   // Fills the last axis, then repeats the filled part along each outer axis.
   let filledLength = 1;
   for (let axis = shape.length - 1; axis >= 0; axis--) {
-    const size = filledLength * shape[axis]!;
-    const stride = strides[axis]!;
+    const size = filledLength * atAxis(shape, axis);
+    const stride = atAxis(strides, axis);
     for (let i = filledLength; i < size; i++) index[i] = index[i - filledLength]! + stride;
     filledLength = size;
   }
@@ -149,12 +149,9 @@ export function broadcastTo(x: TileArray, shape: readonly number[]): TileArray {
   if (sizeOf(x.shape) === sizeOf(shape)) return reshape(x, shape);
   const along = spreadOf(x.shape, shape);
   if (along) return tileArray(x.dtype, shape, spread(x.data, along), x.poison && spread(x.poison, along));
-  const sourceStrides = stridesOf(x.shape);
-  const strides = shape.map((_, i) => {
-    const axis = i - shape.length + x.shape.length;
-    return (x.shape[axis] ?? 1) === 1 ? 0 : sourceStrides[axis]!;
-  });
-  return take(x, shape, stridedIndex(shape, strides));
+  const strides = stridesOf(x.shape).map((stride, axis) => (x.shape[axis] === 1 ? 0 : stride));
+  const leading = shape.slice(x.shape.length).map(() => 0);
+  return take(x, shape, stridedIndex(shape, [...leading, ...strides]));
 }
 
 /**
@@ -184,7 +181,7 @@ export function spread<Data extends TileData>(data: Data, { outer, count, inner 
   const source = data as NumberData;
   if (outer === 0) return out as Data;
   if (inner === 1) out.set(source);
-  else for (let j = 0; j < count; j++) out.fill(source[j]!, j * inner, (j + 1) * inner);
+  else source.forEach((value, j) => out.fill(value, j * inner, (j + 1) * inner));
   // Doubles the filled part until it covers the array.
   for (let filledLength = row; filledLength < out.length; filledLength *= 2)
     out.copyWithin(filledLength, 0, filledLength);
@@ -195,7 +192,7 @@ export function spread<Data extends TileData>(data: Data, { outer, count, inner 
 export function either(a: Uint8Array | undefined, b: Uint8Array | undefined): Uint8Array | undefined {
   if (!a || !b) return a ?? b;
   const union = allocateUninitialized(Uint8Array, a.length);
-  for (let i = 0; i < union.length; i++) union[i] = a[i]! | b[i]!;
+  for (let i = 0; i < union.length; i++) union[i] = a[i] || b[i] ? 1 : 0;
   return union;
 }
 
@@ -215,17 +212,15 @@ export function expandDims(x: TileArray, axis: number): TileArray {
 
 /** Reorders axes: axis `i` of the result is axis `order[i]` of the operand. */
 export function permute(x: TileArray, order: readonly number[]): TileArray {
-  const strides = stridesOf(x.shape);
-  const shape = order.map((axis) => x.shape[axis]!);
-  const orderedStrides = order.map((axis) => strides[axis]!);
-  return take(x, shape, stridedIndex(shape, orderedStrides));
+  const shape = permuteAxes(x.shape, order);
+  return take(x, shape, stridedIndex(shape, permuteAxes(stridesOf(x.shape), order)));
 }
 
 /** Reverses an axis. */
 export function flip(x: TileArray, axis: number): TileArray {
   const strides = stridesOf(x.shape);
-  const stride = strides[axis]!;
-  const index = stridedIndex(x.shape, strides.with(axis, -stride), (x.shape[axis]! - 1) * stride);
+  const stride = atAxis(strides, axis);
+  const index = stridedIndex(x.shape, strides.with(axis, -stride), (atAxis(x.shape, axis) - 1) * stride);
   return take(x, x.shape, index);
 }
 
@@ -233,7 +228,7 @@ export function flip(x: TileArray, axis: number): TileArray {
 export function slice(x: TileArray, axis: number, position: number): TileArray {
   const strides = stridesOf(x.shape);
   const shape = x.shape.toSpliced(axis, 1);
-  return take(x, shape, stridedIndex(shape, strides.toSpliced(axis, 1), position * strides[axis]!));
+  return take(x, shape, stridedIndex(shape, strides.toSpliced(axis, 1), position * atAxis(strides, axis)));
 }
 
 /** Concatenates tiles of one shape and dtype along a new axis. The inverse of {@link slice}. */

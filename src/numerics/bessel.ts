@@ -62,10 +62,9 @@ function besselJ(n: 0 | 1, x: number): number {
 }
 
 const EULER = 0.5772156649015329;
-const harmonics: bigint[] = [0n];
+const harmonics: bigint[] = [];
 function harmonic(k: number): bigint {
-  for (let i = harmonics.length; i <= k; i++) harmonics.push(harmonics[i - 1]! + ONE / BigInt(i));
-  return harmonics[k]!;
+  return (harmonics[k] ??= k === 0 ? 0n : harmonic(k - 1) + ONE / BigInt(k));
 }
 
 /** Equation 10.8.1 for n of 0 and 1: a logarithm, and a series with harmonic numbers. */

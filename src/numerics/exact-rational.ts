@@ -15,14 +15,14 @@ const bitLength = (magnitude: bigint): number => (magnitude === 0n ? 0 : magnitu
 const absolute = (x: bigint): bigint => (x < 0n ? -x : x);
 const shift = (x: bigint, count: number): bigint => (count < 0 ? x >> BigInt(-count) : x << BigInt(count));
 
-const double = new Float64Array(1);
-const bits = new BigUint64Array(double.buffer);
+const double = new DataView(new ArrayBuffer(8));
 
 /** The exact value of a finite float64. */
 export function exactOf(x: number): Exact {
-  double[0] = x;
-  const field = Number((bits[0]! >> 52n) & 2047n);
-  const fraction = bits[0]! & (2n ** 52n - 1n);
+  double.setFloat64(0, x);
+  const bits = double.getBigUint64(0);
+  const field = Number((bits >> 52n) & 2047n);
+  const fraction = bits & (2n ** 52n - 1n);
   const m = field === 0 ? fraction : fraction + 2n ** 52n;
   return { m: x < 0 ? -m : m, e: Math.max(field, 1) - 1075 };
 }
@@ -48,10 +48,10 @@ export function roundExact(
     direction
   ];
   if (shouldIncrement) mantissa += 1n;
-  const value = Number(mantissa) * 2 ** lastPlace;
   const isClamped = direction === "z" || direction === (isNegative ? "u" : "d");
-  const clamped = value <= max ? value : isClamped ? max : Infinity;
-  return isNegative ? -clamped : clamped;
+  let value = Number(mantissa) * 2 ** lastPlace;
+  if (value > max) value = isClamped ? max : Infinity;
+  return isNegative ? -value : value;
 }
 
 export const productOf = (x: Exact, y: Exact): Exact => ({ m: x.m * y.m, e: x.e + y.e });
@@ -81,18 +81,26 @@ export function rootOf({ m, e }: Exact): Exact {
 
 export type DirectedOp = "add" | "sub" | "mul" | "div" | "rcp" | "sqrt" | "fma";
 
+function divisorOf(op: DirectedOp, x: number, y: number): number {
+  if (op === "div") return y;
+  return op === "rcp" ? x : 1;
+}
+
 /** An IEEE 754 operation whose result is rounded in a direction. Operands are floats of the dtype. */
 export function directed(op: DirectedOp, dtype: "float32" | "float64", direction: RoundingMode) {
   const toDType = (exact: Exact) => roundExact(exact, dtype, direction);
   /** A zero sum is +0, or -0 when rounding down, unless both operands are zeros of the same sign. */
-  const sum = (exact: Exact, nearest: number, haveOneSign: boolean) =>
-    exact.m !== 0n ? toDType(exact) : haveOneSign ? nearest : direction === "d" ? -0 : 0;
+  const sum = (exact: Exact, nearest: number, haveOneSign: boolean) => {
+    if (exact.m !== 0n) return toDType(exact);
+    if (haveOneSign) return nearest;
+    return direction === "d" ? -0 : 0;
+  };
   return (x: number, y = 0, z = 0): number => {
     const nearest = { add: x + y, sub: x - y, mul: x * y, div: x / y, rcp: 1 / x, sqrt: Math.sqrt(x), fma: x * y + z }[
       op
     ];
-    const divisor = op === "div" ? y : op === "rcp" ? x : 1;
-    if (![x, y, z].every(Number.isFinite) || divisor === 0 || Number.isNaN(nearest)) return nearest;
+    const isExact = [x, y, z].every(Number.isFinite) && divisorOf(op, x, y) !== 0 && !Number.isNaN(nearest);
+    if (!isExact) return nearest;
     const [a, b, c] = [exactOf(x), exactOf(y), exactOf(z)];
     switch (op) {
       case "add":

@@ -14,11 +14,10 @@ const EULER = 0.5772156649015329;
 
 /** `log Γ(2 + w)` for w in [-1/2, 1/2], accurate near its root w = 0 (Abramowitz and Stegun 6.1.33). */
 function logGammaNear2(w: number): number {
-  let sum = 0;
-  for (let i = zetaMinusOne.length - 1; i >= 0; i--) {
+  const sum = zetaMinusOne.reduceRight((partial, zeta, i) => {
     const k = i + 2;
-    sum = sum * w + ((k % 2 === 0 ? 1 : -1) * zetaMinusOne[i]!) / k;
-  }
+    return partial * w + ((k % 2 === 0 ? 1 : -1) * zeta) / k;
+  }, 0);
   return w * (1 - EULER + w * sum);
 }
 
@@ -30,13 +29,8 @@ export function sinpi(x: number): number {
   const nearestHalf = Math.round(2 * x) / 2;
   const remainder = Math.PI * (x - nearestHalf);
   const quadrant = (((2 * nearestHalf) % 4) + 4) % 4;
-  return quadrant === 0
-    ? Math.sin(remainder)
-    : quadrant === 1
-      ? Math.cos(remainder)
-      : quadrant === 2
-        ? -Math.sin(remainder)
-        : -Math.cos(remainder);
+  const magnitude = quadrant % 2 === 0 ? Math.sin(remainder) : Math.cos(remainder);
+  return quadrant < 2 ? magnitude : -magnitude;
 }
 
 /** The logarithm of |Γ(x)|. */

@@ -29,40 +29,42 @@ export type Overload = (...lanes: Lane[]) => Lane;
 
 // ---- bits -----------------------------------------------------------------------------------------------------------
 
-const double = new Float64Array(1);
-const wordView = new Int32Array(double.buffer);
-const bits = new BigInt64Array(double.buffer);
-const HIGH = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1 ? 1 : 0;
-/** The low and the high word. */
-function wordsOf(x: number): readonly [number, number] {
-  double[0] = x;
-  return [wordView[1 - HIGH]!, wordView[HIGH]!];
+/** Scratch memory for the words of a float64: the high one at byte 0, the low one at byte 4. */
+const double = new DataView(new ArrayBuffer(8));
+function highWordOf(x: number): number {
+  double.setFloat64(0, x);
+  return double.getInt32(0);
+}
+function lowWordOf(x: number): number {
+  double.setFloat64(0, x);
+  return double.getInt32(4);
+}
+function fromWords(high: number, low: number): number {
+  double.setInt32(0, high);
+  double.setInt32(4, low);
+  return double.getFloat64(0);
 }
 /** The value with its low word cleared. */
-function highWord(x: number): number {
-  double[0] = x;
-  wordView[1 - HIGH] = 0;
-  return double[0]!;
-}
+const truncateToHighWord = (x: number) => fromWords(highWordOf(x), 0);
 
 const popc = (x: bigint) => x.toString(2).replaceAll("0", "").length;
 const reverseBits = (x: bigint, width: number) =>
   BigInt(`0b${[...x.toString(2).padStart(width, "0")].reverse().join("")}`);
-const integers = (width: 32 | 64): Readonly<Record<string, (...lanes: Lane[]) => bigint>> => {
-  const unsigned = (x: Lane | undefined) => BigInt.asUintN(width, BigInt(x!));
-  const low24 = (x: Lane | undefined) => BigInt.asIntN(24, BigInt(x!));
+const integers = (width: 32 | 64): Readonly<Record<string, (x: Lane, y: Lane, z: Lane) => bigint>> => {
+  const unsigned = (x: Lane) => BigInt.asUintN(width, BigInt(x));
+  const low24 = (x: Lane) => BigInt.asIntN(24, BigInt(x));
   return {
     brev: (x) => reverseBits(unsigned(x), width),
     clz: (x) => BigInt(unsigned(x) === 0n ? width : width - unsigned(x).toString(2).length),
     ffs: (x) => (unsigned(x) === 0n ? 0n : BigInt((unsigned(x) & -unsigned(x)).toString(2).length)),
     mul24: (x, y) => low24(x) * low24(y),
-    mulhi: (x, y) => (BigInt(x!) * BigInt(y!)) >> BigInt(width),
+    mulhi: (x, y) => (BigInt(x) * BigInt(y)) >> BigInt(width),
     popc: (x) => BigInt(popc(unsigned(x))),
-    sad: (x, y, z) => (x! > y! ? BigInt(x!) - BigInt(y!) : BigInt(y!) - BigInt(x!)) + BigInt(z!),
+    sad: (x, y, z) => (x > y ? BigInt(x) - BigInt(y) : BigInt(y) - BigInt(x)) + BigInt(z),
     // Each nibble of the selector selects one of eight bytes; its top bit is ignored.
     bytePerm: (x, y, s) => {
       const bytes = unsigned(x) | (unsigned(y) << 32n);
-      const selectByte = (i: bigint) => (bytes >> (8n * ((BigInt(s!) >> (4n * i)) & 7n))) & 255n;
+      const selectByte = (i: bigint) => (bytes >> (8n * ((BigInt(s) >> (4n * i)) & 7n))) & 255n;
       return [0n, 1n, 2n, 3n].reduce((sum, i) => sum | (selectByte(i) << (8n * i)), 0n);
     },
   };
@@ -73,9 +75,11 @@ const [integers32, integers64] = [integers(32), integers(64)];
 function nextafter(x: number, y: number): number {
   if (Number.isNaN(x) || Number.isNaN(y)) return NaN;
   if (x === y) return y;
-  double[0] = Math.abs(x);
-  bits[0] = x === 0 ? 1n : x > 0 === y > x ? bits[0]! + 1n : bits[0]! - 1n;
-  return x < 0 || (x === 0 && y < 0) ? -double[0] : double[0];
+  double.setFloat64(0, Math.abs(x));
+  const step = x === 0 || x > 0 === y > x ? 1n : -1n;
+  double.setBigInt64(0, double.getBigInt64(0) + step);
+  const magnitude = double.getFloat64(0);
+  return x < 0 || (x === 0 && y < 0) ? -magnitude : magnitude;
 }
 /** The next float32 after x toward y. After zero comes the smallest normal one, because CUDA flushes subnormals. */
 function nextafter32(x: number, y: number): number {
@@ -110,6 +114,10 @@ const copysign = (x: number, y: number) => (y < 0 || Object.is(y, -0) ? -Math.ab
 const exponent = (x: number) => {
   const { m, e } = exactOf(Math.abs(x));
   return m.toString(2).length - 1 + e;
+};
+const logb = (x: number) => {
+  if (x === 0) return -Infinity;
+  return Number.isFinite(x) ? exponent(x) : Math.abs(x);
 };
 /** `x · 2ⁿ` with one rounding. */
 const scaleByPowerOfTwo = (x: number, n: number) => {
@@ -165,8 +173,8 @@ const functions: Readonly<Record<string, Compute>> = {
   cospi,
   cylBesselI0: i0,
   cylBesselI1: i1,
-  double2hiint: (x) => wordsOf(x)[1]!,
-  double2loint: (x) => wordsOf(x)[0]!,
+  double2hiint: highWordOf,
+  double2loint: lowWordOf,
   erf,
   erfc,
   erfcx,
@@ -188,18 +196,20 @@ const functions: Readonly<Record<string, Compute>> = {
   fastSinf: fastSin,
   fastTanf: (x) => fastSin(x) * Math.fround(1 / Math.fround(fastCos(x))),
   fastTanhf: Math.tanh,
-  fdim: (x, y) => (x > y ? x - y : Number.isNaN(x) || Number.isNaN(y) ? NaN : 0),
+  fdim: (x, y) => {
+    if (Number.isNaN(x) || Number.isNaN(y)) return NaN;
+    return x > y ? x - y : 0;
+  },
   finitef: (x) => Number(Number.isFinite(x)),
   floor: Math.floor,
   fmod: (x, y) => x % y,
   hadd: (x, y) => Math.floor((x + y) / 2),
-  hiloint2double: (hi, lo) => {
-    wordView[HIGH] = hi;
-    wordView[1 - HIGH] = lo;
-    return double[0]!;
-  },
+  hiloint2double: fromWords,
   hypot,
-  ilogb: (x) => (x === 0 || Number.isNaN(x) ? -(2 ** 31) : Number.isFinite(x) ? exponent(x) : 2 ** 31 - 1),
+  ilogb: (x) => {
+    if (x === 0 || Number.isNaN(x)) return -(2 ** 31);
+    return Number.isFinite(x) ? exponent(x) : 2 ** 31 - 1;
+  },
   isfinited: (x) => Number(Number.isFinite(x)),
   isinf: (x) => Number(Math.abs(x) === Infinity),
   isnan: (x) => Number(Number.isNaN(x)),
@@ -213,9 +223,9 @@ const functions: Readonly<Record<string, Compute>> = {
   log10: Math.log10,
   log1p: Math.log1p,
   log2: Math.log2,
-  logb: (x) => (x === 0 ? -Infinity : Number.isFinite(x) ? exponent(x) : Math.abs(x)),
+  logb,
   // CUDA counts the leading zeros of a subnormal after flushing it.
-  "logb f": (x) => (x !== 0 && Math.abs(x) < MIN_NORMAL ? -150 : functions.logb!(x, 0, 0, 0)),
+  "logb f": (x) => (x !== 0 && Math.abs(x) < MIN_NORMAL ? -150 : logb(x)),
   nearbyint: roundHalfEven,
   "nextafter ff": nextafter32,
   nextafter,
@@ -223,8 +233,8 @@ const functions: Readonly<Record<string, Compute>> = {
   norm4d: hypot,
   normcdf,
   normcdfinv: (x) => 0 - Math.SQRT2 * erfcinv(2 * x),
-  pow: (x, y) =>
-    Math.abs(x) === 1 && !Number.isFinite(y) ? (x === 1 || !Number.isNaN(y) ? 1 : NaN) : x === 1 ? 1 : x ** y,
+  // 1 to any power is 1, and so is -1 to an infinite power.
+  pow: (x, y) => (x === 1 || (x === -1 && Math.abs(y) === Infinity) ? 1 : x ** y),
   "pow di": power((x) => x),
   "pow fi": power((x) => flush(Math.fround(x))),
   rcbrt: (x) => 1 / Math.cbrt(x),
@@ -237,7 +247,7 @@ const functions: Readonly<Record<string, Compute>> = {
   round,
   rsqrt: (x) => 1 / Math.sqrt(x),
   rsqrtRn: (x) => 1 / Math.sqrt(x),
-  rcp64h: (x) => flush64(highWord(1 / flush64(highWord(x)))),
+  rcp64h: (x) => flush64(truncateToHighWord(1 / flush64(truncateToHighWord(x)))),
   saturatef: (x) => (Number.isNaN(x) ? 0 : Math.min(Math.max(x, 0), 1)),
   scalbn: scaleByPowerOfTwo,
   "scalbn fi": scaleByPowerOfTwo32,
@@ -270,8 +280,8 @@ const roundToInteger = { n: roundHalfEven, z: Math.trunc, d: Math.floor, u: Math
 
 function conversion(from: Kind, to: Kind, direction: RoundingMode): Overload {
   if (to === "float32" || to === "float64") {
-    if (from !== "float64") return (x) => roundExact({ m: BigInt(x!), e: 0 }, to, direction);
-    return (x) => (Number.isFinite(x) && x !== 0 ? roundExact(exactOf(x as number), to, direction) : x!);
+    if (from !== "float64") return (x: Lane) => roundExact({ m: BigInt(x), e: 0 }, to, direction);
+    return (x: Lane) => (Number.isFinite(x) && x !== 0 ? roundExact(exactOf(Number(x)), to, direction) : x);
   }
   const convert = isBig(to) ? floatToBig(to) : floatToInt(from as "float32", to);
   return (x) => convert(roundToInteger[direction](x as number));
@@ -300,8 +310,9 @@ export function libdeviceOverload(name: string, letters: string): Overload | und
     const [toInteger, convert] = [name === "llrint" ? roundHalfEven : round, floatToBig("int64")];
     return (x) => convert(toInteger(x as number));
   }
-  if (letters[0] === "l" && name === "abs") return (x) => (x! < 0n ? -x! : x!);
-  if (name === "mul24" && letters === "uu") return (x, y) => (BigInt(x!) & 0xffffffn) * (BigInt(y!) & 0xffffffn);
+  if (letters[0] === "l" && name === "abs") return (x: Lane) => (x < 0n ? -x : x);
+  if (name === "mul24" && letters === "uu")
+    return (x: Lane, y: Lane) => (BigInt(x) & 0xffffffn) * (BigInt(y) & 0xffffffn);
   return (
     (/[lv]/.test(letters) ? integers64 : integers32)[name] ??
     ((functions[`${name} ${letters}`] ?? functions[name]) as Overload | undefined)

@@ -9,8 +9,10 @@ type Flush = (x: number) => number;
 export const MIN_NORMAL = 2 ** -126;
 const flushBelow =
   (limit: number): Flush =>
-  (x) =>
-    Math.abs(x) >= limit || Number.isNaN(x) ? x : x < 0 || Object.is(x, -0) ? -0 : 0;
+  (x) => {
+    if (Math.abs(x) >= limit || Number.isNaN(x)) return x;
+    return x < 0 || Object.is(x, -0) ? -0 : 0;
+  };
 /** Replaces a subnormal float32 with the zero of its sign. */
 export const flush = flushBelow(MIN_NORMAL);
 /** {@link flush} for float64. */

@@ -48,16 +48,15 @@ export function fromBits(dtype: NarrowDType): (bits: number) => number {
   return (bits) => table[bits]!;
 }
 
-const float32 = new Float32Array(1);
-const float32Bits = new Uint32Array(float32.buffer);
+const float32 = new DataView(new ArrayBuffer(4));
 function float32ToBits(x: number): number {
   if (x !== x) return 0x7fc00000;
-  float32[0] = x;
-  return float32Bits[0]!;
+  float32.setFloat32(0, x);
+  return float32.getUint32(0);
 }
 function float32FromBits(bits: number): number {
-  float32Bits[0] = bits;
-  return float32[0]!;
+  float32.setUint32(0, bits);
+  return float32.getFloat32(0);
 }
 
 type TabledDType = Exclude<FloatDType, "float32" | "float64">;
@@ -79,14 +78,10 @@ function decode(dtype: TabledDType, code: number): number {
   const perBinade = 2 ** mantissaBits;
   const field = Math.floor(magnitude / perBinade);
   const fraction = (magnitude % perBinade) / perBinade;
-  const value =
-    hasInfinity && field === sign / perBinade - 1
-      ? fraction === 0
-        ? Infinity
-        : NaN
-      : field === 0
-        ? fraction * 2 ** (1 - bias)
-        : (1 + fraction) * 2 ** (field - bias);
+  const isSpecial = hasInfinity && field === sign / perBinade - 1;
+  if (isSpecial && fraction !== 0) return NaN;
+  const finite = field === 0 ? fraction * 2 ** (1 - bias) : (1 + fraction) * 2 ** (field - bias);
+  const value = isSpecial ? Infinity : finite;
   return code >= sign ? -value : value;
 }
 
@@ -122,7 +117,8 @@ const bytesPerElement = (dtype: NumericDType): number => Math.max(bitsOf(dtype) 
 
 function rawArray(dtype: NarrowDType, buffer: ArrayBuffer): Uint8Array | Uint16Array | Uint32Array {
   const bytes = bytesPerElement(dtype);
-  return bytes === 1 ? new Uint8Array(buffer) : bytes === 2 ? new Uint16Array(buffer) : new Uint32Array(buffer);
+  if (bytes === 1) return new Uint8Array(buffer);
+  return bytes === 2 ? new Uint16Array(buffer) : new Uint32Array(buffer);
 }
 
 function bytesOf(data: TileData | Uint8Array): ArrayBuffer {

@@ -30,9 +30,14 @@ export function floatToInt(from: FloatDType, to: SmallIntDType): (x: number) => 
   const bits = Math.max(bitsOf(to), 16);
   const [min, max] = isSigned(to) ? [-(2 ** (bits - 1)), 2 ** (bits - 1) - 1] : [0, 2 ** bits - 1];
   // "Zero if source is not .f64 and destination is not .s64, .u64. Otherwise 1 << (BitWidth(dst) - 1)" (PTX 9.0, cvt).
-  const nanResult = from === "float64" ? (isSigned(to) ? min : 2 ** (bits - 1)) : 0;
+  const nanOfDouble = isSigned(to) ? min : 2 ** (bits - 1);
+  const nanResult = from === "float64" ? nanOfDouble : 0;
   const toDType = wrap(to);
-  return (x) => (x !== x ? toDType(nanResult) : toDType(x < min ? min : x > max ? max : Math.trunc(x)));
+  return (x) => {
+    if (x !== x) return toDType(nanResult);
+    if (x < min) return toDType(min);
+    return toDType(x > max ? max : Math.trunc(x));
+  };
 }
 
 /** {@link floatToInt} for 64 bits. */
@@ -41,7 +46,11 @@ export function floatToBig(to: BigDType): (x: number) => bigint {
   const [low, high] = [Number(min), Number(max)];
   const nanResult = to === "int64" ? min : 2n ** 63n;
   // As a float64, the upper bound is a power of two, which is already out of range.
-  return (x) => (x !== x ? nanResult : x <= low ? min : x >= high ? max : BigInt(Math.trunc(x)));
+  return (x) => {
+    if (x !== x) return nanResult;
+    if (x <= low) return min;
+    return x >= high ? max : BigInt(Math.trunc(x));
+  };
 }
 
 /** Converts a 64-bit integer to a float with one rounding. */

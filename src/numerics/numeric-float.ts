@@ -53,9 +53,10 @@ function fnuz(size: Pick<FloatFormat, "mantissaBits" | "bias" | "max">): FloatFo
   return { ...ieee, ...size, hasInfinity: false, nan: 0x80, hasNegativeZero: false, isSaturating: true };
 }
 
-const scratch = new Float64Array(1);
-const wordView = new Int32Array(scratch.buffer);
-const HIGH = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1 ? 1 : 0;
+/** Scratch memory for the words of a float64: the high one at byte 0, the low one at byte 4. */
+const scratch = new DataView(new ArrayBuffer(8));
+/** The index of a float64's high word among its two words in the memory of an array. */
+const HIGH_WORD = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1 ? 1 : 0;
 
 /** Adding and subtracting this many quanta rounds a smaller float64 to a multiple of the quantum, ties to even. */
 const ROUNDING_SHIFT = 1.5 * 2 ** 52;
@@ -75,8 +76,8 @@ export function quanta({ mantissaBits, bias, max }: FloatFormat): Float64Array {
 
 /** The exponent field of a float64: 0 for zero and subnormals, 2047 for infinity and NaN. */
 export function exponentField(x: number): number {
-  scratch[0] = x;
-  return (wordView[HIGH]! >>> 20) & 0x7ff;
+  scratch.setFloat64(0, x);
+  return (scratch.getInt32(0) >>> 20) & 0x7ff;
 }
 
 export type Rounding = "rtne" | "rtz";
@@ -129,7 +130,7 @@ export function roundAll(
   // Reads exponents from the array's own memory: 11 bits of a float64's high word, or 8 bits of a float32.
   const isDouble = from instanceof Float64Array;
   const bits = new Int32Array(from.buffer, from.byteOffset, isDouble ? 2 * from.length : from.length);
-  const [step, firstWord, drop, mask] = isDouble ? [2, HIGH, 20, 0x7ff] : [1, 0, 23, 0xff];
+  const [step, firstWord, drop, mask] = isDouble ? [2, HIGH_WORD, 20, 0x7ff] : [1, 0, 23, 0xff];
   const table = shiftsOf(dtype, isDouble);
   for (let i = 0; i < out.length; i++) {
     const x = from[i]!;
@@ -160,19 +161,27 @@ function shiftsOf(dtype: FloatDType, isDouble: boolean): Float64Array {
 type OutOfRange = (x: number) => number;
 
 function outOfRangeToNearest({ max, nan, hasInfinity }: FloatFormat, saturate: boolean): OutOfRange {
-  const overflow = saturate ? max : hasInfinity ? Infinity : NaN;
-  const nanResult = nan === undefined ? max : NaN;
-  return (x) => (x > 0 ? overflow : x < 0 ? -overflow : nanResult);
+  const unsaturated = hasInfinity ? Infinity : NaN;
+  return withSign(saturate ? max : unsaturated, nan === undefined ? max : NaN);
+}
+
+/** The magnitude with the sign of a number, and the result of NaN. */
+function withSign(magnitude: number, nanResult: number): OutOfRange {
+  return (x) => {
+    if (x !== x) return nanResult;
+    return x < 0 ? -magnitude : magnitude;
+  };
 }
 
 /** Truncation never leaves the finite range. Infinity stays, because Triton takes e5m2's byte from `cvt.rz.f16.f32`. */
 function outOfRangeTowardsZero({ max, nan, hasInfinity }: FloatFormat, saturate: boolean): OutOfRange {
-  const infinityResult = hasInfinity ? Infinity : saturate ? max : NaN;
+  const withoutInfinity = saturate ? max : NaN;
   const nanResult = nan === undefined ? max : NaN;
-  return (x) => {
-    const magnitude = Math.abs(x) === Infinity ? infinityResult : max;
-    return x > 0 ? magnitude : x < 0 ? -magnitude : nanResult;
-  };
+  const [ofInfinity, ofFinite] = [
+    withSign(hasInfinity ? Infinity : withoutInfinity, nanResult),
+    withSign(max, nanResult),
+  ];
+  return (x) => (Math.abs(x) === Infinity ? ofInfinity(x) : ofFinite(x));
 }
 
 /** Above the last binade the quantum is infinite, so the sum is NaN and fails the comparison, as does NaN itself. */
@@ -180,8 +189,8 @@ function roundToNearestEven(format: FloatFormat, outOfRange: OutOfRange): (x: nu
   const table = quanta(format).map((quantum) => quantum * ROUNDING_SHIFT);
   const { max } = format;
   return (x) => {
-    scratch[0] = x;
-    const high = wordView[HIGH]!;
+    scratch.setFloat64(0, x);
+    const high = scratch.getInt32(0);
     const shift = table[(high >>> 20) & 0x7ff]!;
     const magnitude = Math.abs(x) + shift - shift;
     if (magnitude <= max) return high < 0 ? -magnitude : magnitude;
@@ -237,16 +246,16 @@ function sumToOdd(a: number, b: number): number {
   const bPart = sum - a;
   const error = a - (sum - bPart) + (b - bPart);
   if (error === 0 || !Number.isFinite(sum)) return sum;
-  scratch[0] = sum;
-  const low = wordView[1 - HIGH]!;
+  scratch.setFloat64(0, sum);
+  const low = scratch.getInt32(4);
   if ((low & 1) === 1) return sum;
   if (error > 0 === sum > 0) {
-    wordView[1 - HIGH] = low + 1;
+    scratch.setInt32(4, low + 1);
   } else {
-    wordView[1 - HIGH] = low - 1;
-    if (low === 0) wordView[HIGH] = wordView[HIGH]! - 1;
+    scratch.setInt32(4, low - 1);
+    if (low === 0) scratch.setInt32(0, scratch.getInt32(0) - 1);
   }
-  return scratch[0];
+  return scratch.getFloat64(0);
 }
 
 /** True if a dtype can represent this value exactly, including the sign of zero. */

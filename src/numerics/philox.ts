@@ -12,10 +12,13 @@ const LONG = {
   roundB: 0xca5a826395121157n,
 };
 
-/** Replaces four counters, unsigned 32-bit words, with random words. */
-export function philox32(c: Uint32Array, key0: number, key1: number, rounds: number): void {
+/** Four counters, or the random words that replace them. */
+export type Words<Word extends number | bigint> = [Word, Word, Word, Word];
+
+/** Replaces four counters, 32-bit words, with random words. Words may be signed. */
+export function philox32(c: Words<number>, key0: number, key1: number, rounds: number): void {
   let [k0, k1] = [key0 | 0, key1 | 0];
-  let [c0, c1, c2, c3] = [c[0]! | 0, c[1]! | 0, c[2]! | 0, c[3]! | 0];
+  let [c0, c1, c2, c3] = [c[0] | 0, c[1] | 0, c[2] | 0, c[3] | 0];
   for (let i = 0; i < rounds; i++) {
     const [b, a] = [c2, c0];
     c0 = umulhi(WORD.roundB, b) ^ c1 ^ k0;
@@ -31,15 +34,15 @@ export function philox32(c: Uint32Array, key0: number, key1: number, rounds: num
   c[3] = c3;
 }
 
-/** {@link philox32} with 64-bit words. */
-export function philox64(c: BigUint64Array, key0: bigint, key1: bigint, rounds: number): void {
+/** {@link philox32} with unsigned 64-bit words. */
+export function philox64(c: Words<bigint>, key0: bigint, key1: bigint, rounds: number): void {
   let [k0, k1] = [key0, key1];
   for (let i = 0; i < rounds; i++) {
-    const [c0, c1, c2, c3] = c as unknown as [bigint, bigint, bigint, bigint];
+    const [c0, c1, c2, c3] = c;
     c[0] = umulhiBig(LONG.roundB, c2) ^ c1 ^ k0;
     c[2] = umulhiBig(LONG.roundA, c0) ^ c3 ^ k1;
-    c[1] = LONG.roundB * c2;
-    c[3] = LONG.roundA * c0;
+    c[1] = BigInt.asUintN(64, LONG.roundB * c2);
+    c[3] = BigInt.asUintN(64, LONG.roundA * c0);
     k0 = BigInt.asUintN(64, k0 + LONG.keyA);
     k1 = BigInt.asUintN(64, k1 + LONG.keyB);
   }

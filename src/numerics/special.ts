@@ -62,10 +62,13 @@ export function erf(x: number): number {
 
 /** `1 - erf(x)` without cancellation. */
 export function erfc(x: number): number {
-  if (x < 0.25) return x < -6 ? 2 : x < -1.25 ? 2 - erfcAbove(-x) : 1 - erf(x);
+  if (x < -6) return 2;
+  if (x < -1.25) return 2 - erfcAbove(-x);
+  if (x < 0.25) return 1 - erf(x);
   if (x < 0.84375) return 0.5 - (x * ratio(x * x, NEAR) + (x - 0.5));
   if (x < 1.25) return 1 - ERF_ONE - ratio(x - 1, ONE);
-  return x < 28 ? erfcAbove(x) : Number.isNaN(x) ? x : 0;
+  if (x < 28) return erfcAbove(x);
+  return Number.isNaN(x) ? x : 0;
 }
 
 /** erfc from 1.25 to 28. `exp(-x²)` is computed in two parts; the first square is exact. */
@@ -100,7 +103,9 @@ export function normcdf(x: number): number {
 
 /** The inverse of `erfc`: Newton's method on its logarithm in the tails, and on `erf` between. */
 export function erfcinv(y: number): number {
-  if (!(y > 0 && y < 2)) return y === 0 ? Infinity : y === 2 ? -Infinity : NaN;
+  if (y === 0) return Infinity;
+  if (y === 2) return -Infinity;
+  if (!(y > 0 && y < 2)) return NaN;
   if (y > 0.5 && y < 1.5) return erfinv(1 - y);
   if (y >= 1.5) return -erfcinv(2 - y);
   // The initial value: erfc(x) is nearly exp(-x²) / (x √π) here.

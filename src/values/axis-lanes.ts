@@ -26,7 +26,8 @@ export function stepsAlong(target: Float64Array, { positions, along }: AxisLanes
 export function offsetsOf(axes: readonly AxisLanes[], size: number, start = 0): Float64Array {
   const offsets = allocateUninitialized(Float64Array, size);
   let constant = start;
-  for (const { along, positions, stride } of axes) if (along.count === 1) constant += positions[0]! * stride;
+  for (const { along, positions, stride } of axes)
+    if (along.count === 1) for (const position of positions) constant += position * stride;
   let isFirst = true;
   for (const axis of axes) {
     if (axis.along.count === 1) continue;
@@ -61,9 +62,10 @@ function addSteps(offsets: Float64Array, { positions, stride, along }: AxisLanes
 /** Flags the positions outside `[0, limit)`, except unknown positions. Undefined if there are none. */
 export function outOfBoundsLanes(positions: NumberData, limit: number, unknown?: Uint8Array): Uint8Array | undefined {
   let flags: Uint8Array | undefined;
-  for (let i = 0; i < positions.length; i++)
-    if (!(positions[i]! >= 0 && positions[i]! < limit) && !unknown?.[i])
-      (flags ??= new Uint8Array(positions.length))[i] = 1;
+  for (let i = 0; i < positions.length; i++) {
+    const position = positions[i]!;
+    if (!(position >= 0 && position < limit) && !unknown?.[i]) (flags ??= new Uint8Array(positions.length))[i] = 1;
+  }
   return flags;
 }
 

@@ -5,6 +5,7 @@ import type { FindingCode } from "../diagnostics/catalog/index.js";
 import { DESCRIPTOR_BYTES } from "../types/limits.js";
 import { either, sizeOf, spread, type TileArray, tileArray } from "../numerics/array.js";
 import { dtypeTable } from "../types/dtype.js";
+import { atAxis, permuteAxes } from "../types/axis.js";
 import { ones, allocateUninitialized } from "../numerics/buffer-pool.js";
 import type { Addresses, Context, DescriptorRuntime, Runtime, TensorRuntime } from "./runtime-values.js";
 import { type TensorAxis, offsetsOf, outOfBoundsLanes, maskLanes } from "./axis-lanes.js";
@@ -23,12 +24,13 @@ export function descriptorAt(
   const source = base as Addresses | TensorRuntime;
   const { allocation } = source;
   const axes = isAddresses(source) ? undefined : (source.order ?? allocation.shape.map((_, axis) => axis));
+  const [start = 0] = isAddresses(source) ? source.offsets : [];
   const descriptor: DescriptorRuntime = {
     kind: "descriptor",
     allocation,
-    start: isAddresses(source) ? source.offsets[0]! : 0,
-    shape: axes ? axes.map((axis) => allocation.shape[axis]!) : numbers(shape),
-    strides: axes ? axes.map((axis) => allocation.strides[axis]!) : numbers(strides),
+    start,
+    shape: axes ? permuteAxes(allocation.shape, axes) : numbers(shape),
+    strides: axes ? permuteAxes(allocation.strides, axes) : numbers(strides),
     block: numbers(blockShape),
     axes,
     padding: paddingOption === "nan" ? "nan" : "zero",
@@ -61,7 +63,7 @@ export interface BlockLanes {
 
 /** The lanes of the block at these offsets. */
 export function blockAt(descriptor: DescriptorRuntime, offsets: readonly Runtime[], context: Context): BlockLanes {
-  const axes = offsets.map((offset, axis) => consecutivePositions(offset, descriptor.block[axis]!));
+  const axes = offsets.map((offset, axis) => consecutivePositions(offset, atAxis(descriptor.block, axis)));
   return lanesOf(descriptor, axes, context);
 }
 
@@ -70,7 +72,7 @@ export function rowsAt(descriptor: DescriptorRuntime, rows: TileArray, column: R
   const positions = Float64Array.from(rows.data as ArrayLike<number | bigint>, Number);
   return lanesOf(
     descriptor,
-    [{ positions, poison: rows.poison }, consecutivePositions(column, descriptor.block[1]!)],
+    [{ positions, poison: rows.poison }, consecutivePositions(column, atAxis(descriptor.block, 1))],
     context,
   );
 }
@@ -91,7 +93,7 @@ function consecutivePositions(offset: Runtime, length: number): Axis {
 /** The lanes of all combinations of one position per axis. */
 function lanesOf(descriptor: DescriptorRuntime, axes: readonly Axis[], context: Context): BlockLanes {
   const { allocation, start, shape: limits, strides, axes: tensorAxes } = descriptor;
-  reportOffset(descriptor, axes.at(-1)!, context);
+  reportOffset(descriptor, atAxis(axes, axes.length - 1), context);
   const shape = axes.map(({ positions }) => positions.length);
   const size = sizeOf(shape);
   const inBounds = ones(size);
@@ -100,10 +102,10 @@ function lanesOf(descriptor: DescriptorRuntime, axes: readonly Axis[], context: 
   const laneAxes = axes.map(({ positions, poison }, axis): TensorAxis => {
     inner /= positions.length;
     const along = { outer: size / (inner * positions.length), count: positions.length, inner };
-    const outOfBounds = outOfBoundsLanes(positions, limits[axis]!, poison);
+    const outOfBounds = outOfBoundsLanes(positions, atAxis(limits, axis), poison);
     if (outOfBounds) maskLanes(inBounds, outOfBounds, along);
     if (poison) poisonLanes = either(poisonLanes, spread(poison, along));
-    return { axis: tensorAxes?.[axis] ?? axis, positions, along, stride: strides[axis]! };
+    return { axis: tensorAxes?.[axis] ?? axis, positions, along, stride: atAxis(strides, axis) };
   });
   const { dtype } = allocation;
   const address = { kind: "addresses", allocation, dtype, shape, offsets: offsetsOf(laneAxes, size, start) } as const;
@@ -119,7 +121,9 @@ function lanesOf(descriptor: DescriptorRuntime, axes: readonly Axis[], context: 
 
 /** Reports an offset along the last axis that is not a multiple of 16 bytes, as TMA requires. */
 function reportOffset({ allocation }: DescriptorRuntime, { positions, poison }: Axis, context: Context): void {
-  const offset = positions[0]! * (dtypeTable[allocation.dtype].bits / 8);
-  if (poison?.[0] || offset % DESCRIPTOR_BYTES === 0) return;
-  context.report(misaligned.offset(allocation.name, positions[0]!, offset), [], ONE_LANE);
+  const [first] = positions;
+  if (first === undefined || poison?.[0]) return;
+  const offset = first * (dtypeTable[allocation.dtype].bits / 8);
+  if (offset % DESCRIPTOR_BYTES === 0) return;
+  context.report(misaligned.offset(allocation.name, first, offset), [], ONE_LANE);
 }

@@ -67,7 +67,7 @@ export function promoteOperands(x: Runtime | undefined, y: Runtime | undefined):
 export function binary(loops: Loops) {
   return ({ x, y }: Args, context: Context): TileArray => {
     const [a, b, dtype] = promoteOperands(x, y);
-    return runBinary(loops, a, b, dtype, context.results[0]!.dtype);
+    return runBinary(loops, a, b, dtype, context.result.dtype);
   };
 }
 
@@ -94,7 +94,7 @@ export function bitwiseBinary(loops: Loops, deciding: 0 | -1) {
 /** {@link binary}, computed in the dtype of the result. */
 export function binaryInResult(loops: Loops) {
   return ({ x, y }: Args, context: Context): TileArray => {
-    const { dtype } = context.results[0]!;
+    const { dtype } = context.result;
     return runBinary(loops, cast(tileOf(x, dtype), dtype), cast(tileOf(y, dtype), dtype), dtype, dtype);
   };
 }
@@ -111,7 +111,7 @@ function runBinary(loops: Loops, a: TileArray, b: TileArray, dtype: DTypeName, r
 export function quotient(loops: Loops) {
   const [floatQuotient, intQuotient] = [binaryInResult(loops), binary(loops)];
   return (args: Args, context: Context): TileArray => {
-    if (isFloat(context.results[0]!.dtype)) return floatQuotient(args, context);
+    if (isFloat(context.result.dtype)) return floatQuotient(args, context);
     const [dividend, divisor] = promoteOperands(args.x, args.y);
     reportDivisors(dividend, divisor, context);
     return intQuotient(args, context);
@@ -120,13 +120,14 @@ export function quotient(loops: Loops) {
 
 function reportDivisors(dividend: TileArray, divisor: TileArray, context: Context): void {
   const { data, poison } = divisor;
-  if (!data.some((value, i) => value <= 0 && !poison?.[i])) return;
+  const first = data.find((value, i) => value <= 0 && !poison?.[i]);
+  if (first === undefined) return;
   const shape = broadcastShapes(dividend.shape, divisor.shape);
   const divisors = broadcastTo(divisor, shape);
   const lanes = Uint8Array.from(divisors.data as ArrayLike<number | bigint>, (value, i) =>
     value <= 0 && !divisors.poison?.[i] ? 1 : 0,
   );
-  context.report(division(divisors.data[lanes.indexOf(1)]!), shape, lanes);
+  context.report(division(first), shape, lanes);
 }
 
 /** `evaluate` of an elementwise op of `x`. */
@@ -136,7 +137,7 @@ export function unary(loops: {
   readonly big?: (x: bigint) => bigint;
 }) {
   return ({ x }: Args, context: Context): TileArray => {
-    const { dtype } = context.results[0]!;
+    const { dtype } = context.result;
     const tile = tileOf(x, dtype);
     const operandDType = tile.dtype as DTypeName;
     if (isBig(operandDType)) return mapBig1(tile, dtype, requireLoop(loops.big, operandDType));
@@ -159,7 +160,7 @@ export function ternary(
   },
 ) {
   return (args: Args, context: Context): TileArray => {
-    const { dtype } = context.results[0]!;
+    const { dtype } = context.result;
     const [x, y, z] = names.map((name) => cast(tileOf(args[name], dtype), dtype)) as [TileArray, TileArray, TileArray];
     if (isBig(dtype)) return mapBig3(x, y, z, dtype, requireLoop(loops.big, dtype));
     return map3(x, y, z, dtype, isFloat(dtype) ? loops.float(dtype) : requireLoop(loops.int, dtype));
@@ -170,8 +171,7 @@ export function ternary(
 export const isFirstNonNegative = ([x]: readonly boolean[]): boolean => x === true;
 
 /** `evaluate` of an op that only changes the shape, which the result's type determines. */
-export const toResult = ({ x }: Args, { results: [result] }: Context): TileArray =>
-  reshape(tileOf(x, result!.dtype), result!.shape);
+export const toResult = ({ x }: Args, { result }: Context): TileArray => reshape(tileOf(x, result.dtype), result.shape);
 
 export function listOf<T extends object | Constant>(value: T | readonly T[]): readonly T[] {
   return Array.isArray(value) ? (value as readonly T[]) : [value as T];

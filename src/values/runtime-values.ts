@@ -134,7 +134,7 @@ export interface Context {
    *
    * @throws UnknownAddress if no tensor of this dtype contains it.
    */
-  allocationAt(address: bigint, dtype: DTypeName): Allocation;
+  allocationAt(address: bigint, dtype: DTypeName): Allocation & { readonly base: bigint };
   /** Synchronizes all lanes of the program. */
   barrier(): void;
   /** Prints each element of each value, with its program and lane. */

@@ -26,9 +26,10 @@ export function castIn(context: Context, x: Runtime, dtype: DTypeName, options: 
   const result = cast(tileOf(x, dtype), dtype, options);
   if (options.bitcast) return result;
   const floats = floatsOf(x);
-  return markPoison(result, floats && outOfRange(floats, dtype, options), context, (lane) => {
-    const [low, high] = castableRange(floats!.dtype as "float32", dtype as IntName | FloatDType);
-    return undefinedCast(floats!.data[lane]!, dtype, [String(low), String(high)]);
+  if (!floats) return result;
+  return markPoison(result, outOfRange(floats, dtype, options), context, (lane) => {
+    const [low, high] = castableRange(floats.dtype as "float32", dtype as IntName | FloatDType);
+    return undefinedCast(floats.data[lane]!, dtype, [String(low), String(high)]);
   });
 }
 

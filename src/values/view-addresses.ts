@@ -12,6 +12,7 @@ import {
   type TileArray,
 } from "../numerics/array.js";
 import { type BigData, isBig, type NumberData } from "../numerics/numeric.js";
+import { atAxis, permuteAxes } from "../types/axis.js";
 import { ones, poolGeneration } from "../numerics/buffer-pool.js";
 import type { Addresses, Allocation, Indexed } from "./runtime-values.js";
 import { type TensorAxis, offsetsOf, outOfBoundsLanes, maskLanes } from "./axis-lanes.js";
@@ -125,13 +126,13 @@ function computeLanes(
   const axes = placed.map(({ tile, along }, position): TensorAxis => {
     const axis = order?.[position] ?? position;
     const positions = positionsOf(tile);
-    const outOfBounds = outOfBoundsLanes(positions, allocation.shape[axis]!, tile.poison);
+    const outOfBounds = outOfBoundsLanes(positions, atAxis(allocation.shape, axis), tile.poison);
     if (outOfBounds && !isAxisMasked(claimed, position)) {
       claims ??= { broken: new Uint8Array(size), axis: new Uint8Array(size), index: new Float64Array(size) };
-      recordClaims(claims, spread(outOfBounds, along), axis, spread(Float64Array.from(positions), along));
+      recordClaims(claims, outOfBounds, axis, positions, along);
     } else if (outOfBounds) maskLanes(inBounds, outOfBounds, along);
     if (tile.poison) poison = either(poison, spread(tile.poison, along));
-    return { axis, positions, along, stride: allocation.strides[axis]! };
+    return { axis, positions, along, stride: atAxis(allocation.strides, axis) };
   });
   const offsets = offsetsOf(axes, size);
   const poisonLanes = poison?.includes(1) ? poison : undefined;
@@ -175,13 +176,20 @@ interface Claims {
   readonly index: Float64Array;
 }
 
-function recordClaims(claims: Claims, outOfBounds: Uint8Array, axis: number, indices: Float64Array): void {
-  for (let i = 0; i < outOfBounds.length; i++) {
-    if (!outOfBounds[i]) continue;
-    claims.broken[i] = 1;
-    claims.axis[i] = axis;
-    claims.index[i] = indices[i]!;
-  }
+function recordClaims(
+  claims: Claims,
+  outOfBounds: Uint8Array,
+  axis: number,
+  positions: NumberData,
+  along: Spread,
+): void {
+  const isBroken = spread(outOfBounds, along);
+  spread(Float64Array.from(positions), along).forEach((index, lane) => {
+    if (!isBroken[lane]) return;
+    claims.broken[lane] = 1;
+    claims.axis[lane] = axis;
+    claims.index[lane] = index;
+  });
 }
 
 function positionsOf({ dtype, data }: TileArray): NumberData {
@@ -194,7 +202,7 @@ export function permuteAddresses(view: Addresses, order: readonly number[]): Add
     permute({ dtype, shape: view.shape, data }, order).data as T;
   return {
     ...view,
-    shape: order.map((axis) => view.shape[axis]!),
+    shape: permuteAxes(view.shape, order),
     offsets: permuteData(view.offsets, "float64"),
     ...(view.inBounds && { inBounds: permuteData(view.inBounds, "int1") }),
     ...(view.broken && { broken: permuteData(view.broken, "int1") }),
@@ -207,5 +215,5 @@ export function permuteAddresses(view: Addresses, order: readonly number[]): Add
 }
 
 function permuteIndexed({ order: currentOrder, ...indexed }: Indexed, order: readonly number[]): Indexed {
-  return { ...indexed, order: currentOrder ? order.map((axis) => currentOrder[axis]!) : order };
+  return { ...indexed, order: currentOrder ? permuteAxes(currentOrder, order) : order };
 }

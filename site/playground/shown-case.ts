@@ -1,7 +1,7 @@
 /** A test case that is suitable for a picture: the reader's choices, otherwise small blocks and sizes. */
 import { compile, TileScriptError } from "../../src/browser.js";
 import type { TestCase, CompiledKernel, Config } from "../../src/compiled/compiled-kernel.js";
-import type { SourceIndex } from "../../src/ir/source.js";
+import type { SourceIndex } from "../../src/ir/source-index.js";
 import { smallCase } from "../../src/runtime/cases/small-case.js";
 
 export interface Selection {

@@ -4,7 +4,7 @@ import { accessPicture, compile, programMap, TileScriptError } from "../../src/b
 import type { CompiledKernel } from "../../src/compiled/compiled-kernel.js";
 import { KernelDefinition } from "../../src/dsl/definition.js";
 import { OperatorDefinition } from "../../src/dsl/operator.js";
-import type { SourceIndex } from "../../src/ir/source.js";
+import type { SourceIndex } from "../../src/ir/source-index.js";
 import { proofDiagnostics, proofSummary } from "../../src/runtime/report/proof-text.js";
 import { indexTexts } from "../../src/source/file-texts.js";
 import { type Mark, markOf, type Reply, type Request } from "./protocol.js";

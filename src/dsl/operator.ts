@@ -17,7 +17,7 @@ import { type OperatorFunction, whyNoInput, whyNoResult, whyResult } from "../pa
 import { aliasedTensors } from "../torch/facts.js";
 import { recordOf } from "../torch/functions.js";
 import { isTorchNode, torchOperands, type TorchArgument, type TorchNode } from "../torch/node.js";
-import type { SourceIndex } from "../ir/source.js";
+import type { SourceIndex } from "../ir/source-index.js";
 import { checkTolerance } from "../compiled/declared-tolerance.js";
 import { checkDescriptions, checkParts, KernelDefinition, describeMissingPart } from "./definition.js";
 import { type AbstractTensor, isAllowedElem, withLaunchRecorder } from "./kernel-call.js";

@@ -36,7 +36,7 @@ import {
 import { walkUses } from "../ir/walk.js";
 import { type DTypeName, isInt, members } from "../types/dtype.js";
 import { showType } from "../types/types.js";
-import type { SourceIndex, SpecLocations } from "../ir/source.js";
+import type { SourceIndex, SpecLocations } from "../ir/source-index.js";
 import { rejectPromise, toArgument } from "../ops/define.js";
 import * as ops from "../ops/index.js";
 import { type ComputedConfig, computedConfig } from "./computed-config.js";

@@ -8,7 +8,7 @@ import { suggestName } from "../diagnostics/did-you-mean.js";
 import { activeBuilder } from "../ir/builder.js";
 import { EXPORTS, keywordName } from "../diagnostics/python-names.js";
 import { Handle, valueOf } from "../ir/handle.js";
-import type { SourceFix } from "../ir/source.js";
+import type { SourceFix } from "../ir/source-index.js";
 import { libdevice } from "../ops/libdevice.js";
 import {
   foreignConstants,

@@ -23,7 +23,7 @@ import { implies } from "./implication.js";
 import type { Op } from "./op.js";
 import type { Type } from "../types/types.js";
 import type { BodyRetrace } from "./retrace.js";
-import type { SourceFix, SourceIndex } from "./source.js";
+import type { SourceFix, SourceIndex } from "./source-index.js";
 import { valuesIn } from "./walk.js";
 
 interface Frame {

@@ -1,7 +1,7 @@
 /** Builds kernels on Node: loads the source index and compiles. */
 import { compile } from "./compile-kernel.js";
 import type { CompiledKernel, Config } from "../compiled/compiled-kernel.js";
-import type { SourceIndex } from "../ir/source.js";
+import type { SourceIndex } from "../ir/source-index.js";
 
 let index: Promise<SourceIndex> | undefined;
 

@@ -14,7 +14,7 @@ import { refusal } from "../eval/refusal.js";
 import { estimateWork } from "../eval/cost-estimate.js";
 import { helpersOf } from "../ir/helpers.js";
 import { printIR } from "../ir/print.js";
-import type { SourceIndex } from "../ir/source.js";
+import type { SourceIndex } from "../ir/source-index.js";
 import { tuningInterface } from "./tuning-interface.js";
 import { cachedProof } from "./proof.js";
 import { obligationsWithPreconditions } from "./missing-preconditions.js";

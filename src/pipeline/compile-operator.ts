@@ -20,7 +20,7 @@ import { evaluateOperator, operatorRefusal, operatorWork } from "../eval/evaluat
 import type { KernelIR } from "../ir/nodes.js";
 import type { OperatorIR } from "../ir/operator-ir.js";
 import { printIR } from "../ir/print.js";
-import type { SourceIndex } from "../ir/source.js";
+import type { SourceIndex } from "../ir/source-index.js";
 import { declaredToleranceFor } from "../compiled/declared-tolerance.js";
 import { toleranceFor } from "../compiled/tolerance.js";
 import { mergeCertificates, cachedProof } from "./proof.js";

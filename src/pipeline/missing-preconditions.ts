@@ -5,7 +5,7 @@ import { TileScriptError } from "../diagnostics/diagnostic.js";
 import { KernelDefinition } from "../dsl/definition.js";
 import * as tl from "../dsl/tl.js";
 import { trace } from "../dsl/trace.js";
-import type { SourceIndex } from "../ir/source.js";
+import type { SourceIndex } from "../ir/source-index.js";
 import { inferPreconditions } from "../prove/infer-preconditions.js";
 import { lower } from "./trace-and-check.js";
 

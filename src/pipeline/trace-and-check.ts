@@ -15,7 +15,7 @@ import { noSource } from "../diagnostics/catalog/definition-codes.js";
 import type { KernelDefinition } from "../dsl/definition.js";
 import { trace } from "../dsl/trace.js";
 import type { KernelIR } from "../ir/nodes.js";
-import type { SourceIndex } from "../ir/source.js";
+import type { SourceIndex } from "../ir/source-index.js";
 import { lowerViews } from "../lower/views.js";
 import { withConfigs } from "./tuning-interface.js";
 

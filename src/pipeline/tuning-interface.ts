@@ -9,7 +9,7 @@ import { specValue } from "../diagnostics/catalog/definition-codes.js";
 import { sizesOf } from "../eval/case-launch.js";
 import { estimateWork } from "../eval/cost-estimate.js";
 import type { KernelIR } from "../ir/nodes.js";
-import type { SourceIndex } from "../ir/source.js";
+import type { SourceIndex } from "../ir/source-index.js";
 
 export function withConfigs(ir: KernelIR, configs: readonly Config[]): KernelIR {
   return { ...ir, tuning: { ...ir.tuning, configs } };

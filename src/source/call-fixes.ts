@@ -1,7 +1,7 @@
 /** Fixes for calls that the trace rejected: renames an option, or adds `.value` to a loop-carried variable. */
 import { ts } from "./typescript.js";
 import type { Edit } from "../diagnostics/diagnostic.js";
-import type { SourceFix } from "../ir/source.js";
+import type { SourceFix } from "../ir/source-index.js";
 import { toEdit } from "./text-edits.js";
 import { unwrap } from "./sites.js";
 

@@ -4,7 +4,7 @@
  * Its import takes about half a second, so it is loaded with a dynamic `import()`.
  */
 import { existsSync, readFileSync } from "node:fs";
-import type { SourceIndex } from "../ir/source.js";
+import type { SourceIndex } from "../ir/source-index.js";
 import { parseSource } from "./stack-guard.js";
 import { indexFiles } from "./indexed-files.js";
 import { moduleFile } from "./module-files.js";

@@ -1,5 +1,5 @@
 /** The source index over texts in memory, for web pages. */
-import type { SourceIndex } from "../ir/source.js";
+import type { SourceIndex } from "../ir/source-index.js";
 import { parseSource } from "./stack-guard.js";
 import { resolveFile, resolvePath } from "./imports.js";
 import { indexFiles } from "./indexed-files.js";

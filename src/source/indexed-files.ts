@@ -1,7 +1,7 @@
 /** A source index over files, independent of whether they are read from disk or from memory. */
 import type { Location } from "../diagnostics/diagnostic.js";
 import type { FoundConfigs } from "../compiled/compiled-kernel.js";
-import type { ComparisonSite, RewrittenText, SourceIndex } from "../ir/source.js";
+import type { ComparisonSite, RewrittenText, SourceIndex } from "../ir/source-index.js";
 import { deepestNode, withStackGuard } from "./stack-guard.js";
 import type { Files } from "./imports.js";
 import { lintFiles } from "./lint.js";

@@ -5,7 +5,7 @@
  * Values that are not certainly traced are ignored, because plain JavaScript in a kernel is metaprogramming and legal.
  */
 import { type Diagnostic, errorDiagnostic, warning } from "../diagnostics/diagnostic.js";
-import type { ComparisonSite } from "../ir/source.js";
+import type { ComparisonSite } from "../ir/source-index.js";
 import { applyAnnotation } from "./annotations.js";
 import { evaluateCall } from "./calls.js";
 import { evaluateCondition, evaluate } from "./expressions.js";

@@ -16,7 +16,7 @@ import { formatLiteral } from "../compiled/canonical-json.js";
 import type { Config, FoundConfigs } from "../compiled/compiled-kernel.js";
 import { configsForExactGpu, formatGpu, listsOf } from "../compiled/configs-by-gpu.js";
 import type { Architecture } from "../compiled/kernel-targets.js";
-import type { RewrittenText } from "../ir/source.js";
+import type { RewrittenText } from "../ir/source-index.js";
 import { property, type ConfigsLiteral, configsLiteral } from "./spec-locations.js";
 import { locate } from "./sites.js";
 import type { ts } from "./typescript.js";

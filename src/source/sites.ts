@@ -9,7 +9,7 @@
  */
 import { ts } from "./typescript.js";
 import type { Location } from "../diagnostics/diagnostic.js";
-import type { Site } from "../ir/source.js";
+import type { Site } from "../ir/source-index.js";
 
 /** The calls and property accesses of a file, by the offset at which V8 reports them. */
 export interface SiteIndex {

@@ -2,7 +2,7 @@
 import { ts } from "./typescript.js";
 import { type PerGpu, listsOf } from "../compiled/configs-by-gpu.js";
 import type { Location } from "../diagnostics/diagnostic.js";
-import type { SpecLocations } from "../ir/source.js";
+import type { SpecLocations } from "../ir/source-index.js";
 import { locate, unwrap } from "./sites.js";
 
 /** The locations of the arguments of a `kernel` call. */

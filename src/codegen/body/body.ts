@@ -19,7 +19,7 @@ import {
   type WhileStatement,
   type WriteStatement,
 } from "../../ir/nodes.js";
-import type { SourceIndex } from "../../ir/source.js";
+import type { SourceIndex } from "../../ir/source-index.js";
 import { showType } from "../../types/types.js";
 import {
   augmentedOperator,

@@ -1,7 +1,7 @@
 /** Helper functions of the kernel as `@triton.jit` functions, callees first. */
 import { type Elem, sameElem } from "../../types/dtype.js";
 import type { Argument, FunctionIR, KernelIR, Value } from "../../ir/nodes.js";
-import type { SourceIndex } from "../../ir/source.js";
+import type { SourceIndex } from "../../ir/source-index.js";
 import { showType } from "../../types/types.js";
 import { capturesOf, callBindings, walkAll } from "../../ir/walk.js";
 import { emitBody } from "./body.js";

@@ -9,7 +9,7 @@ import {
   type OpStatement,
   type Value,
 } from "../../ir/nodes.js";
-import type { SourceIndex } from "../../ir/source.js";
+import type { SourceIndex } from "../../ir/source-index.js";
 import { walk } from "../../ir/walk.js";
 import * as py from "../syntax/py-build.js";
 import type { BinaryOperator, Expression, Keyword, Statement as PyStatement } from "../syntax/py.js";

@@ -13,7 +13,7 @@ import {
 } from "../../ir/nodes.js";
 import { LaunchFacts } from "../../analysis/launch-facts.js";
 import { nonNegativeValues } from "../../analysis/signs.js";
-import type { SourceIndex } from "../../ir/source.js";
+import type { SourceIndex } from "../../ir/source-index.js";
 import { argumentsOf, blocksOf, bodiesOf, walkAll } from "../../ir/walk.js";
 import { decorators } from "../wrapper/autotune.js";
 import { PointerTensors } from "../body/rules.js";

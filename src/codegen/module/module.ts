@@ -6,7 +6,7 @@ import { fail } from "../../diagnostics/diagnostic.js";
 import { externFile } from "../../diagnostics/catalog/extern-codes.js";
 import { isLiteral, isValue, type KernelIR, tensorsOf, type Value } from "../../ir/nodes.js";
 import type { OperatorIR } from "../../ir/operator-ir.js";
-import type { SourceIndex } from "../../ir/source.js";
+import type { SourceIndex } from "../../ir/source-index.js";
 import type { Specialized } from "../warp-specialize/pattern/specialize.js";
 import { dtypeTable } from "../../types/dtype.js";
 import { optionalSizes } from "../../analysis/optional-sizes.js";

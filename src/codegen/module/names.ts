@@ -1,6 +1,6 @@
 /** The names of a module: its reserved names, which no author's name may shadow, and the names of its kernels. */
 import type { KernelIR } from "../../ir/nodes.js";
-import type { SourceIndex } from "../../ir/source.js";
+import type { SourceIndex } from "../../ir/source-index.js";
 import { copyAliases, deviceHelpers, GLUON_DESCRIPTOR, hostHelpers } from "../warp-specialize/gluon/helpers.js";
 import { type KernelNames, namesOfKernel } from "../names/kernel-names.js";
 import { Names } from "../names/names.js";

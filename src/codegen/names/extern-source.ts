@@ -2,7 +2,7 @@
 import { fail, type Location } from "../../diagnostics/diagnostic.js";
 import { externFile, externSource } from "../../diagnostics/catalog/extern-codes.js";
 import type { FunctionIR, KernelIR } from "../../ir/nodes.js";
-import type { SourceIndex } from "../../ir/source.js";
+import type { SourceIndex } from "../../ir/source-index.js";
 import type { Names } from "./names.js";
 import { freeNames, type TopLevelStatement, parseTopLevel } from "../syntax/source.js";
 import type { FromImport, Statement } from "../syntax/py.js";

@@ -16,7 +16,7 @@ import {
   tensorsOf,
   type Value,
 } from "../../ir/nodes.js";
-import type { SourceIndex } from "../../ir/source.js";
+import type { SourceIndex } from "../../ir/source-index.js";
 import { embedExterns, type Externs, NO_EXTERNS } from "./extern-source.js";
 import { Names, snakeCase } from "./names.js";
 

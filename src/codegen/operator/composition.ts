@@ -9,7 +9,7 @@ import {
   type TorchArgument,
   type TorchNode,
 } from "../../torch/node.js";
-import type { SourceIndex } from "../../ir/source.js";
+import type { SourceIndex } from "../../ir/source-index.js";
 import { callOrder } from "../names/call-order.js";
 import { isUpdate, ResultDependencies } from "./result-dependencies.js";
 import { type KernelNames, outputName } from "../names/kernel-names.js";

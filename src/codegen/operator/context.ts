@@ -3,7 +3,7 @@ import { fail } from "../../diagnostics/diagnostic.js";
 import { operatorGradient } from "../../diagnostics/catalog/operator-codes.js";
 import { type KernelIR, type TensorParam, tensorsOf } from "../../ir/nodes.js";
 import type { Composition, OperatorIR } from "../../ir/operator-ir.js";
-import type { SourceIndex } from "../../ir/source.js";
+import type { SourceIndex } from "../../ir/source-index.js";
 import {
   type EmittedKernel,
   type CompositionOptions,

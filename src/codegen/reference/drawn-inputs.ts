@@ -21,7 +21,7 @@ import {
 } from "../../ir/nodes.js";
 import { TorchPython } from "./expressions.js";
 import { inputsOf, type TorchNode } from "../../torch/node.js";
-import type { SourceIndex } from "../../ir/source.js";
+import type { SourceIndex } from "../../ir/source-index.js";
 import { callOrder, givenSizes, type NumberParam } from "../names/call-order.js";
 import { hostExpression, hostExpressions, hostInputs } from "../body/host-expressions.js";
 import { type KernelNames, parameterName, tensorName, valueName } from "../names/kernel-names.js";

@@ -11,7 +11,7 @@ import {
   type TorchCall,
   type TorchNode,
 } from "../../torch/node.js";
-import type { Site, SourceIndex } from "../../ir/source.js";
+import type { Site, SourceIndex } from "../../ir/source-index.js";
 import { type KernelNames, parameterName } from "../names/kernel-names.js";
 import { Names, snakeCase } from "../names/names.js";
 import * as py from "../syntax/py-build.js";

@@ -1,7 +1,7 @@
 /** `reference_fn`: the author's reference in plain PyTorch. */
 import type { KernelIR } from "../../ir/nodes.js";
 import type { Reference } from "../../torch/node.js";
-import type { SourceIndex } from "../../ir/source.js";
+import type { SourceIndex } from "../../ir/source-index.js";
 import { type KernelNames, tensorName } from "../names/kernel-names.js";
 import * as py from "../syntax/py-build.js";
 import type { FunctionDef, Parameter } from "../syntax/py.js";

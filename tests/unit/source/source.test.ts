@@ -7,7 +7,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import type { Location } from "../../../src/diagnostics/diagnostic.js";
 import { createSourceIndex } from "../../../src/source/call-site-index.js";
 import { captureLocation, isTileScript, parseFrame, whileReading } from "../../../src/diagnostics/callsite.js";
-import type { SourceIndex } from "../../../src/ir/source.js";
+import type { SourceIndex } from "../../../src/ir/source-index.js";
 import { type Recorded, recorded } from "./fixtures/recorder.js";
 import { sites } from "./fixtures/sites.js";
 

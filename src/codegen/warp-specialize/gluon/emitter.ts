@@ -6,7 +6,7 @@ import { LaunchFacts } from "../../../analysis/launch-facts.js";
 import { nonNegativeValues } from "../../../analysis/signs.js";
 import type { Config } from "../../../compiled/compiled-kernel.js";
 import { isMemoryParam, type KernelIR, type TensorParam, type Value } from "../../../ir/nodes.js";
-import type { SourceIndex } from "../../../ir/source.js";
+import type { SourceIndex } from "../../../ir/source-index.js";
 import { type BlockAccess, perTensorAxis } from "../pattern/block-access.js";
 import type { Consumers } from "../pattern/attention-configs.js";
 import type { BarrierName, Pipeline } from "../pattern/pipeline.js";

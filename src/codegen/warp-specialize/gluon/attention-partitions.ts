@@ -1,5 +1,5 @@
 /** The partitions of warp-specialized attention: the author's statements, interleaved with the pipeline's steps. */
-import type { Block, ForStatement, Statement } from "../../../ir/nodes.js";
+import type { ForStatement, Statement } from "../../../ir/nodes.js";
 import type { AttentionLoop } from "../pattern/attention-pattern.js";
 import type { SpecializedAttention } from "../pattern/attention-plan.js";
 import type { BlockAccess } from "../pattern/block-access.js";
@@ -128,14 +128,15 @@ class AttentionPartition {
     const block = builder.block(() => {
       if (!isConsumer) this.#statements.appendNeeded(loop.body.statements);
       pipeline.declareSlot();
-      this.#steps(body, loop.body);
+      this.#steps(body, loop.body.statements);
     });
     builder.append({ ...loop, options: {}, body: block });
   }
 
   // ---- steps --------------------------------------------------------------------------------------------------------
 
-  #steps(steps: readonly PipelineStep[], iteration?: Block): void {
+  /** @param iteration The author's statements, for steps of an iteration. */
+  #steps(steps: readonly PipelineStep[], iteration: readonly Statement[] = []): void {
     const { context } = this;
     const perConsumer = steps.filter((step) => isPerConsumerBarrier(step) && !context.isConsumer);
     for (const step of steps)
@@ -143,7 +144,7 @@ class AttentionPartition {
       else if (step === perConsumer[0]) context.rows.forEachConsumer((index) => loadQueries(context, index));
   }
 
-  #step(step: PipelineStep, isLast: boolean, iteration?: Block): void {
+  #step(step: PipelineStep, isLast: boolean, iteration: readonly Statement[]): void {
     const { context } = this;
     const { builder, pipeline } = context;
     switch (step.kind) {
@@ -174,7 +175,7 @@ class AttentionPartition {
       case "settle":
         return step.pending > 0 ? this.#awaitScores(iteration) : this.#products.awaitAccumulator(this.#loop);
       case "compute":
-        return step.target === "weights" ? this.#emitWeights(iteration!) : this.#emitAccumulatorUpdates(iteration!);
+        return step.target === "weights" ? this.#emitWeights(iteration) : this.#emitAccumulatorUpdates(iteration);
       case "release":
         if (step.when === "stay" || step.when === "leave") return this.#releaseQueries(step.when);
         return builder.appendEffect(
@@ -248,25 +249,25 @@ class AttentionPartition {
   // ---- the author's statements --------------------------------------------------------------------------------------
 
   /** Performs the iteration's other loads while the products run. */
-  #awaitScores(iteration: Block | undefined): void {
+  #awaitScores(iteration: readonly Statement[]): void {
     const { registerLoads } = this.context.specialized;
-    this.#statements.appendNeeded((iteration?.statements ?? []).filter((each) => registerLoads.has(each)));
+    this.#statements.appendNeeded(iteration.filter((each) => registerLoads.has(each)));
     this.#products.awaitScores(this.#loop);
   }
 
   /**
    * Emits everything but the loads and the statements that depend on the accumulator, which a product still updates.
    */
-  #emitWeights({ statements }: Block): void {
+  #emitWeights(iteration: readonly Statement[]): void {
     const { accumulatorUpdates, registerLoads } = this.context.specialized;
     this.#statements.appendNeeded(
-      statements.filter((each) => !accumulatorUpdates.has(each) && !registerLoads.has(each)),
+      iteration.filter((each) => !accumulatorUpdates.has(each) && !registerLoads.has(each)),
     );
   }
 
-  #emitAccumulatorUpdates({ statements }: Block): void {
+  #emitAccumulatorUpdates(iteration: readonly Statement[]): void {
     const { accumulatorUpdates } = this.context.specialized;
-    this.#statements.appendNeeded(statements.filter((each) => accumulatorUpdates.has(each)));
+    this.#statements.appendNeeded(iteration.filter((each) => accumulatorUpdates.has(each)));
     this.#products.updateOperands(this.#loop);
   }
 

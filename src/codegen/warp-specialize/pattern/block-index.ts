@@ -35,14 +35,17 @@ export function blockIndexOf(
   if (second === undefined) return undefined;
   if (op.facts.integer === "sum") {
     const [scalar, lanes] = isScalar(first) ? [first, second] : [second, first];
-    const inner = isScalar(scalar) ? blockIndexOf(lanes, definitionsOf) : undefined;
-    return inner && inner.wraps === undefined ? { ...inner, starts: [scalar, ...inner.starts] } : undefined;
+    const inner = isScalar(scalar) ? unwrappedIndexOf(lanes, definitionsOf) : undefined;
+    return inner && { ...inner, starts: [scalar, ...inner.starts] };
   }
-  if (op.facts.integer === "remainder" && isScalar(second)) {
-    const inner = blockIndexOf(first, definitionsOf);
-    return inner && inner.wraps === undefined ? { ...inner, wraps: second } : undefined;
-  }
-  return undefined;
+  if (op.facts.integer !== "remainder" || !isScalar(second)) return undefined;
+  const inner = unwrappedIndexOf(first, definitionsOf);
+  return inner && { ...inner, wraps: second };
+}
+
+function unwrappedIndexOf(index: Argument, definitionsOf: ReadonlyMap<Value, Statement>): BlockIndex | undefined {
+  const blockIndex = blockIndexOf(index, definitionsOf);
+  return blockIndex?.wraps === undefined ? blockIndex : undefined;
 }
 
 export const isScalar = (argument: Argument): boolean =>

@@ -54,6 +54,21 @@ const UNKNOWN: ValueFact = { classes: ANY_VALUE };
 const commonFact = (x: ValueFact, y: ValueFact): ValueFact =>
   x.classes === y.classes && x.variable === y.variable ? x : UNKNOWN;
 
+/** The result of an op whose operands cancel out, or one of which is neutral. */
+function cancelledOrNeutral(statement: OpStatement, x: ValueFact, y: ValueFact): ValueFact | undefined {
+  const { facts, proof } = statement.op;
+  if (facts.integer === "difference" && x.variable && x.variable === y.variable) return { classes: ZERO };
+  const { isNeutral } = proof;
+  if (!isNeutral) return undefined;
+  const args = typedArguments(statement);
+  const isNeutralFor = (neutralClasses: NumberClasses, otherClasses: NumberClasses, isFirst: boolean) =>
+    classesIn(neutralClasses).every((neutralClass) =>
+      classesIn(otherClasses).every((otherClass) => isNeutral(neutralClass, otherClass, isFirst, args)),
+    );
+  if (isNeutralFor(y.classes, x.classes, false)) return x;
+  return isNeutralFor(x.classes, y.classes, true) ? y : undefined;
+}
+
 class MaskedIteration {
   readonly #facts = new Map<Value, ValueFact>();
   readonly #unchanged = new Set<Variable>();
@@ -99,10 +114,10 @@ class MaskedIteration {
 
   #resultOf(statement: OpStatement): ValueFact {
     const { op, operands } = statement;
-    const { classTransfer, isNeutral, foldSemantics, lane, selectOperands: select } = op.proof;
-    const [x, y] = operands.map((operand) => this.#factOf(operand)) as [ValueFact, ValueFact | undefined];
+    const { classTransfer, foldSemantics, lane, selectOperands: select } = op.proof;
+    const x = this.#factOf(operands[0]);
+    const y = operands.length > 1 ? this.#factOf(operands[1]) : undefined;
     if (lane || op.facts.isIdentity) return isCast(statement) ? { classes: x.classes } : x;
-    const args = typedArguments(statement);
     if (foldSemantics) return this.#foldResult(x.classes, foldSemantics.combineClasses);
     if (select) {
       const then = this.#factOf(operandOf(statement, select.then));
@@ -110,19 +125,12 @@ class MaskedIteration {
       return { classes: then.classes | otherwise.classes };
     }
     const [firstName, secondName = "", extra] = Object.keys(op.operands);
-    if (y && secondName && extra === undefined) {
-      if (op.facts.integer === "difference" && x.variable && x.variable === y.variable) return { classes: ZERO };
-      const isNeutralFor = (neutralClasses: NumberClasses, otherClasses: NumberClasses, isFirst: boolean) =>
-        isNeutral !== undefined &&
-        classesIn(neutralClasses).every((neutralClass) =>
-          classesIn(otherClasses).every((otherClass) => isNeutral(neutralClass, otherClass, isFirst, args)),
-        );
-      if (isNeutralFor(y.classes, x.classes, false)) return x;
-      if (isNeutralFor(x.classes, y.classes, true)) return y;
-    }
+    if (firstName === undefined || extra !== undefined) return UNKNOWN;
+    const sameFact = y && secondName ? cancelledOrNeutral(statement, x, y) : undefined;
+    if (sameFact) return sameFact;
     const type = statement.results[0]?.type;
-    if (!classTransfer || type?.kind !== "tile" || firstName === undefined || extra !== undefined) return UNKNOWN;
-    const context = { args, isFloat: members(type.dtype).every((dtype) => !isInt(dtype)) };
+    if (!classTransfer || type?.kind !== "tile") return UNKNOWN;
+    const context = { args: typedArguments(statement), isFloat: members(type.dtype).every((dtype) => !isInt(dtype)) };
     let classes = 0;
     for (const a of classesIn(x.classes))
       for (const b of classesIn(y?.classes ?? ZERO))

@@ -52,3 +52,8 @@ export type SentenceOf<Builder extends (...facts: never[]) => Message> = Builder
 
 /** What the text of a message tells of a case. */
 export type Fact = string | number;
+
+/** `a, b and c`, or `a, b or c`. */
+export function formatList(items: readonly string[], conjunction: "and" | "or" = "and"): string {
+  return items.length < 2 ? items.join() : `${items.slice(0, -1).join(", ")} ${conjunction} ${items.at(-1)}`;
+}

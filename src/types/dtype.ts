@@ -2,7 +2,7 @@
  * Dtypes: names, kinds, dtype variables, and the values that authors use (`tl.float16`). Everything is derived from one
  * table. Promotion is in `promote.ts`, casts are in `casts.ts`.
  */
-import { formatList } from "../diagnostics/format-list.js";
+import { formatList } from "../diagnostics/message.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import { fail } from "../diagnostics/diagnostic.js";
 import { dtypeMembers, dtypeName } from "../diagnostics/catalog/param-codes.js";

@@ -2,7 +2,7 @@
  * `get_inputs`: new arguments for the wrapper, of a typical size by default. `draw_inputs`: the inputs that the author
  * defines.
  */
-import { formatList } from "../../diagnostics/format-list.js";
+import { formatList } from "../../diagnostics/message.js";
 import { type DTypeName, type Elem, isInt } from "../../types/dtype.js";
 import {
   type ConstexprParam,

@@ -3,7 +3,7 @@ import { Command, CommanderError, Option } from "commander";
 import { basename } from "node:path";
 import type { DiagnosticCode } from "../../diagnostics/catalog/index.js";
 import { errorDiagnostic, type MessageOfCode, TileScriptError } from "../../diagnostics/diagnostic.js";
-import { formatList } from "../../diagnostics/format-list.js";
+import { formatList } from "../../diagnostics/message.js";
 import { environment, kernelFile, usage } from "../../diagnostics/catalog/command-codes.js";
 import { formatWithFrame, explainHint } from "../report/code-frame.js";
 import type { KernelCommand, PlainCommand, Runnable } from "../invocation/command.js";

@@ -1,7 +1,7 @@
 /** Compares records of different days, GPUs and versions: the latest time with the best earlier one. */
 import { cacheKey, jsonText } from "../../compiled/canonical-json.js";
 import type pc from "picocolors";
-import { formatList } from "../../diagnostics/format-list.js";
+import { formatList } from "../../diagnostics/message.js";
 import { formatCase } from "../cases/case-text.js";
 import type { MeasurementRecord } from "./records.js";
 import type { Timing } from "../worker/protocol.js";

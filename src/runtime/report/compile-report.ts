@@ -2,7 +2,7 @@
 import type pc from "picocolors";
 import type { CompiledKernel, Config } from "../../compiled/compiled-kernel.js";
 import { supportsGpu, formatTargets } from "../../compiled/kernel-targets.js";
-import { formatList } from "../../diagnostics/format-list.js";
+import { formatList } from "../../diagnostics/message.js";
 import { formatCase, formatConfig, valuesOf } from "../cases/case-text.js";
 import { errorDiagnostic, warning, type Diagnostic } from "../../diagnostics/diagnostic.js";
 import { compileResources, otherTarget } from "../../diagnostics/catalog/command-codes.js";

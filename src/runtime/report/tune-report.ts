@@ -2,7 +2,7 @@
 import { formatLiteral } from "../../compiled/canonical-json.js";
 import type pc from "picocolors";
 import type { CompiledKernel, Config } from "../../compiled/compiled-kernel.js";
-import { formatList } from "../../diagnostics/format-list.js";
+import { formatList } from "../../diagnostics/message.js";
 import { formatCase, valuesOf } from "../cases/case-text.js";
 import { bytesOf } from "../measure/roofline.js";
 import type { BenchCaseReport, ConfigValues, TuneReport } from "./reports.js";

@@ -1,8 +1,7 @@
 /** Faults that `python/tilescript_worker/machine_code.py` finds in the machine code of ptxas. */
 import { statSync } from "node:fs";
 import { COMPILE_DEADLINE_MS } from "./precompile.js";
-import { formatMessage } from "../../diagnostics/message.js";
-import { formatList } from "../../diagnostics/format-list.js";
+import { formatMessage, formatList } from "../../diagnostics/message.js";
 import type { MachineCode, RunRequest, VerifyRequest } from "../worker/protocol.js";
 import type { PythonDevice } from "../devices/device.js";
 

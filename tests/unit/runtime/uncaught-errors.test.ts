@@ -1,6 +1,6 @@
 /** What broke in our own code is told apart from what an author's code threw, with what a report needs. */
 import { expect, test } from "vitest";
-import { formatList } from "../../../src/diagnostics/format-list.js";
+import { formatList } from "../../../src/diagnostics/message.js";
 import { thrownDiagnostics } from "../../../src/runtime/cli/uncaught-errors.js";
 import { version } from "../../../src/runtime/system/package-folder.js";
 

@@ -1,4 +1,7 @@
-/** Presence flags: kernel flags such as `HAS_BIAS` that are true exactly if a pointer such as `bias_ptr` is passed. */
+/**
+ * Signs that a parameter is optional: presence flags, such as `HAS_BIAS`, which are true exactly if a pointer such as
+ * `bias_ptr` is passed; and comparisons with None.
+ */
 import { childrenOf, readNames } from "./liveness.js";
 import type { LaunchArgument, KernelTree } from "./tree.js";
 
@@ -42,4 +45,25 @@ function isGuardedBy(body: readonly object[], name: string, flag: string): boole
     return ("id" in node && node.id === name) || childrenOf(node).some(isReadOutside);
   };
   return body.some((node) => readNames(node).has(name)) && !body.some(isReadOutside);
+}
+
+/** The names that are compared with None. */
+export function namesComparedWithNone(body: unknown, names = new Set<string>()): ReadonlySet<string> {
+  if (typeof body !== "object" || body === null) return names;
+  if (Array.isArray(body)) {
+    for (const each of body) namesComparedWithNone(each, names);
+    return names;
+  }
+  const node = body as Readonly<Record<string, unknown>>;
+  if (node["kind"] === "Compare") {
+    const { left: lhs, comparators } = node as {
+      left: { kind: string; id?: string };
+      comparators: readonly { kind: string; of?: string }[];
+    };
+    if (lhs.kind === "Name" && lhs.id !== undefined && comparators.some(({ of }) => of === "NoneType"))
+      names.add(lhs.id);
+  }
+  for (const [key, value] of Object.entries(node))
+    if (key !== "types" && key !== "bound") namesComparedWithNone(value, names);
+  return names;
 }

@@ -37,6 +37,13 @@ export class Builder {
   /** The constexpr value of each canonical text, so that a dimension can be returned as a value. */
   readonly constexprs = new Map<string, Value>();
 
+  /** The constexpr value of a canonical text that a tile's shape contains. */
+  constexprOf(text: string): Value {
+    const value = this.constexprs.get(text);
+    if (!value) throw new Error(`no constexpr is ${text}`);
+    return value;
+  }
+
   /** `source` is the author's source, if it is available. */
   constructor(readonly source?: SourceIndex) {}
 
@@ -160,12 +167,27 @@ export class Builder {
     types: readonly Type[],
     at: Location | undefined,
   ): readonly Value[] {
-    const [first] = operands;
-    const definingOp =
-      op.facts.keepsClaims && isValue(first) && first.definingOp?.facts.claimsInBounds ? first.definingOp : op;
-    const results = types.map((type) => this.value(type, at, undefined, definingOp));
+    const results = types.map((type) => this.#result(op, operands, type, at));
     this.append({ kind: "op", op, operands, options, results, location: at });
     return results;
+  }
+
+  /** {@link op} with one result. */
+  opWithResult(
+    op: Op,
+    operands: OpStatement["operands"],
+    options: OpStatement["options"],
+    type: Type,
+    at: Location | undefined,
+  ): Value {
+    const result = this.#result(op, operands, type, at);
+    this.append({ kind: "op", op, operands, options, results: [result], location: at });
+    return result;
+  }
+
+  #result(op: Op, [first]: OpStatement["operands"], type: Type, at: Location | undefined): Value {
+    const keepsClaim = op.facts.keepsClaims && isValue(first) && first.definingOp?.facts.claimsInBounds;
+    return this.value(type, at, undefined, keepsClaim ? first.definingOp : op);
   }
 
   /** Opens a block, which `close` ends. Values of the block are out of scope after that. */

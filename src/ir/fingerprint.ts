@@ -42,8 +42,8 @@ class Writer {
 
   /** A location. Lines in the kernel's file are relative to the kernel. */
   #locationText({ file, line, column }: Location): string {
-    const isSameFile = file === this.kernelLocation?.file;
-    return isSameFile ? `${line - this.kernelLocation!.line}:${column}` : `${file}:${line}:${column}`;
+    const start = this.kernelLocation;
+    return file === start?.file ? `${line - start.line}:${column}` : `${file}:${line}:${column}`;
   }
 }
 

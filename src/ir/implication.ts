@@ -58,7 +58,7 @@ function atomsOf(formula: Formula): readonly string[] {
 }
 
 function isTrue(formula: Formula, assignment: ReadonlyMap<string, boolean>): boolean {
-  if (formula.kind === "atom") return assignment.get(formula.text)!;
+  if (formula.kind === "atom") return assignment.get(formula.text) === true;
   if (formula.kind === "not") return !isTrue(formula.operand, assignment);
   const [lhs, rhs] = formula.sides;
   return formula.kind === "and"

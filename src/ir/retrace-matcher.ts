@@ -56,7 +56,7 @@ export function repeatOp(
   }
   const types = recorded.results.map(({ type }) => type);
   const results = recorder.op(op, operands, options, types, recorded.location);
-  recorded.results.forEach((result, i) => matcher.pair(result, results[i]!));
+  pairAll(matcher, recorded.results, results);
   return results;
 }
 

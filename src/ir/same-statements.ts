@@ -3,15 +3,19 @@ import type { Location } from "../diagnostics/diagnostic.js";
 import {
   type Argument,
   type Block,
+  type ForStatement,
   type FunctionIR,
+  type IfStatement,
   isDType,
   isFunction,
   isList,
   isLiteral,
   isValue,
+  type OpStatement,
   type Statement,
   type Value,
   type Variable,
+  type WhileStatement,
 } from "./nodes.js";
 import type { Elem } from "../types/dtype.js";
 import { sameType } from "../types/types.js";
@@ -114,13 +118,7 @@ class Comparison {
     if (a === b) return true;
     switch (a.kind) {
       case "op":
-        return (
-          b.kind === "op" &&
-          a.op === b.op &&
-          this.#sameArguments(a.operands, b.operands) &&
-          this.#sameOptions(a.options, b.options) &&
-          this.pairResults(a.results, b.results)
-        );
+        return b.kind === "op" && this.#sameOp(a, b);
       case "let":
         return (
           b.kind === "let" && this.#sameArgument(a.initial, b.initial) && this.#pairVariables(a.variable, b.variable)
@@ -134,28 +132,11 @@ class Comparison {
           b.kind === "write" && this.#sameDefinition(a.variable, b.variable) && this.#sameArgument(a.value, b.value)
         );
       case "for":
-        return (
-          b.kind === "for" &&
-          this.#sameArguments([a.start, a.end, a.step], [b.start, b.end, b.step]) &&
-          this.#sameOptions(a.options, b.options) &&
-          (a.index === b.index || this.pairResults([a.index], [b.index])) &&
-          this.sameBlock(a.body, b.body)
-        );
+        return b.kind === "for" && this.#sameFor(a, b);
       case "while":
-        return (
-          b.kind === "while" &&
-          this.#sameOptions(a.options, b.options) &&
-          this.sameBlock(a.condition, b.condition) &&
-          this.sameBlock(a.body, b.body)
-        );
+        return b.kind === "while" && this.#sameWhile(a, b);
       case "if":
-        return (
-          b.kind === "if" &&
-          this.#sameArgument(a.condition, b.condition) &&
-          this.sameBlock(a.then, b.then) &&
-          this.sameBlock(a.otherwise, b.otherwise) &&
-          this.pairResults(a.results, b.results)
-        );
+        return b.kind === "if" && this.#sameIf(a, b);
       case "exit":
         return b.kind === "exit";
       default:
@@ -163,10 +144,49 @@ class Comparison {
     }
   }
 
+  #sameOp(a: OpStatement, b: OpStatement): boolean {
+    return (
+      a.op === b.op &&
+      this.#sameArguments(a.operands, b.operands) &&
+      this.#sameOptions(a.options, b.options) &&
+      this.pairResults(a.results, b.results)
+    );
+  }
+
+  #sameFor(a: ForStatement, b: ForStatement): boolean {
+    return (
+      this.#sameArguments([a.start, a.end, a.step], [b.start, b.end, b.step]) &&
+      this.#sameOptions(a.options, b.options) &&
+      (a.index === b.index || this.pairResults([a.index], [b.index])) &&
+      this.sameBlock(a.body, b.body)
+    );
+  }
+
+  #sameWhile(a: WhileStatement, b: WhileStatement): boolean {
+    return (
+      this.#sameOptions(a.options, b.options) &&
+      this.sameBlock(a.condition, b.condition) &&
+      this.sameBlock(a.body, b.body)
+    );
+  }
+
+  #sameIf(a: IfStatement, b: IfStatement): boolean {
+    return (
+      this.#sameArgument(a.condition, b.condition) &&
+      this.sameBlock(a.then, b.then) &&
+      this.sameBlock(a.otherwise, b.otherwise) &&
+      this.pairResults(a.results, b.results)
+    );
+  }
+
   /** Pairs the results of two statements. Returns false if their types differ. */
   pairResults(a: readonly Value[], b: readonly Value[]): boolean {
-    if (a.length !== b.length || !a.every((value, i) => sameType(value.type, b[i]!.type))) return false;
-    a.forEach((value, i) => this.#pair(value, b[i]!));
+    if (a.length !== b.length) return false;
+    for (const [i, recorded] of a.entries()) {
+      const retraced = b[i];
+      if (!retraced || !sameType(recorded.type, retraced.type)) return false;
+      this.#pair(recorded, retraced);
+    }
     return true;
   }
 

@@ -8,6 +8,7 @@ import {
   isList,
   isValue,
   type KernelIR,
+  type OpStatement,
   type Param,
   type Statement,
   type Value,
@@ -83,6 +84,12 @@ export function resultsOf(statement: Statement): readonly Value[] {
   return statement.kind === "read" ? [statement.result] : [];
 }
 
+/** The result of an op that has one. */
+export function onlyResult({ op, results: [result] }: OpStatement): Value {
+  if (!result) throw new Error(`${op.name} has no result`);
+  return result;
+}
+
 /** Calls `visit` for every statement in program order, outer before inner. */
 export function walk(block: Block, visit: (statement: Statement) => void): void {
   for (const statement of block.statements) {
@@ -123,6 +130,13 @@ export function bodiesOf({ functions, body }: KernelIR): readonly Block[] {
 export function hostBlockOf(param: Param): HostBlock | undefined {
   if (param.kind === "size") return param.derived;
   return param.kind === "constexpr" ? param.compute : undefined;
+}
+
+/** The value that a host block computes for a parameter. */
+export function valueOfBlock({ block }: HostBlock): Argument {
+  const [value] = block.yields;
+  if (value === undefined) throw new Error("the host block yields nothing");
+  return value;
 }
 
 /** The blocks that the host computes for a launch: parameters, requirements and the grid. */

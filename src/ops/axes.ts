@@ -2,7 +2,7 @@
 import { number, type Term } from "../symbolic/term.js";
 import type { Typed } from "../types/types.js";
 import { expandDims as expandArray, permute as permuteArray } from "../numerics/array.js";
-import type { Expand, WhyExpand } from "../types/axis.js";
+import { atAxis, type Expand, type WhyExpand } from "../types/axis.js";
 import type { Validate } from "../types/rule-error.js";
 import type { Permute } from "../types/dims.js";
 import type { Addresses } from "../values/runtime-values.js";
@@ -179,16 +179,15 @@ export const trans = defineOp<
 
 /** Maps a lane of the result to the lane of the operand, by removing the added axes. */
 function withoutAxes(lane: readonly Term[], axes: readonly number[]): readonly Term[] {
-  const sizes = axes.map((_, i) => lane.length - axes.length + i + 1);
   return axes.reduceRight(
-    (remaining, axis, i) => remaining.toSpliced(axis < 0 ? axis + sizes[i]! : axis, 1),
+    (remaining, axis) => remaining.toSpliced(axis < 0 ? axis + remaining.length : axis, 1),
     lane as Term[],
   );
 }
 
 /** Maps a lane of the permuted tile to the lane of the operand. */
 function invertPermutation(lane: readonly Term[], order: readonly number[]): readonly Term[] {
-  return order.map((_, axis) => lane[order.indexOf(axis)]!);
+  return order.map((_, axis) => atAxis(lane, order.indexOf(axis)));
 }
 
 function swapLastTwo(rank: number): number[] {

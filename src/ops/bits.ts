@@ -105,13 +105,14 @@ function shift<Name extends "shl" | "shr">(name: Name, operator: "<<" | ">>", fo
 function reportOversizedShifts({ x, y }: RuntimeArguments<typeof operands>, context: Context): void {
   const [value, count, dtype] = promoteOperands(x, y);
   const bits = bitsOf(dtype);
-  if (!count.data.some((amount, i) => isShiftTooFar(bits, amount) && !count.poison?.[i])) return;
+  const first = count.data.find((amount, i) => isShiftTooFar(bits, amount) && !count.poison?.[i]);
+  if (first === undefined) return;
   const shape = broadcastShapes(value.shape, count.shape);
   const amounts = broadcastTo(count, shape);
   const lanes = Uint8Array.from(amounts.data as ArrayLike<number | bigint>, (amount, i) =>
     isShiftTooFar(bits, amount) && !amounts.poison?.[i] ? 1 : 0,
   );
-  context.report(shiftAmount(dtype, amounts.data[lanes.indexOf(1)]!, bits), shape, lanes);
+  context.report(shiftAmount(dtype, first, bits), shape, lanes);
 }
 
 /** `x << y` */

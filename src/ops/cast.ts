@@ -9,8 +9,8 @@ import {
   NEGATIVE,
   NUMBERS,
   ONE,
-  POSITIVE,
   ZERO,
+  asFloat,
 } from "../symbolic/number-class.js";
 import { asInteger, asTruth, type Term } from "../symbolic/term.js";
 import type { MinimumDim } from "../types/limits.js";
@@ -70,18 +70,19 @@ type CastOperands = typeof operands & typeof options;
 const hasRtz = (to: DTypeName) => to === "float16" || to === "bfloat16" || to === "float8e5";
 
 function inferCast({ x, dtype, bitcast, fpDowncastRounding }: TypedArguments<CastOperands>) {
-  if (!dtype.dtype) return notADType("to", dtype.literal);
+  const target = dtype.dtype;
+  if (!target) return notADType("to", dtype.literal);
   if (x.type.kind !== "tile" && x.type.kind !== "constexpr") return notATile("to", x.type);
-  const type = inferTo(x.type, dtype.dtype, bitcast?.literal === true);
+  const type = inferTo(x.type, target, bitcast?.literal === true);
   if (type instanceof Message || fpDowncastRounding === undefined || x.type.kind !== "tile") return type;
   const why = whyChoice("to: fpDowncastRounding", fpDowncastRounding.literal, ["rtne", "rtz"]);
   if (why) return why;
   const isNarrowing = members(x.type.dtype).every((from) =>
-    members(dtype.dtype!).every((to) => isFloat(from) && isFloat(to) && bitsOf(to) < bitsOf(from)),
+    members(target).every((to) => isFloat(from) && isFloat(to) && bitsOf(to) < bitsOf(from)),
   );
   if (!isNarrowing) return operandKind("to: fpDowncastRounding is for casts of floats to narrower floats");
   // Triton's front end accepts the other pairs, but LLVM cannot lower them.
-  const canTruncate = members(x.type.dtype).every((from) => from === "float32") && members(dtype.dtype).every(hasRtz);
+  const canTruncate = members(x.type.dtype).every((from) => from === "float32") && members(target).every(hasRtz);
   return fpDowncastRounding.literal !== "rtz" || canTruncate
     ? type
     : dtypeUnsupported("to: only float32 rounds toward zero, and only to float16, bfloat16 and float8e5");
@@ -99,6 +100,12 @@ function castMinimumDims({ x, dtype }: TypedArguments<CastOperands>): readonly M
   if (type.kind !== "tile" || ![type.dtype, dtype.dtype].includes("float8e4b15")) return [];
   const dim = type.shape.map((size) => `(${size})`).join(" * ") || 1;
   return [{ subject: "the number of elements", dim, consumers: "casts from and to float8e4b15", minimum: 4 }];
+}
+
+/** The dtype of an argument that an op's type rule has checked. */
+export function dtypeOf({ dtype }: Typed): Elem {
+  if (dtype === undefined) throw new TypeError("the argument is not a dtype");
+  return dtype;
 }
 
 /**
@@ -120,7 +127,7 @@ function castTerm(
   if (args.bitcast?.literal === true) return undefined;
   if (truth) return asTruth(x);
   const from: readonly DTypeName[] = args.x.type.kind === "tile" ? members(args.x.type.dtype) : ["int32"];
-  const isLossless = members(args.dtype.dtype!).every((to) => from.every((source) => isSubrange(source, to)));
+  const isLossless = members(dtypeOf(args.dtype)).every((to) => from.every((source) => isSubrange(source, to)));
   return isLossless ? asInteger(x) : undefined;
 }
 
@@ -132,12 +139,16 @@ function castClasses(
   if (args.bitcast?.literal === true) return x === ZERO && !isFloat ? NUMBERS : ANY_VALUE;
   const dtypes = args.x.type.kind === "tile" ? members(args.x.type.dtype) : (["int32"] as const);
   const isWhole = dtypes.every(isInt);
-  const isTruth = args.dtype.dtype === "int1";
-  if (isTruth) return x === ZERO ? ZERO : x === NAN ? ZERO | ONE : ONE;
-  if (isFloat) return !isWhole ? x : x === LOWEST ? NEGATIVE : x === HIGHEST ? POSITIVE : x;
+  if (args.dtype.dtype === "int1") return truthClasses(x);
+  if (isFloat) return isWhole ? asFloat(x) : x;
   if (x === ZERO || x === ONE) return x;
-  if (!members(args.dtype.dtype!).every(isSigned) && x === NEGATIVE) return NUMBERS;
+  if (!members(dtypeOf(args.dtype)).every(isSigned) && x === NEGATIVE) return NUMBERS;
   return isWhole || x === LOWEST || x === HIGHEST || x === NAN ? NUMBERS : x | ZERO;
+}
+
+function truthClasses(x: NumberClasses): NumberClasses {
+  if (x === ZERO) return ZERO;
+  return x === NAN ? ZERO | ONE : ONE;
 }
 
 function isSubrange(from: DTypeName, to: DTypeName): boolean {
@@ -163,7 +174,7 @@ const record = {
     lanewise: true,
     isIdentity: true,
     nonNegative: ([isNonNegative], { args: { x, dtype, bitcast } }) =>
-      isNonNegative === true && isSignPreserved(x, dtype.dtype!, bitcast?.literal === true),
+      isNonNegative === true && isSignPreserved(x, dtypeOf(dtype), bitcast?.literal === true),
   },
   needs: { minimumDims: castMinimumDims },
   proof: { term: castTerm, anyWidth: true, classTransfer: castClasses },

@@ -9,6 +9,7 @@ import {
 } from "../types/constexpr.js";
 import { asTruth, iteTerm } from "../symbolic/term.js";
 import type { Validate } from "../types/rule-error.js";
+import type { Constant } from "../values/runtime-values.js";
 import { defineOp } from "./define.js";
 
 /**
@@ -27,7 +28,7 @@ export const choose = defineOp<
   effect: "pure",
   spelling: { form: "conditional", host: { form: "conditional" } },
   infer: ({ condition, x, y }) => inferChosen(condition.type, x.type, y.type),
-  fold: (condition, x, y) => (condition ? x! : y!),
+  fold: (condition: Constant, x: Constant, y: Constant) => (condition ? x : y),
   facts: { nonNegative: ([, x, y]) => x === true && y === true },
   proof: { term: ({ condition, x, y }) => iteTerm(asTruth(condition), x, y) },
 });

@@ -36,7 +36,10 @@ const combinerOf =
   ({ combineFn }: { readonly combineFn: FunctionRuntime }) =>
   (lhs: readonly TileArray[], rhs: readonly TileArray[]) =>
     combineFn.call([...lhs, ...rhs]) as readonly TileArray[];
-const unwrapSingle = <T>(list: readonly T[]): T | readonly T[] => (list.length === 1 ? list[0]! : list);
+function unwrapSingle<T>(list: readonly T[]): T | readonly T[] {
+  const [first, ...others] = list;
+  return first !== undefined && others.length === 0 ? first : list;
+}
 
 const reduceOp = defineOp<(x: unknown, axis: number, combineFn: unknown, options: object) => unknown>()({
   name: "reduce",

@@ -1,6 +1,6 @@
 /** Comparisons, which return masks, and bitwise operators. */
 import type { IntegerSemantics } from "../symbolic/integer-semantics.js";
-import { type NumberClasses, EMPTY, NUMBERS, ONE, ZERO } from "../symbolic/number-class.js";
+import { type NumberClasses, EMPTY, NUMBERS, ONE, orClasses, ZERO } from "../symbolic/number-class.js";
 import {
   andTerm,
   asInteger,
@@ -167,9 +167,6 @@ function bitwise<Name extends string>(
   });
 }
 
-/** The transfer function of `|` and `^`: 0 is their neutral element. */
-const orTransfer = (x: NumberClasses, y: NumberClasses): NumberClasses => (x === ZERO ? y : y === ZERO ? x : NUMBERS);
-
 /** The term of `x & (2^k - 1)`: the non-negative remainder of `x` by 2^k. */
 function lowBitsTerm(x: Term, mask: Term): Term | undefined {
   const size = mask.value + 1n;
@@ -221,7 +218,7 @@ export const or = bitwise(
   (x, y) => x | y,
   (signs) => signs.every(Boolean),
   (x, y) => (isTruth(x) && isTruth(y) ? orTerm(x, y) : disjointOrTerm("or", x, y)),
-  orTransfer,
+  orClasses,
   ZERO,
   -1,
 );
@@ -234,7 +231,7 @@ export const xor = bitwise(
   (x, y) => x ^ y,
   (signs) => signs.every(Boolean),
   (x, y) => (isTruth(x) && isTruth(y) ? iteTerm(x, invert(y), y) : disjointOrTerm("xor", x, y)),
-  orTransfer,
+  orClasses,
   ZERO,
 );
 
@@ -246,7 +243,10 @@ export const not = defineOp<<T extends TileLike>(x: Validate<T, WhyNot<T>>) => T
   effect: "pure",
   spelling: { form: "prefix", operator: "~", truth: "not", host: { form: "prefix", operator: "~", truth: "not" } },
   infer: ({ x }) => inferNot("not", x.type),
-  fold: (x) => (typeof x === "boolean" ? !x : typeof x === "bigint" ? ~x : -1 - Number(x)),
+  fold(x) {
+    if (typeof x === "boolean") return !x;
+    return typeof x === "bigint" ? ~x : -1 - Number(x);
+  },
   evaluate: (args, context) =>
     unary({ int: context.result.dtype === "int1" ? (x) => 1 - x : (x) => ~x, big: (x) => ~x })(args, context),
   proof: {

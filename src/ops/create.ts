@@ -1,7 +1,7 @@
 /** Ops that create values: program ids, ranges, constants. */
 import { wrongAxis, operandKind } from "../diagnostics/catalog/rule-codes.js";
 import { asInteger, asTruth, FALSE, number, sum } from "../symbolic/term.js";
-import { arange as arangeArray, full as fullArray, tileArray } from "../numerics/array.js";
+import { arange as arangeArray, broadcastTo, full as fullArray } from "../numerics/array.js";
 import { type DimsOf, dimsOf, notAShape, type ShapeArg, whyDims } from "../types/constexpr.js";
 import { notADType } from "../types/dtype-text.js";
 import { ZERO } from "../symbolic/number-class.js";
@@ -19,7 +19,7 @@ import {
 import { type Plain, whyTile, type WhyTile } from "../rules/math-rules.js";
 import type { Scalar, Tile } from "../types/tile.js";
 import { tileType, type Typed } from "../types/types.js";
-import { isSignPreserved } from "./cast.js";
+import { dtypeOf, isSignPreserved } from "./cast.js";
 import { defineOp } from "./define.js";
 import { castIn } from "../values/undefined-lanes.js";
 
@@ -106,17 +106,10 @@ export const full = defineOp<
   spelling: { form: "call", name: "tl.full", keywords: ["dtype"] },
   infer: ({ shape, value, dtype }) =>
     (dtype.dtype && whyFill(value.type, dtype.dtype)) || inferFilled("full", shape, dtype),
-  evaluate: ({ value }, context) => {
-    const { result } = context;
-    const scalar = castIn(context, value, result.dtype);
-    const tile = fullArray(result.shape, scalar.data[0]!, result.dtype);
-    return scalar.poison?.[0]
-      ? tileArray(tile.dtype, tile.shape, tile.data, new Uint8Array(tile.data.length).fill(1))
-      : tile;
-  },
+  evaluate: ({ value }, context) => broadcastTo(castIn(context, value, context.result.dtype), context.result.shape),
   facts: {
     nonNegative: ([, isNonNegative], { args: { value, dtype } }) =>
-      isNonNegative === true && (value.literal !== undefined || isSignPreserved(value, dtype.dtype!)),
+      isNonNegative === true && (value.literal !== undefined || isSignPreserved(value, dtypeOf(dtype))),
   },
   proof: {
     term: ({ value }, { isTruth: truth }) => (truth ? asTruth(value) : asInteger(value)),

@@ -90,6 +90,8 @@ function makeRecordingCall(op: Op) {
 }
 
 /** The record of an op's function. Undefined for any other value. */
+export function opOf(x: OpFunction<unknown>): Op;
+export function opOf(x: unknown): Op | undefined;
 export function opOf(x: unknown): Op | undefined {
   return typeof x === "function" && OP in x ? (x[OP] as Op) : undefined;
 }
@@ -109,7 +111,7 @@ function applyMany(recorder: Builder, op: Op, args: readonly unknown[], location
 function apply(recorder: Builder, op: Op, args: readonly unknown[], location: Location | undefined): unknown {
   const values = repeat(recorder, op, args) ?? record(recorder, op, args, location ?? recorder.location());
   const results = values.map((value) => new Handle(value));
-  return results.length === 0 ? undefined : results.length === 1 ? results[0] : results;
+  return results.length < 2 ? results[0] : results;
 }
 
 function record(recorder: Builder, op: Op, args: readonly unknown[], location: Location | undefined): readonly Value[] {
@@ -192,8 +194,8 @@ export function failOnUnknownOption(
 
 /** The call form of an op, for messages: `tl.sum(x, axis, { keepDims, dtype })`. */
 function formatCall(op: Op, values: Readonly<Record<string, string>> = {}): string {
-  const names = Object.entries(op.operands).map(([name, kind]) =>
-    name in values ? values[name]! : kind.endsWith("?") ? `${name}?` : name,
+  const names = Object.entries(op.operands).map(
+    ([name, kind]) => values[name] ?? (kind.endsWith("?") ? `${name}?` : name),
   );
   const options = Object.keys(op.options);
   const visibleOptions = options.length > 3 ? [...options.slice(0, 2), "…"] : options;

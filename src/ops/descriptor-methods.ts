@@ -1,6 +1,7 @@
 /** Gather, scatter and atomic reductions of tensor descriptors. */
 import type { MinimumDim } from "../types/limits.js";
 import { bitwise, changeIn, greatest, least, sum, type Change } from "../numerics/array-atomic.js";
+import { atAxis } from "../types/axis.js";
 import { dtypeTable, members } from "../types/dtype.js";
 import {
   type ReduceKind,
@@ -35,10 +36,10 @@ function minimumRowDims(op: string, { desc, rows }: Rows): readonly MinimumDim[]
   if (type.kind !== "descriptor" || rows.type.kind !== "tile") return [];
   const narrowest = Math.min(...members(type.to).map((name) => dtypeTable[name].bits));
   return [
-    { subject: `${op}: the number of rows`, dim: rows.type.shape[0]!, consumers: "descriptors", minimum: 8 },
+    { subject: `${op}: the number of rows`, dim: atAxis(rows.type.shape, 0), consumers: "descriptors", minimum: 8 },
     {
       subject: `${op}: the length of a row`,
-      dim: type.shape[1]!,
+      dim: atAxis(type.shape, 1),
       consumers: `${narrowest}-bit elements`,
       minimum: Math.floor(32 / narrowest) * 8,
     },

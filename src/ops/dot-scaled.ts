@@ -1,4 +1,5 @@
 /** `tl.dotScaled`: the matrix product of 4-bit and 8-bit floats with scales (microscaling formats). */
+import { atAxis } from "../types/axis.js";
 import { type TileArray, tileArray } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
 import type { DTypeName } from "../types/dtype.js";
@@ -45,9 +46,9 @@ type Args = RuntimeArguments<typeof operands & typeof options>;
 type TypedArgs = TypedArguments<typeof operands & typeof options>;
 
 const sideOf = (args: TypedArgs, side: "lhs" | "rhs") => ({
-  type: args[side]!.type,
+  type: args[side].type,
   scale: args[`${side}Scale`]?.type,
-  format: args[`${side}Format`]!.literal as ScaledFormat,
+  format: args[`${side}Format`].literal as ScaledFormat,
   kPack: args[`${side}KPack`]?.literal !== false,
 });
 
@@ -130,9 +131,10 @@ function elements(args: Args, side: "lhs" | "rhs") {
   const outerCount = isPacked && !kPack ? outerSize * 2 : outerSize;
   const factor = (batch: number, outer: number, i: number) => {
     if (!scale) return 1;
-    const groups = scale.shape.at(-1)!;
+    const groups = atAxis(scale.shape, scale.shape.length - 1);
     const scaleCode = Number(scale.data[(batch * outerCount + outer) * groups + Math.floor((i * groups) / k)]);
-    return scale.dtype === "uint8" ? (scaleCode === 255 ? NaN : 2 ** (scaleCode - 127)) : scaleCode;
+    if (scale.dtype !== "uint8") return scaleCode;
+    return scaleCode === 255 ? NaN : 2 ** (scaleCode - 127);
   };
   const value = (batch: number, outer: number, i: number) => {
     const [o, j] = isPacked ? (kPack ? [outer, i >> 1] : [outer >> 1, i]) : [outer, i];

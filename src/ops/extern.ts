@@ -42,7 +42,7 @@ function opaqueOp(effect: Effect): Op {
       spelling: { form: "raw" },
       infer: ({ types }) => types.items.map(({ type }) => type),
     }),
-  )!;
+  );
 }
 const OPAQUE: Readonly<Record<Effect, Op>> = {
   pure: opaqueOp("pure"),
@@ -81,13 +81,14 @@ export function extern<const F extends AnyFunction>(file: string, name: string, 
 function traceResultTypes(result: AnyFunction, effect: Effect | undefined, args: readonly unknown[]): unknown {
   const recorder = builder("extern");
   const resultValue = result(...args);
-  const items = resultValue === undefined ? [] : Array.isArray(resultValue) ? resultValue : [resultValue];
+  const isListed = Array.isArray(resultValue);
+  const items = isListed ? resultValue : [resultValue].filter((item) => item !== undefined);
   const values = items.map((item) => toArgument(item) as Argument);
   const op = OPAQUE[effect ?? (resultValue === undefined ? "write" : "pure")];
   const location = recorder.location();
   const types = values.map((value) => (isValue(value) ? value.type : none));
   const results = recorder.op(op, [values], {}, types, location).map((value) => new Handle(value));
-  return resultValue === undefined ? undefined : Array.isArray(resultValue) ? results : results[0];
+  return isListed ? results : results[0];
 }
 
 function callExtern(definition: HelperDefinition, args: readonly unknown[]): unknown {

@@ -28,10 +28,11 @@ function callOp(effect: Effect): Op {
     infer: inferCall,
     evaluate({ callee, args }): Runtime | readonly Runtime[] {
       const results = callee.call(args);
-      return results.length === 1 ? results[0]! : results;
+      const [first, ...others] = results;
+      return first !== undefined && others.length === 0 ? first : results;
     },
   });
-  return opOf(call)!;
+  return opOf(call);
 }
 
 const CALLS: Readonly<Record<Effect, Op>> = {
@@ -45,21 +46,22 @@ function inferCall({ callee, args }: TypedArguments<typeof operands>): readonly 
   const { params, results } = callee.signature;
   const values = args.items;
   if (values.length !== params.length) return operandKind(`fn: takes ${params.length} values, got ${values.length}`);
-  const mismatch = params.findIndex((param, i) => !sameType(param, values[i]!.type));
-  return mismatch < 0
-    ? results
-    : operandKind(`fn: takes ${showType(params[mismatch]!)}, got ${showType(values[mismatch]!.type)}`);
+  for (const [i, { type }] of values.entries()) {
+    const param = params[i];
+    if (param && !sameType(param, type)) return operandKind(`fn: takes ${showType(param)}, got ${showType(type)}`);
+  }
+  return results;
 }
 
-const EFFECTS_BY_STRENGTH: readonly Effect[] = ["pure", "read", "atomic", "write"];
+const STRENGTH: Readonly<Record<Effect, number>> = { pure: 0, read: 1, atomic: 2, write: 3 };
 
 /** The strongest effect of the function's ops. */
 export function effectOf({ body }: FunctionIR): Effect {
-  let strongest = 0;
+  let strongest: Effect = "pure";
   walk(body, (statement) => {
-    if (statement.kind === "op") strongest = Math.max(strongest, EFFECTS_BY_STRENGTH.indexOf(statement.op.effect));
+    if (statement.kind === "op" && STRENGTH[statement.op.effect] > STRENGTH[strongest]) strongest = statement.op.effect;
   });
-  return EFFECTS_BY_STRENGTH[strongest]!;
+  return strongest;
 }
 
 const DEFINITION: unique symbol = Symbol("tilescript.helper");
@@ -113,7 +115,8 @@ function callFunction(definition: HelperDefinition, args: readonly unknown[], au
 
 /** The result of a call in the form in which the function returned it. */
 export function resultOf(handles: readonly Handle[], form: ResultForm): unknown {
-  return form === "nothing" ? undefined : form === "one" ? handles[0] : handles;
+  if (form === "nothing") return undefined;
+  return form === "one" ? handles[0] : handles;
 }
 
 /** Appends a call. `values` contains the argument of each parameter. */

@@ -68,7 +68,8 @@ export const fdiv = defineOp<
   spelling: { form: "call", name: "tl.fdiv" },
   infer: ({ x, y, ieeeRounding, approx }) => {
     if (ieeeRounding?.literal && approx?.literal) return optionValue("fdiv: it is either ieeeRounding or approx");
-    return inferFdiv(x.type, y.type, ieeeRounding?.literal ? "ieeeRounding" : approx?.literal ? "approx" : undefined);
+    const approximation = approx?.literal ? "approx" : undefined;
+    return inferFdiv(x.type, y.type, ieeeRounding?.literal ? "ieeeRounding" : approximation);
   },
   evaluate: binaryInResult({ float: (x, y) => x / y }),
   facts: { lanewise: true },

@@ -30,7 +30,7 @@ function splitParameters(text: string): readonly string[] {
   let depth = 0;
   let start = 0;
   for (let i = 0; i < text.length; i++) {
-    const character = text[i]!;
+    const character = text.charAt(i);
     if ("([{".includes(character)) depth++;
     const isClosing = ")]}".includes(character);
     if (depth === 0 && (character === "," || isClosing)) {
@@ -137,9 +137,10 @@ function traceDefinition(
   repeatParams(recorder, params);
   const result = definition.body(...formals);
   if (recorder.depth !== depth) fail(earlyExit.left(definition.opName), location);
-  const items = result === undefined ? [] : Array.isArray(result) ? result : [result];
-  const yields = items.map((item) => resultOf(recorder, item, definition, location));
-  return { params, yields, form: result === undefined ? "nothing" : Array.isArray(result) ? "list" : "one" };
+  if (result === undefined) return { params, yields: [], form: "nothing" };
+  const isListed = Array.isArray(result);
+  const yields = (isListed ? result : [result]).map((item) => resultOf(recorder, item, definition, location));
+  return { params, yields, form: isListed ? "list" : "one" };
 }
 
 function functionOf(

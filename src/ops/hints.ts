@@ -4,6 +4,7 @@ import { falseAssume, falseHint } from "../diagnostics/catalog/finding-codes.js"
 import type { FindingCode } from "../diagnostics/catalog/index.js";
 import type { Typed } from "../types/types.js";
 import { slice, type TileArray } from "../numerics/array.js";
+import { atAxis } from "../types/axis.js";
 import type { ConstLike } from "../types/constexpr.js";
 import type { Validate } from "../types/rule-error.js";
 import type { Context, Runtime } from "../values/runtime-values.js";
@@ -68,15 +69,19 @@ function hint<Name extends string>(
   });
 }
 
-/** True if every line of the tile, along every axis, passes the test. */
-function everyLine(x: TileArray, test: (line: readonly number[], axis: number) => boolean): boolean {
+/** True if every line of the tile passes the test, along every axis with the axis's value. */
+function everyLine(
+  x: TileArray,
+  values: readonly number[],
+  test: (line: readonly number[], value: number) => boolean,
+): boolean {
   return x.shape.every((size, axis) => {
     const slices = Array.from({ length: size }, (_, position) => slice(x, axis, position).data);
     const [first] = slices;
     return Array.from(first as ArrayLike<number | bigint>).every((_, i) =>
       test(
         slices.map((data) => Number(data[i])),
-        axis,
+        atAxis(values, axis),
       ),
     );
   });
@@ -94,9 +99,9 @@ export const multipleOf = hint(
   "tl.multiple_of",
   (x, values) =>
     x.shape.length === 0
-      ? Number(x.data[0]) % values[0]! === 0
-      : everyLine(x, (line, axis) =>
-          line.every((value, i) => (i > 0 && value === line[i - 1]! + 1) || value % values[axis]! === 0),
+      ? values.every((divisor) => Number(x.data[0]) % divisor === 0)
+      : everyLine(x, values, (line, divisor) =>
+          line.every((element, i) => element - 1 === line[i - 1] || element % divisor === 0),
         ),
   (values) => `it is a multiple of ${values.join(", ")}`,
 );
@@ -106,8 +111,8 @@ export const maxContiguous = hint(
   "maxContiguous",
   "tl.max_contiguous",
   (x, values) =>
-    everyLine(x, (line, axis) =>
-      chunks(line, values[axis]!).every((group) => group.every((value, i) => value === group[0]! + i)),
+    everyLine(x, values, (line, length) =>
+      chunks(line, length).every((group) => group.every((element, i) => element - i === group[0])),
     ),
   (values) => `${values.join(", ")} elements in a row count up`,
 );
@@ -117,8 +122,8 @@ export const maxConstancy = hint(
   "maxConstancy",
   "tl.max_constancy",
   (x, values) =>
-    everyLine(x, (line, axis) =>
-      chunks(line, values[axis]!).every((group) => group.every((value) => value === group[0])),
+    everyLine(x, values, (line, length) =>
+      chunks(line, length).every((group) => group.every((value) => value === group[0])),
     ),
   (values) => `${values.join(", ")} elements in a row are equal`,
 );

@@ -12,9 +12,10 @@ import {
   stridesOf,
   take,
   type TileArray,
+  tileArray,
 } from "../numerics/array.js";
-import { axisOf, type WhyAxis } from "../types/axis.js";
-import { map1 } from "../numerics/array-map.js";
+import { atAxis, checkedAxis, type WhyAxis } from "../types/axis.js";
+import { map2 } from "../numerics/array-map.js";
 import type { FirstError, Validate } from "../types/rule-error.js";
 import type { Context, Constant } from "../values/runtime-values.js";
 import {
@@ -127,7 +128,7 @@ export const cat = defineOp<
   spelling: { form: "call", name: "tl.cat" },
   infer: (args) => inferCat(args.x.type, args.y.type, dimOf(args, 0)),
   evaluate: ({ x, y, dim = 0 }, { result }) =>
-    reshape(stack([x, y], axisOf(x.shape.length, Number(dim))!), result.shape),
+    reshape(stack([x, y], checkedAxis(x.shape.length, Number(dim))), result.shape),
   facts: { nonNegative: (signs) => signs.every(Boolean) },
   proof: { moves: true },
   needs: {
@@ -155,7 +156,7 @@ export const flip = defineOp<
       dim === undefined && x.type.kind === "tile" ? { dim: x.type.shape.length - 1 } : {},
   },
   infer: (args) => inferFlip(args.x.type, dimOf(args, -1)),
-  evaluate: ({ x, dim = -1 }) => flipArray(x, axisOf(x.shape.length, Number(dim))!),
+  evaluate: ({ x, dim = -1 }) => flipArray(x, checkedAxis(x.shape.length, Number(dim))),
   facts: { nonNegative: ([x]) => x === true },
   proof: { moves: true },
   needs: { needsTriton39: (args) => args.dim !== undefined && dimOf(args, 0) < 0 },
@@ -183,23 +184,30 @@ export const gather = defineOp<
 
 function gatherLanes({ x: tile, index, axis }: RuntimeArguments<typeof gatherOperands>, context: Context): TileArray {
   const indices = cast(index, "int32");
-  const gatherAxis = axisOf(tile.shape.length, Number(axis))!;
-  const size = tile.shape[gatherAxis]!;
-  const [strides, indexStrides] = [stridesOf(tile.shape), stridesOf(indices.shape)];
+  const gatherAxis = checkedAxis(tile.shape.length, Number(axis));
+  const size = atAxis(tile.shape, gatherAxis);
+  const indexStrides = stridesOf(indices.shape);
+  const axes = stridesOf(tile.shape).map((stride, i) => ({
+    stride,
+    isGathered: i === gatherAxis,
+    indexStride: atAxis(indexStrides, i),
+    indexSize: atAxis(indices.shape, i),
+  }));
   const outOfBounds = new Uint8Array(indices.data.length);
   const offsets = Int32Array.from(indices.data as Int32Array, (element, i) => {
     if (element < 0 || element >= size) outOfBounds[i] = 1;
     const clampedIndex = outOfBounds[i] ? 0 : element;
-    return strides.reduce((sum, stride, a) => {
-      const coordinate = Math.floor(i / indexStrides[a]!) % indices.shape[a]!;
-      return sum + stride * (a === gatherAxis ? clampedIndex : coordinate);
+    return axes.reduce((sum, { stride, isGathered, indexStride, indexSize }) => {
+      const coordinate = Math.floor(i / indexStride) % indexSize;
+      return sum + stride * (isGathered ? clampedIndex : coordinate);
     }, 0);
   });
-  const reportedLanes = indices.poison ? outOfBounds.map((lane, i) => (indices.poison![i] ? 0 : lane)) : outOfBounds;
+  const { poison } = indices;
+  const reportedLanes = poison ? outOfBounds.map((lane, i) => (poison[i] ? 0 : lane)) : outOfBounds;
   context.report(gatherIndex(size), indices.shape, reportedLanes);
   const result = take(tile, indices.shape, offsets);
-  if (!indices.poison) return result;
-  return { ...result, poison: indices.poison.map((lane, i) => lane | (result.poison?.[i] ?? 0)) };
+  if (!poison) return result;
+  return { ...result, poison: poison.map((lane, i) => lane | (result.poison?.[i] ?? 0)) };
 }
 
 const swizzleOperands = { i: "value", j: "value", sizeI: "value", sizeJ: "value", sizeG: "value" } as const;
@@ -242,25 +250,23 @@ function swizzleTerms({
   return [sum(first, remainder(inGroup, rows)), quotient(inGroup, rows)];
 }
 
-function swizzleLanes(args: RuntimeArguments<typeof swizzleOperands>, { results }: Context): TileArray[] {
-  const { dtype, shape } = results[0]!;
-  const lane = map1(broadcastTo(tileOf(0, "float64"), shape), "float64", (x) => x);
-  const broadcastOperand = (x: TileArray | Constant) =>
-    broadcastTo(cast(tileOf(x, dtype), "float64"), shape).data as Float64Array;
-  const [i, j] = [broadcastOperand(args.i), broadcastOperand(args.j)];
-  const [sizeI, sizeJ, sizeG] = [
-    broadcastOperand(args.sizeI),
-    broadcastOperand(args.sizeJ),
-    broadcastOperand(args.sizeG),
-  ];
-  const coordinates = [lane, lane].map(() => new Float64Array(lane.data.length));
-  for (let index = 0; index < lane.data.length; index++) {
-    const position = i[index]! * sizeJ[index]! + j[index]!;
-    const group = sizeG[index]! * sizeJ[index]!;
-    const first = Math.trunc(position / group) * sizeG[index]!;
-    const rows = Math.min(sizeI[index]! - first, sizeG[index]!);
-    coordinates[0]![index] = first + ((position % group) % rows);
-    coordinates[1]![index] = Math.trunc((position % group) / rows);
-  }
-  return coordinates.map((data, k) => cast({ dtype: "float64", shape, data }, results[k]!.dtype));
+function swizzleLanes(
+  args: RuntimeArguments<typeof swizzleOperands>,
+  { results, result: { dtype, shape } }: Context,
+): TileArray[] {
+  const operand = (x: TileArray | Constant) => {
+    const { data } = broadcastTo(cast(tileOf(x, dtype), "float64"), shape);
+    return tileArray("float64", shape, data);
+  };
+  const combine = (f: (x: number, y: number) => number) => (x: TileArray, y: TileArray) => map2(x, y, "float64", f);
+  const [plus, minus, times] = [combine((x, y) => x + y), combine((x, y) => x - y), combine((x, y) => x * y)];
+  const [divided, modulo, least] = [combine((x, y) => Math.trunc(x / y)), combine((x, y) => x % y), combine(Math.min)];
+  const [sizeI, sizeJ, sizeG] = [operand(args.sizeI), operand(args.sizeJ), operand(args.sizeG)];
+  const position = plus(times(operand(args.i), sizeJ), operand(args.j));
+  const group = times(sizeG, sizeJ);
+  const first = times(divided(position, group), sizeG);
+  const rows = least(minus(sizeI, first), sizeG);
+  const inGroup = modulo(position, group);
+  const [row, column] = [plus(first, modulo(inGroup, rows)), divided(inGroup, rows)];
+  return results.map((type, k) => cast(k === 0 ? row : column, type.dtype));
 }

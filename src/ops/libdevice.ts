@@ -31,7 +31,7 @@ function defineLibdevice(name: LibdeviceName): unknown {
   const python = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
   const evaluate = evaluator(name);
   return defineOp<(...args: unknown[]) => unknown>()({
-    name: `libdevice${name[0]!.toUpperCase()}${name.slice(1)}`,
+    name: `libdevice${name.charAt(0).toUpperCase()}${name.slice(1)}`,
     calledAs: `libdevice.${name}`,
     operands: Object.fromEntries(names.map((operand) => [operand, "value" as const])),
     effect: "pure",
@@ -67,8 +67,10 @@ function evaluator(name: LibdeviceName) {
     );
     const data = allocate(dtype, sizeOf(shape));
     // Typed arrays wrap integers but reject a bigint for a narrower element type.
-    const convert = (value: number | bigint) =>
-      isBig(dtype) ? BigInt(value) : typeof value === "bigint" ? Number(BigInt.asIntN(32, value)) : value;
+    const convert = (value: number | bigint) => {
+      if (isBig(dtype)) return BigInt(value);
+      return typeof value === "bigint" ? Number(BigInt.asIntN(32, value)) : value;
+    };
     for (let i = 0; i < data.length; i++) data[i] = convert(compute(...lanes.map((lane) => lane[i]!)));
     const poison = tiles.some((tile) => tile.poison) ? new Uint8Array(data.length) : undefined;
     poison?.forEach((_, i) => (poison[i] = tiles.some((tile) => tile.poison?.[i]) ? 1 : 0));

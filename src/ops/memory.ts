@@ -1,5 +1,6 @@
 /** Loads and stores. */
 import { optionValue } from "../diagnostics/catalog/rule-codes.js";
+import type { Constant } from "../values/runtime-values.js";
 import { type Validate, whyChoice, type RuleError } from "../types/rule-error.js";
 import {
   type Load,
@@ -49,7 +50,7 @@ export const inBounds = defineOp<<const X>(index: Validate<X, WhyInBounds<X>>) =
   effect: "pure",
   spelling: { form: "same" },
   infer: ({ index }) => whyInBounds(index.type) || index.type,
-  fold: (index) => index!,
+  fold: (index: Constant) => index,
   evaluate: ({ index }) => index,
   facts: { nonNegative: ([index]) => index === true, claimsInBounds: true, isIdentity: true },
   proof: { term: ({ index }) => index, anyWidth: true, classTransfer: ({ index }) => index },

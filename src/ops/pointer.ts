@@ -1,9 +1,11 @@
 /** Pointer casts, and the evaluation of pointer arithmetic. */
 import { operandKind, needsAddress } from "../diagnostics/catalog/rule-codes.js";
-import { broadcastShapes, broadcastTo, either, sizeOf, type TileArray, tileArray } from "../numerics/array.js";
+import { type TileArray, tileArray } from "../numerics/array.js";
+import { cast } from "../numerics/array-cast.js";
+import { map2 } from "../numerics/array-map.js";
 import { dtypeTable, type DType, type DTypeName, type Dt } from "../types/dtype.js";
 import { type Ac, type Access, type AddressLike, type Pl, pointerCast, type Pointer } from "../rules/tensor-types.js";
-import { isBig, type NumberData } from "../numerics/numeric.js";
+import { isBig } from "../numerics/numeric.js";
 import type { Validate } from "../types/rule-error.js";
 import type { Addresses, Context, Runtime } from "../values/runtime-values.js";
 import { addressKind, whyPointer, type WhyPointer } from "../rules/memory-rules.js";
@@ -83,7 +85,7 @@ function toAddresses({ data, shape, poison }: TileArray, to: DTypeName, context:
   const addresses = data as BigInt64Array;
   const allocation = context.allocationAt(addresses[0]!, to);
   const width = bytesOf(to);
-  const offsets = Float64Array.from(addresses, (address) => Number(address - allocation.base!) / width);
+  const offsets = Float64Array.from(addresses, (address) => Number(address - allocation.base) / width);
   return { kind: "addresses", allocation, dtype: to, shape, offsets, ...(poison && { poison }) };
 }
 
@@ -97,28 +99,15 @@ export function offsetPointer(sign: 1 | -1, fallback: Evaluate): Evaluate {
   };
 }
 
+const addOffset = (offset: number, step: number): number => offset + step;
+const subtractOffset = (offset: number, step: number): number => offset - step;
+
 function offsetAddresses(pointer: Addresses, offset: TileArray, sign: 1 | -1): Addresses {
-  const shape = broadcastShapes(pointer.shape, offset.shape);
-  const steps = broadcastTo(offset, shape);
-  const offsets = broadcastOffsets(pointer, shape);
-  if (isBig(steps.dtype))
-    for (let i = 0; i < offsets.length; i++) offsets[i] = offsets[i]! + sign * Number(steps.data[i]);
-  else addSteps(offsets, steps.data as NumberData, sign);
-  const poison = either(pointer.poison && broadcastPoison(pointer.poison, pointer.shape, shape), steps.poison);
-  return { ...pointer, shape, offsets, ...(poison && { poison }) };
-}
-
-function addSteps(offsets: Float64Array, steps: NumberData, sign: 1 | -1): void {
-  for (let i = 0; i < offsets.length; i++) offsets[i] = offsets[i]! + sign * steps[i]!;
-}
-
-function broadcastOffsets(pointer: Addresses, shape: readonly number[]): Float64Array {
-  const tile = { dtype: "float64", shape: pointer.shape, data: pointer.offsets } as const;
-  return (broadcastTo(tile, shape).data as Float64Array).slice();
-}
-
-function broadcastPoison(mask: Uint8Array, from: readonly number[], to: readonly number[]): Uint8Array {
-  return sizeOf(from) === sizeOf(to)
-    ? mask
-    : (broadcastTo({ dtype: "int1", shape: from, data: mask }, to).data as Uint8Array);
+  const { shape, data, poison } = map2(
+    tileArray("float64", pointer.shape, pointer.offsets, pointer.poison),
+    isBig(offset.dtype) ? cast(offset, "float64") : offset,
+    "float64",
+    sign === 1 ? addOffset : subtractOffset,
+  );
+  return { ...pointer, shape, offsets: data as Float64Array, ...(poison && { poison }) };
 }

@@ -1,9 +1,9 @@
 /** Counter-based random numbers. The results are the same on the GPU and in the evaluator. */
-import { broadcastShapes, broadcastTo, type TileArray, tileArray } from "../numerics/array.js";
+import { broadcastShapes, broadcastTo, fromNumbers, sizeOf, type TileArray, tileArray } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
 import { type BigData, isBig, type NumberData } from "../numerics/numeric.js";
-import { normals, philox32, philox64, uniform32, uniform64 } from "../numerics/philox.js";
-import { allocateUninitialized, allocate } from "../numerics/buffer-pool.js";
+import { normals, philox32, philox64, uniform32, uniform64, type Words } from "../numerics/philox.js";
+import { allocateUninitialized } from "../numerics/buffer-pool.js";
 import type { Validate } from "../types/rule-error.js";
 import {
   inferNormals,
@@ -36,7 +36,7 @@ const operands = { seed: "value", offset: "tile", nRounds: "constant?" } as cons
 const tuple = (type: ReturnType<typeof inferRandom>) => (type instanceof Message ? type : [type, type, type, type]);
 
 /** Computes the four Philox output words of each offset. */
-function randomWords({ seed, offset, nRounds = ROUNDS }: Args): readonly Uint32Array[] {
+function randomWords({ seed, offset, nRounds = ROUNDS }: Args): Four<Uint32Array> {
   const key = cast(tileOf(seed, "int64"), "uint64").data[0] as bigint;
   const [k0, k1] = [Number(key & 0xffffffffn), Number(key >> 32n)];
   const tile = offset;
@@ -44,31 +44,25 @@ function randomWords({ seed, offset, nRounds = ROUNDS }: Args): readonly Uint32A
   const { length } = tile.data;
   const low = wide ? wordsAt(tile.data as BigData, 0n) : (tile.data as NumberData);
   const high = wide ? wordsAt(tile.data as BigData, 32n) : undefined;
-  const [a, b, c, d] = [0, 1, 2, 3].map(() => allocateUninitialized(Uint32Array, length)) as [
-    WordArray,
-    WordArray,
-    WordArray,
-    WordArray,
-  ];
-  const [counters, rounds] = [new Uint32Array(4), Number(nRounds)];
-  for (let i = 0; i < length; i++) {
-    counters[0] = low[i]!;
-    counters[1] = high ? high[i]! : 0;
-    counters[2] = 0;
-    counters[3] = 0;
+  const allocateWords = () => allocateUninitialized(Uint32Array, length);
+  const words: Four<Uint32Array> = [allocateWords(), allocateWords(), allocateWords(), allocateWords()];
+  const [a, b, c, d] = words;
+  const rounds = Number(nRounds);
+  low.forEach((word, i) => {
+    const counters: Words<number> = [word, high?.[i] ?? 0, 0, 0];
     philox32(counters, k0, k1, rounds);
-    a[i] = counters[0]!;
-    b[i] = counters[1]!;
-    c[i] = counters[2]!;
-    d[i] = counters[3]!;
-  }
-  return [a, b, c, d];
+    a[i] = counters[0];
+    b[i] = counters[1];
+    c[i] = counters[2];
+    d[i] = counters[3];
+  });
+  return words;
 }
 
-type WordArray = Uint32Array<ArrayBuffer>;
+type Four<T> = readonly [T, T, T, T];
 
 /** The 32 bits of each value that start at bit `shift`. */
-const wordsAt = (data: BigData, shift: bigint): WordArray =>
+const wordsAt = (data: BigData, shift: bigint): Uint32Array =>
   Uint32Array.from(data as ArrayLike<bigint>, (value) => Number(BigInt.asUintN(32, value >> shift)));
 
 const toTile = ({ shape, poison }: TileArray, dtype: Kind, data: Uint32Array | Float32Array) => {
@@ -77,21 +71,31 @@ const toTile = ({ shape, poison }: TileArray, dtype: Kind, data: Uint32Array | F
 
 /** Generators of four tiles for each distribution. */
 const generators = {
-  int: (args: Args) => randomWords(args),
-  uniform: (args: Args) => randomWords(args).map((data) => Float32Array.from(data, uniform32)),
-  normal: (args: Args) => {
-    const [u1, u2, u3, u4] = generators.uniform(args) as [Float32Array, Float32Array, Float32Array, Float32Array];
-    const pairs = [u1.map((u, i) => normals(u, u2[i]!)[0]), u1.map((u, i) => normals(u, u2[i]!)[1])];
-    return [...pairs, u3.map((u, i) => normals(u, u4[i]!)[0]), u3.map((u, i) => normals(u, u4[i]!)[1])];
+  int: randomWords,
+  uniform: (args: Args): Four<Float32Array> => {
+    const [a, b, c, d] = randomWords(args);
+    const toUniform = (words: Uint32Array) => Float32Array.from(words, uniform32);
+    return [toUniform(a), toUniform(b), toUniform(c), toUniform(d)];
+  },
+  normal: (args: Args): Four<Float32Array> => {
+    const [a, b, c, d] = generators.uniform(args);
+    return [...normalPair(a, b), ...normalPair(c, d)];
   },
 };
+
+/** Converts two lists of uniform numbers to two of normal ones. */
+function normalPair(u1: Float32Array, u2: Float32Array): readonly [Float32Array, Float32Array] {
+  const [first, second] = [new Float32Array(u1.length), new Float32Array(u1.length)];
+  u1.forEach((u, i) => ([first[i], second[i]] = normals(u, u2[i]!)));
+  return [first, second];
+}
 
 type One<Name extends string, E extends Kind> = <const S, X>(
   seed: Validate<S, WhySeed<Name, S>>,
   offset: Validate<X, WhyOffsets<Name, X>>,
   nRounds?: number,
 ) => Tile<E, ShapeOf<X>>;
-type Four<Name extends string, E extends Kind> = <const S, X>(
+type FourTiles<Name extends string, E extends Kind> = <const S, X>(
   seed: Validate<S, WhySeed<Name, S>>,
   offset: Validate<X, WhyOffsets<Name, X>>,
   nRounds?: number,
@@ -104,13 +108,13 @@ function defineOne<Name extends string, E extends Kind>(name: Name, dtype: E, ki
     effect: "pure",
     spelling: { form: "call", name: `tl.${name}` },
     infer: ({ seed, offset }) => inferRandom(name, seed.type, offset.type, dtype),
-    evaluate: (args) => toTile(args.offset, dtype, generators[kind](args)[0]!),
+    evaluate: (args) => toTile(args.offset, dtype, generators[kind](args)[0]),
     facts: { nonNegative: () => kind !== "normal" },
   });
 }
 
 function defineFour<Name extends string, E extends Kind>(name: Name, dtype: E, kind: keyof typeof generators) {
-  return defineOp<Four<Name, E>>()({
+  return defineOp<FourTiles<Name, E>>()({
     name,
     operands,
     effect: "pure",
@@ -153,20 +157,19 @@ export const philox = defineOp<
     const { dtype, shape } = result;
     const key = cast(tileOf(seed, "int64"), "uint64").data[0] as bigint;
     const counters = [c0, c1, c2, c3].map((c) => broadcastTo(cast(tileOf(c, "int32"), dtype), shape));
-    const out = counters.map(() => allocate(dtype, counters[0]!.data.length));
-    for (let i = 0; i < out[0]!.length; i++) {
-      const lane = counters.map(({ data }) => data[i]!);
-      if (dtype === "uint64") {
-        const c = BigUint64Array.from(lane as bigint[]);
-        philox64(c, key, 0n, Number(nRounds));
-        out.forEach((data, wordIndex) => ((data as BigUint64Array)[i] = c[wordIndex]!));
-      } else {
-        const c = Uint32Array.from(lane as number[]);
-        philox32(c, Number(key & 0xffffffffn), Number(key >> 32n), Number(nRounds));
-        out.forEach((data, wordIndex) => ((data as Uint32Array)[i] = c[wordIndex]!));
-      }
-    }
-    return out.map((data) => tileArray(dtype, shape, data));
+    const lanes = Array.from({ length: sizeOf(shape) }, (_, i): Words<number> | Words<bigint> => {
+      const lane = counters.map(({ data }) => data[i]);
+      if (dtype === "uint64") philox64(lane as Words<bigint>, key, 0n, Number(nRounds));
+      else philox32(lane as Words<number>, Number(key & 0xffffffffn), Number(key >> 32n), Number(nRounds));
+      return lane as Words<number>;
+    });
+    return ([0, 1, 2, 3] as const).map((i) =>
+      fromNumbers(
+        dtype,
+        shape,
+        lanes.map((words) => words[i]),
+      ),
+    );
   },
 });
 
@@ -199,13 +202,7 @@ export const pairUniformToNormal = defineOp<
   evaluate: ({ u1, u2 }) => {
     const shape = broadcastShapes(u1.shape, u2.shape);
     const [a, b] = [broadcastTo(u1, shape), broadcastTo(u2, shape)];
-    return [0, 1].map((i) =>
-      tileArray(
-        "float32",
-        shape,
-        (a.data as Float32Array).map((u, lane) => normals(u, Number(b.data[lane]))[i]!),
-        a.poison ?? b.poison,
-      ),
-    );
+    const pair = normalPair(a.data as Float32Array, b.data as Float32Array);
+    return pair.map((data) => tileArray("float32", shape, data, a.poison ?? b.poison));
   },
 });

@@ -6,12 +6,12 @@ import {
   losesComparison,
   type NumberClasses,
   maxClasses,
-  NUMBERS,
   minClasses,
   addClasses,
   ZERO,
+  orClasses,
 } from "../symbolic/number-class.js";
-import { axisOf as axisFrom } from "../types/axis.js";
+import { atAxis, checkedAxis } from "../types/axis.js";
 import { isBig, isFloat, type NumberData } from "../numerics/numeric.js";
 import type { Validate } from "../types/rule-error.js";
 import {
@@ -122,7 +122,7 @@ function evaluateFold(fold: Fold) {
 }
 
 function resolveAxis(axis: Runtime | undefined, tile: TileArray): number | "all" {
-  return axis === undefined ? "all" : axisFrom(tile.shape.length, Number(axis))!;
+  return axis === undefined ? "all" : checkedAxis(tile.shape.length, Number(axis));
 }
 
 function foldTile({ axis, keepDims }: Args, tile: TileArray, { number, big }: Fold): TileArray {
@@ -173,7 +173,7 @@ export const sum = defineOp<SumCall>()({
 const bitwiseProof = {
   foldSemantics: {
     form: "reduction",
-    combineClasses: (x: NumberClasses, y: NumberClasses) => (x === ZERO ? y : y === ZERO ? x : NUMBERS),
+    combineClasses: orClasses,
   },
   isNeutral: (classes: NumberClasses) => classes === ZERO,
 } as const;
@@ -187,7 +187,10 @@ type ExtremumCall<Name extends string> = <X, const Ax = undefined, const Keep = 
 ) => ExtremumOut<X, Ax, Keep, Ret>;
 
 function extremum<Name extends "max" | "min">(name: Name, precedes: Precedes) {
-  const number = (a: number, b: number) => (Number.isNaN(a) ? b : Number.isNaN(b) || precedes(a, b) ? a : b);
+  const number = (a: number, b: number) => {
+    if (Number.isNaN(a)) return b;
+    return Number.isNaN(b) || precedes(a, b) ? a : b;
+  };
   const fold = evaluateFold({ number, big: (a, b) => (precedes(a, b) ? a : b) });
   return defineOp<ExtremumCall<Name>>()({
     name,
@@ -224,24 +227,29 @@ const less: Precedes = (a, b) => a < b;
  * be. With a NaN, both results are poison: every comparison with it is false, so they depend on the order of the
  * comparisons, and thus on the layout.
  */
-function withIndex(name: "max" | "min" | "argmax" | "argmin", args: Args, context: Context): TileArray[] {
+function withIndex(
+  name: "max" | "min" | "argmax" | "argmin",
+  args: Args,
+  context: Context,
+): readonly [TileArray, TileArray] {
   const { x, axis, keepDims } = args;
   const isMax = name === "max" || name === "argmax";
   const reducedAxis = resolveAxis(axis, x);
   const nanLanes = lanesWithNaN(x, reducedAxis);
-  return indexOfFirst(x, reducedAxis, isMax ? greater : less).map((reduced) =>
+  const finish = (reduced: TileArray): TileArray =>
     restoreDims(
       markPoison(reduced, nanLanes, context, () => indexBesideNaN(name, isMax ? "-Infinity" : "Infinity")),
       x,
       reducedAxis,
       keepDims,
-    ),
-  );
+    );
+  const [value, index] = indexOfFirst(x, reducedAxis, isMax ? greater : less);
+  return [finish(value), finish(index)];
 }
 
 /** The lanes of the result whose operands include a NaN. Undefined if there are none, or the axis has one element. */
 function lanesWithNaN(x: TileArray, axis: number | "all"): Uint8Array | undefined {
-  const length = axis === "all" ? x.data.length : x.shape[axis]!;
+  const length = axis === "all" ? x.data.length : atAxis(x.shape, axis);
   if (!isFloat(x.dtype) || length === 1 || !(x.data as NumberData).some(Number.isNaN)) return undefined;
   const isNaN = Uint8Array.from(x.data as NumberData, (value, i) => (value !== value && !x.poison?.[i] ? 1 : 0));
   const lanes = reduce(tileArray("int1", x.shape, isNaN), axis, (a, b) => a | b).data as Uint8Array;
@@ -274,7 +282,7 @@ function index<Name extends "argmax" | "argmin">(name: Name) {
     effect: "pure",
     spelling: { form: "call", name: `tl.${name}`, keywords: ["axis"] },
     infer: (args) => inferReduce(reduceRules.indexing, name, args.x.type, axisOf(args), hasKeepDims(args)),
-    evaluate: (args, context) => withIndex(name, args, context)[1]!,
+    evaluate: (args, context) => withIndex(name, args, context)[1],
     facts: { nonNegative: () => true },
     proof: {
       foldSemantics: { form: "reduction", combineClasses: undefined },

@@ -1,5 +1,6 @@
 /** Reshaping and broadcasting. */
 import { product, quotient, remainder, sum, type Term } from "../symbolic/term.js";
+import { atAxis } from "../types/axis.js";
 import { broadcastTo as broadcastArray } from "../numerics/array.js";
 import type { DimsOf, ShapeArg } from "../types/constexpr.js";
 import type { Validate } from "../types/rule-error.js";
@@ -139,9 +140,9 @@ function reshapeLane(
 ): readonly Term[] | undefined {
   if (args.canReorder?.literal === true) return undefined;
   const strides = (shape: readonly Term[]) => shape.map((_, axis) => product(...shape.slice(axis + 1)));
-  const position = sum(...strides(to).map((stride, axis) => product(lane[axis]!, stride)));
+  const position = sum(...strides(to).map((stride, axis) => product(atAxis(lane, axis), stride)));
   return strides(from).map((stride, axis) => {
     const coordinate = quotient(position, stride);
-    return axis === 0 ? coordinate : remainder(coordinate, from[axis]!);
+    return axis === 0 ? coordinate : remainder(coordinate, atAxis(from, axis));
   });
 }

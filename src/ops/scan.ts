@@ -4,7 +4,7 @@ import { fromNumbers, type TileArray } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
 import { scan, scanBig } from "../numerics/array-reduce.js";
 import { bitonicMerge as mergeArray, sortLast, topLast } from "../numerics/array-sort.js";
-import { axisOf, type WhyAxis } from "../types/axis.js";
+import { atAxis, checkedAxis, type WhyAxis } from "../types/axis.js";
 import { sumElement } from "../types/casts.js";
 import type { WhyDim } from "../types/constexpr.js";
 import { members, sameElem } from "../types/dtype.js";
@@ -89,7 +89,7 @@ function defineScan<Name extends "cumsum" | "cumprod">(
     infer: ({ x, axis, dtype }) => inferScan(reduceRules.summing, name, x.type, axisNumber(axis) ?? 0, dtype?.dtype),
     evaluate: ({ x, axis = 0, reverse }, context) => {
       const tile = castIn(context, x, context.result.dtype);
-      const axisIndex = axisOf(tile.shape.length, Number(axis))!;
+      const axisIndex = checkedAxis(tile.shape.length, Number(axis));
       const options = { reverse: reverse === true };
       if (isBig(tile.dtype)) return scanBig(tile, axisIndex, fold.big, options);
       return scan(tile, axisIndex, isFloat(tile.dtype) ? fold.float : fold.int, options);
@@ -198,8 +198,8 @@ export const topk = defineOp<
   effect: "pure",
   spelling: { form: "call", name: "tl.topk", keywords: ["dim"] },
   infer: (args) => inferTop(args.x.type, args.k.type, dimOf(args)),
-  evaluate: ({ x, descending = true }, { result }) =>
-    topLast(cast(x, result.dtype), result.shape.at(-1)!, descending === true),
+  evaluate: ({ x, descending = true }, { result: { dtype, shape } }) =>
+    topLast(cast(x, dtype), atAxis(shape, shape.length - 1), descending === true),
   facts: { nonNegative: isFirstNonNegative },
   proof: { foldSemantics: orderingFold, isNeutral: isLast(true) },
   needs: { needsTriton39: ({ k, descending }) => descending !== undefined || k.literal === 1 },
@@ -234,13 +234,14 @@ function countBins(
   { result }: Context,
 ): TileArray {
   const tile = x;
-  const bins = new Int32Array(result.shape[0]!);
+  const bins = new Int32Array(atAxis(result.shape, 0));
   let isPoison = false;
   tile.data.forEach((value: number | bigint, i: number) => {
     if (isTile(mask) && !mask.data[mask.data.length === 1 ? 0 : i]) return;
     isPoison ||= tile.poison?.[i] === 1;
     const bin = Number(value);
-    if (bin >= 0 && bin < bins.length) bins[bin]!++;
+    const count = bins[bin];
+    if (count !== undefined) bins[bin] = count + 1;
   });
   const counts = fromNumbers("int32", result.shape, bins);
   return isPoison ? { ...counts, poison: new Uint8Array(bins.length).fill(1) } : counts;

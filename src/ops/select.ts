@@ -35,12 +35,20 @@ export const propagation = {
   propagateNan: { none: "tl.PropagateNan.NONE", all: "tl.PropagateNan.ALL" },
 } as const;
 
+function minOfNumbers(x: number, y: number): number {
+  if (Number.isNaN(x)) return y;
+  return Number.isNaN(y) || x < y ? x : y;
+}
+
+function maxOfNumbers(x: number, y: number): number {
+  if (Number.isNaN(x)) return y;
+  return Number.isNaN(y) || x > y ? x : y;
+}
+
 /** The smaller and the larger of two numbers. A NaN operand is ignored, unless NaN propagates. */
 export const extremes = {
-  min: (shouldPropagateNaN: boolean) => (x: number, y: number) =>
-    shouldPropagateNaN ? Math.min(x, y) : Number.isNaN(x) ? y : Number.isNaN(y) || x < y ? x : y,
-  max: (shouldPropagateNaN: boolean) => (x: number, y: number) =>
-    shouldPropagateNaN ? Math.max(x, y) : Number.isNaN(x) ? y : Number.isNaN(y) || x > y ? x : y,
+  min: (shouldPropagateNaN: boolean) => (shouldPropagateNaN ? Math.min : minOfNumbers),
+  max: (shouldPropagateNaN: boolean) => (shouldPropagateNaN ? Math.max : maxOfNumbers),
   bigMin: (x: bigint, y: bigint) => (x < y ? x : y),
   bigMax: (x: bigint, y: bigint) => (x > y ? x : y),
 };

@@ -3,7 +3,7 @@ import { broadcastTo, expandDims, type TileArray } from "../numerics/array.js";
 import { map1, map2 } from "../numerics/array-map.js";
 import { reduce } from "../numerics/array-reduce.js";
 import { LOWEST, NAN, POSITIVE, ZERO } from "../symbolic/number-class.js";
-import { axisOf, type WhyAxis } from "../types/axis.js";
+import { axisOf, checkedAxis, type WhyAxis } from "../types/axis.js";
 import type { DTypeName } from "../types/dtype.js";
 import type { Validate } from "../types/rule-error.js";
 import type { Plain } from "../rules/math-rules.js";
@@ -48,7 +48,7 @@ export const softmax = defineOp<
   evaluate: ({ x, dim = 0 }) => {
     const tile = x;
     const dtype = tile.dtype as DTypeName;
-    const axis = axisOf(tile.shape.length, Number(dim))!;
+    const axis = checkedAxis(tile.shape.length, Number(dim));
     const foldAndBroadcast = (fold: (a: number, b: number) => number, source: TileArray) =>
       broadcastTo(expandDims(reduce(source, axis, fold), axis), tile.shape);
     const shifted = map2(tile, foldAndBroadcast(Math.max, tile), dtype, (a, b) => a - b);
@@ -62,7 +62,13 @@ export const softmax = defineOp<
   },
   facts: { nonNegative: () => true },
   proof: {
-    foldSemantics: { form: "normalization", combineClasses: (x) => (x === LOWEST ? ZERO : x === NAN ? NAN : POSITIVE) },
+    foldSemantics: {
+      form: "normalization",
+      combineClasses: (x) => {
+        if (x === LOWEST) return ZERO;
+        return x === NAN ? NAN : POSITIVE;
+      },
+    },
     isNeutral: (classes) => classes === LOWEST,
   },
   needs: {

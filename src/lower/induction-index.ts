@@ -15,7 +15,7 @@ import {
   type Statement,
   type Value,
 } from "../ir/nodes.js";
-import { walk } from "../ir/walk.js";
+import { onlyResult, walk } from "../ir/walk.js";
 
 /** True if a loop's pointers are worth a register each: it contains a dot, and Triton does not unroll it. */
 export function loopHasDot(loop: ForStatement): boolean {
@@ -34,6 +34,21 @@ export function isDefinedInLoop(argument: Argument, loop: ForStatement): boolean
   return false;
 }
 
+type Definitions = ReadonlyMap<Value, Statement>;
+
+/** The index without the claims that it is in bounds. */
+function withoutClaims(index: Argument, definitions: Definitions): Argument {
+  const definition = isValue(index) ? definitions.get(index) : undefined;
+  const claimed = definition?.kind === "op" && definition.op.facts.claimsInBounds ? definition.operands[0] : undefined;
+  return claimed === undefined ? index : withoutClaims(claimed, definitions);
+}
+
+/** The definition of an index, without the claims that it is in bounds. */
+export function definitionBelowClaims(index: Argument, definitions: Definitions): Statement | undefined {
+  const argument = withoutClaims(index, definitions);
+  return isValue(argument) ? definitions.get(argument) : undefined;
+}
+
 /** An index that is an affine function of a loop's index. */
 export interface InductionIndex {
   /** The statement that defines its lanes. */
@@ -50,28 +65,20 @@ export interface InductionIndex {
  * Matches an index that is lanes plus the loop's index, or plus a constexpr multiple of it. Undefined if the index has
  * another form.
  */
-export function laneInductionIndex(
-  index: Argument,
-  step: Value,
-  definitions: ReadonlyMap<Value, Statement>,
-): InductionIndex | undefined {
-  if (!isValue(index)) return undefined;
-  const definition = definitions.get(index);
-  if (definition?.kind !== "op") return undefined;
-  // A claim about an index is transparent.
-  if (definition.op.facts.claimsInBounds) return laneInductionIndex(definition.operands[0]!, step, definitions);
-  if (!definition.op.facts.isDataMovement) return undefined;
+export function laneInductionIndex(index: Argument, step: Value, definitions: Definitions): InductionIndex | undefined {
+  const definition = definitionBelowClaims(index, definitions);
+  if (definition?.kind !== "op" || !definition.op.facts.isDataMovement) return undefined;
   const [x, y] = definition.operands;
   for (const [by, addend] of [
     [x, y],
     [y, x],
   ]) {
-    const scalarPart = timesOf(by!, step, definitions);
+    const scalarPart = timesOf(by, step, definitions);
     if (!scalarPart || !isValue(addend) || addend.type.kind !== "tile" || addend.type.shape.length !== 1) continue;
     const lanes = definitions.get(addend);
     // `tl.arange` of constexprs: nothing in it can change.
     return lanes?.kind === "op" && lanes.op.facts.exclusiveUpperBound
-      ? { lanes, sum: definition.results[0]!, ...scalarPart }
+      ? { lanes, sum: onlyResult(definition), ...scalarPart }
       : undefined;
   }
   return undefined;
@@ -87,23 +94,20 @@ export function laneInductionIndex(
 export function scalarInductionIndex(
   index: Argument,
   loop: ForStatement,
-  definitions: ReadonlyMap<Value, Statement>,
+  definitions: Definitions,
 ): Pick<InductionIndex, "times"> | undefined {
   const countsIterations = isNumber(loop.start, 0) && isNumber(loop.step, 1) && !loop.unrolled;
   if (!isValue(index) || !countsIterations) return undefined;
-  const definition = definitions.get(index);
-  if (definition?.kind === "op" && definition.op.facts.claimsInBounds)
-    return scalarInductionIndex(definition.operands[0]!, loop, definitions);
-  return timesOf(index, loop.index, definitions);
+  return timesOf(withoutClaims(index, definitions), loop.index, definitions);
 }
 
 const isNumber = (argument: Argument, value: number): boolean => isLiteral(argument) && argument.value === value;
 
 /** Matches `k` or `k * BLOCK_K`, where `k` is a loop's index. */
 function timesOf(
-  argument: Argument,
+  argument: Argument | undefined,
   step: Value,
-  definitions: ReadonlyMap<Value, Statement>,
+  definitions: Definitions,
 ): Pick<InductionIndex, "by" | "times"> | undefined {
   if (!isValue(argument)) return undefined;
   if (argument === step) return { by: step };

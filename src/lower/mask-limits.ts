@@ -1,7 +1,7 @@
 /** Upper bounds on lanes that follow from an explicit mask, valid in every lane that stays active. */
 import type { LaneLimit } from "../analysis/in-bounds.js";
 import { type Argument, isLiteral, isValue, type Statement, type Value } from "../ir/nodes.js";
-import { isScalar, placementOf } from "./view-terms.js";
+import { axisKey, isScalar, placementOf } from "./view-terms.js";
 
 type Definitions = ReadonlyMap<Value, Statement>;
 
@@ -24,7 +24,8 @@ export function limitsFromMask(
 ): readonly LaneLimit[] {
   return masks.flatMap((mask) => {
     const outer = placementOf(mask, definitions);
-    const definition = outer && isValue(outer.index) ? definitions.get(outer.index) : undefined;
+    if (!outer) return [];
+    const definition = isValue(outer.index) ? definitions.get(outer.index) : undefined;
     const comparison =
       definition?.kind === "op"
         ? ORDERED_OPERANDS[definition.op.facts.integer ?? ""]?.(definition.operands)
@@ -33,7 +34,8 @@ export function limitsFromMask(
     if (smaller === undefined || limit === undefined) return [];
     const inner = placementOf(smaller, definitions);
     if (!inner || !isScalar(limit) || ![inner.index, limit].every(isIntegerIndex)) return [];
-    const isOnAxis = outer!.axisKey === "" ? inner.axisKey === axis : inner.axisKey === "" && outer!.axisKey === axis;
+    const [outerAxis, innerAxis] = [axisKey(outer), axisKey(inner)];
+    const isOnAxis = outerAxis === "" ? innerAxis === axis : innerAxis === "" && outerAxis === axis;
     return isOnAxis ? [{ lanes: inner.index, limit }] : [];
   });
 }

@@ -5,7 +5,7 @@
 import type { Builder } from "../ir/builder.js";
 import { Handle } from "../ir/handle.js";
 import { type Argument, type Block, isValue, type OpStatement, type Statement, type Value } from "../ir/nodes.js";
-import { walk } from "../ir/walk.js";
+import { onlyResult, walk } from "../ir/walk.js";
 
 /** The blocks that enclose a program point, outermost first. */
 type BlockPath = readonly Block[];
@@ -35,7 +35,7 @@ export class ValuePlacement {
   readonly #definitionPaths = new Map<Value, BlockPath>();
 
   /** The bodies of `for` loops. */
-  readonly #loops = new Set<Block>();
+  readonly #loops = new Set<Block | undefined>();
 
   /** @param planned The plan of an earlier pass. */
   constructor(recorder: Builder, bodies: readonly Block[], planned?: PlacementPlan) {
@@ -83,7 +83,7 @@ export class ValuePlacement {
     this.#inPlace.add(statement);
     const isMovable = statement.operands.every((operand) => operand === undefined || movableOperands.includes(operand));
     if (isMovable && !this.#authored.has(scopedKey)) this.#authored.set(scopedKey, statement);
-    this.#blocks.at(-1)!.values.set(scopedKey, new Handle(statement.results[0]!));
+    this.#valuesAt(this.#blocks.length).set(scopedKey, new Handle(onlyResult(statement)));
   }
 
   /** The value of this key. `make` is called if no visible block defines it yet. */
@@ -102,7 +102,7 @@ export class ValuePlacement {
     this.#hoisted.add(statement);
     for (const value of statement.results) this.#definitionPaths.set(value, path);
     this.#recorder.append(statement);
-    return new Handle(statement.results[0]!);
+    return new Handle(onlyResult(statement));
   }
 
   /** The value of this key, defined in this block if no enclosing block defines it. */
@@ -116,7 +116,7 @@ export class ValuePlacement {
    */
   getOrHoist(key: string, operands: readonly Argument[], make: () => Handle, isPrivate = false): Handle {
     let path = isPrivate ? this.#path : this.#placementPath(key, operands);
-    while (this.#loops.has(path.at(-1)!) && this.#areVisible(operands, path.slice(0, -1))) path = path.slice(0, -1);
+    while (this.#loops.has(path.at(-1)) && this.#areVisible(operands, path.slice(0, -1))) path = path.slice(0, -1);
     return this.getOrCreateAt(key, path.length, make);
   }
 
@@ -140,8 +140,15 @@ export class ValuePlacement {
       if (value) return value;
     }
     const created = this.#recorder.inOuterBlock(depth, make);
-    this.#blocks[depth - 1]!.values.set(scopedKey, created);
+    this.#valuesAt(depth).set(scopedKey, created);
     return created;
+  }
+
+  /** The values that the open block at this depth defines. */
+  #valuesAt(depth: number): Map<string, Handle> {
+    const open = this.#blocks[depth - 1];
+    if (!open) throw new Error(`no block is open at depth ${depth}`);
+    return open.values;
   }
 
   /** Records a use here. Returns the blocks that enclose all recorded uses. */

@@ -16,6 +16,7 @@ import { to } from "../ops/cast.js";
 import { opOf } from "../ops/define.js";
 import { and, ge, lt } from "../ops/compare.js";
 import { expandDims } from "../ops/axes.js";
+import { definitionBelowClaims } from "./induction-index.js";
 
 /** The ops without static types: shapes and dtypes are the author's, known only to the type rules. */
 type AnyOp = (...args: unknown[]) => unknown;
@@ -24,13 +25,21 @@ export const [ADD, SUB, MUL, AND] = [untyped(add), untyped(sub), untyped(mul), u
 export const [GE, LT] = [untyped(ge), untyped(lt)];
 const [EXPAND, TO] = [untyped(expandDims), untyped(to)];
 
+/** An axis of a tensor, with the index of a view. */
+export interface IndexedAxis {
+  readonly axis: number;
+  readonly index: Argument;
+  readonly stride: Argument;
+  readonly dim: Argument;
+  /** The axis of the result that the index spans. Undefined for scalars, and for gathers, whose indices broadcast. */
+  readonly position: number | undefined;
+}
+
 /** A view that has not been lowered yet, because only its loads and stores determine how. */
 export interface View {
   readonly tensor: TensorParam;
-  readonly indices: readonly Argument[];
+  readonly axes: readonly IndexedAxis[];
   readonly claimed: readonly boolean[];
-  /** The axis of the result that each index spans. Undefined for scalars, and for gathers, whose indices broadcast. */
-  readonly axes: readonly (number | undefined)[];
   readonly rank: number;
   /** The location of the view. The name of a view's `const` becomes the name of its pointers. */
   readonly at: Location | undefined;
@@ -54,14 +63,13 @@ export function isScalar(index: Argument): boolean {
  * Triton 3.6 emits a tenth fewer instructions for the loop of `relative-attention`, and a fifth fewer with 4 warps.
  */
 export function splitGather(
-  { tensor, indices, axes }: View,
-  axis: number,
+  { tensor }: View,
+  { index, stride, position }: IndexedAxis,
   definitions: ReadonlyMap<Value, Statement>,
 ): { readonly x: Value; readonly y: Value; readonly combine: AnyOp } | undefined {
-  const stride = tensor.strides[axis]!;
   const isDense = isLiteral(stride) && stride.value === 1 && tensor.offsets !== "int64";
-  if (axes[axis] !== undefined || !isDense) return undefined;
-  const definition = definitionBelowClaims(indices[axis]!, definitions);
+  if (position !== undefined || !isDense) return undefined;
+  const definition = definitionBelowClaims(index, definitions);
   if (definition?.kind !== "op") return undefined;
   const [x, y] = definition.operands;
   const { integer } = definition.op.facts;
@@ -74,11 +82,11 @@ export function splitGather(
 
 /** Splits an int32 index of the form `base + tl.arange(0, n)`. */
 export function blockIn(
-  { tensor, indices }: View,
-  axis: number,
+  { tensor }: View,
+  { index }: IndexedAxis,
   definitions: ReadonlyMap<Value, Statement>,
 ): { readonly base: Value; readonly lanes: Value } | undefined {
-  const definition = definitionBelowClaims(indices[axis]!, definitions);
+  const definition = definitionBelowClaims(index, definitions);
   if (tensor.offsets === "int64" || definition?.kind !== "op" || definition.op.facts.integer !== "sum")
     return undefined;
   const [x, y] = definition.operands;
@@ -88,14 +96,6 @@ export function blockIn(
   const isBlock =
     isScalar(base) && lanesDefinition?.kind === "op" && lanesDefinition.op.facts.exclusiveUpperBound !== undefined;
   return isBlock && dtypeOf(new Handle(base)) === "int32" ? { base, lanes } : undefined;
-}
-
-/** The definition of an index, skipping claims about it. */
-function definitionBelowClaims(index: Argument, definitions: ReadonlyMap<Value, Statement>): Statement | undefined {
-  const definition = isValue(index) ? definitions.get(index) : undefined;
-  return definition?.kind === "op" && definition.op.facts.claimsInBounds
-    ? definitionBelowClaims(definition.operands[0]!, definitions)
-    : definition;
 }
 
 /** True if one tile is a row and the other a column, so that their broadcast has more lanes than both. */
@@ -113,10 +113,10 @@ export function argumentKey(argument: Argument): string {
   return isLiteral(argument) ? String(argument.value) : "?";
 }
 
-/** `rm[:, None] * stride_am`. Empty if the index is 0. */
-export function term(index: Argument, view: View, axis: number, isScalar = false): readonly unknown[] {
+/** `rm[:, None] * stride_am`, for an index of an axis. Empty if the index is 0. */
+export function term(index: Argument, view: View, axis: IndexedAxis, isScalar = false): readonly unknown[] {
   if (isLiteral(index) && index.value === 0) return [];
-  const stride = view.tensor.strides[axis]!;
+  const { stride } = axis;
   const isContiguous = isLiteral(stride) && stride.value === 1;
   const promoted = isContiguous ? index : promoteIndex(stride, index);
   const position = isScalar ? asAuthorArgument(promoted) : expandIndex(promoted, view, axis);
@@ -155,11 +155,10 @@ function wideTerm(index: Argument, position: unknown, stride: Argument): unknown
  * The distance between two elements along an axis. With a dtype, the first size is cast before sizes are multiplied.
  */
 export function strideOf(stride: Argument, dtype?: unknown): unknown {
-  const [first, ...others] = isList(stride) ? stride : [stride];
-  const start = asAuthorArgument(first!);
-  return [dtype ? TO(start, dtype) : start, ...others.map(asAuthorArgument)].reduce((product, size) =>
-    MUL(product, size),
-  );
+  const sizes = (isList(stride) ? stride : [stride]).map(asAuthorArgument);
+  return sizes
+    .map((size, i) => (dtype && i === 0 ? TO(size, dtype) : size))
+    .reduce((product, size) => MUL(product, size));
 }
 
 /** Adds 32-bit offsets to a single sum, which is widened once. 64-bit offsets stay separate. */
@@ -176,8 +175,7 @@ function dtypeOf(offset: unknown): unknown {
 }
 
 /** Expands an index to the axis of the result that it spans: `rm[:, None]`. */
-export function expandIndex(index: Argument, view: View, axis: number): unknown {
-  const position = view.axes[axis];
+export function expandIndex(index: Argument, view: View, { position }: IndexedAxis): unknown {
   let result: unknown = asAuthorArgument(index);
   if (position === undefined) return result;
   for (let i = 0; i < position; i++) result = EXPAND(result, 0);
@@ -185,26 +183,32 @@ export function expandIndex(index: Argument, view: View, axis: number): unknown 
   return result;
 }
 
+/** The axis of a result that an index spans, and the rank of the result. */
+interface Placement {
+  readonly position: number | undefined;
+  readonly rank: number;
+}
+
 /** The key of an index's axis in a result. Empty if the index is not expanded. */
-export function axisKey(view: Pick<View, "axes" | "rank">, axis: number): string {
-  const position = view.axes[axis];
-  return position === undefined || view.rank < 2 ? "" : `@${position}/${view.rank}`;
+export function axisKey({ position, rank }: Placement): string {
+  return position === undefined || rank < 2 ? "" : `@${position}/${rank}`;
 }
 
 /** Undoes expansions in the author's program: `rm[:, None]` is `rm` on axis 0 of 2. */
 export function placementOf(
   argument: Argument,
   definitions: ReadonlyMap<Value, Statement>,
-): { readonly index: Argument; readonly axisKey: string } | undefined {
+): { readonly index: Argument; readonly position: number; readonly rank: number } | undefined {
   const definition = isValue(argument) ? definitions.get(argument) : undefined;
-  if (definition?.kind !== "op" || definition.op !== opOf(expandDims)) return { index: argument, axisKey: "" };
+  if (definition?.kind !== "op" || definition.op !== opOf(expandDims)) return { index: argument, position: 0, rank: 1 };
   const [source, axis] = definition.operands;
-  if (!isLiteral(axis)) return undefined;
-  const inner = placementOf(source!, definitions);
+  if (source === undefined || !isLiteral(axis)) return undefined;
+  const inner = placementOf(source, definitions);
   const isVector =
     inner && isValue(inner.index) && inner.index.type.kind === "tile" && inner.index.type.shape.length === 1;
   if (!isVector) return undefined;
-  const [position, rank] = inner.axisKey === "" ? [0, 1] : inner.axisKey.slice(1).split("/").map(Number);
-  const newAxis = Number(axis.value) < 0 ? Number(axis.value) + rank! + 1 : Number(axis.value);
-  return { index: inner.index, axisKey: `@${newAxis <= position! ? position! + 1 : position!}/${rank! + 1}` };
+  const { index, position } = inner;
+  const rank = inner.rank + 1;
+  const newAxis = Number(axis.value) < 0 ? Number(axis.value) + rank : Number(axis.value);
+  return { index, position: newAxis <= position ? position + 1 : position, rank };
 }

@@ -17,6 +17,7 @@ import {
   isValue,
   type KernelIR,
   type OpStatement,
+  paramsOf,
   type Statement,
   type TensorParam,
   type Value,
@@ -25,7 +26,8 @@ import { usageOf } from "../analysis/use-counts.js";
 import { int32Counts } from "../analysis/int32-counts.js";
 import { type BoundsChecks, type ViewAxis, viewBounds } from "../analysis/view-bounds.js";
 import type { OpLowering } from "../ir/op.js";
-import { bodiesOf, definitions, resultsOf } from "../ir/walk.js";
+import { bodiesOf, definitions, onlyResult, resultsOf } from "../ir/walk.js";
+import { atAxis, permuteAxes } from "../types/axis.js";
 import { dtypes } from "../types/dtype.js";
 import { lt } from "../ops/compare.js";
 import { opOf } from "../ops/define.js";
@@ -44,6 +46,7 @@ import {
   LT,
   expandIndex,
   placementOf,
+  type IndexedAxis,
   strideOf,
   SUB,
   term,
@@ -87,8 +90,8 @@ interface Comparison {
 class Lowering {
   readonly #recorder: Builder = new Builder();
   readonly #views = new Map<Value, View>();
-  /** Tensors with permuted axes, as parameters with axes in that order. */
-  readonly #tensors = new Map<Value, TensorParam>();
+  /** The tensors. Permuted ones are parameters with axes in that order. */
+  readonly #tensors: Map<Value, TensorParam>;
   readonly #functions = new Map<FunctionIR, FunctionIR>();
   readonly #values: ValuePlacement;
   readonly #definitions: ReadonlyMap<Value, Statement>;
@@ -101,6 +104,7 @@ class Lowering {
     plan?: PlacementPlan,
     retained: ReadonlySet<Value> = new Set(),
   ) {
+    this.#tensors = new Map(paramsOf(ir, "tensor").map((param) => [param.value, param]));
     this.#bounds = bounds;
     this.#definitions = definitions;
     this.#values = new ValuePlacement(this.#recorder, bodiesOf(ir), plan);
@@ -167,12 +171,13 @@ class Lowering {
   }
 
   #op(statement: OpStatement): void {
-    const { view, permutes, describes } = statement.op.lowering ?? {};
+    const { view: layout, permutes, describes } = statement.op.lowering ?? {};
     const [first] = statement.operands;
-    if (view) this.#view(statement, view);
+    const accessedView = isValue(first) ? this.#views.get(first) : undefined;
+    if (layout) this.#view(statement, layout);
     else if (permutes && hasAxes(first)) this.#permute(statement, permutes);
     else if (describes) this.#describe(statement);
-    else if (this.#viewIn(statement)) this.#access(statement);
+    else if (accessedView) this.#access(statement, accessedView);
     else if (statement.operands.some(isFunction)) {
       const operands = statement.operands.map((operand) => operand && this.#loweredArgument(operand));
       this.#recorder.append({ ...statement, operands });
@@ -188,41 +193,37 @@ class Lowering {
     if (statement.op !== opOf(lt) || x === undefined || limit === undefined) return;
     const placement = placementOf(x, this.#definitions);
     if (!placement) return;
-    const { index, axisKey: key } = placement;
-    this.#values.registerAuthored(belowKey(index, limit, key), [index, limit], statement);
-  }
-
-  #viewIn(statement: OpStatement): View | undefined {
-    const [address] = statement.operands;
-    return isValue(address) ? this.#views.get(address) : undefined;
+    const { index } = placement;
+    this.#values.registerAuthored(belowKey(index, limit, axisKey(placement)), [index, limit], statement);
   }
 
   /** Permutes the axes of a tensor or a view. */
   #permute(statement: OpStatement, permutes: NonNullable<OpLowering["permutes"]>): void {
     const [source] = statement.operands as [Value];
-    const [result] = statement.results;
+    const result = onlyResult(statement);
     const view = this.#views.get(source);
     if (view) {
       const order = permutes(statement.operands, view.rank);
-      const axes = view.axes.map((axis) => (axis === undefined ? undefined : order.indexOf(axis)));
-      this.#views.set(result!, { ...view, axes, at: statement.location });
+      const axes = view.axes.map((axis) =>
+        axis.position === undefined ? axis : { ...axis, position: order.indexOf(axis.position) },
+      );
+      this.#views.set(result, { ...view, axes, at: statement.location });
       return;
     }
     const param = this.#tensor(source);
     const order = permutes(statement.operands, param.dims.length);
-    const reorder = <T>(items: readonly T[]): T[] => order.map((axis) => items[axis]!);
-    const { dims, dimNames, strides } = param;
-    this.#tensors.set(result!, {
+    this.#tensors.set(result, {
       ...param,
-      dims: reorder(dims),
-      dimNames: reorder(dimNames),
-      strides: reorder(strides),
+      dims: permuteAxes(param.dims, order),
+      dimNames: permuteAxes(param.dimNames, order),
+      strides: permuteAxes(param.strides, order),
     });
   }
 
   #tensor(value: Argument | undefined): TensorParam {
-    const permuted = isValue(value) ? this.#tensors.get(value) : undefined;
-    return permuted ?? this.ir.params.find((p): p is TensorParam => p.kind === "tensor" && p.value === value)!;
+    const tensor = isValue(value) ? this.#tensors.get(value) : undefined;
+    if (!tensor) throw new Error("the operand is not a tensor");
+    return tensor;
   }
 
   /** A descriptor of a tensor, with the tensor's shape and strides. */
@@ -245,19 +246,23 @@ class Lowering {
     const indices = list as readonly Argument[];
     const { claimed } = statement.options;
     let next = 0;
-    const result = statement.results[0]!;
+    const result = onlyResult(statement);
     this.#views.set(result, {
       tensor: param,
-      indices,
+      axes: indices.map((index, axis) => ({
+        axis,
+        index,
+        stride: atAxis(param.strides, axis),
+        dim: atAxis(param.dims, axis),
+        position: layout === "grid" && rankOf(index) === 1 ? next++ : undefined,
+      })),
       claimed: isList(claimed) ? claimed.map((flag) => isLiteral(flag) && flag.value === true) : [],
-      axes: indices.map((index) => (layout === "grid" && rankOf(index) === 1 ? next++ : undefined)),
       rank: result.type.kind === "view" ? result.type.shape.length : 0,
       at: statement.location,
     });
   }
 
-  #access(statement: OpStatement): void {
-    const view = this.#viewIn(statement)!;
+  #access(statement: OpStatement, view: View): void {
     this.#recorder.pinnedLocation = statement.location;
     const pointer = this.#carriedPointers.pointer(view) ?? this.#sharedPointer(statement, view);
     const mask = this.#mask(view, statement.options.mask);
@@ -282,7 +287,7 @@ class Lowering {
     const make = () => this.#pointer(view, options.mask);
     // Outside its branch, an optional tensor may be absent.
     if (view.tensor.given) return this.#values.getOrCreateInBlock(key, make);
-    return this.#values.getOrCreate(key, [...view.indices, viewValue], make);
+    return this.#values.getOrCreate(key, [...indicesOf(view.axes), viewValue], make);
   }
 
   /**
@@ -290,28 +295,26 @@ class Lowering {
    * bits.
    */
   #pointer(view: View, mask: Argument | undefined): Handle {
-    const axes = [...view.indices.keys()];
-    const lanes = axes.filter((axis) => !isScalar(view.indices[axis]!));
-    const scalarAxes = axes.filter((axis) => !lanes.includes(axis));
-    const scalarTerms = scalarAxes.map((axis) => ({ axis, index: view.indices[axis]! }));
-    const block = lanes.length === 1 && scalarAxes.length > 0 ? this.#blockOf(view, lanes[0]!, mask) : undefined;
-    if (block) {
-      const [axis] = lanes as [number];
-      const row = this.#rowPointer(view, [...scalarTerms, { axis, index: block.base }]);
-      return this.#withViewName(view, () => ADD(row, ...term(block.lanes, view, axis)));
+    const scalarAxes = view.axes.filter(({ index }) => isScalar(index));
+    const laneAxes = view.axes.filter(({ index }) => !isScalar(index));
+    const [laneAxis, ...otherLaneAxes] = laneAxes;
+    const onlyLaneAxis = otherLaneAxes.length === 0 ? laneAxis : undefined;
+    const block = onlyLaneAxis && scalarAxes.length > 0 ? this.#blockOf(view, onlyLaneAxis, mask) : undefined;
+    if (onlyLaneAxis && block) {
+      const row = this.#rowPointer(view, [...scalarAxes, { ...onlyLaneAxis, index: block.base }]);
+      return this.#withViewName(view, () => ADD(row, ...term(block.lanes, view, onlyLaneAxis)));
     }
-    const start = this.#rowPointer(view, scalarTerms);
-    const isGather = this.#carriedPointers.hasDot && lanes.length === 1;
-    const split = isGather ? splitGather(view, lanes[0]!, this.#definitions) : undefined;
+    const start = this.#rowPointer(view, scalarAxes);
+    const isGather = this.#carriedPointers.hasDot && onlyLaneAxis !== undefined;
+    const split = isGather ? splitGather(view, onlyLaneAxis, this.#definitions) : undefined;
     if (split) {
       const row = ADD(start, asAuthorArgument(split.x));
       return this.#withViewName(view, () => split.combine(row, asAuthorArgument(split.y)));
     }
-    const [first, ...more] = lanes.flatMap((axis) => term(view.indices[axis]!, view, axis));
+    const [first, ...more] = laneAxes.flatMap((axis) => term(axis.index, view, axis));
     if (first === undefined) return start;
     // In a loop, invariant terms are widened once. A 32-bit sum would be widened in each iteration.
-    const addsSeparately =
-      more.length === 0 || this.#carriedPointers.hasPartlyInvariant(lanes.map((axis) => view.indices[axis]!));
+    const addsSeparately = more.length === 0 || this.#carriedPointers.hasPartlyInvariant(indicesOf(laneAxes));
     if (addsSeparately) return this.#withViewName(view, () => ADD(start, first, ...more));
     const offsets = ADD(first, ...more);
     return this.#withViewName(view, () => ADD(start, offsets));
@@ -321,13 +324,12 @@ class Lowering {
    * Splits `group * GROUP + lanes` if no mask needs the index itself, so that its first lane is added to the pointer.
    * If the index fits in 32 bits, both parts do, because neither is negative.
    */
-  #blockOf(view: View, axis: number, mask: Argument | undefined): ReturnType<typeof blockIn> {
-    if (!this.#carriedPointers.isInvariant(view.indices[axis]!)) return undefined;
+  #blockOf(view: View, axis: IndexedAxis, mask: Argument | undefined): ReturnType<typeof blockIn> {
+    if (!this.#carriedPointers.isInvariant(axis.index)) return undefined;
     const masks = mask === undefined ? [] : conjunctsOf(mask, this.#definitions);
     const checks = this.#boundsOf(view, axis, masks);
     const block = checks.lower || checks.upper ? undefined : blockIn(view, axis, this.#definitions);
-    const dim = view.tensor.dims[axis]!;
-    return block && !this.#bounds({ index: block.base, dim, axis, claimed: [] }).lower ? block : undefined;
+    return block && !this.#bounds({ ...axis, index: block.base, claimed: [] }).lower ? block : undefined;
   }
 
   /** Creates pointers with the author's name of their view. */
@@ -347,64 +349,60 @@ class Lowering {
    * `x_ptr + (row * stride_xm + head * stride_xh)`: terms that all lanes share are added to the pointer as one offset.
    * In a loop that changes the row, it is `x_ptr + head * stride_xh + row * stride_xm`.
    */
-  #rowPointer(view: View, scalarTerms: readonly { readonly axis: number; readonly index: Argument }[]): Handle {
+  #rowPointer(view: View, axes: readonly IndexedAxis[]): Handle {
     const pointer = new Handle(view.tensor.pointer);
-    const indices = scalarTerms.map(({ index }) => index);
+    const indices = indicesOf(axes);
     if (indices.every((index) => isLiteral(index) && index.value === 0)) return pointer;
     // Varying terms follow invariant ones, so that the loop does not add the invariant ones in each iteration.
     const invariant = this.#carriedPointers.hasPartlyInvariant(indices)
-      ? scalarTerms.filter(({ index }) => this.#carriedPointers.isInvariant(index))
+      ? axes.filter(({ index }) => this.#carriedPointers.isInvariant(index))
       : [];
     const base = invariant.length > 0 ? this.#rowPointer(view, invariant) : pointer;
-    const terms = () =>
-      scalarTerms.flatMap((scalarTerm) =>
-        invariant.includes(scalarTerm) ? [] : term(scalarTerm.index, view, scalarTerm.axis, true),
-      );
-    const strides = scalarTerms.map(({ axis }) => view.tensor.strides[axis]!);
-    const key = `${view.tensor.name}[${indices.map(argumentKey).join()}]/${strides.map(argumentKey).join()}`;
+    const terms = () => axes.flatMap((axis) => (invariant.includes(axis) ? [] : term(axis.index, view, axis, true)));
+    const strides = axes.map(({ stride }) => argumentKey(stride));
+    const key = `${view.tensor.name}[${indices.map(argumentKey).join()}]/${strides.join()}`;
     const make = () => ADD(base, ...sumOffsets(terms())) as Handle;
     return this.#values.getOrHoist(key, indices, make, view.tensor.given !== undefined);
   }
 
   #mask(view: View, explicit: Argument | undefined): Handle | undefined {
     const explicitMasks = explicit === undefined ? [] : conjunctsOf(explicit, this.#definitions);
-    const comparisons = view.indices
-      .flatMap((index, axis) => this.#comparisons(view, index, axis, explicitMasks))
+    const comparisons = view.axes
+      .flatMap((axis) => this.#comparisons(view, axis, explicitMasks))
       .filter(({ mask }) => !explicitMasks.includes(valueOf(mask)));
     const conjuncts = [...comparisons.map(({ mask }) => mask), ...(explicit ? [asAuthorArgument(explicit)] : [])];
     if (conjuncts.length <= 1) return conjuncts[0] as Handle | undefined;
     const key = [...comparisons.map((each) => each.key), ...(explicit ? [argumentKey(explicit)] : [])].join("&");
     // An authored comparison may be in a deeper block than the one that encloses all uses of these masks.
     const masks = conjuncts.flatMap((mask) => (isHandle(mask) ? [valueOf(mask)] : []));
-    const from = [...view.indices, ...view.tensor.dims, ...masks];
+    const from = [...indicesOf(view.axes), ...view.tensor.dims, ...masks];
     return this.#values.getOrCreate(key, from, () => AND(...conjuncts) as Handle);
   }
 
-  #boundsOf(view: View, axis: number, masks: readonly Argument[]): BoundsChecks {
-    const limits = limitsFromMask(masks, axisKey(view, axis), this.#definitions);
-    const [index, dim] = [view.indices[axis]!, view.tensor.dims[axis]!];
-    return this.#bounds({ index, dim, axis, claimed: view.claimed, limits });
+  #boundsOf({ rank, claimed }: View, axis: IndexedAxis, masks: readonly Argument[]): BoundsChecks {
+    const limits = limitsFromMask(masks, axisKey({ ...axis, rank }), this.#definitions);
+    return this.#bounds({ ...axis, claimed, limits });
   }
 
   /** The comparisons that keep an index in bounds. Empty if the index is provably in bounds. */
-  #comparisons(view: View, index: Argument, axis: number, masks: readonly Argument[]): readonly Comparison[] {
-    const dim = view.tensor.dims[axis]!;
+  #comparisons(view: View, axis: IndexedAxis, masks: readonly Argument[]): readonly Comparison[] {
+    const { index, dim } = axis;
     const { lower, upper } = this.#boundsOf(view, axis, masks);
-    const axisText = axisKey(view, axis);
+    const axisText = axisKey({ ...axis, rank: view.rank });
     const comparison = (key: string, make: () => Handle): Comparison => ({
       key,
       mask: this.#values.getOrCreate(key, [index, dim], make),
     });
     // The order of emission determines the names.
-    const upperBound = upper ? [comparison(belowKey(index, dim, axisText), () => this.#below(view, index, axis))] : [];
+    const upperBound = upper ? [comparison(belowKey(index, dim, axisText), () => this.#below(view, axis))] : [];
     const lowerBound = () =>
       comparison(`${argumentKey(index)}>=0${axisText}`, () => GE(expandIndex(index, view, axis), 0) as Handle);
     return [...(lower ? [lowerBound()] : []), ...upperBound];
   }
 
   /** `rk < K`, or `lanes < K - k` in a loop that carries pointers. */
-  #below(view: View, index: Argument, axis: number): Handle {
-    const size = view.tensor.dims[axis]!;
+  #below(view: View, axis: IndexedAxis): Handle {
+    const { index, dim: size } = axis;
     const progression = this.#carriedPointers.laneProgression(index);
     if (!progression) return LT(expandIndex(promoteIndex(size, index), view, axis), asAuthorArgument(size)) as Handle;
     return LT(
@@ -413,6 +411,8 @@ class Lowering {
     ) as Handle;
   }
 }
+
+const indicesOf = (axes: readonly IndexedAxis[]): readonly Argument[] => axes.map(({ index }) => index);
 
 function belowKey(index: Argument, limit: Argument, axisText: string): string {
   return `${argumentKey(index)}<${argumentKey(limit)}${axisText}`;

@@ -102,11 +102,13 @@ function contiguousAxis(param: TensorParam, { operands }: OpStatement): readonly
   const [base, , strides] = operands;
   if (!isValue(base) || base !== param.pointer || !strides || !isList(strides)) return [];
   const outerStrides = strides.slice(0, -1);
-  const missing = [...param.strides.keys()].filter((axis) => !outerStrides.includes(param.strides[axis]!));
+  const missing = [...param.strides.entries()].flatMap(([axis, stride]) =>
+    outerStrides.includes(stride) ? [] : [{ axis, stride }],
+  );
   // Products of sizes are computed in the kernel, as separate values.
   const products = outerStrides.filter((stride) => isValue(stride) && !param.strides.includes(stride));
-  const productAxes = missing.filter((axis) => isList(param.strides[axis]));
-  const candidates =
-    products.length === productAxes.length ? missing.filter((axis) => !productAxes.includes(axis)) : missing;
-  return strides.length === param.strides.length && candidates.length === 1 ? candidates : [];
+  const single = missing.filter(({ stride }) => !isList(stride));
+  const candidates = products.length === missing.length - single.length ? single : missing;
+  const isClear = strides.length === param.strides.length && candidates.length === 1;
+  return isClear ? candidates.map(({ axis }) => axis) : [];
 }

@@ -59,14 +59,15 @@ export function dtypeConstants(definitionsOf: ReadonlyMap<Value, Statement>, bin
     const statement = definitionsOf.get(argument);
     const isBoolean = argument.type.kind === "constexpr" && argument.type.of === "bool";
     const unknown = isBoolean ? [true, false] : undefined;
-    if (statement?.kind !== "op" || !statement.op.fold) return unknown;
+    const fold = statement?.kind === "op" ? statement.op.fold : undefined;
+    if (statement?.kind !== "op" || !fold) return unknown;
     const operandValues = statement.operands.map(possibleValues);
-    if (operandValues.some((each) => each === undefined)) return unknown;
+    if (!operandValues.every((each) => each !== undefined)) return unknown;
     const choices = operandValues.reduce<readonly Constant[][]>(
-      (prefixes, each) => prefixes.flatMap((prefix) => each!.map((value) => [...prefix, value])),
+      (prefixes, each) => prefixes.flatMap((prefix) => each.map((value) => [...prefix, value])),
       [[]],
     );
-    return [...new Set(choices.map((choice) => statement.op.fold!(...choice)))];
+    return [...new Set(choices.map((choice) => fold(...choice)))];
   };
   return (argument) => {
     const values = possibleValues(argument);

@@ -179,8 +179,8 @@ export class InBoundsAnalysis {
   /** True if `x` is provably a multiple of `count`. */
   #divides(count: Argument, x: Argument): boolean {
     if (this.#isOutOfSteps()) return false;
-    const [step, multiples] = [this.#integers.constants(count), this.#integers.constants(x)];
-    if (step && multiples) return multiples.every((each, config) => each % step[config]! === 0);
+    const constants = this.#integers.constantsOfAll([count, x]);
+    if (constants) return constants.every(([step, multiple]) => multiple % step === 0);
     if (this.#integers.text(x) === this.#integers.text(count)) return true;
     if (this.#facts.divisors(x).some((divisor) => this.#divides(count, divisor))) return true;
     const definition = this.#integers.definitionOf(x);

@@ -13,7 +13,7 @@ import {
   type Value,
 } from "../ir/nodes.js";
 import type { IntegerSemantics } from "../symbolic/integer-semantics.js";
-import { bodiesOf, hostBlockOf, definitions, hostBlocksOf } from "../ir/walk.js";
+import { bodiesOf, hostBlockOf, definitions, hostBlocksOf, onlyResult } from "../ir/walk.js";
 import type { Type } from "../types/types.js";
 
 /** An op on integers, with its operands. */
@@ -72,7 +72,8 @@ export class Integers {
     const isAscending = semantics === "at most" || semantics === "below";
     const [larger, smaller] = isAscending ? operands.toReversed() : operands;
     const isOrder = isAscending || semantics === "at least" || semantics === "above";
-    if (isOrder && isLiteral(smaller) && Number(smaller.value) >= 0) this.#required.add(this.#origin(larger!));
+    if (isOrder && larger !== undefined && isLiteral(smaller) && Number(smaller.value) >= 0)
+      this.#required.add(this.#origin(larger));
   }
 
   /**
@@ -87,7 +88,7 @@ export class Integers {
   /** The integer op that defines a value. */
   arithmetic(argument: Argument): IntegerOp | undefined {
     const definition = this.definitionOf(argument);
-    if (definition?.kind !== "op" || !definition.op.facts.integer || !isExact(definition.results[0]!.type))
+    if (definition?.kind !== "op" || !definition.op.facts.integer || !isExact(onlyResult(definition).type))
       return undefined;
     return {
       semantics: definition.op.facts.integer,
@@ -173,10 +174,19 @@ export class Integers {
 
   #fold({ op, operands }: OpStatement): readonly number[] | undefined {
     const { fold } = op;
-    if (!fold || !op.facts.integer) return undefined;
-    const constants = operands.map((each) => each && this.constants(each));
+    if (!fold || !op.facts.integer || !operands.every((each) => each !== undefined)) return undefined;
+    return this.constantsOfAll(operands)?.map((numbers) => Number(fold(...numbers)));
+  }
+
+  /** The numbers in each config, if all of them depend only on the config. */
+  constantsOfAll<const List extends readonly Argument[]>(
+    list: List,
+  ): readonly { readonly [K in keyof List]: number }[] | undefined {
+    const constants = list.map((each) => this.constants(each));
     if (!constants.every((each) => each !== undefined)) return undefined;
-    return this.ir.tuning.configs.map((_, config) => Number(fold(...constants.map((each) => each[config]!))));
+    return this.ir.tuning.configs.map(
+      (_, config) => constants.map((each) => each[config]) as { readonly [K in keyof List]: number },
+    );
   }
 
   #origin(argument: Argument): Argument {

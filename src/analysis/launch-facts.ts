@@ -48,8 +48,8 @@ export class LaunchFacts {
 
   /** True if one number is provably at most another. */
   isAtMost(x: Argument, limit: Argument): boolean {
-    const [lower, upper] = [this.integers.constants(x), this.integers.constants(limit)];
-    if (lower && upper) return lower.every((each, config) => each <= upper[config]!);
+    const constants = this.integers.constantsOfAll([x, limit]);
+    if (constants) return constants.every(([lower, upper]) => lower <= upper);
     const [low, high] = [this.integers.text(x), this.integers.text(limit)];
     return (
       low === high ||
@@ -100,13 +100,11 @@ export class LaunchFacts {
 
   /** `K % BLOCK_K == 0`, and `K == n * BLOCK_K`. */
   #recordEquation(side: Argument, opposite: Argument): void {
-    const arithmetic = this.integers.arithmetic(side);
-    const [x, y] = arithmetic?.operands ?? [];
+    const { semantics, operands = [] } = this.integers.arithmetic(side) ?? {};
+    const [x, y] = operands;
     if (x === undefined || y === undefined) return;
-    if (arithmetic!.semantics === "remainder" && isLiteral(opposite) && Number(opposite.value) === 0)
-      this.#addDivisor(x, y);
-    if (arithmetic!.semantics === "product")
-      for (const factor of arithmetic!.operands) this.#addDivisor(opposite, factor);
+    if (semantics === "remainder" && isLiteral(opposite) && Number(opposite.value) === 0) this.#addDivisor(x, y);
+    if (semantics === "product") for (const factor of operands) this.#addDivisor(opposite, factor);
   }
 
   #addDivisor(x: Argument, divisor: Argument): void {

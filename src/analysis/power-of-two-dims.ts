@@ -1,5 +1,6 @@
 /** The computed tile dims that are not provably powers of two. The wrapper checks them. */
 import { type Argument, type ConstexprParam, isLiteral, type KernelIR, paramsOf } from "../ir/nodes.js";
+import { valueOfBlock } from "../ir/walk.js";
 import { isPower } from "../types/dims.js";
 import { memoize } from "./integers.js";
 import { LaunchFacts } from "./launch-facts.js";
@@ -10,7 +11,7 @@ export function dimsNotKnownPowerOfTwo(ir: KernelIR, computed: readonly Constexp
   const candidates = computed.filter(({ name }) => dimensions.has(name));
   if (candidates.length === 0) return [];
   const powers = new PowerOfTwoAnalysis(ir);
-  return candidates.filter(({ compute }) => !powers.isPower(compute!.block.yields[0]!));
+  return candidates.filter(({ compute }) => compute && !powers.isPower(valueOfBlock(compute)));
 }
 
 class PowerOfTwoAnalysis {

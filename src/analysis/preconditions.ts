@@ -12,6 +12,8 @@ import {
   type TensorParam,
   type Value,
 } from "../ir/nodes.js";
+import { valueOfBlock } from "../ir/walk.js";
+import { atAxis } from "../types/axis.js";
 import { DESCRIPTOR_BYTES, INT32_REACH, MAX_GRID, MAX_NUMEL } from "../types/limits.js";
 import { descriptorSizes, tensorsViaDescriptor, isDescriptorOnly } from "./descriptor-tensors.js";
 import { dimsNotKnownPowerOfTwo } from "./power-of-two-dims.js";
@@ -95,7 +97,7 @@ function findPreconditions(ir: KernelIR): readonly Precondition[] {
   return [
     ...ir.requires.block.yields.map((_, index) => ({ kind: "requirement", index }) as const),
     ...uncertainSizes(ir).map((param) => ({ kind: "size", param }) as const),
-    ...ir.grid.block.yields.map((_, axis) => ({ kind: "grid", axis, most: MAX_GRID[axis]! }) as const),
+    ...ir.grid.block.yields.map((_, axis) => ({ kind: "grid", axis, most: atAxis(MAX_GRID, axis) }) as const),
     ...tensorsViaDescriptor(ir).map((each) => ({ kind: "descriptor", ...each, bytes: DESCRIPTOR_BYTES }) as const),
     ...paramsOf(ir, "scalar").map((param) => ({ kind: "number", param }) as const),
     ...paramsOf(ir, "constexpr").flatMap((param) =>
@@ -118,10 +120,10 @@ function findPreconditions(ir: KernelIR): readonly Precondition[] {
 
 /** Computed sizes, except those whose formula cannot be negative. */
 function uncertainSizes(ir: KernelIR): readonly SizeParam[] {
-  const derived = paramsOf(ir, "size").filter((param) => param.derived !== undefined);
-  if (derived.length === 0) return [];
+  const sizes = paramsOf(ir, "size");
+  if (sizes.every(({ derived }) => derived === undefined)) return [];
   const isNonNegative = nonNegativeValues(ir, new LaunchFacts(ir));
-  return derived.filter((param) => !isNonNegative(param.derived!.block.yields[0]!));
+  return sizes.filter(({ derived }) => derived && !isNonNegative(valueOfBlock(derived)));
 }
 
 /**
@@ -165,7 +167,7 @@ export function sharedStrides(ir: KernelIR): readonly { readonly param: TensorPa
  */
 export function extentOf({ contiguous }: TensorParam, shape: readonly number[], strides: readonly number[]): number {
   if (contiguous || shape.length === 0) return shape.reduce((product, size) => product * size, 1);
-  return shape.reduce((sum, size, axis) => sum + (size - 1) * strides[axis]!, 0);
+  return shape.reduce((sum, size, axis) => sum + (size - 1) * atAxis(strides, axis), 0);
 }
 
 /** The preconditions of one kind. */

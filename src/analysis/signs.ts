@@ -88,8 +88,8 @@ class SignAnalysis {
       this.#cache = new Map();
       // In program order, to bound the recursion depth for chains of thousands of values.
       for (const value of this.#definitions.keys()) this.isNonNegative(value);
-      for (const variable of this.#nonNegativeVariables) {
-        if (this.#writes.get(variable)!.every((value) => this.isNonNegative(value))) continue;
+      for (const [variable, values] of this.#writes) {
+        if (!this.#nonNegativeVariables.has(variable) || values.every((value) => this.isNonNegative(value))) continue;
         this.#nonNegativeVariables.delete(variable);
         isStable = false;
       }
@@ -109,9 +109,11 @@ class SignAnalysis {
   /** `tl.numPrograms(0) - 1 - tl.programId(0)`: programs in reverse order. */
   #isGridComplement(value: Value): boolean {
     const { plus, minus, constant } = this.facts.integers.sum(value);
-    if (plus.length !== 1 || minus.length !== 1 || constant < -1) return false;
-    const axis = this.#queriedAxis("grid", plus[0]!);
-    return axis !== undefined && axis === this.#queriedAxis("program", minus[0]!);
+    const [count, ...otherPlus] = plus;
+    const [index, ...otherMinus] = minus;
+    if (!count || !index || otherPlus.length + otherMinus.length > 0 || constant < -1) return false;
+    const axis = this.#queriedAxis("grid", count);
+    return axis !== undefined && axis === this.#queriedAxis("program", index);
   }
 
   #queriedAxis(query: "program" | "grid", argument: Argument): number | undefined {

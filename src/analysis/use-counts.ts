@@ -54,8 +54,9 @@ export function usageOf(block: Block): Usage {
   };
   /** Visits the branches of an `if`. Yields without uses are ignored. */
   const visitBranches = ({ results, then, otherwise }: IfStatement): void => {
+    const usedResults = results.map((value) => uses.has(value));
     for (const { statements, yields } of [otherwise, then])
-      visit({ statements, yields: yields.filter((_, i) => uses.has(results[i]!)) });
+      visit({ statements, yields: yields.filter((_, i) => usedResults[i]) });
   };
   const hasOnlyDead = ({ then, otherwise }: IfStatement): boolean =>
     [then, otherwise].every(({ statements }) => statements.every((each) => dead.has(each)));

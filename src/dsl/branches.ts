@@ -25,6 +25,7 @@ import {
   type Variable,
 } from "../ir/nodes.js";
 import type { Validate } from "../types/rule-error.js";
+import { atAxis } from "../types/axis.js";
 import { sameElem } from "../types/dtype.js";
 import { showShape } from "../types/shape.js";
 import type { Type } from "../types/types.js";
@@ -113,6 +114,8 @@ export const when = ((condition: unknown, body: Arm, ...extraArgs: unknown[]): W
   other?: "when: the other arm is no argument; write tl.when(condition, () => { … }).otherwise(() => { … })",
 ) => When<R>;
 
+type Branches = readonly [Branch, ...Branch[]];
+
 /** `pathConditions` are the conditions under which no earlier arm runs. */
 function openBranch(
   recorder: Builder,
@@ -196,12 +199,13 @@ function traceArm(
   return { ...body, conditionalValues };
 }
 
-function whenHandle(recorder: Builder, branches: readonly Branch[]): WhenHandle {
-  const last = branches.at(-1)!;
+function whenHandle(recorder: Builder, branches: Branches): WhenHandle {
+  const [first, ...others] = branches;
+  const last = others.at(-1) ?? first;
   return {
     elseWhen(condition, body, ...extraArgs) {
       checkArity("elseWhen", 2, extraArgs, WHEN_USAGE);
-      moveBranchToEnd(recorder, branches[0]!, "elseWhen");
+      moveBranchToEnd(recorder, first, "elseWhen");
       const branch = openBranch(recorder, condition, body, branches.length, last.elseConditions, captureLocation());
       last.statement.otherwise = { statements: [branch.statement], yields: [] };
       return whenHandle(recorder, [...branches, branch]);
@@ -209,7 +213,7 @@ function whenHandle(recorder: Builder, branches: readonly Branch[]): WhenHandle 
     otherwise(body, ...extraArgs) {
       const location = captureLocation();
       checkArity("otherwise", 1, extraArgs, WHEN_USAGE);
-      moveBranchToEnd(recorder, branches[0]!, "otherwise");
+      moveBranchToEnd(recorder, first, "otherwise");
       const { block, form, states, conditionalValues } = traceArm(
         recorder,
         body,
@@ -257,38 +261,38 @@ function checkShapes(armType: Type, resultType: Type, condition: Argument, locat
   if (!hasDifferentShape || !sameElem(armType.dtype, resultType.dtype)) return;
   const shapes = [showShape(armType.shape), showShape(resultType.shape)] as const;
   if (armType.shape.length !== resultType.shape.length) fail(branchValues.ranks(...shapes), location);
-  fail(branchValues.shapes(...shapes, [armType.shape[axis]!, resultType.shape[axis]!]), location);
+  fail(branchValues.shapes(...shapes, [atAxis(armType.shape, axis), atAxis(resultType.shape, axis)]), location);
 }
 
 /** Adds the results to every branch of the chain. */
 function mergeArms(
   recorder: Builder,
-  branches: readonly Branch[],
+  branches: Branches,
   otherwise: Block,
   form: ResultForm,
   location: Location | undefined,
 ): unknown {
   const armYields = [...branches.map(({ yields }) => yields), otherwise.yields];
-  const types = otherwise.yields.map((_, i) => {
-    const type = typeOfArgument(
-      (armYields.findLast((yields) => yields[i] && !isNumber(yields[i])) ?? otherwise.yields)[i]!,
-    );
+  const types = otherwise.yields.map((fallback, i) => {
+    const tile = armYields.map((yields) => yields[i]).findLast((argument) => argument && !isNumber(argument));
+    const type = typeOfArgument(tile ?? fallback);
     for (const [n, yields] of armYields.entries()) {
       const argument = yields[i];
       const condition = branches[n]?.statement.condition;
       if (argument !== undefined && condition) checkShapes(typeOfArgument(argument), type, condition, location);
-      const why =
-        argument === undefined || yields.length !== otherwise.yields.length
-          ? wrongBranchValues("when: the arms return different numbers of values")
-          : type.kind === "constexpr"
-            ? untypedArm()
-            : whyAssign(type, typeOfArgument(argument), armResults);
-      failIf(why, location);
+      if (argument === undefined || yields.length !== otherwise.yields.length)
+        fail(wrongBranchValues("when: the arms return different numbers of values"), location);
+      failIf(
+        type.kind === "constexpr" ? untypedArm() : whyAssign(type, typeOfArgument(argument), armResults),
+        location,
+      );
     }
     return type;
   });
   let results: readonly Value[] = [];
-  branches.at(-1)!.statement.otherwise = convertYields(recorder, otherwise, otherwise.yields, types, location);
+  const [first, ...others] = branches;
+  const last = others.at(-1) ?? first;
+  last.statement.otherwise = convertYields(recorder, otherwise, otherwise.yields, types, location);
   for (const [i, { statement, yields }] of [...branches.entries()].reverse()) {
     results = types.map((type) => recorder.value(type, location));
     statement.results = results;
@@ -313,8 +317,8 @@ function convertYields(
 ): Block {
   const conversions: Statement[] = [];
   const yields = operands.map((argument, i) => {
-    const type = types[i]!;
-    if (type.kind !== "tile" || !isNumber(argument)) return argument;
+    const type = types[i];
+    if (type?.kind !== "tile" || !isNumber(argument)) return argument;
     const result = recorder.withoutNames(() => recorder.value(type, location));
     conversions.push({ kind: "op", ...fullOp(recorder, type, argument), options: {}, results: [result], location });
     return result;

@@ -8,7 +8,7 @@ import type { Handle } from "../ir/handle.js";
 import type { HostBlock, Statement } from "../ir/nodes.js";
 import { argumentsOf, resultsOf, valuesIn } from "../ir/walk.js";
 import type { KernelDefinition } from "./definition.js";
-import { configRemedy } from "./spec-forms.js";
+import { configRemedy } from "./spec-schema.js";
 import { isConstant, isObject, kindOf } from "./raw-values.js";
 
 type Meta = Readonly<Record<string, Handle>>;
@@ -58,7 +58,13 @@ export function computedConfig(
 function haveSameConstants(a: Entries, b: Entries): boolean {
   const isSame = (value: unknown, otherValue: unknown) =>
     isConstant(value) ? Object.is(value, otherValue) : !isConstant(otherValue);
-  return a.length === b.length && a.every(([key, value], i) => key === b[i]![0] && isSame(value, b[i]![1]));
+  return (
+    a.length === b.length &&
+    a.every(([key, value], i) => {
+      const [otherKey, otherValue] = b[i] ?? [];
+      return key === otherKey && isSame(value, otherValue);
+    })
+  );
 }
 
 /** The block of one yielded value, with only the statements that it depends on. */

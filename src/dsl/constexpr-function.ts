@@ -18,22 +18,21 @@ export function chosenFunction(
   functions: Readonly<Record<string, AnyFunction>>,
 ): AnyFunction & NameHandle {
   const name = handle as unknown as NameHandle;
-  const names = Object.keys(functions);
-  const lastName = names.at(-1)!;
+  const choices = Object.entries(functions);
   // The author's variable names the result of the whole branch.
   const unnamed = <T>(compute: () => T): T => builder("constexpr.fn").withoutNames(compute);
   const nameEquals = (choice: string) => unnamed(() => name.eq(choice));
   const call = (...args: unknown[]): unknown => {
-    const arm = (choice: string) => () => {
-      const body = functions[choice]!;
-      return definitionOfHelper(body) ? unnamed(() => body(...args)) : body(...args);
-    };
+    const arm = (body: AnyFunction) => () => (definitionOfHelper(body) ? unnamed(() => body(...args)) : body(...args));
     let chain: WhenChain | undefined;
-    for (const choice of names.slice(0, -1))
+    for (const [i, [choice, body]] of choices.entries()) {
+      const isLast = i === choices.length - 1;
+      if (isLast) return chain ? chain.otherwise(arm(body) as never) : arm(body)();
       chain = chain
-        ? chain.elseWhen(nameEquals(choice) as never, arm(choice) as never)
-        : untypedWhen(nameEquals(choice), arm(choice));
-    return chain ? chain.otherwise(arm(lastName) as never) : arm(lastName)();
+        ? chain.elseWhen(nameEquals(choice) as never, arm(body) as never)
+        : untypedWhen(nameEquals(choice), arm(body));
+    }
+    return undefined;
   };
   return Object.assign(call, {
     eq: (choice: string) => name.eq(choice),

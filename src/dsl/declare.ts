@@ -52,7 +52,7 @@ export function declareParams(recorder: Builder, kernel: KernelDefinition): read
           name,
           dtype,
           value: recorder.value({ kind: "pointer", to: dtype, shape: [], access: "inout" }, location, name),
-          ...(p.numel !== undefined && { numel: numelOf(kernel, p, name, [...sizes, ...constexprs]) }),
+          ...(p.numel !== undefined && { numel: numelOf(kernel, name, p.numel, p.at, [...sizes, ...constexprs]) }),
           ...(isOptional(p) && { given: presenceFlag(recorder, name, location) }),
         },
       ];
@@ -67,15 +67,16 @@ export function declareParams(recorder: Builder, kernel: KernelDefinition): read
 /** The minimum number of elements behind a pointer. */
 function numelOf(
   { name: kernel }: KernelDefinition,
-  { numel, at: location }: DescriptionOf<"pointer">,
   name: string,
+  numel: number | string,
+  location: Location | undefined,
   params: readonly (SizeParam | ConstexprParam)[],
 ): Value | number {
   if (typeof numel === "number") return numel;
   const sizes = params.filter(isSizeParam);
   const names = sizes.map((param) => param.name);
   return (
-    sizes.find((param) => param.name === numel)?.value ?? fail(paramDims.numel(kernel, name, numel!, names), location)
+    sizes.find((param) => param.name === numel)?.value ?? fail(paramDims.numel(kernel, name, numel, names), location)
   );
 }
 
@@ -204,25 +205,28 @@ function constexprParam(
   name: string,
   p: DescriptionOf<"constexpr">,
 ): ConstexprParam {
-  const isDim = Object.values(kernel.spec.params).some((q) => q.kind === "tensor" && q.dims.includes(name));
   return {
     kind: "constexpr",
     name,
     value: recorder.value({ kind: "constexpr", of: p.of, text: name }, kernel.at, name),
     of: p.of,
-    from: p.launch
-      ? "launch"
-      : name in (kernel.spec.heuristics ?? {})
-        ? "heuristic"
-        : isDim
-          ? "dim"
-          : p.size || isInConfig(kernel, name)
-            ? "config"
-            : "argument",
+    from: sourceOf(kernel, name, p),
     ...(p.choices && { choices: p.choices }),
     ...(p.dtype && { variable: variableOf(name, p.dtype), choices: variableOf(name, p.dtype).members }),
     ...(p.default !== undefined && { default: p.default }),
   };
+}
+
+function sourceOf(
+  kernel: KernelDefinition,
+  name: string,
+  { launch, size }: DescriptionOf<"constexpr">,
+): ConstexprParam["from"] {
+  const { heuristics = {}, params } = kernel.spec;
+  if (launch) return "launch";
+  if (name in heuristics) return "heuristic";
+  if (Object.values(params).some((param) => param.kind === "tensor" && param.dims.includes(name))) return "dim";
+  return size || isInConfig(kernel, name) ? "config" : "argument";
 }
 
 function isInConfig(kernel: KernelDefinition, name: string): boolean {
@@ -250,7 +254,8 @@ export function paramHandles(kernel: KernelDefinition, params: readonly Param[])
       if (description?.kind !== "constexpr") return [param.name, handle];
       const { dtype, functions } = description;
       // Code that reads an argument distinguishes handles, functions and dtypes, so the cast is safe.
-      const argument = dtype ? tokenOf(param.name, dtype) : functions ? chosenFunction(handle, functions) : handle;
+      const chosen = functions ? chosenFunction(handle, functions) : handle;
+      const argument = dtype ? tokenOf(param.name, dtype) : chosen;
       return [param.name, argument as unknown as Handle];
     }),
   );

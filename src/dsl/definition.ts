@@ -12,7 +12,7 @@ import { whyNoFunction, whyNoGrid } from "../params/kernel-call-types.js";
 import { whyParam } from "../params/param-kind.js";
 import { launch } from "./kernel-call.js";
 import { throwingPrototype } from "./unknown-names.js";
-import { specSchema, type RawSpec, type RawConfig } from "./spec-forms.js";
+import { specSchema, type RawSpec, type RawConfig } from "./spec-schema.js";
 import { isObject, kindOf } from "./raw-values.js";
 
 /** The base of objects that throw an error with a remedy when called as functions. */

@@ -16,7 +16,7 @@ export function dimValue(text: string): Operand {
   if (constexpr && !constexpr.scope.isClosed) return new Handle(constexpr);
   return readText<Operand>(text, {
     number: (value) => value,
-    name: (name) => new Handle(builder("shape").constexprs.get(name)!),
+    name: (name) => new Handle(builder("shape").constexprOf(name)),
     neg: untypedOps.neg,
     not: untypedOps.not,
     isString: (name, choice) => {

@@ -72,17 +72,17 @@ function createLoop(name: string, args: unknown[], isUnrolled: boolean): Iterabl
   const boundArgs = hasOptions ? args.slice(0, -1) : args;
   if (boundArgs.some(isOptions)) fail(loopBounds.optionsLast(name), location);
   const bounds = boundArgs.map((bound) => argumentOf(recorder, bound, name, "a bound is an integer", location));
-  if (bounds.length < 1 || bounds.length > 3) fail(loopBounds.count(name), location);
+  const [first, second, step = literal(1), ...others] = bounds;
+  if (first === undefined || others.length > 0) fail(loopBounds.count(name), location);
   for (const bound of bounds) {
     failIf(whyRangeBound(typeOfArgument(bound), name), location);
     if (isUnrolled && typeOfArgument(bound).kind !== "constexpr") fail(loopBounds.static(), location);
   }
-  if (bounds[2]) failIf(whyStep(typeOfArgument(bounds[2]), name), location);
-  const [start, end, step] =
-    bounds.length === 1 ? [literal(0), bounds[0], literal(1)] : [bounds[0], bounds[1], bounds[2] ?? literal(1)];
+  failIf(whyStep(typeOfArgument(step), name), location);
   const options = optionsOf(recorder, name, hasOptions ? last : {}, isUnrolled ? {} : RANGE_OPTIONS, location);
   const dtype = isUnrolled ? undefined : rangeElement(...bounds.map(typeOfArgument));
-  return new Loop(recorder, { start: start!, end: end!, step: step!, options, unrolled: isUnrolled, location }, dtype);
+  const range = second === undefined ? { start: literal(0), end: first } : { start: first, end: second };
+  return new Loop(recorder, { ...range, step, options, unrolled: isUnrolled, location }, dtype);
 }
 
 const isOptions = (argument: unknown): argument is object =>
@@ -154,23 +154,23 @@ class Loop implements Iterable<Handle> {
       ? { kind: "tile", dtype, shape: [] }
       : { kind: "constexpr", of: "int", text: recorder.uniqueText("index") };
     for (const bound of [head.start, head.end, head.step]) recorder.checkUse(bound, head.location);
-    const { params, block } = yield* traceBodyTwice(
-      recorder,
-      { label: "the loop", kind: "loop", location: head.location },
-      function* () {
-        const index = recorder.value(type, head.location);
-        repeatParams(recorder, [index]);
-        let isComplete = false;
-        try {
-          yield new Handle(index);
-          isComplete = true;
-        } finally {
-          if (!isComplete) fail(earlyExit.leftHere(), head.location);
-        }
-        return { params: [index], yields: [], form: "nothing" };
-      },
-    );
-    recorder.append({ kind: "for", ...head, index: params[0]!, body: block });
+    const {
+      params: [index],
+      block,
+    } = yield* traceBodyTwice(recorder, { label: "the loop", kind: "loop", location: head.location }, function* () {
+      const index = recorder.value(type, head.location);
+      repeatParams(recorder, [index]);
+      let isComplete = false;
+      try {
+        yield new Handle(index);
+        isComplete = true;
+      } finally {
+        if (!isComplete) fail(earlyExit.leftHere(), head.location);
+      }
+      return { params: [index], yields: [], form: "nothing" };
+    });
+    if (!index) throw new Error("a loop has an index");
+    recorder.append({ kind: "for", ...head, index, body: block });
   }
 }
 

@@ -4,6 +4,7 @@ import { missingProperty } from "../diagnostics/catalog/operand-codes.js";
 import { hiddenCoercion } from "../diagnostics/catalog/source-codes.js";
 import { captureLocation, whileReading } from "../diagnostics/callsite.js";
 import { activeBuilder } from "../ir/builder.js";
+import { permuteAxes } from "../types/axis.js";
 import { type Elem, dtype as dtypeVariable, dtypes } from "../types/dtype.js";
 import { Handle, isHandle, valueOf } from "../ir/handle.js";
 import { type Argument, isList, isValue, type Literal, type TensorParam, type Value } from "../ir/nodes.js";
@@ -125,7 +126,7 @@ for (const [name, call] of Object.entries<unknown>({
     const message = foreignMethodMessage(handle, name);
     return message ? fail(message, captureLocation()) : (call as AnyFunction)(handle, ...args);
   });
-const castTile = Object.getOwnPropertyDescriptor(Handle.prototype, "to")!.value as AnyFunction;
+const castTile = Object.getOwnPropertyDescriptor(Handle.prototype, "to")?.value as AnyFunction;
 defineMethod("to", (handle, ...args) =>
   valueOf(handle).type.kind === "pointer" ? pointers.toAddress(handle, args[0] as never) : castTile.apply(handle, args),
 );
@@ -142,14 +143,13 @@ function permuteTensor(handle: Handle, order: readonly number[]): Handle {
   const result = views.permuteAxes(handle, order) as Handle;
   const param = tensors.get(valueOf(handle));
   if (param) {
-    const reorder = <T>(items: readonly T[]): T[] => order.map((axis) => items[axis]!);
     const { dims, dimNames, strides } = param;
     registerTensor({
       ...param,
       value: valueOf(result),
-      dims: reorder(dims),
-      dimNames: reorder(dimNames),
-      strides: reorder(strides),
+      dims: permuteAxes(dims, order),
+      dimNames: permuteAxes(dimNames, order),
+      strides: permuteAxes(strides, order),
     });
   }
   return result;

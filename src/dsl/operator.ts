@@ -26,7 +26,7 @@ import { type RecorderArguments, record, prefixMessages, stepsOf } from "../torc
 import { isRecord, type RecordedNode, nodeOf, tensorProxy } from "../torch/proxy.js";
 import { trace } from "./trace.js";
 import { isObject, kindOf } from "./raw-values.js";
-import type { RawSpec } from "./spec-forms.js";
+import type { RawSpec } from "./spec-schema.js";
 
 type Forward = (inputs: Readonly<Record<string, unknown>>, torch: unknown) => unknown;
 type Backward = (
@@ -148,14 +148,15 @@ class OperatorRecorder {
     };
     return this.#record(recorderArguments, forward, (returned) => {
       const results = this.#results(returned, () => false);
+      const declared: Record<string, TorchNode> = {};
       for (const output of outputs) {
         const node = results[output.name] ?? fail(whyNoResult(name, output.name), location);
         this.#checkShape(output, node, `${output.name} is declared`);
         const type = this.#typeOf(node);
         if (type?.dtype !== undefined && !isAllowedElem(output.dtype, type.dtype))
           fail(operatorResult.dtype(name, output.name), locationOf(node) ?? location);
+        declared[output.name] = node;
       }
-      const declared = Object.fromEntries(outputs.map((output) => [output.name, results[output.name]!] as const));
       // Declared outputs come first, then the tensors that only `backward` needs.
       return this.definition.backward ? { ...declared, ...results } : declared;
     });
@@ -207,8 +208,11 @@ class OperatorRecorder {
           if (!param) fail(operatorGradient.integers(name, key), locationOf(node) ?? location);
           this.#checkShape(param, node, `the gradient of ${key} is, as ${key} is,`);
         }
-        const differentiated = differentiable.filter((param) => param.name in results);
-        return Object.fromEntries(differentiated.map((param) => [param.name, results[param.name]!]));
+        const gradientEntries = differentiable.flatMap((param) => {
+          const node = results[param.name];
+          return node ? [[param.name, node] as const] : [];
+        });
+        return Object.fromEntries(gradientEntries);
       },
     );
     const usedInputs = inputsUsedIn(composition);
@@ -281,14 +285,13 @@ class OperatorRecorder {
   }
 
   #kernelIR(definition: KernelDefinition): KernelIR {
-    let ir = this.#kernelCache.get(definition);
-    if (!ir) {
-      ir = this.traceKernel(definition);
-      if (this.kernels.some((kernel) => kernel.name === ir!.name))
-        fail(operatorKernels.sameName(this.face.name, ir.name), definition.at);
-      this.#kernelCache.set(definition, ir);
-      this.kernels.push(ir);
-    }
+    const cached = this.#kernelCache.get(definition);
+    if (cached) return cached;
+    const ir = this.traceKernel(definition);
+    if (this.kernels.some((kernel) => kernel.name === ir.name))
+      fail(operatorKernels.sameName(this.face.name, ir.name), definition.at);
+    this.#kernelCache.set(definition, ir);
+    this.kernels.push(ir);
     return ir;
   }
 }

@@ -328,19 +328,25 @@ function declareFunction(
   return { ...declareChoice("constexpr.fn", names, options.default), functions };
 }
 
+/** The names of listed dtypes, or of a variable's members. Undefined if there are none. */
+function dtypeNames(choices: AnyDType | readonly AnyDType[]): readonly string[] | undefined {
+  if (isDType(choices)) return choices.members;
+  const isList = Array.isArray(choices) && choices.length > 0 && choices.every((choice) => isDType(choice));
+  return isList ? choices.map(({ name }) => name) : undefined;
+}
+
 function declareDType(
   choices: AnyDType | readonly AnyDType[],
   options: { readonly default?: AnyDType } = {},
 ): ConstexprDescription {
   const location = captureLocation();
-  const isList = Array.isArray(choices) && choices.length > 0 && choices.every((choice) => isDType(choice));
-  if (!isList && !(isDType(choices) && choices.members)) fail(paramDType.choices(), location);
+  const names = dtypeNames(choices);
+  if (!names) fail(paramDType.choices(), location);
   checkOptions("constexpr.dtype", options, ["default"], location);
   if (options.default !== undefined && !isDType(options.default))
     fail(paramDefault.kind("constexpr.dtype", kindOf(options.default), "a dtype"), location);
-  const names = isList ? choices.map(({ name }) => name) : (choices as AnyDType).members!;
   const initial = options.default?.name;
-  if (initial !== undefined && !(names as readonly string[]).includes(initial))
+  if (initial !== undefined && !names.includes(initial))
     fail(paramDefault.choice("constexpr.dtype", initial, names.join(", ")), location);
   return withoutOptional("constexpr.dtype", {
     kind: "constexpr",
@@ -359,11 +365,12 @@ function declareLaunch(kind: "int" | "bool") {
 }
 
 function declareConstexpr(kind: ConstexprDescription["of"], size: boolean) {
-  const isInteger = kind === "int" && !size;
   const builderName = size ? "constexpr" : `constexpr.${kind}`;
+  const ownOptionNames = kind === "int" ? ["default", "range"] : ["default"];
+  const optionNames = size ? [] : ownOptionNames;
   return withArityCheck(builderName, 1, (options: NumberOptions = {}): ConstexprDescription => {
     const location = captureLocation();
-    checkOptions(builderName, options, isInteger ? ["default", "range"] : size ? [] : ["default"], location);
+    checkOptions(builderName, options, optionNames, location);
     checkRange(builderName, options.range, location);
     if (kind === "int" || kind === "float" || kind === "bool")
       checkDefault(builderName, options.default, kind, options.range, location);

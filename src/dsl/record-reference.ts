@@ -23,26 +23,27 @@ export function recordReference(
   if (author === undefined) return undefined;
   if (typeof author !== "function") return { kind: "python", source: dedent(author.source) };
   const { result } = record(author, recorderArguments, location);
-  const node = nodeOf(result);
   const unknownOutput =
     isRecord(result) && !Array.isArray(result)
       ? Object.keys(result).find((name) => !outputs.includes(name))
       : undefined;
   if (unknownOutput !== undefined) fail(referenceResult.unknown(unknownOutput, outputs), location);
-  const results = Array.isArray(result)
-    ? result
-    : isRecord(result)
-      ? outputs.map((name) => result[name])
-      : node && outputs.length > 1
-        ? outputs.map((_, index) => tensorProxy({ kind: "item", of: node, index }, location))
-        : [result];
+  const results = resultsOf(result, outputs, location);
   if (results.length !== outputs.length)
     fail(
       referenceResult.count(formatCount(results.length, "result"), formatCount(outputs.length, "output"), outputs),
       location,
     );
-  const nodes = results.map((item, i) => outputNode(item, outputs[i]!, location));
-  return { kind: "recorded", outputs: nodes };
+  return { kind: "recorded", outputs: outputs.map((name, i) => outputNode(results[i], name, location)) };
+}
+
+/** The author's result for each output. */
+function resultsOf(result: unknown, outputs: readonly string[], location: Location | undefined): readonly unknown[] {
+  if (Array.isArray(result)) return result;
+  if (isRecord(result)) return outputs.map((name) => result[name]);
+  const node = nodeOf(result);
+  if (!node || outputs.length < 2) return [result];
+  return outputs.map((_, index) => tensorProxy({ kind: "item", of: node, index }, location));
 }
 
 /**
@@ -79,7 +80,7 @@ function outputNode(item: unknown, name: string, location: Location | undefined)
 /** Removes the template's indentation in the author's file. */
 function dedent(source: string): string {
   const lines = source.replace(/^\n/, "").trimEnd().split("\n");
-  const indents = lines.filter((line) => line.trim() !== "").map((line) => /^ */.exec(line)![0].length);
+  const indents = lines.filter((line) => line.trim() !== "").map((line) => line.search(/[^ ]/));
   const indent = Math.min(...indents, Infinity);
   return lines.map((line) => line.slice(Number.isFinite(indent) ? indent : 0)).join("\n");
 }

@@ -17,11 +17,12 @@ export function shareStrides(
       const why = isDuplicate ? "which is listed twice" : whyNotStrided(param);
       return why === "" ? (param as TensorParam) : fail(specValue.sameStrides(kernel, name, why), location);
     });
-    const [first] = tensors;
-    for (const param of tensors) {
-      if (param.dimNames.join() !== first!.dimNames.join())
-        fail(specValue.sameStrides(kernel, param.name, `whose dims are not those of ${first!.name}`), location);
-      firstOfGroup.set(param.name, first!);
+    const [first, ...others] = tensors;
+    if (!first) continue;
+    for (const param of [first, ...others]) {
+      if (param.dimNames.join() !== first.dimNames.join())
+        fail(specValue.sameStrides(kernel, param.name, `whose dims are not those of ${first.name}`), location);
+      firstOfGroup.set(param.name, first);
     }
   }
   return params.map((param) => {

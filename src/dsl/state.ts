@@ -71,15 +71,13 @@ Object.setPrototypeOf(MutHandle.prototype, statePrototype);
 function toVariableType(recorder: Builder, type: Type, value: Argument): Argument {
   if (type.kind !== "tile" || typeOfArgument(value).kind !== "constexpr") return value;
   const { op, operands } = fullOp(recorder, type, value);
-  return recorder.op(op, operands, {}, [type], recorder.location())[0]!;
+  return recorder.opWithResult(op, operands, {}, type, recorder.location());
 }
 
 /** The `full` op that creates a tile from a number. */
 export function fullOp(recorder: Builder, type: TileType, value: Argument): Pick<OpStatement, "op" | "operands"> {
-  const shape = type.shape.map((dim): Argument =>
-    typeof dim === "number" ? literal(dim) : recorder.constexprs.get(dim)!,
-  );
-  return { op: opOf(full)!, operands: [shape, value, { kind: "dtype", dtype: type.dtype }] };
+  const shape = type.shape.map((dim): Argument => (typeof dim === "number" ? literal(dim) : recorder.constexprOf(dim)));
+  return { op: opOf(full), operands: [shape, value, { kind: "dtype", dtype: type.dtype }] };
 }
 
 /** A variable for loops and branches: `.value` reads it at that point of the program, and writes it. */

@@ -35,7 +35,7 @@ import {
 } from "../ir/nodes.js";
 import { walkUses } from "../ir/walk.js";
 import { type DTypeName, isInt, members } from "../types/dtype.js";
-import { showType } from "../types/types.js";
+import { showType, type Type } from "../types/types.js";
 import type { SourceIndex, SpecLocations } from "../ir/source-index.js";
 import { rejectPromise, toArgument } from "../ops/define.js";
 import * as ops from "../ops/index.js";
@@ -45,10 +45,9 @@ import { declareParams, type DescriptionOf, paramHandles, isHostVisible } from "
 import { configOf, type KernelDefinition, rawConfigs } from "./definition.js";
 import { registerPresenceFlag, registerTensor } from "./methods.js";
 import { inputsOf, providersOf, recordReferenceSpec } from "./record-spec.js";
-import { checkShapes, checkSpec } from "./check-spec.js";
 import { withArgumentNames, undefinedNameMessage } from "./unknown-names.js";
 import { rangeRequirements, type TraceHost, withRange } from "./ranges.js";
-import type { RawSpec } from "./spec-forms.js";
+import { type RawSpec, checkShapes, checkSpec } from "./spec-schema.js";
 
 type Meta = Readonly<Record<string, Handle>>;
 
@@ -148,8 +147,8 @@ function withLeadingStatements({ block, ...rest }: HostBlock, statements: readon
 function toleratedOutput(param: Param): readonly ToleratedOutput[] {
   if (param.kind !== "tensor" || param.role === "in") return [];
   const dtypes = members(param.dtype);
-  const elementKind = dtypes.every(isInt) ? "integers" : dtypes.some(isInt) ? undefined : "floats";
-  return [{ name: param.name, holds: elementKind }];
+  if (dtypes.every(isInt)) return [{ name: param.name, holds: "integers" }];
+  return [{ name: param.name, holds: dtypes.some(isInt) ? undefined : "floats" }];
 }
 
 /** Closes the kernel, unless JavaScript converted one of its values to a boolean. */
@@ -223,7 +222,8 @@ function completeParam(param: Param, kernel: KernelDefinition, config: ComputedC
     const derive = kernel.spec.dims?.[param.name];
     if (!derive) return param;
     const derived = host(derive);
-    if (derived.block.yields.length !== 1 || !isInteger(derived.block.yields[0]!))
+    const [value, ...others] = derived.block.yields;
+    if (value === undefined || others.length > 0 || !isInteger(value))
       fail(hostResult.wrongKind(kernel.name, param.name, "an integer", "write one, such as N.mul(2)"), kernel.at);
     return { ...param, derived };
   }
@@ -236,7 +236,7 @@ function completeParam(param: Param, kernel: KernelDefinition, config: ComputedC
   }
   if (param.kind !== "constexpr" || (param.from !== "launch" && param.from !== "heuristic")) return param;
   const description = kernel.spec.params[param.name] as DescriptionOf<"constexpr">;
-  const callback = param.from === "launch" ? description.launch : kernel.spec.heuristics![param.name];
+  const callback = param.from === "launch" ? description.launch : kernel.spec.heuristics?.[param.name];
   const compute = host(callback as (meta: never) => unknown);
   checkComputed(kernel, param, compute);
   return { ...param, compute };
@@ -244,17 +244,22 @@ function completeParam(param: Param, kernel: KernelDefinition, config: ComputedC
 
 /** Checks that a computed value has the declared kind. */
 function checkComputed({ name, at: location }: KernelDefinition, param: ConstexprParam, { block }: HostBlock): void {
-  const type = block.yields.length === 1 ? typeOfArgument(block.yields[0]!) : undefined;
-  const isBool =
-    type?.kind === "constexpr" ? type.of === "bool" : type?.kind === "tile" ? type.dtype === "int1" : undefined;
-  const isExpectedKind = isBool === (param.of === "bool") && (param.of !== "int" || isInteger(block.yields[0]!));
-  if (isExpectedKind) return;
+  const [value, ...others] = block.yields;
+  const isSingle = value !== undefined && others.length === 0;
+  const isBool = isSingle ? isTruthValue(typeOfArgument(value)) : undefined;
+  if (isSingle && isBool === (param.of === "bool") && (param.of !== "int" || isInteger(value))) return;
   const expected = param.of === "bool" ? "a truth value, such as N.mod(16).eq(0)" : "an integer";
   const remedy =
     param.from === "launch" && !param.computedByConfig && param.of === "int" && isBool
       ? "declare it constexpr.launch.bool(…)"
       : "";
   fail(hostResult.wrongKind(name, param.name, expected, remedy), location);
+}
+
+/** True for a boolean, false for a number. Undefined for other types. */
+function isTruthValue(type: Type): boolean | undefined {
+  if (type.kind === "constexpr") return type.of === "bool";
+  return type.kind === "tile" ? type.dtype === "int1" : undefined;
 }
 
 /** Wraps the arguments of the author's code to record reads of flags and string constexprs. */

@@ -24,6 +24,10 @@ import { showType, type Type } from "../types/types.js";
 
 type Names = Readonly<Record<string, string>>;
 
+/** The replacement of a name. The author's name may be that of a property of every object. */
+const ownName = (names: Names = {}, name: string): string | undefined =>
+  Object.hasOwn(names, name) ? names[name] : undefined;
+
 /** Names that promises, printers and test runners read from any object. They return undefined. */
 const NAMES_READ_BY_TOOLS = /^(?:then|toJSON|inspect|asymmetricMatch|nodeType|tagName|_.*|[$@]{2}.*)$/;
 
@@ -77,7 +81,7 @@ export function withNameSuggestions<Names extends object>(names: Names): Names {
 
 function languageMessage(name: string, names: readonly string[]): MessageOfCode {
   const replacements: Names = { ...unsupportedFunctions, ...foreignConstants, ...foreignNumbers };
-  const replacement = Object.hasOwn(replacements, name) ? replacements[name] : undefined;
+  const replacement = ownName(replacements, name);
   const suggestion = suggestName(name, names);
   const instead =
     replacement ??
@@ -96,10 +100,8 @@ function suggestLibdevice(name: string): string | undefined {
 /** The message for a method that exists only on other kinds of values: `a.at(i).load()`. */
 export function foreignMethodMessage(handle: Handle, name: string): MessageOfCode | undefined {
   const { type } = valueOf(handle);
-  const replacements = type.kind === "tile" ? {} : (replacementTables[type.kind] ?? {});
-  return Object.hasOwn(replacements, name)
-    ? unknownName.instead(name, describeKind(type), replacements[name]!)
-    : undefined;
+  const replacement = type.kind === "tile" ? undefined : ownName(replacementTables[type.kind], name);
+  return replacement === undefined ? undefined : unknownName.instead(name, describeKind(type), replacement);
 }
 
 const replacementTables: Partial<Record<Type["kind"], Names>> = {
@@ -127,8 +129,8 @@ const valueMessage =
     // `x[:, None]` in quotes, or the operand that JavaScript's comma operator returns.
     if (type.kind === "tile" && /^(?:null|undefined|.*:.*)$/.test(name)) return unknownName.axes(subject);
     if (name === "value") return unknownName.instead(name, subject, "it without .value");
-    const replacements = replacementTables[type.kind] ?? {};
-    if (Object.hasOwn(replacements, name)) return unknownName.instead(name, subject, replacements[name]!);
+    const replacement = ownName(replacementTables[type.kind], name);
+    if (replacement !== undefined) return unknownName.instead(name, subject, replacement);
     if (functions.includes(name)) return unknownName.instead(name, subject, `tl.${name}(x)`);
     const method = suggestName(name, Object.getOwnPropertyNames(Handle.prototype));
     if (method !== undefined) return unknownName.instead(name, subject, `x.${method}`);
@@ -195,8 +197,7 @@ export const statePrototype = throwingPrototype({
 /** The prototype of param builders such as `tensor`. `replacements` has specific suggestions. */
 export const builderPrototype = (builder: string, instead: string, replacements: Names = {}): object =>
   throwingPrototype({
-    onRead: (name) =>
-      unknownName.instead(name, builder, Object.hasOwn(replacements, name) ? replacements[name]! : instead),
+    onRead: (name) => unknownName.instead(name, builder, ownName(replacements, name) ?? instead),
     base: Function.prototype,
   });
 

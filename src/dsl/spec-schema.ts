@@ -1,8 +1,12 @@
-/** The schema of a spec, for authors who build without the type checker or cast its errors away. */
+/** The schema of a spec and its check, for authors who build without the type checker or cast its errors away. */
+import { fail, type Location } from "../diagnostics/diagnostic.js";
+import { configSources } from "../diagnostics/catalog/config-codes.js";
+import { specShapes, specValue } from "../diagnostics/catalog/definition-codes.js";
 import type { GivenTolerance, SearchSpace } from "../compiled/compiled-kernel.js";
 import type { PerGpu } from "../compiled/configs-by-gpu.js";
 import type { KernelTargets } from "../compiled/kernel-targets.js";
 import type { Handle } from "../ir/handle.js";
+import type { Param } from "../ir/nodes.js";
 import type { ParamDescription } from "./params.js";
 import { isObject, isConstant, kindOf } from "./raw-values.js";
 
@@ -78,13 +82,11 @@ const objectOf =
   (value, name) => {
     if (!isObject(value)) return describeMismatch(value, name);
     const missing = required.find((part) => value[part] === undefined);
-    const problems = Object.entries(value).map(([part, item]) =>
-      part in validators
-        ? item === undefined
-          ? undefined
-          : validators[part]!(item, `${name}.${part}`)
-        : `${name} has a part ${part}, which has no meaning there`,
-    );
+    const problems = Object.entries(value).map(([part, item]) => {
+      const validator = validators[part];
+      if (!validator) return `${name} has a part ${part}, which has no meaning there`;
+      return item === undefined ? undefined : validator(item, `${name}.${part}`);
+    });
     return firstProblem([missing && `${name} has no ${missing}`, ...problems]);
   };
 
@@ -200,4 +202,47 @@ function suggestGrid(value: unknown): string {
   const axes = Array.isArray(value) ? value : [value];
   const isNumbers = axes.length > 0 && axes.every((axis) => typeof axis === "number");
   return isNumbers ? `() => [${axes.join(", ")}]` : "({ N, BLOCK }) => [tl.cdiv(N, BLOCK)]";
+}
+
+/** A kernel's name and spec. */
+interface NamedSpec {
+  readonly name: string;
+  readonly spec: RawSpec;
+}
+
+/** @throws TileScriptError at a part of the spec that does not match the schema. */
+export function checkSpec({ name, spec }: NamedSpec, locationOf: (part: keyof RawSpec) => Location | undefined): void {
+  for (const part of Object.keys(specSchema) as (keyof RawSpec)[]) {
+    if (spec[part] === undefined) continue;
+    const [form, expected] = specSchema[part];
+    const problem = form(spec[part], part);
+    const remedy = typeof expected === "string" ? expected : expected(spec[part]);
+    if (problem !== undefined) fail(specValue.part(name, problem, part, remedy), locationOf(part));
+  }
+  if (spec.autotune && spec.config) fail(configSources.conflict(name), locationOf("config"));
+}
+
+/** @throws TileScriptError at shapes that lack a size, or contain a key that is neither a size nor an argument. */
+export function checkShapes(
+  { name, spec }: NamedSpec,
+  params: readonly Param[],
+  location: Location | undefined,
+): void {
+  const sizes = params.flatMap((param) => (isFreeSize(param) ? [param.name] : []));
+  const argumentNames = params.flatMap((param) =>
+    param.kind === "scalar" || (param.kind === "constexpr" && param.from === "argument") ? [param.name] : [],
+  );
+  for (const [index, shape] of (spec.shapes ?? []).entries()) {
+    const missing = sizes.filter((size) => shape[size] === undefined);
+    if (missing.length > 0) fail(specShapes.missing(name, index, missing), location);
+    const unknown = Object.keys(shape).find((key) => ![...sizes, ...argumentNames].includes(key));
+    if (unknown !== undefined) fail(specShapes.unknown(name, index, unknown, [...sizes, ...argumentNames]), location);
+    const invalid = sizes.find((size) => !(Number.isSafeInteger(shape[size]) && Number(shape[size]) >= 0));
+    if (invalid !== undefined) fail(specShapes.notASize(name, index, invalid, shape[invalid]), location);
+  }
+}
+
+/** True for a size that a tensor argument's shape sets. */
+function isFreeSize(param: Param): boolean {
+  return param.kind === "size" ? param.derived === undefined : param.kind === "constexpr" && param.from === "dim";
 }

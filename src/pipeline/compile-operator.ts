@@ -43,11 +43,11 @@ export function compileOperator(
   const operator = traceOperator(definition, traceKernel, source);
   throwIfErrors(diagnostics);
   const { signature: face, kernels } = operator;
-  const lowered = kernels.map(lower);
+  const lowered = new Map(kernels.map((kernel) => [kernel, lower(kernel)]));
   const signature = operatorSignature(operator);
   const file = `${signature.name}.py`;
   const emit = ({ op = { namespace: NAMESPACE }, dtypes }: EmitOptions = {}): Emitted => {
-    const printed = emitOperator(operator, lowered, source, op, dtypes);
+    const printed = emitOperator(operator, [...lowered.values()], source, op, dtypes);
     return { python: printed.text, map: sourceMap(file, printed.lines) };
   };
   const evaluate = operatorEvaluator(operator, signature, lowered);
@@ -75,7 +75,8 @@ export function compileOperator(
     ranges: (testCase) => rangesOf(face, { ...testCase, config: 0 }),
     work: (testCase) => operatorWork(operator, testCase),
     refusal: (testCase) => operatorRefusal(operator, testCase),
-    proof: (cache) => (proof ??= mergeCertificates(kernels.map((ir, i) => cachedProof(cache, ir, lowered[i]!)))),
+    proof: (cache) =>
+      (proof ??= mergeCertificates([...lowered].map(([ir, loweredIR]) => cachedProof(cache, ir, loweredIR)))),
     evaluate,
     check: (testCase, options) => assertCorrect(signature, testCase, evaluate(testCase, options)),
   };
@@ -84,15 +85,15 @@ export function compileOperator(
 function operatorEvaluator(
   operator: OperatorIR,
   signature: Signature,
-  lowered: readonly KernelIR[],
+  lowered: ReadonlyMap<KernelIR, KernelIR>,
 ): CompiledKernel["evaluate"] {
-  const { signature: face, kernels } = operator;
+  const { signature: face } = operator;
   return (testCase, { tolerance, lowered: isBothStages, ...options } = {}) => {
     const tolerances = { ...face.tolerance, ...tolerance };
     const context = { sizes: sizesOf(face, { ...testCase, config: 0 }), dtypes: testCase.dtypes };
     const toleranceOf = (output: string, dtype: string) =>
       toleranceFor(dtype, signature, context, "eval", declaredToleranceFor(tolerances, output));
-    const stages = isBothStages && { lowered: new Map(kernels.map((kernel, i) => [kernel, lowered[i]!])) };
+    const stages = isBothStages && { lowered };
     return evaluateOperator(operator, signature, testCase, toleranceOf, {
       ...options,
       tolerance: tolerances,

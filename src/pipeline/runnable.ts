@@ -13,7 +13,7 @@ import { fromBytes, toBytes } from "../numerics/numeric-bits.js";
 import type { KernelFunction } from "../params/kernel.js";
 import type { callOnDevice } from "../runtime/devices/call.js";
 import { checkTolerance } from "../compiled/declared-tolerance.js";
-import type { RawSpec } from "../dsl/spec-forms.js";
+import type { RawSpec } from "../dsl/spec-schema.js";
 
 type Values = Readonly<Record<string, unknown>>;
 

@@ -11,7 +11,7 @@ const slow = [
   "codegen/{control,depth,examples,extern,launch-cache,repeats}",
   "codegen/warp-specialize/{barrier-model,patterns,gluon/specialized}",
   "diagnostics/{catalog,first-contact}",
-  "dsl/{spec-forms,truth-values}",
+  "dsl/{spec-schema,truth-values}",
   "eval/{compare-reference,integer-outputs,kernels,reference-kind,stochastic-rounding}",
   "host-call/evaluate",
   "numerics/numeric.property",

@@ -2,7 +2,7 @@
 
 import type { LaunchOptions } from "../src/params/spec.js";
 import type { KernelFileParts } from "../src/diagnostics/explanations/explanation.js";
-import type { RawSpec } from "../src/dsl/spec-forms.js";
+import type { RawSpec } from "../src/dsl/spec-schema.js";
 
 const X = `x: tensor(tl.float32, ["N"])`;
 const Y = `y: tensor.out(tl.float32, ["N"])`;

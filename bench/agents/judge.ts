@@ -16,7 +16,7 @@ import { elemOf, members } from "../../src/types/dtype.js";
 import { inProjectFolder, tsc } from "../../tests/support/tsc.js";
 import { writeReport } from "../write-report.js";
 import { tasks } from "./tasks.js";
-import type { RawSpec } from "../../src/dsl/spec-forms.js";
+import type { RawSpec } from "../../src/dsl/spec-schema.js";
 
 const RESULTS = "agents";
 

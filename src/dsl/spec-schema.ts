@@ -223,11 +223,7 @@ export function checkSpec({ name, spec }: NamedSpec, locationOf: (part: keyof Ra
 }
 
 /** @throws TileScriptError at shapes that lack a size, or contain a key that is neither a size nor an argument. */
-export function checkShapes(
-  { name, spec }: NamedSpec,
-  params: readonly Param[],
-  location: Location | undefined,
-): void {
+export function checkShapes({ name, spec }: NamedSpec, params: readonly Param[], location: Location | undefined): void {
   const sizes = params.flatMap((param) => (isFreeSize(param) ? [param.name] : []));
   const argumentNames = params.flatMap((param) =>
     param.kind === "scalar" || (param.kind === "constexpr" && param.from === "argument") ? [param.name] : [],

@@ -1,6 +1,9 @@
 /** The order of folders, and that what runs in a browser asks nothing of Node. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import {
+  SRC,
   folderOf,
   folders,
   importCycles,
@@ -91,4 +94,11 @@ test("what is evaluated, checked and emitted needs no Node module", () => {
       .map((specifier) => `${file} imports ${specifier}`);
   });
   expect(wrong).toEqual([]);
+});
+
+test("ts-morph, which edits the author's file, is loaded by the commands that edit alone", () => {
+  const matching = (pattern: RegExp) =>
+    sourceFiles().filter((file) => pattern.test(readFileSync(join(SRC, file), "utf8")));
+  expect(matching(/ from "ts-morph"/)).toEqual(["source/rewrite-configs.ts"]);
+  expect(matching(/ from "[^"]*\/rewrite-configs\.js"/)).toEqual([]);
 });

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { build, constexpr, kernel, NDArray, op, tensor, tl } from "tilescript";
 import { TileScriptError } from "../../../src/diagnostics/diagnostic.js";
-import { specSchema } from "../../../src/dsl/spec-forms.js";
+import { specSchema } from "../../../src/dsl/spec-schema.js";
 
 /** A value of each kind, with what messages call it. */
 const kinds = {

@@ -6,7 +6,7 @@ import type { TestCase, Evaluation, Finding } from "../compiled/compiled-kernel.
 import { boundarySizes } from "../compiled/boundary-sizes.js";
 import type { FindingCode } from "../diagnostics/catalog/index.js";
 import type { Location } from "../diagnostics/diagnostic.js";
-import { type KernelIR, paramsOf } from "../ir/nodes.js";
+import { type ConstexprParam, type KernelIR, paramsOf } from "../ir/nodes.js";
 import { conditionsOf, isNumber, not, symbolsIn, type Term, termsIn } from "../symbolic/term.js";
 import type { DTypeVariable } from "../types/dtype.js";
 import type { Budget } from "./algebra/budget.js";
@@ -123,17 +123,20 @@ function testCaseOf(ir: KernelIR, config: number, values: Values): TestCase {
   const sizes = paramsOf(ir, "size").flatMap(({ name, derived }) => (derived ? [] : [[name, valueOf(name)] as const]));
   const constexprs = paramsOf(ir, "constexpr");
   const dims = constexprs.flatMap(({ name, from }) => (from === "dim" ? [[name, valueOf(name)] as const] : []));
+  const constexprOf = ({ name, of, choices, default: preset }: ConstexprParam) => {
+    if (of === "int") return valueOf(name);
+    return of === "bool" ? valueOf(name) === 1 : (preset ?? choices?.[0] ?? 0);
+  };
   const constexprArguments = constexprs.flatMap((param) => {
-    if (param.from !== "argument" || param.compute || param.variable) return [];
-    const { name, choices, default: preset } = param;
-    const value =
-      param.of === "int" ? valueOf(name) : param.of === "bool" ? valueOf(name) === 1 : (preset ?? choices?.[0] ?? 0);
-    return [[name, value] as const];
+    const isChosen = param.from === "argument" && !param.compute && !param.variable;
+    return isChosen ? [[param.name, constexprOf(param)] as const] : [];
   });
   const scalars = paramsOf(ir, "scalar").map(({ name }) => [name, valueOf(name)] as const);
   return {
     sizes: Object.fromEntries([...sizes, ...dims]),
-    dtypes: Object.fromEntries(dtypesOf(ir).map(({ name, members }) => [name, members[0]!])),
+    dtypes: Object.fromEntries(
+      dtypesOf(ir).flatMap(({ name, members: [first] }) => (first === undefined ? [] : [[name, first] as const])),
+    ),
     scalars: Object.fromEntries(scalars),
     constexprs: Object.fromEntries(constexprArguments),
     absent: absentOf(ir, values),
@@ -156,7 +159,17 @@ function absentOf(ir: KernelIR, values: Values): readonly string[] {
 }
 
 /** Small numbers come first; of two with the same magnitude, the positive one. */
-const costOf = (value: number): number => (value === 0 ? 1.5 : Math.abs(value) + (value < 0 ? 0.5 : 0));
+function costOf(value: number): number {
+  if (value === 0) return 1.5;
+  return value < 0 ? 0.5 - value : value;
+}
+
+/** The value of a symbol, and the values that the search tries afterwards. */
+interface Choice {
+  readonly name: string;
+  readonly value: number;
+  readonly others: readonly number[];
+}
 
 /** The values of a symbol that the search tries, in order of cost. */
 function candidatesOf(domain: SymbolDomain, numbers: readonly number[], isBounded: boolean): readonly number[] {
@@ -167,11 +180,17 @@ function candidatesOf(domain: SymbolDomain, numbers: readonly number[], isBounde
   return [1, 2, 4, 8].map((times) => domain.tile * times);
 }
 
+/** A variable of a point, and the conditions that can be checked once it has a value. */
+interface PointVariable {
+  readonly name: string;
+  readonly conditions: readonly Term[];
+}
+
 class Search {
   readonly #model: SymbolicModel;
   readonly #query: RefutationQuery;
-  /** The symbols of the domain that the query depends on. */
-  readonly #names: readonly string[];
+  /** The symbols that the query depends on. */
+  readonly #relevant: ReadonlySet<string>;
 
   constructor(
     model: SymbolicModel,
@@ -197,7 +216,7 @@ class Search {
       const names = symbolsIn(fact);
       if ([...names].some((name) => relevant.has(name))) for (const name of names) relevant.add(name);
     }
-    this.#names = [...launch.chosen.keys()].filter((name) => relevant.has(name));
+    this.#relevant = relevant;
   }
 
   /** Assignments of the sizes, in order of cost. Irrelevant symbols get their first candidate. */
@@ -205,30 +224,29 @@ class Search {
     const { chosen, facts } = this.#model.launch;
     const numbers = this.#numbers();
     const bounded = symbolsIn(...facts);
-    const candidatesFor = (name: string) => candidatesOf(chosen.get(name)!, numbers, bounded.has(name));
-    const defaults = [...chosen.keys()].map((name) => [name, candidatesFor(name)[0]!] as const);
-    const names = this.#names;
-    const candidates = names.map(candidatesFor);
-    const costAt = (indices: readonly number[]) =>
-      indices.reduce((sum, index, i) => sum + costOf(candidates[i]![index]!), 0);
-    let frontier = [{ places: names.map(() => 0), total: names.length }];
-    const visited = new Set([frontier[0]!.places.join()]);
+    const defaults = [...chosen].flatMap(([name, domain]): readonly Choice[] => {
+      const [value, ...others] = candidatesOf(domain, numbers, bounded.has(name));
+      return value === undefined ? [] : [{ name, value, others }];
+    });
+    const relevant = defaults.filter(({ name }) => this.#relevant.has(name));
+    const keyOf = (choices: readonly Choice[]) => choices.map(({ value }) => value).join();
+    const totalOf = (choices: readonly Choice[]) => choices.reduce((total, { value }) => total + costOf(value), 0);
+    let frontier = [{ choices: relevant, total: relevant.length }];
+    const visited = new Set([keyOf(relevant)]);
     for (let count = 0; frontier.length > 0 && count < LIMITS.sizes; count++) {
-      const cheapest = frontier.reduce(
-        (cheapestIndex, entry, i) => (entry.total < frontier[cheapestIndex]!.total ? i : cheapestIndex),
-        0,
-      );
-      const [{ places }] = frontier.splice(cheapest, 1) as [(typeof frontier)[number]];
-      const assignment = names.map((name, i) => [name, candidates[i]![places[i]!]!] as const);
-      yield this.#withDerived(new Map([...defaults, ...assignment]));
-      names.forEach((_, i) => {
-        if (places[i]! + 1 >= candidates[i]!.length) return;
-        const next = places.with(i, places[i]! + 1);
-        const key = next.join();
-        if (visited.has(key)) return;
+      const cheapest = frontier.reduce((best, entry) => (entry.total < best.total ? entry : best));
+      frontier.splice(frontier.indexOf(cheapest), 1);
+      const { choices } = cheapest;
+      yield this.#withDerived(new Map([...defaults, ...choices].map(({ name, value }) => [name, value])));
+      for (const [i, { name, others: untried }] of choices.entries()) {
+        const [value, ...others] = untried;
+        if (value === undefined) continue;
+        const next = choices.with(i, { name, value, others });
+        const key = keyOf(next);
+        if (visited.has(key)) continue;
         visited.add(key);
-        frontier.push({ places: next, total: costAt(next) });
-      });
+        frontier.push({ choices: next, total: totalOf(next) });
+      }
       if (frontier.length > LIMITS.sizes) frontier = frontier.slice(0, LIMITS.sizes);
     }
   }
@@ -256,10 +274,11 @@ class Search {
   /** Computes derived sizes from their equations. */
   #withDerived(values: Map<string, number>): Values {
     for (const { kind, operands } of this.#model.launch.facts) {
+      if (kind !== "equal") continue;
       const [lhs, rhs] = operands;
-      if (kind !== "equal" || lhs!.kind !== "symbol" || values.has(lhs!.name)) continue;
-      const value = new Valuation(values).integer(rhs!);
-      if (value !== undefined) values.set(lhs!.name, value);
+      if (lhs.kind !== "symbol" || values.has(lhs.name)) continue;
+      const value = new Valuation(values).integer(rhs);
+      if (value !== undefined) values.set(lhs.name, value);
     }
     for (const [name, multiple] of this.#model.launch.multiples) {
       const quotient = values.get(name) ?? 1;
@@ -307,37 +326,35 @@ class Search {
   }
 
   /** Points near the ends of the variables' ranges that may satisfy the facts. */
-  #points(variables: readonly string[], facts: readonly Term[], values: Map<string, number>): Iterable<Valuation> {
+  #points(names: readonly string[], facts: readonly Term[], values: Map<string, number>): Iterable<Valuation> {
     const lastOf = (condition: Term): number => {
-      const names = symbolsIn(condition);
-      return variables.findLastIndex((name) => names.has(name));
+      const symbols = symbolsIn(condition);
+      return names.findLastIndex((name) => symbols.has(name));
     };
     const conditions = facts.flatMap(conditionsOf).map((condition) => ({ condition, last: lastOf(condition) }));
-    // A condition is checked as soon as its variables have values.
-    const ready = variables.map((_, i) => conditions.flatMap(({ condition, last }) => (last === i ? [condition] : [])));
-    return this.#pointsFrom(0, variables, ready, values);
+    const variables = names.map((name, i) => ({
+      name,
+      conditions: conditions.flatMap(({ condition, last }) => (last === i ? [condition] : [])),
+    }));
+    return this.#pointsFrom(0, variables, values);
   }
 
-  *#pointsFrom(
-    depth: number,
-    variables: readonly string[],
-    ready: readonly (readonly Term[])[],
-    values: Map<string, number>,
-  ): Iterable<Valuation> {
-    const name = variables[depth];
-    if (name === undefined) {
+  *#pointsFrom(depth: number, variables: readonly PointVariable[], values: Map<string, number>): Iterable<Valuation> {
+    const variable = variables[depth];
+    if (variable === undefined) {
       const point = new Valuation(values);
       yield point;
       this.budget.spend(point.steps);
       return;
     }
+    const { name, conditions } = variable;
     for (const value of this.#sampleValues(this.#model.environment.ranges.get(name), values)) {
       if (this.budget.isExhausted) return;
       values.set(name, value);
       const partial = new Valuation(values);
-      const mayHold = ready[depth]!.every((condition) => partial.truth(condition) !== false);
+      const mayHold = conditions.every((condition) => partial.truth(condition) !== false);
       this.budget.spend(partial.steps);
-      if (mayHold) yield* this.#pointsFrom(depth + 1, variables, ready, values);
+      if (mayHold) yield* this.#pointsFrom(depth + 1, variables, values);
     }
     values.delete(name);
   }

@@ -42,6 +42,11 @@ export function prove(ir: KernelIR, checked: readonly Precondition[], runner: Ca
   return withTermTable(() => withMonomials(() => new Prover(ir, checked, runner).certificate()));
 }
 
+interface IndexedConfig {
+  readonly values: ConstexprAssignment;
+  readonly index: number;
+}
+
 class Prover {
   readonly #symbolicContexts: readonly ProofContext[];
   readonly #configContexts = new Map<number, ProofContext>();
@@ -99,16 +104,16 @@ class Prover {
     return [...new Map(fixed.map((values) => [cacheKey(values), values])).values()];
   }
 
-  #configContext(index: number): ProofContext {
+  #configContext({ values, index }: IndexedConfig): ProofContext {
     let context = this.#configContexts.get(index);
-    if (!context) this.#configContexts.set(index, (context = this.#contextOf(this.ir.tuning.configs[index]!.values)));
+    if (!context) this.#configContexts.set(index, (context = this.#contextOf(values)));
     return context;
   }
 
   /** The first config of each group that differs in launch options alone. */
-  #distinctConfigs(): readonly number[] {
-    const indices = this.ir.tuning.configs.map(({ values }, index) => [cacheKey(values), index] as const);
-    return [...new Map(indices.toReversed()).values()].toSorted((x, y) => x - y);
+  #distinctConfigs(): readonly IndexedConfig[] {
+    const configs = this.ir.tuning.configs.map(({ values }, index) => [cacheKey(values), { values, index }] as const);
+    return [...new Map(configs.toReversed()).values()].toSorted((x, y) => x.index - y.index);
   }
 
   #decide(obligation: ProofObligation): Verdict {
@@ -125,11 +130,11 @@ class Prover {
     if (!gap) return { kind: "proved", configs: "together" };
     if (obligation.waiver !== undefined) return { kind: "waived", reason: obligation.waiver };
     if (!gap.refutation) return { kind: "unknown", missing: gap.missing };
-    for (const index of this.#distinctConfigs()) {
-      const context = this.#configContext(index);
+    for (const config of this.#distinctConfigs()) {
+      const context = this.#configContext(config);
       const gap = gapIn(context);
       if (!gap) continue;
-      const counterexample = gap.refutation && this.#findCounterexample(context, index, gap.refutation);
+      const counterexample = gap.refutation && this.#findCounterexample(context, config.index, gap.refutation);
       return counterexample ? { kind: "refuted", ...counterexample } : { kind: "unknown", missing: gap.missing };
     }
     return { kind: "proved", configs: "each" };

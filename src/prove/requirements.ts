@@ -6,6 +6,7 @@ import { conditionsOf, FALSE, type Term } from "../symbolic/term.js";
 import { Budget } from "./algebra/budget.js";
 import { assume, entails } from "./algebra/interpret.js";
 import { FactSet } from "./algebra/facts.js";
+import { zip } from "./algebra/zip.js";
 import { hostFacts, SymbolicLaunch } from "./model/launch.js";
 
 const STEPS = 500;
@@ -16,8 +17,7 @@ export function redundantRequirements(ir: KernelIR): readonly Obligation[] {
   if (yields.length === 0) return [];
   const launch = new SymbolicLaunch(ir, {}, new Map());
   const statements = definitions(ir.requires.block);
-  return launch.requirements.flatMap((requirement, i): Obligation[] => {
-    const value = yields[i]!;
+  return zip(launch.requirements, yields).flatMap(([requirement, value]): Obligation[] => {
     const at = isValue(value) ? statements.get(value)?.location : undefined;
     // The requirement of a parameter's range has no location.
     if (at === undefined || !followsFrom(requirement, without(launch.facts, conditionsOf(requirement)))) return [];

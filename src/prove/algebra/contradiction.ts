@@ -17,6 +17,7 @@ import {
   type PolynomialTerm,
   tighten,
 } from "./polynomial.js";
+import { zip } from "./zip.js";
 
 export function contradict(atLeastZero: readonly Polynomial[], zero: readonly Polynomial[], budget: Budget): boolean {
   // Large constants such as 2^31 hide small ones in floating point and are rarely needed.
@@ -277,7 +278,9 @@ function eliminateFirst(
 ): readonly Integer[] {
   if (entry === 0) return rest;
   const multiplier = pivotEntry < 0 ? entry : -entry;
-  return reduceRow(rest.map((x, i) => plus(times(x, magnitude(pivotEntry)), times(multiplier, pivotRest[i]!))));
+  return reduceRow(
+    zip(rest, pivotRest).map(([x, pivotX]) => plus(times(x, magnitude(pivotEntry)), times(multiplier, pivotX))),
+  );
 }
 
 function reduceRow(row: readonly Integer[]): readonly Integer[] {

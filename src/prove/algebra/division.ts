@@ -40,8 +40,8 @@ export function divide(
 ): QuotientAndRemainder {
   if (isEqual(divisor, ONE)) return { quotient: dividend, remainder: ZERO };
   const [quotientKey, remainderKey] = [internKey.quotient(dividend, divisor), internKey.remainder(dividend, divisor)];
-  const same = facts.interned.get(quotientKey);
-  if (same) return { quotient: same, remainder: facts.interned.get(remainderKey)! };
+  const same = internedDivision(facts, quotientKey, remainderKey);
+  if (same) return same;
   const isPositive = isPositiveDivisor(facts, divisor);
   if (!isPositive || !isNaturalDividend(facts, dividend))
     return (
@@ -52,6 +52,15 @@ export function divide(
   facts.interned.set(quotientKey, result.quotient);
   facts.interned.set(remainderKey, result.remainder);
   return result;
+}
+
+function internedDivision(
+  { interned }: FactSet,
+  quotientKey: string,
+  remainderKey: string,
+): QuotientAndRemainder | undefined {
+  const [quotient, remainder] = [interned.get(quotientKey), interned.get(remainderKey)];
+  return quotient && remainder && { quotient, remainder };
 }
 
 /** True if the dividend is provably nonnegative and the divisor positive. */
@@ -97,8 +106,8 @@ function divideUnknownSigns(
   isPositive: boolean,
 ): QuotientAndRemainder {
   const key = `${floors} ${dividend.key} / ${divisor.key}`;
-  const same = facts.interned.get(`quotient ${key}`);
-  if (same) return { quotient: same, remainder: facts.interned.get(`remainder ${key}`)! };
+  const same = internedDivision(facts, `quotient ${key}`, `remainder ${key}`);
+  if (same) return same;
   const { quotient, remainder } = divisionAtoms(facts, dividend, divisor, isPositive ? `quotient ${key}` : undefined);
   if (isPositive) {
     const [q, r] = [quotient, remainder];
@@ -176,21 +185,24 @@ function unfoldDividends(facts: FactSet, p: Polynomial): Polynomial | undefined 
   const used = new Set<Definition>();
   let result = p;
   for (let round = 0; round < 4; round++) {
-    const definition = [...facts.definitions].find(
-      ([name, candidate]) =>
-        candidate.kind === "division" &&
-        candidate.quotient === name &&
-        !used.has(candidate) &&
-        isDefinedHere(facts, candidate) &&
-        factorWithin(candidate.dividend, result) !== undefined,
-    )?.[1];
-    if (definition?.kind !== "division") break;
+    const occurrence = findDividend(facts, result, used);
+    if (!occurrence) break;
+    const { definition, factor } = occurrence;
     used.add(definition);
-    const factor = factorWithin(definition.dividend, result)!;
     const replacement = add(multiply(definition.divisor, atom(definition.quotient)), atom(definition.remainder));
     result = add(subtract(result, scale(definition.dividend, factor)), replacement, factor);
   }
   return used.size > 0 ? result : undefined;
+}
+
+/** The first division whose dividend occurs in a polynomial, with the factor of its occurrence. */
+function findDividend(facts: FactSet, p: Polynomial, used: ReadonlySet<Definition>) {
+  for (const [name, definition] of facts.definitions) {
+    if (definition.kind !== "division" || definition.quotient !== name || used.has(definition)) continue;
+    const factor = isDefinedHere(facts, definition) ? factorWithin(definition.dividend, p) : undefined;
+    if (factor !== undefined) return { definition, factor };
+  }
+  return undefined;
 }
 
 /** The factor by which all terms of a polynomial, except its constant, occur in another. */

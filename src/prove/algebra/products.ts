@@ -155,10 +155,10 @@ class ProductSearch {
       for (const monomial of pending) {
         if (done.has(monomial)) continue;
         done.add(monomial);
-        for (const name of monomial.atoms) {
+        for (const [i, name] of monomial.atoms.entries()) {
           if (name === LIMIT) continue;
           const factor = monomialOf([name]);
-          const cofactor = divideMonomial(monomial, factor)!;
+          const cofactor = monomialOf(monomial.atoms.toSpliced(i, 1));
           const cofactorPolynomial = single(cofactor);
           if (isNonNegative(this.facts.interval(cofactor).min))
             for (const p of conditions.get(factor) ?? []) addProduct(multiply(p, cofactorPolynomial), false);

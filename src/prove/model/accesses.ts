@@ -9,6 +9,8 @@ import {
   type TensorParam,
   operandOf,
 } from "../../ir/nodes.js";
+import type { MemoryOperands } from "../../ir/op.js";
+import { zip } from "../algebra/zip.js";
 import {
   andTerm,
   asTruth,
@@ -25,7 +27,18 @@ import {
 import type { Environment } from "./symbolic-environment.js";
 import { strideName } from "./launch.js";
 import { inputElement } from "./input-elements.js";
-import { at, broadcastLane, broadcastShape, isOne, namesOf, type Symbolic, type TermTile, tile } from "./symbolic.js";
+import {
+  along,
+  at,
+  broadcastLane,
+  broadcastShape,
+  namesOf,
+  type PointerTile,
+  type SymbolicDescriptor,
+  type SymbolicView,
+  type TermTile,
+  tile,
+} from "./symbolic.js";
 
 export type ViewMasks = (axis: ViewAxis) => BoundsChecks;
 
@@ -41,6 +54,7 @@ export interface AccessedAxis {
 
 export interface Access {
   readonly statement: OpStatement;
+  readonly memoryOperands: MemoryOperands;
   readonly accessKind: "load" | "store" | "atomic";
   /** Undefined if the argument that the address belongs to is not known. */
   readonly tensor: TensorParam | PointerParam | undefined;
@@ -81,9 +95,14 @@ interface Address {
 }
 
 /** Models an access and sets its results. */
-export function recordSymbolicAccess(environment: Environment, statement: OpStatement, mayBeSkipped: boolean): Access {
+export function recordSymbolicAccess(
+  environment: Environment,
+  statement: OpStatement,
+  memoryOperands: MemoryOperands,
+  mayBeSkipped: boolean,
+): Access {
   const { op, options } = statement;
-  const address = addressOf(environment, statement);
+  const address = addressOf(environment, statement, memoryOperands);
   const explicit = options["mask"] === undefined ? undefined : environment.value(options["mask"]);
   const isUnknown = explicit !== undefined && explicit.kind !== "terms";
   const maskTile = explicit?.kind === "terms" ? explicit : undefined;
@@ -98,6 +117,7 @@ export function recordSymbolicAccess(environment: Environment, statement: OpStat
   setResults(environment, statement, address, maskAt);
   return {
     statement,
+    memoryOperands,
     accessKind: EFFECTS[op.effect],
     tensor: address.tensor,
     axes: address.axes(lane.slice(lane.length - address.shape.length)),
@@ -107,9 +127,7 @@ export function recordSymbolicAccess(environment: Environment, statement: OpStat
     lane,
     lanes: namesOf(lane),
     valueLanes:
-      address.missing !== undefined
-        ? []
-        : lanesOfValue(environment, operandOf(statement, op.proof.memoryOperands!.value), lane),
+      address.missing !== undefined ? [] : lanesOfValue(environment, operandOf(statement, memoryOperands.value), lane),
     mayBeSkipped,
     ...(address.missing !== undefined && { missing: address.missing, unstrided: address.unstrided === true }),
     ...(address.trusted !== undefined && { trusted: address.trusted }),
@@ -135,16 +153,16 @@ function lanesOfValue(environment: Environment, value: Argument | undefined, lan
   return [...symbolsIn(...broadcastLane(shape, lane))];
 }
 
-function addressOf(environment: Environment, statement: OpStatement): Address {
-  const pointer = environment.value(operandOf(statement, statement.op.proof.memoryOperands!.address));
+function addressOf(environment: Environment, statement: OpStatement, memoryOperands: MemoryOperands): Address {
+  const pointer = environment.value(operandOf(statement, memoryOperands.address));
   if (pointer.kind === "view")
     return {
       tensor: pointer.param,
       shape: pointer.shape,
-      axes: (lane) => axesOf(environment, pointer.param, pointer.index(lane), (axis) => pointer.masks[axis]!),
+      axes: (lane) => axesOf(environment, pointer.param, pointer.index(lane), pointer.masks),
       trusted: pointer.trusted,
     };
-  if (pointer.kind === "descriptor") return addressOfBlock(environment, statement, pointer);
+  if (pointer.kind === "descriptor") return addressOfBlock(environment, statement, memoryOperands, pointer);
   if (pointer.kind === "pointer") return addressOfPointer(environment, pointer);
   return unmodeledAddress("the address is loaded or computed, and no proof follows it");
 }
@@ -156,61 +174,58 @@ const unmodeledAddress = (missing: string, tensor?: TensorParam): Address => ({
   missing,
 });
 
-type MasksOf = (axis: number) => AccessedAxis["masks"] & { readonly claimed?: boolean };
-
 function axesOf(
   environment: Environment,
   param: TensorParam,
   index: readonly Term[],
-  masksOf: MasksOf,
+  masks: SymbolicView["masks"],
 ): readonly AccessedAxis[] {
-  return environment.launch.tensorDims(param).map((size, axis) => {
-    const { lower, upper, claimed = false } = masksOf(axis);
-    return { index: index[axis]!, size, masks: { lower, upper }, claimed };
-  });
+  const dims = environment.launch.tensorDims(param);
+  return zip(zip(dims, index), masks).map(([[size, axisIndex], { lower, upper, claimed }]) => ({
+    index: axisIndex,
+    size,
+    masks: { lower, upper },
+    claimed,
+  }));
 }
 
-const MASKED: MasksOf = () => ({ lower: true, upper: true });
-const UNMASKED: MasksOf = () => ({ lower: false, upper: false });
+const masksOfAll = ({ dims }: TensorParam, isMasked: boolean): SymbolicView["masks"] =>
+  dims.map(() => ({ lower: isMasked, upper: isMasked, claimed: false }));
 
 /** The address of a descriptor's block. Lanes outside the tensor are masked. */
 function addressOfBlock(
   environment: Environment,
   statement: OpStatement,
-  { param, order, block }: Extract<Symbolic, { kind: "descriptor" }>,
+  { offsets, rows, column }: MemoryOperands,
+  { param, order, block }: SymbolicDescriptor,
 ): Address {
-  const { offsets, rows, column } = statement.op.proof.memoryOperands!;
   const createAddress = (shape: readonly Term[], starts: readonly TermTile[], isGathered: boolean): Address => ({
     tensor: param,
     shape,
     axes: (lane) => {
       const index: Term[] = [];
-      starts.forEach((start, i) => {
-        const laneIndex = lane[i]!;
-        index[order[i]!] = isGathered && i === 0 ? start.at([laneIndex]) : sum(start.at([]), laneIndex);
+      zip(starts, order).forEach(([start, axis], i) => {
+        const laneIndex = along(lane, i);
+        index[axis] = isGathered && i === 0 ? start.at([laneIndex]) : sum(start.at([]), laneIndex);
       });
-      return axesOf(environment, param, index, MASKED);
+      return axesOf(environment, param, index, masksOfAll(param, true));
     },
   });
   if (rows !== undefined) {
-    const starts = [rows, column].map((name) => environment.terms(operandOf(statement, name)));
-    const [first, second] = starts;
+    const [first, second] = [rows, column].map((name) => environment.terms(operandOf(statement, name)));
     if (!first || !second)
       return unmodeledAddress("the rows of a descriptor come from values that proofs do not follow", param);
-    return createAddress([first.shape[0]!, block.at(-1)!], [first, second], true);
+    return createAddress([along(first.shape, 0), along(block, -1)], [first, second], true);
   }
   const offsetArguments = operandOf(statement, offsets);
   const starts = isList(offsetArguments) ? offsetArguments.map((each) => environment.terms(each)) : [undefined];
-  if (starts.some((start) => start === undefined))
-    return unmodeledAddress("a descriptor's offsets come from values that proofs do not follow", param);
-  return createAddress(block, starts as TermTile[], false);
+  return starts.every((start) => start !== undefined)
+    ? createAddress(block, starts, false)
+    : unmodeledAddress("a descriptor's offsets come from values that proofs do not follow", param);
 }
 
 /** The address of a pointer into a tensor: its offset is decomposed by the strides. */
-function addressOfPointer(
-  environment: Environment,
-  { base, offsets }: Extract<Symbolic, { kind: "pointer" }>,
-): Address {
+function addressOfPointer(environment: Environment, { base, offsets }: PointerTile): Address {
   const { shape } = offsets;
   if (base.kind === "pointer") return addressOfElements(environment, base, offsets);
   const probe = decomposeOffset(environment, base, offsets.at(shape.map((_, axis) => symbol(`probe ${axis}`))));
@@ -219,8 +234,8 @@ function addressOfPointer(
     tensor: base,
     shape,
     axes: (lane) => {
-      const index = decomposeOffset(environment, base, offsets.at(inTile(offsets, lane)));
-      return axesOf(environment, base, "missing" in index ? [] : index, UNMASKED);
+      const index = decomposeOffset(environment, base, offsets.at(broadcastLane(shape, lane)));
+      return "missing" in index ? [] : axesOf(environment, base, index, masksOfAll(base, false));
     },
   };
 }
@@ -231,12 +246,8 @@ function addressOfElements({ launch }: Environment, base: PointerParam, offsets:
   const size = typeof numel === "number" ? number(numel) : numel && launch.term(numel);
   if (size === undefined) return unmodeledAddress(`${name} is a pointer without a declared extent; declare its numel`);
   const axis = (index: Term) => ({ index, size, masks: { lower: false, upper: false }, claimed: false });
-  return { tensor: base, shape: offsets.shape, axes: (lane) => [axis(offsets.at(inTile(offsets, lane)))] };
+  return { tensor: base, shape: offsets.shape, axes: (lane) => [axis(offsets.at(broadcastLane(offsets.shape, lane)))] };
 }
-
-/** The lane of a tile, with index 0 on axes of size 1. */
-const inTile = ({ shape }: TermTile, lane: readonly Term[]): readonly Term[] =>
-  lane.map((laneIndex, i) => (isOne(shape[i]!) ? number(0) : laneIndex));
 
 interface Unmodeled {
   readonly missing: string;
@@ -250,7 +261,7 @@ function decomposeOffset({ launch }: Environment, param: TensorParam, offset: Te
   strides.forEach((stride, axis) => {
     if (stride?.kind === "symbol" && stride.name === strideName(param, axis)) names.set(stride.name, axis);
   });
-  const index: Term[] = param.dims.map(() => number(0));
+  const index = param.dims.map(() => number(0));
   let remainder: Term = number(0);
   const hasStride = (term: Term) => [...symbolsIn(term)].some((name) => names.has(name));
   const addTerm = (term: Term, factor: Term): boolean => {
@@ -259,9 +270,9 @@ function decomposeOffset({ launch }: Environment, param: TensorParam, offset: Te
       remainder = sum(remainder, product(term, factor));
       return true;
     }
-    if (term.kind === "symbol") {
-      const axis = names.get(term.name)!;
-      index[axis] = sum(index[axis]!, factor);
+    const strideAxis = term.kind === "symbol" ? names.get(term.name) : undefined;
+    if (strideAxis !== undefined) {
+      index[strideAxis] = sum(along(index, strideAxis), factor);
       return true;
     }
     const [strided, ...more] = term.kind === "product" ? term.operands.filter(hasStride) : [];
@@ -271,13 +282,12 @@ function decomposeOffset({ launch }: Environment, param: TensorParam, offset: Te
   const unmodeled = { missing: `an offset into ${param.name} that is no sum of index times stride`, unstrided: false };
   if (!addTerm(offset, number(1))) return unmodeled;
   if (remainder === number(0)) return index;
-  const unstrided = strides.flatMap((stride, axis) => (stride?.kind === "number" ? [axis] : []));
-  const [axis, ...others] = unstrided;
-  if (axis === undefined)
+  const unstrided = strides.flatMap((stride, axis) => (stride?.kind === "number" ? [{ stride, axis }] : []));
+  const [inner, ...others] = unstrided;
+  if (!inner)
     return { missing: `an offset into ${param.name} without its strides, which are the caller's`, unstrided: true };
-  if (others.length > 0 || strides[axis]!.value !== 1n) return unmodeled;
-  index[axis] = remainder;
-  return index;
+  if (others.length > 0 || inner.stride.value !== 1n) return unmodeled;
+  return index.with(inner.axis, remainder);
 }
 
 /** Sets the result of a load: the tensor's element, or `other` where the lane is masked. */
@@ -301,9 +311,13 @@ function setResults(
     const other = environment.terms(statement.options["other"]);
     const isZeroPadded = statement.options["mask"] === undefined && statement.op.lowering?.maskedLanes !== undefined;
     const isTruth = type.dtype === "int1";
+    const paddingAt = (lane: readonly Term[]): Term => {
+      if (other) return at(other, lane);
+      return isZeroPadded ? number(0) : unknown.at(lane);
+    };
     const loaded = tile(environment.shape(type), (lane) => {
       const value = contents(axes(lane.slice(lane.length - shape.length)).map(({ index }) => index));
-      const padding = other ? at(other, lane) : isZeroPadded ? number(0) : unknown.at(lane);
+      const padding = paddingAt(lane);
       return iteTerm(maskAt(lane), isTruth ? asTruth(value) : value, isTruth ? asTruth(padding) : padding);
     });
     environment.set(result, loaded);

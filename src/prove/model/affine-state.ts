@@ -20,7 +20,7 @@ import {
 } from "../../symbolic/term.js";
 import type { SymbolicLaunch } from "./launch.js";
 import type { Environment } from "./symbolic-environment.js";
-import { at, broadcastShape, UNKNOWN, type Symbolic, type TermTile, tile } from "./symbolic.js";
+import { at, broadcastShape, laneReplacements, UNKNOWN, type Symbolic, type TermTile, tile } from "./symbolic.js";
 
 /** Operators whose result is nonnegative if all of their operands are. */
 const PRESERVES_NON_NEGATIVITY: ReadonlySet<TermKind> = new Set<TermKind>([
@@ -37,16 +37,15 @@ const PRESERVES_NON_NEGATIVITY: ReadonlySet<TermKind> = new Set<TermKind>([
 export function stepSign(step: Term, { facts, grid }: SymbolicLaunch): "up" | "down" | undefined {
   if (step.kind === "number") return step.value >= 0n ? "up" : "down";
   const isNonNegative = (term: Term): boolean =>
-    (term.kind === "number" && term.value >= 0n) ||
+    isNonNegativeNumber(term) ||
     (PRESERVES_NON_NEGATIVITY.has(term.kind) && term.operands.every((part) => isTruth(part) || isNonNegative(part))) ||
     // The grid has at least one program along each axis.
     grid.includes(term) ||
-    facts.some(
-      ({ kind, operands: [lower, upper] }) =>
-        kind === "atMost" && upper === term && lower!.kind === "number" && lower!.value >= 0n,
-    );
+    facts.some(({ kind, operands }) => kind === "atMost" && operands[1] === term && isNonNegativeNumber(operands[0]));
   return isNonNegative(step) ? "up" : undefined;
 }
+
+const isNonNegativeNumber = ({ kind, value }: Term): boolean => kind === "number" && value >= 0n;
 
 /**
  * The value of a loop-carried variable at the start of an iteration, as an uninterpreted function with a recognizable
@@ -54,15 +53,16 @@ export function stepSign(step: Term, { facts, grid }: SymbolicLaunch): "up" | "d
  */
 export function iterationStart(
   environment: Environment,
-  value: Symbolic,
-  functionName: string | undefined,
-  { type }: Variable,
+  {
+    variable,
+    from,
+    functionName,
+  }: { readonly variable: Variable; readonly from: Symbolic; readonly functionName: string },
 ): Symbolic {
-  if (functionName === undefined) return UNKNOWN;
-  const shape = environment.shape(type);
+  const shape = environment.shape(variable.type);
   const terms = tile(shape, (lane) => call(functionName, ...lane));
-  if (value.kind === "pointer") return { ...value, offsets: terms };
-  return isInteger(value) ? terms : UNKNOWN;
+  if (from.kind === "pointer") return { ...from, offsets: terms };
+  return isInteger(from) ? terms : UNKNOWN;
 }
 
 /** The increment of a variable in an iteration, if it is loop-invariant. */
@@ -73,18 +73,18 @@ export function incrementOf(
   functionName: string,
   iteration: Term,
 ): TermTile | undefined {
-  const terms = next.kind === "pointer" ? next.offsets : next.kind === "terms" ? next : undefined;
-  if (!terms) return undefined;
+  if (next.kind !== "pointer" && next.kind !== "terms") return undefined;
+  const terms = next.kind === "pointer" ? next.offsets : next;
   const shape = environment.shape(type);
   const probes = shape.map((_, axis) => symbol(`probe ${axis}`));
   const term = at(terms, probes);
   const current = call(functionName, ...probes);
-  const operands = term.kind === "sum" ? term.operands : [term];
+  const operands: readonly Term[] = term.kind === "sum" ? term.operands : [term];
   if (operands.filter((part) => part === current).length !== 1) return undefined;
   const increment = sum(...operands.filter((part) => part !== current));
   const isVariant = symbolsIn(increment).has(iteration.name) || [...termsIn(increment)].some(isState);
   if (isVariant) return undefined;
-  return tile(shape, (lane) => substitute(increment, new Map(probes.map((probe, axis) => [probe.name, lane[axis]!]))));
+  return tile(shape, (lane) => substitute(increment, laneReplacements(probes, lane)));
 }
 
 /** A term that is too large is represented by a symbol, so the name is tested instead of the kind. */

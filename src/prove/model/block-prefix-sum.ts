@@ -20,6 +20,7 @@ import {
 } from "../../symbolic/term.js";
 import { expand, minus } from "./maximum.js";
 import { totalOf } from "./partitions.js";
+import { along } from "./symbolic.js";
 import type { Environment } from "./symbolic-environment.js";
 
 /** The blocks of one row, times a loop-invariant factor. */
@@ -40,7 +41,8 @@ export function prefixSumOfBlocks(
   increments: readonly Term[],
   iteration: Term,
 ): ((total: Term, iterations: Term) => Term) | undefined {
-  const blocks = increments.length === 1 ? blocksOf(environment, increments[0]!, iteration) : undefined;
+  const [increment, ...more] = increments;
+  const blocks = increment && more.length === 0 ? blocksOf(environment, increment, iteration) : undefined;
   if (!blocks) return undefined;
   const { factor, block, start, total: end } = blocks;
   const isNegative = factor.kind === "product" && factor.operands[0].kind === "number" && factor.operands[0].value < 0n;
@@ -58,11 +60,11 @@ export function prefixSumOfBlocks(
 }
 
 function blocksOf(environment: Environment, increment: Term, iteration: Term): RowBlocks | undefined {
-  const factors = increment.kind === "product" ? increment.operands : [increment];
+  const factors: readonly Term[] = increment.kind === "product" ? increment.operands : [increment];
   const changing = factors.filter((each) => symbolsIn(each).has(iteration.name));
   const [blocks, ...more] = changing;
   if (more.length > 0 || blocks?.kind !== "quotient") return undefined;
-  const [dividend, block] = blocks.operands as [Term, Term];
+  const [dividend, block] = blocks.operands;
   if (symbolsIn(block).has(iteration.name)) return undefined;
   const start = startOf(minus(dividend, sum(block, number(-1))), iteration);
   const total = start && totalOf(environment, start.name);
@@ -74,13 +76,17 @@ function startOf(length: Term, iteration: Term): Term | undefined {
   const [end, less, ...more] = length.kind === "sum" ? length.operands : [];
   if (end?.kind !== "call" || less?.kind !== "product" || more.length > 0) return undefined;
   const [sign, subtrahend, ...others] = less.operands;
-  if (sign !== number(-1) || others.length > 0) return undefined;
-  // The previous iteration's value is 0 before the first row, like the end before the first end.
-  const [condition, previous, otherwise] = subtrahend!.kind === "choice" ? subtrahend!.operands : [];
-  const isPreviousIteration = condition === atLeast(iteration, number(1)) && otherwise === number(0);
-  const start = isPreviousIteration ? previous! : subtrahend!;
+  if (sign !== number(-1) || !subtrahend || others.length > 0) return undefined;
+  const start = previousValue(subtrahend, iteration);
   if (start.kind !== "call" || start.name !== end.name) return undefined;
-  const [from, to] = [start.operands[0]!, end.operands[0]!];
+  const [from, to] = [along(start.operands, 0), along(end.operands, 0)];
   const isNext = expand(substitute(from, new Map([[iteration.name, sum(iteration, number(1))]]))) === expand(to);
   return isNext && minus(to, from) === number(1) ? start : undefined;
+}
+
+/** The value from the previous iteration. Before the first row it is 0, like the end before the first end. */
+function previousValue(term: Term, iteration: Term): Term {
+  if (term.kind !== "choice") return term;
+  const [condition, previous, otherwise] = term.operands;
+  return condition === atLeast(iteration, number(1)) && otherwise === number(0) ? previous : term;
 }

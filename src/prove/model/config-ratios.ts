@@ -1,5 +1,6 @@
 /** Constexprs that have a constant ratio in all configs, such as `BLOCK_N = 2 * HALF_N`. One symbol represents both. */
 import { type KernelIR, paramsOf } from "../../ir/nodes.js";
+import { zip } from "../algebra/zip.js";
 
 /** A constexpr as a multiple of another. */
 export interface ConstexprRatio {
@@ -14,15 +15,19 @@ export function configRatios(ir: KernelIR): ReadonlyMap<string, ConstexprRatio> 
   const { configs } = ir.tuning;
   const columns = paramsOf(ir, "constexpr")
     .filter(({ from }) => from === "config")
-    .map(({ name }) => ({ name, values: configs.map(({ values }) => Number(values[name])) }))
-    .filter(({ values }) => values.every((each) => Number.isInteger(each) && each >= 1) && new Set(values).size > 1)
-    .toSorted((x, y) => x.values[0]! - y.values[0]!);
+    .flatMap(({ name }) => {
+      const values = configs.map((config) => Number(config.values[name]));
+      const [first] = values;
+      const isRelatable = values.every((each) => Number.isInteger(each) && each >= 1) && new Set(values).size > 1;
+      return first !== undefined && isRelatable ? [{ name, first, values }] : [];
+    })
+    .toSorted((x, y) => x.first - y.first);
   const ratios = new Map<string, ConstexprRatio>();
-  columns.forEach(({ name, values }, i) => {
+  columns.forEach(({ name, first, values }, i) => {
     for (const base of columns.slice(0, i)) {
-      const times = values[0]! / base.values[0]!;
+      const times = first / base.first;
       if (ratios.has(base.name) || !Number.isInteger(times)) continue;
-      if (!values.every((each, config) => each === times * base.values[config]!)) continue;
+      if (!zip(values, base.values).every(([value, baseValue]) => value === times * baseValue)) continue;
       ratios.set(name, { times, of: base.name });
       return;
     }

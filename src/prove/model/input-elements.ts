@@ -2,7 +2,7 @@
  * The elements of an input, as an uninterpreted function of the index with the parameter's declared range. An empty
  * declared range implies an empty tensor: a value that no lane loads must imply nothing.
  */
-import { type KernelIR, paramsOf, type TensorParam } from "../../ir/nodes.js";
+import { type HostBlock, paramsOf, type TensorParam } from "../../ir/nodes.js";
 import {
   andTerm,
   atLeast,
@@ -20,7 +20,10 @@ import { Budget } from "../algebra/budget.js";
 import { provesNonNegative } from "../algebra/non-negativity.js";
 import { assume } from "../algebra/interpret.js";
 import { FactSet } from "../algebra/facts.js";
+import { zip } from "../algebra/zip.js";
 import { constant } from "../algebra/polynomial.js";
+import type { Range } from "./launch.js";
+import { along } from "./symbolic.js";
 import type { Environment } from "./symbolic-environment.js";
 
 const STEPS = 1000;
@@ -40,42 +43,43 @@ export function inputElement(environment: Environment, param: TensorParam): (ind
   const isNew = !environment.unknowns.has(key);
   environment.declare(key, param.dtype, false, `what ${param.name} holds`);
   if (isNew && param.range) {
-    const [lower, end] = environment.launch.host(param.range) as [Term, Term];
+    const { from, to } = rangeOf(environment, param.range);
     const dims = environment.launch.tensorDims(param);
-    const mayAssumeRange = isNeverEmpty(environment, param);
+    const mayAssumeRange = isNeverEmpty(environment, param, param.range);
     environment.constrain(key, (value, index, inProgram) => {
-      const outOfBounds = (inProgram && mayAssumeRange ? [] : dims).flatMap((dim, axis) => [
-        below(index[axis]!, number(0)),
-        atLeast(index[axis]!, dim),
-      ]);
-      return [orTerm(...outOfBounds, andTerm(atLeast(value, lower), below(value, end)))];
+      const axes = inProgram && mayAssumeRange ? [] : zip(dims, index);
+      const outOfBounds = axes.flatMap(([dim, axisIndex]) => [below(axisIndex, number(0)), atLeast(axisIndex, dim)]);
+      return [orTerm(...outOfBounds, andTerm(atLeast(value, from), below(value, to)))];
     });
   }
   return (index) => call(key, ...index);
 }
 
+function rangeOf({ launch }: Environment, range: HostBlock): Range {
+  const ends = launch.host(range);
+  return { from: along(ends, 0), to: along(ends, 1) };
+}
+
 /**
  * True if an empty declared range would imply an empty grid, so that every program may assume the range to be nonempty.
  */
-function isNeverEmpty({ ir, launch, factsOf }: Environment, param: TensorParam): boolean {
-  const rangeOf = ({ range }: TensorParam): Term => {
-    const [lower, end] = launch.host(range!) as [Term, Term];
-    return below(lower, end);
+function isNeverEmpty(environment: Environment, param: TensorParam, range: HostBlock): boolean {
+  const { ir, launch, factsOf } = environment;
+  const isNonEmpty = (block: HostBlock): Term => {
+    const { from, to } = rangeOf(environment, block);
+    return below(from, to);
   };
-  if (rangeOf(param) === TRUE) return true;
+  if (isNonEmpty(range) === TRUE) return true;
   const emptyAxes = (each: TensorParam): readonly Term[] =>
     launch.tensorDims(each).map((dim) => atMost(dim, number(0)));
   const facts = new FactSet({ budget: new Budget(STEPS), callFacts: factsOf });
   for (const fact of [...launch.facts, ...launch.grid.map((size) => atLeast(size, number(1)))]) assume(facts, fact);
-  for (const otherInput of rangedIn(ir)) {
-    if (otherInput !== param && !otherInput.optional)
-      assume(facts, orTerm(...emptyAxes(otherInput), rangeOf(otherInput)));
+  for (const other of paramsOf(ir, "tensor")) {
+    if (other === param || other.optional || !other.range || !members(other.dtype).every(isInt)) continue;
+    assume(facts, orTerm(...emptyAxes(other), isNonEmpty(other.range)));
   }
-  const [lower, end] = launch.host(param.range!) as [Term, Term];
-  assume(facts, atMost(end, lower));
+  const { from, to } = rangeOf(environment, range);
+  assume(facts, atMost(to, from));
   if (!param.optional) assume(facts, orTerm(...emptyAxes(param)));
   return facts.impossible || provesNonNegative(facts, constant(-1), "cases");
 }
-
-const rangedIn = (ir: KernelIR): readonly TensorParam[] =>
-  paramsOf(ir, "tensor").filter(({ range, dtype }) => range !== undefined && members(dtype).every(isInt));

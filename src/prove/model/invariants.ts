@@ -5,6 +5,7 @@
  */
 import { andTerm, atLeast, atMost, below, number, symbol, symbolsIn, type Term } from "../../symbolic/term.js";
 import { Budget } from "../algebra/budget.js";
+import { zip } from "../algebra/zip.js";
 import { assume, entails } from "../algebra/interpret.js";
 import { FactSet } from "../algebra/facts.js";
 import { monotoneFunctions } from "./partitions.js";
@@ -40,7 +41,7 @@ export function inferInvariants(
   environment: Environment,
   states: readonly StateSnapshot[],
   path: readonly Term[],
-): ReadonlyMap<string, readonly Invariant[]> {
+): readonly (readonly Invariant[])[] {
   const budget = new Budget(STEPS);
   const initialFacts = factsInLoop(environment, budget, []);
   let candidates = filterCandidates(
@@ -53,12 +54,7 @@ export function inferInvariants(
     for (const condition of path) assume(facts, condition);
     candidates = filterCandidates(candidates, ({ snapshot, invariant }) => provesIn(facts, snapshot.next, invariant));
   }
-  return new Map(
-    states.map(
-      (snapshot) =>
-        [snapshot.mark, candidates.flatMap((each) => (each.snapshot === snapshot ? [each.invariant] : []))] as const,
-    ),
-  );
+  return states.map((snapshot) => candidates.flatMap((each) => (each.snapshot === snapshot ? [each.invariant] : [])));
 }
 
 /** The candidates that a test accepts. A candidate that an accepted one implies is not tested. */
@@ -76,9 +72,8 @@ function filterCandidates(
 function provesIn(facts: FactSet, tile: TermTile, invariant: Invariant): boolean {
   const lane = probesOf(tile);
   const laneFacts = facts.child();
-  tile.shape.forEach((dim, axis) =>
-    assume(laneFacts, andTerm(atLeast(lane[axis]!, number(0)), below(lane[axis]!, dim))),
-  );
+  for (const [dim, index] of zip(tile.shape, lane))
+    assume(laneFacts, andTerm(atLeast(index, number(0)), below(index, dim)));
   return entails(laneFacts, invariant(at(tile, lane)));
 }
 

@@ -8,6 +8,7 @@ import {
   isMemoryParam,
   isValue,
   type KernelIR,
+  type Param,
   paramsOf,
   type SizeParam,
   type TensorParam,
@@ -43,6 +44,7 @@ import {
 import { isInt, members } from "../../types/dtype.js";
 import { readText } from "../../types/constexpr-value.js";
 import type { Dim } from "../../types/shape.js";
+import { along } from "./symbolic.js";
 import { configRatios, type ConstexprRatio } from "./config-ratios.js";
 
 /** The fixed values of constexprs: those of one config, or the non-symbolic ones that a group of configs shares. */
@@ -110,13 +112,7 @@ export class SymbolicLaunch {
     if (!isValue(argument)) return undefined;
     const cached = this.#terms.get(argument);
     if (cached) return cached;
-    const param = this.ir.params.find(({ value }) => value === argument);
-    const term =
-      param?.kind === "size"
-        ? this.#termOfSize(param)
-        : param?.kind === "constexpr"
-          ? this.#termOfConstexpr(param)
-          : undefined;
+    const term = this.#termOfParam(this.ir.params.find(({ value }) => value === argument));
     if (term) this.#terms.set(argument, term);
     return term;
   }
@@ -208,6 +204,11 @@ export class SymbolicLaunch {
     });
   }
 
+  #termOfParam(param: Param | undefined): Term | undefined {
+    if (param?.kind === "size") return this.#termOfSize(param);
+    return param?.kind === "constexpr" ? this.#termOfConstexpr(param) : undefined;
+  }
+
   #termOfSize(param: SizeParam): Term | undefined {
     if (!param.derived) return this.#symbol(param.name, "size", 0);
     const [term] = this.host(param.derived);
@@ -276,8 +277,9 @@ export class SymbolicLaunch {
     if (outputs.length === 0 || !outputs.every(({ dims }) => dims.some(isValue))) return;
     if (outputs.some(({ optional }) => optional)) return;
     const nonEmptyConditions = outputs.map((param) => this.tensorDims(param).map((dim) => atLeast(dim, ONE())));
-    const [first, ...others] = nonEmptyConditions;
-    this.facts.push(...first!.filter((condition) => others.every((conditions) => conditions.includes(condition))));
+    this.facts.push(
+      ...nonEmptyConditions.reduce((shared, conditions) => shared.filter((each) => conditions.includes(each))),
+    );
     // The alternatives become case splits, which are expensive and help little with tensors that are only updated.
     if (outputs.some(({ role }) => role === "out"))
       this.facts.push(...conditionsOf(orTerm(...nonEmptyConditions.map((each) => andTerm(...each)))));
@@ -301,8 +303,7 @@ const integerTerm = (value: number): Term => (Number.isSafeInteger(value) ? numb
 /** Facts about functions that the host computes. */
 export function hostFacts(name: string, args: readonly Term[], value: Term): readonly Term[] {
   if (name !== NEXT_POWER) return [];
-  const [x] = args;
-  return [atLeast(value, x!), atLeast(value, ZERO())];
+  return [atLeast(value, along(args, 0)), atLeast(value, ZERO())];
 }
 
 /**
@@ -313,9 +314,11 @@ export function hostFacts(name: string, args: readonly Term[], value: Term): rea
 export function findMultiples(launch: SymbolicLaunch): ReadonlyMap<string, Term> | undefined {
   const result = new Map(launch.multiples);
   const multiples = launch.facts.flatMap((fact) => {
-    const [lhs, zero] = fact.operands;
-    const isMultiple = fact.kind === "equal" && zero!.kind === "number" && zero!.value === 0n;
-    return isMultiple && lhs!.kind === "floorRemainder" ? [{ size: lhs!.operands[0], divisor: lhs!.operands[1] }] : [];
+    if (fact.kind !== "equal") return [];
+    const [lhs, rhs] = fact.operands;
+    if (lhs.kind !== "floorRemainder" || rhs.kind !== "number" || rhs.value !== 0n) return [];
+    const [size, divisor] = lhs.operands;
+    return [{ size, divisor }];
   });
   for (const { size, divisor } of multiples.toSorted((x, y) => preferenceOf(y.divisor) - preferenceOf(x.divisor))) {
     if (size.kind !== "symbol" || !launch.chosen.has(size.name) || result.has(size.name)) continue;

@@ -2,9 +2,10 @@
 import type { Variable } from "../../ir/nodes.js";
 import type { Term } from "../../symbolic/term.js";
 import { affineState, incrementOf, isInteger, previousIteration, iterationStart } from "./affine-state.js";
-import { type Invariant, inferInvariants, type StateSnapshot } from "./invariants.js";
+import { type Invariant, inferInvariants } from "./invariants.js";
 import { stridedState } from "./strided-state.js";
-import type { Symbolic } from "./symbolic.js";
+import { type Symbolic, UNKNOWN } from "./symbolic.js";
+import { zip } from "../algebra/zip.js";
 import type { Environment } from "./symbolic-environment.js";
 
 /** A loop whose iterations count from 0. */
@@ -31,20 +32,21 @@ export interface LoopState {
 }
 
 export function stateOfLoop(environment: Environment, { variables, initial, iteration, trial }: Loop): LoopState {
-  const functionNames = new Map<Variable, string>();
-  for (const variable of variables) {
-    const { kind } = initial.get(variable)!;
-    if (kind === "terms" || kind === "pointer") functionNames.set(variable, `state ${environment.nameOf(variable)}`);
-  }
+  const tracked = variables.flatMap((variable) => {
+    const from = initial.get(variable);
+    const isTracked = from?.kind === "terms" || from?.kind === "pointer";
+    return isTracked ? [{ variable, from, functionName: `state ${environment.nameOf(variable)}` }] : [];
+  });
   const formulas = new Map<Variable, (iterations: Term) => Symbolic | undefined>();
   const invariants = new Map<Variable, readonly Invariant[]>();
-  const start = (variable: Variable): Symbolic =>
-    formulas.get(variable)?.(iteration) ??
-    iterationStart(environment, initial.get(variable)!, functionNames.get(variable), variable);
+  const start = (variable: Variable): Symbolic => {
+    const state = tracked.find((each) => each.variable === variable);
+    return formulas.get(variable)?.(iteration) ?? (state ? iterationStart(environment, state) : UNKNOWN);
+  };
   const findFormulas = (): void => {
-    const newFormulas = [...functionNames].flatMap(([variable, functionName]) => {
+    const newFormulas = tracked.flatMap(({ variable, from, functionName }) => {
       if (formulas.has(variable)) return [];
-      const [from, next] = [initial.get(variable)!, environment.state.get(variable)!];
+      const next = environment.state.get(variable) ?? UNKNOWN;
       const increment = incrementOf(environment, next, variable, functionName, iteration);
       const formula = increment
         ? (iterations: Term) => affineState(from, increment, iterations)
@@ -54,30 +56,24 @@ export function stateOfLoop(environment: Environment, { variables, initial, iter
     for (const [variable, formula] of newFormulas) formulas.set(variable, formula);
   };
   const findInvariants = (): void => {
-    const snapshots = [...functionNames].flatMap(([variable, functionName]) => {
-      const [from, next] = [initial.get(variable)!, environment.state.get(variable)!];
+    const snapshots = tracked.flatMap(({ variable, from, functionName }) => {
+      const next = environment.state.get(variable) ?? UNKNOWN;
       const hasNoFormula = !formulas.has(variable) && isInteger(from) && isInteger(next);
-      return hasNoFormula
-        ? [[variable, { mark: functionName, initial: from, next } satisfies StateSnapshot] as const]
-        : [];
+      return hasNoFormula ? [{ variable, mark: functionName, initial: from, next }] : [];
     });
     if (snapshots.length === 0) return;
-    const inferred = inferInvariants(
-      environment,
-      snapshots.map(([, snapshot]) => snapshot),
-      environment.path,
-    );
-    for (const [variable, snapshot] of snapshots) {
-      const variableInvariants = inferred.get(snapshot.mark)!;
+    const inferred = inferInvariants(environment, snapshots, environment.path);
+    for (const [snapshot, variableInvariants] of zip(snapshots, inferred)) {
+      const { variable } = snapshot;
       invariants.set(variable, variableInvariants);
       const formula = stridedState(environment, snapshot, iteration, variableInvariants);
       if (formula) formulas.set(variable, formula);
     }
   };
-  if (functionNames.size === 0 || environment.trial >= MAX_NESTED_TRIALS) return { formulas, invariants };
+  if (tracked.length === 0 || environment.trial >= MAX_NESTED_TRIALS) return { formulas, invariants };
   trial(start, findFormulas);
   // Variables without a formula may depend on those with one, so a second trial uses the formulas found.
-  if (formulas.size < functionNames.size)
+  if (formulas.size < tracked.length)
     trial(start, () => {
       findFormulas();
       findInvariants();

@@ -39,27 +39,26 @@ export function maximumOver(term: Term, variables: readonly string[], ranges: Ra
 
 function directionOf(term: Term, name: string): Direction {
   if (!symbolsIn(term).has(name)) return 0;
-  const [x, y] = term.operands;
   switch (term.kind) {
     case "symbol":
       return 1;
     case "sum":
     case "least":
     case "greatest":
-      return commonDirection(term.operands.map((part) => directionOf(part, name)));
+      return commonDirection(term.operands, name);
     case "product": {
-      const moving = term.operands.filter((part) => symbolsIn(part).has(name));
-      const sign = term.operands.some((part) => part.kind === "number" && part.value < 0n) ? -1 : 1;
-      const direction = commonDirection(moving.map((part) => directionOf(part, name)));
-      return direction === undefined ? undefined : ((direction * sign) as Direction);
+      const direction = commonDirection(term.operands, name);
+      return direction && isNegativeProduct(term.operands) ? reversed(direction) : direction;
     }
     case "quotient":
-    case "floorQuotient":
-      return symbolsIn(y!).has(name) ? undefined : directionOf(x!, name);
-    case "choice":
-      return symbolsIn(x!).has(name)
-        ? undefined
-        : commonDirection(term.operands.slice(1).map((operand) => directionOf(operand, name)));
+    case "floorQuotient": {
+      const [x, y] = term.operands;
+      return symbolsIn(y).has(name) ? undefined : directionOf(x, name);
+    }
+    case "choice": {
+      const [condition, ...sides] = term.operands;
+      return symbolsIn(condition).has(name) ? undefined : commonDirection(sides, name);
+    }
     case "all":
     case "atMost":
     case "call":
@@ -77,18 +76,26 @@ function directionOf(term: Term, name: string): Direction {
   }
 }
 
-function commonDirection(directions: readonly Direction[]): Direction {
-  const moving = new Set(directions.filter((direction) => direction !== 0));
-  return moving.size > 1 ? undefined : moving.size === 0 ? 0 : [...moving][0];
+/** The direction that all terms share, apart from those that do not depend on the variable. */
+function commonDirection(terms: readonly Term[], name: string): Direction {
+  const directions = new Set(terms.map((part) => directionOf(part, name)));
+  directions.delete(0);
+  if (directions.size === 0) return 0;
+  const [direction, ...others] = directions;
+  return others.length > 0 ? undefined : direction;
 }
+
+const reversed = (direction: 1 | -1): 1 | -1 => (direction === 1 ? -1 : 1);
+
+const isNegativeProduct = (factors: readonly Term[]): boolean =>
+  factors.some((part) => part.kind === "number" && part.value < 0n);
 
 /** The maximum, or with -1 the minimum, of each operand separately. */
 function extreme(term: Term, direction: 1 | -1, remaining: ReadonlySet<string>, ranges: Ranges): Term | undefined {
   if (![...symbolsIn(term)].some((name) => remaining.has(name))) return term;
-  const [x, y, z] = term.operands;
   const extremeOf = (part: Term, partDirection: 1 | -1 = direction): Term | undefined =>
     extreme(part, partDirection, remaining, ranges);
-  const combine = (a: Term | undefined, b: Term | undefined, merge: (a: Term, b: Term) => Term): Term | undefined =>
+  const combine = (merge: (a: Term, b: Term) => Term, a: Term | undefined, b: Term | undefined): Term | undefined =>
     a && b && merge(a, b);
   switch (term.kind) {
     case "symbol": {
@@ -101,33 +108,35 @@ function extreme(term: Term, direction: 1 | -1, remaining: ReadonlySet<string>, 
       return operands.every((part) => part !== undefined) ? sum(...operands) : undefined;
     }
     case "product": {
-      const sign = term.operands.some((part) => part.kind === "number" && part.value < 0n) ? -1 : 1;
-      const operands = term.operands.map((part) =>
-        part.kind === "number" ? part : extremeOf(part, (direction * sign) as 1 | -1),
-      );
+      const partDirection = isNegativeProduct(term.operands) ? reversed(direction) : direction;
+      const operands = term.operands.map((part) => (part.kind === "number" ? part : extremeOf(part, partDirection)));
       return operands.every((part) => part !== undefined) ? product(...operands) : undefined;
     }
     case "quotient":
-    case "floorQuotient":
-      return combine(extremeOf(x!), extremeOf(y!, (0 - direction) as 1 | -1), (a, b) =>
-        quotient(a, b, term.kind === "floorQuotient"),
-      );
+    case "floorQuotient": {
+      const [x, y] = term.operands;
+      const divide = (a: Term, b: Term) => quotient(a, b, term.kind === "floorQuotient");
+      return combine(divide, extremeOf(x), extremeOf(y, reversed(direction)));
+    }
     case "remainder":
     case "floorRemainder": {
       if (direction < 0) return number(0);
-      const maximum = extremeOf(y!);
+      const maximum = extremeOf(term.operands[1]);
       return maximum && sum(maximum, number(-1));
     }
     case "least":
-      return combine(extremeOf(x!), extremeOf(y!), minTerm);
-    case "greatest":
-      return combine(extremeOf(x!), extremeOf(y!), maxTerm);
+    case "greatest": {
+      const [x, y] = term.operands;
+      return combine(term.kind === "least" ? minTerm : maxTerm, extremeOf(x), extremeOf(y));
+    }
     case "choice": {
-      const bounds = direction > 0 ? [maximumUnder(y!, x!, remaining), maximumUnder(z!, not(x!), remaining)] : [];
-      const [first, second] = [bounds[0] ?? extremeOf(y!), bounds[1] ?? extremeOf(z!)];
+      const [condition, x, y] = term.operands;
+      const sideUnder = (side: Term, truth: Term) =>
+        (direction > 0 ? maximumUnder(side, truth, remaining) : undefined) ?? extremeOf(side);
+      const [first, second] = [sideUnder(x, condition), sideUnder(y, not(condition))];
       // A constant next to a symbolic size is the value for lanes outside of it.
       if (first && second && isNumber(first) !== isNumber(second)) return isNumber(first) ? second : first;
-      return combine(first, second, direction > 0 ? maxTerm : minTerm);
+      return combine(direction > 0 ? maxTerm : minTerm, first, second);
     }
     case "all":
     case "atMost":
@@ -181,7 +190,9 @@ function monomials(term: Term): readonly Monomial[] {
   switch (term.kind) {
     case "quotient":
     case "floorQuotient": {
-      const reducedQuotient = irreducible.has(term) ? term : reduceQuotient(term);
+      const reducedQuotient = irreducible.has(term)
+        ? term
+        : reduceQuotient(...term.operands, term.kind === "floorQuotient");
       return reducedQuotient === term ? [{ factors: [term], times: 1n }] : monomials(reducedQuotient);
     }
     case "number":
@@ -233,9 +244,8 @@ function markIrreducible(term: Term): Term {
  * A quotient without the multiples of its positive divisor: `(B * x + B - 1) // B` becomes `x`, and `(x - 1) // B`
  * becomes one less than the blocks of `x`.
  */
-function reduceQuotient(term: Term): Term {
-  const floors = term.kind === "floorQuotient";
-  const [x, y] = term.operands.map(expand) as [Term, Term];
+function reduceQuotient(dividend: Term, divisor: Term, floors: boolean): Term {
+  const [x, y] = [expand(dividend), expand(divisor)];
   const terms = monomials(x).map((monomial) => ({ each: monomial, quotientTerm: divideMonomial(monomial, y) }));
   const quotientSum = sum(...terms.flatMap(({ quotientTerm }) => quotientTerm ?? []));
   const remainder = sum(

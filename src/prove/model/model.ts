@@ -197,7 +197,7 @@ class SymbolicExecution {
       return;
     }
     if (op.proof.memoryOperands) {
-      const access = recordSymbolicAccess(environment, statement, this.#mayBeSkipped);
+      const access = recordSymbolicAccess(environment, statement, op.proof.memoryOperands, this.#mayBeSkipped);
       if (environment.trial === 0 && !this.#hasExited) this.accesses.push(access);
       const { path, scope } = access;
       this.flow.push({ kind: "op", statement, access, terms: [], result: undefined, path, scope });
@@ -330,15 +330,13 @@ class SymbolicExecution {
     const index = sum(start, product(step, iteration));
     environment.set(statement.index, scalar(index));
     const sign = stepSign(step, environment.launch);
-    const loopCondition = sign === "up" ? below(index, end) : sign === "down" ? above(index, end) : TRUE;
-    const signedCount =
-      sign === "up"
-        ? cdiv(difference(end, start), step, true)
-        : sign === "down"
-          ? cdiv(difference(start, end), negative(step), true)
-          : undefined;
-    this.#executeLoop(statement.body, iteration, signedCount && maxTerm(number(0), signedCount), () => {
-      environment.path = [...environment.path, loopCondition];
+    const ends = {
+      up: () => ({ condition: below(index, end), count: cdiv(difference(end, start), step, true) }),
+      down: () => ({ condition: above(index, end), count: cdiv(difference(start, end), negative(step), true) }),
+    };
+    const { condition, count } = sign ? ends[sign]() : { condition: TRUE, count: undefined };
+    this.#executeLoop(statement.body, iteration, count && maxTerm(number(0), count), () => {
+      environment.path = [...environment.path, condition];
       if (sign === undefined) this.#mayBeSkipped = true;
       this.block(statement.body);
     });

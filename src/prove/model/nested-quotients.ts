@@ -23,7 +23,7 @@ function nestingQuotients(terms: readonly Term[]): (term: Term) => Term {
   const divisors = new Map<Term, Set<Term>>();
   for (const { kind, operands } of termsIn(...terms)) {
     if (kind !== "quotient" && kind !== "remainder") continue;
-    const [dividend, divisor] = operands as [Term, Term];
+    const [dividend, divisor] = operands;
     const existing = divisors.get(dividend) ?? new Set();
     divisors.set(dividend, existing.add(divisor));
   }
@@ -37,14 +37,17 @@ function nestingQuotients(terms: readonly Term[]): (term: Term) => Term {
   };
   const nestQuotient = (term: Term, { kind, operands }: Term): Term => {
     if (kind !== "quotient" && kind !== "remainder") return term;
-    const [dividend, divisor] = operands as [Term, Term];
-    const inner = [...(divisors.get(dividend) ?? [])].find((candidate) => quotientOf(divisor, candidate) !== undefined);
-    if (!inner) return term;
-    const [x, b, c] = [rewrite(dividend), rewrite(inner), rewrite(quotientOf(divisor, inner)!)];
-    const innerQuotient = rewrite(quotient(dividend, inner));
-    return kind === "quotient"
-      ? quotient(innerQuotient, c)
-      : sum(product(b, remainder(innerQuotient, c)), remainder(x, b));
+    const [dividend, divisor] = operands;
+    for (const inner of divisors.get(dividend) ?? []) {
+      const outer = quotientOf(divisor, inner);
+      if (!outer) continue;
+      const [x, b, c] = [rewrite(dividend), rewrite(inner), rewrite(outer)];
+      const innerQuotient = rewrite(quotient(dividend, inner));
+      return kind === "quotient"
+        ? quotient(innerQuotient, c)
+        : sum(product(b, remainder(innerQuotient, c)), remainder(x, b));
+    }
+    return term;
   };
   return rewrite;
 }

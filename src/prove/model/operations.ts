@@ -1,16 +1,18 @@
 /** The symbolic transfer functions of ops. A result without a rule is unknown. */
 import { type Argument, isList, isLiteral, type OpStatement, operandOf } from "../../ir/nodes.js";
-import type { OperandKind } from "../../ir/op.js";
+import type { Op, OperandKind, OpLowering } from "../../ir/op.js";
 import { typedArguments } from "../../ir/typed.js";
 import { members } from "../../types/dtype.js";
 import type { Type } from "../../types/types.js";
 import { number, symbol, type Term } from "../../symbolic/term.js";
 import type { Environment } from "./symbolic-environment.js";
 import type { ViewMasks } from "./accesses.js";
+import { zip } from "../algebra/zip.js";
 import {
+  along,
   at,
-  broadcastLane,
   broadcastShape,
+  splitLane,
   UNKNOWN,
   type PointerTile,
   type Symbolic,
@@ -36,22 +38,26 @@ const NUMBERS: ReadonlySet<string> = new Set<OperandKind>([
 const EXACT: ReadonlySet<string> = new Set(["int32", "int64", "int1"]);
 
 export function applySymbolicOp(environment: Environment, statement: OpStatement, masksOf: ViewMasks): void {
-  const { lowering, proof } = statement.op;
-  const results = lowering?.view
-    ? [viewOf(environment, statement, masksOf)]
-    : lowering?.permutes && isMemory(environment.value(statement.operands[0]))
-      ? [permute(environment, statement)]
-      : lowering?.describes
-        ? [descriptorOf(environment, statement)]
-        : proof.lane
-          ? [permuteLanes(environment, statement)]
-          : proof.term
-            ? termsOf(environment, statement)
-            : [];
+  const results = resultsOf(environment, statement, masksOf);
   statement.results.forEach((result, i) => {
     const description = `a result of tl.${statement.op.name}, for which there is no rule`;
     environment.set(result, results[i] ?? environment.unknown(result, `result ${result.id}`, description));
   });
+}
+
+/** The results that a rule of the op defines. */
+function resultsOf(
+  environment: Environment,
+  statement: OpStatement,
+  masksOf: ViewMasks,
+): readonly (Symbolic | undefined)[] {
+  const { lowering, proof } = statement.op;
+  if (lowering?.view) return [viewOf(environment, statement, lowering.view === "grid", masksOf)];
+  const source = environment.value(statement.operands[0]);
+  if (lowering?.permutes && isMemory(source)) return [permute(environment, statement, source, lowering.permutes)];
+  if (lowering?.describes) return [descriptorOf(environment, statement)];
+  if (proof.lane) return [permuteLanes(environment, statement, proof.lane)];
+  return proof.term ? termsOf(environment, statement, proof.term) : [];
 }
 
 function isExact(type: Type): boolean {
@@ -90,7 +96,11 @@ function asResult(type: Type, terms: TermTile, operands: readonly Operand[]): Sy
   return { ...first, offsets: terms };
 }
 
-function termsOf(environment: Environment, statement: OpStatement): readonly (Symbolic | undefined)[] {
+function termsOf(
+  environment: Environment,
+  statement: OpStatement,
+  termOf: NonNullable<Op["proof"]["term"]>,
+): readonly (Symbolic | undefined)[] {
   const { op, results } = statement;
   const operands = operandsOf(environment, statement);
   const args = typedArguments(statement);
@@ -103,7 +113,7 @@ function termsOf(environment: Environment, statement: OpStatement): readonly (Sy
     const context = { args, isTruth: isTruthType(type), isFolded: type.kind === "constexpr", grid, program };
     const rule = (lane: readonly Term[]): Term | undefined => {
       const terms = Object.fromEntries(operands.map((operand) => [operand.name, at(operand.tile, lane)]));
-      const term = op.proof.term!(terms, { ...context, lane });
+      const term = termOf(terms, { ...context, lane });
       return Array.isArray(term) ? term[i] : (term as Term | undefined);
     };
     const shape = environment.shape(type);
@@ -128,43 +138,45 @@ function isTotal(rule: (lane: readonly Term[]) => unknown, shape: readonly Term[
   return first !== undefined && rule(shape.map((_, axis) => symbol(`any lane ${axis}`))) !== undefined;
 }
 
-function permuteLanes(environment: Environment, statement: OpStatement): Symbolic | undefined {
+function permuteLanes(
+  environment: Environment,
+  statement: OpStatement,
+  laneOf: NonNullable<Op["proof"]["lane"]>,
+): Symbolic | undefined {
   const [operand, ...more] = operandsOf(environment, { ...statement, operands: statement.operands.slice(0, 1) }) ?? [];
   const [result] = statement.results;
   if (!operand || more.length > 0 || !result) return undefined;
   const from = operand.tile.shape;
   const to = environment.shape(result.type);
-  const rule = (lane: readonly Term[]) => statement.op.proof.lane!(lane, { args: typedArguments(statement), from, to });
+  const rule = (lane: readonly Term[]) => laneOf(lane, { args: typedArguments(statement), from, to });
   if (!isTotal(rule, to)) return undefined;
-  const terms = tileOf(to, [operand.tile], (lane) =>
-    operand.tile.at(rule(lane)!.map((laneIndex, axis) => indexInDim(laneIndex, from[axis]!))),
-  );
+  const terms = tileOf(to, [operand.tile], (lane) => at(operand.tile, rule(lane)!));
   return asResult(result.type, terms, [operand]);
 }
-
-/** The index on an axis of an operand, which is 0 if its size is 1. */
-const indexInDim = (lane: Term, dim: Term): Term => (dim.kind === "number" && dim.value === 1n ? number(0) : lane);
 
 const isMemory = (value: Symbolic): value is SymbolicTensor | SymbolicView =>
   value.kind === "tensor" || value.kind === "view";
 
-function permute(environment: Environment, statement: OpStatement): Symbolic | undefined {
-  const source = environment.value(statement.operands[0]);
-  if (!isMemory(source)) return undefined;
+function permute(
+  environment: Environment,
+  statement: OpStatement,
+  source: SymbolicTensor | SymbolicView,
+  permutes: NonNullable<OpLowering["permutes"]>,
+): Symbolic {
   const rank = source.kind === "tensor" ? source.order.length : source.shape.length;
-  const order = statement.op.lowering!.permutes!(statement.operands, rank);
-  if (source.kind === "tensor") return { ...source, order: order.map((axis) => source.order[axis]!) };
+  const order = permutes(statement.operands, rank);
+  if (source.kind === "tensor") return { ...source, order: order.map((axis) => along(source.order, axis)) };
   const { trustedOperand } = statement.op.proof;
   const reason = environment.literal(operandOf(statement, trustedOperand));
   return {
     ...source,
     ...(typeof reason === "string" && trustedOperand !== undefined && { trusted: reason }),
-    shape: order.map((axis) => source.shape[axis]!),
-    index: (lane) => source.index(order.map((_, axis) => lane[order.indexOf(axis)]!)),
+    shape: order.map((axis) => along(source.shape, axis)),
+    index: (lane) => source.index(order.map((_, axis) => along(lane, order.indexOf(axis)))),
   };
 }
 
-function viewOf(environment: Environment, statement: OpStatement, masksOf: ViewMasks): Symbolic {
+function viewOf(environment: Environment, statement: OpStatement, isGrid: boolean, masksOf: ViewMasks): Symbolic {
   const [tensor, indices] = statement.operands;
   const source = environment.value(tensor);
   if (source.kind !== "tensor" || !isList(indices)) return UNKNOWN;
@@ -173,17 +185,12 @@ function viewOf(environment: Environment, statement: OpStatement, masksOf: ViewM
     const value = environment.value(index);
     return value.kind === "terms" ? value : unknownIndex(environment, index, i);
   });
-  const isGrid = statement.op.lowering!.view === "grid";
-  const shape = isGrid
-    ? tiles.flatMap((indexTile) => indexTile.shape)
-    : broadcastShape(...tiles.map((each) => each.shape));
-  const firstAxes = tiles.map((_, i) =>
-    tiles.slice(0, i).reduce((axes, indexTile) => axes + indexTile.shape.length, 0),
-  );
+  const shapes = tiles.map((indexTile) => indexTile.shape);
+  const shape = isGrid ? shapes.flat() : broadcastShape(...shapes);
   const claims = claimsOf(statement.options["claimed"]);
   const masks: SymbolicView["masks"][number][] = [];
-  order.forEach((axis, position) => {
-    const bounds = masksOf({ index: indices[position]!, dim: param.dims[axis]!, axis: position, claimed: claims });
+  zip(order, indices).forEach(([axis, index], position) => {
+    const bounds = masksOf({ index, dim: along(param.dims, axis), axis: position, claimed: claims });
     masks[axis] = { ...bounds, claimed: claims[position] === true };
   });
   return {
@@ -192,13 +199,10 @@ function viewOf(environment: Environment, statement: OpStatement, masksOf: ViewM
     shape,
     masks,
     index(lane) {
+      const lanes = isGrid ? splitLane(shapes, lane) : tiles.map(() => lane);
       const terms: Term[] = [];
-      tiles.forEach((indexTile, position) => {
-        const indexLane = isGrid
-          ? lane.slice(firstAxes[position], firstAxes[position]! + indexTile.shape.length)
-          : lane;
-        terms[order[position]!] = indexTile.at(broadcastLane(indexTile.shape, indexLane));
-      });
+      for (const [axis, [indexTile, indexLane]] of zip(order, zip(tiles, lanes)))
+        terms[axis] = at(indexTile, indexLane);
       return terms;
     },
   };
@@ -220,6 +224,6 @@ function descriptorOf(environment: Environment, statement: OpStatement): Symboli
   const source = environment.value(base);
   if (source.kind !== "tensor" || shape !== undefined || strides !== undefined || !isList(block)) return UNKNOWN;
   const dims = block.map((dim) => environment.launch.term(dim));
-  if (dims.some((dim) => dim === undefined)) return UNKNOWN;
-  return { kind: "descriptor", param: source.param, order: source.order, block: dims as Term[] };
+  if (!dims.every((dim) => dim !== undefined)) return UNKNOWN;
+  return { kind: "descriptor", param: source.param, order: source.order, block: dims };
 }

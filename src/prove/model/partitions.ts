@@ -22,6 +22,7 @@ import type { FactSet, MonotoneFunction } from "../algebra/facts.js";
 import { add, ONE, type Polynomial } from "../algebra/polynomial.js";
 import type { Environment } from "./symbolic-environment.js";
 import { ELEMENT_PREFIX } from "./input-elements.js";
+import { along } from "./symbolic.js";
 
 const ROW = "row of ";
 
@@ -34,8 +35,10 @@ export function rowFunction(
   contents: string,
   index: Polynomial,
 ): { readonly name: string; readonly row: Polynomial } | undefined {
-  const param = partitionOf({ ir }, contents, ELEMENT_PREFIX);
-  return param && { name: `${ROW}${param.name}`, row: param.partition!.holds === "ends" ? add(index, ONE) : index };
+  const partitioned = partitionOf({ ir }, contents, ELEMENT_PREFIX);
+  if (!partitioned) return undefined;
+  const { param, partition } = partitioned;
+  return { name: `${ROW}${param.name}`, row: partition.holds === "ends" ? add(index, ONE) : index };
 }
 
 export const isRow = ({ kind, name }: Term): boolean => kind === "call" && name.startsWith(ROW);
@@ -51,27 +54,44 @@ export const monotoneFunctions =
 
 /** The size that a partition ends at. */
 export function totalOf({ ir, launch }: Pick<Environment, "ir" | "launch">, contents: string): Term | undefined {
-  const param = partitionOf({ ir }, contents, ELEMENT_PREFIX);
-  return param && launch.term(param.partition!.total);
+  const partitioned = partitionOf({ ir }, contents, ELEMENT_PREFIX);
+  return partitioned && launch.term(partitioned.partition.total);
 }
 
-function partitionOf({ ir }: Pick<Environment, "ir">, name: string, prefix: string): TensorParam | undefined {
+interface Partitioned {
+  readonly param: TensorParam;
+  readonly partition: NonNullable<TensorParam["partition"]>;
+}
+
+function partitionOf({ ir }: Pick<Environment, "ir">, name: string, prefix: string): Partitioned | undefined {
   if (!name.startsWith(prefix)) return undefined;
-  const tensor = paramsOf(ir, "tensor").find((param) => param.name === name.slice(prefix.length));
-  return tensor?.partition && tensor.role === "in" ? tensor : undefined;
+  const param = paramsOf(ir, "tensor").find((candidate) => candidate.name === name.slice(prefix.length));
+  return param?.partition && param.role === "in" ? { param, partition: param.partition } : undefined;
+}
+
+/** The partition and the element of a term that is an element's row. */
+function rowOf(model: Pick<Environment, "ir">, term: Term): (Partitioned & { readonly element: Term }) | undefined {
+  const partitioned = term.kind === "call" ? partitionOf(model, term.name, ROW) : undefined;
+  const [element] = term.operands;
+  return partitioned && element && { ...partitioned, element };
 }
 
 /** The condition that an element belongs to a row. */
-function isInRow(model: Pick<Environment, "ir" | "launch">, param: TensorParam, element: Term, row: Term): Term {
+function isInRow(
+  { launch }: Pick<Environment, "launch">,
+  { param, partition }: Partitioned,
+  element: Term,
+  row: Term,
+): Term {
   const boundaryAt = (index: Term) => call(`${ELEMENT_PREFIX}${param.name}`, index);
-  const [count] = model.launch.tensorDims(param);
+  const count = along(launch.tensorDims(param), 0);
   const [start, endIndex] =
-    param.partition!.holds === "offsets"
+    partition.holds === "offsets"
       ? [boundaryAt(row), sum(row, number(1))]
       : [iteTerm(atLeast(row, number(1)), boundaryAt(sum(row, number(-1))), number(0)), row];
   return andTerm(
     atLeast(row, number(0)),
-    below(endIndex, count!),
+    below(endIndex, count),
     atMost(start, element),
     below(element, boundaryAt(endIndex)),
   );
@@ -80,30 +100,28 @@ function isInRow(model: Pick<Environment, "ir" | "launch">, param: TensorParam, 
 function isCovered(
   facts: FactSet,
   { launch }: Pick<Environment, "launch">,
-  { partition }: TensorParam,
+  { partition }: Partitioned,
   element: Term,
 ): boolean {
-  const total = launch.term(partition!.total);
+  const total = launch.term(partition.total);
   return total !== undefined && entails(facts, andTerm(atLeast(element, number(0)), below(element, total)));
 }
 
 /** Assumes the definition of each row function in the terms, if its element certainly has a row. */
 export function assumeRows(facts: FactSet, model: Pick<Environment, "ir" | "launch">, terms: readonly Term[]): void {
   for (const term of termsIn(...terms)) {
-    const param = term.kind === "call" ? partitionOf(model, term.name, ROW) : undefined;
-    const [element] = term.operands;
-    if (param && isCovered(facts, model, param, element!)) assume(facts, isInRow(model, param, element!, term));
+    const row = rowOf(model, term);
+    if (row && isCovered(facts, model, row, row.element)) assume(facts, isInRow(model, row, row.element, term));
   }
 }
 
 /** Proves that two terms are equal. An element belongs to exactly one row. */
 export function provesSame(facts: FactSet, model: Pick<Environment, "ir" | "launch">, x: Term, y: Term): boolean {
   if (entails(facts, equal(x, y))) return true;
-  const param = x.kind === "call" ? partitionOf(model, x.name, ROW) : undefined;
-  const [element] = x.operands;
+  const row = rowOf(model, x);
   return (
-    param !== undefined &&
-    isCovered(facts, model, param, element!) &&
-    entails(facts, isInRow(model, param, element!, y))
+    row !== undefined &&
+    isCovered(facts, model, row, row.element) &&
+    entails(facts, isInRow(model, row, row.element, y))
   );
 }

@@ -53,5 +53,5 @@ export function divide(facts: FactSet, term: Term): void {
     part.kind === "choice" || part.kind === "call" || (DIVISIONS.has(part.kind) && !facts.seen.get(part));
   if ([...termsIn(...term.operands)].some(dependsOnInner)) return;
   const [dividend, divisor] = term.operands.map((part) => polynomialOf(facts, part));
-  if (isNaturalDivision(facts, dividend!, divisor!)) polynomialOf(facts, term);
+  if (dividend && divisor && isNaturalDivision(facts, dividend, divisor)) polynomialOf(facts, term);
 }

@@ -22,7 +22,7 @@ import {
 import { isState } from "./affine-state.js";
 import { prefixSumOfBlocks } from "./block-prefix-sum.js";
 import type { Invariant, StateSnapshot } from "./invariants.js";
-import { scalar, type Symbolic } from "./symbolic.js";
+import { along, laneReplacements, scalar, type Symbolic } from "./symbolic.js";
 import type { Environment } from "./symbolic-environment.js";
 
 export function stridedState(
@@ -42,7 +42,7 @@ export function stridedState(
   const [shared, name] = [`shared ${mark}${environment.calls}`, `multiple ${mark}${environment.calls}`];
   for (const functionName of [shared, name]) environment.unknowns.set(functionName, "state of a loop");
   const boundSum = prefixSumOfBlocks(environment, changes.shared, iteration);
-  environment.setInvariants(shared, (total, args) => (boundSum ? [boundSum(total, args.at(-1)!)] : []));
+  environment.setInvariants(shared, (total, args) => (boundSum ? [boundSum(total, along(args, -1))] : []));
   const stateAt = (iterations: Term, values: ReadonlyMap<string, Term>, multiple: Term): Term => {
     const args = sharedVariables.map((each) => substitute(each, values));
     return sum(substitute(first, values), call(shared, ...args, iterations), product(stride, multiple));
@@ -51,8 +51,7 @@ export function stridedState(
   // into the range from 0 to the stride.
   const rangeInvariants = invariants.filter((each) => isRangeBound(each, stride));
   environment.setInvariants(name, (multiple, args) => {
-    const values = new Map(outer.map((each, i) => [each.name, args[i]!] as const));
-    const value = stateAt(args[outer.length]!, values, multiple);
+    const value = stateAt(along(args, -1), laneReplacements(outer, args.slice(0, -1)), multiple);
     return [orTerm(below(stride, number(1)), andTerm(...rangeInvariants.map((each) => each(value))))];
   });
   return (iterations) => scalar(stateAt(iterations, new Map(), call(name, ...outer, iterations)));

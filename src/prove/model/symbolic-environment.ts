@@ -1,11 +1,20 @@
 /** The environment of the symbolic execution: values, state, path condition and scope at the current point. */
 import { LaunchFacts } from "../../analysis/launch-facts.js";
 import { nonNegativeValues } from "../../analysis/signs.js";
-import { type Argument, isLiteral, isValue, type KernelIR, type Value, type Variable } from "../../ir/nodes.js";
+import {
+  type Argument,
+  isLiteral,
+  isValue,
+  type KernelIR,
+  type OpStatement,
+  type Value,
+  type Variable,
+} from "../../ir/nodes.js";
 import { dtypeTable, type Elem, isInt, isUnsigned, members } from "../../types/dtype.js";
 import type { Type } from "../../types/types.js";
 import { atLeast, atMost, call, equal, number, symbol, type Term } from "../../symbolic/term.js";
 import type { CallFacts } from "../algebra/facts.js";
+import { zip } from "../algebra/zip.js";
 import { hostFacts, type Range, type SymbolicLaunch } from "./launch.js";
 import { isOne, UNKNOWN, type PointerTile, scalar, type Symbolic, type TermTile, tile } from "./symbolic.js";
 
@@ -39,7 +48,7 @@ export class Environment {
   ) {
     this.#isNonNegative = nonNegativeValues(ir, new LaunchFacts(ir));
     this.scope = launch.program.slice(0, launch.grid.length);
-    launch.grid.forEach((to, axis) => this.ranges.set(launch.program[axis]!.name, { from: number(0), to }));
+    for (const [{ name }, to] of zip(this.scope, launch.grid)) this.ranges.set(name, { from: number(0), to });
     for (const param of ir.params) this.#bindParam(param);
   }
 
@@ -64,6 +73,12 @@ export class Environment {
   /** A symbol for each axis of a shape. */
   lanes(name: string, shape: readonly Term[]): readonly Term[] {
     return shape.map((size, axis) => this.lane(`${name} ${axis}`, size));
+  }
+
+  /** A symbolic lane of a statement's first result. */
+  resultLane(statement: OpStatement): readonly Term[] {
+    const [result] = statement.results;
+    return this.lanes(`lane ${this.nameOf(statement)}`, result ? this.shape(result.type) : []);
   }
 
   /** A number for a statement, a variable or a value, in the order of first use. */

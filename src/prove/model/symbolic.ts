@@ -55,7 +55,6 @@ export type Symbolic =
   TermTile | PointerTile | SymbolicTensor | SymbolicView | SymbolicDescriptor | { readonly kind: "none" };
 
 export const UNKNOWN: Symbolic = { kind: "none" };
-const ZERO_OF = () => number(0);
 
 /** A tile that memoizes its lanes. */
 export function tile(shape: readonly Term[], laneAt: (lane: readonly Term[]) => Term): TermTile {
@@ -79,12 +78,25 @@ export function tileOf(shape: readonly Term[], operands: readonly TermTile[], la
   if (depth < MAX_LAZY_DEPTH) return { ...tile(shape, laneAt), depth };
   const symbolicLane = shape.map((_, axis) => symbol(`any lane ${axis}`));
   const term = laneAt(symbolicLane);
-  return tile(shape, (lane) => substitute(term, new Map(symbolicLane.map(({ name }, axis) => [name, lane[axis]!]))));
+  return tile(shape, (lane) => substitute(term, laneReplacements(symbolicLane, lane)));
 }
 
 export const scalar = (term: Term): TermTile => ({ kind: "terms", shape: [], depth: 0, at: () => term });
 
 export const isOne = (dim: Term): boolean => dim.kind === "number" && dim.value === 1n;
+
+/** The element of a lane, a shape or another list of axes along one axis. A negative axis counts from the end. */
+export function along<T>(axes: readonly T[], axis: number): T {
+  const element = axes.at(axis);
+  if (element === undefined) throw new RangeError(`there is no axis ${axis} among ${axes.length}`);
+  return element;
+}
+
+/** The replacements that make a symbolic lane another lane. */
+export const laneReplacements = (symbolicLane: readonly Term[], lane: readonly Term[]): ReadonlyMap<string, Term> =>
+  new Map(
+    symbolicLane.flatMap(({ kind, name }, axis) => (kind === "symbol" ? [[name, along(lane, axis)] as const] : [])),
+  );
 
 /** The names of the lanes that are symbols. */
 export const namesOf = (lane: readonly Term[]): readonly string[] =>
@@ -92,8 +104,13 @@ export const namesOf = (lane: readonly Term[]): readonly string[] =>
 
 /** The lane of an operand of this shape, for a lane of the broadcast result. */
 export function broadcastLane(shape: readonly Term[], lane: readonly Term[]): readonly Term[] {
-  const leadingAxes = lane.length - shape.length;
-  return shape.map((dim, axis) => (isOne(dim) ? ZERO_OF() : lane[axis + leadingAxes]!));
+  return shape.map((dim, axis) => (isOne(dim) ? number(0) : along(lane, axis - shape.length)));
+}
+
+/** The parts of a lane that belong to each of these shapes, one after the other. */
+export function splitLane(shapes: readonly (readonly Term[])[], lane: readonly Term[]): readonly (readonly Term[])[] {
+  let end = 0;
+  return shapes.map(({ length }) => lane.slice(end, (end += length)));
 }
 
 /** The shape that shapes broadcast to. */
@@ -101,7 +118,7 @@ export function broadcastShape(...shapes: readonly (readonly Term[])[]): readonl
   const rank = Math.max(0, ...shapes.map(({ length }) => length));
   return Array.from({ length: rank }, (_, axis) => {
     const dims = shapes.flatMap((shape) => shape[axis - (rank - shape.length)] ?? []);
-    return dims.find((dim) => !isOne(dim)) ?? dims[0]!;
+    return dims.find((dim) => !isOne(dim)) ?? along(dims, 0);
   });
 }
 

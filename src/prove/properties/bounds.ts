@@ -101,11 +101,9 @@ export function describeMissingBound(
   const { tensor } = access;
   const size = tensor?.kind === "tensor" ? tensor.dimNames[axis] : "its numel";
   const goal = `the index on axis ${axis} of ${tensor?.name} is ${side === "lower" ? "not negative" : `below ${size}`}`;
-  const statement = claimed ? `tl.inBounds says that ${goal}` : `nothing shows that ${goal}`;
-  const remedy = claimed
-    ? "leave tl.inBounds out"
-    : tensor?.kind === "tensor"
-      ? `access it by ${tensor.name}.at(…), which masks`
-      : "mask the lane";
+  const masking = tensor?.kind === "tensor" ? `access it by ${tensor.name}.at(…), which masks` : "mask the lane";
+  const [statement, remedy] = claimed
+    ? [`tl.inBounds says that ${goal}`, "leave tl.inBounds out"]
+    : [`nothing shows that ${goal}`, masking];
   return `${statement}${describeUnknowns(model, remedy, [holds], [access.mask, ...access.path])}`;
 }

@@ -14,6 +14,7 @@ import {
   type Term,
   TRUE,
 } from "../../symbolic/term.js";
+import { zip } from "../algebra/zip.js";
 import { assume, entails } from "../algebra/interpret.js";
 import { invert } from "../model/inverse.js";
 import type { FactSet } from "../algebra/facts.js";
@@ -24,8 +25,10 @@ import { describeUnknowns } from "./describe.js";
 
 const FINDING_CODES: readonly FindingCode[] = ["never-written"];
 
-export const coverageObligations: ObligationGenerator = (models) =>
-  paramsOf(models[0]!.ir, "tensor")
+export const coverageObligations: ObligationGenerator = (models) => {
+  const [model] = models;
+  if (!model) return [];
+  return paramsOf(model.ir, "tensor")
     .filter(({ role, zeroed }) => role === "out" && zeroed !== true)
     .map((tensor) => ({
       property: "coverage",
@@ -40,6 +43,7 @@ export const coverageObligations: ObligationGenerator = (models) =>
       )[0],
       prove: (context) => proveCoverage(context, tensor),
     }));
+};
 
 /** An atomic does not initialize an element, so it does not count as a write. */
 const isStoreTo = ({ accessKind: does, tensor }: Access, param: TensorParam): boolean =>
@@ -100,7 +104,7 @@ function conditionsToWrite(
 ): readonly Term[] {
   const { axes, mask, path, scope, lanes } = store;
   const variables = [...scope, ...lanes];
-  const equations = axes.map(({ index }, axis) => ({ index, target: symbol(elements[axis]!) }));
+  const equations = zip(axes, elements).map(([{ index }, element]) => ({ index, target: symbol(element) }));
   const inverse = invert(model, contexts.active(store), variables, equations);
   const firstOf = (name: string): Term => model.environment.ranges.get(name)?.from ?? number(0);
   const values = new Map(variables.map((name) => [name, inverse.get(name) ?? firstOf(name)]));

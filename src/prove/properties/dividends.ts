@@ -78,8 +78,8 @@ interface Operands {
 
 /** The operands of a symbolic lane, active or masked. */
 function operandsOf({ environment }: SymbolicModel, { statement, terms }: OpStep): Operands {
-  const { op, results } = statement;
-  const lane = environment.lanes(`lane ${environment.nameOf(statement)}`, environment.shape(results[0]!.type));
+  const { op } = statement;
+  const lane = environment.resultLane(statement);
   const [x, divisor] = terms.map((each) => each && at(each, lane));
   const dividend = op.facts.integer === "blocks" && x && divisor ? sum(x, divisor, number(-1)) : x;
   return { dividend, divisor, lanes: namesOf(lane) };

@@ -3,14 +3,14 @@
  */
 import { MAX_GRID } from "../../types/limits.js";
 import { NEXT_POWER, product, sum, type Term } from "../../symbolic/term.js";
+import { zip } from "../algebra/zip.js";
 import type { SymbolicModel } from "../model/model.js";
 
 /**
  * Limits such as `H <= 65535`, for each axis that may exceed its limit. On the first axis, only products of sizes can.
  */
 export function gridLimits({ launch: { grid } }: SymbolicModel): readonly string[] {
-  return grid.flatMap((size, axis) => {
-    const limit = MAX_GRID[axis]!;
+  return zip(grid, MAX_GRID.slice(0, grid.length)).flatMap(([size, limit], axis) => {
     const isSmall = size.kind === "number" || (axis === 0 && size.kind !== "product");
     return isSmall ? [] : [`${textOf(size) ?? `programs along axis ${axis}`} <= ${limit}`];
   });
@@ -70,9 +70,10 @@ function joinTexts(
 
 /** The `x` of `(x + y - 1) // y`. */
 function coveredBy({ operands: [dividend, divisor] }: Term): Term | undefined {
-  const operands = dividend?.kind === "sum" ? [...dividend.operands] : [];
+  if (dividend?.kind !== "sum" || !divisor) return undefined;
+  const { operands } = dividend;
   const isMinusOne = ({ kind, value }: Term) => kind === "number" && value === -1n;
-  const [oneIndex, divisorIndex] = [operands.findIndex(isMinusOne), operands.indexOf(divisor!)];
+  const [oneIndex, divisorIndex] = [operands.findIndex(isMinusOne), operands.indexOf(divisor)];
   if (oneIndex < 0 || divisorIndex < 0) return undefined;
   const remaining = operands.filter((_, i) => i !== oneIndex && i !== divisorIndex);
   return remaining.length > 0 ? sum(...remaining) : product();

@@ -12,6 +12,7 @@ import { FactScopes } from "../model/fact-scopes.js";
 import type { OpStep } from "../model/events.js";
 import type { FactSet } from "../algebra/facts.js";
 import { isPositive } from "../model/launch.js";
+import { zip } from "../algebra/zip.js";
 import type { SymbolicModel } from "../model/model.js";
 import { LIMIT } from "../algebra/products.js";
 import { ELEMENT_PREFIX } from "../model/input-elements.js";
@@ -82,7 +83,9 @@ function limitFacts({ ir, checked, launch, environment }: SymbolicModel): readon
     atLeast(limit(), number(LIMIT_LOWER_BOUND)),
     ...paramsOf(ir, "tensor").flatMap(tensorLimits),
     ...countLimits,
-    ...launch.grid.map((size, axis) => (axis === 0 ? below(size, limit()) : atMost(size, number(MAX_GRID[axis]!)))),
+    ...zip(launch.grid, MAX_GRID.slice(0, launch.grid.length)).map(([size, maximum], axis) =>
+      axis === 0 ? below(size, limit()) : atMost(size, number(maximum)),
+    ),
     ...[...tiles].map((size) => atMost(size, number(MAX_NUMEL))),
     ...configLimits(ir),
     ...launch.facts.flatMap(inTermsOfLimit),
@@ -90,13 +93,14 @@ function limitFacts({ ir, checked, launch, environment }: SymbolicModel): readon
 }
 
 /** Scales an author's large bound to 2^31: `x <= 2**30 - 5` implies `2 * x <= 2**31 - 10`. */
-function inTermsOfLimit({ kind, operands: [x, bound] }: Term): readonly Term[] {
-  if (kind !== "atMost" || bound?.kind !== "number" || bound.value < LIMIT_LOWER_BOUND / 2 || bound.value > INT32_END)
-    return [];
+function inTermsOfLimit({ kind, operands }: Term): readonly Term[] {
+  if (kind !== "atMost") return [];
+  const [x, bound] = operands;
+  if (bound.kind !== "number" || bound.value < LIMIT_LOWER_BOUND / 2 || bound.value > INT32_END) return [];
   const factor = BigInt(INT32_END) / bound.value;
   const slack = BigInt(INT32_END) - factor * bound.value;
   const offset = slack < LIMIT_LOWER_BOUND ? slack : BigInt(LIMIT_LOWER_BOUND);
-  return [atMost(product(number(factor), x!), sum(limit(), number(-offset)))];
+  return [atMost(product(number(factor), x), sum(limit(), number(-offset)))];
 }
 
 /** The smallest and the largest value among the configs. */

@@ -9,12 +9,10 @@ import { argumentsOf, valuesIn, walkAll } from "../../ir/walk.js";
 
 const MODULAR: ReadonlySet<IntegerSemantics | undefined> = new Set<IntegerSemantics>(["sum", "difference", "product"]);
 
-const yieldsOf = (statement: Statement): readonly Argument[] =>
-  statement.kind === "if"
-    ? [...statement.then.yields, ...statement.otherwise.yields]
-    : statement.kind === "while"
-      ? statement.condition.yields
-      : [];
+function yieldsOf(statement: Statement): readonly Argument[] {
+  if (statement.kind === "if") return [...statement.then.yields, ...statement.otherwise.yields];
+  return statement.kind === "while" ? statement.condition.yields : [];
+}
 
 export function offsetsOnly(ir: KernelIR): (value: Value) => boolean {
   const uses = new Map<Value, OpStatement[]>();

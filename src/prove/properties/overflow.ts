@@ -154,13 +154,13 @@ class RangeAnalysis {
     readonly lanes: readonly string[];
   } {
     const { environment } = this.context.model;
-    const { op, results } = statement;
+    const { op } = statement;
     const [summand] = terms;
     if (op.proof.foldSemantics?.adds && summand) {
       const lane = environment.lanes(`lane ${environment.nameOf(statement)}`, summand.shape);
       return { values: [product(at(summand, lane), ...summand.shape)], lanes: namesOf(lane) };
     }
-    const lane = environment.lanes(`lane ${environment.nameOf(statement)}`, environment.shape(results[0]!.type));
+    const lane = environment.resultLane(statement);
     const [x, y] = op.facts.integer === "blocks" ? terms.map((each) => each && at(each, lane)) : [];
     return { values: [...(x && y ? [sum(x, y, number(-1))] : []), at(made, lane)], lanes: namesOf(lane) };
   }
@@ -181,10 +181,7 @@ class RangeAnalysis {
     if (!sumEvent || sumEvent === event || event.statement.op.facts.integer === "blocks") return false;
     const { lanes } = this.valuesOf(sumEvent);
     const facts = this.limits.onPath(sumEvent, lanes);
-    const lane = this.context.model.environment.lanes(
-      `lane ${this.context.model.environment.nameOf(sumEvent.statement)}`,
-      this.context.model.environment.shape(sumEvent.statement.results[0]!.type),
-    );
+    const lane = this.context.model.environment.resultLane(sumEvent.statement);
     const isNonNegative = (operand: TermTile | undefined): boolean =>
       operand !== undefined && provesNonNegative(facts, polynomialOf(facts, at(operand, lane)), "products");
     return sumEvent.terms.every(isNonNegative) && this.isSafe(sumEvent) && !this.#mayHaveWrapped.has(sumEvent.result);

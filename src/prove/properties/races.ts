@@ -5,6 +5,7 @@
 import type { FindingCode } from "../../diagnostics/catalog/index.js";
 import type { OpStatement } from "../../ir/nodes.js";
 import { andTerm, equal, substitute, symbol, type Term, TRUE } from "../../symbolic/term.js";
+import { zip } from "../algebra/zip.js";
 import { assume, entails } from "../algebra/interpret.js";
 import { firstUnprovedBound } from "./bounds.js";
 import { invert } from "../model/inverse.js";
@@ -165,7 +166,8 @@ function provesEqualVariables(
   const { path, mask, axes } = partner;
   for (const condition of [...contexts.rangesOf(variablesOf(partner)), ...path, mask])
     assume(facts, substitute(condition, second));
-  axes.forEach(({ index }, axis) => assume(facts, equal(access.axes[axis]!.index, substitute(index, second))));
+  for (const [axis, partnerAxis] of zip(access.axes, axes))
+    assume(facts, equal(axis.index, substitute(partnerAxis.index, second)));
   return entails(facts, andTerm(...names.map((name) => equal(symbol(name), second.get(name) ?? symbol(name)))));
 }
 

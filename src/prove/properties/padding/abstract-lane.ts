@@ -29,7 +29,7 @@ export type Provenance = "data" | "masked" | "constant";
 export type AbstractLane = number;
 
 const SHIFT = { data: 0, masked: 8, constant: 16 } as const;
-const PROVENANCES: readonly Provenance[] = ["data", "masked", "constant"];
+export const PROVENANCES: readonly Provenance[] = ["data", "masked", "constant"];
 const CLASS_BITS = 0xff;
 
 export const abstractLane = (provenance: Provenance, classes: NumberClasses): AbstractLane =>
@@ -68,7 +68,7 @@ function atomsOf(lane: AbstractLane): readonly Atom[] {
 /** The transfer function of an elementwise op, on one class for each operand. */
 export interface ElementwiseRule {
   /** The classes of the result. Undefined if the op has no rule. */
-  readonly transfer: ((classes: readonly NumberClasses[]) => NumberClasses) | undefined;
+  readonly transfer: ((...classes: NumberClasses[]) => NumberClasses) | undefined;
   readonly isNeutral?: ((masked: NumberClasses, active: NumberClasses, isMaskedFirst: boolean) => boolean) | undefined;
   readonly generic: NumberClasses;
   /** For each operand, the index of the first operand that is the same value. */
@@ -87,8 +87,8 @@ export function applyElementwise(rule: ElementwiseRule, operands: readonly Abstr
       result |= applyToAtoms(rule, chosen);
       return;
     }
-    const first = rule.firstOccurrence[index]!;
-    const atoms = first < index ? [chosen[first]!] : atomsOf(operand);
+    const repeated = chosen[rule.firstOccurrence[index] ?? index];
+    const atoms = repeated ? [repeated] : atomsOf(operand);
     for (const currentAtom of atoms) {
       chosen[index] = currentAtom;
       visit(index + 1);
@@ -109,12 +109,17 @@ function assumeNotNaN(lane: AbstractLane, provenance: Provenance): AbstractLane 
   return abstractLane(provenance, (classes & ~NAN) === EMPTY ? classes : classes & ~NAN);
 }
 
+/** The provenance of a value that is computed from these atoms. */
+function jointProvenance(atoms: readonly Atom[]): Provenance {
+  if (atoms.some((atom) => atom.provenance === "masked")) return "masked";
+  return atoms.some((atom) => atom.provenance === "data") ? "data" : "constant";
+}
+
 function applyToAtoms(
   { transfer: rule, isNeutral, generic: numbers }: ElementwiseRule,
   atoms: readonly Atom[],
 ): AbstractLane {
-  const has = (provenance: Provenance) => atoms.some((atom) => atom.provenance === provenance);
-  const provenance: Provenance = has("masked") ? "masked" : has("data") ? "data" : "constant";
+  const provenance = jointProvenance(atoms);
   if (atoms.some(({ numberClass }) => numberClass === POISON)) return abstractLane(provenance, POISON);
   const [x, y] = atoms;
   if (isNeutral && x && y && atoms.length === 2 && x.provenance !== y.provenance) {
@@ -125,7 +130,7 @@ function applyToAtoms(
       return abstractLane("data", x.numberClass);
   }
   const classes =
-    rule?.(atoms.map(({ numberClass }) => numberClass)) ?? (provenance === "masked" ? ANY_MASKED : numbers);
+    rule?.(...atoms.map(({ numberClass }) => numberClass)) ?? (provenance === "masked" ? ANY_MASKED : numbers);
   return abstractLane(provenance, provenance === "data" ? assumeGeneric(classes, numbers) : classes);
 }
 
@@ -204,11 +209,8 @@ export function combineFixpoint(rule: FoldRule, classes: NumberClasses): NumberC
  * not.
  */
 export function foldResult(rule: FoldRule, lanes: AbstractLane): AbstractLane {
-  const [data, masked, constant] = PROVENANCES.map((provenance) => classesFrom(lanes, provenance)) as [
-    NumberClasses,
-    NumberClasses,
-    NumberClasses,
-  ];
+  const [data, masked] = [classesFrom(lanes, "data"), classesFrom(lanes, "masked")];
+  const constant = classesFrom(lanes, "constant");
   const poison = mayBePoison(lanes) ? POISON : EMPTY;
   const active = (data | constant) & ~POISON;
   if (active === EMPTY) return abstractLane("masked", combineFixpoint(rule, masked) | poison);

@@ -7,10 +7,12 @@ import {
   isList,
   isLiteral,
   type Argument,
+  type Block,
   type OpStatement,
   type Value,
   type Variable,
 } from "../../../ir/nodes.js";
+import type { Op } from "../../../ir/op.js";
 import { argumentsOf, callBindings, valuesIn } from "../../../ir/walk.js";
 import { typedArguments } from "../../../ir/typed.js";
 import { ANY_VALUE, type NumberClasses, EMPTY, POISON, POSITIVE } from "../../../symbolic/number-class.js";
@@ -18,7 +20,7 @@ import { FALSE, number, symbolsIn, type Term } from "../../../symbolic/term.js";
 import type { Type } from "../../../types/types.js";
 import type { FactScopes } from "../../model/fact-scopes.js";
 import { type Diagram, DecisionDiagrams, dependsOn, pathsOf, unionOf } from "./decision-diagrams.js";
-import type { BranchStep, CallStep, LoopStep, OpStep, Event } from "../../model/events.js";
+import type { Branch, BranchStep, CallStep, LoopStep, OpStep, Event } from "../../model/events.js";
 import { genericClasses, abstractLane, type AbstractLane, mayBePoison, classesFrom } from "./abstract-lane.js";
 import { withDepth, broadcastAbstractLane, type AbstractTile, memoizedTile, MAX_LAZY_DEPTH } from "./abstract-tile.js";
 import { assume, entails } from "../../algebra/interpret.js";
@@ -26,9 +28,9 @@ import type { SymbolicModel } from "../../model/model.js";
 import { MemoryTransfer } from "./memory.js";
 import { ElementwiseTransfer } from "./elementwise.js";
 import { FoldTransfer } from "./folds.js";
-import { classifyLiteral } from "./literals.js";
-
-import { broadcastShape, isOne } from "../../model/symbolic.js";
+import { classifyLiteral, typeOfResult } from "./literals.js";
+import { zip } from "../../algebra/zip.js";
+import { broadcastLane, broadcastShape, laneReplacements, splitLane, type TermTile } from "../../model/symbolic.js";
 
 /** Masked lanes that reach the result of a fold, or poison that reaches an access. */
 export interface PaddingLeak {
@@ -38,6 +40,15 @@ export interface PaddingLeak {
   /** The path condition of the leak, over the programs, iterations and lanes in `variables`. */
   readonly facts: readonly Term[];
   readonly variables: readonly string[];
+}
+
+/** An operand that is a value, or a literal. */
+export interface Operand {
+  readonly name: string;
+  readonly argument: Argument;
+  readonly tile: AbstractTile;
+  /** The operand as terms, if it is one of integers or truth values. */
+  readonly terms: TermTile | undefined;
 }
 
 /** The abstract interpreter of a kernel's model. */
@@ -51,7 +62,7 @@ export class PaddingAnalysis {
   readonly #values = new Map<Value, AbstractTile>();
   #state = new Map<Variable, AbstractTile>();
   /** The fixed point of the loop-carried state, by loop body. */
-  readonly #fixpoints = new Map<readonly Event[], ReadonlyMap<Variable, Diagram>>();
+  readonly #fixpoints = new Map<readonly Event[], readonly Diagram[]>();
   /** The conditions under which a fold last combined poison with other lanes. */
   origin: Pick<PaddingLeak, "facts" | "variables"> | undefined;
   #trialDepth = 0;
@@ -167,32 +178,32 @@ export class PaddingAnalysis {
 
   #op(event: OpStep): void {
     const { statement, access } = event;
-    const { op, results } = statement;
+    const { results } = statement;
     if (access) {
       const [result] = results;
-      const loaded = this.#memoryTransfer.apply(event);
+      const loaded = this.#memoryTransfer.apply(event, access);
       if (result && loaded) this.#values.set(result, loaded);
       return;
     }
-    const resultTile = op.lowering?.view
-      ? this.#view(event)
-      : op.proof.lane
-        ? this.#permute(event)
-        : op.proof.foldSemantics
-          ? this.#foldTransfer.fold(event)
-          : op.proof.selectOperands
-            ? this.#elementwiseTransfer.where(event)
-            : op.proof.trustedOperand
-              ? this.#elementwiseTransfer.trusted(event)
-              : op.proof.classTransfer || op.facts.lanewise || op.facts.isIdentity
-                ? this.#elementwiseTransfer.apply(event)
-                : this.#unknown(event);
+    const resultTile = this.#resultOf(event);
     results.forEach((result, i) => {
       const tile = (i === 0 ? resultTile : undefined) ?? this.#unknown(event, result);
       const values = argumentsOf(statement).flatMap((argument) => valuesIn(argument));
       if (tile)
         this.#values.set(result, this.#limitDepth(result, tile, ...values.map((value) => this.#values.get(value))));
     });
+  }
+
+  /** The tile of an op's first result. */
+  #resultOf(event: OpStep): AbstractTile | undefined {
+    const { lowering, proof, facts } = event.statement.op;
+    if (lowering?.view) return this.#view(event, lowering.view === "grid");
+    if (proof.lane) return this.#permute(event, proof.lane);
+    if (proof.foldSemantics) return this.#foldTransfer.fold(event, proof.foldSemantics);
+    if (proof.selectOperands) return this.#elementwiseTransfer.where(event, proof.selectOperands);
+    if (proof.trustedOperand) return this.#elementwiseTransfer.trusted(event);
+    const isElementwise = proof.classTransfer || facts.lanewise || facts.isIdentity;
+    return isElementwise ? this.#elementwiseTransfer.apply(event) : this.#unknown(event);
   }
 
   /** The tile of a result, with the depth of its operands. A tile that is too deep is evaluated eagerly. */
@@ -209,47 +220,46 @@ export class PaddingAnalysis {
   }
 
   /** The operands that are values, by name. */
-  operands({ statement }: OpStep): ReadonlyMap<string, AbstractTile> {
-    const { op, operands, results } = statement;
-    const type = results[0]?.type ?? { kind: "none" };
-    const tiles = new Map<string, AbstractTile>();
-    Object.keys(op.operands).forEach((name, i) => {
-      const operand = operands[i];
-      if (operand !== undefined && !isList(operand) && hasLanes(operand)) tiles.set(name, this.tileOf(operand, type));
+  operands({ statement, terms }: OpStep): ReadonlyMap<string, Operand> {
+    const type = typeOfResult(statement);
+    const operands = new Map<string, Operand>();
+    Object.keys(statement.op.operands).forEach((name, i) => {
+      const argument = statement.operands[i];
+      if (argument === undefined || isList(argument) || !hasLanes(argument)) return;
+      operands.set(name, { name, argument, tile: this.tileOf(argument, type), terms: terms[i] });
     });
-    return tiles;
+    return operands;
   }
 
-  #permute(event: OpStep): AbstractTile | undefined {
-    const { op, results } = event.statement;
+  #permute(event: OpStep, laneOf: NonNullable<Op["proof"]["lane"]>): AbstractTile | undefined {
     const [operand] = this.operands(event).values();
-    const [result] = results;
+    const [result] = event.statement.results;
     if (!operand || !result) return undefined;
-    const [from, to] = [operand.shape, this.model.environment.shape(result.type)];
-    const context = { args: typedArguments(event.statement), from, to };
-    const rule = (lane: readonly Term[]) =>
-      op.proof.lane!(lane, context)?.map((each, axis) => (isOne(from[axis]!) ? number(0) : each));
-    if (rule(to.map(() => number(0))) === undefined) return undefined;
-    return memoizedTile(to, (lane) => operand.at(rule(lane)!));
+    const { tile } = operand;
+    const to = this.model.environment.shape(result.type);
+    const context = { args: typedArguments(event.statement), from: tile.shape, to };
+    if (
+      laneOf(
+        to.map(() => number(0)),
+        context,
+      ) === undefined
+    )
+      return undefined;
+    return memoizedTile(to, (lane) => broadcastAbstractLane(tile, laneOf(lane, context)!));
   }
 
   /** The indices of a view. Those of a grid view span separate axes; others broadcast. */
-  #view({ statement }: OpStep): AbstractTile | undefined {
+  #view({ statement }: OpStep, isGrid: boolean): AbstractTile | undefined {
     const [, indices] = statement.operands;
     const [result] = statement.results;
     if (!isList(indices) || !result) return undefined;
     const tiles = indices.map((index) => this.tileOf(index, { kind: "none" }));
-    const isGrid = statement.op.lowering!.view === "grid";
-    let first = 0;
-    const starts = tiles.map(({ shape }) => (first += shape.length) - shape.length);
-    const shape = isGrid ? tiles.flatMap((each) => each.shape) : broadcastShape(...tiles.map((each) => each.shape));
-    return memoizedTile(shape, (lane) =>
-      this.diagrams.join(
-        ...tiles.map((tile, i) =>
-          isGrid ? tile.at(lane.slice(starts[i], starts[i]! + tile.shape.length)) : broadcastAbstractLane(tile, lane),
-        ),
-      ),
-    );
+    const shapes = tiles.map((tile) => tile.shape);
+    const shape = isGrid ? shapes.flat() : broadcastShape(...shapes);
+    return memoizedTile(shape, (lane) => {
+      const lanes = isGrid ? splitLane(shapes, lane) : shapes.map((each) => broadcastLane(each, lane));
+      return this.diagrams.join(...zip(tiles, lanes).map(([tile, tileLane]) => tile.at(tileLane)));
+    });
   }
 
   /**
@@ -307,16 +317,15 @@ export class PaddingAnalysis {
 
   #branch({ statement, condition, then, otherwise }: BranchStep): void {
     const initial = this.#state;
-    const branches = [then, otherwise].map(({ steps, hasExited }, i) => {
+    const runBranch = ({ steps }: Branch, { yields }: Block) => {
       this.#state = new Map(initial);
       this.#run(steps);
-      const { yields } = i === 0 ? statement.then : statement.otherwise;
       const values = statement.results.map((result, index) => this.tileOf(yields[index], result.type));
-      return { state: this.#state, values, ended: hasExited };
-    });
-    const [a, b] = branches as [(typeof branches)[number], (typeof branches)[number]];
+      return { state: this.#state, values };
+    };
+    const [a, b] = [runBranch(then, statement.then), runBranch(otherwise, statement.otherwise)];
     const merge = (x: AbstractTile | undefined, y: AbstractTile | undefined): AbstractTile | undefined => {
-      if (!x || !y || x === y || a.ended || b.ended) return a.ended ? (y ?? x) : (x ?? y);
+      if (!x || !y || x === y || then.hasExited || otherwise.hasExited) return then.hasExited ? (y ?? x) : (x ?? y);
       return memoizedTile(broadcastShape(x.shape, y.shape), (lane) =>
         this.diagrams.small(
           this.diagrams.branch(condition, broadcastAbstractLane(x, lane), broadcastAbstractLane(y, lane)),
@@ -325,7 +334,7 @@ export class PaddingAnalysis {
     };
     this.#state = new Map();
     for (const variable of initial.keys()) {
-      const [x, y] = [a, b].map(({ state }) => state.get(variable));
+      const [x, y] = [a.state.get(variable), b.state.get(variable)];
       const tile = merge(x, y);
       if (tile) this.#state.set(variable, this.#limitDepth(variable, tile, x, y));
     }
@@ -337,43 +346,35 @@ export class PaddingAnalysis {
 
   /** Runs a body until the abstract state reaches its fixed point, then once more with recording. */
   #loop({ iteration, variables, steps: events }: LoopStep): void {
-    const stateLanes = new Map(
-      variables.map((variable) => {
-        const shape = this.model.environment.shape(variable.type);
-        return [variable, { shape, lanes: this.model.environment.lanes(`state ${variable.id}`, shape) }];
-      }),
-    );
+    const symbolicState = variables.map((variable) => {
+      const shape = this.model.environment.shape(variable.type);
+      return { variable, shape, lanes: this.model.environment.lanes(`state ${variable.id}`, shape) };
+    });
     const initial = this.#state;
     const dependsOnIteration = dependsOn(new Set([iteration.name]));
-    const currentState = (): ReadonlyMap<Variable, Diagram> =>
-      new Map(
-        [...stateLanes].map(([variable, { lanes }]) => {
-          const tile = this.#state.get(variable) ?? this.tileOf(undefined, variable.type);
-          return [variable, this.diagrams.forget(broadcastAbstractLane(tile, lanes), dependsOnIteration)];
-        }),
-      );
-    const enter = (diagrams: ReadonlyMap<Variable, Diagram>): void => {
+    const currentState = (): readonly Diagram[] =>
+      symbolicState.map(({ variable, lanes }) => {
+        const tile = this.#state.get(variable) ?? this.tileOf(undefined, variable.type);
+        return this.diagrams.forget(broadcastAbstractLane(tile, lanes), dependsOnIteration);
+      });
+    const enter = (diagrams: readonly Diagram[]): void => {
       this.#state = new Map(initial);
-      for (const [variable, diagram] of diagrams)
-        this.#state.set(variable, this.#stateTile(stateLanes.get(variable)!, diagram));
+      for (const [symbolic, diagram] of zip(symbolicState, diagrams))
+        this.#state.set(symbolic.variable, this.#stateTile(symbolic, diagram));
     };
     const start = currentState();
     // A surrounding loop enters this loop again, with state that has only grown. Starting from the last fixed point
     // avoids rounds that multiply by each nesting level.
     const previous = this.#fixpoints.get(events);
-    let current = previous
-      ? new Map([...start].map(([variable, d]) => [variable, this.diagrams.join(previous.get(variable)!, d)]))
-      : start;
-    let last: ReadonlyMap<Variable, Diagram>;
+    let current = previous ? zip(previous, start).map((pair) => this.diagrams.join(...pair)) : start;
+    let last: readonly Diagram[];
     this.#trialDepth++;
     for (let round = 0; ; round++) {
       enter(current);
       this.#run(events);
       const next = (last = currentState());
-      const grown = new Map(
-        [...current].map(([variable, d]) => [variable, this.#widen(d, next.get(variable)!, round)]),
-      );
-      const isStable = [...grown].every(([variable, diagram]) => diagram === current.get(variable));
+      const grown = zip(current, next).map((pair) => this.#widen(...pair, round));
+      const isStable = zip(grown, current).every(([x, y]) => x === y);
       current = grown;
       if (isStable) break;
     }
@@ -384,7 +385,7 @@ export class PaddingAnalysis {
       this.#run(events);
       last = currentState();
     }
-    enter(new Map([...last].map(([variable, diagram]) => [variable, this.#afterLoop(start.get(variable)!, diagram)])));
+    enter(zip(start, last).map((pair) => this.#afterLoop(...pair)));
   }
 
   #widen(previous: Diagram, next: Diagram, round: number): Diagram {
@@ -394,21 +395,11 @@ export class PaddingAnalysis {
 
   /** The state after a loop, which is assumed to run at least once. Only poison survives from before the loop. */
   #afterLoop(initial: Diagram, after: Diagram): Diagram {
-    return this.diagrams.combine(
-      ([x, y]) => (mayBePoison(x!) ? y! | abstractLane("masked", POISON) : y!),
-      [initial, after],
-    );
+    return this.diagrams.combine((x, y) => (mayBePoison(x) ? y | abstractLane("masked", POISON) : y), [initial, after]);
   }
 
   #stateTile({ shape, lanes }: { shape: readonly Term[]; lanes: readonly Term[] }, diagram: Diagram): AbstractTile {
-    return memoizedTile(shape, (lane) => {
-      const replacements = new Map(
-        lanes.flatMap((stateLane, axis) =>
-          stateLane.kind === "symbol" ? [[stateLane.name, lane[axis]!] as const] : [],
-        ),
-      );
-      return this.diagrams.substitute(diagram, replacements);
-    });
+    return memoizedTile(shape, (lane) => this.diagrams.substitute(diagram, laneReplacements(lanes, lane)));
   }
 }
 

@@ -18,17 +18,25 @@ import {
 } from "../../../symbolic/term.js";
 import type { AbstractLane } from "./abstract-lane.js";
 
-export interface Diagram {
-  /** Undefined at a terminal. */
-  readonly condition: Condition | undefined;
-  readonly then: Diagram | undefined;
-  readonly otherwise: Diagram | undefined;
-  /** The value of a terminal. */
-  readonly lane: AbstractLane;
+export type Diagram = (Terminal | Decision) & {
   readonly id: number;
   /** The number of terminals, counted once for each path. */
   readonly terminals: number;
+};
+
+interface Terminal {
+  readonly condition: undefined;
+  readonly lane: AbstractLane;
 }
+
+interface Decision {
+  readonly condition: Condition;
+  readonly then: Diagram;
+  readonly otherwise: Diagram;
+}
+
+/** A lane for each diagram. */
+type LanesOf<Diagrams extends readonly Diagram[]> = { readonly [Index in keyof Diagrams]: AbstractLane };
 
 /** `Σ factor · term + constant >= 0`, or any other truth value. */
 interface Condition {
@@ -52,19 +60,19 @@ export class DecisionDiagrams {
   readonly #normalized = new Map<Term, { readonly condition: Condition; readonly isOpposite: boolean }>();
 
   terminal(lane: AbstractLane): Diagram {
-    return this.#intern(`${lane}`, { condition: undefined, then: undefined, otherwise: undefined, lane, terminals: 1 });
+    return this.#intern(`${lane}`, { condition: undefined, lane }, 1);
   }
 
-  #intern(key: string, diagram: Omit<Diagram, "id">): Diagram {
+  #intern(key: string, diagram: Terminal | Decision, terminals: number): Diagram {
     let node = this.#nodes.get(key);
-    if (!node) this.#nodes.set(key, (node = { ...diagram, id: this.#nodes.size }));
+    if (!node) this.#nodes.set(key, (node = { ...diagram, id: this.#nodes.size, terminals }));
     return node;
   }
 
-  #node(condition: Condition, then: Diagram, otherwise: Diagram): Diagram {
+  node(condition: Condition, then: Diagram, otherwise: Diagram): Diagram {
     if (then === otherwise) return then;
     const key = `${condition.id} ? ${then.id} : ${otherwise.id}`;
-    return this.#intern(key, { condition, then, otherwise, lane: 0, terminals: then.terminals + otherwise.terminals });
+    return this.#intern(key, { condition, then, otherwise }, then.terminals + otherwise.terminals);
   }
 
   /** The diagram `then` where a condition is true, and `otherwise` where it is false. */
@@ -82,18 +90,12 @@ export class DecisionDiagrams {
   }
 
   #split(condition: Condition, then: Diagram, otherwise: Diagram): Diagram {
-    const topCondition = [condition, then.condition, otherwise.condition].reduce((a, b) =>
-      b && (!a || b.id < a.id) ? b : a,
-    )!;
-    if (topCondition === condition)
-      return this.#node(
-        condition,
-        cofactorAtTop(then, topCondition, true),
-        cofactorAtTop(otherwise, topCondition, false),
-      );
+    const top = topOf(condition, then.condition, otherwise.condition);
+    if (top === condition)
+      return this.node(condition, cofactorAtTop(then, top, true), cofactorAtTop(otherwise, top, false));
     const cofactor = (holds: boolean) =>
-      this.#split(condition, cofactorAtTop(then, topCondition, holds), cofactorAtTop(otherwise, topCondition, holds));
-    return this.#node(topCondition, cofactor(true), cofactor(false));
+      this.#split(condition, cofactorAtTop(then, top, holds), cofactorAtTop(otherwise, top, holds));
+    return this.node(top, cofactor(true), cofactor(false));
   }
 
   #condition(truth: Term): { readonly condition: Condition; readonly isOpposite: boolean } {
@@ -108,10 +110,10 @@ export class DecisionDiagrams {
       if (!condition) this.#conditions.set(key, (condition = { holds, fails, id: this.#conditions.size }));
       return condition;
     };
-    const [x, y] = truth.operands;
     if (truth.kind !== "atMost")
       return { condition: internCondition(`${truth.id}`, truth, not(truth)), isOpposite: false };
-    const { factors, constant } = linear(difference(y!, x!));
+    const [x, y] = truth.operands;
+    const { factors, constant } = linear(difference(y, x));
     const [leading] = factors;
     // p + c >= 0 is the opposite of -p - c - 1 >= 0.
     const isOpposite = leading !== undefined && leading[1] < 0n;
@@ -123,18 +125,21 @@ export class DecisionDiagrams {
   }
 
   /** The diagram whose terminals a rule computes from those of several diagrams. */
-  combine(rule: (lanes: readonly AbstractLane[]) => AbstractLane, diagrams: readonly Diagram[]): Diagram {
+  combine<Diagrams extends readonly Diagram[]>(
+    rule: (...lanes: LanesOf<Diagrams>) => AbstractLane,
+    diagrams: readonly [...Diagrams],
+  ): Diagram {
     const cache = new Map<string, Diagram>();
     const visit = (tuple: readonly Diagram[]): Diagram => {
       const key = tuple.map(({ id }) => id).join();
       let result = cache.get(key);
       if (result) return result;
-      const conditions = tuple.flatMap(({ condition }) => condition ?? []);
-      if (conditions.length === 0) result = this.terminal(rule(tuple.map((diagram) => diagram.lane)));
+      const [condition, ...otherConditions] = tuple.flatMap((diagram) => diagram.condition ?? []);
+      if (!condition) result = this.terminal(rule(...(tuple.map(unionOf) as LanesOf<Diagrams>)));
       else {
-        const topCondition = conditions.reduce((a, b) => (b.id < a.id ? b : a));
-        const cofactor = (holds: boolean) => visit(tuple.map((diagram) => cofactorAtTop(diagram, topCondition, holds)));
-        result = this.#node(topCondition, cofactor(true), cofactor(false));
+        const top = topOf(condition, ...otherConditions);
+        const cofactor = (holds: boolean) => visit(tuple.map((diagram) => cofactorAtTop(diagram, top, holds)));
+        result = this.node(top, cofactor(true), cofactor(false));
       }
       cache.set(key, result);
       return result;
@@ -144,23 +149,21 @@ export class DecisionDiagrams {
 
   /** The join of several diagrams. */
   join(...diagrams: readonly Diagram[]): Diagram {
-    return this.combine((lanes) => lanes.reduce((result, lane) => result | lane, 0), diagrams);
+    return this.combine((...lanes) => lanes.reduce((result, lane) => result | lane, 0), diagrams);
   }
 
   /** Existentially quantifies conditions: the join over both of their outcomes. */
   forget(diagram: Diagram, shouldForget: (condition: Term) => boolean): Diagram {
-    const { condition, then, otherwise } = diagram;
-    if (!condition) return diagram;
-    const [a, b] = [this.forget(then!, shouldForget), this.forget(otherwise!, shouldForget)];
-    return shouldForget(condition.holds) ? this.join(a, b) : this.#split(condition, a, b);
+    if (!diagram.condition) return diagram;
+    const [a, b] = [this.forget(diagram.then, shouldForget), this.forget(diagram.otherwise, shouldForget)];
+    return shouldForget(diagram.condition.holds) ? this.join(a, b) : this.#split(diagram.condition, a, b);
   }
 
   /** The diagram with symbols in its conditions replaced. */
   substitute(diagram: Diagram, replacements: ReadonlyMap<string, Term>): Diagram {
-    const { condition, then, otherwise } = diagram;
-    if (!condition) return diagram;
-    const [a, b] = [this.substitute(then!, replacements), this.substitute(otherwise!, replacements)];
-    return this.branch(substitute(condition.holds, replacements), a, b);
+    if (!diagram.condition) return diagram;
+    const [a, b] = [this.substitute(diagram.then, replacements), this.substitute(diagram.otherwise, replacements)];
+    return this.branch(substitute(diagram.condition.holds, replacements), a, b);
   }
 
   /** Moves outer conditions to the top, then replaces the diagram of inner conditions below each path by a terminal. */
@@ -180,45 +183,42 @@ export class DecisionDiagrams {
     return this.small(this.#split(condition, cofactor(true), cofactor(false)));
   }
 
-  node(condition: Condition, then: Diagram, otherwise: Diagram): Diagram {
-    return this.#node(condition, then, otherwise);
-  }
-
   small(diagram: Diagram): Diagram {
     return diagram.terminals <= MAX_TERMINALS ? diagram : this.terminal(unionOf(diagram));
   }
 }
 
+/** The first of some conditions in the order of diagrams. */
+const topOf = (condition: Condition, ...more: readonly (Condition | undefined)[]): Condition =>
+  more.reduce<Condition>((top, each) => (each && each.id < top.id ? each : top), condition);
+
 /** The cofactor of a diagram, for a condition that is at or above its top. */
 function cofactorAtTop(diagram: Diagram, condition: Condition, holds: boolean): Diagram {
   if (diagram.condition !== condition) return diagram;
-  return holds ? diagram.then! : diagram.otherwise!;
+  return holds ? diagram.then : diagram.otherwise;
 }
 
 function restrict(diagrams: DecisionDiagrams, diagram: Diagram, condition: Condition, holds: boolean): Diagram {
   if (!diagram.condition || diagram.condition.id > condition.id) return diagram;
   if (diagram.condition === condition) return cofactorAtTop(diagram, condition, holds);
   const restrictArm = (child: Diagram) => restrict(diagrams, child, condition, holds);
-  return diagrams.node(diagram.condition, restrictArm(diagram.then!), restrictArm(diagram.otherwise!));
+  return diagrams.node(diagram.condition, restrictArm(diagram.then), restrictArm(diagram.otherwise));
 }
 
 function firstOf(diagram: Diagram, matches: (condition: Condition) => boolean): Condition | undefined {
-  const { condition, then, otherwise } = diagram;
-  if (!condition || matches(condition)) return condition;
-  return firstOf(then!, matches) ?? firstOf(otherwise!, matches);
+  if (!diagram.condition || matches(diagram.condition)) return diagram.condition;
+  return firstOf(diagram.then, matches) ?? firstOf(diagram.otherwise, matches);
 }
 
-export function unionOf({ condition, then, otherwise, lane }: Diagram): AbstractLane {
-  return condition ? unionOf(then!) | unionOf(otherwise!) : lane;
+export function unionOf(diagram: Diagram): AbstractLane {
+  return diagram.condition ? unionOf(diagram.then) | unionOf(diagram.otherwise) : diagram.lane;
 }
 
 /** The paths to the terminals. */
-export function pathsOf(
-  { condition, then, otherwise, lane }: Diagram,
-  prefix: readonly Term[] = [],
-): readonly DiagramPath[] {
-  if (!condition) return [{ conditions: prefix, lane }];
-  return [...pathsOf(then!, [...prefix, condition.holds]), ...pathsOf(otherwise!, [...prefix, condition.fails])];
+export function pathsOf(diagram: Diagram, prefix: readonly Term[] = []): readonly DiagramPath[] {
+  if (!diagram.condition) return [{ conditions: prefix, lane: diagram.lane }];
+  const { condition, then, otherwise } = diagram;
+  return [...pathsOf(then, [...prefix, condition.holds]), ...pathsOf(otherwise, [...prefix, condition.fails])];
 }
 
 /** Returns a test for conditions that depend on any of these symbols. */

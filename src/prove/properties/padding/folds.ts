@@ -1,5 +1,6 @@
 /** The transfer functions of reductions, scans and products. They record masked lanes that change a result. */
-import { type FunctionIR, isFunction, isList, type OpStatement } from "../../../ir/nodes.js";
+import { type FunctionIR, isFunction, isList, type OpStatement, type Value } from "../../../ir/nodes.js";
+import type { OpFold } from "../../../ir/op.js";
 import { typedArguments } from "../../../ir/typed.js";
 import {
   ANY_VALUE,
@@ -17,6 +18,7 @@ import {
   combineFixpoint,
   applyElementwise,
   nonNeutralPadding,
+  PROVENANCES,
   foldResult,
   type FoldRule,
   genericClasses,
@@ -28,55 +30,52 @@ import {
 } from "./abstract-lane.js";
 import { broadcastAbstractLane, type AbstractTile, memoizedTile } from "./abstract-tile.js";
 import type { PaddingAnalysis } from "./analysis.js";
-import { isFloatType } from "./literals.js";
-import { at as termAt, isOne } from "../../model/symbolic.js";
+import { isFloatType, typeOfResult } from "./literals.js";
+import { along, at as termAt, broadcastLane } from "../../model/symbolic.js";
+
+/** An occurrence of a fold. */
+interface Fold {
+  readonly step: OpStep;
+  readonly semantics: OpFold;
+  readonly result: Value;
+}
 
 export class FoldTransfer {
   constructor(readonly lanes: PaddingAnalysis) {}
 
-  fold(step: OpStep): AbstractTile | undefined {
-    const { operands, op, results } = step.statement;
-    const { form } = op.proof.foldSemantics!;
-    if (form === "contraction") return this.#dot(step);
-    if (form === "packed") return this.#packed(step);
-    const foldTile = (x: AbstractTile) => (form === "reduction" ? this.#reduction(step, x) : this.#scan(step, x));
+  fold(step: OpStep, semantics: OpFold): AbstractTile | undefined {
+    const { operands, results } = step.statement;
+    const [result] = results;
+    if (!result) return undefined;
+    const { form } = semantics;
+    const fold = { step, semantics, result };
+    if (form === "contraction") return this.#dot(fold);
+    if (form === "packed") return this.#packed(fold);
+    const foldTile = (x: AbstractTile) => (form === "reduction" ? this.#reduction(fold, x) : this.#scan(fold, x));
     const [first] = operands;
     // Folds over several tiles are not modeled. Only the masked lanes that reach them are recorded.
     if (isList(first)) {
-      for (const each of first) foldTile(this.lanes.tileOf(each, results[0]!.type));
+      for (const each of first) foldTile(this.lanes.tileOf(each, result.type));
       return undefined;
     }
     const [operand] = this.lanes.operands(step).values();
-    return operand && foldTile(operand);
+    return operand && foldTile(operand.tile);
   }
 
-  /** The fold axis, counted from the front. Undefined means all axes. */
-  #axisOf({ statement }: OpStep, rank: number, defaultAxis: number | undefined): number | undefined {
-    const args = typedArguments(statement);
-    const literal = (args["axis"] ?? args["dim"])?.literal;
-    const axis = literal === undefined ? defaultAxis : Number(literal);
-    return axis !== undefined && axis < 0 ? axis + rank : axis;
-  }
-
-  #reduction(step: OpStep, x: AbstractTile): AbstractTile {
+  #reduction({ step, semantics, result }: Fold, x: AbstractTile): AbstractTile {
     const { lanes } = this;
     const { statement } = step;
     const rank = x.shape.length;
-    const axis = this.#axisOf(step, rank, undefined);
+    const axis = axisOf(statement, rank);
     const isFolded = (i: number) => axis === undefined || i === axis;
-    const foldLanes = x.shape.map((size, i) =>
-      lanes.model.environment.lane(`fold ${statement.results[0]!.id} ${i}`, size),
-    );
+    const foldLanes = x.shape.map((size, i) => lanes.model.environment.lane(`fold ${result.id} ${i}`, size));
     const rule = foldRuleOf(statement);
-    const restrictToMask = this.#maskOf(step);
-    const shape = lanes.model.environment.shape(statement.results[0]!.type);
+    const restrictToMask = this.#maskOf(statement, semantics);
+    const shape = lanes.model.environment.shape(result.type);
     const keepsDims = shape.length === rank;
     const resultAt = (lane: readonly Term[], shouldRecord: boolean): Diagram => {
-      const outer = [...lane];
-      const full = foldLanes.map((foldLane, i) => {
-        if (keepsDims) return isFolded(i) ? foldLane : lane[i]!;
-        return isFolded(i) ? foldLane : outer.shift()!;
-      });
+      const kept = keepsDims ? lane.filter((_, i) => !isFolded(i)) : lane;
+      const full = foldLanes.reduce((each, foldLane, i) => (isFolded(i) ? each.toSpliced(i, 0, foldLane) : each), kept);
       return this.#reduceLanes(
         step,
         rule,
@@ -85,19 +84,13 @@ export class FoldTransfer {
         shouldRecord,
       );
     };
-    if (!lanes.isTrial) resultAt(lanes.model.environment.lanes(`result ${statement.results[0]!.id}`, shape), true);
-    return memoizedTile(shape, (lane) =>
-      resultAt(
-        lane.map((each, i) => (isOne(shape[i]!) ? number(0) : each)),
-        false,
-      ),
-    );
+    if (!lanes.isTrial) resultAt(lanes.model.environment.lanes(`result ${result.id}`, shape), true);
+    return memoizedTile(shape, (lane) => resultAt(broadcastLane(shape, lane), false));
   }
 
   /** Restricts a fold to the lanes of its own mask. */
-  #maskOf({ statement: { op, options } }: OpStep): (x: Diagram, lane: readonly Term[]) => Diagram {
+  #maskOf({ options }: OpStatement, { mask }: OpFold): (x: Diagram, lane: readonly Term[]) => Diagram {
     const { diagrams, model } = this.lanes;
-    const { mask } = op.proof.foldSemantics!;
     const maskArgument = mask === undefined ? undefined : options[mask];
     const truth = maskArgument && model.environment.terms(maskArgument);
     if (!truth) return (x) => x;
@@ -142,17 +135,17 @@ export class FoldTransfer {
   }
 
   /** A scan, whose lanes depend on the preceding lanes, or a normalization, whose lanes depend on all lanes. */
-  #scan(step: OpStep, x: AbstractTile): AbstractTile {
+  #scan({ step, semantics, result }: Fold, x: AbstractTile): AbstractTile {
     const { lanes } = this;
     const { statement } = step;
-    const { options, op } = statement;
-    const shape = lanes.model.environment.shape(statement.results[0]!.type);
-    const axis = this.#axisOf(step, x.shape.length, op.proof.foldSemantics!.axis ?? 0)!;
-    const name = `fold ${statement.results[0]!.id}`;
-    const otherLane = lanes.model.environment.lane(name, x.shape[axis]!);
+    const shape = lanes.model.environment.shape(result.type);
+    const rank = x.shape.length;
+    const axis = axisOf(statement, rank) ?? fromFront(semantics.axis ?? 0, rank);
+    const otherLane = lanes.model.environment.lane(`fold ${result.id}`, along(x.shape, axis));
     const rule = foldRuleOf(statement);
-    const isOrdered = op.proof.foldSemantics!.form === "scan";
-    const reverse = typedArguments(statement)["reverse"]?.literal === true && options["reverse"] !== undefined;
+    const isOrdered = semantics.form === "scan";
+    const reverse =
+      typedArguments(statement)["reverse"]?.literal === true && statement.options["reverse"] !== undefined;
     const precedes = (lane: Term): readonly Term[] =>
       isOrdered ? [reverse ? above(otherLane, lane) : below(otherLane, lane)] : [];
     const resultAt = (lane: readonly Term[], shouldRecord: boolean): Diagram => {
@@ -164,7 +157,7 @@ export class FoldTransfer {
         const candidates = activePaths.map(({ conditions }) => [
           ...conditions,
           ...path.conditions,
-          ...precedes(lane[axis]!),
+          ...precedes(along(lane, axis)),
         ]);
         const feasible = candidates.find((conditions) => masked !== EMPTY && lanes.isPossible(step, conditions));
         return [{ ...path, lane: active }, ...(feasible ? [{ conditions: feasible, lane: masked }] : [])];
@@ -172,49 +165,41 @@ export class FoldTransfer {
       const union = this.#joinLanes(step, rule, paths, shouldRecord);
       const poison = mayBePoison(union) ? POISON : EMPTY;
       const activeOthers = activeClasses(union);
-      return lanes.diagrams.combine(
-        ([each]) => scanResult(rule, isOrdered, each!, activeOthers, poison),
-        [operandLane],
-      );
+      return lanes.diagrams.combine((each) => scanResult(rule, isOrdered, each, activeOthers, poison), [operandLane]);
     };
-    if (!lanes.isTrial) resultAt(lanes.model.environment.lanes(`result ${statement.results[0]!.id}`, shape), true);
+    if (!lanes.isTrial) resultAt(lanes.model.environment.lanes(`result ${result.id}`, shape), true);
     return memoizedTile(shape, (lane) => resultAt(lane, false));
   }
 
   /** The product of two tiles: sums of products along the inner dimension. */
-  #dot(step: OpStep): AbstractTile | undefined {
+  #dot({ step, result }: Fold): AbstractTile | undefined {
     const { lanes } = this;
     const { statement } = step;
-    const { op, results } = statement;
-    const tiles = lanes.operands(step);
-    const [a, b, acc] = ["a", "b", "acc"].map((name) => tiles.get(name));
+    const { classTransfer } = statement.op.proof;
+    const operands = lanes.operands(step);
+    const [a, b, acc] = [operands.get("a")?.tile, operands.get("b")?.tile, operands.get("acc")?.tile];
     if (!a || !b) return undefined;
     const rule = foldRuleOf(statement);
-    const context = { args: typedArguments(statement), isFloat: isFloatType(results[0]!.type) };
+    const context = { args: typedArguments(statement), isFloat: isFloatType(result.type) };
     const factors = {
-      transfer: ([x, y]: readonly NumberClasses[]) => op.proof.classTransfer!({ a: x!, b: y! }, context),
+      transfer: classTransfer && ((x: NumberClasses, y: NumberClasses) => classTransfer({ a: x, b: y }, context)),
       generic: rule.generic,
       firstOccurrence: [0, 1],
     };
-    const sums = {
-      transfer: ([x, y]: readonly NumberClasses[]) => addClasses(x!, y!),
-      isNeutral: isZero,
-      generic: rule.generic,
-      firstOccurrence: [0, 1],
-    };
-    const inner = lanes.model.environment.lane(`fold ${results[0]!.id}`, a.shape.at(-1)!);
-    const shape = lanes.model.environment.shape(results[0]!.type);
+    const sums = { transfer: addClasses, isNeutral: isZero, generic: rule.generic, firstOccurrence: [0, 1] };
+    const inner = lanes.model.environment.lane(`fold ${result.id}`, along(a.shape, -1));
+    const shape = lanes.model.environment.shape(result.type);
     const resultAt = (lane: readonly Term[], shouldRecord: boolean): Diagram => {
-      const [rows, column] = [lane.slice(0, -1), lane.at(-1)!];
+      const [rows, column] = [lane.slice(0, -1), along(lane, -1)];
       const x = a.at([...rows, inner]);
       const y = b.at([...rows.slice(0, -1), inner, column]);
-      const products = lanes.diagrams.combine((ends) => applyElementwise(factors, ends), [x, y]);
+      const products = lanes.diagrams.combine((...ends) => applyElementwise(factors, ends), [x, y]);
       const sum = this.#reduceLanes(step, rule, products, [inner], shouldRecord);
       return acc
-        ? lanes.diagrams.combine((ends) => applyElementwise(sums, ends), [sum, broadcastAbstractLane(acc, lane)])
+        ? lanes.diagrams.combine((...ends) => applyElementwise(sums, ends), [sum, broadcastAbstractLane(acc, lane)])
         : sum;
     };
-    if (!lanes.isTrial) resultAt(lanes.model.environment.lanes(`result ${results[0]!.id}`, shape), true);
+    if (!lanes.isTrial) resultAt(lanes.model.environment.lanes(`result ${result.id}`, shape), true);
     return memoizedTile(shape, (lane) => resultAt(lane, false));
   }
 
@@ -222,45 +207,55 @@ export class FoldTransfer {
    * A scaled dot whose operands have different shapes. Each operand's elements, times their scales, are reduced along
    * its inner axis.
    */
-  #packed(step: OpStep): AbstractTile {
+  #packed({ step, semantics: { sides = [] }, result }: Fold): AbstractTile | undefined {
     const { model, diagrams } = this.lanes;
-    const { op, results } = step.statement;
-    const [result] = results;
-    const tiles = this.lanes.operands(step);
+    const { classTransfer } = step.statement.op.proof;
+    const operands = this.lanes.operands(step);
     const rule = foldRuleOf(step.statement);
     const context = { args: typedArguments(step.statement), isFloat: true };
     const scaled = {
-      transfer: ([x, y]: readonly NumberClasses[]) => op.proof.classTransfer!({ lhs: x!, lhsScale: y! }, context),
+      transfer:
+        classTransfer && ((lhs: NumberClasses, lhsScale: NumberClasses) => classTransfer({ lhs, lhsScale }, context)),
       generic: rule.generic,
       firstOccurrence: [0, 1],
     };
     let union = EMPTY;
-    for (const { operand: operandName, inner, scale } of op.proof.foldSemantics!.sides!) {
-      const [x, scales] = [tiles.get(operandName)!, tiles.get(scale)];
-      const lane = model.environment.lanes(`fold ${result!.id} ${operandName}`, x.shape);
-      const innerLane = lane.at(inner)!;
-      const outer = lane.filter((each) => each !== innerLane);
-      const groupIndex = scales && groupIndexOf(innerLane, x.shape.at(inner)!, scales.shape.at(-1)!);
-      const operandDiagram = x.at(lane);
-      const elements = scales
-        ? diagrams.combine(
-            (ends) => applyElementwise(scaled, ends),
-            [
-              operandDiagram,
-              scales.at([...outer, groupIndex ?? model.environment.lane(`any ${operandName}`, scales.shape.at(-1)!)]),
-            ],
-          )
-        : operandDiagram;
+    for (const { operand: operandName, inner, scale } of sides) {
+      const [x, scales] = [operands.get(operandName)?.tile, operands.get(scale)?.tile];
+      if (!x) return undefined;
+      const lane = model.environment.lanes(`fold ${result.id} ${operandName}`, x.shape);
+      const innerLane = along(lane, inner);
+      const outer = lane.toSpliced(inner, 1);
+      let elements = x.at(lane);
+      if (scales) {
+        const groups = along(scales.shape, -1);
+        const group =
+          groupIndexOf(innerLane, along(x.shape, inner), groups) ??
+          model.environment.lane(`any ${operandName}`, groups);
+        elements = diagrams.combine(
+          (...ends) => applyElementwise(scaled, ends),
+          [elements, scales.at([...outer, group])],
+        );
+      }
       union |= unionOf(this.#reduceLanes(step, rule, elements, [innerLane], !this.lanes.isTrial));
     }
-    const acc = tiles.get("acc");
-    if (acc) union |= unionOf(acc.at(model.environment.lanes(`any ${result!.id}`, acc.shape)));
+    const acc = operands.get("acc")?.tile;
+    if (acc) union |= unionOf(acc.at(model.environment.lanes(`any ${result.id}`, acc.shape)));
     const masked = classesFrom(union, "masked");
     const padding = masked === EMPTY ? EMPTY : abstractLane("masked", ANY_VALUE | (masked & POISON));
-    const shape = model.environment.shape(result!.type);
+    const shape = model.environment.shape(result.type);
     return memoizedTile(shape, () => diagrams.terminal(abstractLane("data", rule.generic) | padding));
   }
 }
+
+/** The fold axis that a statement names, counted from the front. */
+function axisOf(statement: OpStatement, rank: number): number | undefined {
+  const args = typedArguments(statement);
+  const literal = (args["axis"] ?? args["dim"])?.literal;
+  return literal === undefined ? undefined : fromFront(Number(literal), rank);
+}
+
+const fromFront = (axis: number, rank: number): number => (axis < 0 ? axis + rank : axis);
 
 /** The index of an element's scale group, if all groups have one known size. */
 function groupIndexOf(lane: Term, elements: Term, groups: Term): Term | undefined {
@@ -271,14 +266,14 @@ function groupIndexOf(lane: Term, elements: Term, groups: Term): Term | undefine
 
 /** The combine rule of a fold: that of its op record, or of its combine function. */
 export function foldRuleOf(statement: OpStatement): FoldRule {
-  const { op, operands, results } = statement;
-  const generic = genericClasses(results[0]!.type);
+  const { op, operands } = statement;
+  const generic = genericClasses(typeOfResult(statement));
   const combine = operands.find(isFunction);
   if (combine) return ruleOfFunction(combine.function, generic);
-  const { foldSemantics: folds, isNeutral: neutral } = op.proof;
+  const { foldSemantics, isNeutral: neutral } = op.proof;
   const args = typedArguments(statement);
   const isNeutral = (masked: NumberClasses, active: NumberClasses) => neutral?.(masked, active, false, args) ?? false;
-  return { combine: folds!.combineClasses, isNeutral, generic };
+  return { combine: foldSemantics?.combineClasses, isNeutral, generic };
 }
 
 /** The rule of a combine function that is a single op of its two parameters. Other functions have no rule. */
@@ -295,7 +290,7 @@ function ruleOfFunction({ params, body: { statements, yields } }: FunctionIR, ge
   if (!isSingleOp) return { combine: undefined, isNeutral: () => false, generic };
   const { classTransfer: holds, isNeutral: neutral } = statement.op.proof;
   const [x, y] = Object.keys(statement.op.operands) as [string, string];
-  const context = { args: typedArguments(statement), isFloat: isFloatType(statement.results[0]!.type) };
+  const context = { args: typedArguments(statement), isFloat: isFloatType(typeOfResult(statement)) };
   return {
     combine: holds && ((a, b) => holds({ [x]: a, [y]: b }, context)),
     isNeutral: (masked, active) => neutral?.(masked, active, false) ?? false,
@@ -320,18 +315,14 @@ function scanResult(
   otherClasses: NumberClasses,
   poison: NumberClasses,
 ): AbstractLane {
-  const [data, masked, constant] = (["data", "masked", "constant"] as const).map((provenance) =>
-    classesFrom(lane, provenance),
-  ) as [NumberClasses, NumberClasses, NumberClasses];
   const resultOf = (classes: NumberClasses): NumberClasses => {
     const result = (isOrdered ? combineFixpoint(rule, classes | otherClasses) : normalizeEach(rule, classes)) & ~POISON;
     return result | (classes & POISON) | poison;
   };
-  return (
-    (data === EMPTY ? EMPTY : abstractLane("data", resultOf(data))) |
-    (masked === EMPTY ? EMPTY : abstractLane("masked", resultOf(masked))) |
-    (constant === EMPTY ? EMPTY : abstractLane("constant", resultOf(constant)))
-  );
+  return PROVENANCES.reduce((result, provenance) => {
+    const classes = classesFrom(lane, provenance);
+    return classes === EMPTY ? result : result | abstractLane(provenance, resultOf(classes));
+  }, EMPTY);
 }
 
 /** The classes of a normalization's result, one input class at a time. */

@@ -1,7 +1,11 @@
-/** The number classes of literals. */
+/** Types as the padding analysis distinguishes them, and the number classes of their literals. */
+import type { OpStatement } from "../../../ir/nodes.js";
 import { type NumberClasses, classify } from "../../../symbolic/number-class.js";
 import { dtypeTable, isInt, isUnsigned, members } from "../../../types/dtype.js";
 import type { Type } from "../../../types/types.js";
+
+/** The type of a statement's first result. */
+export const typeOfResult = ({ results: [result] }: OpStatement): Type => result?.type ?? { kind: "none" };
 
 export function isFloatType(type: Type): boolean {
   return type.kind === "tile" && members(type.dtype).some((name) => !isInt(name));

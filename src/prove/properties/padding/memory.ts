@@ -2,34 +2,31 @@
 import { type Argument, isList, type Value } from "../../../ir/nodes.js";
 import { NAN, EMPTY, POISON, ZERO } from "../../../symbolic/number-class.js";
 import type { Term } from "../../../symbolic/term.js";
-import type { Type } from "../../../types/types.js";
-import { pathsOf, unionOf } from "./decision-diagrams.js";
+import { type Diagram, pathsOf, unionOf } from "./decision-diagrams.js";
 import type { OpStep } from "../../model/events.js";
 import { genericClasses, abstractLane, mayBePoison, classesFrom, maskedOff } from "./abstract-lane.js";
 import { broadcastAbstractLane, type AbstractTile, memoizedTile } from "./abstract-tile.js";
 import type { PaddingAnalysis } from "./analysis.js";
-import { inBoundsCondition } from "../../model/accesses.js";
+import { typeOfResult } from "./literals.js";
+import { type Access, inBoundsCondition } from "../../model/accesses.js";
+import { laneReplacements } from "../../model/symbolic.js";
 
 export class MemoryTransfer {
   constructor(readonly lanes: PaddingAnalysis) {}
 
   /** Records poison that an access uses, and returns the tile that it loads. */
-  apply(step: OpStep): AbstractTile | undefined {
-    const { statement, access } = step;
-    const { memoryOperands: reaches } = statement.op.proof;
-    const { mask } = statement.options;
-    const inBounds = inBoundsCondition(access!.axes);
-    const { offsets, rows, column } = reaches!;
-    const type = statement.results[0]?.type ?? { kind: "none" };
-    this.#checkOperand(step, mask, type, inBounds);
+  apply(step: OpStep, access: Access): AbstractTile | undefined {
+    const { statement } = step;
+    const { offsets, rows, column } = access.memoryOperands;
+    this.#checkOperand(step, access, statement.options["mask"], inBoundsCondition(access.axes));
     Object.keys(statement.op.operands).forEach((name, i) => {
       const operand = statement.operands[i];
       // The start of a descriptor's block has its own lanes, apart from those of the block.
       if ([offsets, rows, column].includes(name)) this.#checkStart(step, operand);
-      else this.#checkOperand(step, operand, type, access!.mask);
+      else this.#checkOperand(step, access, operand, access.mask);
     });
     const [result] = statement.results;
-    return result && this.#load(step, result);
+    return result && this.#load(access, result);
   }
 
   #checkStart(step: OpStep, argument: Argument | undefined): void {
@@ -39,10 +36,9 @@ export class MemoryTransfer {
   }
 
   /** Records poison in the lanes of an operand in which a condition holds. */
-  #checkOperand(step: OpStep, argument: Argument | undefined, type: Type, condition: Term): void {
+  #checkOperand(step: OpStep, { lane }: Access, argument: Argument | undefined, condition: Term): void {
     if (argument === undefined || isList(argument) || this.lanes.isTrial) return;
-    const { lane } = step.access!;
-    const tile = this.lanes.tileOf(argument, type);
+    const tile = this.lanes.tileOf(argument, typeOfResult(step.statement));
     if (tile.shape.length > lane.length) return;
     const diagram = broadcastAbstractLane(tile, lane);
     if (mayBePoison(unionOf(diagram))) this.lanes.record(step, undefined, EMPTY);
@@ -67,39 +63,35 @@ export class MemoryTransfer {
   }
 
   /** The tile that a load returns: data in active lanes, and the padding of masked lanes. */
-  #load({ statement, access }: OpStep, result: Value): AbstractTile {
+  #load({ statement, tensor, axes, mask, lane: accessLane }: Access, result: Value): AbstractTile {
     const { diagrams, model } = this.lanes;
-    const { mask, other } = statement.options;
+    const { mask: explicitMask, other } = statement.options;
     const shape = model.environment.shape(result.type);
     const data = diagrams.terminal(abstractLane("data", genericClasses(result.type)));
-    const padding = access!.tensor?.kind === "tensor" && access!.tensor.padding === "nan" ? NAN : ZERO;
+    const padding = tensor?.kind === "tensor" && tensor.padding === "nan" ? NAN : ZERO;
     const poison = diagrams.terminal(abstractLane("masked", POISON));
-    const [zero, otherTile] = [
-      diagrams.terminal(abstractLane("masked", padding)),
-      other && this.lanes.tileOf(other, result.type),
-    ];
-    const { lane: accessLane, axes } = access!;
+    const zero = diagrams.terminal(abstractLane("masked", padding));
+    const otherTile = other && this.lanes.tileOf(other, result.type);
     if (accessLane.length !== shape.length) {
+      const withoutOther = explicitMask === undefined ? data : poison;
       const masked = otherTile
         ? broadcastAbstractLane(otherTile, model.environment.lanes(`any ${result.id}`, shape))
-        : mask === undefined
-          ? data
-          : poison;
+        : withoutOther;
       return this.lanes.constant(shape, abstractLane("data", genericClasses(result.type)) | maskedOff(unionOf(masked)));
     }
-    const active = diagrams.branch(access!.mask, data, diagrams.terminal(EMPTY));
-    const names = accessLane.map(({ name }) => name);
-    const isAtomic = statement.op.effect === "atomic";
+    const active = diagrams.branch(mask, data, diagrams.terminal(EMPTY));
+    const maskedAt = (lane: readonly Term[], replacements: ReadonlyMap<string, Term>): Diagram => {
+      if (statement.op.effect === "atomic") return poison;
+      if (otherTile) return diagrams.combine(maskedOff, [broadcastAbstractLane(otherTile, lane)]);
+      if (explicitMask === undefined) return zero;
+      return diagrams.substitute(diagrams.branch(inBoundsCondition(axes), poison, zero), replacements);
+    };
     return memoizedTile(shape, (lane) => {
-      const replacements = new Map(names.map((name, axis) => [name, lane[axis]!]));
-      const masked = isAtomic
-        ? poison
-        : otherTile
-          ? diagrams.combine(([each]) => maskedOff(each!), [broadcastAbstractLane(otherTile, lane)])
-          : mask === undefined
-            ? zero
-            : diagrams.substitute(diagrams.branch(inBoundsCondition(axes), poison, zero), replacements);
-      return diagrams.combine(([x, y]) => (x === EMPTY ? y! : x!), [diagrams.substitute(active, replacements), masked]);
+      const replacements = laneReplacements(accessLane, lane);
+      return diagrams.combine(
+        (activeLane, maskedLane) => (activeLane === EMPTY ? maskedLane : activeLane),
+        [diagrams.substitute(active, replacements), maskedAt(lane, replacements)],
+      );
     });
   }
 }

@@ -98,18 +98,17 @@ const UNKNOWN_REMEDY = "let the loads that it rests on cover whole tiles, or say
 
 /** The neutral element of a fold, as text for the author. Undefined if the fold has none. */
 function neutralElementOf(statement: OpStatement): string | undefined {
-  const type = typeOfArgument(statement.operands[0]!);
+  const [operand] = statement.operands;
+  if (operand === undefined) return undefined;
+  const type = typeOfArgument(operand);
   const classes = classesIn(genericClasses(type) | NEGATIVE | POSITIVE);
   const { isNeutral } = foldRuleOf(statement);
   const neutral = [ZERO, ONE, LOWEST, HIGHEST].find((candidate) =>
     classes.every((active) => isNeutral(candidate, active)),
   );
   if (neutral === undefined) return undefined;
-  if (neutral === LOWEST || neutral === HIGHEST) {
-    const isLowest = neutral === LOWEST;
-    return isFloatType(type) ? (isLowest ? "-Infinity" : "Infinity") : `the ${isLowest ? "lowest" : "highest"} integer`;
-  }
-  return neutral === ZERO ? "0" : "1";
+  if (isFloatType(type) || neutral === ZERO || neutral === ONE) return CLASS_TEXT.get(neutral);
+  return `the ${neutral === LOWEST ? "lowest" : "highest"} integer`;
 }
 
 const CLASS_TEXT: ReadonlyMap<NumberClasses, string> = new Map([

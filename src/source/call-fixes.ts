@@ -3,6 +3,7 @@ import { ts } from "./typescript.js";
 import type { Edit } from "../diagnostics/diagnostic.js";
 import type { SourceFix } from "../ir/source-index.js";
 import { toEdit } from "./text-edits.js";
+import { isState } from "./replacements.js";
 import { unwrap } from "./sites.js";
 
 /** The fix of a call or property access; undefined if its text does not show what to change. */
@@ -43,45 +44,4 @@ function itemsOf(argument: ts.Expression): readonly ts.Expression[] {
   if (ts.isArrayLiteralExpression(value)) return value.elements;
   if (!ts.isObjectLiteralExpression(value)) return [value];
   return value.properties.flatMap((each) => (ts.isPropertyAssignment(each) ? [each.initializer] : []));
-}
-
-/**
- * True for a variable that is always a `tl.mut`: `const acc = tl.mut(…)`. A parameter may be a `tl.mut` in one call and
- * a tile in another.
- */
-function isState(node: ts.Expression): boolean {
-  if (!ts.isIdentifier(node)) return false;
-  for (let scope: ts.Node = node.parent; scope; scope = scope.parent) {
-    const declaration = declarationIn(scope, node.text);
-    if (declaration) return ts.isVariableDeclaration(declaration) && isMut(declaration);
-  }
-  return false;
-}
-
-/** The declaration of a name directly in a block, a loop head or a parameter list. */
-function declarationIn(scope: ts.Node, name: string): ts.Node | undefined {
-  let declaration: ts.Node | undefined;
-  const visit = (node: ts.Node): void => {
-    const isDeclaration =
-      ts.isVariableDeclaration(node) ||
-      ts.isParameter(node) ||
-      ts.isBindingElement(node) ||
-      ts.isFunctionDeclaration(node) ||
-      ts.isClassDeclaration(node);
-    if (isDeclaration && node.name && ts.isIdentifier(node.name) && node.name.text === name) declaration = node;
-    const isContainer =
-      ts.isVariableStatement(node) || ts.isVariableDeclarationList(node) || ts.isVariableDeclaration(node);
-    if (isContainer || ts.isParameter(node) || ts.isBindingName(node) || ts.isBindingElement(node))
-      ts.forEachChild(node, visit);
-  };
-  ts.forEachChild(scope, visit);
-  return declaration;
-}
-
-function isMut({ initializer, parent }: ts.VariableDeclaration): boolean {
-  const call = initializer && unwrap(initializer);
-  if (!call || !ts.isCallExpression(call) || !(parent.flags & ts.NodeFlags.Const)) return false;
-  const callee = unwrap(call.expression);
-  const name = ts.isPropertyAccessExpression(callee) ? callee.name : callee;
-  return ts.isIdentifier(name) && name.text === "mut";
 }

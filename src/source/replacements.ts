@@ -39,18 +39,45 @@ export function choiceOf(node: ts.Expression): Choice {
   return ts.isConditionalExpression(parent) && parent.condition === node ? "conditional" : undefined;
 }
 
-/** True for the name of a `const acc = tl.mut(…)` in the nearest block that declares the name. */
+/**
+ * True for a variable that is always a `tl.mut`: `const acc = tl.mut(…)`. A parameter may be a `tl.mut` in one call and
+ * a tile in another.
+ */
 export function isState(node: ts.Expression): node is ts.Identifier {
   if (!ts.isIdentifier(node)) return false;
-  for (let scope: ts.Node = node; scope; scope = scope.parent) {
-    if (!ts.isBlock(scope) && !ts.isSourceFile(scope)) continue;
-    const declaration = scope.statements
-      .filter(ts.isVariableStatement)
-      .flatMap(({ declarationList }) => [...declarationList.declarations])
-      .find(({ name }) => ts.isIdentifier(name) && name.text === node.text);
-    if (declaration) return declaration.initializer?.getText().startsWith("tl.mut(") === true;
+  for (let scope: ts.Node = node.parent; scope; scope = scope.parent) {
+    const declaration = declarationIn(scope, node.text);
+    if (declaration) return ts.isVariableDeclaration(declaration) && isMut(declaration);
   }
   return false;
+}
+
+/** The declaration of a name directly in a block, a loop head or a parameter list. */
+function declarationIn(scope: ts.Node, name: string): ts.Node | undefined {
+  let declaration: ts.Node | undefined;
+  const visit = (node: ts.Node): void => {
+    const isDeclaration =
+      ts.isVariableDeclaration(node) ||
+      ts.isParameter(node) ||
+      ts.isBindingElement(node) ||
+      ts.isFunctionDeclaration(node) ||
+      ts.isClassDeclaration(node);
+    if (isDeclaration && node.name && ts.isIdentifier(node.name) && node.name.text === name) declaration = node;
+    const isContainer =
+      ts.isVariableStatement(node) || ts.isVariableDeclarationList(node) || ts.isVariableDeclaration(node);
+    if (isContainer || ts.isParameter(node) || ts.isBindingName(node) || ts.isBindingElement(node))
+      ts.forEachChild(node, visit);
+  };
+  ts.forEachChild(scope, visit);
+  return declaration;
+}
+
+function isMut({ initializer, parent }: ts.VariableDeclaration): boolean {
+  const call = initializer && unwrap(initializer);
+  if (!call || !ts.isCallExpression(call) || !(parent.flags & ts.NodeFlags.Const)) return false;
+  const callee = unwrap(call.expression);
+  const name = ts.isPropertyAccessExpression(callee) ? callee.name : callee;
+  return ts.isIdentifier(name) && name.text === "mut";
 }
 
 /** Replacements of `Math` functions with another name in TileScript. */

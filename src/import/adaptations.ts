@@ -138,12 +138,12 @@ const omitNone: Adaptation = ({ op, operands, options }) => {
 const adaptCast: Adaptation = ({ op, operands, options }, node, { kernel }) => {
   const [x, dtype] = operands;
   if (!x || !dtype) return;
-  const [resultType] = node.types;
-  if (resultType?.kind === "pointer") return traced(`${x.value.text}.toPointer(${kernel.dtype(elementOf(node)!)})`);
+  const element = elementOf(node);
+  if (node.types[0]?.kind === "pointer" && element !== undefined)
+    return traced(`${x.value.text}.toPointer(${kernel.dtype(element)})`);
   if (x.value.kind === "number" || x.value.kind === "truth") return castTo(x.value, dtype.value.text);
   // A cast to the same dtype does not round.
-  if (elementOf(x.source) !== undefined && elementOf(x.source) === elementOf(node))
-    delete options["fpDowncastRounding"];
+  if (element !== undefined && elementOf(x.source) === element) delete options["fpDowncastRounding"];
   const optionTexts = Object.entries(options).flatMap(([name, value]) =>
     value ? [`${name}: ${value.value.text}`] : [],
   );
@@ -198,7 +198,7 @@ const castLibdeviceConstants: Adaptation = ({ op, operands }, node, { kernel }) 
   const resultDType = elementOf(node);
   if (resultDType === undefined) return;
   const dtypes = operands.map((operand) =>
-    isConstantNumber(operand) ? constantDType(operand!) : (elementOf(operand?.source) ?? ""),
+    operand && isConstantNumber(operand) ? constantDType(operand) : (elementOf(operand?.source) ?? ""),
   );
   const letters = dtypes.map((dtype) => letterOf(dtype as DTypeName)).join("");
   const overloads = (libdeviceTable[op.calledAs?.replace("libdevice.", "") as LibdeviceName] ?? "")
@@ -206,12 +206,14 @@ const castLibdeviceConstants: Adaptation = ({ op, operands }, node, { kernel }) 
     .map((each) => each.split("->")[0]);
   const isExact = overloads.includes(letters);
   for (const [i, operand] of operands.entries())
-    if (operand && isConstantNumber(operand))
-      operands[i] = withValue(operand, castTo(operand.value, kernel.dtype(isExact ? dtypes[i]! : resultDType)));
+    if (operand && isConstantNumber(operand)) {
+      const dtype = isExact ? constantDType(operand) : resultDType;
+      operands[i] = withValue(operand, castTo(operand.value, kernel.dtype(dtype)));
+    }
 };
 
-const isConstantNumber = (operand: BoundArgument | undefined): boolean =>
-  operand !== undefined && (operand.value.kind === "number" || constantKind(operand.source) !== undefined);
+const isConstantNumber = ({ value, source }: BoundArgument): boolean =>
+  value.kind === "number" || constantKind(source) !== undefined;
 
 /** The dtype that Triton gives a Python number. */
 const constantDType = (operand: BoundArgument): string =>

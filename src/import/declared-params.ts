@@ -8,7 +8,7 @@ import type { LiftedAxis, LiftedTensor } from "./lift/lifted-tensors.js";
 import { readNames, writtenNames } from "./liveness.js";
 import { namesComparedWithNone, presenceFlags } from "./presence-flags.js";
 import { translateAnd } from "./operators.js";
-import type { LaunchArgument, KernelTree, ParameterTree } from "./tree.js";
+import { argumentsOf, type LaunchArgument, type KernelTree, type ParameterTree } from "./tree.js";
 import { dtypeName, elementText, bindingValue, NONE, UnsupportedConstruct, traced, type Value } from "./value.js";
 
 type Kind = "pointer" | "descriptor" | "tensor" | "scalar" | "size" | "int" | "bool" | "float" | "string" | "dtype";
@@ -60,7 +60,7 @@ export interface Declarations {
 /** @throws NotImported */
 export function declareParams(context: DeclarationContext): Declarations {
   const { tree, scope } = context;
-  const kernel = tree.functions[0]!;
+  const [kernel] = tree.functions;
   const { sizes, shared, strides } = rolesOf(context.tensors, (name) =>
     tree.signatures.some((signature) => signature[name]?.kind === "constant"),
   );
@@ -69,16 +69,19 @@ export function declareParams(context: DeclarationContext): Declarations {
   const fixedNames: string[] = [];
   const optionalPointers = new Set<string>();
   const constants = new Map<string, Value>();
+  const fix = (name: string, value: Value = NONE): void => {
+    scope.bind(name, value);
+    constants.set(name, value);
+  };
   const drafts = kernel.params.flatMap((param): readonly Draft[] => {
-    const args = tree.signatures.map((signature) => signature[param.name]!);
+    const args = argumentsOf(tree, param.name);
     const presentArgs = args.filter((each) => !isNone(each));
     const [first] = presentArgs;
     const isDType = first?.kind === "constant" && first.value.what === "dtype";
-    const constant = first?.kind === "constant" ? bindingValue(first.value) : NONE;
+    const constant = first?.kind === "constant" ? bindingValue(first.value) : undefined;
     if (!first || (first.kind === "constant" && context.isFixed(param.name, isDType))) {
       if (first) fixedNames.push(param.name);
-      scope.bind(param.name, constant ?? NONE);
-      constants.set(param.name, constant ?? NONE);
+      fix(param.name, constant);
       return [];
     }
     // The kernel can test the presence of the pointers itself.
@@ -91,8 +94,7 @@ export function declareParams(context: DeclarationContext): Declarations {
       : declareParam(param, first, presentArgs, isOptional, context);
     if (!declaration) {
       fixedNames.push(param.name);
-      scope.bind(param.name, constant ?? NONE);
-      constants.set(param.name, constant ?? NONE);
+      fix(param.name, constant);
       return [];
     }
     const draft = bindDraft(param.name, first, declaration, shared.has(param.name) ? [] : presentArgs, context);
@@ -245,7 +247,7 @@ function finishDraft(draft: Draft, { tree, isPinned }: DeclarationContext, names
   const { value, ...param } = draft;
   const isNumber = draft.kind === "size" || draft.kind === "int";
   const expression = isPinned || !isNumber ? undefined : tree.launch?.computed[draft.python];
-  const text = expression && callbackText([expression], names, ([each]) => each!);
+  const text = expression && callbackText([expression], names, (texts) => texts.join(""));
   if (text !== undefined) return { ...param, text: `constexpr.launch(${text})`, isArgument: false };
   const isChoice = draft.kind === "bool" || draft.kind === "float" || draft.kind === "string" || draft.kind === "int";
   return { ...param, ...(value !== undefined && { value }), isArgument: isChoice && draft.otherValues.length > 0 };
@@ -260,9 +262,10 @@ function parameterNames(
   { kind }: LaunchArgument,
   { tree, scope }: DeclarationContext,
 ): { readonly name: string; readonly local: string } {
-  const kernel = tree.functions[0]!;
+  const [kernel] = tree.functions;
   const base = python.replace(/^_+(?=[a-zA-Z])/, "");
-  const short = base.replace(kind === "pointer" ? /_ptr$/ : kind === "descriptor" ? /_desc$/ : /$/, "");
+  const suffix = { pointer: /_ptr$/, descriptor: /_desc$/, scalar: /$/, constant: /$/ }[kind];
+  const short = base.replace(suffix, "");
   if (short !== "" && short !== base && !kernel.params.some(({ name }) => name === short)) {
     const isTaken = writtenNames(kernel.body).includes(short);
     const local = scope.fresh(isTaken ? base : short);
@@ -300,12 +303,13 @@ function declareParam(
     case "truth":
       return { kind: "bool", text: "constexpr.bool()", value: value.text, isInteger: false };
     case "number": {
-      const kind = value.isFloat ? "float" : Number(value.value) > 0 ? "size" : "int";
+      const integerKind = Number(value.value) > 0 ? "size" : "int";
+      const kind = value.isFloat ? "float" : integerKind;
       const text = kind === "size" ? "constexpr()" : `constexpr.${kind}()`;
       return { kind, text, value: value.text, isInteger: !value.isFloat };
     }
     case "string": {
-      const choices = new Set([...args.flatMap(stringOf), ...stringsIn(tree.functions[0]!.body, param.name)]);
+      const choices = new Set([...args.flatMap(stringOf), ...stringsIn(tree.functions[0].body, param.name)]);
       const text = `constexpr.string(${JSON.stringify([...choices])})`;
       return { kind: "string", text, value: value.text, isInteger: false };
     }

@@ -1,7 +1,7 @@
 /** Declares descriptor parameters in the spec: sizes, block shape, access. */
 import type { FunctionScope } from "./function-scope.js";
 import { childrenOf, targetNames } from "./liveness.js";
-import type { Expression, FunctionTree, KernelTree } from "./tree.js";
+import { argumentsOf, type Expression, type FunctionTree, helperTree, type KernelTree } from "./tree.js";
 import { UnsupportedConstruct } from "./value.js";
 
 /** The parts of the kernel file that a declaration uses. */
@@ -24,12 +24,12 @@ interface Draft {
 /** `descriptor.inout(T, ["aSize0", "aSize1"], ["BLOCK_M", 64])` */
 export function descriptorText({ python, local, text }: Draft, context: DescriptorContext): string {
   const { tree, scope } = context;
-  const arg = tree.signatures[0]![python]!;
-  if (arg.kind !== "descriptor") throw new UnsupportedConstruct(`${python} is a descriptor in some calls only`);
+  const [arg] = argumentsOf(tree, python);
+  if (arg?.kind !== "descriptor") throw new UnsupportedConstruct(`${python} is a descriptor in some calls only`);
   const sizes = arg.block.map((_, axis) => JSON.stringify(scope.fresh(`${local}_size${axis}`)));
   const block = arg.block.map((_, axis) => blockDimText(python, axis, context));
   const options = arg.padding === "nan" ? ', { paddingOption: "nan" }' : "";
-  const access = isWritten(python, tree.functions[0]!, tree, new Set()) ? ".inout" : "";
+  const access = isWritten(python, tree.functions[0], tree, new Set()) ? ".inout" : "";
   return `descriptor${access}(${text}, [${sizes.join(", ")}], [${block.join(", ")}]${options})`;
 }
 
@@ -65,7 +65,7 @@ function isWritten(name: string, functionTree: FunctionTree, tree: KernelTree, v
       if (func.kind === "Attribute" && isDescriptor(func.value) && !READ_METHODS.has(func.attr)) return true;
       for (const [parameter, value] of Object.entries(bound)) {
         if (!isDescriptor(value)) continue;
-        if (callee?.what === "helper" && isWritten(parameter, tree.functions[callee.number]!, tree, visited))
+        if (callee?.what === "helper" && isWritten(parameter, helperTree(tree, callee.number), tree, visited))
           return true;
         if (callee?.what === "function" && callee.name !== "tl.load_tensor_descriptor") return true;
       }

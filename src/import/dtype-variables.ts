@@ -1,7 +1,7 @@
 /** The dtype variables of a kernel file: dtypes that differ between calls. */
 import { authorName } from "./author-name.js";
 import { writtenNames } from "./liveness.js";
-import type { Expression, KernelTree } from "./tree.js";
+import { argumentsOf, type Expression, type KernelTree } from "./tree.js";
 import { dtypeName, elementOf, elementText, kindOf } from "./value.js";
 
 export interface DTypeVariable {
@@ -23,12 +23,11 @@ const ALTERNATIVE_DTYPES: Readonly<Record<string, readonly string[]>> = {
  * between calls, or if the kernel queries it or accepts it as a constant.
  */
 export function dtypeVariables(tree: KernelTree): ReadonlyMap<string, DTypeVariable> {
-  const { functions, signatures } = tree;
-  const elements = functions[0]!.params.flatMap(({ name }) => {
-    const dtypes = signatures.flatMap((signature) => {
-      const arg = signature[name]!;
-      return arg.kind === "pointer" || arg.kind === "descriptor" ? [dtypeName(arg.dtype)] : [];
-    });
+  const { functions } = tree;
+  const elements = functions[0].params.flatMap(({ name }) => {
+    const dtypes = argumentsOf(tree, name).flatMap((arg) =>
+      arg.kind === "pointer" || arg.kind === "descriptor" ? [dtypeName(arg.dtype)] : [],
+    );
     return dtypes.length > 0 ? [elementText(dtypes)] : [];
   });
   const queriedElements = new Set(functions.flatMap(({ body }) => queriedElementTypes(body)));
@@ -57,9 +56,9 @@ export function dtypeVariables(tree: KernelTree): ReadonlyMap<string, DTypeVaria
 }
 
 /** Variables that a constant of the kernel binds. The constant must have the same dtype in all calls. */
-function bindersOf({ functions, signatures }: KernelTree): readonly (readonly [string, DTypeVariable])[] {
-  return functions[0]!.params.flatMap(({ name }) => {
-    const args = signatures.map((signature) => signature[name]!);
+function bindersOf(tree: KernelTree): readonly (readonly [string, DTypeVariable])[] {
+  return tree.functions[0].params.flatMap(({ name }) => {
+    const args = argumentsOf(tree, name);
     const dtypes = args.flatMap((arg) =>
       arg.kind === "constant" && arg.value.what === "dtype" ? [dtypeName(arg.value.dtype)] : [],
     );

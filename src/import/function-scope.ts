@@ -44,7 +44,8 @@ export class FunctionScope {
   /** Conditions that were translated without a known value. */
   readonly #undecided = new Set<string>();
   #variables: Map<string, Variable> = new Map();
-  readonly #usedNames: Set<string>[];
+  /** The names in each open block, the innermost first. */
+  #usedNames: readonly [Set<string>, ...Set<string>[]];
   #lastLine: number;
 
   constructor(
@@ -86,9 +87,10 @@ export class FunctionScope {
   fresh(python: string): string {
     const base = authorName(python);
     for (let i = 0; ; i++) {
-      const name = i === 0 ? base : /\d$/.test(base) ? `${base}_${i}` : `${base}${i}`;
+      const suffix = /\d$/.test(base) ? `_${i}` : String(i);
+      const name = i === 0 ? base : base + suffix;
       if (this.#usedNames.some((names) => names.has(name))) continue;
-      this.#usedNames.at(-1)!.add(name);
+      this.#usedNames[0].add(name);
       return name;
     }
   }
@@ -99,6 +101,7 @@ export class FunctionScope {
 
   /** Opens a block scope while `body` runs, and returns the result of `body`. */
   block<T>(carriedNames: NameSet, body: () => T): T {
+    const usedNames = this.#usedNames;
     const [variables, outerCarriedNames, outerExportedNames] = [this.#variables, this.carriedNames, this.exportedNames];
     const [outerRefutedConditions, outerUndefinedNames, outerHasReturned] = [
       this.refutedConditions,
@@ -107,13 +110,13 @@ export class FunctionScope {
     ];
     this.exportedNames = NO_NAMES;
     this.#variables = new Map(variables);
-    this.#usedNames.push(new Set());
+    this.#usedNames = [new Set(), ...usedNames];
     this.carriedNames = carriedNames;
     try {
       return body();
     } finally {
       this.#variables = variables;
-      this.#usedNames.pop();
+      this.#usedNames = usedNames;
       this.carriedNames = outerCarriedNames;
       this.exportedNames = outerExportedNames;
       [this.refutedConditions, this.undefinedNames, this.hasReturned] = [
@@ -129,7 +132,7 @@ export class FunctionScope {
     const { comments, blank } = this.tree;
     const leadingComments = comments.filter(({ line }) => line >= this.#lastLine && line <= statement.line);
     const firstLine = leadingComments[0]?.own === true ? leadingComments[0].line : statement.line;
-    if (blank.includes(firstLine - 1) && this.lines.length > 0 && !this.lines.at(-1)!.endsWith("{")) this.emit("");
+    if (blank.includes(firstLine - 1) && this.lines.at(-1)?.endsWith("{") === false) this.emit("");
     for (const { line, text } of leadingComments) {
       // Keeps blank lines between comments.
       if (line !== firstLine && blank.includes(line - 1) && line !== statement.line) this.emit("");

@@ -45,20 +45,25 @@ const CLOSED_BY: Readonly<Record<string, string>> = { "(": ")", "[": "]" };
 
 /** Splits at commas outside of brackets and quotes. Items are trimmed, and empty items are dropped. */
 function splitList(text: string): readonly string[] {
-  const items = [""];
+  const items: string[] = [];
+  let item = "";
   const open: string[] = [];
   let quote: string | undefined;
   for (const letter of text) {
     const isSeparator = letter === "," && quote === undefined && open.length === 0;
-    if (isSeparator) items.push("");
-    else items[items.length - 1] += letter;
+    if (isSeparator) {
+      items.push(item);
+      item = "";
+    } else item += letter;
+    const closing = CLOSED_BY[letter];
     if (quote !== undefined) quote = letter === quote ? undefined : quote;
     else if (letter === '"' || letter === "'") quote = letter;
-    else if (letter in CLOSED_BY) open.push(CLOSED_BY[letter]!);
-    else if ((letter === ")" || letter === "]") && open.pop() !== letter) throw unbalancedError(items.at(-1)!, letter);
+    else if (closing !== undefined) open.push(closing);
+    else if ((letter === ")" || letter === "]") && open.pop() !== letter) throw unbalancedError(item, letter);
   }
-  if (quote !== undefined || open.length > 0) throw unbalancedError(items.at(-1)!, quote ?? open.at(-1)!);
-  return items.map((part) => part.trim()).filter((part) => part !== "");
+  const missing = quote ?? open.at(-1);
+  if (missing !== undefined) throw unbalancedError(item, missing);
+  return [...items, item].map((part) => part.trim()).filter((part) => part !== "");
 }
 
 const unbalancedError = (part: string, mark: string): TypeListError =>
@@ -136,8 +141,8 @@ const KEYWORDS: Readonly<Record<string, GlobalBinding>> = {
 function parseConstant(name: string, text: string): GlobalBinding {
   const keyword = KEYWORDS[text];
   if (keyword) return keyword;
-  const list = /^\((.*)\)$/s.exec(text);
-  if (list) return { what: "list", items: splitList(list[1]!).map((item) => parseConstant(name, item)) };
+  const [, list] = /^\((.*)\)$/s.exec(text) ?? [];
+  if (list !== undefined) return { what: "list", items: splitList(list).map((item) => parseConstant(name, item)) };
   if (/^[+-]?\d+$/.test(text)) return { what: "constant", of: "int", value: toWireInteger(text) };
   if (/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text)) return { what: "constant", of: "float", value: Number(text) };
   if (/^[+-]?inf$/.test(text)) return { what: "constant", of: "float", value: text };

@@ -20,12 +20,11 @@ export function hostLines(params: readonly DeclaredParam[], tree: KernelTree, co
     ...(computedNames.size > 0
       ? [`heuristics: {`, ...heuristics.flatMap(({ name, text }) => (text ? [`${name}: ${text},`] : [])), `},`]
       : []),
-    ...heuristics.flatMap(({ name, text, python }) => {
-      const heuristic = tuning.heuristics[python]!;
-      return text === undefined && "text" in heuristic
-        ? [todoComment(`a heuristic for ${name}, which the original computes: ${heuristic.text}`)]
-        : [];
-    }),
+    ...heuristics.flatMap(({ name, pythonText }) =>
+      pythonText === undefined
+        ? []
+        : [todoComment(`a heuristic for ${name}, which the original computes: ${pythonText}`)],
+    ),
     ...doNotSpecializeLines(params, tuning),
     todoComment(
       `${params.some(({ kind }) => kind === "pointer") ? "tensors in place of pointers; then " : ""}a reference, ({ ${argumentsOf(params)} }, torch) => …`,
@@ -79,19 +78,25 @@ interface Heuristic {
   readonly name: string;
   /** Undefined if no expression over the arguments computes it. */
   readonly text?: string;
+  /** The function of the original, if it is no expression over the arguments. */
+  readonly pythonText?: string;
 }
 
-const paramNamesOf = (tree: HostTree): readonly string[] =>
-  "param" in tree ? [tree.param] : "of" in tree ? tree.of.flatMap(paramNamesOf) : [];
+function paramNamesOf(tree: HostTree): readonly string[] {
+  if ("param" in tree) return [tree.param];
+  return "of" in tree ? tree.of.flatMap(paramNamesOf) : [];
+}
 
 function heuristicsOf(params: readonly DeclaredParam[], tuning: Tuning, names: HostNames): readonly Heuristic[] {
-  return params.flatMap(({ python, name, kind }) => {
+  return params.flatMap(({ python, name, kind }): readonly Heuristic[] => {
     const tree = tuning.heuristics[python];
+    if (!tree) return [];
+    if ("text" in tree) return [{ python, name, pythonText: tree.text }];
     // If a heuristic reads its own constant, callers pass the constant.
-    if (!tree || (!("text" in tree) && paramNamesOf(tree).includes(python))) return [];
+    if (paramNamesOf(tree).includes(python)) return [];
     const isComputed = kind === "size" || kind === "int" || kind === "bool";
-    const text = "text" in tree || !isComputed ? undefined : callbackText([tree], names, ([each]) => each!);
-    const isFixed = !("text" in tree) && fixedValue(tree, names) !== undefined;
+    const text = isComputed ? callbackText([tree], names, (texts) => texts.join("")) : undefined;
+    const isFixed = fixedValue(tree, names) !== undefined;
     return [{ python, name, ...(text !== undefined && !isFixed && { text }) }];
   });
 }

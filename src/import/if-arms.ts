@@ -56,16 +56,15 @@ function chainOf(statement: If, context: Context): Arms {
 /** Removes the arms that need an omitted argument and asserts that their conditions are false. */
 function reachableArms(arms: readonly Arm[], context: Context): readonly Arm[] {
   const { scope, kernel } = context;
-  const conditions = conditionsOf(arms);
-  const remaining = arms.filter(({ body }, i) => {
-    const condition = conditions[i]!;
+  const remainingPaths = pathsOf(arms).filter(({ arm: { body }, condition }) => {
     if (condition.kind !== "traced") return true;
     const isAbsent = usesOmittedParam(body, context);
-    const isUnknown = !isAbsent && kernel.shouldPruneUncompiled && isDeadCode(body);
+    const [firstStatement] = body;
+    const isUnknown = !isAbsent && kernel.shouldPruneUncompiled && firstStatement !== undefined && isDeadCode(body);
     if (isUnknown)
       kernel.addTodo(
         `what runs if ${condition.text} is left out: Triton did not compile it for these calls`,
-        body[0]!.line,
+        firstStatement.line,
       );
     if (isAbsent || isUnknown)
       scope.refute({
@@ -75,25 +74,35 @@ function reachableArms(arms: readonly Arm[], context: Context): readonly Arm[] {
       });
     return !isAbsent && !isUnknown;
   });
+  const remaining = remainingPaths.map(({ arm }) => arm);
   const isLastArmImplied = arms.at(-1)?.condition === undefined && remaining.at(-1)?.condition !== undefined;
   return isLastArmImplied
     ? remaining.map((arm, i) => (i === remaining.length - 1 ? { ...arm, condition: undefined } : arm))
     : remaining;
 }
 
-/** For each arm, its condition and the negation of all earlier conditions. */
-export function conditionsOf(arms: readonly Arm[]): readonly Value[] {
+/** An arm, and the condition under which it runs: its own and the negation of all earlier ones. */
+export interface Path {
+  readonly arm: Arm;
+  readonly condition: Value;
+}
+
+export function pathsOf(arms: readonly Arm[]): readonly Path[] {
   let elseCondition: Value = truth(true);
-  return arms.map(({ condition }) => {
-    const armCondition = condition ? translateAnd(elseCondition, condition) : elseCondition;
-    if (condition) elseCondition = translateAnd(elseCondition, translateNot(condition));
-    return armCondition;
+  return arms.map((arm) => {
+    const { condition } = arm;
+    if (!condition) return { arm, condition: elseCondition };
+    const path = { arm, condition: translateAnd(elseCondition, condition) };
+    elseCondition = translateAnd(elseCondition, translateNot(condition));
+    return path;
   });
 }
 
-export const branchHeader = (index: number, condition: Value | undefined, prefix: string): string =>
-  index === 0
-    ? `${prefix}tl.when(${condition?.text ?? ""}, () => {`
-    : condition
-      ? `}).elseWhen(${condition.text}, () => {`
-      : "}).otherwise(() => {";
+/** Adds an empty `else` if there is none. */
+export const withElse = (arms: readonly Arm[]): readonly Arm[] =>
+  arms.at(-1)?.condition === undefined ? arms : [...arms, { condition: undefined, body: [] }];
+
+export function branchHeader(index: number, condition: Value | undefined, prefix: string): string {
+  if (index === 0) return `${prefix}tl.when(${condition?.text ?? ""}, () => {`;
+  return condition ? `}).elseWhen(${condition.text}, () => {` : "}).otherwise(() => {";
+}

@@ -12,9 +12,20 @@ import type { InferredLaunchFacts } from "./launch-facts/launch-facts.js";
 import type { LiftedTensor } from "./lift/lifted-tensors.js";
 import { readNames } from "./liveness.js";
 import { translateStatements } from "./translate-statements.js";
-import type { FunctionTree, KernelTree, GlobalBinding, ParameterTree } from "./tree.js";
+import { type FunctionTree, helperTree, type KernelTree, type ParameterTree } from "./tree.js";
 import { withoutUnused } from "./unused-lines.js";
-import { dtypeName, elementText, bindingValue, list, NONE, UnsupportedConstruct, traced, type Value } from "./value.js";
+import {
+  bindingValue,
+  dtypeName,
+  elementText,
+  list,
+  NO_VALUE,
+  NONE,
+  traced,
+  UnsupportedConstruct,
+  type Value,
+  withFileLines,
+} from "./value.js";
 
 /** A TODO for the user, with its line in the Python file. */
 export interface Todo {
@@ -82,9 +93,10 @@ class KernelWriter implements KernelContext {
   readonly #options: TextOptions;
   readonly #todos: Todo[] = [];
   readonly #imports = new Set<string>(["kernel", "tl"]);
-  /** Helper functions by their index and their constant arguments. */
-  readonly #helpers = new Map<string, { readonly name: string; text: string }>();
-  readonly #helperOrder: string[] = [];
+  /** The names of helper functions, by their index and their constant arguments. */
+  readonly #helperNames = new Map<string, string>();
+  /** The text of each helper function, callees before callers. */
+  readonly #helperTexts: string[] = [];
   readonly #usedNames = new Set<string>();
   /** Names of parameters in the body, by their Python names. */
   #localNames: ReadonlyMap<string, string> = new Map();
@@ -97,15 +109,17 @@ class KernelWriter implements KernelContext {
     options: TextOptions,
     private readonly refuted: readonly RefutedCondition[] = [],
   ) {
-    const tree = source;
+    const [kernel, ...helpers] = source.functions;
     this.#tree =
-      options.shouldFoldConditions === true ? { ...tree, functions: tree.functions.map(pruneConstantBranches) } : tree;
+      options.shouldFoldConditions === true
+        ? { ...source, functions: [pruneConstantBranches(kernel), ...helpers.map(pruneConstantBranches)] }
+        : source;
     this.#options = options;
-    this.#dtypeVariables = options.hasFixedDTypes ? new Map() : dtypeVariables(tree);
+    this.#dtypeVariables = options.hasFixedDTypes ? new Map() : dtypeVariables(source);
   }
 
   get #kernel(): FunctionTree {
-    return this.#tree.functions[0]!;
+    return this.#tree.functions[0];
   }
 
   get isSpecialized(): boolean {
@@ -231,7 +245,7 @@ class KernelWriter implements KernelContext {
         ({ name, members }) =>
           `\nconst ${name} = tl.dtype("${name}", [${members.map((member) => `tl.${member}`).join(", ")}]);`,
       ),
-      ...this.#helperOrder.flatMap((key) => ["", this.#helpers.get(key)!.text]),
+      ...this.#helperTexts.flatMap((text) => ["", text]),
       "",
       ...this.#todos.map(({ text, line }) => `// TODO(import): ${text} (line ${line})`),
     ];
@@ -242,55 +256,45 @@ class KernelWriter implements KernelContext {
   }
 
   #translateBody(scope: FunctionScope): void {
-    this.#withFileLines(this.#kernel, () => translateStatements(this.#kernel.body, new Set(), { scope, kernel: this }));
-  }
-
-  /** Converts the line of an error from the function to its file. */
-  #withFileLines<T>(tree: FunctionTree, body: () => T): T {
-    try {
-      return body();
-    } catch (error) {
-      if (error instanceof UnsupportedConstruct && error.line !== undefined && error.functionName === undefined) {
-        error.line += tree.line - 1;
-        error.functionName = tree.name;
-      }
-      throw error;
-    }
+    withFileLines(this.#kernel, () => translateStatements(this.#kernel.body, new Set(), { scope, kernel: this }));
   }
 
   functionTree(index: number): FunctionTree {
-    return this.#tree.functions[index]!;
+    return helperTree(this.#tree, index);
   }
 
   instantiateHelper(index: number, args: readonly Value[]): { readonly name: string; readonly args: readonly Value[] } {
-    const tree = this.#tree.functions[index]!;
-    const values = args.map((value, i) => (value.kind === "nothing" ? (defaultValue(tree.params[i]) ?? NONE) : value));
+    const tree = this.functionTree(index);
+    const bindings = tree.params.map((param, i) => {
+      const arg = args[i] ?? NO_VALUE;
+      return { param, value: arg.kind === "nothing" ? (defaultValue(param) ?? NONE) : arg };
+    });
+    const values = bindings.map(({ value }) => value);
     const isPassed = (value: Value): boolean => value.kind === "traced" || (value.kind === "list" && isTraced(value));
     const key = `${index}:${values.map((value) => (isPassed(value) ? argumentPattern(value) : `${value.kind} ${value.text}`)).join(",")}`;
-    const existing = this.#helpers.get(key);
+    const existingName = this.#helperNames.get(key);
     const passedArgs = values.filter(isPassed);
-    if (existing) return { name: existing.name, args: passedArgs };
+    if (existingName !== undefined) return { name: existingName, args: passedArgs };
     const name = this.#uniqueName(authorName(tree.name));
-    this.#helpers.set(key, { name, text: "" });
+    this.#helperNames.set(key, name);
     const scope = new FunctionScope(tree, false, []);
     const params: string[] = [];
     const types = this.#options.helperTypes?.get(name);
-    tree.params.forEach((param, i) => {
-      const arg = values[i]!;
-      if (!isPassed(arg)) return scope.bind(param.name, arg);
-      const parameter = bindParameter(param.name, arg, scope);
-      params.push(`${parameter.text}: ${parameterType(parameter, types)}`);
+    for (const { param, value } of bindings) {
+      const parameter = isPassed(value) ? bindParameter(param.name, value, scope) : value;
+      if (isPassed(value)) params.push(`${parameter.text}: ${parameterType(parameter, types)}`);
       scope.bind(param.name, parameter);
-    });
+    }
     const parameterList = params.join(", ");
     // If a parameter is `any`, the inferred return type would be wrong.
     const returnType = /: any\b/.test(parameterList) ? ": any" : "";
     for (const [name] of parameterList.matchAll(TYPE_NAMES)) this.#imports.add(`type ${name}`);
-    this.#withFileLines(tree, () => translateStatements(tree.body, new Set(), { scope, kernel: this }));
+    withFileLines(tree, () => translateStatements(tree.body, new Set(), { scope, kernel: this }));
     const options = tree.noinline ? ", { noinline: true }" : "";
-    this.#helpers.get(key)!.text =
-      `${docComment(tree.doc)}const ${name} = tl.fn((${parameterList})${returnType} => {\n${withoutUnused(scope.lines).join("\n")}\n}${options});`;
-    this.#helperOrder.push(key);
+    const body = withoutUnused(scope.lines).join("\n");
+    this.#helperTexts.push(
+      `${docComment(tree.doc)}const ${name} = tl.fn((${parameterList})${returnType} => {\n${body}\n}${options});`,
+    );
     return { name, args: passedArgs };
   }
 
@@ -342,12 +346,10 @@ function sameStrides(tensors: readonly LiftedTensor[], nameOf: (python: string) 
 
 const isTraced = (value: Value): boolean =>
   value.kind === "traced" || (value.kind === "list" && value.items.some(isTraced));
-const argumentPattern = (value: Value): string =>
-  value.kind === "list"
-    ? `[${value.items.map(argumentPattern).join(" ")}]`
-    : value.kind === "traced"
-      ? "?"
-      : value.text;
+function argumentPattern(value: Value): string {
+  if (value.kind === "list") return `[${value.items.map(argumentPattern).join(" ")}]`;
+  return value.kind === "traced" ? "?" : value.text;
+}
 
 /** Binds a parameter to an argument: a name, or a destructuring pattern for a list. */
 function bindParameter(name: string, value: Value, scope: FunctionScope): Value {
@@ -363,7 +365,4 @@ function parameterType(param: Value, types: ReadonlyMap<string, string> | undefi
   return items.includes("any") ? "any" : `readonly [${items.join(", ")}]`;
 }
 
-function defaultValue(param: ParameterTree | undefined): Value | undefined {
-  const binding: GlobalBinding | undefined = param?.default;
-  return binding && bindingValue(binding);
-}
+const defaultValue = ({ default: binding }: ParameterTree): Value | undefined => binding && bindingValue(binding);

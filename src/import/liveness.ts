@@ -8,11 +8,7 @@ export function childrenOf(node: object): readonly object[] {
   return Object.entries(node).flatMap(([key, value]): readonly object[] => {
     // `bound` repeats the arguments. The other keys contain metadata, not syntax.
     if (["types", "known", "callee", "bound", "parameters", "within"].includes(key)) return [];
-    return Array.isArray(value)
-      ? value.filter((child): child is object => typeof child === "object" && child !== null)
-      : typeof value === "object" && value !== null
-        ? [value as object]
-        : [];
+    return [value].flat().filter((child): child is object => typeof child === "object" && child !== null);
   });
 }
 

@@ -44,10 +44,9 @@ export function operation(
   const args = matchArguments(op, bound, node);
   const flag = args.unmatched["allow_tf32"];
   if (flag?.value.kind === "traced" && constantKind(flag.source) === "bool") {
-    const [allowed, exact] = [true, false].map((value) =>
-      operation(name, { ...bound, allow_tf32: { value: truth(value) } }, node, context),
-    );
-    return traced(`tl.when(${flag.value.text}, () => ${allowed!.text}).otherwise(() => ${exact!.text})`);
+    const textIf = (isAllowed: boolean): string =>
+      operation(name, { ...bound, allow_tf32: { value: truth(isAllowed) } }, node, context).text;
+    return traced(`tl.when(${flag.value.text}, () => ${textIf(true)}).otherwise(() => ${textIf(false)})`);
   }
   const adapted = adaptCall(args, node, context);
   if (adapted) return adapted;

@@ -127,17 +127,15 @@ const NUMERIC = new Set(["add", "sub", "mul", "div", "mod"]);
 
 /** Adds the casts that Triton applies implicitly to booleans and integers. */
 function arithmetic(method: string, lhs: Operand, rhs: Operand, node: Expression, { kernel }: Context): Value {
-  let [a, b] = [lhs.value, rhs.value];
+  const [a, b] = [lhs.value, rhs.value];
   const [x, y] = [elementOf(lhs.source), elementOf(rhs.source)];
   const element = elementOf(node);
   if (NUMERIC.has(method) && element !== undefined) {
-    const convert = (value: Value): Value => castTo(value, kernel.dtype(element));
-    if (x === "int1" && element !== "int1") a = convert(a);
-    if (y === "int1" && element !== "int1") b = convert(b);
     if (x === "int1" && y === "int1" && element === "int1")
       return translateOperator(method === "mul" ? "and" : "xor", a, b);
-    if (x !== undefined && isIntElement(x) && isFloatConstant(rhs)) a = convert(a);
-    else if (y !== undefined && isIntElement(y) && isFloatConstant(lhs)) b = convert(b);
+    const convert = (operand: Operand, otherOperand: Operand): Value =>
+      needsConversion(operand, otherOperand, element) ? castTo(operand.value, kernel.dtype(element)) : operand.value;
+    return translateOperator(method, convert(lhs, rhs), convert(rhs, lhs));
   }
   if ((method === "and" || method === "or") && (a.kind === "truth" || b.kind === "truth")) {
     const [constant, operand] = a.kind === "truth" ? [a, b] : [b, a];
@@ -145,6 +143,13 @@ function arithmetic(method: string, lhs: Operand, rhs: Operand, node: Expression
       return (method === "and") === constant.value ? operand : translateOperator(method, operand, constant);
   }
   return translateOperator(method, a, b);
+}
+
+/** True if Triton implicitly converts an operand of numeric arithmetic to the dtype of the result. */
+function needsConversion({ source }: Operand, otherOperand: Operand, resultElement: string): boolean {
+  const element = elementOf(source);
+  if (element === "int1" && resultElement !== "int1") return true;
+  return element !== undefined && isIntElement(element) && isFloatConstant(otherOperand);
 }
 
 function isFloatConstant({ value, source }: Operand): boolean {
@@ -182,8 +187,10 @@ export function translateComparison(op: string, lhs: Operand, rhs: Operand, node
 type Literal = Extract<Value, { kind: "number" | "truth" | "string" | "none" }>;
 const isLiteral = (value: Value): value is Literal =>
   value.kind === "number" || value.kind === "truth" || value.kind === "string" || value.kind === "none";
-const literalOf = (value: Literal): number | string | null =>
-  value.kind === "none" ? null : value.kind === "string" ? value.value : Number(value.value);
+function literalOf(value: Literal): number | string | null {
+  if (value.kind === "none") return null;
+  return value.kind === "string" ? value.value : Number(value.value);
+}
 
 function foldComparison(method: string, x: number | string | null, y: number | string | null): boolean {
   if (method === "eq") return x === y;
@@ -193,9 +200,15 @@ function foldComparison(method: string, x: number | string | null, y: number | s
 }
 
 /** The conjunction of two conditions. */
-export const translateAnd = (x: Value, y: Value): Value =>
-  x.kind === "truth" ? (x.value ? y : x) : y.kind === "truth" ? (y.value ? x : y) : translateOperator("and", x, y);
+export function translateAnd(x: Value, y: Value): Value {
+  if (x.kind === "truth") return x.value ? y : x;
+  if (y.kind === "truth") return y.value ? x : y;
+  return translateOperator("and", x, y);
+}
 
 /** The disjunction of two conditions. */
-export const translateOr = (x: Value, y: Value): Value =>
-  x.kind === "truth" ? (x.value ? x : y) : y.kind === "truth" ? (y.value ? y : x) : translateOperator("or", x, y);
+export function translateOr(x: Value, y: Value): Value {
+  if (x.kind === "truth") return x.value ? x : y;
+  if (y.kind === "truth") return y.value ? y : x;
+  return translateOperator("or", x, y);
+}

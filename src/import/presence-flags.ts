@@ -3,25 +3,26 @@
  * `bias_ptr` is passed; and comparisons with None.
  */
 import { childrenOf, readNames } from "./liveness.js";
-import type { LaunchArgument, KernelTree } from "./tree.js";
+import { argumentsOf, type LaunchArgument, type KernelTree } from "./tree.js";
 
 /** The pointers of each presence flag, by Python name. */
-export function presenceFlags({ functions: [kernel], signatures }: KernelTree): ReadonlyMap<string, readonly string[]> {
+export function presenceFlags(tree: KernelTree): ReadonlyMap<string, readonly string[]> {
+  const [kernel] = tree.functions;
   const patternOf = (name: string, test: (arg: LaunchArgument) => boolean): string =>
-    signatures.map((signature) => Number(test(signature[name]!))).join("");
-  const params = kernel!.params.map(({ name }) => name);
-  const isPointer = (name: string): boolean => signatures.some((signature) => signature[name]?.kind === "pointer");
+    argumentsOf(tree, name)
+      .map((arg) => Number(test(arg)))
+      .join("");
+  const params = kernel.params.map(({ name }) => name);
   const pointers = params
-    .filter(isPointer)
     .map((name) => ({ name, pattern: patternOf(name, ({ kind }) => kind === "pointer") }))
-    .filter(({ pattern }) => pattern.includes("0"));
+    .filter(({ pattern }) => pattern.includes("0") && pattern.includes("1"));
   const flags = new Map<string, readonly string[]>();
   if (pointers.length === 0) return flags;
   for (const flag of params) {
-    if (!signatures.every((signature) => isFlag(signature[flag]!))) continue;
+    if (!argumentsOf(tree, flag).every(isFlag)) continue;
     const pattern = patternOf(flag, isTrue);
     const guarded = pointers.filter(
-      (pointer) => pointer.pattern === pattern && isGuardedBy(kernel!.body, pointer.name, flag),
+      (pointer) => pointer.pattern === pattern && isGuardedBy(kernel.body, pointer.name, flag),
     );
     if (guarded.length > 0)
       flags.set(

@@ -1,6 +1,7 @@
 /** Translates Python's `if` to `tl.when`. Arms assign mutable variables or return values for later statements. */
-import { type Arm, type Arms, armsOf, conditionsOf, branchHeader } from "./if-arms.js";
+import { type Arm, type Arms, armsOf, branchHeader, pathsOf, withElse } from "./if-arms.js";
 import type { Context } from "./context.js";
+import type { Variable } from "./function-scope.js";
 import { childrenOf, defines, liveBefore, readNames, targetNames, writtenNames } from "./liveness.js";
 import { translateAnd, translateOr } from "./operators.js";
 import { makeState, translateStatements } from "./translate-statements.js";
@@ -56,8 +57,9 @@ function withoutNone(arms: readonly Arm[], following: readonly Statement[], { sc
     return names.some((name) => scope.variable(name) || scope.exportedNames.has(name) || isReadAsNone(name, following));
   };
   const remaining = arms.map((arm) => ({ ...arm, body: arm.body.filter(shouldKeep) }));
-  const isElse = arms.length > 1 && arms.at(-1)!.condition === undefined;
-  return isElse && remaining.at(-1)!.body.length === 0 ? remaining.slice(0, -1) : remaining;
+  const last = remaining.at(-1);
+  const isElse = arms.length > 1 && last?.condition === undefined;
+  return isElse && last?.body.length === 0 ? remaining.slice(0, -1) : remaining;
 }
 
 const isNone = (node: Expression): boolean => node.kind === "Constant" && node.of === "NoneType";
@@ -94,9 +96,7 @@ function emitReturnBranches(
 ): boolean {
   const { scope } = context;
   if (scope.loops > 0 || scope.depth > 0) scope.refuse("a return inside of a loop or of several branches");
-  const isTotal = arms.at(-1)?.condition === undefined;
-  const all = isTotal ? arms : [...arms, { condition: undefined, body: [] }];
-  for (const [i, { condition, body }] of all.entries()) {
+  for (const [i, { condition, body }] of withElse(arms).entries()) {
     scope.emit(branchHeader(i, condition, i === 0 ? "return " : ""));
     scope.block(new Set(), () =>
       translateStatements(endsByReturn(body) ? body : [...body, ...following], liveAfter, context),
@@ -127,16 +127,14 @@ function emitTailInEachArm(
   const { scope } = context;
   if (scope.lines.length > MAX_LINES)
     scope.refuse("flags that change shapes again and again, each with all that follows; fix one with --specialize");
-  const all = arms.at(-1)?.condition === undefined ? arms : [...arms, { condition: undefined, body: [] }];
-  const conditions = conditionsOf(all);
-  for (const [i, { condition, body }] of all.entries()) {
-    scope.emit(branchHeader(i, condition, ""));
+  for (const [i, { arm, condition }] of pathsOf(withElse(arms)).entries()) {
+    scope.emit(branchHeader(i, arm.condition, ""));
     scope.block(scope.carriedNames, () => {
       const outerDepth = scope.bodyDepth;
       if (scope.depth === outerDepth + 1) scope.bodyDepth = scope.depth;
-      scope.assume(conditions[i]!);
+      scope.assume(condition);
       scope.hasReturned = false;
-      translateStatements([...body, ...following], liveAfter, context);
+      translateStatements([...arm.body, ...following], liveAfter, context);
       scope.bodyDepth = outerDepth;
     });
   }
@@ -173,21 +171,16 @@ function emitBranch(statement: If, { arms: openArms, isCompileTime }: Arms, live
   const outputs = used.filter((name) => !state.includes(name) && (isCompileTime || isAlwaysDefined(name)));
   const partialOutputs = outputs.filter((name) => !isAlwaysDefined(name) && (isChain || !isNew(name)));
   if (partialOutputs.length === 0) return emitArms(statement, arms, live, { state, outputs }, context);
-  const splits = arms.map((arm) => splitForHoisting(arm, partialOutputs, context));
-  if (partialOutputs.some((name) => !isNew(name)) || splits.some((split) => !split))
+  const splits = pathsOf(arms).flatMap((path) => {
+    const split = splitForHoisting(path.arm, partialOutputs, context);
+    return split ? [{ ...path, ...split }] : [];
+  });
+  if (partialOutputs.some((name) => !isNew(name)) || splits.length < arms.length)
     return emitSeparateBranches(statement, arms, live, { state, outputs }, context);
-  const conditions = conditionsOf(arms);
-  const remainingArms = arms.map((arm, i): Arm => {
-    const { hoisted, remaining } = splits[i]!;
+  const remainingArms = splits.map(({ arm, condition, hoisted, remaining }): Arm => {
     if (hoisted.length === 0) return arm;
     const hoistedNames = writtenNames(hoisted);
-    emitArms(
-      statement,
-      [{ condition: conditions[i]!, body: hoisted }],
-      new Set(),
-      { state: [], outputs: hoistedNames },
-      context,
-    );
+    emitArms(statement, [{ condition, body: hoisted }], new Set(), { state: [], outputs: hoistedNames }, context);
     return { ...arm, body: remaining };
   });
   if (remainingArms.some(({ body }) => body.length > 0))
@@ -216,21 +209,19 @@ function emitSeparateBranches(
 ): void {
   const { scope } = context;
   makeState(state, context);
-  const previousVariables = outputs.map((name) => [name, scope.variable(name)] as const);
-  const definitions = new Map(outputs.map((name) => [name, [] as Definition[]]));
-  const conditions = conditionsOf(arms);
-  for (const [i, armCondition] of conditions.entries()) {
-    for (const [name, variable] of previousVariables) scope.restore(name, variable);
-    const arm = arms[i]!;
-    const armOutputs = outputs.filter((name) => writtenNames(arm.body).includes(name));
-    emitArms(statement, [{ ...arm, condition: armCondition }], live, { state, outputs: armOutputs }, context);
-    for (const name of armOutputs) {
+  const joins = outputs.map((name): Join => ({ name, variable: scope.variable(name), armDefinitions: [] }));
+  const paths = pathsOf(arms);
+  for (const path of paths) {
+    for (const { name, variable } of joins) scope.restore(name, variable);
+    const armJoins = joins.filter(({ name }) => writtenNames(path.arm.body).includes(name));
+    const armOutputs = { state, outputs: armJoins.map(({ name }) => name) };
+    emitArms(statement, [{ ...path.arm, condition: path.condition }], live, armOutputs, context);
+    for (const { name, armDefinitions } of armJoins) {
       const { value, condition } = scope.variable(name)!;
-      definitions.get(name)!.push({ text: value.text, condition: condition ?? armCondition });
+      armDefinitions.push({ text: value.text, condition: condition ?? path.condition });
     }
   }
-  for (const [name, variable] of previousVariables) {
-    const armDefinitions = definitions.get(name)!;
+  for (const { name, variable, armDefinitions } of joins) {
     // If no arm runs, the name has its value from an earlier branch.
     const previous = variable?.condition && { text: variable.value.text, condition: variable.condition };
     const fallback = armDefinitions.some(({ condition }) => condition.text === previous?.condition.text)
@@ -241,7 +232,7 @@ function emitSeparateBranches(
     );
     const isDefinedInAllArms =
       armDefinitions.length === arms.length &&
-      armDefinitions.every(({ condition }, i) => condition.text === conditions[i]!.text);
+      armDefinitions.every(({ condition }, i) => condition.text === paths[i]?.condition.text);
     const isTotal = isOpposite || (isDefinedInAllArms && arms.at(-1)?.condition === undefined);
     bindJoin(name, fallback ? [...armDefinitions, fallback] : armDefinitions, isTotal, context);
   }
@@ -252,10 +243,18 @@ interface Definition {
   readonly condition: Value;
 }
 
+/** A name that arms define in separate branches, and its variable before them. */
+interface Join {
+  readonly name: string;
+  readonly variable: Variable | undefined;
+  readonly armDefinitions: Definition[];
+}
+
 /** Joins the definitions of a name from separate branches (a phi node). */
 function bindJoin(name: string, definitions: readonly Definition[], isTotal: boolean, { scope }: Context): void {
   const condition = definitions.map((part) => part.condition).reduce(translateOr);
-  if (definitions.length === 1) return scope.bind(name, traced(definitions[0]!.text), false, condition);
+  const [first, ...others] = definitions;
+  if (first && others.length === 0) return scope.bind(name, traced(first.text), false, condition);
   const chain = definitions.map((definition, i) => {
     const [header, isLast] = [i === 0 ? "tl.when(" : ".elseWhen(", i === definitions.length - 1];
     return isLast
@@ -272,14 +271,16 @@ function bindJoin(name: string, definitions: readonly Definition[], isTotal: boo
 /** Inlines constants that are only returned, to avoid a second name for the result. */
 function inlineReturnedNames(returned: string, start: number, { lines }: Context["scope"]): string {
   let text = returned;
-  for (let i = lines.length - 1; i >= start; i--) {
-    const [, name, value] = /^const (\w+) = ((?!tl\.mut\().*);$/s.exec(lines[i]!) ?? [];
+  for (const [i, line] of [...lines.entries()].slice(start).reverse()) {
+    const [, name, value] = /^const (\w+) = ((?!tl\.mut\().*);$/s.exec(line) ?? [];
     if (name === undefined || value === undefined) {
-      if (lines[i]!.startsWith("//") || lines[i] === "") continue;
+      if (line.startsWith("//") || line === "") continue;
       break;
     }
     const use = new RegExp(`\\b${name}\\b`);
-    const isUsed = lines.some((line, otherIndex) => otherIndex >= start && otherIndex !== i && use.test(line));
+    const isUsed = lines.some(
+      (otherLine, otherIndex) => otherIndex >= start && otherIndex !== i && use.test(otherLine),
+    );
     if (isUsed || text.split(use).length !== 2) continue;
     text = text.replace(use, () => value);
     lines.splice(i, 1);
@@ -310,33 +311,35 @@ function emitArms(
   const isTotal = arms.at(-1)?.condition === undefined;
   makeState(state, context);
   const start = scope.lines.length;
-  const conditions = isCompileTimeConstant(arms[0]!.condition!, statement.test) ? conditionsOf(arms) : undefined;
+  const firstCondition = arms[0]?.condition;
+  if (!firstCondition) throw new Error("a branch without a condition");
+  const isCompileTime = isCompileTimeConstant(firstCondition, statement.test);
   // A name may exist only under a condition inside an arm.
   let innerConditions: readonly (Value | undefined)[] = [];
-  for (const [i, { condition, body, impliedCondition }] of arms.entries()) {
-    scope.emit(branchHeader(i, condition, ""));
+  for (const [i, { arm, condition }] of pathsOf(arms).entries()) {
+    const { body, impliedCondition } = arm;
+    scope.emit(branchHeader(i, arm.condition, ""));
     if (impliedCondition) scope.emit(`tl.staticAssert(${impliedCondition.text});`);
     if (context.kernel.hasBranchMarkers) scope.emit(`// @${branchKey(statement, scope)}`);
     scope.block(new Set(state), () => {
       scope.hasReturned = false;
-      if (conditions) scope.assume(conditions[i]!);
+      if (isCompileTime) scope.assume(condition);
       scope.exportedNames = new Set(outputs);
       const bodyStart = scope.lines.length;
       translateStatements(body, new Set([...live, ...outputs]), context);
       innerConditions = outputs.map((name) => scope.variable(name)?.condition);
       if (outputs.length > 0 && !scope.hasReturned)
-        scope.emit(`return ${inlineReturnedNames(results(outputs, statement, context), bodyStart, scope)};`);
+        scope.emit(`return ${inlineReturnedNames(returnedText(outputs, statement, context), bodyStart, scope)};`);
     });
   }
   scope.emit(outputs.length > 0 && !isTotal ? "}).value;" : "});");
   if (outputs.length === 0) return;
   // Declares the results of the branch in front of its first line.
-  const texts = outputs.map((name) => scope.fresh(name));
+  const results = outputs.map((name, i) => ({ name, text: scope.fresh(name), innerCondition: innerConditions[i] }));
+  const texts = results.map(({ text }) => text);
   scope.lines[start] = `const ${texts.length === 1 ? texts[0] : `[${texts.join(", ")}]`} = ${scope.lines[start]}`;
-  for (const [i, name] of outputs.entries()) {
-    const condition = isTotal ? undefined : translateAnd(arms[0]!.condition!, innerConditions[i] ?? truth(true));
-    scope.bind(name, traced(texts[i]!), false, condition);
-  }
+  for (const { name, text, innerCondition = truth(true) } of results)
+    scope.bind(name, traced(text), false, isTotal ? undefined : translateAnd(firstCondition, innerCondition));
 }
 
 /** Splits off the statements that define these names, to emit them first. Undefined if this would reorder effects. */
@@ -377,9 +380,10 @@ const hasEffect = (statement: Statement): boolean =>
 const isEffect = (node: object): boolean => ("kind" in node && node.kind === "Expr") || childrenOf(node).some(isEffect);
 
 /** The text of an arm's return value. */
-function results(names: readonly string[], statement: If, context: Context): string {
+function returnedText(names: readonly string[], statement: If, context: Context): string {
   const values = names.map((name) => result(name, statement, context));
-  return values.length === 1 ? values[0]!.text : `${list(values).text} as const`;
+  const [value, ...others] = values;
+  return value && others.length === 0 ? value.text : `${list(values).text} as const`;
 }
 
 function result(name: string, statement: If, { scope }: Context): Value {

@@ -4,28 +4,42 @@ import { translateCondition, translateExpression, isAboutDType } from "./transla
 import { translateOperator } from "./operators.js";
 import { operation } from "./op-calls.js";
 import type { Call, Expression } from "./tree.js";
-import { castTo, constantOf, dtypeValue, kindOf, list, NO_VALUE, number, traced, truth, type Value } from "./value.js";
+import {
+  bindingValue,
+  castTo,
+  constantOf,
+  dtypeValue,
+  kindOf,
+  list,
+  NO_VALUE,
+  number,
+  traced,
+  truth,
+  type Value,
+} from "./value.js";
 import type { BoundArgument } from "./adaptations.js";
 
 export function translateCall(node: Call, context: Context): Value {
   const { scope } = context;
   if (node.func.kind === "Attribute" && !node.callee) return translateMethodCall(node, context);
-  const callee = node.callee ? undefined : translateExpression(node.func, context);
-  const name =
-    node.callee?.what === "function" ? node.callee.name : callee?.kind === "function" ? callee.name : undefined;
-  if (node.callee?.what === "helper" || (name !== undefined && !isTritonFunction(name))) {
-    const constantResult = recordedResult(node, context);
-    if (constantResult) return constantResult;
-  }
-  if (node.callee?.what === "helper") return translateHelperCall(node.callee.number, node, context);
+  const callee = calleeOf(node, context);
+  const isRecorded = node.callee?.what === "helper" || (callee?.kind === "function" && !isTritonFunction(callee.name));
+  const constantResult = isRecorded ? recordedResult(node, context) : undefined;
+  if (constantResult) return constantResult;
   if (callee?.kind === "helper") return translateHelperCall(callee.number, node, context);
-  if (name === undefined) return scope.refuse("a call of something other than a Triton function", node);
+  if (callee?.kind !== "function") return scope.refuse("a call of something other than a Triton function", node);
+  const { name } = callee;
   const translateBuiltin = BUILTINS[name];
   if (translateBuiltin) return translateBuiltin(node, context) ?? scope.refuse(`${name} with these arguments`, node);
   if (!node.bound) return scope.refuse(`${name} with starred arguments, or others than it takes`, node);
   const bound: Record<string, BoundArgument> = {};
   for (const [parameter, arg] of Object.entries(node.bound)) bound[parameter] = translateArgument(arg, context);
   return operation(name, bound, node, context);
+}
+
+/** The called function, if it is known. */
+function calleeOf(node: Call, context: Context): Value | undefined {
+  return node.callee ? bindingValue(node.callee) : translateExpression(node.func, context);
 }
 
 const isTritonFunction = (name: string): boolean => name in BUILTINS || /^(tl|libdevice)\./.test(name);
@@ -166,7 +180,7 @@ function translateFold(name: string, node: Call, context: Context): Value | unde
   const axisText = axis && "kind" in axis ? translateExpression(axis, context).text : "0";
   const count = x.kind === "list" ? x.items.length : 1;
   const names = (letter: string): readonly string[] => Array.from({ length: count }, (_, i) => `${letter}${i}`);
-  const builtinCombine = f.kind === "function" ? COMBINE[f.name.split(".").at(-1)!] : undefined;
+  const builtinCombine = f.kind === "function" ? COMBINE[f.name.slice(f.name.lastIndexOf(".") + 1)] : undefined;
   let body = builtinCombine;
   if (f.kind === "helper") {
     const [lhs, rhs] = [names("a"), names("b")];
@@ -174,8 +188,8 @@ function translateFold(name: string, node: Call, context: Context): Value | unde
       f.number,
       [...lhs, ...rhs].map((text) => traced(text)),
     );
-    const pattern = (elements: readonly string[]): string => (count === 1 ? elements[0]! : `[${elements.join(", ")}]`);
-    body = count === 1 ? callee : `(${pattern(lhs)}, ${pattern(rhs)}) => ${callee}(${[...lhs, ...rhs].join(", ")})`;
+    const params = `[${lhs.join(", ")}], [${rhs.join(", ")}]`;
+    body = count === 1 ? callee : `(${params}) => ${callee}(${[...lhs, ...rhs].join(", ")})`;
   }
   if (body === undefined) return undefined;
   return traced(
@@ -222,7 +236,10 @@ function descriptorArgs(method: string, node: Call, context: Context): readonly 
   if (names.length === 0) return context.scope.refuse(`the method .${method} of a descriptor`, node);
   if (unknownName !== undefined)
     return context.scope.refuse(`.${method} of a descriptor with ${unknownName}; leave it out`, node);
-  return names.flatMap((name) => (argsByName.has(name) ? [translateExpression(argsByName.get(name)!, context)] : []));
+  return names.flatMap((name) => {
+    const arg = argsByName.get(name);
+    return arg ? [translateExpression(arg, context)] : [];
+  });
 }
 
 function translateHelperCall(index: number, node: Call, context: Context): Value {

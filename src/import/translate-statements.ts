@@ -190,14 +190,14 @@ function unpackList(
   const itemNodes = source.kind === "Tuple" || source.kind === "List" ? source.elts : [];
   const isRead =
     names.some((name) => scope.variable(name)?.isMutable === true) && items.some(({ kind }) => kind === "traced");
-  const values = items.map((item, i) => {
-    if (!isRead || item.kind !== "traced") return item;
-    const text = scope.fresh(`${names[i]!}_next`);
+  const assignments = names.map((name, i) => {
+    const [item, node] = [items[i]!, itemNodes[i]];
+    if (!isRead || item.kind !== "traced") return { name, stored: toStoredValue(item, node) };
+    const text = scope.fresh(`${name}_next`);
     scope.emit(`const ${text} = ${item.text};`);
-    return traced(text);
+    return { name, stored: toStoredValue(traced(text), node) };
   });
-  for (const [i, name] of names.entries())
-    assignVariable(name, toStoredValue(values[i]!, itemNodes[i]), following, liveAfter, context);
+  for (const { name, stored } of assignments) assignVariable(name, stored, following, liveAfter, context);
 }
 
 /** `a, b = f(x)`. */
@@ -209,13 +209,14 @@ function unpack(
   context: Context,
 ): void {
   const { scope } = context;
-  const isPlain = (name: string): boolean =>
-    !scope.carriedNames.has(name) && !isReassignedInBlock(name, following, liveAfter);
-  const texts = names.map((name) => scope.fresh(isPlain(name) ? name : `${name}_next`));
-  scope.emit(`const [${texts.join(", ")}] = ${value.text};`);
-  for (const [i, name] of names.entries())
-    if (isPlain(name)) scope.bind(name, traced(texts[i]!));
-    else assignVariable(name, traced(texts[i]!), following, liveAfter, context);
+  const targets = names.map((name) => {
+    const isPlain = !scope.carriedNames.has(name) && !isReassignedInBlock(name, following, liveAfter);
+    return { name, isPlain, text: scope.fresh(isPlain ? name : `${name}_next`) };
+  });
+  scope.emit(`const [${targets.map(({ text }) => text).join(", ")}] = ${value.text};`);
+  for (const { name, isPlain, text } of targets)
+    if (isPlain) scope.bind(name, traced(text));
+    else assignVariable(name, traced(text), following, liveAfter, context);
 }
 
 /** A value for a variable. Triton converts constants to scalars if a loop or a branch changes the variable. */

@@ -2,7 +2,7 @@
  * Emits the continuation of a branch as a function that each arm calls. This supports names whose dtype or shape
  * differs between the arms, which a variable cannot represent.
  */
-import { type Arm, branchHeader } from "./if-arms.js";
+import { type Arm, branchHeader, withElse } from "./if-arms.js";
 import type { Context } from "./context.js";
 import { childrenOf, defines, liveBefore, writtenNames } from "./liveness.js";
 import { translateStatements } from "./translate-statements.js";
@@ -87,8 +87,7 @@ export function emitContinuation(
   const continuation = scope.fresh("rest");
   const start = scope.lines.length;
   const live = new Set([...liveBefore(following, liveAfter), ...names]);
-  const all = arms.at(-1)?.condition === undefined ? arms : [...arms, { condition: undefined, body: [] }];
-  for (const [i, { condition, body }] of all.entries()) {
+  for (const [i, { condition, body }] of withElse(arms).entries()) {
     scope.emit(branchHeader(i, condition, ""));
     scope.block(scope.carriedNames, () => {
       const texts = (): readonly string[] =>
@@ -104,9 +103,9 @@ export function emitContinuation(
   scope.block(scope.carriedNames, () => {
     const outerDepth = scope.bodyDepth;
     scope.bodyDepth = scope.depth;
-    const params = names.map((name) => scope.fresh(name));
-    scope.emit(`const ${continuation} = (${params.map((name) => `${name}: any`).join(", ")}): void => {`);
-    for (const [i, name] of names.entries()) scope.bind(name, traced(params[i]!));
+    const params = names.map((name) => ({ name, text: scope.fresh(name) }));
+    scope.emit(`const ${continuation} = (${params.map(({ text }) => `${text}: any`).join(", ")}): void => {`);
+    for (const { name, text } of params) scope.bind(name, traced(text));
     translateStatements(following, liveAfter, context);
     scope.emit("};");
     scope.bodyDepth = outerDepth;

@@ -196,14 +196,30 @@ export type RecordedBlocks = Readonly<Record<string, readonly (readonly (number 
 /** The arguments of one recorded call, by parameter. */
 export type LaunchSignature = Readonly<Record<string, LaunchArgument>>;
 
+/** The arguments of a parameter, one for each recorded call. */
+export function argumentsOf({ signatures }: KernelTree, parameter: string): readonly LaunchArgument[] {
+  return signatures.map((signature) => {
+    const argument = signature[parameter];
+    if (!argument) throw new Error(`a recorded call has no argument for ${parameter}`);
+    return argument;
+  });
+}
+
+/** A helper function, by the number in its calls. */
+export function helperTree({ functions }: KernelTree, number: number): FunctionTree {
+  const tree = functions[number];
+  if (!tree) throw new Error(`there is no function ${number}`);
+  return tree;
+}
+
 /** Restricts the types in functions to these calls. Index -1 is for compilations with other constants. */
-export function forCalls(functions: readonly FunctionTree[], calls: ReadonlySet<number>): readonly FunctionTree[] {
+export function forCalls(functions: KernelTree["functions"], calls: ReadonlySet<number>): KernelTree["functions"] {
   const text = JSON.stringify(functions);
   return JSON.parse(text, (key, value: unknown) =>
     key === "types" && Array.isArray(value)
       ? (value as TritonType[]).filter((type) => type.calls?.some((call) => calls.has(call)) !== false)
       : value,
-  ) as readonly FunctionTree[];
+  ) as KernelTree["functions"];
 }
 
 /** A host expression over the kernel's parameters. The values of `op` are names of methods. */
@@ -262,7 +278,7 @@ export interface RecordedLaunch {
 
 /** A kernel (function 0), its helper functions, and its recorded calls. Calls refer to helpers by index. */
 export interface KernelTree {
-  readonly functions: readonly FunctionTree[];
+  readonly functions: readonly [FunctionTree, ...FunctionTree[]];
   readonly signatures: readonly LaunchSignature[];
   readonly tuning: Tuning;
   /** Absent if the types come from `--types` instead of a script. */

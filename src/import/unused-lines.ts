@@ -2,8 +2,8 @@
 
 export function withoutUnused(lines: readonly string[]): readonly string[] {
   const remaining = [...lines];
-  for (let i = remaining.length - 1; i >= 0; i--) {
-    const [, name, value] = /^const (\w+) = (.*);$/s.exec(remaining[i]!) ?? [];
+  for (const [i, line] of [...lines.entries()].reverse()) {
+    const [, name, value] = /^const (\w+) = (.*);$/s.exec(line) ?? [];
     if (name !== undefined && value !== undefined && isSideEffectFree(value) && !isUsed(name, remaining, i + 1))
       remaining.splice(i, 1);
   }

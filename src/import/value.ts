@@ -1,6 +1,6 @@
 /** Translated values: the TypeScript text of an expression and its static properties. */
 import { dtypeTable, type DTypeName, isInt } from "../types/dtype.js";
-import type { TritonType, Expression, GlobalBinding, WireConstant } from "./tree.js";
+import type { TritonType, Expression, FunctionTree, GlobalBinding, WireConstant } from "./tree.js";
 
 export type Value =
   /** A JavaScript number. `isFloat` distinguishes Python's `1.0` from `1`. */
@@ -34,6 +34,19 @@ export class UnsupportedConstruct extends Error {
   }
 }
 
+/** Converts the line of an error in a function to a line of its file. */
+export function withFileLines<T>(tree: Pick<FunctionTree, "line" | "name">, body: () => T): T {
+  try {
+    return body();
+  } catch (error) {
+    if (error instanceof UnsupportedConstruct && error.line !== undefined && error.functionName === undefined) {
+      error.line += tree.line - 1;
+      error.functionName = tree.name;
+    }
+    throw error;
+  }
+}
+
 export const traced = (text: string, isConstant = false): Value => ({
   kind: "traced",
   text,
@@ -62,8 +75,8 @@ export const list = (items: readonly Value[]): Value => ({
 });
 
 export function number(value: number | bigint, isFloat: boolean): Value {
-  const isWide = typeof value === "number" && !isFloat && !Number.isSafeInteger(value);
-  const text = isWide ? `${BigInt(value)}n` : typeof value === "bigint" ? `${value}n` : String(value);
+  const isWide = typeof value === "bigint" || (!isFloat && !Number.isSafeInteger(value));
+  const text = isWide ? `${BigInt(value)}n` : String(value);
   return { kind: "number", text, value, isFloat };
 }
 

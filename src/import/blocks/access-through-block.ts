@@ -17,25 +17,32 @@ import { withArguments } from "../rewrite-tree.js";
 import type { Call, TritonType, Expression, Statement } from "../tree.js";
 import { constantOf as recordedConstant, elementOf, UnsupportedConstruct } from "../value.js";
 
+/** The components of a block pointer along an axis. */
+export interface BlockAxis {
+  /** The size of the tensor. */
+  readonly size: Expression;
+  readonly stride: Expression;
+  readonly offset: Expression;
+  /** The size of the block. */
+  readonly length: Expression;
+}
+
 /** The components of a block pointer. */
 export interface BlockPointer {
   readonly base: Expression;
-  readonly shape: readonly Expression[];
-  readonly strides: readonly Expression[];
-  readonly offsets: readonly Expression[];
-  /** The block shape. */
-  readonly lengths: readonly Expression[];
+  readonly axes: readonly BlockAxis[];
   /** True if the function creates the block pointer, false for a parameter. */
   readonly isLocal: boolean;
 }
 
-export const partsOf = ({ base, shape, strides, offsets }: BlockPointer): readonly Expression[] => [
+/** All components in the order of `tl.make_block_ptr`. */
+export const partsOf = ({ base, axes }: BlockPointer): readonly Expression[] => [
   base,
-  ...shape,
-  ...strides,
-  ...offsets,
+  ...axes.map(({ size }) => size),
+  ...axes.map(({ stride }) => stride),
+  ...axes.map(({ offset }) => offset),
+  ...axes.map(({ length }) => length),
 ];
-export const lengthsOf = ({ lengths }: BlockPointer): readonly Expression[] => lengths;
 
 /** Generates names for new variables. */
 export class IndexNames {
@@ -52,26 +59,29 @@ export class IndexNames {
   /** A variable for each component of a block pointer. */
   blockVariables(pointer: string, rank: number, location: SourceRange): BlockPointer {
     const stem = stemOf(pointer);
-    const variables = (part: string, types: readonly TritonType[] = INDEX): readonly Expression[] =>
-      Array.from({ length: rank }, (_, axis) => nameNode(`${stem}_${part}_${axis}`, types, location));
-    return {
-      base: nameNode(`${stem}_base`, [], location),
-      shape: variables("size"),
-      strides: variables("stride"),
-      offsets: variables("at"),
-      lengths: variables("length"),
-      isLocal: false,
-    };
+    const variable = (part: string, axis: number): Expression => nameNode(`${stem}_${part}_${axis}`, INDEX, location);
+    const axes = Array.from({ length: rank }, (_, axis) => ({
+      size: variable("size", axis),
+      stride: variable("stride", axis),
+      offset: variable("at", axis),
+      length: variable("length", axis),
+    }));
+    return { base: nameNode(`${stem}_base`, [], location), axes, isLocal: false };
   }
 
   /** The name of an index variable, derived from the pointer's name: `rows` and `cols` for a matrix. */
   index(pointer: string, axis: number, rank: number): string {
-    const part = rank === 2 ? ["rows", "cols"][axis]! : rank === 1 ? "offs" : `offs_${axis}`;
-    const base = `${stemOf(pointer)}_${part}`;
+    const base = `${stemOf(pointer)}_${indexStem(axis, rank)}`;
     let name = base;
     for (let i = 1; this.#usedNames.has(name); i++) name = `${base}_${i}`;
     return name;
   }
+}
+
+function indexStem(axis: number, rank: number): string {
+  if (rank === 1) return "offs";
+  if (rank === 2) return axis === 0 ? "rows" : "cols";
+  return `offs_${axis}`;
 }
 
 const stemOf = (pointer: string): string =>
@@ -85,34 +95,37 @@ export function lowerBlockAccess(
   names: IndexNames,
   nonNegative: ReadonlySet<string>,
 ): { readonly indexStatements: readonly Statement[]; readonly call: Call } {
-  const rank = block.shape.length;
+  const rank = block.axes.length;
   const location = { line: call.line, end: call.line };
   const tileType: readonly TritonType[] = [{ kind: "tile", dtype: "int32", shape: [1] }];
   const axesToCheck = boundaryCheckedAxes(call, rank);
-  const indexStatements = block.offsets.map((offset, axis) =>
-    assignmentNode(
-      names.index(pointer, axis, rank),
-      indexNode("Add", offset, arangeNode(block.lengths[axis]!, location)),
-    ),
+  const indexedAxes = block.axes.map((blockAxis, axis) => {
+    const name = names.index(pointer, axis, rank);
+    const index = nameNode(name, tileType, location);
+    return { ...blockAxis, axis, name, index, expandedIndex: expandToAxis(index, axis, rank) };
+  });
+  const indexStatements = indexedAxes.map(({ name, offset, length }) =>
+    assignmentNode(name, indexNode("Add", offset, arangeNode(length, location))),
   );
-  const variables = block.offsets.map((_, axis) => nameNode(names.index(pointer, axis, rank), tileType, location));
-  const expandedIndices = variables.map((index, axis) => expandToAxis(index, axis, rank));
-  const axisOffsets = expandedIndices.map((index, axis) => indexNode("Mult", index, block.strides[axis]!));
-  const elementType = elementOf(block.base) ?? elementOf(call) ?? "float32";
+  const [dtype = "float32"] = (elementOf(block.base) ?? elementOf(call))?.split(" ") ?? [];
   const pointerTypes: readonly TritonType[] = [
-    { kind: "pointer", dtype: elementType.split(" ")[0]!, shape: Array.from({ length: rank }, () => 1) },
+    { kind: "pointer", dtype, shape: Array.from({ length: rank }, () => 1) },
   ];
-  const address = axisOffsets.reduce((sum, step) => binaryNode("Add", sum, step, pointerTypes), block.base);
+  const address = indexedAxes
+    .map(({ expandedIndex, stride }) => indexNode("Mult", expandedIndex, stride))
+    .reduce((sum, step) => binaryNode("Add", sum, step, pointerTypes), block.base);
+  const checkedAxes = indexedAxes.filter(({ axis }) => axesToCheck.includes(axis));
   const mask = conjunction(
-    axesToCheck.flatMap((axis) => [
-      ...(mayBeNegative(block.offsets[axis]!, nonNegative)
-        ? [comparisonNode("GtE", expandedIndices[axis]!, constantNode("int", 0, location))]
+    checkedAxes.flatMap(({ expandedIndex, offset, size }) => [
+      ...(mayBeNegative(offset, nonNegative)
+        ? [comparisonNode("GtE", expandedIndex, constantNode("int", 0, location))]
         : []),
-      comparisonNode("Lt", expandedIndices[axis]!, block.shape[axis]!),
+      comparisonNode("Lt", expandedIndex, size),
     ]),
     rank,
   );
-  const { boundary_check: _, padding_option: padding, pointer: __, mask: ___, ...others } = call.bound!;
+  const { bound = {} } = call;
+  const { boundary_check: _, padding_option: padding, pointer: __, mask: ___, ...others } = bound;
   const args = {
     pointer: address,
     ...others,
@@ -125,7 +138,7 @@ export function lowerBlockAccess(
     call: {
       ...withArguments(call, args),
       parameters,
-      within: variables.map((index, axis) => ({ index, size: block.shape[axis]! })),
+      within: indexedAxes.map(({ index, size }) => ({ index, size })),
     },
   };
 }
@@ -142,18 +155,13 @@ function mayBeNegative(node: Expression, nonNegative: ReadonlySet<string>): bool
 function boundaryCheckedAxes({ bound, line }: Call, rank: number): readonly number[] {
   const boundaryCheck = bound?.["boundary_check"];
   if (!boundaryCheck) return [];
-  const items = !("kind" in boundaryCheck)
-    ? boundaryCheck
-    : boundaryCheck.kind === "Tuple" || boundaryCheck.kind === "List"
-      ? boundaryCheck.elts
-      : boundaryCheck.kind === "Constant"
-        ? [boundaryCheck]
-        : undefined;
+  const items = itemsOf(boundaryCheck);
   // A block of rank 1 has only one axis to check.
   if (rank === 1 && items?.length === 1) return [0];
   const axes = items?.map((item) => {
     const constant = recordedConstant(item);
-    return constant?.kind === "number" ? Number(constant.value) : item.kind === "Constant" ? Number(item.value) : NaN;
+    if (constant?.kind === "number") return Number(constant.value);
+    return item.kind === "Constant" ? Number(item.value) : NaN;
   });
   if (!axes?.every((axis) => Number.isInteger(axis)))
     throw new UnsupportedConstruct(
@@ -161,6 +169,13 @@ function boundaryCheckedAxes({ bound, line }: Call, rank: number): readonly numb
       { line },
     );
   return [...new Set(axes)].map((axis) => (axis < 0 ? axis + rank : axis)).sort((a, b) => a - b);
+}
+
+/** The items of a list, or a constant as its only item. */
+function itemsOf(list: Expression | readonly Expression[]): readonly Expression[] | undefined {
+  if (!("kind" in list)) return list;
+  if (list.kind === "Tuple" || list.kind === "List") return list.elts;
+  return list.kind === "Constant" ? [list] : undefined;
 }
 
 function paddingOf(

@@ -5,9 +5,9 @@
 import { targetNames } from "../liveness.js";
 import { assignmentNode, INDEX, indexNode } from "../node-builders.js";
 import { replaceNodes, memoizeByPosition, withArguments } from "../rewrite-tree.js";
-import type { Call, Expression, FunctionTree, KernelTree, Statement } from "../tree.js";
-import { UnsupportedConstruct } from "../value.js";
-import { lowerBlockAccess, type BlockPointer, IndexNames, lengthsOf, partsOf } from "./access-through-block.js";
+import { type Call, type Expression, type FunctionTree, helperTree, type KernelTree, type Statement } from "../tree.js";
+import { UnsupportedConstruct, withFileLines } from "../value.js";
+import { type BlockAxis, lowerBlockAccess, type BlockPointer, IndexNames, partsOf } from "./access-through-block.js";
 
 const MAKE = "tl.make_block_ptr";
 const ADVANCE = "tl.advance";
@@ -18,32 +18,21 @@ export const hasBlockPointers = ({ functions }: Pick<KernelTree, "functions">): 
 /** @throws UnsupportedConstruct for a block pointer that is used outside of accesses and `tl.advance`. */
 export function lowerBlockPointers(tree: KernelTree): KernelTree {
   if (!hasBlockPointers(tree)) return tree;
-  const functions = tree.functions.map(memoizeByPosition);
+  const [kernel, ...helpers] = tree.functions;
+  const memoized: KernelTree = { ...tree, functions: [memoizeByPosition(kernel), ...helpers.map(memoizeByPosition)] };
   const blockParams = new Map<number, ReadonlyMap<string, number>>();
   const lowered = new Map<number, FunctionTree>();
-  const visit = (number: number): void => {
-    const lowering = new BlockPointerLowering(
-      functions[number]!,
-      blockParams.get(number) ?? new Map(),
-      (callee, ranks) => {
-        if (ranks.size === 0 && lowered.has(callee)) return;
-        blockParams.set(callee, ranks);
-        if (!lowered.has(callee)) visit(callee);
-      },
-    );
-    try {
-      lowered.set(number, lowering.lower());
-    } catch (error) {
-      const tree = functions[number]!;
-      if (error instanceof UnsupportedConstruct && error.line !== undefined && error.functionName === undefined) {
-        error.line += tree.line - 1;
-        error.functionName = tree.name;
-      }
-      throw error;
-    }
+  const lower = (functionTree: FunctionTree, number: number): FunctionTree => {
+    const lowering = new BlockPointerLowering(functionTree, blockParams.get(number) ?? new Map(), (callee, ranks) => {
+      if (ranks.size === 0 && lowered.has(callee)) return;
+      blockParams.set(callee, ranks);
+      if (!lowered.has(callee)) lowered.set(callee, lower(helperTree(memoized, callee), callee));
+    });
+    return withFileLines(functionTree, () => lowering.lower());
   };
-  visit(0);
-  return { ...tree, functions: functions.map((each, i) => lowered.get(i) ?? each) };
+  const loweredKernel = lower(memoized.functions[0], 0);
+  const [, ...memoizedHelpers] = memoized.functions;
+  return { ...tree, functions: [loweredKernel, ...memoizedHelpers.map((each, i) => lowered.get(i + 1) ?? each)] };
 }
 
 const calleeName = (node: Expression): string | undefined =>
@@ -79,7 +68,7 @@ class BlockPointerLowering {
       if (rank === undefined) return [param];
       const block = this.#names.blockVariables(param.name, rank, { line: 1, end: 1 });
       this.#setBlock(param.name, block);
-      return [...partsOf(block), ...lengthsOf(block)].map((part) => ({ name: textOf(part), constexpr: false }));
+      return partsOf(block).map((part) => ({ name: textOf(part), constexpr: false }));
     });
     return { ...this.tree, params, body: this.#lowerBody(this.tree.body) };
   }
@@ -133,15 +122,14 @@ class BlockPointerLowering {
       }
       case "If": {
         const outerBlocks = this.#blocks;
-        const arms = [statement.body, statement.orelse].map((arm) => {
-          this.#blocks = outerBlocks;
-          const body = this.#lowerBody(arm);
-          return { body, blocks: this.#blocks };
-        });
-        // A pointer that several arms create has the same variables in each arm.
-        this.#blocks = new Map(arms.flatMap(({ blocks }) => [...blocks]));
+        const body = this.#lowerBody(statement.body);
+        const bodyBlocks = this.#blocks;
+        this.#blocks = outerBlocks;
+        const orelse = this.#lowerBody(statement.orelse);
+        // A pointer that both arms create has the same variables in each.
+        this.#blocks = new Map([...bodyBlocks, ...this.#blocks]);
         const test = this.#lowerAccesses(statement.test, prologue);
-        return [...prologue, { ...statement, test, body: arms[0]!.body, orelse: arms[1]!.body }];
+        return [...prologue, { ...statement, test, body, orelse }];
       }
       case "For": {
         const iter = this.#lowerAccesses(statement.iter, prologue);
@@ -167,8 +155,8 @@ class BlockPointerLowering {
   /** `p = tl.make_block_ptr(…)`: components that change later become variables. */
   #lowerMake(name: string, call: Call): readonly Statement[] {
     const { bound = {} } = call;
-    const lists = ["shape", "strides", "offsets", "block_shape"].map((part) => itemsOf(bound[part], part, call));
-    const [shape, strides, offsets, lengths] = lists as [Expression[], Expression[], Expression[], Expression[]];
+    const list = (part: string): readonly Expression[] => itemsOf(bound[part], part, call);
+    const [shape, strides, offsets, lengths] = [list("shape"), list("strides"), list("offsets"), list("block_shape")];
     const { base } = bound;
     if (!base || !("kind" in base)) return refuse("a block pointer without a base", call.line);
     const variables = this.#names.blockVariables(name, shape.length, call);
@@ -182,15 +170,20 @@ class BlockPointerLowering {
         types: value.types.some(({ kind }) => kind === "constant") ? INDEX : value.types,
       } as Expression;
     };
-    const block: BlockPointer = {
-      base: materialize(base, variables.base),
-      shape: shape.map((each, i) => materialize(each, variables.shape[i]!)),
-      strides: strides.map((each, i) => materialize(each, variables.strides[i]!)),
-      offsets: offsets.map((each, i) => materialize(each, variables.offsets[i]!, this.#isAdvanced(name, i))),
-      lengths,
-      isLocal: true,
-    };
-    this.#setBlock(name, block);
+    const axes = variables.axes.map((variable, axis) => {
+      const [size, stride, offset, length] = [shape[axis], strides[axis], offsets[axis], lengths[axis]];
+      if (!size || !stride || !offset || !length)
+        return refuse(
+          "a block pointer whose shape, strides, offsets and block_shape have different lengths",
+          call.line,
+        );
+      return { variable, isAdvanced: this.#isAdvanced(name, axis), parts: { size, stride, offset, length } };
+    });
+    const blockBase = materialize(base, variables.base);
+    for (const part of ["size", "stride", "offset"] as const)
+      for (const { variable, isAdvanced, parts } of axes)
+        parts[part] = materialize(parts[part], variable[part], part === "offset" && isAdvanced);
+    this.#setBlock(name, { base: blockBase, axes: axes.map(({ parts }): BlockAxis => parts), isLocal: true });
     return prologue;
   }
 
@@ -232,7 +225,7 @@ class BlockPointerLowering {
     const prologue: Statement[] = [];
     return itemsOf(call.bound?.["offsets"], "offsets", call).flatMap((increment, axis): readonly Statement[] => {
       if (isZero(increment)) return [];
-      const offset = block.offsets[axis];
+      const offset = block.axes[axis]?.offset;
       if (offset?.kind !== "Name") return refuse("tl.advance of more axes than the block pointer has", call.line);
       const assignment = assignmentNode(offset.id, indexNode("Add", offset, this.#lowerAccesses(increment, prologue)));
       return [...prologue.splice(0), assignment];
@@ -260,9 +253,7 @@ class BlockPointerLowering {
       prologue.push(...access.indexStatements);
       return access.call;
     });
-    const [escaped] = this.#names
-      .reads(lowered)
-      .filter((name) => this.#blocks.has(name) && this.#blocks.get(name)!.isLocal);
+    const escaped = this.#names.reads(lowered).find((name) => this.#blocks.get(name)?.isLocal === true);
     const line = "line" in node && typeof node.line === "number" ? node.line : this.tree.line;
     return escaped === undefined
       ? lowered
@@ -289,16 +280,16 @@ class BlockPointerLowering {
         return block ? [[parameter, block] as const] : [];
       }),
     );
-    this.onHelperCall(callee, new Map([...blocks].map(([name, { shape }]) => [name, shape.length])));
+    this.onHelperCall(callee, new Map([...blocks].map(([name, { axes }]) => [name, axes.length])));
     if (blocks.size === 0) return undefined;
     const names = new IndexNames([]);
     const loweredArgs = parameters.flatMap((parameter): readonly (readonly [string, Expression | undefined])[] => {
       const block = blocks.get(parameter);
       const argument = bound[parameter];
       if (!block) return [[parameter, argument && "kind" in argument ? argument : undefined]];
-      const variables = names.blockVariables(parameter, block.shape.length, node);
-      const values = [...partsOf(block), ...lengthsOf(block)];
-      return [...partsOf(variables), ...lengthsOf(variables)].map((part, i) => [textOf(part), values[i]] as const);
+      const variables = names.blockVariables(parameter, block.axes.length, node);
+      const values = partsOf(block);
+      return partsOf(variables).map((part, i) => [textOf(part), values[i]] as const);
     });
     const args = Object.fromEntries(loweredArgs.flatMap(([name, value]) => (value ? [[name, value] as const] : [])));
     return { ...withArguments(node, args), parameters: loweredArgs.map(([name]) => name) };
@@ -308,9 +299,13 @@ class BlockPointerLowering {
 const textOf = (node: Expression): string => (node.kind === "Name" ? node.id : "");
 const isZero = (node: Expression): boolean => node.kind === "Constant" && node.value === 0;
 
-function itemsOf(list: Expression | readonly Expression[] | undefined, part: string, call: Call): Expression[] {
-  if (list && !("kind" in list)) return [...list];
-  if (list && (list.kind === "Tuple" || list.kind === "List")) return [...list.elts];
+function itemsOf(
+  list: Expression | readonly Expression[] | undefined,
+  part: string,
+  call: Call,
+): readonly Expression[] {
+  if (list && !("kind" in list)) return list;
+  if (list && (list.kind === "Tuple" || list.kind === "List")) return list.elts;
   return refuse(`${part} of a block pointer that is no list in the text`, call.line);
 }
 

@@ -16,36 +16,22 @@ export function inferGrid(
   const grids = launch?.noted?.map(({ grid }) => grid) ?? [];
   const [first] = grids;
   if (!first || !grids.every((grid) => grid?.length === first.length)) return undefined;
-  const axes = first.map((_, axis) =>
-    programCountOf(
-      axis,
-      tensors,
-      recordedValues,
-      grids.map((grid) => grid![axis]!),
-    ),
-  );
+  const axes = first.map((firstCount, axis) => {
+    const factors = factorsOf(axis, tensors);
+    const isConsistent = (tree: HostTree): boolean =>
+      recordedValues.every((values, i) => hostValue(tree, values) === grids[i]?.[axis]);
+    const isFixed = grids.every((grid) => grid?.[axis] === firstCount);
+    return productsOf(factors).find(isConsistent) ?? (isFixed ? { value: firstCount } : undefined);
+  });
   return axes.every((each) => each !== undefined) && axes.some((each) => !("value" in each)) ? axes : undefined;
 }
 
-/** The number of programs along a grid axis: the product with the fewest factors, or a constant. */
-function programCountOf(
-  axis: number,
-  tensors: readonly LiftedTensor[],
-  recordedValues: RecordedValues,
-  programCounts: readonly number[],
-): HostTree | undefined {
-  const factors = factorsOf(axis, tensors);
-  const isConsistent = (tree: HostTree): boolean =>
-    recordedValues.every((values, i) => hostValue(tree, values) === programCounts[i]);
-  const products = [
-    ...factors,
-    ...pairs(factors),
-    ...pairs(factors).flatMap((pair) => factors.map((each) => multiply(pair, each))),
-  ];
-  const [firstCount] = programCounts;
-  const isFixed = programCounts.every((each) => each === firstCount);
-  return products.find(isConsistent) ?? (isFixed ? { value: firstCount! } : undefined);
-}
+/** The products of one to three factors, those with the fewest first. */
+const productsOf = (factors: readonly HostTree[]): readonly HostTree[] => [
+  ...factors,
+  ...pairs(factors),
+  ...pairs(factors).flatMap((pair) => factors.map((each) => multiply(pair, each))),
+];
 
 const multiply = (x: HostTree, y: HostTree): HostTree => ({ op: "mul", of: [x, y] });
 

@@ -60,7 +60,8 @@ function valuesOf(numbers: RecordedNumbers, tensors: readonly LiftedTensor[]): R
       if (isNew && value !== undefined) sizesByName.set(size, (sizesByName.get(size) ?? new Set()).add(value));
     });
   }
-  for (const [name, [value, ...others]] of sizesByName) if (others.length === 0) values.set(name, value!);
+  for (const [name, [value, ...others]] of sizesByName)
+    if (value !== undefined && others.length === 0) values.set(name, value);
   return values;
 }
 
@@ -122,24 +123,24 @@ class MemoryAxes {
     let size = 1;
     while (knownSize === undefined || size < knownSize) {
       const expectedStride = stride * size;
-      const index = this.#axes.findIndex((each) => each.stride === expectedStride);
-      if (index < 0 || (size > 1 && this.axisStrides.includes(expectedStride))) break;
-      const [axis] = this.#axes.splice(index, 1);
+      const axis = this.#axes.find((each) => each.stride === expectedStride);
+      if (!axis || (size > 1 && this.axisStrides.includes(expectedStride))) break;
+      this.#axes.splice(this.#axes.indexOf(axis), 1);
       const endStride =
         knownSize === undefined
-          ? this.#nextInnerStride(expectedStride, axis!.size)
+          ? this.#nextInnerStride(expectedStride, axis.size)
           : (knownSize / size) * expectedStride;
       const length = endStride / expectedStride;
-      const isSplit = Number.isInteger(length) && length < axis!.size && axis!.size % length === 0;
-      if (isSplit) this.#axes.push({ size: axis!.size / length, stride: endStride });
-      size *= isSplit ? length : axis!.size;
+      const isSplit = Number.isInteger(length) && length < axis.size && axis.size % length === 0;
+      if (isSplit) this.#axes.push({ size: axis.size / length, stride: endStride });
+      size *= isSplit ? length : axis.size;
     }
     return size > 1 ? size : undefined;
   }
 
   /** The stride at which the next kernel axis starts inside a memory axis, or the end of the memory axis. */
   #nextInnerStride(stride: number, size: number): number {
-    const innerStrides = this.axisStrides.filter((each) => each !== undefined && each > stride && each < stride * size);
-    return Math.min(stride * size, ...innerStrides.map((each) => each!));
+    const knownStrides = this.axisStrides.filter((each) => each !== undefined);
+    return Math.min(stride * size, ...knownStrides.filter((each) => each > stride));
   }
 }

@@ -4,7 +4,15 @@
  * since.
  */
 import { writtenNames } from "../liveness.js";
-import type { Expression, FunctionTree, LaunchSignature, If, KernelTree, Statement } from "../tree.js";
+import {
+  argumentsOf,
+  type Expression,
+  type FunctionTree,
+  type If,
+  type KernelTree,
+  type LaunchArgument,
+  type Statement,
+} from "../tree.js";
 import { kindOf } from "../value.js";
 import { callsIn } from "./expression-parts.js";
 import type { Access, Binding, Env, ParamKinds } from "./python-access.js";
@@ -18,11 +26,10 @@ const ACCESSES: Readonly<Record<string, { readonly isStore: boolean }>> = {
 };
 
 /** Classifies the parameters of the kernel by the arguments of its recorded calls. */
-export function callArguments(tree: FunctionTree, { signatures, tuning, launch }: KernelTree): ParamKinds {
-  const paramsWhere = (test: (arg: LaunchSignature[string]) => boolean): ReadonlySet<string> =>
-    new Set(
-      tree.params.map(({ name }) => name).filter((name) => signatures.every((signature) => test(signature[name]!))),
-    );
+export function callArguments(tree: FunctionTree, kernelTree: KernelTree): ParamKinds {
+  const { tuning, launch } = kernelTree;
+  const paramsWhere = (test: (arg: LaunchArgument) => boolean): ReadonlySet<string> =>
+    new Set(tree.params.map(({ name }) => name).filter((name) => argumentsOf(kernelTree, name).every(test)));
   // A constant that depends on a config or a launch is no property of a tensor.
   const launchDependentNames = new Set([
     ...(tuning.autotune?.configs ?? []).flatMap(({ values }) => Object.keys(values)),
@@ -39,7 +46,7 @@ export function callArguments(tree: FunctionTree, { signatures, tuning, launch }
   );
   const numbers = paramsWhere((arg) => arg.kind === "scalar" && arg.dtype === "i32");
   const constants = new Set([...integers].filter((name) => !launchDependentNames.has(name)));
-  const isNone = (arg: LaunchSignature[string]): boolean =>
+  const isNone = (arg: LaunchArgument): boolean =>
     arg.kind === "constant" && arg.value.what === "constant" && arg.value.value === null;
   const absent = paramsWhere(isNone);
   return {
@@ -132,9 +139,11 @@ class AccessCollector {
     const [target, ...more] = targets;
     if (target?.kind === "Name" && more.length === 0) return this.#bindNames([[target.id, value]]);
     if (isList(target) && isList(value) && target.elts.length === value.elts.length) {
-      const { elts } = value;
-      const pairs = target.elts.flatMap((each, i) => (each.kind === "Name" ? [[each.id, elts[i]!] as const] : []));
-      if (pairs.length === elts.length) return this.#bindNames(pairs);
+      const pairs = value.elts.flatMap((each, i) => {
+        const name = target.elts[i];
+        return name?.kind === "Name" ? [[name.id, each] as const] : [];
+      });
+      if (pairs.length === value.elts.length) return this.#bindNames(pairs);
     }
     return this.#invalidate(writtenNames([statement]));
   }
@@ -204,6 +213,7 @@ class AccessCollector {
       const isWhole = base !== undefined && others.length === 0 && !leaf;
       this.accesses.push({
         call,
+        pointer,
         env: this.#env,
         isStore: kind.isStore,
         base: isWhole ? base : undefined,
@@ -229,11 +239,12 @@ function flagKey(test: Expression, env: Env): string | undefined {
   if (test.kind === "UnaryOp" && test.op === "Not") return negateFlag(flagKey(test.operand, env));
   if (test.kind === "Name") return env.has(test.id) ? undefined : test.id;
   if (test.kind !== "Compare" || test.left.kind !== "Name" || test.comparators.length !== 1) return undefined;
-  const [op, rhs] = [test.ops[0], test.comparators[0]!];
-  const isNone = rhs.kind === "Constant" && rhs.of === "NoneType";
-  const presenceFlag = `${test.left.id} is given`;
+  const [[op], [rhs]] = [test.ops, test.comparators];
+  const isNone = rhs?.kind === "Constant" && rhs.of === "NoneType";
   if (!isNone || kindOf(test.left) !== "pointer") return undefined;
-  return op === "IsNot" ? presenceFlag : op === "Is" ? negateFlag(presenceFlag) : undefined;
+  const presenceFlag = `${test.left.id} is given`;
+  if (op === "IsNot") return presenceFlag;
+  return op === "Is" ? negateFlag(presenceFlag) : undefined;
 }
 
 const negateFlag = (flag: string | undefined): string | undefined =>

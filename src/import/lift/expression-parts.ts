@@ -2,7 +2,7 @@
 import { childrenOf, readNames } from "../liveness.js";
 import { indexNode } from "../node-builders.js";
 import type { Binary, Call, Expression, Subscript } from "../tree.js";
-import { kindOf } from "../value.js";
+import { kindOf, rankOf } from "../value.js";
 import type { Env } from "./python-access.js";
 
 /** The calls in a node, in source order. Arguments come before their call. */
@@ -82,7 +82,8 @@ export function canonical(node: Expression, env: Env): string {
 /** Joins the operands of a sum or a product in sorted order, without neutral elements. */
 function joinOperands(op: string, texts: readonly string[]): string {
   const operands = texts.filter((text) => text !== (op === "Add" ? "int 0" : "int 1")).toSorted();
-  return operands.length === 1 ? operands[0]! : `${op}(${operands.join(", ")})`;
+  const [operand, ...others] = operands;
+  return operand !== undefined && others.length === 0 ? operand : `${op}(${operands.join(", ")})`;
 }
 
 function operandTexts(node: Expression, op: string, env: Env): readonly string[] {
@@ -104,22 +105,28 @@ export interface Span {
 
 /** The span of an index. Undefined if it spans several axes. */
 export function spanOf(node: Expression, env: Env): Span | undefined {
-  if (node.kind === "Subscript") {
-    const [axis, ...more] = expandedAxes(node) ?? [];
-    const inner = spanOf(node.value, env);
-    const { length: rank } = node.slice.kind === "Tuple" ? node.slice.elts : [node.slice];
-    return axis === undefined || more.length > 0 || inner?.axis !== 0 || inner.rank !== 1
-      ? undefined
-      : { ...inner, axis, rank };
-  }
-  const [type, ...others] = node.types;
-  const rank = type && "shape" in type ? type.shape.length : kindOf(node) === "constant" ? 0 : undefined;
-  if (rank === undefined || others.some((each) => !("shape" in each) || each.shape.length !== rank)) return undefined;
+  if (node.kind === "Subscript") return spanOfSubscript(node, env);
+  const rank = commonRank(node);
+  if (rank === undefined) return undefined;
   if (rank === 0) return { inner: node, env, axis: undefined, rank };
   if (rank === 1) return { inner: node, env, axis: 0, rank };
   if (node.kind === "BinOp" && node.op === "Add") return spanOfAddition(node, env, rank);
   const binding = node.kind === "Name" ? env.get(node.id) : undefined;
   return binding?.value && binding.env ? spanOf(binding.value, binding.env) : undefined;
+}
+
+/** The rank of an expression in every compilation. 0 for a constant that never changes. */
+function commonRank(node: Expression): number | undefined {
+  if (kindOf(node) === "constant") return node.types.length === 1 ? 0 : undefined;
+  return node.types.every((type) => "shape" in type) ? rankOf(node) : undefined;
+}
+
+function spanOfSubscript(node: Subscript, env: Env): Span | undefined {
+  const [axis, ...otherAxes] = expandedAxes(node) ?? [];
+  const inner = spanOf(node.value, env);
+  const { length: rank } = node.slice.kind === "Tuple" ? node.slice.elts : [node.slice];
+  const isVector = inner?.axis === 0 && inner.rank === 1;
+  return axis !== undefined && otherAxes.length === 0 && isVector ? { ...inner, axis, rank } : undefined;
 }
 
 /** The span of a sum whose operands span at most one axis together. */

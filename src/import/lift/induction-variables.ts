@@ -29,14 +29,15 @@ export function incrementsOf(loop: For, envBefore: Env, envInside: Env): readonl
   if ([range.start, range.step].some((bound) => bound && dependsOnLoop(bound))) return [];
   return loop.body.flatMap((statement, i): readonly InductionVariable[] => {
     const increment = incrementOf(statement);
-    if (!increment || (envBefore.has(increment.name) && !envBefore.get(increment.name)!.value)) return [];
+    if (!increment) return [];
     const { name, amount, variable, isSubtraction } = increment;
+    const binding = envBefore.get(name);
+    if (binding && !binding.value) return [];
     const others = [...loop.body.slice(0, i), ...loop.body.slice(i + 1)];
     const incrementPerIndex = perIndex(amount, range.step);
     if (!incrementPerIndex || writtenNames(others).includes(name) || dependsOnLoop(amount) || (rankOf(amount) ?? 0) > 0)
       return [];
     const env = new Map(envInside);
-    const binding = envBefore.get(name);
     // In the closed form, the name refers to the start value.
     if (binding) env.set(name, { ...binding, isInductionVariable: true });
     else env.delete(name);
@@ -119,7 +120,7 @@ function rangeOf({ iter, target }: For): Range | undefined {
   const stepNode = iter.args[2] ?? iter.keywords.find(({ arg }) => arg === "step")?.value;
   const isDescending = stepNode?.kind === "UnaryOp" && stepNode.op === "USub";
   const step = isDescending ? stepNode.operand : stepNode;
-  const start = iter.args.length > 1 ? iter.args[0]! : undefined;
+  const start = iter.args.length > 1 ? iter.args[0] : undefined;
   const isLiteral = (node: Expression | undefined, value: number): boolean =>
     node?.kind === "Constant" && node.value === value;
   return {

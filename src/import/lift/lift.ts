@@ -37,7 +37,7 @@ export function liftPointers(
   maskedParams?: ReadonlySet<string>,
 ): Lifted {
   const [first, ...helpers] = tree.functions;
-  const kernel = memoizeByPosition(first!);
+  const kernel = memoizeByPosition(first);
   const params = callArguments(kernel, tree);
   const usedNames = new Set(kernel.params.map(({ name }) => name));
   const { tensors: liftedTensors, decisions } = new Lifting(accessesOf(kernel, params), usedNames, params, {
@@ -46,13 +46,11 @@ export function liftPointers(
   });
   const tensors = disambiguateSizes(tree, liftedTensors, usedNames);
   const calls = new Map(
-    decisions.flatMap((each) =>
-      "view" in each
-        ? [[each.access.call, withView(each.access, each.view, each.mask)]]
-        : needsZeroPadding(each.access, tensors)
-          ? [[each.access.call, withZeroPadding(each.access.call)]]
-          : [],
-    ),
+    decisions.flatMap((decision) => {
+      const { access } = decision;
+      if ("view" in decision) return [[access.call, withView(access, decision.view, decision.mask)]];
+      return needsZeroPadding(access, tensors) ? [[access.call, withZeroPadding(access.call)]] : [];
+    }),
   );
   return {
     tree: {
@@ -66,7 +64,7 @@ export function liftPointers(
 
 /** True for a masked load without `other` of a lifted tensor. Views pad with 0, so its other loads must do so too. */
 function needsZeroPadding({ base, isStore, call }: Access, tensors: readonly LiftedTensor[]): boolean {
-  const { mask, other: padding } = call.bound!;
+  const { mask, other: padding } = call.bound ?? {};
   return !isStore && mask !== undefined && padding === undefined && tensors.some(({ param }) => param === base);
 }
 

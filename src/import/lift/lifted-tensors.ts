@@ -107,7 +107,8 @@ export class Lifting {
         : undefined;
     if (!axes) return;
     const stores = accesses.filter(({ isStore }) => isStore).length;
-    const role = stores === 0 ? "in" : stores === accesses.length ? "out" : "inout";
+    const storeRole = stores === accesses.length ? "out" : "inout";
+    const role = stores === 0 ? "in" : storeRole;
     this.tensors.push({ param: base, axes: axes.list, isContiguous: axes.isContiguous, role });
     for (const resolved of liftedAccesses)
       this.decisions.push({ access: resolved.access, ...viewOf(base, keys, resolved) });
@@ -170,20 +171,29 @@ function inferContiguousSizes(
   knownSizes: readonly (string | undefined)[],
 ): readonly (string | undefined)[] | undefined {
   const sizes = [...knownSizes];
-  if (indices.at(-1)!.strides.length > 0) return undefined;
-  for (let i = indices.length - 2; i >= 0; i--) {
-    const factors = [...indices[i]!.strides];
-    for (const factor of indices[i + 1]!.strides) {
-      const position = factors.indexOf(factor);
-      if (position < 0) return undefined;
-      factors.splice(position, 1);
-    }
-    const [size, ...more] = factors;
-    if (size === undefined || more.length > 0) return undefined;
-    if (sizes[i + 1] === undefined ? /stride/i.test(size) : sizes[i + 1] !== size) return undefined;
-    sizes[i + 1] = size;
+  const [innermost, ...outerIndices] = indices.toReversed();
+  if (!innermost || innermost.strides.length > 0) return undefined;
+  let innerStrides = innermost.strides;
+  for (const [position, { strides }] of outerIndices.entries()) {
+    const size = missingFactor(strides, innerStrides);
+    const innerAxis = indices.length - 1 - position;
+    const knownSize = sizes[innerAxis];
+    if (size === undefined || (knownSize === undefined ? /stride/i.test(size) : knownSize !== size)) return undefined;
+    sizes[innerAxis] = size;
+    innerStrides = strides;
   }
   return sizes;
+}
+
+/** The factor that a product of strides has in addition to those of an inner stride. Undefined unless it has one. */
+function missingFactor(strides: readonly string[], innerStrides: readonly string[]): string | undefined {
+  const factors = [...strides];
+  for (const factor of innerStrides) {
+    const position = factors.indexOf(factor);
+    if (position < 0) return undefined;
+    factors.splice(position, 1);
+  }
+  return factors.length === 1 ? factors[0] : undefined;
 }
 
 /** The components of all indices, by the stride key of their axis. */
@@ -206,17 +216,14 @@ const inAxisOrder = (indices: readonly ScaledIndex[]): readonly ScaledIndex[] =>
 
 /** Resolves an access to indices, grouped by stride. Returns the reason on failure. */
 function resolveAccess(access: Access, params: ParamKinds, shouldKeepMask: boolean): ResolvedAccess | string {
-  const groups = new Map<string, Term[]>();
   const terms = access.terms.length > 0 ? access.terms : [zeroTerm(access)];
-  for (const term of terms) groups.set(keyOf(term), [...(groups.get(keyOf(term)) ?? []), term]);
-  const type = access.call.bound!["pointer"] as Expression;
-  const rank = spanRank(type);
+  const rank = spanRank(access.pointer);
   const indices: ScaledIndex[] = [];
   let conditions = [...access.conditions];
   const hasEarlierLoad = terms.some(({ index, env }) => env !== access.env && !isSideEffectFree(index));
   if (hasEarlierLoad) return "an index of it is loaded before, where its address is computed";
-  for (const terms of withUnitAxes(groups, access, rank).values()) {
-    const span = spanOfSum(terms, rank, access.env);
+  for (const { strides, terms: indexTerms } of withUnitAxes(groupsOf(terms), access, rank)) {
+    const span = spanOfSum(indexTerms, rank, access.env);
     if (typeof span === "string") return span;
     const text = canonical(span.inner, access.env);
     const isBoundOfIndex = ({ index, env }: MaskCondition): boolean => {
@@ -236,7 +243,7 @@ function resolveAccess(access: Access, params: ParamKinds, shouldKeepMask: boole
     if (condition) conditions = conditions.filter((each) => each.size !== undefined || !isBoundOfIndex(each));
     const within = access.knownBounds.find(({ index, env }) => index && canonical(index, env) === text);
     const size = bound?.size ?? within?.size ?? remainderOf(span.inner, access.env, params);
-    indices.push({ strides: terms[0]!.strides, span, text, size, isClaimed: !condition });
+    indices.push({ strides, span, text, size, isClaimed: !condition });
   }
   const axes = indices.flatMap(({ span }) => (span.axis === undefined ? [] : [span.axis]));
   if (axes.length !== rank || new Set(axes).size !== rank) return "its indices do not span one axis each";
@@ -248,35 +255,45 @@ function resolveAccess(access: Access, params: ParamKinds, shouldKeepMask: boole
 /** The index 0, for an address without indices. */
 const zeroTerm = ({ call, env }: Access): Term => ({ index: constantNode("int", 0, call), env, strides: [] });
 
+/** The terms with one stride. */
+interface StrideGroup {
+  readonly strides: readonly string[];
+  readonly terms: readonly Term[];
+}
+
+function groupsOf(terms: readonly Term[]): readonly StrideGroup[] {
+  const groups = new Map<string, StrideGroup>();
+  for (const term of terms) {
+    const key = keyOf(term);
+    groups.set(key, { strides: term.strides, terms: [...(groups.get(key)?.terms ?? []), term] });
+  }
+  return [...groups.values()];
+}
+
 /**
  * Adds tiles of one element for axes of length 1 that no index spans, as in `x + head * stride + cols[None, :]`. The
  * scalar index (`head`) then spans this axis.
  */
 function withUnitAxes(
-  groups: ReadonlyMap<string, readonly Term[]>,
-  { call, env }: Access,
+  groups: readonly StrideGroup[],
+  { call, pointer: { types }, env }: Access,
   rank: number,
-): ReadonlyMap<string, readonly Term[]> {
-  const spanned = new Map(
-    [...groups].map(([key, terms]) => {
-      const spans = terms.map(({ index, env }) => spanOf(index, env));
-      return [key, spans.flatMap((span) => (span ? (axisIn(span, rank) ?? []) : [NaN]))] as const;
-    }),
-  );
-  const spannedAxes = [...spanned.values()].flat();
-  const { types } = call.bound!["pointer"] as Expression;
+): readonly StrideGroup[] {
+  const spannedGroups = groups.map(({ strides, terms }) => {
+    const spans = terms.map(({ index, env }) => spanOf(index, env));
+    return { strides, terms, axes: spans.flatMap((span) => (span ? (axisIn(span, rank) ?? []) : [NaN])) };
+  });
+  const spannedAxes = spannedGroups.flatMap(({ axes }) => axes);
   const isUnitAxis = (axis: number): boolean => types.every((type) => "shape" in type && type.shape[axis] === 1);
   const freeAxes = Array.from({ length: rank }, (_, axis) => axis).filter(
     (axis) => !spannedAxes.includes(axis) && isUnitAxis(axis),
   );
-  const result = new Map(groups);
-  for (const [key, axes] of spanned) {
+  return spannedGroups.map(({ strides, terms, axes }) => {
     const axis = axes.length === 0 ? freeAxes.pop() : undefined;
-    if (axis === undefined) continue;
+    if (axis === undefined) return { strides, terms };
     const row = expandToAxis(arangeNode(constantNode("int", 1, call), call), axis, rank);
-    result.set(key, [...groups.get(key)!, { index: row, env, strides: groups.get(key)![0]!.strides }]);
-  }
-  return result;
+    return { strides, terms: [...terms, { index: row, env, strides }] };
+  });
 }
 
 /** `index % size` */
@@ -338,12 +355,10 @@ function whyNotLifted(
   keys: readonly string[],
   sizes: ReadonlyMap<string, string>,
 ): string | undefined {
-  if (
-    access.indices.length !== keys.length ||
-    !keys.every((key) => access.indices.some((index) => keyOf(index) === key))
-  )
+  const indices = inKeyOrder(access.indices, keys);
+  if (access.indices.length !== keys.length || indices.length !== keys.length)
     return "other accesses of this pointer have other strides";
-  const axes = keys.flatMap((key) => access.indices.find((index) => keyOf(index) === key)!.span.axis ?? []);
+  const axes = indices.flatMap(({ span }) => span.axis ?? []);
   if (axes.some((axis, i) => axis !== i)) return "its tile has the axes of the tensor in another order";
   const clash = access.indices.find(
     (index) => index.size !== undefined && (sizes.get(keyOf(index)) ?? index.size) !== index.size,
@@ -351,17 +366,16 @@ function whyNotLifted(
   return clash && `its mask compares with ${clash.size}, that of another access with ${sizes.get(keyOf(clash))}`;
 }
 
+const inKeyOrder = (indices: readonly ScaledIndex[], keys: readonly string[]): readonly ScaledIndex[] =>
+  keys.flatMap((key) => indices.filter((index) => keyOf(index) === key));
+
 function viewOf(
   tensor: string,
   keys: readonly string[],
   { access, indices: accessIndices, remainingConditions }: ResolvedAccess,
 ): { readonly view: View; readonly mask: Expression | undefined } {
-  const pointer = access.call.bound!["pointer"] as Expression;
-  const indices = keys.map((key) => {
-    const { span, isClaimed } = accessIndices.find((scaledIndex) => keyOf(scaledIndex) === key)!;
-    return { index: span.inner, isClaimed };
-  });
-  const { types, line, end } = pointer;
+  const indices = inKeyOrder(accessIndices, keys).map(({ span, isClaimed }) => ({ index: span.inner, isClaimed }));
+  const { types, line, end } = access.pointer;
   const and = (lhs: Expression, rhs: Expression): Binary => ({
     kind: "BinOp",
     op: "BitAnd",
@@ -380,6 +394,6 @@ function viewOf(
 
 /** Replaces the pointer and the mask of a call by a view. */
 export function withView({ call }: Access, view: View, mask: Expression | undefined): Call {
-  const { mask: _, ...others } = call.bound!;
+  const { mask: _, ...others } = call.bound ?? {};
   return withArguments(call, { ...others, pointer: view, ...(mask && { mask }) });
 }

@@ -69,12 +69,10 @@ function linearProduct(
   ] as const;
   for (const [index, stride] of sides) {
     const strides = stridesOf(stride, env, params);
-    const inner = strides && toLinearAddress(index, env, params);
-    if (inner?.bases.length === 0)
-      return {
-        bases: [],
-        terms: inner.terms.map((term) => ({ ...term, strides: [...term.strides, ...strides!].toSorted() })),
-      };
+    if (!strides) continue;
+    const { bases, terms } = toLinearAddress(index, env, params);
+    if (bases.length === 0)
+      return { bases, terms: terms.map((term) => ({ ...term, strides: [...term.strides, ...strides].toSorted() })) };
   }
   // A scalar times terms with strides, such as an iteration number times an increment.
   for (const [factor, index] of sides) {
@@ -147,7 +145,7 @@ export function maskConditions(node: Expression, env: Env, params: ParamKinds): 
       node: expandIndex(inner, node),
       ...(index && { index: expandIndex(index, node) }),
     }));
-  if (node.kind === "Compare" && node.ops.length === 1) return [toCondition(node, env, params)];
+  if (node.kind === "Compare") return [toCondition(node, env, params)];
   return [{ node, env }];
 }
 
@@ -155,7 +153,9 @@ const isOne = (node: Expression): boolean => node.kind === "Constant" && node.of
 
 /** Recognizes `index < size`, `index < size - more`, `index <= size - 1`, and `index >= 0`. */
 function toCondition(node: Comparison, env: Env, params: ParamKinds): MaskCondition {
-  const [op, rhs] = [node.ops[0]!, node.comparators[0]!];
+  const [op, ...otherOps] = node.ops;
+  const [rhs] = node.comparators;
+  if (!rhs || otherOps.length > 0) return { node, env };
   const isMirrored = op === "Gt" || op === "GtE";
   const [low, high] = isMirrored ? [rhs, node.left] : [node.left, rhs];
   const isStrict = op === "Lt" || op === "Gt";

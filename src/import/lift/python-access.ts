@@ -43,6 +43,8 @@ export interface Term {
 
 export interface Access {
   readonly call: Call;
+  /** The address. */
+  readonly pointer: Expression;
   readonly env: Env;
   readonly isStore: boolean;
   /** The pointer parameter. Undefined if the address has none or several. */

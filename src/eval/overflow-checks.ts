@@ -123,14 +123,16 @@ function checkIndex(op: FoldingOp, { x, y }: Args, result: TileArray, report: Re
     if (exact === actual || !Number.isFinite(exact) || poison?.[lane]) continue;
     const isOverflow = exact < -limit || exact >= limit;
     if (isWide && Math.abs(exact) >= 2 ** 53) continue;
-    const { spelling } = op;
-    const expression = spelling.form === "infix" ? `${lhs} ${spelling.operator} ${rhs}` : `${op.name}(${lhs}, ${rhs})`;
+    const expression = formatOperation(op, lhs, rhs);
     if (lhs < 0 && !isOverflow)
       report(negativeDivision.code, result, lane, () => negativeDivision(expression, actual, exact));
     else report(overflow.code, result, lane, () => overflow(expression, exact, actual, dtype));
     return;
   }
 }
+
+const formatOperation = ({ name, spelling }: Op, x: number | bigint, y: number | bigint): string =>
+  spelling.form === "infix" ? `${x} ${spelling.operator} ${y}` : `${name}(${x}, ${y})`;
 
 /**
  * Reports a result that differs from that of the same op in 64 bits, such as a sum of lanes or the absolute value of

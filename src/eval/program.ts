@@ -2,7 +2,6 @@
  * Compiles a kernel's body to a list of closures over numbered slots. A kernel is compiled once per combination of
  * dtypes and constexprs, then run for every program of all launches with them.
  */
-import { buffersOf } from "../values/buffers.js";
 import type { Op } from "../ir/op.js";
 import { typeOfArgument } from "../ir/typed.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
@@ -30,7 +29,13 @@ import {
 } from "../ir/nodes.js";
 import { isBig } from "../numerics/numeric.js";
 import { type PoolMark, mark, pooled, release, unpooled } from "../numerics/buffer-pool.js";
-import type { Constant, FunctionRuntime, ResultType, Runtime } from "../values/runtime-values.js";
+import {
+  buffersOf,
+  type Constant,
+  type FunctionRuntime,
+  type ResultType,
+  type Runtime,
+} from "../values/runtime-values.js";
 import { type Type } from "../types/types.js";
 import { assignedIn } from "../ir/walk.js";
 import { OverflowChecker } from "./overflow-checks.js";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { arange, reshape } from "../../../src/numerics/array.js";
-import { buffersOf } from "../../../src/values/buffers.js";
+import { buffersOf } from "../../../src/values/runtime-values.js";
 import {
   mark,
   pooled,

@@ -4,7 +4,14 @@ import { constantTileDims } from "../analysis/tile-sizes.js";
 import { emitModule } from "../codegen/module/module.js";
 import { kernelArguments, shapesOf, signatureOf } from "../codegen/module/signature.js";
 import { sourceMap } from "../codegen/module/source-map.js";
-import type { Certificate, CompiledKernel, Config, EmitOptions, Emitted } from "../compiled/compiled-kernel.js";
+import type {
+  Certificate,
+  CompiledKernel,
+  Config,
+  EmitOptions,
+  Emitted,
+  HelperSignature,
+} from "../compiled/compiled-kernel.js";
 import { definitionOf } from "../dsl/definition.js";
 import { OperatorDefinition } from "../dsl/operator.js";
 import { constexprsOf, rangesOf, sizesOf } from "../eval/case-launch.js";
@@ -12,13 +19,14 @@ import { assertCorrect } from "../eval/assert-correct.js";
 import { evaluateCase } from "../eval/evaluate-case.js";
 import { refusal } from "../eval/refusal.js";
 import { estimateWork } from "../eval/cost-estimate.js";
-import { helpersOf } from "../ir/helpers.js";
+import type { KernelIR } from "../ir/nodes.js";
 import { printIR } from "../ir/print.js";
 import type { SourceIndex } from "../ir/source-index.js";
 import { tuningInterface } from "./tuning-interface.js";
 import { cachedProof } from "./proof.js";
 import { obligationsWithPreconditions } from "./missing-preconditions.js";
 import { specializedConfigs, warpSpecializedKernel } from "./warp-specialization.js";
+import { authorType } from "../types/author-type.js";
 import { declaredToleranceFor } from "../compiled/declared-tolerance.js";
 import { toleranceFor } from "../compiled/tolerance.js";
 import { throwIfErrors, lower, traceAndCheck } from "./trace-and-check.js";
@@ -88,4 +96,12 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
     evaluate,
     check: (testCase, options) => assertCorrect(signature, testCase, evaluate(testCase, options)),
   };
+}
+
+/** The signatures of a kernel's helper functions, in the author's types. */
+function helpersOf({ functions }: KernelIR): readonly HelperSignature[] {
+  return functions.map(({ at: location, params }) => ({
+    at: location,
+    params: params.map(({ parameter = "", type }) => ({ name: parameter, type: authorType(type) })),
+  }));
 }

@@ -1,5 +1,6 @@
 /** A kernel's params: as IR, and as handles for the body. */
 import { fail, type Location } from "../diagnostics/diagnostic.js";
+import { specValue } from "../diagnostics/catalog/definition-codes.js";
 import { allOptional, descriptorBlock, optionalDim, paramDims, paramName } from "../diagnostics/catalog/param-codes.js";
 import type { Builder } from "../ir/builder.js";
 import { type DType, dtype as dtypeVariable, type DTypeVariable, elemOf } from "../types/dtype.js";
@@ -18,7 +19,6 @@ import {
 import { chosenFunction } from "./constexpr-function.js";
 import { type KernelDefinition, rawConfigs } from "./definition.js";
 import { isOptional, type ParamDescription } from "./params.js";
-import { shareStrides } from "./shared-strides.js";
 
 /** The description of a param of this kind. */
 export type DescriptionOf<Kind extends ParamDescription["kind"]> = Extract<ParamDescription, { kind: Kind }>;
@@ -62,6 +62,40 @@ export function declareParams(recorder: Builder, kernel: KernelDefinition): read
   const params = [...shareStrides(kernel, argumentParams), ...sizes, ...constexprs];
   checkOptionalTensors(params, kernel);
   return params;
+}
+
+/** Replaces the strides of each tensor in a group by those of the group's first tensor. */
+function shareStrides(
+  { name: kernel, spec, at: location }: KernelDefinition,
+  params: readonly Param[],
+): readonly Param[] {
+  const firstOfGroup = new Map<string, TensorParam>();
+  for (const group of spec.sameStrides ?? []) {
+    const tensors = group.map((name, i) => {
+      const param = params.find((tensor) => tensor.name === name);
+      const isDuplicate = firstOfGroup.has(name) || group.indexOf(name) < i;
+      const why = isDuplicate ? "which is listed twice" : whyNotStrided(param);
+      return why === "" ? (param as TensorParam) : fail(specValue.sameStrides(kernel, name, why), location);
+    });
+    const [first, ...others] = tensors;
+    if (!first) continue;
+    for (const param of [first, ...others]) {
+      if (param.dimNames.join() !== first.dimNames.join())
+        fail(specValue.sameStrides(kernel, param.name, `whose dims are not those of ${first.name}`), location);
+      firstOfGroup.set(param.name, first);
+    }
+  }
+  return params.map((param) => {
+    const first = param.kind === "tensor" ? firstOfGroup.get(param.name) : undefined;
+    return first ? ({ ...param, strides: first.strides } as Param) : param;
+  });
+}
+
+function whyNotStrided(param: Param | undefined): string {
+  if (param?.kind !== "tensor") return "which is not a tensor";
+  if (param.block) return "whose strides its descriptor has";
+  if (param.optional) return "which may be absent";
+  return param.contiguous ? "whose strides are sizes, as it is contiguous" : "";
 }
 
 /** The minimum number of elements behind a pointer. */

@@ -15,12 +15,11 @@ export function python(
 
 /** Records a reference by calling the author's function with proxies. */
 export function recordReference(
-  author: Author | { readonly source: string } | undefined,
+  author: Author | { readonly source: string },
   recorderArguments: RecorderArguments,
   outputs: readonly string[],
   location: Location | undefined,
-): Reference | undefined {
-  if (author === undefined) return undefined;
+): Reference {
   if (typeof author !== "function") return { kind: "python", source: dedent(author.source) };
   const { result } = record(author, recorderArguments, location);
   const unknownOutput =

@@ -4,7 +4,7 @@ import { pythonName, reservedName } from "../diagnostics/catalog/definition-code
 import { referenceArgument } from "../diagnostics/catalog/reference-codes.js";
 import { isMemoryParam, type KernelIR, type Param } from "../ir/nodes.js";
 import { isPythonIdentifier } from "../torch/python-identifiers.js";
-import { inputsOf as inputsIn, type TorchNode } from "../torch/node.js";
+import { inputsOf as inputsIn, type Reference, type TorchNode } from "../torch/node.js";
 import { type KernelDefinition, rawConfigs } from "./definition.js";
 import { prefixMessages } from "../torch/record-author.js";
 import { recordInputs, recordReference } from "./record-reference.js";
@@ -21,20 +21,29 @@ export function providersOf(
   const providers = Object.entries(kernel.spec.providers ?? {}).map(([name, author]) => {
     if (!isPythonIdentifier(name)) fail(pythonName.provider(kernel.name, name), location);
     if (RESERVED_PROVIDERS.includes(name)) fail(reservedName.provider(kernel.name, name), location);
-    const recordProvider = () => recordReferenceSpec(kernel, author, params, location, `the provider ${name}`)!;
+    const recordProvider = () => recordReferenceSpec(kernel, author, params, location, `the provider ${name}`);
     return [name, prefixMessages(`${kernel.name}: the provider ${name}:`, recordProvider)] as const;
   });
   return Object.fromEntries(providers);
 }
 
-/** Records a reference or a provider. `location` is that of the spec part. */
-export function recordReferenceSpec(
-  { spec }: KernelDefinition,
-  author: typeof spec.reference,
+/** Records the reference. `location` is that of the spec part. */
+export function referenceOf(
+  kernel: KernelDefinition,
   params: readonly Param[],
   location: Location | undefined,
-  subject = "the reference",
-) {
+): KernelIR["reference"] {
+  const { reference } = kernel.spec;
+  return reference && recordReferenceSpec(kernel, reference, params, location, "the reference");
+}
+
+function recordReferenceSpec(
+  { spec }: KernelDefinition,
+  author: NonNullable<typeof spec.reference>,
+  params: readonly Param[],
+  location: Location | undefined,
+  subject: string,
+): Reference {
   const numbers = params.filter((param) => !isMemoryParam(param));
   const recorderArguments = {
     subject,
@@ -44,7 +53,7 @@ export function recordReferenceSpec(
     variables: variablesOf(params),
   };
   const reference = recordReference(author, recorderArguments, tensorNames(params, ["out", "inout"]), location);
-  const usedInputs = reference?.kind === "recorded" ? inputsIn(reference.outputs) : new Set<string>();
+  const usedInputs = reference.kind === "recorded" ? inputsIn(reference.outputs) : new Set<string>();
   const configParam = params.find((param) => usedInputs.has(param.name) && isConfigDependent(spec, param));
   if (configParam) fail(referenceArgument.config(configParam.name), location);
   return reference;

@@ -44,7 +44,7 @@ import { deviceProperties } from "./device.js";
 import { declareParams, type DescriptionOf, paramHandles, isHostVisible } from "./declare.js";
 import { configOf, type KernelDefinition, rawConfigs } from "./definition.js";
 import { registerPresenceFlag, registerTensor } from "./methods.js";
-import { inputsOf, providersOf, recordReferenceSpec } from "./record-spec.js";
+import { inputsOf, providersOf, referenceOf } from "./record-spec.js";
 import { withArgumentNames, undefinedNameMessage } from "./unknown-names.js";
 import { rangeRequirements, type TraceHost, withRange } from "./ranges.js";
 import { type RawSpec, checkShapes, checkSpec } from "./spec-schema.js";
@@ -105,7 +105,7 @@ function traceKernel(kernel: KernelDefinition, source: SourceIndex | undefined):
     checkGrid(grid, locationOf("grid"));
     const coercionError = closeKernel(recorder);
     checkNames(kernel, params);
-    const reference = recordReferenceSpec(kernel, kernel.spec.reference, params, locationOf("reference"));
+    const reference = referenceOf(kernel, params, locationOf("reference"));
     const inputs = inputsOf(kernel, params, locationOf("inputs"));
     return {
       name: kernel.name,

@@ -42,8 +42,8 @@ export function outOfRange(
   to: NumericDType,
   { rounding }: RoundOptions = {},
 ): Uint8Array | undefined {
-  if (!isFloat(from)) return undefined;
-  const isInRange = isFloat(to) ? (rounding === "rtz" ? undefined : float8Range(to)) : integerRange(to);
+  if (!isFloat(from) || (isFloat(to) && rounding === "rtz")) return undefined;
+  const isInRange = isFloat(to) ? float8Range(to) : integerRange(to);
   if (!isInRange) return undefined;
   let lanes: Uint8Array | undefined;
   for (let i = 0; i < data.length; i++) {

@@ -45,7 +45,7 @@ export function foldLanes(
   }
   const { shape } = tiles[0]!;
   const distance = sizeOf(shape.slice(axis + 1));
-  const block = distance * shape[axis]!;
+  const block = distance * atAxis(shape, axis);
   const builder = new TileBuilder(shape);
   for (let start = 0; start < sizeOf(shape); start += block)
     for (let lane = start; lane < start + distance; lane++) {

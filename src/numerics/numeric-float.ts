@@ -137,7 +137,8 @@ export function roundAll(
     const highWord = bits[i * step + firstWord]!;
     const shift = table[(highWord >>> drop) & mask]!;
     const magnitude = Math.abs(x) + shift - shift;
-    out[i] = magnitude <= max ? (highWord < 0 ? -magnitude : magnitude) : roundOne(x);
+    if (magnitude <= max) out[i] = highWord < 0 ? -magnitude : magnitude;
+    else out[i] = roundOne(x);
   }
   return out;
 }

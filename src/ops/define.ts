@@ -294,7 +294,8 @@ function inferTypes(
 ): readonly Type[] {
   const result = op.infer(typedArguments({ op, operands, options }));
   if (result instanceof Message) fail(result, location);
-  const types = "kind" in result ? (result.kind === "none" ? [] : [result]) : result;
+  if ("kind" in result && result.kind === "none") return [];
+  const types = "kind" in result ? [result] : result;
   // A constexpr's text contains its operands' texts, so its length can double with each op.
   if (types.some((type) => type.kind === "constexpr" && type.text.length > MAX_TEXT))
     fail(deepProgram.constant(), location);

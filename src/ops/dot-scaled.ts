@@ -89,7 +89,7 @@ export const dotScaled = defineOp<
   facts: { contracts: true },
   proof: {
     // 0 is exact in every format, and 0 times a scale is 0 unless the scale is NaN.
-    classTransfer: ({ lhs, lhsScale }) => (lhs === ZERO ? (lhsScale === HIGHEST ? NAN : ZERO) : lhs),
+    classTransfer: ({ lhs, lhsScale }) => (lhs === ZERO && lhsScale === HIGHEST ? NAN : lhs),
     isNeutral: (classes) => classes === ZERO,
     foldSemantics: {
       form: "packed",
@@ -137,7 +137,7 @@ function elements(args: Args, side: "lhs" | "rhs") {
     return scaleCode === 255 ? NaN : 2 ** (scaleCode - 127);
   };
   const value = (batch: number, outer: number, i: number) => {
-    const [o, j] = isPacked ? (kPack ? [outer, i >> 1] : [outer >> 1, i]) : [outer, i];
+    const [o, j] = [isPacked && !kPack ? outer >> 1 : outer, isPacked && kPack ? i >> 1 : i];
     const code = Number(data[batch * rows * columns + (side === "lhs" ? o * columns + j : j * columns + o)]);
     return isPacked ? E2M1[((kPack ? i : outer) & 1 ? code >> 4 : code) & 15]! : code;
   };

@@ -195,10 +195,13 @@ function poisonInvertedBounds(clamped: TileArray, { min, max }: ClampBounds, con
   const broadcastBound = (bound: Runtime) => broadcastTo(cast(tileOf(bound, dtype), dtype), clamped.shape);
   const [low, high] = [broadcastBound(min), broadcastBound(max)];
   let lanes: Uint8Array | undefined;
-  for (let i = 0; i < clamped.data.length; i++)
-    if (!(low.data[i]! <= high.data[i]!) && !low.poison?.[i] && !high.poison?.[i])
+  const boundsAt = (lane: number) => [low.data[lane]!, high.data[lane]!] as const;
+  for (let i = 0; i < clamped.data.length; i++) {
+    const [lowest, highest] = boundsAt(i);
+    if (!(lowest <= highest) && !low.poison?.[i] && !high.poison?.[i])
       (lanes ??= new Uint8Array(clamped.data.length))[i] = 1;
-  return markPoison(clamped, lanes, context, (lane) => clampBounds(low.data[lane]!, high.data[lane]!));
+  }
+  return markPoison(clamped, lanes, context, (lane) => clampBounds(...boundsAt(lane)));
 }
 
 type ClampBounds = Readonly<Record<"min" | "max", Runtime>>;

@@ -6,7 +6,7 @@ import type { TestCase, Evaluation, Finding } from "../compiled/compiled-kernel.
 import { boundarySizes } from "../compiled/boundary-sizes.js";
 import type { FindingCode } from "../diagnostics/catalog/index.js";
 import type { Location } from "../diagnostics/diagnostic.js";
-import { type ConstexprParam, type KernelIR, paramsOf } from "../ir/nodes.js";
+import { type ConstexprParam, type KernelIR, type Param, paramsOf } from "../ir/nodes.js";
 import { conditionsOf, isNumber, not, symbolsIn, type Term, termsIn } from "../symbolic/term.js";
 import type { DTypeVariable } from "../types/dtype.js";
 import type { Budget } from "./algebra/budget.js";
@@ -146,10 +146,11 @@ function testCaseOf(ir: KernelIR, config: number, values: Values): TestCase {
 }
 
 function dtypesOf({ params }: KernelIR): readonly DTypeVariable[] {
-  return params.flatMap((param) => {
-    const dtype = param.kind === "constexpr" ? param.variable : "dtype" in param ? param.dtype : undefined;
-    return dtype !== undefined && typeof dtype !== "string" ? [dtype] : [];
-  });
+  const dtypeOf = (param: Param) => {
+    if (param.kind === "constexpr") return param.variable;
+    return "dtype" in param ? param.dtype : undefined;
+  };
+  return params.map(dtypeOf).filter((dtype) => dtype !== undefined && typeof dtype !== "string");
 }
 
 function absentOf(ir: KernelIR, values: Values): readonly string[] {

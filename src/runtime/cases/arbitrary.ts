@@ -107,7 +107,7 @@ function checkOptions(kernel: CompiledKernel, options: CaseOptions): void {
   checkNames("constexpr", options.constexprs, names(signature.constexprs.filter(({ from }) => from === "argument")));
   checkNames("dtype variable", dtypes, Object.keys(signature.dtypes));
   for (const [name, dtype] of Object.entries(dtypes))
-    checkNames(`${name} =`, { [dtype]: true }, signature.dtypes[name]!);
+    checkNames(`${name} =`, { [dtype]: true }, signature.dtypes[name] ?? []);
   for (const [name, value] of Object.entries({ maxSize, maxWork, maxLanes, maxElements }))
     if (!Number.isInteger(value) || value < 1) reject(`${name} is ${value}; it must be an integer from 1 up`);
   if (!configs[config]) reject(`there is no config ${config}; the kernel has configs 0 to ${configs.length - 1}`);
@@ -275,8 +275,8 @@ function matchSpecialization(
   drawn: TestCase,
   options: CaseOptions,
 ): TestCase {
-  const floats = kernel.signature.scalars.filter(({ dtype }) => !dtype.includes("int"));
-  const scalars = Object.fromEntries(floats.map(({ name }) => [name, drawn.scalars![name]!]));
+  const floats = kernel.signature.scalars.flatMap(({ name, dtype }) => (dtype.includes("int") ? [] : [name]));
+  const scalars = Object.fromEntries(Object.entries(drawn.scalars ?? {}).filter(([name]) => floats.includes(name)));
   const testCase: TestCase = {
     ...pattern,
     scalars: { ...pattern.scalars, ...scalars },
@@ -312,12 +312,13 @@ export function productOfSizes({ sizes }: Pick<TestCase, "sizes">): number {
 function shrinkToAffordable(kernel: CompiledKernel, testCase: TestCase, options: CaseOptions): TestCase {
   const { sizes } = testCase;
   if (isAffordable(kernel, testCase, options)) return testCase;
-  const free = Object.keys(sizes).filter((name) => !(name in (options.sizes ?? {})));
-  const smaller = (name: string) => roundUpToAllowed(kernel.signature, name, Math.max(1, Math.floor(sizes[name]! / 5)));
-  const name = free.toSorted((x, y) => sizes[y]! - sizes[x]!).find((each) => smaller(each) < sizes[each]!);
-  return name === undefined
-    ? testCase
-    : shrinkToAffordable(kernel, { ...testCase, sizes: { ...sizes, [name]: smaller(name) } }, options);
+  const free = Object.entries(sizes).filter(([name]) => !(name in (options.sizes ?? {})));
+  for (const [name, size] of free.toSorted(([, x], [, y]) => y - x)) {
+    const smaller = roundUpToAllowed(kernel.signature, name, Math.max(1, Math.floor(size / 5)));
+    if (smaller < size)
+      return shrinkToAffordable(kernel, { ...testCase, sizes: { ...sizes, [name]: smaller } }, options);
+  }
+  return testCase;
 }
 
 /** A record with independently drawn values. */
@@ -340,18 +341,16 @@ function sizesArbitrary(
   const size = sizeArbitrary(blocks, maxSize);
   const sizesRecord = (sizeValues: fc.Arbitrary<number>, isEmpty = false): fc.Arbitrary<Record<string, number>> => {
     const mayBeEmpty = isEmpty ? emptyable(signature) : [];
-    return recordOf(signature.sizes, (name) => [
-      name,
-      name in fixed
-        ? fc.constant(fixed[name]!)
-        : mayBeEmpty.includes(name)
-          ? fc.constant(0)
-          : // The inverse is the identity: a drawn size is already allowed.
-            sizeValues.map(
-              (drawn) => roundUpToAllowed(signature, name, drawn),
-              (value) => value as number,
-            ),
-    ]);
+    return recordOf(signature.sizes, (name) => {
+      const constant = fixed[name] ?? (mayBeEmpty.includes(name) ? 0 : undefined);
+      if (constant !== undefined) return [name, fc.constant(constant)];
+      // The inverse is the identity: a drawn size is already allowed.
+      const allowed = sizeValues.map(
+        (drawn) => roundUpToAllowed(signature, name, drawn),
+        (value) => value as number,
+      );
+      return [name, allowed];
+    });
   };
   const any = isPatterned
     ? fc.oneof(

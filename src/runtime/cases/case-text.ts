@@ -1,6 +1,6 @@
 /** Formats test cases and configs. */
 import { formatNumber } from "../../compiled/canonical-json.js";
-import type { TestCase, Config } from "../../compiled/compiled-kernel.js";
+import type { CompiledKernel, Config, TestCase } from "../../compiled/compiled-kernel.js";
 
 type Values = Readonly<Record<string, number | boolean | string>>;
 
@@ -24,6 +24,13 @@ export function describeCase(testCase: TestCase, configCount: number): string {
     ...(testCase.special?.length ? [`special values (${testCase.special.join(", ")})`] : []),
     ...(configCount > 1 ? [`config ${testCase.config}`] : []),
   ].join(" ");
+}
+
+/** @throws Error for an index that is not the kernel's. */
+export function configAt({ configs }: Pick<CompiledKernel, "configs">, index: number): Config {
+  const config = configs[index];
+  if (!config) throw new Error(`there is no config ${index}; the kernel has ${configs.length}`);
+  return config;
 }
 
 /** Constexprs and launch options of a config, under the author's names. */

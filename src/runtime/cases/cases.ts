@@ -11,7 +11,7 @@ import {
 } from "../../compiled/compiled-kernel.js";
 import { acceptedCase, nearestAcceptedCase, shrinkAccepted } from "./valid-cases.js";
 import { formatCase, describeCase } from "./case-text.js";
-import { configsOf, type Selection } from "./selection.js";
+import { configsOf, inTurn, type Selection } from "./selection.js";
 import { caseOf, declaredShapes, givenShape, type Shape, shrinkShape, usualShapes, withOutputs } from "./shapes.js";
 import { type Variant, variantsFor } from "./variants.js";
 
@@ -70,11 +70,10 @@ export function declaredCases(kernel: CompiledKernel, limits: Limits, selection:
     const byKey = new Map<string, PlannedCase & { cost: number }>();
     for (const variant of variants) {
       const candidates = configs.map((config) => caseOf(kernel, shape, variant, "contiguous", config, selection.seed));
-      const accepted = candidates.filter((testCase) => kernel.refusal(testCase) === undefined);
+      const refusals = candidates.map((testCase) => kernel.refusal(testCase));
+      const accepted = candidates.filter((_, i) => refusals[i] === undefined);
       if (accepted.length === 0)
-        skipped.add(
-          `declared shape ${formatSizes(shape.sizes)}: the kernel refuses it (${kernel.refusal(candidates[0]!)})`,
-        );
+        skipped.add(`declared shape ${formatSizes(shape.sizes)}: the kernel refuses it (${refusals[0]})`);
       for (const baseCase of limits.exhaustive ? accepted : accepted.slice(round % accepted.length).slice(0, 1))
         for (const testCase of withOptionalVariants(kernel.signature.tensors, baseCase, limits.exhaustive, round)) {
           const refusal = kernel.refusal(testCase);
@@ -121,7 +120,7 @@ function generatedCases(kernel: CompiledKernel, limits: Limits, selection: Selec
   const configs = configsOf(kernel, selection);
   const shapes = selection.sizes
     ? [givenShape(selection, kernel)]
-    : affordableShapes(kernel, limits, variants[0]!, skipped);
+    : affordableShapes(kernel, limits, inTurn(variants, 0), skipped);
   const cases = new Map<string, PlannedCase>();
   let round = 0;
   for (const [index, shape] of shapes.entries()) {
@@ -131,7 +130,7 @@ function generatedCases(kernel: CompiledKernel, limits: Limits, selection: Selec
       ? pairConfigsWithVariants(configs, variants, limits.exhaustive)
       : variants.map((v) => [undefined, v] as const)) {
       for (const layout of shape.layouts) {
-        const configIndex = config ?? configs[round++ % configs.length]!;
+        const configIndex = config ?? inTurn(configs, round++);
         const full = withOutputs(kernel, caseOf(kernel, shape, variant, layout, configIndex, selection.seed), layout);
         for (const requested of withOptionalVariants(kernel.signature.tensors, full, isExhaustive, round)) {
           const affordable = selection.sizes ? requested : toAcceptedCase(kernel, requested, limits);
@@ -210,10 +209,7 @@ function pairConfigsWithVariants(
 ): (readonly [number, Variant])[] {
   if (isExhaustive) return configs.flatMap((config) => variants.map((variant) => [config, variant] as const));
   const count = Math.max(configs.length, variants.length);
-  return Array.from(
-    { length: count },
-    (_, i) => [configs[i % configs.length]!, variants[i % variants.length]!] as const,
-  );
+  return Array.from({ length: count }, (_, i) => [inTurn(configs, i), inTurn(variants, i)] as const);
 }
 
 function isAffordable(kernel: CompiledKernel, testCase: TestCase, limits: Limits): boolean {

@@ -36,10 +36,11 @@ export function compileCases(
               selection.seed,
             ),
           );
+          const [first] = candidates;
           const testCase =
             candidates.find((each) => kernel.refusal(each) === undefined) ??
-            nearbyCase(kernel, candidates[0]!, selection);
-          if (!testCase) skipped.add(`config ${config}: the kernel refuses it (${kernel.refusal(candidates[0]!)})`);
+            (first && nearbyCase(kernel, first, selection));
+          if (!testCase) skipped.add(`config ${config}: the kernel refuses it (${first && kernel.refusal(first)})`);
           else if (testCase.layouts && Object.keys(testCase.layouts).length === 0)
             skipped.add(`${layout}: no input can have this layout`);
           else cases.push(...withOptionalVariants([...signature.tensors, ...signature.pointers], testCase, true, 0));
@@ -55,13 +56,20 @@ function shapesByDims(kernel: CompiledKernel, selection: Selection): readonly (r
   if (selection.sizes) return [[givenShape(selection, kernel)]];
   const declared = declaredShapes(kernel);
   const names = constexprDims(kernel);
-  const dimsOf = ({ sizes }: Shape) => Object.fromEntries(names.map((name) => [name, sizes[name]!] as const));
-  const keys = new Set(declared.map((shape) => JSON.stringify(dimsOf(shape))));
-  if (keys.size === 0) return [usualShapes(kernel)];
-  return [...keys].map((key) => {
-    const shapes = declared.filter((shape) => JSON.stringify(dimsOf(shape)) === key);
-    return [...shapes, ...usualShapes(kernel, dimsOf(shapes[0]!))];
-  });
+  const dimsOf = ({ sizes }: Shape) =>
+    Object.fromEntries(
+      names.flatMap((name) => {
+        const size = sizes[name];
+        return size === undefined ? [] : [[name, size] as const];
+      }),
+    );
+  const keyOf = (shape: Shape) => cacheKey(dimsOf(shape));
+  const dimsByKey = new Map(declared.map((shape) => [keyOf(shape), dimsOf(shape)]));
+  if (dimsByKey.size === 0) return [usualShapes(kernel)];
+  return [...dimsByKey].map(([key, dims]) => [
+    ...declared.filter((shape) => keyOf(shape) === key),
+    ...usualShapes(kernel, dims),
+  ]);
 }
 
 /** Sorts shapes first whose declared constexprs agree with the variant. */

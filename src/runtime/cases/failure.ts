@@ -65,8 +65,9 @@ const MISTAKE_KINDS: Readonly<Record<string, MistakeKind>> = {
 
 /** Converts an exception of the evaluator. */
 export function evaluatorFailure(error: unknown): CaseFailure {
-  if (error instanceof TileScriptError) {
-    const { code, message, at } = error.diagnostics[0]!;
+  const [diagnostic] = error instanceof TileScriptError ? error.diagnostics : [];
+  if (diagnostic) {
+    const { code, message, at } = diagnostic;
     return { kind: MISTAKE_KINDS[code] ?? "reference", message, ...(at && { at }) };
   }
   if (error instanceof EvaluationTimeout)

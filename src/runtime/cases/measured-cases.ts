@@ -28,7 +28,7 @@ const MAX_POINTS = 200;
 export function parseSweep(text: string): Sweep {
   const match = /^([A-Za-z_]\w*(?:,[A-Za-z_]\w*)*)=(\d+)\.\.(\d+):([x+])(\d+)$/.exec(text.replaceAll(" ", ""));
   if (!match) throw new UsageError(`--sweep: ${text} is not a sweep; write M=256..8192:x2, M=256..4096:+256 or M,N=…`);
-  const [, names, from, to, operator, by] = match;
+  const [, names = "", from, to, operator, by] = match;
   const [low, high, step] = [Number(from), Number(to), Number(by)];
   if (low < 1 || high < low) throw new UsageError(`--sweep: ${from}..${to} is empty; write the smaller size first`);
   if (step < (operator === "x" ? 2 : 1))
@@ -37,7 +37,7 @@ export function parseSweep(text: string): Sweep {
   for (let value = low; value <= high; value = operator === "x" ? value * step : value + step) values.push(value);
   if (values.length > MAX_POINTS)
     throw new UsageError(`--sweep: ${text} has ${values.length} points; the most is ${MAX_POINTS}, use a larger step`);
-  return { names: names!.split(","), values };
+  return { names: names.split(","), values };
 }
 
 /** Returns the test cases, each with a config that accepts it, and messages about cases that no config accepts. */
@@ -53,7 +53,8 @@ export function measuredCases(
       const shape = { label: "measured", sizes, layouts: [], ...(args && { args }) };
       const candidates = configs.map((config) => caseOf(kernel, shape, variant, "contiguous", config, selection.seed));
       const accepted = candidates.find((candidate) => kernel.refusal(candidate) === undefined);
-      if (!accepted) skipped.add(`${formatSizes(sizes)}: the kernel refuses it (${kernel.refusal(candidates[0]!)})`);
+      const [first] = candidates;
+      if (!accepted) skipped.add(`${formatSizes(sizes)}: the kernel refuses it (${first && kernel.refusal(first)})`);
       // Variants that differ only in values that the shape fixes are equal.
       else cases.set(cacheKey({ ...accepted, config: 0 }), accepted);
     }

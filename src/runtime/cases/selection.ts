@@ -15,6 +15,13 @@ export interface Selection {
   readonly seed: number;
 }
 
+/** The item at an index, counting round and round. */
+export function inTurn<Item>(items: readonly Item[], index: number): Item {
+  const item = items.at(index % items.length);
+  if (item === undefined) throw new Error("there are no items to take in turn");
+  return item;
+}
+
 /** The indices of the configs to try. */
 export function configsOf(
   { configs }: CompiledKernel,

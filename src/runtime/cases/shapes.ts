@@ -4,7 +4,7 @@
  */
 import type { TestCase, CompiledKernel, Layout, Signature, TensorSignature } from "../../compiled/compiled-kernel.js";
 import { clampToRanges } from "./in-range.js";
-import type { Selection } from "./selection.js";
+import { inTurn, type Selection } from "./selection.js";
 import type { Variant } from "./variants.js";
 import { allLayouts, layoutsOf, tensorsWithLayout, sharedLayouts } from "./tensor-layouts.js";
 
@@ -59,7 +59,7 @@ export function usualShapes(kernel: CompiledKernel, fixed = fixedSizes(kernel)):
     ),
     shape(
       "primes",
-      freeSizes.map((_, i) => [13, 37, 29, 23][(freeSizes.length - 1 - i) % 4]!),
+      freeSizes.map((_, i) => inTurn([13, 37, 29, 23], freeSizes.length - 1 - i)),
       layouts,
     ),
     shape(
@@ -71,10 +71,12 @@ export function usualShapes(kernel: CompiledKernel, fixed = fixedSizes(kernel)):
 
 /** Halves the first reducible size above 3. Loops over blocks are mostly along the last sizes. */
 export function shrinkShape(shape: Shape): Shape | undefined {
-  const name = shape.reducible?.find((axis) => shape.sizes[axis]! > 3);
-  if (name === undefined) return undefined;
-  const size = shape.sizes[name]!;
-  return { ...shape, sizes: { ...shape.sizes, [name]: size % 2 === 0 ? size / 2 : nextPrime(size / 2) } };
+  for (const name of shape.reducible ?? []) {
+    const size = shape.sizes[name];
+    if (size !== undefined && size > 3)
+      return { ...shape, sizes: { ...shape.sizes, [name]: size % 2 === 0 ? size / 2 : nextPrime(size / 2) } };
+  }
+  return undefined;
 }
 
 /** The smallest accepted size that is at least `size`. */

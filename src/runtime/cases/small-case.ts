@@ -2,7 +2,7 @@
 import type { TestCase, CompiledKernel, Config } from "../../compiled/compiled-kernel.js";
 import { acceptedCase, nearestAcceptedCase, shrinkAccepted } from "./valid-cases.js";
 import { costOf, largestNumel } from "./cases.js";
-import type { Selection } from "./selection.js";
+import { inTurn, type Selection } from "./selection.js";
 
 /** Limits of a case that is evaluated interactively. */
 const MAX_ELEMENTS = 2 ** 14;
@@ -44,14 +44,14 @@ function preferredSizes({ signature, configs }: CompiledKernel, config: number):
   const blocks = numbersOf(configs[config]);
   const [first, ...others] = sizes;
   if (first !== undefined && others.length === 0) return { [first]: Math.floor(2.5 * Math.max(16, ...blocks)) };
-  return Object.fromEntries(sizes.map((name, i) => [name, PREFERRED_SIZES[i % PREFERRED_SIZES.length]!]));
+  return Object.fromEntries(sizes.map((name, i) => [name, inTurn(PREFERRED_SIZES, i)]));
 }
 
 /** The config with the smallest blocks. */
 function smallestConfig(configs: readonly Config[]): number {
   const product = (config: Config): number => numbersOf(config).reduce((all, value) => all * Math.max(1, value), 1);
-  const [first] = [...configs.keys()].sort((a, b) => product(configs[a]!) - product(configs[b]!) || a - b);
-  return first ?? 0;
+  const [smallest] = [...configs.entries()].sort(([i, a], [j, b]) => product(a) - product(b) || i - j);
+  return smallest?.[0] ?? 0;
 }
 
 function numbersOf(config: Config | undefined): readonly number[] {

@@ -46,6 +46,9 @@ function divisorClass(value: number): typeof ONE | number {
 }
 
 function integersOf({ signature }: CompiledKernel, { scalars = {} }: TestCase): Record<string, number> {
-  const integers = signature.scalars.filter(({ name, dtype }) => dtype.includes("int") && name in scalars);
-  return Object.fromEntries(integers.map(({ name }) => [name, scalars[name]!]));
+  const integers = signature.scalars.flatMap(({ name, dtype }) => {
+    const value = scalars[name];
+    return dtype.includes("int") && value !== undefined ? [[name, value] as const] : [];
+  });
+  return Object.fromEntries(integers);
 }

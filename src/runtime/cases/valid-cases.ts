@@ -36,26 +36,23 @@ function findAccepted(kernel: CompiledKernel, config: number, selection: Selecti
   const variants = variantsFor(kernel, selection);
   const { sizes: target = {} } = selection;
   const shapes = [...declaredShapes(kernel), ...usualShapes(kernel), ...usualShapes(kernel, {})];
-  const first = caseOf(
-    kernel,
-    { ...shapes[0]!, sizes: { ...shapes[0]!.sizes, ...target } },
-    variants[0]!,
-    "contiguous",
-    config,
-    0,
+  let first: { readonly testCase: TestCase; readonly refusal: string } | undefined;
+  for (const { sizes, args = {} } of shapes)
+    for (const variant of variants) {
+      const testCase = caseOf(kernel, { sizes: { ...sizes, ...target }, args }, variant, "contiguous", config, 0);
+      const refusal = kernel.refusal(testCase);
+      if (refusal === undefined) return { at: testCase };
+      first ??= { testCase, refusal };
+    }
+  if (!first) return { refusal: "" };
+  const sizesArbitrary = fc.record(
+    Object.fromEntries(signature.sizes.map((name) => [name, fc.constantFrom(...candidateFactors(kernel, config))])),
   );
-  const candidates = function* (): Generator<TestCase> {
-    for (const { sizes, args = {} } of shapes)
-      for (const variant of variants)
-        yield caseOf(kernel, { sizes: { ...sizes, ...target }, args }, variant, "contiguous", config, 0);
-    const sizesArbitrary = fc.record(
-      Object.fromEntries(signature.sizes.map((name) => [name, fc.constantFrom(...candidateFactors(kernel, config))])),
-    );
-    for (const sizes of fc.sample(sizesArbitrary, { seed: 1, numRuns: MAX_TRIES }))
-      yield { ...first, sizes: { ...sizes, ...target } };
-  };
-  for (const testCase of candidates()) if (kernel.refusal(testCase) === undefined) return { at: testCase };
-  return { refusal: kernel.refusal(first) ?? "" };
+  for (const sizes of fc.sample(sizesArbitrary, { seed: 1, numRuns: MAX_TRIES })) {
+    const testCase: TestCase = { ...first.testCase, sizes: { ...sizes, ...target } };
+    if (kernel.refusal(testCase) === undefined) return { at: testCase };
+  }
+  return { refusal: first.refusal };
 }
 
 /** Factors that a requirement may use: powers of two, and the numbers of the config and the declared shapes. */
@@ -107,17 +104,19 @@ function moveTowards(
     return isValid(next) ? next : undefined;
   };
   let current = start;
-  const names = Object.keys(target).filter((name) => target[name] !== 0);
-  for (const name of names)
-    current = firstOf(nearbySizes(target[name]!, factors), (size) => trySizes(current, { [name]: size })) ?? current;
+  const targets = Object.entries(target).filter(([, targetSize]) => targetSize !== 0);
+  const names = targets.map(([name]) => name);
+  for (const [name, targetSize] of targets)
+    current = firstOf(nearbySizes(targetSize, factors), (size) => trySizes(current, { [name]: size })) ?? current;
   // Sizes that a requirement relates change together: equal sizes stay equal, others stay proportional.
-  const unchanged = names.filter(
-    (name) => current.sizes[name] === start.sizes[name] && start.sizes[name] !== target[name],
+  const unchanged = targets.filter(
+    ([name, targetSize]) => current.sizes[name] === start.sizes[name] && start.sizes[name] !== targetSize,
   );
-  for (const name of unchanged) {
+  for (const [name, targetSize] of unchanged) {
     const equal = names.filter((other) => current.sizes[other] === current.sizes[name]);
-    const equalSizes = nearbySizes(target[name]!, factors).map((size) => equal.map((other) => [other, size] as const));
-    const scaled = [...new Set(nearbySizes(target[name]! / current.sizes[name]!, [1]))].flatMap((factor) =>
+    const equalSizes = nearbySizes(targetSize, factors).map((size) => equal.map((other) => [other, size] as const));
+    const ratio = targetSize / (current.sizes[name] ?? Number.NaN);
+    const scaled = [...new Set(nearbySizes(ratio, [1]))].flatMap((factor) =>
       groups(name, names).flatMap((group) => [scale(current, group, factor), scale(current, group, 1 / factor)]),
     );
     current =
@@ -136,7 +135,7 @@ function scale(
   names: readonly string[],
   factor: number,
 ): readonly (readonly [string, number])[] | undefined {
-  const entries = names.map((name) => [name, sizes[name]! * factor] as const);
+  const entries = names.map((name) => [name, (sizes[name] ?? Number.NaN) * factor] as const);
   return factor !== 1 && entries.every(([, size]) => isSize(size)) ? entries : undefined;
 }
 
@@ -171,14 +170,9 @@ export function shrinkAccepted(
   const factors = candidateFactors(kernel, start.config);
   let current = start;
   while (!isAffordable(current)) {
-    const largest = Object.keys(current.sizes).toSorted((x, y) => current.sizes[y]! - current.sizes[x]!);
-    const smaller = firstOf(largest, (name) => {
-      const next = moveTowards(
-        current,
-        { [name]: Math.max(1, Math.floor(current.sizes[name]! / 4)) },
-        factors,
-        isAccepted,
-      );
+    const largest = Object.entries(current.sizes).toSorted(([, x], [, y]) => y - x);
+    const smaller = firstOf(largest, ([name, size]) => {
+      const next = moveTowards(current, { [name]: Math.max(1, Math.floor(size / 4)) }, factors, isAccepted);
       return sumOfSizes(next) < sumOfSizes(current) ? next : undefined;
     });
     if (!smaller) break;

@@ -24,9 +24,10 @@ const MAX_COMBINATIONS = 24;
 /** The assignments of dtype variables, flags, choices and numbers that the selection allows. */
 export function variantsFor(kernel: CompiledKernel, { dtypes = {}, constexprs = {} }: Selection): Variant[] {
   const { signature } = kernel;
-  const axes: Axis[] = Object.entries(signature.dtypes).map(([name, members]) =>
-    (name in dtypes ? [dtypes[name]!] : members).map((value) => ({ dtypes: { [name]: value }, constexprs: {} })),
-  );
+  const axes: Axis[] = Object.entries(signature.dtypes).map(([name, members]) => {
+    const chosen = dtypes[name];
+    return (chosen === undefined ? members : [chosen]).map((value) => ({ dtypes: { [name]: value }, constexprs: {} }));
+  });
   const unfixed = passedConstexprs(signature).filter(({ name }) => !(name in constexprs));
   const listed = unfixed.filter(({ kind, choices }) => choices || kind === "bool");
   for (const constexpr of listed)
@@ -75,31 +76,30 @@ function product(axes: readonly Axis[]): (readonly Variant[])[] {
 
 /** Rows of indices below `counts`. Every pair of indices in two columns occurs in some row. */
 export function pairwise(counts: readonly number[]): number[][] {
-  const pairs = new Set<string>();
+  const pairs = new Map<string, readonly [i: number, x: number, j: number, y: number]>();
   const key = (i: number, x: number, j: number, y: number): string =>
     i < j ? `${i},${x},${j},${y}` : `${j},${y},${i},${x}`;
-  const columns = [...counts.keys()];
-  for (const i of columns)
-    for (const j of columns.slice(i + 1))
-      for (let x = 0; x < counts[i]!; x++) for (let y = 0; y < counts[j]!; y++) pairs.add(key(i, x, j, y));
+  const columns = [...counts.entries()];
+  for (const [i, xCount] of columns)
+    for (const [j, yCount] of columns.slice(i + 1))
+      for (let x = 0; x < xCount; x++) for (let y = 0; y < yCount; y++) pairs.set(key(i, x, j, y), [i, x, j, y]);
   const rows: number[][] = [];
-  while (pairs.size > 0) {
-    const [first] = pairs;
-    const [i, x, j, y] = first!.split(",").map(Number) as [number, number, number, number];
+  for (let [pair] = pairs.values(); pair; [pair] = pairs.values()) {
+    const [i, x, j, y] = pair;
     const row = new Map([
       [i, x],
       [j, y],
     ]);
     // Each further column takes the value that covers most of the uncovered pairs.
-    for (const column of columns.filter((each) => !row.has(each))) {
+    for (const [column, count] of columns.filter(([each]) => !row.has(each))) {
       const gains = Array.from(
-        { length: counts[column]! },
+        { length: count },
         (_, value) => [...row].filter(([other, chosen]) => pairs.has(key(column, value, other, chosen))).length,
       );
       row.set(column, gains.indexOf(Math.max(...gains)));
     }
     for (const [a, u] of row) for (const [b, v] of row) if (a !== b) pairs.delete(key(a, u, b, v));
-    rows.push(columns.map((column) => row.get(column)!));
+    rows.push([...row].toSorted(([a], [b]) => a - b).map(([, value]) => value));
   }
   return rows;
 }

@@ -17,9 +17,9 @@ export function thrownDiagnostics(error: unknown): readonly Diagnostic[] {
 
 /** Parses the errors of esbuild, which tsx uses. Its columns start at 0. */
 function syntaxErrors(message: string): readonly Diagnostic[] {
-  return [...message.matchAll(/^(.+):(\d+):(\d+): ERROR: (.*)$/gm)].map(([, file, line, column, text]) => {
-    const problem = pythonSyntax(text!, lineOf(file!, Number(line))) ?? text!;
-    return errorDiagnostic(syntax(problem), { file: file!, line: Number(line), column: Number(column) + 1 });
+  return [...message.matchAll(/^(.+):(\d+):(\d+): ERROR: (.*)$/gm)].map(([, file = "", line, column, text = ""]) => {
+    const problem = pythonSyntax(text, lineOf(file, Number(line))) ?? text;
+    return errorDiagnostic(syntax(problem), { file, line: Number(line), column: Number(column) + 1 });
   });
 }
 
@@ -43,16 +43,18 @@ function missingModule(error: Error): Diagnostic | undefined {
   const isPath = isAbsolute(name) || name.startsWith(".");
   const displayName = isAbsolute(name) && importer ? relative(dirname(importer), name) : name;
   const installHint = `\`npm install ${name.match(/^(?:@[^/]+\/)?[^/]+/)?.[0]}\` in its folder installs it`;
-  const remedy = exporter !== undefined ? "check the name" : isPath ? "check the path" : installHint;
+  const pathRemedy = isPath ? "check the path" : installHint;
+  const remedy = exporter === undefined ? pathRemedy : "check the name";
   return errorDiagnostic(imports.missing(displayName, remedy), locationOf(importer, isPath ? basename(name) : name));
 }
 
 /** An import of a name that a module does not export. Node prints the importing file above the stack. */
 function missingExport({ message, stack = "" }: Error): Diagnostic | undefined {
-  const [, module, name] = /'(.+)' does not provide an export named '(.+)'$/.exec(message) ?? [];
+  const [, module = "", name] = /'(.+)' does not provide an export named '(.+)'$/.exec(message) ?? [];
   if (name === undefined) return undefined;
-  const importer = /^(.+):\d+$/m.exec(stack.split("\n", 1)[0]!)?.[1] ?? "";
-  return errorDiagnostic(imports.noExport(module!, name), locationOf(pathOf(importer), name));
+  const [firstLine = ""] = stack.split("\n", 1);
+  const importer = /^(.+):\d+$/m.exec(firstLine)?.[1] ?? "";
+  return errorDiagnostic(imports.noExport(module, name), locationOf(pathOf(importer), name));
 }
 
 function otherError(error: Error): Diagnostic {
@@ -102,9 +104,9 @@ function isPackageFile(file: string): boolean {
 /** The first line of a file that contains this text. */
 function locationOf(file: string, text: string): Location | undefined {
   try {
-    const lines = readFileSync(file, "utf8").split("\n");
-    const index = lines.findIndex((line) => line.includes(text));
-    return index < 0 ? undefined : { file, line: index + 1, column: lines[index]!.indexOf(text) + 1 };
+    for (const [index, line] of readFileSync(file, "utf8").split("\n").entries())
+      if (line.includes(text)) return { file, line: index + 1, column: line.indexOf(text) + 1 };
+    return undefined;
   } catch {
     return undefined;
   }

@@ -46,8 +46,10 @@ function sourcesOf(files: readonly string[]): Set<string> {
   for (let file = queue.pop(); file !== undefined; file = queue.pop()) {
     if (sources.has(file) || !existsSync(file)) continue;
     sources.add(file);
-    for (const [, path] of readFileSync(file, "utf8").matchAll(/(?:from|import\(?)\s*["'](\.{1,2}\/[^"']+)["']/g)) {
-      const imported = join(dirname(file), path!);
+    for (const [, path = ""] of readFileSync(file, "utf8").matchAll(
+      /(?:from|import\(?)\s*["'](\.{1,2}\/[^"']+)["']/g,
+    )) {
+      const imported = join(dirname(file), path);
       queue.push(imported, imported.replace(/\.([cm]?)js$/, ".$1ts"), `${imported}.ts`);
     }
   }

@@ -40,8 +40,8 @@ function editsByFile(diagnostics: readonly Diagnostic[]): ReadonlyMap<string, re
   for (const { edit } of diagnostics) {
     if (!edit) continue;
     const { file } = edit.at;
-    if (!files.has(file)) files.set(file, new Map());
-    files.get(file)!.set(JSON.stringify(edit), edit);
+    const edits = files.get(file) ?? new Map<string, Edit>();
+    files.set(file, edits.set(JSON.stringify(edit), edit));
   }
   return new Map([...files].map(([file, edits]) => [file, [...edits.values()]]));
 }

@@ -37,7 +37,8 @@ export const create: PlainCommand<JsonOptions & { readonly project?: true }> = {
     if (json) printJson(streams, { ok: true, files } satisfies NewReport);
     else {
       for (const path of files) streams.out(`made ${path}\n`);
-      const setupCommands = project ? [] : installCommands(resolve(files[0]!));
+      const [first] = files;
+      const setupCommands = project || !first ? [] : installCommands(resolve(first));
       for (const command of setupCommands) streams.out(`first: ${command}\n`);
       const start = project ? `cd ${name} && npm install && npm start` : `npx tsx ${name}.ts --run`;
       streams.out(`next: ${start}, and \`npx vitest run\` tests it\n`);

@@ -7,6 +7,7 @@ import { closeDevice } from "../devices/devices.js";
 import type { Machine } from "../devices/machine.js";
 import { checkOutput, writeOutput } from "../system/files.js";
 import { warn } from "../invocation/kernels.js";
+import { configAt } from "../cases/case-text.js";
 import type { Selection } from "../cases/selection.js";
 import { measuredCases } from "../cases/measured-cases.js";
 import { benchmarkCaseFor, measuringOptions, options, deviceOf, type MeasuringOptions } from "../invocation/options.js";
@@ -191,7 +192,7 @@ async function prepare(runnable: Runnable, flags: TuneOptions, streams: Streams)
         const laterConfigs = configs.filter((_, i) => !firstConfigs.has(i) && !plan.skip.has(i));
         const dropped = [...plan.facts.pruned, ...laterConfigs.map((config) => ({ config, reason: LATER_REASON }))];
         return makePlan(
-          [...firstConfigs].map((config) => configs[config]!),
+          [...firstConfigs].map((config) => configAt({ configs }, config)),
           dropped,
           gpu,
         );
@@ -214,7 +215,7 @@ const LATER_REASON = "tried only beside configs that prove fast";
 
 /** Removes configs from the plan, each with the reason. */
 function withoutConfigs(plan: TuningPlan, reasons: ReadonlyMap<number, string>): TuningPlan {
-  const pruned = [...reasons].map(([config, reason]): Pruned => ({ config: plan.kernel.configs[config]!, reason }));
+  const pruned = [...reasons].map(([config, reason]): Pruned => ({ config: configAt(plan.kernel, config), reason }));
   return {
     ...plan,
     skip: new Map([...plan.skip, ...reasons]),
@@ -250,7 +251,7 @@ async function searchOnDevice(
         };
     const { facts } = result.overResources ? withoutConfigs(plan, result.overResources) : plan;
     const isDeclared = isTriedOn(source, device.hello.target);
-    const best = bestOf(result, cases, (config) => isDeclared(kernel.configs[config]!));
+    const best = bestOf(result, cases, (config) => isDeclared(configAt(kernel, config)));
     if (results !== undefined) {
       const measured = {
         kernel: kernel.signature.name,
@@ -277,7 +278,7 @@ async function pruneByCompiling(
   if (!targets) return plan;
   const { kernel, selection } = plan;
   const show = progress(streams);
-  const [result] = await compileForTargets([kernel], {
+  const results = await compileForTargets([kernel], {
     service: await machine.compilers(deviceOf(flags, streams)),
     targets,
     selections: [selection],
@@ -285,7 +286,7 @@ async function pruneByCompiling(
   });
   show("");
   const reasons = new Map<number, string>();
-  for (const compilation of result!.compilations) {
+  for (const compilation of results.flatMap(({ compilations }) => compilations)) {
     const error = problemsOf(compilation, undefined).find(({ severity }) => severity === "error");
     if (error && !plan.skip.has(compilation.testCase.config))
       reasons.set(compilation.testCase.config, `${compilation.target.name}: ${error.problem}`);

@@ -47,8 +47,9 @@ async function openRemoteFolder(host: Host): Promise<CallFolder> {
           from: offset,
           most: CHUNK_BYTES,
         });
-        chunks.push(Buffer.from(data, "base64"));
-        if (chunks.at(-1)!.length < CHUNK_BYTES) return Buffer.concat(chunks);
+        const chunk = Buffer.from(data, "base64");
+        chunks.push(chunk);
+        if (chunk.length < CHUNK_BYTES) return Buffer.concat(chunks);
       }
     },
   };

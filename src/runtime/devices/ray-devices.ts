@@ -106,32 +106,39 @@ function devicesOf(fleet: RayClusterClient, grouping: Grouping): readonly [Pytho
 }
 
 function deviceOf(fleet: RayClusterClient, seats: Indices, { isNamed, byNode }: Grouping): PythonDevice {
-  const { hello, python, node, place: placement } = fleet.seats[seats[0]]!;
+  const { hello, python, node, place: placement } = seatOf(fleet, seats[0]);
   // `kindsOf` excludes compilers.
   const device = hello.device as HelloResult["device"];
   const compilers = byNode && compilersOn(fleet, node);
+  const defaultReason = device === "interpreter" ? "there is no GPU" : "the cluster has it";
   return {
     kind: device,
     workers: poolOf(fleet, seats),
     hello: { ...hello, device },
     environment: { python, source: "Ray", versions: hello.versions },
     host: fleet,
-    reason: isNamed ? "it was asked for" : device === "interpreter" ? "there is no GPU" : "the cluster has it",
+    reason: isNamed ? "it was asked for" : defaultReason,
     unchecked: device === "interpreter" ? interpreterUnchecked : [],
-    ...(byNode && { node: placement.split(" ")[0]! }),
+    ...(byNode && { node: placement.split(" ", 1).join() }),
     ...(compilers && { compilers }),
   };
 }
 
+function seatOf({ name, seats }: RayClusterClient, index: number): RayActor {
+  const seat = seats[index];
+  if (!seat) throw new Error(`${name} has no actor ${index}`);
+  return seat;
+}
+
 /** A pool of the cluster's actors. */
 function poolOf(fleet: RayClusterClient, seats: readonly number[]): WorkerPool {
-  return new WorkerPool(seats.map((seat) => ({ worker: fleet.server(seat), deviceName: fleet.seats[seat]!.place })));
+  return new WorkerPool(seats.map((seat) => ({ worker: fleet.server(seat), deviceName: seatOf(fleet, seat).place })));
 }
 
 /** The actors that compile on a node. If there are none, the workers compile the kernels that they launch. */
 function compilersOn(fleet: RayClusterClient, node: string): AheadCompilers | undefined {
   const seats = [...fleet.seats.keys()].filter((seat) => {
-    const { hello, node: seatNode } = fleet.seats[seat]!;
+    const { hello, node: seatNode } = seatOf(fleet, seat);
     return hello.device === "compiler" && seatNode === node;
   });
   return seats.length === 0 ? undefined : compilersOf(fleet, seats);

@@ -5,6 +5,7 @@ import type {
   CompiledKernel,
   GivenTolerance,
   PointerSignature,
+  Signature,
   Ranges,
   TensorSignature,
 } from "../../compiled/compiled-kernel.js";
@@ -177,15 +178,17 @@ export function callRequest(
   const { folder, inputs, isAutotuned } = options;
   const { drawn: _, ...run } = runRequest(kernel, module, testCase);
   const fill = (python: string): Fill => ({ kind: "file", path: join(folder, `${python}.in`) });
-  const pointers = kernel.signature.pointers.filter(({ name }) => name in inputs);
-  const pointerArgs = pointers.map((pointer) => pointerWire(pointer, inputs[pointer.name]!, fill(pointer.python)));
+  const pointerArgs = kernel.signature.pointers.flatMap((pointer) => {
+    const input = inputs[pointer.name];
+    return input ? [pointerWire(pointer, input, fill(pointer.python))] : [];
+  });
   return {
     ...run,
     type: "call",
     config: isAutotuned ? null : testCase.config,
     inputs: [...run.inputs.map((tensor) => ({ ...tensor, fill: fill(tensor.python) })), ...pointerArgs],
     folder,
-    pointers: pointers.map(({ python }) => python),
+    pointers: pointerArgs.map(({ python }) => python),
   };
 }
 
@@ -207,7 +210,7 @@ export function runRequest(kernel: CompiledKernel, module: string, testCase: Tes
     jits: signature.kernels ?? [signature.jit],
     config: testCase.config,
     inputs: [...tensors.filter((tensor) => tensor.role !== "out"), ...pointerArgs],
-    ...(signature.drawn && { drawn: drawnOf(kernel, testCase, sizes) }),
+    ...(signature.drawn && { drawn: drawnOf(signature, signature.drawn, testCase, sizes) }),
     outputs: tensors.filter((tensor) => tensor.role === "out"),
     results: signature.tensors
       .filter(({ role }) => role !== "in")
@@ -262,22 +265,35 @@ function fillOf(
 }
 
 /** The arguments and results of the module's function that creates declared inputs. */
-function drawnOf({ signature }: CompiledKernel, testCase: TestCase, sizes: Sizes): NonNullable<VerifyRequest["drawn"]> {
-  const { arguments: params, tensors } = signature.drawn!;
+function drawnOf(
+  { tensors }: Signature,
+  drawn: NonNullable<Signature["drawn"]>,
+  testCase: TestCase,
+  sizes: Sizes,
+): NonNullable<VerifyRequest["drawn"]> {
   const values = { ...sizes, ...testCase.scalars, ...testCase.constexprs };
   return {
-    arguments: Object.fromEntries(params.map(({ name, python }) => [python, toWire(values[name]!)])),
-    tensors: tensors.map((name) => signature.tensors.find((tensor) => tensor.name === name)!.python),
+    arguments: wireArguments(drawn.arguments, values),
+    tensors: drawn.tensors.flatMap((name) => tensors.flatMap((each) => (each.name === name ? [each.python] : []))),
   };
 }
+
+/** The wire form of the parameters that have a value. */
+const wireArguments = (
+  params: readonly { readonly name: string; readonly python: string }[],
+  values: Readonly<Record<string, number | boolean | string>>,
+) =>
+  Object.fromEntries(
+    params.flatMap(({ name, python }) => {
+      const value = values[name];
+      return value === undefined ? [] : [[python, toWire(value)] as const];
+    }),
+  );
 
 function argumentsOf(kernel: CompiledKernel, testCase: TestCase): VerifyRequest["arguments"] {
   const { scalars, constexprs, tensors, givenSizes = [] } = kernel.signature;
   const values = { ...testCase.sizes, ...testCase.scalars, ...testCase.constexprs };
   const params = [...givenSizes, ...scalars, ...constexprs.filter(({ from }) => from === "argument")];
-  const presentArgs = params
-    .filter(({ name }) => name in values)
-    .map(({ name, python }) => [python, toWire(values[name]!)] as const);
   const dtypes = constexprs.flatMap(({ variable, python }) => {
     const dtype = variable === undefined ? undefined : testCase.dtypes[variable];
     return dtype === undefined ? [] : [[python, { dtype }] as const];
@@ -291,5 +307,10 @@ function argumentsOf(kernel: CompiledKernel, testCase: TestCase): VerifyRequest[
   const requestedOutputs = outputs
     .filter(({ name, optional }) => optional && !testCase.absent?.includes(name))
     .map(({ python }) => [keyword(python), true] as const);
-  return Object.fromEntries([...presentArgs, ...dtypes, ...absent, ...requestedOutputs]);
+  return Object.fromEntries([
+    ...Object.entries(wireArguments(params, values)),
+    ...dtypes,
+    ...absent,
+    ...requestedOutputs,
+  ]);
 }

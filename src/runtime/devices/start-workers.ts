@@ -53,14 +53,19 @@ async function startAll(choices: readonly WorkerChoice[], options: StartOptions)
     ...(place !== undefined && { deviceName: place }),
   }));
   const workers = new WorkerPool(members);
-  const replies = await Promise.all(members.map(({ worker }) => worker.request({ type: "hello" }, START_DEADLINE_MS)));
+  const replies = await Promise.all(
+    members.map(async (member) => ({
+      member,
+      reply: await member.worker.request({ type: "hello" }, START_DEADLINE_MS),
+    })),
+  );
   const startedWorkers: StartedWorkers[] = [];
-  for (const [i, reply] of replies.entries()) {
+  for (const { member, reply } of replies) {
     if (!reply.ok) {
       await workers.stop();
       return reply.error.message;
     }
-    startedWorkers.push({ workers: new WorkerPool([members[i]!]), hello: reply.result });
+    startedWorkers.push({ workers: new WorkerPool([member]), hello: reply.result });
   }
   return mergeSameKind(startedWorkers);
 }

@@ -42,8 +42,7 @@ function buildOnce(tools: BuildTools): Build {
 async function build(text: string, name: string, { scratch, language }: BuildTools): Promise<CompiledKernel | string> {
   const file = await scratch.write(name, text);
   try {
-    const [kernel] = await importKernels([file], [file], language);
-    return await kernel!.compile();
+    return await compileOnly(file, language);
   } catch (error) {
     if (!isBuildError(error))
       return `the imported kernel does not run: ${error instanceof Error ? error.message : String(error)}`;
@@ -52,6 +51,13 @@ async function build(text: string, name: string, { scratch, language }: BuildToo
     const excerpt = line === undefined ? "" : ` (at ${JSON.stringify(text.split("\n")[line - 1]?.trim() ?? "")})`;
     return `the imported kernel does not build: ${first?.message ?? error.message}${excerpt}`;
   }
+}
+
+/** Compiles the only kernel of a file. */
+async function compileOnly(file: string, language: BuildTools["language"]): Promise<CompiledKernel> {
+  const [kernel] = await importKernels([file], [file], language);
+  if (!kernel) throw new Error(`${file} exports no kernel`);
+  return kernel.compile();
 }
 
 export type ImportedKernel = ImportOutcome & {
@@ -213,12 +219,14 @@ function strategies(
 ): readonly (readonly [readonly ReadCall[], TextOptions])[] {
   // Tile sizes may be known only for single launches.
   const isComputed = Object.keys(read.launch?.computed ?? {}).length > 0;
-  const plain = [options, ...(isComputed ? [{ ...options, hasPinnedConstants: true }] : [])];
+  const pinned: TextOptions = isComputed ? { ...options, hasPinnedConstants: true } : options;
+  const plain = isComputed ? [options, pinned] : [options];
   // A kernel may test the dtype of a pointer and also name this dtype elsewhere: then it supports only one dtype.
-  const sameTypeCalls = calls.filter((call) => sameTypes(call, calls[0]!));
+  const [first] = calls;
+  const sameTypeCalls = calls.filter((call) => first && sameTypes(call, first));
   const fixed = { ...options, hasPinnedConstants: true, hasFixedDTypes: true };
   return [
-    ...[...plain, ...FALLBACKS.map((fallback) => ({ ...plain.at(-1)!, ...fallback }))].map(
+    ...[...plain, ...FALLBACKS.map((fallback) => ({ ...pinned, ...fallback }))].map(
       (strategy) => [calls, strategy] as const,
     ),
     [sameTypeCalls, { ...fixed, mayEmitContinuations: true }],
@@ -380,7 +388,7 @@ async function branchOf(options: TextOptions, read: ReadableKernel, tools: Kerne
   const { text, name } = await kernelText(treeOf(read), { ...options, hasBranchMarkers: true });
   const file = await tools.scratch.write(name, text);
   try {
-    await (await importKernels([file], [file], tools.language))[0]!.compile();
+    await compileOnly(file, tools.language);
     return undefined;
   } catch (error) {
     if (!isBuildError(error)) return undefined;
@@ -449,7 +457,7 @@ async function compare(
         calls: read.calls.map((call) => ({
           arguments: call.arguments,
           ttir: call.ttir,
-          runtime: Object.keys(call.arguments).filter((name) => call.arguments[name]!.kind !== "constant"),
+          runtime: Object.entries(call.arguments).flatMap(([name, { kind }]) => (kind === "constant" ? [] : [name])),
           names: originalsOf(kernel, names),
           ...((names.tensors.length > 0 || hasBlockPointers(read)) && {
             views: names.tensors.map(({ param }) => param),

@@ -51,16 +51,16 @@ class Inference {
     let missing = this.#missingPreconditions(current);
     if (!missing) return undefined;
     // The conditions of a round are dropped if they close no gap and lead to no further conditions.
-    const steps = [current];
+    let best = current;
     for (let round = 0; round < LIMITS.rounds && missing.length > 0; round++) {
       const more = this.#firstNewConditions(missing, current.requires);
       const extended: InferredLaunchFacts = { ...current, requires: [...current.requires, ...more] };
       const remaining = more.length > 0 ? this.#missingPreconditions(extended) : undefined;
       if (!remaining) break;
-      if (remaining.length < missing.length) steps.push(extended);
+      if (remaining.length < missing.length) best = extended;
       [current, missing] = [extended, remaining];
     }
-    return this.#removeRedundant(steps.at(-1)!);
+    return this.#removeRedundant(best);
   }
 
   /** The missing preconditions, in the names of the Python parameters. */

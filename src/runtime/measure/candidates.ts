@@ -9,7 +9,7 @@ import {
   launchOptionNames,
   type SearchSpace,
 } from "../../compiled/compiled-kernel.js";
-import { valuesOf } from "../cases/case-text.js";
+import { configAt, valuesOf } from "../cases/case-text.js";
 import { UsageError } from "../system/errors.js";
 import { declaredConfigs } from "./own-configs.js";
 import { configKey } from "./trial-cache.js";
@@ -42,7 +42,7 @@ export function combinations({ signature: { name }, configs }: CompiledKernel, s
     throw new UsageError(
       `the space of ${name} has ${count} configs; the most is ${MANY_CANDIDATES}, so declare fewer values`,
     );
-  let points: Record<string, number | boolean | string>[] = [valuesOf(configs[0]!)];
+  let points: Record<string, number | boolean | string>[] = [valuesOf(configAt({ configs }, 0))];
   for (const [axis, values = []] of entries)
     points = points.flatMap((point) => values.map((value) => ({ ...point, [axis]: value })));
   return points.map(configOf);
@@ -102,10 +102,15 @@ export function parseSpace({ configs, signature }: CompiledKernel, texts: readon
   );
 }
 
+const EXPECTED_VALUES: Readonly<Partial<Record<string, string>>> = {
+  number: "numbers, as in BLOCK=64,128",
+  boolean: "true or false",
+};
+
 function parseValue(option: string, text: string, kind: string): number | boolean | string {
   if (kind === "string" && text !== "") return text;
   if (kind === "boolean" && (text === "true" || text === "false")) return text === "true";
   if (kind === "number" && text !== "" && Number.isFinite(Number(text))) return Number(text);
-  const expected = kind === "number" ? "numbers, as in BLOCK=64,128" : kind === "boolean" ? "true or false" : "values";
+  const expected = EXPECTED_VALUES[kind] ?? "values";
   throw new UsageError(`${option}: it takes ${expected}`);
 }

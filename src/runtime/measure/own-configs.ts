@@ -2,6 +2,7 @@
 import type { CompiledKernel, Config, FoundConfigs } from "../../compiled/compiled-kernel.js";
 import { configsFor, configsForExactGpu, formatGpu } from "../../compiled/configs-by-gpu.js";
 import type { Architecture } from "../../compiled/kernel-targets.js";
+import { configAt } from "../cases/case-text.js";
 import { configKey } from "./trial-cache.js";
 
 /** The distinct declared configs without their GPU. If configs depend on the GPU, several lists may share a config. */
@@ -14,8 +15,12 @@ export function declaredConfigs({ configs }: CompiledKernel): readonly Config[] 
 }
 
 function uniqueConfigs(configs: readonly Config[]): readonly Config[] {
-  const keys = configs.map(configKey);
-  return configs.filter((_, i) => keys.indexOf(keys[i]!) === i);
+  const unique = new Map<string, Config>();
+  for (const config of configs) {
+    const key = configKey(config);
+    if (!unique.has(key)) unique.set(key, config);
+  }
+  return [...unique.values()];
 }
 
 /** A predicate for the configs that the author's autotuner tries on a GPU. */
@@ -23,7 +28,7 @@ export function isTriedOn(
   { configs }: CompiledKernel,
   gpu: Architecture | null | undefined,
 ): (config: Config) => boolean {
-  const keys = new Set(configsFor(configs, gpu).map((index) => configKey(configs[index]!)));
+  const keys = new Set(configsFor(configs, gpu).map((index) => configKey(configAt({ configs }, index))));
   return (config) => keys.has(configKey(config));
 }
 

@@ -29,10 +29,11 @@ export function rankCandidates(
   const declaredKeys = new Set(declared.map(configKey));
   const derived = combinations(kernel, derivedSpace(kernel)).filter((config) => !declaredKeys.has(configKey(config)));
   const reasons = new Map<Config, string>();
-  const times = cases.map((): (readonly [tile: string, ms: number])[] => []);
+  const caseTimes = cases.map((testCase) => ({ testCase, times: new Map<string, number>() }));
   const invalidReason = memoize((config: Config) => whyInvalid(kernel, config));
   for (const [tile, configs] of tilesOf(kernel, derived)) {
-    const traffics = cases.map((testCase) => kernel.tuning!.traffic(configs[0]!, testCase));
+    const launches = caseTimes.map((each) => ({ ...each, traffic: trafficOf(kernel, configs[0], each.testCase) }));
+    const traffics = launches.map(({ traffic }) => traffic);
     // Generated sizes may cause a division by zero.
     const noGrid = traffics.every(({ programs }) => !Number.isFinite(programs)) ? NO_GRID : undefined;
     for (const config of configs) {
@@ -41,9 +42,10 @@ export function rankCandidates(
       if (reason !== undefined) reasons.set(config, reason);
     }
     if (configs.every((config) => reasons.has(config))) continue;
-    cases.forEach((testCase, i) => times[i]!.push([tile, estimate(kernel, testCase, traffics[i]!, gpu.limits)]));
+    for (const { testCase, times, traffic } of launches)
+      times.set(tile, estimate(kernel, testCase, traffic, gpu.limits));
   }
-  const fastest = times.flatMap((caseTimes) => caseTimes.sort(([, a], [, b]) => a - b).slice(0, MAX_TILES));
+  const fastest = caseTimes.flatMap(({ times }) => [...times].sort(([, a], [, b]) => a - b).slice(0, MAX_TILES));
   const retainedTiles = new Set(fastest.map(([tile]) => tile));
   const remaining: Config[] = [...declared];
   const pruned: Pruned[] = [];
@@ -66,8 +68,16 @@ function memoize<V, R>(compute: (value: V) => R): (key: string, value: V) => R {
   };
 }
 
-function tilesOf(kernel: CompiledKernel, configs: readonly Config[]): ReadonlyMap<string, readonly Config[]> {
-  const tiles = new Map<string, Config[]>();
+function trafficOf({ tuning, signature }: CompiledKernel, config: Config, testCase: TestCase): Traffic {
+  if (!tuning) throw new Error(`${signature.name} is not autotuned`);
+  return tuning.traffic(config, testCase);
+}
+
+function tilesOf(
+  kernel: CompiledKernel,
+  configs: readonly Config[],
+): ReadonlyMap<string, readonly [Config, ...Config[]]> {
+  const tiles = new Map<string, [Config, ...Config[]]>();
   for (const config of configs) {
     const tile = tileKey(kernel, config);
     const sameTile = tiles.get(tile);
@@ -118,26 +128,28 @@ export function searchOrder(
     gpu,
   }: { readonly declaredCount: number; readonly skip: ReadonlySet<number>; readonly gpu: RankingGpu },
 ): readonly number[] {
-  const accepted = [...kernel.configs.keys()].filter(
-    (config) => !skip.has(config) && kernel.refusal({ ...testCase, config }) === undefined,
-  );
   const traffics = new Map<string, Traffic>();
   const scoreOf = (config: Config): number => {
     const tile = tileKey(kernel, config);
-    const traffic = traffics.get(tile) ?? kernel.tuning!.traffic(config, testCase);
+    const traffic = traffics.get(tile) ?? trafficOf(kernel, config, testCase);
     traffics.set(tile, traffic);
     return score(kernel, config, testCase, traffic, gpu);
   };
-  const scores = new Map(accepted.map((config) => [config, scoreOf(kernel.configs[config]!)]));
-  const others = accepted.filter((config) => config >= declaredCount).sort((a, b) => scores.get(a)! - scores.get(b)!);
+  const accepted = [...kernel.configs.entries()].flatMap(([index, config]) =>
+    skip.has(index) || kernel.refusal({ ...testCase, config: index }) !== undefined
+      ? []
+      : [{ index, config, score: scoreOf(config) }],
+  );
+  const others = accepted.filter(({ index }) => index >= declaredCount).sort((a, b) => a.score - b.score);
   const warps = new Map<string, Set<number | undefined>>();
-  const first = others.filter((config) => {
-    const tile = tileKey(kernel, kernel.configs[config]!);
+  const first = others.filter(({ config }) => {
+    const tile = tileKey(kernel, config);
     const triedWarps = warps.get(tile) ?? new Set();
-    const { numWarps } = kernel.configs[config]!;
+    const { numWarps } = config;
     if (triedWarps.size >= WARP_COUNTS_PER_TILE || triedWarps.has(numWarps)) return false;
     warps.set(tile, triedWarps.add(numWarps));
     return true;
   });
-  return [...new Set([...accepted.filter((config) => config < declaredCount), ...first, ...others])];
+  const declared = accepted.filter(({ index }) => index < declaredCount);
+  return [...new Set([...declared, ...first, ...others].map(({ index }) => index))];
 }

@@ -8,7 +8,7 @@ import { halve, neighborsOf } from "./successive-halving.js";
 import { configsOverResources } from "./resource-limits.js";
 import { type RankingGpu, searchOrder } from "./shortlist.js";
 import { type Trial, TrialCache } from "./trial-cache.js";
-import { compileBatch, type SearchContext, timeAgain, tryInCase } from "./trials.js";
+import { compileBatch, launchIn, type SearchContext, timeAgain, tryInCase } from "./trials.js";
 import type { SearchOptions, SearchResult } from "./tuner.js";
 import type { PythonDevice } from "../devices/device.js";
 
@@ -38,7 +38,7 @@ export async function searchInRounds(
   const context = { kernel, device, cases, cache, workspace: await openWorkspace(kernel, device.host) };
   const search = new HalvingSearch(context, options);
   try {
-    for (const caseIndex of cases.keys()) await search.searchCase(caseIndex);
+    for (const [caseIndex, testCase] of cases.entries()) await search.searchCase(caseIndex, testCase);
     await search.verifyWinners();
   } finally {
     await cache.saved;
@@ -70,12 +70,18 @@ class HalvingSearch {
     this.#neighbors = neighborsOf(context.kernel);
   }
 
-  async searchCase(caseIndex: number): Promise<void> {
+  #trialsOf(caseIndex: number): Map<number, Trial> {
+    const trials = this.trials[caseIndex];
+    if (!trials) throw new Error(`the search has no case ${caseIndex}`);
+    return trials;
+  }
+
+  async searchCase(caseIndex: number, testCase: TestCase): Promise<void> {
     const { budget } = this.options;
     const [maxConfigs, seconds] = [budget.configs ?? DEFAULT_BUDGET.configs, budget.seconds ?? DEFAULT_BUDGET.seconds];
     const deadline = performance.now() + 1000 * seconds;
     await halve({
-      order: searchOrder(this.context.kernel, this.context.cases[caseIndex]!, this.options),
+      order: searchOrder(this.context.kernel, testCase, this.options),
       neighbors: this.#neighbors,
       maxMeasurements: maxConfigs,
       measure: (queue, count) => this.#round(caseIndex, queue, count, deadline),
@@ -86,9 +92,9 @@ class HalvingSearch {
 
   /** Measures the first of these configs that are neither measured nor over the GPU's resources. */
   async #round(caseIndex: number, queue: readonly number[], count: number, deadline: number): Promise<number> {
-    const { kernel, device, workspace, cases, cache } = this.context;
+    const { kernel, device, workspace, cache } = this.context;
     const { declaredCount, onCompiled } = this.options;
-    const trials = this.trials[caseIndex]!;
+    const trials = this.#trialsOf(caseIndex);
     const untried = [...new Set(queue)].filter((config) => !trials.has(config) && !this.overResources.has(config));
     const toMeasure: number[] = [];
     for (let next = 0; toMeasure.length < count && next < untried.length && performance.now() < deadline;) {
@@ -96,7 +102,7 @@ class HalvingSearch {
       next += batch.length;
       // Declared configs are always tried, and cached times need no binaries.
       const unchecked = batch.filter((config) => config >= declaredCount && !cache.get(caseIndex, config));
-      const launches = unchecked.map((config): TestCase => ({ ...cases[caseIndex]!, config }));
+      const launches = unchecked.map((config) => launchIn(this.context, caseIndex, config));
       const overResources = await configsOverResources(kernel, device, workspace, launches, onCompiled);
       for (const [config, reason] of overResources) this.overResources.set(config, reason);
       toMeasure.push(...batch.filter((config) => !overResources.has(config)));
@@ -118,7 +124,7 @@ class HalvingSearch {
     for (const [i, config] of configs.entries()) {
       const result = results[i];
       if (!result) continue;
-      this.trials[caseIndex]!.set(config, result.trial);
+      this.#trialsOf(caseIndex).set(config, result.trial);
       if (!result.isNew) this.fromCache++;
     }
   }
@@ -128,7 +134,7 @@ class HalvingSearch {
     const { context: searching } = this;
     await searching.device.workers.map(configs, async (config, member) => {
       const timing = this.#isOver(deadline) ? undefined : await timeAgain(searching, caseIndex, config, member);
-      if (timing) this.trials[caseIndex]!.set(config, timing);
+      if (timing) this.#trialsOf(caseIndex).set(config, timing);
     });
   }
 
@@ -139,14 +145,14 @@ class HalvingSearch {
   /** Verifies the winner of each case in all other cases, because the autotuner tries it there too. */
   async verifyWinners(): Promise<void> {
     const winners = this.trials.flatMap((_, caseIndex) => this.#fastest(caseIndex, 1));
-    for (const caseIndex of this.trials.keys()) {
-      const others = winners.filter((config) => !this.trials[caseIndex]!.has(config));
+    for (const [caseIndex, trials] of this.trials.entries()) {
+      const others = winners.filter((config) => !trials.has(config));
       await this.#measure(caseIndex, [...new Set(others)], Infinity);
     }
   }
 
   #fastest(caseIndex: number, count: number): readonly number[] {
-    const times = [...this.trials[caseIndex]!].flatMap(([config, trial]) =>
+    const times = [...this.#trialsOf(caseIndex)].flatMap(([config, trial]) =>
       "median" in trial ? [[config, trial.median] as const] : [],
     );
     return times

@@ -2,7 +2,7 @@
 import { cacheKey } from "../../compiled/canonical-json.js";
 import { join } from "node:path";
 import type { TestCase, CompiledKernel, Config } from "../../compiled/compiled-kernel.js";
-import { valuesOf } from "../cases/case-text.js";
+import { configAt, valuesOf } from "../cases/case-text.js";
 import { cacheFolder } from "../system/cache-folder.js";
 import { keyOfText, readCache, withoutConfigs, writeCached } from "../system/json-cache.js";
 import type { Timing } from "../worker/protocol.js";
@@ -45,13 +45,23 @@ export class TrialCache {
   }
 
   get(caseIndex: number, config: number): Trial | undefined {
-    return this.cases[caseIndex]!.trials[configKey(this.kernel.configs[config]!)];
+    return this.#case(caseIndex).trials[this.#key(config)];
   }
 
   set(caseIndex: number, config: number, trial: Trial): void {
-    const { file, trials } = this.cases[caseIndex]!;
-    trials[configKey(this.kernel.configs[config]!)] = trial;
+    const { file, trials } = this.#case(caseIndex);
+    trials[this.#key(config)] = trial;
     this.#saved = this.#saved.then(() => writeCached(file, trials));
+  }
+
+  #case(index: number): CachedCase {
+    const cached = this.cases[index];
+    if (!cached) throw new Error(`the search has no case ${index}`);
+    return cached;
+  }
+
+  #key(config: number): string {
+    return configKey(configAt(this.kernel, config));
   }
 
   /** Resolves when everything is written. */

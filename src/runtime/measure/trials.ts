@@ -29,6 +29,13 @@ export interface SearchContext {
   readonly workspace: Workspace;
 }
 
+/** A case of the search, in a config. */
+export function launchIn({ cases }: Pick<SearchContext, "cases">, caseIndex: number, config: number): TestCase {
+  const testCase = cases[caseIndex];
+  if (!testCase) throw new Error(`the search has no case ${caseIndex}`);
+  return { ...testCase, config };
+}
+
 /** Compiles in advance the kernels that configs launch in these cases, unless their trials are cached. */
 export async function compileBatch(
   { kernel, device, cases, cache, workspace }: SearchContext,
@@ -37,9 +44,7 @@ export async function compileBatch(
   onCompiled: ((done: number, planned: number) => void) | undefined,
 ): Promise<void> {
   const untried = configs.flatMap((config) =>
-    caseIndices
-      .filter((caseIndex) => !cache.get(caseIndex, config))
-      .map((index): TestCase => ({ ...cases[index]!, config })),
+    caseIndices.filter((caseIndex) => !cache.get(caseIndex, config)).map((index) => launchIn({ cases }, index, config)),
   );
   const launches = untried.filter((testCase) => kernel.refusal(testCase) === undefined);
   const requests = launches.map((testCase) => runRequest(kernel, workspace.module, testCase));
@@ -76,8 +81,8 @@ export async function tryInCase(
   config: number,
   member: Member,
 ): Promise<TrialResult | undefined> {
-  const { kernel, cases, cache } = context;
-  const testCase = { ...cases[caseIndex]!, config };
+  const { kernel, cache } = context;
+  const testCase = launchIn(context, caseIndex, config);
   if (kernel.refusal(testCase) !== undefined) return undefined;
   const cached = cache.get(caseIndex, config);
   const trial = cached ?? (await tryConfig(context, member, testCase));
@@ -93,7 +98,7 @@ export async function timeAgain(
   config: number,
   member: Member,
 ): Promise<Timing | undefined> {
-  const testCase = { ...context.cases[caseIndex]!, config };
+  const testCase = launchIn(context, caseIndex, config);
   const timing = await timeConfig(context, member, testCase, FINAL_ITERATIONS);
   if (!("median" in timing)) return undefined;
   context.cache.set(caseIndex, config, timing);

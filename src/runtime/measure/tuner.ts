@@ -1,6 +1,7 @@
 /** Searches a declared space: verifies and measures its candidates on a GPU until the budget is spent. */
 import fc from "fast-check";
 import type { TestCase, CompiledKernel, Config } from "../../compiled/compiled-kernel.js";
+import { configAt } from "../cases/case-text.js";
 import { openWorkspace } from "../devices/workspace.js";
 import type { Timing } from "../worker/protocol.js";
 import { UsageError } from "../system/errors.js";
@@ -71,7 +72,7 @@ export async function search(
   try {
     for (let start = 0; start < order.length; start += BATCH_SIZE) {
       const batch = order.slice(start, start + BATCH_SIZE);
-      if (batch[0]! >= declaredCount && isSpent()) break;
+      if (batch.every((config) => config >= declaredCount) && isSpent()) break;
       const limit = Math.max(declaredCount, budget.configs ?? Infinity) - start;
       await compileBatch(context, [...cases.keys()], batch.slice(0, limit), onCompiled);
       const results = await device.workers.map(batch, async (config, member) => {
@@ -100,7 +101,7 @@ export async function search(
 export function orderOf(count: number, declaredCount: number, seed: number): readonly number[] {
   const indices = Array.from({ length: count }, (_, i) => i);
   const others = fc.shuffledSubarray(indices.slice(declaredCount), { minLength: count - declaredCount });
-  return [...indices.slice(0, declaredCount), ...fc.sample(others, { seed, numRuns: 1 })[0]!];
+  return [...indices.slice(0, declaredCount), ...fc.sample(others, { seed, numRuns: 1 }).flat()];
 }
 
 /** The fastest config of a case, and the fastest of the declared configs. */
@@ -140,5 +141,5 @@ export function bestOf(
 
 /** The configs to keep: each is the fastest in some case. */
 export function fastestConfigs(kernel: CompiledKernel, best: readonly Best[]): readonly Config[] {
-  return [...new Set(best.map(({ config }) => config))].map((config) => kernel.configs[config]!);
+  return [...new Set(best.map(({ config }) => config))].map((config) => configAt(kernel, config));
 }

@@ -140,8 +140,8 @@ function functionText({ kernel, python }: PackagedKernel): string {
 /** A stub file of the module's exports, so that type checkers need not read Triton. */
 function stubText({ signature, reference }: CompiledKernel, python: string): string {
   const stub = (name: string, returnType?: string): string => {
-    const [, params, returns] = new RegExp(`^def ${name}\\(([^]*?)\\)( -> .*)?:$`, "m").exec(python)!;
-    const items = params!.split(/,\s+(?=\*|\w+[:=])|,?\n */).filter((item) => item !== "");
+    const [, params = "", returns] = new RegExp(`^def ${name}\\(([^]*?)\\)( -> .*)?:$`, "m").exec(python)!;
+    const items = params.split(/,\s+(?=\*|\w+[:=])|,?\n */).filter((item) => item !== "");
     // All parameters of `get_inputs` have defaults.
     const annotated = items.map((item) =>
       item.replace(/^(\w+)=(.*)/, (_, param: string, value: string) => `${param}: ${typeOfDefault(value)} = ${value}`),
@@ -166,7 +166,8 @@ function stubText({ signature, reference }: CompiledKernel, python: string): str
 function typeOfDefault(value: string): string {
   if (value === "True" || value === "False") return "bool";
   if (value.startsWith('"')) return "str";
-  return value.startsWith("torch.") ? "torch.dtype" : /^-?\d+$/.test(value) ? "int" : "float";
+  if (value.startsWith("torch.")) return "torch.dtype";
+  return /^-?\d+$/.test(value) ? "int" : "float";
 }
 
 /** Limits of a test case that Triton's interpreter runs in a few seconds. */

@@ -27,7 +27,7 @@ export function distributionOf(name: string): string {
 
 /** The distributions in an environment with torch and triton, and their modules with other names. */
 function requiredDistributions(): ReadonlySet<string> {
-  const locked = Array.from(readFileSync(lockFile, "utf8").matchAll(/^([\w.-]+)==/gm), ([, name]) => name!);
+  const locked = Array.from(readFileSync(lockFile, "utf8").matchAll(/^([\w.-]+)==/gm), ([, name = ""]) => name);
   return new Set([...locked, ...alsoInstalled].map(distributionOf));
 }
 

@@ -142,7 +142,8 @@ export class Connection {
   program(events: ProgramEvents): number {
     const program = this.#nextId++;
     this.#programs.set(program, events);
-    if (this.#lossReason !== undefined) queueMicrotask(() => events.onExit?.(this.#ending(this.#lossReason!)));
+    const lossReason = this.#lossReason;
+    if (lossReason !== undefined) queueMicrotask(() => events.onExit?.(this.#ending(lossReason)));
     return program;
   }
 

@@ -1,7 +1,7 @@
 /** The report of `bench`: a table for people, and JSON, which also feeds plots. */
 import type pc from "picocolors";
 import type { Benchmark, Iterations, Measurement } from "../measure/benchmark.js";
-import { formatCase, valuesOf } from "../cases/case-text.js";
+import { configAt, formatCase, valuesOf } from "../cases/case-text.js";
 import { limitsOf, type DeviceLimits } from "../measure/roofline.js";
 import type { Timing } from "../worker/protocol.js";
 import type { BenchCaseReport, BenchReport, KernelBenchReport } from "./reports.js";
@@ -43,7 +43,7 @@ function kernelJson({ kernel, measurements, rejected, seconds }: Benchmark, fact
           ...(testCase.scalars && { scalars: testCase.scalars }),
           ...(testCase.constexprs && { constexprs: testCase.constexprs }),
           config,
-          values: config === "autotuned" ? {} : valuesOf(kernel.configs[config]!),
+          values: config === "autotuned" ? {} : valuesOf(configAt(kernel, config)),
           kernel_time_ms: times.kernel.median,
           ...(eager !== undefined && { reference_time_ms: eager, speedup: eager / times.kernel.median }),
           warmup_iters: warmup,

@@ -17,7 +17,8 @@ export function codeFrame(location: Location, context = 1): string {
   } catch {
     return "";
   }
-  if (lines[location.line - 1] === undefined) return "";
+  const line = lines[location.line - 1];
+  if (line === undefined) return "";
   const first = Math.max(1, location.line - context);
   const last = Math.min(lines.length, location.line + context);
   const width = String(last).length;
@@ -27,9 +28,7 @@ export function codeFrame(location: Location, context = 1): string {
     frame.push(`${marker} ${String(number).padStart(width)} | ${lines[number - 1]}`.trimEnd());
     // Tabs are kept, so that the caret aligns with its column for any tab width.
     if (number === location.line)
-      frame.push(
-        `  ${" ".repeat(width)} | ${lines[number - 1]!.slice(0, location.column - 1).replace(/[^\t]/g, " ")}^`,
-      );
+      frame.push(`  ${" ".repeat(width)} | ${line.slice(0, location.column - 1).replace(/[^\t]/g, " ")}^`);
   }
   return frame.join("\n");
 }

@@ -3,7 +3,7 @@ import type pc from "picocolors";
 import type { CompiledKernel, Config } from "../../compiled/compiled-kernel.js";
 import { supportsGpu, formatTargets } from "../../compiled/kernel-targets.js";
 import { formatList } from "../../diagnostics/message.js";
-import { formatCase, formatConfig, valuesOf } from "../cases/case-text.js";
+import { configAt, formatCase, formatConfig, valuesOf } from "../cases/case-text.js";
 import { errorDiagnostic, warning, type Diagnostic } from "../../diagnostics/diagnostic.js";
 import { compileResources, otherTarget } from "../../diagnostics/catalog/command-codes.js";
 import type { Compilation, KernelCompilations } from "../target-compile/targets.js";
@@ -76,12 +76,9 @@ function callKey(compilation: Compilation): string {
 }
 
 /** The compiled config, located in the author's source. */
-function configOf(
-  { configs, specialized: specializedConfigs }: CompiledKernel,
-  { testCase, specialized, resources }: Compilation,
-): Config {
-  if (specialized === undefined) return configs[testCase.config]!;
-  return { ...specializedConfigs![specialized]!, ...resources?.specialized };
+function configOf(kernel: CompiledKernel, { testCase, specialized, resources }: Compilation): Config {
+  if (specialized === undefined) return configAt(kernel, testCase.config);
+  return { ...configAt({ configs: kernel.specialized ?? [] }, specialized), ...resources?.specialized };
 }
 
 /** `3`, or `specialized 3` for the warp-specialized kernel. */

@@ -51,7 +51,8 @@ export function jsonProblem(details: string): RunReport {
 
 /** Merges the reports of several kernels. Correct if all of them are. */
 export function mergeReports(reports: readonly RunReport[]): RunReport {
-  if (reports.length === 1) return reports[0]!;
+  const [single, ...others] = reports;
+  if (single && others.length === 0) return single;
   const largest = (key: "max_abs_diff" | "max_rel_diff"): number | null => {
     const values = reports.map((report) => report[key]);
     return values.every((value) => value !== null) ? Math.max(...values) : null;

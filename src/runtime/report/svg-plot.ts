@@ -1,4 +1,5 @@
 /** Plots a benchmark: one panel per choice of dtypes and flags, with a line or bars per measured function. */
+import { inTurn } from "../cases/selection.js";
 import type { BenchCaseReport, BenchReport, KernelBenchReport } from "./reports.js";
 
 const PANEL = 320;
@@ -51,7 +52,7 @@ function title({ device_name: device }: BenchReport, { kernel }: KernelBenchRepo
 function panel(heading: string, cases: readonly BenchCaseReport[], sweep: readonly string[] | undefined): string {
   const hasFlops = cases.every(({ flops }) => flops !== undefined);
   // The work of a call, scaled so that work per millisecond is in TFLOP/s or GB/s.
-  const work = (benchCase: BenchCaseReport) => (hasFlops ? benchCase.flops! / 1e9 : benchCase.bytes / 1e6);
+  const work = ({ flops, bytes }: BenchCaseReport) => (hasFlops && flops !== undefined ? flops / 1e9 : bytes / 1e6);
   const names = [...new Set(cases.flatMap(({ times }) => Object.keys(times)))];
   const series = names
     .map((name) => ({ name, points: cases.flatMap((each, x) => pointOf(each.times[name], work(each), x)) }))
@@ -61,12 +62,15 @@ function panel(heading: string, cases: readonly BenchCaseReport[], sweep: readon
   // A limit far above the data would flatten the plot.
   const isLimitShown = limit.length > 0 && limit.every(({ y }) => y <= 2 * highest);
   const ticks = niceTicks(Math.max(highest, ...(isLimitShown ? limit.map(({ y }) => y) : [])));
+  const highestTick = Math.max(...ticks);
   const slotWidth = INNER.width / cases.length;
   const scale: Scale = {
     left: (x) => roundToTenth(MARGIN.left + slotWidth * (x + 0.5)),
-    top: (y) => roundToTenth(MARGIN.top + INNER.height * (1 - y / ticks.at(-1)!)),
+    top: (y) => roundToTenth(MARGIN.top + INNER.height * (1 - y / highestTick)),
     slotWidth,
   };
+  const [axis] = sweep ?? [];
+  const [firstCase] = cases;
   const bottom = MARGIN.top + INNER.height + 16;
   const right = MARGIN.left + INNER.width;
   const legend: (readonly [string, string])[] = series.map(({ name }, i) => [name, `stroke="${colorOf(i)}"`]);
@@ -79,11 +83,11 @@ function panel(heading: string, cases: readonly BenchCaseReport[], sweep: readon
       drawText(MARGIN.left - 6, scale.top(tick) + 4, String(tick), 'text-anchor="end"'),
     ]),
     ...cases.map(({ sizes }, x) => {
-      const label = sweep ? String(sizes[sweep[0]!]) : Object.values(sizes).join("×");
+      const label = axis === undefined ? Object.values(sizes).join("×") : String(sizes[axis]);
       const rotation = `transform="rotate(-20 ${scale.left(x)} ${bottom})"`;
       return drawText(scale.left(x), bottom, label, `text-anchor="end" font-size="10" ${rotation}`);
     }),
-    drawText(right + 14, bottom, sweep?.join(" = ") ?? Object.keys(cases[0]!.sizes).join("×")),
+    drawText(right + 14, bottom, sweep?.join(" = ") ?? Object.keys(firstCase?.sizes ?? {}).join("×")),
     ...series.map(({ points }, i) => (sweep ? drawLine : drawBars)(points, scale, i, series.length)),
     ...(isLimitShown ? [limitLine(limit, scale)] : []),
     ...legend.flatMap(([name, stroke], i) => {
@@ -104,7 +108,7 @@ interface Scale {
 }
 
 const LIMIT = 'stroke="#888" stroke-dasharray="5 4"';
-const colorOf = (series: number) => COLORS[series % COLORS.length]!;
+const colorOf = (series: number) => inTurn(COLORS, series);
 
 function pointOf(time: BenchCaseReport["times"][string] | undefined, work: number, x: number): Point[] {
   return time && "median" in time ? [{ x, y: work / time.median, low: work / time.high, high: work / time.low }] : [];
@@ -153,7 +157,7 @@ function limitLine(
 export function niceTicks(maximum: number): number[] {
   const minStep = maximum / 5;
   const power = 10 ** Math.floor(Math.log10(minStep));
-  const step = [1, 2, 5, 10].map((factor) => factor * power).find((each) => each >= minStep)!;
+  const step = [1, 2, 5].map((factor) => factor * power).find((each) => each >= minStep) ?? 10 * power;
   const count = Math.ceil(maximum / step);
   return Array.from({ length: count + 1 }, (_, i) => Number((i * step).toPrecision(12)));
 }

@@ -9,6 +9,6 @@ export function formatTable(head: readonly string[], rows: readonly (readonly st
     Math.max(width(cell), ...rows.map((row) => (column < row.length - 1 ? width(row[column]) : 0))),
   );
   return [head, ...rows].map((row) =>
-    `  ${row.map((cell, column) => cell + " ".repeat(Math.max(0, widths[column]! - width(cell)))).join("  ")}`.trimEnd(),
+    `  ${row.map((cell, column) => cell + " ".repeat(Math.max(0, (widths[column] ?? 0) - width(cell)))).join("  ")}`.trimEnd(),
   );
 }

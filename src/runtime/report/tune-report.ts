@@ -3,7 +3,7 @@ import { formatLiteral } from "../../compiled/canonical-json.js";
 import type pc from "picocolors";
 import type { CompiledKernel, Config } from "../../compiled/compiled-kernel.js";
 import { formatList } from "../../diagnostics/message.js";
-import { formatCase, valuesOf } from "../cases/case-text.js";
+import { configAt, formatCase, valuesOf } from "../cases/case-text.js";
 import { bytesOf } from "../measure/roofline.js";
 import type { BenchCaseReport, ConfigValues, TuneReport } from "./reports.js";
 import { formatTable } from "./text-table.js";
@@ -29,7 +29,7 @@ export interface TuneResult {
 
 export function tuneJson({ kernel, candidates, pruned }: TuneFacts, result: TuneResult): TuneReport {
   const { configs, searched, best = [], device, written, baked } = result;
-  const valuesAt = (config: number): ConfigValues => valuesOf(kernel.configs[config]!);
+  const valuesAt = (config: number): ConfigValues => valuesOf(configAt(kernel, config));
   const rejected = new Map<number, string>();
   for (const trials of searched?.trials ?? [])
     for (const [config, trial] of trials)
@@ -66,7 +66,7 @@ export function tunedCases({ kernel }: TuneFacts, best: readonly Best[]): readon
     ...(testCase.scalars && { scalars: testCase.scalars }),
     ...(testCase.constexprs && { constexprs: testCase.constexprs }),
     config,
-    values: valuesOf(kernel.configs[config]!),
+    values: valuesOf(configAt(kernel, config)),
     kernel_time_ms: time.median,
     warmup_iters: iterations.warmup,
     benchmark_iters: iterations.iterations,

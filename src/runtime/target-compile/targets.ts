@@ -6,7 +6,7 @@ import { COMPILE_DEADLINE_MS } from "./precompile.js";
 import { cacheFolder } from "../system/cache-folder.js";
 import { keyOfText, readCache, withoutConfigs, writeCached } from "../system/json-cache.js";
 import { supportsGpu } from "../../compiled/kernel-targets.js";
-import { formatCase } from "../cases/case-text.js";
+import { configAt, formatCase } from "../cases/case-text.js";
 import { compileCases } from "../cases/compile-cases.js";
 import { tmaCompatibleCase } from "../cases/tma-cases.js";
 import { configsOf, type Selection } from "../cases/selection.js";
@@ -71,14 +71,19 @@ export async function compileForTargets(
   kernels: readonly CompiledKernel[],
   { service, targets, selections, layouts, env = process.env, onDone }: CompileOptions,
 ): Promise<KernelCompilations[]> {
-  const plans = kernels.map((kernel, i) => compileCases(kernel, selections[i]!, layouts));
-  const workspaces = await Promise.all(kernels.map((kernel) => openWorkspace(kernel, service.host)));
+  const planned = kernels.map((kernel, i) => {
+    const selection = selections[i]!;
+    return { kernel, selection, ...compileCases(kernel, selection, layouts) };
+  });
+  const plans = await Promise.all(
+    planned.map(async (plan) => ({ ...plan, workspace: await openWorkspace(plan.kernel, service.host) })),
+  );
   const compiler = [PROTOCOL_VERSION, service.versions.triton ?? "", ...ptxasKey(env)];
-  const jobs = kernels.flatMap((kernel, i) =>
+  const jobs = plans.flatMap(({ kernel, selection, cases, workspace }) =>
     supportedTargets(kernel, targets).flatMap((target) =>
-      launchesFor(kernel, target, plans[i]!.cases, selections[i]!).map((launch): Job => ({
+      launchesFor(kernel, target, cases, selection).map((launch): Job => ({
         kernel,
-        workspace: workspaces[i]!,
+        workspace,
         target,
         ...launch,
         file: service.isCacheable
@@ -106,18 +111,15 @@ export async function compileForTargets(
       record(job, { ...(await compileJob(server, job)), cached: false }),
     );
   } finally {
-    await Promise.all([service.stop(), ...workspaces.map((workspace) => workspace.remove())]);
+    await Promise.all([service.stop(), ...plans.map(({ workspace }) => workspace.remove())]);
   }
-  return kernels.map((kernel, i) => {
+  return plans.map(({ kernel, skipped }) => {
     const compilations = jobs.flatMap((job) => (job.kernel === kernel ? [results.get(job)!] : []));
     const unsupported = compilations.filter(isUnsupported);
     return {
       kernel,
       compilations: compilations.filter((each) => !isUnsupported(each)),
-      skipped: [
-        ...plans[i]!.skipped,
-        ...new Set(unsupported.map(({ testCase }) => describeUnsupported(kernel, testCase))),
-      ],
+      skipped: [...skipped, ...new Set(unsupported.map(({ testCase }) => describeUnsupported(kernel, testCase)))],
       notRun: targets.filter((target) => !supportedTargets(kernel, targets).includes(target)),
     };
   });
@@ -148,8 +150,9 @@ function launchesFor(
   const isHopper = triton[0] === "cuda" && triton[1] === 90;
   if (!kernel.specialized || !isHopper || config !== undefined) return plain;
   const specializedIndices = [...kernel.specialized.keys()];
-  const first = plain.filter(({ testCase }) => testCase.config === plain[0]!.testCase.config);
-  const specializedLaunches = first.flatMap(({ testCase: plainCase }) => {
+  const [first] = plain;
+  const inFirstConfig = plain.filter(({ testCase }) => testCase.config === first?.testCase.config);
+  const specializedLaunches = inFirstConfig.flatMap(({ testCase: plainCase }) => {
     const testCase = sizes || plainCase.layouts ? plainCase : tmaCompatibleCase(kernel, plainCase);
     return specializedIndices.map((specialized): Launch => ({ testCase, specialized }));
   });
@@ -183,7 +186,7 @@ function compilationKey(
   compiler: readonly unknown[],
 ) {
   const source = specialized === undefined ? withoutConfigs(kernel.python) : kernel.python;
-  const { at: _, ...config } = kernel.configs[testCase.config]!;
+  const { at: _, ...config } = configAt(kernel, testCase.config);
   const { config: __, seed: ___, ...inputs } = testCase;
   const key = cacheKey([source, config, inputs, specialized ?? null, target.triton, compiler]);
   return keyOfText(key);

@@ -126,7 +126,8 @@ function whyUnverified(verification: Verification): string | undefined {
   const { kernel, outcomes, skipped, hasChosenSizes } = verification;
   if (outcomes.length === 0) return ["no case could be run", ...skipped.slice(-1)].join(": ");
   if (!outcomes.some(({ status }) => status === "passed")) {
-    const [reason] = outcomes[0]!.unchecked;
+    const [outcome] = outcomes;
+    const [reason] = outcome?.unchecked ?? [];
     const cause = reason ? [reason.replace(/^.* were not compared: /, "")] : [];
     return ["no case could be compared with a reference", ...cause].join(": ");
   }
@@ -141,8 +142,8 @@ function whyUnverified(verification: Verification): string | undefined {
 function detailsOf(verification: Verification, device: string, reason: string | undefined): string {
   const { kernel, outcomes, hasChosenSizes } = verification;
   const failed = outcomes.filter(({ status }) => status === "failed");
-  if (failed.length > 0)
-    return `${failed.length} of ${outcomes.length} cases failed on ${device}: ${headline(failed[0]!)}`;
+  const [firstFailed] = failed;
+  if (firstFailed) return `${failed.length} of ${outcomes.length} cases failed on ${device}: ${headline(firstFailed)}`;
   if (reason !== undefined) return reason;
   const passed = outcomes.filter(({ status }) => status === "passed").length;
   const [run, total] = [declaredCompared(outcomes).length, kernel.shapes.length];

@@ -2,8 +2,7 @@
 import { ts } from "./typescript.js";
 import type { Edit } from "../diagnostics/diagnostic.js";
 import type { SourceFix } from "../ir/source-index.js";
-import { toEdit } from "./text-edits.js";
-import { isState } from "./replacements.js";
+import { isState, toEdit } from "./replacements.js";
 import { unwrap } from "./sites.js";
 
 /** The fix of a call or property access; undefined if its text does not show what to change. */

@@ -10,12 +10,20 @@ import {
   methodForUnary,
 } from "../diagnostics/catalog/source-codes.js";
 import type { MessageOfCode } from "../diagnostics/diagnostic.js";
-import { type TextReplacement, methodCall } from "./text-edits.js";
 import { checkArrayLength } from "./calls.js";
 import { elementsOf, concatLists, listOf } from "./lists.js";
 import { boundaryBetween } from "./regions.js";
 import { isLogical, unwrap } from "./sites.js";
-import { firstTerm, choiceOf, isInAddress, isInnerSum, isState, methodText } from "./replacements.js";
+import {
+  firstTerm,
+  choiceOf,
+  isInAddress,
+  isInnerSum,
+  isState,
+  methodText,
+  methodCall,
+  type TextReplacement,
+} from "./replacements.js";
 import {
   type AbstractValue,
   comparableFact,

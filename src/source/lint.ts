@@ -9,7 +9,7 @@ import type { ComparisonSite } from "../ir/source-index.js";
 import { applyAnnotation } from "./annotations.js";
 import { evaluateCall } from "./calls.js";
 import { evaluateCondition, evaluate } from "./expressions.js";
-import { toEdit, startOf } from "./text-edits.js";
+import { toEdit, startOf } from "./replacements.js";
 import { createFunctions } from "./author-functions.js";
 import type { Files } from "./imports.js";
 import { AuthorModules } from "./author-modules.js";

@@ -1,8 +1,36 @@
-/** Replacements of JavaScript operators and `Math` functions: the text of methods and functions of `tl`. */
+/**
+ * Replacements of the author's text: their edits, and the methods and functions of `tl` in place of JavaScript's operators
+ * and `Math` functions.
+ */
 import { ts } from "./typescript.js";
 import { type Choice, hiddenCoercion, methodForOperator } from "../diagnostics/catalog/source-codes.js";
-import type { MessageOfCode } from "../diagnostics/diagnostic.js";
-import { unwrap } from "./sites.js";
+import type { Edit, Location, MessageOfCode } from "../diagnostics/diagnostic.js";
+import { locate, unwrap } from "./sites.js";
+
+/** A node and its replacement text. */
+export interface TextReplacement {
+  readonly node: ts.Node;
+  readonly text: string;
+}
+
+export function startOf(node: ts.Node): Location {
+  const file = node.getSourceFile();
+  return locate(file, node.getStart(file));
+}
+
+export function toEdit({ node, text }: TextReplacement): Edit {
+  return { at: startOf(node), end: locate(node.getSourceFile(), node.getEnd()), text };
+}
+
+/** Formats `receiver.method(argument)`, with parentheses only if the receiver needs them. */
+export function methodCall(receiver: ts.Expression, method: string, argument?: ts.Expression): string {
+  return `${asReceiver(receiver)}.${method}(${argument ? unwrap(argument).getText() : ""})`;
+}
+
+function asReceiver(node: ts.Expression): string {
+  const isCallable = ts.isLeftHandSideExpression(node) && !ts.isNumericLiteral(node);
+  return isCallable ? node.getText() : `(${node.getText()})`;
+}
 
 /** True for a sum that is the address of an access or a part of it: `tl.load(x + row * N + cols)`. */
 export function isInAddress(node: ts.BinaryExpression): boolean {

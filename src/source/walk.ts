@@ -1,7 +1,7 @@
 /** The state of the lint's walk: the current scope, region and call, and its mutually recursive functions. */
 import type { ts } from "./typescript.js";
 import type { MessageOfCode } from "../diagnostics/diagnostic.js";
-import type { TextReplacement } from "./text-edits.js";
+import type { TextReplacement } from "./replacements.js";
 import { type AbstractValue, type FunctionNode, Scope } from "./abstract-values.js";
 import type { Region } from "./regions.js";
 

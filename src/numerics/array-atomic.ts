@@ -1,4 +1,5 @@
 /** The combine functions of atomics, exactly as Triton compiles them. */
+import { float64Bits } from "./float64-words.js";
 import { toBits } from "./numeric-bits.js";
 import { isBig, isFloat, type NumericDType } from "./numeric.js";
 import { round } from "./numeric-float.js";
@@ -8,8 +9,6 @@ export type Scalar = number | bigint;
 type Combine = (old: Scalar, value: Scalar) => Scalar;
 /** The combine function for elements of a dtype. */
 export type Change = (dtype: NumericDType) => Combine;
-
-export const changeIn = (change: Change, dtype: NumericDType): Combine => change(dtype);
 
 const combineBigs =
   (f: (x: bigint, y: bigint) => bigint): Combine =>
@@ -74,13 +73,7 @@ export const least: Change = extremum(false);
 
 /** The bits of a float as a signed integer. */
 function floatBits(dtype: NumericDType): (x: number) => bigint {
-  if (dtype === "float64") {
-    const view = new DataView(new ArrayBuffer(8));
-    return (x) => {
-      view.setFloat64(0, x);
-      return view.getBigInt64(0);
-    };
-  }
+  if (dtype === "float64") return float64Bits;
   const encode = toBits(dtype as Parameters<typeof toBits>[0]);
   return (x) => BigInt(encode(x) | 0);
 }

@@ -1,4 +1,5 @@
 /** Exact numbers, and their rounding to a float dtype in any direction, so that each operation rounds once. */
+import { float64Bits } from "./float64-words.js";
 import { floatFormats } from "./numeric-float.js";
 
 /** To nearest even, toward zero, down, up. */
@@ -15,12 +16,9 @@ const bitLength = (magnitude: bigint): number => (magnitude === 0n ? 0 : magnitu
 const absolute = (x: bigint): bigint => (x < 0n ? -x : x);
 const shift = (x: bigint, count: number): bigint => (count < 0 ? x >> BigInt(-count) : x << BigInt(count));
 
-const double = new DataView(new ArrayBuffer(8));
-
 /** The exact value of a finite float64. */
 export function exactOf(x: number): Exact {
-  double.setFloat64(0, x);
-  const bits = double.getBigUint64(0);
+  const bits = float64Bits(x);
   const field = Number((bits >> 52n) & 2047n);
   const fraction = bits & (2n ** 52n - 1n);
   const m = field === 0 ? fraction : fraction + 2n ** 52n;

@@ -15,6 +15,7 @@ import {
   type RoundingMode,
   type DirectedOp,
 } from "./exact-rational.js";
+import { float64Bits, fromFloat64Bits, fromWords, highWordOf, lowWordOf } from "./float64-words.js";
 import { lgamma, sinpi, tgamma } from "./gamma.js";
 import { flush, flush64, MIN_NORMAL } from "./libdevice-subnormals.js";
 import { isBig } from "./numeric.js";
@@ -29,21 +30,6 @@ export type Overload = (...lanes: Lane[]) => Lane;
 
 // ---- bits -----------------------------------------------------------------------------------------------------------
 
-/** Scratch memory for the words of a float64: the high one at byte 0, the low one at byte 4. */
-const double = new DataView(new ArrayBuffer(8));
-function highWordOf(x: number): number {
-  double.setFloat64(0, x);
-  return double.getInt32(0);
-}
-function lowWordOf(x: number): number {
-  double.setFloat64(0, x);
-  return double.getInt32(4);
-}
-function fromWords(high: number, low: number): number {
-  double.setInt32(0, high);
-  double.setInt32(4, low);
-  return double.getFloat64(0);
-}
 /** The value with its low word cleared. */
 const truncateToHighWord = (x: number) => fromWords(highWordOf(x), 0);
 
@@ -75,10 +61,8 @@ const [integers32, integers64] = [integers(32), integers(64)];
 function nextafter(x: number, y: number): number {
   if (Number.isNaN(x) || Number.isNaN(y)) return NaN;
   if (x === y) return y;
-  double.setFloat64(0, Math.abs(x));
   const step = x === 0 || x > 0 === y > x ? 1n : -1n;
-  double.setBigInt64(0, double.getBigInt64(0) + step);
-  const magnitude = double.getFloat64(0);
+  const magnitude = fromFloat64Bits(float64Bits(Math.abs(x)) + step);
   return x < 0 || (x === 0 && y < 0) ? -magnitude : magnitude;
 }
 /** The next float32 after x toward y. After zero comes the smallest normal one, because CUDA flushes subnormals. */

@@ -2,6 +2,7 @@
 import { isSigned } from "../types/dtype.js";
 import { bitsOf, type FloatDType, isFloat, type NumericDType } from "./numeric.js";
 import { allocateUninitialized } from "./buffer-pool.js";
+import { fromWords, highWordOf, lowWordOf } from "./float64-words.js";
 
 interface FloatFormat {
   readonly mantissaBits: number;
@@ -53,8 +54,6 @@ function fnuz(size: Pick<FloatFormat, "mantissaBits" | "bias" | "max">): FloatFo
   return { ...ieee, ...size, hasInfinity: false, nan: 0x80, hasNegativeZero: false, isSaturating: true };
 }
 
-/** Scratch memory for the words of a float64: the high one at byte 0, the low one at byte 4. */
-const scratch = new DataView(new ArrayBuffer(8));
 /** The index of a float64's high word among its two words in the memory of an array. */
 const HIGH_WORD = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1 ? 1 : 0;
 
@@ -76,8 +75,7 @@ export function quanta({ mantissaBits, bias, max }: FloatFormat): Float64Array {
 
 /** The exponent field of a float64: 0 for zero and subnormals, 2047 for infinity and NaN. */
 export function exponentField(x: number): number {
-  scratch.setFloat64(0, x);
-  return (scratch.getInt32(0) >>> 20) & 0x7ff;
+  return (highWordOf(x) >>> 20) & 0x7ff;
 }
 
 export type Rounding = "rtne" | "rtz";
@@ -190,8 +188,7 @@ function roundToNearestEven(format: FloatFormat, outOfRange: OutOfRange): (x: nu
   const table = quanta(format).map((quantum) => quantum * ROUNDING_SHIFT);
   const { max } = format;
   return (x) => {
-    scratch.setFloat64(0, x);
-    const high = scratch.getInt32(0);
+    const high = highWordOf(x);
     const shift = table[(high >>> 20) & 0x7ff]!;
     const magnitude = Math.abs(x) + shift - shift;
     if (magnitude <= max) return high < 0 ? -magnitude : magnitude;
@@ -247,16 +244,10 @@ function sumToOdd(a: number, b: number): number {
   const bPart = sum - a;
   const error = a - (sum - bPart) + (b - bPart);
   if (error === 0 || !Number.isFinite(sum)) return sum;
-  scratch.setFloat64(0, sum);
-  const low = scratch.getInt32(4);
+  const [high, low] = [highWordOf(sum), lowWordOf(sum)];
   if ((low & 1) === 1) return sum;
-  if (error > 0 === sum > 0) {
-    scratch.setInt32(4, low + 1);
-  } else {
-    scratch.setInt32(4, low - 1);
-    if (low === 0) scratch.setInt32(0, scratch.getInt32(0) - 1);
-  }
-  return scratch.getFloat64(0);
+  if (error > 0 === sum > 0) return fromWords(high, low + 1);
+  return fromWords(low === 0 ? high - 1 : high, low - 1);
 }
 
 /** True if a dtype can represent this value exactly, including the sign of zero. */

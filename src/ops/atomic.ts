@@ -1,6 +1,6 @@
 /** Atomic read-modify-write ops. Each returns the old value. */
 import { optionValue } from "../diagnostics/catalog/rule-codes.js";
-import { bitwise, changeIn, exchange, greatest, least, sum, type Change } from "../numerics/array-atomic.js";
+import { bitwise, exchange, greatest, least, sum, type Change } from "../numerics/array-atomic.js";
 import {
   type Atomic,
   type AtomicCas,
@@ -65,10 +65,9 @@ function atomic<Name extends string, Kind extends AtomicKind>(
       );
     },
     evaluate: ({ address, value, mask, sem }, context) => {
-      const f = changeIn(change, address.dtype);
       return context.atomic(address, mask, {
         operands: [value],
-        change: f,
+        change: change(address.dtype),
         reads: needsOldValue,
         order: orderOf(sem, "acq_rel"),
       });

@@ -1,6 +1,6 @@
 /** Gather, scatter and atomic reductions of tensor descriptors. */
 import type { MinimumDim } from "../types/limits.js";
-import { bitwise, changeIn, greatest, least, sum, type Change } from "../numerics/array-atomic.js";
+import { bitwise, greatest, least, sum, type Change } from "../numerics/array-atomic.js";
 import { atAxis } from "../types/axis.js";
 import { dtypeTable, members } from "../types/dtype.js";
 import {
@@ -111,7 +111,7 @@ function reduction<Name extends string>(
       const { address, inBounds: mask } = blockAt(desc, offsets, context);
       context.atomic(address, mask, {
         operands: [value],
-        change: changeIn(change, address.dtype),
+        change: change(address.dtype),
         reads: true,
         order: "relaxed",
       });

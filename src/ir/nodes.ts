@@ -103,12 +103,9 @@ export interface OpStatement {
   readonly location: Location | undefined;
 }
 
-/** The index of an operand of an op; -1 for a name that the op does not have. */
-export const operandIndex = ({ operands }: Op, name: string): number => Object.keys(operands).indexOf(name);
-
 /** The argument for a named operand of a statement. */
 export const operandOf = ({ op, operands }: OpStatement, name: string | undefined): Argument | undefined =>
-  name === undefined ? undefined : operands[operandIndex(op, name)];
+  name === undefined ? undefined : operands[Object.keys(op.operands).indexOf(name)];
 
 export interface LetStatement {
   readonly kind: "let";

@@ -47,7 +47,7 @@ const isAbove = (x: NumberClasses) => x === ONE || x === POSITIVE;
 const isInfinite = (x: NumberClasses) => x === LOWEST || x === HIGHEST;
 
 /** Lifts a rule for numbers so that a NaN operand gives NaN. */
-export const propagateNaN =
+const propagateNaN =
   (rule: (x: NumberClasses, y: NumberClasses) => NumberClasses) =>
   (x: NumberClasses, y: NumberClasses): NumberClasses =>
     x === NAN || y === NAN ? NAN : rule(x, y);

@@ -115,6 +115,3 @@ export const mixedResults = <Op extends Fact, DType extends Fact>(op: Op, dtype:
 /** The rule that all members of a dtype variable have the same result dtype. */
 export type WhyReduceElement<Op extends string, E, R> =
   IsAny<E> extends true ? "" : IsAny<R> extends true ? SentenceOf<typeof mixedResults<Op, Call<E>>> : "";
-export function whyReduceElement(op: string, elem: Elem, result: Elem | undefined): RuleError | undefined {
-  return result === undefined ? mixedResults(op, dtypeDisplayName(elem)) : undefined;
-}

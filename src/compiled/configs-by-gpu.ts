@@ -28,13 +28,12 @@ export function configsFor(
   configs: readonly GpuSpecific[],
   architecture: Architecture | null | undefined,
 ): readonly number[] {
-  const indices = [...configs.keys()];
-  if (!architecture) return indices;
+  if (!architecture) return [...configs.keys()];
   const selected = selectConfigs(
     configs.map(({ gpu }) => gpu),
     architecture,
   );
-  return indices.filter((index) => formatGpu(configs[index]!.gpu) === formatGpu(selected));
+  return configs.flatMap(({ gpu }, index) => (formatGpu(gpu) === formatGpu(selected) ? [index] : []));
 }
 
 /** The list for exactly this GPU. */

@@ -6,6 +6,8 @@
  */
 import type { RoundingProfile, TestCase, Signature, SignatureDType, Tolerance } from "./compiled-kernel.js";
 
+const FLOAT32_ERROR = 1e-5;
+
 /**
  * The relative error of an element by the output's dtype: two roundings, or for float32 and float64 a chain of
  * approximate functions. All other dtypes are compared exactly.
@@ -13,7 +15,7 @@ import type { RoundingProfile, TestCase, Signature, SignatureDType, Tolerance } 
 export const relative: Readonly<Record<string, number>> = {
   float16: 1e-3,
   bfloat16: 1e-2,
-  float32: 1e-5,
+  float32: FLOAT32_ERROR,
   float64: 1e-12,
   float8e5: 0.25,
   float8e4nv: 0.125,
@@ -202,7 +204,7 @@ export function toleranceOfSum(
     return { rtol: 0, atol: steps, rms: 0, ...(steps > 0 && { share: override.share ?? MAX_MISMATCHED_FRACTION }) };
   }
   if (elementError === undefined) return { rtol: 0, atol: 0, rms: 0, ...override };
-  const sums = Math.min(elementError, relative["float32"]!) * Math.max(1, Math.sqrt(terms / SHORT_SUM));
+  const sums = Math.min(elementError, FLOAT32_ERROR) * Math.max(1, Math.sqrt(terms / SHORT_SUM));
   const rms = Math.min(Math.max(sums, intermediate), MAX_RMS_TOLERANCE);
   return {
     rtol: override.rtol ?? Math.max(elementError, rms),

@@ -3,7 +3,6 @@ import { fail } from "../diagnostics/diagnostic.js";
 import { hostArray } from "../diagnostics/catalog/call-codes.js";
 import { normal, uniform } from "../numerics/seeded-random.js";
 import { areContiguous, sizeOf, stridedIndex, stridesOf } from "../numerics/array.js";
-import { formatArray } from "./array-text.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import { type DType, type DTypeName, dtypes, isDType } from "../types/dtype.js";
 import { isBig, isFloat } from "../numerics/numeric.js";
@@ -263,4 +262,33 @@ function converterTo(dtype: DTypeName): (value: number | bigint | boolean) => ne
 
 function failArray(message: string): never {
   return fail(hostArray(message), captureLocation());
+}
+
+/** The maximum number of elements to show in full. */
+const MAX_FULL_SIZE = 200;
+/** The number of indices to show at each end of an axis. */
+const EDGE_COUNT = 3;
+
+/** `[[1, 2, …, 9, 10], …]`, one line per row; `elementAt` returns the element at these indices. */
+function formatArray(shape: readonly number[], elementAt: (indices: readonly number[]) => number | bigint): string {
+  const isFull = sizeOf(shape) <= MAX_FULL_SIZE;
+  const formatAxis = (indices: readonly number[]): string => {
+    const axis = indices.length;
+    const dim = shape[axis];
+    if (dim === undefined) return formatNumber(elementAt(indices));
+    const indicesToShow =
+      isFull || dim <= 2 * EDGE_COUNT ? range(0, dim) : [...range(0, EDGE_COUNT), -1, ...range(dim - EDGE_COUNT, dim)];
+    const parts = indicesToShow.map((index) => (index < 0 ? "…" : formatAxis([...indices, index])));
+    const isRow = axis === shape.length - 1;
+    return `[${parts.join(isRow ? ", " : `,\n${" ".repeat(axis + 1)}`)}]`;
+  };
+  return formatAxis([]);
+}
+
+const range = (start: number, end: number): number[] => Array.from({ length: end - start }, (_, i) => start + i);
+
+/** Six significant digits, which is enough for comparisons by eye with floats of any width. */
+function formatNumber(value: number | bigint): string {
+  if (typeof value === "bigint" || Number.isInteger(value) || !Number.isFinite(value)) return String(value);
+  return String(Number(value.toPrecision(6)));
 }

@@ -19,6 +19,7 @@ import {
   type WhileStatement,
 } from "../ir/nodes.js";
 import { assignedIn, callBindings } from "../ir/walk.js";
+import { sizeOf } from "../numerics/array.js";
 import { dtypeTable } from "../types/dtype.js";
 import type { Constant } from "../values/runtime-values.js";
 import { Bindings } from "./bindings.js";
@@ -28,14 +29,12 @@ import { launchOf } from "./case-launch.js";
 export function estimateWork(ir: KernelIR, testCase: TestCase): Traffic {
   const bindings = new Bindings(ir, launchOf(ir, testCase));
   const grid = bindings.host(ir.grid).map(Number);
-  const programs = product(grid);
+  const programs = sizeOf(grid);
   // The iterations of a causal loop grow towards one end of the grid. Which end depends on the kernel.
   const costAt = (programId: readonly number[]): Traffic => new ProgramCost(ir, bindings, grid, programId).cost();
   const [first, last] = [costAt(grid.map(() => 0)), costAt(grid)];
   return { ...scaleCost(maxCost(first, last), programs), programs };
 }
-
-const product = (sizes: readonly number[]): number => sizes.reduce((total, size) => total * size, 1);
 
 /**
  * The cost of one program, by constant propagation. Scalars computed from sizes, constexprs and program ids are
@@ -192,14 +191,14 @@ class ProgramCost {
     if (op.effect !== "read" && op.effect !== "write" && op.effect !== "atomic") return {};
     const tile = results[0] ?? operands.find((operand) => isValue(operand) && operand.type.kind === "tile");
     if (!tile || !isValue(tile) || tile.type.kind !== "tile") return {};
-    const widest = product(this.#shape(tile));
+    const widest = sizeOf(this.#shape(tile));
     const bits = dtypeTable[this.bindings.dtype(tile.type.dtype)].bits;
     return { bytes: (widest * Math.max(8, bits)) / 8, widest };
   }
 
   #products({ op, operands, results }: OpStatement): Partial<Traffic> {
     if (!op.facts.contracts || !results[0]) return {};
-    const sums = product(this.#shape(results[0]));
+    const sums = sizeOf(this.#shape(results[0]));
     const [first] = operands.filter(isValue);
     return { products: sums * ((first && this.#shape(first).at(-1)) ?? 1), sums };
   }
@@ -248,10 +247,10 @@ class ProgramCost {
   /** Lanes of the largest tile operand or result. For a dot, its multiplications count too. */
   #lanes({ op, operands, results }: OpStatement): number {
     const shapes = [...results, ...operands.filter(isValue)].map((value) => this.#shape(value));
-    const largest = Math.max(1, ...shapes.map(product));
+    const largest = Math.max(1, ...shapes.map(sizeOf));
     if (!op.facts.contracts) return largest;
     const inner = shapes[results.length]?.at(-1) ?? 1;
-    return Math.ceil((product(shapes[0] ?? []) * inner) / PRODUCTS_PER_LANE_OP);
+    return Math.ceil((sizeOf(shapes[0] ?? []) * inner) / PRODUCTS_PER_LANE_OP);
   }
 
   #shape({ type }: Value): readonly number[] {

@@ -11,6 +11,7 @@ import { type Substitution, typedArguments, typeOfArgument } from "../ir/typed.j
 import type { DTypeName, Elem } from "../types/dtype.js";
 import { argumentsOf } from "../ir/walk.js";
 import { sameType, type Type } from "../types/types.js";
+import { isTile } from "../values/operands.js";
 import type { Runtime } from "../values/runtime-values.js";
 import type { Bindings } from "./bindings.js";
 import { Message } from "../diagnostics/message.js";
@@ -88,8 +89,6 @@ export function evaluateInDeclaredDTypes(
     return Array.isArray(value) ? value.map(widenResult) : widenResult(value as Runtime);
   };
 }
-
-const isTile = (value: Runtime): value is TileArray => typeof value === "object" && "data" in value;
 
 function holdsAll(narrow: TileArray, wide: TileArray): boolean {
   for (let i = 0; i < wide.data.length; i++)

@@ -5,7 +5,7 @@ import { checkHostValues } from "./host-values.js";
 import { EvaluationTimeout } from "../compiled/timeout.js";
 import { formatLocation, type Location, TileScriptError } from "../diagnostics/diagnostic.js";
 import { neverWritten } from "../diagnostics/catalog/finding-codes.js";
-import { full } from "../numerics/array.js";
+import { full, sizeOf } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
 import { unroundedDType } from "../numerics/numeric.js";
 import type { DTypeName } from "../types/dtype.js";
@@ -252,9 +252,8 @@ function programFor(ir: KernelIR, bindings: Bindings, { dtypes, absent = [], non
 function checkWritten(tensor: Tensor, { value }: TensorParam, ir: KernelIR, { findings, grid }: Sanitizer): void {
   const { count, first } = tensor.findUnwritten();
   if (count === 0) return;
-  const total = tensor.shape.reduce((product, dim) => product * dim, 1);
   const element = `${tensor.name}[${first.join(", ")}]`;
-  const message = neverWritten(tensor.name, [count, total], element, grid.join(", "));
+  const message = neverWritten(tensor.name, [count, sizeOf(tensor.shape)], element, grid.join(", "));
   findings.add(message.code, unwrittenLocation(tensor, ir.grid, grid) ?? value.location, 1, () => ({
     message,
     program: [],

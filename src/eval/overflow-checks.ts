@@ -9,6 +9,7 @@ import { type IntName, isSigned } from "../types/dtype.js";
 import type { KernelIR, OpStatement, Value } from "../ir/nodes.js";
 import { type BigData, bitsOf, isBig, isFloat, type NumberData } from "../numerics/numeric.js";
 import type { Op } from "../ir/op.js";
+import { isTile } from "../values/operands.js";
 import type { Runtime } from "../values/runtime-values.js";
 import type { Message } from "../diagnostics/message.js";
 import type { FindingCode } from "../diagnostics/catalog/index.js";
@@ -219,8 +220,6 @@ function operandsOf(
   const { data } = argument;
   return [{ name, some: (_, test) => isFloat(argument.dtype) && (data as NumberData).some(test) }];
 }
-
-const isTile = (x: Runtime | undefined): x is TileArray => typeof x === "object" && "data" in x;
 
 function describeNonFinite(value: number): string {
   if (Number.isNaN(value)) return "NaN";

@@ -48,8 +48,9 @@ export class ReferenceOutputs {
     try {
       const expected = (unrounded && this.#exact) || this.#evaluate(reference.outputs, unrounded);
       return compared.map(([name, output, i]) => {
-        if (!unrounded) checkKind(name, output, this.#kindOf(reference.outputs[i]!, expected[i]!));
-        return compareOutput(name, output, expected[i]!, toleranceOf(name, output.dtype));
+        const [node, value] = [reference.outputs[i]!, expected[i]!];
+        if (!unrounded) checkKind(name, output, this.#kindOf(node, value));
+        return compareOutput(name, output, value, toleranceOf(name, output.dtype));
       });
     } catch (error) {
       if (error instanceof UnsupportedByEvaluator) return error.message;

@@ -39,12 +39,7 @@ export class Sanitizer {
 
   /** The ids of a program on the axes of the grid. */
   program(number: number): readonly number[] {
-    let remainder = number - 1;
-    return this.grid.map((size) => {
-      const id = remainder % size;
-      remainder = Math.floor(remainder / size);
-      return id;
-    });
+    return coordinates(this.grid.toReversed(), number - 1).toReversed();
   }
 
   /** Records that an access was reached, and its lanes if they are requested. */

@@ -123,7 +123,7 @@ function maxPool3d(x: TorchArray, kernel: number, stride: number, padding: numbe
   const windows = (size: number): number => Math.floor((size + 2 * padding - kernel) / stride) + 1;
   const [OD, OH, OW] = [windows(D), windows(H), windows(W)];
   const shape = [...outer, OD, OH, OW];
-  const count = shape.reduce((product, size) => product * size, 1);
+  const count = sizeOf(shape);
   const [maxima, indices] = [new Float64Array(count), new Float64Array(count)];
   for (let i = 0; i < count; i++) {
     const volume = Math.trunc(i / (OD * OH * OW)) * D * H * W;

@@ -1,4 +1,5 @@
 /** Normalizations of the last axes, of groups of channels, and by a norm. */
+import { sizeOf } from "../numerics/array.js";
 import { TorchError } from "./errors.js";
 import {
   mapLanes,
@@ -22,7 +23,7 @@ function normalizeLanes(
 ): TorchArray {
   const x = array(input);
   const inner = numbers(normalized_shape);
-  const length = inner.reduce((product, dim) => product * dim, 1);
+  const length = sizeOf(inner);
   for (const parameter of [weight, bias])
     if (parameter !== undefined && parameter !== null) sameShape(array(parameter).shape, inner);
   sameShape(x.shape.slice(-inner.length), inner);

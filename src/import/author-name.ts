@@ -11,6 +11,10 @@ const RESERVED: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
+/** The name of an option or a method: `numWarps` for `num_warps`. */
+export const camelCase = (python: string): string =>
+  python.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+
 /** Converts `pid_m` to `pidM` if the emitter converts that back to `pid_m`. Otherwise keeps the name. */
 export function authorName(python: string): string {
   const plain = /^_+$/.test(python) ? "unused" : python;

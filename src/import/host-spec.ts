@@ -1,4 +1,5 @@
 /** The launch part of a spec: grid, requirements, configs, heuristics. */
+import { camelCase } from "./author-name.js";
 import type { DeclaredParam } from "./declared-params.js";
 import { callbackText, fixedValue, type HostNames } from "./host-text.js";
 import type { InferredLaunchFacts } from "./launch-facts/launch-facts.js";
@@ -210,10 +211,9 @@ function sizesRelatedTo(tunedNames: ReadonlySet<string>, { names, inferred }: Ho
 /** Launch options without Triton's defaults. */
 function optionTexts(options: LaunchOptionValues): readonly string[] {
   const defaults: LaunchOptionValues = { num_warps: 4, num_stages: 3, num_ctas: 1 };
-  return Object.entries(options).flatMap(([name, value]) => {
-    const camel = name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
-    return value === defaults[name] || value < 1 ? [] : [`${camel}: ${value}`];
-  });
+  return Object.entries(options).flatMap(([name, value]) =>
+    value === defaults[name] || value < 1 ? [] : [`${camelCase(name)}: ${value}`],
+  );
 }
 
 function doNotSpecializeLines(params: readonly DeclaredParam[], { doNotSpecialize }: Tuning): readonly string[] {

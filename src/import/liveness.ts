@@ -1,5 +1,5 @@
 /** Liveness analysis of a Python function, and its loop-carried variables. */
-import type { Expression, Statement } from "./tree.js";
+import { type Expression, isSequence, type Statement } from "./tree.js";
 
 type Names = ReadonlySet<string>;
 
@@ -30,7 +30,7 @@ export function readNames(node: object | null): Names {
 /** The names that an assignment target writes. */
 export function targetNames(target: Expression): readonly string[] {
   if (target.kind === "Name") return [target.id];
-  return target.kind === "Tuple" || target.kind === "List" ? target.elts.flatMap(targetNames) : [];
+  return isSequence(target) ? target.elts.flatMap(targetNames) : [];
 }
 
 /** The names that statements write, including nested statements, in the order of their first assignment. */

@@ -3,6 +3,7 @@ import type { Op } from "../ir/op.js";
 import { snakeCase } from "../codegen/names/names.js";
 import { table } from "../ops/table.js";
 import { adaptCall, type BoundArgument, type OpArguments } from "./adaptations.js";
+import { camelCase } from "./author-name.js";
 import type { Context } from "./context.js";
 import { childrenOf } from "./liveness.js";
 import type { Call } from "./tree.js";
@@ -30,8 +31,6 @@ export function isSideEffectFree(node: object): boolean {
 }
 
 const isPureCall = (name: string): boolean => ops.get(ALIASES[name] ?? name)?.effect === "pure";
-
-const camelCase = (name: string): string => name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 
 export function operation(
   name: string,

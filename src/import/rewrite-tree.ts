@@ -2,7 +2,7 @@
 import type { Call, Expression, FunctionTree } from "./tree.js";
 
 /** Copies a node and maps its children. Types are copied unchanged. */
-export const mapChildren = (node: object, visit: (child: unknown) => unknown): object =>
+const mapChildren = (node: object, visit: (child: unknown) => unknown): object =>
   Object.fromEntries(
     Object.entries(node).map(([key, value]) => [key, key === "types" || key === "known" ? value : visit(value)]),
   );

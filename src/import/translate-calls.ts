@@ -1,9 +1,10 @@
 /** Translates calls: Triton functions by op records, Python builtins, and helper functions. */
+import { camelCase } from "./author-name.js";
 import type { Context } from "./context.js";
 import { translateCondition, translateExpression, isAboutDType } from "./translate-expressions.js";
 import { translateOperator } from "./operators.js";
 import { operation } from "./op-calls.js";
-import type { Call, Expression } from "./tree.js";
+import { boundArgument, type Call, type Expression } from "./tree.js";
 import {
   bindingValue,
   castTo,
@@ -167,17 +168,15 @@ const COMBINE: Readonly<Record<string, string>> = {
 };
 
 function translateFold(name: string, node: Call, context: Context): Value | undefined {
-  const { bound } = node;
-  const [input, axis, combineFn] = [bound?.["input"], bound?.["axis"], bound?.["combine_fn"]];
-  if (!input || !combineFn || !("kind" in input) || !("kind" in combineFn)) return undefined;
+  const [input, combineFn] = [boundArgument(node, "input"), boundArgument(node, "combine_fn")];
+  if (!input || !combineFn) return undefined;
   const [x, f] = [translateExpression(input, context), translateExpression(combineFn, context)];
   const options = ["keep_dims", "reverse"].flatMap((option) => {
-    const value = bound?.[option];
-    return value && "kind" in value
-      ? [`${option === "keep_dims" ? "keepDims" : option}: ${translateExpression(value, context).text}`]
-      : [];
+    const value = boundArgument(node, option);
+    return value ? [`${camelCase(option)}: ${translateExpression(value, context).text}`] : [];
   });
-  const axisText = axis && "kind" in axis ? translateExpression(axis, context).text : "0";
+  const axis = boundArgument(node, "axis");
+  const axisText = axis ? translateExpression(axis, context).text : "0";
   const count = x.kind === "list" ? x.items.length : 1;
   const names = (letter: string): readonly string[] => Array.from({ length: count }, (_, i) => `${letter}${i}`);
   const builtinCombine = f.kind === "function" ? COMBINE[f.name.slice(f.name.lastIndexOf(".") + 1)] : undefined;
@@ -213,7 +212,7 @@ function translateMethodCall(node: Call, context: Context): Value {
     kindOf(func.value) === "descriptor" ? descriptorArgs(func.attr, node, context) : translateArgs(node, context);
   if (receiver.kind === "number" && func.attr === "to") return castTo(receiver, argValues[0]?.text ?? "");
   if (receiver.kind !== "traced") return context.scope.refuse(`the method .${func.attr} of a ${receiver.kind}`, node);
-  const name = func.attr.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+  const name = camelCase(func.attr);
   if (kindOf(func.value) !== "descriptor" && func.value.types.length > 0)
     return context.scope.refuse(`the method .${func.attr}`, node);
   return traced(`${receiver.text}.${name}(${argValues.map(({ text }) => text).join(", ")})`);

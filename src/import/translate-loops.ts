@@ -1,4 +1,5 @@
 /** Translates Python loops. Loop-carried variables become mutable variables. */
+import { camelCase } from "./author-name.js";
 import type { Context } from "./context.js";
 import { translateCondition, translateExpression } from "./translate-expressions.js";
 import { loopCarriedNames, liveAtHead, writtenNames } from "./liveness.js";
@@ -77,7 +78,7 @@ function rangeArguments(iter: Call, context: Context): readonly string[] {
     if (boundName) boundsByName.set(boundName, value);
     else {
       const { kind, text } = translateExpression(value, context);
-      const option = arg.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+      const option = camelCase(arg);
       if (kind !== "none") options.push(option === text ? text : `${option}: ${text}`);
     }
   }

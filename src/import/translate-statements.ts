@@ -8,7 +8,7 @@ import { isReassignedInBlock, liveBefore } from "./liveness.js";
 import { isSideEffectFree } from "./op-calls.js";
 import { translateFor, translateWhile } from "./translate-loops.js";
 import { translateBinary } from "./operators.js";
-import type { Augmented, Expression, Statement } from "./tree.js";
+import { type Augmented, type Expression, isSequence, type Statement } from "./tree.js";
 import {
   castTo,
   constantKind,
@@ -168,8 +168,7 @@ function translateAssignment(
     );
     return;
   }
-  if (target.kind !== "Tuple" && target.kind !== "List")
-    return scope.refuse("an assignment to something other than a variable", target);
+  if (!isSequence(target)) return scope.refuse("an assignment to something other than a variable", target);
   const names = target.elts.map((each) => (each.kind === "Name" ? each.id : scope.refuse("a nested target", target)));
   const value = translateExpression(source, context);
   if (value.kind === "list") unpackList(names, value.items, source, following, liveAfter, context);
@@ -187,7 +186,7 @@ function unpackList(
 ): void {
   const { scope } = context;
   if (names.length !== items.length) return scope.refuse("a tuple of another length", source);
-  const itemNodes = source.kind === "Tuple" || source.kind === "List" ? source.elts : [];
+  const itemNodes = isSequence(source) ? source.elts : [];
   const isRead =
     names.some((name) => scope.variable(name)?.isMutable === true) && items.some(({ kind }) => kind === "traced");
   const assignments = names.map((name, i) => {

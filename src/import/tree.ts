@@ -196,6 +196,15 @@ export type RecordedBlocks = Readonly<Record<string, readonly (readonly (number 
 /** The arguments of one recorded call, by parameter. */
 export type LaunchSignature = Readonly<Record<string, LaunchArgument>>;
 
+export const isSequence = (node: Expression | undefined): node is Sequence =>
+  node?.kind === "Tuple" || node?.kind === "List";
+
+/** The argument of a call for a parameter. Undefined if it is omitted, or if the parameter is starred. */
+export function boundArgument({ bound }: Call, parameter: string): Expression | undefined {
+  const argument = bound?.[parameter];
+  return argument && "kind" in argument ? argument : undefined;
+}
+
 /** The arguments of a parameter, one for each recorded call. */
 export function argumentsOf({ signatures }: KernelTree, parameter: string): readonly LaunchArgument[] {
   return signatures.map((signature) => {

@@ -14,7 +14,7 @@ import {
   indexNode,
 } from "../node-builders.js";
 import { withArguments } from "../rewrite-tree.js";
-import type { Call, TritonType, Expression, Statement } from "../tree.js";
+import { type Call, isSequence, type TritonType, type Expression, type Statement } from "../tree.js";
 import { constantOf as recordedConstant, elementOf, UnsupportedConstruct } from "../value.js";
 
 /** The components of a block pointer along an axis. */
@@ -174,7 +174,7 @@ function boundaryCheckedAxes({ bound, line }: Call, rank: number): readonly numb
 /** The items of a list, or a constant as its only item. */
 function itemsOf(list: Expression | readonly Expression[]): readonly Expression[] | undefined {
   if (!("kind" in list)) return list;
-  if (list.kind === "Tuple" || list.kind === "List") return list.elts;
+  if (isSequence(list)) return list.elts;
   return list.kind === "Constant" ? [list] : undefined;
 }
 

@@ -5,7 +5,16 @@
 import { targetNames } from "../liveness.js";
 import { assignmentNode, INDEX, indexNode } from "../node-builders.js";
 import { replaceNodes, memoizeByPosition, withArguments } from "../rewrite-tree.js";
-import { type Call, type Expression, type FunctionTree, helperTree, type KernelTree, type Statement } from "../tree.js";
+import {
+  boundArgument,
+  type Call,
+  isSequence,
+  type Expression,
+  type FunctionTree,
+  helperTree,
+  type KernelTree,
+  type Statement,
+} from "../tree.js";
 import { UnsupportedConstruct, withFileLines } from "../value.js";
 import { type BlockAxis, lowerBlockAccess, type BlockPointer, IndexNames, partsOf } from "./access-through-block.js";
 
@@ -157,8 +166,8 @@ class BlockPointerLowering {
     const { bound = {} } = call;
     const list = (part: string): readonly Expression[] => itemsOf(bound[part], part, call);
     const [shape, strides, offsets, lengths] = [list("shape"), list("strides"), list("offsets"), list("block_shape")];
-    const { base } = bound;
-    if (!base || !("kind" in base)) return refuse("a block pointer without a base", call.line);
+    const base = boundArgument(call, "base");
+    if (!base) return refuse("a block pointer without a base", call.line);
     const variables = this.#names.blockVariables(name, shape.length, call);
     const prologue: Statement[] = [];
     const isShared = (this.#makeCounts.get(name) ?? 0) > 1;
@@ -198,16 +207,9 @@ class BlockPointerLowering {
       body.some((statement) => {
         if (statement.kind === "Assign" && calleeName(statement.value) === ADVANCE) {
           const call = statement.value as Call;
-          const base = call.bound?.["base"];
+          const base = boundArgument(call, "base");
           const increment = itemsOf(call.bound?.["offsets"], "offsets", call)[axis];
-          return (
-            base &&
-            "kind" in base &&
-            base.kind === "Name" &&
-            base.id === name &&
-            increment !== undefined &&
-            !isZero(increment)
-          );
+          return base?.kind === "Name" && base.id === name && increment !== undefined && !isZero(increment);
         }
         return (
           ("body" in statement && visit(statement.body)) || ("orelse" in statement && visit(statement.orelse)) || false
@@ -218,8 +220,8 @@ class BlockPointerLowering {
 
   /** `p = tl.advance(p, (0, BLOCK))` */
   #lowerAdvance(name: string, call: Call): readonly Statement[] {
-    const base = call.bound?.["base"];
-    if (!base || !("kind" in base) || base.kind !== "Name" || base.id !== name)
+    const base = boundArgument(call, "base");
+    if (base?.kind !== "Name" || base.id !== name)
       return refuse("tl.advance that makes another block pointer than it moves", call.line);
     const block = this.#blocks.get(name) ?? refuse("tl.advance of something other than a block pointer", call.line);
     const prologue: Statement[] = [];
@@ -239,13 +241,13 @@ class BlockPointerLowering {
       const expression = child as Expression;
       if (expression.kind === "Attribute") return this.#elementTypeOf(expression);
       if (expression.kind !== "Call") return undefined;
-      const { bound = {}, callee } = expression;
+      const { callee } = expression;
       const functionName = callee?.what === "function" ? callee.name : undefined;
       if (functionName === MAKE || functionName === ADVANCE)
         return refuse("a block pointer that is no variable of its own", expression.line);
       if (callee?.what === "helper") return this.#lowerHelperCall(expression, callee.number);
-      const pointer = bound["pointer"];
-      if (!pointer || !("kind" in pointer) || pointer.kind !== "Name") return undefined;
+      const pointer = boundArgument(expression, "pointer");
+      if (pointer?.kind !== "Name") return undefined;
       const block = this.#blocks.get(pointer.id);
       if (!block) return undefined;
       if (!prologue) return refuse("an access through a block pointer in the condition of a loop", expression.line);
@@ -285,8 +287,7 @@ class BlockPointerLowering {
     const names = new IndexNames([]);
     const loweredArgs = parameters.flatMap((parameter): readonly (readonly [string, Expression | undefined])[] => {
       const block = blocks.get(parameter);
-      const argument = bound[parameter];
-      if (!block) return [[parameter, argument && "kind" in argument ? argument : undefined]];
+      if (!block) return [[parameter, boundArgument(node, parameter)]];
       const variables = names.blockVariables(parameter, block.axes.length, node);
       const values = partsOf(block);
       return partsOf(variables).map((part, i) => [textOf(part), values[i]] as const);
@@ -305,7 +306,7 @@ function itemsOf(
   call: Call,
 ): readonly Expression[] {
   if (list && !("kind" in list)) return list;
-  if (list && (list.kind === "Tuple" || list.kind === "List")) return list.elts;
+  if (isSequence(list)) return list.elts;
   return refuse(`${part} of a block pointer that is no list in the text`, call.line);
 }
 

@@ -6,9 +6,11 @@
 import { writtenNames } from "../liveness.js";
 import {
   argumentsOf,
+  boundArgument,
   type Expression,
   type FunctionTree,
   type If,
+  isSequence,
   type KernelTree,
   type LaunchArgument,
   type Statement,
@@ -138,7 +140,7 @@ class AccessCollector {
     this.#collectAccesses(value);
     const [target, ...more] = targets;
     if (target?.kind === "Name" && more.length === 0) return this.#bindNames([[target.id, value]]);
-    if (isList(target) && isList(value) && target.elts.length === value.elts.length) {
+    if (isSequence(target) && isSequence(value) && target.elts.length === value.elts.length) {
       const pairs = value.elts.flatMap((each, i) => {
         const name = target.elts[i];
         return name?.kind === "Name" ? [[name.id, each] as const] : [];
@@ -203,8 +205,8 @@ class AccessCollector {
   #collectAccesses(node: object): void {
     for (const call of callsIn(node)) {
       const kind = call.callee?.what === "function" ? ACCESSES[call.callee.name] : undefined;
-      const { pointer, mask } = call.bound ?? {};
-      if (!kind || !pointer || !("kind" in pointer)) continue;
+      const [pointer, mask] = [boundArgument(call, "pointer"), boundArgument(call, "mask")];
+      if (!kind || !pointer) continue;
       const address: LinearAddress = toLinearAddress(pointer, this.#env, this.params);
       const [base, ...others] = address.bases;
       // No call executes an access to an omitted pointer.
@@ -219,7 +221,7 @@ class AccessCollector {
         base: isWhole ? base : undefined,
         ...(!isWhole && { unresolved: describeUnresolved(leaf?.index) }),
         terms: address.terms,
-        conditions: mask && "kind" in mask ? maskConditions(mask, this.#env, this.params) : [],
+        conditions: mask ? maskConditions(mask, this.#env, this.params) : [],
         knownBounds: (call.within ?? []).flatMap(({ index, size }) => {
           const name = sizeOf(size, this.#env, this.params);
           return name === undefined ? [] : [{ node: index, env: this.#env, index, size: name }];
@@ -255,6 +257,3 @@ function describeUnresolved(leaf: Expression | undefined): NonNullable<Access["u
   if (leaf?.kind === "Name") return { name: leaf.id, reason: "a loop or a branch changes its pointer" };
   return { name: "a pointer", reason: "its address is no sum of a pointer parameter and indices" };
 }
-
-const isList = (node: Expression | undefined): node is Extract<Expression, { kind: "Tuple" | "List" }> =>
-  node?.kind === "Tuple" || node?.kind === "List";

@@ -1,6 +1,6 @@
 /** The components of an index: program ids and ranges of lanes. */
 import { childrenOf } from "../liveness.js";
-import type { Call, Expression } from "../tree.js";
+import { boundArgument, type Call, type Expression } from "../tree.js";
 import type { Env } from "./python-access.js";
 
 export interface IndexParts {
@@ -21,10 +21,10 @@ export function indexParts(node: Expression, env: Env): IndexParts {
       const binding = currentEnv.get(expression.id);
       if (binding?.value && binding.env) visit(binding.value, binding.env);
     } else if (expression.kind === "Call" && isCallOf(expression, "tl.program_id")) {
-      const axis = argumentOf(expression, "axis");
+      const axis = boundArgument(expression, "axis");
       if (axis?.kind === "Constant" && typeof axis.value === "number") programs.add(axis.value);
     } else if (expression.kind === "Call" && isCallOf(expression, "tl.arange")) {
-      const end = argumentOf(expression, "end");
+      const end = boundArgument(expression, "end");
       if (end?.kind === "Name") blocks.add(end.id);
       if (end?.kind === "Constant") blocks.add(String(end.value));
     } else childrenOf(each).forEach((child) => visit(child, currentEnv));
@@ -34,8 +34,3 @@ export function indexParts(node: Expression, env: Env): IndexParts {
 }
 
 const isCallOf = ({ callee }: Call, name: string): boolean => callee?.what === "function" && callee.name === name;
-
-function argumentOf({ bound }: Call, name: string): Expression | undefined {
-  const arg = bound?.[name];
-  return arg && "kind" in arg ? arg : undefined;
-}

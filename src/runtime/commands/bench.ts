@@ -56,7 +56,7 @@ export const bench: KernelCommand<BenchOptions> = {
     if (flags.out !== undefined || flags.results !== undefined) refuseSameNames(kernels);
     const compiled = await compileAll(kernels);
     warn(compiled, streams);
-    const plans = compiled.map((kernel) => measuredCases(kernel, benchmarkCaseFor(kernel, flags)));
+    const plans = compiled.map((kernel) => ({ kernel, ...measuredCases(kernel, benchmarkCaseFor(kernel, flags)) }));
     if (flags.out !== undefined) await checkOutput(join(flags.out, "bench.json"));
     if (flags.results !== undefined) await checkRecords(flags.results, compiled.map(nameOf));
     const alternative = "`tilescript run` verifies and `tilescript compile` counts registers";
@@ -64,7 +64,7 @@ export const bench: KernelCommand<BenchOptions> = {
       const devices = await machine.gpus({ what: "a benchmark", instead: alternative }, deviceOf(flags, streams));
       const reports: BenchReport[] = [];
       try {
-        for (const device of devices) reports.push(await benchOnDevice(device, compiled, plans, flags, streams));
+        for (const device of devices) reports.push(await benchOnDevice(device, plans, flags, streams));
       } finally {
         await Promise.all(devices.map(closeDevice));
       }
@@ -78,8 +78,7 @@ export const bench: KernelCommand<BenchOptions> = {
 /** Measures every kernel on GPUs of one kind, and prints and records the times. */
 async function benchOnDevice(
   device: PythonDevice,
-  compiled: readonly CompiledKernel[],
-  plans: readonly ReturnType<typeof measuredCases>[],
+  plans: readonly (ReturnType<typeof measuredCases> & { readonly kernel: CompiledKernel })[],
   flags: BenchOptions,
   streams: Streams,
 ): Promise<BenchReport> {
@@ -87,8 +86,7 @@ async function benchOnDevice(
   const show = progress(streams);
   const benchmarks: Benchmark[] = [];
   try {
-    for (const [i, kernel] of compiled.entries()) {
-      const { cases, skipped } = plans[i]!;
+    for (const { kernel, cases, skipped } of plans) {
       const benchmark = await measure(kernel, device, {
         cases,
         isAutotuned: flags.config === undefined,
@@ -111,7 +109,7 @@ async function benchOnDevice(
     const measured = report.kernels.map(({ kernel, cases }, i) => ({
       kernel,
       cases,
-      module: moduleHash(compiled[i]!.python),
+      module: moduleHash(plans[i]!.kernel.python),
     }));
     for (const each of await appendRecords(results, contextOf("bench", device), measured))
       streams.err(`wrote ${each}\n`);

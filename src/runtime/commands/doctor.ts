@@ -40,7 +40,8 @@ export const doctor: PlainCommand<DoctorOptions> = {
     show("");
     const opened = devices instanceof Error ? [] : (devices ?? []);
     await Promise.all(opened.map(closeDevice));
-    const candidates = devices instanceof Error ? [devices] : opened.length > 0 ? opened : [undefined];
+    const found = devices instanceof Error ? [devices] : opened;
+    const candidates = found.length > 0 ? found : [undefined];
     const facts = [
       nodeFact(),
       await tsxFact(),

@@ -56,11 +56,7 @@ export const importTriton: PlainCommand<ImportOptions> = {
     options.json,
   ],
   async run(file = "", { types, call, kernel, specialize, lift, out, python, json, deadline }, streams, language) {
-    if ((types === undefined) === (call === undefined))
-      throw new UsageError(
-        "give --call with a script that launches the kernels, or --types with the arguments of a call, such as x:*fp16,n:i32,BLOCK=64",
-      );
-    if (out === "") throw new UsageError("-o needs a folder");
+    checkGiven(types, call, out);
     await checkFiles([file, ...(call === undefined ? [] : [call])]);
     const environment = await thisMachine.python({ python });
     const show = progress(streams);
@@ -71,14 +67,7 @@ export const importTriton: PlainCommand<ImportOptions> = {
       if (call !== undefined)
         streams.err(`running ${call}; its kernels are noted, not launched
 `);
-      const request = {
-        type: "import",
-        file: resolve(file),
-        kernels: kernel === undefined ? [] : [kernel],
-        ...(types && { types }),
-        ...(call !== undefined && { call: resolve(call) }),
-      } as const;
-      const reply = await worker.request(request, deadline * 1000);
+      const reply = await worker.request(importRequest(file, types, call, kernel), deadline * 1000);
       if (reply.ok && typeof specialize === "object") checkNames(specialize, reply.result.kernels);
       const kernels: ImportReport["kernels"][number][] = [];
       const unread = reply.ok ? undefined : whyNothingRead(reply.error, call ?? file);
@@ -86,7 +75,7 @@ export const importTriton: PlainCommand<ImportOptions> = {
         kernels.push({ kernel: kernel ?? file, status: "not imported", reason: unread, line: 1 });
       for (const read of reply.ok ? reply.result.kernels : []) {
         show(`importing ${read.name}`);
-        const { built: _, ...imported } = await importKernel(read, {
+        const imported = await importToFolder(read, out, {
           worker,
           scratch,
           language,
@@ -94,9 +83,7 @@ export const importTriton: PlainCommand<ImportOptions> = {
           ...(lift && { lift }),
           ...(specialize && { specialize: new Set(specialize === true ? [] : specialize) }),
         });
-        const path = out === undefined || imported.text === undefined ? undefined : join(out, `${read.name}.ts`);
-        if (path !== undefined) await writeOutput(path, imported.text!);
-        kernels.push({ ...imported, ...(path !== undefined && { path }) });
+        kernels.push(imported);
       }
       show("");
       const report: ImportReport = {
@@ -114,6 +101,43 @@ export const importTriton: PlainCommand<ImportOptions> = {
     }
   },
 };
+
+/** @throws UsageError for options that do not go together. */
+function checkGiven(types: LaunchSignature | undefined, call: string | undefined, out: string | undefined): void {
+  if ((types === undefined) === (call === undefined))
+    throw new UsageError(
+      "give --call with a script that launches the kernels, or --types with the arguments of a call, such as x:*fp16,n:i32,BLOCK=64",
+    );
+  if (out === "") throw new UsageError("-o needs a folder");
+}
+
+function importRequest(
+  file: string,
+  types: LaunchSignature | undefined,
+  call: string | undefined,
+  kernel: string | undefined,
+) {
+  return {
+    type: "import",
+    file: resolve(file),
+    kernels: kernel === undefined ? [] : [kernel],
+    ...(types && { types }),
+    ...(call !== undefined && { call: resolve(call) }),
+  } as const;
+}
+
+/** Imports a kernel, and writes its file to the output folder. */
+async function importToFolder(
+  read: ReadKernel,
+  out: string | undefined,
+  tools: Parameters<typeof importKernel>[1],
+): Promise<ImportReport["kernels"][number]> {
+  const { built: _, ...imported } = await importKernel(read, tools);
+  if (out === undefined || imported.text === undefined) return imported;
+  const path = join(out, `${read.name}.ts`);
+  await writeOutput(path, imported.text);
+  return { ...imported, path };
+}
 
 /** @throws UsageError for a path that is not a file. */
 async function checkFiles(paths: readonly string[]): Promise<void> {
@@ -145,7 +169,7 @@ function whyNothingRead({ kind, message }: WireFailure, script: string): string 
 
 /** Throws UsageError for a name that no kernel has. */
 function checkNames(names: readonly string[], kernels: readonly ReadKernel[]): void {
-  const params = kernels.flatMap((read) => ("refused" in read ? [] : read.functions[0]!.params));
+  const params = kernels.flatMap((read) => ("refused" in read ? [] : read.functions[0].params));
   const declared = [...new Set(params.map((param) => param.name))];
   const unknown = names.find((name) => !declared.includes(name));
   if (unknown === undefined || declared.length === 0) return;

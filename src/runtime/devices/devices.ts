@@ -109,12 +109,8 @@ async function openPython(
     await workers.stop();
     return formatUnusable(problem);
   }
-  const reason =
-    choice.kind !== "auto"
-      ? "it was asked for"
-      : hello.device === "interpreter"
-        ? "torch sees no GPU"
-        : `torch sees ${hello.deviceName}`;
+  const found = hello.device === "interpreter" ? "no GPU" : hello.deviceName;
+  const reason = choice.kind === "auto" ? `torch sees ${found}` : "it was asked for";
   const unchecked = hello.device === "interpreter" ? interpreterUnchecked : [];
   const compilers =
     hello.target && options.processes !== 0 && new Compilers({ ...workerOptions, processes: options.processes });

@@ -174,7 +174,7 @@ async function withViews(
     ...liftPointers(tree, new Set(lifted), new Set(maskedParams)).accesses.filter(isLifted),
     ...remaining.map((access) => ({ ...access, why: access.why ?? refused.get(access.param ?? "") })),
   ];
-  const firstLine = read.functions[0]!.line - 1;
+  const firstLine = read.functions[0].line - 1;
   const located = outcomes.map((access) => ({ ...access, line: access.line + firstLine }));
   return { ...best, accesses: located.toSorted((a, b) => a.line - b.line) };
 }

@@ -87,7 +87,7 @@ export async function readRecords(path: string): Promise<readonly MeasurementRec
       if (line.trim() !== "") records.push(parseRecord(line, `${file}:${i + 1}`));
   if (records.length === 0)
     throw new UsageError(`${path} has no records; \`tilescript bench FILE --results results\` writes them`);
-  return records.sort((a, b) => (a.time < b.time ? -1 : a.time > b.time ? 1 : 0));
+  return records.sort((a, b) => Number(a.time > b.time) - Number(a.time < b.time));
 }
 
 function parseRecord(line: string, position: string): MeasurementRecord {

@@ -7,7 +7,8 @@ import { fileURLToPath } from "node:url";
 export function findUp(path: string, name: string): string | undefined {
   const folder = dirname(path);
   const candidate = join(folder, name);
-  return existsSync(candidate) ? candidate : folder === path ? undefined : findUp(folder, name);
+  if (existsSync(candidate)) return candidate;
+  return folder === path ? undefined : findUp(folder, name);
 }
 
 const currentFile = fileURLToPath(import.meta.url);

@@ -56,10 +56,11 @@ export function evaluate(
       kernel.evaluate(testCase, { tolerance, order: "reversed", until: deadline });
     const problems = reversed ? orderProblems(kernel, outputs, reversed) : [];
     isWrong ||= problems.length > 0;
+    const status = comparison ? "passed" : "unchecked";
     return {
       ...base,
       problems,
-      status: isWrong ? "failed" : comparison ? "passed" : "unchecked",
+      status: isWrong ? "failed" : status,
       comparisons: comparison ? [comparison] : [],
       findings,
       unchecked: comparison ? unchecked : [...unchecked, NOT_COMPARED[kernel.reference]],

@@ -1,7 +1,7 @@
 /** Runs the planned cases of a kernel on a device and collects the results. */
 import type { CompiledKernel, ProgramOrder, Tolerance } from "../../compiled/compiled-kernel.js";
 import { inEveryConfig } from "../target-compile/precompile.js";
-import { planCases } from "../cases/cases.js";
+import { type Plan, planCases, type PlannedCase } from "../cases/cases.js";
 import type { Selection } from "../cases/selection.js";
 import type { Outcome } from "../cases/outcome.js";
 import { deviceLimits } from "./device-limits.js";
@@ -58,6 +58,17 @@ const MAX_HANGS = 3;
 /** The number of runs of each case, which must agree. `verify` does more runs. */
 const repeats: Readonly<Record<Device["kind"], number>> = { eval: 1, interpreter: 1, cuda: 2, hip: 2 };
 
+/** The case in which the autotuner chooses the config, unless the selection names one. */
+const caseToTune = ({ cases }: Plan, { config }: Selection): PlannedCase | undefined =>
+  config === undefined ? cases.at(-1) : undefined;
+
+/** The reason to run no further cases. */
+function whyStop(outcomes: readonly Outcome[]): string | undefined {
+  const hangs = outcomes.filter(({ failure }) => failure?.kind === "timeout");
+  if (hangs.length >= MAX_HANGS) return `${MAX_HANGS} cases hung`;
+  return outcomes.some(({ failure }) => failure?.kind === "connection") ? "the connection was lost" : undefined;
+}
+
 /** Verifies a kernel on an open device. */
 export async function verify(kernel: CompiledKernel, device: Device, options: VerifyOptions): Promise<Verification> {
   const start = performance.now();
@@ -73,28 +84,22 @@ export async function verify(kernel: CompiledKernel, device: Device, options: Ve
     outcomes.push(outcome);
     options.onOutcome?.(outcome, outcomes.length, plan.cases.length);
   };
-  const last = plan.cases.at(-1);
-  const shouldTune = runner.tune && kernel.configs.length > 1 && options.selection.config === undefined;
+  const isTunable = runner.tune !== undefined && kernel.configs.length > 1;
+  const tunedCase = isTunable ? caseToTune(plan, options.selection) : undefined;
   try {
-    const tunedCases = shouldTune && last ? inEveryConfig(kernel, last.testCase, gpuOf(device)) : [];
+    const tunedCases = tunedCase ? inEveryConfig(kernel, tunedCase.testCase, gpuOf(device)) : [];
     await runner.precompile?.([...plan.cases.map(({ testCase }) => testCase), ...tunedCases], options.onCompiled);
     runner.expect?.(plan.cases);
     for (const planned of plan.cases) {
-      if (outcomes.filter(({ failure }) => failure?.kind === "timeout").length >= MAX_HANGS) {
-        skipped.push(`${plan.cases.length - outcomes.length} further cases: ${MAX_HANGS} cases hung`);
-        break;
-      }
-      if (outcomes.some(({ failure }) => failure?.kind === "connection")) {
-        skipped.push(`${plan.cases.length - outcomes.length} further cases: the connection was lost`);
-        break;
-      }
-      if (planned.isExtra && performance.now() - (extraStart ??= performance.now()) > budgetMs[device.kind]) {
-        skipped.push(`${plan.cases.length - outcomes.length} further cases: out of time on this device`);
+      const isLate = planned.isExtra && performance.now() - (extraStart ??= performance.now()) > budgetMs[device.kind];
+      const stopReason = whyStop(outcomes) ?? (isLate ? "out of time on this device" : undefined);
+      if (stopReason !== undefined) {
+        skipped.push(`${plan.cases.length - outcomes.length} further cases: ${stopReason}`);
         break;
       }
       record(await runner.run(planned, outcomes.length));
     }
-    if (shouldTune && last && outcomes.length === plan.cases.length) record(await runner.tune!(last));
+    if (tunedCase && runner.tune && outcomes.length === plan.cases.length) record(await runner.tune(tunedCase));
   } finally {
     await runner.close();
   }

@@ -443,7 +443,8 @@ export function isDamaging(reply: Reply): boolean {
 
 export function fromWire(value: WireNumber): number {
   if (typeof value === "number") return value;
-  return value === "nan" ? Number.NaN : value === "inf" ? Infinity : -Infinity;
+  if (value === "nan") return Number.NaN;
+  return value === "inf" ? Infinity : -Infinity;
 }
 
 export function elementFromWire(value: WireElement): number | bigint {

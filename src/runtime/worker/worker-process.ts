@@ -124,14 +124,11 @@ export function lostReply(
   if (cause === "garbled") return failedReply("protocol", "the worker sent an invalid reply and was stopped");
   const { exitCode = null, signal = null, unstarted, lost } = ending ?? {};
   if (lost !== undefined) return failedReply("connection", lost);
-  const status = isClosed
-    ? "closed its connection and was stopped"
-    : unstarted !== undefined
-      ? `could not be started: ${unstarted}`
-      : signal
-        ? `was killed by ${signal}${reasons[signal] ?? ""}`
-        : `ended with exit code ${exitCode ?? "unknown"}`;
-  return failedReply("crash", `the Python worker ${status}${lastOutput}`);
+  const crash = (status: string) => failedReply("crash", `the Python worker ${status}${lastOutput}`);
+  if (isClosed) return crash("closed its connection and was stopped");
+  if (unstarted !== undefined) return crash(`could not be started: ${unstarted}`);
+  if (signal) return crash(`was killed by ${signal}${reasons[signal] ?? ""}`);
+  return crash(`ended with exit code ${exitCode ?? "unknown"}`);
 }
 
 function messageOf(line: string): Message | undefined {

@@ -75,9 +75,10 @@ export class Names {
   /** Takes `hint`, or the first of `hint_1`, `hint_2`, … that is free for a value of this type. */
   take(hint: string, type?: string): string {
     const base = snakeCase(hint);
+    const unnumberedName = this.#isUsable(base) ? base : `${base}_`;
     for (let i = 0; ; i++) {
       const numberedName = base === "_" ? `_${i}` : `${base}_${i}`;
-      const name = i === 0 ? (this.#isUsable(base) ? base : `${base}_`) : numberedName;
+      const name = i === 0 ? unnumberedName : numberedName;
       if (RESERVED.has(name) || !this.isFree(name, type)) continue;
       this.#block.names.set(name, type);
       return name;

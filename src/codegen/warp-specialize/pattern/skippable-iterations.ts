@@ -69,6 +69,23 @@ function cancelledOrNeutral(statement: OpStatement, x: ValueFact, y: ValueFact):
   return isNeutralFor(x.classes, y.classes, true) ? y : undefined;
 }
 
+/** The result of an op that combines the same lanes of one or two operands. */
+function lanewiseResult(statement: OpStatement, x: ValueFact, y: ValueFact | undefined): ValueFact {
+  const [firstName, secondName = "", extra] = Object.keys(statement.op.operands);
+  if (firstName === undefined || extra !== undefined) return UNKNOWN;
+  const sameFact = y && secondName ? cancelledOrNeutral(statement, x, y) : undefined;
+  if (sameFact) return sameFact;
+  const { classTransfer } = statement.op.proof;
+  const type = statement.results[0]?.type;
+  if (!classTransfer || type?.kind !== "tile") return UNKNOWN;
+  const context = { args: typedArguments(statement), isFloat: members(type.dtype).every((dtype) => !isInt(dtype)) };
+  let classes = 0;
+  for (const a of classesIn(x.classes))
+    for (const b of classesIn(y?.classes ?? ZERO))
+      classes |= classTransfer({ [firstName]: a, [secondName]: b }, context);
+  return { classes };
+}
+
 class MaskedIteration {
   readonly #facts = new Map<Value, ValueFact>();
   readonly #unchanged = new Set<Variable>();
@@ -114,7 +131,7 @@ class MaskedIteration {
 
   #resultOf(statement: OpStatement): ValueFact {
     const { op, operands } = statement;
-    const { classTransfer, foldSemantics, lane, selectOperands: select } = op.proof;
+    const { foldSemantics, lane, selectOperands: select } = op.proof;
     const x = this.#factOf(operands[0]);
     const y = operands.length > 1 ? this.#factOf(operands[1]) : undefined;
     if (lane || op.facts.isIdentity) return isCast(statement) ? { classes: x.classes } : x;
@@ -124,18 +141,7 @@ class MaskedIteration {
       const otherwise = this.#factOf(operandOf(statement, select.otherwise));
       return { classes: then.classes | otherwise.classes };
     }
-    const [firstName, secondName = "", extra] = Object.keys(op.operands);
-    if (firstName === undefined || extra !== undefined) return UNKNOWN;
-    const sameFact = y && secondName ? cancelledOrNeutral(statement, x, y) : undefined;
-    if (sameFact) return sameFact;
-    const type = statement.results[0]?.type;
-    if (!classTransfer || type?.kind !== "tile") return UNKNOWN;
-    const context = { args: typedArguments(statement), isFloat: members(type.dtype).every((dtype) => !isInt(dtype)) };
-    let classes = 0;
-    for (const a of classesIn(x.classes))
-      for (const b of classesIn(y?.classes ?? ZERO))
-        classes |= classTransfer({ [firstName]: a, [secondName]: b }, context);
-    return { classes };
+    return lanewiseResult(statement, x, y);
   }
 
   /** The result of a fold over lanes of a single class. */

@@ -66,15 +66,15 @@ function eliminate(atLeastZero: readonly Polynomial[], zero: readonly Polynomial
       continue;
     }
     for (const list of [conditions, pending, remaining])
-      for (const [i, p] of list.entries()) {
+      list.forEach((p, i) => {
         const factor = p.coefficientOf(defining.monomial);
-        if (factor === 0) continue;
+        if (factor === 0) return;
         const replaced = add(p, equation, times(-factor, defining.coefficient));
         list[i] = replaced;
-        if (list === remaining) continue;
+        if (list === remaining) return;
         uses.addAll(p, -1);
         uses.addAll(replaced, 1);
-      }
+      });
   }
   return { atLeastZero: conditions, zero: remaining };
 }

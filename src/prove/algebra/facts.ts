@@ -153,6 +153,7 @@ export class FactSet {
 
   /** Updates the interval of an atom from a condition on it alone. */
   #updateInterval(p: Polynomial, exact: boolean): void {
+    if (p.size > 2) return;
     const [term, ...more] = p.terms.filter(({ monomial }) => monomial !== UNIT);
     const name = term && asAtom(term.monomial);
     if (!term || name === undefined || more.length > 0) return;
@@ -167,8 +168,8 @@ export class FactSet {
   /** Divides a condition by a shared factor: with `B >= 1`, `B * x - B - 1 >= 0` implies `x - 2 >= 0` for integers. */
   #divide(p: Polynomial): void {
     if (p.size < 3 || constantOf(p) >= 0) return;
-    const products = p.terms.filter(({ monomial }) => monomial !== UNIT);
-    const shared = p.atoms.find((name) => products.every(({ monomial }) => monomial.atoms.includes(name)));
+    const [first, ...more] = p.terms.filter(({ monomial }) => monomial !== UNIT);
+    const shared = first?.monomial.atoms.find((name) => more.every(({ monomial }) => monomial.atoms.includes(name)));
     const { min: least } = shared === undefined ? ANY : (this.#intervals.get(shared) ?? ANY);
     if (shared === undefined || least === undefined || least < 1) return;
     for (const { quotient } of divisions(p, atom(shared))) this.add(atLeastZero(subtract(quotient, ONE)));

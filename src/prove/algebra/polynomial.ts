@@ -110,14 +110,15 @@ export class PolynomialSet {
 
 /** Adds a term to a sum under construction. */
 function addTerm(terms: PolynomialTerm[], monomial: Monomial, coefficient: Integer): void {
-  for (const [i, term] of terms.entries()) {
-    if (term.monomial !== monomial) continue;
-    const total = plus(term.coefficient, coefficient);
-    if (total !== 0) terms[i] = { monomial, coefficient: total };
-    else terms.splice(i, 1);
+  const existing = terms.find((term) => term.monomial === monomial);
+  if (!existing) {
+    terms.push({ monomial, coefficient });
     return;
   }
-  terms.push({ monomial, coefficient });
+  const index = terms.indexOf(existing);
+  const total = plus(existing.coefficient, coefficient);
+  if (total !== 0) terms[index] = { monomial, coefficient: total };
+  else terms.splice(index, 1);
 }
 
 /** `x + by * y` */

@@ -14,9 +14,7 @@ function thrownBy(action: () => unknown): unknown {
 
 test("an error of ours names the version, the place and what to do", () => {
   const [said] = thrownDiagnostics(thrownBy(() => formatList(null as never)));
-  expect(said!.message).toMatch(
-    /^TileScript .* failed at src\/diagnostics\/format-list\.ts:\d+:\d+: please report this /,
-  );
+  expect(said!.message).toMatch(/^TileScript .* failed at src\/diagnostics\/message\.ts:\d+:\d+: please report this /);
   expect(said!.message).toContain(`TileScript ${version} failed`);
   expect(said!.message).toMatch(/\(TypeError: Cannot read .*\); TILESCRIPT_DEBUG=1 shows the stack$/);
 });

@@ -193,7 +193,8 @@ test("Triton's interpreter computes them as the evaluator does", { timeout: 60_0
 test("fma of float64 has the sign of its zeros, and every digit at the ends of the range", () => {
   const rounded = (x: number, y: number, z: number): number => {
     const one = (value: number) => tileArray("float64", [1], Float64Array.of(value));
-    const context = { results: [tileType("float64", [1])] };
+    const result = tileType("float64", [1]);
+    const context = { result, results: [result] };
     return (opOf(tl.fma)!.evaluate!({ x: one(x), y: one(y), z: one(z) }, context as never) as TileArray)
       .data[0] as number;
   };

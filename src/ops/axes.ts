@@ -2,7 +2,7 @@
 import { number, type Term } from "../symbolic/term.js";
 import type { Typed } from "../types/types.js";
 import { expandDims as expandArray, permute as permuteArray } from "../numerics/array.js";
-import { atAxis, type Expand, type WhyExpand } from "../types/axis.js";
+import { type Expand, unpermuteAxes, type WhyExpand } from "../types/axis.js";
 import type { Validate } from "../types/rule-error.js";
 import type { Permute } from "../types/dims.js";
 import type { Addresses } from "../values/runtime-values.js";
@@ -149,7 +149,7 @@ export const permute = defineOp<
   infer: ({ x, order }) => inferPermute(x.type, numbers(order)),
   evaluate: ({ x, order }) => permuteArray(x, listOf(order).map(Number)),
   facts: { nonNegative: isFirstNonNegative },
-  proof: { lane: (lane, { args }) => invertPermutation(lane, numbers(args.order)), anyWidth: true },
+  proof: { lane: (lane, { args }) => unpermuteAxes(lane, numbers(args.order)), anyWidth: true },
 });
 
 /** Swaps the last two axes: `tl.trans(x)`; or permutes all: `tl.trans(x, [2, 0, 1])`. */
@@ -172,7 +172,7 @@ export const trans = defineOp<
   },
   facts: { nonNegative: isFirstNonNegative },
   proof: {
-    lane: (lane, { args }) => invertPermutation(lane, args.order ? numbers(args.order) : swapLastTwo(lane.length)),
+    lane: (lane, { args }) => unpermuteAxes(lane, args.order ? numbers(args.order) : swapLastTwo(lane.length)),
     anyWidth: true,
   },
 });
@@ -183,11 +183,6 @@ function withoutAxes(lane: readonly Term[], axes: readonly number[]): readonly T
     (remaining, axis) => remaining.toSpliced(axis < 0 ? axis + remaining.length : axis, 1),
     lane as Term[],
   );
-}
-
-/** Maps a lane of the permuted tile to the lane of the operand. */
-function invertPermutation(lane: readonly Term[], order: readonly number[]): readonly Term[] {
-  return order.map((_, axis) => atAxis(lane, order.indexOf(axis)));
 }
 
 function swapLastTwo(rank: number): number[] {

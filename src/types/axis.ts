@@ -55,6 +55,10 @@ export function atAxis<Item>(items: readonly Item[], axis: number): Item {
 export const permuteAxes = <Item>(items: readonly Item[], order: readonly number[]): Item[] =>
   order.map((axis) => atAxis(items, axis));
 
+/** The list that {@link permuteAxes} turns into `items`. */
+export const unpermuteAxes = <Item>(items: readonly Item[], order: readonly number[]): Item[] =>
+  order.map((_, axis) => atAxis(items, order.indexOf(axis)));
+
 /** A hint for an author who passes the second of two operands as the axis of a reduction. */
 type OfTwo<Op extends string> = Op extends "max" | "min" ? `of two values, tl.${Op}imum(x, y)` : "";
 const ofTwo = (op: string): string => (op === "max" || op === "min" ? `of two values, tl.${op}imum(x, y)` : "");

@@ -1,4 +1,5 @@
 /** Symbolic accesses: for each lane, the index of an element of a tensor, and whether the lane is active. */
+import { atAxis } from "../../types/axis.js";
 import type { BoundsChecks, ViewAxis } from "../../analysis/view-bounds.js";
 import {
   type Argument,
@@ -28,7 +29,6 @@ import type { Environment } from "./symbolic-environment.js";
 import { strideName } from "./launch.js";
 import { inputElement } from "./input-elements.js";
 import {
-  along,
   at,
   broadcastLane,
   broadcastShape,
@@ -205,7 +205,7 @@ function addressOfBlock(
     axes: (lane) => {
       const index: Term[] = [];
       zip(starts, order).forEach(([start, axis], i) => {
-        const laneIndex = along(lane, i);
+        const laneIndex = atAxis(lane, i);
         index[axis] = isGathered && i === 0 ? start.at([laneIndex]) : sum(start.at([]), laneIndex);
       });
       return axesOf(environment, param, index, masksOfAll(param, true));
@@ -215,7 +215,7 @@ function addressOfBlock(
     const [first, second] = [rows, column].map((name) => environment.terms(operandOf(statement, name)));
     if (!first || !second)
       return unmodeledAddress("the rows of a descriptor come from values that proofs do not follow", param);
-    return createAddress([along(first.shape, 0), along(block, -1)], [first, second], true);
+    return createAddress([atAxis(first.shape, 0), atAxis(block, block.length - 1)], [first, second], true);
   }
   const offsetArguments = operandOf(statement, offsets);
   const starts = isList(offsetArguments) ? offsetArguments.map((each) => environment.terms(each)) : [undefined];
@@ -272,7 +272,7 @@ function decomposeOffset({ launch }: Environment, param: TensorParam, offset: Te
     }
     const strideAxis = term.kind === "symbol" ? names.get(term.name) : undefined;
     if (strideAxis !== undefined) {
-      index[strideAxis] = sum(along(index, strideAxis), factor);
+      index[strideAxis] = sum(atAxis(index, strideAxis), factor);
       return true;
     }
     const [strided, ...more] = term.kind === "product" ? term.operands.filter(hasStride) : [];

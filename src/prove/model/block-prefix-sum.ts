@@ -3,6 +3,7 @@
  * row may have a partly filled block. The sum is therefore at most the blocks of all elements, minus those from the
  * row's start on, plus one for each row.
  */
+import { atAxis } from "../../types/axis.js";
 import {
   andTerm,
   atLeast,
@@ -20,7 +21,6 @@ import {
 } from "../../symbolic/term.js";
 import { expand, minus } from "./maximum.js";
 import { totalOf } from "./partitions.js";
-import { along } from "./symbolic.js";
 import type { Environment } from "./symbolic-environment.js";
 
 /** The blocks of one row, times a loop-invariant factor. */
@@ -79,7 +79,7 @@ function startOf(length: Term, iteration: Term): Term | undefined {
   if (sign !== number(-1) || !subtrahend || others.length > 0) return undefined;
   const start = previousValue(subtrahend, iteration);
   if (start.kind !== "call" || start.name !== end.name) return undefined;
-  const [from, to] = [along(start.operands, 0), along(end.operands, 0)];
+  const [from, to] = [atAxis(start.operands, 0), atAxis(end.operands, 0)];
   const isNext = expand(substitute(from, new Map([[iteration.name, sum(iteration, number(1))]]))) === expand(to);
   return isNext && minus(to, from) === number(1) ? start : undefined;
 }

@@ -2,6 +2,7 @@
  * The elements of an input, as an uninterpreted function of the index with the parameter's declared range. An empty
  * declared range implies an empty tensor: a value that no lane loads must imply nothing.
  */
+import { atAxis } from "../../types/axis.js";
 import { type HostBlock, paramsOf, type TensorParam } from "../../ir/nodes.js";
 import {
   andTerm,
@@ -23,7 +24,6 @@ import { FactSet } from "../algebra/facts.js";
 import { zip } from "../algebra/zip.js";
 import { constant } from "../algebra/polynomial.js";
 import type { Range } from "./launch.js";
-import { along } from "./symbolic.js";
 import type { Environment } from "./symbolic-environment.js";
 
 const STEPS = 1000;
@@ -57,7 +57,7 @@ export function inputElement(environment: Environment, param: TensorParam): (ind
 
 function rangeOf({ launch }: Environment, range: HostBlock): Range {
   const ends = launch.host(range);
-  return { from: along(ends, 0), to: along(ends, 1) };
+  return { from: atAxis(ends, 0), to: atAxis(ends, 1) };
 }
 
 /**

@@ -1,4 +1,5 @@
 /** A launch with symbolic parameters, and the facts that are true before the first program runs. */
+import { atAxis } from "../../types/axis.js";
 import { tileSizes } from "../../analysis/tile-sizes.js";
 import {
   type Argument,
@@ -44,7 +45,6 @@ import {
 import { isInt, members } from "../../types/dtype.js";
 import { readText } from "../../types/constexpr-value.js";
 import type { Dim } from "../../types/shape.js";
-import { along } from "./symbolic.js";
 import { configRatios, type ConstexprRatio } from "./config-ratios.js";
 
 /** The fixed values of constexprs: those of one config, or the non-symbolic ones that a group of configs shares. */
@@ -303,7 +303,7 @@ const integerTerm = (value: number): Term => (Number.isSafeInteger(value) ? numb
 /** Facts about functions that the host computes. */
 export function hostFacts(name: string, args: readonly Term[], value: Term): readonly Term[] {
   if (name !== NEXT_POWER) return [];
-  return [atLeast(value, along(args, 0)), atLeast(value, ZERO())];
+  return [atLeast(value, atAxis(args, 0)), atLeast(value, ZERO())];
 }
 
 /**

@@ -1,4 +1,5 @@
 /** The symbolic transfer functions of ops. A result without a rule is unknown. */
+import { atAxis, permuteAxes, unpermuteAxes } from "../../types/axis.js";
 import { type Argument, isList, isLiteral, type OpStatement, operandOf } from "../../ir/nodes.js";
 import type { Op, OperandKind, OpLowering } from "../../ir/op.js";
 import { typedArguments } from "../../ir/typed.js";
@@ -9,7 +10,6 @@ import type { Environment } from "./symbolic-environment.js";
 import type { ViewMasks } from "./accesses.js";
 import { zip } from "../algebra/zip.js";
 import {
-  along,
   at,
   broadcastShape,
   splitLane,
@@ -165,14 +165,14 @@ function permute(
 ): Symbolic {
   const rank = source.kind === "tensor" ? source.order.length : source.shape.length;
   const order = permutes(statement.operands, rank);
-  if (source.kind === "tensor") return { ...source, order: order.map((axis) => along(source.order, axis)) };
+  if (source.kind === "tensor") return { ...source, order: permuteAxes(source.order, order) };
   const { trustedOperand } = statement.op.proof;
   const reason = environment.literal(operandOf(statement, trustedOperand));
   return {
     ...source,
     ...(typeof reason === "string" && trustedOperand !== undefined && { trusted: reason }),
-    shape: order.map((axis) => along(source.shape, axis)),
-    index: (lane) => source.index(order.map((_, axis) => along(lane, order.indexOf(axis)))),
+    shape: permuteAxes(source.shape, order),
+    index: (lane) => source.index(unpermuteAxes(lane, order)),
   };
 }
 
@@ -190,7 +190,7 @@ function viewOf(environment: Environment, statement: OpStatement, isGrid: boolea
   const claims = claimsOf(statement.options["claimed"]);
   const masks: SymbolicView["masks"][number][] = [];
   zip(order, indices).forEach(([axis, index], position) => {
-    const bounds = masksOf({ index, dim: along(param.dims, axis), axis: position, claimed: claims });
+    const bounds = masksOf({ index, dim: atAxis(param.dims, axis), axis: position, claimed: claims });
     masks[axis] = { ...bounds, claimed: claims[position] === true };
   });
   return {

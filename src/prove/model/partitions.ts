@@ -3,6 +3,7 @@
  * consecutive offsets, or between the previous end (0 before the first) and an end. The row is an uninterpreted
  * function of the element.
  */
+import { atAxis } from "../../types/axis.js";
 import { paramsOf, type TensorParam } from "../../ir/nodes.js";
 import {
   andTerm,
@@ -22,7 +23,6 @@ import type { FactSet, MonotoneFunction } from "../algebra/facts.js";
 import { add, ONE, type Polynomial } from "../algebra/polynomial.js";
 import type { Environment } from "./symbolic-environment.js";
 import { ELEMENT_PREFIX } from "./input-elements.js";
-import { along } from "./symbolic.js";
 
 const ROW = "row of ";
 
@@ -84,7 +84,7 @@ function isInRow(
   row: Term,
 ): Term {
   const boundaryAt = (index: Term) => call(`${ELEMENT_PREFIX}${param.name}`, index);
-  const count = along(launch.tensorDims(param), 0);
+  const count = atAxis(launch.tensorDims(param), 0);
   const [start, endIndex] =
     partition.holds === "offsets"
       ? [boundaryAt(row), sum(row, number(1))]

@@ -4,6 +4,7 @@
  * some iterations it is `initial + shared(iteration) + stride * multiple(program, iteration)`, with two uninterpreted
  * functions.
  */
+import { atAxis } from "../../types/axis.js";
 import {
   andTerm,
   atLeast,
@@ -22,7 +23,7 @@ import {
 import { isState } from "./affine-state.js";
 import { prefixSumOfBlocks } from "./block-prefix-sum.js";
 import type { Invariant, StateSnapshot } from "./invariants.js";
-import { along, laneReplacements, scalar, type Symbolic } from "./symbolic.js";
+import { laneReplacements, scalar, type Symbolic } from "./symbolic.js";
 import type { Environment } from "./symbolic-environment.js";
 
 export function stridedState(
@@ -42,7 +43,9 @@ export function stridedState(
   const [shared, name] = [`shared ${mark}${environment.calls}`, `multiple ${mark}${environment.calls}`];
   for (const functionName of [shared, name]) environment.unknowns.set(functionName, "state of a loop");
   const boundSum = prefixSumOfBlocks(environment, changes.shared, iteration);
-  environment.setInvariants(shared, (total, args) => (boundSum ? [boundSum(total, along(args, -1))] : []));
+  environment.setInvariants(shared, (total, args) =>
+    boundSum ? [boundSum(total, atAxis(args, args.length - 1))] : [],
+  );
   const stateAt = (iterations: Term, values: ReadonlyMap<string, Term>, multiple: Term): Term => {
     const args = sharedVariables.map((each) => substitute(each, values));
     return sum(substitute(first, values), call(shared, ...args, iterations), product(stride, multiple));
@@ -51,7 +54,7 @@ export function stridedState(
   // into the range from 0 to the stride.
   const rangeInvariants = invariants.filter((each) => isRangeBound(each, stride));
   environment.setInvariants(name, (multiple, args) => {
-    const value = stateAt(along(args, -1), laneReplacements(outer, args.slice(0, -1)), multiple);
+    const value = stateAt(atAxis(args, args.length - 1), laneReplacements(outer, args.slice(0, -1)), multiple);
     return [orTerm(below(stride, number(1)), andTerm(...rangeInvariants.map((each) => each(value))))];
   });
   return (iterations) => scalar(stateAt(iterations, new Map(), call(name, ...outer, iterations)));

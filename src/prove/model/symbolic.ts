@@ -1,4 +1,5 @@
 /** Symbolic values: a term for each lane of a kernel's values. */
+import { atAxis } from "../../types/axis.js";
 import type { PointerParam, TensorParam } from "../../ir/nodes.js";
 import { number, substitute, symbol, type Term } from "../../symbolic/term.js";
 
@@ -85,17 +86,10 @@ export const scalar = (term: Term): TermTile => ({ kind: "terms", shape: [], dep
 
 export const isOne = (dim: Term): boolean => dim.kind === "number" && dim.value === 1n;
 
-/** The element of a lane, a shape or another list of axes along one axis. A negative axis counts from the end. */
-export function along<T>(axes: readonly T[], axis: number): T {
-  const element = axes.at(axis);
-  if (element === undefined) throw new RangeError(`there is no axis ${axis} among ${axes.length}`);
-  return element;
-}
-
 /** The replacements that make a symbolic lane another lane. */
 export const laneReplacements = (symbolicLane: readonly Term[], lane: readonly Term[]): ReadonlyMap<string, Term> =>
   new Map(
-    symbolicLane.flatMap(({ kind, name }, axis) => (kind === "symbol" ? [[name, along(lane, axis)] as const] : [])),
+    symbolicLane.flatMap(({ kind, name }, axis) => (kind === "symbol" ? [[name, atAxis(lane, axis)] as const] : [])),
   );
 
 /** The names of the lanes that are symbols. */
@@ -104,7 +98,7 @@ export const namesOf = (lane: readonly Term[]): readonly string[] =>
 
 /** The lane of an operand of this shape, for a lane of the broadcast result. */
 export function broadcastLane(shape: readonly Term[], lane: readonly Term[]): readonly Term[] {
-  return shape.map((dim, axis) => (isOne(dim) ? number(0) : along(lane, axis - shape.length)));
+  return shape.map((dim, axis) => (isOne(dim) ? number(0) : atAxis(lane, lane.length - shape.length + axis)));
 }
 
 /** The parts of a lane that belong to each of these shapes, one after the other. */
@@ -118,7 +112,7 @@ export function broadcastShape(...shapes: readonly (readonly Term[])[]): readonl
   const rank = Math.max(0, ...shapes.map(({ length }) => length));
   return Array.from({ length: rank }, (_, axis) => {
     const dims = shapes.flatMap((shape) => shape[axis - (rank - shape.length)] ?? []);
-    return dims.find((dim) => !isOne(dim)) ?? along(dims, 0);
+    return dims.find((dim) => !isOne(dim)) ?? atAxis(dims, 0);
   });
 }
 

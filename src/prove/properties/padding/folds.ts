@@ -1,4 +1,5 @@
 /** The transfer functions of reductions, scans and products. They record masked lanes that change a result. */
+import { atAxis } from "../../../types/axis.js";
 import { type FunctionIR, isFunction, isList, type OpStatement, type Value } from "../../../ir/nodes.js";
 import type { OpFold } from "../../../ir/op.js";
 import { typedArguments } from "../../../ir/typed.js";
@@ -31,7 +32,7 @@ import {
 import { broadcastAbstractLane, type AbstractTile, memoizedTile } from "./abstract-tile.js";
 import type { PaddingAnalysis } from "./analysis.js";
 import { isFloatType, typeOfResult } from "./literals.js";
-import { along, at as termAt, broadcastLane } from "../../model/symbolic.js";
+import { at as termAt, broadcastLane } from "../../model/symbolic.js";
 
 /** An occurrence of a fold. */
 interface Fold {
@@ -141,7 +142,7 @@ export class FoldTransfer {
     const shape = lanes.model.environment.shape(result.type);
     const rank = x.shape.length;
     const axis = axisOf(statement, rank) ?? fromFront(semantics.axis ?? 0, rank);
-    const otherLane = lanes.model.environment.lane(`fold ${result.id}`, along(x.shape, axis));
+    const otherLane = lanes.model.environment.lane(`fold ${result.id}`, atAxis(x.shape, axis));
     const rule = foldRuleOf(statement);
     const isOrdered = semantics.form === "scan";
     const reverse =
@@ -157,7 +158,7 @@ export class FoldTransfer {
         const candidates = activePaths.map(({ conditions }) => [
           ...conditions,
           ...path.conditions,
-          ...precedes(along(lane, axis)),
+          ...precedes(atAxis(lane, axis)),
         ]);
         const feasible = candidates.find((conditions) => masked !== EMPTY && lanes.isPossible(step, conditions));
         return [{ ...path, lane: active }, ...(feasible ? [{ conditions: feasible, lane: masked }] : [])];
@@ -187,10 +188,10 @@ export class FoldTransfer {
       firstOccurrence: [0, 1],
     };
     const sums = { transfer: addClasses, isNeutral: isZero, generic: rule.generic, firstOccurrence: [0, 1] };
-    const inner = lanes.model.environment.lane(`fold ${result.id}`, along(a.shape, -1));
+    const inner = lanes.model.environment.lane(`fold ${result.id}`, atAxis(a.shape, a.shape.length - 1));
     const shape = lanes.model.environment.shape(result.type);
     const resultAt = (lane: readonly Term[], shouldRecord: boolean): Diagram => {
-      const [rows, column] = [lane.slice(0, -1), along(lane, -1)];
+      const [rows, column] = [lane.slice(0, -1), atAxis(lane, lane.length - 1)];
       const x = a.at([...rows, inner]);
       const y = b.at([...rows.slice(0, -1), inner, column]);
       const products = lanes.diagrams.combine((...ends) => applyElementwise(factors, ends), [x, y]);
@@ -224,13 +225,13 @@ export class FoldTransfer {
       const [x, scales] = [operands.get(operandName)?.tile, operands.get(scale)?.tile];
       if (!x) return undefined;
       const lane = model.environment.lanes(`fold ${result.id} ${operandName}`, x.shape);
-      const innerLane = along(lane, inner);
+      const innerLane = atAxis(lane, inner);
       const outer = lane.toSpliced(inner, 1);
       let elements = x.at(lane);
       if (scales) {
-        const groups = along(scales.shape, -1);
+        const groups = atAxis(scales.shape, scales.shape.length - 1);
         const group =
-          groupIndexOf(innerLane, along(x.shape, inner), groups) ??
+          groupIndexOf(innerLane, atAxis(x.shape, inner), groups) ??
           model.environment.lane(`any ${operandName}`, groups);
         elements = diagrams.combine(
           (...ends) => applyElementwise(scaled, ends),

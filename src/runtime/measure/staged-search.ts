@@ -7,7 +7,7 @@ import { openWorkspace } from "../devices/workspace.js";
 import { halve, neighborsOf } from "./successive-halving.js";
 import { configsOverResources } from "./resource-limits.js";
 import { type RankingGpu, searchOrder } from "./shortlist.js";
-import { type Trial, TrialCache } from "./trial-cache.js";
+import { ofCase, type Trial, TrialCache } from "./trial-cache.js";
 import { compileBatch, launchIn, type SearchContext, timeAgain, tryInCase } from "./trials.js";
 import type { SearchOptions, SearchResult } from "./tuner.js";
 import type { PythonDevice } from "../devices/device.js";
@@ -70,12 +70,6 @@ class HalvingSearch {
     this.#neighbors = neighborsOf(context.kernel);
   }
 
-  #trialsOf(caseIndex: number): Map<number, Trial> {
-    const trials = this.trials[caseIndex];
-    if (!trials) throw new Error(`the search has no case ${caseIndex}`);
-    return trials;
-  }
-
   async searchCase(caseIndex: number, testCase: TestCase): Promise<void> {
     const { budget } = this.options;
     const [maxConfigs, seconds] = [budget.configs ?? DEFAULT_BUDGET.configs, budget.seconds ?? DEFAULT_BUDGET.seconds];
@@ -94,7 +88,7 @@ class HalvingSearch {
   async #round(caseIndex: number, queue: readonly number[], count: number, deadline: number): Promise<number> {
     const { kernel, device, workspace, cache } = this.context;
     const { declaredCount, onCompiled } = this.options;
-    const trials = this.#trialsOf(caseIndex);
+    const trials = ofCase(this.trials, caseIndex);
     const untried = [...new Set(queue)].filter((config) => !trials.has(config) && !this.overResources.has(config));
     const toMeasure: number[] = [];
     for (let next = 0; toMeasure.length < count && next < untried.length && performance.now() < deadline;) {
@@ -124,7 +118,7 @@ class HalvingSearch {
     for (const [i, config] of configs.entries()) {
       const result = results[i];
       if (!result) continue;
-      this.#trialsOf(caseIndex).set(config, result.trial);
+      ofCase(this.trials, caseIndex).set(config, result.trial);
       if (!result.isNew) this.fromCache++;
     }
   }
@@ -134,7 +128,7 @@ class HalvingSearch {
     const { context: searching } = this;
     await searching.device.workers.map(configs, async (config, member) => {
       const timing = this.#isOver(deadline) ? undefined : await timeAgain(searching, caseIndex, config, member);
-      if (timing) this.#trialsOf(caseIndex).set(config, timing);
+      if (timing) ofCase(this.trials, caseIndex).set(config, timing);
     });
   }
 
@@ -152,7 +146,7 @@ class HalvingSearch {
   }
 
   #fastest(caseIndex: number, count: number): readonly number[] {
-    const times = [...this.#trialsOf(caseIndex)].flatMap(([config, trial]) =>
+    const times = [...ofCase(this.trials, caseIndex)].flatMap(([config, trial]) =>
       "median" in trial ? [[config, trial.median] as const] : [],
     );
     return times

@@ -21,6 +21,13 @@ export function valuesKey(values: Readonly<Record<string, number | boolean | str
   return cacheKey(Object.entries(values).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
+/** The item of a case, in a list with one item for each case of the search. */
+export function ofCase<Item>(items: readonly Item[], caseIndex: number): Item {
+  const item = items[caseIndex];
+  if (item === undefined) throw new Error(`the search has no case ${caseIndex}`);
+  return item;
+}
+
 interface CachedCase {
   readonly file: string;
   readonly trials: Record<string, Trial>;
@@ -45,19 +52,13 @@ export class TrialCache {
   }
 
   get(caseIndex: number, config: number): Trial | undefined {
-    return this.#case(caseIndex).trials[this.#key(config)];
+    return ofCase(this.cases, caseIndex).trials[this.#key(config)];
   }
 
   set(caseIndex: number, config: number, trial: Trial): void {
-    const { file, trials } = this.#case(caseIndex);
+    const { file, trials } = ofCase(this.cases, caseIndex);
     trials[this.#key(config)] = trial;
     this.#saved = this.#saved.then(() => writeCached(file, trials));
-  }
-
-  #case(index: number): CachedCase {
-    const cached = this.cases[index];
-    if (!cached) throw new Error(`the search has no case ${index}`);
-    return cached;
   }
 
   #key(config: number): string {

@@ -11,7 +11,7 @@ import type { Member } from "../worker/worker-pool.js";
 import { runInWorker } from "../verify/case-worker.js";
 import { headline } from "../verify/summary.js";
 import type { Iterations } from "./benchmark.js";
-import type { Trial, TrialCache } from "./trial-cache.js";
+import { ofCase, type Trial, type TrialCache } from "./trial-cache.js";
 import type { PythonDevice } from "../devices/device.js";
 
 /** Fewer calls than a benchmark, because differences below the noise do not matter here. */
@@ -31,9 +31,7 @@ export interface SearchContext {
 
 /** A case of the search, in a config. */
 export function launchIn({ cases }: Pick<SearchContext, "cases">, caseIndex: number, config: number): TestCase {
-  const testCase = cases[caseIndex];
-  if (!testCase) throw new Error(`the search has no case ${caseIndex}`);
-  return { ...testCase, config };
+  return { ...ofCase(cases, caseIndex), config };
 }
 
 /** Compiles in advance the kernels that configs launch in these cases, unless their trials are cached. */

@@ -44,16 +44,20 @@ function convolution({ input, weight, bias, stride, padding, dilation, groups }:
   const [x, w] = [array(input), array(weight)];
   const perAxis = (value: TorchValue, axis: number, fallback: number): number =>
     numbers(value)[axis] ?? numbers(value)[0] ?? fallback;
-  const axes = x.shape.slice(2).map((size, axis) => ({
-    size,
-    taps: sizeAt(w, axis + 2),
-    stride: perAxis(stride, axis, 1),
-    padding: perAxis(padding, axis, 0),
-    dilation: perAxis(dilation, axis, 1),
-  }));
+  const axes = x.shape
+    .slice(2)
+    .map((size, axis) =>
+      convolvedAxis(
+        size,
+        sizeAt(w, axis + 2),
+        perAxis(stride, axis, 1),
+        perAxis(padding, axis, 0),
+        perAxis(dilation, axis, 1),
+      ),
+    );
   const [batch, channels] = x.shape as [number, number];
   const [outputChannels, perGroup] = w.shape as [number, number];
-  const sizes = axes.map(positionsOf);
+  const sizes = axes.map(({ positions }) => positions);
   const groupCount = number(groups, 1);
   if (outputChannels === 0 || channels !== perGroup * groupCount || outputChannels % groupCount !== 0)
     throw new TorchError(
@@ -86,14 +90,17 @@ interface ConvolvedAxis {
   readonly size: number;
   /** Number of elements of the weight. */
   readonly taps: number;
+  /** Number of elements of the output. */
+  readonly positions: number;
   readonly stride: number;
   readonly padding: number;
   readonly dilation: number;
 }
 
-/** The output's size. */
-const positionsOf = ({ size, taps, stride, padding, dilation }: ConvolvedAxis): number =>
-  Math.floor((size + 2 * padding - dilation * (taps - 1) - 1) / stride) + 1;
+function convolvedAxis(size: number, taps: number, stride: number, padding: number, dilation: number): ConvolvedAxis {
+  const positions = Math.floor((size + 2 * padding - dilation * (taps - 1) - 1) / stride) + 1;
+  return { size, taps, positions, stride, padding, dilation };
+}
 
 /**
  * Index of the input's element that is multiplied by a tap of the weight at a position of the output, all in row-major
@@ -103,11 +110,11 @@ function sourceIndex(axes: readonly ConvolvedAxis[], position: number, tap: numb
   let [index, inner, outerPosition, outerTap] = [0, 1, position, tap];
   for (const axis of axes.toReversed()) {
     const source =
-      (outerPosition % positionsOf(axis)) * axis.stride + (outerTap % axis.taps) * axis.dilation - axis.padding;
+      (outerPosition % axis.positions) * axis.stride + (outerTap % axis.taps) * axis.dilation - axis.padding;
     if (source < 0 || source >= axis.size) return undefined;
     index += source * inner;
     inner *= axis.size;
-    outerPosition = Math.trunc(outerPosition / positionsOf(axis));
+    outerPosition = Math.trunc(outerPosition / axis.positions);
     outerTap = Math.trunc(outerTap / axis.taps);
   }
   return index;

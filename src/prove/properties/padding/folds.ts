@@ -1,5 +1,5 @@
 /** The transfer functions of reductions, scans and products. They record masked lanes that change a result. */
-import { atAxis } from "../../../types/axis.js";
+import { atAxis, checkedAxis } from "../../../types/axis.js";
 import { type FunctionIR, isFunction, isList, type OpStatement, type Value } from "../../../ir/nodes.js";
 import type { OpFold } from "../../../ir/op.js";
 import { typedArguments } from "../../../ir/typed.js";
@@ -221,9 +221,10 @@ export class FoldTransfer {
       firstOccurrence: [0, 1],
     };
     let union = EMPTY;
-    for (const { operand: operandName, inner, scale } of sides) {
+    for (const { operand: operandName, inner: innerAxis, scale } of sides) {
       const [x, scales] = [operands.get(operandName)?.tile, operands.get(scale)?.tile];
       if (!x) return undefined;
+      const inner = checkedAxis(x.shape.length, innerAxis);
       const lane = model.environment.lanes(`fold ${result.id} ${operandName}`, x.shape);
       const innerLane = atAxis(lane, inner);
       const outer = lane.toSpliced(inner, 1);

@@ -4,7 +4,7 @@
  */
 import { broadcastTo, sizeOf, type TileArray } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
-import { negativeDivision, nonFinite, overflow } from "../diagnostics/catalog/finding-codes.js";
+import { division, negativeDivision, nonFinite, overflow } from "../diagnostics/catalog/finding-codes.js";
 import { type IntName, isSigned } from "../types/dtype.js";
 import type { KernelIR, OpStatement, Value } from "../ir/nodes.js";
 import { type BigData, bitsOf, isBig, isFloat, type NumberData } from "../numerics/numeric.js";
@@ -92,7 +92,9 @@ function maxElement(operand: Runtime | undefined): number {
   return Number(max);
 }
 
-function hasNegative(data: BigData): boolean {
+function mayBeNegative(operand: Runtime | undefined): boolean {
+  if (!isTile(operand) || !isBig(operand.dtype)) return true;
+  const data = operand.data as BigData;
   for (let i = 0; i < data.length; i++) if (data[i]! < 0n) return true;
   return false;
 }
@@ -103,7 +105,9 @@ function hasNegative(data: BigData): boolean {
 const isWithinLimit = (op: FoldingOp, x: number, y: number, limit: number): boolean =>
   x + y < limit && !(Number(op.fold(x, y)) >= limit);
 
-/** Reports overflow, and `//` and `%` of a negative dividend, once per tile. */
+const DIVISIONS: ReadonlySet<string | undefined> = new Set(["quotient", "remainder"]);
+
+/** Reports overflow, and `//` and `%` by a negative divisor or of a negative dividend, once per tile. */
 function checkIndex(op: FoldingOp, { x, y }: Args, result: TileArray, report: Report): void {
   const { dtype, data, shape, poison } = result;
   // Unsigned integers may wrap intentionally.
@@ -111,13 +115,18 @@ function checkIndex(op: FoldingOp, { x, y }: Args, result: TileArray, report: Re
   const limit = 2 ** (bitsOf(dtype) - 1);
   const isWide = isBig(dtype);
   if (!isWide && isWithinLimit(op, maxElement(x), maxElement(y), limit)) return;
-  if (isWide && isTile(x) && isBig(x.dtype) && !hasNegative(x.data as BigData)) return;
+  const divides = DIVISIONS.has(op.facts.integer);
+  if (isWide && !mayBeNegative(x) && !(divides && mayBeNegative(y))) return;
   const [lhsAt, rhsAt] = [lanesOf(x, shape), lanesOf(y, shape)];
   for (let lane = 0; lane < data.length; lane++) {
     const lhs = lhsAt(lane);
+    const rhs = rhsAt(lane);
+    if (divides && rhs < 0 && !poison?.[lane]) {
+      report(division.code, result, lane, () => division(rhs, lhs));
+      return;
+    }
     // Offsets never overflow 64 bits, so only negative dividends matter.
     if (isWide && lhs >= 0) continue;
-    const rhs = rhsAt(lane);
     const exact = Number(op.fold(lhs, rhs));
     const actual = Number(data[lane]);
     // The division itself reports a zero divisor.

@@ -102,8 +102,9 @@ const types = ({ x, y }: BinaryArgs): [Type, Type] => [x.type, y.type];
 
 const allNonNegative = (signs: readonly boolean[]) => signs.every(Boolean);
 /**
- * `//` and `%` have the sign of the dividend, because the evaluator reports divisors that are not positive. Constant
- * folding follows Python, which floors and accepts negative divisors, so there the divisor matters too.
+ * `//` and `%` have the sign of the dividend, because the evaluator reports divisors that are not positive where an
+ * address or a mask depends on them. Constant folding follows Python, which floors and accepts negative divisors, so
+ * there the divisor matters too.
  */
 const dividendSign = ([dividend, divisor]: readonly boolean[], { isFolded: folded }: SignContext<unknown>) =>
   dividend === true && (divisor === true || !folded);

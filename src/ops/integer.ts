@@ -52,10 +52,11 @@ export const cdiv = defineOp<
     const dtype = context.result.dtype;
     const int = isBig(dtype) || isFloat(dtype) ? undefined : wrap(dtype);
     const big = isBig(dtype) ? wrapBig(dtype) : undefined;
-    return quotient({
-      ...(int && { int: (x, y) => divide(int(x + y - 1), y) }),
-      ...(big && { big: (x, y) => divideBig(big(x + y - 1n), y) }),
-    })(args, context);
+    const loops = {
+      ...(int && { int: (x: number, y: number) => divide(int(x + y - 1), y) }),
+      ...(big && { big: (x: bigint, y: bigint) => divideBig(big(x + y - 1n), y) }),
+    };
+    return quotient(loops, { roundsUp: true })(args, context);
   },
   facts: { integer: "blocks", nonNegative: (signs) => signs.every(Boolean), positive: ([x]) => x === true },
   proof: { wraps: true },

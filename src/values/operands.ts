@@ -3,7 +3,7 @@ import { broadcastShapes, broadcastTo, full, reshape, tileArray, type TileArray 
 import { division } from "../diagnostics/catalog/finding-codes.js";
 import { cast } from "../numerics/array-cast.js";
 import { map1, map2, map3, mapBig1, mapBig2, mapBig3 } from "../numerics/array-map.js";
-import type { DTypeName } from "../types/dtype.js";
+import { type DTypeName, type IntName, isSigned } from "../types/dtype.js";
 import { bitsOf, type FloatDType, isBig, isFloat } from "../numerics/numeric.js";
 import { promote } from "../types/promote.js";
 import type { Addresses, Constant, Context, Runtime } from "./runtime-values.js";
@@ -105,29 +105,40 @@ function runBinary(loops: Loops, a: TileArray, b: TileArray, dtype: DTypeName, r
 }
 
 /**
- * {@link binary} for `//`, `%` and cdiv, which reports integer divisors that are not positive. Floats are divided in
- * the dtype of the result, so float16 and bfloat16 as float32.
+ * {@link binary} for `//`, `%` and cdiv, which reports divisors without a result. Floats are divided in the dtype of the
+ * result, so float16 and bfloat16 as float32.
  */
-export function quotient(loops: Loops) {
+export function quotient(loops: Loops, { roundsUp = false } = {}) {
   const [floatQuotient, intQuotient] = [binaryInResult(loops), binary(loops)];
   return (args: Args, context: Context): TileArray => {
     if (isFloat(context.result.dtype)) return floatQuotient(args, context);
-    const [dividend, divisor] = promoteOperands(args.x, args.y);
-    reportDivisors(dividend, divisor, context);
+    const [dividend, divisor, dtype] = promoteOperands(args.x, args.y);
+    reportDivisors(dividend, divisor, roundsUp ? isNotPositive : hasNoQuotient(dtype as IntName), context);
     return intQuotient(args, context);
   };
 }
 
-function reportDivisors(dividend: TileArray, divisor: TileArray, context: Context): void {
-  const { data, poison } = divisor;
-  const first = data.find((value, i) => value <= 0 && !poison?.[i]);
-  if (first === undefined) return;
+type Integer = number | bigint;
+type IsBadDivisor = (divisor: Integer, dividend: Integer) => boolean;
+
+/** What cdiv reports: its sum rounds up for positive divisors only. */
+const isNotPositive: IsBadDivisor = (divisor) => divisor <= 0;
+
+/** What `//` and `%` report: GPUs differ for a divisor of 0, and for a quotient of two that the dtype does not hold. */
+function hasNoQuotient(dtype: IntName): IsBadDivisor {
+  const minimum = isSigned(dtype) ? -(2 ** (bitsOf(dtype) - 1)) : undefined;
+  return (divisor, dividend) => Number(divisor) === 0 || (Number(divisor) === -1 && Number(dividend) === minimum);
+}
+
+function reportDivisors(dividend: TileArray, divisor: TileArray, isBad: IsBadDivisor, context: Context): void {
+  if (!(divisor.data as readonly Integer[]).some((value) => value <= 0)) return;
   const shape = broadcastShapes(dividend.shape, divisor.shape);
-  const divisors = broadcastTo(divisor, shape);
-  const lanes = Uint8Array.from(divisors.data as ArrayLike<number | bigint>, (value, i) =>
-    value <= 0 && !divisors.poison?.[i] ? 1 : 0,
+  const [dividends, divisors] = [dividend, divisor].map((side) => broadcastTo(side, shape)) as [TileArray, TileArray];
+  const lanes = Uint8Array.from(divisors.data as ArrayLike<Integer>, (value, i) =>
+    !divisors.poison?.[i] && isBad(value, dividends.data[i]!) ? 1 : 0,
   );
-  context.report(division(first), shape, lanes);
+  const first = lanes.indexOf(1);
+  if (first >= 0) context.report(division(divisors.data[first]!, dividends.data[first]!), shape, lanes);
 }
 
 /** `evaluate` of an elementwise op of `x`. */

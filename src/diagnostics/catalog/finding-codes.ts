@@ -93,16 +93,19 @@ export const nonFinite = defineCode("non-finite", (op: string, value: string, co
   `keep its operands from it, or mask the lane`,
 ]);
 
-export const division = defineCode("division", (divisor: number | bigint) =>
-  Number(divisor) === 0 ? "the divisor is 0" : `the divisor is ${divisor}, which is not positive`,
-);
+const VARIES = "the result differs from device to device";
+
+export const division = defineCode("division", (divisor: number | bigint, dividend: number | bigint) => {
+  if (Number(divisor) === 0) return "the divisor is 0";
+  if (Number(divisor) === -1 && BigInt(dividend) < 0n)
+    return `${dividend} is divided by -1, and its dtype does not hold the quotient: ${VARIES}`;
+  return `the divisor is ${divisor}, which is not positive`;
+});
 
 export const shiftAmount = defineCode("shift-amount", (dtype: string, amount: number | bigint, bits: number) => [
   `shifts ${dtype} by ${amount}`,
   `it has ${bits} bits`,
 ]);
-
-const VARIES = "the result differs from device to device";
 
 export const undefinedCast = defineCode(
   "undefined-cast",

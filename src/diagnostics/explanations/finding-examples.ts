@@ -18,7 +18,8 @@ export const findings = {
     run,
   },
   division: {
-    meaning: "An integer is divided by 0, or a bound takes a divisor that is not positive.",
+    meaning:
+      "An integer is divided by 0, or an address, a mask or a bound takes a quotient of a divisor that is not positive.",
     message: "the divisor is 0 (and 47 more like it)",
     failing: { params: INTEGERS, body: "tl.store(y.at(i), tl.load(x.at(i)).floorDiv(i.sub(i)));" },
     passing: { params: INTEGERS, body: "tl.store(y.at(i), tl.load(x.at(i)).floorDiv(tl.maximum(i, 1)));" },

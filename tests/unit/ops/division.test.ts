@@ -1,4 +1,4 @@
-/** Divisors that are not positive, and shifts and hints that promise too much, are told with the lane. */
+/** Divisors without a quotient, and shifts and hints that promise too much, are told with the lane. */
 import { expect, test } from "vitest";
 import { kernel, tensor, tl } from "tilescript";
 import { evaluate, onlyFinding } from "../../support/evaluate.js";
@@ -24,14 +24,48 @@ test("`//`, `%` and cdiv report a divisor of 0", () => {
   for (const name of ["floorDiv", "mod"]) {
     const finding = onlyFinding(run((x) => tl.full([8], 40, tl.int32)[name as "mod"](x)));
     expect(finding).toMatchObject({ code: "division", lane: [3] });
-    expect(finding.message).toBe("the divisor is 0 (and 1 more like it)");
+    expect(finding.message).toBe("the divisor is 0");
   }
   expect(onlyFinding(run((x) => tl.cdiv(tl.full([8], 40, tl.int32), x))).code).toBe("division");
 });
 
-test("a negative divisor is named", () => {
-  const finding = onlyFinding(run((x) => x.floorDiv(tl.minimum(x, -1))));
-  expect(finding.message).toContain("the divisor is -1, which is not positive");
+test("`//` and `%` by a negative divisor truncate toward zero, and nothing is reported", () => {
+  const result = run((x) => x.floorDiv(-2).mul(10).add(x.mod(-4)));
+  expect(result.findings).toEqual([]);
+  expect([...Object.values(result.outputs)[0]!.data]).toEqual([-7, -8, 1, 0, -19, 28, -27, -40]);
+});
+
+test("a negative divisor is named where an address or a mask depends on it", () => {
+  for (const name of ["floorDiv", "mod"]) {
+    const masked = run((x) => tl.where(tl.arange(0, 8)[name as "mod"](tl.minimum(x, -1)).lt(3), 1, 0));
+    expect(masked.findings).toEqual([]);
+    const addressed = kernel(
+      "k",
+      { params: { x: tensor(tl.int32, [8]), out: tensor.out(tl.int32, [8], { zeroed: true }) }, grid: () => [1] },
+      ({ x, out }) => {
+        const i = tl.arange(0, 8);
+        tl.store(out.at(i), i, { mask: i[name as "mod"](tl.minimum(tl.load(x.at(i)), -1)).lt(3) });
+      },
+    );
+    const data = Int32Array.of(3, 2, 1, 0, 5, -6, 7, 8);
+    const { findings } = evaluate(addressed, { sizes: {} }, { x: { dtype: "int32", shape: [8], data } });
+    expect(findings.map(({ message }) => message)).toEqual([
+      expect.stringContaining("the divisor is -1, which is not positive"),
+    ]);
+  }
+});
+
+test("cdiv reports a divisor that is not positive, since its sum rounds up for positive ones only", () => {
+  expect(onlyFinding(run((x) => tl.cdiv(x, -2))).message).toContain("the divisor is -2, which is not positive");
+});
+
+test("a quotient that the dtype does not hold is reported", () => {
+  const minimum = -2147483648;
+  for (const name of ["floorDiv", "mod"]) {
+    const finding = onlyFinding(run((x) => x.mul(0).add(minimum)[name as "mod"](-1)));
+    expect(finding.code).toBe("division");
+    expect(finding.message).toContain("-2147483648 is divided by -1, and its dtype does not hold the quotient");
+  }
 });
 
 test("positive divisors are silent", () => {

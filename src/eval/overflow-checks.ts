@@ -41,9 +41,12 @@ export class OverflowChecker {
       lanes[lane] = 1;
       this.state.sanitizer.reportLanes(code, lanes, shape, location, describe);
     };
+    const divides = DIVISIONS.has(op.facts.integer);
     if (isCarrying(op) && result.type.dtype !== "int1" && this.#indexValues.has(result))
       return (args, value) => {
-        if (isTile(value) && !isFloat(value.dtype)) checkIndex(op, args, value, report);
+        if (!isTile(value) || isFloat(value.dtype)) return;
+        if (divides && checkDivisor(args, value, report)) return;
+        checkIndex(op, args, value, report);
       };
     const { evaluate } = op;
     if (op.proof.wraps && result.type.dtype !== "int1" && this.#indexValues.has(result) && evaluate)
@@ -107,7 +110,16 @@ const isWithinLimit = (op: FoldingOp, x: number, y: number, limit: number): bool
 
 const DIVISIONS: ReadonlySet<string | undefined> = new Set(["quotient", "remainder"]);
 
-/** Reports overflow, and `//` and `%` by a negative divisor or of a negative dividend, once per tile. */
+/** Reports `//` and `%` by a negative divisor, once per tile. True if there is one. */
+function checkDivisor({ x, y }: Args, result: TileArray, report: Report): boolean {
+  const [lhsAt, rhsAt] = [lanesOf(x, result.shape), lanesOf(y, result.shape)];
+  const lane = result.data.findIndex((_: number | bigint, i: number) => rhsAt(i) < 0 && !result.poison?.[i]);
+  if (lane < 0) return false;
+  report(division.code, result, lane, () => division(rhsAt(lane), lhsAt(lane)));
+  return true;
+}
+
+/** Reports overflow, and `//` and `%` of a negative dividend, once per tile. */
 function checkIndex(op: FoldingOp, { x, y }: Args, result: TileArray, report: Report): void {
   const { dtype, data, shape, poison } = result;
   // Unsigned integers may wrap intentionally.
@@ -115,18 +127,13 @@ function checkIndex(op: FoldingOp, { x, y }: Args, result: TileArray, report: Re
   const limit = 2 ** (bitsOf(dtype) - 1);
   const isWide = isBig(dtype);
   if (!isWide && isWithinLimit(op, maxElement(x), maxElement(y), limit)) return;
-  const divides = DIVISIONS.has(op.facts.integer);
-  if (isWide && !mayBeNegative(x) && !(divides && mayBeNegative(y))) return;
+  if (isWide && !mayBeNegative(x)) return;
   const [lhsAt, rhsAt] = [lanesOf(x, shape), lanesOf(y, shape)];
   for (let lane = 0; lane < data.length; lane++) {
     const lhs = lhsAt(lane);
-    const rhs = rhsAt(lane);
-    if (divides && rhs < 0 && !poison?.[lane]) {
-      report(division.code, result, lane, () => division(rhs, lhs));
-      return;
-    }
     // Offsets never overflow 64 bits, so only negative dividends matter.
     if (isWide && lhs >= 0) continue;
+    const rhs = rhsAt(lane);
     const exact = Number(op.fold(lhs, rhs));
     const actual = Number(data[lane]);
     // The division itself reports a zero divisor.

@@ -123,10 +123,12 @@ export class TorchPython {
     return at && this.#options.source?.site(at);
   }
 
+  /** PyTorch refuses an integer beyond int64, so a whole number there is a float. */
   argument(argument: TorchArgument): Expression {
     if (isTorchNode(argument)) return this.expression(argument);
     if (argument === null) return py.none;
     if (typeof argument === "object") return py.list(...argument.map((item) => this.argument(item)));
+    if (typeof argument === "number" && Math.abs(argument) >= 2 ** 63) return py.numberLiteral(argument, "float");
     return py.constant(argument);
   }
 

@@ -55,6 +55,26 @@ describe("a module's PyTorch", () => {
     expect(functionOf(python, "get_inputs")).toContain("    G = extra\n");
   });
 
+  it("should write a whole number beyond int64 as a float, which PyTorch takes", async () => {
+    const large = kernel(
+      "large",
+      {
+        params: { x: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr() },
+        grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)],
+        config: { BLOCK: 32 },
+        inputs: ({ N }, torch) => ({ x: torch.full([N], -1e30) }),
+        reference: ({ x }) => x.clamp(-3e38, 2 ** 63).add(2 ** 40),
+      },
+      ({ x, y, BLOCK }) => {
+        const i = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+        tl.store(y.at(i), tl.load(x.at(i)));
+      },
+    );
+    const { python } = await build(large);
+    expect(python).toContain("torch.full([N], -1e30, device=device)");
+    expect(functionOf(python, "reference_fn")).toContain("clamp(-3e38, 9223372036854776000.0).add(1099511627776)");
+  });
+
   it("should carry the author's shapes, as arguments of get_inputs", async () => {
     const { python } = await build(twice());
     expect(python).toContain('SHAPES = [{"N": 100, "extra": 4}, {"N": 7, "extra": 9}]\n');

@@ -85,6 +85,8 @@ interface WhenHandle {
 interface Branch {
   readonly statement: Mutable<IfStatement>;
   readonly form: ResultForm;
+  /** What the condition of `elseWhen` reads, only if no earlier arm runs. */
+  readonly reads: readonly Statement[];
   /** The values that the arm returns. The branch has results only if every arm returns them. */
   readonly yields: readonly Argument[];
   /** See {@link Body}. */
@@ -141,6 +143,7 @@ function openBranch(
   return {
     statement,
     form,
+    reads: [],
     yields: block.yields,
     states,
     conditionalValues,
@@ -205,9 +208,12 @@ function whenHandle(recorder: Builder, branches: Branches): WhenHandle {
   return {
     elseWhen(condition, body, ...extraArgs) {
       checkArity("elseWhen", 2, extraArgs, WHEN_USAGE);
-      moveBranchToEnd(recorder, first, "elseWhen");
-      const branch = openBranch(recorder, condition, body, branches.length, last.elseConditions, captureLocation());
-      last.statement.otherwise = { statements: [branch.statement], yields: [] };
+      const location = captureLocation();
+      const reads = moveBranchToEnd(recorder, first, "elseWhen");
+      const opened = openBranch(recorder, condition, body, branches.length, last.elseConditions, location);
+      const branch = { ...opened, reads };
+      recorder.enclose(reads, "this condition", location);
+      last.statement.otherwise = { statements: [...reads, branch.statement], yields: [] };
       return whenHandle(recorder, [...branches, branch]);
     },
     otherwise(body, ...extraArgs) {
@@ -242,16 +248,24 @@ function whenHandle(recorder: Builder, branches: Branches): WhenHandle {
   };
 }
 
-/** Moves the branch behind pure statements, such as those of a later condition. Fails if other statements follow it. */
-function moveBranchToEnd(recorder: Builder, branch: Branch, name: string): void {
+/**
+ * Moves the branch behind pure statements, such as those of a later condition. For `elseWhen` it removes and returns
+ * those from the first load on. Fails if other statements follow the branch.
+ */
+function moveBranchToEnd(recorder: Builder, branch: Branch, name: "elseWhen" | "otherwise"): readonly Statement[] {
   const { statements } = recorder;
   const index = statements.indexOf(branch.statement);
   const between = statements.slice(index + 1);
-  const inOrder = index >= 0 && between.every((s) => s.kind === "read" || (s.kind === "op" && s.op.effect === "pure"));
-  if (!inOrder) fail(branchOrder(name), captureLocation());
-  statements.splice(index, 1);
-  statements.push(branch.statement);
+  const firstRead = between.findIndex((statement) => !isPure(statement));
+  const reads = name === "elseWhen" && firstRead >= 0 ? between.slice(firstRead) : [];
+  const pure = between.slice(0, between.length - reads.length);
+  const isCondition = (s: Statement) => isPure(s) || (s.kind === "op" && s.op.effect === "read");
+  if (index < 0 || !pure.every(isPure) || !reads.every(isCondition)) fail(branchOrder(name), captureLocation());
+  statements.splice(index, statements.length, ...pure, branch.statement);
+  return reads;
 }
+
+const isPure = (s: Statement): boolean => s.kind === "read" || (s.kind === "op" && s.op.effect === "pure");
 
 /** Reports different shapes of the arms of a constexpr branch. The remedy is a named constexpr for the size. */
 function checkShapes(armType: Type, resultType: Type, condition: Argument, location: Location | undefined): void {
@@ -293,12 +307,12 @@ function mergeArms(
   const [first, ...others] = branches;
   const last = others.at(-1) ?? first;
   last.statement.otherwise = convertYields(recorder, otherwise, otherwise.yields, types, location);
-  for (const [i, { statement, yields }] of [...branches.entries()].reverse()) {
+  for (const [i, { statement, reads, yields }] of [...branches.entries()].reverse()) {
     results = types.map((type) => recorder.value(type, location));
     statement.results = results;
     statement.then = convertYields(recorder, statement.then, yields, types, location);
     const parent = branches[i - 1];
-    if (parent) parent.statement.otherwise = { statements: [statement], yields: results };
+    if (parent) parent.statement.otherwise = { statements: [...reads, statement], yields: results };
   }
   repeatResults(recorder, results);
   const handles = results.map((value) => new Handle(value));

@@ -24,7 +24,7 @@ import type { Op } from "./op.js";
 import type { Type } from "../types/types.js";
 import type { BodyRetrace } from "./retrace.js";
 import type { SourceFix, SourceIndex } from "./source-index.js";
-import { valuesIn } from "./walk.js";
+import { resultsOf, valuesIn } from "./walk.js";
 
 interface Frame {
   readonly scope: Scope;
@@ -206,6 +206,14 @@ export class Builder {
     this.#frames.pop();
     frame.scope.isClosed = true;
     return { statements: frame.statements, yields };
+  }
+
+  /** Closes a block of statements that were recorded outside it. */
+  enclose(statements: readonly Statement[], label: string, location: Location | undefined): void {
+    const scope: Scope = { parent: this.scope, kind: "branch", label, location, isClosed: true };
+    for (const statement of statements)
+      if (statement.kind === "op" || statement.kind === "read")
+        for (const value of resultsOf(statement)) value.scope = scope;
   }
 
   /** The open scopes, innermost first. */

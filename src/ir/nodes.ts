@@ -45,7 +45,7 @@ export class Value {
   constructor(
     readonly id: number,
     readonly type: Type,
-    readonly scope: Scope,
+    public scope: Scope,
     readonly location: Location | undefined,
     /** The parameter's name, if it is one. */
     readonly parameter?: string,

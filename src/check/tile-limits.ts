@@ -12,7 +12,7 @@ import { type KernelIR, type OpStatement, paramsOf, type Value } from "../ir/nod
 import type { Constant } from "../values/runtime-values.js";
 import type { Dim } from "../types/shape.js";
 import { typedArguments } from "../ir/typed.js";
-import type { Type } from "../types/types.js";
+import { literalValue, type Type } from "../types/types.js";
 import { resultsOf, walkAll } from "../ir/walk.js";
 import { isPower } from "../types/dims.js";
 import { Message } from "../diagnostics/message.js";
@@ -98,7 +98,7 @@ function describeFlags(flags: Numbers): string {
 function checkSizes(statement: OpStatement, sizes: Sizes, context: string): Diagnostic | undefined {
   const dim = (each: Dim): Dim => sizes(each) ?? each;
   const type = (original: Type): Type => {
-    if (original.kind === "constexpr" && original.of === "int")
+    if (original.kind === "constexpr" && original.of === "int" && literalValue(original) === undefined)
       return { ...original, text: String(dim(original.text)) };
     return "shape" in original ? { ...original, shape: original.shape.map(dim) } : original;
   };

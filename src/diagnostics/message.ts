@@ -51,7 +51,7 @@ export type SentenceOf<Builder extends (...facts: never[]) => Message> = Builder
   : never;
 
 /** What the text of a message tells of a case. */
-export type Fact = string | number;
+export type Fact = string | number | bigint;
 
 /** `a, b and c`, or `a, b or c`. */
 export function formatList(items: readonly string[], conjunction: "and" | "or" = "and"): string {

@@ -38,7 +38,15 @@ import {
 } from "../types/promote.js";
 import { broadcast, whyBroadcast, type Broadcast, type Dim, type Shape, type WhyBroadcast } from "../types/shape.js";
 import type { El, Sh, Tile, TileLike } from "../types/tile.js";
-import { constexprType, literalValue, tileType, type ConstexprType, type TileType, type Type } from "../types/types.js";
+import {
+  constexprType,
+  exactLiteral,
+  literalValue,
+  tileType,
+  type ConstexprType,
+  type TileType,
+  type Type,
+} from "../types/types.js";
 
 const isBooleanLiteral = (type: ConstexprType): boolean => type.text === "true" || type.text === "false";
 
@@ -47,7 +55,7 @@ const isBooleanLiteral = (type: ConstexprType): boolean => type.text === "true" 
 /** An operator's rules for two dtypes, for a dtype and a number, and for a dtype and a constexpr. */
 interface BinaryRule {
   tiles(op: string, a: Elem, b: Elem): RuleError | undefined;
-  number(op: string, elem: Elem, value: number): RuleError | undefined;
+  number(op: string, elem: Elem, value: number | bigint): RuleError | undefined;
   weak(op: string, elem: Elem, kind: string): RuleError | undefined;
   /** The result's dtype. */
   out(a: Elem, b: Elem): Elem | undefined;
@@ -87,7 +95,7 @@ function whyOperand(rule: BinaryRule, op: string, tile: TileType, operand: Type)
     return rule.tiles(op, tile.dtype, operand.dtype) || whyBroadcast(op, tile.shape, operand.shape);
   }
   if (operand.kind !== "constexpr") return notAnOperand(op, operand);
-  const value = literalValue(operand);
+  const value = exactLiteral(operand);
   if (Number.isNaN(value)) return whyNaN(op, rule === comparison);
   if (value !== undefined) return rule.number(op, tile.dtype, value);
   return isBooleanLiteral(operand) ? notAnOperand(op, operand) : rule.weak(op, tile.dtype, operand.of);
@@ -117,7 +125,7 @@ function constexprOf(x: Type, y: Type, text: string): ConstexprType {
 
 // ---- + - * ----------------------------------------------------------------------------------------------------------
 
-export type WhyArith<Op extends string, E, S extends Shape, O> = O extends number
+export type WhyArith<Op extends string, E, S extends Shape, O> = O extends number | bigint
   ? WhyNumber<Op, E, O>
   : O extends TileLike
     ? FirstError<WhyPromote<Op, E, O[El]>, WhyBroadcast<Op, S, O[Sh]>>
@@ -158,7 +166,7 @@ type ArithFoldNext<T, R> = T extends TileLike ? ArithFold<T[El], T[Sh], R> : nev
 
 // ---- comparisons ----------------------------------------------------------------------------------------------------
 
-export type WhyCmp<Op extends string, E, S extends Shape, O> = O extends number
+export type WhyCmp<Op extends string, E, S extends Shape, O> = O extends number | bigint
   ? E extends "int1"
     ? ""
     : WhyNumber<Op, E, O>
@@ -169,8 +177,9 @@ export type WhyCmp<Op extends string, E, S extends Shape, O> = O extends number
       : NotAnOperand<Op, O>;
 export type CmpOut<S extends Shape, O> = O extends TileLike ? Tile<"int1", Broadcast<S, O[Sh]>> : Tile<"int1", S>;
 /** The rule of a comparison of a mask with a number: Triton converts the mask to int32. */
-function whyMaskComparison(op: string, value: number): RuleError | undefined {
-  const isInRange = !Number.isInteger(value) || value === (value | 0);
+function whyMaskComparison(op: string, value: number | bigint): RuleError | undefined {
+  const isInRange =
+    typeof value === "bigint" ? value === BigInt.asIntN(32, value) : !Number.isInteger(value) || value === (value | 0);
   return isInRange
     ? undefined
     : numberType(`${op}: ${value} is out of range for int32, as which a mask is compared`, "compare it with 0 or 1");
@@ -190,7 +199,7 @@ export function inferCompare(op: string, x: Type, y: Type, sign: string): Type |
 
 // ---- / // % ---------------------------------------------------------------------------------------------------------
 
-export type WhyQuotient<Op extends string, E, S extends Shape, O> = O extends number
+export type WhyQuotient<Op extends string, E, S extends Shape, O> = O extends number | bigint
   ? WhyNumber<Op, E, O>
   : O extends TileLike
     ? FirstError<WhyDivide<Op, E, O[El]>, WhyBroadcast<Op, S, O[Sh]>>
@@ -220,7 +229,7 @@ export function inferModulo(op: string, x: Type, y: Type, text: (a: string, b: s
   return inferBinary(remainder, op, x, y, (a, b) => constexprOf(x, y, text(a, b)));
 }
 
-export type WhyFloor<Op extends string, E, S extends Shape, O> = O extends number
+export type WhyFloor<Op extends string, E, S extends Shape, O> = O extends number | bigint
   ? FirstError<WhyInt<Op, E>, WhyNumber<Op, E, O>>
   : O extends TileLike
     ? FirstError<WhyFloorDivide<Op, E, O[El]>, WhyBroadcast<Op, S, O[Sh]>>
@@ -250,7 +259,7 @@ const numberForMask = <Op extends Fact>(op: Op) => truthValue(`${op}: int1 combi
 
 export type WhyBits<Op extends string, E, S extends Shape, O> = O extends boolean
   ? WhyTruth<Op, E>
-  : O extends number
+  : O extends number | bigint
     ? FirstError<WhyInt<Op, E>, E extends "int1" ? SentenceOf<typeof numberForMask<Op>> : WhyNumber<Op, E, O>>
     : O extends TileLike
       ? FirstError<

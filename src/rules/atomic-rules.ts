@@ -186,7 +186,7 @@ const unspreadValue = <Op extends Fact, Address extends Fact, Value extends Fact
 const noTileOfAddress = <Op extends Fact>(op: Op) => shapeMismatch(`${op}: needs a tile in the address's shape`);
 
 /** The rule of an operand of compare-and-swap: it must have the address's dtype and shape. */
-export type WhySwap<Op extends string, A, V> = V extends number
+export type WhySwap<Op extends string, A, V> = V extends number | bigint
   ? ShapeOfAddress<A> extends readonly []
     ? ElementOfAddress<A> extends Exact
       ? WhyValue<Op, ElementOfAddress<A>, [], V>

@@ -67,7 +67,7 @@ import { noTile, notATile, type NotATile } from "../types/operand.js";
 import { whyInt32, type WhyInt32 } from "./elementwise-rules.js";
 import type { ElementIn, ShapeOf, WhyCond, WhyTile } from "./math-rules.js";
 import type { El, Sh, Tile, TileLike } from "../types/tile.js";
-import { literalValue, tileType, type Type } from "../types/types.js";
+import { exactLiteral, literalValue, tileType, type Type } from "../types/types.js";
 
 // ---- arange, full ---------------------------------------------------------------------------------------------------
 
@@ -122,7 +122,7 @@ const fillShape = <Shape extends Fact>(shape: Shape) => operandKind(`full: the v
 const fillKind = () => operandKind("full: the value is a scalar");
 
 /** The rule of the value of `full`: a number in the dtype's range, a constexpr, or a scalar. */
-export type WhyFill<V, E> = V extends number
+export type WhyFill<V, E> = V extends number | bigint
   ? V extends 0
     ? WhyLiteral<"full", E, V>
     : FirstError<WhyFilled<E>, WhyLiteral<"full", E, V>>
@@ -144,7 +144,7 @@ export function whyFill(value: Type, elem: Elem): RuleError | undefined {
     return value.shape.length === 0 ? undefined : fillShape(showShape(value.shape));
   }
   if (value.kind !== "constexpr") return fillKind();
-  const number = literalValue(value);
+  const number = exactLiteral(value);
   if (number !== undefined) return (number !== 0 && whyFilled(elem)) || whyLiteral("full", elem, number);
   if (value.text === "true" || value.text === "false") return elem === "int1" ? undefined : fillKind();
   if (value.of === "string") return fillKind();

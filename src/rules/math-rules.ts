@@ -31,7 +31,7 @@ import { defaultDType, type DefaultDType, type UntypedNumber, whyDefaultDType } 
 import { notATile, type NotAnOperand, type NotATile } from "../types/operand.js";
 import { inferArith, inferFloorDivide, type ArithOut, type WhyArith, type WhyFloor } from "./arithmetic-rules.js";
 import type { El, Scalar, Sh, Tile, TileLike } from "../types/tile.js";
-import { literalValue, tileType, type Type } from "../types/types.js";
+import { exactLiteral, literalValue, tileType, type Type } from "../types/types.js";
 
 // ---- one operand ----------------------------------------------------------------------------------------------------
 
@@ -88,7 +88,9 @@ export function whyInts(op: string, x: Type): RuleError | undefined {
 // ---- two operands ---------------------------------------------------------------------------------------------------
 
 /** The rule of x in f(x, y): a tile, a number or a constexpr. */
-export type WhyPairFirst<Op extends string, X> = X extends TileLike | number | ConstLike ? "" : NotAnOperand<Op, X>;
+export type WhyPairFirst<Op extends string, X> = X extends TileLike | number | bigint | ConstLike
+  ? ""
+  : NotAnOperand<Op, X>;
 /** The rule of f(x, y), reported at y. Either operand may be a number. */
 export type WhyPairSecond<Op extends string, X, Y> = X extends TileLike
   ? WhyArith<Op, X[El], X[Sh], Y>
@@ -152,7 +154,7 @@ export type WhyWhereFirst<C, X> = X extends TileLike
   ? WhyBroadcast<"where", ShapeOf<C>, X[Sh]>
   : X extends View<any, any, any>
     ? NotATile<"where", X>
-    : X extends UntypedNumber | AddressLike
+    : X extends UntypedNumber | bigint | AddressLike
       ? ""
       : NotATile<"where", X>;
 
@@ -169,11 +171,11 @@ export type WhyWhereSecond<C, X, Y> = X extends AddressLike
     ? FirstError<WhyChosen<X[El], X[Sh], Y>, Y extends TileLike ? WhyBroadcast<"where", ShapeOf<C>, Y[Sh]> : "">
     : Y extends TileLike
       ? FirstError<WhyChosen<Y[El], Y[Sh], X>, WhyBroadcast<"where", ShapeOf<C>, Y[Sh]>>
-      : Y extends UntypedNumber
+      : Y extends UntypedNumber | bigint
         ? ""
         : NotATile<"where", Y>;
 /** The rule of the other operand. `where` accepts int1 and 8-bit floats, although they have no arithmetic. */
-type WhyChosen<E, S extends Shape, O> = O extends number
+type WhyChosen<E, S extends Shape, O> = O extends number | bigint
   ? WhyNumberBeside<E, O>
   : O extends TileLike
     ? FirstError<WhySelect<"where", E, O[El]>, WhyBroadcast<"where", S, O[Sh]>>
@@ -190,7 +192,7 @@ const numberBesideTruths = <Value extends Fact, Truth extends Fact>(value: Value
  * The rule of a number operand. Triton casts 0 to any dtype, including 8-bit floats. With int1 the result would be
  * int32.
  */
-type WhyNumberBeside<E, L extends number> =
+type WhyNumberBeside<E, L extends number | bigint> =
   IsAny<E> extends true
     ? ""
     : [E, L] extends ["int1", 0 | 1]
@@ -198,7 +200,7 @@ type WhyNumberBeside<E, L extends number> =
       : L extends 0
         ? WhyMask<"where", E>
         : WhyNumber<"where", E, L>;
-function whyNumberBeside(elem: Elem, value: number): RuleError | undefined {
+function whyNumberBeside(elem: Elem, value: number | bigint): RuleError | undefined {
   if (elem === "int1" && (value === 0 || value === 1)) return numberBesideTruths(value, value === 0 ? "false" : "true");
   return value === 0 ? whyMask("where", elem) : whyNumber("where", elem, value);
 }
@@ -266,7 +268,7 @@ function whyChosen(tile: Type & { kind: "tile" }, operand: Type): RuleError | un
     return whySelect("where", tile.dtype, operand.dtype) || whyBroadcast("where", tile.shape, operand.shape);
   }
   if (operand.kind !== "constexpr") return notATile("where", operand);
-  const value = literalValue(operand);
+  const value = exactLiteral(operand);
   if (value !== undefined) return whyNumberBeside(tile.dtype, value);
   return operand.of === "bool" ? whyTruth("where", tile.dtype) : whyWeak("where", tile.dtype, operand.of);
 }

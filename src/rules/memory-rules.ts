@@ -54,6 +54,7 @@ import {
 } from "../types/shape.js";
 import type { El, Sh, StateLike, Tile, TileLike } from "../types/tile.js";
 import {
+  exactLiteral,
   literalValue,
   tileType,
   type ConstexprType,
@@ -421,7 +422,7 @@ const valueShape = <Op extends Fact, Address extends Fact, Value extends Fact>(
   );
 
 /** The rule of a value for elements of E in shape S: a scalar, or a tile with the address's shape. */
-export type WhyValue<Op extends string, E, S extends Shape, V> = V extends number
+export type WhyValue<Op extends string, E, S extends Shape, V> = V extends number | bigint
   ? WhyLiteral<Op, E, V>
   : V extends TileLike
     ? Agree<E, V[El]> extends true
@@ -452,7 +453,7 @@ export function whyValue(op: string, elem: Elem, shape: readonly Dim[], value: T
     return fitsIn(shape, value.shape) ? undefined : valueShape(op, showShape(shape), showShape(value.shape));
   }
   if (value.kind !== "constexpr") return noOperand(op);
-  const number = literalValue(value);
+  const number = exactLiteral(value);
   if (number !== undefined) return whyLiteral(op, elem, number);
   if (value.of === "bool" && elem === "int1") return undefined;
   if (value.text === "true" || value.text === "false") return noOperand(op);

@@ -355,8 +355,8 @@ const negativeForUnsigned = <Op extends Fact, Value extends Fact, DType extends 
   dtype: DType,
 ) => numberType(`${op}: ${value} is negative and the tile is ${dtype}`, "cast it first, .to(tl.int32)");
 
-/** The rule that E can represent a JavaScript number, for `full`, `store` and `other`. */
-export type WhyLiteral<Op extends string, E, L extends number> = `${L}` extends Fraction
+/** The rule that E can represent a number or a bigint of JavaScript, for `full`, `store` and `other`. */
+export type WhyLiteral<Op extends string, E, L extends number | bigint> = `${L}` extends Fraction
   ? HasAny<E, IntName> extends true
     ? SentenceOf<typeof fractionForIntegers<Op, L, Call<E>>>
     : ""
@@ -366,8 +366,8 @@ export type WhyLiteral<Op extends string, E, L extends number> = `${L}` extends 
       : ""
     : "";
 /** The same, including ranges: only the build reports a value that is out of range. */
-export function whyLiteral(op: string, elem: Elem, value: number): RuleError | undefined {
-  if (!Number.isInteger(value)) {
+export function whyLiteral(op: string, elem: Elem, value: number | bigint): RuleError | undefined {
+  if (typeof value === "number" && !Number.isInteger(value)) {
     return hasAny(elem, isInt) ? fractionForIntegers(op, value, dtypeDisplayName(elem)) : undefined;
   }
   if (value < 0 && hasAny(elem, isUnsigned)) {
@@ -377,24 +377,26 @@ export function whyLiteral(op: string, elem: Elem, value: number): RuleError | u
 }
 
 /** A JavaScript number is a weak literal: it adopts the tile's dtype, which must be able to represent it. */
-export type WhyNumber<Op extends string, E, L extends number> = FirstError<
+export type WhyNumber<Op extends string, E, L extends number | bigint> = FirstError<
   WhyNoArithmetic<Op, E>,
   FirstError<WhyMask<Op, E>, WhyLiteral<Op, E, L>>
 >;
-export function whyNumber(op: string, elem: Elem, value: number): RuleError | undefined {
+export function whyNumber(op: string, elem: Elem, value: number | bigint): RuleError | undefined {
   return whyNoArithmetic(op, elem) || whyMask(op, elem) || whyLiteral(op, elem, value);
 }
 
 /** The range check of an integer for every member. Floats accept any number. */
-function whyRange(op: string, elem: Elem, value: number): RuleError | undefined {
+function whyRange(op: string, elem: Elem, value: number | bigint): RuleError | undefined {
   const overflowing = members(elem).find((name) => {
     if (!isInt(name)) return false;
     const bits = dtypeTable[name].bits - (isSigned(name) ? 1 : 0);
     return BigInt(value) >= 1n << BigInt(bits) || BigInt(value) < (isSigned(name) ? -(1n << BigInt(bits)) : 0n);
   });
-  return overflowing
-    ? numberType(`${op}: ${value} is out of range for ${overflowing}`, "cast the tile to a wider dtype first")
-    : undefined;
+  if (!overflowing) return undefined;
+  const problem = `${op}: ${value} is out of range for ${overflowing}`;
+  return dtypeTable[overflowing].bits < 64
+    ? numberType(problem, "cast the tile to a wider dtype first")
+    : numberType(problem, "write a number beyond 2⁵³, which JavaScript rounds, as a bigint: 9223372036854775807n");
 }
 
 const truthForNumbers = <Op extends Fact, DType extends Fact>(op: Op, dtype: DType) =>

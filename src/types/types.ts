@@ -97,6 +97,13 @@ export function literalValue(type: ConstexprType): number | undefined {
   return Number.isNaN(value) && type.text !== "NaN" ? undefined : value;
 }
 
+/** The same, exact: an integer that JavaScript's numbers would round is a bigint. */
+export function exactLiteral(type: ConstexprType): number | bigint | undefined {
+  const value = literalValue(type);
+  const isRounded = Number.isInteger(value) && !Number.isSafeInteger(value) && /^-?\d+$/.test(type.text);
+  return isRounded ? BigInt(type.text) : value;
+}
+
 /** The canonical text of a type: `float16[BLOCK_M, BLOCK_K]`, `*float32`, `view<float16[BLOCK]>`. */
 export function showType(type: Type): string {
   switch (type.kind) {

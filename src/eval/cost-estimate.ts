@@ -93,11 +93,17 @@ class ProgramCost {
         return this.#while(statement);
       case "if": {
         const condition = this.#constant(statement.condition);
-        if (condition !== undefined)
-          return addCosts(ONE_OP, this.#block(condition ? statement.then : statement.otherwise));
-        const [yes, no] = [this.#block(statement.then), this.#block(statement.otherwise)];
-        this.#invalidate(statement.then, statement.otherwise);
-        return addCosts(ONE_OP, maxCost(yes, no));
+        const arms = [statement.then, statement.otherwise];
+        const taken = condition === undefined ? arms : [condition ? statement.then : statement.otherwise];
+        const costs = taken.map((arm) => this.#block(arm));
+        statement.results.forEach((result, i) =>
+          this.#join(
+            result,
+            taken.map(({ yields }) => yields[i]),
+          ),
+        );
+        if (condition === undefined) this.#invalidate(...arms);
+        return addCosts(ONE_OP, costs.reduce(maxCost));
       }
       case "exit":
         return ZERO_COST;
@@ -106,11 +112,25 @@ class ProgramCost {
     }
   }
 
-  /** Evaluates the loop if its condition is constant. Otherwise assumes as many iterations as the longest size. */
+  /** The result of a branch: the value of the arm that runs, or the largest estimate of several arms. */
+  #join(result: Value, yields: readonly (Argument | undefined)[]): void {
+    const [only, ...others] = yields;
+    this.#constants.set(result, others.length === 0 ? this.#constant(only) : undefined);
+    const estimates = yields.map((each) => this.#number(each) ?? this.#estimate(each));
+    const known = estimates.filter((each) => each !== undefined);
+    this.#estimates.set(result, known.length === estimates.length ? Math.max(...known) : undefined);
+  }
+
+  /**
+   * Evaluates the loop if its condition is constant. Otherwise assumes as many iterations as the operands of its
+   * comparison are apart at first, or as the longest size.
+   */
   #while({ condition, body }: WhileStatement): Traffic {
     let total: Traffic = ZERO_COST;
+    let distance = Infinity;
     while (this.#whileIterations++ < MAX_WHILE_ITERATIONS) {
       total = addCosts(total, this.#block(condition));
+      if (distance === Infinity) distance = this.#distance(condition);
       const conditionValue = condition.yields[0] && this.#constant(condition.yields[0]);
       if (conditionValue === undefined) break;
       if (!conditionValue) return total;
@@ -118,7 +138,17 @@ class ProgramCost {
     }
     const iterationCost = addCosts(this.#block(condition), this.#block(body));
     this.#invalidate(body);
-    return { ...scaleCost(iterationCost, this.#maxSize), guessed: true };
+    return { ...scaleCost(iterationCost, Math.min(distance, this.#maxSize)), guessed: true };
+  }
+
+  /** How far apart the operands of a loop condition's comparisons are: of a conjunction, the nearest. */
+  #distance({ statements }: Block): number {
+    const distances = statements.map((statement) => {
+      if (statement.kind !== "op" || !COMPARISONS.has(statement.op.name)) return Infinity;
+      const [x, y] = statement.operands.map((operand) => this.#number(operand) ?? this.#estimate(operand));
+      return x === undefined || y === undefined ? Infinity : Math.abs(x - y) + 1;
+    });
+    return Math.min(Infinity, ...distances);
   }
 
   /** Invalidates the variables that these blocks assign. */
@@ -137,8 +167,10 @@ class ProgramCost {
   /** Represents all iterations by the middle one, also if the bounds of an inner loop depend on the index. */
   #for({ index, start, end, step, unrolled, body }: ForStatement): Traffic {
     const isKnown = [start, end].every((bound) => this.#number(bound) !== undefined);
-    const [from, to] = [start, end].map((bound) => this.#number(bound) ?? this.#estimate(bound));
     const by = this.#number(step);
+    const [first, last] = [start, end].map((bound) => this.#number(bound) ?? this.#estimate(bound));
+    // Loops count up from 0 or down to it, unless more is known.
+    const [from, to] = (by ?? 1) > 0 ? [first ?? (last && 0), last] : [first, last ?? (first && 0)];
     const stride = Math.abs(by ?? 1) || 1;
     const isEstimated = from !== undefined && to !== undefined;
     const estimatedTrips = isEstimated ? Math.ceil(Math.abs(to - from) / stride) : Infinity;
@@ -204,13 +236,14 @@ class ProgramCost {
   }
 
   #evaluateOp(
-    { op, operands }: OpStatement,
+    { op, operands, results }: OpStatement,
     valueOf: (argument: Argument) => Constant | undefined,
   ): Constant | undefined {
     const axis = this.#number(operands[0]);
     if (op.facts.queries === "program") return this.#programId[axis ?? 0] ?? 0;
     if (op.facts.queries === "grid") return this.grid[axis ?? 0] ?? 1;
     const values = operands.flatMap((operand) => (operand === undefined ? [] : [valueOf(operand)]));
+    if (op.name === "full") return results[0] && this.#shape(results[0]).length === 0 ? values[1] : undefined;
     if (!op.fold) return op.facts.isIdentity ? values[0] : undefined;
     return values.every((value) => value !== undefined) ? op.fold(...values) : undefined;
   }
@@ -221,7 +254,10 @@ class ProgramCost {
     const view = statement.op.effect === "read" && isValue(first) ? this.#views.get(first) : undefined;
     if (view) return this.#expectedElement(view.tensor, view.indices);
     const value = this.#evaluateOp(statement, (each) => this.#constant(each) ?? this.#estimate(each));
-    return value === undefined || typeof value === "string" ? undefined : Number(value);
+    if (value !== undefined) return typeof value === "string" ? undefined : Number(value);
+    // One operand is enough of an estimate of a bound such as tl.minimum(length, end).
+    const bounds = BOUNDS.has(statement.op.name) ? statement.operands : [];
+    return bounds.map((each) => this.#number(each) ?? this.#estimate(each)).find((each) => each !== undefined);
   }
 
   /** Assumes rows of equal length in a partition, and the largest allowed value for other integers. */
@@ -240,7 +276,7 @@ class ProgramCost {
     return this.ir.params.find((param): param is TensorParam => param.kind === "tensor" && param.value === value);
   }
 
-  #estimate(argument: Argument): number | undefined {
+  #estimate(argument: Argument | undefined): number | undefined {
     return isValue(argument) ? this.#estimates.get(argument) : undefined;
   }
 
@@ -270,6 +306,11 @@ class ProgramCost {
 
 /** Limit on all while-loop iterations of a program. Beyond it, the cost is a guess. */
 const MAX_WHILE_ITERATIONS = 1000;
+
+/** Ops that compare a state with the bound of a loop. */
+const COMPARISONS: ReadonlySet<string> = new Set(["lt", "le", "gt", "ge", "ne"]);
+/** Ops that are a bound of a loop where one of their operands is. */
+const BOUNDS: ReadonlySet<string> = new Set(["minimum", "maximum"]);
 
 /** Multiplications in a dot that cost as much as one op on a lane. */
 const PRODUCTS_PER_LANE_OP = 4;

@@ -46,6 +46,8 @@ export interface Plan {
 /** Declared shapes may cost more than generated ones, because the author requests them. */
 const DECLARED_WORK_FACTOR = 2;
 const DECLARED_ELEMENTS_FACTOR = 8;
+/** A guess takes the longest row for each program. */
+const GUESSED_WORK_FACTOR = 4;
 
 /** The test cases for a device with these limits: declared shapes, then generated ones, the most informative first. */
 export function planCases(kernel: CompiledKernel, limits: Limits, selection: Selection): Plan {
@@ -87,7 +89,7 @@ export function declaredCases(kernel: CompiledKernel, limits: Limits, selection:
             label: shape.label,
             isExtra: false,
             declaredIndex: shape.declaredIndex,
-            cost: costOf(kernel, testCase, limits),
+            cost: costOf(kernel, testCase, limits) / (kernel.work(testCase).guessed ? GUESSED_WORK_FACTOR : 1),
           });
         }
       round++;

@@ -110,3 +110,33 @@ test("a loop over a row of a partition takes as many turns as the mean row has b
   const bounded = rows({ starts: tensor(tl.int32, ["EDGES"], { range: [0, 2 ** 31] } as any) }, 6400);
   expect(bounded.lanes).toBeLessThanOrEqual(undeclared.lanes);
 });
+
+test("a search between two sizes counts no more turns than they are apart", () => {
+  const search =
+    (end: number) =>
+    ({ x, y, N }: any) => {
+      const [left, right] = [tl.mut(tl.full([], 0, tl.int32)), tl.mut(tl.full([], end, tl.int32))];
+      tl.whileLoop(
+        () => left.value.lt(right.value),
+        () => {
+          const middle = left.value.add(right.value).floorDiv(2);
+          tl.when(tl.load(x.at(middle)).lt(N), () => void (left.value = middle.add(1))).otherwise(
+            () => void (right.value = middle),
+          );
+          add({ y });
+        },
+      );
+    };
+  const [near, far] = [work(search(3)), work(search(700))];
+  expect(near.guessed).toBe(true);
+  expect(near.lanes).toBeLessThan(far.lanes / 50);
+});
+
+test("the start of a range that nothing is known of is 0, and a bound is known where one operand is", () => {
+  const pages = ({ x, y }: any) => {
+    const loaded = tl.load(x.at(0));
+    const start = tl.when(loaded.gt(3), () => loaded).otherwise(() => loaded.mul(2));
+    for (const _ of tl.range(start, tl.minimum(loaded, 5))) add({ y });
+  };
+  expect(work(pages).lanes).toBeLessThan(100);
+});

@@ -9,9 +9,7 @@ export function checkAccumulation(ir: KernelIR): readonly Diagnostic[] {
   const reset = new Set([...ir.tuning.resetToZero, ...ir.tuning.restoreValue]);
   const diagnostics: Diagnostic[] = [];
   const report = (message: MessageOfCode) => diagnostics.push(errorDiagnostic(message, ir.at));
-  for (const name of reset)
-    if (!ir.params.some((param) => param.name === name && isMemoryParam(param)))
-      report(autotuneReset.unknown(ir.name, name));
+  listMistakes(ir).forEach(report);
   const accessEffects = accesses(ir);
   for (const param of ir.params) {
     if (param.kind === "pointer") {
@@ -24,6 +22,21 @@ export function checkAccumulation(ir: KernelIR): readonly Diagnostic[] {
       tensorMistakes(ir, param, whyCarriedOver(accessEffects.get(param)), reset).forEach(report);
   }
   return diagnostics;
+}
+
+/** Mistakes in the lists themselves. A launch zeroes a `zeroed` tensor, so no caller fills it. */
+function listMistakes({ name: kernel, params, tuning: { resetToZero, restoreValue } }: KernelIR) {
+  const memory = new Map(params.filter(isMemoryParam).map((param) => [param.name, param]));
+  const unknown = Object.entries({ resetToZero, restoreValue }).flatMap(([list, names]) =>
+    names.filter((name) => !memory.has(name)).map((name) => autotuneReset.unknown(kernel, list, name)),
+  );
+  const zeroedMistakes = resetToZero.flatMap((name) => {
+    if (restoreValue.includes(name)) return [autotuneReset.both(kernel, name)];
+    const param = memory.get(name);
+    const isFilled = param && !(param.kind === "tensor" && (param.role === "out" || param.zeroed));
+    return isFilled ? [autotuneReset.filled(kernel, name)] : [];
+  });
+  return [...unknown, ...zeroedMistakes];
 }
 
 function tensorMistakes(

@@ -71,8 +71,8 @@ export const signatures: Chapter = {
     ),
     mistake(
       "an input that trials reset",
-      tuned("{ BLOCK: 64 }", ', resetToZero: ["x"]', both),
-      tuned("{ BLOCK: 64 }", ', resetToZero: ["y"]', both),
+      tuned("{ BLOCK: 64 }", ', restoreValue: ["x"]', both),
+      tuned("{ BLOCK: 64 }", ', restoreValue: ["y"]', both),
     ),
     mistake(
       "no config where one is needed: a constexpr unset",

@@ -113,8 +113,16 @@ const CANNOT_RESTORE = "and Triton cannot put back";
 const TRIAL_LEFTOVER = "so each run sees the result of the previous one";
 
 export const autotuneReset = defineCode("autotune-reset", {
-  unknown: (kernel: string, name: string) =>
-    `${kernel}: resetToZero or restoreValue names ${name}, which is not a tensor of this kernel`,
+  unknown: (kernel: string, list: string, name: string) =>
+    `${kernel}: ${list} names ${name}, which is not a tensor of this kernel`,
+  filled: (kernel: string, name: string) => [
+    `${kernel}: resetToZero names ${name}, which the caller fills, so the first call, which tunes, would lose its values`,
+    `write restoreValue: ["${name}"]`,
+  ],
+  both: (kernel: string, name: string) => [
+    `${kernel}: resetToZero and restoreValue both name ${name}`,
+    `leave it out of resetToZero if the caller fills it, else out of restoreValue`,
+  ],
   descriptor: (kernel: string, name: string, role: string) => [
     `${kernel}: ${REPEATED_RUNS}, ${CANNOT_RESTORE} ${name}, which is a descriptor`,
     `declare it tensor.${role}(…) and make the descriptor in the kernel, tl.makeTensorDescriptor(${name}, …)`,
@@ -125,7 +133,7 @@ export const autotuneReset = defineCode("autotune-reset", {
   ],
   inPlace: (kernel: string, name: string) => [
     `${kernel}: ${REPEATED_RUNS} and ${name} is updated in place`,
-    `add restoreValue: ["${name}"] or resetToZero`,
+    `add restoreValue: ["${name}"]`,
   ],
   accumulates: (kernel: string, name: string, access: string) => [
     `${kernel}: ${REPEATED_RUNS} and ${name} is ${access}, ${TRIAL_LEFTOVER}`,

@@ -16,8 +16,7 @@ export const configurations = {
   "autotune-reset": {
     meaning:
       "Autotuning runs the kernel several times on the same memory, so what a run reads and changes is restored in between.",
-    message:
-      'example: autotuning runs the kernel several times and y is updated in place; add restoreValue: ["y"] or resetToZero',
+    message: 'example: autotuning runs the kernel several times and y is updated in place; add restoreValue: ["y"]',
     failing: {
       params: `x: tensor(tl.float32, ["N"]), y: tensor.inout(tl.float32, ["N"]), BLOCK: constexpr()`,
       config: configs(TWO),

@@ -94,7 +94,7 @@ describe("configs", () => {
     [
       "a reset names nothing",
       { extra: { resetToZero: ["d"] } },
-      "autotune-reset: product: resetToZero or restoreValue names d, which is not a tensor of this kernel",
+      "autotune-reset: product: resetToZero names d, which is not a tensor of this kernel",
     ],
     [
       "a block is no power of two",

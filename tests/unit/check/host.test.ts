@@ -156,6 +156,23 @@ describe("accumulation", () => {
     expect(await messagesOf(() => summing(tensor.out(tl.float32, ["N"]), { resetToZero: ["y"] }))).toEqual([]);
   });
 
+  test("what the caller fills is restored, never cleared", async () => {
+    const inout = tensor.inout(tl.float32, ["N"]);
+    const filled =
+      'summing: resetToZero names y, which the caller fills, so the first call, which tunes, would lose its values; write restoreValue: ["y"]';
+    expect(await messagesOf(() => summing(inout, { resetToZero: ["y"] }))).toEqual([filled]);
+    expect(await messagesOf(() => summing(inout, { resetToZero: ["y"], restoreValue: ["y"] }))).toEqual([
+      "summing: resetToZero and restoreValue both name y; leave it out of resetToZero if the caller fills it, else out of restoreValue",
+    ]);
+    expect(await messagesOf(() => summing(inout, { restoreValue: ["y", "z"] }))).toEqual([
+      "summing: restoreValue names z, which is not a tensor of this kernel",
+    ]);
+    expect(await messagesOf(() => summing(inout))).toEqual([
+      'summing: autotuning runs the kernel several times and y is updated in place; add restoreValue: ["y"]',
+    ]);
+    expect(await messagesOf(() => summing(inout, { restoreValue: ["y"] }))).toEqual([]);
+  });
+
   test.each<[string, string | undefined, (p: any, x: any, lanes: any) => void]>([
     ["an atomic", "changed by an atomic", (p, x, lanes) => tl.atomicAdd(p.add(lanes), x)],
     ["a load and a store", "read", (p, x, lanes) => tl.store(p.add(lanes), tl.load<any>(p.add(lanes)).add(x))],

@@ -2,7 +2,7 @@
 
 `python bench/agreement.py --cases cases.jsonl.xz --out result.json --processes 16` needs torch, numpy, triton and a GPU,
 and of TileScript the worker beside it (`--worker python`). With TRITON_INTERPRET=1 the kernels run on Triton's
-interpreter, whose bfloat16 the worker corrects.
+interpreter as the worker corrects it, and with `--uncorrected` as it is.
 
 A line of the cases is a kernel: its module, its arguments, and each output with its rule. `exact` compares bits, all NaN
 being one; `ulps` counts floats between the two, and takes a zero for a subnormal float32, which libdevice flushes as
@@ -122,7 +122,7 @@ def run_case(folder, case, device, interpreted):
     return found, equal
 
 
-def run_chunk(lines, worker, interpreted, answers):
+def run_chunk(lines, worker, interpreted, corrected, answers):
     """Sends an answer for each line, as it comes."""
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as folder:
@@ -130,11 +130,11 @@ def run_chunk(lines, worker, interpreted, answers):
         sys.path.insert(0, worker)
         if interpreted:
             import torch
-            from tilescript_worker import patch_bf16, patch_conditions
+            from tilescript_worker import device
 
             torch.set_num_threads(1)
-            patch_bf16.install()
-            patch_conditions.install()
+            if corrected:
+                device.choose("interpreter")
         for line in lines:
             case = json.loads(line)
             answer = {"id": case["id"], "group": group_of(case)}
@@ -154,7 +154,7 @@ def run_chunk(lines, worker, interpreted, answers):
                 return
 
 
-def run_all(lines, processes, worker, interpreted, deadline):
+def run_all(lines, processes, worker, interpreted, corrected, deadline):
     """Yields answers as they arrive. A kernel that ends its process or breaks its device affects no other."""
     context = multiprocessing.get_context("spawn")
     waiting = [lines[i : i + CHUNK] for i in range(0, len(lines), CHUNK)]
@@ -163,7 +163,7 @@ def run_all(lines, processes, worker, interpreted, deadline):
         while waiting and len(running) < processes:
             chunk = waiting.pop(0)
             ours, theirs = context.Pipe(duplex=False)
-            process = context.Process(target=run_chunk, args=(chunk, worker, interpreted, theirs))
+            process = context.Process(target=run_chunk, args=(chunk, worker, interpreted, corrected, theirs))
             process.start()
             theirs.close()
             running[ours] = process, chunk
@@ -200,6 +200,7 @@ def main():
     parser.add_argument("--out", required=True)
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     parser.add_argument("--minutes", type=float, default=1000)
+    parser.add_argument("--uncorrected", action="store_true", help="Triton's interpreter as it is")
     parser.add_argument("--worker", default=os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "python"))
     args = parser.parse_args()
     interpreted = os.environ.get("TRITON_INTERPRET") == "1"
@@ -220,7 +221,7 @@ def main():
         else:
             left_out[why] += 1
     started = time.perf_counter()
-    answers = list(run_all(usable, args.processes, args.worker, interpreted, started + 60 * args.minutes))
+    answers = list(run_all(usable, args.processes, args.worker, interpreted, not args.uncorrected, started + 60 * args.minutes))
     result = {
         "device": "Triton's interpreter" if interpreted else torch.cuda.get_device_name(),
         "triton": triton.__version__,

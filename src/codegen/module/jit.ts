@@ -19,6 +19,7 @@ import { decorators } from "../wrapper/autotune.js";
 import { PointerTensors } from "../body/rules.js";
 import { emitBody } from "../body/body.js";
 import { emitHelpers } from "../body/functions.js";
+import { passedDType, scalarCasts } from "../body/scalar-dtypes.js";
 import { weakIfOne } from "../body/weak-literals.js";
 import { hostInputs } from "../body/host-expressions.js";
 import type { KernelNames } from "../names/kernel-names.js";
@@ -45,7 +46,10 @@ export function jitFunctions(
     // Triton infers the dtype of a number from its value, so a declared dtype is annotated. Sizes and strides have no
     // annotation, so that Triton still specializes on values of 1 and multiples of 16.
     if (usedValues.has(param.value))
-      addParameter(param.value, param.kind === "scalar" ? dtypeExpression(ir, names, param.dtype) : undefined);
+      addParameter(
+        param.value,
+        param.kind === "scalar" ? dtypeExpression(ir, names, passedDType(param.dtype)) : undefined,
+      );
   }
   for (const param of ir.params) {
     if (param.kind !== "tensor") continue;
@@ -72,7 +76,10 @@ export function jitFunctions(
     names: names.functions,
     parameters: names.parameters,
   });
-  const body = emitBody(ir.body, { ...commonOptions, names: names.locals, parameters, dtype, helpers });
+  const body = [
+    ...scalarCasts(ir, parameters),
+    ...emitBody(ir.body, { ...commonOptions, names: names.locals, parameters, dtype, helpers }),
+  ];
   const kernel: FunctionDef = {
     kind: "function",
     name: names.jit,

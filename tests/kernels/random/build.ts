@@ -70,8 +70,30 @@ function optionalAt(at: number, programs: number, { kind }: Rule): Output["optio
 /** Some tiles lie in a length of 3 of 4, the rest is masked. */
 const maskedLength = (length: number): number => Math.ceil((length * 3) / 4);
 const inputDims = ({ shape }: Input): number[] => shape.map((dim) => (dim === "BLOCK" ? BLOCK : dim));
-const SCALARS = { int32: 7, int64: -3, float32: 1.5, uint8: 200 } as const;
-const scalarDTypes = Object.keys(SCALARS) as (keyof typeof SCALARS)[];
+
+/** Values of scalars: small ones, whose width only the declared dtype tells, and those at the ends of the dtype. */
+const SCALARS: Readonly<Partial<Record<DTypeName, readonly number[]>>> = {
+  int8: [5, -3, 127, -128],
+  int16: [5, -3, 2 ** 15 - 1, -(2 ** 15)],
+  int32: [7, -3, 2 ** 31 - 1, -(2 ** 31)],
+  int64: [5, -3, 2 ** 31, 2 ** 53 - 1, -(2 ** 63)],
+  uint8: [3, 200, 255],
+  uint16: [3, 2 ** 15, 2 ** 16 - 1],
+  uint32: [3, 2 ** 31, 2 ** 32 - 1],
+  uint64: [3, 2 ** 31, 2 ** 64 - 2048],
+  float16: [1.5, 3, 0.1, -0, 65504, NaN],
+  bfloat16: [1.5, 3, 0.1, -0, 2 ** 127, NaN],
+  float32: [1.5, 3, 0.1, -0, 2 ** 24 + 2, 2 ** 127, NaN],
+  float64: [1.5, 3, 0.1, -0, 2 ** 53 - 1, 1e300, NaN],
+};
+/** The name of a scalar, such as `s_int64_2`, by its dtype and the position of its value. */
+const scalarName = (dtype: DTypeName, number: number): string => {
+  const named = dtype in SCALARS ? dtype : "int32";
+  return `s_${named}_${number % SCALARS[named]!.length}`;
+};
+const scalars = Object.entries(SCALARS).flatMap(([dtype, values]) =>
+  values.map((value, i) => ({ name: `s_${dtype}_${i}`, dtype: dtype as DTypeName, value })),
+);
 
 /** Ops that say or print something, and give what they are given; their samples keep what they promise only as they are. */
 const AS_SAMPLED = new Set(["assume", "deviceAssert", "multipleOf", "maxContiguous", "maxConstancy", "expectZero"]);
@@ -138,12 +160,13 @@ class Author {
     const sizes = inputs.flatMap((input, i) =>
       input.form === "masked" ? inputDims(input).map((length, axis) => [`N${i}_${axis}`, maskedLength(length)]) : [],
     );
-    const scalars = Object.entries(SCALARS).map(([dtype, value]) => [`s_${dtype}`, value] as const);
     return {
       kernel: new Author(this.recipe, this.values, declared).#kernel(),
       outputs,
       sizes: Object.fromEntries(sizes) as Record<string, number>,
-      scalars: Object.fromEntries(scalars.filter(([name]) => this.#used.has(name))),
+      scalars: Object.fromEntries(
+        scalars.flatMap(({ name, value }) => (this.#used.has(name) ? [[name, value] as const] : [])),
+      ),
     };
   }
 
@@ -156,7 +179,7 @@ class Author {
       const output = (partial ? tensor.inout : tensor.out)(tl[dtype], [recipe.programs, ...shape] as [number]);
       params[name] = optional ? output.optional() : output;
     }
-    for (const dtype of scalarDTypes) if (isUsed(`s_${dtype}`)) params[`s_${dtype}`] = scalar(tl[dtype]);
+    for (const { name, dtype } of scalars) if (isUsed(name)) params[name] = scalar(tl[dtype]);
     if (isUsed("BLOCK")) params["BLOCK"] = constexpr();
     if (isUsed("FLAG")) params["FLAG"] = constexpr.bool();
     const config = {
@@ -417,7 +440,7 @@ class Author {
     if (what === "BLOCK")
       return tl.full([4], this.#arg("BLOCK"), tl[isInt(dtype) && dtype !== "int1" ? dtype : "int32"] as Tile);
     if (what === "arange") return number % 2 ? tl.arange(0, this.#arg("BLOCK")) : tl.arange(number, number + 8);
-    if (what === "scalar") return this.#arg(`s_${scalarDTypes[number % scalarDTypes.length]!}`);
+    if (what === "scalar") return this.#arg(scalarName(dtype, number));
     if (what === "chosen") {
       const [FLAG, BLOCK] = [this.#arg("FLAG"), this.#arg("BLOCK")];
       return number % 2

@@ -4,6 +4,7 @@ import { TileScriptError } from "../../../src/diagnostics/diagnostic.js";
 import type { DTypeName } from "../../../src/types/dtype.js";
 import type { TileData } from "../../../src/numerics/numeric.js";
 import { toBytes } from "../../../src/numerics/numeric-bits.js";
+import { toWire } from "../../../src/runtime/worker/protocol.js";
 import { recipeOf } from "./draw.js";
 import type { Rule } from "./exactness.js";
 import { inputFor } from "./inputs.js";
@@ -79,7 +80,7 @@ export function caseFor(seed: number, { compiled, ir, sizes, scalars, outputs }:
     inputs: read.map((tensor) => encode(tensor.python, inputs[tensor.name]!)),
     arguments: Object.fromEntries([
       ...asked,
-      ...compiled.signature.scalars.map(({ name, python }) => [python, scalars[name]!] as const),
+      ...compiled.signature.scalars.map(({ name, python }) => [python, toWire(scalars[name]!)] as const),
     ]),
     outputs: outputs.map(({ name, rule }) =>
       absent.includes(name) ? { name, left_out: true } : { ...encode(name, evaluation.outputs[name]!), rule },

@@ -3,7 +3,7 @@
  * 3.9. Kernels that meet such a difference are skipped there, and counted. Each entry has a test, which fails once both
  * agree. `build.ts` avoids operations without a defined result.
  */
-import { type DTypeName, dtypeTable, isFp8, isInt } from "../../../src/types/dtype.js";
+import { type DTypeName, dtypeTable, isFp8 } from "../../../src/types/dtype.js";
 import { isLiteral, isValue, type KernelIR, type OpStatement, type Value } from "../../../src/ir/nodes.js";
 import { usesOfTriton39 } from "../../../src/analysis/version-requirements.js";
 import { argumentsOf, valuesIn, walkAll } from "../../../src/ir/walk.js";
@@ -12,17 +12,12 @@ export type Place = "interpreter" | "3.6";
 /** Why a kernel is left out, by where. */
 export type Unlike = Readonly<Partial<Record<Place, string>>>;
 
-interface Facts {
-  /** What the interpreter holds as Python's own numbers. */
-  readonly numbers: ReadonlySet<Value>;
-  /** Integer arguments that are declared to be anything but int32. */
-  readonly declared: ReadonlySet<Value>;
-  readonly madeBy: ReadonlyMap<Value, OpStatement>;
-}
+/** The statement that computes each value. */
+type MadeBy = ReadonlyMap<Value, OpStatement>;
 interface Difference {
   readonly place: Place;
   readonly why: string;
-  readonly is: (statement: OpStatement, facts: Facts) => boolean;
+  readonly is: (statement: OpStatement, madeBy: MadeBy) => boolean;
 }
 
 const operandsOf = (statement: OpStatement): readonly Value[] => argumentsOf(statement).flatMap(valuesIn);
@@ -31,13 +26,13 @@ const dtypeOf = ({ type }: Value): DTypeName | undefined =>
   type.kind === "tile" && typeof type.dtype === "string" ? type.dtype : undefined;
 
 /** Whether a value may be computed from a load of less than 32 bits. Where state and arguments come from is not known. */
-function isWidened(value: Value, { madeBy }: Pick<Facts, "madeBy">, seen = new Set<Value>()): boolean {
+function isWidened(value: Value, madeBy: MadeBy, seen = new Set<Value>()): boolean {
   const statement = madeBy.get(value);
   if (statement === undefined) return true;
   if (seen.has(value)) return false;
   seen.add(value);
   if (statement.op.name === "load") return dtypeTable[dtypeOf(value) ?? "int1"].bits < 32;
-  return operandsOf(statement).some((operand) => isWidened(operand, { madeBy }, seen));
+  return operandsOf(statement).some((operand) => isWidened(operand, madeBy, seen));
 }
 
 export const differences: readonly Difference[] = [
@@ -45,16 +40,6 @@ export const differences: readonly Difference[] = [
     place: "interpreter",
     why: "float8 is computed on bit patterns",
     is: (statement) => valuesOf(statement).some((value) => isFp8(dtypeOf(value) ?? "int1")),
-  },
-  {
-    place: "interpreter",
-    why: "a loop's index and a float argument are numbers of Python: without dtype, without bounds",
-    is: (statement, { numbers }) => valuesOf(statement).some((value) => numbers.has(value)),
-  },
-  {
-    place: "interpreter",
-    why: "an integer argument has the width that its value needs, not the declared one",
-    is: (statement, { declared }) => operandsOf(statement).some((value) => declared.has(value)),
   },
   {
     place: "interpreter",
@@ -78,23 +63,16 @@ export const differences: readonly Difference[] = [
   {
     place: "3.6",
     why: "its compiler stops at a product of float64 whose operands were widened",
-    is: ({ op, operands, results }, facts) =>
+    is: ({ op, operands, results }, madeBy) =>
       op.name === "dot" &&
       dtypeOf(results[0]!) === "float64" &&
-      operands.slice(0, 2).some((operand) => operand !== undefined && isValue(operand) && isWidened(operand, facts)),
+      operands.slice(0, 2).some((operand) => operand !== undefined && isValue(operand) && isWidened(operand, madeBy)),
   },
 ];
 
 export function unlike(ir: KernelIR): Unlike {
-  const numbers = new Set<Value>();
-  const declared = new Set<Value>();
   const madeBy = new Map<Value, OpStatement>();
-  for (const param of ir.params) {
-    if (param.kind !== "scalar" || typeof param.dtype !== "string" || param.dtype === "int32") continue;
-    (isInt(param.dtype) ? declared : numbers).add(param.value);
-  }
   walkAll(ir, (statement) => {
-    if (statement.kind === "for" && !statement.unrolled) numbers.add(statement.index);
     if (statement.kind === "op") for (const result of statement.results) madeBy.set(result, statement);
   });
   const found: Partial<Record<Place, string>> = {};
@@ -102,7 +80,7 @@ export function unlike(ir: KernelIR): Unlike {
   walkAll(ir, (statement) => {
     if (statement.kind !== "op") return;
     for (const { place, why, is } of differences)
-      if (found[place] === undefined && is(statement, { numbers, declared, madeBy })) found[place] = why;
+      if (found[place] === undefined && is(statement, madeBy)) found[place] = why;
   });
   return found;
 }

@@ -16,12 +16,25 @@ export interface Summary {
   readonly failures: readonly { readonly id: string; readonly error?: string; readonly wrong?: readonly string[] }[];
 }
 
-export async function interpreted(cases: readonly Case[], processes = 2): Promise<Summary> {
+/** `corrected`: with the corrections of TileScript's worker. */
+export async function interpreted(
+  cases: readonly Case[],
+  { processes = 2, corrected = true }: { readonly processes?: number; readonly corrected?: boolean } = {},
+): Promise<Summary> {
   const folder = await mkdtemp(join(tmpdir(), "random-kernels-"));
   const [from, out] = [join(folder, "cases.jsonl"), join(folder, "result.json")];
   try {
     await writeFile(from, cases.map((each) => `${JSON.stringify(each)}\n`).join(""));
-    const args = [script, "--cases", from, "--out", out, "--processes", String(processes)];
+    const args = [
+      script,
+      "--cases",
+      from,
+      "--out",
+      out,
+      "--processes",
+      String(processes),
+      ...(corrected ? [] : ["--uncorrected"]),
+    ];
     const ran = await execa(await requirePython(), args, { env: { TRITON_INTERPRET: "1" }, reject: false });
     const text = await readFile(out, "utf8").catch(() => undefined);
     if (text === undefined) throw new Error(ran.stderr);

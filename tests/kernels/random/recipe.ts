@@ -227,11 +227,11 @@ const leaf: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
   {
-    weight: 2,
+    weight: 3,
     arbitrary: fc.record({
       kind: fc.constant("constant" as const),
-      what: fc.constantFrom("programId", "numPrograms", "BLOCK", "arange", "full", "scalar", "chosen"),
-      number: fc.nat({ max: 5 }),
+      what: fc.constantFrom("programId", "numPrograms", "BLOCK", "arange", "full", "scalar", "scalar", "chosen"),
+      number: fc.nat({ max: 6 }),
       dtype,
     }),
   },

@@ -168,9 +168,7 @@ class ProgramCost {
   #for({ index, start, end, step, unrolled, body }: ForStatement): Traffic {
     const isKnown = [start, end].every((bound) => this.#number(bound) !== undefined);
     const by = this.#number(step);
-    const [first, last] = [start, end].map((bound) => this.#number(bound) ?? this.#estimate(bound));
-    // Loops count up from 0 or down to it, unless more is known.
-    const [from, to] = (by ?? 1) > 0 ? [first ?? (last && 0), last] : [first, last ?? (first && 0)];
+    const [from, to] = this.#bounds(start, end, (by ?? 1) < 0);
     const stride = Math.abs(by ?? 1) || 1;
     const isEstimated = from !== undefined && to !== undefined;
     const estimatedTrips = isEstimated ? Math.ceil(Math.abs(to - from) / stride) : Infinity;
@@ -187,6 +185,13 @@ class ProgramCost {
     };
     if (!unrolled || !isKnown || middle === undefined || index.type.kind !== "constexpr") return loopCost();
     return this.bindings.withLoopIndex(index.type.text, middle, loopCost);
+  }
+
+  /** Loops count up from 0 or down to it, unless more is known. */
+  #bounds(start: Argument, end: Argument, isReversed: boolean): readonly [number | undefined, number | undefined] {
+    const [first, last] = [start, end].map((bound) => this.#number(bound) ?? this.#estimate(bound));
+    if (isReversed) return [first, last ?? (first && 0)];
+    return [first ?? (last && 0), last];
   }
 
   #op(statement: OpStatement): Traffic {

@@ -154,7 +154,10 @@ def draw(spec: dict[str, Any], seed: int) -> torch.Tensor:
     shape, dtype, fill = spec["shape"], dtype_of(spec["dtype"]), spec["fill"]
     if fill["kind"] == "normal":
         values = torch.randn(shape, generator=generator).to(dtype)
-        _insert_special(values, fill.get("special", []), generator)
+        special = fill.get("special", [])
+        _insert_special(values, [kind for kind in special if kind != "rows"], generator)
+        if "rows" in special:
+            _make_special_rows(values, seed)
     elif fill["kind"] == "uniform":
         values = torch.empty(shape).uniform_(fill["low"], fill["high"], generator=generator).to(dtype)
     elif fill["kind"] == "integers":
@@ -189,6 +192,25 @@ def _insert_special(values: torch.Tensor, kinds: Sequence[str], generator: torch
     numbers = torch.tensor([_special(kind, values.dtype) for kind in kinds], dtype=torch.float64)[chosen]
     signed = torch.tensor([kind in ("subnormal", "largest", "large") for kind in kinds])[chosen]
     values.view(-1)[indices] = torch.where(signed, numbers * signs, numbers).to(values.dtype)
+
+
+# The mean of a row whose deviations are around 1. The square of the mean hides them in float32.
+FAR_MEAN = 256.0
+
+
+def _make_special_rows(values: torch.Tensor, seed: int) -> None:
+    """Rows of equal elements, with one element far above all others, and with deviations that cancel, in turn."""
+    # A float8 has no arithmetic.
+    if values.ndim == 0 or values.shape[-1] < 2 or values.itemsize == 1:
+        return
+    for row, elements in enumerate(values.view(-1, values.shape[-1])):
+        kind = (row + seed) % 4
+        if kind == 0:
+            elements.fill_(1.5)
+        elif kind == 1:
+            elements[row % len(elements)] = 100.0
+        elif kind == 2:
+            elements += FAR_MEAN
 
 
 def _special(kind: str, dtype: torch.dtype) -> float:

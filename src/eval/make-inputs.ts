@@ -10,7 +10,7 @@ import type {
 } from "../compiled/compiled-kernel.js";
 import { sizeOf, tileArray } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
-import { type DTypeName, isSigned } from "../types/dtype.js";
+import { type DTypeName, isFp8, isSigned } from "../types/dtype.js";
 import { allocate } from "../numerics/buffer-pool.js";
 import { isBig, isFloat, type BigData, type FloatDType, type NumberData } from "../numerics/numeric.js";
 import { floatFormats, round } from "../numerics/numeric-float.js";
@@ -48,10 +48,12 @@ export function makeInputs(
       : [[name, draw({ name, dtype, dims: [numel] }, testCase, sizes, undefined)] as const],
   );
   const specialValues = special === true ? SPECIAL_VALUES : special || [];
+  const hasRows = specialValues.includes("rows");
   for (const { tensor, data } of tensors) {
     const { name, range } = tensor;
     // Special values would violate a declared range.
     if (!range) insertSpecialValues(data, specialValues, uniform(seedOf(testCase.seed, `${name} special`)));
+    if (!range && hasRows) makeSpecialRows(data, testCase.seed);
     if (testCase.layouts?.[name] === "expanded") repeatFirstRow(data);
   }
   return Object.fromEntries([...tensors.map(({ tensor, data }) => [tensor.name, data] as const), ...pointerTensors]);
@@ -59,15 +61,15 @@ export function makeInputs(
 
 const SPECIAL_VALUES: readonly SpecialValue[] = ["nan", "infinity", "-infinity", "-0", "subnormal", "largest"];
 
+/** A value whose exponential no float32 holds. */
+const FAR_VALUE = 100;
+
 /** One in this many elements is special. With more, every reduction over a row would return a special value. */
 const SPECIAL_VALUE_INTERVAL = 16;
 
 /** Overwrites some elements of a float tensor with special values. Integer tensors do not change. */
-function insertSpecialValues(
-  { dtype, data }: TensorData,
-  specialValues: readonly SpecialValue[],
-  random: () => number,
-): void {
+function insertSpecialValues({ dtype, data }: TensorData, listed: readonly SpecialValue[], random: () => number): void {
+  const specialValues = listed.filter((kind) => kind !== "rows");
   if (specialValues.length === 0 || data.length === 0 || !isFloat(dtype as DTypeName)) return;
   const rounded = round(dtype as FloatDType);
   const randomIndex = (end: number): number => Math.floor(random() * end);
@@ -76,6 +78,26 @@ function insertSpecialValues(
     (data as NumberData)[randomIndex(data.length)] = rounded(
       specialValue(kind, dtype as FloatDType, random() < 0.5 ? 1 : -1),
     );
+  }
+}
+
+/** The mean of a row whose deviations are around 1. The square of the mean hides them in float32. */
+const FAR_MEAN = 256;
+
+/**
+ * Turns rows of a float tensor into those that random numbers never give, in turn: equal elements, one element far above
+ * all others, and deviations that cancel against their mean. Every fourth row remains as drawn.
+ */
+function makeSpecialRows({ dtype, shape, data }: TensorData, seed: number): void {
+  const length = shape.at(-1) ?? 0;
+  if (length < 2 || !isFloat(dtype as DTypeName) || isFp8(dtype as DTypeName)) return;
+  const [rounded, numbers] = [round(dtype as FloatDType), data as NumberData];
+  for (let row = 0; row * length < numbers.length; row++) {
+    const start = row * length;
+    const kind = (row + seed) % 4;
+    if (kind === 0) numbers.fill(rounded(1.5), start, start + length);
+    else if (kind === 1) numbers[start + (row % length)] = rounded(FAR_VALUE);
+    else if (kind === 2) for (let i = start; i < start + length; i++) numbers[i] = rounded(FAR_MEAN + numbers[i]!);
   }
 }
 
@@ -101,7 +123,9 @@ function specialValue(kind: SpecialValue, dtype: FloatDType, sign: 1 | -1): numb
     case "largest":
       return sign * max;
     case "large":
-      return sign * 100;
+      return sign * FAR_VALUE;
+    case "rows":
+      throw new Error("a row is no value");
     default:
       return kind satisfies never;
   }

@@ -54,7 +54,7 @@ export function planCases(kernel: CompiledKernel, limits: Limits, selection: Sel
   const declared = selection.sizes ? { cases: [], skipped: [] } : declaredCases(kernel, limits, selection);
   const generated = generatedCases(kernel, limits, selection);
   return {
-    cases: [...declared.cases, ...generated.cases],
+    cases: [...declared.cases, ...specialRows(kernel, generated.cases, selection), ...generated.cases],
     skipped: [...new Set([...declared.skipped, ...generated.skipped])],
   };
 }
@@ -113,6 +113,18 @@ export function declaredCases(kernel: CompiledKernel, limits: Limits, selection:
       `declared shape ${declaredRun.has(declaredIndex) ? formatCase(testCase) : formatSizes(testCase.sizes)}: ${describeTooLarge(kernel, testCase)}`,
     );
   return { cases, skipped: [...skipped] };
+}
+
+/** A small generated case again, with rows of equal, far and cancelling elements, which random numbers never give. */
+function specialRows(
+  { signature }: CompiledKernel,
+  generated: readonly PlannedCase[],
+  { sizes }: Selection,
+): readonly PlannedCase[] {
+  const hasRows = signature.tensors.some(({ role, range, dims }) => role !== "out" && !range && dims.length > 0);
+  const small = generated.find(({ label }) => label === "primes") ?? generated.at(-1);
+  if (sizes || !hasRows || !small) return [];
+  return [{ testCase: { ...small.testCase, special: ["rows"] }, label: "special rows", isExtra: false }];
 }
 
 /** Generated shapes, or the shape of the command line. */

@@ -21,6 +21,7 @@ export const pagedAttention = kernel(
       BLOCK_G: constexpr.launch(({ G }) => tl.maximum(tl.nextPowerOf2(G), 16)),
     },
     grid: ({ B, H }) => [B, H],
+    requires: ({ MAX_PAGES, PAGE_SIZE }) => [MAX_PAGES.mul(PAGE_SIZE).le(2 ** 30)],
     autotune: {
       key: ["G", "HEAD_DIM", "PAGE_SIZE"],
       configs: [

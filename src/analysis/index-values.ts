@@ -1,7 +1,8 @@
-/** The backward slice of addresses and masks, up to loaded values. */
+/** The backward slice of what decides which elements a program accesses, up to loaded values. */
 import {
   type Argument,
   isFunction,
+  isValue,
   type KernelIR,
   type OpStatement,
   type Statement,
@@ -13,21 +14,79 @@ import { isFloat, type NumericDType } from "../numerics/numeric.js";
 import type { Type } from "../types/types.js";
 import { argumentsOf, bodiesOf, definitions, callBindings, resultsOf, valuesIn, walkAll } from "../ir/walk.js";
 
+/**
+ * The integers, masks and addresses on which accesses depend: through an address or a mask, or through a condition that
+ * decides whether an access runs. A condition that a proof takes as a fact must be exact for the same reason.
+ */
 export function indexValues(ir: KernelIR): ReadonlySet<Value> {
   let values = cache.get(ir);
   if (values === undefined) cache.set(ir, (values = findIndexValues(ir)));
   return values;
 }
 
+/** The integers, masks and addresses that these ops take, and all conditions of the kernel. */
+export function indexValuesOf(ir: KernelIR, ops: readonly OpStatement[]): ReadonlySet<Value> {
+  const conditions: Argument[] = [];
+  walkAll(ir, (statement) => conditions.push(...conditionsOf(statement)));
+  return loadedSources(ir)(...conditions, ...ops.flatMap(indexOperandsOf));
+}
+
+const indexOperandsOf = (statement: OpStatement): readonly Argument[] =>
+  statement.op.effect === "pure" ? argumentsOf(statement) : addressOperandsOf(statement);
+
 /** A cache, because a property test evaluates a kernel a thousand times. */
 const cache = new WeakMap<KernelIR, ReadonlySet<Value>>();
 
 function findIndexValues(ir: KernelIR): ReadonlySet<Value> {
   const roots: Argument[] = [];
+  const masks: Argument[] = [];
   walkAll(ir, (statement) => {
-    if (statement.kind === "op" && statement.op.effect !== "pure") roots.push(...addressOperandsOf(statement));
+    roots.push(...conditionsOf(statement));
+    if (statement.kind !== "op") return;
+    if (statement.op.effect !== "pure") roots.push(...addressOperandsOf(statement));
+    if (!statement.results.some(isMask)) masks.push(...argumentsOf(statement).filter(isMask));
   });
-  return loadedSources(ir)(...roots);
+  const sources = loadedSources(ir);
+  return new Set([...sources(...roots), ...unloadedSources(ir, sources, masks)]);
+}
+
+const isMask = (argument: Argument): boolean =>
+  isValue(argument) && argument.type.kind === "tile" && argument.type.dtype === "int1";
+
+/** What decides whether statements run, and how often, and what the author assumes. */
+function conditionsOf(statement: Statement): readonly Argument[] {
+  switch (statement.kind) {
+    case "if":
+      return [statement.condition];
+    case "while":
+      return statement.condition.yields;
+    case "for":
+      return [statement.start, statement.end, statement.step];
+    case "op":
+      return statement.op.proof.claims === undefined ? [] : argumentsOf(statement);
+    case "let":
+    case "read":
+    case "write":
+    case "exit":
+      return [];
+  }
+}
+
+/**
+ * The parts that no loaded value decides of masks that select or become data. The proof that padding changes no result
+ * uses these; what depends on loaded values is data, whose integers may wrap intentionally.
+ */
+function unloadedSources(
+  ir: KernelIR,
+  sources: ReturnType<typeof loadedSources>,
+  masks: readonly Argument[],
+): readonly Value[] {
+  const definitionsOf = definitions(...bodiesOf(ir));
+  const isLoaded = (value: Value): boolean => {
+    const statement = definitionsOf.get(value);
+    return statement?.kind === "op" && statement.op.effect !== "pure";
+  };
+  return [...sources(...masks)].filter((value) => ![...sources(value)].some(isLoaded));
 }
 
 /**

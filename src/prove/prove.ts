@@ -4,6 +4,7 @@
  * fact.
  */
 import { cacheKey } from "../compiled/canonical-json.js";
+import { indexValuesOf } from "../analysis/index-values.js";
 import type { Precondition } from "../analysis/preconditions.js";
 import type { Certificate, Verdict } from "../compiled/compiled-kernel.js";
 import { type KernelIR, type OpStatement, paramsOf } from "../ir/nodes.js";
@@ -69,12 +70,13 @@ class Prover {
     const obligations = truncatedAt
       ? [truncatedObligation(truncatedAt)]
       : PROPERTIES.flatMap((obligationsOf) => obligationsOf(models));
+    const decided = obligations.map((obligation) => ({ obligation, verdict: this.#decide(obligation) }));
     return {
       configs: ir.tuning.configs.length,
       obligations: [
-        ...obligations.map((obligation) => {
+        ...decided.map(({ obligation, verdict }) => {
           const { property, subject, at } = obligation;
-          return { property, of: subject, at, verdict: this.#decide(obligation) };
+          return { property, of: subject, at, verdict: withLemmas(ir, obligation, verdict, decided) };
         }),
         ...redundantRequirements(ir),
       ],
@@ -156,6 +158,32 @@ class Prover {
       return param?.range !== undefined && !(name in this.ir.inputs);
     });
   }
+}
+
+interface Decided {
+  readonly obligation: ProofObligation;
+  readonly verdict: Verdict;
+}
+
+/**
+ * The verdict of a proof together with its lemmas. Terms are integers, so each proof takes for granted that the int32
+ * arithmetic of its terms does not wrap: it shows nothing where an overflow obligation of that arithmetic is open.
+ */
+function withLemmas(
+  ir: KernelIR,
+  { exact, restsOn }: ProofObligation,
+  verdict: Verdict,
+  all: readonly Decided[],
+): Verdict {
+  if (exact || verdict.kind !== "proved") return verdict;
+  const open = all.filter((each) => each.obligation.exact && each.verdict.kind !== "proved");
+  if (open.length === 0) return verdict;
+  const values = restsOn && indexValuesOf(ir, restsOn);
+  const lemma = open.find(({ obligation }) => !values || [...(obligation.exact ?? [])].some((x) => values.has(x)));
+  if (!lemma) return verdict;
+  const line = lemma.obligation.at?.line;
+  const place = line === undefined ? "arithmetic" : `the arithmetic of line ${line}`;
+  return { kind: "unknown", missing: `it holds if ${place} stays in int32, which nothing shows` };
 }
 
 const TOO_MANY_CALLS =

@@ -20,6 +20,7 @@ export const boundsObligations: ObligationGenerator = (models) => {
     property: "bounds",
     subject: describeAccess(access),
     at: statement.location,
+    restsOn: [statement],
     prove: (context) => proveAccess(context, statement),
   }));
 };

@@ -30,19 +30,17 @@ export const coverageObligations: ObligationGenerator = (models) => {
   if (!model) return [];
   return paramsOf(model.ir, "tensor")
     .filter(({ role, zeroed }) => role === "out" && zeroed !== true)
-    .map((tensor) => ({
-      property: "coverage",
-      subject: tensor.name,
-      at:
-        models.flatMap(({ accesses }) => accesses.filter((access) => isStoreTo(access, tensor)))[0]?.statement
-          .location ?? tensor.value.location,
-      waiver: models.flatMap(({ accesses }) =>
-        accesses.flatMap((access) =>
-          isStoreTo(access, tensor) && access.trusted !== undefined ? [access.trusted] : [],
-        ),
-      )[0],
-      prove: (context) => proveCoverage(context, tensor),
-    }));
+    .map((tensor) => {
+      const stores = models.flatMap(({ accesses }) => accesses.filter((access) => isStoreTo(access, tensor)));
+      return {
+        property: "coverage",
+        subject: tensor.name,
+        at: stores[0]?.statement.location ?? tensor.value.location,
+        restsOn: stores.map(({ statement }) => statement),
+        waiver: stores.find(({ trusted }) => trusted !== undefined)?.trusted,
+        prove: (context) => proveCoverage(context, tensor),
+      };
+    });
 };
 
 /** An atomic does not initialize an element, so it does not count as a write. */

@@ -26,8 +26,11 @@ export function describeUnknowns(
   for (const candidates of [terms, [...terms, ...conditions]]) {
     const reasons = new Set([...termsIn(...candidates)].flatMap(({ name }) => environment.unknowns.get(name) ?? []));
     if (reasons.size === 0) continue;
-    const undeclared = inputsReadBy(...candidates).filter((name) => !hasRange(ir, name));
-    const declare = undeclared.length > 0 ? [`declare the range of ${undeclared.join(" and ")}`] : [];
+    const inputs = inputsReadBy(...candidates);
+    const declare = [
+      ["declare the range of", inputs.filter((name) => !hasRange(ir, name))] as const,
+      ["require a bound of the range of", inputs.filter((name) => hasRange(ir, name))] as const,
+    ].flatMap(([remedy, names]) => (names.length > 0 ? [`${remedy} ${names.join(" and ")}`] : []));
     return `; it depends on ${[...reasons].join(" and ")}; ${[...declare, remedy].join(", or ")}`;
   }
   const unbounded = unboundedIn(ir, terms);

@@ -24,6 +24,7 @@ export const dividendObligations: ObligationGenerator = (models) => {
     property: "dividend",
     subject: describeDivision(statement),
     at: statement.location,
+    restsOn: [statement],
     prove: (context) => proveDivision(context, statement),
   }));
 };

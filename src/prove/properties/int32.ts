@@ -34,9 +34,7 @@ export class Int32 {
   constructor(model: SymbolicModel) {
     this.#factScopes = new FactScopes(model, this.#budget, limitFacts(model), (name, isGiven, value, inProgram) => [
       ...model.environment.factsOf(name, isGiven, value, inProgram),
-      ...(name.startsWith(ELEMENT_PREFIX)
-        ? [atMost(value, addressable()), atLeast(sum(value, addressable()), number(0))]
-        : []),
+      ...(name.startsWith(ELEMENT_PREFIX) ? [below(value, limit()), atLeast(sum(value, limit()), number(0))] : []),
     ]);
   }
 

@@ -3,6 +3,7 @@
  */
 import type { ProofProperty } from "../../compiled/compiled-kernel.js";
 import type { Location } from "../../diagnostics/diagnostic.js";
+import type { OpStatement, Value } from "../../ir/nodes.js";
 import type { FactScopes } from "../model/fact-scopes.js";
 import type { SymbolicModel } from "../model/model.js";
 import type { RefutationQuery } from "../counterexample.js";
@@ -27,6 +28,10 @@ export interface ProofObligation {
   /** The subject as the author reads it, such as `the store to c`. */
   readonly subject: string;
   readonly at: Location | undefined;
+  /** The values that the obligation shows to be exact: their int32 arithmetic does not wrap. */
+  readonly exact?: ReadonlySet<Value>;
+  /** The ops whose indices the obligation rests on, beside all conditions. Undefined: the indices of all ops. */
+  readonly restsOn?: readonly OpStatement[];
   /** The author's reason, from `tl.trusted`, for accepting the obligation without a proof. */
   readonly waiver?: string | undefined;
   /** Tries to prove the obligation in a model. Returns undefined if it is proved. */

@@ -1,7 +1,8 @@
 /**
- * Finds values that are only used as pointer offsets, through sums, products and lane permutations. Intermediate
- * wrapping does not change the offset of an in-bounds lane: int32 arithmetic is modulo 2^32, and the wrapper rejects
- * tensors beyond int32 addressing.
+ * Finds values that are only used as the whole offset of a pointer, through sums, products and lane permutations.
+ * Intermediate wrapping does not change the offset of an in-bounds lane: int32 arithmetic is modulo 2^32, and the
+ * wrapper rejects tensors beyond int32 addressing. A pointer that moves twice adds two offsets, each widened to 64 bits
+ * before, so that each of them must be exact.
  */
 import { type Argument, isValue, type KernelIR, type OpStatement, type Statement, type Value } from "../../ir/nodes.js";
 import type { IntegerSemantics } from "../../symbolic/integer-semantics.js";
@@ -15,6 +16,12 @@ function yieldsOf(statement: Statement): readonly Argument[] {
 }
 
 export function offsetsOnly(ir: KernelIR): (value: Value) => boolean {
+  const pointerParams = new Set(
+    ir.params.flatMap((param) => {
+      if (param.kind === "tensor") return [param.pointer];
+      return param.kind === "pointer" ? [param.value] : [];
+    }),
+  );
   const uses = new Map<Value, OpStatement[]>();
   const otherUses = new Set<Value>();
   const recordUse = (argument: Argument | undefined, op: OpStatement | undefined): void => {
@@ -41,11 +48,20 @@ export function offsetsOnly(ir: KernelIR): (value: Value) => boolean {
     cache.set(value, result);
     return result;
   };
-  const isOffsetIn = ({ op, results }: OpStatement): boolean => {
+  const isOffsetIn = ({ op, operands, results }: OpStatement): boolean => {
     const [result] = results;
     const isModular = MODULAR.has(op.facts.integer) || op.proof.lane !== undefined;
     if (!result || !isModular) return false;
-    return result.type.kind === "pointer" || (result.type.kind === "tile" && isOffsetOnly(result));
+    if (result.type.kind === "pointer") return operands.some(isParam) && !isMovedAgain(result);
+    return result.type.kind === "tile" && isOffsetOnly(result);
   };
+  const isParam = (operand: Argument | undefined): boolean =>
+    operand !== undefined && isValue(operand) && pointerParams.has(operand);
+  const isMovedAgain = (pointer: Value): boolean =>
+    otherUses.has(pointer) ||
+    (uses.get(pointer) ?? []).some(({ op, results: [next] }) => {
+      if (next?.type.kind !== "pointer") return false;
+      return MODULAR.has(op.facts.integer) || isMovedAgain(next);
+    });
   return isOffsetOnly;
 }

@@ -26,13 +26,20 @@ const FINDING_CODES: readonly FindingCode[] = ["overflow"];
 
 /** One obligation for each line with arithmetic that may wrap. */
 export const overflowObligations: ObligationGenerator = (models) => {
-  const locations = new Map<string, Location | undefined>();
-  for (const model of models)
-    for (const { statement } of arithmeticIn(model)) locations.set(lineOf(statement.location), statement.location);
-  return [...locations].map(([line, location]) => ({
+  const lines = new Map<string, { readonly at: Location | undefined; readonly exact: Set<Value> }>();
+  for (const model of models) {
+    for (const { statement } of arithmeticIn(model)) {
+      const line = lineOf(statement.location);
+      const { exact } = lines.get(line) ?? { exact: new Set<Value>() };
+      for (const result of statement.results) exact.add(result);
+      lines.set(line, { at: statement.location, exact });
+    }
+  }
+  return [...lines].map(([line, { at, exact }]) => ({
     property: "overflow",
     subject: "the arithmetic of indices",
-    at: location,
+    at,
+    exact,
     prove: (context) => proveLine(context, line),
   }));
 };

@@ -21,17 +21,24 @@ const FINDING_CODES: readonly FindingCode[] = ["race", "lane-conflict"];
 export const raceObligations: ObligationGenerator = (models) => {
   const statements = new Map<OpStatement, Access>();
   const waivers = new Map<OpStatement, string | undefined>();
+  const partners = new Map<OpStatement, readonly OpStatement[]>();
   for (const { accesses } of models)
     for (const access of accesses) {
       const others = conflictingAccesses(access, accesses);
       if (others.length === 0) continue;
       statements.set(access.statement, access);
-      waivers.set(access.statement, [access, ...others].find((member) => member.trusted !== undefined)?.trusted);
+      const members = [access, ...others];
+      waivers.set(access.statement, members.find((member) => member.trusted !== undefined)?.trusted);
+      partners.set(access.statement, [
+        ...(partners.get(access.statement) ?? []),
+        ...members.map((member) => member.statement),
+      ]);
     }
   return [...statements].map(([statement, access]) => ({
     property: "race",
     subject: describeAccess(access),
     at: statement.location,
+    restsOn: partners.get(statement) ?? [],
     waiver: waivers.get(statement),
     prove: (context) => proveNoRace(context, statement),
   }));

@@ -39,5 +39,6 @@ test("verify says in how many cases it reached what is not proved", async () => 
   expect(said.map((text) => text.replace(/ at \S+,/, ""))).toEqual([
     `bounds of the load from x for all shapes: it is not proved, and was reached in ${ran} of ${ran} cases`,
     "bounds of the load from x for all shapes: it is not proved, and was reached in no case",
+    "overflow of the arithmetic of indices for all shapes: it is not proved, and was reached in no case",
   ]);
 });

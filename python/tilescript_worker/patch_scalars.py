@@ -1,8 +1,8 @@
 """Gives the numbers that a kernel receives their dtypes on Triton's interpreter.
 
-The interpreter passes a float as a number of Python: ``eps.to(...)`` fails, a division by zero raises, and arithmetic of
-scalars is in float64. An integer has the width that its value needs. The compiler takes the dtype from the annotation of
-the parameter, and without one, float32 for a float. :func:`install` does the same.
+The interpreter passes a float as a number of Python: ``eps.to(...)`` fails, a division by zero raises, and
+arithmetic of scalars is in float64. An integer has the width that its value needs. The compiler takes the dtype from
+the annotation of the parameter, and without one, float32 for a float. :func:`install` does the same.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ patch_scalars.install()
 
 
 @triton.jit
-def annotated_kernel(y_ptr, wide: tl.int64, small: "u8", double: tl.float64, half: "fp16", whole: tl.float32):
+def annotated_kernel(y_ptr, wide: tl.int64, small: "u8", double: tl.float64, half: "fp16", whole: tl.float32):  # noqa: F821
     tl.static_assert(wide.dtype == tl.int64)
     tl.static_assert(small.dtype == tl.uint8)
     tl.static_assert(half.dtype == tl.float16)

@@ -21,6 +21,8 @@ _LAUNCHES = {}
 
 @triton.jit(do_not_specialize=["seed"])
 def dropout_kernel(x_ptr, y_ptr, p: tl.float32, seed: tl.int32, N, BLOCK: tl.constexpr):
+    # Triton's interpreter ignores these annotations.
+    p = tl.full([], p, tl.float32)
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = offsets < N
     values = tl.load(x_ptr + offsets, mask=mask, other=0.0).to(tl.float32)

@@ -55,6 +55,8 @@ def _refuse_recording(operator):
 def gelu_dropout_forward_kernel(
     x_ptr, y_ptr, p: tl.float32, seed: tl.int32, N, BLOCK: tl.constexpr
 ):
+    # Triton's interpreter ignores these annotations.
+    p = tl.full([], p, tl.float32)
     quarter = tl.cdiv(N, 4)
     lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     least = (tl.full([], 4294967296.0, dtype=tl.float32) * p).to(tl.uint32)
@@ -313,6 +315,8 @@ def _gelu_dropout_forward_fake(x, p=0.5, seed=0):
 def gelu_dropout_gradient_kernel(
     dy_ptr, x_ptr, dx_ptr, p: tl.float32, seed: tl.int32, N, BLOCK: tl.constexpr
 ):
+    # Triton's interpreter ignores these annotations.
+    p = tl.full([], p, tl.float32)
     quarter = tl.cdiv(N, 4)
     lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     least = (tl.full([], 4294967296.0, dtype=tl.float32) * p).to(tl.uint32)

@@ -318,6 +318,12 @@ def paged_attention(
             f"paged_attention: BLOCK_G would be {BLOCK_G}; a tile "
             f"holds at most {_MAX_TILE} elements"
         )
+    if not MAX_PAGES * PAGE_SIZE <= 1073741824:
+        raise ValueError(
+            "paged_attention: a requirement does not hold: MAX_PAGES * "
+            f"PAGE_SIZE <= 1073741824 with MAX_PAGES = {MAX_PAGES}, "
+            f"PAGE_SIZE = {PAGE_SIZE}"
+        )
     if _INTERPRETED:
         _check_bfloat16("paged_attention", q.dtype)
 

@@ -50,6 +50,13 @@ def adamw_stochastic_kernel(
     N,
     BLOCK: tl.constexpr,
 ):
+    # Triton's interpreter ignores these annotations.
+    lr = tl.full([], lr, tl.float32)
+    beta1 = tl.full([], beta1, tl.float32)
+    beta2 = tl.full([], beta2, tl.float32)
+    weight_decay = tl.full([], weight_decay, tl.float32)
+    bias_correction1 = tl.full([], bias_correction1, tl.float32)
+    bias_correction2 = tl.full([], bias_correction2, tl.float32)
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = offsets < N
     g = tl.load(grad_ptr + offsets, mask=mask, other=0.0).to(tl.float32)

@@ -69,6 +69,8 @@ function conditionsOf(statement: Statement): readonly Argument[] {
     case "write":
     case "exit":
       return [];
+    default:
+      return statement satisfies never;
   }
 }
 

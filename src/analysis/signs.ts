@@ -12,6 +12,7 @@ import {
   type KernelIR,
   type OpStatement,
   type Param,
+  paramsOf,
   type Statement,
   type Value,
   type Variable,
@@ -36,6 +37,8 @@ class SignAnalysis {
   /** Values that Python computes before the launch, where `//` and `%` floor. */
   readonly #hostValues: ReadonlySet<Value>;
   readonly #params: ReadonlyMap<Value, Param>;
+  /** Those of PyTorch's tensors are never negative. */
+  readonly #strides: ReadonlySet<Argument>;
   /** The values assigned to each variable, including its initial value. */
   readonly #writes = new Map<Variable, Argument[]>();
   /** The arguments passed to each parameter of a helper function. Undefined if an op applies the function to tiles. */
@@ -52,6 +55,7 @@ class SignAnalysis {
     this.#hostValues = new Set(hostDefinitions.keys());
     this.#definitions = new Map([...definitions(...bodiesOf(ir)), ...hostDefinitions]);
     this.#params = new Map(ir.params.map((param) => [param.value, param]));
+    this.#strides = new Set(paramsOf(ir, "tensor").flatMap(({ strides }) => strides));
     walkAll(ir, (statement) => this.#recordWrites(statement));
     this.#nonNegativeVariables = new Set(this.#writes.keys());
     this.#findFixpoint();
@@ -98,6 +102,7 @@ class SignAnalysis {
 
   #derive(value: Value): boolean {
     return (
+      this.#strides.has(value) ||
       this.#isDerived(value) ||
       this.facts.isAtLeast(value, 0) ||
       this.#isDifference(value) ||

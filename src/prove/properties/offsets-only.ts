@@ -1,9 +1,12 @@
 /**
  * Finds values that are only used as the whole offset of a pointer, through sums, products and lane permutations.
  * Intermediate wrapping does not change the offset of an in-bounds lane: int32 arithmetic is modulo 2^32, and the
- * wrapper rejects tensors beyond int32 addressing. A pointer that moves twice adds two offsets, each widened to 64 bits
- * before, so that each of them must be exact.
+ * wrapper rejects tensors beyond int32 addressing. A pointer that moves more than once adds offsets that are widened to
+ * 64 bits one by one. Their sum is exact where none is negative, because each is then at most the sum, which is in
+ * bounds. Otherwise each of them must be exact.
  */
+import { LaunchFacts } from "../../analysis/launch-facts.js";
+import { nonNegativeValues } from "../../analysis/signs.js";
 import { type Argument, isValue, type KernelIR, type OpStatement, type Statement, type Value } from "../../ir/nodes.js";
 import type { IntegerSemantics } from "../../symbolic/integer-semantics.js";
 import { argumentsOf, valuesIn, walkAll } from "../../ir/walk.js";
@@ -22,7 +25,9 @@ export function offsetsOnly(ir: KernelIR): (value: Value) => boolean {
       return param.kind === "pointer" ? [param.value] : [];
     }),
   );
+  const isNonNegative = nonNegativeValues(ir, new LaunchFacts(ir));
   const uses = new Map<Value, OpStatement[]>();
+  const moves: OpStatement[] = [];
   const otherUses = new Set<Value>();
   const recordUse = (argument: Argument | undefined, op: OpStatement | undefined): void => {
     if (argument === undefined) return;
@@ -35,6 +40,7 @@ export function offsetsOnly(ir: KernelIR): (value: Value) => boolean {
       return;
     }
     const { operands, options } = statement;
+    if (isMove(statement)) moves.push(statement);
     operands.forEach((operand) => recordUse(operand, statement));
     Object.values(options).forEach((option) => recordUse(option, undefined));
   });
@@ -48,20 +54,33 @@ export function offsetsOnly(ir: KernelIR): (value: Value) => boolean {
     cache.set(value, result);
     return result;
   };
-  const isOffsetIn = ({ op, operands, results }: OpStatement): boolean => {
+  const isOffsetIn = (statement: OpStatement): boolean => {
+    const { op, results } = statement;
     const [result] = results;
     const isModular = MODULAR.has(op.facts.integer) || op.proof.lane !== undefined;
     if (!result || !isModular) return false;
-    if (result.type.kind === "pointer") return operands.some(isParam) && !isMovedAgain(result);
+    if (result.type.kind === "pointer") return areForward || !isRepeated(statement);
     return result.type.kind === "tile" && isOffsetOnly(result);
   };
-  const isParam = (operand: Argument | undefined): boolean =>
-    operand !== undefined && isValue(operand) && pointerParams.has(operand);
+  /** True if the op moves a pointer that other ops move, too. */
+  const isRepeated = ({ operands, results: [result] }: OpStatement): boolean =>
+    !operands.some((operand) => operand !== undefined && isValue(operand) && pointerParams.has(operand)) ||
+    (result !== undefined && isMovedAgain(result));
   const isMovedAgain = (pointer: Value): boolean =>
     otherUses.has(pointer) ||
-    (uses.get(pointer) ?? []).some(({ op, results: [next] }) => {
-      if (next?.type.kind !== "pointer") return false;
-      return MODULAR.has(op.facts.integer) || isMovedAgain(next);
+    (uses.get(pointer) ?? []).some((use) => {
+      const [next] = use.results;
+      return next?.type.kind === "pointer" && (isMove(use) || isMovedAgain(next));
     });
+  const areForward = moves.filter(isRepeated).every(({ op, operands }) => {
+    const isForward = (operand: Argument | undefined): boolean =>
+      operand === undefined || isPointer(operand) || isNonNegative(operand);
+    return op.facts.integer === "sum" && operands.every(isForward);
+  });
   return isOffsetOnly;
 }
+
+const isPointer = (argument: Argument): boolean => isValue(argument) && argument.type.kind === "pointer";
+
+const isMove = ({ op, results: [result] }: OpStatement): boolean =>
+  result?.type.kind === "pointer" && MODULAR.has(op.facts.integer);

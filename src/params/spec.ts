@@ -71,9 +71,9 @@ export interface Autotune<P, Derived extends string = never, Heuristic extends s
    * }, hip: { gfx942: […] }, default: […] }`, where 90 is sm_90 and later.
    */
   readonly configs: readonly Config<P, Heuristic>[] | ConfigsByGpu<Config<P, Heuristic>>;
-  /** Outputs that the kernel adds to. Each launch starts with zeros in them, and so does each trial of the autotuner. */
+  /** Outputs that the kernel adds to. Each launch and each trial start from zeros. */
   readonly resetToZero?: readonly ResetNames<P, "out" | "inout">[];
-  /** Tensors that the caller fills and the kernel updates. The autotuner restores them after each trial. */
+  /** Tensors that the caller fills and the kernel updates; restored after each trial. */
   readonly restoreValue?: readonly ResetNames<P, "inout">[];
   /** Keeps the timings on disk, in Triton's cache. */
   readonly cacheResults?: boolean;

@@ -2,7 +2,6 @@
 import {
   type Argument,
   isFunction,
-  isValue,
   type KernelIR,
   type OpStatement,
   type Statement,
@@ -44,14 +43,12 @@ function findIndexValues(ir: KernelIR): ReadonlySet<Value> {
     roots.push(...conditionsOf(statement));
     if (statement.kind !== "op") return;
     if (statement.op.effect !== "pure") roots.push(...addressOperandsOf(statement));
-    if (!statement.results.some(isMask)) masks.push(...argumentsOf(statement).filter(isMask));
+    const condition = operandOf(statement, statement.op.proof.selectOperands?.condition);
+    if (condition !== undefined) masks.push(condition);
   });
   const sources = loadedSources(ir);
   return new Set([...sources(...roots), ...unloadedSources(ir, sources, masks)]);
 }
-
-const isMask = (argument: Argument): boolean =>
-  isValue(argument) && argument.type.kind === "tile" && argument.type.dtype === "int1";
 
 /** What decides whether statements run, and how often, and what the author assumes. */
 function conditionsOf(statement: Statement): readonly Argument[] {
@@ -75,7 +72,7 @@ function conditionsOf(statement: Statement): readonly Argument[] {
 }
 
 /**
- * The parts that no loaded value decides of masks that select or become data. The proof that padding changes no result
+ * The parts that no loaded value decides of masks that select. The proof that padding changes no result
  * uses these; what depends on loaded values is data, whose integers may wrap intentionally.
  */
 function unloadedSources(

@@ -212,8 +212,8 @@ export type Verdict =
   | { readonly kind: "proved"; readonly configs: "together" | "each" }
   /** A counterexample: a test case whose evaluation has this finding. */
   | { readonly kind: "refuted"; readonly at: TestCase; readonly finding: Finding }
-  /** The fact that a proof would need, as text. */
-  | { readonly kind: "unknown"; readonly missing: string }
+  /** The fact that a proof would need, as text. `isLemma`: another obligation is about that fact. */
+  | { readonly kind: "unknown"; readonly missing: string; readonly isLemma?: true }
   /** Not proved, but waived by the author with this reason (`tl.trusted`). */
   | { readonly kind: "waived"; readonly reason: string };
 

@@ -183,7 +183,7 @@ function withLemmas(
   if (!lemma) return verdict;
   const line = lemma.obligation.at?.line;
   const place = line === undefined ? "arithmetic" : `the arithmetic of line ${line}`;
-  return { kind: "unknown", missing: `it holds if ${place} stays in int32, which nothing shows` };
+  return { kind: "unknown", missing: `it holds if ${place} stays in int32, which nothing shows`, isLemma: true };
 }
 
 const TOO_MANY_CALLS =

@@ -9,7 +9,7 @@ import { LaunchFacts } from "../../analysis/launch-facts.js";
 import { nonNegativeValues } from "../../analysis/signs.js";
 import { type Argument, isValue, type KernelIR, type OpStatement, type Statement, type Value } from "../../ir/nodes.js";
 import type { IntegerSemantics } from "../../symbolic/integer-semantics.js";
-import { argumentsOf, valuesIn, walkAll } from "../../ir/walk.js";
+import { argumentsOf, bodiesOf, definitions, valuesIn, walkAll } from "../../ir/walk.js";
 
 const MODULAR: ReadonlySet<IntegerSemantics | undefined> = new Set<IntegerSemantics>(["sum", "difference", "product"]);
 
@@ -27,6 +27,7 @@ export function offsetsOnly(ir: KernelIR): (value: Value) => boolean {
   );
   const isNonNegative = nonNegativeValues(ir, new LaunchFacts(ir));
   const uses = new Map<Value, OpStatement[]>();
+  const definitionsOf = definitions(...bodiesOf(ir));
   const moves: OpStatement[] = [];
   const otherUses = new Set<Value>();
   const recordUse = (argument: Argument | undefined, op: OpStatement | undefined): void => {
@@ -72,11 +73,19 @@ export function offsetsOnly(ir: KernelIR): (value: Value) => boolean {
       const [next] = use.results;
       return next?.type.kind === "pointer" && (isMove(use) || isMovedAgain(next));
     });
-  const areForward = moves.filter(isRepeated).every(({ op, operands }) => {
-    const isForward = (operand: Argument | undefined): boolean =>
-      operand === undefined || isPointer(operand) || isNonNegative(operand);
-    return op.facts.integer === "sum" && operands.every(isForward);
-  });
+  /** A loaded number counts as one that is not negative: no access is in bounds of which an index is negative. */
+  const isForward = (operand: Argument | undefined): boolean => {
+    if (operand === undefined || isPointer(operand) || isNonNegative(operand)) return true;
+    const statement = isValue(operand) ? definitionsOf.get(operand) : undefined;
+    if (statement?.kind !== "op") return false;
+    const { op, operands } = statement;
+    if (op.effect !== "pure") return true;
+    const keepsSign = op.facts.integer === "sum" || op.facts.integer === "product" || op.proof.lane !== undefined;
+    return keepsSign && operands.every(isForward);
+  };
+  const areForward = moves
+    .filter(isRepeated)
+    .every(({ op, operands }) => op.facts.integer === "sum" && operands.every(isForward));
   return isOffsetOnly;
 }
 

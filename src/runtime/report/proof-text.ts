@@ -66,6 +66,8 @@ export function proofDiagnostics(
   return obligations.flatMap((obligation): Diagnostic[] => {
     const { property, of: subject, at, verdict } = obligation;
     if (verdict.kind === "proved" || verdict.kind === "waived") return [];
+    // The obligation of the lemma is reported itself.
+    if (verdict.kind === "unknown" && verdict.isLemma) return [];
     const requires = suggest(obligation);
     const remedy = requires === undefined ? "" : `with \`requires: ${requires}\` it is proved`;
     if (verdict.kind === "unknown") {

@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import { constexpr, kernel, NDArray, scalar, tensor, tl } from "../../../src/index.js";
 import { build } from "../../../src/pipeline/build.js";
+import { proofDiagnostics } from "../../../src/runtime/report/proof-text.js";
 
 const f32 = tl.float32;
 const a = scalar(tl.int32);
@@ -133,9 +134,14 @@ test.each(wrapping)("$title must stay in int32", async ({ title, spec, body, pro
         verdict: {
           kind: "unknown",
           missing: `it holds if the arithmetic of line ${overflow?.at?.line} stays in int32, which nothing shows`,
+          isLemma: true,
         },
       }),
     );
+  // `check` warns of the arithmetic alone.
+  const warned = proofDiagnostics({ obligations, configs: 1, promises: [], limits: [] });
+  expect(warned.filter(({ message }) => message.includes("it holds if"))).toEqual([]);
+  expect(warned.map(({ at }) => at?.line)).toContain(overflow?.at?.line);
   const { findings } = await definition.evaluate(args);
   expect(findings.map(({ code }: any) => code)).toContain("overflow");
 });

@@ -23,11 +23,19 @@ export function indexValues(ir: KernelIR): ReadonlySet<Value> {
   return values;
 }
 
-/** The integers, masks and addresses that these ops take, and all conditions of the kernel. */
-export function indexValuesOf(ir: KernelIR, ops: readonly OpStatement[]): ReadonlySet<Value> {
-  const conditions: Argument[] = [];
-  walkAll(ir, (statement) => conditions.push(...conditionsOf(statement)));
-  return loadedSources(ir)(...conditions, ...ops.flatMap(indexOperandsOf));
+/** The integers, masks and addresses that these ops take, or all masks, and all conditions of the kernel. */
+export function indexValuesOf(ir: KernelIR, ops: readonly OpStatement[] | "masks"): ReadonlySet<Value> {
+  const roots: Argument[] = ops === "masks" ? [] : ops.flatMap(indexOperandsOf);
+  const selections: Argument[] = [];
+  walkAll(ir, (statement) => {
+    roots.push(...conditionsOf(statement));
+    if (ops !== "masks" || statement.kind !== "op") return;
+    const { mask } = statement.options;
+    if (mask) roots.push(mask);
+    selections.push(...selectionsOf(statement));
+  });
+  const sources = loadedSources(ir);
+  return new Set([...sources(...roots), ...unloadedSources(ir, sources, selections)]);
 }
 
 const indexOperandsOf = (statement: OpStatement): readonly Argument[] =>
@@ -43,11 +51,16 @@ function findIndexValues(ir: KernelIR): ReadonlySet<Value> {
     roots.push(...conditionsOf(statement));
     if (statement.kind !== "op") return;
     if (statement.op.effect !== "pure") roots.push(...addressOperandsOf(statement));
-    const condition = operandOf(statement, statement.op.proof.selectOperands?.condition);
-    if (condition !== undefined) masks.push(condition);
+    masks.push(...selectionsOf(statement));
   });
   const sources = loadedSources(ir);
   return new Set([...sources(...roots), ...unloadedSources(ir, sources, masks)]);
+}
+
+/** The mask by which an op selects. */
+function selectionsOf(statement: OpStatement): readonly Argument[] {
+  const condition = operandOf(statement, statement.op.proof.selectOperands?.condition);
+  return condition === undefined ? [] : [condition];
 }
 
 /** What decides whether statements run, and how often, and what the author assumes. */

@@ -30,8 +30,8 @@ export interface ProofObligation {
   readonly at: Location | undefined;
   /** The values that the obligation shows to be exact: their int32 arithmetic does not wrap. */
   readonly exact?: ReadonlySet<Value>;
-  /** The ops whose indices the obligation rests on, beside all conditions. Undefined: the indices of all ops. */
-  readonly restsOn?: readonly OpStatement[];
+  /** The ops whose indices the obligation rests on, or all masks, beside all conditions. Undefined: all of these. */
+  readonly restsOn?: readonly OpStatement[] | "masks";
   /** The author's reason, from `tl.trusted`, for accepting the obligation without a proof. */
   readonly waiver?: string | undefined;
   /** Tries to prove the obligation in a model. Returns undefined if it is proved. */

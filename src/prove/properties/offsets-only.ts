@@ -13,80 +13,103 @@ import { argumentsOf, bodiesOf, definitions, valuesIn, walkAll } from "../../ir/
 
 const MODULAR: ReadonlySet<IntegerSemantics | undefined> = new Set<IntegerSemantics>(["sum", "difference", "product"]);
 
-function yieldsOf(statement: Statement): readonly Argument[] {
-  if (statement.kind === "if") return [...statement.then.yields, ...statement.otherwise.yields];
-  return statement.kind === "while" ? statement.condition.yields : [];
+export function offsetsOnly(ir: KernelIR): (value: Value) => boolean {
+  const analysis = new OffsetAnalysis(ir);
+  return (value) => analysis.isOffsetOnly(value);
 }
 
-export function offsetsOnly(ir: KernelIR): (value: Value) => boolean {
-  const pointerParams = new Set(
-    ir.params.flatMap((param) => {
-      if (param.kind === "tensor") return [param.pointer];
-      return param.kind === "pointer" ? [param.value] : [];
-    }),
-  );
-  const isNonNegative = nonNegativeValues(ir, new LaunchFacts(ir));
-  const uses = new Map<Value, OpStatement[]>();
-  const definitionsOf = definitions(...bodiesOf(ir));
-  const moves: OpStatement[] = [];
-  const otherUses = new Set<Value>();
-  const recordUse = (argument: Argument | undefined, op: OpStatement | undefined): void => {
-    if (argument === undefined) return;
-    if (op && isValue(argument)) uses.set(argument, [...(uses.get(argument) ?? []), op]);
-    else for (const value of valuesIn(argument)) otherUses.add(value);
-  };
-  walkAll(ir, (statement) => {
+class OffsetAnalysis {
+  readonly #pointerParams: ReadonlySet<Argument>;
+  readonly #isNonNegative: (argument: Argument) => boolean;
+  readonly #definitions: ReadonlyMap<Value, Statement>;
+  readonly #uses = new Map<Value, OpStatement[]>();
+  readonly #otherUses = new Set<Value>();
+  readonly #cache = new Map<Value, boolean>();
+  /** True if no pointer that moves more than once moves back. */
+  readonly #areForward: boolean;
+
+  constructor(ir: KernelIR) {
+    this.#pointerParams = new Set(
+      ir.params.flatMap((param) => {
+        if (param.kind === "tensor") return [param.pointer];
+        return param.kind === "pointer" ? [param.value] : [];
+      }),
+    );
+    this.#isNonNegative = nonNegativeValues(ir, new LaunchFacts(ir));
+    this.#definitions = definitions(...bodiesOf(ir));
+    const moves: OpStatement[] = [];
+    walkAll(ir, (statement) => {
+      this.#recordUses(statement);
+      if (statement.kind === "op" && isMove(statement)) moves.push(statement);
+    });
+    for (const { body } of ir.functions) body.yields.forEach((argument) => this.#recordUse(argument, undefined));
+    this.#areForward = moves
+      .filter((move) => this.#isRepeated(move))
+      .every(({ op, operands }) => op.facts.integer === "sum" && operands.every((each) => this.#isForward(each)));
+  }
+
+  isOffsetOnly(value: Value): boolean {
+    let result = this.#cache.get(value);
+    if (result !== undefined) return result;
+    this.#cache.set(value, false);
+    result = !this.#otherUses.has(value) && (this.#uses.get(value) ?? []).every((use) => this.#isOffsetIn(use));
+    this.#cache.set(value, result);
+    return result;
+  }
+
+  #recordUses(statement: Statement): void {
     if (statement.kind !== "op") {
-      [...argumentsOf(statement), ...yieldsOf(statement)].forEach((argument) => recordUse(argument, undefined));
+      for (const argument of [...argumentsOf(statement), ...yieldsOf(statement)]) this.#recordUse(argument, undefined);
       return;
     }
-    const { operands, options } = statement;
-    if (isMove(statement)) moves.push(statement);
-    operands.forEach((operand) => recordUse(operand, statement));
-    Object.values(options).forEach((option) => recordUse(option, undefined));
-  });
-  for (const { body } of ir.functions) body.yields.forEach((argument) => recordUse(argument, undefined));
-  const cache = new Map<Value, boolean>();
-  const isOffsetOnly = (value: Value): boolean => {
-    let result = cache.get(value);
-    if (result !== undefined) return result;
-    cache.set(value, false);
-    result = !otherUses.has(value) && (uses.get(value) ?? []).every((use) => isOffsetIn(use));
-    cache.set(value, result);
-    return result;
-  };
-  const isOffsetIn = (statement: OpStatement): boolean => {
+    for (const operand of statement.operands) this.#recordUse(operand, statement);
+    for (const option of Object.values(statement.options)) this.#recordUse(option, undefined);
+  }
+
+  #recordUse(argument: Argument | undefined, op: OpStatement | undefined): void {
+    if (argument === undefined) return;
+    if (op && isValue(argument)) this.#uses.set(argument, [...(this.#uses.get(argument) ?? []), op]);
+    else for (const value of valuesIn(argument)) this.#otherUses.add(value);
+  }
+
+  #isOffsetIn(statement: OpStatement): boolean {
     const { op, results } = statement;
     const [result] = results;
     const isModular = MODULAR.has(op.facts.integer) || op.proof.lane !== undefined;
     if (!result || !isModular) return false;
-    if (result.type.kind === "pointer") return areForward || !isRepeated(statement);
-    return result.type.kind === "tile" && isOffsetOnly(result);
-  };
+    if (result.type.kind === "pointer") return this.#areForward || !this.#isRepeated(statement);
+    return result.type.kind === "tile" && this.isOffsetOnly(result);
+  }
+
   /** True if the op moves a pointer that other ops move, too. */
-  const isRepeated = ({ operands, results: [result] }: OpStatement): boolean =>
-    !operands.some((operand) => operand !== undefined && isValue(operand) && pointerParams.has(operand)) ||
-    (result !== undefined && isMovedAgain(result));
-  const isMovedAgain = (pointer: Value): boolean =>
-    otherUses.has(pointer) ||
-    (uses.get(pointer) ?? []).some((use) => {
+  #isRepeated({ operands, results: [result] }: OpStatement): boolean {
+    const isFirst = operands.some((operand) => operand !== undefined && this.#pointerParams.has(operand));
+    return !isFirst || (result !== undefined && this.#isMovedAgain(result));
+  }
+
+  #isMovedAgain(pointer: Value): boolean {
+    if (this.#otherUses.has(pointer)) return true;
+    return (this.#uses.get(pointer) ?? []).some((use) => {
       const [next] = use.results;
-      return next?.type.kind === "pointer" && (isMove(use) || isMovedAgain(next));
+      return next?.type.kind === "pointer" && (isMove(use) || this.#isMovedAgain(next));
     });
+  }
+
   /** A loaded number counts as one that is not negative: no access is in bounds of which an index is negative. */
-  const isForward = (operand: Argument | undefined): boolean => {
-    if (operand === undefined || isPointer(operand) || isNonNegative(operand)) return true;
-    const statement = isValue(operand) ? definitionsOf.get(operand) : undefined;
+  #isForward(operand: Argument | undefined): boolean {
+    if (operand === undefined || isPointer(operand) || this.#isNonNegative(operand)) return true;
+    const statement = isValue(operand) ? this.#definitions.get(operand) : undefined;
     if (statement?.kind !== "op") return false;
     const { op, operands } = statement;
     if (op.effect !== "pure") return true;
     const keepsSign = op.facts.integer === "sum" || op.facts.integer === "product" || op.proof.lane !== undefined;
-    return keepsSign && operands.every(isForward);
-  };
-  const areForward = moves
-    .filter(isRepeated)
-    .every(({ op, operands }) => op.facts.integer === "sum" && operands.every(isForward));
-  return isOffsetOnly;
+    return keepsSign && operands.every((each) => this.#isForward(each));
+  }
+}
+
+function yieldsOf(statement: Statement): readonly Argument[] {
+  if (statement.kind === "if") return [...statement.then.yields, ...statement.otherwise.yields];
+  return statement.kind === "while" ? statement.condition.yields : [];
 }
 
 const isPointer = (argument: Argument): boolean => isValue(argument) && argument.type.kind === "pointer";

@@ -52,6 +52,7 @@ export const paddingObligations: ObligationGenerator = (models) => {
     property: "padding",
     subject,
     at: statement.location,
+    restsOn: "masks",
     prove: ({ model }) => {
       const leak = paddingOf(model).leaks.get(statement);
       return leak && gapOf(leak);

@@ -131,7 +131,7 @@ function hasNoQuotient(dtype: IntName): IsBadDivisor {
 }
 
 function reportDivisors(dividend: TileArray, divisor: TileArray, isBad: IsBadDivisor, context: Context): void {
-  if (!Array.from<Integer>(divisor.data).some((value) => value <= 0)) return;
+  if (!divisor.data.some((value: Integer) => value <= 0)) return;
   const shape = broadcastShapes(dividend.shape, divisor.shape);
   const [dividends, divisors] = [dividend, divisor].map((side) => broadcastTo(side, shape)) as [TileArray, TileArray];
   const lanes = Uint8Array.from(divisors.data as ArrayLike<Integer>, (value, i) =>

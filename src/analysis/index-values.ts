@@ -23,35 +23,36 @@ export function indexValues(ir: KernelIR): ReadonlySet<Value> {
   return values;
 }
 
-/** The integers, masks and addresses that these ops take, or all masks, and all conditions of the kernel. */
-export function indexValuesOf(ir: KernelIR, ops: readonly OpStatement[] | "masks"): ReadonlySet<Value> {
-  const roots: Argument[] = ops === "masks" ? [] : ops.flatMap(indexOperandsOf);
-  const selections: Argument[] = [];
-  walkAll(ir, (statement) => {
-    roots.push(...conditionsOf(statement));
-    if (ops !== "masks" || statement.kind !== "op") return;
-    const { mask } = statement.options;
-    if (mask) roots.push(mask);
-    selections.push(...selectionsOf(statement));
-  });
-  const sources = loadedSources(ir);
-  return new Set([...sources(...roots), ...unloadedSources(ir, sources, selections)]);
-}
-
-const indexOperandsOf = (statement: OpStatement): readonly Argument[] =>
-  statement.op.effect === "pure" ? argumentsOf(statement) : addressOperandsOf(statement);
-
 /** A cache, because a property test evaluates a kernel a thousand times. */
 const cache = new WeakMap<KernelIR, ReadonlySet<Value>>();
 
-function findIndexValues(ir: KernelIR): ReadonlySet<Value> {
+const findIndexValues = (ir: KernelIR): ReadonlySet<Value> => indexSlice(ir, addressOperandsOf, selectionsOf);
+
+/** The values that all masks, and all conditions, are computed from. */
+export const maskValues = (ir: KernelIR): ReadonlySet<Value> =>
+  indexSlice(ir, ({ options: { mask } }) => (mask ? [mask] : []), selectionsOf);
+
+/** The integers, masks and addresses that these ops take, and all conditions of the kernel. */
+export function indexValuesOf(ir: KernelIR, ops: readonly OpStatement[]): ReadonlySet<Value> {
+  const listed = new Set(ops);
+  const operandsOf = (statement: OpStatement): readonly Argument[] =>
+    statement.op.effect === "pure" ? argumentsOf(statement) : addressOperandsOf(statement);
+  return indexSlice(ir, (statement) => (listed.has(statement) ? operandsOf(statement) : []));
+}
+
+/** The slice of all conditions, and of what these functions select of each op. */
+function indexSlice(
+  ir: KernelIR,
+  operandsOf: (statement: OpStatement) => readonly Argument[],
+  masksOf: (statement: OpStatement) => readonly Argument[] = () => [],
+): ReadonlySet<Value> {
   const roots: Argument[] = [];
   const masks: Argument[] = [];
   walkAll(ir, (statement) => {
     roots.push(...conditionsOf(statement));
     if (statement.kind !== "op") return;
-    if (statement.op.effect !== "pure") roots.push(...addressOperandsOf(statement));
-    masks.push(...selectionsOf(statement));
+    roots.push(...operandsOf(statement));
+    masks.push(...masksOf(statement));
   });
   const sources = loadedSources(ir);
   return new Set([...sources(...roots), ...unloadedSources(ir, sources, masks)]);
@@ -85,8 +86,8 @@ function conditionsOf(statement: Statement): readonly Argument[] {
 }
 
 /**
- * The parts that no loaded value decides of masks that select. The proof that padding changes no result
- * uses these; what depends on loaded values is data, whose integers may wrap intentionally.
+ * The parts that no loaded value decides of masks that select. The proof that padding changes no result uses these;
+ * what depends on loaded values is data, whose integers may wrap intentionally.
  */
 function unloadedSources(
   ir: KernelIR,
@@ -139,7 +140,7 @@ const indicesIn = (argument: Argument): readonly Value[] => valuesIn(argument).f
 /** The addresses, mask and descriptor offsets of an access. */
 function addressOperandsOf(statement: OpStatement): readonly Argument[] {
   const { memoryOperands: reaches } = statement.op.proof;
-  if (!reaches) return [];
+  if (!reaches || statement.op.effect === "pure") return [];
   const { mask } = statement.options;
   const { address, offsets, rows, column } = reaches;
   const operands = [address, offsets, rows, column].flatMap((name) => operandOf(statement, name) ?? []);

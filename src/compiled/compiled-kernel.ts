@@ -361,8 +361,8 @@ export type ProgramOrder = "sequential" | "reversed" | "shuffled" | readonly num
 
 /**
  * Floats that occur in practice and are often missing in tests. `largest`, `subnormal` (the smallest positive number)
- * and `large` (100, whose exp overflows float32) have either sign. `rows` gives rows of equal elements, rows with one `large`
- * element, and rows whose mean is far above their deviations.
+ * and `large` (100, whose exp overflows float32) have either sign. `rows` gives rows of equal elements, rows with one
+ * `large` element, and rows whose mean is far above their deviations.
  */
 export type SpecialValue = "nan" | "infinity" | "-infinity" | "-0" | "subnormal" | "largest" | "large" | "rows";
 

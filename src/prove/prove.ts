@@ -4,7 +4,7 @@
  * fact.
  */
 import { cacheKey } from "../compiled/canonical-json.js";
-import { indexValuesOf } from "../analysis/index-values.js";
+import { indexValuesOf, maskValues } from "../analysis/index-values.js";
 import type { Precondition } from "../analysis/preconditions.js";
 import type { Certificate, Verdict } from "../compiled/compiled-kernel.js";
 import { type KernelIR, type OpStatement, paramsOf } from "../ir/nodes.js";
@@ -71,12 +71,13 @@ class Prover {
       ? [truncatedObligation(truncatedAt)]
       : PROPERTIES.flatMap((obligationsOf) => obligationsOf(models));
     const decided = obligations.map((obligation) => ({ obligation, verdict: this.#decide(obligation) }));
+    const openLemmas = decided.filter(({ obligation, verdict }) => obligation.exact && verdict.kind !== "proved");
     return {
       configs: ir.tuning.configs.length,
       obligations: [
         ...decided.map(({ obligation, verdict }) => {
           const { property, subject, at } = obligation;
-          return { property, of: subject, at, verdict: withLemmas(ir, obligation, verdict, decided) };
+          return { property, of: subject, at, verdict: withLemmas(ir, obligation, verdict, openLemmas) };
         }),
         ...redundantRequirements(ir),
       ],
@@ -173,13 +174,13 @@ function withLemmas(
   ir: KernelIR,
   { exact, restsOn }: ProofObligation,
   verdict: Verdict,
-  all: readonly Decided[],
+  openLemmas: readonly Decided[],
 ): Verdict {
-  if (exact || verdict.kind !== "proved") return verdict;
-  const open = all.filter((each) => each.obligation.exact && each.verdict.kind !== "proved");
-  if (open.length === 0) return verdict;
-  const values = restsOn && indexValuesOf(ir, restsOn);
-  const lemma = open.find(({ obligation }) => !values || [...(obligation.exact ?? [])].some((x) => values.has(x)));
+  if (exact || verdict.kind !== "proved" || openLemmas.length === 0) return verdict;
+  const values = restsOn === "masks" ? maskValues(ir) : restsOn && indexValuesOf(ir, restsOn);
+  const lemma = openLemmas.find(
+    ({ obligation }) => !values || [...(obligation.exact ?? [])].some((x) => values.has(x)),
+  );
   if (!lemma) return verdict;
   const line = lemma.obligation.at?.line;
   const place = line === undefined ? "arithmetic" : `the arithmetic of line ${line}`;

@@ -14,13 +14,16 @@ import { argumentsOf, bodiesOf, definitions, valuesIn, walkAll } from "../../ir/
 const MODULAR: ReadonlySet<IntegerSemantics | undefined> = new Set<IntegerSemantics>(["sum", "difference", "product"]);
 
 export function offsetsOnly(ir: KernelIR): (value: Value) => boolean {
-  const analysis = new OffsetAnalysis(ir);
+  let analysis = cache.get(ir);
+  if (analysis === undefined) cache.set(ir, (analysis = new OffsetAnalysis(ir)));
   return (value) => analysis.isOffsetOnly(value);
 }
 
+/** A cache, because the models of a kernel's configs share its IR. */
+const cache = new WeakMap<KernelIR, OffsetAnalysis>();
+
 class OffsetAnalysis {
   readonly #pointerParams: ReadonlySet<Argument>;
-  readonly #isNonNegative: (argument: Argument) => boolean;
   readonly #definitions: ReadonlyMap<Value, Statement>;
   readonly #uses = new Map<Value, OpStatement[]>();
   readonly #otherUses = new Set<Value>();
@@ -35,7 +38,6 @@ class OffsetAnalysis {
         return param.kind === "pointer" ? [param.value] : [];
       }),
     );
-    this.#isNonNegative = nonNegativeValues(ir, new LaunchFacts(ir));
     this.#definitions = definitions(...bodiesOf(ir));
     const moves: OpStatement[] = [];
     walkAll(ir, (statement) => {
@@ -43,9 +45,10 @@ class OffsetAnalysis {
       if (statement.kind === "op" && isMove(statement)) moves.push(statement);
     });
     for (const { body } of ir.functions) body.yields.forEach((argument) => this.#recordUse(argument, undefined));
-    this.#areForward = moves
-      .filter((move) => this.#isRepeated(move))
-      .every(({ op, operands }) => op.facts.integer === "sum" && operands.every((each) => this.#isForward(each)));
+    this.#areForward = this.#moveForward(
+      ir,
+      moves.filter((move) => this.#isRepeated(move)),
+    );
   }
 
   isOffsetOnly(value: Value): boolean {
@@ -96,14 +99,19 @@ class OffsetAnalysis {
   }
 
   /** A loaded number counts as one that is not negative: no access is in bounds of which an index is negative. */
-  #isForward(operand: Argument | undefined): boolean {
-    if (operand === undefined || isPointer(operand) || this.#isNonNegative(operand)) return true;
-    const statement = isValue(operand) ? this.#definitions.get(operand) : undefined;
-    if (statement?.kind !== "op") return false;
-    const { op, operands } = statement;
-    if (op.effect !== "pure") return true;
-    const keepsSign = op.facts.integer === "sum" || op.facts.integer === "product" || op.proof.lane !== undefined;
-    return keepsSign && operands.every((each) => this.#isForward(each));
+  #moveForward(ir: KernelIR, moves: readonly OpStatement[]): boolean {
+    if (moves.length === 0) return true;
+    const isNonNegative = nonNegativeValues(ir, new LaunchFacts(ir));
+    const isForward = (operand: Argument | undefined): boolean => {
+      if (operand === undefined || isPointer(operand) || isNonNegative(operand)) return true;
+      const statement = isValue(operand) ? this.#definitions.get(operand) : undefined;
+      if (statement?.kind !== "op") return false;
+      const { op, operands } = statement;
+      if (op.effect !== "pure") return true;
+      const keepsSign = op.facts.integer === "sum" || op.facts.integer === "product" || op.proof.lane !== undefined;
+      return keepsSign && operands.every(isForward);
+    };
+    return moves.every(({ op, operands }) => op.facts.integer === "sum" && operands.every(isForward));
   }
 }
 

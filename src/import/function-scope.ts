@@ -141,6 +141,11 @@ export class FunctionScope {
     this.#lastLine = statement.line + 1;
   }
 
+  /** Leaves out a statement and the comments before it. */
+  skip(statement: Statement): void {
+    this.#lastLine = statement.line + 1;
+  }
+
   /** Asserts that a condition is false, because the code under it needs an omitted argument. */
   refute({ condition, names, reason }: RefutedCondition): void {
     const isFunctionLevel = this.#usedNames.length === 1;

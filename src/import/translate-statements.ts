@@ -8,6 +8,7 @@ import { isReassignedInBlock, liveBefore } from "./liveness.js";
 import { isSideEffectFree } from "./op-calls.js";
 import { translateFor, translateWhile } from "./translate-loops.js";
 import { translateBinary } from "./operators.js";
+import { isOwnDTypeCast } from "./own-dtype-cast.js";
 import { type Augmented, type Expression, isSequence, type Statement } from "./tree.js";
 import {
   castTo,
@@ -24,6 +25,10 @@ type Names = ReadonlySet<string>;
 /** Emits statements. `liveAfter` contains the names that are live after them. Returns true if they always return. */
 export function translateStatements(body: readonly Statement[], liveAfter: Names, context: Context): boolean {
   for (const [i, statement] of body.entries()) {
+    if (isOwnDTypeCast(statement)) {
+      context.scope.skip(statement);
+      continue;
+    }
     const following = body.slice(i + 1);
     context.scope.layout(statement);
     try {

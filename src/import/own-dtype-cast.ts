@@ -1,0 +1,26 @@
+/**
+ * Casts of a scalar to its own dtype, which emitted kernels have for Triton's interpreter. A scalar parameter of the DSL
+ * has its declared dtype everywhere, so that the import needs none of them.
+ */
+import { type Expression, isSequence, type Name, type Statement } from "./tree.js";
+import { elementOf } from "./value.js";
+
+/** True for `p = tl.full([], p, tl.float32)` where `p` is a float32. */
+export function isOwnDTypeCast(statement: Statement): boolean {
+  if (statement.kind !== "Assign" || statement.targets.length !== 1) return false;
+  const [target] = statement.targets;
+  const source = castScalar(statement.value);
+  if (target?.kind !== "Name" || source?.id !== target.id) return false;
+  return source.types.length === 1 && elementOf(source) === elementOf(statement.value);
+}
+
+/** The name in `tl.full([], name, dtype)` or, of an int64, `tl.full([], name, tl.uint64).to(tl.int64)`. */
+function castScalar(node: Expression): Name | undefined {
+  if (node.kind !== "Call") return undefined;
+  const { func, args, callee } = node;
+  if (func.kind === "Attribute" && func.attr === "to" && elementOf(func.value) === "uint64")
+    return elementOf(node) === "int64" ? castScalar(func.value) : undefined;
+  const [shape, value] = args;
+  const isScalar = callee?.what === "function" && callee.name === "tl.full" && shape !== undefined && isSequence(shape);
+  return isScalar && shape.elts.length === 0 && value?.kind === "Name" ? value : undefined;
+}

@@ -9,13 +9,13 @@ import { tryNames } from "./try-names.js";
 import { tryPlaces } from "./try-places.js";
 
 test("hostile kernels are refused with a sentence, or give modules that compute the right result", async () => {
-  const { built, refusals, failures } = await tryNames(seedOfRun(), drawnCount("hostile names", 80));
+  const { built, refusals, failures } = await tryNames(seedOfRun(), 80, drawnCount("hostile names", 80));
   expect(failures).toEqual([]);
   expect(built).toBeGreaterThan(refusals.length);
 }, 400_000);
 
 test("packages, namespaces and files with hostile names are refused with a sentence, or load and run", async () => {
-  const { built, refusals, failures } = await tryPlaces(seedOfRun(), drawnCount("hostile places", 48));
+  const { built, refusals, failures } = await tryPlaces(seedOfRun(), 48, drawnCount("hostile places", 48));
   expect(failures).toEqual([]);
   expect([built, refusals.length].every((count) => count > 0)).toBe(true);
 }, 400_000);

@@ -51,7 +51,8 @@ function inNamespace(kernel: CompiledKernel, namespace: string): Made {
   return { module: python, op: [namespace, kernel.signature.name] };
 }
 
-export async function tryPlaces(seed: number, count: number): Promise<Tried> {
+/** Emits kernels for `count` places, and loads and calls the first `called` of them. */
+export async function tryPlaces(seed: number, count: number, called = count): Promise<Tried> {
   const [failures, refusals, loaded] = [[] as string[], [] as string[], new Map<number, Loaded>()];
   const names = new HostileNames(seed);
   await inTemporaryFolder(async (folder) => {
@@ -80,7 +81,7 @@ export async function tryPlaces(seed: number, count: number): Promise<Tried> {
       }
     }
   });
-  const lines = [...loaded].map(([id, made]) => ({ id, ...made }));
+  const lines = [...loaded].slice(0, called).map(([id, made]) => ({ id, ...made }));
   const script = new URL("hostile_names.py", import.meta.url);
   const faults = await runScript<Readonly<Record<string, string>>>(await requirePython(), script, lines);
   const placed = (i: string) => JSON.stringify(loaded.get(Number(i))?.op?.[0] ?? "a file");

@@ -2,11 +2,11 @@ import { createHash } from "node:crypto";
 
 /**
  * A digest of the kernels of an emitted module: a hash of their code, then one per config of a launch or an autotuner,
- * `code+config+config`. It ignores comments, docstrings, names of local variables and the launch code. Two empty lines
- * separate the parts of a module, and occur nowhere else.
+ * `code+config+config`. It ignores comments, docstrings, names of local variables, the launch code, and how Triton's
+ * interpreter chooses a config. Two empty lines separate the parts of a module, and occur nowhere else.
  */
 export function kernelDigest(python: string): string {
-  const text = python.replaceAll(/^ *#.*\n| *#.*$|^ *"""[^]*?"""\n/gm, "");
+  const text = python.replaceAll(/^ *#.*\n| *#.*$|^ *"""[^]*?"""\n|^ *do_bench=.*\n/gm, "");
   const code = text
     .split("\n\n\n")
     .filter((part) => /^@triton\b/m.test(part))
@@ -31,7 +31,7 @@ export function isStillCurrent(timedDigest: string, currentDigest: string): bool
 }
 
 const CONFIG = /\btriton\.Config(?=\()/g;
-const LAUNCH = /(?<!def )\b_launch(?=\()|\b\w+_kernel\[\w+\](?=\()/g;
+const LAUNCH = /(?<!def )\b_launch(?=\()|\b\w+_kernel(?=\[)/g;
 
 /** The numeric arguments of each launch in a wrapper, such as a single config's: `x_kernel BLOCK=512 num_warps=4`. */
 function launchesOf(text: string): readonly string[] {
@@ -43,16 +43,16 @@ function launchesOf(text: string): readonly string[] {
   });
 }
 
-/** The text of each call of a function. */
+/** The text of each call of a function, with what it is indexed by. */
 function callsOf(text: string, name: RegExp): readonly string[] {
   return [...text.matchAll(name)].map((match) => {
     let end = match.index + match[0].length;
     let depth = 0;
     do {
-      if (text[end] === "(") depth++;
-      if (text[end] === ")") depth--;
+      if ("([".includes(text[end]!)) depth++;
+      if (")]".includes(text[end]!)) depth--;
       end++;
-    } while (depth > 0 && end < text.length);
+    } while ((depth > 0 || text.startsWith("](", end - 1)) && end < text.length);
     return text.slice(match.index, end);
   });
 }

@@ -43,7 +43,7 @@ export const folders = {
 /** The order of the folders inside a folder, by the same rule. Files next to them come last. */
 export const innerFolders: Readonly<Record<string, readonly string[]>> = {
   prove: ["algebra", "model", "properties"],
-  codegen: ["syntax", "names", "body", "warp-specialize", "wrapper", "reference", "operator", "module"],
+  codegen: ["syntax", "library", "names", "body", "warp-specialize", "wrapper", "reference", "operator", "module"],
   runtime: [
     "system",
     "worker",

@@ -6,6 +6,7 @@ import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { rolldown, type OutputChunk } from "rolldown";
 import { parseAst } from "rolldown/parseAst";
+import { librarySourcesCode, librarySourcesFile } from "./library-text.js";
 
 const root = resolve(import.meta.dirname, "..");
 const sources = join(root, "src");
@@ -44,6 +45,12 @@ export async function bundle(options: { readonly maps?: true } = {}): Promise<re
   const build = await rolldown({
     input: Object.fromEntries(names.map((name) => [name, join(sources, `${name}.ts`)])),
     external: (id) => !/^(?:[./]|[A-Z]:)/.test(id),
+    plugins: [
+      {
+        name: "library-text",
+        load: (id) => (librarySourcesFile.test(id) ? { code: librarySourcesCode, moduleType: "js" } : null),
+      },
+    ],
     platform: "node",
     resolve: { extensionAlias: { ".js": [".ts"] } },
     transform: {

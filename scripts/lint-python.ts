@@ -1,4 +1,4 @@
-/** Checks the worker's Python: style and format with ruff, types with pyright. It needs Node alone. Part of `npm run lint`. */
+/** Checks the project's Python: style and format with ruff, types with pyright. It needs Node alone. Part of `npm run lint`. */
 import { PositionEncoding, Workspace } from "@astral-sh/ruff-wasm-nodejs";
 import { execFile } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
@@ -13,16 +13,31 @@ interface RuffDiagnostic {
   readonly start_location: { readonly row: number };
 }
 
-/** Ruff's findings in the worker and in its tests. `python/pyproject.toml` has the same options for an editor. */
+/**
+ * Ruff's findings in the worker, in the runtime and in their tests. `python/pyproject.toml` and
+ * `python/runtime/ruff.toml` have the same options for an editor.
+ */
 function ruffFindings(): readonly string[] {
-  const lint = { select: ["E", "F", "I", "B", "UP", "RUF"], isort: { "known-first-party": ["tilescript_worker"] } };
-  const options = { "line-length": 120, "target-version": "py310", lint };
-  const workspace = new Workspace(options, PositionEncoding.Utf16);
+  const lint = {
+    select: ["E", "F", "I", "B", "UP", "RUF"],
+    isort: { "known-first-party": ["runtime", "tilescript_worker"] },
+  };
+  const workspaceOf = (width: number, rules: object) =>
+    new Workspace(
+      { "line-length": width, "target-version": "py310", lint: { ...lint, ...rules } },
+      PositionEncoding.Utf16,
+    );
+  const workspaces = {
+    worker: workspaceOf(120, {}),
+    runtime: workspaceOf(88, { "extend-select": ["BLE"], ignore: ["B905", "RUF005"] }),
+  };
   return ["python", "tests/python"].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
       .filter((name) => name.endsWith(".py"))
       .flatMap((name) => {
         const path = join(folder, name);
+        // Emitted modules contain the functions of the runtime, and are formatted as ruff does by default.
+        const workspace = name.startsWith("runtime/") ? workspaces.runtime : workspaces.worker;
         const text = readFileSync(join(root, path), "utf8");
         const ruffDiagnostics = workspace.check(text) as readonly RuffDiagnostic[];
         return [

@@ -57,7 +57,8 @@ function writeDeclarations(): void {
 function copyPython(): void {
   const pythonFolder = join(root, "python");
   for (const name of readdirSync(pythonFolder, { recursive: true, encoding: "utf8" })) {
-    if (!/\.(?:py|toml|lock)$/.test(name)) continue;
+    // The bundle contains the text of the runtime.
+    if (!/\.(?:py|toml|lock)$/.test(name) || /^runtime\b/.test(name)) continue;
     const text = readFileSync(join(pythonFolder, name), "utf8");
     write(join(dist, "python", name), name.endsWith(".py") ? withoutComments(text) : text);
   }

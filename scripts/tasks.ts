@@ -19,6 +19,7 @@ const bench: TaskGroup = {
   gluon: { file: "bench/gluon.ts", description: "warp-specialized kernels next to the plain ones, on a Hopper GPU" },
   gpu: { file: "bench/gpu.ts", description: "the examples of the README on a GPU" },
   launch: { file: "bench/launch.ts", description: "host time of calls of emitted wrappers, on a GPU" },
+  lines: { file: "bench/module-lines.ts", description: "lines of emitted modules, by part" },
   prove: { file: "bench/prove.ts", description: "CPU time of proofs" },
   site: { file: "bench/site.ts", description: "build time, size and start-up time of the site" },
   tests: { file: "bench/tests.ts", description: "how long the tests take" },
@@ -46,8 +47,10 @@ const fuzz: TaskGroup = {
 const packaging: TaskGroup = {
   figures: { file: "scripts/package-figures.ts", description: "size of the package, and CPU time of its commands" },
   lint: { file: "scripts/package-lint.ts", description: "publint and Are The Types Wrong, on the tarball" },
+  lock: { file: "scripts/lock.ts", description: "lock files of the Python packages, with hashes, from PyPI" },
   matrix: { file: "scripts/matrix.ts", description: "the tarball with each package manager, runtime and TypeScript" },
   release: { file: "scripts/release.ts", description: "dry run of a release; publishes nothing" },
+  versions: { file: "scripts/new-versions.ts", description: "releases of torch and Triton that are not tested yet" },
   where: { file: "scripts/source-position.ts", description: "the source line of a position in the published bundle" },
 };
 

@@ -5,6 +5,7 @@ import { createRequire } from "node:module";
 import { dirname, join, relative, resolve } from "node:path";
 import { promisify } from "node:util";
 import { build, type Plugin } from "esbuild";
+import { librarySourcesPlugin } from "../scripts/library-text.js";
 
 const siteFolder = import.meta.dirname;
 const root = resolve(siteFolder, "..");
@@ -30,7 +31,7 @@ export async function bundlePlayground(outFolder: string): Promise<void> {
     minify: true,
     target: "es2023",
     loader: { ".ttf": "file" },
-    plugins: [browserModules],
+    plugins: [browserModules, librarySourcesPlugin],
     tsconfigRaw: {},
     nodePaths: [resolve(siteFolder, "node_modules"), resolve(root, "node_modules")],
     logLevel: "error",

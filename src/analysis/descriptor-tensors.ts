@@ -1,6 +1,6 @@
 /** The tensors that a lowered kernel accesses through descriptors, and the requirements of descriptors on them. */
 import { DESCRIPTOR_BYTES } from "../types/limits.js";
-import { dtypeTable, members } from "../types/dtype.js";
+import { dtypeTable, type Elem, members } from "../types/dtype.js";
 import {
   type Argument,
   isList,
@@ -9,10 +9,12 @@ import {
   type KernelIR,
   type OpStatement,
   paramsOf,
+  type PointerParam,
   type TensorParam,
   type Value,
 } from "../ir/nodes.js";
 import { argumentsOf, walkAll } from "../ir/walk.js";
+import { writtenPointers } from "./memory-effects.js";
 
 export interface TensorViaDescriptor {
   readonly param: TensorParam;
@@ -28,6 +30,34 @@ export function tensorsViaDescriptor(ir: KernelIR): readonly TensorViaDescriptor
     if (param.block) return [{ param, axis: param.dims.length - 1 }];
     const axes = descriptors.flatMap((statement) => contiguousAxis(param, statement));
     return [...new Set(axes)].map((axis) => ({ param, axis }));
+  });
+}
+
+/** A raw pointer of which the kernel makes descriptors. */
+export interface PointerViaDescriptor {
+  readonly param: PointerParam;
+  /** What the launch knows of the elements between rows and, if the kernel writes through the pointer, in a row. */
+  readonly steps: readonly (Value | number)[];
+}
+
+/** The distinct pointers, in the order of the parameters. Addresses that the kernel computes are unknown here. */
+export function pointersViaDescriptor(ir: KernelIR): readonly PointerViaDescriptor[] {
+  const launched = new Set<Argument>(
+    ir.params.flatMap(({ kind, value }) => (kind === "tensor" || kind === "pointer" ? [] : [value])),
+  );
+  const written = writtenPointers(ir);
+  return paramsOf(ir, "pointer").flatMap((param) => {
+    const made = deviceDescriptors(ir).filter(({ operands: [base] }) => base === param.value);
+    if (made.length === 0) return [];
+    const steps = made.flatMap(({ operands: [, shape, strides] }) => {
+      const outer = isList(strides) ? strides.slice(0, -1) : [];
+      return written.includes(param) && isList(shape) ? [...outer, ...shape.slice(-1)] : outer;
+    });
+    const known = steps.flatMap((step): (Value | number)[] => {
+      if (isLiteral(step)) return [Number(step.value)];
+      return isValue(step) && launched.has(step) ? [step] : [];
+    });
+    return [{ param, steps: [...new Set(known)] }];
   });
 }
 
@@ -76,16 +106,21 @@ export function isDescriptorOnly(ir: KernelIR, param: TensorParam): boolean {
 
 /**
  * The sizes that must be multiples of a number, so that rows of contiguous tensors are multiples of 16 bytes. They
- * belong to the contiguous axis of tensors with more than one axis.
+ * belong to the contiguous axis of tensors that are written, or that have more than one axis.
  */
 export function requiredDivisors(ir: KernelIR): Readonly<Record<string, number>> {
   const divisors: Record<string, number> = {};
+  const require = (name: string, dtype: Elem): void => {
+    const bits = Math.min(...members(dtype).map((each) => dtypeTable[each].bits));
+    divisors[name] = Math.max(divisors[name] ?? 1, (DESCRIPTOR_BYTES * 8) / bits);
+  };
   for (const { param, axis } of tensorsViaDescriptor(ir)) {
     const name = param.dimNames[axis];
-    if (typeof name !== "string" || param.dims.length < 2) continue;
-    const bits = Math.min(...members(param.dtype).map((dtype) => dtypeTable[dtype].bits));
-    divisors[name] = Math.max(divisors[name] ?? 1, (DESCRIPTOR_BYTES * 8) / bits);
+    const isFree = param.dims.length < 2 && param.role === "in";
+    if (typeof name === "string" && !isFree) require(name, param.dtype);
   }
+  for (const { param, steps } of pointersViaDescriptor(ir))
+    for (const { name, value } of paramsOf(ir, "size")) if (steps.includes(value)) require(name, param.dtype);
   return divisors;
 }
 

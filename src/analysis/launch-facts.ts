@@ -68,6 +68,12 @@ export class LaunchFacts {
     ];
   }
 
+  /** The numbers that the launch requires to be at least as large. */
+  upperBoundsOf(x: Argument): readonly Argument[] {
+    const text = this.integers.text(x);
+    return this.#orders.flatMap(({ smaller, larger }) => (this.integers.text(smaller) === text ? [larger] : []));
+  }
+
   /** The numbers that the launch requires to divide `x`. */
   divisors(x: Argument): readonly Argument[] {
     return this.#divisors.get(this.integers.text(x)) ?? [];

@@ -12,13 +12,28 @@ import {
   type Variable,
 } from "../ir/nodes.js";
 import type { Op } from "../ir/op.js";
-import { argumentsOf, callBindings, walk } from "../ir/walk.js";
+import { isFloatElem } from "../types/dtype.js";
+import { argumentsOf, callBindings, walk, walkAll } from "../ir/walk.js";
 
 type Memory = TensorParam | PointerParam;
 export type Effects = ReadonlySet<Op["effect"]>;
 
 export const isWritten = (effects: Effects | undefined): boolean =>
   effects !== undefined && (effects.has("write") || effects.has("atomic"));
+
+/** Atomics whose result in memory depends on their order, if they are on floats. */
+const ORDERED_ATOMICS: ReadonlySet<string> = new Set(["atomicAdd", "atomicCas", "atomicXchg", "descriptorAtomicAdd"]);
+
+/** True if the result of a kernel may differ from run to run. A float maximum or minimum has no order. */
+export function hasFloatAtomics(ir: KernelIR): boolean {
+  let hasThem = false;
+  walkAll(ir, (statement) => {
+    if (statement.kind !== "op" || !ORDERED_ATOMICS.has(statement.op.name)) return;
+    const [memory] = statement.operands;
+    if (isValue(memory) && "to" in memory.type && isFloatElem(memory.type.to)) hasThem = true;
+  });
+  return hasThem;
+}
 
 /** The raw pointers through which the kernel writes. */
 export function writtenPointers(ir: KernelIR): readonly PointerParam[] {

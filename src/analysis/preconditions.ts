@@ -7,6 +7,7 @@ import {
   type HostBlock,
   type KernelIR,
   paramsOf,
+  type PointerParam,
   type ScalarParam,
   type SizeParam,
   type TensorParam,
@@ -15,9 +16,15 @@ import {
 import { valueOfBlock } from "../ir/walk.js";
 import { atAxis } from "../types/axis.js";
 import { DESCRIPTOR_BYTES, INT32_REACH, MAX_GRID, MAX_NUMEL } from "../types/limits.js";
-import { descriptorSizes, tensorsViaDescriptor, isDescriptorOnly } from "./descriptor-tensors.js";
+import {
+  descriptorSizes,
+  isDescriptorOnly,
+  pointersViaDescriptor,
+  tensorsViaDescriptor,
+} from "./descriptor-tensors.js";
 import { dimsNotKnownPowerOfTwo } from "./power-of-two-dims.js";
 import { LaunchFacts } from "./launch-facts.js";
+import { longGridAxes } from "./long-grid-axes.js";
 import { nonNegativeValues } from "./signs.js";
 import { tileSizes } from "./tile-sizes.js";
 
@@ -26,13 +33,23 @@ export type Precondition =
   | { readonly kind: "requirement"; readonly index: number }
   /** A size computed by the host is non-negative. Only emitted if that is not provable. */
   | { readonly kind: "size"; readonly param: SizeParam }
-  /** The number of programs along a grid axis is at most the GPU's limit, which Triton checks. */
+  /** The number of programs along a grid axis is at most the GPU's limit. Only for axes that may exceed it. */
   | { readonly kind: "grid"; readonly axis: number; readonly most: number }
   /**
    * A tensor accessed through a descriptor has stride 1 on `axis`. Its address and all other strides are multiples of
-   * `bytes`.
+   * `bytes`. So is the length of `axis` if the tensor is written: a GPU stores whole multiples.
    */
   | { readonly kind: "descriptor"; readonly param: TensorParam; readonly axis: number; readonly bytes: number }
+  /**
+   * The address of a raw pointer with descriptors is a multiple of `bytes`, and so are `steps` of its elements: strides,
+   * and the lengths of rows that are written.
+   */
+  | {
+      readonly kind: "pointer-descriptor";
+      readonly param: PointerParam;
+      readonly steps: readonly (Value | number)[];
+      readonly bytes: number;
+    }
   /** A number is representable in its dtype. A finite float stays finite. */
   | { readonly kind: "number"; readonly param: ScalarParam }
   /**
@@ -88,6 +105,7 @@ function findPreconditions(ir: KernelIR): readonly Precondition[] {
   const narrowTensors = paramsOf(ir, "tensor").filter(
     (param) => (param.offsets !== "int64" || ir.counted?.tensors.has(param) === true) && !isDescriptorOnly(ir, param),
   );
+  const sizeCounts = counts(ir, narrowTensors);
   const shared = sharedStrides(ir);
   // A tensor with the dims and strides of another has the same extent.
   const originals = new Map(shared.map(({ param, as }) => [param, as]));
@@ -97,8 +115,13 @@ function findPreconditions(ir: KernelIR): readonly Precondition[] {
   return [
     ...ir.requires.block.yields.map((_, index) => ({ kind: "requirement", index }) as const),
     ...uncertainSizes(ir).map((param) => ({ kind: "size", param }) as const),
-    ...ir.grid.block.yields.map((_, axis) => ({ kind: "grid", axis, most: atAxis(MAX_GRID, axis) }) as const),
+    ...longGridAxes(ir, { tensors: narrowTensors, sizes: new Set(sizeCounts.map(({ size }) => size)) }).map(
+      (axis) => ({ kind: "grid", axis, most: atAxis(MAX_GRID, axis) }) as const,
+    ),
     ...tensorsViaDescriptor(ir).map((each) => ({ kind: "descriptor", ...each, bytes: DESCRIPTOR_BYTES }) as const),
+    ...pointersViaDescriptor(ir).map(
+      (each) => ({ kind: "pointer-descriptor", ...each, bytes: DESCRIPTOR_BYTES }) as const,
+    ),
     ...paramsOf(ir, "scalar").map((param) => ({ kind: "number", param }) as const),
     ...paramsOf(ir, "constexpr").flatMap((param) =>
       param.of === "float" && param.from === "argument" ? [{ kind: "constant", param } as const] : [],
@@ -108,7 +131,7 @@ function findPreconditions(ir: KernelIR): readonly Precondition[] {
     ...narrowTensors
       .filter((param) => !narrowTensors.some((each) => each === originals.get(param)))
       .map((param) => ({ kind: "reach", param, below: INT32_REACH }) as const),
-    ...counts(ir, narrowTensors),
+    ...sizeCounts,
     ...tileSizes(ir).map((each) => ({ kind: "tile-size", ...each }) as const),
     ...Object.entries(ir.tuning.options ?? {}).map(
       ([name, compute]) => ({ kind: "launch-option", name, compute }) as const,

@@ -257,7 +257,7 @@ export interface Certificate {
   readonly obligations: readonly Obligation[];
   /** Promises of the author that no launch checks, as text: `offsets is a partition of TOTAL`. */
   readonly promises: readonly string[];
-  /** Bounds on sizes imposed by the grid, which the wrapper checks: `H <= 65535`. */
+  /** The bounds on the grid that the wrapper checks: `H <= 65535`. */
   readonly limits: readonly string[];
 }
 
@@ -376,9 +376,11 @@ export interface EmitOptions {
   };
   /** Also adds a function `provider_NAME` for each provider, for measurements. */
   readonly providers?: boolean;
+  /** Leaves out what only tests use: `reference_fn`, providers, `draw_inputs`, `SHAPES`, `get_inputs`, `kernel_fn`. */
+  readonly bare?: boolean;
   /**
-   * `fast`, the default, appends a launch cache to the module: a repeated call goes directly to its launch. `plain`
-   * omits it, so that each call runs all checks.
+   * `plain`, the default: each call runs all checks, and Triton launches the kernel. `fast` appends a launch cache: a
+   * repeated call goes directly to its launch.
    */
   readonly launch?: "fast" | "plain";
   /** Members of dtype variables that `get_inputs` draws. Default: the first of each. */
@@ -444,6 +446,14 @@ export interface Emitted {
   readonly warnings?: readonly Diagnostic[];
 }
 
+/** The modules of a kernel in a Python package. */
+export interface PackageModules extends Emitted {
+  /** The names that the module imports from `._runtime`. */
+  readonly runtimeNames: readonly string[];
+  /** A module that imports the kernel, and has what `bare` leaves out. */
+  readonly tests: string;
+}
+
 /** A helper function of the kernel, for one combination of argument types. */
 export interface HelperSignature {
   /** The location of its definition. */
@@ -501,6 +511,10 @@ export interface CompiledKernel {
   readonly map: string;
   /** Emits the module with other options. */
   emit(options?: EmitOptions): Emitted;
+  /** Emits the modules for a package, in which `module` is the full name of the kernel's module. */
+  emitForPackage(module: string, options?: EmitOptions): PackageModules;
+  /** The module `_runtime` of a package, whose modules import these names from it. */
+  runtimeModule(names: ReadonlySet<string>, version: string): string;
   /** For an operator: its kernels. */
   readonly parts?: readonly CompiledKernel[];
   /** The IR as text. */

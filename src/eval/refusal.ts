@@ -34,6 +34,7 @@ import { launchOf } from "./case-launch.js";
 import { divisionByZero, dependsOnDivisionByZero } from "./host-values.js";
 import { constantOutOfRange } from "./constant-range.js";
 import { layoutStrides } from "./tensor.js";
+import { atAxis } from "../types/axis.js";
 import { isPower } from "../types/dims.js";
 
 /** The reason why the lowered kernel cannot be launched. Undefined if it can. */
@@ -53,6 +54,7 @@ export function refusal(ir: KernelIR, testCase: TestCase): string | undefined {
       launch,
       "grid",
       "descriptor",
+      "pointer-descriptor",
       "same-strides",
       "reach",
       "count",
@@ -99,6 +101,8 @@ function violationOf(condition: Precondition, { ir, testCase, bindings }: Launch
     }
     case "descriptor":
       return descriptorViolation(condition, memoryOf(condition.param, testCase, bindings));
+    case "pointer-descriptor":
+      return stepViolation(condition, bindings);
     case "number":
       return numberViolation(condition, testCase, bindings);
     case "constant":
@@ -228,9 +232,21 @@ function descriptorViolation(
   if (memory === undefined) return undefined;
   const { layout, shape, strides, bytes } = memory;
   const isAligned = strides.every((stride, i) => i === axis || (stride * bytes) % unit === 0);
-  if (strides[axis] === 1 && layout !== "offset" && isAligned) return undefined;
+  const isWhole = param.role === "in" || (atAxis(shape, axis) * bytes) % unit === 0;
+  if (strides[axis] === 1 && layout !== "offset" && isAligned && isWhole) return undefined;
   const layoutText = typeof layout === "string" ? `is ${layout}` : `has strides [${layout.join(", ")}]`;
-  return `${param.name} is reached through a descriptor, so it starts at a multiple of ${unit} bytes, axis ${axis} has stride 1 and all others are multiples of ${unit} bytes; here shape [${shape.join(", ")}] ${layoutText} with ${bytes}-byte elements`;
+  return `${param.name} is reached through a descriptor, so it starts at a multiple of ${unit} bytes, axis ${axis} has stride 1 and all others${param.role === "in" ? "" : ", and the length of that axis,"} are multiples of ${unit} bytes; here shape [${shape.join(", ")}] ${layoutText} with ${bytes}-byte elements`;
+}
+
+function stepViolation(
+  { param, steps, bytes: unit }: PreconditionOf<"pointer-descriptor">,
+  bindings: Bindings,
+): string | undefined {
+  const bytes = dtypeTable[bindings.dtype(param.dtype)].bits / 8;
+  const numbers = steps.map((step) => (typeof step === "number" ? step : Number(bindings.constant(step))));
+  const wrong = numbers.find((step) => (step * bytes) % unit !== 0);
+  if (wrong === undefined) return undefined;
+  return `${param.name} is reached through a descriptor, so its strides, and the rows that are written, are multiples of ${unit} bytes; here ${wrong} elements of ${bytes} bytes`;
 }
 
 function requirementViolation({ requires }: KernelIR, condition: Argument, bindings: Bindings): string {

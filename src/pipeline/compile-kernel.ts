@@ -3,15 +3,7 @@ import { compileOperator } from "./compile-operator.js";
 import { constantTileDims } from "../analysis/tile-sizes.js";
 import { emitModule } from "../codegen/module/module.js";
 import { kernelArguments, shapesOf, signatureOf } from "../codegen/module/signature.js";
-import { sourceMap } from "../codegen/module/source-map.js";
-import type {
-  Certificate,
-  CompiledKernel,
-  Config,
-  EmitOptions,
-  Emitted,
-  HelperSignature,
-} from "../compiled/compiled-kernel.js";
+import type { Certificate, CompiledKernel, Config, HelperSignature } from "../compiled/compiled-kernel.js";
 import { definitionOf } from "../dsl/definition.js";
 import { OperatorDefinition } from "../dsl/operator.js";
 import { constexprsOf, rangesOf, sizesOf } from "../eval/case-launch.js";
@@ -23,6 +15,7 @@ import type { KernelIR } from "../ir/nodes.js";
 import { printIR } from "../ir/print.js";
 import type { SourceIndex } from "../ir/source-index.js";
 import { tuningInterface } from "./tuning-interface.js";
+import { emitters } from "./emitters.js";
 import { cachedProof } from "./proof.js";
 import { obligationsWithPreconditions } from "./missing-preconditions.js";
 import { specializedConfigs, warpSpecializedKernel } from "./warp-specialization.js";
@@ -52,11 +45,11 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
   const signature = signatureOf(lowered);
   const file = `${signature.name}.py`;
   const specialized = warpSpecializedKernel(ir, lowered);
-  const emit = (options?: EmitOptions): Emitted => {
-    const printed = emitModule(lowered, source, options, specialized.form(options?.warpSpecialize));
-    const warnings = specialized.warnings(options?.warpSpecialize);
-    return { python: printed.text, map: sourceMap(file, printed.lines), ...(warnings.length > 0 && { warnings }) };
-  };
+  const emitting = emitters(
+    file,
+    (options, part) => emitModule(lowered, source, options, specialized.form(options?.warpSpecialize), part),
+    (options) => specialized.warnings(options?.warpSpecialize),
+  );
   const evaluate: CompiledKernel["evaluate"] = (testCase, { tolerance, lowered: isBothStages, ...options } = {}) => {
     const tolerances = { ...ir.tolerance, ...tolerance };
     const context = { sizes: sizesOf(ir, testCase), dtypes: testCase.dtypes };
@@ -74,9 +67,9 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
     configs: ir.tuning.configs,
     tileDims: constantTileDims(ir),
     ...shapesOf(ir),
-    ...emit(),
+    ...emitting.emit(),
     file,
-    emit,
+    ...emitting,
     ir: printIR(ir),
     kernelArguments: kernelArguments(lowered),
     helpers: helpersOf(ir),

@@ -2,15 +2,7 @@
 import { constantTileDims } from "../analysis/tile-sizes.js";
 import { emitOperator } from "../codegen/module/module.js";
 import { operatorSignature, shapesOf } from "../codegen/module/signature.js";
-import { sourceMap } from "../codegen/module/source-map.js";
-import type {
-  Certificate,
-  CompiledKernel,
-  Config,
-  EmitOptions,
-  Emitted,
-  Signature,
-} from "../compiled/compiled-kernel.js";
+import type { Certificate, CompiledKernel, Config, Signature } from "../compiled/compiled-kernel.js";
 import type { Diagnostic } from "../diagnostics/diagnostic.js";
 import type { KernelDefinition } from "../dsl/definition.js";
 import { type OperatorDefinition, traceOperator } from "../dsl/operator.js";
@@ -23,6 +15,7 @@ import { printIR } from "../ir/print.js";
 import type { SourceIndex } from "../ir/source-index.js";
 import { declaredToleranceFor } from "../compiled/declared-tolerance.js";
 import { toleranceFor } from "../compiled/tolerance.js";
+import { emitters } from "./emitters.js";
 import { mergeCertificates, cachedProof } from "./proof.js";
 import { throwIfErrors, lower, traceAndCheck } from "./trace-and-check.js";
 
@@ -46,10 +39,12 @@ export function compileOperator(
   const lowered = new Map(kernels.map((kernel) => [kernel, lower(kernel)]));
   const signature = operatorSignature(operator);
   const file = `${signature.name}.py`;
-  const emit = ({ op = { namespace: NAMESPACE }, dtypes }: EmitOptions = {}): Emitted => {
-    const printed = emitOperator(operator, [...lowered.values()], source, op, dtypes);
-    return { python: printed.text, map: sourceMap(file, printed.lines) };
-  };
+  const emitting = emitters(
+    file,
+    ({ op = { namespace: NAMESPACE }, ...options } = {}, part) =>
+      emitOperator(operator, [...lowered.values()], source, op, options, part),
+    () => [],
+  );
   const evaluate = operatorEvaluator(operator, signature, lowered);
   let proof: Certificate | undefined;
   const configCount = Math.max(...kernels.map(({ tuning }) => tuning.configs.length));
@@ -59,9 +54,9 @@ export function compileOperator(
     configs: Array.from({ length: configCount }, (_, i) => configAt(kernels, i)),
     tileDims: [...new Set(kernels.flatMap(constantTileDims))],
     ...shapesOf(face),
-    ...emit(),
+    ...emitting.emit(),
     file,
-    emit,
+    ...emitting,
     get parts() {
       return definitions.map(compilePart);
     },

@@ -82,7 +82,7 @@ class Prover {
         ...redundantRequirements(ir),
       ],
       promises: promisesOf(ir),
-      limits: [...new Set(models.flatMap(gridLimits))],
+      limits: [...new Set(models.flatMap((model) => gridLimits(model, this.checked)))],
     };
   }
 

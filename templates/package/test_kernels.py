@@ -17,7 +17,7 @@ if not ON_GPU:
 # isort: split
 import triton
 
-from {{package}} import kernels
+{{imports}}
 
 SEED = 0
 BACKEND = "inductor" if ON_GPU else "aot_eager"
@@ -75,27 +75,6 @@ class Kernels(unittest.TestCase):
             expected = gradients_of(module.kernel_fn, inputs, wanted)
             torch.testing.assert_close(got, expected, rtol=0, atol=0)
 
-    def check_out(self, module, operator, writing, sizes, tolerance=(0, 0, 0)):
-        """The same of the operator that writes tensors of its caller."""
-        inputs = fresh_inputs(module, sizes)
-        parameters = inspect.signature(module.kernel_fn).parameters.values()
-        given = [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY]
-        written = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
-        # What is only for the gradient comes after the outputs.
-        results = tensors(operator(*copied(inputs)))[: len(written)]
-
-        def named(*args):
-            outs = [torch.zeros_like(result) for result in results]
-            return dict(zip([*given, *written], [*args, *outs], strict=True))
-
-        def call(*args):
-            arguments = named(*args)
-            writing(**arguments)
-            return [arguments[name] for name in written]
-
-        torch.library.opcheck(writing, (), named(*copied(inputs)))
-        self.check_compiled(call, inputs, tolerance)
-
     def check_compiled(self, call, inputs, tolerance):
         eager = call(*copied(inputs))
         traced = compile_whole(call)(*copied(inputs))
@@ -124,7 +103,7 @@ def assert_near(value, right, tolerance):
 def fresh_inputs(module, sizes):
     if not ON_GPU:
         # The interpreter has nothing to measure: one config of each kernel is enough.
-        for value in vars(module).values():
+        for value in vars(inspect.getmodule(module.kernel_fn)).values():
             if isinstance(value, triton.runtime.Autotuner):
                 value.configs = value.configs[:1]
     torch.manual_seed(SEED)

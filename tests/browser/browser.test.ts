@@ -6,6 +6,7 @@ import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { build } from "esbuild";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { librarySourcesPlugin } from "../../scripts/library-text.js";
 import { computed } from "./page.js";
 
 const root = resolve(import.meta.dirname, "../..");
@@ -32,6 +33,7 @@ beforeAll(async () => {
     platform: "browser",
     format: "esm",
     alias: { tilescript: join(root, "src/browser.ts") },
+    plugins: [librarySourcesPlugin],
     tsconfigRaw: {},
     write: false,
     logLevel: "silent",

@@ -1,31 +1,22 @@
 /** `tilescript setup` where a download breaks: real pip and real uv fetch small packages from a server of this test. */
 import { execa } from "execa";
+import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { setup } from "../../src/runtime/worker/install-environment.js";
+import { lockFile } from "../../src/runtime/worker/environment.js";
+import { uvFolder, writeWheel } from "../support/uv.js";
 import { sampledTests } from "../support/sampled-tests.js";
 
 sampledTests("downloads of an environment", "src/runtime/worker");
 
 /** Enough that the half of it leaves the buffers of the connection before it breaks. */
 const PAYLOAD = 4 << 20;
-
-const MAKE_WHEEL = `
-import os, sys, zipfile
-name, path, size = sys.argv[1], sys.argv[2], int(sys.argv[3])
-info = f"{name}-1.0.dist-info"
-with zipfile.ZipFile(path, "w") as wheel:
-    wheel.writestr(f"{name}/__init__.py", "answer = 42\\n")
-    wheel.writestr(f"{name}/payload.bin", os.urandom(size))
-    wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\\nName: {name}\\nVersion: 1.0\\n")
-    wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\\nGenerator: test\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
-    wheel.writestr(f"{info}/RECORD", "")
-`;
 
 let folder: string;
 let server: Server;
@@ -86,15 +77,17 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   response.write(rest.subarray(0, rest.length / 2), () => setTimeout(() => response.destroy(), 100));
 }
 
-async function wheel(name: string, size: number): Promise<void> {
-  await execa("python3", ["-c", MAKE_WHEEL, name, join(folder, `${name}-1.0-py3-none-any.whl`), String(size)]);
-}
+/** Writes a wheel for the server. */
+const probe = (): Promise<string> => writeWheel(folder, "probe_large", "1.0", PAYLOAD);
 
-/** A list of these packages, which only this test's server has. */
-async function listOf(...names: readonly string[]): Promise<string> {
-  const lock = join(folder, `${names.join("-")}.lock`);
+/** A lock of this package, which only this test's server has; without a wheel, its hash is of nothing. */
+async function lockOf(name: string, wheel?: string, ...others: readonly string[]): Promise<string> {
+  const lock = join(folder, `${name}.lock`);
   const { port } = server.address() as AddressInfo;
-  const lines = [`--index-url http://127.0.0.1:${port}/simple/`, ...names.map((name) => `${name}==1.0`)];
+  const hash = createHash("sha256").update(wheel === undefined ? "" : await readFile(wheel));
+  // `others` come from PyPI.
+  const index = `--${others.length > 0 ? "extra-" : ""}index-url http://127.0.0.1:${port}/simple/`;
+  const lines = [index, `${name}==1.0 --hash=sha256:${hash.digest("hex")}`, ...others];
   await writeFile(lock, `${lines.join("\n")}\n`);
   return lock;
 }
@@ -116,64 +109,58 @@ const answerOf = async (python: string, name: string): Promise<string> =>
   (await execa(python, ["-c", `import ${name}; print(${name}.answer)`])).stdout;
 
 describe("setup with pip", { timeout: 180_000 }, () => {
-  it("asks for the rest of a file whose connection broke", async () => {
-    await wheel("probe_large", PAYLOAD);
+  const env = () => environment(process.env["PATH"]!);
+
+  it("asks for the rest of a file whose connection broke, with the pip of the lock", async () => {
+    const pip = /^pip==.*(?:\n .*)*/m.exec(await readFile(lockFile, "utf8"))![0];
+    const lock = await lockOf("probe_large", await probe(), pip);
     breaks = { probe_large: 2 };
-    const python = await setup({
-      lock: await listOf("probe_large"),
-      isLarge: true,
-      env: environment(process.env["PATH"]!),
-      imports: ["probe_large"],
-    });
+    const python = await setup({ lock, env: env(), imports: ["probe_large"] });
     expect(await answerOf(python, "probe_large")).toBe("42");
     const [first, ...others] = sent;
     expect(first).toEqual({ name: "probe_large", range: undefined });
     expect(others).toHaveLength(2);
     for (const { range } of others) expect(range).toMatch(/^bytes=[1-9]\d+-$/);
+    const { stdout } = await execa(python, ["-m", "pip", "--version"]);
+    expect(stdout.split(" ")[1]).toBe(/^pip==(\S+)/.exec(pip)![1]);
+  });
+
+  it("refuses a file with another hash, and one without a hash", async () => {
+    await probe();
+    const lock = await lockOf("probe_large");
+    await expect(setup({ lock, env: env() })).rejects.toThrow(/pip install failed: .*Expected sha256.*Got/s);
+    await writeFile(lock, (await readFile(lock, "utf8")).replace(/ --hash=.*/, ""));
+    await expect(setup({ lock, env: env() })).rejects.toThrow(
+      /pip install failed: .*probe_large==1\.0 --hash=sha256:/s,
+    );
   });
 });
 
 describe("setup with uv", { timeout: 180_000 }, () => {
-  /** A folder with the real uv, kept for later runs. */
-  async function uvFolder(): Promise<string> {
-    const kept = join(import.meta.dirname, "../../node_modules/.cache/tilescript-uv");
-    if (!existsSync(join(kept, "bin/uv"))) {
-      await mkdir(kept, { recursive: true });
-      await execa("python3", [
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-        "--target",
-        kept,
-        "uv",
-      ]);
-    }
-    return join(kept, "bin");
-  }
+  const env = async () => environment(`${await uvFolder()}:${process.env["PATH"]}`);
 
   it("installs with it where it is on the PATH, though a connection breaks", async () => {
-    await wheel("probe_large", PAYLOAD);
+    const lock = await lockOf("probe_large", await probe());
     breaks = { probe_large: 1 };
-    const lines: string[] = [];
-    const python = await setup({
-      lock: await listOf("probe_large"),
-      env: environment(`${await uvFolder()}:${process.env["PATH"]}`),
-      imports: ["probe_large"],
-      onProgress: (line) => lines.push(line),
-    });
+    const python = await setup({ lock, env: await env(), imports: ["probe_large"] });
     expect(await answerOf(python, "probe_large")).toBe("42");
     expect(sent.length).toBeGreaterThanOrEqual(2);
     const by = `from importlib.metadata import distribution; print(distribution("probe_large").read_text("INSTALLER"))`;
     expect((await execa(python, ["-c", by])).stdout.trim()).toBe("uv");
   });
 
+  it("refuses a file with another hash, and one without a hash", async () => {
+    await probe();
+    const lock = await lockOf("probe_large");
+    await expect(setup({ lock, env: await env() })).rejects.toThrow(/uv pip install failed: .*sha256:/s);
+    await writeFile(lock, (await readFile(lock, "utf8")).replace(/ --hash=.*/, ""));
+    await expect(setup({ lock, env: await env() })).rejects.toThrow(
+      /uv pip install failed: .*hash.*probe-large==1\.0/s,
+    );
+  });
+
   it("says what uv said where it fails", async () => {
-    const options = {
-      lock: await listOf("probe_absent"),
-      env: environment(`${await uvFolder()}:${process.env["PATH"]}`),
-    };
+    const options = { lock: await lockOf("probe_absent"), env: await env() };
     await expect(setup(options)).rejects.toThrow(/uv pip install failed: .*probe.absent/s);
   });
 });

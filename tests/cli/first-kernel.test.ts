@@ -4,6 +4,7 @@
  */
 import { execa } from "execa";
 import {
+  cpSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -70,6 +71,8 @@ async function install(): Promise<void> {
   for (const name of readdirSync(join(root, "node_modules")))
     if (!name.startsWith(".")) symlinkSync(join(root, "node_modules", name), join(modules, name));
   renameSync(join(folder, "package"), join(modules, "tilescript"));
+  // Only the bundles of a published package contain this text.
+  cpSync(join(root, "python/runtime"), join(modules, "tilescript/python/runtime"), { recursive: true });
   writeFileSync(join(folder, "package.json"), `{ "type": "module" }`);
 }
 

@@ -24,8 +24,8 @@ test.skipIf(!isGpu).each([
   const folder = await mkdtemp(join(tmpdir(), "tilescript-launches-"));
   try {
     for (const kernel of [gemm, vectorAdd, softmax, dropout]) {
-      const { python, file } = await build(kernel);
-      await writeFile(join(folder, file), python);
+      const compiled = await build(kernel);
+      await writeFile(join(folder, compiled.file), compiled.emit({ launch: "fast" }).python);
     }
     const script = join(folder, name);
     await copyFile(fileURLToPath(new URL(name, import.meta.url)), script);

@@ -12,8 +12,8 @@ const tests = fileURLToPath(new URL("./", import.meta.url));
 const files = readdirSync(tests).filter((name) => /^test_.*\.py$/.test(name));
 
 // One process tests all files that are drawn, since most of its time goes into importing torch.
-it("should pass the worker's own tests", { timeout: 300_000 }, async () => {
-  const chosen = sampleCases("files of the worker's tests", files, {
+it("should pass the tests of the worker and of the runtime", { timeout: 300_000 }, async () => {
+  const chosen = sampleCases("files of Python tests", files, {
     key: (name) => name,
     sources: sourcesOf,
     minimum: 2,
@@ -27,6 +27,8 @@ it("should pass the worker's own tests", { timeout: 300_000 }, async () => {
 
 /** What a file tests: itself, and the modules that it imports. */
 function sourcesOf(name: string): readonly string[] {
-  const imported = readFileSync(join(tests, name), "utf8").matchAll(/tilescript_worker(?:\.| import )(\w+)/g);
-  return [`tests/python/${name}`, ...Array.from(imported, ([, module]) => `python/tilescript_worker/${module}.py`)];
+  const imported = readFileSync(join(tests, name), "utf8").matchAll(
+    /\b(tilescript_worker|runtime)(?:\.| import )(\w+)/g,
+  );
+  return [`tests/python/${name}`, ...Array.from(imported, ([, folder, module]) => `python/${folder}/${module}.py`)];
 }

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import { rayLock } from "../../src/runtime/worker/environment.js";
+import { hashed } from "../../src/runtime/worker/installers.js";
 import { environmentFolder, venvPython } from "../../src/runtime/system/cache-folder.js";
 import { acquireLock } from "../../src/runtime/system/process-lock.js";
 import { requirePython } from "./python.js";
@@ -31,7 +32,7 @@ async function install(): Promise<string | undefined> {
     if (existsSync(marker)) return venvPython(venv);
     await rm(venv, { recursive: true, force: true });
     await execa(base, ["-m", "venv", venv]);
-    const pip = ["-m", "pip", "install", "--quiet", "--no-compile", "--disable-pip-version-check", "-r", rayLock];
+    const pip = ["-m", "pip", "install", "--quiet", "--no-compile", "--disable-pip-version-check", ...hashed(rayLock)];
     const { failed, stderr } = await execa(venvPython(venv), pip, { reject: false, timeout: 300_000 });
     if (failed) {
       process.stderr.write(`Ray can't be installed here: ${stderr.trim().split("\n").at(-1)}\n`);

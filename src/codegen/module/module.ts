@@ -1,82 +1,92 @@
 /** The emitted Python file, which needs torch and triton but not TileScript. */
 import { strictTensors } from "../../analysis/preconditions.js";
 import type { EmitOptions } from "../../compiled/compiled-kernel.js";
-import { isPerGpu } from "../../compiled/configs-by-gpu.js";
 import { fail } from "../../diagnostics/diagnostic.js";
 import { externFile } from "../../diagnostics/catalog/extern-codes.js";
-import { isLiteral, isValue, type KernelIR, tensorsOf, type Value } from "../../ir/nodes.js";
+import type { KernelIR } from "../../ir/nodes.js";
 import type { OperatorIR } from "../../ir/operator-ir.js";
 import type { SourceIndex } from "../../ir/source-index.js";
 import type { Specialized } from "../warp-specialize/pattern/specialize.js";
-import { dtypeTable } from "../../types/dtype.js";
-import { optionalSizes } from "../../analysis/optional-sizes.js";
 import type { EmittedKernel } from "../operator/composition.js";
 import { drawInputsFunction, getInputsFunction, shapesConstant, withDtypes } from "../reference/drawn-inputs.js";
 import { jitFunctions, usedParameters } from "./jit.js";
-import { copyAliases, deviceHelpers, hostHelpers, CAN_SPECIALIZE } from "../warp-specialize/gluon/helpers.js";
+import { CAN_SPECIALIZE, gluonImports } from "../warp-specialize/gluon/helpers.js";
 import { blockHook, threeConsumerPruner, autotuneDecorator } from "../warp-specialize/gluon/configs.js";
 import { type GluonKernel, gluonKernel } from "../warp-specialize/gluon/kernel.js";
 import { type Names } from "../names/names.js";
-import { eachNode } from "../syntax/nodes-in.js";
+import { eachNode, namesIn } from "../syntax/nodes-in.js";
 import { type PrintedModule, printModule } from "../syntax/layout.js";
-import { fakeFunction, opDefinitions } from "../operator/wrapper-operator.js";
+import { checkWrapperOperator, opDefinitions } from "../operator/wrapper-operator.js";
 import type { OpOptions } from "../operator/registration.js";
 import { OperatorContext } from "../operator/context.js";
 import { checkOperator, operatorDefinitions } from "../operator/forward.js";
-import { configsForGpu, pruner } from "./pruner.js";
+import { pruner } from "./pruner.js";
 import * as py from "../syntax/py-build.js";
 import type { Block, Expression, FunctionDef, Parameter, Statement } from "../syntax/py.js";
-import { type Binding, numberBindings } from "../reference/number-bindings.js";
+import { numberBindings, sizeBindings } from "../wrapper/number-bindings.js";
 import { referenceFunction } from "../reference/reference-function.js";
-import { REFUSE_RECORDING, refuseRecording } from "../wrapper/gradient-helpers.js";
-import { configLists, firstConfig, MAXNREG, maxnregHelper } from "../wrapper/autotune.js";
-import { isLaunchCacheable, cachedCallFunction } from "../wrapper/launch-cache.js";
-import { LAUNCH_CACHE_IMPORTS, launchCacheBlock } from "../wrapper/launch-cache-helpers.js";
-import { emitWrapper } from "../wrapper/wrapper.js";
+import { configLists } from "../wrapper/autotune.js";
+import { isLaunchCacheable, launchCacheBlock } from "../wrapper/launch-cache.js";
+import { emitOperatorFunctions, emitWrapper, type OperatorFunctionNames } from "../wrapper/wrapper.js";
 import type { KernelNames } from "../names/kernel-names.js";
+import { definedNames, selectLibrary } from "../library/library.js";
 import { kernelNames, moduleNames } from "./names.js";
-import { constants, imports, versionCheck, standardImports } from "./preamble.js";
-import { FASTER_IMPORTS, fasterHelper, IS_FASTER, SPECIALIZED_IMPORTS } from "../wrapper/choose-kernel.js";
+import { dtypeConstants, fromImports, madeFor, standardImports, versionCheck } from "./preamble.js";
 import { blockSetter } from "../wrapper/descriptors.js";
 import { lintExceptions } from "../syntax/lint-exceptions.js";
-import { helperFunctions } from "../wrapper/helpers.js";
+
+/** A module that holds a part of what a file by itself has. */
+export interface Part {
+  /** The module from which it imports the library's functions, which it then does not contain. */
+  readonly runtime?: string;
+  /** The module that has the kernel. This one imports the kernel, and has what tests of it need. */
+  readonly testsOf?: string;
+}
+
+export interface EmittedModule extends PrintedModule {
+  /** The names that it imports from `Part.runtime`. */
+  readonly runtimeNames: readonly string[];
+}
 
 /** Emits the module of a lowered kernel. The output is deterministic. */
 export function emitModule(
   ir: KernelIR,
   source: SourceIndex | undefined,
-  { op, providers = false, launch = "fast", dtypes = {}, warpSpecialize = ir.warpSpecialize }: EmitOptions = {},
+  options: EmitOptions = {},
   specialized?: Specialized,
-): PrintedModule {
-  const extern = ir.functions.find((helper) => helper.extern);
-  if (extern && !source) fail(externFile.unreadable(String(extern.name)), extern.at);
+  part: Part = {},
+): EmittedModule {
+  const { op, launch = "plain", warpSpecialize = ir.warpSpecialize } = options;
+  checkExterns(ir, source);
+  if (op) checkWrapperOperator(ir, op);
   const module = moduleNames();
   const names = kernelNames(ir, source, module);
   // PyTorch traces the launch of a triton_op, and supports only kernels of Triton, not of Gluon.
   const isTraceable = op?.form === "triton_op";
   const emission = { ir, names, module, source };
   const gluon = specialized && !isTraceable ? gluonKernel(specialized, emission, warpSpecialize) : undefined;
-  const { jits, launcher } = emitKernelParts(ir, names, source, isTraceable, gluon);
-  const definitions: Statement[] = [
-    ...jits,
-    ...(gluon ? specializedDefinitions(ir, gluon, names, module) : []),
-    launcher,
-    ...(op ? opDefinitions(ir, names, launcher, sizeBindings(ir, names), op) : []),
-    ...fixedExports(ir, names, positionalParameters(launcher), source, { providers, dtypes }),
-  ];
-  const doc = ir.doc ?? `The Triton kernel ${names.wrapper}.`;
   const mayBePlain = !gluon || gluon.isTimed;
   const isFast = launch === "fast" && !isTraceable && mayBePlain && isLaunchCacheable(ir);
-  const launchCache = isFast ? launchCacheBlock(names.wrapper, cachedCallFunction(ir, names, launcher)) : [];
-  return assembleModule(
-    [ir],
-    names.wrapper,
-    doc,
-    definitions,
-    decoratorDependencies(ir, names),
-    [names.externs],
-    launchCache,
-  );
+  const usedValues = usedParameters(ir);
+  const launcher = emitWrapper(ir, names, usedValues, { isTraceable, isFast, gluon });
+  const definitions: Statement[] = [
+    ...jitFunctions(ir, names, usedValues, source),
+    ...(gluon ? specializedDefinitions(ir, gluon, names, module) : []),
+    launcher,
+    ...(op ? opDefinitions(ir, names, launcher, op) : []),
+  ];
+  const exports = fixedExports(ir, names, positionalParameters(launcher), source, options);
+  if (part.testsOf !== undefined) return assembleTests(names.wrapper, part.testsOf, exports);
+  return assembleModule({
+    kernels: [ir],
+    doc: ir.doc ?? `The Triton kernel ${names.wrapper}.`,
+    definitions: [...definitions, ...(options.bare ? [] : exports.functions)],
+    dependencies: decoratorDependencies(ir, names),
+    externs: [names.externs],
+    launchCache: isFast ? launchCacheBlock(ir, names, launcher, part.runtime !== undefined) : [],
+    alias: options.bare ? [] : exports.alias,
+    runtime: part.runtime,
+  });
 }
 
 /** Emits the module of an operator. `kernels` are lowered, in the order of `operator.kernels`. */
@@ -85,8 +95,9 @@ export function emitOperator(
   kernels: readonly KernelIR[],
   source: SourceIndex | undefined,
   op: OpOptions,
-  dtypes: EmitOptions["dtypes"] = {},
-): PrintedModule {
+  options: EmitOptions = {},
+  part: Part = {},
+): EmittedModule {
   checkOperator(operator, op);
   const module = moduleNames();
   const { signature: face } = operator;
@@ -96,29 +107,42 @@ export function emitOperator(
   const externs: KernelNames["externs"][] = [];
   const emittedKernels = new Map<KernelIR, EmittedKernel>();
   kernels.forEach((ir, i) => {
+    checkExterns(ir, source);
     const kernel = kernelNames(ir, source, module);
-    const { jits, launcher } = emitKernelParts(ir, kernel, source, op.form === "triton_op");
-    const fake = module.take(`_${kernel.wrapper}_fake`);
+    const functions: OperatorFunctionNames = {
+      meta: module.take(`_${kernel.wrapper}_meta`),
+      launch: module.take(`_${kernel.wrapper}`),
+    };
+    const usedValues = usedParameters(ir);
+    const isTraceable = op.form === "triton_op";
     dependencies.push(...decoratorDependencies(ir, kernel));
     externs.push(kernel.externs);
-    const sizes = sizeBindings(ir, kernel);
-    definitions.push(...jits, launcher, fakeFunction(ir, kernel, fake, positionalParameters(launcher), sizes));
-    emittedKernels.set(operator.kernels[i]!, { names: kernel, fake, contiguous: strictTensors(ir) });
+    definitions.push(
+      ...jitFunctions(ir, kernel, usedValues, source),
+      ...emitOperatorFunctions(ir, kernel, usedValues, { isTraceable }, functions),
+    );
+    emittedKernels.set(operator.kernels[i]!, { names: kernel, functions, contiguous: strictTensors(ir) });
   });
   const sizes = sizeBindings(face, names);
   const context = new OperatorContext(operator, names, module, emittedKernels, sizes, source, op);
-  definitions.push(
-    ...operatorDefinitions(context),
-    ...fixedExports(face, names, context.params, source, { providers: false, dtypes }),
-  );
-  return assembleModule(
+  const exports = fixedExports(face, names, context.params, source, { ...options, providers: false });
+  if (part.testsOf !== undefined) return assembleTests(names.wrapper, part.testsOf, exports);
+  return assembleModule({
     kernels,
-    names.wrapper,
-    face.doc ?? `The operator ${names.wrapper}.`,
-    definitions,
+    doc: face.doc ?? `The operator ${names.wrapper}.`,
+    definitions: [...definitions, ...operatorDefinitions(context), ...(options.bare ? [] : exports.functions)],
     dependencies,
     externs,
-  );
+    launchCache: [],
+    alias: options.bare ? [] : exports.alias,
+    runtime: part.runtime,
+  });
+}
+
+/** @throws TileScriptError if the file of an extern function cannot be read. */
+function checkExterns(ir: KernelIR, source: SourceIndex | undefined): void {
+  const extern = ir.functions.find((helper) => helper.extern);
+  if (extern && !source) fail(externFile.unreadable(String(extern.name)), extern.at);
 }
 
 /** The functions that the kernel's decorators reference, and its extern definitions. */
@@ -132,29 +156,7 @@ function specializedDefinitions(ir: KernelIR, kernel: GluonKernel, names: Kernel
   const [partitions, main] = [kernel.functions.slice(0, -1), kernel.functions.at(-1)!];
   const pruner = module.take("_fitting_configs");
   const decorators = [autotuneDecorator(ir, names, kernel, hook.name, pruner), ...main.decorators];
-  return [
-    ...deviceHelpers[kernel.helpers],
-    ...partitions,
-    hook,
-    ...threeConsumerPruner(ir, kernel, names, pruner),
-    { ...main, decorators },
-  ];
-}
-
-function emitKernelParts(
-  ir: KernelIR,
-  names: KernelNames,
-  source: SourceIndex | undefined,
-  isTraceable = false,
-  gluon?: GluonKernel,
-) {
-  const extern = ir.functions.find((helper) => helper.extern);
-  if (extern && !source) fail(externFile.unreadable(String(extern.name)), extern.at);
-  const usedValues = usedParameters(ir);
-  return {
-    jits: jitFunctions(ir, names, usedValues, source),
-    launcher: emitWrapper(ir, names, usedValues, isTraceable, gluon),
-  };
+  return [...partitions, hook, ...threeConsumerPruner(ir, kernel, names, pruner), { ...main, decorators }];
 }
 
 /** Parameters that may be passed by position: all except outputs. */
@@ -163,112 +165,133 @@ function positionalParameters({ params }: FunctionDef): readonly Parameter[] {
   return star < 0 ? params : params.slice(0, star);
 }
 
-/** `reference_fn`, the author's providers, `draw_inputs` and `get_inputs`. */
+/** What a module exports under the same names as any other. */
+interface FixedExports {
+  /** `reference_fn`, the author's providers, `draw_inputs`, `SHAPES` and `get_inputs`. */
+  readonly functions: Block;
+  /** `kernel_fn`. */
+  readonly alias: Block;
+}
+
 function fixedExports(
   ir: KernelIR,
   names: KernelNames,
   params: readonly Parameter[],
   source: SourceIndex | undefined,
-  { providers, dtypes }: Required<Pick<EmitOptions, "providers" | "dtypes">>,
-): Block {
+  { providers = false, dtypes = {} }: EmitOptions,
+): FixedExports {
   const numbers = numberBindings(ir, names, sizeBindings(ir, names));
-  const doc = `What ${names.wrapper} computes, in PyTorch.`;
   const references = [
-    ...(ir.reference ? [{ name: "reference_fn", reference: ir.reference, doc }] : []),
+    ...(ir.reference ? [{ name: "reference_fn", reference: ir.reference }] : []),
     ...Object.entries(providers ? ir.providers : {}).map(([name, provider]) => ({
       name: `provider_${name}`,
       reference: provider,
-      doc: `What ${names.wrapper} computes, another way.`,
     })),
   ];
   const typedIR = withDtypes(ir, dtypes);
-  return [
-    ...references.map((each) => referenceFunction(each, ir, names, params, numbers, source)),
-    ...drawInputsFunction(typedIR, names, source),
-    ...shapesConstant(typedIR, names),
-    getInputsFunction(typedIR, names),
-  ];
+  return {
+    functions: [
+      ...references.map((each) => referenceFunction(each, ir, names, params, numbers, source)),
+      ...drawInputsFunction(typedIR, names, source),
+      ...shapesConstant(typedIR, names),
+      getInputsFunction(typedIR, names),
+    ],
+    alias: [py.assign(py.name("kernel_fn"), py.name(names.wrapper))],
+  };
 }
 
-const hasFloatScalars = ({ params }: KernelIR): boolean =>
-  params.some(
-    (param) => param.kind === "scalar" && (typeof param.dtype !== "string" || dtypeTable[param.dtype].kind === "float"),
-  );
+/** The parts of a module, in the order in which it has them. */
+interface ModuleParts {
+  readonly kernels: readonly KernelIR[];
+  readonly doc: string;
+  readonly externs: readonly KernelNames["externs"][];
+  /** What decorators refer to. */
+  readonly dependencies: Block;
+  readonly definitions: Block;
+  readonly launchCache: Block;
+  readonly alias: Block;
+  readonly runtime: string | undefined;
+}
 
-/** Joins the definitions with the imports and helpers that they need. */
-function assembleModule(
-  kernels: readonly KernelIR[],
-  exportedName: string,
-  doc: string,
-  definitions: Block,
-  dependencies: Block,
-  externs: readonly KernelNames["externs"][],
-  launchCacheBlock: Block = [],
-): PrintedModule {
-  const mentionedNames = namesIn(definitions);
+const WRITTEN_BY = "Written by TileScript; edit the TypeScript source instead of this file.";
+
+/** Joins the definitions with the imports and the library functions that they need. */
+function assembleModule(parts: ModuleParts): EmittedModule {
+  const { kernels, doc, externs, dependencies, definitions, launchCache, alias, runtime } = parts;
+  const mentionedNames = namesIn([...dependencies, ...definitions, ...launchCache]);
   const isMentioned = (name: string) => mentionedNames.has(name);
+  const runtimeNames = runtime === undefined ? [] : definedNames.filter(isMentioned);
+  const library = selectLibrary((name) => runtime === undefined && isMentioned(name));
+  const plainImports = library.imports.filter((each) => each.kind === "import").map(({ module }) => module);
+  // What decorators and module-level calls use is defined before them.
+  const eagerNames = namesIn(definitions.flatMap(eagerExpressions));
+  const functions = [...library.functions];
+  const [marker, ...cachedCall] = launchCache;
   const module: Statement[] = [
-    py.expression(py.string(`${doc}\n\nWritten by TileScript; edit the TypeScript source instead of this file.`)),
+    py.expression(py.string(`${doc}\n\n${WRITTEN_BY}\n${madeFor(kernels)}`)),
     ...lintExceptions([...dependencies, ...definitions]),
     ...standardImports([
-      ...(launchCacheBlock.length > 0 ? LAUNCH_CACHE_IMPORTS : []),
-      ...(isMentioned(CAN_SPECIALIZE) ? SPECIALIZED_IMPORTS : []),
-      ...(isMentioned(IS_FASTER) ? FASTER_IMPORTS : []),
+      ...plainImports.filter((name) => name !== "torch" && name !== "triton"),
+      ...(launchCache.length > 0 ? ["functools"] : []),
     ]),
     { kind: "import", module: "torch" },
     { kind: "import", module: "triton" },
     { kind: "import", module: "triton.language", as: "tl" },
-    ...imports(
-      kernels,
-      isMentioned,
-      externs.flatMap((each) => each.imports),
-    ),
+    ...fromImports(kernels, isMentioned, [
+      ...externs.flatMap((each) => each.imports),
+      ...library.imports.filter((each) => each.kind === "fromImport"),
+      ...(isMentioned(CAN_SPECIALIZE) ? gluonImports : []),
+    ]),
+    ...(runtime === undefined ? [] : localImport(runtime, runtimeNames)),
     ...versionCheck(kernels),
-    ...constants(kernels, isMentioned),
-    ...(isMentioned(CAN_SPECIALIZE) ? copyAliases : []),
-    ...kernels.flatMap(firstConfig).slice(0, 1),
-    ...(isMentioned(MAXNREG) ? [maxnregHelper] : []),
+    py.blank,
+    ...library.constants,
+    ...dtypeConstants(kernels, isMentioned),
+    ...functions.filter(([name]) => eagerNames.has(name)).map(([, statement]) => statement),
     ...dependencies,
-    ...(isMentioned(REFUSE_RECORDING) ? [refuseRecording] : []),
     ...definitions,
-    ...helperFunctions(isMentioned, kernels.some(hasFloatScalars), launchCacheBlock.length > 0),
-    ...(kernels.some(({ tuning }) => isPerGpu(tuning.configs)) ? [configsForGpu] : []),
-    ...(isMentioned(CAN_SPECIALIZE) ? hostHelpers : []),
-    ...(isMentioned(IS_FASTER) ? [fasterHelper(launchCacheBlock.length > 0)] : []),
-    ...launchCacheBlock,
-    py.assign(py.name("kernel_fn"), py.name(exportedName)),
+    ...functions.filter(([name]) => !eagerNames.has(name)).map(([, statement]) => statement),
+    ...(marker ? [py.blank, marker, py.blank, ...library.launchCache, ...cachedCall] : []),
+    ...alias,
   ];
-  return printModule(module);
+  return { ...printModule(module), runtimeNames };
 }
 
-/** The expression of each size in terms of the input shapes. A size of absent optional tensors is 0. */
-function sizeBindings(ir: KernelIR, names: KernelNames): readonly Binding[] {
-  const inputs = tensorsOf(ir, "in", "inout").filter(({ optional }) => !optional);
-  const bound = new Set<Value>();
-  const required = inputs.flatMap((param) =>
-    param.dims.flatMap((dim, axis): Binding[] => {
-      if (!isValue(dim) || isLiteral(dim) || bound.has(dim)) return [];
-      bound.add(dim);
-      const shape = py.attribute(py.name(names.tensors.get(param.name)!), "shape");
-      return [{ name: names.parameters.get(dim)!, value: py.subscript(shape, py.number(String(axis))) }];
-    }),
-  );
-  const optional = optionalSizes(ir).map(({ param, holders }): Binding => {
-    const value = holders.reduceRight<Expression>((otherwise, { tensor, axis }) => {
-      const name = py.name(names.tensors.get(tensor.name)!);
-      const size = py.subscript(py.attribute(name, "shape"), py.number(String(axis)));
-      return py.conditional(otherwise, py.compare(name, ["is", py.none]), size);
-    }, py.number("0"));
-    return { name: names.parameters.get(param.value)!, value };
+/** The module that tests of a kernel in `kernelModule` use. */
+function assembleTests(name: string, kernelModule: string, { functions, alias }: FixedExports): EmittedModule {
+  const mentionedNames = new Set(namesIn(functions));
+  eachNode(functions, (node) => {
+    // A reference in the author's Python.
+    if (node.kind === "verbatim") for (const [each] of node.text.matchAll(/\b[A-Za-z_]\w*/g)) mentionedNames.add(each);
   });
-  return [...required, ...optional];
+  const { imports, constants, functions: helpers } = selectLibrary((each) => mentionedNames.has(each));
+  const isNeeded = (module: string, as = module) =>
+    mentionedNames.has(as) || imports.some((each) => each.kind === "import" && each.module === module);
+  const module: Statement[] = [
+    py.expression(py.string(`The inputs and the reference of ${name}, for tests.\n\n${WRITTEN_BY}`)),
+    ...lintExceptions(functions),
+    ...(isNeeded("torch") ? [{ kind: "import", module: "torch" } as const] : []),
+    ...(isNeeded("triton") ? [{ kind: "import", module: "triton" } as const] : []),
+    ...(isNeeded("triton.language", "tl") ? [{ kind: "import", module: "triton.language", as: "tl" } as const] : []),
+    ...localImport(kernelModule, [name]),
+    py.blank,
+    ...constants,
+    ...helpers.values(),
+    ...functions,
+    ...alias,
+  ];
+  return { ...printModule(module), runtimeNames: [] };
 }
 
-/** The names that occur in these statements. */
-function namesIn(statements: Block): ReadonlySet<string> {
-  const names = new Set<string>();
-  eachNode(statements, (node) => {
-    if (node.kind === "name") names.add(node.id);
-  });
-  return names;
+/** An import of the package's own. */
+function localImport(module: string, names: readonly string[]): Block {
+  const sorted = names.toSorted((a, b) => (a < b ? -1 : 1));
+  if (sorted.length === 0) return [];
+  return [py.blank, { kind: "fromImport", module, names: sorted.map((name) => ({ name })) }];
+}
+
+/** What a definition evaluates when the module is imported. */
+function eagerExpressions(statement: Statement): readonly (Expression | Statement)[] {
+  if (statement.kind === "function" || statement.kind === "class") return statement.decorators;
+  return [statement];
 }

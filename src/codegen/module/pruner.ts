@@ -8,8 +8,6 @@ import type { KernelNames } from "../names/kernel-names.js";
 import { flatText } from "../syntax/layout-expression.js";
 import * as py from "../syntax/py-build.js";
 import type { Block, Expression } from "../syntax/py.js";
-import { helperFunction } from "../syntax/py-build.js";
-import { INTERPRETED } from "../wrapper/checks.js";
 import { isPruned, prunedRequirements } from "../wrapper/requirements.js";
 
 /**
@@ -92,19 +90,5 @@ function filterByRequirements(ir: KernelIR, names: KernelNames): Block {
   ];
 }
 
+/** The library's counterpart of `selectConfigs`. Triton reports its target GPU as 90 for sm_90, or as "gfx942". */
 const CONFIGS_FOR_GPU = "_configs_for_gpu";
-
-/** The Python counterpart of `selectConfigs`. Triton reports its target GPU as 90 for sm_90, or as "gfx942". */
-export const configsForGpu = helperFunction(
-  CONFIGS_FOR_GPU,
-  "lists configs",
-  "Those of configs that are for the GPU in use.",
-  `gpu = "default"
-if not ${INTERPRETED}:
-    gpu = triton.runtime.driver.active.get_current_target().arch
-if isinstance(gpu, int):
-    # NVIDIA's take the list of the newest compute capability that they have.
-    older = [each for each in lists if isinstance(each, int) and each <= gpu]
-    gpu = max(older, default="default")
-return [each for each in lists.get(gpu, lists["default"]) if each in configs]`,
-);

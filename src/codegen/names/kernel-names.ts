@@ -18,7 +18,7 @@ import {
 } from "../../ir/nodes.js";
 import type { SourceIndex } from "../../ir/source-index.js";
 import { embedExterns, type Externs, NO_EXTERNS } from "./extern-source.js";
-import { Names, snakeCase } from "./names.js";
+import { isUsable, Names, snakeCase } from "./names.js";
 
 /**
  * Names that `kernel[grid](…)` reserves: launch options, and locals of the function that Triton generates to bind
@@ -43,9 +43,8 @@ export interface KernelNames {
   readonly wrapper: string;
   /** The `@triton.jit` function. */
   readonly jit: string;
-  /** The PyTorch operators in a module that registers them: the functional one, and the out variant. */
+  /** The PyTorch operator in a module that registers one. */
   readonly op: string;
-  readonly opOut: string;
   /** The `early_config_prune` function. */
   readonly pruner: string;
   /** The table of configs by GPU. */
@@ -90,7 +89,6 @@ export function namesOfKernel(
   const wrapper = takeShared(ir.name);
   const jit = takeShared(`${ir.name}_kernel`);
   const op = takeShared(`${ir.name}_op`);
-  const opOut = takeShared(`${ir.name}_out_op`);
   const pruner = takeShared("_prune_configs");
   const configs = isPerGpu(ir.tuning.configs) ? takeShared("_configs") : "";
   const blockSetter = descriptorsWithTunedBlocks(ir).length > 0 ? takeShared("_set_blocks") : "";
@@ -108,7 +106,6 @@ export function namesOfKernel(
     wrapper,
     jit,
     op,
-    opOut,
     pruner,
     configs,
     blockSetter,
@@ -125,14 +122,19 @@ function argumentNames(ir: KernelIR, reserved: Names) {
   const parameters = new Map<Value, string>();
   const tensors = new Map<string, string>();
   const strides = new Map<string, readonly (string | undefined)[]>();
-  for (const param of ir.params) {
-    if (!isMemoryParam(param)) continue;
+  const passed = ir.params.filter(({ kind }) => kind !== "device");
+  const isExact = ({ name }: Param) => isUsable(name) && snakeCase(name) === name;
+  // Names that callers can write unchanged precede names that are converted.
+  for (const param of [...passed.filter(isExact), ...passed.filter((each) => !isExact(each))]) {
     const isOut = param.name === "out" && param.kind === "tensor" && param.role === "out";
-    tensors.set(param.name, isOut ? "out" : reserved.take(param.name));
+    const name = isOut ? "out" : reserved.take(param.name);
+    if (isMemoryParam(param)) tensors.set(param.name, name);
+    else parameters.set(param.value, name);
   }
   for (const param of ir.params) {
-    const name = reserved.take(pythonName(param));
-    parameters.set(param.kind === "tensor" ? param.pointer : param.value, name);
+    const argument = param.kind === "tensor" ? param.pointer : param.value;
+    const name = parameters.get(argument) ?? reserved.take(derivedName(param));
+    parameters.set(argument, name);
     if (LAUNCH_NAMES.has(name) && param.kind !== "device")
       fail(reservedName.launch(ir.name, param.name, name, [...LAUNCH_NAMES]), ir.at);
   }
@@ -149,10 +151,10 @@ function argumentNames(ir: KernelIR, reserved: Names) {
   return { parameters, tensors, strides };
 }
 
-function pythonName(param: Param): string {
-  if (param.kind === "tensor") return `${param.name}_${param.block ? "desc" : "ptr"}`;
+/** The name of a parameter that the caller does not pass under this name. */
+function derivedName(param: Param): string {
   if (param.kind === "device") return snakeCase(param.name);
-  return param.kind === "pointer" ? `${param.name}_ptr` : param.name;
+  return `${param.name}_${param.kind === "tensor" && param.block ? "desc" : "ptr"}`;
 }
 
 /** The jit function's parameter for an author's name. */

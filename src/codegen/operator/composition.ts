@@ -12,16 +12,16 @@ import {
 import type { SourceIndex } from "../../ir/source-index.js";
 import { callOrder } from "../names/call-order.js";
 import { isUpdate, ResultDependencies } from "./result-dependencies.js";
-import { type KernelNames, outputName } from "../names/kernel-names.js";
+import type { KernelNames } from "../names/kernel-names.js";
 import * as py from "../syntax/py-build.js";
 import type { Argument, Block, Expression, Statement } from "../syntax/py.js";
+import type { OperatorFunctionNames } from "../wrapper/wrapper.js";
 import { TorchPython } from "../reference/expressions.js";
 
 /** A kernel of an operator, as emitted into the module. */
 export interface EmittedKernel {
   readonly names: KernelNames;
-  /** The name of the fake implementation. */
-  readonly fake: string;
+  readonly functions: OperatorFunctionNames;
   /** Names of tensors whose strides the kernel fixes. */
   readonly contiguous: ReadonlySet<string>;
 }
@@ -39,8 +39,6 @@ export interface CompositionOptions {
   readonly isFake: boolean;
   /** If results may be skipped: their flags, and a tensor as the template for empty results. */
   readonly requests?: { readonly flags: ReadonlyMap<string, string>; readonly like: Expression };
-  /** If the caller passes tensors for results: the names of these tensors, by result. */
-  readonly targets?: ReadonlyMap<string, string>;
 }
 
 export interface EmittedComposition {
@@ -52,63 +50,24 @@ export interface EmittedComposition {
 
 export function emitComposition(composition: Composition, options: CompositionOptions): EmittedComposition {
   const { steps, results } = composition;
-  const emittedLaunches = selectLaunches(composition, options);
+  const launches = steps.filter((step) => step.kind === "launch");
   const nodes = Object.values(results);
-  const roots = [...nodes, ...emittedLaunches.flatMap(({ args }) => Object.values(args).filter(isTorchNode))];
+  const roots = [...nodes, ...launches.flatMap(({ args }) => Object.values(args).filter(isTorchNode))];
   const usedOutputs = findUsedOutputs(roots);
   const python = new TorchPython(roots, options);
   const emitter = new CompositionEmitter(python, new ResultDependencies(composition), options.requests);
-  const directTargets = directResults(results, python, options.targets);
   steps.forEach((step, i) => {
     if (step.kind === "launch") {
-      if (emittedLaunches.includes(step))
-        emitter.emitStep(step, () =>
-          python.statements.push(...emitLaunch(step, python, usedOutputs, directTargets, options)),
-        );
+      emitter.emitStep(step, () => python.statements.push(...emitLaunch(step, python, usedOutputs, options)));
     } else if (python.uses(step) > 0 && (emitter.isShared(step) || steps.slice(i).some(isUpdate)))
       emitter.emitStep(step, () => python.materialize(step));
   });
-  const remaining = Object.entries(results).filter(([, node]) => !directTargets.has(node));
-  const expressions = remaining.map(([name, node]) => emitter.emitResult(name, node));
-  const copies = remaining.flatMap(([name], i) => {
-    const target = options.targets?.get(name);
-    return target === undefined ? [] : [py.expression(py.call(`${target}.copy_`, expressions[i]!))];
-  });
-  const statements = [...emitter.statements(), ...copies];
-  return { statements, results: expressions, usedNames: new Set([...python.usedNames, ...emitter.flags]) };
-}
-
-/**
- * The launches to emit: all of them. A fake implementation or an out variant omits launches that neither a result nor
- * an in-place update needs.
- */
-function selectLaunches(
-  { steps, results }: Composition,
-  { isFake, targets }: CompositionOptions,
-): readonly KernelLaunch[] {
-  const launches = steps.filter((step) => step.kind === "launch");
-  if (!isFake && !targets) return launches;
-  // In-place updates do not change shapes.
-  const updates = isFake ? [] : launches.filter(isUpdate);
-  const usedOutputs = findUsedOutputs([
-    ...Object.values(results),
-    ...updates.flatMap(({ args }) => Object.values(args)),
-  ]);
-  return launches.filter((launch) => usedOutputs.has(launch) || updates.includes(launch));
-}
-
-/** Target tensors for the results that their kernel can write directly, because no step uses them. */
-function directResults(
-  results: Composition["results"],
-  python: TorchPython,
-  targets: CompositionOptions["targets"],
-): ReadonlyMap<TorchNode, string> {
-  const entries = Object.entries(results).flatMap(([name, node]) => {
-    const target = targets?.get(name);
-    const isDirect = node.kind === "launched" && python.uses(node) === 1;
-    return target !== undefined && isDirect ? [[node, target] as const] : [];
-  });
-  return new Map(entries);
+  const expressions = Object.entries(results).map(([name, node]) => emitter.emitResult(name, node));
+  return {
+    statements: emitter.statements(),
+    results: expressions,
+    usedNames: new Set([...python.usedNames, ...emitter.flags]),
+  };
 }
 
 interface Segment {
@@ -189,30 +148,23 @@ function emitLaunch(
   launch: KernelLaunch,
   python: TorchPython,
   usedOutputs: UsedOutputs,
-  directTargets: ReadonlyMap<TorchNode, string>,
   { emittedKernels, isFake, source }: CompositionOptions,
 ): readonly Statement[] {
   const { kernel, args, at } = launch;
-  const { names, fake: fakeName } = emittedKernels.get(kernel)!;
+  const { names, functions } = emittedKernels.get(kernel)!;
   const params = tensorsOf(kernel, "out", ...(isFake ? [] : (["inout"] as const)));
   const outputs = params.map(({ name }) => usedOutputs.get(launch)?.get(name));
-  const outputKeywords = tensorsOf(kernel, "out").flatMap((param) => {
-    const output = usedOutputs.get(launch)?.get(param.name);
-    const target = output && directTargets.get(output);
-    const isRequested = param.optional && !isFake && args[param.name] === true;
-    const value = target === undefined ? isRequested && py.boolean(true) : py.name(target);
-    return value ? [py.keyword(outputName(kernel, names, param), value)] : [];
-  });
+  const requests = tensorsOf(kernel, "out").flatMap((param) =>
+    param.optional && args[param.name] === true ? [py.keyword(names.tensors.get(param.name)!, py.boolean(true))] : [],
+  );
   const call = py.call(
-    isFake ? fakeName : names.wrapper,
+    isFake ? functions.meta : functions.launch,
     ...callArguments(kernel, names, args, python),
-    ...outputKeywords,
+    ...requests,
   );
   const comments = isFake ? [] : ((at && source?.site(at)?.comments) ?? []).map((text) => py.comment(text));
-  const targets = outputs.map((output) => (output && directTargets.has(output) ? undefined : output));
-  if (targets.every((output) => output === undefined)) return [...comments, py.expression(call)];
-  const outputNames = python.outputTargets(targets);
-  return [...comments, py.assign(py.tupleOrSingle(outputNames), call)];
+  if (outputs.every((output) => output === undefined)) return [...comments, py.expression(call)];
+  return [...comments, py.assign(py.tupleOrSingle(python.outputTargets(outputs)), call)];
 }
 
 /** The used outputs of each launch. */

@@ -12,17 +12,15 @@ import {
 } from "./composition.js";
 import type { KernelNames } from "../names/kernel-names.js";
 import type { Names } from "../names/names.js";
-import { forwardModeCheck, type OpOptions, registration, withoutAnnotations } from "./registration.js";
+import { type OpOptions, registration } from "./registration.js";
 import * as py from "../syntax/py-build.js";
 import type { Block, Expression, Parameter } from "../syntax/py.js";
-import type { Binding } from "../reference/number-bindings.js";
-import { inputParameters, returnType } from "../wrapper/docstring.js";
+import type { Binding } from "../wrapper/number-bindings.js";
+import { inputParameters, returnType, withoutAnnotations } from "../wrapper/docstring.js";
 
 /** A function before its registration as a PyTorch operator. */
 export interface OperatorFunction {
   readonly params: readonly Parameter[];
-  /** The Python names of the parameters that are tensors. */
-  readonly tensors: readonly string[];
   readonly real: EmittedComposition;
   readonly fake: EmittedComposition;
 }
@@ -71,13 +69,13 @@ export class OperatorContext {
 
   emitComposition(
     composition: Composition,
-    options: Pick<CompositionOptions, "device" | "isFake" | "requests" | "targets"> & { readonly names?: KernelNames },
+    options: Pick<CompositionOptions, "device" | "isFake" | "requests"> & { readonly names?: KernelNames },
   ): EmittedComposition {
-    const { names = this.names, requests, targets } = options;
+    const { names = this.names, requests } = options;
     const reservedNames = new Set(["device", ...names.tensors.values(), ...names.parameters.values()]);
-    // Locals may reuse the names of outputs unless the caller passes the outputs.
+    // Locals may reuse the names of outputs.
     for (const param of this.outputs) reservedNames.delete(names.tensors.get(param.name)!);
-    for (const name of [...(requests?.flags.values() ?? []), ...(targets?.values() ?? [])]) reservedNames.add(name);
+    for (const name of requests?.flags.values() ?? []) reservedNames.add(name);
     const { emittedKernels, source } = this;
     return emitComposition(composition, {
       ir: this.operator.signature,
@@ -101,7 +99,7 @@ export class OperatorContext {
   }
 
   /** Definitions of a PyTorch operator and its fake implementation for torch.compile. */
-  register(name: string, qualified: string, { params, tensors, real, fake }: OperatorFunction, count: number): Block {
+  register(name: string, qualified: string, { params, real, fake }: OperatorFunction, count: number): Block {
     const { namespace, form = "custom_op" } = this.op;
     return [
       {
@@ -112,21 +110,18 @@ export class OperatorContext {
         returns: returnType(count),
         origin: this.operator.signature.at,
         docstring: `torch.ops.${namespace}.${qualified}.`,
-        body: [forwardModeCheck(qualified, tensors), ...withReturn(real)],
+        body: withReturn(real),
       },
       {
         kind: "function",
-        name: fakeName(name),
+        name: "_",
         decorators: [py.dotted(`${name}.register_fake`)],
         params: withoutAnnotations(params),
-        docstring: `What torch.compile sees of ${name}: shapes and dtypes.`,
         body: withReturn(fake),
       },
     ];
   }
 }
-
-export const fakeName = (operator: string): string => `_${operator}_fake`;
 
 /**
  * Appends a return of the results. If the last statement assigns exactly the results, its value is returned directly.

@@ -12,7 +12,7 @@ import { isTorchNode } from "../../torch/node.js";
 import { type OperatorContext, type OperatorFunction } from "./context.js";
 import * as py from "../syntax/py-build.js";
 import type { Block, Expression, FunctionDef, Parameter, Statement } from "../syntax/py.js";
-import type { Binding } from "../reference/number-bindings.js";
+import type { Binding } from "../wrapper/number-bindings.js";
 import { annotationOf } from "../wrapper/docstring.js";
 
 export function gradientDefinitions(context: OperatorContext, backward: Composition): Block {
@@ -151,10 +151,9 @@ class GradientEmitter {
     const emit = (isFake: boolean) => {
       const composition = context.emitComposition(backward, { ...this.#options(py.name(this.#local(like))), isFake });
       const statements = [...context.bindings(composition.usedNames, this.#sizes), ...composition.statements];
-      return { ...composition, statements: isFake ? statements : [...this.#makeContiguous(isOptional), ...statements] };
+      return { ...composition, statements: [...this.#makeContiguous(isOptional), ...statements] };
     };
-    const tensors = [...this.#outputGradients, ...this.#saved.map(({ name }) => name)].map((name) => this.#local(name));
-    return { params, tensors, real: emit(false), fake: emit(true) };
+    return { params, real: emit(false), fake: emit(true) };
   }
 
   /**

@@ -10,10 +10,8 @@ import {
 import { isTorchNamespace } from "../../compiled/torch-namespaces.js";
 import { isInt, members } from "../../types/dtype.js";
 import type { KernelIR } from "../../ir/nodes.js";
-import type { KernelNames } from "../names/kernel-names.js";
 import * as py from "../syntax/py-build.js";
-import type { Block, Expression, FunctionDef, Parameter, Statement } from "../syntax/py.js";
-import { REFUSE_FORWARD_MODE, REFUSE_RECORDING } from "../wrapper/gradient-helpers.js";
+import type { Block, Expression, Statement } from "../syntax/py.js";
 
 export interface OpOptions {
   /** The namespace of the operator: `torch.ops.NAMESPACE.NAME`. */
@@ -75,9 +73,15 @@ export function whyNotTraceable(ir: KernelIR): string | undefined {
   return float && unsupported(`the float argument ${float.name}`, reason);
 }
 
-/** The first statement of an operator's function. It rejects inputs with tangents, which would be lost. */
-export function forwardModeCheck(qualifiedName: string, tensors: readonly string[]): Statement {
-  return py.expression(py.call(REFUSE_FORWARD_MODE, py.string(qualifiedName), ...tensors.map(py.name)));
+/** Functions of the library. */
+const REFUSE_TANGENTS = "_refuse_tangents";
+const REFUSE_RECORDING = "_refuse_recording";
+
+/** The first statement of an operator's public function. It rejects inputs with tangents, which would be lost. */
+export function tangentCheck(name: string, tensors: readonly string[]): Block {
+  return tensors.length === 0
+    ? []
+    : [py.expression(py.call(REFUSE_TANGENTS, py.string(name), ...tensors.map(py.name)))];
 }
 
 /**
@@ -85,50 +89,4 @@ export function forwardModeCheck(qualifiedName: string, tensors: readonly string
  */
 export function recordingCheck(operator: string): Statement {
   return py.expression(py.call(REFUSE_RECORDING, py.name(operator)));
-}
-
-/** `ns::gemm_out`, which writes and updates the caller's tensors and returns nothing. */
-export function outVariantOperator(
-  names: KernelNames,
-  params: readonly Parameter[],
-  outputs: readonly string[],
-  updated: readonly string[],
-  body: Block,
-  isFloat: boolean,
-  { namespace, form = "custom_op" }: OpOptions,
-): Block {
-  const annotation = py.dotted("torch.Tensor");
-  const qualifiedName = `${names.wrapper}_out`;
-  const tensors = params.map(({ name }) => name).filter((name) => [...names.tensors.values()].includes(name));
-  const isOptional = (param: Parameter): boolean => param.default !== undefined;
-  const definition: FunctionDef = {
-    kind: "function",
-    name: names.opOut,
-    decorators: [registration(form, `${namespace}::${qualifiedName}`, [...updated, ...outputs])],
-    // PyTorch rejects keyword-only tensors.
-    params: [
-      ...params.filter((param) => !isOptional(param)),
-      ...outputs.map((name) => ({ name, annotation })),
-      ...params.filter(isOptional),
-    ],
-    returns: py.none,
-    docstring: `${names.wrapper} into tensors of the caller, as torch.ops.${namespace}.${qualifiedName}.`,
-    body: [forwardModeCheck(qualifiedName, [...tensors, ...outputs]), ...body],
-  };
-  const check = isFloat ? [recordingCheck(names.opOut)] : [];
-  // A custom_op without results needs no fake implementation. For a triton_op, PyTorch would run the wrapper instead.
-  if (form === "custom_op") return [definition, ...check];
-  const fake: FunctionDef = {
-    kind: "function",
-    name: `_${names.opOut}_fake`,
-    decorators: [py.dotted(`${names.opOut}.register_fake`)],
-    params: withoutAnnotations(definition.params),
-    docstring: `What torch.compile sees of ${names.opOut}: nothing new.`,
-    body: [],
-  };
-  return [definition, fake, ...check];
-}
-
-export function withoutAnnotations(params: readonly Parameter[]): readonly Parameter[] {
-  return params.map(({ name, default: defaultValue }) => ({ name, ...(defaultValue && { default: defaultValue }) }));
 }

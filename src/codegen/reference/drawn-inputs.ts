@@ -121,10 +121,7 @@ export function shapesConstant(ir: KernelIR, names: KernelNames): readonly State
       })),
     ),
   );
-  return [
-    py.comment("Sizes to verify and to measure with, as in get_inputs(**SHAPES[0])."),
-    py.assign(py.name("SHAPES"), py.list(...rows)),
-  ];
+  return [py.assign(py.name("SHAPES"), py.list(...rows))];
 }
 
 /** `get_inputs`: returns a list of arguments. Its parameters are sizes with defaults. */
@@ -180,7 +177,6 @@ export function getInputsFunction(ir: KernelIR, names: KernelNames): FunctionDef
     name: "get_inputs",
     decorators: [],
     params,
-    docstring: `Fresh arguments for ${names.wrapper}${params.length > 0 ? ", of a typical size" : ""}.`,
     body: [
       ...(needsDevice ? [deviceAssignment()] : []),
       ...bindings.toReversed(),

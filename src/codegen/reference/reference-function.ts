@@ -5,7 +5,7 @@ import type { SourceIndex } from "../../ir/source-index.js";
 import { type KernelNames, tensorName } from "../names/kernel-names.js";
 import * as py from "../syntax/py-build.js";
 import type { FunctionDef, Parameter } from "../syntax/py.js";
-import { type Binding, neededBindings } from "./number-bindings.js";
+import { type Binding, neededBindings } from "../wrapper/number-bindings.js";
 import { TorchPython } from "./expressions.js";
 import { defaultDevice, DEVICE_PARAMETER, deviceHolder } from "../wrapper/checks.js";
 
@@ -14,7 +14,7 @@ import { defaultDevice, DEVICE_PARAMETER, deviceHolder } from "../wrapper/checks
  * the bindings of all other numbers.
  */
 export function referenceFunction(
-  { name, reference, doc }: { readonly name: string; readonly reference: Reference; readonly doc: string },
+  { name, reference }: { readonly name: string; readonly reference: Reference },
   ir: KernelIR,
   names: KernelNames,
   params: readonly Parameter[],
@@ -28,7 +28,6 @@ export function referenceFunction(
     decorators: [],
     params: hasInputs ? params : [...params, { name: "*" }, DEVICE_PARAMETER],
     origin: reference.at,
-    docstring: doc,
   } as const;
   if (reference.kind === "python") return { ...head, body: [{ kind: "verbatim", text: reference.source }] };
   const holder = deviceHolder({ ir });

@@ -190,10 +190,10 @@ export class ExpressionLayout {
   private splitText(item: Py.Argument | Py.Slice): Doc {
     const whole = this.expression(item);
     if (item.kind !== "string" && item.kind !== "fString") return whole;
-    const chunks = splitLiteral(item).map((chunk) =>
+    const chunks = splitLiteral(item, ({ value }) => flatText(value).length + 2).map((chunk) =>
       chunk.kind === "string" ? stringLiteral(chunk.value) : fStringLiteral(chunk),
     );
-    return chunks.length === 1 ? whole : group(ifBreak(join(line, chunks), whole));
+    return chunks.length <= 1 ? whole : group(ifBreak(join(line, chunks), whole));
   }
 
   private sequence(open: string, items: readonly Py.Argument[], close: string, comma?: string): Doc {

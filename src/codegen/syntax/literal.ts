@@ -23,34 +23,39 @@ export function escapeText(text: string, quote: '"' | "'"): string {
 const CHUNK = 60;
 
 /** Splits a literal after spaces into literals of about one line, for implicit concatenation. */
-export function splitLiteral(literal: Py.StringLiteral | Py.FString): readonly (Py.StringLiteral | Py.FString)[] {
-  const parts = literal.kind === "string" ? [literal.value] : literal.parts;
-  const tokens = parts.flatMap<string | Py.FStringField>((part) =>
-    typeof part === "string" ? (part.match(/[^ ]* +|[^ ]+/g) ?? []) : [part],
-  );
+export function splitLiteral(
+  literal: Py.StringLiteral | Py.FString,
+  fieldWidth: (field: Py.FStringField) => number,
+): readonly (Py.StringLiteral | Py.FString)[] {
   const chunks: Py.FString["parts"][] = [];
-  let chunk: Py.FString["parts"] = [];
   let length = 0;
-  for (const token of tokens) {
-    const previous = chunk.at(-1);
-    const size = typeof token === "string" ? token.length : FIELD;
-    if (length + size > CHUNK && typeof previous === "string" && previous.endsWith(" ")) {
-      chunks.push(chunk);
-      chunk = [];
-      length = 0;
-    }
-    chunk = [...chunk, token];
-    length += size;
+  for (const word of wordsOf(literal.kind === "string" ? [literal.value] : literal.parts)) {
+    const sizes = word.map((part) => (typeof part === "string" ? part.length : fieldWidth(part)));
+    const size = sizes.reduce((sum, each) => sum + each, 0);
+    const isFull = chunks.length === 0 || length + size > CHUNK;
+    chunks.push([...(isFull ? [] : chunks.pop()!), ...word]);
+    length = isFull ? size : length + size;
   }
-  return [...chunks, chunk].map((chunkParts) =>
+  return chunks.map((chunkParts) =>
     chunkParts.every((part) => typeof part === "string")
       ? { kind: "string", value: chunkParts.join("") }
       : { kind: "fString", parts: chunkParts },
   );
 }
 
-/** The estimated length of a replacement field. It only affects where a text is split. */
-const FIELD = 12;
+/** Texts and fields up to a space each. */
+function wordsOf(parts: Py.FString["parts"]): readonly Py.FString["parts"][] {
+  const tokens = parts.flatMap<string | Py.FStringField>((part) =>
+    typeof part === "string" ? (part.match(/[^ ]* +|[^ ]+/g) ?? []) : [part],
+  );
+  const words: Py.FString["parts"][] = [];
+  let isEnd = true;
+  for (const token of tokens) {
+    words.push(isEnd ? [token] : [...words.pop()!, token]);
+    isEnd = typeof token === "string" && token.endsWith(" ");
+  }
+  return words;
+}
 
 /** The escaped lines of a docstring, for triple double quotes. */
 export function docstringLines(text: string): readonly string[] {

@@ -14,3 +14,12 @@ export function eachNode(tree: unknown, visit: (node: Expression | Statement) =>
     if (key !== "origin") eachNode((tree as Readonly<Record<string, unknown>>)[key], visit);
   }
 }
+
+/** The names that occur in these nodes. */
+export function namesIn(nodes: readonly (Expression | Statement)[]): ReadonlySet<string> {
+  const names = new Set<string>();
+  eachNode(nodes, (node) => {
+    if (node.kind === "name") names.add(node.id);
+  });
+  return names;
+}

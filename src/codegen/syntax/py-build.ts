@@ -1,17 +1,6 @@
 /** Constructors for the syntax tree in py.ts. */
 import type { Location } from "../../diagnostics/diagnostic.js";
 import type * as Py from "./py.js";
-import type { FunctionDef } from "./py.js";
-
-/** `params` is a list of names, separated by spaces. */
-export const helperFunction = (name: string, params: string, docstring: string, text: string): FunctionDef => ({
-  kind: "function",
-  name,
-  decorators: [],
-  params: params.split(" ").map((each) => ({ name: each })),
-  docstring,
-  body: [{ kind: "verbatim", text }],
-});
 
 export const name = (id: string): Py.Name => ({ kind: "name", id });
 export const none = name("None");

@@ -20,6 +20,7 @@ export function withoutUnusedSizes(body: Block): Block {
     const { targets: assignedTargets, value } = statement;
     if (value.kind === "subscript" && isShape(value.value)) return assignedTargets.every(isUnused) ? [] : [statement];
     if (!isShape(value)) return [statement];
+    if (assignedTargets.every((target) => target.kind === "tuple" && target.items.every(isUnused))) return [];
     const targets = assignedTargets.map((target) =>
       target.kind === "tuple" ? py.tuple(...target.items.map(replaceUnused)) : target,
     );

@@ -6,7 +6,7 @@ import { preHook } from "./descriptors.js";
 import { hostExpressions } from "../body/host-expressions.js";
 import { type KernelNames, parameterName } from "../names/kernel-names.js";
 import * as py from "../syntax/py-build.js";
-import type { Argument, Block, Expression, Keyword, Statement } from "../syntax/py.js";
+import type { Argument, Block, Expression, Keyword } from "../syntax/py.js";
 import { INTERPRETED } from "./checks.js";
 
 /** Launch options of a config, under Triton's names. */
@@ -20,43 +20,11 @@ export function launchOptions(config: Config): readonly Argument[] {
   ];
 }
 
-/** The helper that omits `maxnreg` on GPUs for which Triton rejects it. */
-export const MAXNREG = "_maxnreg";
+/** The library's function that omits `maxnreg` where Triton rejects it. */
+const MAXNREG = "_maxnreg";
 
-export const maxnregHelper: Statement = {
-  kind: "function",
-  name: MAXNREG,
-  decorators: [],
-  params: [{ name: "most" }],
-  docstring: "The most registers that a thread may use: AMD's compiler takes no such option.",
-  body: [
-    py.returns(
-      py.conditional(
-        py.dict(),
-        py.dotted("torch.version.hip"),
-        py.dict({ key: py.string("maxnreg"), value: py.name("most") }),
-      ),
-    ),
-  ],
-};
-
-const FIRST_CONFIG = "_first_config";
-
-export const firstConfigHelper: Statement = {
-  kind: "function",
-  name: FIRST_CONFIG,
-  decorators: [],
-  params: [{ name: "_call" }, { name: "quantiles" }],
-  docstring: "What no config takes longer than: Triton's interpreter has no clock.",
-  body: [py.returns(py.list(...[0, 0, 0].map((zero) => py.numberLiteral(zero, "float"))))],
-};
-
-/**
- * Triton's interpreter cannot measure time. With equal times for all configs, the autotuner chooses the first valid
- * one.
- */
-export const firstConfig = ({ tuning }: KernelIR): Block =>
-  !tuning.key || tuning.configs.length < 2 ? [] : [firstConfigHelper];
+/** Equal times for all configs: Triton's interpreter has no clock. */
+const noBenchmark = py.lambda(["*_", "**__"], py.binary(py.list(py.numberLiteral(0, "float")), "*", py.number("3")));
 
 /** The table of configs by GPU, which the kernel's pruner reads. */
 export function configLists(ir: KernelIR, names: KernelNames): Block {
@@ -119,7 +87,7 @@ export function decorators(ir: KernelIR, names: KernelNames, pruner: string | un
       reset_to_zero: pointers(resetToZero),
       restore_value: pointers(restoreValue),
       cache_results: cacheResults ? py.boolean(true) : undefined,
-      do_bench: hasSeveralConfigs ? py.conditional(py.name(FIRST_CONFIG), py.name(INTERPRETED), py.none) : undefined,
+      do_bench: hasSeveralConfigs ? py.conditional(noBenchmark, py.name(INTERPRETED), py.none) : undefined,
     }),
   );
   return [autotune, ...inner];

@@ -1,5 +1,6 @@
 /** Tensor descriptors (TMA): creation in the wrapper, and scratch memory for descriptors that kernels create. */
 import { hasDeviceDescriptors, descriptorsWithTunedBlocks } from "../../analysis/descriptor-tensors.js";
+import type { PreconditionOf } from "../../analysis/preconditions.js";
 import { type Argument, isValue, type KernelIR, type TensorParam, type Value } from "../../ir/nodes.js";
 import { type KernelNames, literalNumber } from "../names/kernel-names.js";
 import * as py from "../syntax/py-build.js";
@@ -8,6 +9,7 @@ import type { WrapperContext } from "./scope.js";
 import { argumentDisplayName } from "./checks.js";
 
 export const CHECK_DESCRIPTOR = "_check_descriptor";
+const CHECK_DESCRIBED = "_check_described";
 export const ALLOCATE = "_allocate";
 /** Triton's class for descriptors that the host creates. */
 export const DESCRIPTOR_CLASS = "TensorDescriptor";
@@ -15,7 +17,18 @@ export const DESCRIPTOR_CLASS = "TensorDescriptor";
 /** Rejects a tensor that a descriptor cannot address. */
 export function descriptorCheck(context: WrapperContext, param: TensorParam, axis: number): Block {
   const label = py.string(`${context.names.wrapper}: ${argumentDisplayName(context, param)}`);
-  return [py.expression(py.call(CHECK_DESCRIPTOR, label, context.tensor(param), py.number(String(axis))))];
+  const written = param.role === "in" ? [] : [py.keyword("is_written", py.boolean(true))];
+  return [py.expression(py.call(CHECK_DESCRIPTOR, label, context.tensor(param), py.number(String(axis)), ...written))];
+}
+
+/** Rejects a raw pointer of whose memory the kernel cannot make descriptors. */
+export function pointerDescriptorCheck(
+  context: WrapperContext,
+  { param, steps }: PreconditionOf<"pointer-descriptor">,
+): Block {
+  const label = py.string(`${context.names.wrapper}: ${argumentDisplayName(context, param)}`);
+  const values = steps.map((step) => (typeof step === "number" ? py.numberLiteral(step, "int") : context.local(step)));
+  return [py.expression(py.call(CHECK_DESCRIBED, label, context.tensor(param), ...values))];
 }
 
 /** Triton allocates scratch memory during a launch. The allocator is local to the calling thread's context. */

@@ -36,17 +36,24 @@ export function inputParameters(ir: KernelIR, names: KernelNames): readonly Para
   });
 }
 
+/** The parameters of a private function. */
+export function withoutAnnotations(params: readonly Parameter[]): readonly Parameter[] {
+  return params.map(({ name, default: defaultValue }) => ({ name, ...(defaultValue && { default: defaultValue }) }));
+}
+
 /** The docstring lines of the positional parameters. */
 export function argumentLines(ir: KernelIR, names: KernelNames): readonly string[] {
   const tensors = tensorsOf(ir, "in", "inout");
   const pointers = paramsOf(ir, "pointer");
+  const tensorTexts = tensors.map((param): readonly [string, string] => {
+    const contiguous = param.contiguous ? ", contiguous" : "";
+    const updated = param.role === "inout" ? "; updated in place" : "";
+    const optional = param.optional ? ", or None" : "";
+    const range = describeRange(param, names);
+    return [localName(names, param), `${describeTensor(param)}${range}${contiguous}${optional}${updated}.`];
+  });
   return [
-    ...tensors.map((param) => {
-      const contiguous = param.contiguous ? ", contiguous" : "";
-      const updated = param.role === "inout" ? "; updated in place" : "";
-      const optional = param.optional ? ", or None" : "";
-      return `    ${localName(names, param)}: ${describeTensor(param)}${describeRange(param, names)}${contiguous}${optional}${updated}.`;
-    }),
+    ...groupedLines(tensorTexts),
     ...pointers.map((param) => {
       const optional = param.given ? ", or None" : "";
       const { numel } = param;
@@ -58,6 +65,17 @@ export function argumentLines(ir: KernelIR, names: KernelNames): readonly string
       (param) => `    ${localName(names, param)}: ${describeNumber(param)}${describeRange(param, names)}.`,
     ),
   ];
+}
+
+/** `    x, y: [N] float32.`: one line for adjacent arguments with the same description. */
+function groupedLines(items: readonly (readonly [name: string, text: string])[]): readonly string[] {
+  const groups: { names: string[]; readonly text: string }[] = [];
+  for (const [name, text] of items) {
+    const last = groups.at(-1);
+    if (last?.text === text) last.names.push(name);
+    else groups.push({ names: [name], text });
+  }
+  return groups.map(({ names, text }) => `    ${names.join(", ")}: ${text}`);
 }
 
 /** The outputs, as keyword-only parameters. */
@@ -77,10 +95,12 @@ export function outputParameters(context: WrapperContext): readonly Parameter[] 
 
 /** The docstring lines of the outputs. */
 export function outputLines(context: WrapperContext): readonly string[] {
-  return tensorsOf(context.ir, "out").map((param) => {
-    const text = `    ${argumentDisplayName(context, param)}: where to write ${describeTensor(param)}`;
-    return param.optional ? `${text}; allocated if True, left out if None.` : `${text}; allocated if None.`;
-  });
+  return groupedLines(
+    tensorsOf(context.ir, "out").map((param) => {
+      const missing = param.optional ? "allocated if True, left out if None" : "allocated if None";
+      return [argumentDisplayName(context, param), `where to write ${describeTensor(param)}; ${missing}.`];
+    }),
+  );
 }
 
 /** The annotation of a return value of `count` tensors, some of which may be None. */

@@ -1,23 +1,25 @@
 /** The wrapper's check of the GPU, for kernels that support only some GPUs. */
+import { hasFloatAtomics } from "../../analysis/memory-effects.js";
 import { formatTargets } from "../../compiled/kernel-targets.js";
 import * as py from "../syntax/py-build.js";
 import type { Block, Expression } from "../syntax/py.js";
-import { helperFunction } from "../syntax/py-build.js";
-import { DEVICE, INTERPRETED, binderDType, dtypeBinder, torchDType } from "./checks.js";
+import { deviceOf, binderDType, dtypeBinder, torchDType } from "./checks.js";
 import type { WrapperContext } from "./scope.js";
 import type { KernelIR } from "../../ir/nodes.js";
 import { resultsOf, walkAll } from "../../ir/walk.js";
 import { members } from "../../types/dtype.js";
-import { CHECK_BFLOAT16 } from "./argument-helpers.js";
 
 const BFLOAT16 = "bfloat16";
+const CHECK_BFLOAT16 = "_check_bfloat16";
+const CHECK_GPU = "_check_gpu";
+const CHECK_DETERMINISTIC = "_check_deterministic";
 
 /** A kernel that may compute in bfloat16 raises an error in an interpreter without the correction. */
 function bfloat16Check(context: WrapperContext): Block {
   const dtypes = hasBFloat16(context.ir) ? [torchDType(BFLOAT16)] : bfloat16Dtypes(context);
   if (dtypes.length === 0) return [];
   const check = py.call(CHECK_BFLOAT16, py.string(context.names.wrapper), ...dtypes);
-  return [{ kind: "if", branches: [{ test: py.name(INTERPRETED), body: [py.expression(check)] }] }];
+  return [py.expression(check)];
 }
 
 /** True if every call uses bfloat16. */
@@ -46,38 +48,28 @@ function bfloat16Dtypes(context: WrapperContext): readonly Expression[] {
   });
 }
 
-export const CHECK_GPU = "_check_gpu";
-
-/** Checks of the GPU, and of bfloat16 support in Triton's interpreter. */
+/** Checks of the GPU, of bfloat16 support in Triton's interpreter, and of PyTorch's request for determinism. */
 export function environmentChecks(context: WrapperContext): Block {
-  return [...gpuCheck(context), ...bfloat16Check(context)];
+  return [...gpuCheck(context), ...bfloat16Check(context), ...determinismCheck(context)];
+}
+
+function determinismCheck({ ir, names }: WrapperContext): Block {
+  return hasFloatAtomics(ir) ? [py.expression(py.call(CHECK_DETERMINISTIC, py.string(names.wrapper)))] : [];
 }
 
 /** Empty for a kernel without declared targets. */
-function gpuCheck({ ir: { targets }, names }: WrapperContext): Block {
+function gpuCheck(context: WrapperContext): Block {
+  const {
+    ir: { targets },
+    names,
+  } = context;
   if (!targets) return [];
   const { cuda, hip = [] } = targets;
   const oldest = cuda === undefined ? py.none : py.number(String(cuda));
   const description = py.string(`${names.wrapper} is for ${formatTargets(targets)}`);
   return [
-    py.expression(py.call(CHECK_GPU, DEVICE, oldest, py.list(...hip.map((arch) => py.string(arch))), description)),
+    py.expression(
+      py.call(CHECK_GPU, deviceOf(context), oldest, py.list(...hip.map((arch) => py.string(arch))), description),
+    ),
   ];
 }
-
-export const checkGpu = helperFunction(
-  CHECK_GPU,
-  "device cuda hip wanted",
-  "Refuses a GPU that the kernel is not for.",
-  `# Without a GPU, PyTorch only traces.
-if ${INTERPRETED} or not torch.cuda.is_available():
-    return
-if torch.version.hip is None:
-    major, minor = torch.cuda.get_device_capability(device)
-    found = f"sm_{major}{minor}"
-    is_wanted = cuda is not None and 10 * major + minor >= cuda
-else:
-    found = torch.cuda.get_device_properties(device).gcnArchName.split(":")[0]
-    is_wanted = found in hip
-if not is_wanted:
-    raise RuntimeError(f"{wanted}; this GPU is {found}")`,
-);

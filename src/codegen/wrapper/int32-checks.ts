@@ -1,55 +1,48 @@
 /** Checks that int32 offsets and indices do not overflow. */
 import { isDescriptorOnly } from "../../analysis/descriptor-tensors.js";
-import { type PreconditionOf, preconditionsOf } from "../../analysis/preconditions.js";
-import { isValue, type TensorParam } from "../../ir/nodes.js";
+import { INT32_LIMIT_MESSAGE, preconditionsOf } from "../../analysis/preconditions.js";
+import type { TensorParam } from "../../ir/nodes.js";
 import * as py from "../syntax/py-build.js";
-import type { Block, Expression } from "../syntax/py.js";
-import { INT32_OVERFLOW, INDEX_OVERFLOW, DESCRIPTOR_OVERFLOW } from "./argument-helpers.js";
-import { check, elementCount, ifNotNone, argumentDisplayName, hasSameShape } from "./checks.js";
+import type { Block } from "../syntax/py.js";
+import { check, CHECK_REACH, ifNotNone, messageOf } from "./checks.js";
+import { hasSameShape, namedTensors } from "./rules.js";
 import type { WrapperContext } from "./scope.js";
 
 /** The module constant with the limit of int32 offsets. */
 export const EXTENT_LIMIT = "_INT32_REACH";
 
 export function int32Checks(context: WrapperContext): Block {
-  const preconditions = preconditionsOf(context.ir, "reach");
-  return [
-    ...preconditions.flatMap((each) => ifNotNone(context, each.param, extentCheck(context, each))),
-    ...countChecks(context),
-  ];
+  return [...extentChecks(context), ...countChecks(context)];
 }
 
 /** Offsets are int32 by default. In a tensor with a larger extent they would wrap around to wrong addresses. */
-function extentCheck(context: WrapperContext, { param }: PreconditionOf<"reach">): Block {
-  const strides = param.strides.map((stride) => (isValue(stride) ? context.names.parameters.get(stride) : undefined));
-  const isStrided = strides.length > 0 && strides.every((name) => name !== undefined);
-  if (!isStrided && isCoveredByEarlierCheck(context, param)) return [];
-  const terms = strides.map((name, axis) =>
-    py.binary(py.binary(context.dim(param, axis), "-", py.number("1")), "*", py.name(name ?? "_")),
-  );
-  const extent = isStrided
-    ? terms.reduce<Expression>((sum, term, i) => (i === 0 ? term : py.binary(sum, "+", term)), terms[0]!)
-    : elementCount(context, param);
-  const label = py.string(`${context.names.wrapper}: ${argumentDisplayName(context, param)}`);
-  return [check(py.compare(extent, [">=", py.name(EXTENT_LIMIT)]), py.raise(py.call(INT32_OVERFLOW, label)))];
+function extentChecks(context: WrapperContext): Block {
+  const params = preconditionsOf(context.ir, "reach")
+    .map(({ param }) => param)
+    .filter((param) => !isCoveredByEarlierCheck(context, param));
+  const call = (checked: readonly TensorParam[]) =>
+    py.expression(py.call(CHECK_REACH, py.string(context.names.wrapper), ...namedTensors(context, checked)));
+  const required = params.filter(({ given }) => !given);
+  const optional = params.filter(({ given }) => given);
+  return [
+    ...(required.length > 0 ? [call(required)] : []),
+    ...optional.flatMap((param) => ifNotNone(context, param, [call([param])])),
+  ];
 }
 
 /** Checks sizes that int32 indices or descriptors count, independent of tensor extents. */
 function countChecks(context: WrapperContext): Block {
   const { names, ir } = context;
-  return [INDEX_OVERFLOW, DESCRIPTOR_OVERFLOW].flatMap((error) => {
-    const by = error === INDEX_OVERFLOW ? "index" : "descriptor";
-    const preconditions = preconditionsOf(ir, "count").filter((each) => each.by === by);
-    if (preconditions.length === 0) return [];
-    const sizes = preconditions.map(({ size }) =>
-      typeof size === "number"
-        ? { name: "axis", value: py.numberLiteral(size, "int") }
-        : { name: names.parameters.get(size)!, value: py.name(names.parameters.get(size)!) },
-    );
-    const test = py.boolOp("or", ...sizes.map(({ value }) => py.compare(value, [">=", py.name(EXTENT_LIMIT)])));
-    const sizeKeywords = sizes.map(({ name, value }) => py.keyword(name, value));
-    return [check(test, py.raise(py.call(error, py.string(names.wrapper), ...sizeKeywords)))];
-  });
+  return (["index", "descriptor"] as const).flatMap((by) =>
+    preconditionsOf(ir, "count")
+      .filter((each) => each.by === by)
+      .map(({ size }) => {
+        const name = typeof size === "number" ? "axis" : names.parameters.get(size)!;
+        const value = typeof size === "number" ? py.numberLiteral(size, "int") : py.name(name);
+        const error = messageOf(context, "ValueError", `${name} is `, { value }, `, ${INT32_LIMIT_MESSAGE[by]}`);
+        return check(py.compare(value, [">=", py.name(EXTENT_LIMIT)]), error);
+      }),
+  );
 }
 
 /** True if an earlier check covers this tensor: the earlier tensor has the same shape and both are contiguous. */

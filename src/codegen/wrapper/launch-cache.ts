@@ -7,12 +7,22 @@ import type { KernelNames } from "../names/kernel-names.js";
 import { Names } from "../names/names.js";
 import * as py from "../syntax/py-build.js";
 import type { Block, Expression, FunctionDef, Statement } from "../syntax/py.js";
-import { CHECKED_WRAPPER, IS_SPECIAL, RECORD_CALL, CACHED_WRAPPER } from "./launch-cache-helpers.js";
-import { deviceHolder, argumentDisplayName } from "./checks.js";
-import { LAUNCHES } from "./helpers.js";
+import { argumentDisplayName, deviceHolder } from "./checks.js";
 import { nonOverlapping } from "./outputs.js";
 import { type WrapperContext, WrapperScope } from "./scope.js";
 import { annotationOf } from "./docstring.js";
+
+/** The wrapper without the cache, and the function that replaces it. */
+const CHECKED_WRAPPER = "_checked";
+const CACHED_WRAPPER = "_cached";
+/** The library's table of launches and functions. */
+const LAUNCHES = "_LAUNCHES";
+const IS_SPECIAL = "_is_special";
+const RECORD_CALL = "_record_call";
+/** Names that the cache adds to a module. */
+export const LAUNCH_CACHE_NAMES = [CHECKED_WRAPPER, CACHED_WRAPPER, "functools"];
+/** The library's function that says if launches can be cached here. */
+const IS_DIRECT = "_is_direct";
 
 /**
  * True if calls of the wrapper can be cached: it launches with `_launch`, and has no optional tensors. Kernels with
@@ -24,9 +34,20 @@ export function isLaunchCacheable(ir: KernelIR): boolean {
   return !hasDescriptors && deviceHolder({ ir }) !== undefined && tensors.every(({ given }) => given === undefined);
 }
 
-/** The function that replaces `wrapper` and consults the launch cache first. */
-export function cachedCallFunction(ir: KernelIR, names: KernelNames, wrapper: FunctionDef): FunctionDef {
-  return new CachedCallEmitter(ir, names).emit(wrapper);
+/**
+ * The end of a module with a launch cache: the function that consults it first replaces the wrapper. `isShared`: other
+ * modules have the same table of launches.
+ */
+export function launchCacheBlock(ir: KernelIR, names: KernelNames, wrapper: FunctionDef, isShared: boolean): Block {
+  return [
+    py.comment("Launch cache: a repeated call goes directly to its launch."),
+    py.assign(py.name(CHECKED_WRAPPER), py.name(wrapper.name)),
+    new CachedCallEmitter(ir, names, isShared).emit(wrapper),
+    {
+      kind: "if",
+      branches: [{ test: py.call(IS_DIRECT), body: [py.assign(py.name(wrapper.name), py.name(CACHED_WRAPPER))] }],
+    },
+  ];
 }
 
 type MemoryParam = TensorParam | PointerParam;
@@ -48,6 +69,7 @@ class CachedCallEmitter {
   constructor(
     readonly ir: KernelIR,
     names: KernelNames,
+    readonly isShared: boolean,
   ) {
     this.#context = new WrapperScope(ir, names, false);
     this.#outs = tensorsOf(ir, "out");
@@ -64,7 +86,7 @@ class CachedCallEmitter {
 
   emit({ name, params }: FunctionDef): FunctionDef {
     const [key, launches, tensors] = ["key", "found", "given"].map((each) => py.name(this.#locals.take(each)));
-    const fallback = py.call(RECORD_CALL, key!, tensors!, ...this.#call());
+    const fallback = py.call(RECORD_CALL, py.name(CHECKED_WRAPPER), key!, tensors!, ...this.#call());
     const isTraced = py.call("torch.compiler.is_dynamo_compiling");
     const lookup = py.call(`${LAUNCHES}.get`, key!, py.tuple());
     return {
@@ -73,9 +95,9 @@ class CachedCallEmitter {
       decorators: [py.call("functools.wraps", py.name(CHECKED_WRAPPER))],
       params: params.map((param) => ({ name: param.name, ...(param.default && { default: param.default }) })),
       docstring: [
-        `${name}, at the cost of its launch where an earlier call was alike.`,
+        `${name}, at the cost of its launch if an equal call was made before.`,
         "",
-        "Calls are alike if all that the checks and the launch depend on is equal but the addresses. Of these, the alignment is checked here, and that nothing overlaps what is written. Any other call goes through the checks.",
+        "Calls are equal if all that the checks and the launch depend on is equal, except the addresses, of which the alignment and the overlap are checked here. Any other call goes through the checks.",
       ].join("\n"),
       body: [
         { kind: "if", branches: [{ test: isTraced, body: [py.returns(py.call(CHECKED_WRAPPER, ...this.#call()))] }] },
@@ -86,7 +108,7 @@ class CachedCallEmitter {
             {
               type: py.tuple(...["AttributeError", "RuntimeError", "TypeError"].map(py.name)),
               body: [
-                py.comment("An argument is no tensor, or no number: the checks say so."),
+                py.comment("An argument is no tensor, or no number: the checks refuse it."),
                 py.assign(py.tuple(key!, launches!), py.tuple(py.none, py.tuple())),
               ],
             },
@@ -205,7 +227,7 @@ class CachedCallEmitter {
       const name = this.#argument(param);
       return py.conditional(py.none, py.compare(name, ["is", py.none]), shapeKey(param, name));
     });
-    return py.tuple(...inputs, ...outs);
+    return py.tuple(...inputs, ...outs, ...(this.isShared ? [py.string(this.#context.names.wrapper)] : []));
   }
 
   /** The caller's tensors, which the guard compares with those of an earlier call. */

@@ -3,21 +3,29 @@ import { preconditionsOf } from "../../analysis/preconditions.js";
 import { type ConstexprParam, type HostBlock, paramsOf, type Value } from "../../ir/nodes.js";
 import { hostExpressions, hostInputs } from "../body/host-expressions.js";
 import { snakeCase } from "../names/names.js";
+import { flatText } from "../syntax/layout-expression.js";
+import { atAxis } from "../../types/axis.js";
 import * as py from "../syntax/py-build.js";
 import type { Block, Expression, Keyword, Statement } from "../syntax/py.js";
-import { check, DEVICE, isNotPowerOfTwo, messageOf, ROW_LIMIT } from "./checks.js";
+import { check, CHECKED_GRID, deviceOf, isNotPowerOfTwo, messageOf, ROW_LIMIT } from "./checks.js";
 import type { WrapperContext } from "./scope.js";
 
-/** The helper that returns a GPU property, and the table of properties for the interpreter. */
+/** The library's function that returns a GPU property. */
 export const GPU_PROPERTY = "_gpu_property";
-export const INTERPRETER_GPU = "_INTERPRETED_GPU";
+/** The library's function that launches a kernel through the launch cache. */
+export const LAUNCH = "_launch";
+/**
+ * Makes a launch visible to torch.compile. PyTorch searches the source for this name to find the kernels of an
+ * operator.
+ */
+export const WRAP_TRITON = "wrap_triton";
 
 type ValuePrinter = (value: Value) => Expression;
 
 /** GPU properties, then launch-time constexprs, then computed launch options, each after its inputs. */
 export function launchComputations(context: WrapperContext, local: ValuePrinter): Block {
   const properties = paramsOf(context.ir, "device").map(({ name, value }) =>
-    py.assign(local(value), py.call(GPU_PROPERTY, DEVICE, py.string(snakeCase(name)))),
+    py.assign(local(value), py.call(GPU_PROPERTY, deviceOf(context), py.string(snakeCase(name)))),
   );
   const options = Object.entries(context.ir.tuning.options ?? {});
   return [
@@ -26,6 +34,18 @@ export function launchComputations(context: WrapperContext, local: ValuePrinter)
     ...options.flatMap(([name, compute]) => option(context, name, compute, local)),
   ];
 }
+
+/** `_checked_grid("gelu", (triton.cdiv(N, 64), H), {1: "H"})`, with the axes that may exceed the GPU's limit. */
+export function checkedGrid(context: WrapperContext, grid: Expression): Expression {
+  const texts = hostExpressions(context.ir.grid, (value) => py.name(context.localText(value))).map(flatText);
+  const axes = preconditionsOf(context.ir, "grid").map(({ axis }) => ({
+    key: py.number(String(axis)),
+    value: py.string(shortText(atAxis(texts, axis).replaceAll("triton.", ""))),
+  }));
+  return axes.length === 0 ? grid : py.call(CHECKED_GRID, py.string(context.names.wrapper), grid, py.dict(...axes));
+}
+
+const shortText = (text: string): string => (text.length > 60 ? `${text.slice(0, 57)}...` : text);
 
 /** `num_warps=num_warps`, for launch options that the wrapper computes. */
 export function computedOptions({ ir }: WrapperContext): readonly Keyword[] {

@@ -4,9 +4,15 @@ import { isInt } from "../../types/dtype.js";
 import { type NumberParam, numberParams } from "../names/call-order.js";
 import * as py from "../syntax/py-build.js";
 import type { Block, Expression } from "../syntax/py.js";
-import { CHECK_CHOICE, CHECK_CONSTANT, CHECK_FLOAT, CHECK_INT, CHECK_TYPE } from "./argument-helpers.js";
 import { torchDType } from "./checks.js";
 import type { WrapperContext } from "./scope.js";
+
+/** Functions of the library. */
+const CHECK_CHOICE = "_check_choice";
+const CHECK_CONSTANT = "_check_constant";
+const CHECK_FLOAT = "_check_float";
+const CHECK_INT = "_check_int";
+const CHECK_TYPE = "_check_type";
 
 /** The module's table from PyTorch dtypes to Triton dtypes. */
 export const TRITON_DTYPES = "_TRITON_DTYPES";
@@ -15,8 +21,9 @@ export const TRITON_DTYPES = "_TRITON_DTYPES";
  * A constexpr is compiled into the kernel, so a value of another type or outside its choices would compile a different
  * kernel. A number that its dtype cannot represent would reach the kernel as a different number.
  */
-export function numberChecks(context: WrapperContext): Block {
-  return numberParams(context.ir).map((param) => {
+export function numberChecks(context: WrapperContext, isSelected: (param: NumberParam) => boolean = () => true): Block {
+  const selected = numberParams(context.ir).filter(isSelected);
+  return selected.map((param) => {
     const text = context.names.parameters.get(param.value)!;
     const label = py.string(`${context.names.wrapper}: ${text}`);
     const [name, ...args] = argumentCheck(param);

@@ -1,81 +1,76 @@
 /** Output tensors of a wrapper: checks the caller's tensors and allocates the others. */
 import { writtenPointers } from "../../analysis/memory-effects.js";
+import { preconditionsOf } from "../../analysis/preconditions.js";
 import type { KernelIR, PointerParam, TensorParam } from "../../ir/nodes.js";
 import * as py from "../syntax/py-build.js";
-import { flatText as printExpression } from "../syntax/layout-expression.js";
-import type { Block, Expression } from "../syntax/py.js";
+import type { Block, Expression, Keyword, Statement } from "../syntax/py.js";
 import {
-  hasSameShape,
-  DEVICE,
-  binderDType,
-  contiguousCheck,
-  deviceHolder,
-  ifNotNone,
   argumentDisplayName,
+  binderDType,
+  CHECK_STRIDED,
+  CHECK_TENSORS,
+  CHECK_WRITTEN,
+  deviceHolder,
+  deviceOf,
+  ifNotNone,
+  isNotTraced,
   torchDType,
 } from "./checks.js";
+import { isFloatElem } from "../../types/dtype.js";
+import { boundShapeRule, contiguousRule, dtypeRule, hasSameShape, namedTensors } from "./rules.js";
 import type { WrapperContext } from "./scope.js";
 
-/** Helpers of the module that these checks call. */
-export const CHECK_OUT = "_check_out";
-export const CHECK_MEMORY = "_check_memory";
-
-/** Allocates an output, or checks the caller's: its shape, dtype, device, and memory overlap. */
-export function outputChecks(context: WrapperContext, param: TensorParam): Block {
-  const first = deviceHolder(context);
+/** Allocates an output unless the caller passed one. */
+export function outputAllocation(context: WrapperContext, param: TensorParam): Block {
   const argument = py.name(argumentDisplayName(context, param));
   const tensor = context.tensor(param);
-  const { shape, dtype } = outputType(context, param);
+  const isAbsent = py.compare(argument, ["is", py.none]);
+  const allocation = allocationOf(context, param);
+  const first = deviceHolder(context);
+  if (!param.optional) return [py.assign(tensor, py.conditional(allocation, isAbsent, argument))];
+  const isOmitted = py.boolOp("or", isAbsent, py.compare(argument, ["is", py.boolean(false)]));
+  const isWanted = py.compare(argument, ["is", py.boolean(true)]);
+  return [
+    {
+      kind: "if",
+      branches: [
+        { test: isOmitted, body: [py.assign(tensor, py.none)] },
+        { test: isWanted, body: [py.assign(tensor, allocation)] },
+      ],
+      otherwise: [
+        py.assign(tensor, argument),
+        ...tensorsCheck(
+          context,
+          namedTensors(context, [...(first ? [first] : []), param]),
+          [],
+          [writtenCheck(context, param)],
+        ),
+        ...outputRules(context, [param]),
+      ],
+    },
+  ];
+}
+
+/** The rules for outputs that may be the caller's: shapes, dtypes and strides. */
+export function outputRules(context: WrapperContext, params: readonly TensorParam[]): Block {
+  return [...boundShapeRule(context, params), ...dtypeRule(context, params), ...contiguousRule(context, params)];
+}
+
+/** Sets an output that accumulates to zero. */
+export function zeroing(context: WrapperContext, param: TensorParam): Block {
+  if (!param.zeroed) return [];
+  return ifNotNone(context, param, [py.expression(py.call(py.attribute(context.tensor(param), "zero_")))]);
+}
+
+export function allocationOf(context: WrapperContext, param: TensorParam): Expression {
   const template = allocationTemplate(context, param);
-  const allocation = template
-    ? py.call("torch.empty_like", context.tensor(template))
-    : first
-      ? py.call(
-          py.attribute(context.tensor(first), "new_empty"),
-          shape,
-          ...(hasSameDType(first, param) ? [] : [py.keyword("dtype", dtype)]),
-        )
-      : py.call("torch.empty", shape, ...py.keywords({ device: DEVICE, dtype }));
-  const checkCall = outputCheck(context, param);
-  const zero = param.zeroed ? [py.expression(py.call(py.attribute(tensor, "zero_")))] : [];
-  const allocateBranch = { test: py.compare(argument, ["is", py.none]), body: [py.assign(tensor, allocation)] };
-  const otherwise = [
-    printExpression(argument) === printExpression(tensor) ? py.expression(checkCall) : py.assign(tensor, checkCall),
-    ...contiguousCheck(context, param),
-  ];
-  if (!param.optional) return [{ kind: "if", branches: [allocateBranch], otherwise }, ...zero];
-  const isOmitted = py.boolOp(
-    "or",
-    ...[py.none, py.boolean(false)].map((value) => py.compare(argument, ["is", value])),
-  );
-  const branches = [
-    { test: isOmitted, body: [py.assign(tensor, py.none)] },
-    { ...allocateBranch, test: py.compare(argument, ["is", py.boolean(true)]) },
-  ];
-  return [{ kind: "if", branches, otherwise }, ...ifNotNone(context, param, zero)];
-}
-
-function outputType(context: WrapperContext, param: TensorParam) {
-  return {
-    shape: py.tuple(...param.dims.map((_, axis) => context.dim(param, axis))),
-    dtype: typeof param.dtype === "string" ? torchDType(param.dtype) : binderDType(context, param.dtype.name),
-  };
-}
-
-/** Checks an output that the caller passed. */
-export function outputCheck(context: WrapperContext, param: TensorParam): Expression {
-  const argument = argumentDisplayName(context, param);
-  const { shape, dtype } = outputType(context, param);
-  const otherTensors = nonOverlappingByName(context, param);
-  return py.call(
-    CHECK_OUT,
-    py.string(`${context.names.wrapper}: ${argument}`),
-    py.name(argument),
-    shape,
-    dtype,
-    DEVICE,
-    otherTensors,
-  );
+  if (template) return py.call("torch.empty_like", context.tensor(template));
+  const shape = py.tuple(...param.dims.map((_, axis) => context.dim(param, axis)));
+  const dtype = typeof param.dtype === "string" ? torchDType(param.dtype) : binderDType(context, param.dtype.name);
+  const first = deviceHolder(context);
+  if (!first) return py.call("torch.empty", shape, ...py.keywords({ device: deviceOf(context), dtype }));
+  const newEmpty = py.attribute(context.tensor(first), "new_empty");
+  return py.call(newEmpty, shape, ...(hasSameDType(first, param) ? [] : [py.keyword("dtype", dtype)]));
 }
 
 /** A contiguous input with the output's shape and dtype, for `torch.empty_like`. */
@@ -94,11 +89,51 @@ function hasSameDType({ dtype: x }: TensorParam | PointerParam, { dtype: y }: Te
   return typeof x === "string" || typeof y === "string" ? x === y : x.name === y.name;
 }
 
-/** A tensor that is updated in place or written through a raw pointer must not overlap itself or another tensor. */
-export function memoryCheck(context: WrapperContext, param: TensorParam | PointerParam): Block {
-  if (param.kind === "tensor" && param.role !== "inout") return [];
-  const text = py.string(`${context.names.wrapper}: ${argumentDisplayName(context, param)}`);
-  return [py.expression(py.call(CHECK_MEMORY, text, context.tensor(param), nonOverlappingByName(context, param)))];
+/**
+ * Checks the memory, the device and the gradients of tensors, of which some may be None, and the overlap of written
+ * ones. Traced tensors have no memory.
+ */
+export function tensorsCheck(
+  context: WrapperContext,
+  required: readonly Keyword[],
+  optional: readonly Keyword[],
+  others: Block = [],
+): Block {
+  const dict = py.dict(...required.map(({ name, value }) => ({ key: py.string(name), value })));
+  const call = py.expression(py.call(CHECK_TENSORS, py.string(context.names.wrapper), dict, ...optional));
+  const body = [dropsGradients(context) ? call : withoutGrad(call), ...others];
+  if (!context.isTraceable) return body;
+  return [{ kind: "if", branches: [{ test: isNotTraced(context.tensor(deviceHolder(context)!)), body }] }];
+}
+
+/** True if the kernel may compute floats from floats, so that it would drop their gradient. */
+function dropsGradients({ ir, tensors }: WrapperContext): boolean {
+  const isFloat = (param: TensorParam | PointerParam) => isFloatElem(param.dtype);
+  const results = tensors.filter((param) => param.role !== "in");
+  // A kernel without results may write through addresses that it loads.
+  return results.length === 0 || [...results, ...writtenPointers(ir)].some(isFloat);
+}
+
+/** Results that are no floats have no gradient to drop. */
+function withoutGrad(statement: Statement): Statement {
+  return { kind: "with", items: [{ value: py.call("torch.no_grad") }], body: [statement] };
+}
+
+/** Tensors as the caller passed them, or None for an output. */
+export function argumentsOf(context: WrapperContext, params: readonly (TensorParam | PointerParam)[]) {
+  return params.map((param) => argumentDisplayName(context, param)).map((name) => py.keyword(name, py.name(name)));
+}
+
+/** Checks that a written tensor of the caller does not overlap itself or another tensor. None is not checked. */
+export function writtenCheck(context: WrapperContext, param: TensorParam | PointerParam): Statement {
+  const argument = argumentDisplayName(context, param);
+  const others = nonOverlapping(context, param);
+  const contiguous: readonly (TensorParam | PointerParam)[] = preconditionsOf(context.ir, "contiguous").map(
+    (each) => each.param,
+  );
+  const helper = [param, ...others].every((each) => contiguous.includes(each)) ? CHECK_WRITTEN : CHECK_STRIDED;
+  const label = py.string(`${context.names.wrapper}: ${argument}`);
+  return py.expression(py.call(helper, label, py.name(argument), ...argumentsOf(context, others)));
 }
 
 /**
@@ -131,12 +166,4 @@ function earlierPointers(ir: KernelIR, param: PointerParam): readonly PointerPar
   return ir.params
     .filter((other) => other.kind === "pointer")
     .filter((other) => other.numel !== undefined && isBefore(other));
-}
-
-/** The tensors of {@link nonOverlapping} as a dict, under the caller's names. */
-function nonOverlappingByName(context: WrapperContext, param: TensorParam | PointerParam): Expression {
-  const params = nonOverlapping(context, param);
-  return py.dict(
-    ...params.map((other) => ({ key: py.string(argumentDisplayName(context, other)), value: context.tensor(other) })),
-  );
 }

@@ -5,11 +5,13 @@ import { MAKE_DESCRIPTOR, CAN_SPECIALIZE } from "../warp-specialize/gluon/helper
 import type { GluonKernel } from "../warp-specialize/gluon/kernel.js";
 import * as py from "../syntax/py-build.js";
 import type { Block, Expression, FunctionDef, Parameter, Statement } from "../syntax/py.js";
-import { DEVICE } from "./checks.js";
-import { GPU_PROPERTY } from "./launch.js";
-import { TUNING_LOCK, IS_FASTER } from "./choose-kernel.js";
+import { deviceOf } from "./checks.js";
+import { checkedGrid, GPU_PROPERTY } from "./launch.js";
 import type { WrapperContext } from "./scope.js";
 
+/** The library's function that chooses the faster kernel, and the lock for launches. */
+const IS_FASTER = "_is_faster";
+const TUNING_LOCK = "_TUNING_LOCK";
 /** The local function that returns the grid. */
 const PROGRAMS = "_programs";
 /** The local functions that launch each kernel, if both are timed. */
@@ -39,7 +41,11 @@ export function specializedLaunch(
   const launchAndReturn = [launch, py.returns(py.tupleOrSingle(results))];
   if (!kernel.isTimed)
     return [{ kind: "if", branches: [{ test: isApplicable, body: [grid, py.blank, ...launchAndReturn] }] }, ...plain];
-  const key = py.tuple(py.call("torch.cuda.get_device_name", DEVICE), ...timingKey(context.ir).map(local), ...dtypes);
+  const key = py.tuple(
+    py.call("torch.cuda.get_device_name", deviceOf(context)),
+    ...timingKey(context.ir).map(local),
+    ...dtypes,
+  );
   const label = py.string(context.names.wrapper);
   const isFaster = py.call(IS_FASTER, label, key, py.name(SPECIALIZED), py.name(PLAIN));
   const callStatement = (name: string) => py.expression(py.call(name));
@@ -85,8 +91,9 @@ function supportCondition(context: WrapperContext, kernel: GluonKernel, local: V
 }
 
 function gridFunction(context: WrapperContext, kernel: GluonKernel, local: ValuePrinter): FunctionDef {
-  const sizes = gridSizes(context.ir, kernel, (value) => configValue(context, value, local));
-  return functionDef(PROGRAMS, [py.returns(py.tuple(...sizes))], { name: "meta" });
+  const sizes = py.tuple(...gridSizes(context, kernel, (value) => configValue(context, value, local)));
+  const grid = kernel.hasAuthorGrid ? checkedGrid(context, sizes) : sizes;
+  return functionDef(PROGRAMS, [py.returns(grid)], { name: "meta" });
 }
 
 function launchOf(context: WrapperContext, kernel: GluonKernel, local: ValuePrinter): Statement {
@@ -111,14 +118,14 @@ function tensorOfPointer(context: WrapperContext, value: Value): Expression | un
 
 /** The grid of the plain kernel. A persistent kernel has at most one program per multiprocessor instead. */
 function gridSizes(
-  ir: KernelIR,
+  context: WrapperContext,
   { hasAuthorGrid }: GluonKernel,
   value: (value: Value) => Expression,
 ): readonly Expression[] {
-  const sizes = hostExpressions(ir.grid, value);
+  const sizes = hostExpressions(context.ir.grid, value);
   if (hasAuthorGrid) return sizes;
   const total = sizes.reduce((product, size) => py.binary(product, "*", size));
-  return [py.call("min", total, py.call(GPU_PROPERTY, DEVICE, py.string("multi_processor_count")))];
+  return [py.call("min", total, py.call(GPU_PROPERTY, deviceOf(context), py.string("multi_processor_count")))];
 }
 
 function configValue({ ir, names }: WrapperContext, value: Value, local: (value: Value) => Expression): Expression {

@@ -3,12 +3,13 @@
  * the outputs and launches the kernel. It never synchronizes with the GPU.
  */
 import { writtenPointers } from "../../analysis/memory-effects.js";
-import { isDescriptorOnly } from "../../analysis/descriptor-tensors.js";
 import { optionalSizes } from "../../analysis/optional-sizes.js";
 import { preconditionsOf } from "../../analysis/preconditions.js";
 import {
   isMemoryParam,
+  isValue,
   type KernelIR,
+  paramsOf,
   type PointerParam,
   type ScalarParam,
   type SizeParam,
@@ -16,56 +17,104 @@ import {
   type Value,
 } from "../../ir/nodes.js";
 import { driverOptions, launchOptions } from "./autotune.js";
-import { hostExpressions, hostInputs } from "../body/host-expressions.js";
+import { hostExpression, hostExpressions, hostInputs } from "../body/host-expressions.js";
 import { isFloatElem } from "../../types/dtype.js";
-import { givenSizes } from "../names/call-order.js";
+import { givenSizes, type NumberParam } from "../names/call-order.js";
 import { type KernelNames, parameterName } from "../names/kernel-names.js";
 import { emptyResult } from "./empty-result.js";
 import { environmentChecks } from "./environment-checks.js";
-import { descriptorCheck, descriptorOf, allocatorSetup } from "./descriptors.js";
-import { LAUNCH, WRAP_TRITON } from "./helpers.js";
+import { descriptorCheck, descriptorOf, allocatorSetup, pointerDescriptorCheck } from "./descriptors.js";
 import {
   absentSizeBindings,
+  argumentDisplayName,
   binderDType,
+  CHECK_OPERANDS,
+  conditionalBindings,
   defaultDevice,
-  derivedChecks,
-  DEVICE,
   DEVICE_PARAMETER,
-  deviceChecks,
   deviceHolder,
+  deviceOf,
   dtypeBinder,
-  dtypeCheck,
   ifNotNone,
   IS_TRACED,
-  argumentDisplayName,
+  isNotTraced,
   messageOf,
   sameStridesCheck,
-  shapeChecks,
-  tensorCheck,
   tileSizeChecks,
 } from "./checks.js";
+import {
+  bindSizes,
+  boundShapeRule,
+  contiguousRule,
+  derivedSizeRule,
+  dtypeRule,
+  namedTensors,
+  shapeRule,
+} from "./rules.js";
 import { int32Checks } from "./int32-checks.js";
 import { checkedRequirements, isCheckableEarly, requirementCheck, sizeChecks } from "./requirements.js";
-import { memoryCheck, outputChecks } from "./outputs.js";
+import { allocationOf, argumentsOf, outputAllocation, tensorsCheck, writtenCheck, zeroing } from "./outputs.js";
 import { WrapperScope } from "./scope.js";
 import { specializedLaunch } from "./specialized-launch.js";
 import type { GluonKernel } from "../warp-specialize/gluon/kernel.js";
-import { argumentLines, inputParameters, outputLines, outputParameters, returnType } from "./docstring.js";
-import { gradientChecks } from "./gradient.js";
+import {
+  argumentLines,
+  inputParameters,
+  outputLines,
+  outputParameters,
+  returnType,
+  withoutAnnotations,
+} from "./docstring.js";
+import { withoutUnusedSizes } from "../syntax/unused-sizes.js";
+import { neededBindings, optionalSizeBindings } from "./number-bindings.js";
+import { namesIn } from "../syntax/nodes-in.js";
 import * as py from "../syntax/py-build.js";
-import { computedOptions, launchComputations } from "./launch.js";
+import { checkedGrid, computedOptions, LAUNCH, launchComputations, WRAP_TRITON } from "./launch.js";
 import { numberChecks, launchArgument } from "./numbers.js";
-import type { Argument, Block, Expression, FunctionDef, Parameter, Statement } from "../syntax/py.js";
+import type { Argument, Block, Expression, FunctionDef, Parameter, Starred, Statement } from "../syntax/py.js";
 
-/** Emits the wrapper. `specialized` is the warp-specialized variant of the kernel, if there is one. */
+export interface WrapperOptions {
+  /** True if PyTorch traces the kernel into its graphs (`torch.library.wrap_triton`). */
+  readonly isTraceable?: boolean;
+  /** True if the module has a launch cache, to which the wrapper reports its launches. */
+  readonly isFast?: boolean;
+  /** The warp-specialized variant of the kernel, if there is one. */
+  readonly gluon?: GluonKernel | undefined;
+}
+
+/** The names of the two private functions that an operator calls instead of a wrapper. */
+export interface OperatorFunctionNames {
+  /** Checks the arguments and allocates the results, from metadata only. */
+  readonly meta: string;
+  /** Launches the kernel on new results. */
+  readonly launch: string;
+}
+
+/** The functions of a kernel in the module of an operator. The fake implementation calls the first alone. */
+export function emitOperatorFunctions(
+  ir: KernelIR,
+  names: KernelNames,
+  usedValues: ReadonlySet<Value>,
+  options: WrapperOptions,
+  functions: OperatorFunctionNames,
+): readonly [meta: FunctionDef, launch: FunctionDef] {
+  const emitter = new WrapperEmitter(ir, names, usedValues, options);
+  const docstring = `Checks the arguments of ${names.wrapper}, and allocates its results.`;
+  return [{ ...emitter.emitMeta(functions.meta), docstring }, emitter.emitLaunch(functions)];
+}
+
+/** The fake implementation of an operator that calls the wrapper: the same checks, and empty results. */
+export function emitFake(ir: KernelIR, names: KernelNames, decorator: Expression): FunctionDef {
+  return { ...new WrapperEmitter(ir, names, new Set(), {}).emitMeta("_"), decorators: [decorator] };
+}
+
 export function emitWrapper(
   ir: KernelIR,
   names: KernelNames,
   usedValues: ReadonlySet<Value>,
-  isTraceable = false,
-  specialized?: GluonKernel,
+  options: WrapperOptions,
 ): FunctionDef {
-  return new WrapperEmitter(ir, names, usedValues, isTraceable, specialized).emit();
+  return new WrapperEmitter(ir, names, usedValues, options).emit();
 }
 
 class WrapperEmitter extends WrapperScope {
@@ -76,10 +125,9 @@ class WrapperEmitter extends WrapperScope {
     ir: KernelIR,
     names: KernelNames,
     readonly usedValues: ReadonlySet<Value>,
-    isTraceable: boolean,
-    readonly specialized: GluonKernel | undefined,
+    readonly options: WrapperOptions,
   ) {
-    super(ir, names, isTraceable);
+    super(ir, names, options.isTraceable ?? false);
   }
 
   emit(): FunctionDef {
@@ -87,36 +135,142 @@ class WrapperEmitter extends WrapperScope {
     const outputs = this.tensors.filter((param) => param.role === "out");
     const resultParams = this.tensors.filter((param) => param.role !== "in");
     const results = resultParams.map((param) => this.tensor(param));
-    for (const { name } of givenSizes(this.ir)) this.bound.add(name);
-    // Derived sizes may depend on sizes that only optional tensors have, so those tensors are checked first.
-    const sizes = optionalSizes(this.ir);
-    const binders = inputs.filter((param) =>
-      sizes.some(({ holders }) => holders.some((each) => each.tensor === param)),
-    );
-    const deviceSources = [
-      // The argument of an optional output may be True, which has no device.
-      ...outputs.filter(({ optional }) => !optional).map((param) => py.name(argumentDisplayName(this, param))),
-      ...[...inputs, ...this.#pointers()].map((param) => this.tensor(param)),
-    ];
+    this.#bindGivenSizes();
     const body: Statement[] = [
-      ...this.#sizes(inputs, binders),
-      ...inputs
-        .filter((param) => param.optional && !binders.includes(param))
-        .flatMap((param) => this.#inputChecks(param)),
-      ...inputs.flatMap((param) => ifNotNone(this, param, derivedChecks(this, param))),
-      ...this.#pointers().flatMap((param) => ifNotNone(this, param, this.#pointerChecks(param))),
-      ...gradientChecks(this),
-      ...deviceChecks(this, [...inputs, ...this.#pointers()]),
-      ...inputs.flatMap((param) => ifNotNone(this, param, memoryCheck(this, param))),
-      ...(deviceHolder(this) ? [py.blank] : defaultDevice(deviceSources)),
-      ...outputs.flatMap((param) => outputChecks(this, param)),
-      ...(deviceHolder(this) ? [] : deviceChecks(this, [...outputs, ...inputs, ...this.#pointers()])),
-      ...writtenPointers(this.ir).flatMap((param) => ifNotNone(this, param, memoryCheck(this, param))),
+      ...numberChecks(this),
+      ...this.#tensorChecks(inputs, outputs),
+      ...this.#sizes(inputs),
+      ...this.#outputs(inputs, outputs),
       ...emptyResult(this, results),
       py.blank,
+      ...this.#checkedLaunch(results),
+    ];
+    return {
+      kind: "function",
+      name: this.names.wrapper,
+      origin: this.ir.at,
+      decorators: [],
+      params: this.#parameters(),
+      returns: returnType(resultParams.length, (i) => resultParams[i]!.optional),
+      docstring: this.#docstringText(),
+      body: withoutUnusedSizes(body),
+    };
+  }
+
+  /** Checks the metadata of the arguments and allocates the results. Traced tensors have no more than metadata. */
+  emitMeta(name: string): FunctionDef {
+    this.#bindGivenSizes();
+    const inputs = this.tensors.filter((param) => param.role !== "out");
+    const outputs = this.tensors.filter((param) => param.role === "out");
+    const required = inputs.filter(({ optional }) => !optional);
+    const allocations = outputs.map((param) => {
+      const allocation = allocationOf(this, param);
+      return param.optional ? py.conditional(allocation, this.tensor(param), py.none) : allocation;
+    });
+    const results = outputs.map((param) => this.tensor(param));
+    const strideChecks = preconditionsOf(this.ir, "same-strides").flatMap((each) => sameStridesCheck(this, each));
+    const body = [
+      // PyTorch checks the types of the other numbers, and does not know their values while it traces.
+      ...numberChecks(this, isChoice),
+      py.expression(py.call(CHECK_OPERANDS, py.string(this.names.wrapper), ...namedTensors(this, inputs))),
+      ...this.#sizes(inputs),
+      ...dtypeRule(this, required),
+      ...contiguousRule(this, required),
+      ...(strideChecks.length > 0
+        ? [...results.map((result, i) => py.assign(result, allocations[i]!)), ...strideChecks]
+        : []),
+      ...(results.length > 0 ? [py.returns(py.tupleOrSingle(strideChecks.length > 0 ? results : allocations))] : []),
+    ];
+    return {
+      kind: "function",
+      name,
+      decorators: [],
+      params: this.#operatorParameters(),
+      body: withoutUnusedSizes(body),
+    };
+  }
+
+  /** Launches the kernel, after {@link emitMeta} and the checks that only a launch needs. */
+  emitLaunch(functions: OperatorFunctionNames): FunctionDef {
+    this.bound.clear();
+    this.#bindGivenSizes();
+    const inputs = this.tensors.filter((param) => param.role !== "out");
+    const outputs = this.tensors.filter((param) => param.role === "out");
+    const results = this.tensors.filter((param) => param.role !== "in").map((param) => this.tensor(param));
+    const params = this.#operatorParameters();
+    const created = py.call(functions.meta, ...params.map(({ name }) => py.name(name)));
+    const allocation =
+      outputs.length > 0
+        ? py.assign(py.tupleOrSingle(outputs.map((param) => this.tensor(param))), created)
+        : py.expression(created);
+    const sizes = this.#launchSizes(inputs);
+    const rest = [
+      ...outputs.flatMap((param) => zeroing(this, param)),
+      ...emptyResult(this, results),
+      py.blank,
+      ...this.#checkedLaunch(results),
+    ];
+    return {
+      kind: "function",
+      name: functions.launch,
+      origin: this.ir.at,
+      decorators: [],
+      params,
+      docstring: this.ir.doc ?? `Launches ${this.names.jit}.`,
+      body: withoutUnusedSizes([
+        allocation,
+        ...numberChecks(this, (param) => !isChoice(param)),
+        ...this.#updatedChecks(inputs),
+        ...sizes(rest),
+        ...rest,
+      ]),
+    };
+  }
+
+  #bindGivenSizes(): void {
+    for (const { name } of givenSizes(this.ir)) this.bound.add(name);
+  }
+
+  /** Updated tensors must not overlap others. Traced tensors have no addresses. */
+  #updatedChecks(inputs: readonly TensorParam[]): Block {
+    const checks = inputs.filter(({ role }) => role === "inout").map((param) => writtenCheck(this, param));
+    if (checks.length === 0 || !this.isTraceable) return checks;
+    return [{ kind: "if", branches: [{ test: isNotTraced(this.tensor(deviceHolder(this)!)), body: checks }] }];
+  }
+
+  /** The assignments of the sizes that statements use. */
+  #launchSizes(inputs: readonly TensorParam[]): (statements: Block) => Block {
+    const required = inputs.filter(({ optional }) => !optional).flatMap((param) => bindSizes(this, param));
+    const derived = paramsOf(this.ir, "size").flatMap(({ value, derived: host }) => {
+      if (!host) return [];
+      const dependencies = [...hostInputs(host)].map((input) => this.localText(input));
+      return [{ name: this.localText(value), value: hostExpression(host, (input) => this.local(input)), dependencies }];
+    });
+    const computed = [...optionalSizeBindings(this.ir, this.names), ...derived];
+    return (statements) => {
+      const needed = neededBindings(computed, namesIn(statements));
+      return [...required, ...needed.map(({ name, value }) => py.assign(py.name(name), value))];
+    };
+  }
+
+  /** The positional parameters, then flags for the optional outputs. */
+  #operatorParameters(): readonly Parameter[] {
+    const flags = this.tensors.filter(({ role, optional }) => role === "out" && optional);
+    return [
+      ...withoutAnnotations(inputParameters(this.ir, this.names)),
+      ...flags.map((param) => ({ name: this.names.tensors.get(param.name)!, default: py.boolean(false) })),
+    ];
+  }
+
+  /** The checks before a launch, and the launch. */
+  #checkedLaunch(results: readonly Expression[]): Block {
+    return [
       ...this.#strides(),
       ...preconditionsOf(this.ir, "descriptor").flatMap(({ param, axis }) =>
         ifNotNone(this, param, descriptorCheck(this, param, axis)),
+      ),
+      ...preconditionsOf(this.ir, "pointer-descriptor").flatMap((each) =>
+        ifNotNone(this, each.param, pointerDescriptorCheck(this, each)),
       ),
       ...preconditionsOf(this.ir, "same-strides").flatMap((each) => sameStridesCheck(this, each)),
       ...int32Checks(this),
@@ -127,31 +281,79 @@ class WrapperEmitter extends WrapperScope {
       ...this.#launches(results),
       ...(results.length > 0 ? [py.returns(py.tupleOrSingle(results))] : []),
     ];
-    return {
-      kind: "function",
-      name: this.names.wrapper,
-      origin: this.ir.at,
-      decorators: [],
-      params: this.#parameters(),
-      returns: returnType(resultParams.length, (i) => resultParams[i]!.optional),
-      docstring: this.#docstringText(),
-      body,
-    };
   }
 
-  /** Binds sizes from the shapes of inputs, and computes the derived sizes. */
-  #sizes(inputs: readonly TensorParam[], binders: readonly TensorParam[]): Block {
-    const requiredParams = [...inputs, ...this.#pointers()].filter((param) => !param.given);
-    const bindings = [
-      ...numberChecks(this),
-      ...requiredParams.flatMap((param) => tensorCheck(this, param)),
-      ...inputs.filter((param) => !param.optional).flatMap((param) => this.#inputChecks(param)),
-      ...binders.flatMap((param) => this.#inputChecks(param)),
+  /** Checks the memory, the device and the gradients of all tensors that the caller passes. */
+  #tensorChecks(inputs: readonly TensorParam[], outputs: readonly TensorParam[]): Block {
+    const plain = outputs.filter(({ optional }) => !optional);
+    const given = [...inputs, ...this.#pointers()];
+    return tensorsCheck(
+      this,
+      argumentsOf(
+        this,
+        given.filter((param) => !param.given),
+      ),
+      argumentsOf(this, [...given.filter((param) => param.given), ...plain]),
+      this.#writtenChecks(inputs, outputs),
+    );
+  }
+
+  #writtenChecks(inputs: readonly TensorParam[], outputs: readonly TensorParam[]): Block {
+    const updated = inputs.filter(({ role }) => role === "inout");
+    const plain = outputs.filter(({ optional }) => !optional);
+    return [...updated, ...plain, ...writtenPointers(this.ir)].map((param) => writtenCheck(this, param));
+  }
+
+  /** Binds sizes from the shapes of inputs, computes the derived sizes, and checks shapes, dtypes and strides. */
+  #sizes(inputs: readonly TensorParam[]): Block {
+    const required = inputs.filter(({ optional }) => !optional);
+    const optional = inputs.filter(({ optional }) => optional);
+    // Derived sizes may depend on sizes that only optional tensors have, so those tensors are checked first.
+    const sizes = optionalSizes(this.ir);
+    const binders = optional.filter((param) =>
+      sizes.some(({ holders }) => holders.some((each) => each.tensor === param)),
+    );
+    const pointers = this.#pointers();
+    return [
+      ...shapeRule(this, required),
+      ...binders.flatMap((param) => this.#optionalChecks(param)),
+      ...this.#derivedSizes(),
+      ...optional.filter((param) => !binders.includes(param)).flatMap((param) => this.#optionalChecks(param)),
+      ...derivedSizeRule(this, required),
+      ...optional.flatMap((param) => ifNotNone(this, param, derivedSizeRule(this, [param]))),
+      ...pointers.flatMap((param) => ifNotNone(this, param, this.#pointerChecks(param))),
     ];
-    if (this.derived.size === 0) return bindings;
-    // Without these requirements, the formulas of derived sizes may divide by zero.
+  }
+
+  /** Computes derived sizes. Without the requirements before them, their formulas may divide by zero. */
+  #derivedSizes(): Block {
+    if (this.derived.size === 0) return [];
     const earlyChecks = this.#requirements((index) => isCheckableEarly(this, index));
-    return [...bindings, ...earlyChecks, ...this.derivedSizes(), ...sizeChecks(this)];
+    return [...earlyChecks, ...this.derivedSizes(), ...sizeChecks(this)];
+  }
+
+  /** Allocates outputs, and checks all that depends on outputs of the caller. */
+  #outputs(inputs: readonly TensorParam[], outputs: readonly TensorParam[]): Block {
+    const required = inputs.filter(({ optional }) => !optional);
+    const plain = outputs.filter(({ optional }) => !optional);
+    const pointers = this.#pointers().filter(({ given }) => !given);
+    const holder = deviceHolder(this);
+    const deviceSources = [
+      // The argument of an optional output may be True, which has no device.
+      ...plain.map((param) => py.name(argumentDisplayName(this, param))),
+      ...[...inputs, ...this.#pointers()].map((param) => this.tensor(param)),
+    ];
+    const optional = outputs.filter((param) => param.optional);
+    return [
+      ...(holder ? [] : defaultDevice(deviceSources)),
+      ...outputs.flatMap((param) => outputAllocation(this, param)),
+      ...boundShapeRule(this, plain),
+      ...dtypeRule(this, [...required, ...pointers, ...plain]),
+      ...contiguousRule(this, [...required, ...plain]),
+      // The caller chose the device.
+      ...(holder ? [] : tensorsCheck(this, namedTensors(this, plain), namedTensors(this, optional))),
+      ...outputs.flatMap((param) => zeroing(this, param)),
+    ];
   }
 
   /** Checks the selected requirements that are not checked yet. */
@@ -163,14 +365,18 @@ class WrapperEmitter extends WrapperScope {
     return indices.flatMap((index) => requirementCheck(this, index));
   }
 
-  #inputChecks(param: TensorParam): Block {
-    const first = param.optional ? tensorCheck(this, param) : [];
-    const checks = [...first, ...shapeChecks(this, param), ...dtypeCheck(this, param)];
+  #optionalChecks(param: TensorParam): Block {
+    const checks = [
+      ...conditionalBindings(this, param),
+      ...shapeRule(this, [param]),
+      ...dtypeRule(this, [param]),
+      ...contiguousRule(this, [param]),
+    ];
     return [...absentSizeBindings(this, param), ...ifNotNone(this, param, checks)];
   }
 
   #pointerChecks(param: PointerParam): Block {
-    return [...(param.given ? tensorCheck(this, param) : []), ...dtypeCheck(this, param), ...this.#numelCheck(param)];
+    return [...(param.given ? dtypeRule(this, [param]) : []), ...this.#numelCheck(param)];
   }
 
   /** A pointer with a declared `numel` requires a contiguous tensor with at least that many elements. */
@@ -215,30 +421,18 @@ class WrapperEmitter extends WrapperScope {
     const outs = [...outputLines(this)];
     const head = this.ir.doc ?? `Launches ${this.names.jit}.`;
     if (!deviceHolder(this)) outs.push("    device: where to allocate; the current GPU if None.");
-    return [
-      head,
-      "",
-      "Args:",
-      ...lines,
-      ...outs,
-      "",
-      "Raises:",
-      "    ValueError: a shape, stride, device or size that the kernel cannot take.",
-      "    TypeError: a dtype that the kernel cannot take.",
-    ].join("\n");
+    return [head, "", "Args:", ...lines, ...outs].join("\n");
   }
 
   // ---- body ---------------------------------------------------------------------------------------------------------
 
+  /** Strides of tensors that may be None, and strides that the wrapper mentions. The plain launch reads all others. */
   #strides(): Block {
     return this.tensors.flatMap((param) => {
-      const strideNames = this.names.strides.get(param.name)!;
-      // A tensor that is accessed only through a descriptor has no computed offsets, so a stride that is no parameter
-      // of the kernel is unused here.
-      const isUnneeded = isDescriptorOnly(this.ir, param);
-      const strides = strideNames.map((name) =>
-        name !== undefined && isUnneeded && !this.#isStrideUsed(name) ? undefined : name,
-      );
+      if (!this.#hasStrideLocals(param)) return [];
+      const strides = this.names.strides
+        .get(param.name)!
+        .map((name) => (name !== undefined && this.#isStrideUsed(name) ? name : undefined));
       if (!strides.some((name) => name !== undefined)) return [];
       const targets = strides.map((name) => py.name(name ?? "_"));
       const stride = py.attribute(this.tensor(param), "stride");
@@ -252,41 +446,77 @@ class WrapperEmitter extends WrapperScope {
     });
   }
 
-  #launches(results: readonly Expression[]): Block {
-    const local = (value: Value) => this.local(value);
-    const plainLaunch = [
-      ...this.tensors.flatMap((param) => descriptorOf(this, param, local)),
-      ...allocatorSetup(this.ir),
-      ...this.#launch(),
-    ];
-    if (!this.specialized) return plainLaunch;
-    return specializedLaunch(this, this.specialized, local, { plain: plainLaunch, results, dtypes: this.#dtypes() });
+  #hasStrideLocals({ optional, strides }: TensorParam): boolean {
+    if (optional) return true;
+    const used = this.#hostValues();
+    return strides.some((stride) => isValue(stride) && used.has(stride));
   }
 
-  #launch(): Block {
-    const grid = hostExpressions(this.ir.grid, (v) => this.#gridValue(v));
-    const usesMeta = [...hostInputs(this.ir.grid)].some((value) => this.#isConfigDependent(value));
-    const tuple = py.tuple(...grid);
-    const grids: Statement[] = usesMeta
+  /** The values that host expressions and the specialized launch use. */
+  #hostValues(): ReadonlySet<Value> {
+    const { grid, requires, params, tuning } = this.ir;
+    const launched = this.options.gluon?.launchArguments.flatMap((each) => ("blocks" in each ? [] : [each])) ?? [];
+    const computed = params.flatMap((param) => (param.kind === "constexpr" && param.compute ? [param.compute] : []));
+    const blocks = [grid, requires, ...computed, ...Object.values(tuning.options ?? {})];
+    return new Set([...blocks.flatMap((block) => [...hostInputs(block)]), ...launched]);
+  }
+
+  /** The strides of a tensor as arguments of the launch. */
+  #strideArguments(param: TensorParam): readonly (Expression | Starred)[] {
+    const names = this.names.strides.get(param.name)!;
+    const isPassed = names.map((name) => name !== undefined && this.#isStrideUsed(name));
+    if (this.#hasStrideLocals(param)) return names.flatMap((name, axis) => (isPassed[axis] ? [py.name(name!)] : []));
+    const stride = py.attribute(this.tensor(param), "stride");
+    if (names.length > 1 && isPassed.every(Boolean)) return [py.starred(py.call(stride))];
+    return names.flatMap((_, axis) => (isPassed[axis] ? [py.call(stride, py.number(String(axis)))] : []));
+  }
+
+  #launches(results: readonly Expression[]): Block {
+    const local = (value: Value) => this.local(value);
+    const { grid, launch } = this.#launch();
+    const setup = [
+      ...this.tensors.flatMap((param) => descriptorOf(this, param, local)),
+      ...allocatorSetup(this.ir),
+      ...grid,
+    ];
+    const { gluon } = this.options;
+    if (!gluon) return [...setup, py.blank, this.#onDevice([launch])];
+    const plain = [...setup, py.blank, launch];
+    return [
+      py.blank,
+      this.#onDevice(specializedLaunch(this, gluon, local, { plain, results, dtypes: this.#dtypes() })),
+    ];
+  }
+
+  /** Makes the GPU of the tensors the current one. Tensors on the CPU, and traced ones, change nothing. */
+  #onDevice(body: Block): Statement {
+    const holder = this.tensor(deviceHolder(this) ?? this.tensors.find(({ role }) => role === "out")!);
+    const index = py.call(py.attribute(holder, "get_device"));
+    const value = this.isTraceable ? py.conditional(py.number("-1"), py.call(IS_TRACED, holder), index) : index;
+    return { kind: "with", items: [{ value: py.call("torch.cuda.device", value) }], body };
+  }
+
+  #launch(): { readonly grid: Block; readonly launch: Statement } {
+    const sizes = hostExpressions(this.ir.grid, (v) => this.#gridValue(v));
+    const usesMeta = [...hostInputs(this.ir.grid)].some((value) => this.#isInMeta(value));
+    const tuple = checkedGrid(this, py.tuple(...sizes));
+    const grid: Statement[] = usesMeta
       ? [{ kind: "function", name: "grid", decorators: [], params: [{ name: "meta" }], body: [py.returns(tuple)] }]
       : [];
     const jit = py.name(this.names.jit);
     const { tensors, numbers, options } = this.#arguments();
     const gridArgument = usesMeta ? py.name("grid") : tuple;
-    // Descriptors are created for each launch, and a config's hook may set their block shape, so the launch is not
-    // cached.
-    const hasDescriptors = this.tensors.some(({ block }) => block);
-    if (this.isTraceable || hasDescriptors) {
-      // PyTorch must see the launch when it traces. `wrap_triton` costs about a millisecond, so eager calls avoid it.
-      const launcher = this.isTraceable
-        ? py.conditional(py.call(WRAP_TRITON, jit), py.call(IS_TRACED, this.tensor(deviceHolder(this)!)), jit)
-        : jit;
-      const launch = py.call(py.subscript(launcher, gridArgument), ...tensors, ...numbers, ...options);
-      return [...grids, py.blank, py.expression(launch)];
+    if (this.options.isFast) {
+      const keyParts = [deviceOf(this), ...this.#dtypes(), ...this.#keyNumbers()];
+      const launchArguments = [jit, gridArgument, py.tuple(...tensors), py.tuple(...numbers), ...keyParts];
+      return { grid, launch: py.expression(py.call(LAUNCH, ...launchArguments, ...options)) };
     }
-    const keyParts = [DEVICE, ...this.#dtypes(), ...this.#keyNumbers()];
-    const launchArguments = [jit, gridArgument, py.tuple(...tensors), py.tuple(...numbers), ...keyParts];
-    return [...grids, py.blank, py.expression(py.call(LAUNCH, ...launchArguments, ...options))];
+    // PyTorch must see the launch when it traces. `wrap_triton` costs about a millisecond, so eager calls avoid it.
+    const launcher = this.isTraceable
+      ? py.conditional(py.call(WRAP_TRITON, jit), py.call(IS_TRACED, this.tensor(deviceHolder(this)!)), jit)
+      : jit;
+    const launch = py.call(py.subscript(launcher, gridArgument), ...tensors, ...numbers, ...options);
+    return { grid, launch: py.expression(launch) };
   }
 
   /** The tensor dtypes of this call: one for each dtype variable that no argument names. */
@@ -325,12 +555,13 @@ class WrapperEmitter extends WrapperScope {
   }
 
   /** The kernel's arguments, in the order of its parameters. */
-  #arguments(): { tensors: readonly Expression[]; numbers: readonly Expression[]; options: readonly Argument[] } {
+  #arguments(): {
+    tensors: readonly Expression[];
+    numbers: readonly (Expression | Starred)[];
+    options: readonly Argument[];
+  } {
     const params = this.ir.params;
     const tensors = params.filter((param) => isMemoryParam(param));
-    const strides = this.tensors.flatMap((param) =>
-      this.names.strides.get(param.name)!.filter((name) => name !== undefined),
-    );
     const constexprs = params.filter((param) => param.kind === "constexpr");
     const [config] = this.ir.tuning.configs;
     const values = Object.entries(config?.values ?? {}).map(([name, value]) =>
@@ -346,7 +577,7 @@ class WrapperEmitter extends WrapperScope {
         ...this.#numberParams()
           .filter(({ value }) => this.usedValues.has(value))
           .map(({ value }) => this.local(value)),
-        ...strides.filter((name) => this.#isStrideUsed(name)).map((name) => py.name(name)),
+        ...this.tensors.flatMap((param) => this.#strideArguments(param)),
       ],
       options: [
         ...constexprs
@@ -374,9 +605,12 @@ class WrapperEmitter extends WrapperScope {
   }
 
   #gridValue(value: Value): Expression {
-    return this.#isConfigDependent(value)
-      ? py.subscript(py.name("meta"), py.string(this.localText(value)))
-      : this.local(value);
+    return this.#isInMeta(value) ? py.subscript(py.name("meta"), py.string(this.localText(value))) : this.local(value);
+  }
+
+  /** True if the grid reads the value from the launch: it depends on the config, and is not in the only config. */
+  #isInMeta(value: Value): boolean {
+    return this.#isConfigDependent(value) && this.local(value).kind === "name";
   }
 
   /** True if the value depends on the config: a config's own value, or one that a heuristic computes. */
@@ -392,5 +626,8 @@ class WrapperEmitter extends WrapperScope {
     return param?.kind === "constexpr" && param.from === "config" ? param.name : undefined;
   }
 }
+
+/** True if a number has a fixed set of values. */
+const isChoice = (param: NumberParam): boolean => param.kind === "constexpr" && param.choices !== undefined;
 
 const isFloatScalar = (param: ScalarParam | SizeParam): boolean => param.kind === "scalar" && isFloatElem(param.dtype);

@@ -1,18 +1,17 @@
 /**
  * Upper limits on sizes that follow from the grid: the wrapper rejects a launch with more programs than CUDA allows.
  */
-import { MAX_GRID } from "../../types/limits.js";
+import type { Precondition } from "../../analysis/preconditions.js";
+import { atAxis } from "../../types/axis.js";
 import { NEXT_POWER, product, sum, type Term } from "../../symbolic/term.js";
-import { zip } from "../algebra/zip.js";
 import type { SymbolicModel } from "../model/model.js";
 
-/**
- * Limits such as `H <= 65535`, for each axis that may exceed its limit. On the first axis, only products of sizes can.
- */
-export function gridLimits({ launch: { grid } }: SymbolicModel): readonly string[] {
-  return zip(grid, MAX_GRID.slice(0, grid.length)).flatMap(([size, limit], axis) => {
-    const isSmall = size.kind === "number" || (axis === 0 && size.kind !== "product");
-    return isSmall ? [] : [`${textOf(size) ?? `programs along axis ${axis}`} <= ${limit}`];
+/** Limits such as `H <= 65535`, for each axis that the wrapper checks. */
+export function gridLimits({ launch: { grid } }: SymbolicModel, checked: readonly Precondition[]): readonly string[] {
+  return checked.flatMap((each) => {
+    if (each.kind !== "grid") return [];
+    const { axis, most } = each;
+    return [`${textOf(atAxis(grid, axis)) ?? `programs along axis ${axis}`} <= ${most}`];
   });
 }
 

@@ -18,6 +18,7 @@ interface EmitOptions extends JsonOptions {
   /** The namespace of the operators registered with PyTorch. */
   readonly emitOp?: string;
   readonly tritonOp?: true;
+  readonly bare?: true;
   readonly launch?: "fast" | "plain";
   readonly warpSpecialize?: Specialize;
 }
@@ -29,9 +30,11 @@ export const emit: KernelCommand<EmitOptions> = {
     new Option("--out <path>", "where to write: a file, or a folder for several kernels"),
     new Option("--emit-op <namespace>", "also register the kernel as torch.ops.NAMESPACE.NAME").implies({ emit: true }),
     options.tritonOp,
-    new Option("--launch <form>", "plain leaves out the block that makes repeated calls cheap (default: fast)").choices(
-      ["fast", "plain"],
-    ),
+    new Option("--bare", "leave out what only tests use, such as reference_fn and get_inputs").implies({ emit: true }),
+    new Option("--launch <form>", "fast appends a launch cache, which makes repeated calls cheap").choices([
+      "plain",
+      "fast",
+    ]),
     new Option(
       "--warp-specialize <when>",
       "add a warp-specialized kernel for Hopper GPUs (default: as in the spec)",
@@ -48,7 +51,7 @@ export const emit: KernelCommand<EmitOptions> = {
       );
     if (tritonOp && emitOp === undefined) throw new UsageError("--triton-op needs --emit-op NAMESPACE");
   },
-  async plan(kernels, { out, emitOp: namespace, tritonOp, launch, warpSpecialize, json }, streams) {
+  async plan(kernels, { out, emitOp: namespace, tritonOp, bare, launch, warpSpecialize, json }, streams) {
     const folder = typeof out === "string" && (await isFolder(out));
     refuseSameNames(kernels);
     if (kernels.length > 1 && !folder && (typeof out === "string" || !json)) {
@@ -61,7 +64,12 @@ export const emit: KernelCommand<EmitOptions> = {
       const modules: EmitReport["modules"][number][] = [];
       for (const kernel of compiled) {
         const op = namespace === undefined ? undefined : ({ namespace, form } as const);
-        const emitOptions = { ...(op && { op }), ...(launch && { launch }), ...(warpSpecialize && { warpSpecialize }) };
+        const emitOptions = {
+          ...(op && { op }),
+          ...(bare && { bare }),
+          ...(launch && { launch }),
+          ...(warpSpecialize && { warpSpecialize }),
+        };
         const { python, map, warnings = [] } = Object.keys(emitOptions).length > 0 ? kernel.emit(emitOptions) : kernel;
         const diagnostics = [...new Set([...kernel.warnings, ...warnings])];
         warn([{ warnings: diagnostics }], streams);

@@ -4,7 +4,7 @@ import { operatorGradient, operatorParams, tritonOp } from "../../diagnostics/ca
 import type { DiagnosticCode } from "../../diagnostics/catalog/index.js";
 import { readFile } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
-import type { CompiledKernel } from "../../compiled/compiled-kernel.js";
+import type { CompiledKernel, EmitOptions } from "../../compiled/compiled-kernel.js";
 import { writeOutput } from "../system/files.js";
 import { compileAll, isBuildError, refuseSameNames, warn } from "../invocation/kernels.js";
 import { options, type JsonOptions } from "../invocation/options.js";
@@ -102,8 +102,9 @@ function licenseOption(text: string): string {
 
 function checkNames(kernels: readonly CompiledKernel[], name: string): void {
   const names = kernels.map(({ signature }) => signature.name);
-  if (names.includes("kernels"))
-    throw new UsageError(`kernels is the name of a folder of the package ${name}; rename the kernel`);
+  for (const used of ["kernels", "_runtime"])
+    if (names.includes(used))
+      throw new UsageError(`the package ${name} has a ${used} of its own; rename the kernel ${used}`);
   for (const { signature } of kernels)
     for (const operator of additionalOperators(signature))
       if (names.includes(operator))
@@ -126,13 +127,15 @@ function packagedKernel(
   forms: readonly OperatorForm[],
   streams: Streams,
 ): PackagedKernel {
+  const emit = (options?: EmitOptions) =>
+    kernel.emitForPackage(`${namespace}.kernels.${kernel.signature.name}`, { launch: "fast", ...options });
   for (const form of forms) {
     try {
-      return { kernel, ...kernel.emit({ op: { namespace, form } }), operator: form };
+      return { kernel, modules: emit({ op: { namespace, form } }), operator: form };
     } catch (error) {
       if (!isBuildError(error) || !error.diagnostics.every(({ code }) => FORM_CODES.includes(code))) throw error;
       for (const { message } of error.diagnostics) streams.err(`no ${form}: ${message}\n`);
     }
   }
-  return { kernel, python: kernel.python, map: kernel.map, operator: undefined };
+  return { kernel, modules: emit(), operator: undefined };
 }

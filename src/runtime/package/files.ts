@@ -4,17 +4,19 @@ import { join } from "node:path";
 import type {
   TestCase,
   CompiledKernel,
+  PackageModules,
   Signature,
   TensorSignature,
   Tolerance,
 } from "../../compiled/compiled-kernel.js";
+import { requirements, supportedVersions } from "../../compiled/versions.js";
 import { declaredToleranceFor, declaredTolerance } from "../../compiled/declared-tolerance.js";
 import { gradientTolerance, toleranceFor } from "../../compiled/tolerance.js";
 import { deviceLimits } from "../verify/device-limits.js";
 import { type Limits, planCases, type PlannedCase } from "../cases/cases.js";
 import { distributionOf } from "./names.js";
 import { dtypeOf } from "../devices/request.js";
-import { packageFolder } from "../system/package-folder.js";
+import { packageFolder, version as generatorVersion } from "../system/package-folder.js";
 import { relocateMap } from "../cases/mapped-lines.js";
 
 /** Formats Python text as `ruff format` does. */
@@ -53,8 +55,7 @@ export type OperatorForm = "custom_op" | "triton_op";
 /** A kernel of a package. */
 export interface PackagedKernel {
   readonly kernel: CompiledKernel;
-  readonly python: string;
-  readonly map: string;
+  readonly modules: PackageModules;
   /** The kind of operator that the module registers; undefined if PyTorch does not accept it as an operator. */
   readonly operator: OperatorForm | undefined;
 }
@@ -75,29 +76,40 @@ export async function packageFiles(
   kernels: readonly PackagedKernel[],
 ): Promise<ReadonlyMap<string, string>> {
   const names = kernels.map(({ kernel }) => kernel.signature.name).sort();
-  const modules = kernels.flatMap(({ kernel, python, map }): [string, string][] => {
+  const modules = kernels.flatMap(({ kernel, modules: { python, map, tests } }): [string, string][] => {
     const stem = `${name}/kernels/${kernel.signature.name}`;
     return [
       [`${stem}.py`, python],
       [`${stem}.pyi`, stubText(kernel, python)],
       [`${stem}.py.map`, relocateMap(map, join(folder, name, "kernels"))],
+      [`tests/kernel_cases/${kernel.signature.name}.py`, tests],
     ];
   });
+  const runtimeNames = new Set(kernels.flatMap(({ modules: { runtimeNames: used } }) => used));
+  const [first] = kernels;
   const fillTemplate = async (template: string, values: Readonly<Record<string, string>>): Promise<string> => {
     const text = await readFile(join(templates, template), "utf8");
     return text.replace(/\{\{(\w+)\}\}/g, (_, key: string) => values[key]!);
   };
   const tests = kernels.map((packaged) => testsOf(name, packaged)).join("\n\n");
+  // A regular package would be imported by unittest before the tests select Triton's interpreter.
+  const imports = names.map((kernel) => `import kernel_cases.${kernel}`).join("\n");
   const metadata = { distribution: distributionOf(name), package: name, version };
   const project = {
     ...metadata,
+    python: supportedVersions.python.oldest,
+    requirements: `"${requirements.torch}", "${requirements.triton}"`,
     kernels: names.join(", "),
     // The field is a string since setuptools 77.
     license: license === undefined ? "" : `license = "${license}"\n`,
     setuptools: license === undefined ? "61" : "77",
   };
+  const { python, torch, triton } = supportedVersions;
   const readme = {
     ...metadata,
+    python: python.oldest,
+    torch: torch.oldest,
+    triton: `${triton.oldest} to ${triton.newest}`,
     registered: kernels.some(({ operator }) => operator) ? `, registered as \`torch.ops.${name}.*\`` : "",
     functions: kernels
       .toSorted((a, b) => (a.kernel.signature.name < b.kernel.signature.name ? -1 : 1))
@@ -109,10 +121,12 @@ export async function packageFiles(
     ["pyproject.toml", await fillTemplate("pyproject.toml", project)],
     ["README.md", await fillTemplate("README.md", readme)],
     [`${name}/__init__.py`, initText(name, names, kernels)],
-    [`${name}/kernels/__init__.py`, '"""One module for each kernel, with its reference and its inputs."""\n'],
+    [`${name}/kernels/__init__.py`, '"""One module for each kernel."""\n'],
+    [`${name}/kernels/_runtime.py`, first?.kernel.runtimeModule(runtimeNames, generatorVersion) ?? ""],
+    [`${name}/kernels/_runtime.pyi`, "__version__: str\n"],
     [`${name}/py.typed`, ""],
     ...modules,
-    ["tests/test_kernels.py", await fillTemplate("test_kernels.py", { package: name, tests })],
+    ["tests/test_kernels.py", await fillTemplate("test_kernels.py", { imports, tests })],
   ]);
 }
 
@@ -128,7 +142,7 @@ function initText(name: string, names: readonly string[], kernels: readonly Pack
 }
 
 /** A kernel's section in the README: its Python signature with the docstring. */
-function functionText({ kernel, python }: PackagedKernel): string {
+function functionText({ kernel, modules: { python } }: PackagedKernel): string {
   const { name } = kernel.signature;
   const head =
     new RegExp(`^def ${name}\\([^]*?\\)(?: -> .*)?:\\n(?:    r?"""[^]*?(?<!\\\\)"""\\n)?`, "m").exec(python)?.[0] ?? "";
@@ -137,37 +151,11 @@ function functionText({ kernel, python }: PackagedKernel): string {
   return `### ${name}\n\n${fence}python\n${head}    ...\n${fence}`;
 }
 
-/** A stub file of the module's exports, so that type checkers need not read Triton. */
-function stubText({ signature, reference }: CompiledKernel, python: string): string {
-  const stub = (name: string, returnType?: string): string => {
-    const [, params = "", returns] = new RegExp(`^def ${name}\\(([^]*?)\\)( -> .*)?:$`, "m").exec(python)!;
-    const items = params.split(/,\s+(?=\*|\w+[:=])|,?\n */).filter((item) => item !== "");
-    // All parameters of `get_inputs` have defaults.
-    const annotated = items.map((item) =>
-      item.replace(/^(\w+)=(.*)/, (_, param: string, value: string) => `${param}: ${typeOfDefault(value)} = ${value}`),
-    );
-    return (
-      formatTerm({
-        open: `def ${name}(`,
-        items: annotated,
-        close: `)${returnType ? ` -> ${returnType}` : returns}: ...`,
-      }) + "\n"
-    );
-  };
-  return [
-    "from typing import Any\n\nimport torch\n\n",
-    stub(signature.name),
-    ...(reference === "none" ? [] : [stub("reference_fn", "Any")]),
-    stub("get_inputs", "list[Any]"),
-    `\nkernel_fn = ${signature.name}\n`,
-  ].join("");
-}
-
-function typeOfDefault(value: string): string {
-  if (value === "True" || value === "False") return "bool";
-  if (value.startsWith('"')) return "str";
-  if (value.startsWith("torch.")) return "torch.dtype";
-  return /^-?\d+$/.test(value) ? "int" : "float";
+/** A stub file of the module, so that type checkers need not read Triton. */
+function stubText({ signature: { name } }: CompiledKernel, python: string): string {
+  const [, params = "", returns] = new RegExp(`^def ${name}\\(([^]*?)\\)( -> .*)?:$`, "m").exec(python)!;
+  const items = params.split(/,\s+(?=\*|\w+:)|,?\n */).filter((item) => item !== "");
+  return `import torch\n\n${formatTerm({ open: `def ${name}(`, items, close: `)${returns}: ...` })}\n`;
 }
 
 /** Limits of a test case that Triton's interpreter runs in a few seconds. */
@@ -214,7 +202,7 @@ function testsOf(name: string, { kernel, operator }: PackagedKernel): string {
       close: "]",
     };
     const gradients = signature.gradients ? [gradientsTerm(kernel, testCase)] : [];
-    return methodCall("check", [`kernels.${signature.name}`, sizesTerm(testCase), figures, ...gradients]);
+    return methodCall("check", [`kernel_cases.${signature.name}`, sizesTerm(testCase), figures, ...gradients]);
   });
   return [
     [...cpuSkips(kernel), `    def test_${signature.name}(self):`, ...calls].join("\n"),
@@ -249,7 +237,7 @@ function plainCases(kernel: CompiledKernel, limits: Limits): readonly PlannedCas
 function operatorTest(name: string, kernel: CompiledKernel, form: OperatorForm): string {
   const { signature } = kernel;
   const [testCase] = casesOf(kernel, TINY, ["primes"]);
-  const module = `kernels.${signature.name}`;
+  const module = `kernel_cases.${signature.name}`;
   const registered = `torch.ops.${name}.${signature.name}`;
   // torch.compile chooses the config of a triton_op itself.
   const isExact = form === "custom_op" && !signature.unordered;
@@ -259,9 +247,6 @@ function operatorTest(name: string, kernel: CompiledKernel, form: OperatorForm):
     ...operatorSkips(kernel, form),
     `    def test_${signature.name}_operator(self):`,
     methodCall("check_operator", [module, registered, sizesTerm(testCase), ...gradients, ...tolerance]),
-    ...writingOperators(signature).map((writing) =>
-      methodCall("check_out", [module, registered, `torch.ops.${name}.${writing}`, sizesTerm(testCase), ...tolerance]),
-    ),
   ].join("\n");
 }
 
@@ -303,13 +288,8 @@ function gradientsTerm({ signature, sizes, tolerance }: CompiledKernel, testCase
 }
 
 /** The operators that a module registers in addition to the kernel's main operator. */
-export function additionalOperators({ name, tensors, gradients }: Signature): readonly string[] {
-  return [...writingOperators({ name, tensors }), ...(gradients ? [`${name}_backward`] : [])];
-}
-
-/** The operator that writes to tensors of the caller, if the kernel has outputs. */
-function writingOperators({ name, tensors }: Pick<Signature, "name" | "tensors">): readonly string[] {
-  return tensors.some(({ role }) => role === "out") ? [`${name}_out`] : [];
+export function additionalOperators({ name, gradients }: Signature): readonly string[] {
+  return gradients ? [`${name}_backward`] : [];
 }
 
 /** The device for the tolerances: tests run on any device, and a GPU has the largest rounding errors. */

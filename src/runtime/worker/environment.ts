@@ -1,6 +1,7 @@
 /** Finds a Python that can run emitted modules. User environments are inspected, never changed. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { compareVersions, supportedVersions } from "../../compiled/versions.js";
 import { cacheFolder, environmentFolder, readyMarker, venvPython } from "../system/cache-folder.js";
 import type { Host } from "./host.js";
 import { probeOn, probePython, type Probe } from "./probe.js";
@@ -37,7 +38,7 @@ export interface DiscoveryOptions {
   readonly whyUnsupported?: (versions: Probe["versions"]) => string | undefined;
 }
 
-/** The exact versions that `tilescript setup` installs. */
+/** The exact versions that `tilescript setup` installs, with the hashes of their files. */
 export const lockFile = join(pythonFolder, "requirements.lock");
 
 /** The packages that `tilescript setup --ray` adds for a Ray cluster. */
@@ -88,34 +89,36 @@ async function candidatesFor(options: DiscoveryOptions, env: NodeJS.ProcessEnv):
 
 /** The reason why a Python cannot drive a Ray cluster. Kernels run with the Python of the cluster's nodes. */
 export function whyWithoutRay({ python, ray }: Probe["versions"]): string | undefined {
-  if (!isVersionInRange(python, [3, 10])) return `it is Python ${python}; 3.10 or newer is needed`;
-  return ray === undefined ? "it has no ray" : undefined;
+  return whyPythonIsTooOld(python) ?? (ray === undefined ? "it has no ray" : undefined);
 }
 
 /** The reason why these versions cannot be used, as the end of a sentence, or undefined. */
 export function whyUnsupported(versions: Probe["versions"]): string | undefined {
-  if (!isVersionInRange(versions.python, [3, 10])) return `it is Python ${versions.python}; 3.10 or newer is needed`;
+  const { torch, triton } = supportedVersions;
+  const tooOld = whyPythonIsTooOld(versions.python);
+  if (tooOld) return tooOld;
   const missing = (["torch", "triton", "numpy"] as const).filter((name) => versions[name] === undefined);
   if (missing.length > 0) return `it has no ${missing.join(", no ")}`;
-  if (!isVersionInRange(versions.torch, [2, 11])) return `it has torch ${versions.torch}; 2.11 or newer is needed`;
-  if (!isVersionInRange(versions.triton, [3, 6], [3, 9]))
-    return `it has triton ${versions.triton}; 3.6 to 3.9 is supported`;
+  if (!isVersionInRange(versions.torch, torch.oldest))
+    return `it has torch ${versions.torch}; ${torch.oldest} or newer is needed`;
+  if (!isVersionInRange(versions.triton, triton.oldest, triton.newest))
+    return `it has triton ${versions.triton}; ${triton.oldest} to ${triton.newest} is supported`;
   return undefined;
 }
 
-function isVersionInRange(
-  version: string | undefined,
-  low: readonly [number, number],
-  high?: readonly [number, number],
-): boolean {
-  const [major = 0, minor = 0] = (version ?? "").split(".").map((part) => Number.parseInt(part, 10));
-  const rank = major * 1000 + minor;
-  return rank >= low[0] * 1000 + low[1] && (high === undefined || rank <= high[0] * 1000 + high[1]);
+function whyPythonIsTooOld(version: string): string | undefined {
+  const { oldest } = supportedVersions.python;
+  return isVersionInRange(version, oldest) ? undefined : `it is Python ${version}; ${oldest} or newer is needed`;
+}
+
+function isVersionInRange(version: string | undefined, low: string, high?: string): boolean {
+  if (version === undefined) return false;
+  return compareVersions(version, low) >= 0 && (high === undefined || compareVersions(version, high) <= 0);
 }
 
 /** The reason why Triton's interpreter fails with this numpy: Triton 3.6 does not support numpy 2.4. */
 export function interpreterProblem(versions: Probe["versions"]): string | undefined {
-  if (isVersionInRange(versions.triton, [3, 6], [3, 6]) && isVersionInRange(versions.numpy, [2, 4])) {
+  if (isVersionInRange(versions.triton, "3.6", "3.6") && isVersionInRange(versions.numpy, "2.4")) {
     return `Triton ${versions.triton}'s interpreter needs numpy below 2.4, it has ${versions.numpy}`;
   }
   return undefined;

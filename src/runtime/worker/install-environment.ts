@@ -4,11 +4,12 @@
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { supportedVersions, versionsIn } from "../../compiled/versions.js";
 import { environmentFolder, readyMarker, venvPython } from "../system/cache-folder.js";
 import { lockFile } from "./environment.js";
 import { EnvironmentError } from "../system/errors.js";
 import type { Host } from "./host.js";
-import { type Installer, installerEnv, findInstaller, PIP_FLAGS, type Step } from "./installers.js";
+import { type Installer, installerEnv, findInstaller, hashed, PIP_FLAGS, type Step } from "./installers.js";
 import { localMachine, remoteMachine, type SetupMachine } from "./setup-place.js";
 import { defaultStartMs } from "./worker.js";
 import { pythonScript } from "./start-python.js";
@@ -16,14 +17,10 @@ import { pythonScript } from "./start-python.js";
 export interface SetupOptions {
   /** The Python that creates the environment. Default: the first suitable one on PATH. */
   readonly python?: string | undefined;
+  /** The packages, each with its version and hashes. Default: {@link lockFile}. */
   readonly lock?: string;
   /** The lock of the packages for a Ray cluster, and the version of Ray. Default: the version in the lock. */
   readonly ray?: { readonly lock: string; readonly version?: string };
-  /**
-   * True if a download is large. Then pip is first upgraded to a version that resumes downloads. Default: with our own
-   * lock.
-   */
-  readonly isLarge?: boolean;
   readonly env?: NodeJS.ProcessEnv;
   /** The machine of the environment. Default: this one. */
   readonly host?: Host | undefined;
@@ -36,7 +33,6 @@ const SIZE = "about 3 GB to download and 5.8 GB on disk, most of it CUDA librari
 const NEEDED_BYTES = 7e9;
 /** A slow network needs an hour for the packages. */
 const STEP_MS = 7_200_000;
-const candidates = ["python3", "python3.13", "python3.12", "python3.11", "python3.14"];
 
 /** Creates the environment unless it exists, and returns its Python executable. Throws EnvironmentError. */
 export async function setup(options: SetupOptions = {}): Promise<string> {
@@ -104,12 +100,15 @@ async function createEnvironment({
   await machine.remove(venv);
   const python = venvPython(venv);
   const lockPath = await machine.listed(lock);
-  const isLarge = options.isLarge ?? isFullInstall;
-  for (const step of installer.steps({ base, venv, lockPath, isLarge }, machine))
+  const lockText = await readFile(lock, "utf8");
+  const pipRequirement = /^pip==.*(?:\n .*)*/m.exec(lockText)?.[0];
+  const pipLockPath = pipRequirement && join(folder, "pip.lock");
+  if (pipLockPath) await machine.write(pipLockPath, pipRequirement);
+  for (const step of installer.steps({ base, venv, lockPath, pipLockPath }, machine))
     await runStep(step, machine, onProgress);
   const imports = options.imports ?? ["numpy", "torch", "triton"];
   if (imports.length > 0) await runStep(importStep(python, imports), machine, onProgress);
-  await machine.write(readyMarker(folder), JSON.stringify({ lock: await readFile(lock, "utf8") }));
+  await machine.write(readyMarker(folder), JSON.stringify({ lock: lockText }));
 }
 
 const importStep = (python: string, modules: readonly string[]): Step => ({
@@ -138,7 +137,7 @@ async function addRay(
   onProgress: (line: string) => void,
 ): Promise<void> {
   onProgress(`installing Ray for ${python}${machine.where}: about 80 MB to download and 300 MB on disk`);
-  const packages = ray.version === undefined ? ["-r", await machine.listed(ray.lock)] : [`ray[client]==${ray.version}`];
+  const packages = ray.version === undefined ? hashed(await machine.listed(ray.lock)) : [`ray[client]==${ray.version}`];
   await runStep(
     { name: "pip install", command: python, args: machine.module("pip", "install", ...PIP_FLAGS, ...packages) },
     machine,
@@ -150,18 +149,22 @@ async function addRay(
 /** Finds the first Python for which the lock's packages have builds. */
 async function basePython(python: string | undefined, { modules }: Installer, machine: SetupMachine): Promise<string> {
   const imports = ["sys", ...modules].join(", ");
-  const check = `import ${imports}; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))`;
-  for (const candidate of python ? [python] : candidates) {
+  const { oldest, newest } = supportedVersions.python;
+  const check = `import ${imports}; sys.exit(not ${tupleOf(oldest)} <= sys.version_info[:2] <= ${tupleOf(newest)})`;
+  const candidates = versionsIn(supportedVersions.python).map((version) => `python${version}`);
+  for (const candidate of python ? [python] : ["python3", ...candidates.toReversed()]) {
     const result = await machine.run(candidate, pythonScript(check), { deadlineMs: defaultStartMs });
     if (result.exitCode === 0) return candidate;
   }
-  const requirement = `Python 3.11 to 3.14${modules.length > 0 ? " with its venv module" : ""}`;
+  const requirement = `Python ${oldest} to ${newest}${modules.length > 0 ? " with its venv module" : ""}`;
   throw new EnvironmentError(
     python
       ? `${python}${machine.where} can't make the environment; ${requirement} is needed`
       : `no ${requirement} is on PATH${machine.where}; install one (Debian: python3 and python3-venv) or name one with --python`,
   );
 }
+
+const tupleOf = (version: string): string => `(${version.replace(".", ", ")})`;
 
 async function checkDiskSpace(folder: string, machine: SetupMachine): Promise<void> {
   const free = await machine.free(folder);
@@ -174,7 +177,7 @@ async function checkDiskSpace(folder: string, machine: SetupMachine): Promise<vo
 
 /** Runs one step and reports the lines of its output that show progress. */
 async function runStep(
-  { name, command, args, optional }: Step,
+  { name, command, args }: Step,
   machine: SetupMachine,
   onProgress: (line: string) => void,
 ): Promise<void> {
@@ -187,7 +190,7 @@ async function runStep(
   };
   const result = await machine.run(command, args, { deadlineMs: STEP_MS, env: installerEnv, onOutput });
   clearInterval(timer);
-  if (result.exitCode !== 0 && optional !== true) {
+  if (result.exitCode !== 0) {
     const printed = `${result.stdout}\n${result.stderr}`.trim();
     const reason = result.late ? "it took more than two hours" : printed.split("\n").slice(-3).join(" ");
     const remedy = /No space left|Disk quota/.test(printed) ? "; set XDG_CACHE_HOME to a larger disk" : "";

@@ -8,8 +8,6 @@ export interface Step {
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
-  /** True if later steps work without this one. */
-  readonly optional?: true;
 }
 
 export interface InstallSteps {
@@ -17,8 +15,8 @@ export interface InstallSteps {
   readonly base: string;
   readonly venv: string;
   readonly lockPath: string;
-  /** True if a download is large. Then an older pip is first upgraded to a version that resumes downloads. */
-  readonly isLarge: boolean;
+  /** A file with the lock's requirement of pip, if it has one. */
+  readonly pipLockPath: string | undefined;
 }
 
 export interface Installer {
@@ -31,7 +29,7 @@ export interface Installer {
 
 /**
  * uv, run by a module that ends with the setup. Complete downloads stay in uv's cache, so an interrupted setup resumes
- * there. `--seed` also installs pip, for packages that are added later.
+ * there.
  */
 const uv: Installer = {
   name: "uv",
@@ -43,19 +41,20 @@ const uv: Installer = {
       {
         name: "making a virtual environment",
         command: base,
-        args: uvArguments("venv", "--no-project", "--seed", "--python", base, venv),
+        args: uvArguments("venv", "--no-project", "--python", base, venv),
       },
       {
         name: "uv pip install",
         command: base,
-        args: uvArguments("pip", "install", "--python", venvPython(venv), "--requirement", lockPath),
+        args: uvArguments("pip", "install", "--python", venvPython(venv), ...hashed(lockPath)),
       },
     ];
   },
 };
 
-/** The first version of pip that resumes interrupted downloads. */
-const RESUMING_PIP = "pip>=25.1";
+/** Options for the packages of a lock: each file must have one of its hashes. */
+export const hashed = (lockPath: string): readonly string[] => ["--require-hashes", "--requirement", lockPath];
+
 const RESUMPTIONS = 20;
 export const PIP_FLAGS = ["--disable-pip-version-check", "--no-input", "--progress-bar", "off"];
 
@@ -63,19 +62,14 @@ export const PIP_FLAGS = ["--disable-pip-version-check", "--no-input", "--progre
 const pip: Installer = {
   name: "pip",
   modules: ["venv", "ensurepip"],
-  steps({ base, venv, lockPath, isLarge }, machine) {
+  steps({ base, venv, lockPath, pipLockPath }, machine) {
     const python = venvPython(venv);
-    const install = (...args: readonly string[]) => machine.module("pip", "install", ...PIP_FLAGS, ...args);
-    const upgrade: Step = {
-      name: "upgrading pip",
-      command: python,
-      args: install("--retries", "1", RESUMING_PIP),
-      optional: true,
-    };
+    const install = (path: string) => machine.module("pip", "install", ...PIP_FLAGS, ...hashed(path));
     return [
       { name: "making a virtual environment", command: base, args: machine.module("venv", venv) },
-      ...(isLarge ? [upgrade] : []),
-      { name: "pip install", command: python, args: install("--requirement", lockPath) },
+      // The pip that many Pythons bring cannot resume a download.
+      ...(pipLockPath ? [{ name: "upgrading pip", command: python, args: install(pipLockPath) }] : []),
+      { name: "pip install", command: python, args: install(lockPath) },
     ];
   },
 };

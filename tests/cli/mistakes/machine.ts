@@ -48,7 +48,7 @@ export const machine: readonly Mistake[] = [
     title: "a Python that can't make one",
     args: "setup --python /nowhere/python",
     code: 3,
-    says: "Python 3.11 to 3.14",
+    says: "Python 3.10 to 3.14",
   },
   { title: "no GPU to run on", args: "run FILE --device cuda", code: 3, says: "sees no cuda device" },
   { title: "no GPU to measure on", args: "bench FILE --shapes N=64", code: 3, says: "a benchmark needs a GPU" },

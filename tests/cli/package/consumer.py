@@ -49,14 +49,14 @@ def calls(x: Tensor, ids: Tensor, mask: Tensor | None) -> list[Tensor]:
         examples.int8_gemm(ids, ids, x, x, torch.float16),
         examples.jagged_softmax(x, ids),
         examples.layer_norm(x, x, x, eps=1e-6),
-        examples.layer_norm(x, x, x, out=x),
+        examples.layer_norm(x, x, x),
         examples.linear_gelu(x, x, x),
         examples.mamba_chunk_scan(x, x, x, x, x, x, x),
         examples.paged_attention(x, x, x, ids, ids, out=None),
         examples.relative_attention(x, x, x, x),
         examples.rms_norm(x, x, 1e-6),
         examples.rotary(x, x, x),
-        examples.silu_mul(x, x, out=x),
+        examples.silu_mul(x, x),
         examples.softmax(x),
         examples.softmax_long(x),
         examples.softmax_rows(x, out=x),
@@ -66,6 +66,4 @@ def calls(x: Tensor, ids: Tensor, mask: Tensor | None) -> list[Tensor]:
 
 
 def module(x: Tensor) -> Tensor:
-    a, b = gemm_module.get_inputs(M=64, N=64, K=64)
-    expected: Tensor = gemm_module.reference_fn(a, b)
-    return torch.maximum(gemm_module.kernel_fn(a, b), expected)
+    return gemm_module.gemm(x, x)

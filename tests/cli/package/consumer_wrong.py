@@ -53,5 +53,5 @@ def calls(x: Tensor, ids: Tensor) -> None:
     examples.bias_gelu(x)  # call-arg
     examples.gemm_float32(x, "x")  # arg-type
     examples.softmax_rows(x, x)  # call-arg
-    gemm_module.get_inputs(M="large")  # arg-type
+    gemm_module.gemm(x)  # call-arg
     gemm_module.gemm_kernel  # attr-defined

@@ -93,12 +93,13 @@ describe("a package", () => {
       `license = "MIT OR Apache-2.0"`,
       `readme = "README.md"`,
       `requires = ["setuptools>=77"]`,
+      `dependencies = ["torch>=2.11,<2.16", "triton>=3.6,<3.10"]`,
     ])
       expect(project).toContain(`${line}\n`);
     const readme = await readFile(join(out, "README.md"), "utf8");
     expect(readme).toMatch(/^# own-kernels$/m);
     expect(readme).toContain("def vector_add(\n");
-    expect(readme).toContain("from own_kernels.kernels import vector_add\n");
+    expect(readme).toContain("from kernel_cases import vector_add\n");
   });
 });
 
@@ -131,7 +132,7 @@ print(tuple(result.shape), about["Version"], about["License-Expression"], "READM
 `;
     const { stdout } = await execa(fresh, ["-c", script], {
       cwd: folder,
-      env: { PYTHONPATH: site, TRITON_INTERPRET: "1", CUDA_VISIBLE_DEVICES: "" },
+      env: { PYTHONPATH: `${site}:${join(out, "tests")}`, TRITON_INTERPRET: "1", CUDA_VISIBLE_DEVICES: "" },
     });
     expect(stdout).toMatch(/^\(\d+,\) 2\.0 MIT README$/);
   });

@@ -1,11 +1,12 @@
 /** All examples as one Python package: built and installed by pip, its own tests run on Triton's interpreter. */
-import { readFile, rm } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { PositionEncoding, Workspace } from "@astral-sh/ruff-wasm-nodejs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
 import { sampledCostlyTests, sampleCases } from "../../support/sampled-tests.js";
 import type { CompiledKernel } from "../../../src/compiled/compiled-kernel.js";
+import { layerNorm } from "../../../examples/layer-norm.js";
 import { examples } from "../../support/examples.js";
 import { newFolder, packaged, python, runTests } from "./packaged.js";
 
@@ -98,19 +99,38 @@ const named = (name: string) =>
     ),
   );
 
+test("a wrong kernel fails the tests of its package", { timeout: 60_000 }, async () => {
+  const out = join(folder, "broken");
+  await packaged(out, [await named("double")]);
+  const file = join(out, "broken/kernels/double.py");
+  const text = await readFile(file, "utf8");
+  expect(text).toContain(" * 2.0");
+  await writeFile(file, text.replace(" * 2.0", " * 3.0"));
+  const { all } = await runTests(out, { PYTHONPATH: out, CUDA_VISIBLE_DEVICES: "" }, ["double"]);
+  expect(all).toMatch(/Mismatched elements: [^]*\nFAILED \(failures=1\)$/);
+});
+
 describe("names", () => {
   test.each([
     [["double", "double"], "two kernels are called double; rename one"],
-    [["double", "double_out"], "double registers clashing::double_out as well; rename the kernel double_out"],
-    [["kernels"], "kernels is the name of a folder of the package clashing; rename the kernel"],
+    [["kernels"], "the package clashing has a kernels of its own; rename the kernel kernels"],
+    [["_runtime"], "the package clashing has a _runtime of its own; rename the kernel _runtime"],
   ])("%j are refused", async (names, message) => {
     const ran = await packaged(join(folder, "clashing"), await Promise.all(names.map(named)));
     expect(ran).toMatchObject({ code: 2, files: [] });
     expect(ran.err).toContain(message);
   });
 
+  test("that an operator registers for its gradient are refused", async () => {
+    const ran = await packaged(join(folder, "clashing"), [await build(layerNorm), await named("layer_norm_backward")]);
+    expect(ran).toMatchObject({ code: 2, files: [] });
+    expect(ran.err).toContain(
+      "layer_norm registers clashing::layer_norm_backward as well; rename the kernel layer_norm_backward",
+    );
+  });
+
   test("may be those that the module and its tests use themselves", { timeout: 60_000 }, async () => {
-    const names = ["kernel_fn", "get_inputs", "torch", "exact", "lambda", "unittest"];
+    const names = ["kernel_fn", "get_inputs", "torch", "exact", "lambda", "unittest", "kernel_cases"];
     const out = join(folder, "odd");
     const { code, err } = await packaged(out, await Promise.all(names.map(named)));
     expect({ code, err }).toEqual({ code: 0, err: "" });

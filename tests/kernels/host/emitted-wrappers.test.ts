@@ -12,15 +12,15 @@ import { emit } from "../../support/emit.js";
 import { examples } from "../../support/examples.js";
 import { addInPlace, scaledRows } from "../../unit/codegen/fixtures/wrappers.js";
 
-sampledTests("wrappers on PyTorch", "src/codegen/wrapper");
+sampledTests("wrappers on PyTorch", "src/codegen/wrapper", "python/runtime");
 
 test("the emitted wrappers should pass their tests", { timeout: 300_000 }, async () => {
   const folder = await mkdtemp(join(tmpdir(), "tilescript-wrappers-"));
   try {
     [addInPlace, scaledRows].forEach(emit);
     for (const kernel of [...examples.map((example) => example.kernel), addInPlace, scaledRows]) {
-      const { python, file } = await build(kernel);
-      await writeFile(join(folder, file), python);
+      const compiled = await build(kernel);
+      await writeFile(join(folder, compiled.file), compiled.emit({ launch: "fast" }).python);
     }
     const script = join(folder, "wrapper_test.py");
     await copyFile(fileURLToPath(new URL("wrapper_test.py", import.meta.url)), script);

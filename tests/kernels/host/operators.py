@@ -7,6 +7,7 @@ import choices
 import even
 import moments
 import torch
+from torch._subclasses import FakeTensorMode
 from torch.library import opcheck
 
 even.even_kernel.configs = even.even_kernel.configs[:1]
@@ -47,16 +48,14 @@ class Operators(unittest.TestCase):
             return y * 2
 
         compiled = torch.compile(update, fullgraph=True, backend="aot_eager")
-        x, seen, mean, centered = weight.reshape(4, 5), torch.zeros(4, dtype=torch.int32), torch.empty(4), torch.empty(4, 5)
+        x, seen = weight.reshape(4, 5), torch.zeros(4, dtype=torch.int32)
         calls = (
-            ("accumulate", lambda: ops.accumulate(weight, total)),
-            ("accumulate", lambda: ops.accumulate(total, weight * 1)),
-            ("accumulate", lambda: compiled(weight, total)),
-            ("even_out", lambda: ops.even_out(weight, total)),
-            ("moments_out", lambda: ops.moments_out(x, seen, mean, centered)),
+            lambda: ops.accumulate(weight, total),
+            lambda: ops.accumulate(total, weight * 1),
+            lambda: compiled(weight, total),
         )
-        for name, call in calls:
-            with self.assertRaisesRegex(Exception, f"{name}: what is written to a given tensor has no gradient"):
+        for call in calls:
+            with self.assertRaisesRegex(Exception, "accumulate: what is written to a given tensor has no gradient"):
                 call()
         self.assertEqual(total.tolist(), [0.0] * 20)
         # What holds integers has none.
@@ -68,12 +67,50 @@ class Operators(unittest.TestCase):
         self.assertGreater(total._version, version)
 
     def test_no_tangent_is_dropped(self):
-        x, ops = torch.ones(20), torch.ops.tests
-        calls = (ops.even, lambda x: ops.even_out(x, torch.empty(20)), lambda x: ops.accumulate(x, torch.ones(20)))
+        x = torch.ones(20)
+        calls = (even.even, lambda x: accumulate.accumulate(x, torch.ones(20)))
         for call in calls:
             for forward in (lambda f: torch.func.jvp(f, (x,), (x,)), lambda f: torch.func.jacfwd(f)(x)):
-                with self.assertRaisesRegex(NotImplementedError, "has no forward-mode gradient"):
+                with self.assertRaisesRegex(RuntimeError, "has no gradient for x"):
                     forward(call)
+        with torch.autograd.forward_ad.dual_level():
+            dual = torch.autograd.forward_ad.make_dual(x, x)
+            with self.assertRaisesRegex(RuntimeError, "even has no gradient for x"):
+                torch.ops.tests.even(dual)
+
+    def test_a_traced_call_is_refused_as_a_real_one(self):
+        ops, x, seen = torch.ops.tests, torch.randn(4, 30), torch.zeros(4, dtype=torch.int32)
+        wrong = (
+            (ops.moments, (x[0], seen), ValueError),
+            (ops.moments, (x, seen[1:]), ValueError),
+            (ops.moments, (x, seen.float()), TypeError),
+            (ops.moments, (x.double(), seen), TypeError),
+            (ops.even, (x,), ValueError),
+            (ops.even, (x[0].to_sparse(),), TypeError),
+            (ops.accumulate, (x[0], x[1, 1:]), ValueError),
+            (ops.accumulate, (x[0], x[1].half()), TypeError),
+            (ops.choices, (x[0], 3, 1.0, 0.5, True, "tanh"), ValueError),
+            (ops.choices, (x[0], 3, 1.0, 0.5, True, "relu", torch.int8), ValueError),
+        )
+        for operator, arguments, error in wrong:
+            with self.assertRaises(error) as real:
+                operator(*arguments)
+            with self.assertRaises(error) as faked, FakeTensorMode() as mode:
+                operator(*(mode.from_tensor(each) if isinstance(each, torch.Tensor) else each for each in arguments))
+            with self.assertRaises(error) as on_meta:
+                operator(*(each.to("meta") if isinstance(each, torch.Tensor) else each for each in arguments))
+            self.assertEqual(str(faked.exception), str(real.exception))
+            self.assertEqual(str(on_meta.exception), str(real.exception))
+
+    def test_a_fake_is_laid_out_as_the_real_result(self):
+        ops = torch.ops.tests
+        for x in (torch.randn(4, 30), torch.randn(30, 4).T, torch.randn(4, 60)[:, ::2], torch.randn(4, 1).expand(4, 30)):
+            seen = torch.zeros(4, dtype=torch.int32)
+            for call in (lambda x, y: ops.moments(x, y), lambda x, _: (ops.even(x[:, 0].contiguous()), ops.choices(x[1], 3))):
+                real = [(each.shape, each.stride(), each.dtype) for each in call(x, seen)]
+                with FakeTensorMode() as mode:
+                    faked = call(mode.from_tensor(x), mode.from_tensor(seen))
+                self.assertEqual([(each.shape, each.stride(), each.dtype) for each in faked], real)
 
     def test_the_plain_way_stays(self):
         self.assertIs(choices.kernel_fn, choices.choices)

@@ -34,38 +34,22 @@ test("what is registered", () => {
         x: torch.Tensor, seen: torch.Tensor, eps: float = 0.0
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """moments as torch.ops.tests.moments."""
-        _refuse_forward_mode("moments", x, seen)
         _, mean, centered = moments(x, seen, eps)
         return mean, centered
 
 
     @moments_op.register_fake
-    def _moments_op_fake(x, seen, eps=0.0):
-        """What torch.compile sees of moments: shapes and dtypes."""
-        M = x.shape[0]
-        N = x.shape[1]
-        return (
-            torch.empty((M,), device=x.device, dtype=torch.float32),
-            torch.empty((M, N), device=x.device, dtype=x.dtype),
-        )
-
-
-    @torch.library.custom_op(
-        "tests::moments_out", mutates_args=("seen", "mean", "centered")
-    )
-    def moments_out_op(
-        x: torch.Tensor,
-        seen: torch.Tensor,
-        mean: torch.Tensor,
-        centered: torch.Tensor,
-        eps: float = 0.0,
-    ) -> None:
-        """moments into tensors of the caller, as torch.ops.tests.moments_out."""
-        _refuse_forward_mode("moments_out", x, seen, mean, centered)
-        moments(x, seen, eps, mean=mean, centered=centered)
-
-
-    _refuse_recording(moments_out_op)
+    def _(x, seen, eps=0.0):
+        _check_operands("moments", x=x, seen=seen)
+        if x.ndim != 2 or seen.ndim != 1 or seen.shape[0] != x.shape[0]:
+            raise ValueError(
+                "moments: x and seen must have shapes [M, N] and [M], got "
+                f"{list(x.shape)} and {list(seen.shape)}"
+            )
+        M, N = x.shape
+        _check_dtypes("moments", (torch.float16, torch.float32), x=x)
+        _check_dtypes("moments", (torch.int32,), seen=seen)
+        return x.new_empty((M,), dtype=torch.float32), x.new_empty((M, N))
 
 
     "
@@ -74,7 +58,10 @@ test("what is registered", () => {
 });
 
 test("a kernel that reads nothing, and a namespace that is not a name", () => {
-  expect(() => built.ramp.emit({ op })).toThrow("ramp: an operator needs a tensor that it reads, and no raw pointers");
+  for (const each of [op, { ...op, form: "triton_op" } as const])
+    expect(() => built.ramp.emit({ op: each })).toThrow(
+      "ramp: an operator needs a tensor that it reads, and no raw pointers",
+    );
   expect(() => built.even.emit({ op: { namespace: "my-ops" } })).toThrow(
     'even: "my-ops" cannot be a namespace; use letters, digits and _',
   );

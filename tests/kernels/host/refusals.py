@@ -46,9 +46,7 @@ def value_of(given):
 def answer(module, name, arguments):
     """The refusal, nothing where the wrapper takes the arguments, or an error that no caller should see."""
     given = {name: value_of(each) for name, each in arguments.items()}
-    # A kernel that takes descriptors is launched by its own name.
-    launcher = "_launch" if hasattr(module, "_launch") else f"{name}_kernel"
-    with mock.patch.object(module, launcher, mock.MagicMock()):
+    with mock.patch.object(module, f"{name}_kernel", mock.MagicMock()):
         try:
             module.kernel_fn(**given)
         except REFUSALS as error:

@@ -4,13 +4,13 @@ import inspect
 import unittest
 import unittest.mock
 
+import cached
 import choices
 import even
 import moments
 import pruned
 import ramp
 import reflecting
-import signed
 import strided
 import torch
 
@@ -56,7 +56,7 @@ class Choices(unittest.TestCase):
             self.assertEqual(str(raised.exception), f"choices: {message}")
 
     def test_an_output_of_another_dtype(self):
-        with self.assertRaisesRegex(TypeError, "out must be torch.float16, got torch.float32"):
+        with self.assertRaisesRegex(TypeError, "choices: out must be torch.float16, got torch.float32"):
             choices.kernel_fn(self.x, 1, OUT=torch.float16, out=torch.empty(100))
 
 
@@ -101,10 +101,10 @@ class Remembered(unittest.TestCase):
         keys = []
 
         def launch(kernel, grid, tensors, numbers, /, *others, **options):
-            keys.append((*others, *signed._launch_key(tensors, numbers, options)))
+            keys.append((*others, *cached._launch_key(tensors, numbers, options)))
 
-        with unittest.mock.patch.object(signed, "_launch", launch):
-            signed.kernel_fn(torch.zeros(100), *numbers)
+        with unittest.mock.patch.object(cached, "_launch", launch):
+            cached.kernel_fn(torch.zeros(100), *numbers)
         return keys[0]
 
     def test_floats_that_a_heuristic_reads(self):
@@ -194,8 +194,12 @@ class Results(unittest.TestCase):
         out = torch.empty(3, 70)
         self.assertIs(ramp.kernel_fn(3, 70, out=out), out)
         torch.testing.assert_close(ramp.reference_fn(3, 70), expected)
-        with self.assertRaisesRegex(ValueError, r"out must have shape \[3, 71\], got \[3, 70\]"):
+        with self.assertRaisesRegex(ValueError, r"out must have shape \[M=3, N=71\], got \[3, 70\]"):
             ramp.kernel_fn(3, 71, out=out)
+        with self.assertRaisesRegex(TypeError, "ramp: out must be a tensor, got 5"):
+            ramp.kernel_fn(3, 70, out=5)
+        with self.assertRaisesRegex(ValueError, "ramp: out must be on a GPU, got meta"):
+            ramp.kernel_fn(3, 70, device="meta")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import { compileAll } from "../../support/aot.js";
 import { interpreter } from "../../support/cli.js";
 import { testModules, tritonPythons } from "../../support/python.js";
 
-sampledTests("launches", "src/codegen/wrapper");
+sampledTests("launches", "src/codegen/wrapper", "python/runtime");
 
 /** Persistent: as many programs as the GPU runs at a time, each of which takes every so many tiles. */
 const scaled = kernel(
@@ -101,7 +101,7 @@ test("the wrapper computes the config and asks the GPU", async () => {
   const { python } = await build(scaled);
   const launch = python.slice(python.indexOf("    multi_processor_count ="), python.indexOf("    return y\n\n\n"));
   expect(launch).toMatchInlineSnapshot(`
-    "    multi_processor_count = _gpu_property(device, "multi_processor_count")
+    "    multi_processor_count = _gpu_property(x.device, "multi_processor_count")
         BLOCK = min(triton.next_power_of_2(max(N, 16)), 64)
         if BLOCK > _MAX_TILE:
             raise ValueError(
@@ -114,17 +114,18 @@ test("the wrapper computes the config and asks the GPU", async () => {
                 f"scaled: num_warps must be a power of two up to 32, got {num_warps}"
             )
 
-        _launch(
-            scaled_kernel,
-            (min(multi_processor_count, triton.cdiv(N, BLOCK)),),
-            (x, y),
-            (N, stride_xn, stride_yn),
-            device,
-            BLOCK=BLOCK,
-            WIDE=WIDE,
-            num_stages=2,
-            num_warps=num_warps,
-        )
+        with torch.cuda.device(x.get_device()):
+            scaled_kernel[(min(multi_processor_count, triton.cdiv(N, BLOCK)),)](
+                x,
+                y,
+                N,
+                x.stride(0),
+                y.stride(0),
+                BLOCK=BLOCK,
+                WIDE=WIDE,
+                num_stages=2,
+                num_warps=num_warps,
+            )
     "
   `);
 });

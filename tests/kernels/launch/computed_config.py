@@ -11,10 +11,10 @@ import warps
 class Launches(unittest.TestCase):
     def launched(self, module, *args):
         """The grid and the options of a launch."""
-        with unittest.mock.patch.object(module, "_launch") as launch:
+        with unittest.mock.patch.object(module, "scaled_kernel", unittest.mock.MagicMock()) as kernel:
             module.kernel_fn(*args)
-        (_, grid, *_), options = launch.call_args
-        return grid, options
+        (grid,), _ = kernel.__getitem__.call_args
+        return grid, kernel.__getitem__.return_value.call_args.kwargs
 
     def test_the_config_follows_from_sizes(self):
         x = torch.randn(1000)

@@ -1,4 +1,5 @@
 /** Atomics: what they refuse, how they are written, what they compute, and that Triton takes every dtype of each. */
+import { execa } from "execa";
 import { describe, expect, test } from "vitest";
 import { build, compile, constexpr, kernel, tensor, tl, type TestCase } from "tilescript";
 import { sampledTests } from "../../support/sampled-tests.js";
@@ -88,9 +89,21 @@ describe("emission", () => {
       },
     );
     const { python } = await build(flag);
-    expect(python).toContain(
-      'if tuple(map(int, triton.__version__.split(".")[:2])) < (3, 9):\n    raise ImportError("tl.atomic_store: needs Triton 3.9 or later")',
-    );
+    expect(python).toMatch(/^Made for torch [\d.]+ to [\d.]+ and Triton 3\.9\.$/m);
+    const [check] = /^if tuple\(.*\n(?:    .*\n)+/m.exec(python)!;
+    expect(check).toMatchInlineSnapshot(`
+      "if tuple(map(int, triton.__version__.split(".")[:2])) < (3, 9):
+          raise ImportError(
+              "Triton 3.9 or later is needed for tl.atomic_store, got "
+              f"{triton.__version__}; upgrade it and torch"
+          )
+      "
+    `);
+    for (const { name, python: program } of await tritonPythons()) {
+      const { stderr } = await execa(program, ["-c", `import triton\n${check}`], { reject: false });
+      const error = `ImportError: Triton 3.9 or later is needed for tl.atomic_store, got ${name}.0; upgrade it and torch`;
+      expect(stderr.split("\n").at(-1)).toBe(name === "3.9" ? "" : error);
+    }
   });
 });
 

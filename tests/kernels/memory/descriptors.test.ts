@@ -120,32 +120,40 @@ describe("emission", () => {
               acc = tl.dot(a_desc.load([i, k]), tl.trans(b_desc.load([j, k])), acc)
           c_desc.store([i, j], acc.to(c_ptr.dtype.element_ty))"
     `);
-    const launch = python.slice(python.indexOf("    stride_am"), python.indexOf("def reference_fn"));
+    const launch = python.slice(python.indexOf("    _check_descriptor("), python.indexOf("def reference_fn"));
     expect(launch.trimEnd()).toMatchInlineSnapshot(`
-      "    stride_am, _ = a.stride()
-          stride_bn, _ = b.stride()
-          stride_cm, _ = c.stride()
-          _check_descriptor("product: a", a, 1)
+      "    _check_descriptor("product: a", a, 1)
           _check_descriptor("product: b", b, 1)
-          _check_descriptor("product: out", c, 1)
-          if M >= _INT32_REACH or K >= _INT32_REACH or N >= _INT32_REACH:
-              raise _undescribable("product", M=M, K=K, N=N)
-          if _INTERPRETED:
-              _check_bfloat16("product", a.dtype)
+          _check_descriptor("product: out", c, 1, is_written=True)
+          if M >= _INT32_REACH:
+              raise ValueError(
+                  f"product: M is {M}, and tensor descriptors count in int32; "
+                  "pass the tensor in parts, or use views with { offsets: "
+                  "tl.int64 }"
+              )
+          if K >= _INT32_REACH:
+              raise ValueError(
+                  f"product: K is {K}, and tensor descriptors count in int32; "
+                  "pass the tensor in parts, or use views with { offsets: "
+                  "tl.int64 }"
+              )
+          if N >= _INT32_REACH:
+              raise ValueError(
+                  f"product: N is {N}, and tensor descriptors count in int32; "
+                  "pass the tensor in parts, or use views with { offsets: "
+                  "tl.int64 }"
+              )
+          _check_bfloat16("product", a.dtype)
           triton.set_allocator(_allocate)
 
-          def grid(meta):
-              return triton.cdiv(M, meta["BLOCK"]), triton.cdiv(N, meta["BLOCK"])
-
-          _launch(
-              product_kernel,
-              grid,
-              (a, b, c),
-              (M, K, N, stride_am, stride_bn, stride_cm),
-              device,
-              a.dtype,
-              BLOCK=32,
-          )
+          with torch.cuda.device(a.get_device()):
+              product_kernel[
+                  _checked_grid(
+                      "product",
+                      (triton.cdiv(M, 32), triton.cdiv(N, 32)),
+                      {1: "cdiv(N, BLOCK)"},
+                  )
+              ](a, b, c, M, K, N, a.stride(0), b.stride(0), c.stride(0), BLOCK=32)
           return c"
     `);
   });

@@ -1,6 +1,7 @@
 """Operators made of kernels, on Triton's interpreter. Inputs are drawn from SEED."""
 
 import unittest
+import warnings
 
 import affine
 import doubled
@@ -10,6 +11,7 @@ import rms_norm
 import scale
 import torch
 import triton
+from torch._subclasses import FakeTensorMode
 from torch.library import opcheck
 
 SEED = 3
@@ -55,79 +57,83 @@ class Operators(unittest.TestCase):
         opcheck(torch.ops.tilescript.layer_norm, leaves((5, 37), (37,), (37,)))
         opcheck(torch.ops.tilescript.rms_norm, leaves((5, 37), (37,)))
 
-    def test_opcheck_of_what_writes_given_tensors(self):
-        x, weight, bias = (leaf.detach() for leaf in leaves((5, 37), (37,), (37,)))
+    def test_opcheck_of_gradients(self):
+        x, weight, above = torch.randn(5, 37), torch.randn(37), torch.randn(5, 37)
         made = torch.ops.tilescript
-        opcheck(made.scale_out, (x, weight, torch.empty(5, 37)))
-        opcheck(made.affine_out, (x, weight, torch.empty(5, 37), bias))
-        opcheck(made.doubled_out, (x[0], torch.empty(37), torch.empty(37)))
-        opcheck(made.layer_norm_out, (x, weight, bias, torch.empty(5, 37)))
-        opcheck(made.rms_norm_out, (x, weight, torch.empty(37, 5).T))
+        opcheck(made.scale_backward, (above, x, weight, True, True))
+        opcheck(made.affine_backward, (above, x, weight, True, False, True))
+        opcheck(made.rectified_backward, (above.T.contiguous().T, x, weight))
+        mean, rstd = x.mean(1), torch.ones(5)
+        opcheck(made.layer_norm_backward, (above, x.T.contiguous().T, weight, mean, rstd, True, False))
+        opcheck(made.rms_norm_backward, (above, x[:, :1].expand(5, 37), weight, rstd, True))
+
+    def test_a_traced_call_is_refused_as_a_real_one(self):
+        x, weight, above = torch.randn(5, 37), torch.randn(37), torch.randn(5, 37)
+        made = torch.ops.tilescript
+        wrong = (
+            (made.scale, (x, weight[1:]), ValueError, r"x and weight must have shapes .* got \[5, 37\] and \[36\]"),
+            (made.scale, (x[0], weight), ValueError, r"x and weight must have shapes .* got \[37\] and \[37\]"),
+            (made.scale, (x, weight.half()), TypeError, "weight must be torch.float32 as x is, got torch.float16"),
+            (made.scale, (x.double(), weight.double()), TypeError, "x must be .* got torch.float64"),
+            (made.scale, (x.to_sparse(), weight), TypeError, "x must be a dense tensor, got torch.sparse_coo"),
+            (made.affine, (x, weight[1:], weight), ValueError, "x and weight must have shapes"),
+            (made.doubled, (x,), ValueError, r"x and total must have shape \[N\]"),
+            (made.doubled, (weight.half(),), TypeError, "x must be torch.float32, got torch.float16"),
+            (made.rms_norm, (x, weight.half()), TypeError, "weight must be torch.float32 as x is"),
+            (made.scale_backward, (above[1:], x, weight[1:], True, True), ValueError, "x and weight must have shapes"),
+            (made.scale_backward, (above.half(), x, weight, True, True), TypeError, "weight must be torch.float16"),
+            (made.rectified_backward, (above, x[1:], weight), ValueError, "x and by must have shape|must have shape"),
+        )
+        for operator, arguments, error, message in wrong:
+            with self.assertRaisesRegex(error, message) as real:
+                operator(*arguments)
+            with self.assertRaises(error) as faked, FakeTensorMode() as mode:
+                operator(*(mode.from_tensor(each) if isinstance(each, torch.Tensor) else each for each in arguments))
+            with self.assertRaises(error) as on_meta:
+                operator(*(each.to("meta") if isinstance(each, torch.Tensor) else each for each in arguments))
+            self.assertEqual(str(faked.exception), str(real.exception))
+            self.assertEqual(str(on_meta.exception), str(real.exception))
+
+    def test_a_fake_is_laid_out_as_the_real_result(self):
+        def described(results):
+            results = results if isinstance(results, tuple) else (results,)
+            return [(each.shape, each.stride(), each.dtype) for each in results]
+
+        made, weight = torch.ops.tilescript, torch.randn(37)
+        layouts = (
+            torch.randn(5, 37),
+            torch.randn(37, 5).T,
+            torch.randn(5, 74)[:, ::2],
+            torch.randn(5, 1).expand(5, 37),
+            torch.randn(0, 37),
+        )
+        for x in layouts:
+            calls = (
+                (made.scale, (x, weight)),
+                (made.affine, (x, weight, weight)),
+                (made.rectified, (x, weight)),
+                (made.doubled, (x[:, 3],)),
+                (made.scale_backward, (x, x, weight, True, True)),
+                (made.affine_backward, (x, x, weight, True, False, True)),
+                (made.rectified_backward, (x, x, weight)),
+            )
+            for operator, arguments in calls:
+                with self.subTest(str(operator), shape=x.shape, strides=x.stride()):
+                    real = described(operator(*arguments))
+                    with FakeTensorMode() as mode:
+                        tensors = [mode.from_tensor(a) if isinstance(a, torch.Tensor) else a for a in arguments]
+                        self.assertEqual(described(operator(*tensors)), real)
 
     def test_schemas(self):
-        schemas = [
-            str(getattr(torch.ops.tilescript, name).default._schema)
-            for name in ("affine_out", "doubled_out", "affine_backward")
-        ]
+        schemas = [str(getattr(torch.ops.tilescript, name).default._schema) for name in ("affine", "affine_backward")]
         self.assertEqual(
             schemas,
             [
-                "tilescript::affine_out(Tensor x, Tensor weight, Tensor(a2!) out, Tensor? bias=None) -> ()",
-                "tilescript::doubled_out(Tensor x, Tensor(a1!) before, Tensor(a2!) after) -> ()",
+                "tilescript::affine(Tensor x, Tensor weight, Tensor? bias=None) -> Tensor",
                 "tilescript::affine_backward(Tensor grad_y, Tensor? x, Tensor? weight, bool needs_x, "
                 "bool needs_weight, bool needs_bias) -> (Tensor, Tensor, Tensor)",
             ],
         )
-
-    def test_out(self):
-        for module, shapes in ((*DIFFERENTIABLE, (doubled, ((70,),)))):
-            inputs = [leaf.detach() for leaf in leaves(*shapes)]
-            expected = module.kernel_fn(*inputs)
-            results = expected if isinstance(expected, tuple) else (expected,)
-            # Every second element of what is given.
-            given = [torch.full((*each.shape, 2), -1.0)[..., 0] for each in results]
-            names = ["out"] if len(results) == 1 else ["before", "after"]
-            got = module.kernel_fn(*inputs, **dict(zip(names, given, strict=True)))
-            got = got if isinstance(got, tuple) else (got,)
-            for value, out, right in zip(got, given, results, strict=True):
-                self.assertIs(value, out)
-                self.assertTrue(torch.equal(out, right), module.__name__)
-        x = torch.randn(70)
-        before, after = doubled.doubled(x, after=(out := torch.empty(70)))
-        self.assertIs(after, out)
-        self.assertTrue(torch.equal(before, x + 1) and torch.equal(after, x * 2))
-
-    def test_what_cannot_be_written(self):
-        x, weight, bias = leaves((5, 37), (37,), (37,))
-        with self.assertRaisesRegex(RuntimeError, "layer_norm: a result that is written to a given tensor has no"):
-            layer_norm.layer_norm(x, weight, bias, out=torch.empty(5, 37))
-        with torch.no_grad():
-            layer_norm.layer_norm(x, weight, bias, out=torch.empty(5, 37))
-            wrong = (
-                (torch.empty(5, 36), ValueError, r"layer_norm: out must have shape \[5, 37\], got \[5, 36\]"),
-                (torch.empty(5, 37).half(), TypeError, "layer_norm: out must be torch.float32, got torch.float16"),
-                (x.detach(), ValueError, "layer_norm: out shares memory with x; give a tensor of its own"),
-            )
-            for out, error, message in wrong:
-                with self.assertRaisesRegex(error, message):
-                    layer_norm.layer_norm(x, weight, bias, out=out)
-                with self.assertRaisesRegex(error, message):
-                    torch.ops.tilescript.layer_norm_out(x, weight, bias, out)
-            with self.assertRaisesRegex(ValueError, r"layer_norm: weight must have shape \[N=37\], got \[5\]"):
-                layer_norm.layer_norm(x, torch.ones(5), bias, out=torch.empty(5, 37))
-            y = torch.empty(37)
-            with self.assertRaisesRegex(ValueError, "doubled: after shares memory with before"):
-                doubled.doubled(torch.randn(37), before=y, after=y)
-
-    def test_out_under_compile(self):
-        def call(x, weight, bias):
-            y = torch.empty_like(x)
-            layer_norm.layer_norm(x * 2, weight, bias, out=y)
-            return y + 1
-
-        inputs = [leaf.detach() for leaf in leaves((5, 37), (37,), (37,))]
-        compiled = torch.compile(call, fullgraph=True, backend="aot_eager")
-        self.assertTrue(torch.equal(compiled(*inputs), call(*inputs)))
 
     def test_only_what_is_needed_is_kept(self):
         def kept(call, *inputs):
@@ -187,13 +193,13 @@ class Operators(unittest.TestCase):
 
     def test_what_nobody_asks_for_is_left_out(self):
         x, weight, bias = leaves((5, 37), (37,), (37,))
-        with raising(layer_norm, "column_sums"):
+        with raising(layer_norm, "_column_sums"):
             y = layer_norm.layer_norm(x, weight.detach(), bias.detach())
             torch.autograd.grad(y.sum(), x)
-            with self.assertRaisesRegex(AssertionError, "column_sums was called"):
+            with self.assertRaisesRegex(AssertionError, "_column_sums was called"):
                 torch.autograd.grad(layer_norm.layer_norm(x, weight.detach(), bias).sum(), x)
         y = affine.affine(x.detach(), weight, bias.detach())
-        with raising(affine, "scaled"):
+        with raising(affine, "_scaled"):
             torch.autograd.grad(y.sum(), weight)
         grad_x, grad_weight = torch.ops.tilescript.rms_norm_backward(
             torch.randn(5, 37), x.detach(), weight.detach(), torch.ones(5), False
@@ -251,6 +257,63 @@ class Operators(unittest.TestCase):
             with self.assertRaisesRegex(NotImplementedError, "scale has no forward-mode gradient"):
                 scale.scale(dual, weight)
             self.assertEqual(scale.scale(x, weight).shape, (5, 37))
+
+    def test_derivatives_of_a_gradient(self):
+        inputs = leaves((5, 37), (37,))
+        got = torch.autograd.grad(scale.scale(*inputs).sum(), inputs, create_graph=True)
+        # The gradient has none of its own, and says so rather than give zeros.
+        with self.assertRaisesRegex(RuntimeError, "tilescript.scale_backward.* no autograd formula was registered"):
+            got[0].sum().backward()
+
+    def test_transforms(self):
+        x, weight = (leaf.detach() for leaf in leaves((4, 5, 37), (37,)))
+        with warnings.catch_warnings():
+            # PyTorch calls the operator for each part of the batch, and says that this is slow.
+            warnings.filterwarnings("ignore", "There is a performance drop")
+            got = torch.vmap(lambda x: scale.scale(x, weight))(x)
+        self.assertTrue(torch.equal(got, torch.stack([scale.scale(each, weight) for each in x])))
+        # PyTorch takes no operator with a gradient here, and says so rather than give zeros.
+        for transform in (torch.func.grad, torch.func.jacrev):
+            with self.assertRaisesRegex(RuntimeError, "autograd.Function with functorch transforms"):
+                transform(lambda x: scale.scale(x, weight).sum())(x[0])
+
+    def test_export(self):
+        class Model(torch.nn.Module):
+            def __init__(self, module):
+                super().__init__()
+                self.module = module
+
+            def forward(self, x, weight):
+                return self.module.kernel_fn(x * 2, weight) + 1
+
+        rows = torch.export.Dim("rows", min=2)
+        for module in (scale, rms_norm):
+            x, weight = (leaf.detach() for leaf in leaves((5, 37), (37,)))
+            model = Model(module)
+            exported = torch.export.export(model, (x, weight), dynamic_shapes=({0: rows}, None))
+            targets = [str(node.target) for node in exported.graph.nodes if node.op == "call_function"]
+            self.assertIn(f"tilescript.{module.__name__}.default", targets)
+            for count in (5, 8):
+                x = torch.randn(count, 37)
+                self.assertTrue(torch.equal(exported.module()(x, weight), model(x, weight)))
+            with self.assertRaisesRegex(Exception, "must have shapes"):
+                torch.export.export(model, (x, weight[1:]))
+
+    def test_compiled_for_any_size(self):
+        for module in (scale, affine, rms_norm, layer_norm):
+            count = 3 if module in (affine, layer_norm) else 2
+
+            def loss(x, *others, module=module):
+                return module.kernel_fn(x * 2, *others).square().sum()
+
+            for dynamic in (True, False):
+                torch.compiler.reset()
+                compiled = torch.compile(loss, fullgraph=True, dynamic=dynamic, backend="aot_eager")
+                for rows, columns in ((5, 37), (6, 20)):
+                    inputs = leaves((rows, columns), (columns,), (columns,))[:count]
+                    got = torch.autograd.grad(compiled(*inputs), inputs)
+                    for value, eager in zip(got, torch.autograd.grad(loss(*inputs), inputs), strict=True):
+                        self.assertTrue(torch.equal(value, eager), (module.__name__, dynamic))
 
     def test_compiled_is_eager(self):
         def loss(x, weight, bias):

@@ -28,36 +28,22 @@ test("what is registered", async () => {
     "@torch.library.triton_op("traced::softmax", mutates_args=())
     def softmax_op(x: torch.Tensor) -> torch.Tensor:
         """softmax as torch.ops.traced.softmax."""
-        _refuse_forward_mode("softmax", x)
         return softmax(x)
 
 
     @softmax_op.register_fake
-    def _softmax_op_fake(x):
-        """What torch.compile sees of softmax: shapes and dtypes."""
-        M = x.shape[0]
-        N = x.shape[1]
-        return torch.empty((M, N), device=x.device, dtype=torch.float32)
-
-
-    @torch.library.triton_op("traced::softmax_out", mutates_args=("out",))
-    def softmax_out_op(x: torch.Tensor, out: torch.Tensor) -> None:
-        """softmax into tensors of the caller, as torch.ops.traced.softmax_out."""
-        _refuse_forward_mode("softmax_out", x, out)
-        softmax(x, out=out)
-
-
-    @softmax_out_op.register_fake
-    def _softmax_out_op_fake(x, out):
-        """What torch.compile sees of softmax_out_op: nothing new."""
-
-
-    _refuse_recording(softmax_out_op)"
+    def _(x):
+        _check_operands("softmax", x=x)
+        if x.ndim != 2:
+            raise ValueError(f"softmax: x must have shape [M, N], got {list(x.shape)}")
+        M, N = x.shape
+        _check_dtypes("softmax", (torch.float32,), x=x)
+        return x.new_empty((M, N))"
   `);
-  expect(/^ +\(wrap_triton[^]*?\n {4}\)$/m.exec(python)![0]).toMatchInlineSnapshot(`
-    "    (wrap_triton(softmax_kernel) if _is_traced(x) else softmax_kernel)[(M,)](
-            x, y, N, stride_xm, stride_xn, stride_ym, stride_yn, BLOCK_N=BLOCK_N
-        )"
+  expect(/^ +\(wrap_triton[^]*?\n {8}\)$/m.exec(python)![0]).toMatchInlineSnapshot(`
+    "        (wrap_triton(softmax_kernel) if _is_traced(x) else softmax_kernel)[(M,)](
+                x, y, N, *x.stride(), *y.stride(), BLOCK_N=BLOCK_N
+            )"
   `);
 });
 

@@ -11,7 +11,7 @@ import { rotaryCache } from "./rotary-cache.js";
 import { statePassing } from "./state-passing.js";
 import { topPeers } from "./topk-peers.js";
 
-sampledTests("ports", "src/codegen/wrapper");
+sampledTests("ports", "src/codegen/wrapper", "python/runtime");
 
 const rotary = (PICTURES: number, T: string, absent: readonly string[] = []): TestCase => ({
   sizes: { TOKENS: 5, Q_HEADS: 3, K_HEADS: 2, HALF: 6, P: 32, SLOTS: 9 },

@@ -32,7 +32,7 @@ def device_part(text):
         if isinstance(node, ast.Import):
             return all(name.name != "torch" for name in node.names)
         if isinstance(node, ast.ImportFrom):
-            return True
+            return (node.module or "").startswith("triton")
         if isinstance(node, ast.Assign):
             return node.targets[0].id in ("_load_block", "_store_block")
         if isinstance(node, ast.FunctionDef):

@@ -109,7 +109,7 @@ it.each([
   await inTemporaryFolder(async (folder) => {
     const module = join(folder, "emitted.py");
     // The launch is the caller's, and the file has one program until a person writes it.
-    const python = built!.python.replace(/(_kernel,\s+)\(1,\)/, `$1${grid}`);
+    const python = built!.python.replace(/(_kernel\[)\(1,\)(?=\])/, `$1${grid}`);
     expect(python).not.toBe(built!.python);
     await writeFile(module, python);
     const { stdout } = await execa(await requirePython(), [twins, "run", name, module]);

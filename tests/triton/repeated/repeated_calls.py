@@ -95,18 +95,18 @@ def launch_scale(module, x, factor, shift, *, out=None):
 class Repeated(unittest.TestCase):
     def setUp(self):
         self.calls = []
+        # The stand-in of the driver has no graphs.
+        torch.cuda.is_current_stream_capturing = lambda: False
         for module, launch in ((summed, launch_sum), (scaled, launch_scale), (kept, launch_copies)):
             module._LAUNCHES.clear()
             module._checked = launching(module, launch, self.calls)
-            # What the module does itself where its PyTorch is made for CUDA.
-            module._launch = module._told_launch
         count(0)
         self.x, self.y, self.out = (torch.randn(1000) for _ in range(3))
 
     def checked(self, module, *arguments, **outputs):
         """How many calls of the wrapper a call needs; it launches once."""
         before, calls = last()[0], len(self.calls)
-        module._repeated(*arguments, **outputs)
+        module._cached(*arguments, **outputs)
         self.assertEqual(last()[0], before + 1)
         return len(self.calls) - calls
 
@@ -120,13 +120,13 @@ class Repeated(unittest.TestCase):
             count(4)
             launches = []
             for _ in range(4):
-                summed._repeated(x, y, out=out)
+                summed._cached(x, y, out=out)
                 launches.append(last()[1])
             self.assertEqual(launches, launches[:1] * 4)
             self.assertEqual(launches[0]["arguments"][:3], [x.data_ptr(), y.data_ptr(), out.data_ptr()])
             self.assertEqual(launches[0]["arguments"][3] % 2**32, n)
             self.assertEqual((launches[0]["grid"], launches[0]["stream"]), ([-(-n // 128), 1, 1], 7))
-            result = summed._repeated(x, y), summed._repeated(x, y), summed._repeated(x, y)
+            result = summed._cached(x, y), summed._cached(x, y), summed._cached(x, y)
             self.assertEqual(last()[1]["arguments"][2], result[-1].data_ptr())
 
     def test_launches_with_numbers_and_strides(self):
@@ -138,7 +138,7 @@ class Repeated(unittest.TestCase):
             count(6)
             launches = []
             for _ in range(4):
-                scaled._repeated(x, factor, shift)
+                scaled._cached(x, factor, shift)
                 launches.append({**last()[1], "arguments": [each % 2**32 for each in last()[1]["arguments"][2:6]]})
             self.assertEqual(launches, launches[:1] * 4)
             self.assertEqual(self.checked(scaled, x, factor, shift), 0)
@@ -196,18 +196,23 @@ class Repeated(unittest.TestCase):
         def recording(x, y, *, out=None):
             if torch.is_grad_enabled() and x.requires_grad:
                 with torch.no_grad():
-                    return summed._repeated(x, y, out=out)
+                    return summed._cached(x, y, out=out)
             return inner(x, y, out=out)
 
         summed._checked = recording
         for _ in range(5):
-            summed._repeated(tracked, self.y)
+            summed._cached(tracked, self.y)
         (plans,) = [kept for key, kept in summed._LAUNCHES.items() if isinstance(key[0], torch.Size)]
         self.assertEqual(
             [needs_no_grad for _, (*_, needs_no_grad), *_ in plans],
             [True],
             "only the call without gradients has a plan",
         )
+
+    def test_a_call_while_a_graph_is_captured_leaves_no_plan(self):
+        torch.cuda.is_current_stream_capturing = lambda: True
+        for _ in range(4):
+            self.assertEqual(self.checked(summed, self.x, self.y), 1)
 
     def test_a_call_that_launches_twice(self):
         def twice(*arguments, **outputs):
@@ -217,7 +222,7 @@ class Repeated(unittest.TestCase):
 
         summed._checked = twice
         for _ in range(4):
-            summed._repeated(self.x, self.y)
+            summed._cached(self.x, self.y)
         self.assertEqual(len(self.calls), 4)
 
     def test_a_call_that_fails(self):
@@ -227,8 +232,8 @@ class Repeated(unittest.TestCase):
 
         summed._checked = failing
         for _ in range(3):
-            self.assertRaises(ValueError, summed._repeated, self.x, self.y)
-        self.assertIsNone(summed._TOLD.launches)
+            self.assertRaises(ValueError, summed._cached, self.x, self.y)
+        self.assertIsNone(summed._RECORDING.launches)
 
     def test_modes_and_tangents(self):
         from torch.utils.flop_counter import FlopCounterMode
@@ -323,9 +328,9 @@ class Repeated(unittest.TestCase):
         wrong = [(None, self.y), (5, self.y), (nested, self.y), (self.x, [1]), (self.x, nested)]
         wrong += [(self.x, other) for other in (self.y.to_sparse(), self.y.to_mkldnn(), self.y[:5], self.y[None])]
         for arguments in wrong:
-            summed._repeated(*arguments)
+            summed._cached(*arguments)
         for out in (5, nested, self.y.to_mkldnn()):
-            summed._repeated(self.x, self.y, out=out)
+            summed._cached(self.x, self.y, out=out)
         self.assertEqual(len(given), len(wrong) + 3)
         self.assertNotIn(None, summed._LAUNCHES, "nothing is kept without a key")
 
@@ -336,23 +341,23 @@ class Repeated(unittest.TestCase):
         del x
         gc.collect()
         self.assertIsNone(held())
-        self.assertIsNone(summed._TOLD.launches)
+        self.assertIsNone(summed._RECORDING.launches)
         for launch in (launch_sum, lambda *_, **__: None):
             summed._checked = launching(summed, launch, self.calls)
             for n in range(1, 5000):
-                summed._repeated(*2 * [torch.empty(n)])
+                summed._cached(*2 * [torch.empty(n)])
                 self.assertLessEqual(len(summed._LAUNCHES), 4096)
 
     def test_plans_of_a_key_are_bounded(self):
         for stride in range(1, 30):
             x = torch.empty(64 * 64 * stride)[::stride][: 64 * 64].view(64, 64)
             for _ in range(3):
-                scaled._repeated(x, 1.0, 1)
+                scaled._cached(x, 1.0, 1)
         (plans,) = [kept for key, kept in scaled._LAUNCHES.items() if isinstance(key[0], torch.Size)]
         self.assertEqual(len(plans), 8)
 
     def test_launchers_of_another_form_are_not_called(self):
-        summed._repeated(self.x, self.y)
+        summed._cached(self.x, self.y)
         binary, grid, constants = next(each for each in summed._LAUNCHES.values() if each)
         make = lambda: summed._launcher(binary, grid, 3, (1000, *constants), 0)  # noqa: E731
         self.assertIsNotNone(make())
@@ -373,13 +378,6 @@ class Repeated(unittest.TestCase):
             with unittest.mock.patch.object(summed, "_launcher", **answer) as asked:
                 self.assertEqual([self.checked(summed, self.x, self.y) for _ in range(5)], [1] * 5)
             self.assertEqual(asked.call_count, 1)
-
-    def test_a_pytorch_without_the_guard(self):
-        def fail(*_):
-            raise ImportError
-
-        with unittest.mock.patch.object(summed, "_guard", fail):
-            self.assertEqual([self.checked(summed, self.x, self.y) for _ in range(5)], [1] * 5)
 
 
 if __name__ == "__main__":

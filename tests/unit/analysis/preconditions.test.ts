@@ -53,10 +53,10 @@ test("a kernel has each of them", () => {
     "tile-size",
   ]);
   expect(compiled.python).toContain("_check_descriptor(");
-  expect(compiled.python.match(/>= _INT32_REACH/g)).toHaveLength(4);
+  expect(compiled.python.match(/>= _INT32_REACH/g)).toHaveLength(3);
   expect(compiled.python).toContain("> _MAX_TILE");
   expect(compiled.python).toMatch(/_check_int\("all_?1?: few", few, torch.int8\)/);
-  expect(compiled.python).toContain("if not flat.is_contiguous():");
+  expect(compiled.python).toContain('_check_contiguous("all_1", flat=flat');
   expect(compiled.python).toContain("a requirement does not hold");
   expect(compiled.python).toContain("SIZE must be a power of two");
 });

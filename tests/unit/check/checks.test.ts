@@ -204,7 +204,14 @@ describe("what needs Triton 3.9", () => {
       'checks.test.ts: newer: tl.load, used like this, needs Triton 3.9; set triton: "3.9" in the kernel if you want that',
       'checks.test.ts: newer: tl.unsqueeze, used like this, needs Triton 3.9; set triton: "3.9" in the kernel if you want that',
     ]);
-    expect(python).toContain('raise ImportError("tl.load, tl.unsqueeze: needs Triton 3.9 or later")');
+    expect(/^if tuple\(.*\n(?:    .*\n)+/m.exec(python)?.[0]).toMatchInlineSnapshot(`
+      "if tuple(map(int, triton.__version__.split(".")[:2])) < (3, 9):
+          raise ImportError(
+              "Triton 3.9 or later is needed for tl.load, tl.unsqueeze, "
+              f"got {triton.__version__}; upgrade it and torch"
+          )
+      "
+    `);
   });
 
   test("is an error where the kernel says 3.6, and silent where it says 3.9", async () => {

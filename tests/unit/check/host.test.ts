@@ -239,7 +239,7 @@ describe("emission", () => {
       `@triton.autotune(
     configs=[triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 128})],
     key=["N"],
-    do_bench=_first_config if _INTERPRETED else None,
+    do_bench=(lambda *_, **__: [0.0] * 3) if _INTERPRETED else None,
 )
 @triton.heuristics({"EVEN_N": lambda args: args["N"] % args["BLOCK"] == 0})
 @triton.jit
@@ -260,7 +260,7 @@ describe("emission", () => {
     prune_configs_by={"early_config_prune": _prune_configs},
     reset_to_zero=["y_ptr"],
     cache_results=True,
-    do_bench=_first_config if _INTERPRETED else None,
+    do_bench=(lambda *_, **__: [0.0] * 3) if _INTERPRETED else None,
 )
 @triton.jit(do_not_specialize=["seed"], do_not_specialize_on_alignment=["M", "x_ptr"])
 `,

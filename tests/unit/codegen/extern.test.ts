@@ -63,9 +63,7 @@ def unused(values):
   );
   const path = relative(import.meta.dirname, join(folder, "clash.py"));
   expect(embedded(emit(through(tl.extern(path, "grid", { result: same }))).text)).toMatchInlineSnapshot(`
-    "# Binaries and grids of earlier launches.
-    _LAUNCHES = {}
-
+    "
     out_1 = tl.constexpr(2)
 
 
@@ -83,7 +81,8 @@ def unused(values):
 
 test("a name of triton is imported once", () => {
   const { text } = emit(through(tl.extern(OPS, "tangent", { result: same })));
-  expect(text).toContain("import triton.language as tl\nfrom triton.language.extra import libdevice\n");
+  expect(text.match(/^import triton\.language as tl$/gm)).toHaveLength(1);
+  expect(text.match(/^from triton\.language\.extra import libdevice$/gm)).toHaveLength(1);
   expect(lint(text)).toEqual([]);
 });
 

@@ -14,7 +14,7 @@ const fast = async (of: unknown) => (await build(of)).emit({ launch: "fast" }).p
 const plain = async (of: unknown) => (await build(of)).emit({ launch: "plain" }).python;
 
 /** The function that takes a call, or undefined where there is none. */
-const repeated = (python: string) => /^def _repeated[^]*?(?=\n\n\n)/m.exec(python)?.[0];
+const cached = (python: string) => /^def _cached[^]*?(?=\n\n\n)/m.exec(python)?.[0];
 
 test.each(examples)("the block of $name should leave ruff nothing to format and nothing to say", async ({ kernel }) => {
   const python = await fast(kernel);
@@ -22,17 +22,48 @@ test.each(examples)("the block of $name should leave ruff nothing to format and 
   expect(lint(python)).toEqual([]);
 });
 
-test("the rest of the module should be as it is without the block, but for imports", async () => {
+test("the rest of the module should be as it is without the block, but for imports and the launch", async () => {
   const [long, short] = [await fast(vectorAdd), await plain(vectorAdd)];
-  const imports = "import functools\nimport threading\n\n";
-  const block = /class _Told[^]*(?=kernel_fn = )/.exec(long)![0];
+  const imports = "import functools\nimport threading\nimport warnings\n\n";
+  const block = /\n\n# Launch cache: [^]*(?=kernel_fn = )/.exec(long)![0];
+  const launch = / {8}_launch\([^]*?\n {8}\)\n/.exec(long)![0];
   expect(long).toContain(imports);
-  expect(long.replace(imports, "").replace(block, "")).toBe(short);
+  expect(long.replace(imports, "").replace(block, "\n\n").replace(launch, "")).toBe(
+    short.replace(/ {8}vector_add_kernel\[.*\n/, ""),
+  );
+});
+
+test("a module of a package should import the library, and its key should tell it from others", async () => {
+  const of = await build(vectorAdd);
+  const { python, runtimeNames, tests } = of.emitForPackage("p.kernels.vector_add", { launch: "fast" });
+  expect(ruff.format(python)).toBe(python);
+  expect(lint(python)).toEqual([]);
+  expect(/^from \._runtime import \(([^)]*)/m.exec(python)![1]!.match(/\w+/g)!.toSorted()).toEqual(
+    runtimeNames.toSorted(),
+  );
+  expect(python).toMatch(/ key = \([^]*?"vector_add",?\s*\)/);
+  const own = Array.from(python.matchAll(/^(?:def )?(\w+)(?= =|\()/gm), ([, name]) => name);
+  expect(own).toEqual(["vector_add_kernel", "vector_add", "_checked", "_cached"]);
+  const runtime = of.runtimeModule(new Set(runtimeNames), "1.2.3");
+  expect(ruff.format(runtime)).toBe(runtime);
+  expect(lint(runtime)).toEqual([]);
+  expect(runtime).toContain('\n__version__ = "1.2.3"\n');
+  for (const name of runtimeNames) expect(runtime).toMatch(new RegExp(`^(?:def ${name}\\(|${name} = )`, "m"));
+  expect(ruff.format(tests)).toBe(tests);
+  // Without the package's folder, ruff takes it for one of someone else.
+  expect(lint(tests).filter((each) => !each.includes("I001"))).toEqual([]);
+});
+
+test.each(examples)("$name should have nothing for tests if it is bare", async ({ kernel }) => {
+  const python = (await build(kernel)).emit({ bare: true }).python;
+  expect(python).not.toMatch(/^(?:def |)(?:kernel_fn|reference_fn|provider_\w+|draw_inputs|get_inputs|SHAPES)\b/m);
+  expect(ruff.format(python)).toBe(python);
+  expect(lint(python)).toEqual([]);
 });
 
 test("a call should be taken by its signature, and its key should hold shapes and exact numbers", async () => {
   const python = await fast(dropout);
-  expect(/^def _repeated\(.*\):$/m.exec(python)![0]).toBe("def _repeated(x, p=0.5, seed=0, *, out=None):");
+  expect(/^def _cached\(.*\):$/m.exec(python)![0]).toBe("def _cached(x, p=0.5, seed=0, *, out=None):");
   expect(/ key = \(([^]*?)\n {8}\)\n/.exec(python)![1]!.trim().split(/\s+/)).toEqual(
     `x.shape, p.__class__, f"{p!r}", seed.__class__, seed, None if out is None else out.is_nested,`.split(" "),
   );
@@ -62,7 +93,7 @@ test("a written tensor should be held against every tensor that the checks hold 
 describe("a kernel should have no such block", () => {
   const at = () => tl.programId(0);
   test("where its tensors are described anew for each launch", async () => {
-    expect(repeated(await fast(gemmTma))).toBeUndefined();
+    expect(cached(await fast(gemmTma))).toBeUndefined();
   });
 
   test("where a tensor may be left out", async () => {
@@ -78,7 +109,7 @@ describe("a kernel should have no such block", () => {
       });
       tl.store(z.at(at()), value.value);
     });
-    expect(repeated(await fast(left))).toBeUndefined();
+    expect(cached(await fast(left))).toBeUndefined();
   });
 
   test("without a tensor that says which GPU", async () => {
@@ -86,14 +117,14 @@ describe("a kernel should have no such block", () => {
     const filled = kernel("filled", { params, grid: () => [1] }, ({ z, value }) => {
       tl.store(z.at(tl.arange(0, 64)), tl.full([64], value, tl.float32));
     });
-    expect(repeated(await fast(filled))).toBeUndefined();
+    expect(cached(await fast(filled))).toBeUndefined();
   });
 
   test("where PyTorch looks into the operator", async () => {
     const of = await build(vectorAdd);
     const form = (name: "custom_op" | "triton_op") =>
       of.emit({ launch: "fast", op: { namespace: "n", form: name } }).python;
-    expect(repeated(form("triton_op"))).toBeUndefined();
-    expect(repeated(form("custom_op"))).toBeDefined();
+    expect(cached(form("triton_op"))).toBeUndefined();
+    expect(cached(form("custom_op"))).toBeDefined();
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { constexpr, kernel, tensor, tl } from "tilescript";
+import { build, constexpr, kernel, scalar, tensor, tl } from "tilescript";
 import { isUsable, Names, snakeCase } from "../../../src/codegen/names/names.js";
 import { emit } from "../../support/emit.js";
 
@@ -74,25 +74,51 @@ test("no parameter should take a name that its module needs", () => {
         out: torch.Tensor | None = None,
     )"
   `);
-  expect(/^ {4}_launch\([^]*?\n {4}\)/m.exec(text)![0]).toMatchInlineSnapshot(`
-    "    _launch(
-            lambda_kernel,
-            (meta_1,),
-            (torch_, out_1, get_inputs_1, stride_torch_0),
-            (
+  expect(/^ {8}lambda_kernel\[[^]*?\n {8}\)/m.exec(text)![0]).toMatchInlineSnapshot(`
+    "        lambda_kernel[(meta_1,)](
+                torch_,
+                out_1,
+                get_inputs_1,
+                stride_torch_0,
                 device_1,
                 l_,
-                stride_torch_meta,
-                stride_torch_device,
-                stride_out_meta,
-                stride_out_device,
-                stride_get_inputs_meta,
-                stride_get_inputs_device,
-                stride_stride_torch_0_l,
-            ),
-            device,
-            meta_1,
-            import_=32,
-        )"
+                *torch_.stride(),
+                *out_1.stride(),
+                *get_inputs_1.stride(),
+                stride_torch_0.stride(0),
+                import_=32,
+            )"
   `);
+});
+
+test("a name that the author wrote as Python has it should never belong to another parameter", async () => {
+  const confused = kernel(
+    "confused",
+    {
+      params: {
+        camelCase: tensor(tl.float32, ["N"]),
+        x: tensor(tl.float32, ["N"]),
+        xPtr: scalar(tl.float32),
+        x_ptr: scalar(tl.float32),
+        camel_case: tensor(tl.float32, ["N"]),
+        y: tensor.out(tl.float32, ["N"]),
+        BLOCK: constexpr(),
+      },
+      grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)],
+      config: { BLOCK: 32 },
+    },
+    ({ camelCase, x, xPtr, x_ptr, camel_case, y, BLOCK }) => {
+      const i = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+      const sum = tl
+        .load(camelCase.at(i))
+        .sub(tl.load(camel_case.at(i)))
+        .add(tl.load(x.at(i)));
+      tl.store(y.at(i), sum.mul(x_ptr).div(xPtr));
+    },
+  );
+  const { python } = await build(confused);
+  const signature = python.slice(python.indexOf("def confused("));
+  const names = Array.from(signature.slice(0, signature.indexOf(")")).matchAll(/(\w+): /g), ([, name]) => name);
+  expect(names).toEqual(["camel_case_1", "x", "camel_case", "x_ptr_1", "x_ptr", "out"]);
+  expect(python).toContain("tl.load(x_ptr_2 + ");
 });

@@ -135,7 +135,7 @@ describe("what is written once", () => {
 
 test("names should hide no builtin of Python's and be the author's", () => {
   expect(jitFunctions(emit(repeats.named).text).join("\n")).toMatchInlineSnapshot(`
-    "def rest(tokens, all_, x_ptr, N, stride_xn, BLOCK: tl.constexpr):
+    "def rest(tokens, all_, N, x_ptr, stride_xn, BLOCK: tl.constexpr):
         sum_, _ = tl.split(tl.reshape(tokens, [BLOCK // 2, 2]))
         _1, next_ = tl.split(tl.reshape(all_, [BLOCK // 2, 2]))
         index = tl.program_id(0)
@@ -147,7 +147,7 @@ test("names should hide no builtin of Python's and be the author's", () => {
         tokens = tl.load(x_ptr + input_ * stride_xn, mask=mask, other=0.0)
         tl.store(
             y_ptr + input_ * stride_yn,
-            rest(tokens, tokens * 2.0, x_ptr, N, stride_xn, BLOCK),
+            rest(tokens, tokens * 2.0, N, x_ptr, stride_xn, BLOCK),
             mask=mask,
         )"
   `);

@@ -49,12 +49,12 @@ test("a compute capability and all later ones, and the architectures that are li
 
 test("the wrapper checks the GPU before anything is launched, and a kernel for all of them does not", async () => {
   const { python } = await build(hopper);
-  const check = `_check_gpu(device, 90, ["gfx950"], "hopper is for ${TEXT}")`;
+  const check = `_check_gpu(x.device, 90, ["gfx950"], "hopper is for ${TEXT}")`;
   expect(python.replaceAll(/\s+/g, " ").replaceAll("( ", "(").replaceAll(", )", ")").replaceAll(" )", ")")).toContain(
     check,
   );
-  expect(python.indexOf("_check_gpu(")).toBeLessThan(python.indexOf("_launch("));
-  expect(python).toContain('raise RuntimeError(f"{wanted}; this GPU is {found}")');
+  expect(python.indexOf("_check_gpu(")).toBeLessThan(python.indexOf("hopper_kernel["));
+  expect(python).toContain('raise RuntimeError(f"{description}; this GPU is {found}")');
   const { spec, body } = definitionOf(hopper);
   const anywhere = await build(kernel("hopper", { ...spec, targets: undefined } as never, body as never));
   expect(anywhere.python).not.toContain("_check_gpu");

@@ -9,11 +9,8 @@ import type { FunctionDef, Name } from "../../syntax/py.js";
 import { AttentionEmitter } from "./attention-kernel.js";
 import { GemmEmitter } from "./gemm-kernel.js";
 import type { BlockSizes, Emission, GluonConfig, LaunchArgument, StagedBlock } from "./emitter.js";
-import type { deviceHelpers } from "./helpers.js";
 
 export interface GluonKernel {
-  /** The group of device functions that its partitions call. */
-  readonly helpers: keyof typeof deviceHelpers;
   readonly functions: readonly FunctionDef[];
   /** The name of the kernel that a launch calls. */
   readonly name: string;
@@ -38,9 +35,7 @@ export function gluonKernel(specialized: Specialized, emission: Emission, option
   const isGemm = specialized.kind === "gemm";
   const emitter = isGemm ? new GemmEmitter(emission, specialized) : new AttentionEmitter(emission, specialized);
   const { producer, consumer, kernel } = emitter.functions();
-  const hasLead = isGemm && specialized.pattern.stores.some(({ lead }) => lead.length > 0);
   return {
-    helpers: hasLead ? "batch" : specialized.kind,
     functions: [producer, consumer, kernel],
     name: kernel.name,
     launchArguments: emitter.launchArguments(kernel),

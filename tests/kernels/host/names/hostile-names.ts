@@ -17,7 +17,7 @@ const WORDS = (
   "__builtins__ __debug__ __doc__ __all__ __init__ __class__ __proto__ constructor toString valueOf hasOwnProperty " +
   "prototype then default new function var let const typeof void this null undefined NaN Infinity arguments " +
   "torch triton tl libdevice kernel_fn reference_fn get_inputs draw_inputs grid meta device out out_1 _launch " +
-  "_launch_key _LAUNCHES _INTERPRETED _check_out _check_tensor _records_gradient _first_config _prune_configs key " +
+  "_launch_key _LAUNCHES _INTERPRETED _check_written _check_tensors _check_dtypes _may_overlap _prune_configs key " +
   "label value tensor kernel tensors numbers options others args kwargs configs config named_args kept ctx inputs " +
   "output x_ptr stride_x_n x_desc l O I x y n N M BLOCK block T dtype shape stride ndim data_ptr numel is_cuda " +
   "new_empty requires_grad next_power_of_2 cdiv jit autotune Config constexpr program_id arange load store where " +

@@ -41,7 +41,9 @@ async function inPackage(kernel: CompiledKernel, name: string, folder: string): 
   const why = nameProblem(name);
   if (why !== undefined) return why;
   const operator = "custom_op";
-  const packaged = { kernel, ...kernel.emit({ op: { namespace: name, form: operator } }), operator } as const;
+  const module = `${name}.kernels.${kernel.signature.name}`;
+  const modules = kernel.emitForPackage(module, { op: { namespace: name, form: operator } });
+  const packaged = { kernel, modules, operator } as const;
   const files = await packageFiles(folder, { name, version: "0.1.0" }, [packaged]);
   return { files: Object.fromEntries(files), package: name, op: [name, kernel.signature.name] };
 }

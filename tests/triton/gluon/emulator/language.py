@@ -312,6 +312,7 @@ def names_for(machine: Machine, version: str) -> dict[str, Any]:
         reshape=reshape,
         rsqrt=_of_floats(torch.rsqrt),
         set_auto_layout=set_auto_layout,
+        shared_memory_descriptor=Shared,
         sin=_of_floats(torch.sin),
         split=split,
         sqrt=_of_floats(torch.sqrt),
@@ -319,15 +320,15 @@ def names_for(machine: Machine, version: str) -> dict[str, Any]:
         static_range=static_range,
         store=store_,
         sum=sum_,
+        tensor=Tile,
+        tuple=list,
         warp_specialize=warp_specialize,
         where=where,
         zeros=zeros,
     )
-    mbarrier = Names(
-        MBarrierLayout=hopper_mbarrier.MBarrierLayout, init=init, expect=expect, wait=wait, arrive=arrive
-    )
+    mbarrier = Names(MBarrierLayout=hopper_mbarrier.MBarrierLayout, init=init, expect=expect, wait=wait, arrive=arrive)
     tma = Copies()
-    given = {"store_wait": store_wait}
+    given = {"store_wait": store_wait, "tensor_descriptor": Descriptor}
     if version == "3.6":
         given |= {"async_copy_global_to_shared": async_load, "async_copy_shared_to_global": async_store}
     else:

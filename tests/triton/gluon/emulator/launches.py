@@ -133,15 +133,16 @@ def emulate(
     if isinstance(tuner, EmulatedKernel):
         tuner = tuner.tuner
     kernel = EmulatedKernel(path, tuner, launch, text or kernel_text(path.read_text()), names or {})
-    real = {each: getattr(module, each, None) for each in (name, "_is_specialized", "_gpu_property", "_INTERPRETED")}
-    vars(module).update(
-        {
-            name: kernel,
-            "_is_specialized": on_hopper(module),
-            "_gpu_property": lambda _device, _name: launch.multiprocessors,
-            "_INTERPRETED": True,
-        }
-    )
+    emulated = {
+        name: kernel,
+        "_is_specialized": on_hopper(module),
+        "_gpu_property": lambda _device, _name: launch.multiprocessors,
+        "_INTERPRETED": True,
+        # The emulator computes bfloat16, which Triton's interpreter does not.
+        "_check_bfloat16": lambda _name, *_dtypes: None,
+    }
+    real = {each: getattr(module, each, None) for each in emulated}
+    vars(module).update(emulated)
     try:
         module.kernel_fn(**args, **outputs)
     finally:

@@ -1,29 +1,31 @@
 """softmax(q @ k^T / sqrt(head dim)) @ v for each head, with its gradients.
 
 Written by TileScript; edit the TypeScript source instead of this file.
+Made for torch 2.11 to 2.15 and Triton 3.6 to 3.9.
 """
 
 import torch
 import triton
 import triton.language as tl
+from torch.autograd import forward_ad
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-# Whether Triton's interpreter runs kernels on the CPU.
+if tuple(map(int, triton.__version__.split(".")[:2])) < (3, 6):
+    raise ImportError(
+        f"Triton 3.6 or later is needed, got {triton.__version__}; upgrade it and torch"
+    )
+
+# True if Triton's interpreter runs kernels on the CPU.
 _INTERPRETED = triton.knobs.runtime.interpret
 # Offsets are int32, and masked lanes may lie up to one tile behind the last element.
 _INT32_REACH = 2**31 - 2**20
-# Binaries and grids of earlier launches.
-_LAUNCHES = {}
+# The maximum number of programs along each axis of a grid.
+_MAX_GRID = (2**31 - 1, 65535, 65535)
 
 
-def _first_config(_call, quantiles):
-    """What no config takes longer than: Triton's interpreter has no clock."""
-    return [0.0, 0.0, 0.0]
-
-
-def _maxnreg(most):
-    """The most registers that a thread may use: AMD's compiler takes no such option."""
-    return {} if torch.version.hip else {"maxnreg": most}
+def _maxnreg(count):
+    """The limit on the registers of a thread: AMD's compiler takes no such option."""
+    return {} if torch.version.hip else {"maxnreg": count}
 
 
 def _set_blocks(args):
@@ -36,26 +38,6 @@ def _set_blocks_1(args):
     """Gives each descriptor the block of the config that is to run."""
     args["k_desc"].block_shape = [1, args["STEP"], args["HEAD_DIM"]]
     args["v_desc"].block_shape = [1, args["STEP"], args["HEAD_DIM"]]
-
-
-def _refuse_recording(operator):
-    """Refuses calls of an operator whose gradient PyTorch would leave out."""
-    label = operator._name
-
-    def checked(keyset, *args):
-        wanted = [x.requires_grad for x in args if isinstance(x, torch.Tensor)]
-        if torch.is_grad_enabled() and any(wanted):
-            raise RuntimeError(
-                f"{label}: what is written to a given tensor has no gradient; "
-                "call it under torch.no_grad()"
-            )
-        with torch._C._AutoDispatchBelowAutograd():
-            others = keyset & torch._C._after_autograd_keyset
-            return operator._opoverload.redispatch(others, *args)
-
-    for device in ("CPU", "CUDA", "Meta"):
-        key = f"Autograd{device}"
-        operator._lib.impl(label, checked, key, with_keyset=True)
 
 
 @triton.autotune(
@@ -71,7 +53,7 @@ def _refuse_recording(operator):
         triton.Config({"BLOCK_M": 128, "BLOCK_N": 64}, num_warps=8, num_stages=2),
     ],
     key=["S", "HEAD_DIM", "CAUSAL"],
-    do_bench=_first_config if _INTERPRETED else None,
+    do_bench=(lambda *_, **__: [0.0] * 3) if _INTERPRETED else None,
 )
 @triton.jit
 def attention_forward_kernel(
@@ -163,173 +145,49 @@ def attention_forward_kernel(
     tl.store(lse_ptr + head * S + rm, best + tl.log2(total), mask=rm < S)
 
 
-def attention_forward(
-    q: torch.Tensor,
-    k: torch.Tensor,
-    v: torch.Tensor,
-    CAUSAL: bool = False,
-    *,
-    o: torch.Tensor | None = None,
-    lse: torch.Tensor | None = None,
-) -> tuple[torch.Tensor, torch.Tensor]:
+def _attention_forward_meta(q, k, v, CAUSAL=False):
+    """Checks the arguments of attention_forward, and allocates its results."""
+    _check_operands("attention_forward", q=q, k=k, v=v)
+    if q.ndim != 3 or k.shape != q.shape or v.shape != q.shape:
+        raise ValueError(
+            "attention_forward: q, k and v must have shape [H, S, "
+            f"HEAD_DIM], got {list(q.shape)}, {list(k.shape)} and "
+            f"{list(v.shape)}"
+        )
+    H, S, _ = q.shape
+    _check_dtypes("attention_forward", (torch.float16, torch.bfloat16), q=q, k=k, v=v)
+    _check_contiguous("attention_forward", q=q, k=k, v=v)
+    return torch.empty_like(q), q.new_empty((H, S), dtype=torch.float32)
+
+
+def _attention_forward(q, k, v, CAUSAL=False):
     """o = softmax(q @ k^T / sqrt(head dim)) @ v, and the base-2 logarithm of each
     row's sum of exponentials.
-
-    Args:
-        q: [H, S, HEAD_DIM] float16 or bfloat16, contiguous.
-        k: [H, S, HEAD_DIM] float16 or bfloat16, contiguous.
-        v: [H, S, HEAD_DIM] float16 or bfloat16, contiguous.
-        CAUSAL: a bool that the kernel is compiled for.
-        o: where to write [H, S, HEAD_DIM] float16 or bfloat16; allocated if None.
-        lse: where to write [H, S] float32; allocated if None.
-
-    Raises:
-        ValueError: a shape, stride, device or size that the kernel cannot take.
-        TypeError: a dtype that the kernel cannot take.
     """
+    o, lse = _attention_forward_meta(q, k, v, CAUSAL)
     _check_type("attention_forward: CAUSAL", CAUSAL, bool)
-    _check_tensor("attention_forward: q", q)
-    _check_tensor("attention_forward: k", k)
-    _check_tensor("attention_forward: v", v)
-    if q.ndim != 3:
-        raise ValueError(
-            "attention_forward: q must have shape [H, S, HEAD_DIM], got "
-            f"{list(q.shape)}"
-        )
     H, S, HEAD_DIM = q.shape
-    if not q.is_contiguous():
-        raise ValueError(
-            "attention_forward: q must be contiguous, got strides "
-            f"{q.stride()}; call .contiguous() first"
-        )
-    if q.dtype not in (torch.float16, torch.bfloat16):
-        raise TypeError(
-            "attention_forward: q must be torch.float16 or torch.bfloat16, "
-            f"got {q.dtype}"
-        )
-    if k.shape != (H, S, HEAD_DIM):
-        raise ValueError(
-            f"attention_forward: k must have shape [H={H}, S={S}, "
-            f"HEAD_DIM={HEAD_DIM}], got {list(k.shape)}"
-        )
-    if not k.is_contiguous():
-        raise ValueError(
-            "attention_forward: k must be contiguous, got strides "
-            f"{k.stride()}; call .contiguous() first"
-        )
-    if k.dtype != q.dtype:
-        raise TypeError(
-            f"attention_forward: k must be {q.dtype} as q is, got {k.dtype}"
-        )
-    if v.shape != (H, S, HEAD_DIM):
-        raise ValueError(
-            f"attention_forward: v must have shape [H={H}, S={S}, "
-            f"HEAD_DIM={HEAD_DIM}], got {list(v.shape)}"
-        )
-    if not v.is_contiguous():
-        raise ValueError(
-            "attention_forward: v must be contiguous, got strides "
-            f"{v.stride()}; call .contiguous() first"
-        )
-    if v.dtype != q.dtype:
-        raise TypeError(
-            f"attention_forward: v must be {q.dtype} as q is, got {v.dtype}"
-        )
-    if _records_gradient("attention_forward", q, k, v, o, lse):
-        return _without_gradient(attention_forward, (q, k, v, CAUSAL), given=(o, lse))
-    device = q.device
-    if k.device != device:
-        raise ValueError(
-            f"attention_forward: k must be on {device} as q is, got {k.device}"
-        )
-    if v.device != device:
-        raise ValueError(
-            f"attention_forward: v must be on {device} as q is, got {v.device}"
-        )
-    if q.is_cuda:
-        if device.index != torch.cuda.current_device():
-            with torch.cuda.device(device):
-                return attention_forward(q, k, v, CAUSAL, o=o, lse=lse)
-    elif not (q.is_cpu and _INTERPRETED):
-        raise ValueError(
-            f"attention_forward: q must be on a GPU, got {device}; "
-            "the CPU needs TRITON_INTERPRET=1, set before triton is "
-            "imported"
-        )
-
-    if o is None:
-        o = torch.empty_like(q)
-    else:
-        _check_out(
-            "attention_forward: o",
-            o,
-            (H, S, HEAD_DIM),
-            q.dtype,
-            device,
-            {"q": q, "k": k, "v": v},
-        )
-        if not o.is_contiguous():
-            raise ValueError(
-                "attention_forward: o must be contiguous, got strides "
-                f"{o.stride()}; call .contiguous() first"
-            )
-    if lse is None:
-        lse = q.new_empty((H, S), dtype=torch.float32)
-    else:
-        _check_out(
-            "attention_forward: lse",
-            lse,
-            (H, S),
-            torch.float32,
-            device,
-            {"q": q, "k": k, "v": v, "o": o},
-        )
-        if not lse.is_contiguous():
-            raise ValueError(
-                "attention_forward: lse must be contiguous, got strides "
-                f"{lse.stride()}; call .contiguous() first"
-            )
     if H * S == 0:
         return o, lse
 
-    if H * S * HEAD_DIM >= _INT32_REACH:
-        raise _beyond_int32("attention_forward: q")
-    if H * S >= _INT32_REACH:
-        raise _beyond_int32("attention_forward: lse")
+    _check_reach("attention_forward", q=q, lse=lse)
     if HEAD_DIM < 16 or (HEAD_DIM & (HEAD_DIM - 1)) != 0:
         raise ValueError(
             "attention_forward: HEAD_DIM must be a power of two from 16 "
             f"up, got {HEAD_DIM}"
         )
-    if _INTERPRETED:
-        _check_bfloat16("attention_forward", q.dtype)
+    _check_bfloat16("attention_forward", q.dtype)
 
     def grid(meta):
-        return triton.cdiv(S, meta["BLOCK_M"]), H
+        return _checked_grid(
+            "attention_forward", (triton.cdiv(S, meta["BLOCK_M"]), H), {1: "H"}
+        )
 
-    _launch(
-        attention_forward_kernel,
-        grid,
-        (q, k, v, o, lse),
-        (S,),
-        device,
-        q.dtype,
-        H,
-        HEAD_DIM=HEAD_DIM,
-        CAUSAL=CAUSAL,
-    )
+    with torch.cuda.device(q.get_device()):
+        attention_forward_kernel[grid](
+            q, k, v, o, lse, S, HEAD_DIM=HEAD_DIM, CAUSAL=CAUSAL
+        )
     return o, lse
-
-
-def _attention_forward_fake(q, k, v, CAUSAL=False):
-    """What torch.compile sees of attention_forward: shapes and dtypes."""
-    H = q.shape[0]
-    S = q.shape[1]
-    HEAD_DIM = q.shape[2]
-    return (
-        torch.empty((H, S, HEAD_DIM), device=q.device, dtype=q.dtype),
-        torch.empty((H, S), device=q.device, dtype=torch.float32),
-    )
 
 
 @triton.jit
@@ -353,119 +211,39 @@ def attention_delta_kernel(
     tl.store(delta_ptr + head * S + rm, tl.sum(out * gradient, axis=1), mask=rm < S)
 
 
-def attention_delta(
-    o: torch.Tensor, d_out: torch.Tensor, *, out: torch.Tensor | None = None
-) -> torch.Tensor:
-    """delta = (o * do).sum(-1), in float32.
-
-    Args:
-        o: [H, S, HEAD_DIM] float16 or bfloat16, contiguous.
-        d_out: [H, S, HEAD_DIM] float16 or bfloat16, contiguous.
-        out: where to write [H, S] float32; allocated if None.
-
-    Raises:
-        ValueError: a shape, stride, device or size that the kernel cannot take.
-        TypeError: a dtype that the kernel cannot take.
-    """
-    _check_tensor("attention_delta: o", o)
-    _check_tensor("attention_delta: d_out", d_out)
-    if o.ndim != 3:
+def _attention_delta_meta(o, d_out):
+    """Checks the arguments of attention_delta, and allocates its results."""
+    _check_operands("attention_delta", o=o, d_out=d_out)
+    if o.ndim != 3 or d_out.shape != o.shape:
         raise ValueError(
-            f"attention_delta: o must have shape [H, S, HEAD_DIM], got {list(o.shape)}"
+            "attention_delta: o and d_out must have shape [H, S, "
+            f"HEAD_DIM], got {list(o.shape)} and {list(d_out.shape)}"
         )
+    H, S, _ = o.shape
+    _check_dtypes("attention_delta", (torch.float16, torch.bfloat16), o=o, d_out=d_out)
+    _check_contiguous("attention_delta", o=o, d_out=d_out)
+    return o.new_empty((H, S), dtype=torch.float32)
+
+
+def _attention_delta(o, d_out):
+    """delta = (o * do).sum(-1), in float32."""
+    delta = _attention_delta_meta(o, d_out)
     H, S, HEAD_DIM = o.shape
-    if not o.is_contiguous():
-        raise ValueError(
-            "attention_delta: o must be contiguous, got strides "
-            f"{o.stride()}; call .contiguous() first"
-        )
-    if o.dtype not in (torch.float16, torch.bfloat16):
-        raise TypeError(
-            f"attention_delta: o must be torch.float16 or torch.bfloat16, got {o.dtype}"
-        )
-    if d_out.shape != (H, S, HEAD_DIM):
-        raise ValueError(
-            f"attention_delta: d_out must have shape [H={H}, S={S}, "
-            f"HEAD_DIM={HEAD_DIM}], got {list(d_out.shape)}"
-        )
-    if not d_out.is_contiguous():
-        raise ValueError(
-            "attention_delta: d_out must be contiguous, got strides "
-            f"{d_out.stride()}; call .contiguous() first"
-        )
-    if d_out.dtype != o.dtype:
-        raise TypeError(
-            f"attention_delta: d_out must be {o.dtype} as o is, got {d_out.dtype}"
-        )
-    if _records_gradient("attention_delta", o, d_out, out):
-        return _without_gradient(attention_delta, (o, d_out), given=(out,))
-    device = o.device
-    if d_out.device != device:
-        raise ValueError(
-            f"attention_delta: d_out must be on {device} as o is, got {d_out.device}"
-        )
-    if o.is_cuda:
-        if device.index != torch.cuda.current_device():
-            with torch.cuda.device(device):
-                return attention_delta(o, d_out, out=out)
-    elif not (o.is_cpu and _INTERPRETED):
-        raise ValueError(
-            f"attention_delta: o must be on a GPU, got {device}; the "
-            "CPU needs TRITON_INTERPRET=1, set before triton is imported"
-        )
-
-    if out is None:
-        delta = o.new_empty((H, S), dtype=torch.float32)
-    else:
-        delta = _check_out(
-            "attention_delta: out",
-            out,
-            (H, S),
-            torch.float32,
-            device,
-            {"o": o, "d_out": d_out},
-        )
-        if not delta.is_contiguous():
-            raise ValueError(
-                "attention_delta: out must be contiguous, got strides "
-                f"{delta.stride()}; call .contiguous() first"
-            )
     if H * S == 0:
         return delta
 
-    if H * S * HEAD_DIM >= _INT32_REACH:
-        raise _beyond_int32("attention_delta: o")
-    if H * S >= _INT32_REACH:
-        raise _beyond_int32("attention_delta: out")
+    _check_reach("attention_delta", o=o, out=delta)
     if HEAD_DIM < 1 or (HEAD_DIM & (HEAD_DIM - 1)) != 0:
         raise ValueError(
             f"attention_delta: HEAD_DIM must be a power of two, got {HEAD_DIM}"
         )
-    if _INTERPRETED:
-        _check_bfloat16("attention_delta", o.dtype)
+    _check_bfloat16("attention_delta", o.dtype)
 
-    def grid(meta):
-        return triton.cdiv(S, meta["BLOCK_M"]), H
-
-    _launch(
-        attention_delta_kernel,
-        grid,
-        (o, d_out, delta),
-        (S,),
-        device,
-        o.dtype,
-        H,
-        HEAD_DIM=HEAD_DIM,
-        BLOCK_M=32,
-    )
+    with torch.cuda.device(o.get_device()):
+        attention_delta_kernel[
+            _checked_grid("attention_delta", (triton.cdiv(S, 32), H), {1: "H"})
+        ](o, d_out, delta, S, HEAD_DIM=HEAD_DIM, BLOCK_M=32)
     return delta
-
-
-def _attention_delta_fake(o, d_out):
-    """What torch.compile sees of attention_delta: shapes and dtypes."""
-    H = o.shape[0]
-    S = o.shape[1]
-    return torch.empty((H, S), device=o.device, dtype=torch.float32)
 
 
 @triton.autotune(
@@ -491,7 +269,7 @@ def _attention_delta_fake(o, d_out):
         ),
     ],
     key=["S", "HEAD_DIM", "CAUSAL"],
-    do_bench=_first_config if _INTERPRETED else None,
+    do_bench=(lambda *_, **__: [0.0] * 3) if _INTERPRETED else None,
 )
 @triton.jit
 def attention_key_gradients_kernel(
@@ -587,251 +365,82 @@ def attention_key_gradients_kernel(
     )
 
 
-def attention_key_gradients(
-    q: torch.Tensor,
-    k: torch.Tensor,
-    v: torch.Tensor,
-    d_out: torch.Tensor,
-    lse: torch.Tensor,
-    delta: torch.Tensor,
-    CAUSAL: bool = False,
-    *,
-    dk: torch.Tensor | None = None,
-    dv: torch.Tensor | None = None,
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """The gradients of k and v.
+def _attention_key_gradients_meta(q, k, v, d_out, lse, delta, CAUSAL=False):
+    """Checks the arguments of attention_key_gradients, and allocates its results."""
+    _check_operands(
+        "attention_key_gradients", q=q, k=k, v=v, d_out=d_out, lse=lse, delta=delta
+    )
+    if (
+        q.ndim != 3
+        or k.shape != q.shape
+        or v.shape != q.shape
+        or d_out.shape != q.shape
+        or lse.ndim != 2
+        or lse.shape[0] != q.shape[0]
+        or lse.shape[1] != q.shape[1]
+        or delta.shape != lse.shape
+    ):
+        raise ValueError(
+            "attention_key_gradients: q, k, v, d_out, lse and delta must "
+            "have shapes [H, S, HEAD_DIM], [H, S, HEAD_DIM], [H, S, "
+            "HEAD_DIM], [H, S, HEAD_DIM], [H, S] and [H, S], got "
+            f"{list(q.shape)}, {list(k.shape)}, {list(v.shape)}, "
+            f"{list(d_out.shape)}, {list(lse.shape)} and "
+            f"{list(delta.shape)}"
+        )
+    _check_dtypes(
+        "attention_key_gradients",
+        (torch.float16, torch.bfloat16),
+        q=q,
+        k=k,
+        v=v,
+        d_out=d_out,
+    )
+    _check_dtypes("attention_key_gradients", (torch.float32,), lse=lse, delta=delta)
+    _check_contiguous("attention_key_gradients", k=k, v=v, lse=lse, delta=delta)
+    return torch.empty_like(k), torch.empty_like(k)
 
-    Args:
-        q: [H, S, HEAD_DIM] float16 or bfloat16.
-        k: [H, S, HEAD_DIM] float16 or bfloat16, contiguous.
-        v: [H, S, HEAD_DIM] float16 or bfloat16, contiguous.
-        d_out: [H, S, HEAD_DIM] float16 or bfloat16.
-        lse: [H, S] float32, contiguous.
-        delta: [H, S] float32, contiguous.
-        CAUSAL: a bool that the kernel is compiled for.
-        dk: where to write [H, S, HEAD_DIM] float16 or bfloat16; allocated if
-            None.
-        dv: where to write [H, S, HEAD_DIM] float16 or bfloat16; allocated if
-            None.
 
-    Raises:
-        ValueError: a shape, stride, device or size that the kernel cannot take.
-        TypeError: a dtype that the kernel cannot take.
-    """
+def _attention_key_gradients(q, k, v, d_out, lse, delta, CAUSAL=False):
+    """The gradients of k and v."""
+    dk, dv = _attention_key_gradients_meta(q, k, v, d_out, lse, delta, CAUSAL)
     _check_type("attention_key_gradients: CAUSAL", CAUSAL, bool)
-    _check_tensor("attention_key_gradients: q", q)
-    _check_tensor("attention_key_gradients: k", k)
-    _check_tensor("attention_key_gradients: v", v)
-    _check_tensor("attention_key_gradients: d_out", d_out)
-    _check_tensor("attention_key_gradients: lse", lse)
-    _check_tensor("attention_key_gradients: delta", delta)
-    if q.ndim != 3:
-        raise ValueError(
-            "attention_key_gradients: q must have shape [H, S, HEAD_DIM], "
-            f"got {list(q.shape)}"
-        )
     H, S, HEAD_DIM = q.shape
-    if q.dtype not in (torch.float16, torch.bfloat16):
-        raise TypeError(
-            "attention_key_gradients: q must be torch.float16 or "
-            f"torch.bfloat16, got {q.dtype}"
-        )
-    if k.shape != (H, S, HEAD_DIM):
-        raise ValueError(
-            f"attention_key_gradients: k must have shape [H={H}, "
-            f"S={S}, HEAD_DIM={HEAD_DIM}], got {list(k.shape)}"
-        )
-    if not k.is_contiguous():
-        raise ValueError(
-            "attention_key_gradients: k must be contiguous, got strides "
-            f"{k.stride()}; call .contiguous() first"
-        )
-    if k.dtype != q.dtype:
-        raise TypeError(
-            f"attention_key_gradients: k must be {q.dtype} as q is, got {k.dtype}"
-        )
-    if v.shape != (H, S, HEAD_DIM):
-        raise ValueError(
-            f"attention_key_gradients: v must have shape [H={H}, "
-            f"S={S}, HEAD_DIM={HEAD_DIM}], got {list(v.shape)}"
-        )
-    if not v.is_contiguous():
-        raise ValueError(
-            "attention_key_gradients: v must be contiguous, got strides "
-            f"{v.stride()}; call .contiguous() first"
-        )
-    if v.dtype != q.dtype:
-        raise TypeError(
-            f"attention_key_gradients: v must be {q.dtype} as q is, got {v.dtype}"
-        )
-    if d_out.shape != (H, S, HEAD_DIM):
-        raise ValueError(
-            f"attention_key_gradients: d_out must have shape [H={H}, "
-            f"S={S}, HEAD_DIM={HEAD_DIM}], got {list(d_out.shape)}"
-        )
-    if d_out.dtype != q.dtype:
-        raise TypeError(
-            f"attention_key_gradients: d_out must be {q.dtype} as q is, "
-            f"got {d_out.dtype}"
-        )
-    if lse.shape != (H, S):
-        raise ValueError(
-            f"attention_key_gradients: lse must have shape [H={H}, "
-            f"S={S}], got {list(lse.shape)}"
-        )
-    if not lse.is_contiguous():
-        raise ValueError(
-            "attention_key_gradients: lse must be contiguous, got "
-            f"strides {lse.stride()}; call .contiguous() first"
-        )
-    if lse.dtype != torch.float32:
-        raise TypeError(
-            f"attention_key_gradients: lse must be torch.float32, got {lse.dtype}"
-        )
-    if delta.shape != (H, S):
-        raise ValueError(
-            f"attention_key_gradients: delta must have shape [H={H}, "
-            f"S={S}], got {list(delta.shape)}"
-        )
-    if not delta.is_contiguous():
-        raise ValueError(
-            "attention_key_gradients: delta must be contiguous, got "
-            f"strides {delta.stride()}; call .contiguous() first"
-        )
-    if delta.dtype != torch.float32:
-        raise TypeError(
-            f"attention_key_gradients: delta must be torch.float32, got {delta.dtype}"
-        )
-    if _records_gradient("attention_key_gradients", q, k, v, d_out, lse, delta, dk, dv):
-        return _without_gradient(
-            attention_key_gradients,
-            (q, k, v, d_out, lse, delta, CAUSAL),
-            given=(dk, dv),
-        )
-    device = q.device
-    if k.device != device:
-        raise ValueError(
-            f"attention_key_gradients: k must be on {device} as q is, got {k.device}"
-        )
-    if v.device != device:
-        raise ValueError(
-            f"attention_key_gradients: v must be on {device} as q is, got {v.device}"
-        )
-    if d_out.device != device:
-        raise ValueError(
-            f"attention_key_gradients: d_out must be on {device} as q "
-            f"is, got {d_out.device}"
-        )
-    if lse.device != device:
-        raise ValueError(
-            f"attention_key_gradients: lse must be on {device} as q "
-            f"is, got {lse.device}"
-        )
-    if delta.device != device:
-        raise ValueError(
-            f"attention_key_gradients: delta must be on {device} as q "
-            f"is, got {delta.device}"
-        )
-    if q.is_cuda:
-        if device.index != torch.cuda.current_device():
-            with torch.cuda.device(device):
-                return attention_key_gradients(
-                    q, k, v, d_out, lse, delta, CAUSAL, dk=dk, dv=dv
-                )
-    elif not (q.is_cpu and _INTERPRETED):
-        raise ValueError(
-            "attention_key_gradients: q must be on a GPU, got "
-            f"{device}; the CPU needs TRITON_INTERPRET=1, set before "
-            "triton is imported"
-        )
-
-    if dk is None:
-        dk = torch.empty_like(k)
-    else:
-        _check_out(
-            "attention_key_gradients: dk",
-            dk,
-            (H, S, HEAD_DIM),
-            q.dtype,
-            device,
-            {"q": q, "k": k, "v": v, "d_out": d_out, "lse": lse, "delta": delta},
-        )
-        if not dk.is_contiguous():
-            raise ValueError(
-                "attention_key_gradients: dk must be contiguous, got strides "
-                f"{dk.stride()}; call .contiguous() first"
-            )
-    if dv is None:
-        dv = torch.empty_like(k)
-    else:
-        _check_out(
-            "attention_key_gradients: dv",
-            dv,
-            (H, S, HEAD_DIM),
-            q.dtype,
-            device,
-            {
-                "q": q,
-                "k": k,
-                "v": v,
-                "d_out": d_out,
-                "lse": lse,
-                "delta": delta,
-                "dk": dk,
-            },
-        )
-        if not dv.is_contiguous():
-            raise ValueError(
-                "attention_key_gradients: dv must be contiguous, got strides "
-                f"{dv.stride()}; call .contiguous() first"
-            )
     if H * S * HEAD_DIM == 0:
         return dk, dv
 
     _check_descriptor("attention_key_gradients: q", q, 2)
     _check_descriptor("attention_key_gradients: d_out", d_out, 2)
-    if H * S * HEAD_DIM >= _INT32_REACH:
-        raise _beyond_int32("attention_key_gradients: k")
-    if H * S >= _INT32_REACH:
-        raise _beyond_int32("attention_key_gradients: lse")
+    _check_reach("attention_key_gradients", k=k, lse=lse)
     if HEAD_DIM < 16 or (HEAD_DIM & (HEAD_DIM - 1)) != 0:
         raise ValueError(
             "attention_key_gradients: HEAD_DIM must be a power of two "
             f"from 16 up, got {HEAD_DIM}"
         )
-    if _INTERPRETED:
-        _check_bfloat16("attention_key_gradients", q.dtype)
+    _check_bfloat16("attention_key_gradients", q.dtype)
     q_desc = TensorDescriptor.from_tensor(q, [1, 1, 1])
     d_out_desc = TensorDescriptor.from_tensor(d_out, [1, 1, 1])
 
     def grid(meta):
-        return triton.cdiv(S, meta["BLOCK"]), H
+        return _checked_grid(
+            "attention_key_gradients", (triton.cdiv(S, meta["BLOCK"]), H), {1: "H"}
+        )
 
-    attention_key_gradients_kernel[grid](
-        q_desc,
-        k,
-        v,
-        d_out_desc,
-        lse,
-        delta,
-        dk,
-        dv,
-        S,
-        HEAD_DIM=HEAD_DIM,
-        CAUSAL=CAUSAL,
-    )
+    with torch.cuda.device(q.get_device()):
+        attention_key_gradients_kernel[grid](
+            q_desc,
+            k,
+            v,
+            d_out_desc,
+            lse,
+            delta,
+            dk,
+            dv,
+            S,
+            HEAD_DIM=HEAD_DIM,
+            CAUSAL=CAUSAL,
+        )
     return dk, dv
-
-
-def _attention_key_gradients_fake(q, k, v, d_out, lse, delta, CAUSAL=False):
-    """What torch.compile sees of attention_key_gradients: shapes and dtypes."""
-    H = q.shape[0]
-    S = q.shape[1]
-    HEAD_DIM = q.shape[2]
-    return (
-        torch.empty((H, S, HEAD_DIM), device=q.device, dtype=q.dtype),
-        torch.empty((H, S, HEAD_DIM), device=q.device, dtype=q.dtype),
-    )
 
 
 @triton.autotune(
@@ -856,7 +465,7 @@ def _attention_key_gradients_fake(q, k, v, d_out, lse, delta, CAUSAL=False):
         ),
     ],
     key=["S", "HEAD_DIM", "CAUSAL"],
-    do_bench=_first_config if _INTERPRETED else None,
+    do_bench=(lambda *_, **__: [0.0] * 3) if _INTERPRETED else None,
 )
 @triton.jit
 def attention_query_gradients_kernel(
@@ -931,211 +540,83 @@ def attention_query_gradients_kernel(
     )
 
 
-def attention_query_gradients(
-    q: torch.Tensor,
-    k: torch.Tensor,
-    v: torch.Tensor,
-    d_out: torch.Tensor,
-    lse: torch.Tensor,
-    delta: torch.Tensor,
-    CAUSAL: bool = False,
-    *,
-    out: torch.Tensor | None = None,
-) -> torch.Tensor:
-    """The gradient of q.
+def _attention_query_gradients_meta(q, k, v, d_out, lse, delta, CAUSAL=False):
+    """Checks the arguments of attention_query_gradients, and allocates its results."""
+    _check_operands(
+        "attention_query_gradients", q=q, k=k, v=v, d_out=d_out, lse=lse, delta=delta
+    )
+    if (
+        q.ndim != 3
+        or k.shape != q.shape
+        or v.shape != q.shape
+        or d_out.shape != q.shape
+        or lse.ndim != 2
+        or lse.shape[0] != q.shape[0]
+        or lse.shape[1] != q.shape[1]
+        or delta.shape != lse.shape
+    ):
+        raise ValueError(
+            "attention_query_gradients: q, k, v, d_out, lse and delta "
+            "must have shapes [H, S, HEAD_DIM], [H, S, HEAD_DIM], [H, S, "
+            "HEAD_DIM], [H, S, HEAD_DIM], [H, S] and [H, S], got "
+            f"{list(q.shape)}, {list(k.shape)}, {list(v.shape)}, "
+            f"{list(d_out.shape)}, {list(lse.shape)} and "
+            f"{list(delta.shape)}"
+        )
+    _check_dtypes(
+        "attention_query_gradients",
+        (torch.float16, torch.bfloat16),
+        q=q,
+        k=k,
+        v=v,
+        d_out=d_out,
+    )
+    _check_dtypes("attention_query_gradients", (torch.float32,), lse=lse, delta=delta)
+    _check_contiguous(
+        "attention_query_gradients", q=q, d_out=d_out, lse=lse, delta=delta
+    )
+    return torch.empty_like(q)
 
-    Args:
-        q: [H, S, HEAD_DIM] float16 or bfloat16, contiguous.
-        k: [H, S, HEAD_DIM] float16 or bfloat16.
-        v: [H, S, HEAD_DIM] float16 or bfloat16.
-        d_out: [H, S, HEAD_DIM] float16 or bfloat16, contiguous.
-        lse: [H, S] float32, contiguous.
-        delta: [H, S] float32, contiguous.
-        CAUSAL: a bool that the kernel is compiled for.
-        out: where to write [H, S, HEAD_DIM] float16 or bfloat16; allocated if
-            None.
 
-    Raises:
-        ValueError: a shape, stride, device or size that the kernel cannot take.
-        TypeError: a dtype that the kernel cannot take.
-    """
+def _attention_query_gradients(q, k, v, d_out, lse, delta, CAUSAL=False):
+    """The gradient of q."""
+    dq = _attention_query_gradients_meta(q, k, v, d_out, lse, delta, CAUSAL)
     _check_type("attention_query_gradients: CAUSAL", CAUSAL, bool)
-    _check_tensor("attention_query_gradients: q", q)
-    _check_tensor("attention_query_gradients: k", k)
-    _check_tensor("attention_query_gradients: v", v)
-    _check_tensor("attention_query_gradients: d_out", d_out)
-    _check_tensor("attention_query_gradients: lse", lse)
-    _check_tensor("attention_query_gradients: delta", delta)
-    if q.ndim != 3:
-        raise ValueError(
-            "attention_query_gradients: q must have shape [H, S, HEAD_DIM], "
-            f"got {list(q.shape)}"
-        )
     H, S, HEAD_DIM = q.shape
-    if not q.is_contiguous():
-        raise ValueError(
-            "attention_query_gradients: q must be contiguous, got "
-            f"strides {q.stride()}; call .contiguous() first"
-        )
-    if q.dtype not in (torch.float16, torch.bfloat16):
-        raise TypeError(
-            "attention_query_gradients: q must be torch.float16 or "
-            f"torch.bfloat16, got {q.dtype}"
-        )
-    if k.shape != (H, S, HEAD_DIM):
-        raise ValueError(
-            f"attention_query_gradients: k must have shape [H={H}, "
-            f"S={S}, HEAD_DIM={HEAD_DIM}], got {list(k.shape)}"
-        )
-    if k.dtype != q.dtype:
-        raise TypeError(
-            f"attention_query_gradients: k must be {q.dtype} as q is, got {k.dtype}"
-        )
-    if v.shape != (H, S, HEAD_DIM):
-        raise ValueError(
-            f"attention_query_gradients: v must have shape [H={H}, "
-            f"S={S}, HEAD_DIM={HEAD_DIM}], got {list(v.shape)}"
-        )
-    if v.dtype != q.dtype:
-        raise TypeError(
-            f"attention_query_gradients: v must be {q.dtype} as q is, got {v.dtype}"
-        )
-    if d_out.shape != (H, S, HEAD_DIM):
-        raise ValueError(
-            f"attention_query_gradients: d_out must have shape [H={H}, "
-            f"S={S}, HEAD_DIM={HEAD_DIM}], got {list(d_out.shape)}"
-        )
-    if not d_out.is_contiguous():
-        raise ValueError(
-            "attention_query_gradients: d_out must be contiguous, got "
-            f"strides {d_out.stride()}; call .contiguous() first"
-        )
-    if d_out.dtype != q.dtype:
-        raise TypeError(
-            f"attention_query_gradients: d_out must be {q.dtype} as q "
-            f"is, got {d_out.dtype}"
-        )
-    if lse.shape != (H, S):
-        raise ValueError(
-            f"attention_query_gradients: lse must have shape [H={H}, "
-            f"S={S}], got {list(lse.shape)}"
-        )
-    if not lse.is_contiguous():
-        raise ValueError(
-            "attention_query_gradients: lse must be contiguous, got "
-            f"strides {lse.stride()}; call .contiguous() first"
-        )
-    if lse.dtype != torch.float32:
-        raise TypeError(
-            f"attention_query_gradients: lse must be torch.float32, got {lse.dtype}"
-        )
-    if delta.shape != (H, S):
-        raise ValueError(
-            f"attention_query_gradients: delta must have shape [H={H}, "
-            f"S={S}], got {list(delta.shape)}"
-        )
-    if not delta.is_contiguous():
-        raise ValueError(
-            "attention_query_gradients: delta must be contiguous, got "
-            f"strides {delta.stride()}; call .contiguous() first"
-        )
-    if delta.dtype != torch.float32:
-        raise TypeError(
-            f"attention_query_gradients: delta must be torch.float32, got {delta.dtype}"
-        )
-    if _records_gradient("attention_query_gradients", q, k, v, d_out, lse, delta, out):
-        return _without_gradient(
-            attention_query_gradients,
-            (q, k, v, d_out, lse, delta, CAUSAL),
-            given=(out,),
-        )
-    device = q.device
-    if k.device != device:
-        raise ValueError(
-            f"attention_query_gradients: k must be on {device} as q is, got {k.device}"
-        )
-    if v.device != device:
-        raise ValueError(
-            f"attention_query_gradients: v must be on {device} as q is, got {v.device}"
-        )
-    if d_out.device != device:
-        raise ValueError(
-            f"attention_query_gradients: d_out must be on {device} as "
-            f"q is, got {d_out.device}"
-        )
-    if lse.device != device:
-        raise ValueError(
-            f"attention_query_gradients: lse must be on {device} as q "
-            f"is, got {lse.device}"
-        )
-    if delta.device != device:
-        raise ValueError(
-            f"attention_query_gradients: delta must be on {device} as "
-            f"q is, got {delta.device}"
-        )
-    if q.is_cuda:
-        if device.index != torch.cuda.current_device():
-            with torch.cuda.device(device):
-                return attention_query_gradients(
-                    q, k, v, d_out, lse, delta, CAUSAL, out=out
-                )
-    elif not (q.is_cpu and _INTERPRETED):
-        raise ValueError(
-            "attention_query_gradients: q must be on a GPU, got "
-            f"{device}; the CPU needs TRITON_INTERPRET=1, set before "
-            "triton is imported"
-        )
-
-    if out is None:
-        dq = torch.empty_like(q)
-    else:
-        dq = _check_out(
-            "attention_query_gradients: out",
-            out,
-            (H, S, HEAD_DIM),
-            q.dtype,
-            device,
-            {"q": q, "k": k, "v": v, "d_out": d_out, "lse": lse, "delta": delta},
-        )
-        if not dq.is_contiguous():
-            raise ValueError(
-                "attention_query_gradients: out must be contiguous, got "
-                f"strides {dq.stride()}; call .contiguous() first"
-            )
     if H * S * HEAD_DIM == 0:
         return dq
 
     _check_descriptor("attention_query_gradients: k", k, 2)
     _check_descriptor("attention_query_gradients: v", v, 2)
-    if H * S * HEAD_DIM >= _INT32_REACH:
-        raise _beyond_int32("attention_query_gradients: q")
-    if H * S >= _INT32_REACH:
-        raise _beyond_int32("attention_query_gradients: lse")
+    _check_reach("attention_query_gradients", q=q, lse=lse)
     if HEAD_DIM < 16 or (HEAD_DIM & (HEAD_DIM - 1)) != 0:
         raise ValueError(
             "attention_query_gradients: HEAD_DIM must be a power of two "
             f"from 16 up, got {HEAD_DIM}"
         )
-    if _INTERPRETED:
-        _check_bfloat16("attention_query_gradients", q.dtype)
+    _check_bfloat16("attention_query_gradients", q.dtype)
     k_desc = TensorDescriptor.from_tensor(k, [1, 1, 1])
     v_desc = TensorDescriptor.from_tensor(v, [1, 1, 1])
 
     def grid(meta):
-        return triton.cdiv(S, meta["BLOCK"]), H
+        return _checked_grid(
+            "attention_query_gradients", (triton.cdiv(S, meta["BLOCK"]), H), {1: "H"}
+        )
 
-    attention_query_gradients_kernel[grid](
-        q, k_desc, v_desc, d_out, lse, delta, dq, S, HEAD_DIM=HEAD_DIM, CAUSAL=CAUSAL
-    )
+    with torch.cuda.device(q.get_device()):
+        attention_query_gradients_kernel[grid](
+            q,
+            k_desc,
+            v_desc,
+            d_out,
+            lse,
+            delta,
+            dq,
+            S,
+            HEAD_DIM=HEAD_DIM,
+            CAUSAL=CAUSAL,
+        )
     return dq
-
-
-def _attention_query_gradients_fake(q, k, v, d_out, lse, delta, CAUSAL=False):
-    """What torch.compile sees of attention_query_gradients: shapes and dtypes."""
-    H = q.shape[0]
-    S = q.shape[1]
-    HEAD_DIM = q.shape[2]
-    return torch.empty((H, S, HEAD_DIM), device=q.device, dtype=q.dtype)
 
 
 @torch.library.custom_op("tilescript::attention_with_gradients", mutates_args=())
@@ -1143,14 +624,12 @@ def attention_with_gradients_op(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, CAUSAL: bool = False
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """torch.ops.tilescript.attention_with_gradients."""
-    _refuse_forward_mode("attention_with_gradients", q, k, v)
-    return attention_forward(q, k, v, CAUSAL)
+    return _attention_forward(q, k, v, CAUSAL)
 
 
 @attention_with_gradients_op.register_fake
-def _attention_with_gradients_op_fake(q, k, v, CAUSAL=False):
-    """What torch.compile sees of attention_with_gradients_op: shapes and dtypes."""
-    return _attention_forward_fake(q, k, v, CAUSAL)
+def _(q, k, v, CAUSAL=False):
+    return _attention_forward_meta(q, k, v, CAUSAL)
 
 
 @torch.library.custom_op(
@@ -1169,40 +648,37 @@ def attention_with_gradients_backward_op(
     needs_v: bool,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """torch.ops.tilescript.attention_with_gradients_backward."""
-    _refuse_forward_mode("attention_with_gradients_backward", grad_o, q, k, v, o, lse)
     q = q.contiguous()
     k = k.contiguous()
     v = v.contiguous()
     d_out = grad_o.contiguous()
-    delta = attention_delta(o, d_out)
+    delta = _attention_delta(o, d_out)
     if needs_k or needs_v:
-        dk, dv = attention_key_gradients(q, k, v, d_out, lse, delta, CAUSAL)
+        dk, dv = _attention_key_gradients(q, k, v, d_out, lse, delta, CAUSAL)
     else:
         dk = grad_o.new_empty(0)
         dv = grad_o.new_empty(0)
     if needs_q:
-        dq = attention_query_gradients(q, k, v, d_out, lse, delta, CAUSAL)
+        dq = _attention_query_gradients(q, k, v, d_out, lse, delta, CAUSAL)
     else:
         dq = grad_o.new_empty(0)
     return dq, dk, dv
 
 
 @attention_with_gradients_backward_op.register_fake
-def _attention_with_gradients_backward_op_fake(
-    grad_o, q, k, v, o, lse, CAUSAL, needs_q, needs_k, needs_v
-):
-    """What torch.compile sees of attention_with_gradients_backward_op: shapes and
-    dtypes.
-    """
+def _(grad_o, q, k, v, o, lse, CAUSAL, needs_q, needs_k, needs_v):
+    q = q.contiguous()
+    k = k.contiguous()
+    v = v.contiguous()
     d_out = grad_o.contiguous()
-    delta = _attention_delta_fake(o, d_out)
+    delta = _attention_delta_meta(o, d_out)
     if needs_k or needs_v:
-        dk, dv = _attention_key_gradients_fake(q, k, v, d_out, lse, delta, CAUSAL)
+        dk, dv = _attention_key_gradients_meta(q, k, v, d_out, lse, delta, CAUSAL)
     else:
         dk = grad_o.new_empty(0)
         dv = grad_o.new_empty(0)
     if needs_q:
-        dq = _attention_query_gradients_fake(q, k, v, d_out, lse, delta, CAUSAL)
+        dq = _attention_query_gradients_meta(q, k, v, d_out, lse, delta, CAUSAL)
     else:
         dq = grad_o.new_empty(0)
     return dq, dk, dv
@@ -1235,113 +711,29 @@ attention_with_gradients_op.register_autograd(
 )
 
 
-@torch.library.custom_op(
-    "tilescript::attention_with_gradients_out", mutates_args=("out",)
-)
-def attention_with_gradients_out_op(
-    q: torch.Tensor,
-    k: torch.Tensor,
-    v: torch.Tensor,
-    out: torch.Tensor,
-    CAUSAL: bool = False,
-) -> None:
-    """attention_with_gradients into tensors of the caller, as
-    torch.ops.tilescript.attention_with_gradients_out.
-    """
-    _refuse_forward_mode("attention_with_gradients_out", q, k, v, out)
-    if q.ndim != 3:
-        raise ValueError(
-            "attention_with_gradients: q must have shape [H, S, HEAD_DIM], "
-            f"got {list(q.shape)}"
-        )
-    H, S, HEAD_DIM = q.shape
-    if not q.is_contiguous():
-        raise ValueError(
-            "attention_with_gradients: q must be contiguous, got strides "
-            f"{q.stride()}; call .contiguous() first"
-        )
-    if k.shape != (H, S, HEAD_DIM):
-        raise ValueError(
-            f"attention_with_gradients: k must have shape [H={H}, "
-            f"S={S}, HEAD_DIM={HEAD_DIM}], got {list(k.shape)}"
-        )
-    if not k.is_contiguous():
-        raise ValueError(
-            "attention_with_gradients: k must be contiguous, got strides "
-            f"{k.stride()}; call .contiguous() first"
-        )
-    if v.shape != (H, S, HEAD_DIM):
-        raise ValueError(
-            f"attention_with_gradients: v must have shape [H={H}, "
-            f"S={S}, HEAD_DIM={HEAD_DIM}], got {list(v.shape)}"
-        )
-    if not v.is_contiguous():
-        raise ValueError(
-            "attention_with_gradients: v must be contiguous, got strides "
-            f"{v.stride()}; call .contiguous() first"
-        )
-    device = q.device
-    _check_out(
-        "attention_with_gradients: out",
-        out,
-        (H, S, HEAD_DIM),
-        q.dtype,
-        device,
-        {"q": q, "k": k, "v": v},
-    )
-    if not out.is_contiguous():
-        raise ValueError(
-            "attention_with_gradients: out must be contiguous, got "
-            f"strides {out.stride()}; call .contiguous() first"
-        )
-    attention_forward(q, k, v, CAUSAL, o=out)
-
-
-_refuse_recording(attention_with_gradients_out_op)
-
-
 def attention_with_gradients(
-    q: torch.Tensor,
-    k: torch.Tensor,
-    v: torch.Tensor,
-    CAUSAL: bool = False,
-    *,
-    out: torch.Tensor | None = None,
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, CAUSAL: bool = False
 ) -> torch.Tensor:
     """softmax(q @ k^T / sqrt(head dim)) @ v for each head, with its gradients.
 
     Args:
-        q: [H, S, HEAD_DIM] float16 or bfloat16, contiguous.
-        k: [H, S, HEAD_DIM] float16 or bfloat16, contiguous.
-        v: [H, S, HEAD_DIM] float16 or bfloat16, contiguous.
+        q, k, v: [H, S, HEAD_DIM] float16 or bfloat16, contiguous.
         CAUSAL: a bool that the kernel is compiled for.
-        out: where to write [H, S, HEAD_DIM] float16 or bfloat16; allocated if
-            None.
 
     Returns:
         o: [H, S, HEAD_DIM] float16 or bfloat16.
-
-    Raises:
-        ValueError: a shape, stride, device or size that a kernel cannot take.
-        TypeError: a dtype that a kernel cannot take.
-        RuntimeError: an output is given where there would be a gradient.
     """
-    if out is None:
-        o, _ = attention_with_gradients_op(q, k, v, CAUSAL)
-        return o
-    _refuse_gradient("attention_with_gradients", q, k, v, out)
-    attention_with_gradients_out_op(q, k, v, out, CAUSAL)
-    return out
+    _refuse_tangents("attention_with_gradients", q, k, v)
+    o, _ = attention_with_gradients_op(q, k, v, CAUSAL)
+    return o
 
 
 def reference_fn(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, CAUSAL: bool = False
 ):
-    """What attention_with_gradients computes, in PyTorch."""
     return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=CAUSAL)
 
 
-# Sizes to verify and to measure with, as in get_inputs(**SHAPES[0]).
 SHAPES = [
     {"H": 32, "S": 1024, "HEAD_DIM": 64, "CAUSAL": False},
     {"H": 32, "S": 1024, "HEAD_DIM": 128, "CAUSAL": True},
@@ -1350,7 +742,6 @@ SHAPES = [
 
 
 def get_inputs(H=32, S=1024, HEAD_DIM=64, *, CAUSAL=False):
-    """Fresh arguments for attention_with_gradients, of a typical size."""
     device = "cpu" if _INTERPRETED else "cuda"
     return [
         torch.randn((H, S, HEAD_DIM), device=device, dtype=torch.float16),
@@ -1360,45 +751,53 @@ def get_inputs(H=32, S=1024, HEAD_DIM=64, *, CAUSAL=False):
     ]
 
 
-def _launch(kernel, grid, tensors, numbers, /, *others, **options):
-    """Launches kernel[grid](*tensors, *numbers, **options).
-
-    Triton takes long to find the binary for a call. This function remembers the
-    binary and the grid of each call, and uses them again for calls alike. others
-    tell such calls apart beside the arguments: the device, the dtypes, and the
-    sizes that set the grid but are not passed to the kernel.
-    """
-    if _INTERPRETED or torch.compiler.is_compiling():
-        kernel[grid](*tensors, *numbers, **options)
-        return None
-    key = id(kernel), *others, *_launch_key(tensors, numbers, options)
-    found = _LAUNCHES.get(key)
-    if found:
-        binary, place, constants = found
-        binary[place](*tensors, *numbers, *constants)
-        return found
-    chosen = {}
-
-    def chosen_grid(meta):
-        chosen.update(meta)
-        return grid(meta) if callable(grid) else grid
-
-    binary = kernel[chosen_grid](*tensors, *numbers, **options)
-    constants = tuple(chosen.values())[len(tensors) + len(numbers) :]
-    found = binary, (*chosen_grid(chosen), 1, 1)[:3], constants
-    if len(_LAUNCHES) >= 4096:
-        _LAUNCHES.clear()
-    _LAUNCHES[key] = found
-    return found
+def _check_dtypes(name, expected, /, **tensors):
+    """Refuses tensors that are not all of one of the expected dtypes."""
+    (first, x), *others = tensors.items()
+    if x.dtype not in expected:
+        dtypes = " or ".join(map(str, expected))
+        raise TypeError(f"{name}: {first} must be {dtypes}, got {x.dtype}")
+    for key, y in others:
+        if y.dtype != x.dtype:
+            raise TypeError(
+                f"{name}: {key} must be {x.dtype} as {first} is, got {y.dtype}"
+            )
 
 
-def _launch_key(tensors, numbers, options):
-    """What Triton compiles for, given dtypes: equal keys are launches of one binary."""
-    places = [x if x is None else x.data_ptr() % 16 for x in tensors]
-    return *places, *numbers, *options.values()
+def _check_contiguous(name: str, /, **tensors: torch.Tensor) -> None:
+    """Refuses tensors that are not contiguous."""
+    for key, x in tensors.items():
+        if not x.is_contiguous():
+            raise ValueError(
+                f"{name}: {key} must be contiguous, got strides {x.stride()}; "
+                "call .contiguous() first"
+            )
 
 
-def _check_descriptor(label, tensor, axis):
+def _check_reach(name: str, /, **tensors: torch.Tensor) -> None:
+    """Refuses tensors whose offsets do not fit int32."""
+    for key, x in tensors.items():
+        last = sum(step * (size - 1) for step, size in zip(x.stride(), x.shape))
+        if last >= _INT32_REACH:
+            raise ValueError(
+                f"{name}: {key} spans more elements than int32 offsets reach; "
+                "build the kernel with { offsets: tl.int64 } for it"
+            )
+
+
+def _checked_grid(name, grid, lengths, /):
+    """The grid, unless it has more programs along an axis than a GPU launches."""
+    for axis, length in lengths.items():
+        if grid[axis] > _MAX_GRID[axis]:
+            raise ValueError(
+                f"{name}: axis {axis} of the grid has {length} = {grid[axis]} programs "
+                f"and a GPU launches at most {_MAX_GRID[axis]}; pass the tensors in "
+                "parts, or give the kernel a grid with a shorter axis"
+            )
+    return grid
+
+
+def _check_descriptor(label, tensor, axis, is_written=False):
     """Refuses a tensor whose blocks the GPU's copy engine cannot address."""
     if 0 in tensor.shape:
         raise ValueError(f"{label} must have elements, got shape {list(tensor.shape)}")
@@ -1413,207 +812,86 @@ def _check_descriptor(label, tensor, axis):
             f"{label} must have strides of a multiple of 16 bytes on all axes but "
             f"{axis}, got {list(strides)} elements of {size} bytes; pad the tensor"
         )
+    if is_written and tensor.shape[axis] * size % 16:
+        raise ValueError(
+            f"{label} must have a length of a multiple of 16 bytes on axis {axis}, as "
+            "stores through a descriptor may write up to the next multiple, got shape "
+            f"{list(tensor.shape)} with elements of {size} bytes; pad the tensor"
+        )
+    _check_described(label, tensor)
+
+
+def _check_described(label, tensor, *steps):
+    """Refuses memory that no descriptor with these strides and rows can address."""
     if tensor.data_ptr() % 16 != 0:
         raise ValueError(
             f"{label} must start at a multiple of 16 bytes; call .clone() first"
         )
-
-
-def _records_gradient(label, *tensors):
-    """Whether PyTorch would record a gradient of one of these."""
-    if torch.autograd.forward_ad._current_level >= 0:
-        _refuse_tangents(label, tensors)
-    if torch.is_grad_enabled():
-        for tensor in tensors:
-            if isinstance(tensor, torch.Tensor) and tensor.requires_grad:
-                return True
-    return False
-
-
-def _refuse_forward_mode(label, *tensors):
-    """Refuses a call whose results would have tangents, which an operator has not."""
-    if torch.autograd.forward_ad._current_level < 0:
-        return
-    if torch._functorch.eager_transforms.JVP_NESTING > 0:
-        raise NotImplementedError(f"{label} has no forward-mode gradient")
-    _refuse_tangents(label, tensors)
-
-
-def _refuse_tangents(label, tensors):
-    """Refuses tensors with a tangent, which a kernel would drop."""
-    for tensor in tensors:
-        if not isinstance(tensor, torch.Tensor):
-            continue
-        if torch.autograd.forward_ad.unpack_dual(tensor).tangent is not None:
-            raise NotImplementedError(f"{label} has no forward-mode gradient")
-
-
-def _without_gradient(kernel, inputs, updated=(), given=(), **options):
-    """Calls the kernel; a backward through its results is an error."""
-    if any(isinstance(tensor, torch.Tensor) for tensor in given):
-        _refuse_gradient(kernel.__name__, *inputs, *given)
-    for tensor in updated:
-        if tensor is not None and tensor.is_leaf and tensor.requires_grad:
-            raise RuntimeError(
-                f"{kernel.__name__}: a leaf that requires grad is updated in place; "
-                "call it under torch.no_grad()"
+    size = tensor.element_size()
+    for step in steps:
+        if step * size % 16:
+            raise ValueError(
+                f"{label} must have rows and strides of a multiple of 16 bytes, got "
+                f"{step} elements of {size} bytes; pad the rows"
             )
-    return _WithoutGradient.apply(kernel, updated, options, *inputs)
 
 
-class _WithoutGradient(torch.autograd.Function):
-    """A kernel whose gradient nobody has written."""
-
-    @staticmethod
-    def forward(kernel, updated, options, *inputs):
-        return kernel(*inputs, **options)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        kernel, updated, *_ = inputs
-        ctx.name = kernel.__name__
-        ctx.mark_dirty(*(tensor for tensor in updated if tensor is not None))
-
-    @staticmethod
-    def backward(ctx, *_):
-        raise RuntimeError(
-            f"{ctx.name} has no backward; call it under torch.no_grad(), or inside a "
-            "torch.autograd.Function that has one"
-        )
-
-
-def _refuse_gradient(label, *tensors):
-    """Refuses to write where PyTorch would record a gradient."""
-    wanted = [x.requires_grad for x in tensors if isinstance(x, torch.Tensor)]
-    if torch.is_grad_enabled() and any(wanted):
-        raise RuntimeError(
-            f"{label}: a result that is written to a given tensor has no gradient; "
-            "give none, or call it under torch.no_grad()"
-        )
-
-
-def _check_tensor(label, tensor):
-    """Refuses what does not lie in memory as its shape and strides say."""
-    if not isinstance(tensor, torch.Tensor):
-        raise TypeError(f"{label} must be a tensor, got {tensor!r:.80}")
-    if type(tensor).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
-        kind = type(tensor).__name__
-        raise TypeError(f"{label} must be a plain tensor, got one of type {kind}")
-    if tensor.is_nested or tensor.layout != torch.strided:
-        kind = "a nested one" if tensor.is_nested else tensor.layout
-        raise TypeError(f"{label} must be a dense tensor, got {kind}")
-    if not torch.compiler.is_dynamo_compiling() and tensor.is_neg():
-        raise ValueError(f"{label} is a lazily negated view; call .resolve_neg() first")
+def _is_traced(tensor: torch.Tensor) -> bool:
+    """True if PyTorch is making a graph, whose tensors have no addresses."""
+    return type(tensor) not in (torch.Tensor, torch.nn.Parameter)
 
 
 def _check_type(label, value, *types):
-    """Refuses a value of another type; True and False are no integers here."""
+    """Refuses a value of another type; True and False are not integers here."""
     if type(value) not in types:
         kind = types[0].__name__
         raise TypeError(f"{label} must be of type {kind}, got {value!r:.80}")
 
 
-def _check_bfloat16(label, *dtypes):
+def _check_bfloat16(name, *dtypes):
     """Refuses bfloat16 where Triton's interpreter would compute with its bits."""
+    if not (torch.bfloat16 in dtypes and triton.knobs.runtime.interpret):
+        return
     from triton.runtime.interpreter import InterpreterBuilder
 
-    is_right = hasattr(InterpreterBuilder, "has_bfloat16")
-    if torch.bfloat16 in dtypes and triton.knobs.runtime.interpret and not is_right:
+    # TileScript's runner corrects the interpreter, and says so here.
+    if not hasattr(InterpreterBuilder, "has_bfloat16"):
         raise NotImplementedError(
-            f"{label}: Triton's interpreter computes bfloat16 wrongly; "
+            f"{name}: Triton's interpreter computes bfloat16 wrongly; "
             "use another dtype, a GPU, or TileScript's runner, which corrects it"
         )
 
 
-def _beyond_int32(label):
-    """The error for a tensor whose offsets do not fit int32."""
-    return ValueError(
-        f"{label} spans more elements than int32 offsets reach; "
-        "build the kernel with { offsets: tl.int64 } for it"
-    )
+def _check_operands(name, /, **tensors):
+    """Refuses tensors that are not dense, or not on one device.
 
-
-def _check_out(label, out, shape, dtype, device, others):
-    """The tensor that a result is to be written to, if it can be."""
-    _check_tensor(label, out)
-    if out.shape != shape:
-        raise ValueError(
-            f"{label} must have shape {list(shape)}, got {list(out.shape)}"
-        )
-    if out.dtype != dtype:
-        raise TypeError(f"{label} must be {dtype}, got {out.dtype}")
-    if out.device != device:
-        raise ValueError(f"{label} must be on {device}, got {out.device}")
-    _check_memory(label, out, others)
-    return out
-
-
-def _check_memory(label, written, others):
-    """Refuses to write what overlaps itself or another tensor; tells autograd of it."""
-    start = written.data_ptr()
-    if written.is_contiguous():
-        end = start + written.nbytes
-    elif _nest(_axes(written.stride(), written.shape)):
-        end = _end(written)
-    else:
-        raise ValueError(
-            f"{label} has elements that share memory, with shape {list(written.shape)} "
-            f"and strides {list(written.stride())}; give a tensor of its own"
-        )
-    for name, other in others.items():
-        if other is None or other.data_ptr() >= end or _end(other) <= start:
+    It reads no memory, so that it serves traced tensors too. What else a launch would
+    misread, such as lazily negated views, PyTorch resolves before it calls an operator.
+    """
+    first, device = "", None
+    for key, x in tensors.items():
+        if x is None:
             continue
-        if _overlaps(written, other, other.data_ptr() - start):
+        if x.is_nested or x.layout != torch.strided:
+            raise TypeError(f"{name}: {key} must be a dense tensor, got {x.layout}")
+        if device is None:
+            first, device = key, x.device
+        if x.device != device:
             raise ValueError(
-                f"{label} shares memory with {name}; give a tensor of its own"
+                f"{name}: {key} must be on {device} as {first} is, got {x.device}"
             )
-    torch.autograd.graph.increment_version(written)
+        if x.is_cpu and not (_INTERPRETED or _is_traced(x)):
+            raise ValueError(
+                f"{name}: {key} must be on a GPU, got {device}; the CPU "
+                "needs TRITON_INTERPRET=1, set before triton is imported"
+            )
 
 
-def _overlaps(x, y, distance):
-    """Whether x and y, distance bytes apart, may have elements in common."""
-    if x.numel() == 0 or y.numel() == 0:
-        return False
-    axes = _axes(x.stride(), x.shape, y.shape)
-    steps, rest = divmod(distance, x.element_size())
-    alike = x.stride() == y.stride() and x.element_size() == y.element_size()
-    return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)
-
-
-def _end(x):
-    """The address of the byte after the last of x."""
-    if x.is_contiguous():
-        return x.data_ptr() + x.nbytes
-    last = sum(stride * (size - 1) for stride, size in zip(x.stride(), x.shape))
-    return x.data_ptr() + (last + 1) * x.element_size()
-
-
-def _axes(strides, *shapes):
-    """Axes longer than 1, each as (stride, *lengths), in falling order."""
-    axes = zip(strides, *shapes)
-    return sorted((axis for axis in axes if max(axis[1:]) > 1), reverse=True)
-
-
-def _nest(axes):
-    """Whether each stride steps over all that the axes inside it reach."""
-    reach = 0
-    for stride, *lengths in reversed(axes):
-        if stride <= reach:
-            return False
-        reach += stride * (max(lengths) - 1)
-    return True
-
-
-def _reaches(distance, axes):
-    """Whether elements of two equally strided tensors lie this far apart."""
-    if not axes:
-        return distance == 0
-    (stride, before, after), *inner = axes
-    steps = (-distance // stride, -distance // stride + 1)
-    return any(
-        -before < step < after and _reaches(distance + step * stride, inner)
-        for step in steps
-    )
+def _refuse_tangents(name, *tensors):
+    """Refuses tensors with tangents, which a PyTorch operator drops."""
+    for x in tensors:
+        if x is not None and forward_ad.unpack_dual(x).tangent is not None:
+            raise NotImplementedError(f"{name} has no forward-mode gradient")
 
 
 kernel_fn = attention_with_gradients

@@ -2,43 +2,23 @@
 divided by it.
 
 Written by TileScript; edit the TypeScript source instead of this file.
+Made for torch 2.11 to 2.15 and Triton 3.6 to 3.9.
 """
 
 import torch
 import triton
 import triton.language as tl
+from torch.autograd import forward_ad
 
-# Whether Triton's interpreter runs kernels on the CPU.
+if tuple(map(int, triton.__version__.split(".")[:2])) < (3, 6):
+    raise ImportError(
+        f"Triton 3.6 or later is needed, got {triton.__version__}; upgrade it and torch"
+    )
+
+# True if Triton's interpreter runs kernels on the CPU.
 _INTERPRETED = triton.knobs.runtime.interpret
 # Offsets are int32, and masked lanes may lie up to one tile behind the last element.
 _INT32_REACH = 2**31 - 2**20
-# Binaries and grids of earlier launches.
-_LAUNCHES = {}
-
-
-def _first_config(_call, quantiles):
-    """What no config takes longer than: Triton's interpreter has no clock."""
-    return [0.0, 0.0, 0.0]
-
-
-def _refuse_recording(operator):
-    """Refuses calls of an operator whose gradient PyTorch would leave out."""
-    label = operator._name
-
-    def checked(keyset, *args):
-        wanted = [x.requires_grad for x in args if isinstance(x, torch.Tensor)]
-        if torch.is_grad_enabled() and any(wanted):
-            raise RuntimeError(
-                f"{label}: what is written to a given tensor has no gradient; "
-                "call it under torch.no_grad()"
-            )
-        with torch._C._AutoDispatchBelowAutograd():
-            others = keyset & torch._C._after_autograd_keyset
-            return operator._opoverload.redispatch(others, *args)
-
-    for device in ("CPU", "CUDA", "Meta"):
-        key = f"Autograd{device}"
-        operator._lib.impl(label, checked, key, with_keyset=True)
 
 
 @triton.autotune(
@@ -49,7 +29,7 @@ def _refuse_recording(operator):
         triton.Config({"BLOCK": 2048}, num_warps=4),
     ],
     key=["N"],
-    do_bench=_first_config if _INTERPRETED else None,
+    do_bench=(lambda *_, **__: [0.0] * 3) if _INTERPRETED else None,
 )
 @triton.jit(do_not_specialize=["seed"])
 def gelu_dropout_forward_kernel(
@@ -214,69 +194,30 @@ def gelu_dropout_forward_kernel(
     )
 
 
-def gelu_dropout_forward(
-    x: torch.Tensor, p: float = 0.5, seed: int = 0, *, out: torch.Tensor | None = None
-) -> torch.Tensor:
-    """gelu(x) / (1 - p) where a random number of the element is at least p, else 0.
-
-    Args:
-        x: [N] float16 or bfloat16 or float32, contiguous.
-        p: a number, passed as float32.
-        seed: a number, passed as int32.
-        out: where to write [N] float16 or bfloat16 or float32; allocated if None.
-
-    Raises:
-        ValueError: a shape, stride, device or size that the kernel cannot take.
-        TypeError: a dtype that the kernel cannot take.
-    """
-    _check_float("gelu_dropout_forward: p", p, torch.float32)
-    _check_int("gelu_dropout_forward: seed", seed, torch.int32)
-    _check_tensor("gelu_dropout_forward: x", x)
+def _gelu_dropout_forward_meta(x, p=0.5, seed=0):
+    """Checks the arguments of gelu_dropout_forward, and allocates its results."""
+    _check_operands("gelu_dropout_forward", x=x)
     if x.ndim != 1:
         raise ValueError(
             f"gelu_dropout_forward: x must have shape [N], got {list(x.shape)}"
         )
-    N = x.shape[0]
-    if not x.is_contiguous():
-        raise ValueError(
-            "gelu_dropout_forward: x must be contiguous, got strides "
-            f"{x.stride()}; call .contiguous() first"
-        )
-    if x.dtype not in (torch.float16, torch.bfloat16, torch.float32):
-        raise TypeError(
-            "gelu_dropout_forward: x must be torch.float16 or "
-            f"torch.bfloat16 or torch.float32, got {x.dtype}"
-        )
-    if _records_gradient("gelu_dropout_forward", x, out):
-        return _without_gradient(gelu_dropout_forward, (x, p, seed), given=(out,))
-    device = x.device
-    if x.is_cuda:
-        if device.index != torch.cuda.current_device():
-            with torch.cuda.device(device):
-                return gelu_dropout_forward(x, p, seed, out=out)
-    elif not (x.is_cpu and _INTERPRETED):
-        raise ValueError(
-            f"gelu_dropout_forward: x must be on a GPU, got {device}; "
-            "the CPU needs TRITON_INTERPRET=1, set before triton is "
-            "imported"
-        )
+    _check_dtypes(
+        "gelu_dropout_forward", (torch.float16, torch.bfloat16, torch.float32), x=x
+    )
+    _check_contiguous("gelu_dropout_forward", x=x)
+    return torch.empty_like(x)
 
-    if out is None:
-        y = torch.empty_like(x)
-    else:
-        y = _check_out(
-            "gelu_dropout_forward: out", out, (N,), x.dtype, device, {"x": x}
-        )
-        if not y.is_contiguous():
-            raise ValueError(
-                "gelu_dropout_forward: out must be contiguous, got strides "
-                f"{y.stride()}; call .contiguous() first"
-            )
+
+def _gelu_dropout_forward(x, p=0.5, seed=0):
+    """gelu(x) / (1 - p) where a random number of the element is at least p, else 0."""
+    y = _gelu_dropout_forward_meta(x, p, seed)
+    _check_float("gelu_dropout_forward: p", p, torch.float32)
+    _check_int("gelu_dropout_forward: seed", seed, torch.int32)
+    N = x.shape[0]
     if N == 0:
         return y
 
-    if N >= _INT32_REACH:
-        raise _beyond_int32("gelu_dropout_forward: x")
+    _check_reach("gelu_dropout_forward", x=x)
     if not p >= 0.0:
         raise ValueError(
             f"gelu_dropout_forward: a requirement does not hold: p >= 0.0 with p = {p}"
@@ -285,20 +226,14 @@ def gelu_dropout_forward(
         raise ValueError(
             f"gelu_dropout_forward: a requirement does not hold: p < 1.0 with p = {p}"
         )
-    if _INTERPRETED:
-        _check_bfloat16("gelu_dropout_forward", x.dtype)
+    _check_bfloat16("gelu_dropout_forward", x.dtype)
 
     def grid(meta):
         return (triton.cdiv(triton.cdiv(N, 4), meta["BLOCK"]),)
 
-    _launch(gelu_dropout_forward_kernel, grid, (x, y), (p, seed, N), device, x.dtype)
+    with torch.cuda.device(x.get_device()):
+        gelu_dropout_forward_kernel[grid](x, y, p, seed, N)
     return y
-
-
-def _gelu_dropout_forward_fake(x, p=0.5, seed=0):
-    """What torch.compile sees of gelu_dropout_forward: shapes and dtypes."""
-    N = x.shape[0]
-    return torch.empty((N,), device=x.device, dtype=x.dtype)
 
 
 @triton.autotune(
@@ -309,7 +244,7 @@ def _gelu_dropout_forward_fake(x, p=0.5, seed=0):
         triton.Config({"BLOCK": 2048}, num_warps=4),
     ],
     key=["N"],
-    do_bench=_first_config if _INTERPRETED else None,
+    do_bench=(lambda *_, **__: [0.0] * 3) if _INTERPRETED else None,
 )
 @triton.jit(do_not_specialize=["seed"])
 def gelu_dropout_gradient_kernel(
@@ -497,98 +432,34 @@ def gelu_dropout_gradient_kernel(
     )
 
 
-def gelu_dropout_gradient(
-    dy: torch.Tensor,
-    x: torch.Tensor,
-    p: float = 0.5,
-    seed: int = 0,
-    *,
-    out: torch.Tensor | None = None,
-) -> torch.Tensor:
-    """dy times the slope of GELU, scaled, where the element stayed, else 0.
+def _gelu_dropout_gradient_meta(dy, x, p=0.5, seed=0):
+    """Checks the arguments of gelu_dropout_gradient, and allocates its results."""
+    _check_operands("gelu_dropout_gradient", dy=dy, x=x)
+    if dy.ndim != 1 or x.shape != dy.shape:
+        raise ValueError(
+            "gelu_dropout_gradient: dy and x must have shape [N], got "
+            f"{list(dy.shape)} and {list(x.shape)}"
+        )
+    _check_dtypes(
+        "gelu_dropout_gradient",
+        (torch.float16, torch.bfloat16, torch.float32),
+        dy=dy,
+        x=x,
+    )
+    _check_contiguous("gelu_dropout_gradient", dy=dy, x=x)
+    return torch.empty_like(dy)
 
-    Args:
-        dy: [N] float16 or bfloat16 or float32, contiguous.
-        x: [N] float16 or bfloat16 or float32, contiguous.
-        p: a number, passed as float32.
-        seed: a number, passed as int32.
-        out: where to write [N] float16 or bfloat16 or float32; allocated if None.
 
-    Raises:
-        ValueError: a shape, stride, device or size that the kernel cannot take.
-        TypeError: a dtype that the kernel cannot take.
-    """
+def _gelu_dropout_gradient(dy, x, p=0.5, seed=0):
+    """dy times the slope of GELU, scaled, where the element stayed, else 0."""
+    dx = _gelu_dropout_gradient_meta(dy, x, p, seed)
     _check_float("gelu_dropout_gradient: p", p, torch.float32)
     _check_int("gelu_dropout_gradient: seed", seed, torch.int32)
-    _check_tensor("gelu_dropout_gradient: dy", dy)
-    _check_tensor("gelu_dropout_gradient: x", x)
-    if dy.ndim != 1:
-        raise ValueError(
-            f"gelu_dropout_gradient: dy must have shape [N], got {list(dy.shape)}"
-        )
     N = dy.shape[0]
-    if not dy.is_contiguous():
-        raise ValueError(
-            "gelu_dropout_gradient: dy must be contiguous, got strides "
-            f"{dy.stride()}; call .contiguous() first"
-        )
-    if dy.dtype not in (torch.float16, torch.bfloat16, torch.float32):
-        raise TypeError(
-            "gelu_dropout_gradient: dy must be torch.float16 or "
-            f"torch.bfloat16 or torch.float32, got {dy.dtype}"
-        )
-    if x.shape != (N,):
-        raise ValueError(
-            f"gelu_dropout_gradient: x must have shape [N={N}], got {list(x.shape)}"
-        )
-    if not x.is_contiguous():
-        raise ValueError(
-            "gelu_dropout_gradient: x must be contiguous, got strides "
-            f"{x.stride()}; call .contiguous() first"
-        )
-    if x.dtype != dy.dtype:
-        raise TypeError(
-            f"gelu_dropout_gradient: x must be {dy.dtype} as dy is, got {x.dtype}"
-        )
-    if _records_gradient("gelu_dropout_gradient", dy, x, out):
-        return _without_gradient(gelu_dropout_gradient, (dy, x, p, seed), given=(out,))
-    device = dy.device
-    if x.device != device:
-        raise ValueError(
-            f"gelu_dropout_gradient: x must be on {device} as dy is, got {x.device}"
-        )
-    if dy.is_cuda:
-        if device.index != torch.cuda.current_device():
-            with torch.cuda.device(device):
-                return gelu_dropout_gradient(dy, x, p, seed, out=out)
-    elif not (dy.is_cpu and _INTERPRETED):
-        raise ValueError(
-            f"gelu_dropout_gradient: dy must be on a GPU, got {device}; "
-            "the CPU needs TRITON_INTERPRET=1, set before triton is "
-            "imported"
-        )
-
-    if out is None:
-        dx = torch.empty_like(dy)
-    else:
-        dx = _check_out(
-            "gelu_dropout_gradient: out",
-            out,
-            (N,),
-            dy.dtype,
-            device,
-            {"dy": dy, "x": x},
-        )
-        if not dx.is_contiguous():
-            raise ValueError(
-                "gelu_dropout_gradient: out must be contiguous, got strides "
-                f"{dx.stride()}; call .contiguous() first"
-            )
     if N == 0:
         return dx
 
-    if N >= _INT32_REACH:
-        raise _beyond_int32("gelu_dropout_gradient: dy")
+    _check_reach("gelu_dropout_gradient", dy=dy)
     if not p >= 0.0:
         raise ValueError(
             f"gelu_dropout_gradient: a requirement does not hold: p >= 0.0 with p = {p}"
@@ -597,35 +468,25 @@ def gelu_dropout_gradient(
         raise ValueError(
             f"gelu_dropout_gradient: a requirement does not hold: p < 1.0 with p = {p}"
         )
-    if _INTERPRETED:
-        _check_bfloat16("gelu_dropout_gradient", dy.dtype)
+    _check_bfloat16("gelu_dropout_gradient", dy.dtype)
 
     def grid(meta):
         return (triton.cdiv(triton.cdiv(N, 4), meta["BLOCK"]),)
 
-    _launch(
-        gelu_dropout_gradient_kernel, grid, (dy, x, dx), (p, seed, N), device, dy.dtype
-    )
+    with torch.cuda.device(dy.get_device()):
+        gelu_dropout_gradient_kernel[grid](dy, x, dx, p, seed, N)
     return dx
-
-
-def _gelu_dropout_gradient_fake(dy, x, p=0.5, seed=0):
-    """What torch.compile sees of gelu_dropout_gradient: shapes and dtypes."""
-    N = dy.shape[0]
-    return torch.empty((N,), device=dy.device, dtype=dy.dtype)
 
 
 @torch.library.custom_op("tilescript::gelu_dropout", mutates_args=())
 def gelu_dropout_op(x: torch.Tensor, p: float = 0.5, seed: int = 0) -> torch.Tensor:
     """torch.ops.tilescript.gelu_dropout."""
-    _refuse_forward_mode("gelu_dropout", x)
-    return gelu_dropout_forward(x, p, seed)
+    return _gelu_dropout_forward(x, p, seed)
 
 
 @gelu_dropout_op.register_fake
-def _gelu_dropout_op_fake(x, p=0.5, seed=0):
-    """What torch.compile sees of gelu_dropout_op: shapes and dtypes."""
-    return _gelu_dropout_forward_fake(x, p, seed)
+def _(x, p=0.5, seed=0):
+    return _gelu_dropout_forward_meta(x, p, seed)
 
 
 @torch.library.custom_op("tilescript::gelu_dropout_backward", mutates_args=())
@@ -633,16 +494,16 @@ def gelu_dropout_backward_op(
     grad_y: torch.Tensor, x: torch.Tensor, p: float, seed: int
 ) -> torch.Tensor:
     """torch.ops.tilescript.gelu_dropout_backward."""
-    _refuse_forward_mode("gelu_dropout_backward", grad_y, x)
     grad_y = grad_y.contiguous()
     x = x.contiguous()
-    return gelu_dropout_gradient(grad_y, x, p, seed)
+    return _gelu_dropout_gradient(grad_y, x, p, seed)
 
 
 @gelu_dropout_backward_op.register_fake
-def _gelu_dropout_backward_op_fake(grad_y, x, p, seed):
-    """What torch.compile sees of gelu_dropout_backward_op: shapes and dtypes."""
-    return _gelu_dropout_gradient_fake(grad_y, x, p, seed)
+def _(grad_y, x, p, seed):
+    grad_y = grad_y.contiguous()
+    x = x.contiguous()
+    return _gelu_dropout_gradient_meta(grad_y, x, p, seed)
 
 
 def _gelu_dropout_setup_context(ctx, inputs, output):
@@ -665,38 +526,7 @@ gelu_dropout_op.register_autograd(
 )
 
 
-@torch.library.custom_op("tilescript::gelu_dropout_out", mutates_args=("out",))
-def gelu_dropout_out_op(
-    x: torch.Tensor, out: torch.Tensor, p: float = 0.5, seed: int = 0
-) -> None:
-    """gelu_dropout into tensors of the caller, as
-    torch.ops.tilescript.gelu_dropout_out.
-    """
-    _refuse_forward_mode("gelu_dropout_out", x, out)
-    if x.ndim != 1:
-        raise ValueError(f"gelu_dropout: x must have shape [N], got {list(x.shape)}")
-    N = x.shape[0]
-    if not x.is_contiguous():
-        raise ValueError(
-            f"gelu_dropout: x must be contiguous, got strides {x.stride()}; "
-            "call .contiguous() first"
-        )
-    device = x.device
-    _check_out("gelu_dropout: out", out, (N,), x.dtype, device, {"x": x})
-    if not out.is_contiguous():
-        raise ValueError(
-            "gelu_dropout: out must be contiguous, got strides "
-            f"{out.stride()}; call .contiguous() first"
-        )
-    gelu_dropout_forward(x, p, seed, out=out)
-
-
-_refuse_recording(gelu_dropout_out_op)
-
-
-def gelu_dropout(
-    x: torch.Tensor, p: float = 0.5, seed: int = 0, *, out: torch.Tensor | None = None
-) -> torch.Tensor:
+def gelu_dropout(x: torch.Tensor, p: float = 0.5, seed: int = 0) -> torch.Tensor:
     """Dropout of gelu(x), with its gradient: each element stays with probability 1 -
     p, divided by it.
 
@@ -704,25 +534,15 @@ def gelu_dropout(
         x: [N] float16 or bfloat16 or float32, contiguous.
         p: a number, passed as float32.
         seed: a number, passed as int32.
-        out: where to write [N] float16 or bfloat16 or float32; allocated if None.
 
     Returns:
         y: [N] float16 or bfloat16 or float32.
-
-    Raises:
-        ValueError: a shape, stride, device or size that a kernel cannot take.
-        TypeError: a dtype that a kernel cannot take.
-        RuntimeError: an output is given where there would be a gradient.
     """
-    if out is None:
-        return gelu_dropout_op(x, p, seed)
-    _refuse_gradient("gelu_dropout", x, out)
-    gelu_dropout_out_op(x, out, p, seed)
-    return out
+    _refuse_tangents("gelu_dropout", x)
+    return gelu_dropout_op(x, p, seed)
 
 
 def reference_fn(x: torch.Tensor, p: float = 0.5, seed: int = 0):
-    """What gelu_dropout computes, in PyTorch."""
     low = 0xFFFFFFFF
     quarter = (x.numel() + 3) // 4
     c0 = torch.arange(quarter, device=x.device)
@@ -738,145 +558,57 @@ def reference_fn(x: torch.Tensor, p: float = 0.5, seed: int = 0):
     return torch.where(bits >= least, torch.nn.functional.gelu(x) / (1 - p), 0)
 
 
-# Sizes to verify and to measure with, as in get_inputs(**SHAPES[0]).
 SHAPES = [{"N": 100003}, {"N": 67108864}]
 
 
 def get_inputs(N=100003):
-    """Fresh arguments for gelu_dropout, of a typical size."""
     device = "cpu" if _INTERPRETED else "cuda"
     return [torch.randn((N,), device=device, dtype=torch.float16), 0.5, 0]
 
 
-def _launch(kernel, grid, tensors, numbers, /, *others, **options):
-    """Launches kernel[grid](*tensors, *numbers, **options).
-
-    Triton takes long to find the binary for a call. This function remembers the
-    binary and the grid of each call, and uses them again for calls alike. others
-    tell such calls apart beside the arguments: the device, the dtypes, and the
-    sizes that set the grid but are not passed to the kernel.
-    """
-    if _INTERPRETED or torch.compiler.is_compiling():
-        kernel[grid](*tensors, *numbers, **options)
-        return None
-    key = id(kernel), *others, *_launch_key(tensors, numbers, options)
-    found = _LAUNCHES.get(key)
-    if found:
-        binary, place, constants = found
-        binary[place](*tensors, *numbers, *constants)
-        return found
-    chosen = {}
-
-    def chosen_grid(meta):
-        chosen.update(meta)
-        return grid(meta) if callable(grid) else grid
-
-    binary = kernel[chosen_grid](*tensors, *numbers, **options)
-    constants = tuple(chosen.values())[len(tensors) + len(numbers) :]
-    found = binary, (*chosen_grid(chosen), 1, 1)[:3], constants
-    if len(_LAUNCHES) >= 4096:
-        _LAUNCHES.clear()
-    _LAUNCHES[key] = found
-    return found
-
-
-def _launch_key(tensors, numbers, options):
-    """What Triton compiles for, given dtypes: equal keys are launches of one binary."""
-    places = [x if x is None else x.data_ptr() % 16 for x in tensors]
-    numbers = [float if type(number) is float else number for number in numbers]
-    return *places, *numbers, *options.values()
-
-
-def _records_gradient(label, *tensors):
-    """Whether PyTorch would record a gradient of one of these."""
-    if torch.autograd.forward_ad._current_level >= 0:
-        _refuse_tangents(label, tensors)
-    if torch.is_grad_enabled():
-        for tensor in tensors:
-            if isinstance(tensor, torch.Tensor) and tensor.requires_grad:
-                return True
-    return False
-
-
-def _refuse_forward_mode(label, *tensors):
-    """Refuses a call whose results would have tangents, which an operator has not."""
-    if torch.autograd.forward_ad._current_level < 0:
-        return
-    if torch._functorch.eager_transforms.JVP_NESTING > 0:
-        raise NotImplementedError(f"{label} has no forward-mode gradient")
-    _refuse_tangents(label, tensors)
-
-
-def _refuse_tangents(label, tensors):
-    """Refuses tensors with a tangent, which a kernel would drop."""
-    for tensor in tensors:
-        if not isinstance(tensor, torch.Tensor):
-            continue
-        if torch.autograd.forward_ad.unpack_dual(tensor).tangent is not None:
-            raise NotImplementedError(f"{label} has no forward-mode gradient")
-
-
-def _without_gradient(kernel, inputs, updated=(), given=(), **options):
-    """Calls the kernel; a backward through its results is an error."""
-    if any(isinstance(tensor, torch.Tensor) for tensor in given):
-        _refuse_gradient(kernel.__name__, *inputs, *given)
-    for tensor in updated:
-        if tensor is not None and tensor.is_leaf and tensor.requires_grad:
-            raise RuntimeError(
-                f"{kernel.__name__}: a leaf that requires grad is updated in place; "
-                "call it under torch.no_grad()"
+def _check_dtypes(name, expected, /, **tensors):
+    """Refuses tensors that are not all of one of the expected dtypes."""
+    (first, x), *others = tensors.items()
+    if x.dtype not in expected:
+        dtypes = " or ".join(map(str, expected))
+        raise TypeError(f"{name}: {first} must be {dtypes}, got {x.dtype}")
+    for key, y in others:
+        if y.dtype != x.dtype:
+            raise TypeError(
+                f"{name}: {key} must be {x.dtype} as {first} is, got {y.dtype}"
             )
-    return _WithoutGradient.apply(kernel, updated, options, *inputs)
 
 
-class _WithoutGradient(torch.autograd.Function):
-    """A kernel whose gradient nobody has written."""
-
-    @staticmethod
-    def forward(kernel, updated, options, *inputs):
-        return kernel(*inputs, **options)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        kernel, updated, *_ = inputs
-        ctx.name = kernel.__name__
-        ctx.mark_dirty(*(tensor for tensor in updated if tensor is not None))
-
-    @staticmethod
-    def backward(ctx, *_):
-        raise RuntimeError(
-            f"{ctx.name} has no backward; call it under torch.no_grad(), or inside a "
-            "torch.autograd.Function that has one"
-        )
+def _check_contiguous(name: str, /, **tensors: torch.Tensor) -> None:
+    """Refuses tensors that are not contiguous."""
+    for key, x in tensors.items():
+        if not x.is_contiguous():
+            raise ValueError(
+                f"{name}: {key} must be contiguous, got strides {x.stride()}; "
+                "call .contiguous() first"
+            )
 
 
-def _refuse_gradient(label, *tensors):
-    """Refuses to write where PyTorch would record a gradient."""
-    wanted = [x.requires_grad for x in tensors if isinstance(x, torch.Tensor)]
-    if torch.is_grad_enabled() and any(wanted):
-        raise RuntimeError(
-            f"{label}: a result that is written to a given tensor has no gradient; "
-            "give none, or call it under torch.no_grad()"
-        )
+def _check_reach(name: str, /, **tensors: torch.Tensor) -> None:
+    """Refuses tensors whose offsets do not fit int32."""
+    for key, x in tensors.items():
+        last = sum(step * (size - 1) for step, size in zip(x.stride(), x.shape))
+        if last >= _INT32_REACH:
+            raise ValueError(
+                f"{name}: {key} spans more elements than int32 offsets reach; "
+                "build the kernel with { offsets: tl.int64 } for it"
+            )
 
 
-def _check_tensor(label, tensor):
-    """Refuses what does not lie in memory as its shape and strides say."""
-    if not isinstance(tensor, torch.Tensor):
-        raise TypeError(f"{label} must be a tensor, got {tensor!r:.80}")
-    if type(tensor).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
-        kind = type(tensor).__name__
-        raise TypeError(f"{label} must be a plain tensor, got one of type {kind}")
-    if tensor.is_nested or tensor.layout != torch.strided:
-        kind = "a nested one" if tensor.is_nested else tensor.layout
-        raise TypeError(f"{label} must be a dense tensor, got {kind}")
-    if not torch.compiler.is_dynamo_compiling() and tensor.is_neg():
-        raise ValueError(f"{label} is a lazily negated view; call .resolve_neg() first")
+def _is_traced(tensor: torch.Tensor) -> bool:
+    """True if PyTorch is making a graph, whose tensors have no addresses."""
+    return type(tensor) not in (torch.Tensor, torch.nn.Parameter)
 
 
 def _check_int(label, value, dtype, least=None):
-    """Refuses what is no integer, and what its dtype does not hold."""
-    if type(value) is not int:
+    """Refuses a value that is no integer, or that the dtype cannot hold."""
+    # In a graph with dynamic shapes, sizes are SymInt.
+    if type(value) not in (int, torch.SymInt):
         raise TypeError(f"{label} must be of type int, got {value!r:.80}")
     info = torch.iinfo(dtype)
     least = info.min if least is None else least
@@ -885,115 +617,59 @@ def _check_int(label, value, dtype, least=None):
 
 
 def _check_float(label, value, dtype):
-    """Refuses what is no number, and what its dtype would make infinite."""
+    """Refuses a value that is no number, or that the dtype would make infinite."""
     if type(value) is bool or not isinstance(value, (float, int)):
         raise TypeError(f"{label} must be of type float, got {value!r:.80}")
+    # 65504 is the largest float16, the smallest maximum of all dtypes.
     is_large = 65504 < abs(value) < float("inf")
     if is_large and torch.tensor(float(value), dtype=dtype, device="cpu").isinf():
         raise ValueError(f"{label} must fit {dtype}, got {value}")
 
 
-def _check_bfloat16(label, *dtypes):
+def _check_bfloat16(name, *dtypes):
     """Refuses bfloat16 where Triton's interpreter would compute with its bits."""
+    if not (torch.bfloat16 in dtypes and triton.knobs.runtime.interpret):
+        return
     from triton.runtime.interpreter import InterpreterBuilder
 
-    is_right = hasattr(InterpreterBuilder, "has_bfloat16")
-    if torch.bfloat16 in dtypes and triton.knobs.runtime.interpret and not is_right:
+    # TileScript's runner corrects the interpreter, and says so here.
+    if not hasattr(InterpreterBuilder, "has_bfloat16"):
         raise NotImplementedError(
-            f"{label}: Triton's interpreter computes bfloat16 wrongly; "
+            f"{name}: Triton's interpreter computes bfloat16 wrongly; "
             "use another dtype, a GPU, or TileScript's runner, which corrects it"
         )
 
 
-def _beyond_int32(label):
-    """The error for a tensor whose offsets do not fit int32."""
-    return ValueError(
-        f"{label} spans more elements than int32 offsets reach; "
-        "build the kernel with { offsets: tl.int64 } for it"
-    )
+def _check_operands(name, /, **tensors):
+    """Refuses tensors that are not dense, or not on one device.
 
-
-def _check_out(label, out, shape, dtype, device, others):
-    """The tensor that a result is to be written to, if it can be."""
-    _check_tensor(label, out)
-    if out.shape != shape:
-        raise ValueError(
-            f"{label} must have shape {list(shape)}, got {list(out.shape)}"
-        )
-    if out.dtype != dtype:
-        raise TypeError(f"{label} must be {dtype}, got {out.dtype}")
-    if out.device != device:
-        raise ValueError(f"{label} must be on {device}, got {out.device}")
-    _check_memory(label, out, others)
-    return out
-
-
-def _check_memory(label, written, others):
-    """Refuses to write what overlaps itself or another tensor; tells autograd of it."""
-    start = written.data_ptr()
-    if written.is_contiguous():
-        end = start + written.nbytes
-    elif _nest(_axes(written.stride(), written.shape)):
-        end = _end(written)
-    else:
-        raise ValueError(
-            f"{label} has elements that share memory, with shape {list(written.shape)} "
-            f"and strides {list(written.stride())}; give a tensor of its own"
-        )
-    for name, other in others.items():
-        if other is None or other.data_ptr() >= end or _end(other) <= start:
+    It reads no memory, so that it serves traced tensors too. What else a launch would
+    misread, such as lazily negated views, PyTorch resolves before it calls an operator.
+    """
+    first, device = "", None
+    for key, x in tensors.items():
+        if x is None:
             continue
-        if _overlaps(written, other, other.data_ptr() - start):
+        if x.is_nested or x.layout != torch.strided:
+            raise TypeError(f"{name}: {key} must be a dense tensor, got {x.layout}")
+        if device is None:
+            first, device = key, x.device
+        if x.device != device:
             raise ValueError(
-                f"{label} shares memory with {name}; give a tensor of its own"
+                f"{name}: {key} must be on {device} as {first} is, got {x.device}"
             )
-    torch.autograd.graph.increment_version(written)
+        if x.is_cpu and not (_INTERPRETED or _is_traced(x)):
+            raise ValueError(
+                f"{name}: {key} must be on a GPU, got {device}; the CPU "
+                "needs TRITON_INTERPRET=1, set before triton is imported"
+            )
 
 
-def _overlaps(x, y, distance):
-    """Whether x and y, distance bytes apart, may have elements in common."""
-    if x.numel() == 0 or y.numel() == 0:
-        return False
-    axes = _axes(x.stride(), x.shape, y.shape)
-    steps, rest = divmod(distance, x.element_size())
-    alike = x.stride() == y.stride() and x.element_size() == y.element_size()
-    return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)
-
-
-def _end(x):
-    """The address of the byte after the last of x."""
-    if x.is_contiguous():
-        return x.data_ptr() + x.nbytes
-    last = sum(stride * (size - 1) for stride, size in zip(x.stride(), x.shape))
-    return x.data_ptr() + (last + 1) * x.element_size()
-
-
-def _axes(strides, *shapes):
-    """Axes longer than 1, each as (stride, *lengths), in falling order."""
-    axes = zip(strides, *shapes)
-    return sorted((axis for axis in axes if max(axis[1:]) > 1), reverse=True)
-
-
-def _nest(axes):
-    """Whether each stride steps over all that the axes inside it reach."""
-    reach = 0
-    for stride, *lengths in reversed(axes):
-        if stride <= reach:
-            return False
-        reach += stride * (max(lengths) - 1)
-    return True
-
-
-def _reaches(distance, axes):
-    """Whether elements of two equally strided tensors lie this far apart."""
-    if not axes:
-        return distance == 0
-    (stride, before, after), *inner = axes
-    steps = (-distance // stride, -distance // stride + 1)
-    return any(
-        -before < step < after and _reaches(distance + step * stride, inner)
-        for step in steps
-    )
+def _refuse_tangents(name, *tensors):
+    """Refuses tensors with tangents, which a PyTorch operator drops."""
+    for x in tensors:
+        if x is not None and forward_ad.unpack_dual(x).tangent is not None:
+            raise NotImplementedError(f"{name} has no forward-mode gradient")
 
 
 kernel_fn = gelu_dropout

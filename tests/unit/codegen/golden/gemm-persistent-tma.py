@@ -1,14 +1,21 @@
 """C = A @ B, accumulated in float32, by one program for each multiprocessor.
 
 Written by TileScript; edit the TypeScript source instead of this file.
+Made for torch 2.11 to 2.15 and Triton 3.6 to 3.9.
 """
 
 import torch
 import triton
 import triton.language as tl
+from torch.autograd import forward_ad
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-# Whether Triton's interpreter runs kernels on the CPU.
+if tuple(map(int, triton.__version__.split(".")[:2])) < (3, 6):
+    raise ImportError(
+        f"Triton 3.6 or later is needed, got {triton.__version__}; upgrade it and torch"
+    )
+
+# True if Triton's interpreter runs kernels on the CPU.
 _INTERPRETED = triton.knobs.runtime.interpret
 # Offsets are int32, and masked lanes may lie up to one tile behind the last element.
 _INT32_REACH = 2**31 - 2**20
@@ -20,11 +27,6 @@ _INTERPRETED_GPU = {
     "major": 9,
     "minor": 0,
 }
-
-
-def _first_config(_call, quantiles):
-    """What no config takes longer than: Triton's interpreter has no clock."""
-    return [0.0, 0.0, 0.0]
 
 
 def _set_blocks(args):
@@ -62,7 +64,7 @@ def _set_blocks(args):
         ),
     ],
     key=["M", "N", "K"],
-    do_bench=_first_config if _INTERPRETED else None,
+    do_bench=(lambda *_, **__: [0.0] * 3) if _INTERPRETED else None,
 )
 @triton.jit
 def gemm_persistent_tma_kernel(
@@ -113,67 +115,51 @@ def gemm_persistent_tma(
         a: [M, K] float16 or bfloat16.
         b: [K, N] float16 or bfloat16.
         out: where to write [M, N] float16 or bfloat16; allocated if None.
-
-    Raises:
-        ValueError: a shape, stride, device or size that the kernel cannot take.
-        TypeError: a dtype that the kernel cannot take.
     """
-    _check_tensor("gemm_persistent_tma: a", a)
-    _check_tensor("gemm_persistent_tma: b", b)
-    if a.ndim != 2:
+    _check_tensors("gemm_persistent_tma", {"a": a, "b": b}, out=out)
+    _check_strided("gemm_persistent_tma: out", out, a=a, b=b)
+    if a.ndim != 2 or b.ndim != 2 or b.shape[0] != a.shape[1]:
         raise ValueError(
-            f"gemm_persistent_tma: a must have shape [M, K], got {list(a.shape)}"
+            "gemm_persistent_tma: a and b must have shapes [M, K] and "
+            f"[K, N], got {list(a.shape)} and {list(b.shape)}"
         )
     M, K = a.shape
-    if a.dtype not in (torch.float16, torch.bfloat16):
-        raise TypeError(
-            "gemm_persistent_tma: a must be torch.float16 or "
-            f"torch.bfloat16, got {a.dtype}"
-        )
-    if b.ndim != 2 or b.shape[0] != K:
-        raise ValueError(
-            f"gemm_persistent_tma: b must have shape [K={K}, N], got {list(b.shape)}"
-        )
     N = b.shape[1]
-    if b.dtype != a.dtype:
-        raise TypeError(
-            f"gemm_persistent_tma: b must be {a.dtype} as a is, got {b.dtype}"
-        )
-    if _records_gradient("gemm_persistent_tma", a, b, out):
-        return _without_gradient(gemm_persistent_tma, (a, b), given=(out,))
-    device = a.device
-    if b.device != device:
+    c = a.new_empty((M, N)) if out is None else out
+    if c.shape != (M, N):
         raise ValueError(
-            f"gemm_persistent_tma: b must be on {device} as a is, got {b.device}"
+            f"gemm_persistent_tma: out must have shape [M={M}, N={N}], "
+            f"got {list(c.shape)}"
         )
-    if a.is_cuda:
-        if device.index != torch.cuda.current_device():
-            with torch.cuda.device(device):
-                return gemm_persistent_tma(a, b, out=out)
-    elif not (a.is_cpu and _INTERPRETED):
-        raise ValueError(
-            f"gemm_persistent_tma: a must be on a GPU, got {device}; "
-            "the CPU needs TRITON_INTERPRET=1, set before triton is "
-            "imported"
-        )
-
-    if out is None:
-        c = a.new_empty((M, N))
-    else:
-        c = _check_out(
-            "gemm_persistent_tma: out", out, (M, N), a.dtype, device, {"a": a, "b": b}
-        )
+    _check_dtypes(
+        "gemm_persistent_tma", (torch.float16, torch.bfloat16), a=a, b=b, out=c
+    )
     if M * N == 0:
         return c
 
     _check_descriptor("gemm_persistent_tma: a", a, 1)
     _check_descriptor("gemm_persistent_tma: b", b, 1)
-    _check_descriptor("gemm_persistent_tma: out", c, 1)
-    if M >= _INT32_REACH or K >= _INT32_REACH or N >= _INT32_REACH:
-        raise _undescribable("gemm_persistent_tma", M=M, K=K, N=N)
-    multi_processor_count = _gpu_property(device, "multi_processor_count")
-    if _INTERPRETED:
-        _check_bfloat16("gemm_persistent_tma", a.dtype)
+    _check_descriptor("gemm_persistent_tma: out", c, 1, is_written=True)
+    if M >= _INT32_REACH:
+        raise ValueError(
+            f"gemm_persistent_tma: M is {M}, and tensor descriptors count "
+            "in int32; pass the tensor in parts, or use views with { "
+            "offsets: tl.int64 }"
+        )
+    if K >= _INT32_REACH:
+        raise ValueError(
+            f"gemm_persistent_tma: K is {K}, and tensor descriptors count "
+            "in int32; pass the tensor in parts, or use views with { "
+            "offsets: tl.int64 }"
+        )
+    if N >= _INT32_REACH:
+        raise ValueError(
+            f"gemm_persistent_tma: N is {N}, and tensor descriptors count "
+            "in int32; pass the tensor in parts, or use views with { "
+            "offsets: tl.int64 }"
+        )
+    multi_processor_count = _gpu_property(a.device, "multi_processor_count")
+    _check_bfloat16("gemm_persistent_tma", a.dtype)
     a_desc = TensorDescriptor.from_tensor(a, [1, 1])
     b_desc = TensorDescriptor.from_tensor(b, [1, 1])
     c_desc = TensorDescriptor.from_tensor(c, [1, 1])
@@ -186,16 +172,15 @@ def gemm_persistent_tma(
             ),
         )
 
-    gemm_persistent_tma_kernel[grid](a_desc, b_desc, c_desc, M, K, N)
+    with torch.cuda.device(a.get_device()):
+        gemm_persistent_tma_kernel[grid](a_desc, b_desc, c_desc, M, K, N)
     return c
 
 
 def reference_fn(a: torch.Tensor, b: torch.Tensor):
-    """What gemm_persistent_tma computes, in PyTorch."""
     return torch.matmul(a, b)
 
 
-# Sizes to verify and to measure with, as in get_inputs(**SHAPES[0]).
 SHAPES = [
     {"M": 512, "K": 512, "N": 512},
     {"M": 8192, "K": 8192, "N": 8192},
@@ -204,7 +189,6 @@ SHAPES = [
 
 
 def get_inputs(M=512, K=512, N=512):
-    """Fresh arguments for gemm_persistent_tma, of a typical size."""
     device = "cpu" if _INTERPRETED else "cuda"
     return [
         torch.randn((M, K), device=device, dtype=torch.float16),
@@ -212,7 +196,102 @@ def get_inputs(M=512, K=512, N=512):
     ]
 
 
-def _check_descriptor(label, tensor, axis):
+def _check_tensors(name, required, /, **optional):
+    """Refuses tensors that are not on one GPU, or that a launch would misread."""
+    first, device = "", None
+    for key, x in {**required, **optional}.items():
+        if x is None and key in optional:
+            continue
+        if not isinstance(x, torch.Tensor):
+            raise TypeError(f"{name}: {key} must be a tensor, got {x!r:.80}")
+        if type(x).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
+            kind = type(x).__name__
+            raise TypeError(f"{name}: {key} must be a plain tensor, got a {kind}")
+        if x.is_nested or x.layout != torch.strided:
+            raise TypeError(f"{name}: {key} must be a dense tensor, got {x.layout}")
+        if device is None:
+            first, device = key, x.device
+        if x.device != device:
+            raise ValueError(
+                f"{name}: {key} must be on {device} as {first} is, got {x.device}"
+            )
+        if not (x.is_cuda or (x.is_cpu and _INTERPRETED)):
+            raise ValueError(
+                f"{name}: {key} must be on a GPU, got {device}; the CPU "
+                "needs TRITON_INTERPRET=1, set before triton is imported"
+            )
+        if not torch.compiler.is_dynamo_compiling() and x.is_neg():
+            raise ValueError(
+                f"{name}: {key} is a lazily negated view; call .resolve_neg() first"
+            )
+        tangent = forward_ad.unpack_dual(x).tangent
+        if tangent is not None or (x.requires_grad and torch.is_grad_enabled()):
+            raise RuntimeError(
+                f"{name} has no gradient for {key}; "
+                "call it under torch.no_grad(), or with .detach()"
+            )
+
+
+def _check_dtypes(name, expected, /, **tensors):
+    """Refuses tensors that are not all of one of the expected dtypes."""
+    (first, x), *others = tensors.items()
+    if x.dtype not in expected:
+        dtypes = " or ".join(map(str, expected))
+        raise TypeError(f"{name}: {first} must be {dtypes}, got {x.dtype}")
+    for key, y in others:
+        if y.dtype != x.dtype:
+            raise TypeError(
+                f"{name}: {key} must be {x.dtype} as {first} is, got {y.dtype}"
+            )
+
+
+def _check_strided(label, written, /, **others):
+    """Refuses to write elements that share memory, with each other or with others."""
+    if written is None:
+        return
+    axes = () if written.is_contiguous() else zip(written.stride(), written.shape)
+    reach = 0
+    for step, size in sorted(axes):
+        if size > 1 and step <= reach:
+            raise ValueError(
+                f"{label} has elements that share memory, with shape "
+                f"{list(written.shape)} and strides {list(written.stride())}; "
+                "give a tensor of its own"
+            )
+        reach += step * (size - 1)
+    for key, x in others.items():
+        if x is not None and _may_overlap(written, x):
+            raise ValueError(
+                f"{label} shares memory with {key}; give a tensor of its own"
+            )
+    torch.autograd.graph.increment_version(written)
+
+
+def _may_overlap(x: torch.Tensor, y: torch.Tensor) -> bool:
+    """True unless the addresses of x and y lie apart, at least modulo a stride.
+
+    The stride divides all larger ones, as that of a matrix's rows does for two columns.
+    """
+    if x.numel() == 0 or y.numel() == 0:
+        return False
+    if x.is_contiguous() and y.is_contiguous():
+        return -y.nbytes < y.data_ptr() - x.data_ptr() < x.nbytes
+    axes = [
+        [(s * z.itemsize, n - 1) for s, n in zip(z.stride(), z.shape)] for z in (x, y)
+    ]
+    steps = {step for z in axes for step, last in z if step * last > 0}
+    for period in (2**63, *steps):
+        gap = (y.data_ptr() - x.data_ptr()) % period
+        x_span, y_span = (
+            sum(step * last for step, last in z if step < period) for z in axes
+        )
+        is_apart = x_span + x.itemsize <= gap <= period - y_span - y.itemsize
+        if is_apart and not any(step % period for step in steps if step > period):
+            return False
+    return True
+
+
+def _check_descriptor(label, tensor, axis, is_written=False):
     """Refuses a tensor whose blocks the GPU's copy engine cannot address."""
     if 0 in tensor.shape:
         raise ValueError(f"{label} must have elements, got shape {list(tensor.shape)}")
@@ -227,200 +306,49 @@ def _check_descriptor(label, tensor, axis):
             f"{label} must have strides of a multiple of 16 bytes on all axes but "
             f"{axis}, got {list(strides)} elements of {size} bytes; pad the tensor"
         )
+    if is_written and tensor.shape[axis] * size % 16:
+        raise ValueError(
+            f"{label} must have a length of a multiple of 16 bytes on axis {axis}, as "
+            "stores through a descriptor may write up to the next multiple, got shape "
+            f"{list(tensor.shape)} with elements of {size} bytes; pad the tensor"
+        )
+    _check_described(label, tensor)
+
+
+def _check_described(label, tensor, *steps):
+    """Refuses memory that no descriptor with these strides and rows can address."""
     if tensor.data_ptr() % 16 != 0:
         raise ValueError(
             f"{label} must start at a multiple of 16 bytes; call .clone() first"
         )
+    size = tensor.element_size()
+    for step in steps:
+        if step * size % 16:
+            raise ValueError(
+                f"{label} must have rows and strides of a multiple of 16 bytes, got "
+                f"{step} elements of {size} bytes; pad the rows"
+            )
 
 
 def _gpu_property(device, name):
-    """What torch.cuda.get_device_properties says of the GPU that a launch is for."""
+    """A property of the GPU that a launch is for."""
     if _INTERPRETED:
         return _INTERPRETED_GPU[name]
     return getattr(torch.cuda.get_device_properties(device), name)
 
 
-def _records_gradient(label, *tensors):
-    """Whether PyTorch would record a gradient of one of these."""
-    if torch.autograd.forward_ad._current_level >= 0:
-        _refuse_tangents(label, tensors)
-    if torch.is_grad_enabled():
-        for tensor in tensors:
-            if isinstance(tensor, torch.Tensor) and tensor.requires_grad:
-                return True
-    return False
-
-
-def _refuse_tangents(label, tensors):
-    """Refuses tensors with a tangent, which a kernel would drop."""
-    for tensor in tensors:
-        if not isinstance(tensor, torch.Tensor):
-            continue
-        if torch.autograd.forward_ad.unpack_dual(tensor).tangent is not None:
-            raise NotImplementedError(f"{label} has no forward-mode gradient")
-
-
-def _without_gradient(kernel, inputs, updated=(), given=(), **options):
-    """Calls the kernel; a backward through its results is an error."""
-    if any(isinstance(tensor, torch.Tensor) for tensor in given):
-        _refuse_gradient(kernel.__name__, *inputs, *given)
-    for tensor in updated:
-        if tensor is not None and tensor.is_leaf and tensor.requires_grad:
-            raise RuntimeError(
-                f"{kernel.__name__}: a leaf that requires grad is updated in place; "
-                "call it under torch.no_grad()"
-            )
-    return _WithoutGradient.apply(kernel, updated, options, *inputs)
-
-
-class _WithoutGradient(torch.autograd.Function):
-    """A kernel whose gradient nobody has written."""
-
-    @staticmethod
-    def forward(kernel, updated, options, *inputs):
-        return kernel(*inputs, **options)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        kernel, updated, *_ = inputs
-        ctx.name = kernel.__name__
-        ctx.mark_dirty(*(tensor for tensor in updated if tensor is not None))
-
-    @staticmethod
-    def backward(ctx, *_):
-        raise RuntimeError(
-            f"{ctx.name} has no backward; call it under torch.no_grad(), or inside a "
-            "torch.autograd.Function that has one"
-        )
-
-
-def _refuse_gradient(label, *tensors):
-    """Refuses to write where PyTorch would record a gradient."""
-    wanted = [x.requires_grad for x in tensors if isinstance(x, torch.Tensor)]
-    if torch.is_grad_enabled() and any(wanted):
-        raise RuntimeError(
-            f"{label}: a result that is written to a given tensor has no gradient; "
-            "give none, or call it under torch.no_grad()"
-        )
-
-
-def _check_tensor(label, tensor):
-    """Refuses what does not lie in memory as its shape and strides say."""
-    if not isinstance(tensor, torch.Tensor):
-        raise TypeError(f"{label} must be a tensor, got {tensor!r:.80}")
-    if type(tensor).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
-        kind = type(tensor).__name__
-        raise TypeError(f"{label} must be a plain tensor, got one of type {kind}")
-    if tensor.is_nested or tensor.layout != torch.strided:
-        kind = "a nested one" if tensor.is_nested else tensor.layout
-        raise TypeError(f"{label} must be a dense tensor, got {kind}")
-    if not torch.compiler.is_dynamo_compiling() and tensor.is_neg():
-        raise ValueError(f"{label} is a lazily negated view; call .resolve_neg() first")
-
-
-def _check_bfloat16(label, *dtypes):
+def _check_bfloat16(name, *dtypes):
     """Refuses bfloat16 where Triton's interpreter would compute with its bits."""
+    if not (torch.bfloat16 in dtypes and triton.knobs.runtime.interpret):
+        return
     from triton.runtime.interpreter import InterpreterBuilder
 
-    is_right = hasattr(InterpreterBuilder, "has_bfloat16")
-    if torch.bfloat16 in dtypes and triton.knobs.runtime.interpret and not is_right:
+    # TileScript's runner corrects the interpreter, and says so here.
+    if not hasattr(InterpreterBuilder, "has_bfloat16"):
         raise NotImplementedError(
-            f"{label}: Triton's interpreter computes bfloat16 wrongly; "
+            f"{name}: Triton's interpreter computes bfloat16 wrongly; "
             "use another dtype, a GPU, or TileScript's runner, which corrects it"
         )
-
-
-def _undescribable(label, **sizes):
-    """The error for a size that a descriptor does not count up to."""
-    name = max(sizes, key=sizes.get)
-    return ValueError(
-        f"{label}: {name} is {sizes[name]}, and tensor "
-        "descriptors count in int32; pass the tensor in parts, or "
-        "use views with { offsets: tl.int64 }"
-    )
-
-
-def _check_out(label, out, shape, dtype, device, others):
-    """The tensor that a result is to be written to, if it can be."""
-    _check_tensor(label, out)
-    if out.shape != shape:
-        raise ValueError(
-            f"{label} must have shape {list(shape)}, got {list(out.shape)}"
-        )
-    if out.dtype != dtype:
-        raise TypeError(f"{label} must be {dtype}, got {out.dtype}")
-    if out.device != device:
-        raise ValueError(f"{label} must be on {device}, got {out.device}")
-    _check_memory(label, out, others)
-    return out
-
-
-def _check_memory(label, written, others):
-    """Refuses to write what overlaps itself or another tensor; tells autograd of it."""
-    start = written.data_ptr()
-    if written.is_contiguous():
-        end = start + written.nbytes
-    elif _nest(_axes(written.stride(), written.shape)):
-        end = _end(written)
-    else:
-        raise ValueError(
-            f"{label} has elements that share memory, with shape {list(written.shape)} "
-            f"and strides {list(written.stride())}; give a tensor of its own"
-        )
-    for name, other in others.items():
-        if other is None or other.data_ptr() >= end or _end(other) <= start:
-            continue
-        if _overlaps(written, other, other.data_ptr() - start):
-            raise ValueError(
-                f"{label} shares memory with {name}; give a tensor of its own"
-            )
-    torch.autograd.graph.increment_version(written)
-
-
-def _overlaps(x, y, distance):
-    """Whether x and y, distance bytes apart, may have elements in common."""
-    if x.numel() == 0 or y.numel() == 0:
-        return False
-    axes = _axes(x.stride(), x.shape, y.shape)
-    steps, rest = divmod(distance, x.element_size())
-    alike = x.stride() == y.stride() and x.element_size() == y.element_size()
-    return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)
-
-
-def _end(x):
-    """The address of the byte after the last of x."""
-    if x.is_contiguous():
-        return x.data_ptr() + x.nbytes
-    last = sum(stride * (size - 1) for stride, size in zip(x.stride(), x.shape))
-    return x.data_ptr() + (last + 1) * x.element_size()
-
-
-def _axes(strides, *shapes):
-    """Axes longer than 1, each as (stride, *lengths), in falling order."""
-    axes = zip(strides, *shapes)
-    return sorted((axis for axis in axes if max(axis[1:]) > 1), reverse=True)
-
-
-def _nest(axes):
-    """Whether each stride steps over all that the axes inside it reach."""
-    reach = 0
-    for stride, *lengths in reversed(axes):
-        if stride <= reach:
-            return False
-        reach += stride * (max(lengths) - 1)
-    return True
-
-
-def _reaches(distance, axes):
-    """Whether elements of two equally strided tensors lie this far apart."""
-    if not axes:
-        return distance == 0
-    (stride, before, after), *inner = axes
-    steps = (-distance // stride, -distance // stride + 1)
-    return any(
-        -before < step < after and _reaches(distance + step * stride, inner)
-        for step in steps
-    )
 
 
 kernel_fn = gemm_persistent_tma

@@ -1,45 +1,25 @@
 """RMS normalization over the last axis of a matrix, with its gradient.
 
 Written by TileScript; edit the TypeScript source instead of this file.
+Made for torch 2.11 to 2.15 and Triton 3.6 to 3.9.
 """
 
 import torch
 import triton
 import triton.language as tl
+from torch.autograd import forward_ad
 
-# Whether Triton's interpreter runs kernels on the CPU.
+if tuple(map(int, triton.__version__.split(".")[:2])) < (3, 6):
+    raise ImportError(
+        f"Triton 3.6 or later is needed, got {triton.__version__}; upgrade it and torch"
+    )
+
+# True if Triton's interpreter runs kernels on the CPU.
 _INTERPRETED = triton.knobs.runtime.interpret
 # Offsets are int32, and masked lanes may lie up to one tile behind the last element.
 _INT32_REACH = 2**31 - 2**20
-# Elements that a tile of Triton may have.
+# The maximum number of elements of a tile.
 _MAX_TILE = 2**20
-# Binaries and grids of earlier launches.
-_LAUNCHES = {}
-
-
-def _first_config(_call, quantiles):
-    """What no config takes longer than: Triton's interpreter has no clock."""
-    return [0.0, 0.0, 0.0]
-
-
-def _refuse_recording(operator):
-    """Refuses calls of an operator whose gradient PyTorch would leave out."""
-    label = operator._name
-
-    def checked(keyset, *args):
-        wanted = [x.requires_grad for x in args if isinstance(x, torch.Tensor)]
-        if torch.is_grad_enabled() and any(wanted):
-            raise RuntimeError(
-                f"{label}: what is written to a given tensor has no gradient; "
-                "call it under torch.no_grad()"
-            )
-        with torch._C._AutoDispatchBelowAutograd():
-            others = keyset & torch._C._after_autograd_keyset
-            return operator._opoverload.redispatch(others, *args)
-
-    for device in ("CPU", "CUDA", "Meta"):
-        key = f"Autograd{device}"
-        operator._lib.impl(label, checked, key, with_keyset=True)
 
 
 @triton.autotune(
@@ -50,7 +30,7 @@ def _refuse_recording(operator):
         triton.Config({}, num_warps=16),
     ],
     key=["N"],
-    do_bench=_first_config if _INTERPRETED else None,
+    do_bench=(lambda *_, **__: [0.0] * 3) if _INTERPRETED else None,
 )
 @triton.jit
 def rms_norm_forward_kernel(
@@ -96,153 +76,66 @@ def rms_norm_forward_kernel(
     )
 
 
-def rms_norm_forward(
-    x: torch.Tensor,
-    weight: torch.Tensor,
-    eps: float = 1e-6,
-    *,
-    y: torch.Tensor | None = None,
-    rstd: torch.Tensor | None = None,
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """y = x * rstd * weight with rstd = 1 / sqrt(mean(x²) + eps) of each row.
-
-    Args:
-        x: [M, N] float16 or bfloat16 or float32.
-        weight: [N] float16 or bfloat16 or float32.
-        eps: a number, passed as float32.
-        y: where to write [M, N] float16 or bfloat16 or float32; allocated if
-            None.
-        rstd: where to write [M] float32; allocated if None.
-
-    Raises:
-        ValueError: a shape, stride, device or size that the kernel cannot take.
-        TypeError: a dtype that the kernel cannot take.
-    """
-    _check_float("rms_norm_forward: eps", eps, torch.float32)
-    _check_tensor("rms_norm_forward: x", x)
-    _check_tensor("rms_norm_forward: weight", weight)
-    if x.ndim != 2:
+def _rms_norm_forward_meta(x, weight, eps=1e-6):
+    """Checks the arguments of rms_norm_forward, and allocates its results."""
+    _check_operands("rms_norm_forward", x=x, weight=weight)
+    if x.ndim != 2 or weight.ndim != 1 or weight.shape[0] != x.shape[1]:
         raise ValueError(
-            f"rms_norm_forward: x must have shape [M, N], got {list(x.shape)}"
+            "rms_norm_forward: x and weight must have shapes [M, N] and "
+            f"[N], got {list(x.shape)} and {list(weight.shape)}"
         )
     M, N = x.shape
-    if x.dtype not in (torch.float16, torch.bfloat16, torch.float32):
-        raise TypeError(
-            "rms_norm_forward: x must be torch.float16 or torch.bfloat16 "
-            f"or torch.float32, got {x.dtype}"
-        )
-    if weight.shape != (N,):
-        raise ValueError(
-            f"rms_norm_forward: weight must have shape [N={N}], "
-            f"got {list(weight.shape)}"
-        )
-    if weight.dtype != x.dtype:
-        raise TypeError(
-            f"rms_norm_forward: weight must be {x.dtype} as x is, got {weight.dtype}"
-        )
-    if _records_gradient("rms_norm_forward", x, weight, y, rstd):
-        return _without_gradient(rms_norm_forward, (x, weight, eps), given=(y, rstd))
-    device = x.device
-    if weight.device != device:
-        raise ValueError(
-            f"rms_norm_forward: weight must be on {device} as x is, got {weight.device}"
-        )
-    if x.is_cuda:
-        if device.index != torch.cuda.current_device():
-            with torch.cuda.device(device):
-                return rms_norm_forward(x, weight, eps, y=y, rstd=rstd)
-    elif not (x.is_cpu and _INTERPRETED):
-        raise ValueError(
-            f"rms_norm_forward: x must be on a GPU, got {device}; the "
-            "CPU needs TRITON_INTERPRET=1, set before triton is imported"
-        )
+    _check_dtypes(
+        "rms_norm_forward",
+        (torch.float16, torch.bfloat16, torch.float32),
+        x=x,
+        weight=weight,
+    )
+    return x.new_empty((M, N)), x.new_empty((M,), dtype=torch.float32)
 
-    if y is None:
-        y = x.new_empty((M, N))
-    else:
-        _check_out(
-            "rms_norm_forward: y",
-            y,
-            (M, N),
-            x.dtype,
-            device,
-            {"x": x, "weight": weight},
-        )
-    if rstd is None:
-        rstd = x.new_empty((M,), dtype=torch.float32)
-    else:
-        _check_out(
-            "rms_norm_forward: rstd",
-            rstd,
-            (M,),
-            torch.float32,
-            device,
-            {"x": x, "weight": weight, "y": y},
-        )
+
+def _rms_norm_forward(x, weight, eps=1e-6):
+    """y = x * rstd * weight with rstd = 1 / sqrt(mean(x²) + eps) of each row."""
+    y, rstd = _rms_norm_forward_meta(x, weight, eps)
+    _check_float("rms_norm_forward: eps", eps, torch.float32)
+    M, N = x.shape
     if M == 0:
         return y, rstd
 
-    stride_xm, stride_xn = x.stride()
-    stride_weight_n = weight.stride(0)
-    stride_ym, stride_yn = y.stride()
-    stride_rstd_m = rstd.stride(0)
-    if (M - 1) * stride_xm + (N - 1) * stride_xn >= _INT32_REACH:
-        raise _beyond_int32("rms_norm_forward: x")
-    if (N - 1) * stride_weight_n >= _INT32_REACH:
-        raise _beyond_int32("rms_norm_forward: weight")
-    if (M - 1) * stride_ym + (N - 1) * stride_yn >= _INT32_REACH:
-        raise _beyond_int32("rms_norm_forward: y")
-    if (M - 1) * stride_rstd_m >= _INT32_REACH:
-        raise _beyond_int32("rms_norm_forward: rstd")
+    _check_reach("rms_norm_forward", x=x, weight=weight, y=y, rstd=rstd)
     BLOCK_N = triton.next_power_of_2(N)
     if BLOCK_N > _MAX_TILE:
         raise ValueError(
-            f"rms_norm_forward: BLOCK_N would be {BLOCK_N}; a tile "
-            f"holds at most {_MAX_TILE} elements"
+            f"rms_norm_forward: BLOCK_N would be {BLOCK_N}; a tile holds "
+            f"at most {_MAX_TILE} elements"
         )
     if BLOCK_N < 1 or (BLOCK_N & (BLOCK_N - 1)) != 0:
         raise ValueError(
-            f"rms_norm_forward: BLOCK_N would be {BLOCK_N}, and a "
-            "tile's dimension is a power of two"
+            f"rms_norm_forward: BLOCK_N would be {BLOCK_N}, and a tile's "
+            "dimension is a power of two"
         )
     if not BLOCK_N >= N:
         raise ValueError(
             "rms_norm_forward: a requirement does not hold: BLOCK_N >= N "
             f"with BLOCK_N = {BLOCK_N}, N = {N}"
         )
-    if _INTERPRETED:
-        _check_bfloat16("rms_norm_forward", x.dtype)
+    _check_bfloat16("rms_norm_forward", x.dtype)
 
-    _launch(
-        rms_norm_forward_kernel,
-        (M,),
-        (x, weight, y, rstd),
-        (
+    with torch.cuda.device(x.get_device()):
+        rms_norm_forward_kernel[(M,)](
+            x,
+            weight,
+            y,
+            rstd,
             eps,
             N,
-            stride_xm,
-            stride_xn,
-            stride_weight_n,
-            stride_ym,
-            stride_yn,
-            stride_rstd_m,
-        ),
-        device,
-        x.dtype,
-        M,
-        BLOCK_N=BLOCK_N,
-    )
+            *x.stride(),
+            weight.stride(0),
+            *y.stride(),
+            rstd.stride(0),
+            BLOCK_N=BLOCK_N,
+        )
     return y, rstd
-
-
-def _rms_norm_forward_fake(x, weight, eps=1e-6):
-    """What torch.compile sees of rms_norm_forward: shapes and dtypes."""
-    M = x.shape[0]
-    N = x.shape[1]
-    return (
-        torch.empty((M, N), device=x.device, dtype=x.dtype),
-        torch.empty((M,), device=x.device, dtype=torch.float32),
-    )
 
 
 @triton.autotune(
@@ -252,7 +145,7 @@ def _rms_norm_forward_fake(x, weight, eps=1e-6):
         triton.Config({}, num_warps=16),
     ],
     key=["N"],
-    do_bench=_first_config if _INTERPRETED else None,
+    do_bench=(lambda *_, **__: [0.0] * 3) if _INTERPRETED else None,
 )
 @triton.jit
 def rms_norm_gradients_kernel(
@@ -309,149 +202,51 @@ def rms_norm_gradients_kernel(
     )
 
 
-def rms_norm_gradients(
-    dy: torch.Tensor,
-    x: torch.Tensor,
-    weight: torch.Tensor,
-    rstd: torch.Tensor,
-    GROUPS: int,
-    *,
-    dx: torch.Tensor | None = None,
-    dw_partial: torch.Tensor | None = None,
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """The gradient of x, and for each group of rows the sum of theirs of weight.
-
-    Args:
-        dy: [M, N] float16 or bfloat16 or float32.
-        x: [M, N] float16 or bfloat16 or float32.
-        weight: [N] float16 or bfloat16 or float32.
-        rstd: [M] float32.
-        GROUPS: a size of the result.
-        dx: where to write [M, N] float16 or bfloat16 or float32; allocated if
-            None.
-        dw_partial: where to write [GROUPS, N] float32; allocated if None.
-
-    Raises:
-        ValueError: a shape, stride, device or size that the kernel cannot take.
-        TypeError: a dtype that the kernel cannot take.
-    """
-    _check_int("rms_norm_gradients: GROUPS", GROUPS, torch.int32, 0)
-    _check_tensor("rms_norm_gradients: dy", dy)
-    _check_tensor("rms_norm_gradients: x", x)
-    _check_tensor("rms_norm_gradients: weight", weight)
-    _check_tensor("rms_norm_gradients: rstd", rstd)
-    if dy.ndim != 2:
+def _rms_norm_gradients_meta(dy, x, weight, rstd, GROUPS):
+    """Checks the arguments of rms_norm_gradients, and allocates its results."""
+    _check_operands("rms_norm_gradients", dy=dy, x=x, weight=weight, rstd=rstd)
+    if (
+        dy.ndim != 2
+        or x.shape != dy.shape
+        or weight.ndim != 1
+        or weight.shape[0] != dy.shape[1]
+        or rstd.ndim != 1
+        or rstd.shape[0] != dy.shape[0]
+    ):
         raise ValueError(
-            f"rms_norm_gradients: dy must have shape [M, N], got {list(dy.shape)}"
+            "rms_norm_gradients: dy, x, weight and rstd must have shapes "
+            f"[M, N], [M, N], [N] and [M], got {list(dy.shape)}, "
+            f"{list(x.shape)}, {list(weight.shape)} and {list(rstd.shape)}"
         )
     M, N = dy.shape
-    if dy.dtype not in (torch.float16, torch.bfloat16, torch.float32):
-        raise TypeError(
-            "rms_norm_gradients: dy must be torch.float16 or "
-            f"torch.bfloat16 or torch.float32, got {dy.dtype}"
-        )
-    if x.shape != (M, N):
-        raise ValueError(
-            f"rms_norm_gradients: x must have shape [M={M}, N={N}], got {list(x.shape)}"
-        )
-    if x.dtype != dy.dtype:
-        raise TypeError(
-            f"rms_norm_gradients: x must be {dy.dtype} as dy is, got {x.dtype}"
-        )
-    if weight.shape != (N,):
-        raise ValueError(
-            f"rms_norm_gradients: weight must have shape [N={N}], "
-            f"got {list(weight.shape)}"
-        )
-    if weight.dtype != dy.dtype:
-        raise TypeError(
-            f"rms_norm_gradients: weight must be {dy.dtype} as dy is, "
-            f"got {weight.dtype}"
-        )
-    if rstd.shape != (M,):
-        raise ValueError(
-            f"rms_norm_gradients: rstd must have shape [M={M}], got {list(rstd.shape)}"
-        )
-    if rstd.dtype != torch.float32:
-        raise TypeError(
-            f"rms_norm_gradients: rstd must be torch.float32, got {rstd.dtype}"
-        )
-    if _records_gradient("rms_norm_gradients", dy, x, weight, rstd, dx, dw_partial):
-        return _without_gradient(
-            rms_norm_gradients, (dy, x, weight, rstd, GROUPS), given=(dx, dw_partial)
-        )
-    device = dy.device
-    if x.device != device:
-        raise ValueError(
-            f"rms_norm_gradients: x must be on {device} as dy is, got {x.device}"
-        )
-    if weight.device != device:
-        raise ValueError(
-            f"rms_norm_gradients: weight must be on {device} as dy "
-            f"is, got {weight.device}"
-        )
-    if rstd.device != device:
-        raise ValueError(
-            f"rms_norm_gradients: rstd must be on {device} as dy is, got {rstd.device}"
-        )
-    if dy.is_cuda:
-        if device.index != torch.cuda.current_device():
-            with torch.cuda.device(device):
-                return rms_norm_gradients(
-                    dy, x, weight, rstd, GROUPS, dx=dx, dw_partial=dw_partial
-                )
-    elif not (dy.is_cpu and _INTERPRETED):
-        raise ValueError(
-            f"rms_norm_gradients: dy must be on a GPU, got {device}; "
-            "the CPU needs TRITON_INTERPRET=1, set before triton is "
-            "imported"
-        )
+    _check_dtypes(
+        "rms_norm_gradients",
+        (torch.float16, torch.bfloat16, torch.float32),
+        dy=dy,
+        x=x,
+        weight=weight,
+    )
+    _check_dtypes("rms_norm_gradients", (torch.float32,), rstd=rstd)
+    return dy.new_empty((M, N)), dy.new_empty((GROUPS, N), dtype=torch.float32)
 
-    if dx is None:
-        dx = dy.new_empty((M, N))
-    else:
-        _check_out(
-            "rms_norm_gradients: dx",
-            dx,
-            (M, N),
-            dy.dtype,
-            device,
-            {"dy": dy, "x": x, "weight": weight, "rstd": rstd},
-        )
-    if dw_partial is None:
-        dw_partial = dy.new_empty((GROUPS, N), dtype=torch.float32)
-    else:
-        _check_out(
-            "rms_norm_gradients: dw_partial",
-            dw_partial,
-            (GROUPS, N),
-            torch.float32,
-            device,
-            {"dy": dy, "x": x, "weight": weight, "rstd": rstd, "dx": dx},
-        )
+
+def _rms_norm_gradients(dy, x, weight, rstd, GROUPS):
+    """The gradient of x, and for each group of rows the sum of theirs of weight."""
+    dx, dw_partial = _rms_norm_gradients_meta(dy, x, weight, rstd, GROUPS)
+    _check_int("rms_norm_gradients: GROUPS", GROUPS, torch.int32, 0)
+    M, N = dy.shape
     if M * N == 0 and GROUPS * N == 0:
         return dx, dw_partial
 
-    stride_dy_m, stride_dy_n = dy.stride()
-    stride_xm, stride_xn = x.stride()
-    stride_weight_n = weight.stride(0)
-    stride_rstd_m = rstd.stride(0)
-    stride_dx_m, stride_dx_n = dx.stride()
-    stride_dw_partial_groups, stride_dw_partial_n = dw_partial.stride()
-    if (M - 1) * stride_dy_m + (N - 1) * stride_dy_n >= _INT32_REACH:
-        raise _beyond_int32("rms_norm_gradients: dy")
-    if (M - 1) * stride_xm + (N - 1) * stride_xn >= _INT32_REACH:
-        raise _beyond_int32("rms_norm_gradients: x")
-    if (N - 1) * stride_weight_n >= _INT32_REACH:
-        raise _beyond_int32("rms_norm_gradients: weight")
-    if (M - 1) * stride_rstd_m >= _INT32_REACH:
-        raise _beyond_int32("rms_norm_gradients: rstd")
-    if (M - 1) * stride_dx_m + (N - 1) * stride_dx_n >= _INT32_REACH:
-        raise _beyond_int32("rms_norm_gradients: dx")
-    if (GROUPS - 1) * stride_dw_partial_groups + (
-        N - 1
-    ) * stride_dw_partial_n >= _INT32_REACH:
-        raise _beyond_int32("rms_norm_gradients: dw_partial")
+    _check_reach(
+        "rms_norm_gradients",
+        dy=dy,
+        x=x,
+        weight=weight,
+        rstd=rstd,
+        dx=dx,
+        dw_partial=dw_partial,
+    )
     BLOCK_N = triton.next_power_of_2(N)
     if BLOCK_N > _MAX_TILE:
         raise ValueError(
@@ -465,46 +260,31 @@ def rms_norm_gradients(
         )
     if not GROUPS >= 1:
         raise ValueError(
-            "rms_norm_gradients: a requirement does not hold: GROUPS >= 1 "
-            f"with GROUPS = {GROUPS}"
+            "rms_norm_gradients: a requirement does not hold: GROUPS >= "
+            f"1 with GROUPS = {GROUPS}"
         )
-    if _INTERPRETED:
-        _check_bfloat16("rms_norm_gradients", dy.dtype)
+    _check_bfloat16("rms_norm_gradients", dy.dtype)
 
-    _launch(
-        rms_norm_gradients_kernel,
-        (GROUPS,),
-        (dy, x, weight, rstd, dx, dw_partial),
-        (
+    with torch.cuda.device(dy.get_device()):
+        rms_norm_gradients_kernel[(GROUPS,)](
+            dy,
+            x,
+            weight,
+            rstd,
+            dx,
+            dw_partial,
             M,
             N,
             GROUPS,
-            stride_dy_m,
-            stride_dy_n,
-            stride_xm,
-            stride_xn,
-            stride_weight_n,
-            stride_rstd_m,
-            stride_dx_m,
-            stride_dx_n,
-            stride_dw_partial_groups,
-            stride_dw_partial_n,
-        ),
-        device,
-        dy.dtype,
-        BLOCK_N=BLOCK_N,
-    )
+            *dy.stride(),
+            *x.stride(),
+            weight.stride(0),
+            rstd.stride(0),
+            *dx.stride(),
+            *dw_partial.stride(),
+            BLOCK_N=BLOCK_N,
+        )
     return dx, dw_partial
-
-
-def _rms_norm_gradients_fake(dy, x, weight, rstd, GROUPS):
-    """What torch.compile sees of rms_norm_gradients: shapes and dtypes."""
-    M = dy.shape[0]
-    N = dy.shape[1]
-    return (
-        torch.empty((M, N), device=dy.device, dtype=dy.dtype),
-        torch.empty((GROUPS, N), device=dy.device, dtype=torch.float32),
-    )
 
 
 @torch.library.custom_op("tilescript::rms_norm", mutates_args=())
@@ -512,14 +292,12 @@ def rms_norm_op(
     x: torch.Tensor, weight: torch.Tensor, eps: float = 1e-6
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """torch.ops.tilescript.rms_norm."""
-    _refuse_forward_mode("rms_norm", x, weight)
-    return rms_norm_forward(x, weight, eps)
+    return _rms_norm_forward(x, weight, eps)
 
 
 @rms_norm_op.register_fake
-def _rms_norm_op_fake(x, weight, eps=1e-6):
-    """What torch.compile sees of rms_norm_op: shapes and dtypes."""
-    return _rms_norm_forward_fake(x, weight, eps)
+def _(x, weight, eps=1e-6):
+    return _rms_norm_forward_meta(x, weight, eps)
 
 
 @torch.library.custom_op("tilescript::rms_norm_backward", mutates_args=())
@@ -531,8 +309,7 @@ def rms_norm_backward_op(
     needs_weight: bool,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """torch.ops.tilescript.rms_norm_backward."""
-    _refuse_forward_mode("rms_norm_backward", grad_y, x, weight, rstd)
-    dx, dw_partial = rms_norm_gradients(grad_y, x, weight, rstd, 132)
+    dx, dw_partial = _rms_norm_gradients(grad_y, x, weight, rstd, 132)
     if needs_weight:
         grad_weight = dw_partial.sum(0).to(grad_y.dtype)
     else:
@@ -541,9 +318,8 @@ def rms_norm_backward_op(
 
 
 @rms_norm_backward_op.register_fake
-def _rms_norm_backward_op_fake(grad_y, x, weight, rstd, needs_weight):
-    """What torch.compile sees of rms_norm_backward_op: shapes and dtypes."""
-    dx, dw_partial = _rms_norm_gradients_fake(grad_y, x, weight, rstd, 132)
+def _(grad_y, x, weight, rstd, needs_weight):
+    dx, dw_partial = _rms_norm_gradients_meta(grad_y, x, weight, rstd, 132)
     if needs_weight:
         grad_weight = dw_partial.sum(0).to(grad_y.dtype)
     else:
@@ -570,73 +346,31 @@ def _rms_norm_backward(ctx, grad_y, *_):
 rms_norm_op.register_autograd(_rms_norm_backward, setup_context=_rms_norm_setup_context)
 
 
-@torch.library.custom_op("tilescript::rms_norm_out", mutates_args=("out",))
-def rms_norm_out_op(
-    x: torch.Tensor, weight: torch.Tensor, out: torch.Tensor, eps: float = 1e-6
-) -> None:
-    """rms_norm into tensors of the caller, as torch.ops.tilescript.rms_norm_out."""
-    _refuse_forward_mode("rms_norm_out", x, weight, out)
-    if x.ndim != 2:
-        raise ValueError(f"rms_norm: x must have shape [M, N], got {list(x.shape)}")
-    M, N = x.shape
-    if weight.shape != (N,):
-        raise ValueError(
-            f"rms_norm: weight must have shape [N={N}], got {list(weight.shape)}"
-        )
-    device = x.device
-    _check_out(
-        "rms_norm: out", out, (M, N), x.dtype, device, {"x": x, "weight": weight}
-    )
-    rms_norm_forward(x, weight, eps, y=out)
-
-
-_refuse_recording(rms_norm_out_op)
-
-
-def rms_norm(
-    x: torch.Tensor,
-    weight: torch.Tensor,
-    eps: float = 1e-6,
-    *,
-    out: torch.Tensor | None = None,
-) -> torch.Tensor:
+def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float = 1e-6) -> torch.Tensor:
     """RMS normalization over the last axis of a matrix, with its gradient.
 
     Args:
         x: [M, N] float16 or bfloat16 or float32.
         weight: [N] float16 or bfloat16 or float32.
         eps: a number, passed as float32.
-        out: where to write [M, N] float16 or bfloat16 or float32; allocated if
-            None.
 
     Returns:
         y: [M, N] float16 or bfloat16 or float32.
-
-    Raises:
-        ValueError: a shape, stride, device or size that a kernel cannot take.
-        TypeError: a dtype that a kernel cannot take.
-        RuntimeError: an output is given where there would be a gradient.
     """
-    if out is None:
-        y, _ = rms_norm_op(x, weight, eps)
-        return y
-    _refuse_gradient("rms_norm", x, weight, out)
-    rms_norm_out_op(x, weight, out, eps)
-    return out
+    _refuse_tangents("rms_norm", x, weight)
+    y, _ = rms_norm_op(x, weight, eps)
+    return y
 
 
 def reference_fn(x: torch.Tensor, weight: torch.Tensor, eps: float = 1e-6):
-    """What rms_norm computes, in PyTorch."""
     N = x.shape[1]
     return torch.nn.functional.rms_norm(x, [N], weight, eps)
 
 
-# Sizes to verify and to measure with, as in get_inputs(**SHAPES[0]).
 SHAPES = [{"M": 128, "N": 1000}, {"M": 4096, "N": 8192}]
 
 
 def get_inputs(M=128, N=1000):
-    """Fresh arguments for rms_norm, of a typical size."""
     device = "cpu" if _INTERPRETED else "cuda"
     return [
         torch.randn((M, N), device=device, dtype=torch.float16),
@@ -645,135 +379,39 @@ def get_inputs(M=128, N=1000):
     ]
 
 
-def _launch(kernel, grid, tensors, numbers, /, *others, **options):
-    """Launches kernel[grid](*tensors, *numbers, **options).
-
-    Triton takes long to find the binary for a call. This function remembers the
-    binary and the grid of each call, and uses them again for calls alike. others
-    tell such calls apart beside the arguments: the device, the dtypes, and the
-    sizes that set the grid but are not passed to the kernel.
-    """
-    if _INTERPRETED or torch.compiler.is_compiling():
-        kernel[grid](*tensors, *numbers, **options)
-        return None
-    key = id(kernel), *others, *_launch_key(tensors, numbers, options)
-    found = _LAUNCHES.get(key)
-    if found:
-        binary, place, constants = found
-        binary[place](*tensors, *numbers, *constants)
-        return found
-    chosen = {}
-
-    def chosen_grid(meta):
-        chosen.update(meta)
-        return grid(meta) if callable(grid) else grid
-
-    binary = kernel[chosen_grid](*tensors, *numbers, **options)
-    constants = tuple(chosen.values())[len(tensors) + len(numbers) :]
-    found = binary, (*chosen_grid(chosen), 1, 1)[:3], constants
-    if len(_LAUNCHES) >= 4096:
-        _LAUNCHES.clear()
-    _LAUNCHES[key] = found
-    return found
-
-
-def _launch_key(tensors, numbers, options):
-    """What Triton compiles for, given dtypes: equal keys are launches of one binary."""
-    places = [x if x is None else x.data_ptr() % 16 for x in tensors]
-    numbers = [float if type(number) is float else number for number in numbers]
-    return *places, *numbers, *options.values()
-
-
-def _records_gradient(label, *tensors):
-    """Whether PyTorch would record a gradient of one of these."""
-    if torch.autograd.forward_ad._current_level >= 0:
-        _refuse_tangents(label, tensors)
-    if torch.is_grad_enabled():
-        for tensor in tensors:
-            if isinstance(tensor, torch.Tensor) and tensor.requires_grad:
-                return True
-    return False
-
-
-def _refuse_forward_mode(label, *tensors):
-    """Refuses a call whose results would have tangents, which an operator has not."""
-    if torch.autograd.forward_ad._current_level < 0:
-        return
-    if torch._functorch.eager_transforms.JVP_NESTING > 0:
-        raise NotImplementedError(f"{label} has no forward-mode gradient")
-    _refuse_tangents(label, tensors)
-
-
-def _refuse_tangents(label, tensors):
-    """Refuses tensors with a tangent, which a kernel would drop."""
-    for tensor in tensors:
-        if not isinstance(tensor, torch.Tensor):
-            continue
-        if torch.autograd.forward_ad.unpack_dual(tensor).tangent is not None:
-            raise NotImplementedError(f"{label} has no forward-mode gradient")
-
-
-def _without_gradient(kernel, inputs, updated=(), given=(), **options):
-    """Calls the kernel; a backward through its results is an error."""
-    if any(isinstance(tensor, torch.Tensor) for tensor in given):
-        _refuse_gradient(kernel.__name__, *inputs, *given)
-    for tensor in updated:
-        if tensor is not None and tensor.is_leaf and tensor.requires_grad:
-            raise RuntimeError(
-                f"{kernel.__name__}: a leaf that requires grad is updated in place; "
-                "call it under torch.no_grad()"
+def _check_dtypes(name, expected, /, **tensors):
+    """Refuses tensors that are not all of one of the expected dtypes."""
+    (first, x), *others = tensors.items()
+    if x.dtype not in expected:
+        dtypes = " or ".join(map(str, expected))
+        raise TypeError(f"{name}: {first} must be {dtypes}, got {x.dtype}")
+    for key, y in others:
+        if y.dtype != x.dtype:
+            raise TypeError(
+                f"{name}: {key} must be {x.dtype} as {first} is, got {y.dtype}"
             )
-    return _WithoutGradient.apply(kernel, updated, options, *inputs)
 
 
-class _WithoutGradient(torch.autograd.Function):
-    """A kernel whose gradient nobody has written."""
-
-    @staticmethod
-    def forward(kernel, updated, options, *inputs):
-        return kernel(*inputs, **options)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        kernel, updated, *_ = inputs
-        ctx.name = kernel.__name__
-        ctx.mark_dirty(*(tensor for tensor in updated if tensor is not None))
-
-    @staticmethod
-    def backward(ctx, *_):
-        raise RuntimeError(
-            f"{ctx.name} has no backward; call it under torch.no_grad(), or inside a "
-            "torch.autograd.Function that has one"
-        )
+def _check_reach(name: str, /, **tensors: torch.Tensor) -> None:
+    """Refuses tensors whose offsets do not fit int32."""
+    for key, x in tensors.items():
+        last = sum(step * (size - 1) for step, size in zip(x.stride(), x.shape))
+        if last >= _INT32_REACH:
+            raise ValueError(
+                f"{name}: {key} spans more elements than int32 offsets reach; "
+                "build the kernel with { offsets: tl.int64 } for it"
+            )
 
 
-def _refuse_gradient(label, *tensors):
-    """Refuses to write where PyTorch would record a gradient."""
-    wanted = [x.requires_grad for x in tensors if isinstance(x, torch.Tensor)]
-    if torch.is_grad_enabled() and any(wanted):
-        raise RuntimeError(
-            f"{label}: a result that is written to a given tensor has no gradient; "
-            "give none, or call it under torch.no_grad()"
-        )
-
-
-def _check_tensor(label, tensor):
-    """Refuses what does not lie in memory as its shape and strides say."""
-    if not isinstance(tensor, torch.Tensor):
-        raise TypeError(f"{label} must be a tensor, got {tensor!r:.80}")
-    if type(tensor).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
-        kind = type(tensor).__name__
-        raise TypeError(f"{label} must be a plain tensor, got one of type {kind}")
-    if tensor.is_nested or tensor.layout != torch.strided:
-        kind = "a nested one" if tensor.is_nested else tensor.layout
-        raise TypeError(f"{label} must be a dense tensor, got {kind}")
-    if not torch.compiler.is_dynamo_compiling() and tensor.is_neg():
-        raise ValueError(f"{label} is a lazily negated view; call .resolve_neg() first")
+def _is_traced(tensor: torch.Tensor) -> bool:
+    """True if PyTorch is making a graph, whose tensors have no addresses."""
+    return type(tensor) not in (torch.Tensor, torch.nn.Parameter)
 
 
 def _check_int(label, value, dtype, least=None):
-    """Refuses what is no integer, and what its dtype does not hold."""
-    if type(value) is not int:
+    """Refuses a value that is no integer, or that the dtype cannot hold."""
+    # In a graph with dynamic shapes, sizes are SymInt.
+    if type(value) not in (int, torch.SymInt):
         raise TypeError(f"{label} must be of type int, got {value!r:.80}")
     info = torch.iinfo(dtype)
     least = info.min if least is None else least
@@ -782,115 +420,59 @@ def _check_int(label, value, dtype, least=None):
 
 
 def _check_float(label, value, dtype):
-    """Refuses what is no number, and what its dtype would make infinite."""
+    """Refuses a value that is no number, or that the dtype would make infinite."""
     if type(value) is bool or not isinstance(value, (float, int)):
         raise TypeError(f"{label} must be of type float, got {value!r:.80}")
+    # 65504 is the largest float16, the smallest maximum of all dtypes.
     is_large = 65504 < abs(value) < float("inf")
     if is_large and torch.tensor(float(value), dtype=dtype, device="cpu").isinf():
         raise ValueError(f"{label} must fit {dtype}, got {value}")
 
 
-def _check_bfloat16(label, *dtypes):
+def _check_bfloat16(name, *dtypes):
     """Refuses bfloat16 where Triton's interpreter would compute with its bits."""
+    if not (torch.bfloat16 in dtypes and triton.knobs.runtime.interpret):
+        return
     from triton.runtime.interpreter import InterpreterBuilder
 
-    is_right = hasattr(InterpreterBuilder, "has_bfloat16")
-    if torch.bfloat16 in dtypes and triton.knobs.runtime.interpret and not is_right:
+    # TileScript's runner corrects the interpreter, and says so here.
+    if not hasattr(InterpreterBuilder, "has_bfloat16"):
         raise NotImplementedError(
-            f"{label}: Triton's interpreter computes bfloat16 wrongly; "
+            f"{name}: Triton's interpreter computes bfloat16 wrongly; "
             "use another dtype, a GPU, or TileScript's runner, which corrects it"
         )
 
 
-def _beyond_int32(label):
-    """The error for a tensor whose offsets do not fit int32."""
-    return ValueError(
-        f"{label} spans more elements than int32 offsets reach; "
-        "build the kernel with { offsets: tl.int64 } for it"
-    )
+def _check_operands(name, /, **tensors):
+    """Refuses tensors that are not dense, or not on one device.
 
-
-def _check_out(label, out, shape, dtype, device, others):
-    """The tensor that a result is to be written to, if it can be."""
-    _check_tensor(label, out)
-    if out.shape != shape:
-        raise ValueError(
-            f"{label} must have shape {list(shape)}, got {list(out.shape)}"
-        )
-    if out.dtype != dtype:
-        raise TypeError(f"{label} must be {dtype}, got {out.dtype}")
-    if out.device != device:
-        raise ValueError(f"{label} must be on {device}, got {out.device}")
-    _check_memory(label, out, others)
-    return out
-
-
-def _check_memory(label, written, others):
-    """Refuses to write what overlaps itself or another tensor; tells autograd of it."""
-    start = written.data_ptr()
-    if written.is_contiguous():
-        end = start + written.nbytes
-    elif _nest(_axes(written.stride(), written.shape)):
-        end = _end(written)
-    else:
-        raise ValueError(
-            f"{label} has elements that share memory, with shape {list(written.shape)} "
-            f"and strides {list(written.stride())}; give a tensor of its own"
-        )
-    for name, other in others.items():
-        if other is None or other.data_ptr() >= end or _end(other) <= start:
+    It reads no memory, so that it serves traced tensors too. What else a launch would
+    misread, such as lazily negated views, PyTorch resolves before it calls an operator.
+    """
+    first, device = "", None
+    for key, x in tensors.items():
+        if x is None:
             continue
-        if _overlaps(written, other, other.data_ptr() - start):
+        if x.is_nested or x.layout != torch.strided:
+            raise TypeError(f"{name}: {key} must be a dense tensor, got {x.layout}")
+        if device is None:
+            first, device = key, x.device
+        if x.device != device:
             raise ValueError(
-                f"{label} shares memory with {name}; give a tensor of its own"
+                f"{name}: {key} must be on {device} as {first} is, got {x.device}"
             )
-    torch.autograd.graph.increment_version(written)
+        if x.is_cpu and not (_INTERPRETED or _is_traced(x)):
+            raise ValueError(
+                f"{name}: {key} must be on a GPU, got {device}; the CPU "
+                "needs TRITON_INTERPRET=1, set before triton is imported"
+            )
 
 
-def _overlaps(x, y, distance):
-    """Whether x and y, distance bytes apart, may have elements in common."""
-    if x.numel() == 0 or y.numel() == 0:
-        return False
-    axes = _axes(x.stride(), x.shape, y.shape)
-    steps, rest = divmod(distance, x.element_size())
-    alike = x.stride() == y.stride() and x.element_size() == y.element_size()
-    return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)
-
-
-def _end(x):
-    """The address of the byte after the last of x."""
-    if x.is_contiguous():
-        return x.data_ptr() + x.nbytes
-    last = sum(stride * (size - 1) for stride, size in zip(x.stride(), x.shape))
-    return x.data_ptr() + (last + 1) * x.element_size()
-
-
-def _axes(strides, *shapes):
-    """Axes longer than 1, each as (stride, *lengths), in falling order."""
-    axes = zip(strides, *shapes)
-    return sorted((axis for axis in axes if max(axis[1:]) > 1), reverse=True)
-
-
-def _nest(axes):
-    """Whether each stride steps over all that the axes inside it reach."""
-    reach = 0
-    for stride, *lengths in reversed(axes):
-        if stride <= reach:
-            return False
-        reach += stride * (max(lengths) - 1)
-    return True
-
-
-def _reaches(distance, axes):
-    """Whether elements of two equally strided tensors lie this far apart."""
-    if not axes:
-        return distance == 0
-    (stride, before, after), *inner = axes
-    steps = (-distance // stride, -distance // stride + 1)
-    return any(
-        -before < step < after and _reaches(distance + step * stride, inner)
-        for step in steps
-    )
+def _refuse_tangents(name, *tensors):
+    """Refuses tensors with tangents, which a PyTorch operator drops."""
+    for x in tensors:
+        if x is not None and forward_ad.unpack_dual(x).tangent is not None:
+            raise NotImplementedError(f"{name} has no forward-mode gradient")
 
 
 kernel_fn = rms_norm

@@ -1,6 +1,7 @@
 """softmax(q @ k^T / sqrt(head dim) + bias[i - j + S - 1]) @ v for each head.
 
 Written by TileScript; edit the TypeScript source instead of this file.
+Made for torch 2.11 to 2.15 and Triton 3.6 to 3.9.
 """
 
 import threading
@@ -8,6 +9,7 @@ import threading
 import torch
 import triton
 import triton.language as tl
+from torch.autograd import forward_ad
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import (
@@ -19,10 +21,17 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 )
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor as _GluonDescriptor
 
-# Whether Triton's interpreter runs kernels on the CPU.
+if tuple(map(int, triton.__version__.split(".")[:2])) < (3, 6):
+    raise ImportError(
+        f"Triton 3.6 or later is needed, got {triton.__version__}; upgrade it and torch"
+    )
+
+# True if Triton's interpreter runs kernels on the CPU.
 _INTERPRETED = triton.knobs.runtime.interpret
 # Offsets are int32, and masked lanes may lie up to one tile behind the last element.
 _INT32_REACH = 2**31 - 2**20
+# The maximum number of programs along each axis of a grid.
+_MAX_GRID = (2**31 - 1, 65535, 65535)
 # The GPU that Triton's interpreter stands for: an NVIDIA H200.
 _INTERPRETED_GPU = {
     "multi_processor_count": 132,
@@ -31,12 +40,10 @@ _INTERPRETED_GPU = {
     "major": 9,
     "minor": 0,
 }
-# Binaries and grids of earlier launches.
-_LAUNCHES = {}
 # One thread at a time launches the warp-specialized kernel: its autotuner keeps the
-# call's arguments.
-_ALONE = threading.RLock()
-# Triton 3.6 has other names for what the copy engine does.
+# arguments of the call.
+_TUNING_LOCK = threading.RLock()
+# Copies of blocks from and to global memory, which Triton 3.6 names differently.
 _load_block = (
     tma.async_load if hasattr(tma, "async_load") else tma.async_copy_global_to_shared
 )
@@ -45,14 +52,9 @@ _store_block = (
 )
 
 
-def _first_config(_call, quantiles):
-    """What no config takes longer than: Triton's interpreter has no clock."""
-    return [0.0, 0.0, 0.0]
-
-
-def _maxnreg(most):
-    """The most registers that a thread may use: AMD's compiler takes no such option."""
-    return {} if torch.version.hip else {"maxnreg": most}
+def _maxnreg(count):
+    """The limit on the registers of a thread: AMD's compiler takes no such option."""
+    return {} if torch.version.hip else {"maxnreg": count}
 
 
 @triton.autotune(
@@ -67,7 +69,7 @@ def _maxnreg(most):
         triton.Config({"BLOCK_M": 64, "BLOCK_N": 32}, num_warps=8, num_stages=2),
     ],
     key=["S", "HEAD_DIM"],
-    do_bench=_first_config if _INTERPRETED else None,
+    do_bench=(lambda *_, **__: [0.0] * 3) if _INTERPRETED else None,
 )
 @triton.jit
 def relative_attention_kernel(
@@ -161,15 +163,6 @@ def relative_attention_kernel(
         (acc / total[:, None]).to(o_ptr.dtype.element_ty),
         mask=mask_s,
     )
-
-
-@gluon.jit
-def _write_block(tile, desc, start, block):
-    """Writes a tile by way of a block of shared memory."""
-    tma.store_wait(0)
-    block.reshape(tile.shape).store(tile)
-    fence_async_shared()
-    _store_block(desc, start, block)
 
 
 @gluon.jit
@@ -706,183 +699,99 @@ def relative_attention(
     """softmax(q @ k^T / sqrt(head dim) + bias[i - j + S - 1]) @ v for each head.
 
     Args:
-        q: [H, S, HEAD_DIM] float16 or bfloat16, contiguous.
-        k: [H, S, HEAD_DIM] float16 or bfloat16, contiguous.
-        v: [H, S, HEAD_DIM] float16 or bfloat16, contiguous.
+        q, k, v: [H, S, HEAD_DIM] float16 or bfloat16, contiguous.
         bias: [H, DISTANCES] float16 or bfloat16, contiguous.
         out: where to write [H, S, HEAD_DIM] float16 or bfloat16; allocated if
             None.
-
-    Raises:
-        ValueError: a shape, stride, device or size that the kernel cannot take.
-        TypeError: a dtype that the kernel cannot take.
     """
-    _check_tensor("relative_attention: q", q)
-    _check_tensor("relative_attention: k", k)
-    _check_tensor("relative_attention: v", v)
-    _check_tensor("relative_attention: bias", bias)
-    if q.ndim != 3:
+    _check_tensors(
+        "relative_attention", {"q": q, "k": k, "v": v, "bias": bias}, out=out
+    )
+    _check_written("relative_attention: out", out, q=q, k=k, v=v, bias=bias)
+    if (
+        q.ndim != 3
+        or k.shape != q.shape
+        or v.shape != q.shape
+        or bias.ndim != 2
+        or bias.shape[0] != q.shape[0]
+    ):
         raise ValueError(
-            "relative_attention: q must have shape [H, S, HEAD_DIM], got "
-            f"{list(q.shape)}"
+            "relative_attention: q, k, v and bias must have shapes [H, "
+            "S, HEAD_DIM], [H, S, HEAD_DIM], [H, S, HEAD_DIM] and [H, "
+            f"DISTANCES], got {list(q.shape)}, {list(k.shape)}, "
+            f"{list(v.shape)} and {list(bias.shape)}"
         )
     H, S, HEAD_DIM = q.shape
-    if not q.is_contiguous():
-        raise ValueError(
-            "relative_attention: q must be contiguous, got strides "
-            f"{q.stride()}; call .contiguous() first"
-        )
-    if q.dtype not in (torch.float16, torch.bfloat16):
-        raise TypeError(
-            "relative_attention: q must be torch.float16 or "
-            f"torch.bfloat16, got {q.dtype}"
-        )
-    if k.shape != (H, S, HEAD_DIM):
-        raise ValueError(
-            f"relative_attention: k must have shape [H={H}, S={S}, "
-            f"HEAD_DIM={HEAD_DIM}], got {list(k.shape)}"
-        )
-    if not k.is_contiguous():
-        raise ValueError(
-            "relative_attention: k must be contiguous, got strides "
-            f"{k.stride()}; call .contiguous() first"
-        )
-    if k.dtype != q.dtype:
-        raise TypeError(
-            f"relative_attention: k must be {q.dtype} as q is, got {k.dtype}"
-        )
-    if v.shape != (H, S, HEAD_DIM):
-        raise ValueError(
-            f"relative_attention: v must have shape [H={H}, S={S}, "
-            f"HEAD_DIM={HEAD_DIM}], got {list(v.shape)}"
-        )
-    if not v.is_contiguous():
-        raise ValueError(
-            "relative_attention: v must be contiguous, got strides "
-            f"{v.stride()}; call .contiguous() first"
-        )
-    if v.dtype != q.dtype:
-        raise TypeError(
-            f"relative_attention: v must be {q.dtype} as q is, got {v.dtype}"
-        )
-    if bias.ndim != 2 or bias.shape[0] != H:
-        raise ValueError(
-            f"relative_attention: bias must have shape [H={H}, "
-            f"DISTANCES], got {list(bias.shape)}"
-        )
-    if not bias.is_contiguous():
-        raise ValueError(
-            "relative_attention: bias must be contiguous, got strides "
-            f"{bias.stride()}; call .contiguous() first"
-        )
-    if bias.dtype != q.dtype:
-        raise TypeError(
-            f"relative_attention: bias must be {q.dtype} as q is, got {bias.dtype}"
-        )
     DISTANCES = S * 2 - 1
     if bias.shape[1] != DISTANCES:
         raise ValueError(
             f"relative_attention: bias must have shape [H={H}, "
             f"DISTANCES={DISTANCES}], got {list(bias.shape)}"
         )
-    if _records_gradient("relative_attention", q, k, v, bias, out):
-        return _without_gradient(relative_attention, (q, k, v, bias), given=(out,))
-    device = q.device
-    if k.device != device:
+    o = torch.empty_like(q) if out is None else out
+    if o.shape != (H, S, HEAD_DIM):
         raise ValueError(
-            f"relative_attention: k must be on {device} as q is, got {k.device}"
+            f"relative_attention: out must have shape [H={H}, S={S}, "
+            f"HEAD_DIM={HEAD_DIM}], got {list(o.shape)}"
         )
-    if v.device != device:
-        raise ValueError(
-            f"relative_attention: v must be on {device} as q is, got {v.device}"
-        )
-    if bias.device != device:
-        raise ValueError(
-            f"relative_attention: bias must be on {device} as q is, got {bias.device}"
-        )
-    if q.is_cuda:
-        if device.index != torch.cuda.current_device():
-            with torch.cuda.device(device):
-                return relative_attention(q, k, v, bias, out=out)
-    elif not (q.is_cpu and _INTERPRETED):
-        raise ValueError(
-            f"relative_attention: q must be on a GPU, got {device}; "
-            "the CPU needs TRITON_INTERPRET=1, set before triton is "
-            "imported"
-        )
-
-    if out is None:
-        o = torch.empty_like(q)
-    else:
-        o = _check_out(
-            "relative_attention: out",
-            out,
-            (H, S, HEAD_DIM),
-            q.dtype,
-            device,
-            {"q": q, "k": k, "v": v, "bias": bias},
-        )
-        if not o.is_contiguous():
-            raise ValueError(
-                "relative_attention: out must be contiguous, got strides "
-                f"{o.stride()}; call .contiguous() first"
-            )
+    _check_dtypes(
+        "relative_attention",
+        (torch.float16, torch.bfloat16),
+        q=q,
+        k=k,
+        v=v,
+        bias=bias,
+        out=o,
+    )
+    _check_contiguous("relative_attention", q=q, k=k, v=v, bias=bias, out=o)
     if H * S * HEAD_DIM == 0:
         return o
 
-    if H * S * HEAD_DIM >= _INT32_REACH:
-        raise _beyond_int32("relative_attention: q")
-    if H * DISTANCES >= _INT32_REACH:
-        raise _beyond_int32("relative_attention: bias")
+    _check_reach("relative_attention", q=q, bias=bias)
     if HEAD_DIM < 16 or (HEAD_DIM & (HEAD_DIM - 1)) != 0:
         raise ValueError(
             "relative_attention: HEAD_DIM must be a power of two from 16 "
             f"up, got {HEAD_DIM}"
         )
-    if _INTERPRETED:
-        _check_bfloat16("relative_attention", q.dtype)
-    if _is_specialized(q, k, v, o) and HEAD_DIM in (64, 128):
+    _check_bfloat16("relative_attention", q.dtype)
 
-        def _programs(meta):
-            return (
-                min(
-                    triton.cdiv(S, meta["BLOCK_M"]) * H,
-                    _gpu_property(device, "multi_processor_count"),
-                ),
+    with torch.cuda.device(q.get_device()):
+        if _is_specialized(q, k, v, o) and HEAD_DIM in (64, 128):
+
+            def _programs(meta):
+                return (
+                    min(
+                        triton.cdiv(S, meta["BLOCK_M"]) * H,
+                        _gpu_property(q.device, "multi_processor_count"),
+                    ),
+                )
+
+            with _TUNING_LOCK:
+                relative_attention_specialized_kernel[_programs](
+                    _described(q),
+                    _described(k),
+                    _described(v),
+                    _described(o),
+                    bias,
+                    H,
+                    S,
+                    DISTANCES,
+                    HEAD_DIM=HEAD_DIM,
+                )
+            return o
+
+        def grid(meta):
+            return _checked_grid(
+                "relative_attention", (triton.cdiv(S, meta["BLOCK_M"]), H), {1: "H"}
             )
 
-        with _ALONE:
-            relative_attention_specialized_kernel[_programs](
-                _described(q),
-                _described(k),
-                _described(v),
-                _described(o),
-                bias,
-                H,
-                S,
-                DISTANCES,
-                HEAD_DIM=HEAD_DIM,
-            )
-        return o
-
-    def grid(meta):
-        return triton.cdiv(S, meta["BLOCK_M"]), H
-
-    _launch(
-        relative_attention_kernel,
-        grid,
-        (q, k, v, bias, o),
-        (S, DISTANCES),
-        device,
-        q.dtype,
-        H,
-        HEAD_DIM=HEAD_DIM,
-    )
+        relative_attention_kernel[grid](
+            q, k, v, bias, o, S, DISTANCES, HEAD_DIM=HEAD_DIM
+        )
     return o
 
 
 def reference_fn(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, bias: torch.Tensor):
-    """What relative_attention computes, in PyTorch."""
     H = q.shape[0]
     S = q.shape[1]
     i = torch.arange(S, device=q.device)
@@ -891,12 +800,10 @@ def reference_fn(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, bias: torch.
     return torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
 
 
-# Sizes to verify and to measure with, as in get_inputs(**SHAPES[0]).
 SHAPES = [{"H": 8, "S": 1024, "HEAD_DIM": 64}, {"H": 2, "S": 200, "HEAD_DIM": 64}]
 
 
 def get_inputs(H=8, S=1024, *, HEAD_DIM=64):
-    """Fresh arguments for relative_attention, of a typical size."""
     device = "cpu" if _INTERPRETED else "cuda"
     DISTANCES = S * 2 - 1
     return [
@@ -907,236 +814,126 @@ def get_inputs(H=8, S=1024, *, HEAD_DIM=64):
     ]
 
 
-def _launch(kernel, grid, tensors, numbers, /, *others, **options):
-    """Launches kernel[grid](*tensors, *numbers, **options).
+def _check_tensors(name, required, /, **optional):
+    """Refuses tensors that are not on one GPU, or that a launch would misread."""
+    first, device = "", None
+    for key, x in {**required, **optional}.items():
+        if x is None and key in optional:
+            continue
+        if not isinstance(x, torch.Tensor):
+            raise TypeError(f"{name}: {key} must be a tensor, got {x!r:.80}")
+        if type(x).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
+            kind = type(x).__name__
+            raise TypeError(f"{name}: {key} must be a plain tensor, got a {kind}")
+        if x.is_nested or x.layout != torch.strided:
+            raise TypeError(f"{name}: {key} must be a dense tensor, got {x.layout}")
+        if device is None:
+            first, device = key, x.device
+        if x.device != device:
+            raise ValueError(
+                f"{name}: {key} must be on {device} as {first} is, got {x.device}"
+            )
+        if not (x.is_cuda or (x.is_cpu and _INTERPRETED)):
+            raise ValueError(
+                f"{name}: {key} must be on a GPU, got {device}; the CPU "
+                "needs TRITON_INTERPRET=1, set before triton is imported"
+            )
+        if not torch.compiler.is_dynamo_compiling() and x.is_neg():
+            raise ValueError(
+                f"{name}: {key} is a lazily negated view; call .resolve_neg() first"
+            )
+        tangent = forward_ad.unpack_dual(x).tangent
+        if tangent is not None or (x.requires_grad and torch.is_grad_enabled()):
+            raise RuntimeError(
+                f"{name} has no gradient for {key}; "
+                "call it under torch.no_grad(), or with .detach()"
+            )
 
-    Triton takes long to find the binary for a call. This function remembers the
-    binary and the grid of each call, and uses them again for calls alike. others
-    tell such calls apart beside the arguments: the device, the dtypes, and the
-    sizes that set the grid but are not passed to the kernel.
-    """
-    if _INTERPRETED or torch.compiler.is_compiling():
-        kernel[grid](*tensors, *numbers, **options)
-        return None
-    key = id(kernel), *others, *_launch_key(tensors, numbers, options)
-    found = _LAUNCHES.get(key)
-    if found:
-        binary, place, constants = found
-        binary[place](*tensors, *numbers, *constants)
-        return found
-    chosen = {}
 
-    def chosen_grid(meta):
-        chosen.update(meta)
-        return grid(meta) if callable(grid) else grid
-
-    binary = kernel[chosen_grid](*tensors, *numbers, **options)
-    constants = tuple(chosen.values())[len(tensors) + len(numbers) :]
-    found = binary, (*chosen_grid(chosen), 1, 1)[:3], constants
-    if len(_LAUNCHES) >= 4096:
-        _LAUNCHES.clear()
-    _LAUNCHES[key] = found
-    return found
+def _check_dtypes(name, expected, /, **tensors):
+    """Refuses tensors that are not all of one of the expected dtypes."""
+    (first, x), *others = tensors.items()
+    if x.dtype not in expected:
+        dtypes = " or ".join(map(str, expected))
+        raise TypeError(f"{name}: {first} must be {dtypes}, got {x.dtype}")
+    for key, y in others:
+        if y.dtype != x.dtype:
+            raise TypeError(
+                f"{name}: {key} must be {x.dtype} as {first} is, got {y.dtype}"
+            )
 
 
-def _launch_key(tensors, numbers, options):
-    """What Triton compiles for, given dtypes: equal keys are launches of one binary."""
-    places = [x if x is None else x.data_ptr() % 16 for x in tensors]
-    return *places, *numbers, *options.values()
+def _check_contiguous(name: str, /, **tensors: torch.Tensor) -> None:
+    """Refuses tensors that are not contiguous."""
+    for key, x in tensors.items():
+        if not x.is_contiguous():
+            raise ValueError(
+                f"{name}: {key} must be contiguous, got strides {x.stride()}; "
+                "call .contiguous() first"
+            )
+
+
+def _check_reach(name: str, /, **tensors: torch.Tensor) -> None:
+    """Refuses tensors whose offsets do not fit int32."""
+    for key, x in tensors.items():
+        last = sum(step * (size - 1) for step, size in zip(x.stride(), x.shape))
+        if last >= _INT32_REACH:
+            raise ValueError(
+                f"{name}: {key} spans more elements than int32 offsets reach; "
+                "build the kernel with { offsets: tl.int64 } for it"
+            )
+
+
+def _checked_grid(name, grid, lengths, /):
+    """The grid, unless it has more programs along an axis than a GPU launches."""
+    for axis, length in lengths.items():
+        if grid[axis] > _MAX_GRID[axis]:
+            raise ValueError(
+                f"{name}: axis {axis} of the grid has {length} = {grid[axis]} programs "
+                f"and a GPU launches at most {_MAX_GRID[axis]}; pass the tensors in "
+                "parts, or give the kernel a grid with a shorter axis"
+            )
+    return grid
+
+
+def _check_written(label, written, /, **others):
+    """Refuses to write where another tensor lies; tells autograd of the write."""
+    if written is None:
+        return
+    start, end = written.data_ptr(), written.data_ptr() + written.nbytes
+    for key, x in others.items():
+        if x is not None and max(start, x.data_ptr()) < min(
+            end, x.data_ptr() + x.nbytes
+        ):
+            raise ValueError(
+                f"{label} shares memory with {key}; give a tensor of its own"
+            )
+    torch.autograd.graph.increment_version(written)
 
 
 def _gpu_property(device, name):
-    """What torch.cuda.get_device_properties says of the GPU that a launch is for."""
+    """A property of the GPU that a launch is for."""
     if _INTERPRETED:
         return _INTERPRETED_GPU[name]
     return getattr(torch.cuda.get_device_properties(device), name)
 
 
-def _records_gradient(label, *tensors):
-    """Whether PyTorch would record a gradient of one of these."""
-    if torch.autograd.forward_ad._current_level >= 0:
-        _refuse_tangents(label, tensors)
-    if torch.is_grad_enabled():
-        for tensor in tensors:
-            if isinstance(tensor, torch.Tensor) and tensor.requires_grad:
-                return True
-    return False
-
-
-def _refuse_tangents(label, tensors):
-    """Refuses tensors with a tangent, which a kernel would drop."""
-    for tensor in tensors:
-        if not isinstance(tensor, torch.Tensor):
-            continue
-        if torch.autograd.forward_ad.unpack_dual(tensor).tangent is not None:
-            raise NotImplementedError(f"{label} has no forward-mode gradient")
-
-
-def _without_gradient(kernel, inputs, updated=(), given=(), **options):
-    """Calls the kernel; a backward through its results is an error."""
-    if any(isinstance(tensor, torch.Tensor) for tensor in given):
-        _refuse_gradient(kernel.__name__, *inputs, *given)
-    for tensor in updated:
-        if tensor is not None and tensor.is_leaf and tensor.requires_grad:
-            raise RuntimeError(
-                f"{kernel.__name__}: a leaf that requires grad is updated in place; "
-                "call it under torch.no_grad()"
-            )
-    return _WithoutGradient.apply(kernel, updated, options, *inputs)
-
-
-class _WithoutGradient(torch.autograd.Function):
-    """A kernel whose gradient nobody has written."""
-
-    @staticmethod
-    def forward(kernel, updated, options, *inputs):
-        return kernel(*inputs, **options)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        kernel, updated, *_ = inputs
-        ctx.name = kernel.__name__
-        ctx.mark_dirty(*(tensor for tensor in updated if tensor is not None))
-
-    @staticmethod
-    def backward(ctx, *_):
-        raise RuntimeError(
-            f"{ctx.name} has no backward; call it under torch.no_grad(), or inside a "
-            "torch.autograd.Function that has one"
-        )
-
-
-def _refuse_gradient(label, *tensors):
-    """Refuses to write where PyTorch would record a gradient."""
-    wanted = [x.requires_grad for x in tensors if isinstance(x, torch.Tensor)]
-    if torch.is_grad_enabled() and any(wanted):
-        raise RuntimeError(
-            f"{label}: a result that is written to a given tensor has no gradient; "
-            "give none, or call it under torch.no_grad()"
-        )
-
-
-def _check_tensor(label, tensor):
-    """Refuses what does not lie in memory as its shape and strides say."""
-    if not isinstance(tensor, torch.Tensor):
-        raise TypeError(f"{label} must be a tensor, got {tensor!r:.80}")
-    if type(tensor).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
-        kind = type(tensor).__name__
-        raise TypeError(f"{label} must be a plain tensor, got one of type {kind}")
-    if tensor.is_nested or tensor.layout != torch.strided:
-        kind = "a nested one" if tensor.is_nested else tensor.layout
-        raise TypeError(f"{label} must be a dense tensor, got {kind}")
-    if not torch.compiler.is_dynamo_compiling() and tensor.is_neg():
-        raise ValueError(f"{label} is a lazily negated view; call .resolve_neg() first")
-
-
-def _check_bfloat16(label, *dtypes):
+def _check_bfloat16(name, *dtypes):
     """Refuses bfloat16 where Triton's interpreter would compute with its bits."""
+    if not (torch.bfloat16 in dtypes and triton.knobs.runtime.interpret):
+        return
     from triton.runtime.interpreter import InterpreterBuilder
 
-    is_right = hasattr(InterpreterBuilder, "has_bfloat16")
-    if torch.bfloat16 in dtypes and triton.knobs.runtime.interpret and not is_right:
+    # TileScript's runner corrects the interpreter, and says so here.
+    if not hasattr(InterpreterBuilder, "has_bfloat16"):
         raise NotImplementedError(
-            f"{label}: Triton's interpreter computes bfloat16 wrongly; "
+            f"{name}: Triton's interpreter computes bfloat16 wrongly; "
             "use another dtype, a GPU, or TileScript's runner, which corrects it"
         )
 
 
-def _beyond_int32(label):
-    """The error for a tensor whose offsets do not fit int32."""
-    return ValueError(
-        f"{label} spans more elements than int32 offsets reach; "
-        "build the kernel with { offsets: tl.int64 } for it"
-    )
-
-
-def _check_out(label, out, shape, dtype, device, others):
-    """The tensor that a result is to be written to, if it can be."""
-    _check_tensor(label, out)
-    if out.shape != shape:
-        raise ValueError(
-            f"{label} must have shape {list(shape)}, got {list(out.shape)}"
-        )
-    if out.dtype != dtype:
-        raise TypeError(f"{label} must be {dtype}, got {out.dtype}")
-    if out.device != device:
-        raise ValueError(f"{label} must be on {device}, got {out.device}")
-    _check_memory(label, out, others)
-    return out
-
-
-def _check_memory(label, written, others):
-    """Refuses to write what overlaps itself or another tensor; tells autograd of it."""
-    start = written.data_ptr()
-    if written.is_contiguous():
-        end = start + written.nbytes
-    elif _nest(_axes(written.stride(), written.shape)):
-        end = _end(written)
-    else:
-        raise ValueError(
-            f"{label} has elements that share memory, with shape {list(written.shape)} "
-            f"and strides {list(written.stride())}; give a tensor of its own"
-        )
-    for name, other in others.items():
-        if other is None or other.data_ptr() >= end or _end(other) <= start:
-            continue
-        if _overlaps(written, other, other.data_ptr() - start):
-            raise ValueError(
-                f"{label} shares memory with {name}; give a tensor of its own"
-            )
-    torch.autograd.graph.increment_version(written)
-
-
-def _overlaps(x, y, distance):
-    """Whether x and y, distance bytes apart, may have elements in common."""
-    if x.numel() == 0 or y.numel() == 0:
-        return False
-    axes = _axes(x.stride(), x.shape, y.shape)
-    steps, rest = divmod(distance, x.element_size())
-    alike = x.stride() == y.stride() and x.element_size() == y.element_size()
-    return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)
-
-
-def _end(x):
-    """The address of the byte after the last of x."""
-    if x.is_contiguous():
-        return x.data_ptr() + x.nbytes
-    last = sum(stride * (size - 1) for stride, size in zip(x.stride(), x.shape))
-    return x.data_ptr() + (last + 1) * x.element_size()
-
-
-def _axes(strides, *shapes):
-    """Axes longer than 1, each as (stride, *lengths), in falling order."""
-    axes = zip(strides, *shapes)
-    return sorted((axis for axis in axes if max(axis[1:]) > 1), reverse=True)
-
-
-def _nest(axes):
-    """Whether each stride steps over all that the axes inside it reach."""
-    reach = 0
-    for stride, *lengths in reversed(axes):
-        if stride <= reach:
-            return False
-        reach += stride * (max(lengths) - 1)
-    return True
-
-
-def _reaches(distance, axes):
-    """Whether elements of two equally strided tensors lie this far apart."""
-    if not axes:
-        return distance == 0
-    (stride, before, after), *inner = axes
-    steps = (-distance // stride, -distance // stride + 1)
-    return any(
-        -before < step < after and _reaches(distance + step * stride, inner)
-        for step in steps
-    )
-
-
 def _is_specialized(*tensors):
-    """Whether the GPU and the layouts of the tensors suit the warp-specialized
-    kernel.
-    """
+    """True if the warp-specialized kernel supports the GPU and the tensors' layouts."""
     if _INTERPRETED or torch.compiler.is_compiling() or torch.version.hip:
         return False
     if torch.cuda.get_device_capability() != (9, 0):
@@ -1145,12 +942,14 @@ def _is_specialized(*tensors):
 
 
 def _is_movable(tensor):
-    """Whether the copy engine can move blocks of the tensor."""
+    """True if the GPU's copy engine can move blocks of the tensor."""
     steps = [step * tensor.element_size() for step in tensor.stride()[:-1]]
     return (
         tensor.stride(-1) == 1
         and all(step % 16 == 0 and 0 < step < 2**40 for step in steps)
         and tensor.data_ptr() % 16 == 0
+        # Stores may write up to the next multiple of 16 bytes behind a row.
+        and tensor.shape[-1] * tensor.element_size() % 16 == 0
         and tensor.numel() > 0
     )
 
@@ -1164,10 +963,29 @@ def _described(tensor):
 
 
 def _set_block(desc, block):
-    """Gives a descriptor the block of the config that is to run."""
+    """Sets a descriptor's block to that of the config that is to run."""
     dtype = getattr(gl, str(desc.base.dtype).removeprefix("torch."))
     desc.block_shape = block
     desc.layout = gl.NVMMASharedLayout.get_default_for(block, dtype)
+
+
+@gluon.jit
+def _write_block(
+    tile: gl.tensor,
+    desc: tma.tensor_descriptor,
+    start: gl.tuple,
+    block: gl.shared_memory_descriptor,
+):
+    """Writes a tile [M, N] to desc's tensor, by way of a block of shared memory.
+
+    start is the index of the tile's first element in the tensor. The block has the
+    tile's shape, with axes of size 1 if the tensor has more. It is free once the
+    previous write has read it.
+    """
+    tma.store_wait(0)
+    block.reshape(tile.shape).store(tile)
+    fence_async_shared()
+    _store_block(desc, start, block)
 
 
 kernel_fn = relative_attention

@@ -1,7 +1,16 @@
 /**
  * Bindings of numbers that are no parameters of a PyTorch function: sizes from shapes, derived sizes, and constexprs.
  */
-import { type ConstexprParam, type KernelIR, type SizeParam, type Value } from "../../ir/nodes.js";
+import { optionalSizes } from "../../analysis/optional-sizes.js";
+import {
+  type ConstexprParam,
+  isLiteral,
+  isValue,
+  type KernelIR,
+  type SizeParam,
+  tensorsOf,
+  type Value,
+} from "../../ir/nodes.js";
 import { hostExpression, hostInputs } from "../body/host-expressions.js";
 import { type KernelNames, valueName } from "../names/kernel-names.js";
 import * as py from "../syntax/py-build.js";
@@ -12,6 +21,33 @@ export interface Binding {
   readonly name: string;
   readonly value: Expression;
   readonly dependencies?: readonly string[];
+}
+
+/** The expression of each size in terms of the input shapes. */
+export function sizeBindings(ir: KernelIR, names: KernelNames): readonly Binding[] {
+  const inputs = tensorsOf(ir, "in", "inout").filter(({ optional }) => !optional);
+  const bound = new Set<Value>();
+  const required = inputs.flatMap((param) =>
+    param.dims.flatMap((dim, axis): Binding[] => {
+      if (!isValue(dim) || isLiteral(dim) || bound.has(dim)) return [];
+      bound.add(dim);
+      const shape = py.attribute(py.name(names.tensors.get(param.name)!), "shape");
+      return [{ name: names.parameters.get(dim)!, value: py.subscript(shape, py.number(String(axis))) }];
+    }),
+  );
+  return [...required, ...optionalSizeBindings(ir, names)];
+}
+
+/** The sizes that only optional tensors have: 0 if all of these are absent. */
+export function optionalSizeBindings(ir: KernelIR, names: KernelNames): readonly Binding[] {
+  return optionalSizes(ir).map(({ param, holders }): Binding => {
+    const value = holders.reduceRight<Expression>((otherwise, { tensor, axis }) => {
+      const name = py.name(names.tensors.get(tensor.name)!);
+      const size = py.subscript(py.attribute(name, "shape"), py.number(String(axis)));
+      return py.conditional(otherwise, py.compare(name, ["is", py.none]), size);
+    }, py.number("0"));
+    return { name: names.parameters.get(param.value)!, value };
+  });
 }
 
 /** Every number of the kernel that is not an argument, each after its dependencies. */

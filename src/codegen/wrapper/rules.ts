@@ -1,0 +1,209 @@
+/** Checks of a wrapper that cover several tensors: one condition, and one message with the value of each tensor. */
+import { preconditionsOf } from "../../analysis/preconditions.js";
+import { isMemoryParam, type PointerParam, type TensorParam } from "../../ir/nodes.js";
+import { literalNumber } from "../names/kernel-names.js";
+import { flatText } from "../syntax/layout-expression.js";
+import * as py from "../syntax/py-build.js";
+import type { Block, Expression, Keyword, Statement } from "../syntax/py.js";
+import {
+  argumentDisplayName,
+  binderDType,
+  check,
+  CHECK_CONTIGUOUS,
+  CHECK_DTYPES,
+  dtypeBinder,
+  type MessagePart,
+  messageOf,
+  sizeAt,
+  torchDType,
+} from "./checks.js";
+import type { WrapperContext } from "./scope.js";
+
+type MemoryParam = TensorParam | PointerParam;
+
+/** `a, b and out` */
+function conjunction(context: WrapperContext, params: readonly MemoryParam[]): string {
+  return joined(params.map((param) => argumentDisplayName(context, param))).join("");
+}
+
+/** Items with `, ` between them, and ` and ` before the last. */
+function joined<T>(items: readonly T[]): readonly (T | string)[] {
+  return items.flatMap((item, i) => {
+    if (i === 0) return [item];
+    return [i === items.length - 1 ? " and " : ", ", item];
+  });
+}
+
+/** The same property of each tensor, as parts of a message. */
+function values(
+  context: WrapperContext,
+  params: readonly MemoryParam[],
+  valueOf: (tensor: Expression) => Expression,
+): readonly MessagePart[] {
+  return joined<MessagePart>(params.map((param) => ({ value: valueOf(context.tensor(param)) })));
+}
+
+// ---- shapes ---------------------------------------------------------------------------------------------------------
+
+const shapeOf = (tensor: Expression) => py.attribute(tensor, "shape");
+
+/** Compares the ranks and sizes of required inputs, then binds their sizes to locals. */
+export function shapeRule(context: WrapperContext, params: readonly TensorParam[]): Block {
+  if (params.length === 0) return [];
+  const firstHolders = new Map<string, { readonly param: TensorParam; readonly axis: number }>();
+  const boundBefore = new Set(context.bound);
+  const isKnownAt = (param: TensorParam, axis: number): boolean =>
+    literalNumber(param.dims[axis]!) !== undefined || boundBefore.has(String(param.dimNames[axis]));
+  const isEveryKnown = (param: TensorParam) => param.dims.every((_, axis) => isKnownAt(param, axis));
+  const tests = params.flatMap((param, index) => {
+    const tensor = context.tensor(param);
+    const twin = params.slice(0, index).find((other) => haveSameNames(other, param));
+    if (twin && param.dimNames.every((name) => !context.derived.has(String(name))))
+      return [py.compare(shapeOf(tensor), ["!=", shapeOf(context.tensor(twin))])];
+    const sizes = param.dimNames.flatMap((name, axis) => {
+      const label = String(name);
+      if (isKnownAt(param, axis)) return [py.compare(sizeAt(tensor, axis), ["!=", context.dim(param, axis)])];
+      if (context.derived.has(label)) return [];
+      const holder = firstHolders.get(label);
+      if (holder) return [py.compare(sizeAt(tensor, axis), ["!=", sizeAt(context.tensor(holder.param), holder.axis)])];
+      firstHolders.set(label, { param, axis });
+      return [];
+    });
+    if (isEveryKnown(param)) return [shapeMismatch(context, param)];
+    return [py.compare(py.attribute(tensor, "ndim"), ["!=", py.number(String(param.dims.length))]), ...sizes];
+  });
+  const error = shapeError(context, params, (name) => boundBefore.has(name));
+  return [check(py.boolOp("or", ...tests), error), ...params.flatMap((param) => bindSizes(context, param))];
+}
+
+/** `N, K=64`: the sizes of a tensor, with the values of those that are known. */
+function sizeTexts(
+  context: WrapperContext,
+  param: TensorParam,
+  isKnown: (name: string) => boolean,
+): readonly MessagePart[] {
+  return param.dimNames.flatMap((name, axis): MessagePart[] => {
+    const comma = axis === 0 ? "" : ", ";
+    if (typeof name !== "string" || !isKnown(name)) return [`${comma}${name}`];
+    return [`${comma}${name}=`, { value: context.dim(param, axis) }];
+  });
+}
+
+function haveSameNames(x: TensorParam, y: TensorParam): boolean {
+  return x.dimNames.length === y.dimNames.length && x.dimNames.every((name, axis) => name === y.dimNames[axis]);
+}
+
+/** Binds the sizes of a tensor that have no local yet. */
+export function bindSizes(context: WrapperContext, param: TensorParam): Block {
+  const shape = shapeOf(context.tensor(param));
+  const axes = param.dimNames.flatMap((name, axis) => {
+    const label = String(name);
+    const isKnown = literalNumber(param.dims[axis]!) !== undefined || context.bound.has(label);
+    if (isKnown || context.derived.has(label)) return [];
+    context.bound.add(label);
+    return [axis];
+  });
+  if (axes.length === param.dims.length && axes.length > 1)
+    return [py.assign(py.tuple(...axes.map((axis) => context.dim(param, axis))), shape)];
+  return axes.map((axis) => py.assign(context.dim(param, axis), sizeAt(context.tensor(param), axis)));
+}
+
+/** Compares the shapes of tensors whose sizes are all bound. */
+export function boundShapeRule(context: WrapperContext, params: readonly TensorParam[]): Block {
+  if (params.length === 0) return [];
+  const tests = params.map((param) => shapeMismatch(context, param));
+  return [
+    check(
+      py.boolOp("or", ...tests),
+      shapeError(context, params, () => true),
+    ),
+  ];
+}
+
+/** Compares the axes of derived sizes, which are computed after the other sizes are bound. */
+export function derivedSizeRule(context: WrapperContext, params: readonly TensorParam[]): Block {
+  const holders = params.filter(({ dimNames }) => dimNames.some((name) => context.derived.has(String(name))));
+  const tests = holders.flatMap((param) =>
+    param.dimNames.flatMap((name, axis) =>
+      context.derived.has(String(name))
+        ? [py.compare(sizeAt(context.tensor(param), axis), ["!=", context.dim(param, axis)])]
+        : [],
+    ),
+  );
+  if (tests.length === 0) return [];
+  return [
+    check(
+      py.boolOp("or", ...tests),
+      shapeError(context, holders, () => true),
+    ),
+  ];
+}
+
+/** `x.shape != (M, N)` */
+function shapeMismatch(context: WrapperContext, param: TensorParam): Expression {
+  const sizes = param.dims.map((_, axis) => context.dim(param, axis));
+  return py.compare(shapeOf(context.tensor(param)), ["!=", py.tuple(...sizes)]);
+}
+
+/** `a and b must have shapes [M, K] and [K, N], got [64, 65] and [64, 32]` */
+function shapeError(
+  context: WrapperContext,
+  params: readonly TensorParam[],
+  isKnown: (name: string) => boolean,
+): Statement {
+  const isOne = params.every((param) => haveSameNames(params[0]!, param));
+  const distinct = isOne ? params.slice(0, 1) : params;
+  const shapes = distinct.map((param): readonly MessagePart[] => ["[", ...sizeTexts(context, param, isKnown), "]"]);
+  return messageOf(
+    context,
+    "ValueError",
+    `${conjunction(context, params)} must have ${isOne ? "shape" : "shapes"} `,
+    ...joined(shapes).flat(),
+    ", got ",
+    ...values(context, params, (tensor) => py.call("list", shapeOf(tensor))),
+  );
+}
+
+// ---- dtypes and strides ---------------------------------------------------------------------------------------------
+
+/** Tensors as keyword arguments of a check, under the caller's names. */
+export function namedTensors(context: WrapperContext, params: readonly MemoryParam[]): readonly Keyword[] {
+  return params.map((param) => py.keyword(argumentDisplayName(context, param), context.tensor(param)));
+}
+
+/** Checks the dtypes of tensors: one check for each fixed dtype and each dtype variable. */
+export function dtypeRule(context: WrapperContext, params: readonly MemoryParam[]): Block {
+  const keyOf = ({ dtype }: MemoryParam) => (typeof dtype === "string" ? dtype : `variable ${dtype.name}`);
+  return [...new Set(params.map(keyOf))].map((key) => {
+    const group = params.filter((param) => keyOf(param) === key);
+    const expected = py.tuple(...expectedDTypes(context, group));
+    return py.expression(
+      py.call(CHECK_DTYPES, py.string(context.names.wrapper), expected, ...namedTensors(context, group)),
+    );
+  });
+}
+
+/** The dtypes that tensors of one dtype, or of one dtype variable, may have in a call. */
+function expectedDTypes(context: WrapperContext, params: readonly MemoryParam[]): readonly Expression[] {
+  const { dtype } = params[0]!;
+  if (typeof dtype === "string") return [torchDType(dtype)];
+  const binder = dtypeBinder(context, dtype.name);
+  const isBoundHere = isMemoryParam(binder) && params.includes(binder);
+  return isBoundHere ? dtype.members.map(torchDType) : [binderDType(context, dtype.name)];
+}
+
+/** Checks the tensors that must be contiguous. */
+export function contiguousRule(context: WrapperContext, params: readonly TensorParam[]): Block {
+  const required = preconditionsOf(context.ir, "contiguous").map(({ param }) => param);
+  const checked = params.filter((param) => required.includes(param));
+  if (checked.length === 0) return [];
+  return [
+    py.expression(py.call(CHECK_CONTIGUOUS, py.string(context.names.wrapper), ...namedTensors(context, checked))),
+  ];
+}
+
+/** True if two tensors have the same size expressions. */
+export function hasSameShape(context: WrapperContext, x: TensorParam, y: TensorParam): boolean {
+  const sizes = (param: TensorParam) => param.dims.map((_, axis) => flatText(context.dim(param, axis))).join();
+  return x.dims.length === y.dims.length && sizes(x) === sizes(y);
+}

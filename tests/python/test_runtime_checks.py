@@ -1,0 +1,335 @@
+"""The checks of emitted wrappers. Those of memory are compared with the bytes of each element."""
+
+import itertools
+import os
+import random
+import subprocess
+import sys
+import unittest
+import unittest.mock
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.autograd import forward_ad
+
+from runtime import checks
+
+SEED = int(os.environ.get("TILESCRIPT_SEED", "0"))
+DTYPES = [
+    torch.float8_e4m3fn,
+    torch.float8_e5m2,
+    torch.int8,
+    torch.uint8,
+    torch.bool,
+    torch.int16,
+    torch.float16,
+    torch.bfloat16,
+    torch.int32,
+    torch.float32,
+    torch.int64,
+    torch.float64,
+]
+PAIRS = list(itertools.product(DTYPES, repeat=2))
+#: Draws for each pair of dtypes.
+DRAWS = 20
+
+
+def bytes_of_elements(x: torch.Tensor) -> list[int]:
+    """The bytes of each element, as bits that stand for addresses."""
+    element = (1 << x.itemsize) - 1
+    places = itertools.product(*map(range, x.shape))
+    return [element << (x.storage_offset() + sum(map(int.__mul__, at, x.stride()))) * x.itemsize for at in places]
+
+
+def bytes_of(x: torch.Tensor) -> int:
+    addresses = 0
+    for element in bytes_of_elements(x):
+        addresses |= element
+    return addresses
+
+
+def share(x: torch.Tensor, y: torch.Tensor) -> bool:
+    return bytes_of(x) & bytes_of(y) != 0
+
+
+def repeats(x: torch.Tensor) -> bool:
+    """True if elements of x share memory."""
+    return bytes_of(x).bit_count() < x.numel() * x.itemsize
+
+
+def described(*tensors: torch.Tensor) -> str:
+    views = [f"{x.dtype} {list(x.shape)} {list(x.stride())} at {x.storage_offset()}" for x in tensors]
+    return f"seed {SEED}: {'; '.join(views)}"
+
+
+def refuses(check: Callable[..., None], *args: Any, **tensors: Any) -> bool:
+    try:
+        check(*args, **tensors)
+    except ValueError:
+        return True
+    return False
+
+
+def drawn_strided(draw: random.Random, buffer: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Any view of the buffer's bytes, with up to 3 axes."""
+    rank = draw.randint(0, 3)
+    shape = [0 if draw.random() < 0.04 else draw.randint(1, 4) for _ in range(rank)]
+    strides = [draw.choice([0, 1, 2, 3, 4, 5, 6, 8, 12, 16]) for _ in range(rank)]
+    return buffer.view(dtype).as_strided(shape, strides, draw.randint(0, 30))
+
+
+def drawn_slice(draw: random.Random, base: torch.Tensor) -> torch.Tensor:
+    """A range or an index of each axis. The axes that are left, and one of size 1, are in any order."""
+    index: list[int | slice] = []
+    for size in base.shape:
+        first = draw.randrange(size)
+        index.append(first if draw.random() < 0.3 else slice(first, draw.randint(first, size)))
+    part = base[tuple(index)]
+    # Strides of such an axis do not matter.
+    part = part.as_strided([*part.shape, 1], [*part.stride(), draw.randint(0, 9)], part.storage_offset())
+    return part.permute(draw.sample(range(part.ndim), part.ndim))
+
+
+def drawn_base(draw: random.Random) -> torch.Tensor:
+    """A contiguous buffer of bytes, whose rows hold any dtype."""
+    return torch.zeros([*(draw.randint(1, 4) for _ in range(draw.randint(0, 2))), 8 * draw.randint(1, 4)]).byte()
+
+
+class Overlap(unittest.TestCase):
+    def setUp(self) -> None:
+        self.draw = random.Random(SEED)
+        self.buffer = torch.zeros(1600, dtype=torch.uint8)
+
+    def test_no_shared_byte_is_missed_in_any_two_views(self) -> None:
+        found = {True: 0, False: 0}
+        for (of_x, of_y), _ in itertools.product(PAIRS, range(DRAWS)):
+            x, y = drawn_strided(self.draw, self.buffer, of_x), drawn_strided(self.draw, self.buffer, of_y)
+            if share(x, y):
+                self.assertTrue(checks._may_overlap(x, y), described(x, y))
+            found[checks._may_overlap(x, y)] += 1
+        # Else the views would show nothing.
+        self.assertGreater(min(found.values()), len(PAIRS) * DRAWS // 10)
+
+    def test_slices_of_a_buffer_overlap_only_if_they_share_a_byte(self) -> None:
+        found = {True: 0, False: 0}
+        for (of_x, of_y), _ in itertools.product(PAIRS, range(DRAWS)):
+            base = drawn_base(self.draw)
+            x, y = drawn_slice(self.draw, base.view(of_x)), drawn_slice(self.draw, base.view(of_y))
+            self.assertEqual(checks._may_overlap(x, y), share(x, y), described(x, y))
+            found[share(x, y)] += 1
+        self.assertGreater(min(found.values()), len(PAIRS) * DRAWS // 10)
+
+    def test_columns_that_interleave_are_apart(self) -> None:
+        x = torch.zeros(5, 6)
+        self.assertFalse(checks._may_overlap(x[:, 0::2], x[:, 1::2]))
+        self.assertTrue(checks._may_overlap(x[:, 0::2], x[:, 2::2]))
+        z = torch.zeros(7, dtype=torch.complex64)
+        self.assertFalse(checks._may_overlap(z.real, z.imag))
+
+
+class Written(unittest.TestCase):
+    def setUp(self) -> None:
+        self.draw = random.Random(SEED)
+        self.buffer = torch.zeros(1600, dtype=torch.uint8)
+
+    def test_no_elements_that_share_memory_are_written(self) -> None:
+        found = {True: 0, False: 0}
+        for dtype, _ in itertools.product(DTYPES, range(10 * DRAWS)):
+            x = drawn_strided(self.draw, self.buffer, dtype)
+            if repeats(x):
+                self.assertTrue(refuses(checks._check_strided, "f: out", x), described(x))
+            found[repeats(x)] += 1
+        self.assertGreater(min(found.values()), DRAWS)
+
+    def test_slices_are_written(self) -> None:
+        for dtype, _ in itertools.product(DTYPES, range(DRAWS)):
+            x = drawn_slice(self.draw, drawn_base(self.draw).view(dtype))
+            self.assertFalse(refuses(checks._check_strided, "f: out", x), described(x))
+
+    def test_contiguous_tensors_are_written_where_no_other_lies(self) -> None:
+        found = {True: 0, False: 0}
+        for (of_x, of_y), _ in itertools.product(PAIRS, range(DRAWS)):
+            x, y = (self.buffer[:96].view(dtype) for dtype in (of_x, of_y))
+            x, y = drawn_slice(self.draw, x), drawn_slice(self.draw, y)
+            for check in (checks._check_written, checks._check_strided):
+                self.assertEqual(refuses(check, "f: out", x, y=y), share(x, y), described(x, y))
+            found[share(x, y)] += 1
+        self.assertGreater(min(found.values()), len(PAIRS) * DRAWS // 10)
+
+    def test_messages_name_both_arguments(self) -> None:
+        x = torch.zeros(4, 4)
+        for check in (checks._check_written, checks._check_strided):
+            with self.assertRaises(ValueError) as raised:
+                check("f: out", x, apart=torch.zeros(4), absent=None, b=x[2:])
+            self.assertEqual(str(raised.exception), "f: out shares memory with b; give a tensor of its own")
+        with self.assertRaises(ValueError) as raised:
+            checks._check_strided("f: out", x[:, :1].expand(4, 3))
+        self.assertEqual(
+            str(raised.exception),
+            "f: out has elements that share memory, with shape [4, 3] and strides [4, 0]; give a tensor of its own",
+        )
+
+    def test_autograd_hears_of_writes_alone(self) -> None:
+        for check in (checks._check_written, checks._check_strided):
+            x, y = torch.zeros(4), torch.zeros(4)
+            check("f: out", None, y=y)
+            check("f: out", x, y=y)
+            self.assertEqual((x._version, y._version), (1, 0))
+            self.assertTrue(refuses(check, "f: out", x, y=x))
+            self.assertEqual(x._version, 1)
+
+
+class Tagged(torch.Tensor):
+    """A subclass that only adds a name."""
+
+
+class Wrapping(torch.Tensor):
+    """A subclass whose operations are its own."""
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        raise NotImplementedError
+
+
+class Tensors(unittest.TestCase):
+    def setUp(self) -> None:
+        interpreted = unittest.mock.patch.object(checks, "_INTERPRETED", True)
+        interpreted.start()
+        self.addCleanup(interpreted.stop)
+        self.x = torch.zeros(3)
+
+    def assert_refused(self, error: type[Exception], message: str, y: Any) -> None:
+        for tensors in (({"x": self.x, "y": y}, {}), ({"x": self.x}, {"y": y})):
+            with self.assertRaises(error) as raised:
+                checks._check_tensors("f", tensors[0], **tensors[1])
+            self.assertEqual(str(raised.exception), message)
+
+    def test_plain_tensors_pass(self) -> None:
+        parameter = torch.nn.Parameter(torch.zeros(3))
+        tagged = torch.zeros(3).as_subclass(Tagged)
+        with torch.no_grad():
+            checks._check_tensors("f", {"x": self.x, "y": parameter}, out=None, z=tagged)
+        checks._check_tensors("f", {"x": self.x, "y": parameter.detach(), "z": self.x[::2]}, out=torch.zeros(()))
+
+    def test_what_is_no_tensor(self) -> None:
+        self.assert_refused(TypeError, "f: y must be a tensor, got 3", 3)
+        self.assert_refused(TypeError, f"f: y must be a tensor, got {[0] * 99!r:.80}", [0] * 99)
+        with self.assertRaisesRegex(TypeError, r"^f: y must be a tensor, got None$"):
+            checks._check_tensors("f", {"x": self.x, "y": None})
+
+    def test_tensors_that_a_launch_would_misread(self) -> None:
+        wrapping = torch.zeros(3).as_subclass(Wrapping)
+        self.assert_refused(TypeError, "f: y must be a plain tensor, got a Wrapping", wrapping)
+        sparse = torch.zeros(3).to_sparse()
+        self.assert_refused(TypeError, "f: y must be a dense tensor, got torch.sparse_coo", sparse)
+        nested = torch.nested.nested_tensor([torch.zeros(2), torch.zeros(3)])
+        self.assert_refused(TypeError, "f: y must be a dense tensor, got torch.strided", nested)
+        negated = torch.zeros(3, dtype=torch.complex64).conj().imag
+        message = "f: y is a lazily negated view; call .resolve_neg() first"
+        self.assert_refused(ValueError, message, negated)
+        checks._check_tensors("f", {"y": negated.resolve_neg()})
+
+    def test_devices(self) -> None:
+        meta = torch.zeros(3, device="meta")
+        self.assert_refused(ValueError, "f: y must be on cpu as x is, got meta", meta)
+        message = "f: {} must be on a GPU, got {}; the CPU needs TRITON_INTERPRET=1, set before triton is imported"
+        with self.assertRaises(ValueError) as raised:
+            checks._check_tensors("f", {"y": meta})
+        self.assertEqual(str(raised.exception), message.format("y", "meta"))
+        with unittest.mock.patch.object(checks, "_INTERPRETED", False), self.assertRaises(ValueError) as raised:
+            checks._check_tensors("f", {"x": self.x})
+        self.assertEqual(str(raised.exception), message.format("x", "cpu"))
+
+    def test_gradients_that_would_be_dropped(self) -> None:
+        message = "f has no gradient for y; call it under torch.no_grad(), or with .detach()"
+        self.assert_refused(RuntimeError, message, torch.zeros(3, requires_grad=True))
+        with forward_ad.dual_level(), torch.no_grad():
+            self.assert_refused(RuntimeError, message, forward_ad.make_dual(torch.zeros(3), torch.ones(3)))
+
+
+class DTypes(unittest.TestCase):
+    def test_all_must_be_of_one_of_the_expected(self) -> None:
+        expected = (torch.float16, torch.bfloat16)
+        for of_x, of_y in PAIRS:
+            x, y = torch.zeros(2).to(of_x), torch.zeros(2).to(of_y)
+            message = None
+            if of_x not in expected:
+                message = f"f: x must be torch.float16 or torch.bfloat16, got {of_x}"
+            elif of_x != of_y:
+                message = f"f: y must be {of_x} as x is, got {of_y}"
+            with self.subTest(x=of_x, y=of_y):
+                if message is None:
+                    checks._check_dtypes("f", expected, x=x, y=y)
+                    continue
+                with self.assertRaises(TypeError) as raised:
+                    checks._check_dtypes("f", expected, x=x, y=y)
+                self.assertEqual(str(raised.exception), message)
+
+
+class Layouts(unittest.TestCase):
+    def test_contiguous(self) -> None:
+        x = torch.zeros(3, 4)
+        checks._check_contiguous("f", x=x, row=x[1], rows=x[1:], one=x[:1, :1].t(), none=x[:, :0])
+        with self.assertRaises(ValueError) as raised:
+            checks._check_contiguous("f", x=x, y=x.t())
+        self.assertEqual(str(raised.exception), "f: y must be contiguous, got strides (1, 4); call .contiguous() first")
+
+    def test_the_largest_offset_must_fit_int32_with_a_tile_behind_it(self) -> None:
+        draw = random.Random(SEED)
+        limit = 2**31 - 2**20
+        for last in (limit - 1, limit):
+            # The axes' shares of the offset of the last element, which is drawn.
+            for _ in range(200):
+                shares = [draw.randrange(last // 3) for _ in range(draw.randint(0, 2))]
+                shares.append(last - sum(shares))
+                sizes = [draw.choice([n for n in range(2, 40) if share % (n - 1) == 0]) for share in shares]
+                strides = [share // (size - 1) for share, size in zip(shares, sizes, strict=True)]
+                x = torch.empty_strided([*sizes, 1], [*strides, 2**40], device="meta")
+                self.assertEqual(refuses(checks._check_reach, "f", y=torch.zeros(2), x=x), last == limit, described(x))
+
+    def test_the_message_says_what_to_write(self) -> None:
+        with self.assertRaises(ValueError) as raised:
+            checks._check_reach("f", x=torch.empty(2**31, device="meta"))
+        self.assertEqual(
+            str(raised.exception),
+            "f: x spans more elements than int32 offsets reach; build the kernel with { offsets: tl.int64 } for it",
+        )
+
+
+BFLOAT16 = """
+import torch
+from runtime.checks import _check_bfloat16
+
+def check(*dtypes):
+    try:
+        _check_bfloat16("f", *dtypes)
+    except NotImplementedError as error:
+        return str(error)
+
+print(check(torch.float16, torch.float32))
+print(check(torch.float32, torch.bfloat16))
+from tilescript_worker import patch_bf16
+patch_bf16.install()
+print(check(torch.float32, torch.bfloat16))
+"""
+
+
+class BFloat16(unittest.TestCase):
+    def test_the_interpreter_takes_it_only_as_the_worker_corrects_it(self) -> None:
+        refused = (
+            "f: Triton's interpreter computes bfloat16 wrongly; "
+            "use another dtype, a GPU, or TileScript's runner, which corrects it"
+        )
+        # A process of its own, as the correction cannot be taken back.
+        env = os.environ | {"TRITON_INTERPRET": "1"}
+        result = subprocess.run([sys.executable, "-c", BFLOAT16], env=env, capture_output=True, text=True, check=True)
+        self.assertEqual(result.stdout.splitlines(), ["None", refused, "None"])
+
+    def test_a_gpu_takes_it(self) -> None:
+        with unittest.mock.patch.object(checks, "_INTERPRETED", False):
+            checks._check_bfloat16("f", torch.bfloat16)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -214,6 +214,10 @@ export type Verdict =
   | { readonly kind: "refuted"; readonly at: TestCase; readonly finding: Finding }
   /** The fact that a proof would need, as text. `isLemma`: another obligation is about that fact. */
   | { readonly kind: "unknown"; readonly missing: string; readonly isLemma?: true }
+  /** No launch of one or of all configs is possible: the requirements at these places contradict one another. */
+  | { readonly kind: "impossible"; readonly configs: "one" | "all"; readonly by: readonly Location[] }
+  /** No launch performs the access. */
+  | { readonly kind: "unreached" }
   /** Not proved, but waived by the author with this reason (`tl.trusted`). */
   | { readonly kind: "waived"; readonly reason: string };
 
@@ -222,10 +226,11 @@ export type Verdict =
  * author is true. `coverage`: every element of an output is written. `race`: no two programs, and no two lanes of a
  * store, conflict at an element. `dividend`: the dividend of `//` and `%` is not negative and the divisor is positive.
  * `overflow`: int32 index arithmetic does not wrap. `padding`: the values of masked lanes affect no result.
- * `requirement`: a requirement is redundant, because every launch satisfies it.
+ * `requirement`: a requirement is redundant, because every launch satisfies it. `launch`: some launch meets all
+ * requirements, and some performs the access; there is an entry only if not.
  */
 export type ProofProperty =
-  "bounds" | "claim" | "coverage" | "race" | "dividend" | "overflow" | "padding" | "requirement";
+  "bounds" | "claim" | "coverage" | "race" | "dividend" | "overflow" | "padding" | "requirement" | "launch";
 
 /** A property that must be true of a kernel, with the verdict of the proof. */
 export interface Obligation {
@@ -255,6 +260,8 @@ export interface MissingPrecondition {
 export interface Certificate {
   readonly configs: number;
   readonly obligations: readonly Obligation[];
+  /** A launch of each config that meets all requirements, so that the proofs are of something. */
+  readonly launches: readonly TestCase[];
   /** Promises of the author that no launch checks, as text: `offsets is a partition of TOTAL`. */
   readonly promises: readonly string[];
   /** The bounds on the grid that the wrapper checks: `H <= 65535`. */

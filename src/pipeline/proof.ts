@@ -65,6 +65,7 @@ export function mergeCertificates(certificates: readonly Certificate[]): Certifi
   return {
     configs: Math.max(0, ...certificates.map(({ configs }) => configs)),
     obligations: certificates.flatMap(({ obligations }) => obligations),
+    launches: certificates.flatMap(({ launches }) => launches),
     promises: [...new Set(certificates.flatMap(({ promises }) => promises))],
     limits: [...new Set(certificates.flatMap(({ limits }) => limits))],
   };

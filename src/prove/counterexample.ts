@@ -3,14 +3,12 @@
  * reported counterexample is real. The search counts steps instead of time.
  */
 import type { TestCase, Evaluation, Finding } from "../compiled/compiled-kernel.js";
-import { boundarySizes } from "../compiled/boundary-sizes.js";
 import type { FindingCode } from "../diagnostics/catalog/index.js";
 import type { Location } from "../diagnostics/diagnostic.js";
-import { type ConstexprParam, type KernelIR, type Param, paramsOf } from "../ir/nodes.js";
-import { conditionsOf, isNumber, not, symbolsIn, type Term, termsIn } from "../symbolic/term.js";
-import type { DTypeVariable } from "../types/dtype.js";
+import { conditionsOf, not, symbolsIn, type Term } from "../symbolic/term.js";
 import type { Budget } from "./algebra/budget.js";
-import type { SymbolDomain, Range } from "./model/launch.js";
+import { LaunchSearch, testCaseOf } from "./launch-search.js";
+import type { Range } from "./model/launch.js";
 import type { SymbolicModel } from "./model/model.js";
 import { Valuation, type Values } from "./valuation.js";
 
@@ -59,7 +57,7 @@ export interface Counterexample {
   readonly finding: Finding;
 }
 
-const LIMITS = { sizes: 4000, cases: 16, refused: 100, alike: 4, lanes: 4e7, values: 10 } as const;
+const LIMITS = { cases: 16, refused: 100, alike: 4, lanes: 4e7 } as const;
 /** The number of lanes that the evaluator computes in the time of one search step. */
 const LANES_PER_STEP = 40;
 
@@ -117,70 +115,6 @@ function findingIn(
 const isSame = (x: Location | undefined, y: Location | undefined): boolean =>
   x?.file === y?.file && x?.line === y?.line && x?.column === y?.column;
 
-/** The test case with these sizes, the first member of each dtype variable, and contiguous tensors. */
-function testCaseOf(ir: KernelIR, config: number, values: Values): TestCase {
-  const valueOf = (name: string) => values.get(name) ?? 1;
-  const sizes = paramsOf(ir, "size").flatMap(({ name, derived }) => (derived ? [] : [[name, valueOf(name)] as const]));
-  const constexprs = paramsOf(ir, "constexpr");
-  const dims = constexprs.flatMap(({ name, from }) => (from === "dim" ? [[name, valueOf(name)] as const] : []));
-  const constexprOf = ({ name, of, choices, default: preset }: ConstexprParam) => {
-    if (of === "int") return valueOf(name);
-    return of === "bool" ? valueOf(name) === 1 : (preset ?? choices?.[0] ?? 0);
-  };
-  const constexprArguments = constexprs.flatMap((param) => {
-    const isChosen = param.from === "argument" && !param.compute && !param.variable;
-    return isChosen ? [[param.name, constexprOf(param)] as const] : [];
-  });
-  const scalars = paramsOf(ir, "scalar").map(({ name }) => [name, valueOf(name)] as const);
-  return {
-    sizes: Object.fromEntries([...sizes, ...dims]),
-    dtypes: Object.fromEntries(
-      dtypesOf(ir).flatMap(({ name, members: [first] }) => (first === undefined ? [] : [[name, first] as const])),
-    ),
-    scalars: Object.fromEntries(scalars),
-    constexprs: Object.fromEntries(constexprArguments),
-    absent: absentOf(ir, values),
-    config,
-    seed: 1,
-  };
-}
-
-function dtypesOf({ params }: KernelIR): readonly DTypeVariable[] {
-  const dtypeOf = (param: Param) => {
-    if (param.kind === "constexpr") return param.variable;
-    return "dtype" in param ? param.dtype : undefined;
-  };
-  return params.map(dtypeOf).filter((dtype) => dtype !== undefined && typeof dtype !== "string");
-}
-
-function absentOf(ir: KernelIR, values: Values): readonly string[] {
-  return [...paramsOf(ir, "tensor"), ...paramsOf(ir, "pointer")].flatMap(({ name, given: isGiven }) =>
-    isGiven && values.get(`${isGiven.parameter} given`) === 0 ? [name] : [],
-  );
-}
-
-/** Small numbers come first; of two with the same magnitude, the positive one. */
-function costOf(value: number): number {
-  if (value === 0) return 1.5;
-  return value < 0 ? 0.5 - value : value;
-}
-
-/** The value of a symbol, and the values that the search tries afterwards. */
-interface Choice {
-  readonly name: string;
-  readonly value: number;
-  readonly others: readonly number[];
-}
-
-/** The values of a symbol that the search tries, in order of cost. */
-function candidatesOf(domain: SymbolDomain, numbers: readonly number[], isBounded: boolean): readonly number[] {
-  if (domain === "truth") return [1, 0];
-  // A scalar without any bound is probably meant to be nonnegative, so only bounded ones get negative candidates.
-  if (domain === "number" && isBounded) return [...numbers, -1, -2, -5].sort((x, y) => costOf(x) - costOf(y));
-  if (domain === "size" || domain === "number") return numbers;
-  return [1, 2, 4, 8].map((times) => domain.tile * times);
-}
-
 /** A variable of a point, and the conditions that can be checked once it has a value. */
 interface PointVariable {
   readonly name: string;
@@ -190,8 +124,7 @@ interface PointVariable {
 class Search {
   readonly #model: SymbolicModel;
   readonly #query: RefutationQuery;
-  /** The symbols that the query depends on. */
-  readonly #relevant: ReadonlySet<string>;
+  readonly #launches: LaunchSearch;
 
   constructor(
     model: SymbolicModel,
@@ -200,93 +133,19 @@ class Search {
   ) {
     this.#model = model;
     this.#query = query;
-    const { launch, environment } = model;
-    const ranges = query.variables.flatMap((name) => environment.ranges.get(name) ?? []);
-    const conflictTerms = (query.conflict ?? []).flatMap(({ index, facts: given }) => [...index, ...given]);
-    const ends = ranges.flatMap(({ from, to }) => [from, to]);
-    const roots = [
-      query.goal,
-      ...query.facts,
-      ...(query.relevantTerms ?? []),
-      ...conflictTerms,
-      ...ends,
-      ...launch.grid,
-    ];
-    const relevant = new Set(symbolsIn(...roots));
-    for (const fact of launch.facts) {
-      const names = symbolsIn(fact);
-      if ([...names].some((name) => relevant.has(name))) for (const name of names) relevant.add(name);
-    }
-    this.#relevant = relevant;
-  }
-
-  /** Assignments of the sizes, in order of cost. Irrelevant symbols get their first candidate. */
-  *sizes(): Iterable<Values> {
-    const { chosen, facts } = this.#model.launch;
-    const numbers = this.#numbers();
-    const bounded = symbolsIn(...facts);
-    const defaults = [...chosen].flatMap(([name, domain]): readonly Choice[] => {
-      const [value, ...others] = candidatesOf(domain, numbers, bounded.has(name));
-      return value === undefined ? [] : [{ name, value, others }];
-    });
-    const relevant = defaults.filter(({ name }) => this.#relevant.has(name));
-    const keyOf = (choices: readonly Choice[]) => choices.map(({ value }) => value).join();
-    const totalOf = (choices: readonly Choice[]) => choices.reduce((total, { value }) => total + costOf(value), 0);
-    let frontier = [{ choices: relevant, total: relevant.length }];
-    const visited = new Set([keyOf(relevant)]);
-    for (let count = 0; frontier.length > 0 && count < LIMITS.sizes; count++) {
-      const cheapest = frontier.reduce((best, entry) => (entry.total < best.total ? entry : best));
-      frontier.splice(frontier.indexOf(cheapest), 1);
-      const { choices } = cheapest;
-      yield this.#withDerived(new Map([...defaults, ...choices].map(({ name, value }) => [name, value])));
-      for (const [i, { name, others: untried }] of choices.entries()) {
-        const [value, ...others] = untried;
-        if (value === undefined) continue;
-        const next = choices.with(i, { name, value, others });
-        const key = keyOf(next);
-        if (visited.has(key)) continue;
-        visited.add(key);
-        frontier.push({ choices: next, total: totalOf(next) });
-      }
-      if (frontier.length > LIMITS.sizes) frontier = frontier.slice(0, LIMITS.sizes);
-    }
-  }
-
-  /** Small numbers, and those around the kernel's constants, which block sizes are derived from. */
-  #numbers(): readonly number[] {
-    const { launch, environment } = this.#model;
-    const { goal, facts, variables, conflict: conflicts = [] } = this.#query;
-    const ranges = variables.flatMap((name) => environment.ranges.get(name) ?? []);
-    const conflictTerms = conflicts.flatMap(({ index, facts: conditions }) => [...index, ...conditions]);
-    const terms = termsIn(
-      goal,
-      ...facts,
-      ...conflictTerms,
-      ...launch.facts,
-      ...launch.grid,
-      ...ranges.flatMap(({ to }) => [to]),
+    const { goal, facts, relevantTerms = [], variables, conflict = [] } = query;
+    const ranges = variables.flatMap((name) => model.environment.ranges.get(name) ?? []);
+    const terms = [goal, ...facts, ...conflict.flatMap(({ index, facts: conditions }) => [...index, ...conditions])];
+    this.#launches = new LaunchSearch(
+      model.launch,
+      [...terms, ...relevantTerms, ...ranges.flatMap(({ from, to }) => [from, to])],
+      [...terms, ...ranges.map(({ to }) => to)],
     );
-    const constants = [...terms].filter(isNumber).map(({ value }) => Math.abs(Number(value)));
-    const blocks = [...new Set(constants)].filter((value) => value > 3 && value <= 4096).sort((x, y) => x - y);
-    const nearbySizes = blocks.slice(0, LIMITS.values).flatMap(boundarySizes);
-    return [...new Set([1, 0, 2, 3, 5, 8, 16, ...nearbySizes])].sort((x, y) => costOf(x) - costOf(y));
   }
 
-  /** Computes derived sizes from their equations. */
-  #withDerived(values: Map<string, number>): Values {
-    for (const { kind, operands } of this.#model.launch.facts) {
-      if (kind !== "equal") continue;
-      const [lhs, rhs] = operands;
-      if (lhs.kind !== "symbol" || values.has(lhs.name)) continue;
-      const value = new Valuation(values).integer(rhs);
-      if (value !== undefined) values.set(lhs.name, value);
-    }
-    for (const [name, multiple] of this.#model.launch.multiples) {
-      const quotient = values.get(name) ?? 1;
-      values.set(`${name}/`, quotient);
-      values.set(name, new Valuation(values).integer(multiple) ?? quotient);
-    }
-    return values;
+  /** Assignments of the sizes, in order of cost. */
+  sizes(): Iterable<Values> {
+    return this.#launches.sizes();
   }
 
   /** The grid as a text key. */
@@ -298,8 +157,7 @@ class Search {
   /** True if a point of these sizes may refute the query. Unknown values may be anything. */
   mayFail(values: Values): boolean {
     const launched = new Valuation(values);
-    const { facts } = this.#model.launch;
-    const isLaunched = facts.every((fact) => launched.truth(fact) !== false);
+    const isLaunched = this.#launches.mayLaunch(launched);
     this.budget.spend(launched.steps);
     return isLaunched && this.#fails(new Map(values));
   }

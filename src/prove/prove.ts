@@ -6,7 +6,7 @@
 import { cacheKey } from "../compiled/canonical-json.js";
 import { indexValuesOf, maskValues } from "../analysis/index-values.js";
 import type { Precondition } from "../analysis/preconditions.js";
-import type { Certificate, Verdict } from "../compiled/compiled-kernel.js";
+import type { Certificate, Obligation, Verdict } from "../compiled/compiled-kernel.js";
 import { type KernelIR, type OpStatement, paramsOf } from "../ir/nodes.js";
 import { withTermTable } from "../symbolic/term.js";
 import { boundsObligations } from "./properties/bounds.js";
@@ -15,6 +15,9 @@ import { claimObligations } from "./properties/assumptions.js";
 import { FactScopes } from "./model/fact-scopes.js";
 import { dividendObligations } from "./properties/dividends.js";
 import { gridLimits } from "./properties/grid-limits.js";
+import type { IndexedConfig } from "./launch-search.js";
+import { launchesOf } from "./launches.js";
+import { unreachedAccesses } from "./properties/reachability.js";
 import type { ConstexprAssignment } from "./model/launch.js";
 import { modelOf } from "./model/model.js";
 import { withMonomials } from "./algebra/monomial.js";
@@ -43,11 +46,6 @@ export function prove(ir: KernelIR, checked: readonly Precondition[], runner: Ca
   return withTermTable(() => withMonomials(() => new Prover(ir, checked, runner).certificate()));
 }
 
-interface IndexedConfig {
-  readonly values: ConstexprAssignment;
-  readonly index: number;
-}
-
 class Prover {
   readonly #symbolicContexts: readonly ProofContext[];
   readonly #configContexts = new Map<number, ProofContext>();
@@ -72,18 +70,27 @@ class Prover {
       : PROPERTIES.flatMap((obligationsOf) => obligationsOf(models));
     const decided = obligations.map((obligation) => ({ obligation, verdict: this.#decide(obligation) }));
     const openLemmas = decided.filter(({ obligation, verdict }) => obligation.exact && verdict.kind !== "proved");
+    const { launches, obligations: withoutLaunch } = launchesOf(ir, this.#distinctConfigs(), this.runner);
     return {
       configs: ir.tuning.configs.length,
+      launches,
       obligations: [
         ...decided.map(({ obligation, verdict }) => {
           const { property, subject, at } = obligation;
           return { property, of: subject, at, verdict: withLemmas(ir, obligation, verdict, openLemmas) };
         }),
         ...redundantRequirements(ir),
+        ...withoutLaunch,
+        ...this.#unreachedAccesses(),
       ],
       promises: promisesOf(ir),
       limits: [...new Set(models.flatMap((model) => gridLimits(model, this.checked)))],
     };
+  }
+
+  #unreachedAccesses(): readonly Obligation[] {
+    this.#budget.refill();
+    return unreachedAccesses(this.#symbolicContexts, this.#distinctConfigs());
   }
 
   #contextOf(assignment: ConstexprAssignment): ProofContext {

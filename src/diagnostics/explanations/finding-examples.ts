@@ -235,6 +235,27 @@ export const findings = {
 } as const satisfies Readonly<Record<string, Explanation>>;
 
 export const proofs = {
+  "no-launch": {
+    meaning:
+      "No sizes meet all requirements of the kernel, or of one of its configs. Every property is true of no launch, so that a proof would say nothing. It is a warning if other configs have launches.",
+    message:
+      "no launch of example meets the requirements of line 9, so nothing is proved of it; change a requirement or the config",
+    failing: {
+      spec: "requires: ({ N, BLOCK }) => [N.gt(100), N.lt(BLOCK)],",
+    },
+    passing: {
+      spec: "requires: ({ N }) => [N.gt(100)],",
+    },
+    run: { proof: true },
+  },
+  "unreached-access": {
+    meaning:
+      "The conditions around an access, or its mask, are false in every launch of every config. Every property is true of an access that never runs, so that a proof would say nothing.",
+    message: "no launch reaches the store to y; change the condition or the mask that excludes it, or leave it out",
+    failing: { body: "tl.when(N.lt(0), () => tl.store(y.at(i), 0));\ntl.store(y.at(i), tl.load(x.at(i)));" },
+    passing: { body: "tl.store(y.at(i), tl.load(x.at(i)));" },
+    run: { proof: true },
+  },
   "not-proved": {
     meaning:
       "`tilescript check` can neither prove of all shapes and configs that an access is right, nor show a case where it is wrong. The evaluator checks every case that runs, as always.",

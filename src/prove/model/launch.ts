@@ -286,6 +286,14 @@ export class SymbolicLaunch {
   }
 }
 
+/** The launch of a kernel with these constexprs fixed. Sizes that requirements make multiples are products. */
+export function symbolicLaunch(ir: KernelIR, assignment: ConstexprAssignment): SymbolicLaunch {
+  let launch = new SymbolicLaunch(ir, assignment, new Map());
+  for (let multiples = findMultiples(launch); multiples; multiples = findMultiples(launch))
+    launch = new SymbolicLaunch(ir, assignment, multiples);
+  return launch;
+}
+
 export const strideName = ({ name }: TensorParam, axis: number): string => `${name}.stride(${axis})`;
 
 function literalTerm(value: number | bigint | boolean | string): Term | undefined {
@@ -311,7 +319,7 @@ export function hostFacts(name: string, args: readonly Term[], value: Term): rea
  * provably positive. Of several divisors of a size, a symbolic block is preferred to a number, and a larger number to a
  * smaller one.
  */
-export function findMultiples(launch: SymbolicLaunch): ReadonlyMap<string, Term> | undefined {
+function findMultiples(launch: SymbolicLaunch): ReadonlyMap<string, Term> | undefined {
   const result = new Map(launch.multiples);
   const multiples = launch.facts.flatMap((fact) => {
     if (fact.kind !== "equal") return [];

@@ -46,7 +46,7 @@ import { Environment } from "./symbolic-environment.js";
 import { stepSign } from "./affine-state.js";
 import type { Event } from "./events.js";
 import type { Invariant } from "./invariants.js";
-import { type ConstexprAssignment, findMultiples, SymbolicLaunch } from "./launch.js";
+import { type ConstexprAssignment, type SymbolicLaunch, symbolicLaunch } from "./launch.js";
 import { stateOfLoop } from "./loop-state.js";
 import { withNestedQuotients } from "./nested-quotients.js";
 import { applySymbolicOp } from "./operations.js";
@@ -86,9 +86,7 @@ export function modelOf(
   checked: readonly Precondition[],
   assignment: ConstexprAssignment,
 ): SymbolicModel {
-  let launch = new SymbolicLaunch(ir, assignment, new Map());
-  for (let multiples = findMultiples(launch); multiples; multiples = findMultiples(launch))
-    launch = new SymbolicLaunch(ir, assignment, multiples);
+  const launch = symbolicLaunch(ir, assignment);
   launch.facts.push(...powerOfTwoFacts(launch, checked));
   const environment = new Environment(ir, launch);
   const execution = new SymbolicExecution(environment);

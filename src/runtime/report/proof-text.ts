@@ -7,8 +7,14 @@ import {
   type ProofProperty,
 } from "../../compiled/compiled-kernel.js";
 import { Message } from "../../diagnostics/message.js";
-import { notProved } from "../../diagnostics/catalog/proof-codes.js";
-import { type Diagnostic, errorDiagnostic, TileScriptError, warning } from "../../diagnostics/diagnostic.js";
+import { noLaunch, notProved, unreachedAccess } from "../../diagnostics/catalog/proof-codes.js";
+import {
+  type Diagnostic,
+  errorDiagnostic,
+  type Location,
+  TileScriptError,
+  warning,
+} from "../../diagnostics/diagnostic.js";
 
 const locationKey = ({ at }: Obligation): string => `${at?.file} ${at?.line}:${at?.column}`;
 
@@ -66,6 +72,14 @@ export function proofDiagnostics(
   return obligations.flatMap((obligation): Diagnostic[] => {
     const { property, of: subject, at, verdict } = obligation;
     if (verdict.kind === "proved" || verdict.kind === "waived") return [];
+    if (verdict.kind === "impossible") {
+      const message = noLaunch.contradiction(subject, linesOf(verdict.by));
+      return [verdict.configs === "all" ? errorDiagnostic(message, at) : warning(message, at)];
+    }
+    if (verdict.kind === "unreached")
+      return isNew(`unreached ${at?.file} ${at?.line}`) ? [warning(unreachedAccess(subject), at)] : [];
+    if (property === "launch" && verdict.kind === "unknown")
+      return [warning(noLaunch.notFound(subject, verdict.missing), at)];
     // The obligation of the lemma is reported itself.
     if (verdict.kind === "unknown" && verdict.isLemma) return [];
     const requires = suggest(obligation);
@@ -83,6 +97,13 @@ export function proofDiagnostics(
     const details = requires === undefined ? { remedy: finding.remedy } : {};
     return [errorDiagnostic(new Message(finding.code, problem, remedy), finding.at ?? at, details)];
   });
+}
+
+/** `the requirements of lines 8, 9` */
+function linesOf(places: readonly Location[]): string {
+  const lines = [...new Set(places.map(({ line }) => line))];
+  if (lines.length === 0) return "the ranges of its params";
+  return lines.length === 1 ? `the requirements of line ${lines[0]}` : `the requirements of lines ${lines.join(", ")}`;
 }
 
 /** `M=1 N=17 y=sliced, config 0` */

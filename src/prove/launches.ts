@@ -1,0 +1,128 @@
+/**
+ * Launches that meet the requirements of a kernel. What is proved of every launch says nothing where there is none, so
+ * that each config needs one.
+ */
+import type { Obligation, TestCase } from "../compiled/compiled-kernel.js";
+import type { Location } from "../diagnostics/diagnostic.js";
+import { isValue, type KernelIR, paramsOf, type ScalarParam } from "../ir/nodes.js";
+import { definitions } from "../ir/walk.js";
+import { conditionsOf, FALSE, type Term } from "../symbolic/term.js";
+import { isInt, members } from "../types/dtype.js";
+import { Budget } from "./algebra/budget.js";
+import { FactSet } from "./algebra/facts.js";
+import { assume, entails } from "./algebra/interpret.js";
+import { zip } from "./algebra/zip.js";
+import type { CaseRunner } from "./counterexample.js";
+import { type IndexedConfig, integersOf, LaunchSearch, testCaseOf } from "./launch-search.js";
+import { hostFacts, type SymbolicLaunch, symbolicLaunch } from "./model/launch.js";
+import { Valuation, type Values } from "./valuation.js";
+
+/** The number of launches that may be refused before the search ends. */
+const MAX_REFUSED = 500;
+const STEPS = 5_000;
+
+export interface LaunchesOfConfigs {
+  /** A launch for each config that has one. */
+  readonly launches: readonly TestCase[];
+  /** One entry for each config without a launch, or one if no config has any. */
+  readonly obligations: readonly Obligation[];
+}
+
+/** Finds a launch of each config that the wrapper accepts. */
+export function launchesOf(ir: KernelIR, configs: readonly IndexedConfig[], runner: CaseRunner): LaunchesOfConfigs {
+  const searches = configs.map((config) => ({ config, found: findLaunch(ir, config, runner) }));
+  const launches = searches.flatMap(({ found }) => ("testCase" in found ? [found.testCase] : []));
+  const isAny = launches.length > 0;
+  const obligations = searches.flatMap(({ config, found }) =>
+    "testCase" in found ? [] : [obligationOf(ir, config, found.refusal, isAny ? "one" : "all")],
+  );
+  return { launches, obligations: isAny ? obligations : obligations.slice(0, 1) };
+}
+
+/** A launch, or why the last one that was tried is refused. */
+type Found = { readonly testCase: TestCase } | { readonly refusal: string | undefined };
+
+function findLaunch(ir: KernelIR, { values, index }: IndexedConfig, runner: CaseRunner): Found {
+  const launch = symbolicLaunch(ir, values);
+  const search = new LaunchSearch(launch, launch.requirements);
+  let refusal: string | undefined;
+  let refusedCount = 0;
+  for (const candidate of candidates(ir, search)) {
+    for (const floats of floatsOf(ir)) {
+      const testCase = testCaseOf(ir, index, new Map([...floats, ...candidate, ...integersOf(values)]));
+      try {
+        refusal = runner.refusal(testCase);
+        if (refusal === undefined && runner.lanes(testCase) > 0) return { testCase };
+      } catch {
+        // A host expression may fail for a candidate, such as by a division by 0.
+      }
+      if (++refusedCount >= MAX_REFUSED) return { refusal };
+    }
+  }
+  return { refusal };
+}
+
+/** The author's shapes, then small sizes that no fact of a launch refutes. */
+function* candidates(ir: KernelIR, search: LaunchSearch): Iterable<Values> {
+  for (const shape of ir.shapes) yield new Map(Object.entries(shape).map(([name, value]) => [name, Number(value)]));
+  for (const values of search.sizes()) if (search.mayLaunch(new Valuation(values))) yield values;
+}
+
+/** Values of the scalars that are no integers, which terms do not model: their defaults, then one number for all. */
+function floatsOf(ir: KernelIR): readonly Values[] {
+  const floats = paramsOf(ir, "scalar").filter(({ dtype }) => !members(dtype).every(isInt));
+  if (floats.length === 0) return [new Map()];
+  const assign = (valueOf: (param: ScalarParam) => number) =>
+    new Map(floats.map((param) => [param.name, valueOf(param)] as const));
+  return [assign((param) => Number(param.default ?? 1)), ...[0.5, 0, 2, -1].map((value) => assign(() => value))];
+}
+
+function obligationOf(
+  ir: KernelIR,
+  { values, index }: IndexedConfig,
+  refusal: string | undefined,
+  configs: "one" | "all",
+): Obligation {
+  const subject = configs === "one" ? `config ${index}` : ir.name;
+  const conflict = conflictingRequirements(ir, symbolicLaunch(ir, values));
+  if (conflict) {
+    const [first] = conflict;
+    return {
+      property: "launch",
+      of: subject,
+      at: first ?? ir.at,
+      verdict: { kind: "impossible", configs, by: conflict },
+    };
+  }
+  return {
+    property: "launch",
+    of: subject,
+    at: ir.at,
+    verdict: { kind: "unknown", missing: refusal ?? "no size that was tried meets them" },
+  };
+}
+
+/** The places of requirements that contradict one another, as few as possible. Undefined if none are shown to. */
+function conflictingRequirements(ir: KernelIR, launch: SymbolicLaunch): readonly Location[] | undefined {
+  const { yields } = ir.requires.block;
+  const statements = definitions(ir.requires.block);
+  const requirements = zip(launch.requirements, yields).map(([term, value]) => ({
+    facts: conditionsOf(term),
+    at: isValue(value) ? statements.get(value)?.location : undefined,
+  }));
+  const required = new Set(requirements.flatMap(({ facts }) => facts));
+  const others = launch.facts.filter((fact) => !required.has(fact));
+  const isImpossible = (kept: typeof requirements) => contradict([...others, ...kept.flatMap(({ facts }) => facts)]);
+  if (!isImpossible(requirements)) return undefined;
+  const conflict = requirements.reduce((kept, requirement) => {
+    const fewer = kept.filter((each) => each !== requirement);
+    return isImpossible(fewer) ? fewer : kept;
+  }, requirements);
+  return conflict.flatMap(({ at }) => at ?? []);
+}
+
+function contradict(facts: readonly Term[]): boolean {
+  const factSet = new FactSet({ budget: new Budget(STEPS), callFacts: hostFacts });
+  for (const fact of facts) assume(factSet, fact);
+  return entails(factSet, FALSE);
+}

@@ -8,6 +8,7 @@ import {
   type Block,
   type FunctionIR,
   type IfStatement,
+  isDType,
   isFunction,
   isLiteral,
   isValue,
@@ -16,6 +17,7 @@ import {
   type Statement,
   type Value,
 } from "../ir/nodes.js";
+import type { Elem } from "../types/dtype.js";
 import type { Constant } from "../values/runtime-values.js";
 import { argumentsOf, blocksOf, bodiesOf, definitions } from "../ir/walk.js";
 
@@ -74,10 +76,15 @@ export function* reachedStatements({ body }: KernelIR, constant: Constants): Ite
 }
 
 /** Constants of a kernel for these argument values: literals, arguments, and results of ops that can be folded. */
-export function constantsOf(ir: KernelIR, argumentOf: (value: Value) => Constant | undefined): Constants {
+export function constantsOf(
+  ir: KernelIR,
+  argumentOf: (value: Value) => Constant | undefined,
+  dtypeOf?: (elem: Elem) => Constant,
+): Constants {
   const definitionsOf = definitions(...bodiesOf(ir));
   const constant: Constants = (argument) => {
     if (isLiteral(argument)) return argument.value;
+    if (isDType(argument)) return dtypeOf?.(argument.dtype);
     if (!isValue(argument)) return undefined;
     const statement = definitionsOf.get(argument);
     if (statement === undefined) return argumentOf(argument);

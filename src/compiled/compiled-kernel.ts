@@ -94,6 +94,12 @@ export interface ConstexprSignature {
 export interface RoundingProfile {
   /** Dtypes narrower than float64 to which intermediate values are rounded, and the number of statements that do so. */
   readonly rounds: readonly { readonly dtype: SignatureDType; readonly count: number }[];
+  /** The same of statements that add up in a dtype, and round each partial sum. */
+  readonly sums: readonly { readonly dtype: SignatureDType; readonly count: number }[];
+  /** The float dtypes of the inputs and outputs, and those that the reference casts to. */
+  readonly declared: readonly SignatureDType[];
+  /** The dtypes in which the author adds up on purpose. */
+  readonly declaredSums: readonly SignatureDType[];
   /** Dots (`tl.dot`): the dtype of the first operand, and Triton's `input_precision`. */
   readonly dots: readonly { readonly dtype: SignatureDType; readonly precision: string }[];
 }
@@ -568,6 +574,11 @@ export interface CompiledKernel {
    * remaining gaps. Undefined if no launch can check them.
    */
   suggestPreconditions?(requires?: readonly HostExpression[]): readonly MissingPrecondition[] | undefined;
+  /**
+   * The statements that round lower than the inputs, the outputs and the reference of a case, unless the author or the
+   * caller declares a tolerance. `evaluate` reports them too.
+   */
+  narrowRoundings(testCase: TestCase, tolerance?: GivenTolerance): readonly Finding[];
   /** Runs one test case in-process. */
   evaluate(testCase: TestCase, options?: EvaluateOptions): Evaluation;
   /**

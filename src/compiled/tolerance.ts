@@ -110,7 +110,7 @@ export function toleranceFor(
   override: Partial<Tolerance> = {},
 ): Tolerance {
   const terms = termCount(contracted, sizes);
-  return toleranceOfSum(dtype, terms, intermediateError(arithmetic, dtypes, mode, terms), override);
+  return toleranceOfSum(dtype, terms, intermediateError(arithmetic, dtype, dtypes, mode, terms), override);
 }
 
 /** The tolerance of the gradient of `tensor`, which is a sum over every size that the tensor does not have. */
@@ -125,17 +125,26 @@ export function gradientTolerance(
   const dims = tensors.find(({ name }) => name === tensor)?.dims ?? [];
   const contracted = names.filter((name) => !dims.includes(name));
   const terms = termCount(contracted, sizes);
-  return toleranceOfSum(dtype, terms, intermediateError(mergeRoundings(arithmetic), dtypes, mode, terms), override);
+  return toleranceOfSum(
+    dtype,
+    terms,
+    intermediateError(mergeRoundings(arithmetic), dtype, dtypes, mode, terms),
+    override,
+  );
 }
 
 /** Merges roundings by dtype, because a gradient follows the roundings of all kernels of an operator. */
-function mergeRoundings({ rounds, dots }: RoundingProfile): RoundingProfile {
+function mergeRoundings({ rounds, sums, ...profile }: RoundingProfile): RoundingProfile {
+  return { ...profile, rounds: mergeCounts(rounds), sums: mergeCounts(sums) };
+}
+
+function mergeCounts(rounds: RoundingProfile["rounds"]): RoundingProfile["rounds"] {
   const counts = new Map<string, RoundingProfile["rounds"][number]>();
   for (const { dtype, count } of rounds) {
     const key = JSON.stringify(dtype);
     counts.set(key, { dtype, count: (counts.get(key)?.count ?? 0) + count });
   }
-  return { rounds: [...counts.values()], dots };
+  return [...counts.values()];
 }
 
 const termCount = (contracted: readonly string[], sizes: Sizes): number =>
@@ -149,20 +158,65 @@ export function mayRunInTf32({ dots }: RoundingProfile, dtypes: TestCase["dtypes
 /** The error from all roundings except the last, relative to the magnitude of an output that sums `terms` terms. */
 function intermediateError(
   arithmetic: RoundingProfile,
+  output: string,
   dtypes: TestCase["dtypes"],
   mode: ExecutionMode,
   terms: number,
 ): number {
-  const roundingErrors = arithmetic.rounds.map(
-    ({ dtype, count }) => (unitRoundoff[dtypeName(dtype, dtypes)] ?? 0) * Math.sqrt(count),
+  const roundingErrors = declaredRoundings(arithmetic, output, dtypes).map(
+    ({ dtype, count }) => roundoffOf(dtype) * Math.sqrt(count),
   );
   return UNITS_PER_ROUNDING * Math.max(0, ...roundingErrors, ...dotErrors(arithmetic, dtypes, mode, terms));
 }
 
 /** The maximum relative error of a single operation before the last rounding. */
 export function roundingUnit(arithmetic: RoundingProfile, dtypes: TestCase["dtypes"], mode: ExecutionMode): number {
-  const roundoffs = arithmetic.rounds.map(({ dtype }) => unitRoundoff[dtypeName(dtype, dtypes)] ?? 0);
+  const roundoffs = declaredRoundings(arithmetic, widestDeclared(arithmetic, dtypes), dtypes).map(({ dtype }) =>
+    roundoffOf(dtype),
+  );
   return Math.max(0, ...roundoffs, ...dotErrors(arithmetic, dtypes, mode, 1));
+}
+
+/** The unit roundoff, 0 for float64. */
+export const roundoffOf = (dtype: string): number => unitRoundoff[dtype] ?? 0;
+
+/** The most precise dtype of the inputs and outputs, at least float32: outputs that are integers are held to it. */
+export function widestDeclared({ declared }: RoundingProfile, dtypes: TestCase["dtypes"]): string {
+  return declared.some((dtype) => dtypeName(dtype, dtypes) === "float64") ? "float64" : "float32";
+}
+
+/**
+ * True if the author allows single results, or partial sums, of this dtype on the way to an output: the dtype is
+ * declared, or no less precise than the output. Sums in less than float32 need a declaration of their own.
+ */
+export function isDeclaredRounding(
+  kind: "value" | "sum",
+  dtype: string,
+  output: string,
+  profile: RoundingProfile,
+  dtypes: TestCase["dtypes"],
+): boolean {
+  const names = (declared: readonly SignatureDType[]) => declared.map((each) => dtypeName(each, dtypes));
+  if (names(profile.declaredSums).includes(dtype)) return true;
+  if (kind === "sum" && roundoffOf(dtype) > roundoffOf("float32")) return false;
+  const limit = output in unitRoundoff || output === "float64" ? output : widestDeclared(profile, dtypes);
+  return names(profile.declared).includes(dtype) || roundoffOf(dtype) <= roundoffOf(limit);
+}
+
+/**
+ * The roundings that the author allows on the way to an output. Others do not widen its tolerance: a kernel would be
+ * judged by its own mistakes.
+ */
+function declaredRoundings(
+  profile: RoundingProfile,
+  output: string,
+  dtypes: TestCase["dtypes"],
+): readonly { readonly dtype: string; readonly count: number }[] {
+  const allowed = (kind: "value" | "sum", roundings: RoundingProfile["rounds"]) =>
+    roundings
+      .map(({ dtype, count }) => ({ dtype: dtypeName(dtype, dtypes), count }))
+      .filter(({ dtype }) => isDeclaredRounding(kind, dtype, output, profile, dtypes));
+  return [...allowed("value", profile.rounds), ...allowed("sum", profile.sums)];
 }
 
 function dotErrors(

@@ -286,13 +286,13 @@ function formatHostExpression(argument: Argument, definingStatements: Definition
 }
 
 /** Values of constexpr conditions in this launch. Triton compiles only the branch that is taken. */
-function constantsAt({ ir, testCase, bindings }: LaunchCase): Constants {
+export function constantsAt({ ir, testCase, bindings }: LaunchCase, dtypeOf?: (elem: Elem) => Constant): Constants {
   const getters = new Map<Value, () => Constant>();
   for (const param of ir.params) {
     if (param.kind === "constexpr") getters.set(param.value, () => bindings.constant(param.value));
     if (isMemoryParam(param) && param.given) getters.set(param.given, () => !testCase.absent?.includes(param.name));
   }
-  return constantsOf(ir, (value) => getters.get(value)?.());
+  return constantsOf(ir, (value) => getters.get(value)?.(), dtypeOf);
 }
 
 /** Checks tile shapes that are unknown at build time. */

@@ -230,7 +230,8 @@ export interface Spec<P, Derived extends string = never, Heuristic extends strin
    * Overrides parts of the default tolerance. An element may differ by `atol + rtol * |expected|`, plus `rms` times the
    * root mean square of the output. `atol` replaces the default `rms`. It must also cover the kernel's algorithm.
    * Integers must be equal, unless `atol` is 1 or more: then at most the fraction `share` of them, by default 0.01,
-   * may differ by up to `atol`. `{ q: { atol: 1 } }` applies to the output `q`.
+   * may differ by up to `atol`. `{ q: { atol: 1 } }` applies to the output `q`. A tolerance
+   * also declares roundings that are lower than the dtypes of the inputs, the outputs and the reference.
    */
   readonly tolerance?: ToleranceSpec & { readonly [K in TensorNames<P, "out" | "inout">]?: ToleranceSpec };
 }

@@ -19,6 +19,8 @@ import { emitters } from "./emitters.js";
 import { cachedProof } from "./proof.js";
 import { obligationsWithPreconditions } from "./missing-preconditions.js";
 import { specializedConfigs, warpSpecializedKernel } from "./warp-specialization.js";
+import { narrowRoundingsOf, withFindings } from "../eval/narrow-roundings.js";
+import { roundingSites } from "../analysis/rounding-sites.js";
 import { authorType } from "../types/author-type.js";
 import { declaredToleranceFor } from "../compiled/declared-tolerance.js";
 import { toleranceFor } from "../compiled/tolerance.js";
@@ -50,16 +52,18 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
     (options, part) => emitModule(lowered, source, options, specialized.form(options?.warpSpecialize), part),
     (options) => specialized.warnings(options?.warpSpecialize),
   );
+  const narrowRoundings = narrowRoundingsOf(ir, signature.arithmetic, () => roundingSites(ir));
   const evaluate: CompiledKernel["evaluate"] = (testCase, { tolerance, lowered: isBothStages, ...options } = {}) => {
     const tolerances = { ...ir.tolerance, ...tolerance };
     const context = { sizes: sizesOf(ir, testCase), dtypes: testCase.dtypes };
     const toleranceOf = (output: string, dtype: string) =>
       toleranceFor(dtype, signature, context, "eval", declaredToleranceFor(tolerances, output));
-    return evaluateCase(ir, signature, testCase, toleranceOf, {
+    const evaluation = evaluateCase(ir, signature, testCase, toleranceOf, {
       ...options,
       tolerance: tolerances,
       ...(isBothStages && { lowered }),
     });
+    return withFindings(evaluation, narrowRoundings(testCase, tolerance));
   };
   let proof: Certificate | undefined;
   return {
@@ -86,6 +90,7 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
     refusal: (testCase) => refusal(lowered, testCase),
     proof: (cache) => (proof ??= cachedProof(cache, ir, lowered)),
     suggestPreconditions: (requires = []) => obligationsWithPreconditions(definition, source, requires),
+    narrowRoundings,
     evaluate,
     check: (testCase, options) => assertCorrect(signature, testCase, evaluate(testCase, options)),
   };

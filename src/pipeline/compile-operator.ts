@@ -15,6 +15,8 @@ import { printIR } from "../ir/print.js";
 import type { SourceIndex } from "../ir/source-index.js";
 import { declaredToleranceFor } from "../compiled/declared-tolerance.js";
 import { toleranceFor } from "../compiled/tolerance.js";
+import { narrowRoundingsOf, withFindings } from "../eval/narrow-roundings.js";
+import { operatorRoundingSites } from "../analysis/rounding-profile.js";
 import { emitters } from "./emitters.js";
 import { mergeCertificates, cachedProof } from "./proof.js";
 import { throwIfErrors, lower, traceAndCheck } from "./trace-and-check.js";
@@ -45,7 +47,8 @@ export function compileOperator(
       emitOperator(operator, [...lowered.values()], source, op, options, part),
     () => [],
   );
-  const evaluate = operatorEvaluator(operator, signature, lowered);
+  const narrowRoundings = narrowRoundingsOf(face, signature.arithmetic, () => operatorRoundingSites(operator));
+  const evaluate = operatorEvaluator(operator, signature, lowered, narrowRoundings);
   let proof: Certificate | undefined;
   const configCount = Math.max(...kernels.map(({ tuning }) => tuning.configs.length));
   return {
@@ -72,6 +75,7 @@ export function compileOperator(
     refusal: (testCase) => operatorRefusal(operator, testCase),
     proof: (cache) =>
       (proof ??= mergeCertificates([...lowered].map(([ir, loweredIR]) => cachedProof(cache, ir, loweredIR)))),
+    narrowRoundings,
     evaluate,
     check: (testCase, options) => assertCorrect(signature, testCase, evaluate(testCase, options)),
   };
@@ -81,6 +85,7 @@ function operatorEvaluator(
   operator: OperatorIR,
   signature: Signature,
   lowered: ReadonlyMap<KernelIR, KernelIR>,
+  narrowRoundings: CompiledKernel["narrowRoundings"],
 ): CompiledKernel["evaluate"] {
   const { signature: face } = operator;
   return (testCase, { tolerance, lowered: isBothStages, ...options } = {}) => {
@@ -89,11 +94,12 @@ function operatorEvaluator(
     const toleranceOf = (output: string, dtype: string) =>
       toleranceFor(dtype, signature, context, "eval", declaredToleranceFor(tolerances, output));
     const stages = isBothStages && { lowered };
-    return evaluateOperator(operator, signature, testCase, toleranceOf, {
+    const evaluation = evaluateOperator(operator, signature, testCase, toleranceOf, {
       ...options,
       tolerance: tolerances,
       ...stages,
     });
+    return withFindings(evaluation, narrowRoundings(testCase, tolerance));
   };
 }
 

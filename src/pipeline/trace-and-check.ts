@@ -1,6 +1,7 @@
 /** Traces a kernel and runs all checks on it. */
 import { checkAccumulation } from "../check/accumulation.js";
 import { checkConfigs, unusedParams } from "../check/configs.js";
+import { checkDotPrecision } from "../check/dot-precision.js";
 import { checkHost } from "../check/host-blocks.js";
 import { checkLimits } from "../check/tile-limits.js";
 import { checkOptional } from "../check/optional.js";
@@ -46,6 +47,7 @@ export function traceAndCheck(
     ...unusedParams(ir),
     ...checkUnused(ir),
     ...checkPythonLimits(ir),
+    ...checkDotPrecision(ir),
   );
   if (!source) diagnostics.push(noSourceWarning(ir));
   return { ir, diagnostics };

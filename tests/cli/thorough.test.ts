@@ -83,11 +83,13 @@ const unstrided = kernel(
 );
 
 describe.each(["interpreter", "eval"] as const)("on the %s", { timeout: 120_000 }, (kind) => {
+  /** A kernel that passes is also called as a user calls it, with its autotuner. */
+  const passes = (cases: number): readonly string[] => Array(kind === "interpreter" ? cases + 1 : cases).fill("passed");
   const device = async (): Promise<Device> => (kind === "eval" ? evaluator() : interpreter);
 
   it("should draw every config, layout, empty and large sizes, and pass what is right", async () => {
     const { outcomes, skipped: left } = await verifyThoroughly(await increment(), await device(), options);
-    expect(outcomes.map(({ status }) => status)).toEqual(Array(42).fill("passed"));
+    expect(outcomes.map(({ status }) => status)).toEqual(passes(42));
     const sizes = outcomes.map(({ testCase: at }) => at.sizes["N"]!);
     expect([sizes.includes(0), sizes.includes(1), sizes.some((size) => size > 1000)]).toEqual([true, true, true]);
     expect(new Set(outcomes.map(({ testCase: at }) => at.config))).toEqual(new Set([0, 1]));
@@ -133,7 +135,10 @@ describe.each(["interpreter", "eval"] as const)("on the %s", { timeout: 120_000 
       ] as const) {
         const placed = { ...at, layouts: { ...at.layouts, y } };
         const { outcomes: again } = await reproduceCase(kernel, await device(), placed, { tolerance: {} });
-        expect({ y, found: again.map((each) => each.status) }).toEqual({ y, found: [expected] });
+        expect({ y, found: again.map((each) => each.status) }).toEqual({
+          y,
+          found: expected === "passed" && kernel.configs.length > 1 ? passes(1) : [expected],
+        });
         // Python's values tell, before the evaluator looks at what has passed and finds why.
         if (expected === "failed" && kind === "interpreter")
           expect(again.map(({ findings }) => findings)).toEqual([[]]);
@@ -162,7 +167,7 @@ describe.each(["interpreter", "eval"] as const)("on the %s", { timeout: 120_000 
 
   it("should agree with the reference where NaN and infinities are", async () => {
     const { outcomes } = await verifyThoroughly(await increment(), await device(), { ...options, special: true });
-    expect(outcomes.map(({ status }) => status)).toEqual(Array(42).fill("passed"));
+    expect(outcomes.map(({ status }) => status)).toEqual(passes(42));
     expect(outcomes.some(({ testCase: at }) => at.special?.includes("nan"))).toBe(true);
   });
 

@@ -55,7 +55,7 @@ describe("verification on Triton's interpreter", { timeout: 60_000 }, () => {
   it("should pass over shapes, dtypes, layouts and every config", async () => {
     const report = await run({});
     expect(report).toMatchObject({ correct: true });
-    expect(new Set(report.cases.map(({ config }) => config))).toEqual(new Set([0, 1]));
+    expect(new Set(report.cases.map(({ config }) => config))).toEqual(new Set([0, 1, "autotuned"]));
     expect(new Set(report.cases.map(({ dtypes }) => dtypes.T))).toEqual(new Set(["float32", "float16", "bfloat16"]));
     expect(new Set(report.cases.map(({ layouts }) => layouts?.x))).toEqual(new Set([undefined, "sliced", "offset"]));
     const sizes = [...new Set(report.cases.map(({ sizes }) => sizes.N))];
@@ -121,7 +121,7 @@ describe("verification on Triton's interpreter", { timeout: 60_000 }, () => {
     });
     expect(large).toMatchObject({ correct: true });
     expect(new Set(large.cases.map(({ config, status }) => `${config} ${status}`))).toEqual(
-      new Set(["0 passed", "1 unchecked"]),
+      new Set(["0 passed", "1 unchecked", "autotuned passed"]),
     );
     expect(large.not_checked).toContainEqual(
       expect.stringMatching(new RegExp(`^config 1 does not fit this GPU, and .* passes it over: .*${says}`)),
@@ -210,7 +210,7 @@ describe("--run", { timeout: 60_000 }, () => {
   it("should verify, say where, and exit with 0", async () => {
     const { code, out } = await cli(vectorAdd(), "--run", "--device", "interpreter");
     expect(code).toBe(0);
-    expect(out).toMatch(/^vector_add passed: 22 of 22 cases passed on interpreter, with 1 of 2 declared shapes/);
+    expect(out).toMatch(/^vector_add passed: 23 of 23 cases passed on interpreter, with 1 of 2 declared shapes/);
     expect(out).toMatch(/versions +Python 3[\d.]+, torch 2\S+, triton 3\S+, numpy \S+/);
     expect(out).toMatch(/configs +2 of 2 tried/);
     expect(out).toMatch(

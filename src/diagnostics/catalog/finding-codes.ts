@@ -146,6 +146,36 @@ export const misaligned = defineCode("misaligned", {
   ],
 });
 
+const undeclared = (dtype: string): string => `${dtype}, a dtype of no input or output and of no cast in the reference`;
+/** The outputs that a rounding reaches, and the form of their tolerance. */
+export interface RoundedOutputs {
+  readonly names: readonly string[];
+  readonly limits: string;
+}
+const declareRounding = ({ names, limits }: RoundedOutputs): string =>
+  `or declare it: tolerance: { ${names.map((output) => `${output}: ${limits}`).join(", ")} }`;
+const castOrDeclare = (dtype: string, outputs: RoundedOutputs): string =>
+  `let the reference cast to ${dtype} too, ${declareRounding(outputs)}`;
+
+export const narrowRounding = defineCode("narrow-rounding", {
+  value: (op: string, dtype: string, wide: string, outputs: RoundedOutputs) => [
+    `${op} rounds to ${undeclared(dtype)}`,
+    `compute in ${wide}, ${castOrDeclare(dtype, outputs)}`,
+  ],
+  sum: (op: string, dtype: string, wide: string, outputs: RoundedOutputs) => [
+    `${op} adds up in ${dtype} and rounds each partial sum`,
+    `add up in ${wide}, ${declareRounding(outputs)}`,
+  ],
+  carried: (dtype: string, wide: string, outputs: RoundedOutputs) => [
+    `each iteration of the loop rounds this variable to ${dtype} again`,
+    `let it be ${wide} and cast after the loop, ${declareRounding(outputs)}`,
+  ],
+  tensor: (tensor: string, dtype: string, wide: string, outputs: RoundedOutputs) => [
+    `a kernel hands ${tensor} to another in ${undeclared(dtype)}`,
+    `declare it ${wide}, ${castOrDeclare(dtype, outputs)}`,
+  ],
+});
+
 export const falseHint = defineCode(
   "false-hint",
   (op: string, claim: string) => `${op} says that ${claim}, which does not hold`,

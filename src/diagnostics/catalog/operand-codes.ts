@@ -135,3 +135,8 @@ export const unmaskedView = defineCode("unmasked-view", (op: string) => [
   `${op}: takes no mask, so each index of a view must be in bounds`,
   `say so with tl.inBounds(index), or use x.ptr.add(…)`,
 ]);
+
+export const defaultPrecision = defineCode("default-precision", () => [
+  "dot: multiplies float32 in TF32, with 11 bits, on GPUs that have it",
+  'state the precision: { inputPrecision: "tf32" }, or "ieee" for all bits of float32',
+]);

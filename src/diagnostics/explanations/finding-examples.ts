@@ -110,6 +110,21 @@ export const findings = {
     },
     run,
   },
+  "narrow-rounding": {
+    meaning:
+      "A statement rounds lower than the inputs, the outputs and the reference, or sums in less than float32, and the author did not declare it. Such a rounding does not widen the tolerance: a case fails, even if its numbers are near.",
+    message:
+      ".to rounds to tl.bfloat16, a dtype of no input or output and of no cast in the reference; compute in tl.float32, let the reference cast to tl.bfloat16 too, or declare it: tolerance: { y: { rtol: …, rms: … } }",
+    failing: {
+      spec: "reference: ({ x }) => x.mul(2),",
+      body: "const v = tl.load(x.at(i)).to(tl.bfloat16);\ntl.store(y.at(i), v.to(tl.float32).mul(2));",
+    },
+    passing: {
+      spec: "reference: ({ x }) => x.to(tl.bfloat16).mul(2),",
+      body: "const v = tl.load(x.at(i)).to(tl.bfloat16);\ntl.store(y.at(i), v.to(tl.float32).mul(2));",
+    },
+    run,
+  },
   "negative-division": {
     meaning:
       "Integer division of a negative number truncates in Triton and floors in Python, and an address depends on it.",

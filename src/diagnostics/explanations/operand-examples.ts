@@ -8,6 +8,9 @@ const MATRIX = {
 const HALVES = `x: tensor(tl.float16, ["N"]), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr()`;
 const UNSIGNED = `x: tensor(tl.uint32, ["N"]), y: tensor.out(tl.int32, ["N"]), BLOCK: constexpr()`;
 const INTEGERS = `x: tensor(tl.int32, ["N"]), y: tensor.out(tl.int32, ["N"]), BLOCK: constexpr()`;
+const SQUARE = `a: tensor(tl.float32, ["M", "K"]), b: tensor(tl.float32, ["K", "N"]), c: tensor.out(tl.float32, ["M", "N"]), BLOCK: constexpr()`;
+const SIDES = `const [rows, columns] = [tl.arange(0, BLOCK), tl.arange(0, BLOCK)];
+const [left, right] = [tl.load(a.at(rows, columns)), tl.load(b.at(rows, columns))];`;
 const STATE = "const sum = tl.mut(tl.zeros([BLOCK], tl.float32));";
 
 export const operands = {
@@ -22,6 +25,24 @@ export const operands = {
     message: "JavaScript cannot compute with a traced value (int32); use its methods, such as .add(…), .lt(…), .eq(…)",
     failing: { body: "tl.store(y.at(i), tl.load(x.at([2].at(N as never) as never)));" },
     passing: { body: "tl.store(y.at(i), tl.load(x.at(N.floorDiv(2))));" },
+  },
+  "default-precision": {
+    meaning:
+      "Triton rounds float32 operands of a product to TF32 unless the kernel says otherwise. Verification allows for that, and warns.",
+    message:
+      'dot: multiplies float32 in TF32, with 11 bits, on GPUs that have it; state the precision: { inputPrecision: "tf32" }, or "ieee" for all bits of float32',
+    failing: {
+      params: SQUARE,
+      grid: "() => [1]",
+      names: "a, b, c, BLOCK",
+      body: `${SIDES}\ntl.store(c.at(rows, columns), tl.dot(left, right));`,
+    },
+    passing: {
+      params: SQUARE,
+      grid: "() => [1]",
+      names: "a, b, c, BLOCK",
+      body: `${SIDES}\ntl.store(c.at(rows, columns), tl.dot(left, right, undefined, { inputPrecision: "ieee" }));`,
+    },
   },
   "missing-property": {
     meaning: "A property was asked of a value that does not have it.",

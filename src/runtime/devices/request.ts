@@ -46,6 +46,7 @@ export function verifyRequest(
   options: {
     readonly passOut: boolean;
     readonly isAutotuned?: boolean;
+    readonly startsCold?: boolean;
     readonly repeats?: number | undefined;
     /** A config of the warp-specialized kernel to run additionally. */
     readonly specialized?: number | undefined;
@@ -64,6 +65,7 @@ export function verifyRequest(
     reversible: !kernel.signature.waits,
     unordered: kernel.signature.unordered === true,
     specialized: options.specialized ?? null,
+    startsCold: options.startsCold ?? false,
     gradients: gradientsOf(kernel, run).map(({ python }) => python),
     tolerances: tolerancesOf(kernel, run, testCase, options.mode, options.tolerance),
     roundingUnit: roundingUnit(kernel.signature.arithmetic, testCase.dtypes, options.mode),

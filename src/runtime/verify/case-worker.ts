@@ -30,7 +30,11 @@ export async function runInWorker(
   const start = performance.now();
   // The extent behind a raw pointer is unknown. The evaluator reports this.
   if (needsPointer(kernel)) return evaluateWithReasons(kernel, planned, [], options);
-  const request = verifyRequest(kernel, workspace.module, planned.testCase, { ...options, mode: device.kind });
+  const request = verifyRequest(kernel, workspace.module, planned.testCase, {
+    ...options,
+    startsCold: options.isAutotuned,
+    mode: device.kind,
+  });
   const reply = await worker.request(request, options.deadlineMs ?? defaultDeadlineMs);
   const base = {
     testCase: planned.testCase,
@@ -48,26 +52,16 @@ export async function runInWorker(
   const describeFaults = async () => (options.isAutotuned ? [] : faultsOfCase(device, request));
   if (!reply.ok && reply.error.kind === "unsupported")
     return evaluateWithReasons(kernel, planned, [reply.error.message], options);
-  if (!reply.ok) {
-    const failure = failureOf(kernel, reply.error);
-    // Triton's autotuner skips a config without enough resources if another one fits.
-    const isSkipped = failure.kind === "out-of-resources" && kernel.configs.length > 1 && !options.isAutotuned;
-    if (!isSkipped)
-      return {
-        ...base,
-        status: "failed",
-        failure,
-        problems: failure.kind === "device-error" ? await describeFaults() : [],
-      };
-    const reason = `config ${planned.testCase.config} does not fit this GPU, and Triton's autotuner passes it over: ${failure.message}`;
-    return { ...base, status: "unchecked", failure, unchecked: [reason] };
-  }
+  if (!reply.ok)
+    return { ...base, ...(await describeError(kernel, planned, reply.error, options.isAutotuned, describeFaults)) };
   const { comparisons, problems, unreliable, compiled, specialized } = reply.result;
   if (unreliable.length > 0) return evaluateWithReasons(kernel, planned, unreliable, options);
   const outputComparisons = comparisons.map((comparison) =>
     comparisonOf(comparison, request.tolerances[comparison.output]),
   );
-  const isPassed = outputComparisons.every(({ wrong }) => wrong === 0) && problems.length === 0;
+  const findings = kernel.narrowRoundings(planned.testCase, options.tolerance);
+  const isPassed =
+    outputComparisons.every(({ wrong }) => wrong === 0) && problems.length === 0 && findings.length === 0;
   const result = { ...base, compiled, ...(specialized && { specialized }) };
   if (isPassed && outputComparisons.length === 0) return { ...result, status: "unchecked", unchecked: [NO_REFERENCE] };
   if (isPassed) return { ...result, status: "passed", comparisons: outputComparisons, problems };
@@ -75,8 +69,26 @@ export async function runInWorker(
     ...result,
     status: "failed",
     comparisons: outputComparisons,
+    findings,
     problems: [...problems, ...(await describeFaults())],
   };
+}
+
+/** The outcome of a case that ended with an error. */
+async function describeError(
+  kernel: CompiledKernel,
+  { testCase }: PlannedCase,
+  error: Parameters<typeof failureOf>[1],
+  isAutotuned: boolean,
+  describeFaults: () => Promise<readonly string[]>,
+): Promise<Pick<Outcome, "status" | "failure"> & Partial<Outcome>> {
+  const failure = failureOf(kernel, error);
+  // Triton's autotuner skips a config without enough resources if another one fits.
+  const isSkipped = failure.kind === "out-of-resources" && kernel.configs.length > 1 && !isAutotuned;
+  if (!isSkipped)
+    return { status: "failed", failure, problems: failure.kind === "device-error" ? await describeFaults() : [] };
+  const reason = `config ${testCase.config} does not fit this GPU, and Triton's autotuner passes it over: ${failure.message}`;
+  return { status: "unchecked", failure, unchecked: [reason] };
 }
 
 /** True if the kernel takes a raw pointer of unknown extent. Test cases cannot allocate its memory. */

@@ -1,10 +1,10 @@
 /** Runs the planned cases of a kernel on a device and collects the results. */
 import type { CompiledKernel, ProgramOrder, Tolerance } from "../../compiled/compiled-kernel.js";
-import { inEveryConfig } from "../target-compile/precompile.js";
-import { type Plan, planCases, type PlannedCase } from "../cases/cases.js";
+import { planCases } from "../cases/cases.js";
 import type { Selection } from "../cases/selection.js";
 import type { Outcome } from "../cases/outcome.js";
 import { deviceLimits } from "./device-limits.js";
+import { planFirstCall } from "./first-call.js";
 import { gpuOf, whyNotRunOn } from "./other-gpu.js";
 import { type CompileCounts, openRunner } from "./runner.js";
 import type { Device } from "../devices/device.js";
@@ -58,10 +58,6 @@ const MAX_HANGS = 3;
 /** The number of runs of each case, which must agree. `verify` does more runs. */
 const repeats: Readonly<Record<Device["kind"], number>> = { eval: 1, interpreter: 1, cuda: 2, hip: 2 };
 
-/** The case in which the autotuner chooses the config, unless the selection names one. */
-const caseToTune = ({ cases }: Plan, { config }: Selection): PlannedCase | undefined =>
-  config === undefined ? cases.at(-1) : undefined;
-
 /** The reason to run no further cases. */
 function whyStop(outcomes: readonly Outcome[]): string | undefined {
   const hangs = outcomes.filter(({ failure }) => failure?.kind === "timeout");
@@ -84,11 +80,10 @@ export async function verify(kernel: CompiledKernel, device: Device, options: Ve
     outcomes.push(outcome);
     options.onOutcome?.(outcome, outcomes.length, plan.cases.length);
   };
-  const isTunable = runner.tune !== undefined && kernel.configs.length > 1;
-  const tunedCase = isTunable ? caseToTune(plan, options.selection) : undefined;
+  const firstCall = planFirstCall(kernel, device, runner, plan.cases, options.selection);
   try {
-    const tunedCases = tunedCase ? inEveryConfig(kernel, tunedCase.testCase, gpuOf(device)) : [];
-    await runner.precompile?.([...plan.cases.map(({ testCase }) => testCase), ...tunedCases], options.onCompiled);
+    const testCases = [...plan.cases.map(({ testCase }) => testCase), ...firstCall.testCases];
+    await runner.precompile?.(testCases, options.onCompiled);
     runner.expect?.(plan.cases);
     for (const planned of plan.cases) {
       const isLate = planned.isExtra && performance.now() - (extraStart ??= performance.now()) > budgetMs[device.kind];
@@ -99,7 +94,9 @@ export async function verify(kernel: CompiledKernel, device: Device, options: Ve
       }
       record(await runner.run(planned, outcomes.length));
     }
-    if (tunedCase && runner.tune && outcomes.length === plan.cases.length) record(await runner.tune(tunedCase));
+    const isPassed = outcomes.length > 0 && outcomes.every(({ status }) => status !== "failed");
+    const tuned = isPassed ? await firstCall.run() : undefined;
+    if (tuned) record(tuned);
   } finally {
     await runner.close();
   }

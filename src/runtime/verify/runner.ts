@@ -17,7 +17,7 @@ export interface Runner {
   /** Announces the cases that will run, in this order, so that several workers can prefetch them. */
   expect?: (cases: readonly PlannedCase[]) => void;
   run(planned: PlannedCase, index: number): Promise<Outcome>;
-  /** Runs a case with the config that Triton's autotuner chooses. */
+  /** Calls the wrapper twice as a user does: with an empty cache, and with the autotuner's choice of the config. */
   tune?: (planned: PlannedCase) => Promise<Outcome>;
   /** Compiles the kernels that the cases will launch. */
   precompile?: (cases: readonly TestCase[], onDone?: (done: number, planned: number) => void) => Promise<void>;
@@ -148,12 +148,8 @@ async function pythonRunner(
       if (wasCompared(merged) && merged.isAlgorithmChecked) checkedDtypes.add(dtypes);
       return (sanitized && merged.status === "passed" && checkOverflow(kernel, merged)) || merged;
     },
-    ...(device.kind !== "interpreter" &&
-      !needsPointer(kernel) && {
-        tune: (planned: PlannedCase) => runCase(planned),
-        precompile: ahead,
-        compiling: () => compiling,
-      }),
+    ...(!needsPointer(kernel) && { tune: (planned: PlannedCase) => runCase(planned) }),
+    ...(device.kind !== "interpreter" && !needsPointer(kernel) && { precompile: ahead, compiling: () => compiling }),
     close: async () => {
       await lookahead.drop(() => device.workers.stop());
       await workspace.remove();

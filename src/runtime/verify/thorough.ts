@@ -9,8 +9,9 @@ import { acceptedCase } from "../cases/valid-cases.js";
 import { cases, type CaseOptions, drawnConfigs } from "../cases/arbitrary.js";
 import type { Outcome } from "../cases/outcome.js";
 import { deviceLimits } from "./device-limits.js";
+import { planFirstCall } from "./first-call.js";
 import { gpuOf, whyNotRunOn } from "./other-gpu.js";
-import { openRunner, type RunnerOptions, verifyCase } from "./runner.js";
+import { openRunner, type RunnerOptions } from "./runner.js";
 import { shellWord } from "../system/run-program.js";
 import type { Verification } from "./plan-cases.js";
 import type { Device } from "../devices/device.js";
@@ -75,6 +76,7 @@ async function drawAndRun(kernel: CompiledKernel, device: Device, options: Thoro
   const planned = rounds.reduce((sum, { numRuns }) => sum + numRuns, 0);
   const passed: Outcome[] = [];
   let failed: Outcome | undefined;
+  let tuned: Outcome | undefined;
   let [tries, deadline] = [0, 0];
   const runner = await openRunner(kernel, device, {
     tolerance: options.tolerance ?? {},
@@ -100,31 +102,36 @@ async function drawAndRun(kernel: CompiledKernel, device: Device, options: Thoro
   };
   try {
     const drawnCases = rounds.flatMap(casesOf);
-    await runner.precompile?.(drawnCases, options.onCompiled);
+    const firstCall = planFirstCall(kernel, device, runner, drawnCases.map(plannedFor), selection);
+    await runner.precompile?.([...drawnCases, ...firstCall.testCases], options.onCompiled);
     deadline = performance.now() + timeLimitMs;
     runner.expect?.(timeLimitMs > 0 ? drawnCases.map(plannedFor) : []);
     for (const { arbitrary, ...parameters } of rounds)
       if (!failed) await fc.check(fc.asyncProperty(arbitrary, passes), parameters);
+    if (!failed && passed.length > 0) tuned = await firstCall.run();
   } finally {
     await runner.close();
   }
   const compiling = runner.compiling?.();
+  const last = failed ?? tuned;
   return {
     kernel,
     ...(selection.sizes && { hasChosenSizes: true }),
-    outcomes: failed ? [...passed, failed] : passed,
-    skipped: [...declared.skipped, ...describeSkipped(kernel, options, failed ? 0 : planned - passed.length, planned)],
+    outcomes: last ? [...passed, last] : passed,
+    skipped: [...declared.skipped, ...describeSkipped(kernel, options, failed ? 0 : planned - tries, planned)],
     seconds: Math.round(performance.now() - start) / 1000,
     ...(compiling && { compiling }),
     thorough: {
       seed: selection.seed,
-      ...(failed &&
-        failed.failure?.kind !== "connection" && {
-          replay: replayFlag(failed.testCase),
-          smallerTried: tries - passed.length - 1,
-        }),
+      ...(failed && replayOf(failed, tries - passed.length - 1)),
+      ...(tuned?.status === "failed" && replayOf(tuned, 0)),
     },
   };
+}
+
+/** How to run a failing case again, after `smallerTried` smaller ones. */
+function replayOf({ failure, testCase }: Outcome, smallerTried: number) {
+  return failure?.kind === "connection" ? {} : { replay: replayFlag(testCase), smallerTried };
 }
 
 /** Descriptions of what the run skips, except declared shapes. */
@@ -233,15 +240,21 @@ export async function reproduceCase(
   options: Pick<RunnerOptions, "tolerance" | "deadlineMs">,
 ): Promise<Verification> {
   const start = performance.now();
-  const outcome = await verifyCase(kernel, device, testCase, {
-    ...options,
-    repeats: repeats[device.kind],
-    isSanitized: true,
-  });
+  const planned = { testCase, label: "given", isExtra: false };
+  const runner = await openRunner(kernel, device, { ...options, repeats: repeats[device.kind], isSanitized: true });
+  const outcomes: Outcome[] = [];
+  try {
+    const outcome = await runner.run(planned, 0);
+    const firstCall = planFirstCall(kernel, device, runner, [planned], {});
+    const tuned = outcome.status === "passed" ? await firstCall.run() : undefined;
+    outcomes.push(outcome, ...(tuned ? [tuned] : []));
+  } finally {
+    await runner.close();
+  }
   return {
     kernel,
     hasChosenSizes: true,
-    outcomes: [outcome],
+    outcomes,
     skipped: [],
     seconds: Math.round(performance.now() - start) / 1000,
   };

@@ -88,6 +88,8 @@ export interface VerifyRequest extends RunRequest {
    * none.
    */
   readonly specialized: number | null;
+  /** True if the call must find no autotuned config, as a user's first call. It runs at least twice. */
+  readonly startsCold: boolean;
 }
 
 /** Calls the wrapper on given inputs. Files carry the elements, because JSON would need several times their size. */

@@ -8,6 +8,7 @@ import { trace } from "../../../src/dsl/trace.js";
 import { definitionOf } from "../../../src/dsl/definition.js";
 import { evaluateKernel } from "../../../src/eval/evaluate-kernel.js";
 import { magnitudes } from "../../../src/eval/magnitude.js";
+import { noRoundings } from "../../support/fixtures/vector-add.js";
 import { sampleCases, isFullRun } from "../../support/sampled-tests.js";
 import { cases, inputsOf } from "../../triton/ops/harness.js";
 
@@ -258,7 +259,7 @@ describe("a gradient", () => {
     const { arithmetic } = (await build(attentionWithGradients)).signature;
     expect(roundingUnit(arithmetic, { T: "float16" }, "cuda")).toBe(2 ** -11);
     expect(roundingUnit(arithmetic, { T: "bfloat16" }, "cuda")).toBe(2 ** -8);
-    const single = { rounds: [], dots: [{ dtype: "float32", precision: "tf32" }] };
+    const single = { ...noRoundings, dots: [{ dtype: "float32", precision: "tf32" }] };
     expect([roundingUnit(single, {}, "cuda"), roundingUnit(single, {}, "interpreter")]).toEqual([2 ** -10, 0]);
   });
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { TestCase, CompiledKernel, TensorSignature } from "../../../src/compiled/compiled-kernel.js";
 import { planCases, type Limits } from "../../../src/runtime/cases/cases.js";
 import { toleranceFor } from "../../../src/compiled/tolerance.js";
-import { vectorAdd } from "../../support/fixtures/vector-add.js";
+import { noRoundings, vectorAdd } from "../../support/fixtures/vector-add.js";
 
 const small: Limits = { elements: 2 ** 17, work: 2 ** 23, op: 0, exhaustive: false };
 const selection = { seed: 0 };
@@ -26,7 +26,7 @@ function matmul(changes: Partial<CompiledKernel> = {}): CompiledKernel {
       sizes: ["M", "K", "N"],
       dtypes: { T: ["float16", "bfloat16"] },
       contracted: ["K"],
-      arithmetic: { rounds: [], dots: [{ dtype: "float16", precision: "tf32" }] },
+      arithmetic: { ...noRoundings, dots: [{ dtype: "float16", precision: "tf32" }] },
     },
     configs: [16, 32, 64, 128].map((BLOCK) => ({ values: { BLOCK } })),
     shapes: [
@@ -153,13 +153,13 @@ describe("the plan", () => {
 });
 
 describe("tolerances", () => {
-  const arithmetic = { rounds: [], dots: [] };
+  const arithmetic = noRoundings;
   const plain = { arithmetic, contracted: [] };
   const none = { sizes: {}, dtypes: {} };
   const sum = { arithmetic, contracted: ["K"] };
   const long = { sizes: { K: 4096 }, dtypes: { T: "float32" } };
   const productOf = (precision: string) => ({
-    arithmetic: { rounds: [], dots: [{ dtype: { variable: "T" }, precision }] },
+    arithmetic: { ...noRoundings, dots: [{ dtype: { variable: "T" }, precision }] },
     contracted: [],
   });
 
@@ -180,10 +180,20 @@ describe("tolerances", () => {
     const rounds = [{ dtype: "bfloat16", count: 4 }];
     const { rms } = toleranceFor("bfloat16", { ...plain, arithmetic: { ...arithmetic, rounds } }, none, "eval");
     expect(rms).toBe(4 * 2 ** -8 * 2);
-    const many = [{ dtype: "float8e5", count: 100 }];
-    expect(toleranceFor("float32", { ...plain, arithmetic: { ...arithmetic, rounds: many } }, none, "eval").rms).toBe(
-      0.04,
-    );
+    const many = { ...arithmetic, rounds: [{ dtype: "float8e5", count: 100 }], declared: ["float8e5"] };
+    expect(toleranceFor("float32", { ...plain, arithmetic: many }, none, "eval").rms).toBe(0.04);
+  });
+
+  it("should have no room for roundings and sums that the author does not declare", () => {
+    const rms = (parts: Partial<typeof arithmetic>, dtype = "float32") =>
+      toleranceFor(dtype, { ...plain, arithmetic: { ...arithmetic, ...parts } }, none, "eval").rms;
+    const narrow = [{ dtype: "float16", count: 1 }];
+    expect([rms({ rounds: narrow }), rms({ rounds: narrow, declared: ["float16"] })]).toEqual([1e-5, 2 ** -9]);
+    const inFloat16 = { sums: narrow, declared: ["float16"] };
+    expect([rms(inFloat16, "float16"), rms({ ...inFloat16, declaredSums: ["float16"] }, "float16")]).toEqual([
+      1e-5,
+      2 ** -9,
+    ]);
   });
 
   it("should have room for TF32 only where a product of float32 runs in it", () => {

@@ -18,6 +18,7 @@ import type { Streams } from "../src/runtime/system/streams.js";
 import { folders } from "./folders.js";
 import { diagnosticsPage } from "./diagnostics.js";
 import { installParts } from "./install-tables.js";
+import { faultTable } from "./fault-table.js";
 import { galleryTable } from "./gallery-table.js";
 import { languagePage } from "./language.js";
 import { launchTable } from "./launch-table.js";
@@ -88,6 +89,7 @@ async function commonParts(): Promise<MarkedParts> {
     imports: importTable(),
     site: siteTable(),
     folders: folderTable(),
+    faults: faultTable(),
     gallery: galleryTable(),
     launch: launchTable(),
     tuning: tuningTable(),

@@ -5,6 +5,7 @@ import {
   isMemoryParam,
   isValue,
   type KernelIR,
+  type OpStatement,
   type PointerParam,
   type Statement,
   type TensorParam,
@@ -44,7 +45,13 @@ export function writtenPointers(ir: KernelIR): readonly PointerParam[] {
 }
 
 /** The effects on each tensor and raw pointer, including those of helper functions. */
-export function accesses(ir: KernelIR): ReadonlyMap<Memory, Effects> {
+export const accesses = (ir: KernelIR): ReadonlyMap<Memory, Effects> => recordAccesses(ir).effects;
+
+/** The tensors and raw pointers that each op may access. Ops with other addresses are missing. */
+export const accessedMemory = (ir: KernelIR): ReadonlyMap<OpStatement, ReadonlySet<Memory>> =>
+  recordAccesses(ir).memory;
+
+function recordAccesses(ir: KernelIR) {
   const roots = new Map<Value | Variable, Memory>();
   for (const param of ir.params) {
     if (!isMemoryParam(param)) continue;
@@ -52,9 +59,10 @@ export function accesses(ir: KernelIR): ReadonlyMap<Memory, Effects> {
     if (param.kind === "tensor") roots.set(param.pointer, param);
   }
   const effects = new Map<Memory, Set<Op["effect"]>>();
+  const memory = new Map<OpStatement, Set<Memory>>();
   const visit = (body: Block) => walk(body, recordEffects);
   visit(ir.body);
-  return effects;
+  return { effects, memory };
 
   function recordEffects(statement: Statement): void {
     if (statement.kind === "read") {
@@ -76,6 +84,7 @@ export function accesses(ir: KernelIR): ReadonlyMap<Memory, Effects> {
     if (statement.kind === "let") roots.set(statement.variable, root);
     if (statement.kind !== "op") return;
     const { effect } = statement.op;
+    memory.set(statement, new Set([...(memory.get(statement) ?? []), root]));
     for (const result of statement.results) if ("access" in result.type) roots.set(result, root);
     effects.set(root, new Set([...(effects.get(root) ?? []), effect]));
   }

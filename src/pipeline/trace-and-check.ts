@@ -2,6 +2,7 @@
 import { checkAccumulation } from "../check/accumulation.js";
 import { checkConfigs, unusedParams } from "../check/configs.js";
 import { checkDotPrecision } from "../check/dot-precision.js";
+import { checkFaults } from "../check/known-faults.js";
 import { checkHost } from "../check/host-blocks.js";
 import { checkLimits } from "../check/tile-limits.js";
 import { checkOptional } from "../check/optional.js";
@@ -49,6 +50,8 @@ export function traceAndCheck(
     ...checkPythonLimits(ir),
     ...checkDotPrecision(ir),
   );
+  // Lowering expects a kernel without errors.
+  if (!diagnostics.some(({ severity }) => severity === "error")) diagnostics.push(...checkFaults(ir));
   if (!source) diagnostics.push(noSourceWarning(ir));
   return { ir, diagnostics };
 }

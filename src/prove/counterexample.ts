@@ -5,7 +5,7 @@
 import type { TestCase, Evaluation, Finding } from "../compiled/compiled-kernel.js";
 import type { FindingCode } from "../diagnostics/catalog/index.js";
 import type { Location } from "../diagnostics/diagnostic.js";
-import { conditionsOf, not, symbolsIn, type Term } from "../symbolic/term.js";
+import { conditionsOf, FALSE, not, symbolsIn, type Term } from "../symbolic/term.js";
 import type { Budget } from "./algebra/budget.js";
 import { LaunchSearch, testCaseOf } from "./launch-search.js";
 import type { Range } from "./model/launch.js";
@@ -90,6 +90,20 @@ export function findCounterexample(
   return undefined;
 }
 
+/** True if a point of some small sizes certainly satisfies all facts. */
+export function isSatisfiable(
+  model: SymbolicModel,
+  { facts, variables }: Pick<RefutationQuery, "facts" | "variables">,
+  budget: Budget,
+): boolean {
+  const search = new Search(model, { goal: FALSE, facts, variables, locations: [], findingCodes: [] }, budget);
+  for (const values of search.sizes()) {
+    if (budget.isExhausted) return false;
+    if (search.hasPoint(values)) return true;
+  }
+  return false;
+}
+
 /** The first finding of the evaluator that answers the query. */
 function findingIn(
   testCase: TestCase,
@@ -156,10 +170,24 @@ class Search {
 
   /** True if a point of these sizes may refute the query. Unknown values may be anything. */
   mayFail(values: Values): boolean {
+    return this.#isLaunched(values) && this.#fails(new Map(values));
+  }
+
+  /** True if a point of these sizes satisfies all facts. */
+  hasPoint(values: Values): boolean {
+    const { variables, facts } = this.#query;
+    if (!this.#isLaunched(values)) return false;
+    for (const point of this.#points(variables, facts, new Map(values)))
+      if (facts.every((fact) => point.truth(fact) === true)) return true;
+    return false;
+  }
+
+  /** True if a launch may have these sizes. */
+  #isLaunched(values: Values): boolean {
     const launched = new Valuation(values);
     const isLaunched = this.#launches.mayLaunch(launched);
     this.budget.spend(launched.steps);
-    return isLaunched && this.#fails(new Map(values));
+    return isLaunched;
   }
 
   #fails(values: Map<string, number>): boolean {

@@ -29,6 +29,7 @@ import { redundantRequirements } from "./requirements.js";
 import { raceObligations } from "./properties/races.js";
 import { findCounterexample, type RefutationQuery, type CaseRunner, type Counterexample } from "./counterexample.js";
 import { inputsReadBy } from "./model/input-elements.js";
+import { variantsOf } from "./model/variants.js";
 
 /** All properties, in the order of the certificate. */
 const PROPERTIES: readonly ObligationGenerator[] = [
@@ -58,7 +59,7 @@ class Prover {
     readonly checked: readonly Precondition[],
     readonly runner: CaseRunner,
   ) {
-    this.#symbolicContexts = this.#variants().map((assignment) => this.#contextOf(assignment));
+    this.#symbolicContexts = variantsOf(ir).map(({ assignment }) => this.#contextOf(assignment));
   }
 
   certificate(): Certificate {
@@ -98,20 +99,6 @@ class Prover {
     this.#budget.refill();
     const model = modelOf(this.ir, this.checked, assignment);
     return { model, factScopes: new FactScopes(model, this.#budget) };
-  }
-
-  /**
-   * The distinct constexpr assignments of configs, without integers that are at least 1 in every config, which become
-   * symbols.
-   */
-  #variants(): readonly ConstexprAssignment[] {
-    const { configs } = this.ir.tuning;
-    const isSymbol = (name: string) =>
-      configs.every(({ values }) => Number.isInteger(values[name]) && Number(values[name]) >= 1);
-    const fixed = configs.map(({ values }) =>
-      Object.fromEntries(Object.entries(values).filter(([name]) => !isSymbol(name))),
-    );
-    return [...new Map(fixed.map((values) => [cacheKey(values), values])).values()];
   }
 
   #configContext({ values, index }: IndexedConfig): ProofContext {

@@ -266,3 +266,25 @@ export const notGiven = defineCode("not-given", (tensor: string) => [
   `${tensor} may be absent here`,
   `use it inside tl.when(${tensor}.given, () => { … })`,
 ]);
+
+const SEQUENTIAL = "pass { numStages: 1 } to tl.range, or call tl.debugBarrier() between the store and the load";
+
+export const pipelinedLoad = defineCode("pipelined-load", {
+  stale: (kernel: string, tensor: string, distance: number) => [
+    `${kernel}: this load of ${tensor} reads what the store of ${iterationBefore(distance)} writes, and Triton's pipeliner executes the load first`,
+    SEQUENTIAL,
+  ],
+  unproved: (kernel: string, tensor: string) => [
+    `${kernel}: nothing shows that this load of ${tensor} reads no element that the loop has just stored, and Triton's pipeliner executes the load first`,
+    SEQUENTIAL,
+  ],
+  overlap: (kernel: string, read: string, written: string) => [
+    `${kernel}: nothing shows that ${read} and ${written} do not overlap, and Triton's pipeliner executes this load of ${read} before stores that precede it`,
+    `declare the numel of both pointers, so that the wrapper checks it`,
+  ],
+});
+
+function iterationBefore(distance: number): string {
+  if (distance === 0) return "the same iteration";
+  return distance === 1 ? "the iteration before" : `${distance} iterations before`;
+}

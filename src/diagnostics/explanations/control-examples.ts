@@ -253,6 +253,26 @@ tl.when(x.given, () => tl.store(y.at(i), tl.load(z.at(i)).add(tl.load(x.at(i))))
       body: "tl.store(y.at(i), halve(halve(tl.load(x.at(i)))));",
     },
   },
+  "pipelined-load": {
+    meaning:
+      "Triton's pipeliner executes loads up to `numStages - 1` iterations before their loop reaches them, also if an earlier iteration stores to the same elements: with `numStages` of 2 or more on `tl.range` all loads of an innermost loop, otherwise, by the config's `numStages`, those that feed a product. It is an error if a load certainly reads a stored element, and a warning if nothing shows that it does not, which `tl.trusted` on the view waives. Results on the interpreter and the evaluator are not affected.",
+    message:
+      "example: this load of y reads what the store of the iteration before writes, and Triton's pipeliner executes the load first; pass { numStages: 1 } to tl.range, or call tl.debugBarrier() between the store and the load",
+    failing: {
+      params: `y: tensor.inout(tl.float32, ["R", "N"]), BLOCK: constexpr()`,
+      names: "y, R, BLOCK",
+      body: `for (const r of tl.range(1, R, 1, { numStages: 3 })) {
+  tl.store(y.at(r, i), tl.load(y.at(r.sub(1), i)).mul(2));
+}`,
+    },
+    passing: {
+      params: `y: tensor.inout(tl.float32, ["R", "N"]), BLOCK: constexpr()`,
+      names: "y, R, BLOCK",
+      body: `for (const r of tl.range(1, R, 1, { numStages: 1 })) {
+  tl.store(y.at(r, i), tl.load(y.at(r.sub(1), i)).mul(2));
+}`,
+    },
+  },
   "scope-escape": {
     meaning:
       "A value that a loop or a branch makes does not exist after it. `tl.mut` made before it carries the value out.",

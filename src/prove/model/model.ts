@@ -118,6 +118,10 @@ function powerOfTwoFacts(launch: SymbolicLaunch, checked: readonly Precondition[
   });
 }
 
+/** The symbol of a loop's iterations; inside a helper function, the enclosing calls follow. */
+export const iterationName = (environment: Environment, loop: ForStatement | WhileStatement): string =>
+  `turn ${environment.nameOf(loop)}`;
+
 class SymbolicExecution {
   readonly accesses: Access[] = [];
   readonly claims: Claim[] = [];
@@ -315,7 +319,7 @@ class SymbolicExecution {
 
   #executeFor(statement: ForStatement): void {
     const { environment } = this;
-    const iteration = symbol(`turn ${environment.nameOf(statement)}${environment.calls}`);
+    const iteration = symbol(`${iterationName(environment, statement)}${environment.calls}`);
     const boundOf = (argument: Argument, name: string): Term => {
       const terms = environment.terms(argument);
       return terms ? terms.at([]) : call(`${name} ${environment.nameOf(statement)}`, ...environment.scope);
@@ -343,7 +347,7 @@ class SymbolicExecution {
   #executeWhile(statement: WhileStatement): void {
     const { condition, body } = statement;
     const { environment } = this;
-    const iteration = symbol(`turn ${environment.nameOf(statement)}${environment.calls}`);
+    const iteration = symbol(`${iterationName(environment, statement)}${environment.calls}`);
     const iterationBlock = { statements: [...condition.statements, ...body.statements], yields: [] };
     this.#executeLoop(iterationBlock, iteration, undefined, () => {
       this.#mayBeSkipped = true;

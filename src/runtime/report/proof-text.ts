@@ -72,14 +72,11 @@ export function proofDiagnostics(
   return obligations.flatMap((obligation): Diagnostic[] => {
     const { property, of: subject, at, verdict } = obligation;
     if (verdict.kind === "proved" || verdict.kind === "waived") return [];
-    if (verdict.kind === "impossible") {
-      const message = noLaunch.contradiction(subject, linesOf(verdict.by));
-      return [verdict.configs === "all" ? errorDiagnostic(message, at) : warning(message, at)];
+    if (property === "launch") {
+      const message = launchDiagnostic(obligation);
+      // One condition excludes all accesses of its line.
+      return message && (verdict.kind !== "unreached" || isNew(`unreached ${at?.file} ${at?.line}`)) ? [message] : [];
     }
-    if (verdict.kind === "unreached")
-      return isNew(`unreached ${at?.file} ${at?.line}`) ? [warning(unreachedAccess(subject), at)] : [];
-    if (property === "launch" && verdict.kind === "unknown")
-      return [warning(noLaunch.notFound(subject, verdict.missing), at)];
     // The obligation of the lemma is reported itself.
     if (verdict.kind === "unknown" && verdict.isLemma) return [];
     const requires = suggest(obligation);
@@ -90,13 +87,22 @@ export function proofDiagnostics(
         ? []
         : [warning(notProved(subject, verdict.missing, remedy), at)];
     }
+    if (verdict.kind !== "refuted" || !isNew(verdict.finding.message)) return [];
     const { finding } = verdict;
-    if (!isNew(finding.message)) return [];
     const problem = `${finding.message}; a case: ${formatCounterexample(verdict.at)}`;
     // The finding's own remedy stands inside the sentence.
     const details = requires === undefined ? { remedy: finding.remedy } : {};
     return [errorDiagnostic(new Message(finding.code, problem, remedy), finding.at ?? at, details)];
   });
+}
+
+/** A kernel or a config without a launch, and an access that no launch reaches. */
+function launchDiagnostic({ of: subject, at, verdict }: Obligation): Diagnostic | undefined {
+  if (verdict.kind === "unreached") return warning(unreachedAccess(subject), at);
+  if (verdict.kind === "unknown") return warning(noLaunch.notFound(subject, verdict.missing), at);
+  if (verdict.kind !== "impossible") return undefined;
+  const message = noLaunch.contradiction(subject, linesOf(verdict.by));
+  return verdict.configs === "all" ? errorDiagnostic(message, at) : warning(message, at);
 }
 
 /** `the requirements of lines 8, 9` */

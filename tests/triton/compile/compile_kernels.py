@@ -69,7 +69,7 @@ def compile_job(folder, job):
             result["sass"] = disassembly(kernel.asm["cubin"])
         if job.get("machineCode"):
             result["machineCode"] = machine_code(kernel)
-        for text in ("ttir", "amdgcn"):
+        for text in ("ttir", "ttgir", "amdgcn"):
             if job.get(text):
                 result[text] = kernel.asm[text]
     except Exception as error:

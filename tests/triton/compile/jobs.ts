@@ -26,9 +26,10 @@ export interface Job extends Arguments {
   readonly target: readonly [string, number | string, number];
   /** Also look for faults of ptxas. */
   readonly machineCode?: boolean;
-  /** Also give the disassembly, Triton's own IR, or AMD's assembly. */
+  /** Also give the disassembly, Triton's IR before or after its GPU passes, or AMD's assembly. */
   readonly sass?: boolean;
   readonly ttir?: boolean;
+  readonly ttgir?: boolean;
   readonly amdgcn?: boolean;
 }
 
@@ -43,6 +44,7 @@ export interface Compiled {
   readonly sass?: string;
   readonly machineCode?: MachineCode;
   readonly ttir?: string;
+  readonly ttgir?: string;
   readonly amdgcn?: string;
 }
 

@@ -1,0 +1,104 @@
+/**
+ * Known faults of compilers and hardware that change the results of correct kernels. A row leaves the table when no
+ * supported version has the fault; a test of each row compiles or runs a kernel that shows it.
+ */
+import { compiledOps, constantsOf } from "../analysis/compiled-ops.js";
+import { preconditions } from "../analysis/preconditions.js";
+import type { Config } from "../compiled/compiled-kernel.js";
+import type { DiagnosticCode } from "../diagnostics/catalog/index.js";
+import { compileMiscompiled } from "../diagnostics/catalog/command-codes.js";
+import { pipelinedLoad } from "../diagnostics/catalog/control-codes.js";
+import { type Diagnostic, errorDiagnostic, type Location, warning } from "../diagnostics/diagnostic.js";
+import { type ForStatement, type KernelIR, operandOf, type OpStatement, paramsOf } from "../ir/nodes.js";
+import { typeOfArgument } from "../ir/typed.js";
+import { lowerViews } from "../lower/views.js";
+import { type MovedLoad, movedLoads } from "../prove/properties/pipelined-loads.js";
+
+export interface KnownFault {
+  readonly id: string;
+  /** The versions and GPUs that have the fault. */
+  readonly affects: {
+    readonly triton?: { readonly oldest: string; readonly newest: string };
+    readonly ptxas?: string;
+    readonly gpus: string;
+  };
+  readonly effect: string;
+  readonly remedy: string;
+  /** The report upstream, if there is one. */
+  readonly reference?: string;
+  /** Who reports it: the build, the wrapper at a call, or `compile` from the machine code. */
+  readonly reportedBy: "build" | "wrapper" | "compile";
+  /** The code of the diagnostic. Undefined if the wrapper raises an error in Python. */
+  readonly code?: DiagnosticCode;
+  /** The locations in a kernel that may be affected. */
+  readonly places: (ir: KernelIR) => readonly (Location | undefined)[];
+}
+
+export const knownFaults: readonly KnownFault[] = [
+  {
+    id: "pipelined-load",
+    affects: { triton: { oldest: "3.6", newest: "3.9" }, gpus: "all" },
+    effect:
+      "A loop of two or more stages executes loads before stores of earlier iterations, even if both access one element.",
+    remedy: "`numStages: 1` on the `tl.range`, or `tl.debugBarrier()` between the store and the load",
+    reference: "https://github.com/triton-lang/triton/issues/8259",
+    reportedBy: "build",
+    code: pipelinedLoad.code,
+    places: (ir) => findMovedLoads(ir).map(({ load }) => load.location),
+  },
+  {
+    id: "tma-store-tail",
+    affects: { gpus: "sm_90 and later" },
+    effect: "A store through a descriptor writes up to 15 bytes past a row if its length is no multiple of 16 bytes.",
+    remedy: "rows of a multiple of 16 bytes, or a view",
+    reference: "https://github.com/triton-lang/triton/issues/11583",
+    reportedBy: "wrapper",
+    places: (ir) => locationsOf(ir, (statement) => statement.op.effect !== "read" && hasDescriptor(statement)),
+  },
+  {
+    id: "ptxas-descriptor",
+    affects: { ptxas: "12.8.93, which Triton 3.6 ships", gpus: "sm_90" },
+    effect: "A product adds the offset of an operand to a register that nothing has written.",
+    remedy: "a newer ptxas by `TRITON_PTXAS_PATH`, or another config",
+    reportedBy: "compile",
+    code: compileMiscompiled.code,
+    places: (ir) => locationsOf(ir, ({ op }) => op.facts.contracts === true),
+  },
+];
+
+const locationsOf = (ir: KernelIR, isAffected: (statement: OpStatement) => boolean) =>
+  [...compiledOps(ir)].filter(isAffected).map(({ location }) => location);
+
+/** True if an op accesses memory through a descriptor. */
+function hasDescriptor(statement: OpStatement): boolean {
+  const address = operandOf(statement, statement.op.proof.memoryOperands?.address);
+  return address !== undefined && typeOfArgument(address).kind === "descriptor";
+}
+
+/** Errors and warnings about the faults that the build finds. */
+export function checkFaults(ir: KernelIR): readonly Diagnostic[] {
+  return findMovedLoads(ir).map(({ load, write, read = "memory", written, distance }) => {
+    const details = { related: write.location && [{ message: "the store", at: write.location }] };
+    if (distance !== undefined)
+      return errorDiagnostic(pipelinedLoad.stale(ir.name, read, distance), load.location, details);
+    const message =
+      written === undefined || written === read
+        ? pipelinedLoad.unproved(ir.name, read)
+        : pipelinedLoad.overlap(ir.name, read, written);
+    return warning(message, load.location, details);
+  });
+}
+
+/** Triton's default of `num_stages`. */
+const DEFAULT_STAGES = 3;
+
+function findMovedLoads(ir: KernelIR): readonly MovedLoad[] {
+  const names = new Map(paramsOf(ir, "constexpr").map(({ value, name }) => [value, name]));
+  const stagesOf = (loop: ForStatement, { values, numStages = DEFAULT_STAGES }: Config): number | undefined => {
+    const option = loop.options["numStages"];
+    if (option === undefined) return ir.tuning.options?.["numStages"] ? undefined : numStages;
+    const constant = constantsOf(ir, (value) => values[names.get(value) ?? ""])(option);
+    return typeof constant === "number" ? constant : undefined;
+  };
+  return movedLoads(ir, () => preconditions(lowerViews(ir)), stagesOf);
+}

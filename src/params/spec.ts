@@ -227,11 +227,10 @@ export interface Spec<P, Derived extends string = never, Heuristic extends strin
   /** Sizes for verification and benchmarks. Verification also draws random sizes. */
   readonly shapes?: readonly Sizes<P, NoInfer<Derived>, NoInfer<Heuristic>>[];
   /**
-   * Overrides parts of the default tolerance. An element may differ by `atol + rtol * |expected|`, plus `rms` times the
-   * root mean square of the output. `atol` replaces the default `rms`. It must also cover the kernel's algorithm.
-   * Integers must be equal, unless `atol` is 1 or more: then at most the fraction `share` of them, by default 0.01,
-   * may differ by up to `atol`. `{ q: { atol: 1 } }` applies to the output `q`. A tolerance
-   * also declares roundings that are lower than the dtypes of the inputs, the outputs and the reference.
+   * Overrides parts of the default. An element may differ by `atol + rtol * |expected|`, plus `rms` times the
+   * root mean square of the output. `atol` replaces the default `rms`. It must also cover the kernel's algorithm. It
+   * also permits lower roundings. Integers must be equal, unless `atol` is 1 or more: then the fraction
+   * `share` of them (default 0.01) may differ by up to `atol`. `{ q: { atol: 1 } }` is for `q`.
    */
   readonly tolerance?: ToleranceSpec & { readonly [K in TensorNames<P, "out" | "inout">]?: ToleranceSpec };
 }

@@ -18,7 +18,7 @@ describe("the page for coding agents", () => {
     expect(tokensOf(page)).toBeLessThanOrEqual(MAX_TOKENS);
   });
 
-  test("has whole kernels that compile", { timeout: 30_000 }, () => {
+  test("has whole kernels that compile", { timeout: 60_000 }, () => {
     const files = Object.fromEntries(blocks("ts").map((text, i) => [`kernel-${i}.ts`, text]));
     expect(Object.keys(files).length).toBeGreaterThanOrEqual(3);
     expect(typeErrors("agents-page", files)).toEqual([]);

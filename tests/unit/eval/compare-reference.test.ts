@@ -115,8 +115,8 @@ describe("rounding", () => {
       (x) => x.mul(3),
       tl.float32,
     );
-    // One rounding to bfloat16 is what the kernel says it does.
-    expect(await verdict(narrow, { N: 100 })).toEqual(right);
+    // Neither the reference nor a dtype of a tensor rounds to bfloat16.
+    expect(await verdict(narrow, { N: 100 })).toEqual({ correct: false, finds: "rounding", unchecked: [] });
     const cancels = rowwise(
       (x) => x.to(tl.bfloat16).mul(64).add(x.mul(-63.9).to(tl.bfloat16)).to(tl.float32),
       (x) => x.mul(0.1),

@@ -1,9 +1,11 @@
 /** What is stopped in the middle, or stops by itself: it ends at once, with all that it started, and the next one is clean. */
+import { createHash } from "node:crypto";
 import { execa } from "execa";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { pathToFileURL } from "node:url";
 import { beforeAll, describe, expect, it } from "vitest";
 import { sampledTests } from "../support/sampled-tests.js";
 import type { RunReport } from "../../src/runtime/report/reports.js";
@@ -126,22 +128,22 @@ describe("setup that is stopped half-way", { timeout: 240_000 }, () => {
   /** A package that pip builds: its build waits for a file. */
   async function slowPackage(): Promise<{ readonly lock: string; readonly source: string }> {
     const source = await mkdtemp(join(folder, "package-"));
-    const lock = join(source, "slow.lock");
-    await writeFile(lock, `${source}\n`);
+    const [lock, archive] = [join(source, "slow.lock"), join(source, "slow-1.0.tar.gz")];
+    await mkdir(join(source, "slow-1.0"));
     await writeFile(
-      join(source, "pyproject.toml"),
+      join(source, "slow-1.0", "pyproject.toml"),
       `[project]\nname = "slow"\nversion = "1.0"\n\n[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n`,
     );
     await writeFile(
-      join(source, "backend.py"),
+      join(source, "slow-1.0", "backend.py"),
       `import os, time, zipfile
-HERE = os.path.dirname(os.path.abspath(__file__))
+SOURCE = ${JSON.stringify(source)}
 METADATA = "Metadata-Version: 2.1\\nName: slow\\nVersion: 1.0\\n"
 WHEEL = "Wheel-Version: 1.0\\nGenerator: test\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n"
 def build_wheel(folder, config_settings=None, metadata_directory=None):
-    with open(os.path.join(HERE, "started"), "w") as file:
+    with open(os.path.join(SOURCE, "started"), "w") as file:
         file.write(str(os.getpid()))
-    while not os.path.exists(os.path.join(HERE, "go")):
+    while not os.path.exists(os.path.join(SOURCE, "go")):
         time.sleep(0.05)
     name = "slow-1.0-py3-none-any.whl"
     with zipfile.ZipFile(os.path.join(folder, name), "w") as wheel:
@@ -152,6 +154,9 @@ def build_wheel(folder, config_settings=None, metadata_directory=None):
     return name
 `,
     );
+    await execa("tar", ["czf", archive, "slow-1.0"], { cwd: source });
+    const hash = createHash("sha256").update(await readFile(archive));
+    await writeFile(lock, `slow @ ${pathToFileURL(archive).href} --hash=sha256:${hash.digest("hex")}\n`);
     return { lock, source };
   }
 

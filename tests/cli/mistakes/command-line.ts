@@ -1,5 +1,5 @@
 /** What the arguments ask for. */
-import { evaluated, type Mistake } from "./mistake.js";
+import { add, evaluated, type Mistake } from "./mistake.js";
 
 export const commandLine: readonly Mistake[] = [
   { title: "an unknown command", args: "rnu FILE", code: 2, says: "unknown command 'rnu'; --help lists the options" },
@@ -78,9 +78,10 @@ export const commandLine: readonly Mistake[] = [
   },
   {
     title: "a grid beyond what a GPU has",
-    args: `${evaluated} --shape N=1000000000000`,
+    args: `${evaluated} --shape N=5000000`,
+    file: add({ grid: "({ N, BLOCK }) => [1, tl.cdiv(N, BLOCK)]" }),
     code: 1,
-    says: "a GPU allows 2147483647",
+    says: "axis 1 of the grid has 78125 programs, and a GPU allows 65535",
   },
   {
     title: "a size that int32 offsets do not reach",

@@ -165,7 +165,7 @@ describe("commands on files", { timeout: 60_000 }, () => {
   });
 });
 
-describe("new", { timeout: 60_000 }, () => {
+describe("new", { timeout: 120_000 }, () => {
   sampledTests("new files", "templates");
 
   it.each(["module", "commonjs"])(

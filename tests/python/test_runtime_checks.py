@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+import triton
 from torch.autograd import forward_ad
 
 from runtime import checks
@@ -327,7 +328,8 @@ class BFloat16(unittest.TestCase):
         self.assertEqual(result.stdout.splitlines(), ["None", refused, "None"])
 
     def test_a_gpu_takes_it(self) -> None:
-        with unittest.mock.patch.object(checks, "_INTERPRETED", False):
+        with triton.knobs.runtime.scope():
+            triton.knobs.runtime.interpret = False
             checks._check_bfloat16("f", torch.bfloat16)
 
 

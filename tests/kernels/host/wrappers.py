@@ -1,6 +1,7 @@
 """What wrappers of the host tests' kernels take, refuse and give, on Triton's interpreter."""
 
 import inspect
+import sys
 import unittest
 import unittest.mock
 
@@ -200,6 +201,13 @@ class Results(unittest.TestCase):
             ramp.kernel_fn(3, 70, out=5)
         with self.assertRaisesRegex(ValueError, "ramp: out must be on a GPU, got meta"):
             ramp.kernel_fn(3, 70, device="meta")
+
+    def test_long_grids(self):
+        checked = [module for module in vars(sys.modules[__name__]).values() if hasattr(module, "_checked_grid")]
+        self.assertNotEqual(checked, [])
+        for module in checked:
+            with self.assertRaisesRegex(ValueError, "axis 1 of the grid has M = 65536 programs"):
+                module._checked_grid("kernel", (1, 65536), {1: "M"})
 
 
 if __name__ == "__main__":

@@ -146,7 +146,7 @@ test.each(Object.entries(doubling))(
     const right = await build(doubled);
     const shape = { ...at, sizes: { M: 3, N: 12 } };
     expect(await verifyCase(right, device(), shape)).toMatchObject({ status: "passed", problems: [] });
-    const wrong = changed(right, "    grad_y = grad_y.contiguous()\n", "");
+    const wrong = changed(right, "    grad_y = grad_y.contiguous()\n    return _doubling(", "    return _doubling(");
     const { failure } = await verifyCase(wrong, device(), shape);
     expect(failure?.message).toMatch(/call \.contiguous\(\)/);
   },

@@ -73,7 +73,6 @@ test.skipIf(!compiler).each([
   ],
   ["torch._C._dynamo.guards", "TensorGuards", undefined, "cannot import name 'TensorGuards'"],
   ["triton", "__version__", "3.10.0", "it is tested with Triton 3.6 to 3.9, not 3.10.0"],
-  ["triton", "__version__", "3.5.1", "it is tested with Triton 3.6 to 3.9, not 3.5.1"],
 ])(
   "with another %s.%s (%s), a call should be launched by Triton, after one warning",
   async (owner, name, value, why) => {

@@ -4,17 +4,14 @@
  */
 import type { Obligation, TestCase } from "../compiled/compiled-kernel.js";
 import type { Location } from "../diagnostics/diagnostic.js";
-import { isValue, type KernelIR, paramsOf, type ScalarParam } from "../ir/nodes.js";
-import { definitions } from "../ir/walk.js";
-import { conditionsOf, FALSE, type Term } from "../symbolic/term.js";
+import { type KernelIR, paramsOf, type ScalarParam } from "../ir/nodes.js";
+import { conditionsOf, FALSE } from "../symbolic/term.js";
 import { isInt, members } from "../types/dtype.js";
-import { Budget } from "./algebra/budget.js";
-import { FactSet } from "./algebra/facts.js";
-import { assume, entails } from "./algebra/interpret.js";
-import { zip } from "./algebra/zip.js";
+import { entails } from "./algebra/interpret.js";
 import type { CaseRunner } from "./counterexample.js";
 import { type IndexedConfig, integersOf, LaunchSearch, testCaseOf } from "./launch-search.js";
-import { hostFacts, type SymbolicLaunch, symbolicLaunch } from "./model/launch.js";
+import { type SymbolicLaunch, symbolicLaunch } from "./model/launch.js";
+import { launchFacts, locatedRequirements, without } from "./requirements.js";
 import { Valuation, type Values } from "./valuation.js";
 
 /** The number of launches that may be refused before the search ends. */
@@ -30,25 +27,35 @@ export interface LaunchesOfConfigs {
 
 /** Finds a launch of each config that the wrapper accepts. */
 export function launchesOf(ir: KernelIR, configs: readonly IndexedConfig[], runner: CaseRunner): LaunchesOfConfigs {
-  const searches = configs.map((config) => ({ config, found: findLaunch(ir, config, runner) }));
+  const searches = configs.map((config) => {
+    const launch = symbolicLaunch(ir, config.values);
+    return { config, launch, found: findLaunch(ir, config, launch, runner) };
+  });
   const launches = searches.flatMap(({ found }) => ("testCase" in found ? [found.testCase] : []));
-  const isAny = launches.length > 0;
-  const obligations = searches.flatMap(({ config, found }) =>
-    "testCase" in found ? [] : [obligationOf(ir, config, found.refusal, isAny ? "one" : "all")],
-  );
-  return { launches, obligations: isAny ? obligations : obligations.slice(0, 1) };
+  const withoutLaunch = launches.length > 0 ? "one" : "all";
+  const obligations = searches.flatMap(({ config, launch, found }): readonly Obligation[] => {
+    if ("testCase" in found) return [];
+    const of = withoutLaunch === "one" ? `config ${config.index}` : ir.name;
+    const by = conflictingRequirements(ir, launch);
+    if (by)
+      return [
+        { property: "launch", of, at: by[0] ?? ir.at, verdict: { kind: "impossible", configs: withoutLaunch, by } },
+      ];
+    const missing = found.refusal ?? "no size that was tried meets them";
+    return [{ property: "launch", of, at: ir.at, verdict: { kind: "unknown", missing } }];
+  });
+  return { launches, obligations: withoutLaunch === "one" ? obligations : obligations.slice(0, 1) };
 }
 
 /** A launch, or why the last one that was tried is refused. */
 type Found = { readonly testCase: TestCase } | { readonly refusal: string | undefined };
 
-function findLaunch(ir: KernelIR, { values, index }: IndexedConfig, runner: CaseRunner): Found {
-  const launch = symbolicLaunch(ir, values);
-  const search = new LaunchSearch(launch, launch.requirements);
+function findLaunch(ir: KernelIR, { values, index }: IndexedConfig, launch: SymbolicLaunch, runner: CaseRunner): Found {
+  const floatChoices = floatsOf(ir);
   let refusal: string | undefined;
   let refusedCount = 0;
-  for (const candidate of candidates(ir, search)) {
-    for (const floats of floatsOf(ir)) {
+  for (const candidate of candidates(ir, new LaunchSearch(launch, launch.requirements)))
+    for (const floats of floatChoices) {
       const testCase = testCaseOf(ir, index, new Map([...floats, ...candidate, ...integersOf(values)]));
       try {
         refusal = runner.refusal(testCase);
@@ -58,7 +65,6 @@ function findLaunch(ir: KernelIR, { values, index }: IndexedConfig, runner: Case
       }
       if (++refusedCount >= MAX_REFUSED) return { refusal };
     }
-  }
   return { refusal };
 }
 
@@ -77,52 +83,17 @@ function floatsOf(ir: KernelIR): readonly Values[] {
   return [assign((param) => Number(param.default ?? 1)), ...[0.5, 0, 2, -1].map((value) => assign(() => value))];
 }
 
-function obligationOf(
-  ir: KernelIR,
-  { values, index }: IndexedConfig,
-  refusal: string | undefined,
-  configs: "one" | "all",
-): Obligation {
-  const subject = configs === "one" ? `config ${index}` : ir.name;
-  const conflict = conflictingRequirements(ir, symbolicLaunch(ir, values));
-  if (conflict) {
-    const [first] = conflict;
-    return {
-      property: "launch",
-      of: subject,
-      at: first ?? ir.at,
-      verdict: { kind: "impossible", configs, by: conflict },
-    };
-  }
-  return {
-    property: "launch",
-    of: subject,
-    at: ir.at,
-    verdict: { kind: "unknown", missing: refusal ?? "no size that was tried meets them" },
-  };
-}
-
 /** The places of requirements that contradict one another, as few as possible. Undefined if none are shown to. */
 function conflictingRequirements(ir: KernelIR, launch: SymbolicLaunch): readonly Location[] | undefined {
-  const { yields } = ir.requires.block;
-  const statements = definitions(ir.requires.block);
-  const requirements = zip(launch.requirements, yields).map(([term, value]) => ({
-    facts: conditionsOf(term),
-    at: isValue(value) ? statements.get(value)?.location : undefined,
-  }));
-  const required = new Set(requirements.flatMap(({ facts }) => facts));
-  const others = launch.facts.filter((fact) => !required.has(fact));
-  const isImpossible = (kept: typeof requirements) => contradict([...others, ...kept.flatMap(({ facts }) => facts)]);
+  const requirements = locatedRequirements(ir, launch);
+  const conditions = (kept: typeof requirements) => kept.flatMap(({ condition }) => conditionsOf(condition));
+  const others = without(launch.facts, conditions(requirements));
+  const isImpossible = (kept: typeof requirements) =>
+    entails(launchFacts([...others, ...conditions(kept)], STEPS), FALSE);
   if (!isImpossible(requirements)) return undefined;
   const conflict = requirements.reduce((kept, requirement) => {
     const fewer = kept.filter((each) => each !== requirement);
     return isImpossible(fewer) ? fewer : kept;
   }, requirements);
   return conflict.flatMap(({ at }) => at ?? []);
-}
-
-function contradict(facts: readonly Term[]): boolean {
-  const factSet = new FactSet({ budget: new Budget(STEPS), callFacts: hostFacts });
-  for (const fact of facts) assume(factSet, fact);
-  return entails(factSet, FALSE);
 }

@@ -49,6 +49,7 @@ export function prove(ir: KernelIR, checked: readonly Precondition[], runner: Ca
 
 class Prover {
   readonly #symbolicContexts: readonly ProofContext[];
+  readonly #configs: readonly IndexedConfig[];
   readonly #configContexts = new Map<number, ProofContext>();
   readonly #budget = new Budget(20_000, 4_000);
   /** The budget of the counterexample search. */
@@ -59,6 +60,7 @@ class Prover {
     readonly checked: readonly Precondition[],
     readonly runner: CaseRunner,
   ) {
+    this.#configs = distinctConfigs(ir);
     this.#symbolicContexts = variantsOf(ir).map(({ assignment }) => this.#contextOf(assignment));
   }
 
@@ -71,7 +73,7 @@ class Prover {
       : PROPERTIES.flatMap((obligationsOf) => obligationsOf(models));
     const decided = obligations.map((obligation) => ({ obligation, verdict: this.#decide(obligation) }));
     const openLemmas = decided.filter(({ obligation, verdict }) => obligation.exact && verdict.kind !== "proved");
-    const { launches, obligations: withoutLaunch } = launchesOf(ir, this.#distinctConfigs(), this.runner);
+    const { launches, obligations: withoutLaunch } = launchesOf(ir, this.#configs, this.runner);
     return {
       configs: ir.tuning.configs.length,
       launches,
@@ -91,7 +93,7 @@ class Prover {
 
   #unreachedAccesses(): readonly Obligation[] {
     this.#budget.refill();
-    return unreachedAccesses(this.#symbolicContexts, this.#distinctConfigs());
+    return unreachedAccesses(this.#symbolicContexts, this.#configs);
   }
 
   #contextOf(assignment: ConstexprAssignment): ProofContext {
@@ -105,12 +107,6 @@ class Prover {
     let context = this.#configContexts.get(index);
     if (!context) this.#configContexts.set(index, (context = this.#contextOf(values)));
     return context;
-  }
-
-  /** The first config of each group that differs in launch options alone. */
-  #distinctConfigs(): readonly IndexedConfig[] {
-    const configs = this.ir.tuning.configs.map(({ values }, index) => [cacheKey(values), { values, index }] as const);
-    return [...new Map(configs.toReversed()).values()].toSorted((x, y) => x.index - y.index);
   }
 
   #decide(obligation: ProofObligation): Verdict {
@@ -127,7 +123,7 @@ class Prover {
     if (!gap) return { kind: "proved", configs: "together" };
     if (obligation.waiver !== undefined) return { kind: "waived", reason: obligation.waiver };
     if (!gap.refutation) return { kind: "unknown", missing: gap.missing };
-    for (const config of this.#distinctConfigs()) {
+    for (const config of this.#configs) {
       const context = this.#configContext(config);
       const gap = gapIn(context);
       if (!gap) continue;
@@ -153,6 +149,12 @@ class Prover {
       return param?.range !== undefined && !(name in this.ir.inputs);
     });
   }
+}
+
+/** The first config of each group that differs in launch options alone. */
+function distinctConfigs({ tuning }: KernelIR): readonly IndexedConfig[] {
+  const configs = tuning.configs.map(({ values }, index) => [cacheKey(values), { values, index }] as const);
+  return [...new Map(configs.toReversed()).values()].toSorted((x, y) => x.index - y.index);
 }
 
 interface Decided {

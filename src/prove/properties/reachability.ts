@@ -13,9 +13,11 @@ export function unreachedAccesses(
   contexts: readonly ProofContext[],
   configs: readonly IndexedConfig[],
 ): readonly Obligation[] {
+  // One valuation a config, because accesses share conditions.
+  const valuations = configs.map(({ values }) => new Valuation(new Map(integersOf(values))));
   const accesses = contexts.flatMap((context) => context.model.accesses.map((access) => ({ access, context })));
   const reached = new Set(
-    accesses.flatMap(({ access, context }) => (mayBeReached(access, context, configs) ? [access.statement] : [])),
+    accesses.flatMap(({ access, context }) => (mayBeReached(access, context, valuations) ? [access.statement] : [])),
   );
   const unreached = new Map(
     accesses.flatMap(({ access }) => (reached.has(access.statement) ? [] : [[access.statement, access] as const])),
@@ -28,11 +30,8 @@ export function unreachedAccesses(
   }));
 }
 
-function mayBeReached(access: Access, { factScopes }: ProofContext, configs: readonly IndexedConfig[]): boolean {
+function mayBeReached(access: Access, { factScopes }: ProofContext, valuations: readonly Valuation[]): boolean {
   const conditions = [...access.path, access.mask];
-  const isTaken = configs.some(({ values }) => {
-    const valuation = new Valuation(new Map(integersOf(values)));
-    return conditions.every((condition) => valuation.truth(condition) !== false);
-  });
+  const isTaken = valuations.some((valuation) => conditions.every((condition) => valuation.truth(condition) !== false));
   return isTaken && !entails(factScopes.active(access), FALSE);
 }

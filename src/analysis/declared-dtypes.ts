@@ -4,6 +4,7 @@ import { recordOf } from "../torch/functions.js";
 import {
   isCallNode,
   isTorchNode,
+  reachableNodes,
   type Reference,
   type TorchArgument,
   type TorchNode,
@@ -45,24 +46,15 @@ export function declaredDTypes(ir: KernelIR): DeclaredDTypes {
 function castsOf(reference: Reference | undefined): DeclaredDTypes {
   if (!reference) return { values: [], sums: [] };
   if (reference.kind === "python") return { values: dtypesInPython(reference.source), sums: [] };
-  const [values, sums] = [new Set<DTypeName>(), new Set<DTypeName>()];
-  const visited = new Set<TorchNode>();
-  const visit = (argument: TorchArgument): void => {
-    if (Array.isArray(argument)) argument.forEach(visit);
-    if (!isTorchNode(argument) || visited.has(argument)) return;
-    visited.add(argument);
-    if (argument.kind === "dtype") values.add(argument.name);
-    const cast = castOf(argument);
-    if (cast) values.add(cast);
-    if (isCallNode(argument) && SUMMING.has(argument.name))
-      for (const operand of torchOperands(argument)) {
-        const dtype = isTorchNode(operand) && (operand.kind === "dtype" ? operand.name : castOf(operand));
-        if (dtype) sums.add(dtype);
-      }
-    torchOperands(argument).forEach(visit);
-  };
-  reference.outputs.forEach(visit);
-  return { values: [...values], sums: [...sums] };
+  const nodes = [...reachableNodes(reference.outputs)];
+  const summed = nodes.flatMap((node) => (isCallNode(node) && SUMMING.has(node.name) ? torchOperands(node) : []));
+  return { values: nodes.flatMap(dtypeOf), sums: summed.filter(isTorchNode).flatMap(dtypeOf) };
+}
+
+/** The dtype that an expression is, or to which it casts. */
+function dtypeOf(node: TorchNode): readonly DTypeName[] {
+  const dtype = node.kind === "dtype" ? node.name : castOf(node);
+  return dtype ? [dtype] : [];
 }
 
 /** The dtype to which a call casts. */

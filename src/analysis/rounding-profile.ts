@@ -6,7 +6,7 @@ import { walkAll } from "../ir/walk.js";
 import { type Elem, members } from "../types/dtype.js";
 import type { KernelLaunch, OperatorIR } from "../ir/operator-ir.js";
 import type { Location } from "../diagnostics/diagnostic.js";
-import { isTorchNode, torchOperands, type TorchArgument } from "../torch/node.js";
+import { reachableNodes, torchOperands } from "../torch/node.js";
 import { declaredDTypes } from "./declared-dtypes.js";
 import { type RoundingSite, roundingSites } from "./rounding-sites.js";
 
@@ -83,16 +83,14 @@ function variablesOf({ params }: KernelIR): readonly string[] {
 /** The outputs of kernels that another kernel, or PyTorch in between, uses, as sites that round to their dtypes. */
 function handedTensors({ forward, backward }: OperatorIR): readonly RoundingSite[] {
   const found = new Map<TensorParam, Location | undefined>();
-  const visit = (argument: TorchArgument | undefined): void => {
-    if (Array.isArray(argument)) argument.forEach(visit);
-    if (!isTorchNode(argument)) return;
-    if (argument.kind === "launched") {
-      const param = (argument.launch as KernelLaunch).kernel.params.find(({ name }) => name === argument.output);
-      if (param?.kind === "tensor" && !found.has(param)) found.set(param, argument.at ?? argument.launch.at);
-    } else torchOperands(argument).forEach(visit);
-  };
-  for (const step of [...forward.steps, ...(backward?.steps ?? [])])
-    (step.kind === "launch" ? Object.values(step.args) : torchOperands(step)).forEach(visit);
+  const roots = [...forward.steps, ...(backward?.steps ?? [])].flatMap((step) =>
+    step.kind === "launch" ? Object.values(step.args) : torchOperands(step),
+  );
+  for (const node of reachableNodes(roots)) {
+    if (node.kind !== "launched") continue;
+    const param = (node.launch as KernelLaunch).kernel.params.find(({ name }) => name === node.output);
+    if (param?.kind === "tensor" && !found.has(param)) found.set(param, node.at ?? node.launch.at);
+  }
   return [...found].map(([{ name, dtype }, at]) => ({ elem: dtype, kind: "tensor", subject: name, at }));
 }
 

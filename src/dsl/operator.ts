@@ -16,7 +16,7 @@ import { type Composition, gradientOf, type OperatorIR } from "../ir/operator-ir
 import { type OperatorFunction, whyNoInput, whyNoResult, whyResult } from "../params/operator-types.js";
 import { aliasedTensors } from "../torch/facts.js";
 import { recordOf } from "../torch/functions.js";
-import { isTorchNode, torchOperands, type TorchArgument, type TorchNode } from "../torch/node.js";
+import { inputsOf, torchOperands, type TorchNode } from "../torch/node.js";
 import type { SourceIndex } from "../ir/source-index.js";
 import { checkTolerance } from "../compiled/declared-tolerance.js";
 import { checkDescriptions, checkParts, KernelDefinition, describeMissingPart } from "./definition.js";
@@ -310,19 +310,12 @@ function dtypesOfGradients(outputs: readonly TensorParam[]): Readonly<Record<str
 
 /** The inputs whose elements a step reads. Metadata such as the dtype or the device does not count. */
 function inputsUsedIn({ steps, results }: Composition): ReadonlySet<string> {
-  const inputNames = new Set<string>();
-  const visited = new Set<TorchNode>();
-  const visit = (argument: TorchArgument): void => {
-    if (Array.isArray(argument)) argument.forEach(visit);
-    if (!isTorchNode(argument) || visited.has(argument)) return;
-    visited.add(argument);
-    if (argument.kind === "input") inputNames.add(argument.name);
-    const isMetadata = argument.kind === "attribute" && aliasedTensors(argument, () => undefined)[0] === argument;
-    if (!isMetadata) torchOperands(argument).forEach(visit);
-  };
-  Object.values(results).forEach(visit);
-  for (const step of steps) if (step.kind === "launch") Object.values(step.args).forEach(visit);
-  return inputNames;
+  const isMetadata = (node: TorchNode): boolean =>
+    node.kind === "attribute" && aliasedTensors(node, () => undefined)[0] === node;
+  const launchArguments = steps.flatMap((step) => (step.kind === "launch" ? Object.values(step.args) : []));
+  return inputsOf([...Object.values(results), ...launchArguments], (node) =>
+    isMetadata(node) ? [] : torchOperands(node),
+  );
 }
 
 function locationOf(node: TorchNode): Location | undefined {

@@ -138,11 +138,11 @@ export class FunctionScope {
       if (line !== firstLine && blank.includes(line - 1) && line !== statement.line) this.emit("");
       if (text !== "") this.emit(`// ${text}`);
     }
-    this.#lastLine = statement.line + 1;
+    this.advance(statement);
   }
 
-  /** Leaves out a statement and the comments before it. */
-  skip(statement: Statement): void {
+  /** Continues after a statement. The comments before it are then not emitted. */
+  advance(statement: Statement): void {
     this.#lastLine = statement.line + 1;
   }
 

@@ -26,7 +26,7 @@ type Names = ReadonlySet<string>;
 export function translateStatements(body: readonly Statement[], liveAfter: Names, context: Context): boolean {
   for (const [i, statement] of body.entries()) {
     if (isOwnDTypeCast(statement)) {
-      context.scope.skip(statement);
+      context.scope.advance(statement);
       continue;
     }
     const following = body.slice(i + 1);

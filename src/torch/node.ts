@@ -128,15 +128,24 @@ export function torchOperands(node: TorchNode): readonly TorchArgument[] {
   }
 }
 
-/** Names of the inputs that expressions use. */
-export function inputsOf(nodes: readonly TorchNode[]): ReadonlySet<string> {
+type OperandsOf = (node: TorchNode) => readonly TorchArgument[];
+
+/** The roots and all expressions that they depend on, each before its operands. */
+export function reachableNodes(
+  roots: readonly (TorchArgument | undefined)[],
+  operandsOf: OperandsOf = torchOperands,
+): ReadonlySet<TorchNode> {
   const visited = new Set<TorchNode>();
-  const visit = (argument: TorchArgument): void => {
+  const visit = (argument: TorchArgument | undefined): void => {
     if (Array.isArray(argument)) argument.forEach(visit);
     if (!isTorchNode(argument) || visited.has(argument)) return;
     visited.add(argument);
-    torchOperands(argument).forEach(visit);
+    operandsOf(argument).forEach(visit);
   };
-  nodes.forEach(visit);
-  return new Set([...visited].flatMap((node) => (node.kind === "input" ? [node.name] : [])));
+  roots.forEach(visit);
+  return visited;
 }
+
+/** Names of the inputs that expressions use. */
+export const inputsOf = (roots: readonly (TorchArgument | undefined)[], operandsOf?: OperandsOf): ReadonlySet<string> =>
+  new Set([...reachableNodes(roots, operandsOf)].flatMap((node) => (node.kind === "input" ? [node.name] : [])));

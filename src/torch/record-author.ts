@@ -10,7 +10,7 @@ import { fail, type Location, TileScriptError } from "../diagnostics/diagnostic.
 import { operandsOf, sameRecordings } from "./same-expressions.js";
 import { UnsupportedByEvaluator } from "./errors.js";
 import { isTruth } from "./facts.js";
-import { isCallNode, isTorchNode, type Launch, torchOperands, type TorchArgument, type TorchNode } from "./node.js";
+import { isCallNode, type Launch, reachableNodes, torchOperands, type TorchArgument, type TorchNode } from "./node.js";
 import {
   allInputs,
   isTensorCall,
@@ -118,7 +118,7 @@ function runOnce(
 /** Fails for an expression or a flag that no result depends on. Kernel calls may instead update a tensor. */
 function checkUsed({ result, nodes, flags }: Recording, location: Location | undefined): void {
   const launchOperands = nodes.flatMap(({ node }) => (node.kind === "launch" ? operandsOf(node) : []));
-  const reachable = reachableNodes([...expressionsIn(result), ...launchOperands]);
+  const reachable = reachableNodes([...expressionsIn(result), ...launchOperands], operandsAndLaunches);
   const expressions = nodes.filter((recorded): recorded is RecordedNode<TorchNode> => recorded.node.kind !== "launch");
   const inPlace = expressions.find(({ node }) => isInPlaceCall(node));
   if (inPlace) fail(referenceInPlace(nameOf(inPlace.node)), inPlace.at ?? location);
@@ -181,19 +181,9 @@ function expressionsIn(result: unknown): readonly TorchNode[] {
   return Object.values(result).flatMap(expressionsIn);
 }
 
-/** All expressions that the roots depend on, including the roots. */
-function reachableNodes(roots: readonly TorchArgument[]): ReadonlySet<TorchNode> {
-  const visited = new Set<TorchNode>();
-  const visit = (argument: TorchArgument): void => {
-    if (Array.isArray(argument)) argument.forEach(visit);
-    if (!isTorchNode(argument) || visited.has(argument)) return;
-    visited.add(argument);
-    torchOperands(argument).forEach(visit);
-    if (argument.kind === "launched") Object.values(argument.launch.args).forEach(visit);
-  };
-  roots.forEach(visit);
-  return visited;
-}
+/** The operands of an expression, with the arguments of a launch that gives it. */
+const operandsAndLaunches = (node: TorchNode): readonly TorchArgument[] =>
+  node.kind === "launched" ? Object.values(node.launch.args) : torchOperands(node);
 
 /** Calls `body` and replaces the prefix "reference:" of its messages by `subject`. */
 export function prefixMessages<T>(subject: string, body: () => T): T {

@@ -8,9 +8,9 @@ import type { Block, Expression, Keyword, Statement } from "../syntax/py.js";
 import type { WrapperContext } from "./scope.js";
 import { argumentDisplayName } from "./checks.js";
 
-export const CHECK_DESCRIPTOR = "_check_descriptor";
+const CHECK_DESCRIPTOR = "_check_descriptor";
 const CHECK_DESCRIBED = "_check_described";
-export const ALLOCATE = "_allocate";
+const ALLOCATE = "_allocate";
 /** Triton's class for descriptors that the host creates. */
 export const DESCRIPTOR_CLASS = "TensorDescriptor";
 

@@ -9,7 +9,7 @@ import { hasSameShape, namedTensors } from "./rules.js";
 import type { WrapperContext } from "./scope.js";
 
 /** The module constant with the limit of int32 offsets. */
-export const EXTENT_LIMIT = "_INT32_REACH";
+const EXTENT_LIMIT = "_INT32_REACH";
 
 export function int32Checks(context: WrapperContext): Block {
   return [...extentChecks(context), ...countChecks(context)];

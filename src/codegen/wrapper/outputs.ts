@@ -52,7 +52,7 @@ export function outputAllocation(context: WrapperContext, param: TensorParam): B
 }
 
 /** The rules for outputs that may be the caller's: shapes, dtypes and strides. */
-export function outputRules(context: WrapperContext, params: readonly TensorParam[]): Block {
+function outputRules(context: WrapperContext, params: readonly TensorParam[]): Block {
   return [...boundShapeRule(context, params), ...dtypeRule(context, params), ...contiguousRule(context, params)];
 }
 

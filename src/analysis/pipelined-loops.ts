@@ -57,6 +57,25 @@ export function pipelinedLoops(ir: KernelIR): readonly PipelinedLoop[] {
   }
 }
 
+/** A loaded operand of a product that is also used without a product. */
+export interface SharedOperand {
+  readonly loop: ForStatement;
+  readonly load: OpStatement;
+  readonly product: OpStatement;
+  /** The first other op. Undefined if only the next iteration uses the tile. */
+  readonly user: OpStatement | undefined;
+}
+
+export function sharedOperands(ir: KernelIR): readonly SharedOperand[] {
+  const found: SharedOperand[] = [];
+  walkAll(ir, (statement) => {
+    if (statement.kind !== "for" || statement.unrolled) return;
+    const body = new LoopBody(statement);
+    if (body.isPipelined) found.push(...body.sharedOperands());
+  });
+  return found;
+}
+
 /** True if a variable holds an address, which may then belong to several arguments. */
 function assignsPointers(ir: KernelIR): boolean {
   let isAssigned = false;
@@ -84,6 +103,7 @@ class LoopBody {
   readonly #values = new Map<Value, Node>();
   /** The variables that this iteration has assigned so far. */
   #state = new Map<Variable, Node>();
+  readonly #declared = new Set<Variable>();
   #calls = 0;
   readonly #loop: ForStatement;
 
@@ -109,6 +129,25 @@ class LoopBody {
     return new Set([...direct, ...indirect].flatMap(({ statement }) => statement ?? []));
   }
 
+  sharedOperands(): readonly SharedOperand[] {
+    const movedLoads = this.movedLoads();
+    const carried = [...this.#state].flatMap(([variable, node]) => (this.#declared.has(variable) ? [] : node));
+    return this.#nodes.flatMap(({ statement: product, isNested }) => {
+      if (product?.op.facts.contracts !== true || isNested) return [];
+      return ["a", "b"].flatMap((name) => {
+        const operand = operandOf(product, name);
+        const loaded = operand === undefined ? [] : valuesIn(operand).flatMap((value) => this.#values.get(value) ?? []);
+        const forms = transposed(loaded);
+        const load = [...forms].find((form) => this.loads.has(form))?.statement;
+        if (load === undefined || !movedLoads.has(load)) return [];
+        const uses = (node: Node): boolean => operandNodes(node).some((input) => forms.has(input));
+        const user = this.#nodes.find((node) => isOtherUse(node) && !forms.has(node) && uses(node))?.statement;
+        const isCarried = carried.some((node) => forms.has(node) || uses(node));
+        return user !== undefined || isCarried ? [{ loop: this.#loop, load, product, user }] : [];
+      });
+    });
+  }
+
   order(moved: ReadonlySet<OpStatement>): Pick<PipelinedLoop, "fullyMoved" | "writes" | "unconditional"> {
     const loads = [...this.loads].filter(({ statement }) => statement && moved.has(statement));
     const isIndirect = loads.some((load) => [...reachable([...load.inputs])].some((node) => this.loads.has(node)));
@@ -132,6 +171,7 @@ class LoopBody {
       case "op":
         return this.#op(statement, isNested);
       case "let":
+        this.#declared.add(statement.variable);
         this.#state.set(statement.variable, this.#node([statement.initial], isNested));
         return;
       case "write":
@@ -244,6 +284,19 @@ function operandNodes({ inputs }: Node): readonly Node[] {
   for (const node of found) if (!node.statement) for (const input of node.inputs) found.add(input);
   return [...found].filter(({ statement }) => statement);
 }
+
+/** These nodes, and what they transpose: Triton transposes a buffer in place. */
+function transposed(nodes: readonly Node[]): ReadonlySet<Node> {
+  const found = new Set(nodes);
+  for (const node of found)
+    if (node.statement === undefined || node.statement.op.name === "trans")
+      for (const input of node.inputs) found.add(input);
+  return found;
+}
+
+/** True if an op reads a loaded tile into registers, which neither a transposition nor a product does. */
+const isOtherUse = ({ statement }: Node): boolean =>
+  statement !== undefined && statement.op.facts.contracts !== true && statement.op.name !== "trans";
 
 function reachable(roots: readonly Node[]): ReadonlySet<Node> {
   const found = new Set(roots);

@@ -103,7 +103,7 @@ function dotsIn(ir: KernelIR): readonly Dot[] {
   return [...dots.values()];
 }
 
-function dotOf(statement: OpStatement): Dot | undefined {
+export function dotOf(statement: OpStatement): Dot | undefined {
   const { op, options } = statement;
   if (!op.facts.contracts) return undefined;
   const option = options["inputPrecision"];

@@ -3,11 +3,13 @@
  * supported version has the fault; a test of each row compiles or runs a kernel that shows it.
  */
 import { compiledOps, constantsOf } from "../analysis/compiled-ops.js";
+import { type SharedOperand, sharedOperands } from "../analysis/pipelined-loops.js";
 import { preconditions } from "../analysis/preconditions.js";
+import { dotOf } from "../analysis/rounding-profile.js";
 import type { Config } from "../compiled/compiled-kernel.js";
 import type { DiagnosticCode } from "../diagnostics/catalog/index.js";
 import { compileMiscompiled } from "../diagnostics/catalog/command-codes.js";
-import { pipelinedLoad } from "../diagnostics/catalog/control-codes.js";
+import { operandBuffer, pipelinedLoad } from "../diagnostics/catalog/control-codes.js";
 import { type Diagnostic, errorDiagnostic, type Location, warning } from "../diagnostics/diagnostic.js";
 import { type ForStatement, type KernelIR, operandOf, type OpStatement, paramsOf } from "../ir/nodes.js";
 import { typeOfArgument } from "../ir/typed.js";
@@ -47,6 +49,17 @@ export const knownFaults: readonly KnownFault[] = [
     places: (ir) => findMovedLoads(ir).map(({ load }) => load.location),
   },
   {
+    id: "operand-buffer",
+    affects: { triton: { oldest: "3.6", newest: "3.9" }, gpus: "sm_90" },
+    effect:
+      "A loop of two or more stages overwrites an operand of a product that still reads it, if the loop also uses the loaded tile without a product.",
+    remedy: "`numStages: 1` on the `tl.range`, or the other use in a loop of its own",
+    reference: "https://github.com/triton-lang/triton/issues/6691",
+    reportedBy: "build",
+    code: operandBuffer.code,
+    places: (ir) => findSharedOperands(ir).map(({ load }) => load.location),
+  },
+  {
     id: "tma-store-tail",
     affects: { gpus: "sm_90 and later" },
     effect: "A store through a descriptor writes up to 15 bytes past a row if its length is no multiple of 16 bytes.",
@@ -77,6 +90,20 @@ function hasDescriptor(statement: OpStatement): boolean {
 
 /** Errors and warnings about the faults that the build finds. */
 export function checkFaults(ir: KernelIR): readonly Diagnostic[] {
+  return [...findSharedOperands(ir).map((each) => reportSharedOperand(ir, each)), ...reportMovedLoads(ir)];
+}
+
+function reportSharedOperand(ir: KernelIR, { load, product, user }: SharedOperand): Diagnostic {
+  const related = [
+    { message: "the product", at: product.location },
+    { message: "the other use of the tile", at: user?.location },
+  ];
+  return warning(operandBuffer(ir.name), load.location, {
+    related: related.flatMap(({ message, at }) => (at ? [{ message, at }] : [])),
+  });
+}
+
+function reportMovedLoads(ir: KernelIR): readonly Diagnostic[] {
   return findMovedLoads(ir).map(({ load, write, read = "memory", written, distance }) => {
     const details = { related: write.location && [{ message: "the store", at: write.location }] };
     if (distance !== undefined)
@@ -93,12 +120,39 @@ export function checkFaults(ir: KernelIR): readonly Diagnostic[] {
 const DEFAULT_STAGES = 3;
 
 function findMovedLoads(ir: KernelIR): readonly MovedLoad[] {
+  return movedLoads(ir, () => preconditions(lowerViews(ir)), stagesOf(ir));
+}
+
+/** The shared operands in loops that a config pipelines, of products that Hopper executes asynchronously. */
+function findSharedOperands(ir: KernelIR): readonly SharedOperand[] {
+  const stages = stagesOf(ir);
+  return sharedOperands(ir).filter(({ loop, product }) =>
+    ir.tuning.configs.some((config) => (stages(loop, config) ?? 2) >= 2 && isAsynchronous(product, config)),
+  );
+}
+
+/** The rows of a product that one instruction of Hopper's tensor cores computes. */
+const ASYNC_ROWS = 64;
+/** The warps that execute it together. */
+const ASYNC_WARPS = 4;
+
+function isAsynchronous(product: OpStatement, { values, numWarps = ASYNC_WARPS }: Config): boolean {
+  const dot = dotOf(product);
+  const isOnCudaCores = dot?.precision !== "tf32" && dot?.elem === "float32";
+  if (numWarps < ASYNC_WARPS || isOnCudaCores) return false;
+  const a = operandOf(product, "a");
+  const type = a && typeOfArgument(a);
+  const rows = type?.kind === "tile" ? type.shape.at(-2) : undefined;
+  const count = typeof rows === "string" ? values[rows] : rows;
+  return typeof count !== "number" || count >= ASYNC_ROWS;
+}
+
+function stagesOf(ir: KernelIR): (loop: ForStatement, config: Config) => number | undefined {
   const names = new Map(paramsOf(ir, "constexpr").map(({ value, name }) => [value, name]));
-  const stagesOf = (loop: ForStatement, { values, numStages = DEFAULT_STAGES }: Config): number | undefined => {
+  return (loop, { values, numStages = DEFAULT_STAGES }) => {
     const option = loop.options["numStages"];
     if (option === undefined) return ir.tuning.options?.["numStages"] ? undefined : numStages;
     const constant = constantsOf(ir, (value) => values[names.get(value) ?? ""])(option);
     return typeof constant === "number" ? constant : undefined;
   };
-  return movedLoads(ir, () => preconditions(lowerViews(ir)), stagesOf);
 }

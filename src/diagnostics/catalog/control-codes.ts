@@ -284,6 +284,11 @@ export const pipelinedLoad = defineCode("pipelined-load", {
   ],
 });
 
+export const operandBuffer = defineCode("operand-buffer", (kernel: string) => [
+  `${kernel}: this tile is an operand of a product and is also used without one, and in a pipelined loop Triton for sm_90 overwrites it while the product still reads it`,
+  "pass { numStages: 1 } to tl.range, or move the other use to a loop of its own",
+]);
+
 function iterationBefore(distance: number): string {
   if (distance === 0) return "the same iteration";
   return distance === 1 ? "the iteration before" : `${distance} iterations before`;

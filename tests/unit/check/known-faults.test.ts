@@ -7,12 +7,14 @@ import { definitionOf } from "../../../src/dsl/definition.js";
 import { trace } from "../../../src/dsl/trace.js";
 import { build } from "../../../src/pipeline/build.js";
 import { gemmTma } from "../../../examples/gemm-tma.js";
+import { bufferCases } from "../../support/fixtures/operand-buffers.js";
 import { loopCases } from "../../support/fixtures/pipelined-loads.js";
 
 describe("the table", () => {
   /** For each row, a kernel that has it, and the line of the place. */
   const kernels: Readonly<Record<string, readonly [unknown, RegExp]>> = {
     "pipelined-load": [loopCases[0]!.kernel, /pipelined-loads\.ts$/],
+    "operand-buffer": [bufferCases[0]!.kernel, /operand-buffers\.ts$/],
     "tma-store-tail": [gemmTma, /gemm-tma\.ts$/],
     "ptxas-descriptor": [gemmTma, /gemm-tma\.ts$/],
   };
@@ -45,5 +47,14 @@ describe("loads that Triton executes before stores of earlier iterations", () =>
   test.each(loopCases)("$kernel.name: $found", async ({ kernel, found }) => {
     const diagnostics = await diagnosticsOf(kernel);
     expect(diagnostics.map(({ code, severity }) => [code, severity])).toEqual(found ? [["pipelined-load", found]] : []);
+  });
+});
+
+describe("operands that Triton overwrites while a product reads them", () => {
+  test.each(bufferCases)("$kernel.name: $isShort", async ({ kernel, isShort }) => {
+    const diagnostics = await diagnosticsOf(kernel);
+    expect(diagnostics.map(({ code, severity }) => [code, severity])).toEqual(
+      isShort ? [["operand-buffer", "warning"]] : [],
+    );
   });
 });

@@ -15,6 +15,7 @@ import type { KernelIR } from "../ir/nodes.js";
 import { printIR } from "../ir/print.js";
 import type { SourceIndex } from "../ir/source-index.js";
 import { tuningInterface } from "./tuning-interface.js";
+import { byLaunch } from "./by-launch.js";
 import { emitters } from "./emitters.js";
 import { cachedProof } from "./proof.js";
 import { obligationsWithPreconditions } from "./missing-preconditions.js";
@@ -86,8 +87,8 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
     sizes: (testCase) => sizesOf(ir, testCase),
     constexprs: (testCase) => constexprsOf(ir, testCase),
     ranges: (testCase) => rangesOf(ir, testCase),
-    work: (testCase) => estimateWork(ir, testCase),
-    refusal: (testCase) => refusal(lowered, testCase),
+    work: byLaunch((testCase) => estimateWork(ir, testCase)),
+    refusal: byLaunch((testCase) => refusal(lowered, testCase)),
     proof: (cache) => (proof ??= cachedProof(cache, ir, lowered)),
     suggestPreconditions: (requires = []) => obligationsWithPreconditions(definition, source, requires),
     narrowRoundings,

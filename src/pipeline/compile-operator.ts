@@ -17,6 +17,7 @@ import { declaredToleranceFor } from "../compiled/declared-tolerance.js";
 import { toleranceFor } from "../compiled/tolerance.js";
 import { narrowRoundingsOf, withFindings } from "../eval/narrow-roundings.js";
 import { operatorRoundingSites } from "../analysis/rounding-profile.js";
+import { byLaunch } from "./by-launch.js";
 import { emitters } from "./emitters.js";
 import { mergeCertificates, cachedProof } from "./proof.js";
 import { throwIfErrors, lower, traceAndCheck } from "./trace-and-check.js";
@@ -71,8 +72,8 @@ export function compileOperator(
     sizes: (testCase) => sizesOf(face, { ...testCase, config: 0 }),
     constexprs: ({ constexprs = {} }) => constexprs,
     ranges: (testCase) => rangesOf(face, { ...testCase, config: 0 }),
-    work: (testCase) => operatorWork(operator, testCase),
-    refusal: (testCase) => operatorRefusal(operator, testCase),
+    work: byLaunch((testCase) => operatorWork(operator, testCase)),
+    refusal: byLaunch((testCase) => operatorRefusal(operator, testCase)),
     proof: (cache) =>
       (proof ??= mergeCertificates([...lowered].map(([ir, loweredIR]) => cachedProof(cache, ir, loweredIR)))),
     narrowRoundings,

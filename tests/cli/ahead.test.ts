@@ -14,7 +14,7 @@ import { softmax } from "../../examples/softmax.js";
 import { vectorAdd } from "../../examples/vector-add.js";
 import { sampledTests } from "../support/sampled-tests.js";
 import type { TestCase, CompiledKernel } from "../../src/compiled/compiled-kernel.js";
-import { precompile } from "../../src/runtime/target-compile/precompile.js";
+import { precompile, startPrecompile } from "../../src/runtime/target-compile/precompile.js";
 import { Compilers } from "../../src/runtime/worker/compilers.js";
 import { cases } from "../../src/runtime/cases/arbitrary.js";
 import type { VerifyRequest } from "../../src/runtime/worker/protocol.js";
@@ -104,6 +104,28 @@ describe("compiling ahead", { timeout: 600_000 }, () => {
         compiled: requests.map(() => 0),
         cachedCount: compiled,
       });
+    });
+  });
+
+  it("should let a case run as soon as its own kernels are compiled", async () => {
+    const kernel = await build(softmax);
+    const testCases = kernel.configs.map((_, config) => ({ sizes: { M: 9, N: 300 }, dtypes: {}, config, seed: 0 }));
+    await inWorkspace(kernel, async (workspace) => {
+      const requests = requestsOf(kernel, workspace, testCases);
+      const single = new Compilers({ python, env, processes: 1 });
+      try {
+        const compilation = startPrecompile({ ...device(), compilers: single }, requests);
+        await compilation.ready(0);
+        compilation.stop();
+        const [first, second, ...others] = (await compilation.finished).compiled;
+        expect(first).toBe(1);
+        // The process may have begun with it.
+        expect([0, 1]).toContain(second);
+        expect(others).toEqual([0, 0, 0, 0]);
+        await compilation.ready(testCases.length - 1);
+      } finally {
+        await single.stop();
+      }
     });
   });
 

@@ -6,6 +6,7 @@
 import type { CaseReport, OutputReport, RunReport } from "./reports.js";
 import type { Outcome, OutputComparison } from "../cases/outcome.js";
 import { summarize } from "../verify/summary.js";
+import type { Durations } from "../verify/stopwatch.js";
 import type { Verification } from "../verify/plan-cases.js";
 import type { Device } from "../devices/device.js";
 
@@ -35,10 +36,16 @@ export function jsonReport(verification: Verification, device: Device): RunRepor
     warnings: kernel.warnings,
     seconds: verification.seconds,
     ...(verification.compiling && { compiled: verification.compiling }),
+    ...(verification.durations && { durations: durationsOf(verification.durations) }),
     ...(thorough && { seed: thorough.seed, ...(thorough.replay !== undefined && { replay: thorough.replay }) }),
     cases: verification.outcomes.map(jsonCase),
   };
 }
+
+const durationsOf = ({ firstCall, ...durations }: Durations): NonNullable<RunReport["durations"]> => ({
+  ...durations,
+  first_call: firstCall,
+});
 
 /** A difference; null if it is not finite. */
 const finiteOrNull = (difference: number | null): number | null =>

@@ -60,6 +60,16 @@ export interface RunReport {
     readonly known: number;
     readonly late: number;
   };
+  /**
+   * Seconds of the cases, except on the evaluator: until their kernels were compiled, on the device, in the check of the
+   * algorithm, and in the call of the wrapper with an empty cache.
+   */
+  readonly durations?: {
+    readonly waiting: number;
+    readonly device: number;
+    readonly evaluator: number;
+    readonly first_call: number;
+  };
   readonly cases?: readonly CaseReport[];
   /** For `verify`: the seed of the drawn cases. */
   readonly seed?: number;

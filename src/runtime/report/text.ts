@@ -4,7 +4,8 @@ import { formatSizes, type Tolerance } from "../../compiled/compiled-kernel.js";
 import { describeCase } from "../cases/case-text.js";
 import { formatFinding, formatFrame } from "./finding-text.js";
 import type { Outcome, OutputComparison, WorstElement } from "../cases/outcome.js";
-import type { CompileCounts } from "../verify/runner.js";
+import type { CompileCounts } from "../verify/case-compiler.js";
+import type { Durations } from "../verify/stopwatch.js";
 import { headline, maxError, summarize, type Summary } from "../verify/summary.js";
 import type { Verification } from "../verify/plan-cases.js";
 import type { Device } from "../devices/device.js";
@@ -41,7 +42,7 @@ export function textReport(verification: Verification, device: Device, colors: C
 }
 
 function factRows(
-  { kernel, outcomes, thorough, compiling }: Verification,
+  { kernel, outcomes, thorough, compiling, durations }: Verification,
   device: Device,
   summary: Summary,
 ): [string, string][] {
@@ -58,6 +59,7 @@ function factRows(
   }
   if (outcomes.length === 0) return rows;
   if (compiling) rows.push(["compiled", formatCompileCounts(compiling)]);
+  if (durations) rows.push(["time", formatDurations(durations)]);
   rows.push(["shapes", thorough ? formatDrawnShapes(shapes) : shapes.join(", ")]);
   if (thorough) rows.push(["seed", String(thorough.seed)]);
   if (dtypes.length > 0) rows.push(["dtypes", dtypes.join(", ")]);
@@ -71,6 +73,20 @@ function factRows(
 function formatCompileCounts({ ahead, processes, seconds, known: cachedCount, late }: CompileCounts): string {
   const inAdvance = ahead > 0 ? `${ahead} ahead in ${processes} processes (${seconds.toFixed(1)} s)` : "none ahead";
   return `${inAdvance}, ${late} as cases ran; ${cachedCount} were in Triton's cache`;
+}
+
+/** What took the time, in the order of a run. */
+function formatDurations({ waiting, device, evaluator, firstCall }: Durations): string {
+  const parts = [
+    ["waiting for compilers", waiting],
+    ["on the device", device],
+    ["on the evaluator", evaluator],
+    ["in the first call of the wrapper", firstCall],
+  ] as const;
+  return parts
+    .filter(([, seconds]) => seconds >= 0.05)
+    .map(([name, seconds]) => `${seconds.toFixed(1)} s ${name}`)
+    .join(", ");
 }
 
 /** The number of drawn shapes, with a few examples. */

@@ -54,42 +54,108 @@ export function inEveryConfig(
   return cases.filter((candidate) => kernel.refusal(candidate) === undefined);
 }
 
+/** Kernels that are being compiled for cases. */
+export interface Precompilation {
+  /** Resolves when the kernels of this case are compiled. */
+  ready(caseIndex: number): Promise<void>;
+  readonly finished: Promise<PrecompileProgress>;
+  /** Starts no further kernel. */
+  stop(): void;
+}
+
+interface Job {
+  readonly caseIndex: number;
+  readonly missing: readonly string[];
+  readonly done: Promise<void>;
+  readonly finish: () => void;
+}
+
+interface CompilePlan {
+  readonly jobs: readonly Job[];
+  /** The jobs that compile what each case launches. */
+  readonly jobsByCase: readonly (readonly Job[])[];
+  readonly cachedCount: number;
+}
+
+/** Each kernel that is missing from Triton's cache is compiled for the first case that launches it. */
+function planJobs(launchesByCase: LaunchesResult["launches"]): CompilePlan {
+  const jobByKey = new Map<string, Job | undefined>();
+  let cachedCount = 0;
+  const jobs: Job[] = [];
+  const jobsByCase = launchesByCase.map((launches, caseIndex) => {
+    // One case may launch a kernel twice.
+    const byKey = new Map(launches.map((each) => [each.key, each]));
+    const newLaunches = [...byKey.values()].filter(({ key }) => !jobByKey.has(key));
+    cachedCount += newLaunches.filter(({ cached }) => cached).length;
+    const missing = newLaunches.filter(({ cached }) => !cached).map(({ key }) => key);
+    const job = missing.length > 0 ? newJob(caseIndex, missing) : undefined;
+    if (job) jobs.push(job);
+    for (const { key, cached } of newLaunches) jobByKey.set(key, cached ? undefined : job);
+    return [...new Set([...byKey.keys()].flatMap((key) => jobByKey.get(key) ?? []))];
+  });
+  return { jobs, jobsByCase, cachedCount };
+}
+
+function newJob(caseIndex: number, missing: readonly string[]): Job {
+  let finish = (): void => undefined;
+  const done = new Promise<void>((resolve) => (finish = resolve));
+  return { caseIndex, missing, done, finish };
+}
+
 /**
  * Compiles the kernels that are missing from Triton's cache. A failure is not an error here: the case reports it later.
  */
 export async function precompile(
-  { workers, compilers, hello: { target } }: Pick<PythonDevice, "workers" | "compilers" | "hello">,
+  device: Pick<PythonDevice, "workers" | "compilers" | "hello">,
   cases: readonly RunRequest[],
   onDone?: (done: number, planned: number) => void,
 ): Promise<PrecompileProgress> {
+  return startPrecompile(device, cases, onDone).finished;
+}
+
+/** Like {@link precompile}, but a case can run as soon as its own kernels are compiled. */
+export function startPrecompile(
+  { workers, compilers, hello: { target } }: Pick<PythonDevice, "workers" | "compilers" | "hello">,
+  cases: readonly RunRequest[],
+  onDone?: (done: number, planned: number) => void,
+): Precompilation {
   const start = performance.now();
   const compiledCounts = cases.map(() => 0);
+  let isStopped = false;
   const result = (cachedCount: number, processes: number): PrecompileProgress => ({
     compiled: compiledCounts,
     cachedCount,
     processes,
     seconds: Math.round(performance.now() - start) / 1000,
   });
-  if (!compilers || !target || cases.length === 0) return result(0, 0);
-  const launchesByCase = await launchesOf(workers, cases);
-  if (!launchesByCase) return result(0, 0);
-  const seenKeys = new Set<string>();
-  let cachedCount = 0;
-  const jobs = launchesByCase.flatMap((launches, caseIndex) => {
-    // One case may launch a kernel twice.
-    const byKey = new Map(launches.map((each) => [each.key, each]));
-    const newLaunches = [...byKey.values()].filter(({ key }) => !seenKeys.has(key));
-    for (const { key } of newLaunches) seenKeys.add(key);
-    cachedCount += newLaunches.filter(({ cached }) => cached).length;
-    const missing = newLaunches.filter(({ cached }) => !cached).map(({ key }) => key);
-    return missing.length > 0 ? [{ place: caseIndex, missing }] : [];
-  });
-  if (jobs.length <= MIN_JOBS && compilers.startedCount === 0) return result(cachedCount, 0);
-  let doneCount = 0;
-  await compilers.forEach(jobs, async (process, { place: caseIndex, missing }) => {
-    const reply = await process.request({ ...cases[caseIndex]!, type: "ahead", target }, COMPILE_DEADLINE_MS);
-    if (reply.ok) compiledCounts[caseIndex] = missing.filter((key) => reply.result.keys.includes(key)).length;
-    onDone?.(++doneCount, jobs.length);
-  });
-  return result(cachedCount, compilers.startedCount);
+  const plan = (async () => {
+    const launches = compilers && target && cases.length > 0 ? await launchesOf(workers, cases) : undefined;
+    return launches && planJobs(launches);
+  })();
+  const finished = (async () => {
+    const planned = await plan;
+    if (!planned || !compilers || !target) return result(0, 0);
+    const { jobs, cachedCount } = planned;
+    if (jobs.length <= MIN_JOBS && compilers.startedCount === 0) {
+      for (const { finish } of jobs) finish();
+      return result(cachedCount, 0);
+    }
+    let doneCount = 0;
+    await compilers.forEach(jobs, async (process, { caseIndex, missing, finish }) => {
+      const request = { ...cases[caseIndex]!, type: "ahead", target } as const;
+      const reply = isStopped ? undefined : await process.request(request, COMPILE_DEADLINE_MS);
+      if (reply?.ok) compiledCounts[caseIndex] = missing.filter((key) => reply.result.keys.includes(key)).length;
+      finish();
+      if (reply) onDone?.(++doneCount, jobs.length);
+    });
+    return result(cachedCount, compilers.startedCount);
+  })();
+  return {
+    ready: async (caseIndex) => {
+      const planned = await plan;
+      await Promise.all(planned?.jobsByCase[caseIndex]?.map(({ done }) => done) ?? []);
+    },
+    finished,
+    stop: () => (isStopped = true),
+  };
 }

@@ -6,7 +6,9 @@ import type { Outcome } from "../cases/outcome.js";
 import { deviceLimits } from "./device-limits.js";
 import { planFirstCall } from "./first-call.js";
 import { gpuOf, whyNotRunOn } from "./other-gpu.js";
-import { type CompileCounts, openRunner } from "./runner.js";
+import type { CompileCounts } from "./case-compiler.js";
+import { openRunner } from "./runner.js";
+import type { Durations } from "./stopwatch.js";
 import type { Device } from "../devices/device.js";
 
 export interface VerifyOptions {
@@ -32,6 +34,8 @@ export interface Verification {
   readonly seconds: number;
   /** On a GPU. */
   readonly compiling?: CompileCounts;
+  /** Except on the evaluator. */
+  readonly durations?: Durations;
   /** For a thorough verification. */
   readonly thorough?: {
     readonly seed: number;
@@ -76,6 +80,7 @@ export async function verify(kernel: CompiledKernel, device: Device, options: Ve
   const runner = await openRunner(kernel, device, { tolerance, order, deadlineMs, repeats: repeats[device.kind] });
   const outcomes: Outcome[] = [];
   let extraStart: number | undefined;
+  let compilation: Promise<void> | undefined;
   const record = (outcome: Outcome): void => {
     outcomes.push(outcome);
     options.onOutcome?.(outcome, outcomes.length, plan.cases.length);
@@ -83,7 +88,10 @@ export async function verify(kernel: CompiledKernel, device: Device, options: Ve
   const firstCall = planFirstCall(kernel, device, runner, plan.cases, options.selection);
   try {
     const testCases = [...plan.cases.map(({ testCase }) => testCase), ...firstCall.testCases];
-    await runner.precompile?.(testCases, options.onCompiled);
+    compilation = runner.precompile?.(testCases, (done, count) => {
+      // Once cases run, they are the progress.
+      if (outcomes.length === 0) options.onCompiled?.(done, count);
+    });
     runner.expect?.(plan.cases);
     for (const planned of plan.cases) {
       const isLate = planned.isExtra && performance.now() - (extraStart ??= performance.now()) > budgetMs[device.kind];
@@ -99,8 +107,10 @@ export async function verify(kernel: CompiledKernel, device: Device, options: Ve
     if (tuned) record(tuned);
   } finally {
     await runner.close();
+    await compilation;
   }
   const compiling = runner.compiling?.();
+  const durations = runner.durations?.();
   const sizesChoice = options.selection.sizes && ({ hasChosenSizes: true } as const);
   return {
     kernel,
@@ -109,5 +119,6 @@ export async function verify(kernel: CompiledKernel, device: Device, options: Ve
     skipped,
     seconds: Math.round(performance.now() - start) / 1000,
     ...(compiling && { compiling }),
+    ...(durations && { durations }),
   };
 }

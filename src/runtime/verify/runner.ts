@@ -1,8 +1,8 @@
 /** Runs cases of one kernel on a device sequentially: in the worker, or on the evaluator. */
 import { ALGORITHM_CHECK } from "../../compiled/error-kind.js";
 import type { TestCase, CompiledKernel } from "../../compiled/compiled-kernel.js";
-import { precompile } from "../target-compile/precompile.js";
 import { evaluate, type EvaluatorOptions, checkOverflow } from "./case-evaluator.js";
+import { CaseCompiler, type CompileCounts } from "./case-compiler.js";
 import { Lookahead } from "./lookahead.js";
 import { runInWorker, needsPointer } from "./case-worker.js";
 import { costOf, type PlannedCase } from "../cases/cases.js";
@@ -10,6 +10,7 @@ import { QUEUE_DEPTH, type Member } from "../worker/worker-pool.js";
 import { wasCompared, type Outcome } from "../cases/outcome.js";
 import { verifyRequest } from "../devices/request.js";
 import { openWorkspace } from "../devices/workspace.js";
+import { type Durations, Stopwatch } from "./stopwatch.js";
 import { deviceLimits } from "./device-limits.js";
 import type { Device, PythonDevice } from "../devices/device.js";
 
@@ -19,9 +20,14 @@ export interface Runner {
   run(planned: PlannedCase, index: number): Promise<Outcome>;
   /** Calls the wrapper twice as a user does: with an empty cache, and with the autotuner's choice of the config. */
   tune?: (planned: PlannedCase) => Promise<Outcome>;
-  /** Compiles the kernels that the cases will launch. */
+  /**
+   * Compiles the kernels that the cases will launch. A case runs as soon as its own are compiled; the promise resolves
+   * when all are.
+   */
   precompile?: (cases: readonly TestCase[], onDone?: (done: number, planned: number) => void) => Promise<void>;
   compiling?: () => CompileCounts;
+  /** What the cases took so far. */
+  durations?: () => Durations;
   close(): Promise<void>;
 }
 
@@ -31,18 +37,6 @@ export interface RunnerOptions extends EvaluatorOptions {
    * Otherwise it runs one case per choice of dtypes.
    */
   readonly isSanitized?: boolean;
-}
-
-/** Counts of compiled kernels. */
-export interface CompileCounts {
-  /** Kernels compiled before the cases ran, with the number of processes and seconds. */
-  readonly ahead: number;
-  readonly processes: number;
-  readonly seconds: number;
-  /** The number of kernels found in Triton's cache. */
-  readonly known: number;
-  /** Kernels compiled while the cases ran. */
-  readonly late: number;
 }
 
 /** The cost limit for additional runs on the evaluator, which takes about as long as the interpreter. */
@@ -107,7 +101,8 @@ async function pythonRunner(
   const workspace = await openWorkspace(kernel, device.host);
   /** The choices of dtypes in which the evaluator has checked the algorithm. */
   const checkedDtypes = new Set<string>();
-  let compiling: CompileCounts = { ahead: 0, processes: 0, seconds: 0, known: 0, late: 0 };
+  const clock = new Stopwatch();
+  const compiler = new CaseCompiler(device);
   const runCase = async (planned: PlannedCase, index?: number): Promise<Outcome> => {
     const isAutotuned = index === undefined;
     // Alternates between outputs that the wrapper allocates and outputs passed as `out=`.
@@ -115,42 +110,40 @@ async function pythonRunner(
     const specialized =
       device.kind === "cuda" && kernel.specialized && !isAutotuned ? specializedConfig(planned) : undefined;
     const options = { passOut, isAutotuned, specialized, tolerance, repeats, deadlineMs };
+    await (isAutotuned ? compiler.allReady() : compiler.ready(planned.testCase));
     const run = ({ worker }: Member) => runInWorker(kernel, device, worker, workspace, planned, options);
     // The autotuner measures, so it needs the GPU for itself.
     const outcome = await (isAutotuned ? device.workers.lease(run) : device.workers.share(run));
-    compiling = { ...compiling, late: compiling.late + (outcome.compiled ?? 0) };
+    compiler.countLate(outcome.compiled ?? 0);
     return outcome;
   };
   const { size } = device.workers;
   const lookahead = new Lookahead(size > 1 ? size * QUEUE_DEPTH : 1, runCase);
-  const ahead: Runner["precompile"] = async (cases, onDone) => {
-    const requests = cases.map((testCase) =>
-      verifyRequest(kernel, workspace.module, testCase, { passOut: false, tolerance, mode: device.kind }),
-    );
-    const { compiled, cachedCount, processes, seconds } = await precompile(device, requests, onDone);
-    compiling = {
-      ...compiling,
-      ahead: compiling.ahead + compiled.reduce((sum, count) => sum + count, 0),
-      processes,
-      seconds: compiling.seconds + seconds,
-      known: compiling.known + cachedCount,
-    };
-  };
+  const requestOf = (testCase: TestCase) =>
+    verifyRequest(kernel, workspace.module, testCase, { passOut: false, tolerance, mode: device.kind });
   return {
     expect: (cases) => lookahead.expect(cases),
     run: async (planned, index) => {
-      const outcome = await lookahead.take(planned, index);
+      await clock.measure("waiting", compiler.ready(planned.testCase));
+      const outcome = await clock.measure("device", lookahead.take(planned, index));
       if (outcome.status !== "passed" || outcome.by === "eval") return outcome;
       const dtypes = JSON.stringify(planned.testCase.dtypes);
       if (!sanitized && (checkedDtypes.has(dtypes) || kernel.reference !== "recorded")) return outcome;
       if (costOf(kernel, planned.testCase, deviceLimits.eval) > MAX_SANITIZED_WORK) return outcome;
-      const merged = withEvaluation(outcome, evaluate(kernel, planned, { tolerance, deadlineMs }));
+      const evaluation = clock.measureSync("evaluator", () => evaluate(kernel, planned, { tolerance, deadlineMs }));
+      const merged = withEvaluation(outcome, evaluation);
       if (wasCompared(merged) && merged.isAlgorithmChecked) checkedDtypes.add(dtypes);
       return (sanitized && merged.status === "passed" && checkOverflow(kernel, merged)) || merged;
     },
-    ...(!needsPointer(kernel) && { tune: (planned: PlannedCase) => runCase(planned) }),
-    ...(device.kind !== "interpreter" && !needsPointer(kernel) && { precompile: ahead, compiling: () => compiling }),
+    ...(!needsPointer(kernel) && { tune: (planned: PlannedCase) => clock.measure("firstCall", runCase(planned)) }),
+    ...(device.kind !== "interpreter" &&
+      !needsPointer(kernel) && {
+        precompile: (cases, onDone) => compiler.compile(cases, requestOf, onDone),
+        compiling: () => compiler.counts,
+      }),
+    durations: () => clock.seconds,
     close: async () => {
+      compiler.stop();
       await lookahead.drop(() => device.workers.stop());
       await workspace.remove();
     },

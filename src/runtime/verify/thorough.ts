@@ -113,6 +113,7 @@ async function drawAndRun(kernel: CompiledKernel, device: Device, options: Thoro
     await runner.close();
   }
   const compiling = runner.compiling?.();
+  const durations = runner.durations?.();
   const last = failed ?? tuned;
   return {
     kernel,
@@ -121,6 +122,7 @@ async function drawAndRun(kernel: CompiledKernel, device: Device, options: Thoro
     skipped: [...declared.skipped, ...describeSkipped(kernel, options, failed ? 0 : planned - tries, planned)],
     seconds: Math.round(performance.now() - start) / 1000,
     ...(compiling && { compiling }),
+    ...(durations && { durations }),
     thorough: {
       seed: selection.seed,
       ...(failed && replayOf(failed, tries - passed.length - 1)),

@@ -1,16 +1,19 @@
 /** A pool of Python processes that compile. They start on demand and stay for later jobs. */
-import { availableParallelism } from "node:os";
+import { availableParallelism, freemem } from "node:os";
 import { Worker, type WorkerOptions } from "./worker.js";
 
 export interface CompilersOptions extends Omit<WorkerOptions, "device"> {
   /**
-   * Maximum number of processes. Default: the number of cores, up to 16, because each needs half a gigabyte for torch
-   * and LLVM.
+   * Maximum number of processes. Default: the number of cores, up to 32, if each has a gigabyte of memory for torch and
+   * LLVM.
    */
   readonly processes?: number | undefined;
 }
 
-export const MAX_PROCESSES = 16;
+export const MAX_PROCESSES = 32;
+
+/** The memory of a process while LLVM compiles. */
+const PROCESS_BYTES = 2 ** 30;
 
 export class Compilers {
   readonly #options: Omit<WorkerOptions, "device">;
@@ -19,7 +22,7 @@ export class Compilers {
 
   constructor({ processes, ...options }: CompilersOptions) {
     this.#options = options;
-    this.#maxProcesses = processes ?? Math.min(options.host?.cores ?? availableParallelism(), MAX_PROCESSES);
+    this.#maxProcesses = processes ?? defaultProcesses(options.host);
   }
 
   /** The number of processes started so far. */
@@ -42,4 +45,10 @@ export class Compilers {
   async stop(): Promise<void> {
     await Promise.all(this.#workers.map((worker) => worker.stop()));
   }
+}
+
+/** For another machine, whose memory is unknown, at most half of the maximum. */
+function defaultProcesses(host: CompilersOptions["host"]): number {
+  if (host) return Math.min(host.cores, MAX_PROCESSES / 2);
+  return Math.max(1, Math.min(availableParallelism(), MAX_PROCESSES, Math.floor(freemem() / PROCESS_BYTES)));
 }

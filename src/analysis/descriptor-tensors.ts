@@ -36,7 +36,7 @@ export function tensorsViaDescriptor(ir: KernelIR): readonly TensorViaDescriptor
 /** A raw pointer of which the kernel makes descriptors. */
 export interface PointerViaDescriptor {
   readonly param: PointerParam;
-  /** What the launch knows of the elements between rows and, if the kernel writes through the pointer, in a row. */
+  /** The number of elements between rows that the launch knows and, if the kernel writes through the pointer, in a row. */
   readonly steps: readonly (Value | number)[];
 }
 

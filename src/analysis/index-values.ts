@@ -64,7 +64,7 @@ function selectionsOf(statement: OpStatement): readonly Argument[] {
   return condition === undefined ? [] : [condition];
 }
 
-/** What decides whether statements run, and how often, and what the author assumes. */
+/** Conditions, loop bounds and assumptions of the author. */
 function conditionsOf(statement: Statement): readonly Argument[] {
   switch (statement.kind) {
     case "if":

@@ -15,7 +15,7 @@ import { LaunchFacts } from "./launch-facts.js";
 import { optionalSizes } from "./optional-sizes.js";
 import { nonNegativeValues } from "./signs.js";
 
-/** What other checks of the wrapper bound. */
+/** Sizes that other checks of the wrapper bound. */
 export interface BoundedSizes {
   /** Tensors whose extent is below {@link INT32_REACH}. */
   readonly tensors: readonly TensorParam[];

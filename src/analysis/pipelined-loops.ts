@@ -24,11 +24,11 @@ export interface PipelinedLoop {
   readonly loop: ForStatement;
   /** The loads that Triton may execute in an earlier iteration than the author's code does. */
   readonly moved: ReadonlySet<OpStatement>;
-  /** Those that Triton executes as many iterations earlier as there are other stages. */
+  /** The loads that Triton executes as many iterations earlier as there are other stages. */
   readonly fullyMoved: ReadonlySet<OpStatement>;
   /** The stores and atomics. */
   readonly writes: ReadonlySet<OpStatement>;
-  /** Those that every iteration executes. */
+  /** The writes that every iteration executes. */
   readonly unconditional: ReadonlySet<OpStatement>;
 }
 
@@ -227,7 +227,7 @@ class LoopBody {
   /** Triton pipelines no loop with an inner one, unless it unrolls the inner loop or flattens both. */
   #innerLoop(statement: Extract<Statement, { kind: "for" | "while" }>, isNested: boolean): void {
     if (statement.kind === "for" && statement.unrolled) {
-      // What one copy of the body assigns, the next one reads.
+      // Each copy of the body reads the variables that the one before assigned.
       for (let copy = 0; copy < 2; copy++) this.#block(statement.body, isNested);
       return;
     }

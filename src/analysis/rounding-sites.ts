@@ -76,7 +76,7 @@ function sitesOf(statement: OpStatement, isOnlyStored: (value: Value) => boolean
   }));
 }
 
-/** What a cast or `tl.full` rounds: a dtype or a number. */
+/** The operand that a cast or `tl.full` rounds: a dtype or a number. */
 function sourceOf(statement: OpStatement): Elem | number | undefined {
   const source = operandOf(statement, statement.op.name === "full" ? "value" : "x");
   if (isLiteral(source)) return typeof source.value === "number" ? source.value : undefined;

@@ -37,7 +37,7 @@ class SignAnalysis {
   /** Values that Python computes before the launch, where `//` and `%` floor. */
   readonly #hostValues: ReadonlySet<Value>;
   readonly #params: ReadonlyMap<Value, Param>;
-  /** Those of PyTorch's tensors are never negative. */
+  /** Strides of PyTorch's tensors are never negative. */
   readonly #strides: ReadonlySet<Argument>;
   /** The values assigned to each variable, including its initial value. */
   readonly #writes = new Map<Variable, Argument[]>();

@@ -28,7 +28,7 @@ export interface KnownFault {
   readonly remedy: string;
   /** The report upstream, if there is one. */
   readonly reference?: string;
-  /** Who reports it: the build, the wrapper at a call, or `compile` from the machine code. */
+  /** The reporter: the build, the wrapper at a call, or `compile` from the machine code. */
   readonly reportedBy: "build" | "wrapper" | "compile";
   /** The code of the diagnostic. Undefined if the wrapper raises an error in Python. */
   readonly code?: DiagnosticCode;

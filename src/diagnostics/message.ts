@@ -27,7 +27,7 @@ export class Message<
   }
 }
 
-/** What is wrong, and what to do about it. */
+/** A problem and its remedy. */
 export interface MessageParts {
   readonly problem: string;
   readonly remedy: string;
@@ -50,7 +50,7 @@ export type SentenceOf<Builder extends (...facts: never[]) => Message> = Builder
   ? Text<Problem, Remedy>
   : never;
 
-/** What the text of a message tells of a case. */
+/** The facts of a case in the text of a message. */
 export type Fact = string | number | bigint;
 
 /** `a, b and c`, or `a, b or c`. */

@@ -85,7 +85,7 @@ interface WhenHandle {
 interface Branch {
   readonly statement: Mutable<IfStatement>;
   readonly form: ResultForm;
-  /** What the condition of `elseWhen` reads, only if no earlier arm runs. */
+  /** The loads in the condition of `elseWhen`, which run only if no earlier arm does. */
   readonly reads: readonly Statement[];
   /** The values that the arm returns. The branch has results only if every arm returns them. */
   readonly yields: readonly Argument[];

@@ -21,7 +21,7 @@ function findingOf({ message, program, lane }: FindingDetails, location: Locatio
   return { ...partsOf(message), at: location, program, lane };
 }
 
-/** What a finding takes from its message. */
+/** The parts of a message that a finding holds. */
 export function partsOf({ code, text, remedy }: Message<FindingCode>): Pick<Finding, "code" | "message" | "remedy"> {
   return { code, message: text, ...(remedy !== "" && { remedy }) };
 }

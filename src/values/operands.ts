@@ -121,10 +121,10 @@ export function quotient(loops: Loops, { roundsUp = false } = {}) {
 type Integer = number | bigint;
 type IsBadDivisor = (divisor: Integer, dividend: Integer) => boolean;
 
-/** What cdiv reports: its sum rounds up for positive divisors only. */
+/** A finding of cdiv: its sum rounds up for positive divisors only. */
 const isNotPositive: IsBadDivisor = (divisor) => divisor <= 0;
 
-/** What `//` and `%` report: GPUs differ for a divisor of 0, and for a quotient of two that the dtype does not hold. */
+/** A finding of `//` and `%`: GPUs differ for a divisor of 0, and for a quotient of two that the dtype does not hold. */
 function hasNoQuotient(dtype: IntName): IsBadDivisor {
   const minimum = isSigned(dtype) ? -(2 ** (bitsOf(dtype) - 1)) : undefined;
   return (divisor, dividend) => Number(divisor) === 0 || (Number(divisor) === -1 && Number(dividend) === minimum);

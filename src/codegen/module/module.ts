@@ -165,7 +165,7 @@ function positionalParameters({ params }: FunctionDef): readonly Parameter[] {
   return star < 0 ? params : params.slice(0, star);
 }
 
-/** What a module exports under the same names as any other. */
+/** The exports that have the same names in every module. */
 interface FixedExports {
   /** `reference_fn`, the author's providers, `draw_inputs`, `SHAPES` and `get_inputs`. */
   readonly functions: Block;
@@ -205,7 +205,7 @@ interface ModuleParts {
   readonly kernels: readonly KernelIR[];
   readonly doc: string;
   readonly externs: readonly KernelNames["externs"][];
-  /** What decorators refer to. */
+  /** Definitions that decorators refer to. */
   readonly dependencies: Block;
   readonly definitions: Block;
   readonly launchCache: Block;
@@ -223,7 +223,7 @@ function assembleModule(parts: ModuleParts): EmittedModule {
   const runtimeNames = runtime === undefined ? [] : definedNames.filter(isMentioned);
   const library = selectLibrary((name) => runtime === undefined && isMentioned(name));
   const plainImports = library.imports.filter((each) => each.kind === "import").map(({ module }) => module);
-  // What decorators and module-level calls use is defined before them.
+  // Definitions precede the decorators and module-level calls that use them.
   const eagerNames = namesIn(definitions.flatMap(eagerExpressions));
   const functions = [...library.functions];
   const [marker, ...cachedCall] = launchCache;
@@ -290,7 +290,7 @@ function localImport(module: string, names: readonly string[]): Block {
   return [py.blank, { kind: "fromImport", module, names: sorted.map((name) => ({ name })) }];
 }
 
-/** What a definition evaluates when the module is imported. */
+/** The names that a definition evaluates when the module is imported. */
 function eagerExpressions(statement: Statement): readonly (Expression | Statement)[] {
   if (statement.kind === "function" || statement.kind === "class") return statement.decorators;
   return [statement];

@@ -121,6 +121,6 @@ export function previousIteration(
     tile(shape, (lane) => iteTerm(atLeast(iterations, number(1)), previous(lane, iterations), at(initial, lane)));
 }
 
-/** Whether a value is a number or a tile of integers. */
+/** True for a number or a tile of integers. */
 export const isInteger = (value: Symbolic): value is TermTile =>
   value.kind === "terms" && !isTruth(value.at(value.shape.map(() => number(0))));

@@ -75,7 +75,7 @@ function formatCompileCounts({ ahead, processes, seconds, known: cachedCount, la
   return `${inAdvance}, ${late} as cases ran; ${cachedCount} were in Triton's cache`;
 }
 
-/** What took the time, in the order of a run. */
+/** Durations of the parts of a run, in order. */
 function formatDurations({ waiting, device, evaluator, firstCall }: Durations): string {
   const parts = [
     ["waiting for compilers", waiting],

@@ -26,7 +26,7 @@ export interface Runner {
    */
   precompile?: (cases: readonly TestCase[], onDone?: (done: number, planned: number) => void) => Promise<void>;
   compiling?: () => CompileCounts;
-  /** What the cases took so far. */
+  /** The durations of the cases so far. */
   durations?: () => Durations;
   close(): Promise<void>;
 }

@@ -1,14 +1,14 @@
-/** What took the time of a run. */
+/** The durations of the parts of a run. */
 
 /** Seconds of the cases of a kernel. */
 export interface Durations {
-  /** Until the kernels of the next case were compiled. */
+  /** Waiting until the kernels of the next case are compiled. */
   readonly waiting: number;
-  /** Of the kernel and the reference on the device. */
+  /** Running the kernel and the reference on the device. */
   readonly device: number;
-  /** Of the check of the algorithm. */
+  /** Checking the algorithm on the evaluator. */
   readonly evaluator: number;
-  /** Of the call with an empty cache and the autotuner. */
+  /** Calling the wrapper with an empty cache and the autotuner. */
   readonly firstCall: number;
 }
 

@@ -1,4 +1,4 @@
-/** What modules with a warp-specialized kernel take from Gluon and from the library. */
+/** Names that modules with a warp-specialized kernel take from Gluon and from the library. */
 import type { FromImport } from "../../syntax/py.js";
 
 /** Copies of blocks from and to global memory. */

@@ -1,6 +1,6 @@
 /** The translation context of a function: its scope and its kernel. */
 import type { FunctionScope } from "./function-scope.js";
-import type { FunctionTree } from "./tree.js";
+import type { Call, FunctionTree, Statement } from "./tree.js";
 import type { Value } from "./value.js";
 
 export interface KernelContext {
@@ -30,7 +30,15 @@ export interface KernelContext {
   addImport(name: "libdevice"): void;
 }
 
+/** Translators of nodes that contain nodes of other kinds: a branch contains statements, and an expression calls. */
+export interface Translators {
+  /** Returns true if the statements end by a return. */
+  statements(body: readonly Statement[], liveAfter: ReadonlySet<string>, context: Context): boolean;
+  call(node: Call, context: Context): Value;
+}
+
 export interface Context {
+  readonly translate: Translators;
   readonly scope: FunctionScope;
   readonly kernel: KernelContext;
 }

@@ -1,7 +1,7 @@
 /** Writes a kernel file: imports, helper functions, parameters and body. */
 import { format } from "prettier";
 import { authorName } from "./author-name.js";
-import type { KernelContext } from "./context.js";
+import type { KernelContext, Translators } from "./context.js";
 import { pruneConstantBranches } from "./constant-branches.js";
 import { type DTypeVariable, dtypeVariables } from "./dtype-variables.js";
 import { type DeclaredParam, declareParams } from "./declared-params.js";
@@ -11,6 +11,7 @@ import type { HostNames } from "./host-text.js";
 import type { InferredLaunchFacts } from "./launch-facts/launch-facts.js";
 import type { LiftedTensor } from "./lift/lifted-tensors.js";
 import { readNames } from "./liveness.js";
+import { translateCall } from "./translate-calls.js";
 import { translateStatements } from "./translate-statements.js";
 import { type FunctionTree, helperTree, type KernelTree, type ParameterTree } from "./tree.js";
 import { withoutUnused } from "./unused-lines.js";
@@ -26,6 +27,8 @@ import {
   type Value,
   withFileLines,
 } from "./value.js";
+
+const translate: Translators = { statements: translateStatements, call: translateCall };
 
 /** A TODO for the user, with its line in the Python file. */
 export interface Todo {
@@ -256,7 +259,9 @@ class KernelWriter implements KernelContext {
   }
 
   #translateBody(scope: FunctionScope): void {
-    withFileLines(this.#kernel, () => translateStatements(this.#kernel.body, new Set(), { scope, kernel: this }));
+    withFileLines(this.#kernel, () =>
+      translateStatements(this.#kernel.body, new Set(), { scope, kernel: this, translate }),
+    );
   }
 
   functionTree(index: number): FunctionTree {
@@ -289,7 +294,7 @@ class KernelWriter implements KernelContext {
     // If a parameter is `any`, the inferred return type would be wrong.
     const returnType = /: any\b/.test(parameterList) ? ": any" : "";
     for (const [name] of parameterList.matchAll(TYPE_NAMES)) this.#imports.add(`type ${name}`);
-    withFileLines(tree, () => translateStatements(tree.body, new Set(), { scope, kernel: this }));
+    withFileLines(tree, () => translateStatements(tree.body, new Set(), { scope, kernel: this, translate }));
     const options = tree.noinline ? ", { noinline: true }" : "";
     const body = withoutUnused(scope.lines).join("\n");
     this.#helperTexts.push(

@@ -4,7 +4,7 @@ import type { Context } from "./context.js";
 import type { Variable } from "./function-scope.js";
 import { childrenOf, defines, liveBefore, readNames, targetNames, writtenNames } from "./liveness.js";
 import { translateAnd, translateOr } from "./operators.js";
-import { makeState, translateStatements } from "./translate-statements.js";
+import { makeState } from "./state.js";
 import { translateCondition } from "./translate-expressions.js";
 import { branchKey, needsContinuation, isReadAsNone, emitContinuation } from "./translate-tails.js";
 import type { Expression, If, Statement } from "./tree.js";
@@ -34,7 +34,7 @@ export function translateIf(
   const [first] = arms;
   if (!first) return false;
   const live = liveBefore(following, liveAfter);
-  if (!first.condition) return translateStatements(first.body, live, context);
+  if (!first.condition) return context.translate.statements(first.body, live, context);
   if (!scope.isKernel && arms.some(({ body }) => returns(body)))
     return emitReturnBranches(arms, following, liveAfter, context);
   const names = writtenNames(arms.flatMap(({ body }) => body)).filter((name) => live.has(name));
@@ -99,7 +99,7 @@ function emitReturnBranches(
   for (const [i, { condition, body }] of withElse(arms).entries()) {
     scope.emit(branchHeader(i, condition, i === 0 ? "return " : ""));
     scope.block(new Set(), () =>
-      translateStatements(endsByReturn(body) ? body : [...body, ...following], liveAfter, context),
+      context.translate.statements(endsByReturn(body) ? body : [...body, ...following], liveAfter, context),
     );
   }
   scope.emit("});");
@@ -134,7 +134,7 @@ function emitTailInEachArm(
       if (scope.depth === outerDepth + 1) scope.bodyDepth = scope.depth;
       scope.assume(condition);
       scope.hasReturned = false;
-      translateStatements([...arm.body, ...following], liveAfter, context);
+      context.translate.statements([...arm.body, ...following], liveAfter, context);
       scope.bodyDepth = outerDepth;
     });
   }
@@ -326,7 +326,7 @@ function emitArms(
       if (isCompileTime) scope.assume(condition);
       scope.exportedNames = new Set(outputs);
       const bodyStart = scope.lines.length;
-      translateStatements(body, new Set([...live, ...outputs]), context);
+      context.translate.statements(body, new Set([...live, ...outputs]), context);
       innerConditions = outputs.map((name) => scope.variable(name)?.condition);
       if (outputs.length > 0 && !scope.hasReturned)
         scope.emit(`return ${inlineReturnedNames(returnedText(outputs, statement, context), bodyStart, scope)};`);

@@ -1,5 +1,4 @@
 /** Translates Python expressions to TypeScript. */
-import { translateCall } from "./translate-calls.js";
 import type { Context } from "./context.js";
 import { MISSING_ARGUMENT, usesOmittedParam } from "./dead-code.js";
 import { translateBinary, translateAnd, translateComparison, translateOr, hasMethods } from "./operators.js";
@@ -65,7 +64,7 @@ export function translateExpression(node: Expression, context: Context): Value {
     case "Subscript":
       return translateSubscript(node, context);
     case "Call":
-      return translateCall(node, context);
+      return context.translate.call(node, context);
     case "View":
       return translateView(node, context);
     case "JoinedStr":

@@ -3,7 +3,7 @@ import { camelCase } from "./author-name.js";
 import type { Context } from "./context.js";
 import { translateCondition, translateExpression } from "./translate-expressions.js";
 import { loopCarriedNames, liveAtHead, writtenNames } from "./liveness.js";
-import { makeState, translateStatements } from "./translate-statements.js";
+import { makeState } from "./state.js";
 import type { Call, Expression, For, While } from "./tree.js";
 import { traced } from "./value.js";
 
@@ -46,7 +46,7 @@ export function translateWhile(statement: While, live: Names, context: Context):
 
 function emitLoopBody(statement: For | While, live: Names, context: Context): void {
   context.scope.loops++;
-  translateStatements(statement.body, liveAtHead(statement, live), context);
+  context.translate.statements(statement.body, liveAtHead(statement, live), context);
   context.scope.loops--;
 }
 

@@ -8,17 +8,10 @@ import { isReassignedInBlock, liveBefore } from "./liveness.js";
 import { isSideEffectFree } from "./op-calls.js";
 import { translateFor, translateWhile } from "./translate-loops.js";
 import { translateBinary } from "./operators.js";
+import { type StoredValue, toStoredValue } from "./state.js";
 import { isOwnDTypeCast } from "./own-dtype-cast.js";
 import { type Augmented, type Expression, isSequence, type Statement } from "./tree.js";
-import {
-  castTo,
-  constantKind,
-  isCompileTimeConstant,
-  list,
-  UnsupportedConstruct,
-  traced,
-  type Value,
-} from "./value.js";
+import { isCompileTimeConstant, list, UnsupportedConstruct, traced, type Value } from "./value.js";
 
 type Names = ReadonlySet<string>;
 
@@ -223,21 +216,6 @@ function unpack(
     else assignVariable(name, traced(text), following, liveAfter, context);
 }
 
-/** A value for a variable. Triton converts constants to scalars if a loop or a branch changes the variable. */
-interface StoredValue {
-  readonly value: Value;
-  /** The value as a scalar with a dtype, as mutable variables need it. */
-  readonly typed: Value;
-}
-
-function toStoredValue(value: Value, source: Expression | undefined): StoredValue {
-  const kind = constantKind(source);
-  const dtype = { int: "tl.int32", float: "tl.float32", bool: "tl.int1" }[kind ?? ""];
-  if (value.kind === "number") return { value, typed: castTo(value, value.isFloat ? "tl.float32" : "tl.int32") };
-  if (value.kind === "truth") return { value, typed: castTo(value, "tl.int1") };
-  return { value, typed: value.kind === "traced" && dtype !== undefined ? castTo(value, dtype) : value };
-}
-
 function assignVariable(
   name: string,
   stored: StoredValue | Value,
@@ -282,25 +260,4 @@ function emitNamed(name: string, value: Value, scope: Context["scope"]): Value {
   const text = scope.fresh(name);
   scope.emit(`const ${text} = ${value.text};`);
   return { ...value, text };
-}
-
-/** Converts constants to mutable variables before a loop or a branch that changes them. */
-export function makeState(names: readonly string[], context: Context): void {
-  const { scope } = context;
-  for (const name of names) {
-    const variable = scope.variable(name);
-    if (!variable || variable.isMutable) continue;
-    const { value, condition } = variable;
-    if (value.kind !== "traced" && value.kind !== "number" && value.kind !== "truth")
-      return scope.refuse(
-        `${name}, which a loop or branch changes, is ${value.kind === "none" ? "None" : `a ${value.kind}`}`,
-      );
-    const typed = value.kind === "traced" ? value : toStoredValue(value, undefined).typed;
-    const text = scope.fresh(name);
-    const initializer = `tl.mut(${typed.text})`;
-    scope.emit(
-      `const ${text} = ${condition ? `tl.when(${condition.text}, () => ${initializer}).value` : initializer};`,
-    );
-    scope.bind(name, traced(text), true, condition);
-  }
 }

@@ -5,7 +5,6 @@
 import { type Arm, branchHeader, withElse } from "./if-arms.js";
 import type { Context } from "./context.js";
 import { childrenOf, defines, liveBefore, writtenNames } from "./liveness.js";
-import { translateStatements } from "./translate-statements.js";
 import type { TritonType, If, Statement } from "./tree.js";
 import { traced } from "./value.js";
 
@@ -94,7 +93,7 @@ export function emitContinuation(
         names.map((name) =>
           scope.read(name)?.kind === "none" && isOption(name, following) ? "undefined" : argumentText(name),
         );
-      if (!translateStatements(body, live, context)) scope.emit(`${continuation}(${texts().join(", ")});`);
+      if (!context.translate.statements(body, live, context)) scope.emit(`${continuation}(${texts().join(", ")});`);
     });
   }
   scope.emit("});");
@@ -106,7 +105,7 @@ export function emitContinuation(
     const params = names.map((name) => ({ name, text: scope.fresh(name) }));
     scope.emit(`const ${continuation} = (${params.map(({ text }) => `${text}: any`).join(", ")}): void => {`);
     for (const { name, text } of params) scope.bind(name, traced(text));
-    translateStatements(following, liveAfter, context);
+    context.translate.statements(following, liveAfter, context);
     scope.emit("};");
     scope.bodyDepth = outerDepth;
   });

@@ -10,24 +10,20 @@ import {
 } from "../ir/nodes.js";
 import { atAxis } from "../types/axis.js";
 import { type DTypeName, dtypeTable, members } from "../types/dtype.js";
-import { INT32_REACH, MAX_GRID } from "../types/limits.js";
 import { LaunchFacts } from "./launch-facts.js";
 import { optionalSizes } from "./optional-sizes.js";
 import { nonNegativeValues } from "./signs.js";
 
 /** Sizes that other checks of the wrapper bound. */
 export interface BoundedSizes {
-  /** Tensors whose extent is below {@link INT32_REACH}. */
+  /** Tensors whose extent is below `int32Reach`. */
   readonly tensors: readonly TensorParam[];
   /** Sizes below it. */
   readonly sizes: ReadonlySet<unknown>;
 }
 
-const MAX_INT32 = 2 ** 31 - 1;
 /** Larger than any property of a GPU. */
 const MAX_PROPERTY = 2 ** 20;
-/** More elements than an output has in any GPU's memory. */
-const MAX_OUTPUT = 2 ** 40;
 
 /** A tensor whose elements are distinct, so that the product of its dims is bounded. */
 interface Shape {
@@ -44,7 +40,9 @@ interface SizeFactor {
 /** The axes that need a check. `bounded` is what the wrapper checks in any case. */
 export function longGridAxes(ir: KernelIR, bounded: BoundedSizes): readonly number[] {
   const sizes = new LargestSizes(ir, bounded);
-  return ir.grid.block.yields.flatMap((size, axis) => (sizes.maximum(size) > atAxis(MAX_GRID, axis) ? [axis] : []));
+  return ir.grid.block.yields.flatMap((size, axis) =>
+    sizes.maximum(size) > atAxis(ir.limits.maxGrid, axis) ? [axis] : [],
+  );
 }
 
 class LargestSizes {
@@ -61,7 +59,7 @@ class LargestSizes {
     this.#shapes = paramsOf(ir, "tensor").flatMap((param) => {
       const { dims, role, contiguous, optional } = param;
       if (optional || (role === "in" && !contiguous)) return [];
-      return [{ dims, maximum: bounded.tensors.includes(param) ? INT32_REACH - 1 : MAX_OUTPUT }];
+      return [{ dims, maximum: bounded.tensors.includes(param) ? ir.limits.int32Reach - 1 : ir.limits.maxOutput }];
     });
   }
 
@@ -79,12 +77,18 @@ class LargestSizes {
   }
 
   #paramMaximum(param: Param): number {
-    if (param.kind === "scalar") return Math.max(...members(param.dtype).map(maximumOfDType));
+    if (param.kind === "scalar") return Math.max(...members(param.dtype).map((name) => this.#dtypeMaximum(name)));
     if (param.kind === "device") return MAX_PROPERTY;
     if (param.kind !== "size" && !(param.kind === "constexpr" && param.from === "dim")) return Infinity;
     const shapes = this.#shapes.flatMap(({ dims, maximum }) => (dims.includes(param.value) ? [maximum] : []));
-    const counted = this.bounded.sizes.has(param.value) ? INT32_REACH - 1 : Infinity;
-    return Math.min(...shapes, counted, this.#isGiven(param.name) ? MAX_INT32 : Infinity);
+    const counted = this.bounded.sizes.has(param.value) ? this.ir.limits.int32Reach - 1 : Infinity;
+    return Math.min(...shapes, counted, this.#isGiven(param.name) ? this.ir.limits.int32End - 1 : Infinity);
+  }
+
+  #dtypeMaximum(name: DTypeName): number {
+    const { bits, kind, signed } = dtypeTable[name];
+    if (name === "int32") return this.ir.limits.int32End - 1;
+    return kind === "float" ? Infinity : 2 ** (signed ? bits - 1 : bits) - 1;
   }
 
   /** True if the caller passes a size as an argument, which the wrapper checks as int32. */
@@ -190,9 +194,4 @@ function areAmong(factors: readonly SizeFactor[], dims: readonly Argument[]): bo
     if (index >= 0) unused.splice(index, 1);
     return index >= 0;
   });
-}
-
-function maximumOfDType(name: DTypeName): number {
-  const { bits, kind, signed } = dtypeTable[name];
-  return kind === "float" ? Infinity : 2 ** (signed ? bits - 1 : bits) - 1;
 }

@@ -15,7 +15,7 @@ import {
 } from "../ir/nodes.js";
 import { valueOfBlock } from "../ir/walk.js";
 import { atAxis } from "../types/axis.js";
-import { DESCRIPTOR_BYTES, INT32_REACH, MAX_GRID, MAX_NUMEL } from "../types/limits.js";
+import { DESCRIPTOR_BYTES } from "../types/limits.js";
 import {
   descriptorSizes,
   isDescriptorOnly,
@@ -116,7 +116,7 @@ function findPreconditions(ir: KernelIR): readonly Precondition[] {
     ...ir.requires.block.yields.map((_, index) => ({ kind: "requirement", index }) as const),
     ...uncertainSizes(ir).map((param) => ({ kind: "size", param }) as const),
     ...longGridAxes(ir, { tensors: narrowTensors, sizes: new Set(sizeCounts.map(({ size }) => size)) }).map(
-      (axis) => ({ kind: "grid", axis, most: atAxis(MAX_GRID, axis) }) as const,
+      (axis) => ({ kind: "grid", axis, most: atAxis(ir.limits.maxGrid, axis) }) as const,
     ),
     ...tensorsViaDescriptor(ir).map((each) => ({ kind: "descriptor", ...each, bytes: DESCRIPTOR_BYTES }) as const),
     ...pointersViaDescriptor(ir).map(
@@ -130,13 +130,13 @@ function findPreconditions(ir: KernelIR): readonly Precondition[] {
     ...shared.map((each) => ({ kind: "same-strides", ...each }) as const),
     ...narrowTensors
       .filter((param) => !narrowTensors.some((each) => each === originals.get(param)))
-      .map((param) => ({ kind: "reach", param, below: INT32_REACH }) as const),
+      .map((param) => ({ kind: "reach", param, below: ir.limits.int32Reach }) as const),
     ...sizeCounts,
     ...tileSizes(ir).map((each) => ({ kind: "tile-size", ...each }) as const),
     ...Object.entries(ir.tuning.options ?? {}).map(
       ([name, compute]) => ({ kind: "launch-option", name, compute }) as const,
     ),
-    ...computed.map((param) => ({ kind: "launch-size", param, most: MAX_NUMEL }) as const),
+    ...computed.map((param) => ({ kind: "launch-size", param, most: ir.limits.maxNumel }) as const),
     ...dimsNotKnownPowerOfTwo(ir, computed).map((param) => ({ kind: "launch-power", param }) as const),
   ];
 }
@@ -161,8 +161,9 @@ function counts(ir: KernelIR, narrowTensors: readonly TensorParam[]): readonly P
   const any = new Set(required.flatMap(({ dims }) => dims));
   const preconditionOf = new Map<Value | number, PreconditionOf<"count">>();
   const add = (size: Value | number, by: "index" | "descriptor"): void => {
-    const isLarge = typeof size === "number" ? size >= INT32_REACH : !isComputed(ir, size);
-    if (isLarge && !preconditionOf.has(size)) preconditionOf.set(size, { kind: "count", size, by, below: INT32_REACH });
+    const { int32Reach: below } = ir.limits;
+    const isLarge = typeof size === "number" ? size >= below : !isComputed(ir, size);
+    if (isLarge && !preconditionOf.has(size)) preconditionOf.set(size, { kind: "count", size, by, below });
   };
   for (const size of descriptorSizes(ir)) if (!isIn(dense, size)) add(size, "descriptor");
   for (const [size, use] of ir.counted?.sizes ?? []) if (!isIn(use === "index" ? dense : any, size)) add(size, "index");

@@ -43,6 +43,6 @@ function minimumSizes(ir: KernelIR, bound: Substitution): ReadonlyMap<number | s
   const minimums = new Map<number | string, number>();
   for (const statement of compiledOps(ir))
     for (const { dim, minimum: size } of statement.op.needs.minimumDims?.(typedArguments(statement, bound)) ?? [])
-      minimums.set(dim, Math.max(size, minimums.get(dim) ?? 1));
+      minimums.set(dim, Math.max(ir.limits.scaled(size), minimums.get(dim) ?? 1));
   return minimums;
 }

@@ -2,7 +2,7 @@
  * Checks Triton's limits on tiles for every config: powers of two, the number of elements, and the sizes of dots. Also
  * checks each op's type rule with concrete sizes.
  */
-import { belowMinimumDim, MAX_NUMEL, DESCRIPTOR_BYTES } from "../types/limits.js";
+import { belowMinimumDim, DESCRIPTOR_BYTES, type Limits } from "../types/limits.js";
 import { type Diagnostic, errorDiagnostic } from "../diagnostics/diagnostic.js";
 import { dotSize, tileSize } from "../diagnostics/catalog/config-codes.js";
 import { compiledOps, constantsOf, reachedStatements } from "../analysis/compiled-ops.js";
@@ -50,10 +50,10 @@ function limitsWith(ir: KernelIR, defaults: Numbers): readonly Diagnostic[] {
     let hasInvalidTile = false;
     const constant = constantsOf(ir, (value) => numbers[nameOf.get(value) ?? ""] as Constant | undefined);
     for (const statement of reachedStatements(ir, constant)) {
-      for (const value of resultsOf(statement)) reportTile(checkTile(value, sizes, context));
-      if (statement.kind === "op") checkMinimumDims(statement, sizes, context).forEach(report);
+      for (const value of resultsOf(statement)) reportTile(checkTile(value, sizes, context, ir.limits));
+      if (statement.kind === "op") checkMinimumDims(statement, sizes, context, ir.limits).forEach(report);
     }
-    for (const { value } of ir.params) reportTile(checkTile(value, sizes, context));
+    for (const { value } of ir.params) reportTile(checkTile(value, sizes, context, ir.limits));
     if (hasInvalidTile) return;
     for (const statement of compiledOps(ir, constant)) report(checkSizes(statement, sizes, context));
   });
@@ -131,7 +131,7 @@ function valueOf(text: string, numbers: Numbers): number | undefined {
   }
 }
 
-function checkTile(value: Value, sizes: Sizes, context: string): Diagnostic | undefined {
+function checkTile(value: Value, sizes: Sizes, context: string, { maxNumel }: Limits): Diagnostic | undefined {
   const { type } = value;
   if (!("shape" in type)) return undefined;
   let numel = 1;
@@ -149,19 +149,24 @@ function checkTile(value: Value, sizes: Sizes, context: string): Diagnostic | un
     const minimum = (DESCRIPTOR_BYTES * 8) / bits;
     if (size < minimum) return errorDiagnostic(tileSize.descriptor(dim, size, context, bits, minimum), value.location);
   }
-  if (numel <= MAX_NUMEL) return undefined;
+  if (numel <= maxNumel) return undefined;
   const shape = `[${type.shape.join(", ")}]`;
-  return errorDiagnostic(tileSize.elements(shape, numel, context, MAX_NUMEL), value.location);
+  return errorDiagnostic(tileSize.elements(shape, numel, context, maxNumel), value.location);
 }
 
 const narrowest = (elem: Elem): number => Math.min(...members(elem).map((name) => dtypeTable[name].bits));
 
-function checkMinimumDims(statement: OpStatement, sizes: Sizes, context: string): readonly Diagnostic[] {
+function checkMinimumDims(
+  statement: OpStatement,
+  sizes: Sizes,
+  context: string,
+  limits: Limits,
+): readonly Diagnostic[] {
   const bounds = statement.op.needs.minimumDims?.(typedArguments(statement)) ?? [];
   const toMessage = statement.op.facts.contracts ? dotSize : tileSize.minimum;
   return bounds.flatMap((bound) => {
     const size = sizes(bound.dim);
-    const reason = size === undefined ? undefined : belowMinimumDim(bound, size, context);
+    const reason = size === undefined ? undefined : belowMinimumDim(bound, size, limits, context);
     return reason === undefined ? [] : errorDiagnostic(toMessage(reason), statement.location);
   });
 }

@@ -35,6 +35,7 @@ import {
 } from "../ir/nodes.js";
 import { walkUses } from "../ir/walk.js";
 import { type DTypeName, isInt, members } from "../types/dtype.js";
+import { LIMITS } from "../types/limits.js";
 import { showType, type Type } from "../types/types.js";
 import type { SourceIndex, SpecLocations } from "../ir/source-index.js";
 import { rejectPromise, toArgument } from "../ops/define.js";
@@ -128,6 +129,7 @@ function traceKernel(kernel: KernelDefinition, source: SourceIndex | undefined):
       inputs,
       shapes: kernel.spec.shapes ?? [],
       tolerance: kernel.spec.tolerance,
+      limits: LIMITS,
       at: kernel.at,
     };
   });

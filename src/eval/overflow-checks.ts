@@ -2,12 +2,13 @@
  * Checks the results of ops: index arithmetic that differs from Python's, and optionally ops that create NaN or
  * infinity.
  */
-import { broadcastTo, sizeOf, type TileArray } from "../numerics/array.js";
+import { sizeOf, type TileArray } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
 import { division, negativeDivision, nonFinite, overflow } from "../diagnostics/catalog/finding-codes.js";
 import { type IntName, isSigned } from "../types/dtype.js";
+import type { Limits } from "../types/limits.js";
 import type { KernelIR, OpStatement, Value } from "../ir/nodes.js";
-import { type BigData, bitsOf, isBig, isFloat, type NumberData } from "../numerics/numeric.js";
+import { type BigData, bitsOf, isBig, isFloat, type NumberData, type NumericDType } from "../numerics/numeric.js";
 import type { Op } from "../ir/op.js";
 import { isTile } from "../values/operands.js";
 import type { Runtime } from "../values/runtime-values.js";
@@ -15,12 +16,14 @@ import type { Message } from "../diagnostics/message.js";
 import type { FindingCode } from "../diagnostics/catalog/index.js";
 import { indexValues } from "../analysis/index-values.js";
 import type { ExecutionState } from "./execution-state.js";
+import { lanesOf } from "./operand-lanes.js";
 
 type Args = Readonly<Record<string, Runtime>>;
 export type OpCheck = (args: Args, result: Runtime) => void;
 
 export class OverflowChecker {
   readonly #indexValues: ReadonlySet<Value>;
+  readonly #limits: Limits;
 
   constructor(
     ir: KernelIR,
@@ -29,6 +32,7 @@ export class OverflowChecker {
     readonly nonFinite: boolean,
   ) {
     this.#indexValues = indexValues(ir);
+    this.#limits = ir.limits;
   }
 
   /** The check to run after a statement, if any. */
@@ -46,13 +50,13 @@ export class OverflowChecker {
       return (args, value) => {
         if (!isTile(value) || isFloat(value.dtype)) return;
         if (divides && checkDivisor(args, value, report)) return;
-        checkIndex(op, args, value, report);
+        checkIndex(op, args, value, this.#limits, report);
       };
     const { evaluate } = op;
     if (op.proof.wraps && result.type.dtype !== "int1" && this.#indexValues.has(result) && evaluate)
       return (args, value) => {
         if (isTile(value) && !isFloat(value.dtype) && !isBig(value.dtype))
-          checkAgainstInt64(this.state, statement, evaluate, args, value, report);
+          checkAgainstInt64(this.state, statement, evaluate, args, value, this.#limits, report);
       };
     // Ops in a helper function report their own results.
     if (!this.nonFinite || Object.values(op.operands).includes("function")) return undefined;
@@ -71,16 +75,6 @@ const isCarrying = (op: Op): op is FoldingOp =>
   !(op.spelling.form === "infix" && op.spelling.truth !== undefined);
 
 type Report = (code: FindingCode, tile: TileArray, lane: number, describe: () => Message<FindingCode>) => void;
-
-type Lanes = (lane: number) => number | bigint;
-
-/** An operand lane by lane, broadcast to a shape. */
-function lanesOf(operand: Runtime | undefined, shape: readonly number[]): Lanes {
-  if (!isTile(operand)) return () => operand as number;
-  const { data } = operand.data.length === 1 ? operand : broadcastTo(operand, shape);
-  const step = data.length === 1 ? 0 : 1;
-  return (lane) => data[lane * step]!;
-}
 
 /** The maximum element, or infinity if an element is negative. */
 function maxElement(operand: Runtime | undefined): number {
@@ -120,11 +114,11 @@ function checkDivisor({ x, y }: Args, result: TileArray, report: Report): boolea
 }
 
 /** Reports overflow, and `//` and `%` of a negative dividend, once per tile. */
-function checkIndex(op: FoldingOp, { x, y }: Args, result: TileArray, report: Report): void {
+function checkIndex(op: FoldingOp, { x, y }: Args, result: TileArray, limits: Limits, report: Report): void {
   const { dtype, data, shape, poison } = result;
   // Unsigned integers may wrap intentionally.
   if (!isSigned(dtype as IntName)) return;
-  const limit = 2 ** (bitsOf(dtype) - 1);
+  const limit = endOf(dtype, limits);
   const isWide = isBig(dtype);
   if (!isWide && isWithinLimit(op, maxElement(x), maxElement(y), limit)) return;
   if (isWide && !mayBeNegative(x)) return;
@@ -148,6 +142,10 @@ function checkIndex(op: FoldingOp, { x, y }: Args, result: TileArray, report: Re
   }
 }
 
+/** One more than the largest value of a signed dtype. */
+const endOf = (dtype: NumericDType, { int32End }: Limits): number =>
+  dtype === "int32" ? int32End : 2 ** (bitsOf(dtype) - 1);
+
 const formatOperation = ({ name, spelling }: Op, x: number | bigint, y: number | bigint): string =>
   spelling.form === "infix" ? `${x} ${spelling.operator} ${y}` : `${name}(${x}, ${y})`;
 
@@ -161,11 +159,12 @@ function checkAgainstInt64(
   evaluate: NonNullable<Op["evaluate"]>,
   args: Args,
   result: TileArray,
+  limits: Limits,
   report: Report,
 ): void {
   const { x } = args;
   const { dtype, data, shape, poison } = result;
-  if (!isSigned(dtype as IntName) || !isTile(x) || isFloat(x.dtype) || isFarFromLimits(op, x, 2 ** (bitsOf(dtype) - 1)))
+  if (!isSigned(dtype as IntName) || !isTile(x) || isFloat(x.dtype) || isFarFromLimits(op, x, endOf(dtype, limits)))
     return;
   const wide = evaluate(
     { ...args, x: cast(x, "int64") },

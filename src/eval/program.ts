@@ -27,6 +27,7 @@ import {
   type Variable,
   type WhileStatement,
 } from "../ir/nodes.js";
+import type { Limits } from "../types/limits.js";
 import { isBig } from "../numerics/numeric.js";
 import { type PoolMark, mark, pooled, release, unpooled } from "../numerics/buffer-pool.js";
 import {
@@ -38,6 +39,7 @@ import {
 } from "../values/runtime-values.js";
 import { type Type } from "../types/types.js";
 import { assignedIn } from "../ir/walk.js";
+import { narrowing } from "./narrow-int32.js";
 import { OverflowChecker } from "./overflow-checks.js";
 import type { Bindings } from "./bindings.js";
 import { UniformValues } from "./uniform-values.js";
@@ -55,6 +57,7 @@ export class Program {
   #functions = new Map<FunctionIR, FunctionRuntime>();
   readonly #slotIndices = new Map<Value | Variable, number>();
   readonly #uniformValues: UniformValues;
+  readonly #limits: Limits;
   readonly #steps: readonly Step[];
   /** Functions that drop the values cached for a launch. */
   readonly #cacheResets: (() => void)[] = [];
@@ -64,6 +67,7 @@ export class Program {
     this.#bindings = bindings;
     this.#overflowChecker = new OverflowChecker(ir, this.state, nonFinite);
     this.#uniformValues = new UniformValues(ir.params);
+    this.#limits = ir.limits;
     this.#steps = this.#block(ir.body);
   }
 
@@ -213,12 +217,13 @@ export class Program {
       ? evaluateInDeclaredDTypes(statement, evaluateOp, this.#bindings, () => state.recordRounding(statement))
       : evaluateOp;
     const { location } = statement;
+    const narrow = narrowing(op, this.#limits);
     const isTracked = location !== undefined && isProofSubject(op);
     const compute = (): Runtime | readonly Runtime[] => {
       state.at = location;
       if (isTracked) state.sanitizer.reached.add(location);
       const args = fill();
-      const value = run(args);
+      const value = narrow(args, run(args));
       check?.(args, value as Runtime);
       return value;
     };

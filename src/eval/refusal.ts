@@ -1,6 +1,6 @@
 /** Checks before a launch that a kernel's preconditions are satisfied for the sizes of a test case. */
 import { formatMessage } from "../diagnostics/message.js";
-import { belowMinimumDim, MAX_NUMEL } from "../types/limits.js";
+import { belowMinimumDim, type Limits } from "../types/limits.js";
 import type { TestCase, Layout } from "../compiled/compiled-kernel.js";
 import { areContiguous, sizeOf } from "../numerics/array.js";
 import { isFloat } from "../numerics/numeric.js";
@@ -104,7 +104,7 @@ function violationOf(condition: Precondition, { ir, testCase, bindings }: Launch
     case "pointer-descriptor":
       return stepViolation(condition, bindings);
     case "number":
-      return numberViolation(condition, testCase, bindings);
+      return numberViolation(condition, testCase, bindings, ir.limits);
     case "constant":
       return constantViolation(condition, bindings);
     case "contiguous":
@@ -159,9 +159,11 @@ function numberViolation(
   { param }: PreconditionOf<"number">,
   testCase: TestCase,
   bindings: Bindings,
+  limits: Limits,
 ): string | undefined {
   const value = testCase.scalars?.[param.name] ?? param.default;
-  const problem = value === undefined ? undefined : whyUnrepresentable(bindings.dtype(param.dtype), Number(value));
+  const problem =
+    value === undefined ? undefined : whyUnrepresentable(bindings.dtype(param.dtype), Number(value), limits);
   return problem === undefined ? undefined : `${param.name} ${problem}`;
 }
 
@@ -197,12 +199,13 @@ function countViolation({ size, by, below }: PreconditionOf<"count">, bindings: 
 }
 
 /** The requirement that a number violates because its dtype cannot represent it. */
-function whyUnrepresentable(dtype: DTypeName, value: number): string | undefined {
+function whyUnrepresentable(dtype: DTypeName, value: number, { int32End }: Limits): string | undefined {
   if (isFloat(dtype)) {
     const fits = !Number.isFinite(value) || Number.isFinite(round(dtype, { saturate: false })(value));
     return fits ? undefined : `must fit ${dtype}, got ${value}`;
   }
-  if (isExactlyRepresentable(dtype, value)) return undefined;
+  const isInRange = dtype !== "int32" || (value >= -int32End && value < int32End);
+  if (isInRange && isExactlyRepresentable(dtype, value)) return undefined;
   return Number.isInteger(value)
     ? `must be a value of ${dtype}, got ${value}`
     : `must be a whole number, because it is ${dtype}, got ${value}`;
@@ -306,8 +309,9 @@ function tileSizeViolation(launch: LaunchCase): string | undefined {
       const invalidAxis = shape.findIndex((size) => !isPower(size));
       if (invalidAxis >= 0)
         return `${type.shape[invalidAxis]} is ${shape[invalidAxis]}, and a tile's dimension is a power of two`;
-      if (sizeOf(shape) > MAX_NUMEL)
-        return `a tile [${type.shape.join(", ")}] would have ${sizeOf(shape)} elements, and Triton allows ${MAX_NUMEL}`;
+      const { maxNumel } = ir.limits;
+      if (sizeOf(shape) > maxNumel)
+        return `a tile [${type.shape.join(", ")}] would have ${sizeOf(shape)} elements, and Triton allows ${maxNumel}`;
     }
   }
   return undefined;
@@ -321,7 +325,7 @@ function minimumDimViolation(launch: LaunchCase): string | undefined {
     unbound.kind === "tile" ? { ...unbound, dtype: bindings.dtype(unbound.dtype) } : unbound;
   for (const statement of compiledOps(ir, constantsAt(launch))) {
     for (const bound of statement.op.needs.minimumDims?.(typedArguments(statement, { type, elem })) ?? []) {
-      const why = isUnrolled(bound.dim) ? undefined : belowMinimumDim(bound, bindings.dim(bound.dim));
+      const why = isUnrolled(bound.dim) ? undefined : belowMinimumDim(bound, bindings.dim(bound.dim), ir.limits);
       if (why !== undefined) return formatMessage(why);
     }
   }

@@ -21,6 +21,7 @@ import type { Diagnostic, Location } from "../diagnostics/diagnostic.js";
 import type { Op } from "./op.js";
 import type { Reference, TorchNode } from "../torch/node.js";
 import type { DTypeVariable } from "../types/dtype.js";
+import type { Limits } from "../types/limits.js";
 import type { ConstKind, Elem, Type } from "../types/types.js";
 
 /** The scope of values: the block that defines them and its nested blocks. */
@@ -376,6 +377,8 @@ export interface KernelIR {
   /** The author's sizes for verification and benchmarks. */
   readonly shapes: readonly Readonly<Record<string, number | boolean | string>>[];
   readonly tolerance: GivenTolerance | undefined;
+  /** The limits of the machine that runs it. */
+  readonly limits: Limits;
   /** The ranges of int32 indices. Present only on a lowered kernel, whose views, which would show them, are gone. */
   readonly counted?: Counted;
   readonly at: Location | undefined;

@@ -7,6 +7,7 @@ import { notADType } from "../types/dtype-text.js";
 import { ZERO } from "../symbolic/number-class.js";
 import { isLiteral } from "../ir/nodes.js";
 import { isBig } from "../numerics/numeric.js";
+import { LIMITS } from "../types/limits.js";
 import type { Validate, RuleError } from "../types/rule-error.js";
 import {
   type ArangeCall,
@@ -64,7 +65,7 @@ export const arange = defineOp<ArangeCall>()({
   effect: "pure",
   spelling: { form: "call", name: "tl.arange" },
   infer: ({ start, end }) =>
-    [start, end].some((bound) => Math.abs(Number(bound.literal ?? 0)) >= 2 ** 31)
+    [start, end].some((bound) => Math.abs(Number(bound.literal ?? 0)) >= LIMITS.int32End)
       ? operandKind("arange: bounds are int32", "add an int64 scalar to what it gives")
       : inferArange(start.type, end.type),
   evaluate: ({ start, end }) => arangeArray(Number(start), Number(end)),

@@ -4,6 +4,7 @@
 import { numberType } from "../diagnostics/catalog/rule-codes.js";
 import type { ConstLike } from "./constexpr.js";
 import type { DTypeName } from "./dtype.js";
+import { LIMITS } from "./limits.js";
 import type { IsAny, RuleError } from "./rule-error.js";
 import type { Fraction } from "./promote.js";
 import { literalValue, type ConstexprType, type Type } from "./types.js";
@@ -45,7 +46,7 @@ export function whyDefaultDType(op: string, type: ConstexprType): RuleError | un
   const value = literalValue(type);
   if (value === undefined || !Number.isFinite(value) || value === 0) return undefined;
   if (type.of === "int") {
-    const isInRange = value >= -(2 ** 31) && value < 2 ** 31;
+    const isInRange = value >= -LIMITS.int32End && value < LIMITS.int32End;
     return isInRange
       ? undefined
       : numberType(`${op}: ${type.text} does not fit int32`, `write tl.full([], ${type.text}, tl.int64)`);

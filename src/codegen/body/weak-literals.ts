@@ -14,6 +14,7 @@ import {
   type OpStatement,
   type Value,
 } from "../../ir/nodes.js";
+import { LIMITS } from "../../types/limits.js";
 import { promote } from "../../types/promote.js";
 
 /** The facts that decide if a value is weak in a kernel. Host code has only Python numbers. */
@@ -76,7 +77,7 @@ function hasSameResult(statement: OpStatement, argument: Literal | Value, name: 
 /** The dtype of a bare integer in Triton. */
 function intDType(value: number | undefined): DTypeName {
   if (value === undefined) return "int32";
-  return value >= -(2 ** 31) && value < 2 ** 31 ? "int32" : "int64";
+  return value >= -LIMITS.int32End && value < LIMITS.int32End ? "int32" : "int64";
 }
 
 /** The cast for a size: the type rule treats it as a strong int32, but it is weak in Triton if it is 1. */

@@ -3,6 +3,7 @@
  * into its operands.
  */
 import type { Term } from "../../symbolic/term.js";
+import type { Limits } from "../../types/limits.js";
 import { provesNonNegative } from "../algebra/non-negativity.js";
 import { times } from "../algebra/exact-integer.js";
 import { polynomialOf } from "../algebra/interpret.js";
@@ -12,9 +13,9 @@ import { add, atom, constant, multiply, ONE, type Polynomial, single, subtract }
 import { LIMIT } from "../algebra/products.js";
 import { atLeastZero } from "../algebra/conditions.js";
 
-export function fitsInt32(facts: FactSet, value: Term): boolean {
+export function fitsInt32(facts: FactSet, value: Term, { int32End }: Limits): boolean {
   const p = polynomialOf(facts, value);
-  return isWithin(facts, p, "most") && isWithin(facts, p, "least");
+  return isWithin(facts, p, "most", int32End) && isWithin(facts, p, "least", int32End);
 }
 
 /** Records that a value is in range, which bounds its quotients. */
@@ -24,7 +25,7 @@ export function recordInt32Range(facts: FactSet, value: Term): void {
 
 type End = "least" | "most";
 
-function isWithin(facts: FactSet, p: Polynomial, end: End): boolean {
+function isWithin(facts: FactSet, p: Polynomial, end: End, int32End: number): boolean {
   const slacks = (value: Polynomial): readonly Polynomial[] => {
     const simplified = boundSmall(facts, value, end);
     return [simplified, ...(simplified === value ? [] : [value])].map((candidate) => slack(candidate, end));
@@ -40,7 +41,7 @@ function isWithin(facts: FactSet, p: Polynomial, end: End): boolean {
   )
     return true;
   // Numeric bounds of a launch may limit the value below 2^31 although they are not related to its symbol.
-  return provesNonNegative(facts, slack(p, end, constant(2 ** 31)), "products");
+  return provesNonNegative(facts, slack(p, end, constant(int32End)), "products");
 }
 
 /** The distance from an end of int32. */

@@ -6,7 +6,7 @@ import { compiledOps } from "../../analysis/compiled-ops.js";
 import { type KernelIR, paramsOf, type TensorParam } from "../../ir/nodes.js";
 import { resultsOf } from "../../ir/walk.js";
 import { atLeast, atMost, below, number, product, sum, symbol, type Term } from "../../symbolic/term.js";
-import { INT32_REACH, MAX_GRID, MAX_NUMEL } from "../../types/limits.js";
+import type { Limits } from "../../types/limits.js";
 import { Budget } from "../algebra/budget.js";
 import { FactScopes } from "../model/fact-scopes.js";
 import type { OpStep } from "../model/events.js";
@@ -17,14 +17,11 @@ import type { SymbolicModel } from "../model/model.js";
 import { LIMIT } from "../algebra/products.js";
 import { ELEMENT_PREFIX } from "../model/input-elements.js";
 
-const INT32_END = 2 ** 31;
 /** A lower bound of the symbol for 2^31, above every tile size and constexpr of a config. */
-const LIMIT_LOWER_BOUND = 2 ** 23;
-/** An upper bound on the elements of an output, as a multiple of 2^31: more than any GPU's memory holds. */
-const MAX_OUTPUT_MULTIPLE = 2 ** 40 / INT32_END;
+const limitLowerBound = (limits: Limits): number => limits.scaled(2 ** 23);
 
 const limit = () => symbol(LIMIT);
-const addressable = () => sum(limit(), number(INT32_REACH - INT32_END));
+const addressable = ({ int32Reach, int32End }: Limits) => sum(limit(), number(int32Reach - int32End));
 
 export class Int32 {
   /** A separate budget, so that unbounded numbers in overflow proofs do not exhaust that of other properties. */
@@ -55,17 +52,19 @@ export class Int32 {
   }
 }
 
-function limitFacts({ ir, checked, launch, environment }: SymbolicModel): readonly Term[] {
+function limitFacts({ ir, ir: { limits }, checked, launch, environment }: SymbolicModel): readonly Term[] {
   const addressed = new Set(checked.flatMap((each) => (each.kind === "reach" ? [each.param.name] : [])));
   const tensorLimits = (param: TensorParam): readonly Term[] => {
     // The launch does not check the sizes of an absent tensor.
     if (param.optional) return [];
     const dims = launch.tensorDims(param);
     const isAddressed = addressed.has(param.name);
-    const elementLimit = isAddressed ? addressable() : product(number(MAX_OUTPUT_MULTIPLE), limit());
+    const elementLimit = isAddressed
+      ? addressable(limits)
+      : product(number(limits.maxOutput / limits.int32End), limit());
     // Elements of an output are distinct in memory. An input may have a stride of 0.
     const isDense = param.role !== "in" || (isAddressed && param.contiguous === true);
-    const axes = isAddressed ? dims.map((dim) => atMost(dim, addressable())) : [];
+    const axes = isAddressed ? dims.map((dim) => atMost(dim, addressable(limits))) : [];
     // If no axis is empty, the last axes together have no more elements than the tensor.
     const isFilled = dims.every((dim) => isPositive(dim, launch.facts));
     const inner = isFilled ? dims.slice(1, -1).map((_, axis) => dims.slice(axis + 1)) : [];
@@ -73,31 +72,32 @@ function limitFacts({ ir, checked, launch, environment }: SymbolicModel): readon
   };
   const countLimits = checked.flatMap((each) => {
     const size = each.kind === "count" && typeof each.size !== "number" ? launch.term(each.size) : undefined;
-    return size ? [atMost(size, addressable())] : [];
+    return size ? [atMost(size, addressable(limits))] : [];
   });
   const types = [...compiledOps(ir)].flatMap((statement) => resultsOf(statement).map(({ type }) => type));
   const tiles = new Set(types.flatMap((type) => (type.kind === "tile" ? environment.shape(type) : [])));
   return [
-    atLeast(limit(), number(LIMIT_LOWER_BOUND)),
+    atLeast(limit(), number(limitLowerBound(limits))),
     ...paramsOf(ir, "tensor").flatMap(tensorLimits),
     ...countLimits,
-    ...zip(launch.grid, MAX_GRID.slice(0, launch.grid.length)).map(([size, maximum], axis) =>
+    ...zip(launch.grid, limits.maxGrid.slice(0, launch.grid.length)).map(([size, maximum], axis) =>
       axis === 0 ? below(size, limit()) : atMost(size, number(maximum)),
     ),
-    ...[...tiles].map((size) => atMost(size, number(MAX_NUMEL))),
+    ...[...tiles].map((size) => atMost(size, number(limits.maxNumel))),
     ...configLimits(ir),
-    ...launch.facts.flatMap(inTermsOfLimit),
+    ...launch.facts.flatMap((fact) => inTermsOfLimit(fact, limits)),
   ];
 }
 
 /** Scales an author's large bound to 2^31: `x <= 2**30 - 5` implies `2 * x <= 2**31 - 10`. */
-function inTermsOfLimit({ kind, operands }: Term): readonly Term[] {
+function inTermsOfLimit({ kind, operands }: Term, limits: Limits): readonly Term[] {
   if (kind !== "atMost") return [];
   const [x, bound] = operands;
-  if (bound.kind !== "number" || bound.value < LIMIT_LOWER_BOUND / 2 || bound.value > INT32_END) return [];
-  const factor = BigInt(INT32_END) / bound.value;
-  const slack = BigInt(INT32_END) - factor * bound.value;
-  const offset = slack < LIMIT_LOWER_BOUND ? slack : BigInt(LIMIT_LOWER_BOUND);
+  const [lowerBound, end] = [limitLowerBound(limits), limits.int32End];
+  if (bound.kind !== "number" || bound.value < lowerBound / 2 || bound.value > end) return [];
+  const factor = BigInt(end) / bound.value;
+  const slack = BigInt(end) - factor * bound.value;
+  const offset = slack < lowerBound ? slack : BigInt(lowerBound);
   return [atMost(product(number(factor), x), sum(limit(), number(-offset)))];
 }
 

@@ -9,6 +9,7 @@ import type { Location } from "../../diagnostics/diagnostic.js";
 import { type Argument, isFunction, type Value } from "../../ir/nodes.js";
 import { walk } from "../../ir/walk.js";
 import { andTerm, atLeast, below, number, product, sum, type Term, termsIn } from "../../symbolic/term.js";
+import type { Limits } from "../../types/limits.js";
 import { type DTypeName, dtypeTable, isSigned, members } from "../../types/dtype.js";
 import { provesNonNegative } from "../algebra/non-negativity.js";
 import { type OpStep, opEvents } from "../model/events.js";
@@ -21,7 +22,6 @@ import type { ObligationGenerator, ProofGap, ProofContext } from "./obligations.
 import { at, namesOf, type TermTile } from "../model/symbolic.js";
 import { describeUnknowns } from "./describe.js";
 
-const INT32_END = 2n ** 31n;
 const FINDING_CODES: readonly FindingCode[] = ["overflow"];
 
 /** One obligation for each line with arithmetic that may wrap. */
@@ -95,15 +95,16 @@ function proveLine(context: ProofContext, line: string): ProofGap | undefined {
     analysis.limits.end();
     const { values, lanes } = analysis.valuesOf(event);
     const { path, scope, statement } = event;
+    const { ir } = context.model;
     const dtype = dtypeOf(event);
-    const end = 2 ** (dtypeTable[dtype].bits - 1);
+    const end = isInt32(event) ? ir.limits.int32End : 2 ** (dtypeTable[dtype].bits - 1);
     const refutation = {
       goal: andTerm(...values.flatMap((value) => [below(value, number(end)), atLeast(value, number(-end))])),
       facts: path,
       variables: [...scope, ...lanes],
       locations: [statement.location],
       findingCodes: FINDING_CODES,
-      isTooLarge: isInt32(event) && !event.statement.op.proof.foldSemantics && !isLarge(values),
+      isTooLarge: isInt32(event) && !event.statement.op.proof.foldSemantics && !isLarge(values, ir.limits),
     };
     const { spelling, name } = statement.op;
     const opText = spelling.form === "infix" ? spelling.operator : `tl.${name}`;
@@ -118,9 +119,10 @@ function proveLine(context: ProofContext, line: string): ProofGap | undefined {
 }
 
 /** True if the value may wrap at sizes that the evaluator can run, because of a large constant in the kernel. */
-const isLarge = (values: readonly Term[]): boolean =>
+const isLarge = (values: readonly Term[], { int32End }: Limits): boolean =>
+  int32End <= LARGE ||
   [...termsIn(...values)].some(({ kind, value }) => kind === "number" && (value >= LARGE || -value >= LARGE));
-const LARGE = 2n ** 16n;
+const LARGE = 2 ** 16;
 
 const analyses = new WeakMap<SymbolicModel, RangeAnalysis>();
 
@@ -196,14 +198,15 @@ class RangeAnalysis {
 
   #fitsInt32(event: Arithmetic): boolean {
     if (!isInt32(event)) return false;
+    const { limits } = this.context.model.ir;
     const { values, lanes } = this.valuesOf(event);
     return values.every((value) => {
-      if (value.kind === "number") return -INT32_END <= value.value && value.value < INT32_END;
+      if (value.kind === "number") return -limits.int32End <= value.value && value.value < limits.int32End;
       if (value.kind === "symbol") return true;
       const key = `${value.id} | ${event.path.map(({ id }) => id).join()} | ${event.scope.join()}`;
       let fits = this.#fitsByKey.get(key);
       const facts = this.limits.onPath(event, lanes);
-      if (fits === undefined) this.#fitsByKey.set(key, (fits = fitsInt32(facts, value)));
+      if (fits === undefined) this.#fitsByKey.set(key, (fits = fitsInt32(facts, value, limits)));
       if (fits && values.length > 1) recordInt32Range(facts, value);
       return fits;
     });

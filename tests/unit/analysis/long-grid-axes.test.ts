@@ -5,7 +5,7 @@ import { preconditionsOf } from "../../../src/analysis/preconditions.js";
 import { definitionOf } from "../../../src/dsl/definition.js";
 import { trace } from "../../../src/dsl/trace.js";
 import { lowerViews } from "../../../src/lower/views.js";
-import { MAX_GRID } from "../../../src/types/limits.js";
+import { LIMITS } from "../../../src/types/limits.js";
 
 const f32 = tl.float32;
 const params = {
@@ -75,7 +75,7 @@ test("the certificate lists the axes that the wrapper checks, and no others", as
     const { limits } = built.proof();
     const [, checked = ""] =
       /_checked_grid\("gridded", .*?, \{(.*?)\}/.exec(built.python.replaceAll(/\s+/g, " ")) ?? [];
-    const most = Array.from(checked.matchAll(/(\d): /g), ([, axis]) => MAX_GRID[Number(axis) as 0 | 1 | 2]);
+    const most = Array.from(checked.matchAll(/(\d): /g), ([, axis]) => LIMITS.maxGrid[Number(axis) as 0 | 1 | 2]);
     expect(limits.map((limit) => Number(limit.split(" <= ")[1]))).toEqual(most);
   }
 });

@@ -7,7 +7,7 @@ import { definitionOf } from "../../../src/dsl/definition.js";
 import { trace } from "../../../src/dsl/trace.js";
 import { lowerViews } from "../../../src/lower/views.js";
 import { compile } from "../../../src/pipeline/compile-kernel.js";
-import { INT32_REACH, MAX_NUMEL } from "../../../src/types/limits.js";
+import { LIMITS, MAX_NUMEL } from "../../../src/types/limits.js";
 
 const all = kernel(
   "all",
@@ -37,7 +37,8 @@ const refused = (change: Partial<TestCase>): string | undefined => compiled.refu
 const sized = (sizes: Record<string, number>): Partial<TestCase> => ({ sizes: { ...right.sizes, ...sizes } });
 
 /** The largest row stride, of a multiple of 16 bytes, that keeps the last of 16 × 16 elements below the limit. */
-const FARTHEST = 8 * Math.floor((INT32_REACH - 16) / 15 / 8);
+const { int32Reach: REACH } = LIMITS;
+const FARTHEST = 8 * Math.floor((REACH - 16) / 15 / 8);
 
 test("a kernel has each of them", () => {
   const kinds = preconditions(lowerViews(trace(definitionOf(all)))).map(({ kind }) => kind);
@@ -104,8 +105,8 @@ const int64 = () => tl.programId(0).to(tl.int64).mul(1024).add(tl.arange(0, 1024
 const rows = { x: tensor(tl.float32, ["M", "N"], wide), y: tensor.out(tl.float32, ["M", "N"], wide) };
 const row = (x: any) => tl.programId(0).to(tl.int64).mul(x.stride(0));
 
-const BEYOND = { M: 1, P: 1, N: INT32_REACH };
-const NEAR = { M: 1, N: INT32_REACH - 1 };
+const BEYOND = { M: 1, P: 1, N: REACH };
+const NEAR = { M: 1, N: REACH - 1 };
 
 /** What a launch with these sizes is refused for, `N` or the tensor; smaller ones are accepted. */
 function refusedFor(body: Body, more: object = params, sizes: TestCase["sizes"] = BEYOND, less: object = NEAR) {
@@ -217,8 +218,8 @@ test("descriptors count in int32", () => {
     to.store([0, 0], tl.makeTensorDescriptor(x, [16, 16]).load([0, 0]));
   };
   const more = { x: tensor(tl.float32, ["M", "N"]), y: tensor.out(tl.float32, ["M", "N"]) };
-  expect(refusedFor(body, more, BEYOND, { N: INT32_REACH - 16 })).toBe("N");
-  expect(refusedFor(body, more, { M: INT32_REACH, N: 16 }, { M: 16, N: 16 })).toBe("M");
+  expect(refusedFor(body, more, BEYOND, { N: REACH - 16 })).toBe("N");
+  expect(refusedFor(body, more, { M: REACH, N: 16 }, { M: 16, N: 16 })).toBe("M");
 });
 
 test("what bounds a size already is asked once", () => {

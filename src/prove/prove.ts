@@ -22,9 +22,9 @@ import type { ConstexprAssignment } from "./model/launch.js";
 import { modelOf } from "./model/model.js";
 import { withMonomials } from "./algebra/monomial.js";
 import { coverageObligations } from "./properties/coverage.js";
-import { overflowObligations } from "./properties/overflow.js";
+import { openLemma, overflowObligations } from "./properties/overflow.js";
 import { paddingObligations } from "./properties/padding/obligations.js";
-import type { ObligationGenerator, ProofObligation, ProofContext } from "./properties/obligations.js";
+import type { ObligationGenerator, ProofGap, ProofObligation, ProofContext } from "./properties/obligations.js";
 import { redundantRequirements } from "./requirements.js";
 import { raceObligations } from "./properties/races.js";
 import { findCounterexample, type RefutationQuery, type CaseRunner, type Counterexample } from "./counterexample.js";
@@ -122,13 +122,13 @@ class Prover {
     const gap = this.#symbolicContexts.map(gapIn).find((candidate) => candidate !== undefined);
     if (!gap) return { kind: "proved", configs: "together" };
     if (obligation.waiver !== undefined) return { kind: "waived", reason: obligation.waiver };
-    if (!gap.refutation) return { kind: "unknown", missing: gap.missing };
+    if (!gap.refutation) return unknown(gap);
     for (const config of this.#configs) {
       const context = this.#configContext(config);
       const gap = gapIn(context);
       if (!gap) continue;
       const counterexample = gap.refutation && this.#findCounterexample(context, config.index, gap.refutation);
-      return counterexample ? { kind: "refuted", ...counterexample } : { kind: "unknown", missing: gap.missing };
+      return counterexample ? { kind: "refuted", ...counterexample } : unknown(gap);
     }
     return { kind: "proved", configs: "each" };
   }
@@ -178,10 +178,14 @@ function withLemmas(
     ({ obligation }) => !values || [...(obligation.exact ?? [])].some((x) => values.has(x)),
   );
   if (!lemma) return verdict;
-  const line = lemma.obligation.at?.line;
-  const place = line === undefined ? "arithmetic" : `the arithmetic of line ${line}`;
-  return { kind: "unknown", missing: `it holds if ${place} stays in int32, which nothing shows`, isLemma: true };
+  return unknown(openLemma(lemma.obligation.at));
 }
+
+const unknown = ({ missing, isLemma }: Pick<ProofGap, "missing" | "isLemma">): Verdict => ({
+  kind: "unknown",
+  missing,
+  ...(isLemma && { isLemma }),
+});
 
 const TOO_MANY_CALLS =
   "proofs do not follow this many calls of helper functions that call one another; call them less often, or write some of them as loops";

@@ -20,6 +20,8 @@ export interface ProofGap {
   readonly refutation: RefutationQuery | undefined;
   /** The missing fact and its remedy, as the author reads it. */
   readonly missing: string;
+  /** True if another obligation is about that fact. */
+  readonly isLemma?: true;
 }
 
 /** One property of one access, output or line, to be proved in every model of a kernel. */

@@ -90,8 +90,10 @@ function mayWrap(callee: Argument | undefined): boolean {
 function proveLine(context: ProofContext, line: string): ProofGap | undefined {
   const analysis = analysisOf(context);
   analysis.limits.begin();
-  for (const event of analysis.steps) {
-    if (lineOf(event.statement.location) !== line || analysis.isSafe(event)) continue;
+  const steps = analysis.steps.filter(({ statement }) => lineOf(statement.location) === line);
+  for (const verdict of ["open", "derived"]) {
+    const event = steps.find((each) => analysis.verdictOf(each) === verdict);
+    if (!event) continue;
     analysis.limits.end();
     const { values, lanes } = analysis.valuesOf(event);
     const { path, scope, statement } = event;
@@ -106,6 +108,8 @@ function proveLine(context: ProofContext, line: string): ProofGap | undefined {
       findingCodes: FINDING_CODES,
       isTooLarge: isInt32(event) && !event.statement.op.proof.foldSemantics && !isLarge(values, ir.limits),
     };
+    const source = analysis.sourceOf(event);
+    if (source) return { refutation, ...openLemma(source.statement.location) };
     const { spelling, name } = statement.op;
     const opText = spelling.form === "infix" ? spelling.operator : `tl.${name}`;
     const wider = isInt32(event) ? "int64" : "int32";
@@ -116,6 +120,12 @@ function proveLine(context: ProofContext, line: string): ProofGap | undefined {
     };
   }
   return undefined;
+}
+
+/** The gap of what rests on arithmetic of this line, which stays open. */
+export function openLemma(location: Location | undefined): Pick<ProofGap, "missing"> & { readonly isLemma: true } {
+  const place = location === undefined ? "arithmetic" : `the arithmetic of line ${location.line}`;
+  return { missing: `it holds if ${place} stays in int32, which nothing shows`, isLemma: true };
 }
 
 /** True if the value may wrap at sizes that the evaluator can run, because of a large constant in the kernel. */
@@ -132,29 +142,41 @@ function analysisOf(context: ProofContext): RangeAnalysis {
   return analysis;
 }
 
+/** Whether a result stays in int32. `derived`: an operand may already have wrapped. */
+type RangeVerdict = "fits" | "open" | "derived";
+
 /** The int32 ranges of a model's arithmetic. */
 class RangeAnalysis {
   readonly steps: readonly Arithmetic[];
   readonly limits: Int32;
-  readonly #fits = new Map<OpStep, boolean>();
+  readonly #verdicts = new Map<OpStep, RangeVerdict>();
   readonly #fitsByKey = new Map<string, boolean>();
-  /** Results that may have wrapped. */
-  readonly #mayHaveWrapped = new Set<TermTile>();
+  /** Results that may have wrapped, with the first op that may wrap. */
+  readonly #mayHaveWrapped = new Map<TermTile, Arithmetic>();
 
   constructor(readonly context: ProofContext) {
     this.steps = arithmeticIn(context.model);
     this.limits = new Int32(context.model);
   }
 
-  /** True if the result stays in int32, or if an operand may already have wrapped. */
-  isSafe(event: Arithmetic): boolean {
-    let fits = this.#fits.get(event);
-    if (fits !== undefined) return fits;
-    const hasWrappedOperand = event.terms.some((operand) => operand && this.#mayHaveWrapped.has(operand));
-    fits = !hasWrappedOperand && (this.#isOperandOfSafeSum(event) || this.#fitsInt32(event));
-    if (!fits) this.#mayHaveWrapped.add(event.result);
-    this.#fits.set(event, fits || hasWrappedOperand);
-    return fits || hasWrappedOperand;
+  verdictOf(event: Arithmetic): RangeVerdict {
+    let verdict = this.#verdicts.get(event);
+    if (verdict !== undefined) return verdict;
+    const source = this.sourceOf(event);
+    if (source) verdict = "derived";
+    else verdict = this.#isOperandOfSafeSum(event) || this.#fitsInt32(event) ? "fits" : "open";
+    if (verdict !== "fits") this.#mayHaveWrapped.set(event.result, source ?? event);
+    this.#verdicts.set(event, verdict);
+    return verdict;
+  }
+
+  /** The op that may wrap and that an operand is computed from. */
+  sourceOf({ terms }: Arithmetic): Arithmetic | undefined {
+    for (const operand of terms) {
+      const source = operand && this.#mayHaveWrapped.get(operand);
+      if (source) return source;
+    }
+    return undefined;
   }
 
   /** The result of a symbolic lane, active or masked, and its intermediate values. */
@@ -193,7 +215,7 @@ class RangeAnalysis {
     const lane = this.context.model.environment.resultLane(sumEvent.statement);
     const isNonNegative = (operand: TermTile | undefined): boolean =>
       operand !== undefined && provesNonNegative(facts, polynomialOf(facts, at(operand, lane)), "products");
-    return sumEvent.terms.every(isNonNegative) && this.isSafe(sumEvent) && !this.#mayHaveWrapped.has(sumEvent.result);
+    return sumEvent.terms.every(isNonNegative) && this.verdictOf(sumEvent) === "fits";
   }
 
   #fitsInt32(event: Arithmetic): boolean {

@@ -146,6 +146,35 @@ test.each(wrapping)("$title must stay in int32", async ({ title, spec, body, pro
   expect(findings.map(({ code }: any) => code)).toContain("overflow");
 });
 
+test("arithmetic on what may wrap is not called proved: it may wrap where that does not", async () => {
+  const chained = kernel(
+    "chained",
+    {
+      doc: "Compares twice a product.",
+      params: { a, x: tensor(f32, ["N"]), y: tensor.inout(f32, ["N"]) },
+      requires: ({ a }) => [a.ge(1)],
+      grid: ({ N }) => [N],
+    },
+    ({ a, y, N }) => {
+      const p = tl.programId(0);
+      const product = p.mul(a);
+      const twice = product.mul(2);
+      tl.when(twice.lt(N), () => void tl.store(y.at(p), 1));
+    },
+  );
+  const overflows = (await build(chained)).proof().obligations.filter(({ property }) => property === "overflow");
+  expect(overflows.map(({ verdict }) => verdict)).toEqual([
+    expect.objectContaining({ kind: "unknown", missing: expect.stringMatching(/the result of \* stays in int32/) }),
+    expect.objectContaining({
+      kind: "unknown",
+      missing: `it holds if the arithmetic of line ${overflows[0]?.at?.line} stays in int32, which nothing shows`,
+      isLemma: true,
+    }),
+  ]);
+  const { findings } = (await chained.evaluate({ a: 2 ** 30, x: floats(2), y: floats(2) })) as any;
+  expect(findings.map(({ at }: any) => at.line)).toEqual([overflows[1]?.at?.line]);
+});
+
 test("a pointer that moves twice adds two offsets, each of which must be exact", async () => {
   const far = 2 ** 31 - 40;
   const twice = kernel(

@@ -28,8 +28,8 @@ const isUnset = ({ code, message }: Finding): boolean =>
 /** True if an obligation and a finding concern the same location, or the same tensor if several lines are involved. */
 function isAbout({ property, of: subject, at: location }: Obligation, finding: Finding): boolean {
   if (!FORBIDS[property]?.includes(finding.code)) return false;
-  // Overflow obligations have no location for values derived from a wrapped one.
-  if (property === "overflow") return true;
+  // An overflow obligation concerns a line.
+  if (property === "overflow") return location?.line === finding.at?.line;
   if (property === "coverage" || property === "race") return subject.split(" ").at(-1) === tensorIn(finding);
   return location?.line === finding.at?.line && location?.column === finding.at?.column;
 }
@@ -44,13 +44,15 @@ const leavesUnset = ({ code, message }: Finding): boolean =>
 /** Findings that contradict proofs: every obligation that forbids the finding is proved. There must be none. */
 export function soundnessViolations({ obligations }: Certificate, findings: readonly Finding[]): readonly string[] {
   const hasUnsetCause = findings.some(leavesUnset);
-  // All proofs assume that integers do not wrap; only `overflow` obligations cover those that do.
-  const overflows = findings.filter(({ code }) => FORBIDS.overflow!.includes(code));
-  return (overflows.length > 0 ? overflows : findings).flatMap((finding) => {
-    if (finding.code === "uninitialized" && hasUnsetCause) return [];
+  const isDenied = (finding: Finding): boolean => {
     const relevant = obligations.filter((each) => isAbout(each, finding));
-    const isDenied =
-      (relevant.length > 0 || isUnset(finding)) && relevant.every(({ verdict }) => verdict.kind === "proved");
-    return isDenied ? [`${finding.at?.line}: ${finding.message}`] : [];
+    return (relevant.length > 0 || isUnset(finding)) && relevant.every(({ verdict }) => verdict.kind === "proved");
+  };
+  // Arithmetic on what may have wrapped is not asked about, so that an open line excuses the others.
+  const overflows = findings.filter(({ code }) => FORBIDS.overflow!.includes(code));
+  const isExcused = (finding: Finding): boolean => overflows.includes(finding) && !overflows.every(isDenied);
+  return findings.flatMap((finding) => {
+    if ((finding.code === "uninitialized" && hasUnsetCause) || isExcused(finding) || !isDenied(finding)) return [];
+    return [`${finding.at?.line}: ${finding.message}`];
   });
 }

@@ -48,7 +48,7 @@ export const topPeers = kernel(
       const values = tl.load(x.at(row, lanes), { mask: lanes.lt(N), other: -Infinity });
       const [best, column] = tl.max(values, 0, { returnIndices: true });
       tl.store(columns.at(row), column);
-      for (const each of peers) tl.when(each.given, () => tl.store(each.at(tl.inBounds(RANK), row), best));
+      for (const each of peers) tl.when(each.given, () => tl.store(each.at(RANK, row), best));
     }
   },
 );

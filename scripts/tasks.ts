@@ -22,6 +22,10 @@ const bench: TaskGroup = {
   lines: { file: "bench/module-lines.ts", description: "lines of emitted modules, by part" },
   prove: { file: "bench/prove.ts", description: "CPU time of proofs" },
   site: { file: "bench/site.ts", description: "build time, size and start-up time of the site" },
+  "small-world": {
+    file: "bench/small-world.ts",
+    description: "proofs against all launches where an int32 has 8 to 12 bits",
+  },
   tests: { file: "bench/tests.ts", description: "how long the tests take" },
   tuning: { file: "bench/tuning.ts", description: "tune with and without a declared space, on a GPU" },
   twins: { file: "bench/twins.ts", description: "emitted kernels next to hand-written ones, on a GPU" },

@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { basename, resolve } from "node:path";
 import type { ProofTimes } from "../bench/prove.js";
+import type { SmallWorldRecord } from "../bench/small-world.js";
 import type { Certificate, ProofProperty } from "../src/compiled/compiled-kernel.js";
 import { build } from "../src/pipeline/build.js";
 import { examples } from "../tests/support/examples.js";
@@ -33,6 +34,19 @@ function cell({ obligations }: Certificate, property: ProofProperty): string {
   const count = (kind: string) => obligationsOfProperty.filter(({ verdict }) => verdict.kind === kind).length;
   const waivedCount = count("waived");
   return `${count("proved")} of ${obligationsOfProperty.length}${waivedCount > 0 ? `, ${waivedCount} waived` : ""}`;
+}
+
+/** What was tried in the small world, from the results of `npm run bench -- small-world --write`. */
+export function smallWorldFigures(): string {
+  const file = resolve(import.meta.dirname, "../bench/results/small-world.json");
+  const record = JSON.parse(readFileSync(file, "utf8")) as SmallWorldRecord;
+  const { date, kernels, complete, mutants, mutatedKernels, launches, contradictions } = record;
+  const count = (value: number): string => value.toLocaleString("en-US");
+  return [
+    "",
+    `On ${date}, ${count(kernels)} kernels were tried as they are in ${count(launches.right)} launches, ${complete} of them in all of theirs, and ${count(mutants)} mutants of ${mutatedKernels} kernels in ${count(launches.mutants)}: ${contradictions.length} contradictions.`,
+    "",
+  ].join("\n");
 }
 
 /** The cost of proofs, from the results of `npm run bench -- prove --write`. */

@@ -24,7 +24,7 @@ import { languagePage } from "./language.js";
 import { launchTable } from "./launch-table.js";
 import { fillMarkedParts } from "./marked-parts.js";
 import { tuningTable } from "./tuning-table.js";
-import { proofTable, proofTimes } from "./proof-table.js";
+import { proofTable, proofTimes, smallWorldFigures } from "./proof-table.js";
 import { importTable } from "./import-table.js";
 import { siteTable } from "./site-table.js";
 import { specializedTables } from "./specialized-tables.js";
@@ -164,7 +164,11 @@ export async function render(document: string): Promise<string> {
 
 async function partsOf(document: string): Promise<MarkedParts> {
   const partsByDocument: Readonly<Record<string, () => MarkedParts | Promise<MarkedParts>>> = {
-    "docs/proofs.md": async () => ({ proofs: await proofTable(), times: proofTimes() }),
+    "docs/proofs.md": async () => ({
+      proofs: await proofTable(),
+      times: proofTimes(),
+      "small-world": smallWorldFigures(),
+    }),
     [AGENTS_PAGE]: agentsParts,
     "docs/install.md": installParts,
   };

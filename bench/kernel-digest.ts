@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
  * interpreter chooses a config. Two empty lines separate the parts of a module, and occur nowhere else.
  */
 export function kernelDigest(python: string): string {
-  const text = python.replaceAll(/^ *#.*\n| *#.*$|^ *"""[^]*?"""\n|^ *do_bench=.*\n/gm, "");
+  const text = withoutTables(python).replaceAll(/^ *#.*\n| *#.*$|^ *"""[^]*?"""\n|^ *do_bench=.*\n/gm, "");
   const code = text
     .split("\n\n\n")
     .filter((part) => /^@triton\b/m.test(part))
@@ -57,11 +57,27 @@ function callsOf(text: string, name: RegExp): readonly string[] {
   });
 }
 
+/** Lists each config of a table: `triton.Config({}, num_warps=num_warps) for num_warps in (4, 8)`. */
+function withoutTables(python: string): string {
+  const table = /(triton\.Config\([^()]*\))\s+for ([\w, ]+) in (\[[^[\]]*\]|\([^()]*\))/g;
+  return python.replaceAll(table, (_, config: string, target: string, list: string) => {
+    const names = target.split(", ");
+    const rows = list.slice(1, -1).match(names.length > 1 ? /(?<=\()[^()]*(?=\))/g : /[^\s,]+/g) ?? [];
+    return rows
+      .map((row) => {
+        const cells = row.split(", ");
+        return config.replaceAll(/(?<=(?:: |=|else ))\w+(?=[,)}\s])/g, (name) => cells[names.indexOf(name)] ?? name);
+      })
+      .join(",\n");
+  });
+}
+
 /** Normalizes line breaks, and the form in which a register limit is passed. */
 function normalizeConfig(config: string): string {
   return config
     .replaceAll(/\s+/g, " ")
-    .replaceAll(/\*\*_maxnreg\((\d+)\)/g, "maxnreg=$1")
+    .replaceAll(/,? maxnreg=None if torch\.version\.hip else None/g, "")
+    .replaceAll(/maxnreg=None if torch\.version\.hip else (\d+)/g, "maxnreg=$1")
     .replaceAll(/(?<=[({]) |,? (?=[)}])|,(?=[)}])/g, "");
 }
 

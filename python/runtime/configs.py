@@ -1,14 +1,8 @@
 """The configs of emitted kernels, which depend on the GPU."""
 
-import torch
 import triton
 
 from .checks import _INTERPRETED
-
-
-def _maxnreg(count):
-    """The limit on the registers of a thread: AMD's compiler takes no such option."""
-    return {} if torch.version.hip else {"maxnreg": count}
 
 
 def _configs_for_gpu(lists, configs):

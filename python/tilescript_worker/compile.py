@@ -55,7 +55,7 @@ def _compile_kernels(request: dict[str, Any]) -> list[Any]:
 
     def compile_it(_: Any, launch: Callable[..., Any], arguments: Any, options: Any) -> Any:
         if request["target"][0] == "hip":
-            # The module's `_maxnreg` also omits it if PyTorch is built for AMD.
+            # The module also omits it if PyTorch is built for AMD.
             options.pop("maxnreg", None)
         compiled.append(launch(*arguments, warmup=True, **options))
         return compiled[-1]

@@ -66,7 +66,7 @@ class _Patch:
     def apply(self) -> None:
         builder = self.module.InterpreterBuilder
         # Emitted modules look for it: they refuse bfloat16 on an interpreter that is not corrected.
-        builder.has_bfloat16 = True
+        vars(self.module.triton)["has_bfloat16"] = True
         for name in ("binary_op", "unary_op", "ternary_op"):
             setattr(builder, name, self.arithmetic(getattr(builder, name)))
         builder.create_fma = self.fma(builder.create_fma)

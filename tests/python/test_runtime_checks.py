@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-import triton
 from torch.autograd import forward_ad
 
 from runtime import checks
@@ -163,13 +162,10 @@ class Written(unittest.TestCase):
         for check in (checks._check_written, checks._check_strided):
             with self.assertRaises(ValueError) as raised:
                 check("f: out", x, apart=torch.zeros(4), absent=None, b=x[2:])
-            self.assertEqual(str(raised.exception), "f: out shares memory with b; give a tensor of its own")
+            self.assertEqual(str(raised.exception), "f: out shares memory with b; give one of its own")
         with self.assertRaises(ValueError) as raised:
             checks._check_strided("f: out", x[:, :1].expand(4, 3))
-        self.assertEqual(
-            str(raised.exception),
-            "f: out has elements that share memory, with shape [4, 3] and strides [4, 0]; give a tensor of its own",
-        )
+        self.assertEqual(str(raised.exception), "f: out has elements that share memory")
 
     def test_autograd_hears_of_writes_alone(self) -> None:
         for check in (checks._check_written, checks._check_strided):
@@ -201,49 +197,43 @@ class Tensors(unittest.TestCase):
         self.x = torch.zeros(3)
 
     def assert_refused(self, error: type[Exception], message: str, y: Any) -> None:
-        for tensors in (({"x": self.x, "y": y}, {}), ({"x": self.x}, {"y": y})):
-            with self.assertRaises(error) as raised:
-                checks._check_tensors("f", tensors[0], **tensors[1])
-            self.assertEqual(str(raised.exception), message)
+        with self.assertRaises(error) as raised:
+            checks._check_tensors("f", x=self.x, none=None, y=y)
+        self.assertEqual(str(raised.exception), message)
 
     def test_plain_tensors_pass(self) -> None:
         parameter = torch.nn.Parameter(torch.zeros(3))
         tagged = torch.zeros(3).as_subclass(Tagged)
         with torch.no_grad():
-            checks._check_tensors("f", {"x": self.x, "y": parameter}, out=None, z=tagged)
-        checks._check_tensors("f", {"x": self.x, "y": parameter.detach(), "z": self.x[::2]}, out=torch.zeros(()))
+            checks._check_tensors("f", x=self.x, y=parameter, out=None, z=tagged)
+        checks._check_tensors("f", x=self.x, y=parameter.detach(), z=self.x[::2], out=torch.zeros(()))
 
     def test_what_is_no_tensor(self) -> None:
-        self.assert_refused(TypeError, "f: y must be a tensor, got 3", 3)
-        self.assert_refused(TypeError, f"f: y must be a tensor, got {[0] * 99!r:.80}", [0] * 99)
-        with self.assertRaisesRegex(TypeError, r"^f: y must be a tensor, got None$"):
-            checks._check_tensors("f", {"x": self.x, "y": None})
+        self.assert_refused(TypeError, "f: y must be a plain tensor, got <class 'int'>", 3)
+        self.assert_refused(TypeError, "f: y must be a plain tensor, got <class 'list'>", [0] * 99)
 
     def test_tensors_that_a_launch_would_misread(self) -> None:
         wrapping = torch.zeros(3).as_subclass(Wrapping)
-        self.assert_refused(TypeError, "f: y must be a plain tensor, got a Wrapping", wrapping)
-        sparse = torch.zeros(3).to_sparse()
-        self.assert_refused(TypeError, "f: y must be a dense tensor, got torch.sparse_coo", sparse)
-        nested = torch.nested.nested_tensor([torch.zeros(2), torch.zeros(3)])
-        self.assert_refused(TypeError, "f: y must be a dense tensor, got torch.strided", nested)
+        self.assert_refused(TypeError, f"f: y must be a plain tensor, got {Wrapping}", wrapping)
         negated = torch.zeros(3, dtype=torch.complex64).conj().imag
-        message = "f: y is a lazily negated view; call .resolve_neg() first"
+        message = "f: y is lazily negated; call .resolve_neg()"
         self.assert_refused(ValueError, message, negated)
-        checks._check_tensors("f", {"y": negated.resolve_neg()})
+        checks._check_tensors("f", y=negated.resolve_neg())
 
     def test_devices(self) -> None:
         meta = torch.zeros(3, device="meta")
-        self.assert_refused(ValueError, "f: y must be on cpu as x is, got meta", meta)
-        message = "f: {} must be on a GPU, got {}; the CPU needs TRITON_INTERPRET=1, set before triton is imported"
-        with self.assertRaises(ValueError) as raised:
-            checks._check_tensors("f", {"y": meta})
-        self.assertEqual(str(raised.exception), message.format("y", "meta"))
-        with unittest.mock.patch.object(checks, "_INTERPRETED", False), self.assertRaises(ValueError) as raised:
-            checks._check_tensors("f", {"x": self.x})
-        self.assertEqual(str(raised.exception), message.format("x", "cpu"))
+        message = "f: needs one GPU, or TRITON_INTERPRET=1, got {} on {}"
+        self.assert_refused(ValueError, message.format("y", "meta"), meta)
+        for check in (checks._check_tensors, checks._check_operands):
+            with self.assertRaises(ValueError) as raised:
+                check("f", none=None, x=self.x, y=meta)
+            self.assertEqual(str(raised.exception), message.format("y", "meta"))
+            with unittest.mock.patch.object(checks, "_INTERPRETED", False), self.assertRaises(ValueError) as raised:
+                check("f", x=self.x)
+            self.assertEqual(str(raised.exception), message.format("x", "cpu"))
 
     def test_gradients_that_would_be_dropped(self) -> None:
-        message = "f has no gradient for y; call it under torch.no_grad(), or with .detach()"
+        message = "f has no gradient for y; use torch.no_grad()"
         self.assert_refused(RuntimeError, message, torch.zeros(3, requires_grad=True))
         with forward_ad.dual_level(), torch.no_grad():
             self.assert_refused(RuntimeError, message, forward_ad.make_dual(torch.zeros(3), torch.ones(3)))
@@ -254,17 +244,13 @@ class DTypes(unittest.TestCase):
         expected = (torch.float16, torch.bfloat16)
         for of_x, of_y in PAIRS:
             x, y = torch.zeros(2).to(of_x), torch.zeros(2).to(of_y)
-            message = None
-            if of_x not in expected:
-                message = f"f: x must be torch.float16 or torch.bfloat16, got {of_x}"
-            elif of_x != of_y:
-                message = f"f: y must be {of_x} as x is, got {of_y}"
             with self.subTest(x=of_x, y=of_y):
-                if message is None:
+                if of_x == of_y and of_x in expected:
                     checks._check_dtypes("f", expected, x=x, y=y)
                     continue
                 with self.assertRaises(TypeError) as raised:
                     checks._check_dtypes("f", expected, x=x, y=y)
+                message = f"f: needs one dtype of {expected}, got {dict(x=of_x, y=of_y)}"
                 self.assertEqual(str(raised.exception), message)
 
 
@@ -274,7 +260,7 @@ class Layouts(unittest.TestCase):
         checks._check_contiguous("f", x=x, row=x[1], rows=x[1:], one=x[:1, :1].t(), none=x[:, :0])
         with self.assertRaises(ValueError) as raised:
             checks._check_contiguous("f", x=x, y=x.t())
-        self.assertEqual(str(raised.exception), "f: y must be contiguous, got strides (1, 4); call .contiguous() first")
+        self.assertEqual(str(raised.exception), "f: y must be contiguous, got (1, 4)")
 
     def test_the_largest_offset_must_fit_int32_with_a_tile_behind_it(self) -> None:
         draw = random.Random(SEED)
@@ -292,45 +278,38 @@ class Layouts(unittest.TestCase):
     def test_the_message_says_what_to_write(self) -> None:
         with self.assertRaises(ValueError) as raised:
             checks._check_reach("f", x=torch.empty(2**31, device="meta"))
-        self.assertEqual(
-            str(raised.exception),
-            "f: x spans more elements than int32 offsets reach; build the kernel with { offsets: tl.int64 } for it",
-        )
+        self.assertEqual(str(raised.exception), "f: x spans more than int32 offsets reach")
 
 
 BFLOAT16 = """
 import torch
-from runtime.checks import _check_bfloat16
+from runtime.checks import _check_dtypes
 
-def check(*dtypes):
+def check(dtype):
     try:
-        _check_bfloat16("f", *dtypes)
-    except NotImplementedError as error:
+        _check_dtypes("f", (torch.float16, torch.bfloat16), x=torch.zeros(1, dtype=dtype))
+    except TypeError as error:
         return str(error)
 
-print(check(torch.float16, torch.float32))
-print(check(torch.float32, torch.bfloat16))
+print(check(torch.float16))
+print(check(torch.bfloat16))
 from tilescript_worker import patch_bf16
 patch_bf16.install()
-print(check(torch.float32, torch.bfloat16))
+print(check(torch.bfloat16))
 """
 
 
 class BFloat16(unittest.TestCase):
     def test_the_interpreter_takes_it_only_as_the_worker_corrects_it(self) -> None:
-        refused = (
-            "f: Triton's interpreter computes bfloat16 wrongly; "
-            "use another dtype, a GPU, or TileScript's runner, which corrects it"
-        )
+        refused = "f: Triton's interpreter computes bfloat16 wrongly"
         # A process of its own, as the correction cannot be taken back.
         env = os.environ | {"TRITON_INTERPRET": "1"}
         result = subprocess.run([sys.executable, "-c", BFLOAT16], env=env, capture_output=True, text=True, check=True)
         self.assertEqual(result.stdout.splitlines(), ["None", refused, "None"])
 
     def test_a_gpu_takes_it(self) -> None:
-        with triton.knobs.runtime.scope():
-            triton.knobs.runtime.interpret = False
-            checks._check_bfloat16("f", torch.bfloat16)
+        with unittest.mock.patch.object(checks, "_INTERPRETED", False):
+            checks._check_dtypes("f", (torch.bfloat16,), x=torch.zeros(1, dtype=torch.bfloat16))
 
 
 if __name__ == "__main__":

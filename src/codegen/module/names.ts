@@ -6,14 +6,14 @@ import { Names } from "../names/names.js";
 import { DESCRIPTOR_CLASS } from "../wrapper/descriptors.js";
 import { libraryNames } from "../library/library.js";
 import { LAUNCH_CACHE_NAMES } from "../wrapper/launch-cache.js";
-import { WRAP_TRITON } from "../wrapper/launch.js";
+import { TENSORS, WRAP_TRITON } from "../wrapper/launch.js";
 import { TRITON_DTYPES } from "../wrapper/numbers.js";
 import { SPECIALIZED_LOCALS } from "../wrapper/specialized-launch.js";
 
 /** The names that modules export, import in addition to `tl`, and use as locals of wrappers. */
 const EXPORTS = ["kernel_fn", "reference_fn", "get_inputs", "draw_inputs", "SHAPES"];
 const IMPORTS = [WRAP_TRITON, DESCRIPTOR_CLASS, TRITON_DTYPES];
-const LOCALS = ["grid", "meta", "device", ...SPECIALIZED_LOCALS];
+const LOCALS = ["grid", "meta", "device", TENSORS, ...SPECIALIZED_LOCALS];
 
 /** All names that a module may contain in addition to those of its kernels. */
 const MODULE_NAMES: ReadonlySet<string> = new Set([

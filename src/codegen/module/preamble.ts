@@ -73,11 +73,9 @@ export function versionCheck(kernels: readonly KernelIR[]): Block {
   const { oldest, features } = neededTriton(kernels);
   const found = py.subscript(py.call("triton.__version__.split", py.string(".")), py.slice(undefined, py.number("2")));
   const reason = features.length > 0 ? ` for ${features.join(", ")}` : "";
-  const message = py.fString(
-    `Triton ${oldest} or later is needed${reason}, got `,
-    { value: py.dotted("triton.__version__") },
-    "; upgrade it and torch",
-  );
+  const message = py.fString(`Triton ${oldest} or later is needed${reason}, got `, {
+    value: py.dotted("triton.__version__"),
+  });
   return [
     py.blank,
     {

@@ -109,7 +109,6 @@ export class OperatorContext {
         params,
         returns: returnType(count),
         origin: this.operator.signature.at,
-        docstring: `torch.ops.${namespace}.${qualified}.`,
         body: withReturn(real),
       },
       {

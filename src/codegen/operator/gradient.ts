@@ -216,7 +216,7 @@ class GradientEmitter {
   // ---- what PyTorch calls -------------------------------------------------------------------------------------------
 
   #setupContext(): FunctionDef {
-    const { operator, names, outputs, results: allResults } = this.context;
+    const { operator, outputs, results: allResults } = this.context;
     const isSaved = (tensor: string): boolean => this.#saved.some(({ name }) => name === tensor);
     const inputs = callOrder(operator.signature).map((param) => {
       const isUsed = param.kind === "tensor" ? isSaved(param.name) : this.#numbers.some((number) => number === param);
@@ -241,7 +241,6 @@ class GradientEmitter {
       name: this.context.privateName("setup_context"),
       decorators: [],
       params: [{ name: "ctx" }, { name: "inputs" }, { name: "output" }],
-      docstring: `Keeps what the gradient of ${names.wrapper} needs.`,
       body: [
         ...unpack(inputs, "inputs"),
         ...(results.length === 1 ? single : unpack(results, "output")),
@@ -299,7 +298,6 @@ class GradientEmitter {
       name: context.privateName("backward"),
       decorators: [],
       params,
-      docstring: `The gradients of the inputs of ${context.names.wrapper}.`,
       body: [
         ...this.#missingGradientChecks(),
         ...(savedNames.length > 0

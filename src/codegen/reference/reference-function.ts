@@ -7,6 +7,7 @@ import * as py from "../syntax/py-build.js";
 import type { FunctionDef, Parameter } from "../syntax/py.js";
 import { type Binding, neededBindings } from "../wrapper/number-bindings.js";
 import { TorchPython } from "./expressions.js";
+import { withoutAnnotations } from "../wrapper/docstring.js";
 import { defaultDevice, DEVICE_PARAMETER, deviceHolder } from "../wrapper/checks.js";
 
 /**
@@ -26,7 +27,7 @@ export function referenceFunction(
     kind: "function",
     name,
     decorators: [],
-    params: hasInputs ? params : [...params, { name: "*" }, DEVICE_PARAMETER],
+    params: withoutAnnotations(hasInputs ? params : [...params, { name: "*" }, DEVICE_PARAMETER]),
     origin: reference.at,
   } as const;
   if (reference.kind === "python") return { ...head, body: [{ kind: "verbatim", text: reference.source }] };

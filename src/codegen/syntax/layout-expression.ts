@@ -78,6 +78,8 @@ export class ExpressionLayout {
           : this.sequence("(", value.items, ")");
       case "list":
         return this.sequence("[", value.items, "]");
+      case "comprehension":
+        return this.comprehension(value);
       case "dict":
         return this.dict(value);
       case "starred":
@@ -203,6 +205,12 @@ export class ExpressionLayout {
       items.map((item) => this.expression(item)),
     );
     return group([open, indent([softline, entries, comma ?? (items.length > 1 ? ifBreak(",") : "")]), softline, close]);
+  }
+
+  private comprehension({ element, target, iterable }: Py.Comprehension): Doc {
+    const targetDoc = target.kind === "tuple" ? this.bareTuple(target.items) : this.expression(target);
+    const clause = group(["for ", targetDoc, " in ", this.expression(iterable)]);
+    return group(["[", indent([softline, group([this.expression(element), line, clause])]), softline, "]"]);
   }
 
   private dict({ entries }: Py.Dict): Doc {

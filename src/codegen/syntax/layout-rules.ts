@@ -136,6 +136,8 @@ export function ownBrackets(expression: Py.Expression): OwnBrackets {
     case "list":
     case "tuple":
       return expression.items.length ? "filled" : "empty";
+    case "comprehension":
+      return "filled";
     case "dict":
       return expression.entries.length ? "filled" : "empty";
     case "attribute":
@@ -183,6 +185,7 @@ export function wrapping(expression: Py.Expression): Wrapping {
       return "bestFit";
     case "tuple":
     case "list":
+    case "comprehension":
     case "dict":
     // The author's text keeps its lines.
     case "raw":
@@ -228,6 +231,7 @@ class OmitVisitor {
     switch (expression.kind) {
       case "tuple":
       case "list":
+      case "comprehension":
       case "dict":
         this.hasBracket = true;
         return;

@@ -20,7 +20,7 @@ export function escapeText(text: string, quote: '"' | "'"): string {
   return escaped;
 }
 
-const CHUNK = 60;
+const CHUNK = 68;
 
 /** Splits a literal after spaces into literals of about one line, for implicit concatenation. */
 export function splitLiteral(

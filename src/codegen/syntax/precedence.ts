@@ -64,6 +64,7 @@ export function level(expression: Py.Expression): number {
     case "fString":
     case "tuple":
     case "list":
+    case "comprehension":
     case "dict":
       return LEVEL.atom;
     default:

@@ -50,6 +50,16 @@ export function keywords(values: Readonly<Record<string, Py.Expression | undefin
   return Object.entries(values).flatMap(([key, value]) => (value ? [keyword(key, value)] : []));
 }
 
+/** `2**31` */
+export const powerOfTwo = (exponent: number): Py.Binary => binary(number("2"), "**", number(String(exponent)));
+
+/** `[element for target in iterable]` */
+export const comprehension = (
+  element: Py.Expression,
+  target: Py.Expression,
+  iterable: Py.Expression,
+): Py.Comprehension => ({ kind: "comprehension", element, target, iterable });
+
 export const binary = (left: Py.Expression, operator: Py.BinaryOperator, right: Py.Expression): Py.Binary => ({
   kind: "binary",
   operator,

@@ -122,6 +122,14 @@ export interface List extends Node {
   readonly items: readonly (Expression | Starred)[];
 }
 
+/** `[element for target in iterable]` */
+export interface Comprehension extends Node {
+  readonly kind: "comprehension";
+  readonly element: Expression;
+  readonly target: Expression;
+  readonly iterable: Expression;
+}
+
 /** An entry without a key is `**value`. */
 export interface Dict extends Node {
   readonly kind: "dict";
@@ -163,6 +171,7 @@ export type Expression =
   | Subscript
   | Tuple
   | List
+  | Comprehension
   | Dict
   | Lambda
   | Conditional;

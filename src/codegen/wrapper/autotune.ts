@@ -9,19 +9,31 @@ import * as py from "../syntax/py-build.js";
 import type { Argument, Block, Expression, Keyword } from "../syntax/py.js";
 import { INTERPRETED } from "./checks.js";
 
-/** Launch options of a config, under Triton's names. */
-export function launchOptions(config: Config): readonly Argument[] {
-  const { numWarps, numStages, numCtas, maxnreg } = config;
-  const options = Object.entries({ num_warps: numWarps, num_stages: numStages, num_ctas: numCtas });
-  const count = (value: number) => py.numberLiteral(value, "int");
-  return [
-    ...options.flatMap(([name, value]) => (value === undefined ? [] : [py.keyword(name, count(value))])),
-    ...(maxnreg === undefined ? [] : [py.starred(py.call(MAXNREG, count(maxnreg)), "**")]),
-  ];
+/** A config's options as arguments of `triton.Config`. */
+export function configOptions(config: Config): readonly Keyword[] {
+  return optionsOf(config).map(([name, value]) => py.keyword(name, optionValue(name, py.constant(value))));
 }
 
-/** The library's function that omits `maxnreg` where Triton rejects it. */
-const MAXNREG = "_maxnreg";
+/** A config's options as arguments of a launch, which refuses `maxnreg=None` on AMD's GPUs. */
+export function launchOptions(config: Config): readonly Argument[] {
+  return optionsOf(config).map(([name, value]) => {
+    if (name !== "maxnreg") return py.keyword(name, py.constant(value));
+    const limit = py.dict({ key: py.string(name), value: py.constant(value) });
+    return py.starred(py.conditional(py.dict(), py.dotted("torch.version.hip"), limit), "**");
+  });
+}
+
+/** AMD's compiler takes no limit of registers. */
+function optionValue(name: string, value: Expression): Expression {
+  return name === "maxnreg" ? py.conditional(py.none, py.dotted("torch.version.hip"), value) : value;
+}
+
+/** The launch options of a config, under Triton's names. */
+function optionsOf({ numWarps, numStages, numCtas, maxnreg }: Config): readonly [string, number][] {
+  return Object.entries({ num_warps: numWarps, num_stages: numStages, num_ctas: numCtas, maxnreg }).flatMap(
+    ([name, value]): [string, number][] => (value === undefined ? [] : [[name, value]]),
+  );
+}
 
 /** Equal times for all configs: Triton's interpreter has no clock. */
 const noBenchmark = py.lambda(["*_", "**__"], py.binary(py.list(py.numberLiteral(0, "float")), "*", py.number("3")));
@@ -31,7 +43,7 @@ export function configLists(ir: KernelIR, names: KernelNames): Block {
   if (!isPerGpu(ir.tuning.configs)) return [];
   const entries = gpusOf(ir).map((gpu) => {
     const configs = ir.tuning.configs.filter((config) => formatGpu(config.gpu) === formatGpu(gpu));
-    return { key: gpuKey(gpu), value: py.list(...configs.map((config) => configOf(ir, names, config))) };
+    return { key: gpuKey(gpu), value: configList(ir, names, configs) };
   });
   return [
     py.blank,
@@ -63,9 +75,60 @@ function configOf(ir: KernelIR, names: KernelNames, config: Config): Expression 
     value: py.constant(value),
   }));
   return py.withOrigin(
-    py.call("triton.Config", py.dict(...values), ...launchOptions(config), ...preHook(names)),
+    py.call("triton.Config", py.dict(...values), ...configOptions(config), ...preHook(names)),
     config.at,
   );
+}
+
+/** A list of configs: `[triton.Config({}, num_warps=num_warps) for num_warps in (2, 4, 8)]` if they are alike. */
+function configList(ir: KernelIR, names: KernelNames, configs: readonly Config[]): Expression {
+  return configTable(ir, names, configs) ?? py.list(...configs.map((config) => configOf(ir, names, config)));
+}
+
+/** One config for each row of a table of what differs, if there are several of the same form. */
+function configTable(ir: KernelIR, names: KernelNames, configs: readonly Config[]): Expression | undefined {
+  if (configs.length < 3) return undefined;
+  const rows = configs.map((config) => cellsOf(ir, names, config));
+  const columns = columnsOf(rows);
+  const differing = columns?.filter((column) => rows.some((row) => row.get(column) !== rows[0]!.get(column)));
+  if (!columns || !differing || differing.length === 0) return undefined;
+  const cell = (column: string): Expression =>
+    differing.includes(column) ? py.name(column) : py.constant(rows[0]!.get(column)!);
+  const options = columns.filter((column) => OPTIONS.includes(column));
+  const config = py.call(
+    "triton.Config",
+    py.dict(
+      ...columns
+        .filter((column) => !options.includes(column))
+        .map((column) => ({ key: py.string(column), value: cell(column) })),
+    ),
+    ...options.map((column) => py.keyword(column, optionValue(column, cell(column)))),
+    ...preHook(names),
+  );
+  const items = rows.map((row, i) => {
+    const values = differing.map((column) => row.get(column));
+    const cells = values.map((value) => (value === undefined ? py.none : py.constant(value)));
+    return py.withOrigin(py.tupleOrSingle(cells), configs[i]!.at);
+  });
+  const target = py.tupleOrSingle(differing.map((column) => py.name(column)));
+  return py.comprehension(config, target, differing.length > 1 ? py.list(...items) : py.tuple(...items));
+}
+
+type Row = ReadonlyMap<string, number | boolean | string>;
+
+const OPTIONS: readonly string[] = ["num_warps", "num_stages", "num_ctas", "maxnreg"];
+
+/** The values and launch options of a config, by Triton's names. */
+function cellsOf(ir: KernelIR, names: KernelNames, config: Config): Row {
+  const values = Object.entries(config.values).map(([name, value]) => [parameterName(ir, names, name), value] as const);
+  return new Map([...values, ...optionsOf(config)]);
+}
+
+/** The columns that all rows have. Only a limit of registers may be absent. */
+function columnsOf(rows: readonly Row[]): readonly string[] | undefined {
+  const needed = rows.map((row) => [...row.keys()].filter((column) => column !== "maxnreg"));
+  if (needed.some((columns) => columns.join() !== needed[0]!.join())) return undefined;
+  return [...needed[0]!, ...(rows.some((row) => row.has("maxnreg")) ? ["maxnreg"] : [])];
 }
 
 /** `pruner` is the name of the `early_config_prune` function, if the kernel has one. */
@@ -79,9 +142,7 @@ export function decorators(ir: KernelIR, names: KernelNames, pruner: string | un
   const autotune = py.call(
     "triton.autotune",
     ...py.keywords({
-      configs: isPerGpu(configs)
-        ? allLists(ir, names)
-        : py.list(...configs.map((config) => configOf(ir, names, config))),
+      configs: isPerGpu(configs) ? allLists(ir, names) : configList(ir, names, configs),
       key: py.list(...key.map((name) => py.string(parameterName(ir, names, name)))),
       prune_configs_by: pruner ? py.dict({ key: py.string("early_config_prune"), value: py.name(pruner) }) : undefined,
       reset_to_zero: pointers(resetToZero),

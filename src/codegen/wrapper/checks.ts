@@ -21,8 +21,7 @@ export const CHECK_WRITTEN = "_check_written";
 export const CHECK_STRIDED = "_check_strided";
 export const IS_TRACED = "_is_traced";
 const SAME_STRIDES = "_same_strides";
-/** Module constants: the maximum number of elements of a tile, and a flag for Triton's interpreter. */
-export const ROW_LIMIT = "_MAX_TILE";
+/** A module constant: a flag for Triton's interpreter. */
 export const INTERPRETED = "_INTERPRETED";
 
 /** Literal text, the value of an expression, or the source text of an expression. */

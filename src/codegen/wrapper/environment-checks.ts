@@ -2,50 +2,35 @@
 import { hasFloatAtomics } from "../../analysis/memory-effects.js";
 import { formatTargets } from "../../compiled/kernel-targets.js";
 import * as py from "../syntax/py-build.js";
-import type { Block, Expression } from "../syntax/py.js";
-import { deviceOf, binderDType, dtypeBinder, torchDType } from "./checks.js";
+import type { Block } from "../syntax/py.js";
+import { check, deviceOf, INTERPRETED, messageOf } from "./checks.js";
 import type { WrapperContext } from "./scope.js";
 import type { KernelIR } from "../../ir/nodes.js";
 import { resultsOf, walkAll } from "../../ir/walk.js";
 import { members } from "../../types/dtype.js";
 
 const BFLOAT16 = "bfloat16";
-const CHECK_BFLOAT16 = "_check_bfloat16";
 const CHECK_GPU = "_check_gpu";
 const CHECK_DETERMINISTIC = "_check_deterministic";
 
-/** A kernel that may compute in bfloat16 raises an error in an interpreter without the correction. */
+/**
+ * The check of dtypes refuses bfloat16 arguments on Triton's interpreter. A kernel without them that rounds to bfloat16
+ * is refused by itself.
+ */
 function bfloat16Check(context: WrapperContext): Block {
-  const dtypes = hasBFloat16(context.ir) ? [torchDType(BFLOAT16)] : bfloat16Dtypes(context);
-  if (dtypes.length === 0) return [];
-  const check = py.call(CHECK_BFLOAT16, py.string(context.names.wrapper), ...dtypes);
-  return [py.expression(check)];
+  const isSeen = context.ir.params.some((param) => "dtype" in param && members(param.dtype).includes(BFLOAT16));
+  if (isSeen || !computesInBFloat16(context.ir)) return [];
+  const isCorrected = py.call("hasattr", py.name("triton"), py.string("has_bfloat16"));
+  const isWrong = py.boolOp("and", py.name(INTERPRETED), py.unary("not", isCorrected));
+  return [check(isWrong, messageOf(context, "TypeError", "Triton's interpreter computes bfloat16 wrongly"))];
 }
 
-/** True if every call uses bfloat16. */
-function hasBFloat16(ir: KernelIR): boolean {
-  let usesIt = ir.params.some((param) => "dtype" in param && param.dtype === BFLOAT16);
+function computesInBFloat16(ir: KernelIR): boolean {
+  let isFound = false;
   walkAll(ir, (statement) => {
-    if (resultsOf(statement).some(({ type }) => type.kind === "tile" && type.dtype === BFLOAT16)) usesIt = true;
+    if (resultsOf(statement).some(({ type }) => type.kind === "tile" && type.dtype === BFLOAT16)) isFound = true;
   });
-  return usesIt;
-}
-
-/** The dtype expressions that may be bfloat16, one for each dtype variable. */
-function bfloat16Dtypes(context: WrapperContext): readonly Expression[] {
-  const elems = context.ir.params.map((param) => {
-    if (param.kind === "constexpr") return param.variable;
-    return "dtype" in param ? param.dtype : undefined;
-  });
-  const variables = elems.flatMap((elem) =>
-    elem === undefined || typeof elem === "string" || !members(elem).includes(BFLOAT16) ? [] : [elem.name],
-  );
-  return [...new Set(variables)].map((variable) => {
-    const binder = dtypeBinder(context, variable);
-    const dtype = binderDType(context, variable);
-    if (binder.kind === "constexpr" || !binder.given) return dtype;
-    return py.conditional(py.none, py.compare(context.tensor(binder), ["is", py.none]), dtype);
-  });
+  return isFound;
 }
 
 /** Checks of the GPU, of bfloat16 support in Triton's interpreter, and of PyTorch's request for determinism. */

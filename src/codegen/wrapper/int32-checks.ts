@@ -8,15 +8,11 @@ import { check, CHECK_REACH, ifNotNone, messageOf } from "./checks.js";
 import { hasSameShape, namedTensors } from "./rules.js";
 import type { WrapperContext } from "./scope.js";
 
-/** The module constant with the limit of int32 offsets. */
-const EXTENT_LIMIT = "_INT32_REACH";
-
-export function int32Checks(context: WrapperContext): Block {
-  return [...extentChecks(context), ...countChecks(context)];
-}
+/** The limit of int32 offsets: masked lanes may lie up to one tile behind the last element. */
+const EXTENT_LIMIT = py.binary(py.powerOfTwo(31), "-", py.powerOfTwo(20));
 
 /** Offsets are int32 by default. In a tensor with a larger extent they would wrap around to wrong addresses. */
-function extentChecks(context: WrapperContext): Block {
+export function extentChecks(context: WrapperContext): Block {
   const params = preconditionsOf(context.ir, "reach")
     .map(({ param }) => param)
     .filter((param) => !isCoveredByEarlierCheck(context, param));
@@ -31,7 +27,7 @@ function extentChecks(context: WrapperContext): Block {
 }
 
 /** Checks sizes that int32 indices or descriptors count, independent of tensor extents. */
-function countChecks(context: WrapperContext): Block {
+export function countChecks(context: WrapperContext): Block {
   const { names, ir } = context;
   return (["index", "descriptor"] as const).flatMap((by) =>
     preconditionsOf(ir, "count")
@@ -40,7 +36,7 @@ function countChecks(context: WrapperContext): Block {
         const name = typeof size === "number" ? "axis" : names.parameters.get(size)!;
         const value = typeof size === "number" ? py.numberLiteral(size, "int") : py.name(name);
         const error = messageOf(context, "ValueError", `${name} is `, { value }, `, ${INT32_LIMIT_MESSAGE[by]}`);
-        return check(py.compare(value, [">=", py.name(EXTENT_LIMIT)]), error);
+        return check(py.compare(value, [">=", EXTENT_LIMIT]), error);
       }),
   );
 }

@@ -2,16 +2,15 @@
 import { preconditionsOf } from "../../analysis/preconditions.js";
 import { type ConstexprParam, type HostBlock, paramsOf, type Value } from "../../ir/nodes.js";
 import { hostExpressions, hostInputs } from "../body/host-expressions.js";
+import { type DeviceProperties, H200 } from "../../compiled/device-properties.js";
 import { snakeCase } from "../names/names.js";
-import { flatText } from "../syntax/layout-expression.js";
-import { atAxis } from "../../types/axis.js";
 import * as py from "../syntax/py-build.js";
 import type { Block, Expression, Keyword, Statement } from "../syntax/py.js";
-import { check, CHECKED_GRID, deviceOf, isNotPowerOfTwo, messageOf, ROW_LIMIT } from "./checks.js";
+import { check, CHECKED_GRID, deviceOf, isNotPowerOfTwo, messageOf } from "./checks.js";
 import type { WrapperContext } from "./scope.js";
 
 /** The library's function that returns a GPU property. */
-export const GPU_PROPERTY = "_gpu_property";
+const GPU_PROPERTY = "_gpu_property";
 /** The library's function that launches a kernel through the launch cache. */
 export const LAUNCH = "_launch";
 /**
@@ -20,12 +19,16 @@ export const LAUNCH = "_launch";
  */
 export const WRAP_TRITON = "wrap_triton";
 
+/** The local with all tensors of a launch, and the library's function that lists their strides. */
+export const TENSORS = "tensors";
+export const STRIDES = "_strides";
+
 type ValuePrinter = (value: Value) => Expression;
 
 /** GPU properties, then launch-time constexprs, then computed launch options, each after its inputs. */
 export function launchComputations(context: WrapperContext, local: ValuePrinter): Block {
   const properties = paramsOf(context.ir, "device").map(({ name, value }) =>
-    py.assign(local(value), py.call(GPU_PROPERTY, deviceOf(context), py.string(snakeCase(name)))),
+    py.assign(local(value), gpuProperty(context, name)),
   );
   const options = Object.entries(context.ir.tuning.options ?? {});
   return [
@@ -35,17 +38,15 @@ export function launchComputations(context: WrapperContext, local: ValuePrinter)
   ];
 }
 
-/** `_checked_grid("gelu", (triton.cdiv(N, 64), H), {1: "H"})`, with the axes that may exceed the GPU's limit. */
-export function checkedGrid(context: WrapperContext, grid: Expression): Expression {
-  const texts = hostExpressions(context.ir.grid, (value) => py.name(context.localText(value))).map(flatText);
-  const axes = preconditionsOf(context.ir, "grid").map(({ axis }) => ({
-    key: py.number(String(axis)),
-    value: py.string(shortText(atAxis(texts, axis).replaceAll("triton.", ""))),
-  }));
-  return axes.length === 0 ? grid : py.call(CHECKED_GRID, py.string(context.names.wrapper), grid, py.dict(...axes));
-}
+/** A property of the GPU that a launch is for. On Triton's interpreter it is that of an H200. */
+export const gpuProperty = (context: WrapperContext, name: keyof DeviceProperties): Expression =>
+  py.call(GPU_PROPERTY, deviceOf(context), py.string(snakeCase(name)), py.constant(H200[name]));
 
-const shortText = (text: string): string => (text.length > 60 ? `${text.slice(0, 57)}...` : text);
+/** `_checked_grid("gelu", (triton.cdiv(N, 64), H))`, if an axis may exceed the GPU's limit. */
+export function checkedGrid({ ir, names }: WrapperContext, grid: Expression): Expression {
+  const isChecked = preconditionsOf(ir, "grid").length > 0;
+  return isChecked ? py.call(CHECKED_GRID, py.string(names.wrapper), grid) : grid;
+}
 
 /** `num_warps=num_warps`, for launch options that the wrapper computes. */
 export function computedOptions({ ir }: WrapperContext): readonly Keyword[] {
@@ -69,29 +70,28 @@ function sortLaunchConstexprs(params: readonly ConstexprParam[]): readonly Const
 function constexpr(context: WrapperContext, param: ConstexprParam, local: ValuePrinter): Block {
   const [value] = hostExpressions(param.compute!, local);
   const isLimited = preconditionsOf(context.ir, "launch-size").some((each) => each.param === param);
-  const assignment = py.assign(local(param.value), value!);
-  const needsPowerCheck = preconditionsOf(context.ir, "launch-power").some((each) => each.param === param);
+  const needsPower = preconditionsOf(context.ir, "launch-power").some((each) => each.param === param);
   return [
-    assignment,
-    ...(isLimited ? [sizeLimit(context, param, local)] : []),
-    ...(needsPowerCheck ? [powerCheck(context, param, local)] : []),
+    py.assign(local(param.value), value!),
+    ...(isLimited || needsPower ? [sizeCheck(context, param, local(param.value), { isLimited, needsPower })] : []),
   ];
 }
 
-/** Without this check, Triton reports the error only when it compiles. */
-function powerCheck(context: WrapperContext, param: ConstexprParam, local: ValuePrinter): Statement {
-  const value = local(param.value);
-  const name = `${context.names.parameters.get(param.value)} would be `;
-  const suffix = ", and a tile's dimension is a power of two";
-  return check(isNotPowerOfTwo(value, 1), messageOf(context, "ValueError", name, { value }, suffix));
-}
-
-function sizeLimit(context: WrapperContext, param: ConstexprParam, local: ValuePrinter): Statement {
-  const [value, maximum] = [local(param.value), py.name(ROW_LIMIT)];
-  const name = `${context.names.parameters.get(param.value)} would be `;
-  const suffix = "; a tile holds at most ";
-  const error = messageOf(context, "ValueError", name, { value }, suffix, { value: maximum }, " elements");
-  return check(py.compare(value, [">", maximum]), error);
+/** The rules of a tile's dimension. Without this check, Triton reports an error only when it compiles. */
+function sizeCheck(
+  context: WrapperContext,
+  param: ConstexprParam,
+  value: Expression,
+  { isLimited, needsPower }: { readonly isLimited: boolean; readonly needsPower: boolean },
+): Statement {
+  const most = py.powerOfTwo(20);
+  const isWrong = [
+    ...(needsPower ? [isNotPowerOfTwo(value, 1)] : []),
+    ...(isLimited ? [py.compare(value, [">", most])] : []),
+  ];
+  const rule = [...(needsPower ? ["a power of two"] : []), ...(isLimited ? ["at most 2**20"] : [])].join(", ");
+  const text = `${context.names.parameters.get(param.value)} must be ${rule}, got `;
+  return check(py.boolOp("or", ...isWrong), messageOf(context, "ValueError", text, { value }));
 }
 
 /** An option and its check. For an invalid number Triton fails to compile, or silently uses another number. */

@@ -1,6 +1,6 @@
 /** The wrapper's checks of numbers, flags, choices and dtypes, and their values in the launch. */
 import { type ConstexprParam, isSizeParam } from "../../ir/nodes.js";
-import { isInt } from "../../types/dtype.js";
+import { dtypeTable, type IntName, isInt } from "../../types/dtype.js";
 import { type NumberParam, numberParams } from "../names/call-order.js";
 import * as py from "../syntax/py-build.js";
 import type { Block, Expression } from "../syntax/py.js";
@@ -33,16 +33,25 @@ export function numberChecks(context: WrapperContext, isSelected: (param: Number
 
 /** The helper that checks an argument, and the additional arguments of that helper. */
 function argumentCheck(param: NumberParam): readonly [string, ...Expression[]] {
-  if (isSizeParam(param)) return [CHECK_INT, torchDType("int32"), py.number("0")];
+  if (isSizeParam(param)) return [CHECK_INT, py.number("0"), highest(31)];
   if (param.kind === "scalar") {
     const { dtype } = param;
     if (typeof dtype !== "string" || dtype === "int1") return [CHECK_TYPE, py.name("bool")];
-    return [isInt(dtype) ? CHECK_INT : CHECK_FLOAT, torchDType(dtype)];
+    return isInt(dtype) ? [CHECK_INT, ...rangeOf(dtype)] : [CHECK_FLOAT, torchDType(dtype)];
   }
   if (param.choices)
     return [CHECK_CHOICE, ...param.choices.map((name) => (param.of === "dtype" ? torchDType(name) : py.string(name)))];
   return param.of === "float" ? [CHECK_CONSTANT] : [CHECK_TYPE, py.name(param.of)];
 }
+
+/** The lowest and the highest value of an integer dtype. */
+function rangeOf(dtype: IntName): readonly [Expression, Expression] {
+  const { bits, signed } = dtypeTable[dtype];
+  return signed ? [py.unary("-", py.powerOfTwo(bits - 1)), highest(bits - 1)] : [py.number("0"), highest(bits)];
+}
+
+/** `2**31 - 1` */
+const highest = (exponent: number): Expression => py.binary(py.powerOfTwo(exponent), "-", py.number("1"));
 
 /**
  * The value that a launch passes: a Triton dtype for a PyTorch dtype, and a float for an int, to avoid integer

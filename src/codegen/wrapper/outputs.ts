@@ -3,7 +3,7 @@ import { writtenPointers } from "../../analysis/memory-effects.js";
 import { preconditionsOf } from "../../analysis/preconditions.js";
 import type { KernelIR, PointerParam, TensorParam } from "../../ir/nodes.js";
 import * as py from "../syntax/py-build.js";
-import type { Block, Expression, Keyword, Statement } from "../syntax/py.js";
+import type { Block, Expression, Statement } from "../syntax/py.js";
 import {
   argumentDisplayName,
   binderDType,
@@ -26,7 +26,6 @@ export function outputAllocation(context: WrapperContext, param: TensorParam): B
   const tensor = context.tensor(param);
   const isAbsent = py.compare(argument, ["is", py.none]);
   const allocation = allocationOf(context, param);
-  const first = deviceHolder(context);
   if (!param.optional) return [py.assign(tensor, py.conditional(allocation, isAbsent, argument))];
   const isOmitted = py.boolOp("or", isAbsent, py.compare(argument, ["is", py.boolean(false)]));
   const isWanted = py.compare(argument, ["is", py.boolean(true)]);
@@ -39,12 +38,7 @@ export function outputAllocation(context: WrapperContext, param: TensorParam): B
       ],
       otherwise: [
         py.assign(tensor, argument),
-        ...tensorsCheck(
-          context,
-          namedTensors(context, [...(first ? [first] : []), param]),
-          [],
-          [writtenCheck(context, param)],
-        ),
+        ...ifNotTraced(context, [writtenCheck(context, param)]),
         ...outputRules(context, [param]),
       ],
     },
@@ -89,19 +83,30 @@ function hasSameDType({ dtype: x }: TensorParam | PointerParam, { dtype: y }: Te
   return typeof x === "string" || typeof y === "string" ? x === y : x.name === y.name;
 }
 
-/**
- * Checks the memory, the device and the gradients of tensors, of which some may be None, and the overlap of written
- * ones. Traced tensors have no memory.
- */
+/** Checks tensors, of which some may be None, and the overlap of written ones. */
 export function tensorsCheck(
   context: WrapperContext,
-  required: readonly Keyword[],
-  optional: readonly Keyword[],
-  others: Block = [],
+  params: readonly (TensorParam | PointerParam)[],
+  others: Block,
 ): Block {
-  const dict = py.dict(...required.map(({ name, value }) => ({ key: py.string(name), value })));
-  const call = py.expression(py.call(CHECK_TENSORS, py.string(context.names.wrapper), dict, ...optional));
-  const body = [dropsGradients(context) ? call : withoutGrad(call), ...others];
+  const limited: readonly (TensorParam | PointerParam)[] = preconditionsOf(context.ir, "reach").map(
+    ({ param }) => param,
+  );
+  const wide = params.filter((param) => !limited.includes(param));
+  const exceptions = wide.map((param) => py.string(argumentDisplayName(context, param)));
+  const call = py.expression(
+    py.call(
+      CHECK_TENSORS,
+      py.string(context.names.wrapper),
+      ...(exceptions.length > 0 ? [py.tuple(...exceptions)] : []),
+      ...namedTensors(context, params),
+    ),
+  );
+  return ifNotTraced(context, [dropsGradients(context) ? call : withoutGrad(call), ...others]);
+}
+
+/** Traced tensors have no memory to check. */
+function ifNotTraced(context: WrapperContext, body: Block): Block {
   if (!context.isTraceable) return body;
   return [{ kind: "if", branches: [{ test: isNotTraced(context.tensor(deviceHolder(context)!)), body }] }];
 }

@@ -1,16 +1,32 @@
 /** Checks of the author's requirements, and of derived sizes, which must not be negative. */
 import { isPerGpu } from "../../compiled/configs-by-gpu.js";
 import { preconditionsOf } from "../../analysis/preconditions.js";
-import { type HostBlock, type KernelIR, paramsOf, type Value } from "../../ir/nodes.js";
+import { type HostBlock, type KernelIR, type OpStatement, paramsOf, type Value } from "../../ir/nodes.js";
 import { hostExpressions, hostInputs } from "../body/host-expressions.js";
 import * as py from "../syntax/py-build.js";
-import type { Block } from "../syntax/py.js";
+import type { Block, Expression } from "../syntax/py.js";
 import { check, type MessagePart, messageOf } from "./checks.js";
 import type { WrapperContext } from "./scope.js";
 
 /** The indices of the requirements that the wrapper checks. Requirements on a tuned constexpr prune configs instead. */
 export function checkedRequirements(ir: KernelIR): readonly number[] {
-  return prunedRequirements(ir).flatMap((isPruning, index) => (isPruning ? [] : [index]));
+  return prunedRequirements(ir).flatMap((isPruning, index) => (isPruning || alwaysHolds(ir, index) ? [] : [index]));
+}
+
+/** True for `BLOCK_N >= N`, where `BLOCK_N` is the power of two that follows `N`. */
+function alwaysHolds(ir: KernelIR, index: number): boolean {
+  const { block } = ir.requires;
+  const comparison = producerOf(block, block.yields[index]);
+  if (comparison?.op.name !== "ge") return false;
+  const [tile, size] = comparison.operands;
+  const compute = paramsOf(ir, "constexpr").find(({ value, from }) => from === "launch" && value === tile)?.compute;
+  const power = compute && producerOf(compute.block, compute.block.yields[0]);
+  return power?.op.name === "nextPowerOf2" && power.operands[0] === size;
+}
+
+function producerOf({ statements }: HostBlock["block"], value: unknown): OpStatement | undefined {
+  const ops = statements.filter((statement) => statement.kind === "op");
+  return ops.find(({ results }) => results.some((result) => result === value));
 }
 
 /** True if all inputs of a requirement are bound already: arguments and sizes. */
@@ -27,13 +43,17 @@ export function isCheckableEarly(context: WrapperContext, index: number): boolea
   return [...inputs].every((value) => boundValues.has(value));
 }
 
-export function requirementCheck(context: WrapperContext, index: number): Block {
+/** One check of several requirements: its message has all of them, with the values that they depend on. */
+export function requirementCheck(context: WrapperContext, indices: readonly number[]): Block {
+  if (indices.length === 0) return [];
   const { requires } = context.ir;
-  const test = hostExpressions(requires, (value) => context.local(value))[index]!;
-  const text = hostExpressions(requires, (value) => py.name(context.localText(value)))[index]!;
-  const values = valuesOf(context, requirement(context.ir, index));
-  const message = messageOf(context, "ValueError", "a requirement does not hold: ", { text }, ...values);
-  return [check(py.unary("not", test), message)];
+  const select = (expressions: readonly Expression[]) => indices.map((index) => expressions[index]!);
+  const tests = select(hostExpressions(requires, (value) => context.local(value)));
+  const texts = select(hostExpressions(requires, (value) => py.name(context.localText(value))));
+  const values = valuesOf(context, ...indices.map((index) => requirement(context.ir, index)));
+  const text = { text: py.boolOp("and", ...texts) };
+  const message = messageOf(context, "ValueError", "a requirement does not hold: ", text, ...values);
+  return [check(py.unary("not", py.boolOp("and", ...tests)), message)];
 }
 
 /** Checks that no derived size is negative. A size of a required tensor is compared with its shape instead. */

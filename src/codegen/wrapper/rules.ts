@@ -4,7 +4,7 @@ import { isMemoryParam, type PointerParam, type TensorParam } from "../../ir/nod
 import { literalNumber } from "../names/kernel-names.js";
 import { flatText } from "../syntax/layout-expression.js";
 import * as py from "../syntax/py-build.js";
-import type { Block, Expression, Keyword, Statement } from "../syntax/py.js";
+import type { Block, Expression, Keyword, Starred, Statement } from "../syntax/py.js";
 import {
   argumentDisplayName,
   binderDType,
@@ -18,6 +18,7 @@ import {
   torchDType,
 } from "./checks.js";
 import type { WrapperContext } from "./scope.js";
+import { TENSORS } from "./launch.js";
 
 type MemoryParam = TensorParam | PointerParam;
 
@@ -50,7 +51,7 @@ const shapeOf = (tensor: Expression) => py.attribute(tensor, "shape");
 /** Compares the ranks and sizes of required inputs, then binds their sizes to locals. */
 export function shapeRule(context: WrapperContext, params: readonly TensorParam[]): Block {
   if (params.length === 0) return [];
-  const firstHolders = new Map<string, { readonly param: TensorParam; readonly axis: number }>();
+  const firstHolders = new Map<string, Holder>();
   const boundBefore = new Set(context.bound);
   const isKnownAt = (param: TensorParam, axis: number): boolean =>
     literalNumber(param.dims[axis]!) !== undefined || boundBefore.has(String(param.dimNames[axis]));
@@ -60,20 +61,66 @@ export function shapeRule(context: WrapperContext, params: readonly TensorParam[
     const twin = params.slice(0, index).find((other) => haveSameNames(other, param));
     if (twin && param.dimNames.every((name) => !context.derived.has(String(name))))
       return [py.compare(shapeOf(tensor), ["!=", shapeOf(context.tensor(twin))])];
+    if (isEveryKnown(param)) return [shapeMismatch(context, param)];
+    const runs: Run[] = [];
     const sizes = param.dimNames.flatMap((name, axis) => {
       const label = String(name);
       if (isKnownAt(param, axis)) return [py.compare(sizeAt(tensor, axis), ["!=", context.dim(param, axis)])];
       if (context.derived.has(label)) return [];
       const holder = firstHolders.get(label);
-      if (holder) return [py.compare(sizeAt(tensor, axis), ["!=", sizeAt(context.tensor(holder.param), holder.axis)])];
-      firstHolders.set(label, { param, axis });
+      if (!holder) firstHolders.set(label, { param, axis });
+      else addToRuns(runs, axis, holder);
       return [];
     });
-    if (isEveryKnown(param)) return [shapeMismatch(context, param)];
-    return [py.compare(py.attribute(tensor, "ndim"), ["!=", py.number(String(param.dims.length))]), ...sizes];
+    const comparisons = runs.map((run) => runMismatch(context, param, run));
+    if (runs[0]?.length === param.dims.length) return comparisons;
+    return [
+      py.compare(py.attribute(tensor, "ndim"), ["!=", py.number(String(param.dims.length))]),
+      ...sizes,
+      ...comparisons,
+    ];
   });
   const error = shapeError(context, params, (name) => boundBefore.has(name));
   return [check(py.boolOp("or", ...tests), error), ...params.flatMap((param) => bindSizes(context, param))];
+}
+
+/** An axis of a tensor. */
+interface Holder {
+  readonly param: TensorParam;
+  readonly axis: number;
+}
+
+/** Adjacent axes of a tensor that equal adjacent axes of an earlier one. */
+interface Run {
+  readonly start: number;
+  readonly holder: Holder;
+  length: number;
+}
+
+function addToRuns(runs: Run[], axis: number, holder: Holder): void {
+  const last = runs.at(-1);
+  const continues =
+    last?.holder.param === holder.param &&
+    last.start + last.length === axis &&
+    last.holder.axis + last.length === holder.axis;
+  if (continues) last.length++;
+  else runs.push({ start: axis, holder, length: 1 });
+}
+
+/** `b.shape[0] != a.shape[1]`, or `b.shape[:2] != a.shape[1:]`. */
+function runMismatch(context: WrapperContext, param: TensorParam, { start, holder, length }: Run): Expression {
+  const [tensor, other] = [context.tensor(param), context.tensor(holder.param)];
+  if (length === 1 && param.dims.length > 1)
+    return py.compare(sizeAt(tensor, start), ["!=", sizeAt(other, holder.axis)]);
+  const part = sizesFrom(tensor, param.dims.length, start, length);
+  return py.compare(part, ["!=", sizesFrom(other, holder.param.dims.length, holder.axis, length)]);
+}
+
+/** `x.shape[1:3]`, of the sizes of a tensor. */
+function sizesFrom(tensor: Expression, rank: number, start: number, length: number): Expression {
+  if (length === rank) return shapeOf(tensor);
+  const bound = (index: number, absent: number) => (index === absent ? undefined : py.number(String(index)));
+  return py.subscript(shapeOf(tensor), py.slice(bound(start, 0), bound(start + length, rank)));
 }
 
 /** `N, K=64`: the sizes of a tensor, with the values of those that are known. */
@@ -145,7 +192,7 @@ function shapeMismatch(context: WrapperContext, param: TensorParam): Expression 
   return py.compare(shapeOf(context.tensor(param)), ["!=", py.tuple(...sizes)]);
 }
 
-/** `a and b must have shapes [M, K] and [K, N], got [64, 65] and [64, 32]` */
+/** `a and b must have shapes [M, K] and [K, N], got torch.Size([64, 65]) and torch.Size([64, 32])` */
 function shapeError(
   context: WrapperContext,
   params: readonly TensorParam[],
@@ -160,14 +207,15 @@ function shapeError(
     `${conjunction(context, params)} must have ${isOne ? "shape" : "shapes"} `,
     ...joined(shapes).flat(),
     ", got ",
-    ...values(context, params, (tensor) => py.call("list", shapeOf(tensor))),
+    ...values(context, params, shapeOf),
   );
 }
 
 // ---- dtypes and strides ---------------------------------------------------------------------------------------------
 
 /** Tensors as keyword arguments of a check, under the caller's names. */
-export function namedTensors(context: WrapperContext, params: readonly MemoryParam[]): readonly Keyword[] {
+export function namedTensors(context: WrapperContext, params: readonly MemoryParam[]): readonly (Keyword | Starred)[] {
+  if (context.hasTensorTable && params.length === context.tensors.length) return [py.starred(py.name(TENSORS), "**")];
   return params.map((param) => py.keyword(argumentDisplayName(context, param), context.tensor(param)));
 }
 

@@ -16,6 +16,8 @@ export interface WrapperContext {
   readonly derived: ReadonlySet<string>;
   /** True if PyTorch traces the kernel into its graphs (`torch.library.wrap_triton`). */
   readonly isTraceable: boolean;
+  /** True after the statement with a table of all tensors, by the caller's names. */
+  readonly hasTensorTable: boolean;
   /** The name of a tensor in the wrapper. */
   tensor(param: TensorParam | PointerParam): Expression;
   /** A parameter of the launch as an expression: its name, or its value in the only config. */
@@ -30,6 +32,7 @@ export class WrapperScope implements WrapperContext {
   readonly tensors: readonly TensorParam[];
   readonly bound = new Set<string>();
   readonly derived: ReadonlySet<string>;
+  hasTensorTable = false;
 
   constructor(
     readonly ir: KernelIR,

@@ -6,7 +6,7 @@ import type { GluonKernel } from "../warp-specialize/gluon/kernel.js";
 import * as py from "../syntax/py-build.js";
 import type { Block, Expression, FunctionDef, Parameter, Statement } from "../syntax/py.js";
 import { deviceOf } from "./checks.js";
-import { checkedGrid, GPU_PROPERTY } from "./launch.js";
+import { checkedGrid, gpuProperty } from "./launch.js";
 import type { WrapperContext } from "./scope.js";
 
 /** The library's function that chooses the faster kernel, and the lock for launches. */
@@ -125,7 +125,7 @@ function gridSizes(
   const sizes = hostExpressions(context.ir.grid, value);
   if (hasAuthorGrid) return sizes;
   const total = sizes.reduce((product, size) => py.binary(product, "*", size));
-  return [py.call("min", total, py.call(GPU_PROPERTY, deviceOf(context), py.string("multi_processor_count")))];
+  return [py.call("min", total, gpuProperty(context, "multiProcessorCount"))];
 }
 
 function configValue({ ir, names }: WrapperContext, value: Value, local: (value: Value) => Expression): Expression {

@@ -51,9 +51,9 @@ import {
   namedTensors,
   shapeRule,
 } from "./rules.js";
-import { int32Checks } from "./int32-checks.js";
+import { countChecks, extentChecks } from "./int32-checks.js";
 import { checkedRequirements, isCheckableEarly, requirementCheck, sizeChecks } from "./requirements.js";
-import { allocationOf, argumentsOf, outputAllocation, tensorsCheck, writtenCheck, zeroing } from "./outputs.js";
+import { allocationOf, outputAllocation, tensorsCheck, writtenCheck, zeroing } from "./outputs.js";
 import { WrapperScope } from "./scope.js";
 import { specializedLaunch } from "./specialized-launch.js";
 import type { GluonKernel } from "../warp-specialize/gluon/kernel.js";
@@ -69,7 +69,7 @@ import { withoutUnusedSizes } from "../syntax/unused-sizes.js";
 import { neededBindings, optionalSizeBindings } from "./number-bindings.js";
 import { namesIn } from "../syntax/nodes-in.js";
 import * as py from "../syntax/py-build.js";
-import { checkedGrid, computedOptions, LAUNCH, launchComputations, WRAP_TRITON } from "./launch.js";
+import { checkedGrid, computedOptions, LAUNCH, launchComputations, STRIDES, TENSORS, WRAP_TRITON } from "./launch.js";
 import { numberChecks, launchArgument } from "./numbers.js";
 import type { Argument, Block, Expression, FunctionDef, Parameter, Starred, Statement } from "../syntax/py.js";
 
@@ -138,12 +138,13 @@ class WrapperEmitter extends WrapperScope {
     this.#bindGivenSizes();
     const body: Statement[] = [
       ...numberChecks(this),
-      ...this.#tensorChecks(inputs, outputs),
       ...this.#sizes(inputs),
       ...this.#outputs(inputs, outputs),
+      ...this.#tensorChecks(inputs, outputs),
+      ...outputs.flatMap((param) => zeroing(this, param)),
       ...emptyResult(this, results),
       py.blank,
-      ...this.#checkedLaunch(results),
+      ...this.#checkedLaunch(results, { checksReach: this.isTraceable }),
     ];
     return {
       kind: "function",
@@ -208,7 +209,8 @@ class WrapperEmitter extends WrapperScope {
       ...outputs.flatMap((param) => zeroing(this, param)),
       ...emptyResult(this, results),
       py.blank,
-      ...this.#checkedLaunch(results),
+      ...this.#tensorTable(),
+      ...this.#checkedLaunch(results, { checksReach: true }),
     ];
     return {
       kind: "function",
@@ -263,7 +265,7 @@ class WrapperEmitter extends WrapperScope {
   }
 
   /** The checks before a launch, and the launch. */
-  #checkedLaunch(results: readonly Expression[]): Block {
+  #checkedLaunch(results: readonly Expression[], { checksReach }: { readonly checksReach: boolean }): Block {
     return [
       ...this.#strides(),
       ...preconditionsOf(this.ir, "descriptor").flatMap(({ param, axis }) =>
@@ -273,7 +275,8 @@ class WrapperEmitter extends WrapperScope {
         ifNotNone(this, each.param, pointerDescriptorCheck(this, each)),
       ),
       ...preconditionsOf(this.ir, "same-strides").flatMap((each) => sameStridesCheck(this, each)),
-      ...int32Checks(this),
+      ...(checksReach ? extentChecks(this) : []),
+      ...countChecks(this),
       ...tileSizeChecks(this),
       ...launchComputations(this, (v) => this.local(v)),
       ...this.#requirements(() => true),
@@ -283,19 +286,9 @@ class WrapperEmitter extends WrapperScope {
     ];
   }
 
-  /** Checks the memory, the device and the gradients of all tensors that the caller passes. */
+  /** Checks the memory, the device and the gradients of all tensors. */
   #tensorChecks(inputs: readonly TensorParam[], outputs: readonly TensorParam[]): Block {
-    const plain = outputs.filter(({ optional }) => !optional);
-    const given = [...inputs, ...this.#pointers()];
-    return tensorsCheck(
-      this,
-      argumentsOf(
-        this,
-        given.filter((param) => !param.given),
-      ),
-      argumentsOf(this, [...given.filter((param) => param.given), ...plain]),
-      this.#writtenChecks(inputs, outputs),
-    );
+    return tensorsCheck(this, [...inputs, ...this.#pointers(), ...outputs], this.#writtenChecks(inputs, outputs));
   }
 
   #writtenChecks(inputs: readonly TensorParam[], outputs: readonly TensorParam[]): Block {
@@ -343,16 +336,13 @@ class WrapperEmitter extends WrapperScope {
       ...plain.map((param) => py.name(argumentDisplayName(this, param))),
       ...[...inputs, ...this.#pointers()].map((param) => this.tensor(param)),
     ];
-    const optional = outputs.filter((param) => param.optional);
     return [
       ...(holder ? [] : defaultDevice(deviceSources)),
       ...outputs.flatMap((param) => outputAllocation(this, param)),
       ...boundShapeRule(this, plain),
+      ...this.#tensorTable(),
       ...dtypeRule(this, [...required, ...pointers, ...plain]),
       ...contiguousRule(this, [...required, ...plain]),
-      // The caller chose the device.
-      ...(holder ? [] : tensorsCheck(this, namedTensors(this, plain), namedTensors(this, optional))),
-      ...outputs.flatMap((param) => zeroing(this, param)),
     ];
   }
 
@@ -362,7 +352,7 @@ class WrapperEmitter extends WrapperScope {
       (index) => !this.#checkedRequirements.has(index) && isSelected(index),
     );
     for (const index of indices) this.#checkedRequirements.add(index);
-    return indices.flatMap((index) => requirementCheck(this, index));
+    return requirementCheck(this, indices);
   }
 
   #optionalChecks(param: TensorParam): Block {
@@ -504,7 +494,12 @@ class WrapperEmitter extends WrapperScope {
       ? [{ kind: "function", name: "grid", decorators: [], params: [{ name: "meta" }], body: [py.returns(tuple)] }]
       : [];
     const jit = py.name(this.names.jit);
-    const { tensors, numbers, options } = this.#arguments();
+    const all = this.#arguments();
+    const { options } = all;
+    const isTable = this.hasTensorTable;
+    const tensors = isTable ? [py.starred(py.call(`${TENSORS}.values`))] : all.tensors;
+    const strides = isTable ? [py.starred(py.call(STRIDES, py.name(TENSORS)))] : all.strides;
+    const numbers = [...all.sizes, ...strides];
     const gridArgument = usesMeta ? py.name("grid") : tuple;
     if (this.options.isFast) {
       const keyParts = [deviceOf(this), ...this.#dtypes(), ...this.#keyNumbers()];
@@ -554,10 +549,33 @@ class WrapperEmitter extends WrapperScope {
     return this.ir.params.filter((param) => param.kind === "scalar" || param.kind === "size");
   }
 
+  /** `tensors = {"x": x, "out": y}` */
+  #tensorTable(): Block {
+    this.hasTensorTable = this.#passesAllStrides();
+    if (!this.hasTensorTable) return [];
+    const entries = this.tensors.map((param) => ({
+      key: py.string(argumentDisplayName(this, param)),
+      value: this.tensor(param),
+    }));
+    return [py.assign(py.name(TENSORS), py.dict(...entries))];
+  }
+
+  /** True for a launch of many tensors, which all pass all of their strides. */
+  #passesAllStrides(): boolean {
+    const passesAll = (param: TensorParam) =>
+      !param.block &&
+      !this.#hasStrideLocals(param) &&
+      this.names.strides.get(param.name)!.every((name) => name !== undefined && this.#isStrideUsed(name));
+    return (
+      !this.options.isFast && this.tensors.length >= 4 && this.#pointers().length === 0 && this.tensors.every(passesAll)
+    );
+  }
+
   /** The kernel's arguments, in the order of its parameters. */
   #arguments(): {
     tensors: readonly Expression[];
-    numbers: readonly (Expression | Starred)[];
+    sizes: readonly Expression[];
+    strides: readonly (Expression | Starred)[];
     options: readonly Argument[];
   } {
     const params = this.ir.params;
@@ -573,12 +591,10 @@ class WrapperEmitter extends WrapperScope {
       tensors: tensors.map((param) =>
         param.kind === "tensor" && param.block ? py.name(this.localText(param.pointer)) : this.tensor(param),
       ),
-      numbers: [
-        ...this.#numberParams()
-          .filter(({ value }) => this.usedValues.has(value))
-          .map(({ value }) => this.local(value)),
-        ...this.tensors.flatMap((param) => this.#strideArguments(param)),
-      ],
+      sizes: this.#numberParams()
+        .filter(({ value }) => this.usedValues.has(value))
+        .map(({ value }) => this.local(value)),
+      strides: this.tensors.flatMap((param) => this.#strideArguments(param)),
       options: [
         ...constexprs
           .filter((param) => param.from !== "config" && param.from !== "heuristic")

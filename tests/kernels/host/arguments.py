@@ -1,6 +1,7 @@
 """What wrappers say of single arguments: tensors of every kind, numbers, gradients; on Triton's interpreter."""
 
 import sys
+import tempfile
 import unittest
 import unittest.mock
 from pathlib import Path
@@ -15,7 +16,7 @@ import places
 import rounded
 import torch
 import torch.autograd.forward_ad as forward_ad
-from torch._subclasses import FakeTensorMode
+from torch._subclasses import FakeTensor, FakeTensorMode
 
 
 class Wrapping(torch.Tensor):
@@ -46,69 +47,68 @@ class Tensors(unittest.TestCase):
         flipped = torch.complex(self.x, self.x).conj().imag
         self.assertTrue(flipped.is_neg())
         for lazy in (flipped, torch._neg_view(self.x)):
-            message = "numbers: x is a lazily negated view; call .resolve_neg() first"
+            message = "numbers: x is lazily negated; call .resolve_neg()"
             self.refuses(ValueError, message, numbers.kernel_fn, lazy)
             torch.testing.assert_close(numbers.kernel_fn(lazy.resolve_neg()), lazy)
-            message = "doubled: bias is a lazily negated view; call .resolve_neg() first"
+            message = "doubled: bias is lazily negated; call .resolve_neg()"
             self.refuses(ValueError, message, doubled.kernel_fn, self.x, lazy)
-            message = "numbers: out is a lazily negated view; call .resolve_neg() first"
+            message = "numbers: out is lazily negated; call .resolve_neg()"
             self.refuses(ValueError, message, numbers.kernel_fn, self.x, out=lazy)
-            message = "accumulate: y is a lazily negated view; call .resolve_neg() first"
+            message = "accumulate: y is lazily negated; call .resolve_neg()"
             self.refuses(ValueError, message, accumulate.kernel_fn, self.x, lazy)
-            message = "copied: from_ is a lazily negated view; call .resolve_neg() first"
+            message = "copied: from_ is lazily negated; call .resolve_neg()"
             self.refuses(ValueError, message, copied.kernel_fn, lazy, self.x)
 
     def test_what_is_no_dense_tensor(self):
         square = torch.eye(20)
         cases = [
-            (None, "must be a tensor, got None"),
-            ([1.0, 2.0], "must be a tensor, got [1.0, 2.0]"),
-            (2.0, "must be a tensor, got 2.0"),
-            (numpy.zeros(2), "must be a tensor, got array([0., 0.])"),
-            (list(range(1000)), f"must be a tensor, got {str(list(range(1000)))[:80]}"),
-            (self.x.to_sparse(), "must be a dense tensor, got torch.sparse_coo"),
-            (square.to_sparse_csr(), "must be a dense tensor, got torch.sparse_csr"),
-            (square.to_mkldnn(), "must be a dense tensor, got torch._mkldnn"),
-            (Wrapping(self.x), "must be a plain tensor, got a Wrapping"),
-            (FakeTensorMode().from_tensor(self.x), "must be a plain tensor, got a FakeTensor"),
+            # PyTorch's own words.
+            (None, "no attribute 'ndim'"),
+            ([1.0, 2.0], "no attribute '(ndim|shape)'"),
+            (2.0, "no attribute '(ndim|shape)'"),
+            (numpy.zeros(20, numpy.float32), r"no attribute|got .*dtype\('float32'\)"),
+            (self.x.to_sparse(), "[Ss]parse|storage|share memory"),
+            (square.to_sparse_csr(), "must have shape|sparse"),
+            (square.to_mkldnn(), "must have shape"),
+            (Wrapping(self.x), f"aten.new_empty|: (x|bias|out) must be a plain tensor, got {Wrapping}"),
+            (FakeTensorMode().from_tensor(self.x), f": (x|bias|out) must be a plain tensor, got {FakeTensor}"),
         ]
+        errors = (AttributeError, NotImplementedError, RuntimeError, TypeError, ValueError)
         for given, message in cases:
-            with self.subTest(message):
-                self.refuses(TypeError, f"numbers: x {message}", numbers.kernel_fn, given)
-                if given is not None:
-                    self.refuses(TypeError, f"doubled: bias {message}", doubled.kernel_fn, self.x, given)
-                    self.refuses(TypeError, f"numbers: out {message}", numbers.kernel_fn, self.x, out=given)
+            calls = [lambda given=given: numbers.kernel_fn(given)]
+            if given is not None:
+                calls.append(lambda given=given: doubled.kernel_fn(self.x, given))
+                calls.append(lambda given=given: numbers.kernel_fn(self.x, out=given))
+            for call in calls:
+                with self.subTest(message), self.assertRaisesRegex(errors, message):
+                    call()
 
     def test_where_results_cannot_be_written(self):
-        message = "numbers: out must be on cpu as x is, got meta"
+        message = "numbers: needs one GPU, or TRITON_INTERPRET=1, got out on meta"
         self.refuses(ValueError, message, numbers.kernel_fn, self.x, out=torch.empty(20, device="meta"))
-        message = (
-            "numbers: out has elements that share memory, with shape [20] and strides [0]; "
-            "give a tensor of its own"
-        )
+        message = "numbers: out has elements that share memory"
         self.refuses(ValueError, message, numbers.kernel_fn, self.x, out=torch.empty(1).expand(20))
-        message = "numbers: out must be torch.float32 as x is, got torch.float16"
+        found = {"x": torch.float32, "out": torch.float16}
+        message = f"numbers: needs one dtype of (torch.float32,), got {found}"
         self.refuses(TypeError, message, numbers.kernel_fn, self.x, out=torch.empty(20).half())
 
     def test_what_no_gpu_can_read(self):
-        message = (
-            "numbers: x must be on a GPU, got meta; the CPU needs TRITON_INTERPRET=1, set before triton is imported"
-        )
+        message = "numbers: needs one GPU, or TRITON_INTERPRET=1, got x on meta"
         self.refuses(ValueError, message, numbers.kernel_fn, torch.empty(20, device="meta"))
 
     def test_offsets_that_do_not_fit_int32(self):
-        message = (
-            "numbers: x spans more elements than int32 offsets reach; "
-            "build the kernel with { offsets: tl.int64 } for it"
-        )
-        with unittest.mock.patch.object(numbers, "_INT32_REACH", 20):
-            numbers.kernel_fn(self.x)
-            self.refuses(ValueError, message, numbers.kernel_fn, torch.randn(40)[::2], out=self.x.clone())
+        limit = 2**31 - 2**20
+        with tempfile.NamedTemporaryFile() as file:
+            # Pages of a sparse file that nothing touches take no memory.
+            memory = torch.from_file(file.name, shared=True, size=limit + 1)
+            numbers.kernel_fn(memory[:: limit - 1])
+            message = "numbers: x spans more than int32 offsets reach"
+            self.refuses(ValueError, message, numbers.kernel_fn, memory[::limit])
 
     def test_what_no_check_of_dtypes_passes(self):
         quantized = torch.quantize_per_tensor(self.x, 0.1, 0, torch.quint8)
         for given in (quantized, torch.complex(self.x, self.x).conj()):
-            with self.assertRaisesRegex(TypeError, "numbers: x must be torch.float32, got"):
+            with self.assertRaisesRegex(TypeError, "numbers: needs one dtype of"):
                 numbers.kernel_fn(given)
 
     def test_transforms_of_functions_are_refused(self):
@@ -199,7 +199,7 @@ class Gradients(unittest.TestCase):
     def refuses(self, name, key, call, *args, **kwargs):
         with self.assertRaises(RuntimeError) as raised:
             call(*args, **kwargs)
-        remedy = "call it under torch.no_grad(), or with .detach()"
+        remedy = "use torch.no_grad()"
         self.assertEqual(str(raised.exception), f"{name} has no gradient for {key}; {remedy}")
 
     def test_a_gradient_that_would_be_dropped_is_an_error(self):
@@ -270,10 +270,10 @@ class Gradients(unittest.TestCase):
         self.refuses("kept", "x", kept.kernel_fn, x, y)
         self.refuses("kept", "into", kept.kernel_fn, x.detach(), torch.zeros(16, requires_grad=True))
         x = x.detach()
-        with self.assertRaisesRegex(ValueError, "kept: into shares memory with x; give a tensor of its own"):
+        with self.assertRaisesRegex(ValueError, "kept: into shares memory with x; give one of its own"):
             kept.kernel_fn(x, x)
         memory = torch.zeros(16, dtype=torch.int32)
-        with self.assertRaisesRegex(ValueError, "kept: out shares memory with into; give a tensor of its own"):
+        with self.assertRaisesRegex(ValueError, "kept: out shares memory with into; give one of its own"):
             kept.kernel_fn(x, memory.view(torch.float32), out=memory)
         # Pointers without a declared extent may be one: the kernel reads where it writes.
         copied.kernel_fn(y, y)
@@ -302,9 +302,9 @@ class Interpreted(unittest.TestCase):
         from tilescript_worker import patch_bf16
 
         x = torch.randn(20)
-        message = "Triton's interpreter computes bfloat16 wrongly; use another dtype, a GPU, or TileScript's runner"
+        message = "Triton's interpreter computes bfloat16 wrongly"
         for call in (lambda: doubled.kernel_fn(x.bfloat16()), lambda: rounded.kernel_fn(x)):
-            with self.assertRaisesRegex(NotImplementedError, message):
+            with self.assertRaisesRegex(TypeError, message):
                 call()
         torch.testing.assert_close(doubled.kernel_fn(x.half())[0], x.half() * 2)
         patch_bf16.install()

@@ -41,10 +41,10 @@ test("what is registered", () => {
     @moments_op.register_fake
     def _(x, seen, eps=0.0):
         _check_operands("moments", x=x, seen=seen)
-        if x.ndim != 2 or seen.ndim != 1 or seen.shape[0] != x.shape[0]:
+        if x.ndim != 2 or seen.shape != x.shape[:1]:
             raise ValueError(
-                "moments: x and seen must have shapes [M, N] and [M], got "
-                f"{list(x.shape)} and {list(seen.shape)}"
+                f"moments: x and seen must have shapes [M, N] and [M], got {x.shape} "
+                f"and {seen.shape}"
             )
         M, N = x.shape
         _check_dtypes("moments", (torch.float16, torch.float32), x=x)

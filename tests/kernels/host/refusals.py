@@ -51,6 +51,10 @@ def answer(module, name, arguments):
             module.kernel_fn(**given)
         except REFUSALS as error:
             return {"refused": str(error)}
+        except AttributeError as error:
+            # Python refuses None in place of a tensor.
+            is_none = None in arguments.values() and str(error).startswith("'NoneType' object has no attribute")
+            return {"refused" if is_none else "crashed": str(error)}
         except Exception as error:  # noqa: BLE001
             return {"crashed": f"{type(error).__name__}: {error}"}
     return {}

@@ -6,8 +6,8 @@ Runs in a folder that holds emitted modules and nothing else of TileScript.
 import itertools
 import os
 import random
+import tempfile
 import unittest
-import unittest.mock
 
 os.environ["TRITON_INTERPRET"] = "1"
 
@@ -35,6 +35,12 @@ def half(*shape):
     return torch.randn(shape, dtype=torch.float16)
 
 
+def long(size):
+    """A vector that takes no memory: nothing touches the pages of its sparse file."""
+    with tempfile.NamedTemporaryFile() as file:
+        return torch.from_file(file.name, shared=True, size=size, dtype=torch.float16)
+
+
 class Refusals(unittest.TestCase):
     def refuses(self, error, message, call, *args, **kwargs):
         with self.assertRaisesRegex(error, message):
@@ -42,37 +48,37 @@ class Refusals(unittest.TestCase):
 
     def test_rank(self):
         shapes = r"gemm: a and b must have shapes \[M, K\] and \[K, N\], got "
-        message = shapes + r"\[4\] and \[4, 4\]"
+        message = shapes + r"torch.Size\(\[4\]\) and torch.Size\(\[4, 4\]\)"
         self.refuses(ValueError, message, matmul.gemm, half(4), half(4, 4))
-        message = shapes + r"\[4, 4\] and \[4, 4, 1\]"
+        message = shapes + r"torch.Size\(\[4, 4\]\) and torch.Size\(\[4, 4, 1\]\)"
         self.refuses(ValueError, message, matmul.gemm, half(4, 4), half(4, 4, 1))
 
     def test_mismatch(self):
-        message = r"gemm: a and b must have shapes \[M, K\] and \[K, N\], got \[4, 5\] and \[6, 7\]"
+        message = r"gemm: a and b must have shapes \[M, K\] and \[K, N\], got torch.Size\(\[4, 5\]\) and torch.Size\(\[6, 7\]\)"
         self.refuses(ValueError, message, matmul.gemm, half(4, 5), half(6, 7))
 
     def test_dtype(self):
         wide = torch.zeros(4, 4)
-        message = "gemm: a must be torch.float16 or torch.bfloat16, got torch.float32"
+        message = "gemm: needs one dtype of .* got {'a': torch.float32"
         self.refuses(TypeError, message, matmul.gemm, wide, wide)
-        message = "gemm: b must be torch.float16 as a is, got torch.bfloat16"
+        message = "gemm: needs one dtype of .* got {'a': torch.float16, 'b': torch.bfloat16"
         self.refuses(TypeError, message, matmul.gemm, half(4, 4), wide.bfloat16())
 
     def test_device(self):
         there = torch.zeros(4, device="meta")
-        message = "vector_add: x must be on a GPU, got meta"
+        message = "vector_add: needs one GPU, or TRITON_INTERPRET=1, got x on meta"
         self.refuses(ValueError, message, vectors.vector_add, there, there)
-        message = "vector_add: y must be on cpu as x is, got meta"
+        message = "vector_add: needs one GPU, or TRITON_INTERPRET=1, got y on meta"
         self.refuses(ValueError, message, vectors.vector_add, torch.zeros(4), there)
 
     def test_contiguity(self):
         every = torch.zeros(8)[::2]
-        message = r"vector_add: x must be contiguous, got strides \(2,\)"
+        message = r"vector_add: x must be contiguous, got \(2,\)"
         self.refuses(ValueError, message, vectors.vector_add, every, every)
 
     def test_derived_size(self):
         x, y = torch.zeros(6), torch.zeros(2, 3)
-        message = r"add_in_place: z must have shape \[MK=6\], got \[5\]"
+        message = r"add_in_place: z must have shape \[MK=6\], got torch.Size\(\[5\]\)"
         self.refuses(ValueError, message, in_place.kernel_fn, x, y, torch.zeros(5))
 
     def test_requirement(self):
@@ -80,29 +86,24 @@ class Refusals(unittest.TestCase):
         self.refuses(ValueError, message, rows.kernel_fn, torch.zeros(2, 65))
 
     def test_extent(self):
-        # A tensor of 2**31 elements takes gigabytes: the limit comes down instead.
-        self.assertEqual(matmul._INT32_REACH, 2**31 - 2**20)
-        message = "gemm: b spans more elements than int32 offsets reach"
-        with unittest.mock.patch.object(matmul, "_INT32_REACH", 40):
-            near, far = half(20, 2)[::19], half(20, 3)[::19]
-            self.assertEqual((near.stride(), far.stride()), ((38, 1), (57, 1)))
-            self.assertEqual(matmul.gemm(half(1, 2), near).shape, (1, 2))
-            self.refuses(ValueError, message, matmul.gemm, half(1, 2), far)
+        message = "gemm: b spans more than int32 offsets reach"
+        limit = 2**31 - 2**20
+        near, far = (long(limit + 1).as_strided((2, 2), (reach - 1, 1)) for reach in (limit - 1, limit))
+        self.assertEqual(matmul.gemm(half(1, 2), near).shape, (1, 2))
+        self.refuses(ValueError, message, matmul.gemm, half(1, 2), far)
 
     def test_counts(self):
         # Of tensors with int64 offsets, and of those behind descriptors, int32 counts the axes.
         labels = torch.zeros(2, dtype=torch.int64)
-        message = "cross_entropy_forward: N is 40, and the kernel counts up to it in int32"
-        with unittest.mock.patch.object(losses, "_INT32_REACH", 40):
-            self.assertEqual(losses.cross_entropy(torch.randn(2, 39), labels).shape, (2,))
-            self.refuses(ValueError, message, losses.cross_entropy, torch.randn(2, 40), labels)
-        message = "gemm_tma: K is 40, and tensor descriptors count in int32"
-        with unittest.mock.patch.object(described, "_INT32_REACH", 40):
-            self.refuses(ValueError, message, described.gemm_tma, half(8, 40), half(40, 8))
+        count = 2**31 - 2**20
+        message = f"cross_entropy_forward: N is {count}, and the kernel counts up to it in int32"
+        self.refuses(ValueError, message, losses.cross_entropy, torch.zeros(2, 1).expand(2, count), labels)
+        message = f"gemm_tma: K is {count}, and tensor descriptors count in int32"
+        self.refuses(ValueError, message, described.gemm_tma, long(count)[None], half(1, 8).expand(count, 8))
 
     def test_wide_row(self):
         wide = torch.empty(1, 1).expand(1, 2**20 + 1)
-        message = f"softmax: BLOCK_N would be {2**21}"
+        message = f"softmax: BLOCK_N must be at most .* got {2**21}"
         self.refuses(ValueError, message, rowwise.softmax, wide)
 
     def test_tile_sizes(self):
@@ -126,11 +127,11 @@ class Outputs(unittest.TestCase):
         torch.testing.assert_close(out, self.x + self.y)
 
     def test_shape_dtype_device(self):
-        message = r"vector_add: out must have shape \[N=40\], got \[41\]"
+        message = r"vector_add: out must have shape \[N=40\], got torch.Size\(\[41\]\)"
         self.refuses(ValueError, message, torch.empty(41))
-        message = "vector_add: out must be torch.float32 as x is, got torch.float64"
+        message = "vector_add: needs one dtype of .* got .*'out': torch.float64"
         self.refuses(TypeError, message, torch.empty(40, dtype=torch.float64))
-        message = "vector_add: out must be on cpu as x is, got meta"
+        message = "vector_add: needs one GPU, or TRITON_INTERPRET=1, got out on meta"
         self.refuses(ValueError, message, torch.empty(40, device="meta"))
 
     def test_shares_with_an_input(self):
@@ -140,7 +141,7 @@ class Outputs(unittest.TestCase):
 
     def test_folds_onto_itself(self):
         a, b = half(4, 4), half(4, 4)
-        message = r"gemm: out has elements that share memory, with shape \[4, 4\] and"
+        message = "gemm: out has elements that share memory"
         with self.assertRaisesRegex(ValueError, message):
             matmul.gemm(a, b, out=half(1, 4).expand(4, 4))
 

@@ -57,7 +57,7 @@ class Choices(unittest.TestCase):
             self.assertEqual(str(raised.exception), f"choices: {message}")
 
     def test_an_output_of_another_dtype(self):
-        with self.assertRaisesRegex(TypeError, "choices: out must be torch.float16, got torch.float32"):
+        with self.assertRaisesRegex(TypeError, "choices: needs one dtype of .*float16.*, got {'out': torch.float32}"):
             choices.kernel_fn(self.x, 1, OUT=torch.float16, out=torch.empty(100))
 
 
@@ -67,8 +67,8 @@ class Exports(unittest.TestCase):
             with self.subTest(module.__name__):
                 kernel = inspect.signature(module.kernel_fn).parameters.values()
                 reference = inspect.signature(module.reference_fn).parameters.values()
-                positional = [p for p in kernel if p.kind is not p.KEYWORD_ONLY]
-                same = [p for p in reference if p.kind is not p.KEYWORD_ONLY]
+                positional = [(p.name, p.default) for p in kernel if p.kind is not p.KEYWORD_ONLY]
+                same = [(p.name, p.default) for p in reference if p.kind is not p.KEYWORD_ONLY]
                 self.assertEqual(positional, same)
                 self.assertEqual(len(module.get_inputs()), len(positional))
 
@@ -195,19 +195,17 @@ class Results(unittest.TestCase):
         out = torch.empty(3, 70)
         self.assertIs(ramp.kernel_fn(3, 70, out=out), out)
         torch.testing.assert_close(ramp.reference_fn(3, 70), expected)
-        with self.assertRaisesRegex(ValueError, r"out must have shape \[M=3, N=71\], got \[3, 70\]"):
+        with self.assertRaisesRegex(ValueError, r"out must have shape \[M=3, N=71\], got torch.Size\(\[3, 70\]\)"):
             ramp.kernel_fn(3, 71, out=out)
-        with self.assertRaisesRegex(TypeError, "ramp: out must be a tensor, got 5"):
-            ramp.kernel_fn(3, 70, out=5)
-        with self.assertRaisesRegex(ValueError, "ramp: out must be on a GPU, got meta"):
+        with self.assertRaisesRegex(ValueError, "ramp: needs one GPU, or TRITON_INTERPRET=1, got out on meta"):
             ramp.kernel_fn(3, 70, device="meta")
 
     def test_long_grids(self):
         checked = [module for module in vars(sys.modules[__name__]).values() if hasattr(module, "_checked_grid")]
         self.assertNotEqual(checked, [])
         for module in checked:
-            with self.assertRaisesRegex(ValueError, "axis 1 of the grid has M = 65536 programs"):
-                module._checked_grid("kernel", (1, 65536), {1: "M"})
+            with self.assertRaisesRegex(ValueError, r"kernel: a GPU launches at most .*, got \(1, 65536\)"):
+                module._checked_grid("kernel", (1, 65536))
 
 
 if __name__ == "__main__":

@@ -101,12 +101,10 @@ test("the wrapper computes the config and asks the GPU", async () => {
   const { python } = await build(scaled);
   const launch = python.slice(python.indexOf("    multi_processor_count ="), python.indexOf("    return y\n\n\n"));
   expect(launch).toMatchInlineSnapshot(`
-    "    multi_processor_count = _gpu_property(x.device, "multi_processor_count")
+    "    multi_processor_count = _gpu_property(x.device, "multi_processor_count", 132)
         BLOCK = min(triton.next_power_of_2(max(N, 16)), 64)
-        if BLOCK > _MAX_TILE:
-            raise ValueError(
-                f"scaled: BLOCK would be {BLOCK}; a tile holds at most {_MAX_TILE} elements"
-            )
+        if BLOCK > 2**20:
+            raise ValueError(f"scaled: BLOCK must be at most 2**20, got {BLOCK}")
         WIDE = shared_memory_per_block_optin >= 200000
         num_warps = min(N, 2) if N >= 512 else 1
         if num_warps not in (1, 2, 4, 8, 16, 32):

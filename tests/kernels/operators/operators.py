@@ -71,17 +71,16 @@ class Operators(unittest.TestCase):
         x, weight, above = torch.randn(5, 37), torch.randn(37), torch.randn(5, 37)
         made = torch.ops.tilescript
         wrong = (
-            (made.scale, (x, weight[1:]), ValueError, r"x and weight must have shapes .* got \[5, 37\] and \[36\]"),
-            (made.scale, (x[0], weight), ValueError, r"x and weight must have shapes .* got \[37\] and \[37\]"),
-            (made.scale, (x, weight.half()), TypeError, "weight must be torch.float32 as x is, got torch.float16"),
-            (made.scale, (x.double(), weight.double()), TypeError, "x must be .* got torch.float64"),
-            (made.scale, (x.to_sparse(), weight), TypeError, "x must be a dense tensor, got torch.sparse_coo"),
+            (made.scale, (x, weight[1:]), ValueError, r"x and weight must have shapes .* got .*\(\[5, 37\]\) and .*\(\[36\]\)"),
+            (made.scale, (x[0], weight), ValueError, r"x and weight must have shapes .* got .*\(\[37\]\) and .*\(\[37\]\)"),
+            (made.scale, (x, weight.half()), TypeError, "needs one dtype of .* got {'x': .*'weight': torch.float16}"),
+            (made.scale, (x.double(), weight.double()), TypeError, "needs one dtype of .*'x': torch.float64"),
             (made.affine, (x, weight[1:], weight), ValueError, "x and weight must have shapes"),
             (made.doubled, (x,), ValueError, r"x and total must have shape \[N\]"),
-            (made.doubled, (weight.half(),), TypeError, "x must be torch.float32, got torch.float16"),
-            (made.rms_norm, (x, weight.half()), TypeError, "weight must be torch.float32 as x is"),
+            (made.doubled, (weight.half(),), TypeError, "needs one dtype of .* got .*torch.float16"),
+            (made.rms_norm, (x, weight.half()), TypeError, "needs one dtype of .*'weight': torch.float16"),
             (made.scale_backward, (above[1:], x, weight[1:], True, True), ValueError, "x and weight must have shapes"),
-            (made.scale_backward, (above.half(), x, weight, True, True), TypeError, "weight must be torch.float16"),
+            (made.scale_backward, (above.half(), x, weight, True, True), TypeError, "needs one dtype of .*'weight': torch.float32"),
             (made.rectified_backward, (above, x[1:], weight), ValueError, "x and by must have shape|must have shape"),
         )
         for operator, arguments, error, message in wrong:

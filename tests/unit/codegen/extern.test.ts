@@ -31,7 +31,7 @@ function through(f: (x: any) => any, name = "through") {
 
 /** The functions and constants of a module in front of its kernel. */
 function embedded(text: string): string {
-  return text.slice(text.indexOf("2**20\n") + 6, text.indexOf("\n\n\n@triton.jit\ndef through_kernel"));
+  return text.slice(text.indexOf("runtime.interpret\n") + 18, text.indexOf("\n\n\n@triton.jit\ndef through_kernel"));
 }
 
 test("a name that the module has gets another, wherever it means that", () => {

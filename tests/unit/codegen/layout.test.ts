@@ -231,8 +231,8 @@ describe("printModule", () => {
     expect(ruff.format(text)).toBe(text);
     expect(text).toMatchInlineSnapshot(`
       "raise ValueError(
-          "x must be a contiguous tensor on the GPU, with at least one "
-          f"element and no stride of zero, but got {x}."
+          "x must be a contiguous tensor on the GPU, with at least one element "
+          f"and no stride of zero, but got {x}."
       )
       "
     `);

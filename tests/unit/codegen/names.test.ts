@@ -76,17 +76,7 @@ test("no parameter should take a name that its module needs", () => {
   `);
   expect(/^ {8}lambda_kernel\[[^]*?\n {8}\)/m.exec(text)![0]).toMatchInlineSnapshot(`
     "        lambda_kernel[(meta_1,)](
-                torch_,
-                out_1,
-                get_inputs_1,
-                stride_torch_0,
-                device_1,
-                l_,
-                *torch_.stride(),
-                *out_1.stride(),
-                *get_inputs_1.stride(),
-                stride_torch_0.stride(0),
-                import_=32,
+                *tensors.values(), device_1, l_, *_strides(tensors), import_=32
             )"
   `);
 });

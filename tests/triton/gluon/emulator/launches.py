@@ -6,12 +6,14 @@ import ast
 import importlib.util
 import itertools
 import sys
+import unittest.mock
 from collections.abc import Callable
 from pathlib import Path
 from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
 import torch
+import triton
 import triton.language as tl
 from kernel_text import kernel_text, with_carried
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
@@ -136,15 +138,15 @@ def emulate(
     emulated = {
         name: kernel,
         "_is_specialized": on_hopper(module),
-        "_gpu_property": lambda _device, _name: launch.multiprocessors,
+        "_gpu_property": lambda *_: launch.multiprocessors,
         "_INTERPRETED": True,
-        # The emulator computes bfloat16, which Triton's interpreter does not.
-        "_check_bfloat16": lambda _name, *_dtypes: None,
     }
     real = {each: getattr(module, each, None) for each in emulated}
     vars(module).update(emulated)
     try:
-        module.kernel_fn(**args, **outputs)
+        # The emulator computes bfloat16, which Triton's interpreter does not.
+        with unittest.mock.patch.object(triton, "has_bfloat16", True, create=True):
+            module.kernel_fn(**args, **outputs)
     finally:
         for each, value in real.items():
             if value is not None:

@@ -11,24 +11,13 @@ import triton.language as tl
 from torch.autograd import forward_ad
 
 if tuple(map(int, triton.__version__.split(".")[:2])) < (3, 6):
-    raise ImportError(
-        f"Triton 3.6 or later is needed, got {triton.__version__}; upgrade it and torch"
-    )
+    raise ImportError(f"Triton 3.6 or later is needed, got {triton.__version__}")
 
-# True if Triton's interpreter runs kernels on the CPU.
 _INTERPRETED = triton.knobs.runtime.interpret
-# Offsets are int32, and masked lanes may lie up to one tile behind the last element.
-_INT32_REACH = 2**31 - 2**20
-# The maximum number of elements of a tile.
-_MAX_TILE = 2**20
 
 
 @triton.autotune(
-    configs=[
-        triton.Config({}, num_warps=4),
-        triton.Config({}, num_warps=8),
-        triton.Config({}, num_warps=16),
-    ],
+    configs=[triton.Config({}, num_warps=num_warps) for num_warps in (4, 8, 16)],
     key=["N"],
     do_bench=(lambda *_, **__: [0.0] * 3) if _INTERPRETED else None,
 )
@@ -85,16 +74,11 @@ def add_rms_norm_forward_kernel(
 def _add_rms_norm_forward_meta(x, residual, weight, eps=1e-6):
     """Checks the arguments of add_rms_norm_forward, and allocates its results."""
     _check_operands("add_rms_norm_forward", x=x, residual=residual, weight=weight)
-    if (
-        x.ndim != 2
-        or residual.shape != x.shape
-        or weight.ndim != 1
-        or weight.shape[0] != x.shape[1]
-    ):
+    if x.ndim != 2 or residual.shape != x.shape or weight.shape != x.shape[1:]:
         raise ValueError(
-            "add_rms_norm_forward: x, residual and weight must have "
-            f"shapes [M, N], [M, N] and [N], got {list(x.shape)}, "
-            f"{list(residual.shape)} and {list(weight.shape)}"
+            "add_rms_norm_forward: x, residual and weight must have shapes [M, "
+            f"N], [M, N] and [N], got {x.shape}, {residual.shape} and "
+            f"{weight.shape}"
         )
     M, N = x.shape
     _check_dtypes(
@@ -121,60 +105,31 @@ def _add_rms_norm_forward(x, residual, weight, eps=1e-6):
     if M == 0:
         return y, sum, rstd
 
-    _check_reach(
-        "add_rms_norm_forward",
-        x=x,
-        residual=residual,
-        weight=weight,
-        y=y,
-        sum=sum,
-        rstd=rstd,
-    )
+    tensors = {
+        "x": x,
+        "residual": residual,
+        "weight": weight,
+        "y": y,
+        "sum": sum,
+        "rstd": rstd,
+    }
+    _check_reach("add_rms_norm_forward", **tensors)
     BLOCK_N = triton.next_power_of_2(N)
-    if BLOCK_N > _MAX_TILE:
+    if BLOCK_N < 1 or (BLOCK_N & (BLOCK_N - 1)) != 0 or BLOCK_N > 2**20:
         raise ValueError(
-            f"add_rms_norm_forward: BLOCK_N would be {BLOCK_N}; a tile "
-            f"holds at most {_MAX_TILE} elements"
+            "add_rms_norm_forward: BLOCK_N must be a power of two, at most "
+            f"2**20, got {BLOCK_N}"
         )
-    if BLOCK_N < 1 or (BLOCK_N & (BLOCK_N - 1)) != 0:
-        raise ValueError(
-            f"add_rms_norm_forward: BLOCK_N would be {BLOCK_N}, and a "
-            "tile's dimension is a power of two"
-        )
-    if not BLOCK_N >= N:
-        raise ValueError(
-            "add_rms_norm_forward: a requirement does not hold: BLOCK_N "
-            f">= N with BLOCK_N = {BLOCK_N}, N = {N}"
-        )
-    _check_bfloat16("add_rms_norm_forward", x.dtype)
 
     with torch.cuda.device(x.get_device()):
         add_rms_norm_forward_kernel[(M,)](
-            x,
-            residual,
-            weight,
-            y,
-            sum,
-            rstd,
-            eps,
-            N,
-            *x.stride(),
-            *residual.stride(),
-            weight.stride(0),
-            *y.stride(),
-            *sum.stride(),
-            rstd.stride(0),
-            BLOCK_N=BLOCK_N,
+            *tensors.values(), eps, N, *_strides(tensors), BLOCK_N=BLOCK_N
         )
     return y, sum, rstd
 
 
 @triton.autotune(
-    configs=[
-        triton.Config({}, num_warps=4),
-        triton.Config({}, num_warps=8),
-        triton.Config({}, num_warps=16),
-    ],
+    configs=[triton.Config({}, num_warps=num_warps) for num_warps in (4, 8, 16)],
     key=["N"],
     do_bench=(lambda *_, **__: [0.0] * 3) if _INTERPRETED else None,
 )
@@ -252,16 +207,13 @@ def _add_rms_norm_gradients_meta(dy, dsum, sum, weight, rstd, GROUPS):
         dy.ndim != 2
         or dsum.shape != dy.shape
         or sum.shape != dy.shape
-        or weight.ndim != 1
-        or weight.shape[0] != dy.shape[1]
-        or rstd.ndim != 1
-        or rstd.shape[0] != dy.shape[0]
+        or weight.shape != dy.shape[1:]
+        or rstd.shape != dy.shape[:1]
     ):
         raise ValueError(
-            "add_rms_norm_gradients: dy, dsum, sum, weight and rstd must "
-            "have shapes [M, N], [M, N], [M, N], [N] and [M], got "
-            f"{list(dy.shape)}, {list(dsum.shape)}, {list(sum.shape)}, "
-            f"{list(weight.shape)} and {list(rstd.shape)}"
+            "add_rms_norm_gradients: dy, dsum, sum, weight and rstd must have "
+            f"shapes [M, N], [M, N], [M, N], [N] and [M], got {dy.shape}, "
+            f"{dsum.shape}, {sum.shape}, {weight.shape} and {rstd.shape}"
         )
     M, N = dy.shape
     _check_dtypes(
@@ -281,59 +233,35 @@ def _add_rms_norm_gradients(dy, dsum, sum, weight, rstd, GROUPS):
     sum of that of weight.
     """
     dx, dw_partial = _add_rms_norm_gradients_meta(dy, dsum, sum, weight, rstd, GROUPS)
-    _check_int("add_rms_norm_gradients: GROUPS", GROUPS, torch.int32, 0)
+    _check_int("add_rms_norm_gradients: GROUPS", GROUPS, 0, 2**31 - 1)
     M, N = dy.shape
     if M * N == 0 and GROUPS * N == 0:
         return dx, dw_partial
 
-    _check_reach(
-        "add_rms_norm_gradients",
-        dy=dy,
-        dsum=dsum,
-        sum=sum,
-        weight=weight,
-        rstd=rstd,
-        dx=dx,
-        dw_partial=dw_partial,
-    )
+    tensors = {
+        "dy": dy,
+        "dsum": dsum,
+        "sum": sum,
+        "weight": weight,
+        "rstd": rstd,
+        "dx": dx,
+        "dw_partial": dw_partial,
+    }
+    _check_reach("add_rms_norm_gradients", **tensors)
     BLOCK_N = triton.next_power_of_2(N)
-    if BLOCK_N > _MAX_TILE:
+    if BLOCK_N > 2**20:
         raise ValueError(
-            f"add_rms_norm_gradients: BLOCK_N would be {BLOCK_N}; a tile "
-            f"holds at most {_MAX_TILE} elements"
-        )
-    if not BLOCK_N >= N:
-        raise ValueError(
-            "add_rms_norm_gradients: a requirement does not hold: "
-            f"BLOCK_N >= N with BLOCK_N = {BLOCK_N}, N = {N}"
+            f"add_rms_norm_gradients: BLOCK_N must be at most 2**20, got {BLOCK_N}"
         )
     if not GROUPS >= 1:
         raise ValueError(
-            "add_rms_norm_gradients: a requirement does not hold: GROUPS "
-            f">= 1 with GROUPS = {GROUPS}"
+            "add_rms_norm_gradients: a requirement does not hold: GROUPS >= 1 "
+            f"with GROUPS = {GROUPS}"
         )
-    _check_bfloat16("add_rms_norm_gradients", dy.dtype)
 
     with torch.cuda.device(dy.get_device()):
         add_rms_norm_gradients_kernel[(GROUPS,)](
-            dy,
-            dsum,
-            sum,
-            weight,
-            rstd,
-            dx,
-            dw_partial,
-            M,
-            N,
-            GROUPS,
-            *dy.stride(),
-            *dsum.stride(),
-            *sum.stride(),
-            weight.stride(0),
-            rstd.stride(0),
-            *dx.stride(),
-            *dw_partial.stride(),
-            BLOCK_N=BLOCK_N,
+            *tensors.values(), M, N, GROUPS, *_strides(tensors), BLOCK_N=BLOCK_N
         )
     return dx, dw_partial
 
@@ -342,7 +270,6 @@ def _add_rms_norm_gradients(dy, dsum, sum, weight, rstd, GROUPS):
 def add_rms_norm_op(
     x: torch.Tensor, residual: torch.Tensor, weight: torch.Tensor, eps: float = 1e-6
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """torch.ops.tilescript.add_rms_norm."""
     return _add_rms_norm_forward(x, residual, weight, eps)
 
 
@@ -360,7 +287,6 @@ def add_rms_norm_backward_op(
     rstd: torch.Tensor,
     needs_weight: bool,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """torch.ops.tilescript.add_rms_norm_backward."""
     dx, dw_partial = _add_rms_norm_gradients(grad_y, grad_sum, sum, weight, rstd, 132)
     if needs_weight:
         grad_weight = dw_partial.sum(0).to(grad_sum.dtype)
@@ -382,7 +308,6 @@ def _(grad_y, grad_sum, weight, sum, rstd, needs_weight):
 
 
 def _add_rms_norm_setup_context(ctx, inputs, output):
-    """Keeps what the gradient of add_rms_norm needs."""
     _, _, weight, _ = inputs
     _, sum, rstd = output
     ctx.save_for_backward(weight, sum, rstd)
@@ -390,7 +315,6 @@ def _add_rms_norm_setup_context(ctx, inputs, output):
 
 
 def _add_rms_norm_backward(ctx, grad_y, grad_sum, *_):
-    """The gradients of the inputs of add_rms_norm."""
     weight, sum, rstd = ctx.saved_tensors
     needs_weight = ctx.needs_input_grad[2]
     grad_x, grad_weight = add_rms_norm_backward_op(
@@ -424,9 +348,7 @@ def add_rms_norm(
     return y, sum
 
 
-def reference_fn(
-    x: torch.Tensor, residual: torch.Tensor, weight: torch.Tensor, eps: float = 1e-6
-):
+def reference_fn(x, residual, weight, eps=1e-6):
     N = x.shape[1]
     sum = x.add(residual)
     return torch.nn.functional.rms_norm(sum, [N], weight, eps), sum
@@ -447,90 +369,55 @@ def get_inputs(M=128, N=1000):
 
 def _check_dtypes(name, expected, /, **tensors):
     """Refuses tensors that are not all of one of the expected dtypes."""
-    (first, x), *others = tensors.items()
-    if x.dtype not in expected:
-        dtypes = " or ".join(map(str, expected))
-        raise TypeError(f"{name}: {first} must be {dtypes}, got {x.dtype}")
-    for key, y in others:
-        if y.dtype != x.dtype:
-            raise TypeError(
-                f"{name}: {key} must be {x.dtype} as {first} is, got {y.dtype}"
-            )
+    found = {key: x.dtype for key, x in tensors.items()}
+    if set(found.values()) not in [{dtype} for dtype in expected]:
+        raise TypeError(f"{name}: needs one dtype of {expected}, got {found}")
+    is_wrong = _INTERPRETED and not hasattr(triton, "has_bfloat16")
+    if is_wrong and torch.bfloat16 in found.values():
+        raise TypeError(f"{name}: Triton's interpreter computes bfloat16 wrongly")
 
 
-def _check_reach(name: str, /, **tensors: torch.Tensor) -> None:
-    """Refuses tensors whose offsets do not fit int32."""
+def _check_reach(name, /, **tensors):
+    """Refuses tensors whose offsets do not fit int32, with a tile behind them."""
     for key, x in tensors.items():
         last = sum(step * (size - 1) for step, size in zip(x.stride(), x.shape))
-        if last >= _INT32_REACH:
-            raise ValueError(
-                f"{name}: {key} spans more elements than int32 offsets reach; "
-                "build the kernel with { offsets: tl.int64 } for it"
-            )
+        if last >= 2**31 - 2**20:
+            raise ValueError(f"{name}: {key} spans more than int32 offsets reach")
 
 
-def _is_traced(tensor: torch.Tensor) -> bool:
-    """True if PyTorch is making a graph, whose tensors have no addresses."""
-    return type(tensor) not in (torch.Tensor, torch.nn.Parameter)
+def _strides(tensors):
+    """The strides of all tensors, one after another."""
+    return [step for x in tensors.values() for step in x.stride()]
 
 
-def _check_int(label, value, dtype, least=None):
-    """Refuses a value that is no integer, or that the dtype cannot hold."""
+def _check_int(label, value, least, most):
+    """Refuses a value that is no integer, or out of range."""
     # In a graph with dynamic shapes, sizes are SymInt.
     if type(value) not in (int, torch.SymInt):
         raise TypeError(f"{label} must be of type int, got {value!r:.80}")
-    info = torch.iinfo(dtype)
-    least = info.min if least is None else least
-    if not least <= value <= info.max:
-        raise ValueError(f"{label} must be from {least} to {info.max}, got {value}")
+    if not least <= value <= most:
+        raise ValueError(f"{label} must be from {least} to {most}, got {value}")
 
 
 def _check_float(label, value, dtype):
     """Refuses a value that is no number, or that the dtype would make infinite."""
     if type(value) is bool or not isinstance(value, (float, int)):
         raise TypeError(f"{label} must be of type float, got {value!r:.80}")
-    # 65504 is the largest float16, the smallest maximum of all dtypes.
-    is_large = 65504 < abs(value) < float("inf")
-    if is_large and torch.tensor(float(value), dtype=dtype, device="cpu").isinf():
+    if torch.finfo(dtype).max < abs(value) < float("inf"):
         raise ValueError(f"{label} must fit {dtype}, got {value}")
 
 
-def _check_bfloat16(name, *dtypes):
-    """Refuses bfloat16 where Triton's interpreter would compute with its bits."""
-    if not (torch.bfloat16 in dtypes and triton.knobs.runtime.interpret):
-        return
-    from triton.runtime.interpreter import InterpreterBuilder
-
-    # TileScript's runner corrects the interpreter, and says so here.
-    if not hasattr(InterpreterBuilder, "has_bfloat16"):
-        raise NotImplementedError(
-            f"{name}: Triton's interpreter computes bfloat16 wrongly; "
-            "use another dtype, a GPU, or TileScript's runner, which corrects it"
-        )
-
-
 def _check_operands(name, /, **tensors):
-    """Refuses tensors that are not dense, or not on one device.
-
-    It reads no memory, so that it serves traced tensors too. What else a launch would
-    misread, such as lazily negated views, PyTorch resolves before it calls an operator.
-    """
-    first, device = "", None
+    """Refuses tensors that are not on one GPU. They may be traced."""
+    device = None
     for key, x in tensors.items():
         if x is None:
             continue
-        if x.is_nested or x.layout != torch.strided:
-            raise TypeError(f"{name}: {key} must be a dense tensor, got {x.layout}")
-        if device is None:
-            first, device = key, x.device
-        if x.device != device:
+        device = x.device if device is None else device
+        is_traced = type(x) not in (torch.Tensor, torch.nn.Parameter)
+        if x.device != device or not (x.is_cuda or _INTERPRETED or is_traced):
             raise ValueError(
-                f"{name}: {key} must be on {device} as {first} is, got {x.device}"
-            )
-        if x.is_cpu and not (_INTERPRETED or _is_traced(x)):
-            raise ValueError(
-                f"{name}: {key} must be on a GPU, got {device}; the CPU "
-                "needs TRITON_INTERPRET=1, set before triton is imported"
+                f"{name}: needs one GPU, or TRITON_INTERPRET=1, got {key} on {x.device}"
             )
 
 

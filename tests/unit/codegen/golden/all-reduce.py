@@ -11,21 +11,15 @@ import triton.language as tl
 from torch.autograd import forward_ad
 
 if tuple(map(int, triton.__version__.split(".")[:2])) < (3, 6):
-    raise ImportError(
-        f"Triton 3.6 or later is needed, got {triton.__version__}; upgrade it and torch"
-    )
+    raise ImportError(f"Triton 3.6 or later is needed, got {triton.__version__}")
 
-# True if Triton's interpreter runs kernels on the CPU.
 _INTERPRETED = triton.knobs.runtime.interpret
-# Offsets are int32, and masked lanes may lie up to one tile behind the last element.
-_INT32_REACH = 2**31 - 2**20
 
 
 @triton.autotune(
     configs=[
-        triton.Config({"BLOCK": 512}, num_warps=2),
-        triton.Config({"BLOCK": 1024}, num_warps=4),
-        triton.Config({"BLOCK": 4096}, num_warps=8),
+        triton.Config({"BLOCK": BLOCK}, num_warps=num_warps)
+        for BLOCK, num_warps in [(512, 2), (1024, 4), (4096, 8)]
     ],
     key=["N"],
     do_bench=(lambda *_, **__: [0.0] * 3) if _INTERPRETED else None,
@@ -85,9 +79,68 @@ def all_reduce(
             or float32, contiguous, or None.
         out: where to write [N] bfloat16 or float16 or float32; allocated if None.
     """
+    if rank0.ndim != 1:
+        raise ValueError(f"all_reduce: rank0 must have shape [N], got {rank0.shape}")
+    N = rank0.shape[0]
+    if rank1 is not None:
+        if rank1.shape != (N,):
+            raise ValueError(
+                f"all_reduce: rank1 must have shape [N={N}], got {rank1.shape}"
+            )
+        _check_dtypes("all_reduce", (rank0.dtype,), rank1=rank1)
+        _check_contiguous("all_reduce", rank1=rank1)
+    if rank2 is not None:
+        if rank2.shape != (N,):
+            raise ValueError(
+                f"all_reduce: rank2 must have shape [N={N}], got {rank2.shape}"
+            )
+        _check_dtypes("all_reduce", (rank0.dtype,), rank2=rank2)
+        _check_contiguous("all_reduce", rank2=rank2)
+    if rank3 is not None:
+        if rank3.shape != (N,):
+            raise ValueError(
+                f"all_reduce: rank3 must have shape [N={N}], got {rank3.shape}"
+            )
+        _check_dtypes("all_reduce", (rank0.dtype,), rank3=rank3)
+        _check_contiguous("all_reduce", rank3=rank3)
+    if rank4 is not None:
+        if rank4.shape != (N,):
+            raise ValueError(
+                f"all_reduce: rank4 must have shape [N={N}], got {rank4.shape}"
+            )
+        _check_dtypes("all_reduce", (rank0.dtype,), rank4=rank4)
+        _check_contiguous("all_reduce", rank4=rank4)
+    if rank5 is not None:
+        if rank5.shape != (N,):
+            raise ValueError(
+                f"all_reduce: rank5 must have shape [N={N}], got {rank5.shape}"
+            )
+        _check_dtypes("all_reduce", (rank0.dtype,), rank5=rank5)
+        _check_contiguous("all_reduce", rank5=rank5)
+    if rank6 is not None:
+        if rank6.shape != (N,):
+            raise ValueError(
+                f"all_reduce: rank6 must have shape [N={N}], got {rank6.shape}"
+            )
+        _check_dtypes("all_reduce", (rank0.dtype,), rank6=rank6)
+        _check_contiguous("all_reduce", rank6=rank6)
+    if rank7 is not None:
+        if rank7.shape != (N,):
+            raise ValueError(
+                f"all_reduce: rank7 must have shape [N={N}], got {rank7.shape}"
+            )
+        _check_dtypes("all_reduce", (rank0.dtype,), rank7=rank7)
+        _check_contiguous("all_reduce", rank7=rank7)
+    y = torch.empty_like(rank0) if out is None else out
+    if y.shape != (N,):
+        raise ValueError(f"all_reduce: out must have shape [N={N}], got {y.shape}")
+    _check_dtypes(
+        "all_reduce", (torch.bfloat16, torch.float16, torch.float32), rank0=rank0, out=y
+    )
+    _check_contiguous("all_reduce", rank0=rank0, out=y)
     _check_tensors(
         "all_reduce",
-        {"rank0": rank0},
+        rank0=rank0,
         rank1=rank1,
         rank2=rank2,
         rank3=rank3,
@@ -95,7 +148,7 @@ def all_reduce(
         rank5=rank5,
         rank6=rank6,
         rank7=rank7,
-        out=out,
+        out=y,
     )
     _check_written(
         "all_reduce: out",
@@ -109,74 +162,8 @@ def all_reduce(
         rank6=rank6,
         rank7=rank7,
     )
-    if rank0.ndim != 1:
-        raise ValueError(
-            f"all_reduce: rank0 must have shape [N], got {list(rank0.shape)}"
-        )
-    N = rank0.shape[0]
-    if rank1 is not None:
-        if rank1.shape != (N,):
-            raise ValueError(
-                f"all_reduce: rank1 must have shape [N={N}], got {list(rank1.shape)}"
-            )
-        _check_dtypes("all_reduce", (rank0.dtype,), rank1=rank1)
-        _check_contiguous("all_reduce", rank1=rank1)
-    if rank2 is not None:
-        if rank2.shape != (N,):
-            raise ValueError(
-                f"all_reduce: rank2 must have shape [N={N}], got {list(rank2.shape)}"
-            )
-        _check_dtypes("all_reduce", (rank0.dtype,), rank2=rank2)
-        _check_contiguous("all_reduce", rank2=rank2)
-    if rank3 is not None:
-        if rank3.shape != (N,):
-            raise ValueError(
-                f"all_reduce: rank3 must have shape [N={N}], got {list(rank3.shape)}"
-            )
-        _check_dtypes("all_reduce", (rank0.dtype,), rank3=rank3)
-        _check_contiguous("all_reduce", rank3=rank3)
-    if rank4 is not None:
-        if rank4.shape != (N,):
-            raise ValueError(
-                f"all_reduce: rank4 must have shape [N={N}], got {list(rank4.shape)}"
-            )
-        _check_dtypes("all_reduce", (rank0.dtype,), rank4=rank4)
-        _check_contiguous("all_reduce", rank4=rank4)
-    if rank5 is not None:
-        if rank5.shape != (N,):
-            raise ValueError(
-                f"all_reduce: rank5 must have shape [N={N}], got {list(rank5.shape)}"
-            )
-        _check_dtypes("all_reduce", (rank0.dtype,), rank5=rank5)
-        _check_contiguous("all_reduce", rank5=rank5)
-    if rank6 is not None:
-        if rank6.shape != (N,):
-            raise ValueError(
-                f"all_reduce: rank6 must have shape [N={N}], got {list(rank6.shape)}"
-            )
-        _check_dtypes("all_reduce", (rank0.dtype,), rank6=rank6)
-        _check_contiguous("all_reduce", rank6=rank6)
-    if rank7 is not None:
-        if rank7.shape != (N,):
-            raise ValueError(
-                f"all_reduce: rank7 must have shape [N={N}], got {list(rank7.shape)}"
-            )
-        _check_dtypes("all_reduce", (rank0.dtype,), rank7=rank7)
-        _check_contiguous("all_reduce", rank7=rank7)
-    y = torch.empty_like(rank0) if out is None else out
-    if y.shape != (N,):
-        raise ValueError(
-            f"all_reduce: out must have shape [N={N}], got {list(y.shape)}"
-        )
-    _check_dtypes(
-        "all_reduce", (torch.bfloat16, torch.float16, torch.float32), rank0=rank0, out=y
-    )
-    _check_contiguous("all_reduce", rank0=rank0, out=y)
     if N == 0:
         return y
-
-    _check_reach("all_reduce", rank0=rank0)
-    _check_bfloat16("all_reduce", rank0.dtype)
 
     def grid(meta):
         return (triton.cdiv(N, meta["BLOCK"]),)
@@ -189,14 +176,14 @@ def all_reduce(
 
 
 def reference_fn(
-    rank0: torch.Tensor,
-    rank1: torch.Tensor | None = None,
-    rank2: torch.Tensor | None = None,
-    rank3: torch.Tensor | None = None,
-    rank4: torch.Tensor | None = None,
-    rank5: torch.Tensor | None = None,
-    rank6: torch.Tensor | None = None,
-    rank7: torch.Tensor | None = None,
+    rank0,
+    rank1=None,
+    rank2=None,
+    rank3=None,
+    rank4=None,
+    rank5=None,
+    rank6=None,
+    rank7=None,
 ):
     N = rank0.shape[0]
     return (
@@ -243,74 +230,45 @@ def get_inputs(N=100003):
     ]
 
 
-def _check_tensors(name, required, /, **optional):
+def _check_tensors(name, wide=(), /, **tensors):
     """Refuses tensors that are not on one GPU, or that a launch would misread."""
-    first, device = "", None
-    for key, x in {**required, **optional}.items():
-        if x is None and key in optional:
+    plain, device = torch.Tensor.__torch_dispatch__, None
+    for key, x in tensors.items():
+        if x is None:
             continue
-        if not isinstance(x, torch.Tensor):
-            raise TypeError(f"{name}: {key} must be a tensor, got {x!r:.80}")
-        if type(x).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
-            kind = type(x).__name__
-            raise TypeError(f"{name}: {key} must be a plain tensor, got a {kind}")
-        if x.is_nested or x.layout != torch.strided:
-            raise TypeError(f"{name}: {key} must be a dense tensor, got {x.layout}")
-        if device is None:
-            first, device = key, x.device
-        if x.device != device:
+        if getattr(type(x), "__torch_dispatch__", None) is not plain:
+            raise TypeError(f"{name}: {key} must be a plain tensor, got {type(x)}")
+        device = x.device if device is None else device
+        if x.device != device or not (x.is_cuda or (x.is_cpu and _INTERPRETED)):
             raise ValueError(
-                f"{name}: {key} must be on {device} as {first} is, got {x.device}"
-            )
-        if not (x.is_cuda or (x.is_cpu and _INTERPRETED)):
-            raise ValueError(
-                f"{name}: {key} must be on a GPU, got {device}; the CPU "
-                "needs TRITON_INTERPRET=1, set before triton is imported"
+                f"{name}: needs one GPU, or TRITON_INTERPRET=1, got {key} on {x.device}"
             )
         if not torch.compiler.is_dynamo_compiling() and x.is_neg():
-            raise ValueError(
-                f"{name}: {key} is a lazily negated view; call .resolve_neg() first"
-            )
+            raise ValueError(f"{name}: {key} is lazily negated; call .resolve_neg()")
         tangent = forward_ad.unpack_dual(x).tangent
         if tangent is not None or (x.requires_grad and torch.is_grad_enabled()):
-            raise RuntimeError(
-                f"{name} has no gradient for {key}; "
-                "call it under torch.no_grad(), or with .detach()"
-            )
+            raise RuntimeError(f"{name} has no gradient for {key}; use torch.no_grad()")
+        # Masked lanes may lie up to a tile behind the last element.
+        last = sum(step * (size - 1) for step, size in zip(x.stride(), x.shape))
+        if last >= 2**31 - 2**20 and key not in wide:
+            raise ValueError(f"{name}: {key} spans more than int32 offsets reach")
 
 
 def _check_dtypes(name, expected, /, **tensors):
     """Refuses tensors that are not all of one of the expected dtypes."""
-    (first, x), *others = tensors.items()
-    if x.dtype not in expected:
-        dtypes = " or ".join(map(str, expected))
-        raise TypeError(f"{name}: {first} must be {dtypes}, got {x.dtype}")
-    for key, y in others:
-        if y.dtype != x.dtype:
-            raise TypeError(
-                f"{name}: {key} must be {x.dtype} as {first} is, got {y.dtype}"
-            )
+    found = {key: x.dtype for key, x in tensors.items()}
+    if set(found.values()) not in [{dtype} for dtype in expected]:
+        raise TypeError(f"{name}: needs one dtype of {expected}, got {found}")
+    is_wrong = _INTERPRETED and not hasattr(triton, "has_bfloat16")
+    if is_wrong and torch.bfloat16 in found.values():
+        raise TypeError(f"{name}: Triton's interpreter computes bfloat16 wrongly")
 
 
-def _check_contiguous(name: str, /, **tensors: torch.Tensor) -> None:
+def _check_contiguous(name, /, **tensors):
     """Refuses tensors that are not contiguous."""
     for key, x in tensors.items():
         if not x.is_contiguous():
-            raise ValueError(
-                f"{name}: {key} must be contiguous, got strides {x.stride()}; "
-                "call .contiguous() first"
-            )
-
-
-def _check_reach(name: str, /, **tensors: torch.Tensor) -> None:
-    """Refuses tensors whose offsets do not fit int32."""
-    for key, x in tensors.items():
-        last = sum(step * (size - 1) for step, size in zip(x.stride(), x.shape))
-        if last >= _INT32_REACH:
-            raise ValueError(
-                f"{name}: {key} spans more elements than int32 offsets reach; "
-                "build the kernel with { offsets: tl.int64 } for it"
-            )
+            raise ValueError(f"{name}: {key} must be contiguous, got {x.stride()}")
 
 
 def _check_written(label, written, /, **others):
@@ -319,27 +277,10 @@ def _check_written(label, written, /, **others):
         return
     start, end = written.data_ptr(), written.data_ptr() + written.nbytes
     for key, x in others.items():
-        if x is not None and max(start, x.data_ptr()) < min(
-            end, x.data_ptr() + x.nbytes
-        ):
-            raise ValueError(
-                f"{label} shares memory with {key}; give a tensor of its own"
-            )
+        first, last = (0, 0) if x is None else (x.data_ptr(), x.data_ptr() + x.nbytes)
+        if max(start, first) < min(end, last):
+            raise ValueError(f"{label} shares memory with {key}; give one of its own")
     torch.autograd.graph.increment_version(written)
-
-
-def _check_bfloat16(name, *dtypes):
-    """Refuses bfloat16 where Triton's interpreter would compute with its bits."""
-    if not (torch.bfloat16 in dtypes and triton.knobs.runtime.interpret):
-        return
-    from triton.runtime.interpreter import InterpreterBuilder
-
-    # TileScript's runner corrects the interpreter, and says so here.
-    if not hasattr(InterpreterBuilder, "has_bfloat16"):
-        raise NotImplementedError(
-            f"{name}: Triton's interpreter computes bfloat16 wrongly; "
-            "use another dtype, a GPU, or TileScript's runner, which corrects it"
-        )
 
 
 kernel_fn = all_reduce

@@ -11,14 +11,9 @@ from torch.autograd import forward_ad
 from triton.language.extra import libdevice
 
 if tuple(map(int, triton.__version__.split(".")[:2])) < (3, 6):
-    raise ImportError(
-        f"Triton 3.6 or later is needed, got {triton.__version__}; upgrade it and torch"
-    )
+    raise ImportError(f"Triton 3.6 or later is needed, got {triton.__version__}")
 
-# True if Triton's interpreter runs kernels on the CPU.
 _INTERPRETED = triton.knobs.runtime.interpret
-# Offsets are int32, and masked lanes may lie up to one tile behind the last element.
-_INT32_REACH = 2**31 - 2**20
 
 
 @triton.jit
@@ -40,27 +35,25 @@ def asin(x: torch.Tensor, *, out: torch.Tensor | None = None) -> torch.Tensor:
         x: [N] float32 in [-1, 1], contiguous.
         out: where to write [N] float32; allocated if None.
     """
-    _check_tensors("asin", {"x": x}, out=out)
-    _check_written("asin: out", out, x=x)
     if x.ndim != 1:
-        raise ValueError(f"asin: x must have shape [N], got {list(x.shape)}")
+        raise ValueError(f"asin: x must have shape [N], got {x.shape}")
     N = x.shape[0]
     y = torch.empty_like(x) if out is None else out
     if y.shape != (N,):
-        raise ValueError(f"asin: out must have shape [N={N}], got {list(y.shape)}")
+        raise ValueError(f"asin: out must have shape [N={N}], got {y.shape}")
     _check_dtypes("asin", (torch.float32,), x=x, out=y)
     _check_contiguous("asin", x=x, out=y)
+    _check_tensors("asin", x=x, out=y)
+    _check_written("asin: out", out, x=x)
     if N == 0:
         return y
-
-    _check_reach("asin", x=x)
 
     with torch.cuda.device(x.get_device()):
         asin_kernel[(triton.cdiv(N, 1024),)](x, y, N, BLOCK=1024)
     return y
 
 
-def reference_fn(x: torch.Tensor):
+def reference_fn(x):
     return torch.asin(x)
 
 
@@ -72,74 +65,45 @@ def get_inputs(N=98432):
     return [torch.empty((N,), device=device, dtype=torch.float32).uniform_(-1, 1)]
 
 
-def _check_tensors(name, required, /, **optional):
+def _check_tensors(name, wide=(), /, **tensors):
     """Refuses tensors that are not on one GPU, or that a launch would misread."""
-    first, device = "", None
-    for key, x in {**required, **optional}.items():
-        if x is None and key in optional:
+    plain, device = torch.Tensor.__torch_dispatch__, None
+    for key, x in tensors.items():
+        if x is None:
             continue
-        if not isinstance(x, torch.Tensor):
-            raise TypeError(f"{name}: {key} must be a tensor, got {x!r:.80}")
-        if type(x).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
-            kind = type(x).__name__
-            raise TypeError(f"{name}: {key} must be a plain tensor, got a {kind}")
-        if x.is_nested or x.layout != torch.strided:
-            raise TypeError(f"{name}: {key} must be a dense tensor, got {x.layout}")
-        if device is None:
-            first, device = key, x.device
-        if x.device != device:
+        if getattr(type(x), "__torch_dispatch__", None) is not plain:
+            raise TypeError(f"{name}: {key} must be a plain tensor, got {type(x)}")
+        device = x.device if device is None else device
+        if x.device != device or not (x.is_cuda or (x.is_cpu and _INTERPRETED)):
             raise ValueError(
-                f"{name}: {key} must be on {device} as {first} is, got {x.device}"
-            )
-        if not (x.is_cuda or (x.is_cpu and _INTERPRETED)):
-            raise ValueError(
-                f"{name}: {key} must be on a GPU, got {device}; the CPU "
-                "needs TRITON_INTERPRET=1, set before triton is imported"
+                f"{name}: needs one GPU, or TRITON_INTERPRET=1, got {key} on {x.device}"
             )
         if not torch.compiler.is_dynamo_compiling() and x.is_neg():
-            raise ValueError(
-                f"{name}: {key} is a lazily negated view; call .resolve_neg() first"
-            )
+            raise ValueError(f"{name}: {key} is lazily negated; call .resolve_neg()")
         tangent = forward_ad.unpack_dual(x).tangent
         if tangent is not None or (x.requires_grad and torch.is_grad_enabled()):
-            raise RuntimeError(
-                f"{name} has no gradient for {key}; "
-                "call it under torch.no_grad(), or with .detach()"
-            )
+            raise RuntimeError(f"{name} has no gradient for {key}; use torch.no_grad()")
+        # Masked lanes may lie up to a tile behind the last element.
+        last = sum(step * (size - 1) for step, size in zip(x.stride(), x.shape))
+        if last >= 2**31 - 2**20 and key not in wide:
+            raise ValueError(f"{name}: {key} spans more than int32 offsets reach")
 
 
 def _check_dtypes(name, expected, /, **tensors):
     """Refuses tensors that are not all of one of the expected dtypes."""
-    (first, x), *others = tensors.items()
-    if x.dtype not in expected:
-        dtypes = " or ".join(map(str, expected))
-        raise TypeError(f"{name}: {first} must be {dtypes}, got {x.dtype}")
-    for key, y in others:
-        if y.dtype != x.dtype:
-            raise TypeError(
-                f"{name}: {key} must be {x.dtype} as {first} is, got {y.dtype}"
-            )
+    found = {key: x.dtype for key, x in tensors.items()}
+    if set(found.values()) not in [{dtype} for dtype in expected]:
+        raise TypeError(f"{name}: needs one dtype of {expected}, got {found}")
+    is_wrong = _INTERPRETED and not hasattr(triton, "has_bfloat16")
+    if is_wrong and torch.bfloat16 in found.values():
+        raise TypeError(f"{name}: Triton's interpreter computes bfloat16 wrongly")
 
 
-def _check_contiguous(name: str, /, **tensors: torch.Tensor) -> None:
+def _check_contiguous(name, /, **tensors):
     """Refuses tensors that are not contiguous."""
     for key, x in tensors.items():
         if not x.is_contiguous():
-            raise ValueError(
-                f"{name}: {key} must be contiguous, got strides {x.stride()}; "
-                "call .contiguous() first"
-            )
-
-
-def _check_reach(name: str, /, **tensors: torch.Tensor) -> None:
-    """Refuses tensors whose offsets do not fit int32."""
-    for key, x in tensors.items():
-        last = sum(step * (size - 1) for step, size in zip(x.stride(), x.shape))
-        if last >= _INT32_REACH:
-            raise ValueError(
-                f"{name}: {key} spans more elements than int32 offsets reach; "
-                "build the kernel with { offsets: tl.int64 } for it"
-            )
+            raise ValueError(f"{name}: {key} must be contiguous, got {x.stride()}")
 
 
 def _check_written(label, written, /, **others):
@@ -148,12 +112,9 @@ def _check_written(label, written, /, **others):
         return
     start, end = written.data_ptr(), written.data_ptr() + written.nbytes
     for key, x in others.items():
-        if x is not None and max(start, x.data_ptr()) < min(
-            end, x.data_ptr() + x.nbytes
-        ):
-            raise ValueError(
-                f"{label} shares memory with {key}; give a tensor of its own"
-            )
+        first, last = (0, 0) if x is None else (x.data_ptr(), x.data_ptr() + x.nbytes)
+        if max(start, first) < min(end, last):
+            raise ValueError(f"{label} shares memory with {key}; give one of its own")
     torch.autograd.graph.increment_version(written)
 
 

@@ -11,21 +11,9 @@ from torch.autograd import forward_ad
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 if tuple(map(int, triton.__version__.split(".")[:2])) < (3, 6):
-    raise ImportError(
-        f"Triton 3.6 or later is needed, got {triton.__version__}; upgrade it and torch"
-    )
+    raise ImportError(f"Triton 3.6 or later is needed, got {triton.__version__}")
 
-# True if Triton's interpreter runs kernels on the CPU.
 _INTERPRETED = triton.knobs.runtime.interpret
-# Offsets are int32, and masked lanes may lie up to one tile behind the last element.
-_INT32_REACH = 2**31 - 2**20
-# The maximum number of programs along each axis of a grid.
-_MAX_GRID = (2**31 - 1, 65535, 65535)
-
-
-def _maxnreg(count):
-    """The limit on the registers of a thread: AMD's compiler takes no such option."""
-    return {} if torch.version.hip else {"maxnreg": count}
 
 
 def _set_blocks(args):
@@ -42,15 +30,21 @@ def _set_blocks_1(args):
 
 @triton.autotune(
     configs=[
-        triton.Config({"BLOCK_M": 128, "BLOCK_N": 64}, num_warps=8, num_stages=3),
-        triton.Config({"BLOCK_M": 64, "BLOCK_N": 64}, num_warps=4, num_stages=3),
         triton.Config(
-            {"BLOCK_M": 64, "BLOCK_N": 64}, num_warps=4, num_stages=3, **_maxnreg(128)
-        ),
-        triton.Config({"BLOCK_M": 128, "BLOCK_N": 128}, num_warps=8, num_stages=3),
-        triton.Config({"BLOCK_M": 128, "BLOCK_N": 64}, num_warps=4, num_stages=3),
-        triton.Config({"BLOCK_M": 128, "BLOCK_N": 32}, num_warps=4, num_stages=4),
-        triton.Config({"BLOCK_M": 128, "BLOCK_N": 64}, num_warps=8, num_stages=2),
+            {"BLOCK_M": BLOCK_M, "BLOCK_N": BLOCK_N},
+            num_warps=num_warps,
+            num_stages=num_stages,
+            maxnreg=None if torch.version.hip else maxnreg,
+        )
+        for BLOCK_M, BLOCK_N, num_warps, num_stages, maxnreg in [
+            (128, 64, 8, 3, None),
+            (64, 64, 4, 3, None),
+            (64, 64, 4, 3, 128),
+            (128, 128, 8, 3, None),
+            (128, 64, 4, 3, None),
+            (128, 32, 4, 4, None),
+            (128, 64, 8, 2, None),
+        ]
     ],
     key=["S", "HEAD_DIM", "CAUSAL"],
     do_bench=(lambda *_, **__: [0.0] * 3) if _INTERPRETED else None,
@@ -150,9 +144,8 @@ def _attention_forward_meta(q, k, v, CAUSAL=False):
     _check_operands("attention_forward", q=q, k=k, v=v)
     if q.ndim != 3 or k.shape != q.shape or v.shape != q.shape:
         raise ValueError(
-            "attention_forward: q, k and v must have shape [H, S, "
-            f"HEAD_DIM], got {list(q.shape)}, {list(k.shape)} and "
-            f"{list(v.shape)}"
+            "attention_forward: q, k and v must have shape [H, S, HEAD_DIM], got "
+            f"{q.shape}, {k.shape} and {v.shape}"
         )
     H, S, _ = q.shape
     _check_dtypes("attention_forward", (torch.float16, torch.bfloat16), q=q, k=k, v=v)
@@ -173,15 +166,12 @@ def _attention_forward(q, k, v, CAUSAL=False):
     _check_reach("attention_forward", q=q, lse=lse)
     if HEAD_DIM < 16 or (HEAD_DIM & (HEAD_DIM - 1)) != 0:
         raise ValueError(
-            "attention_forward: HEAD_DIM must be a power of two from 16 "
-            f"up, got {HEAD_DIM}"
+            "attention_forward: HEAD_DIM must be a power of two from 16 up, got "
+            f"{HEAD_DIM}"
         )
-    _check_bfloat16("attention_forward", q.dtype)
 
     def grid(meta):
-        return _checked_grid(
-            "attention_forward", (triton.cdiv(S, meta["BLOCK_M"]), H), {1: "H"}
-        )
+        return _checked_grid("attention_forward", (triton.cdiv(S, meta["BLOCK_M"]), H))
 
     with torch.cuda.device(q.get_device()):
         attention_forward_kernel[grid](
@@ -216,8 +206,8 @@ def _attention_delta_meta(o, d_out):
     _check_operands("attention_delta", o=o, d_out=d_out)
     if o.ndim != 3 or d_out.shape != o.shape:
         raise ValueError(
-            "attention_delta: o and d_out must have shape [H, S, "
-            f"HEAD_DIM], got {list(o.shape)} and {list(d_out.shape)}"
+            "attention_delta: o and d_out must have shape [H, S, HEAD_DIM], got "
+            f"{o.shape} and {d_out.shape}"
         )
     H, S, _ = o.shape
     _check_dtypes("attention_delta", (torch.float16, torch.bfloat16), o=o, d_out=d_out)
@@ -237,11 +227,10 @@ def _attention_delta(o, d_out):
         raise ValueError(
             f"attention_delta: HEAD_DIM must be a power of two, got {HEAD_DIM}"
         )
-    _check_bfloat16("attention_delta", o.dtype)
 
     with torch.cuda.device(o.get_device()):
         attention_delta_kernel[
-            _checked_grid("attention_delta", (triton.cdiv(S, 32), H), {1: "H"})
+            _checked_grid("attention_delta", (triton.cdiv(S, 32), H))
         ](o, d_out, delta, S, HEAD_DIM=HEAD_DIM, BLOCK_M=32)
     return delta
 
@@ -249,24 +238,19 @@ def _attention_delta(o, d_out):
 @triton.autotune(
     configs=[
         triton.Config(
-            {"BLOCK": 64, "STEP": 64}, num_warps=4, num_stages=2, pre_hook=_set_blocks
-        ),
-        triton.Config(
-            {"BLOCK": 64, "STEP": 64},
-            num_warps=4,
-            num_stages=2,
-            **_maxnreg(168),
+            {"BLOCK": BLOCK, "STEP": STEP},
+            num_warps=num_warps,
+            num_stages=num_stages,
+            maxnreg=None if torch.version.hip else maxnreg,
             pre_hook=_set_blocks,
-        ),
-        triton.Config(
-            {"BLOCK": 64, "STEP": 32}, num_warps=4, num_stages=3, pre_hook=_set_blocks
-        ),
-        triton.Config(
-            {"BLOCK": 128, "STEP": 32}, num_warps=4, num_stages=4, pre_hook=_set_blocks
-        ),
-        triton.Config(
-            {"BLOCK": 64, "STEP": 16}, num_warps=8, num_stages=2, pre_hook=_set_blocks
-        ),
+        )
+        for BLOCK, STEP, num_warps, num_stages, maxnreg in [
+            (64, 64, 4, 2, None),
+            (64, 64, 4, 2, 168),
+            (64, 32, 4, 3, None),
+            (128, 32, 4, 4, None),
+            (64, 16, 8, 2, None),
+        ]
     ],
     key=["S", "HEAD_DIM", "CAUSAL"],
     do_bench=(lambda *_, **__: [0.0] * 3) if _INTERPRETED else None,
@@ -375,18 +359,14 @@ def _attention_key_gradients_meta(q, k, v, d_out, lse, delta, CAUSAL=False):
         or k.shape != q.shape
         or v.shape != q.shape
         or d_out.shape != q.shape
-        or lse.ndim != 2
-        or lse.shape[0] != q.shape[0]
-        or lse.shape[1] != q.shape[1]
+        or lse.shape != q.shape[:2]
         or delta.shape != lse.shape
     ):
         raise ValueError(
-            "attention_key_gradients: q, k, v, d_out, lse and delta must "
-            "have shapes [H, S, HEAD_DIM], [H, S, HEAD_DIM], [H, S, "
-            "HEAD_DIM], [H, S, HEAD_DIM], [H, S] and [H, S], got "
-            f"{list(q.shape)}, {list(k.shape)}, {list(v.shape)}, "
-            f"{list(d_out.shape)}, {list(lse.shape)} and "
-            f"{list(delta.shape)}"
+            "attention_key_gradients: q, k, v, d_out, lse and delta must have "
+            "shapes [H, S, HEAD_DIM], [H, S, HEAD_DIM], [H, S, HEAD_DIM], [H, S, "
+            f"HEAD_DIM], [H, S] and [H, S], got {q.shape}, {k.shape}, {v.shape}, "
+            f"{d_out.shape}, {lse.shape} and {delta.shape}"
         )
     _check_dtypes(
         "attention_key_gradients",
@@ -414,16 +394,15 @@ def _attention_key_gradients(q, k, v, d_out, lse, delta, CAUSAL=False):
     _check_reach("attention_key_gradients", k=k, lse=lse)
     if HEAD_DIM < 16 or (HEAD_DIM & (HEAD_DIM - 1)) != 0:
         raise ValueError(
-            "attention_key_gradients: HEAD_DIM must be a power of two "
-            f"from 16 up, got {HEAD_DIM}"
+            "attention_key_gradients: HEAD_DIM must be a power of two from 16 "
+            f"up, got {HEAD_DIM}"
         )
-    _check_bfloat16("attention_key_gradients", q.dtype)
     q_desc = TensorDescriptor.from_tensor(q, [1, 1, 1])
     d_out_desc = TensorDescriptor.from_tensor(d_out, [1, 1, 1])
 
     def grid(meta):
         return _checked_grid(
-            "attention_key_gradients", (triton.cdiv(S, meta["BLOCK"]), H), {1: "H"}
+            "attention_key_gradients", (triton.cdiv(S, meta["BLOCK"]), H)
         )
 
     with torch.cuda.device(q.get_device()):
@@ -446,23 +425,17 @@ def _attention_key_gradients(q, k, v, d_out, lse, delta, CAUSAL=False):
 @triton.autotune(
     configs=[
         triton.Config(
-            {"BLOCK": 128, "STEP": 64},
-            num_warps=8,
-            num_stages=3,
+            {"BLOCK": BLOCK, "STEP": STEP},
+            num_warps=num_warps,
+            num_stages=num_stages,
             pre_hook=_set_blocks_1,
-        ),
-        triton.Config(
-            {"BLOCK": 64, "STEP": 64}, num_warps=4, num_stages=3, pre_hook=_set_blocks_1
-        ),
-        triton.Config(
-            {"BLOCK": 64, "STEP": 32}, num_warps=4, num_stages=3, pre_hook=_set_blocks_1
-        ),
-        triton.Config(
-            {"BLOCK": 128, "STEP": 32},
-            num_warps=8,
-            num_stages=2,
-            pre_hook=_set_blocks_1,
-        ),
+        )
+        for BLOCK, STEP, num_warps, num_stages in [
+            (128, 64, 8, 3),
+            (64, 64, 4, 3),
+            (64, 32, 4, 3),
+            (128, 32, 8, 2),
+        ]
     ],
     key=["S", "HEAD_DIM", "CAUSAL"],
     do_bench=(lambda *_, **__: [0.0] * 3) if _INTERPRETED else None,
@@ -550,18 +523,14 @@ def _attention_query_gradients_meta(q, k, v, d_out, lse, delta, CAUSAL=False):
         or k.shape != q.shape
         or v.shape != q.shape
         or d_out.shape != q.shape
-        or lse.ndim != 2
-        or lse.shape[0] != q.shape[0]
-        or lse.shape[1] != q.shape[1]
+        or lse.shape != q.shape[:2]
         or delta.shape != lse.shape
     ):
         raise ValueError(
-            "attention_query_gradients: q, k, v, d_out, lse and delta "
-            "must have shapes [H, S, HEAD_DIM], [H, S, HEAD_DIM], [H, S, "
-            "HEAD_DIM], [H, S, HEAD_DIM], [H, S] and [H, S], got "
-            f"{list(q.shape)}, {list(k.shape)}, {list(v.shape)}, "
-            f"{list(d_out.shape)}, {list(lse.shape)} and "
-            f"{list(delta.shape)}"
+            "attention_query_gradients: q, k, v, d_out, lse and delta must have "
+            "shapes [H, S, HEAD_DIM], [H, S, HEAD_DIM], [H, S, HEAD_DIM], [H, S, "
+            f"HEAD_DIM], [H, S] and [H, S], got {q.shape}, {k.shape}, {v.shape}, "
+            f"{d_out.shape}, {lse.shape} and {delta.shape}"
         )
     _check_dtypes(
         "attention_query_gradients",
@@ -591,16 +560,15 @@ def _attention_query_gradients(q, k, v, d_out, lse, delta, CAUSAL=False):
     _check_reach("attention_query_gradients", q=q, lse=lse)
     if HEAD_DIM < 16 or (HEAD_DIM & (HEAD_DIM - 1)) != 0:
         raise ValueError(
-            "attention_query_gradients: HEAD_DIM must be a power of two "
-            f"from 16 up, got {HEAD_DIM}"
+            "attention_query_gradients: HEAD_DIM must be a power of two from 16 "
+            f"up, got {HEAD_DIM}"
         )
-    _check_bfloat16("attention_query_gradients", q.dtype)
     k_desc = TensorDescriptor.from_tensor(k, [1, 1, 1])
     v_desc = TensorDescriptor.from_tensor(v, [1, 1, 1])
 
     def grid(meta):
         return _checked_grid(
-            "attention_query_gradients", (triton.cdiv(S, meta["BLOCK"]), H), {1: "H"}
+            "attention_query_gradients", (triton.cdiv(S, meta["BLOCK"]), H)
         )
 
     with torch.cuda.device(q.get_device()):
@@ -623,7 +591,6 @@ def _attention_query_gradients(q, k, v, d_out, lse, delta, CAUSAL=False):
 def attention_with_gradients_op(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, CAUSAL: bool = False
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """torch.ops.tilescript.attention_with_gradients."""
     return _attention_forward(q, k, v, CAUSAL)
 
 
@@ -647,7 +614,6 @@ def attention_with_gradients_backward_op(
     needs_k: bool,
     needs_v: bool,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """torch.ops.tilescript.attention_with_gradients_backward."""
     q = q.contiguous()
     k = k.contiguous()
     v = v.contiguous()
@@ -685,7 +651,6 @@ def _(grad_o, q, k, v, o, lse, CAUSAL, needs_q, needs_k, needs_v):
 
 
 def _attention_with_gradients_setup_context(ctx, inputs, output):
-    """Keeps what the gradient of attention_with_gradients needs."""
     q, k, v, CAUSAL = inputs
     o, lse = output
     ctx.save_for_backward(q, k, v, o, lse)
@@ -694,7 +659,6 @@ def _attention_with_gradients_setup_context(ctx, inputs, output):
 
 
 def _attention_with_gradients_backward(ctx, grad_o, *_):
-    """The gradients of the inputs of attention_with_gradients."""
     q, k, v, o, lse = ctx.saved_tensors
     needs_q = ctx.needs_input_grad[0]
     needs_k = ctx.needs_input_grad[1]
@@ -728,9 +692,7 @@ def attention_with_gradients(
     return o
 
 
-def reference_fn(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, CAUSAL: bool = False
-):
+def reference_fn(q, k, v, CAUSAL=False):
     return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=CAUSAL)
 
 
@@ -753,47 +715,34 @@ def get_inputs(H=32, S=1024, HEAD_DIM=64, *, CAUSAL=False):
 
 def _check_dtypes(name, expected, /, **tensors):
     """Refuses tensors that are not all of one of the expected dtypes."""
-    (first, x), *others = tensors.items()
-    if x.dtype not in expected:
-        dtypes = " or ".join(map(str, expected))
-        raise TypeError(f"{name}: {first} must be {dtypes}, got {x.dtype}")
-    for key, y in others:
-        if y.dtype != x.dtype:
-            raise TypeError(
-                f"{name}: {key} must be {x.dtype} as {first} is, got {y.dtype}"
-            )
+    found = {key: x.dtype for key, x in tensors.items()}
+    if set(found.values()) not in [{dtype} for dtype in expected]:
+        raise TypeError(f"{name}: needs one dtype of {expected}, got {found}")
+    is_wrong = _INTERPRETED and not hasattr(triton, "has_bfloat16")
+    if is_wrong and torch.bfloat16 in found.values():
+        raise TypeError(f"{name}: Triton's interpreter computes bfloat16 wrongly")
 
 
-def _check_contiguous(name: str, /, **tensors: torch.Tensor) -> None:
+def _check_contiguous(name, /, **tensors):
     """Refuses tensors that are not contiguous."""
     for key, x in tensors.items():
         if not x.is_contiguous():
-            raise ValueError(
-                f"{name}: {key} must be contiguous, got strides {x.stride()}; "
-                "call .contiguous() first"
-            )
+            raise ValueError(f"{name}: {key} must be contiguous, got {x.stride()}")
 
 
-def _check_reach(name: str, /, **tensors: torch.Tensor) -> None:
-    """Refuses tensors whose offsets do not fit int32."""
+def _check_reach(name, /, **tensors):
+    """Refuses tensors whose offsets do not fit int32, with a tile behind them."""
     for key, x in tensors.items():
         last = sum(step * (size - 1) for step, size in zip(x.stride(), x.shape))
-        if last >= _INT32_REACH:
-            raise ValueError(
-                f"{name}: {key} spans more elements than int32 offsets reach; "
-                "build the kernel with { offsets: tl.int64 } for it"
-            )
+        if last >= 2**31 - 2**20:
+            raise ValueError(f"{name}: {key} spans more than int32 offsets reach")
 
 
-def _checked_grid(name, grid, lengths, /):
+def _checked_grid(name, grid, /):
     """The grid, unless it has more programs along an axis than a GPU launches."""
-    for axis, length in lengths.items():
-        if grid[axis] > _MAX_GRID[axis]:
-            raise ValueError(
-                f"{name}: axis {axis} of the grid has {length} = {grid[axis]} programs "
-                f"and a GPU launches at most {_MAX_GRID[axis]}; pass the tensors in "
-                "parts, or give the kernel a grid with a shorter axis"
-            )
+    most = (2**31 - 1, 65535, 65535)
+    if any(count > limit for count, limit in zip(grid, most)):
+        raise ValueError(f"{name}: a GPU launches at most {most} programs, got {grid}")
     return grid
 
 
@@ -801,44 +750,29 @@ def _check_descriptor(label, tensor, axis, is_written=False):
     """Refuses a tensor whose blocks the GPU's copy engine cannot address."""
     if 0 in tensor.shape:
         raise ValueError(f"{label} must have elements, got shape {list(tensor.shape)}")
-    size, strides = tensor.element_size(), tensor.stride()
+    strides = tensor.stride()
     if strides[axis] != 1:
         raise ValueError(
-            f"{label} must have stride 1 on axis {axis}, got strides {list(strides)}; "
+            f"{label} must have stride 1 on axis {axis}, got strides {strides}; "
             "call .contiguous() first"
         )
-    if any(s * size % 16 for i, s in enumerate(strides) if i != axis):
-        raise ValueError(
-            f"{label} must have strides of a multiple of 16 bytes on all axes but "
-            f"{axis}, got {list(strides)} elements of {size} bytes; pad the tensor"
-        )
-    if is_written and tensor.shape[axis] * size % 16:
-        raise ValueError(
-            f"{label} must have a length of a multiple of 16 bytes on axis {axis}, as "
-            "stores through a descriptor may write up to the next multiple, got shape "
-            f"{list(tensor.shape)} with elements of {size} bytes; pad the tensor"
-        )
-    _check_described(label, tensor)
+    others = [step for i, step in enumerate(strides) if i != axis]
+    # Stores may write up to the next multiple of 16 bytes behind a row.
+    if is_written:
+        others.append(tensor.shape[axis])
+    _check_described(label, tensor, *others)
 
 
 def _check_described(label, tensor, *steps):
     """Refuses memory that no descriptor with these strides and rows can address."""
-    if tensor.data_ptr() % 16 != 0:
-        raise ValueError(
-            f"{label} must start at a multiple of 16 bytes; call .clone() first"
-        )
-    size = tensor.element_size()
+    if tensor.data_ptr() % 16:
+        raise ValueError(f"{label} must start at a multiple of 16 bytes; call .clone()")
     for step in steps:
-        if step * size % 16:
+        if step * tensor.itemsize % 16:
             raise ValueError(
                 f"{label} must have rows and strides of a multiple of 16 bytes, got "
-                f"{step} elements of {size} bytes; pad the rows"
+                f"{step} elements of {tensor.itemsize} bytes; pad the rows"
             )
-
-
-def _is_traced(tensor: torch.Tensor) -> bool:
-    """True if PyTorch is making a graph, whose tensors have no addresses."""
-    return type(tensor) not in (torch.Tensor, torch.nn.Parameter)
 
 
 def _check_type(label, value, *types):
@@ -848,42 +782,17 @@ def _check_type(label, value, *types):
         raise TypeError(f"{label} must be of type {kind}, got {value!r:.80}")
 
 
-def _check_bfloat16(name, *dtypes):
-    """Refuses bfloat16 where Triton's interpreter would compute with its bits."""
-    if not (torch.bfloat16 in dtypes and triton.knobs.runtime.interpret):
-        return
-    from triton.runtime.interpreter import InterpreterBuilder
-
-    # TileScript's runner corrects the interpreter, and says so here.
-    if not hasattr(InterpreterBuilder, "has_bfloat16"):
-        raise NotImplementedError(
-            f"{name}: Triton's interpreter computes bfloat16 wrongly; "
-            "use another dtype, a GPU, or TileScript's runner, which corrects it"
-        )
-
-
 def _check_operands(name, /, **tensors):
-    """Refuses tensors that are not dense, or not on one device.
-
-    It reads no memory, so that it serves traced tensors too. What else a launch would
-    misread, such as lazily negated views, PyTorch resolves before it calls an operator.
-    """
-    first, device = "", None
+    """Refuses tensors that are not on one GPU. They may be traced."""
+    device = None
     for key, x in tensors.items():
         if x is None:
             continue
-        if x.is_nested or x.layout != torch.strided:
-            raise TypeError(f"{name}: {key} must be a dense tensor, got {x.layout}")
-        if device is None:
-            first, device = key, x.device
-        if x.device != device:
+        device = x.device if device is None else device
+        is_traced = type(x) not in (torch.Tensor, torch.nn.Parameter)
+        if x.device != device or not (x.is_cuda or _INTERPRETED or is_traced):
             raise ValueError(
-                f"{name}: {key} must be on {device} as {first} is, got {x.device}"
-            )
-        if x.is_cpu and not (_INTERPRETED or _is_traced(x)):
-            raise ValueError(
-                f"{name}: {key} must be on a GPU, got {device}; the CPU "
-                "needs TRITON_INTERPRET=1, set before triton is imported"
+                f"{name}: needs one GPU, or TRITON_INTERPRET=1, got {key} on {x.device}"
             )
 
 

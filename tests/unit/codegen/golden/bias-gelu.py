@@ -10,21 +10,15 @@ import triton.language as tl
 from torch.autograd import forward_ad
 
 if tuple(map(int, triton.__version__.split(".")[:2])) < (3, 6):
-    raise ImportError(
-        f"Triton 3.6 or later is needed, got {triton.__version__}; upgrade it and torch"
-    )
+    raise ImportError(f"Triton 3.6 or later is needed, got {triton.__version__}")
 
-# True if Triton's interpreter runs kernels on the CPU.
 _INTERPRETED = triton.knobs.runtime.interpret
-# Offsets are int32, and masked lanes may lie up to one tile behind the last element.
-_INT32_REACH = 2**31 - 2**20
 
 
 @triton.autotune(
     configs=[
-        triton.Config({"BLOCK_N": 512}, num_warps=2),
-        triton.Config({"BLOCK_N": 1024}, num_warps=4),
-        triton.Config({"BLOCK_N": 2048}, num_warps=8),
+        triton.Config({"BLOCK_N": BLOCK_N}, num_warps=num_warps)
+        for BLOCK_N, num_warps in [(512, 2), (1024, 4), (2048, 8)]
     ],
     key=["M", "N"],
     do_bench=(lambda *_, **__: [0.0] * 3) if _INTERPRETED else None,
@@ -95,10 +89,10 @@ def bias_gelu_forward_kernel(
 def _bias_gelu_forward_meta(x, bias):
     """Checks the arguments of bias_gelu_forward, and allocates its results."""
     _check_operands("bias_gelu_forward", x=x, bias=bias)
-    if x.ndim != 2 or bias.ndim != 1 or bias.shape[0] != x.shape[1]:
+    if x.ndim != 2 or bias.shape != x.shape[1:]:
         raise ValueError(
-            "bias_gelu_forward: x and bias must have shapes [M, N] and "
-            f"[N], got {list(x.shape)} and {list(bias.shape)}"
+            "bias_gelu_forward: x and bias must have shapes [M, N] and [N], got "
+            f"{x.shape} and {bias.shape}"
         )
     M, N = x.shape
     _check_dtypes(
@@ -118,7 +112,6 @@ def _bias_gelu_forward(x, bias):
         return y
 
     _check_reach("bias_gelu_forward", x=x, bias=bias, out=y)
-    _check_bfloat16("bias_gelu_forward", x.dtype)
 
     def grid(meta):
         return (M * triton.cdiv(N, meta["BLOCK_N"]),)
@@ -132,9 +125,8 @@ def _bias_gelu_forward(x, bias):
 
 @triton.autotune(
     configs=[
-        triton.Config({"BLOCK_N": 512}, num_warps=2),
-        triton.Config({"BLOCK_N": 1024}, num_warps=4),
-        triton.Config({"BLOCK_N": 2048}, num_warps=8),
+        triton.Config({"BLOCK_N": BLOCK_N}, num_warps=num_warps)
+        for BLOCK_N, num_warps in [(512, 2), (1024, 4), (2048, 8)]
     ],
     key=["M", "N"],
     do_bench=(lambda *_, **__: [0.0] * 3) if _INTERPRETED else None,
@@ -214,16 +206,10 @@ def bias_gelu_gradient_kernel(
 def _bias_gelu_gradient_meta(dy, x, bias):
     """Checks the arguments of bias_gelu_gradient, and allocates its results."""
     _check_operands("bias_gelu_gradient", dy=dy, x=x, bias=bias)
-    if (
-        dy.ndim != 2
-        or x.shape != dy.shape
-        or bias.ndim != 1
-        or bias.shape[0] != dy.shape[1]
-    ):
+    if dy.ndim != 2 or x.shape != dy.shape or bias.shape != dy.shape[1:]:
         raise ValueError(
-            "bias_gelu_gradient: dy, x and bias must have shapes [M, N], "
-            f"[M, N] and [N], got {list(dy.shape)}, {list(x.shape)} and "
-            f"{list(bias.shape)}"
+            "bias_gelu_gradient: dy, x and bias must have shapes [M, N], [M, N] "
+            f"and [N], got {dy.shape}, {x.shape} and {bias.shape}"
         )
     M, N = dy.shape
     _check_dtypes(
@@ -243,31 +229,19 @@ def _bias_gelu_gradient(dy, x, bias):
     if M * N == 0:
         return dx
 
-    _check_reach("bias_gelu_gradient", dy=dy, x=x, bias=bias, out=dx)
-    _check_bfloat16("bias_gelu_gradient", dy.dtype)
+    tensors = {"dy": dy, "x": x, "bias": bias, "out": dx}
+    _check_reach("bias_gelu_gradient", **tensors)
 
     def grid(meta):
         return (M * triton.cdiv(N, meta["BLOCK_N"]),)
 
     with torch.cuda.device(dy.get_device()):
-        bias_gelu_gradient_kernel[grid](
-            dy,
-            x,
-            bias,
-            dx,
-            M,
-            N,
-            *dy.stride(),
-            *x.stride(),
-            bias.stride(0),
-            *dx.stride(),
-        )
+        bias_gelu_gradient_kernel[grid](*tensors.values(), M, N, *_strides(tensors))
     return dx
 
 
 @torch.library.custom_op("tilescript::bias_gelu", mutates_args=())
 def bias_gelu_op(x: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-    """torch.ops.tilescript.bias_gelu."""
     return _bias_gelu_forward(x, bias)
 
 
@@ -280,7 +254,6 @@ def _(x, bias):
 def bias_gelu_backward_op(
     grad_y: torch.Tensor, x: torch.Tensor, bias: torch.Tensor, needs_bias: bool
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """torch.ops.tilescript.bias_gelu_backward."""
     dx = _bias_gelu_gradient(grad_y, x, bias)
     if needs_bias:
         grad_bias = dx.sum(0, dtype=torch.float32).to(grad_y.dtype)
@@ -300,13 +273,11 @@ def _(grad_y, x, bias, needs_bias):
 
 
 def _bias_gelu_setup_context(ctx, inputs, output):
-    """Keeps what the gradient of bias_gelu needs."""
     x, bias = inputs
     ctx.save_for_backward(x, bias)
 
 
 def _bias_gelu_backward(ctx, grad_y):
-    """The gradients of the inputs of bias_gelu."""
     x, bias = ctx.saved_tensors
     needs_bias = ctx.needs_input_grad[1]
     grad_x, grad_bias = bias_gelu_backward_op(grad_y, x, bias, needs_bias)
@@ -332,7 +303,7 @@ def bias_gelu(x: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
     return bias_gelu_op(x, bias)
 
 
-def reference_fn(x: torch.Tensor, bias: torch.Tensor):
+def reference_fn(x, bias):
     return torch.nn.functional.gelu(x.add(bias))
 
 
@@ -349,69 +320,38 @@ def get_inputs(M=128, N=1000):
 
 def _check_dtypes(name, expected, /, **tensors):
     """Refuses tensors that are not all of one of the expected dtypes."""
-    (first, x), *others = tensors.items()
-    if x.dtype not in expected:
-        dtypes = " or ".join(map(str, expected))
-        raise TypeError(f"{name}: {first} must be {dtypes}, got {x.dtype}")
-    for key, y in others:
-        if y.dtype != x.dtype:
-            raise TypeError(
-                f"{name}: {key} must be {x.dtype} as {first} is, got {y.dtype}"
-            )
+    found = {key: x.dtype for key, x in tensors.items()}
+    if set(found.values()) not in [{dtype} for dtype in expected]:
+        raise TypeError(f"{name}: needs one dtype of {expected}, got {found}")
+    is_wrong = _INTERPRETED and not hasattr(triton, "has_bfloat16")
+    if is_wrong and torch.bfloat16 in found.values():
+        raise TypeError(f"{name}: Triton's interpreter computes bfloat16 wrongly")
 
 
-def _check_reach(name: str, /, **tensors: torch.Tensor) -> None:
-    """Refuses tensors whose offsets do not fit int32."""
+def _check_reach(name, /, **tensors):
+    """Refuses tensors whose offsets do not fit int32, with a tile behind them."""
     for key, x in tensors.items():
         last = sum(step * (size - 1) for step, size in zip(x.stride(), x.shape))
-        if last >= _INT32_REACH:
-            raise ValueError(
-                f"{name}: {key} spans more elements than int32 offsets reach; "
-                "build the kernel with { offsets: tl.int64 } for it"
-            )
+        if last >= 2**31 - 2**20:
+            raise ValueError(f"{name}: {key} spans more than int32 offsets reach")
 
 
-def _is_traced(tensor: torch.Tensor) -> bool:
-    """True if PyTorch is making a graph, whose tensors have no addresses."""
-    return type(tensor) not in (torch.Tensor, torch.nn.Parameter)
-
-
-def _check_bfloat16(name, *dtypes):
-    """Refuses bfloat16 where Triton's interpreter would compute with its bits."""
-    if not (torch.bfloat16 in dtypes and triton.knobs.runtime.interpret):
-        return
-    from triton.runtime.interpreter import InterpreterBuilder
-
-    # TileScript's runner corrects the interpreter, and says so here.
-    if not hasattr(InterpreterBuilder, "has_bfloat16"):
-        raise NotImplementedError(
-            f"{name}: Triton's interpreter computes bfloat16 wrongly; "
-            "use another dtype, a GPU, or TileScript's runner, which corrects it"
-        )
+def _strides(tensors):
+    """The strides of all tensors, one after another."""
+    return [step for x in tensors.values() for step in x.stride()]
 
 
 def _check_operands(name, /, **tensors):
-    """Refuses tensors that are not dense, or not on one device.
-
-    It reads no memory, so that it serves traced tensors too. What else a launch would
-    misread, such as lazily negated views, PyTorch resolves before it calls an operator.
-    """
-    first, device = "", None
+    """Refuses tensors that are not on one GPU. They may be traced."""
+    device = None
     for key, x in tensors.items():
         if x is None:
             continue
-        if x.is_nested or x.layout != torch.strided:
-            raise TypeError(f"{name}: {key} must be a dense tensor, got {x.layout}")
-        if device is None:
-            first, device = key, x.device
-        if x.device != device:
+        device = x.device if device is None else device
+        is_traced = type(x) not in (torch.Tensor, torch.nn.Parameter)
+        if x.device != device or not (x.is_cuda or _INTERPRETED or is_traced):
             raise ValueError(
-                f"{name}: {key} must be on {device} as {first} is, got {x.device}"
-            )
-        if x.is_cpu and not (_INTERPRETED or _is_traced(x)):
-            raise ValueError(
-                f"{name}: {key} must be on a GPU, got {device}; the CPU "
-                "needs TRITON_INTERPRET=1, set before triton is imported"
+                f"{name}: needs one GPU, or TRITON_INTERPRET=1, got {key} on {x.device}"
             )
 
 

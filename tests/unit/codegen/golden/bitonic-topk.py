@@ -11,16 +11,9 @@ import triton.language as tl
 from torch.autograd import forward_ad
 
 if tuple(map(int, triton.__version__.split(".")[:2])) < (3, 6):
-    raise ImportError(
-        f"Triton 3.6 or later is needed, got {triton.__version__}; upgrade it and torch"
-    )
+    raise ImportError(f"Triton 3.6 or later is needed, got {triton.__version__}")
 
-# True if Triton's interpreter runs kernels on the CPU.
 _INTERPRETED = triton.knobs.runtime.interpret
-# Offsets are int32, and masked lanes may lie up to one tile behind the last element.
-_INT32_REACH = 2**31 - 2**20
-# The maximum number of elements of a tile.
-_MAX_TILE = 2**20
 
 
 def _prune_configs(configs, named_args, **kwargs):
@@ -62,9 +55,8 @@ def merge(
 
 @triton.autotune(
     configs=[
-        triton.Config({"BLOCK_M": 4, "BLOCK_N": 128}, num_warps=4),
-        triton.Config({"BLOCK_M": 2, "BLOCK_N": 256}, num_warps=4),
-        triton.Config({"BLOCK_M": 1, "BLOCK_N": 1024}, num_warps=8),
+        triton.Config({"BLOCK_M": BLOCK_M, "BLOCK_N": BLOCK_N}, num_warps=num_warps)
+        for BLOCK_M, BLOCK_N, num_warps in [(4, 128, 4), (2, 256, 4), (1, 1024, 8)]
     ],
     key=["N", "K"],
     prune_configs_by={"early_config_prune": _prune_configs},
@@ -149,19 +141,16 @@ def bitonic_topk(
             None.
         indices: where to write [M, K] int64; allocated if None.
     """
-    _check_int("bitonic_topk: K", K, torch.int32, 0)
-    _check_tensors("bitonic_topk", {"x": x}, values=values, indices=indices)
-    _check_strided("bitonic_topk: values", values, x=x)
-    _check_strided("bitonic_topk: indices", indices, x=x, values=values)
+    _check_int("bitonic_topk: K", K, 0, 2**31 - 1)
     if x.ndim != 2:
-        raise ValueError(f"bitonic_topk: x must have shape [M, N], got {list(x.shape)}")
+        raise ValueError(f"bitonic_topk: x must have shape [M, N], got {x.shape}")
     M, N = x.shape
     values = x.new_empty((M, K)) if values is None else values
     indices = x.new_empty((M, K), dtype=torch.int64) if indices is None else indices
     if values.shape != (M, K) or indices.shape != (M, K):
         raise ValueError(
-            f"bitonic_topk: values and indices must have shape [M={M}, "
-            f"K={K}], got {list(values.shape)} and {list(indices.shape)}"
+            f"bitonic_topk: values and indices must have shape [M={M}, K={K}], "
+            f"got {values.shape} and {indices.shape}"
         )
     _check_dtypes(
         "bitonic_topk",
@@ -170,21 +159,19 @@ def bitonic_topk(
         values=values,
     )
     _check_dtypes("bitonic_topk", (torch.int64,), indices=indices)
+    _check_tensors("bitonic_topk", x=x, values=values, indices=indices)
+    _check_strided("bitonic_topk: values", values, x=x)
+    _check_strided("bitonic_topk: indices", indices, x=x, values=values)
     if M * K == 0:
         return values, indices
 
-    _check_reach("bitonic_topk", x=x, values=values, indices=indices)
     LOG_K = (K - 1).bit_length()
-    if LOG_K > _MAX_TILE:
-        raise ValueError(
-            f"bitonic_topk: LOG_K would be {LOG_K}; a tile holds at most "
-            f"{_MAX_TILE} elements"
-        )
+    if LOG_K > 2**20:
+        raise ValueError(f"bitonic_topk: LOG_K must be at most 2**20, got {LOG_K}")
     if not K <= N:
         raise ValueError(
             f"bitonic_topk: a requirement does not hold: K <= N with K = {K}, N = {N}"
         )
-    _check_bfloat16("bitonic_topk", x.dtype)
 
     def grid(meta):
         return (triton.cdiv(M, meta["BLOCK_M"]),)
@@ -205,7 +192,7 @@ def bitonic_topk(
     return values, indices
 
 
-def reference_fn(x: torch.Tensor, K: int):
+def reference_fn(x, K):
     values, indices = torch.sort(x, dim=1, descending=True, stable=True)
     return values.narrow(1, 0, K), indices.narrow(1, 0, K)
 
@@ -218,135 +205,80 @@ def get_inputs(M=4096, N=4096, K=32):
     return [torch.randn((M, N), device=device, dtype=torch.float32), K]
 
 
-def _check_tensors(name, required, /, **optional):
+def _check_tensors(name, wide=(), /, **tensors):
     """Refuses tensors that are not on one GPU, or that a launch would misread."""
-    first, device = "", None
-    for key, x in {**required, **optional}.items():
-        if x is None and key in optional:
+    plain, device = torch.Tensor.__torch_dispatch__, None
+    for key, x in tensors.items():
+        if x is None:
             continue
-        if not isinstance(x, torch.Tensor):
-            raise TypeError(f"{name}: {key} must be a tensor, got {x!r:.80}")
-        if type(x).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
-            kind = type(x).__name__
-            raise TypeError(f"{name}: {key} must be a plain tensor, got a {kind}")
-        if x.is_nested or x.layout != torch.strided:
-            raise TypeError(f"{name}: {key} must be a dense tensor, got {x.layout}")
-        if device is None:
-            first, device = key, x.device
-        if x.device != device:
+        if getattr(type(x), "__torch_dispatch__", None) is not plain:
+            raise TypeError(f"{name}: {key} must be a plain tensor, got {type(x)}")
+        device = x.device if device is None else device
+        if x.device != device or not (x.is_cuda or (x.is_cpu and _INTERPRETED)):
             raise ValueError(
-                f"{name}: {key} must be on {device} as {first} is, got {x.device}"
-            )
-        if not (x.is_cuda or (x.is_cpu and _INTERPRETED)):
-            raise ValueError(
-                f"{name}: {key} must be on a GPU, got {device}; the CPU "
-                "needs TRITON_INTERPRET=1, set before triton is imported"
+                f"{name}: needs one GPU, or TRITON_INTERPRET=1, got {key} on {x.device}"
             )
         if not torch.compiler.is_dynamo_compiling() and x.is_neg():
-            raise ValueError(
-                f"{name}: {key} is a lazily negated view; call .resolve_neg() first"
-            )
+            raise ValueError(f"{name}: {key} is lazily negated; call .resolve_neg()")
         tangent = forward_ad.unpack_dual(x).tangent
         if tangent is not None or (x.requires_grad and torch.is_grad_enabled()):
-            raise RuntimeError(
-                f"{name} has no gradient for {key}; "
-                "call it under torch.no_grad(), or with .detach()"
-            )
+            raise RuntimeError(f"{name} has no gradient for {key}; use torch.no_grad()")
+        # Masked lanes may lie up to a tile behind the last element.
+        last = sum(step * (size - 1) for step, size in zip(x.stride(), x.shape))
+        if last >= 2**31 - 2**20 and key not in wide:
+            raise ValueError(f"{name}: {key} spans more than int32 offsets reach")
 
 
 def _check_dtypes(name, expected, /, **tensors):
     """Refuses tensors that are not all of one of the expected dtypes."""
-    (first, x), *others = tensors.items()
-    if x.dtype not in expected:
-        dtypes = " or ".join(map(str, expected))
-        raise TypeError(f"{name}: {first} must be {dtypes}, got {x.dtype}")
-    for key, y in others:
-        if y.dtype != x.dtype:
-            raise TypeError(
-                f"{name}: {key} must be {x.dtype} as {first} is, got {y.dtype}"
-            )
-
-
-def _check_reach(name: str, /, **tensors: torch.Tensor) -> None:
-    """Refuses tensors whose offsets do not fit int32."""
-    for key, x in tensors.items():
-        last = sum(step * (size - 1) for step, size in zip(x.stride(), x.shape))
-        if last >= _INT32_REACH:
-            raise ValueError(
-                f"{name}: {key} spans more elements than int32 offsets reach; "
-                "build the kernel with { offsets: tl.int64 } for it"
-            )
+    found = {key: x.dtype for key, x in tensors.items()}
+    if set(found.values()) not in [{dtype} for dtype in expected]:
+        raise TypeError(f"{name}: needs one dtype of {expected}, got {found}")
+    is_wrong = _INTERPRETED and not hasattr(triton, "has_bfloat16")
+    if is_wrong and torch.bfloat16 in found.values():
+        raise TypeError(f"{name}: Triton's interpreter computes bfloat16 wrongly")
 
 
 def _check_strided(label, written, /, **others):
     """Refuses to write elements that share memory, with each other or with others."""
     if written is None:
         return
-    axes = () if written.is_contiguous() else zip(written.stride(), written.shape)
     reach = 0
-    for step, size in sorted(axes):
+    for step, size in sorted(zip(written.stride(), written.shape)):
         if size > 1 and step <= reach:
-            raise ValueError(
-                f"{label} has elements that share memory, with shape "
-                f"{list(written.shape)} and strides {list(written.stride())}; "
-                "give a tensor of its own"
-            )
+            raise ValueError(f"{label} has elements that share memory")
         reach += step * (size - 1)
     for key, x in others.items():
         if x is not None and _may_overlap(written, x):
-            raise ValueError(
-                f"{label} shares memory with {key}; give a tensor of its own"
-            )
+            raise ValueError(f"{label} shares memory with {key}; give one of its own")
     torch.autograd.graph.increment_version(written)
 
 
-def _may_overlap(x: torch.Tensor, y: torch.Tensor) -> bool:
-    """True unless the addresses of x and y lie apart, at least modulo a stride.
-
-    The stride divides all larger ones, as that of a matrix's rows does for two columns.
-    """
+def _may_overlap(x, y):
+    """True unless x and y lie apart, at least modulo a stride that divides the rest."""
     if x.numel() == 0 or y.numel() == 0:
         return False
-    if x.is_contiguous() and y.is_contiguous():
-        return -y.nbytes < y.data_ptr() - x.data_ptr() < x.nbytes
-    axes = [
+    x_axes, y_axes = (
         [(s * z.itemsize, n - 1) for s, n in zip(z.stride(), z.shape)] for z in (x, y)
-    ]
-    steps = {step for z in axes for step, last in z if step * last > 0}
+    )
+    steps = {step for step, last in x_axes + y_axes if step * last > 0}
     for period in (2**63, *steps):
         gap = (y.data_ptr() - x.data_ptr()) % period
-        x_span, y_span = (
-            sum(step * last for step, last in z if step < period) for z in axes
-        )
-        is_apart = x_span + x.itemsize <= gap <= period - y_span - y.itemsize
-        if is_apart and not any(step % period for step in steps if step > period):
+        x_end = x.itemsize + sum(s * n for s, n in x_axes if s < period)
+        y_end = y.itemsize + sum(s * n for s, n in y_axes if s < period)
+        is_nested = not any(step % period for step in steps if step > period)
+        if is_nested and x_end <= gap <= period - y_end:
             return False
     return True
 
 
-def _check_int(label, value, dtype, least=None):
-    """Refuses a value that is no integer, or that the dtype cannot hold."""
+def _check_int(label, value, least, most):
+    """Refuses a value that is no integer, or out of range."""
     # In a graph with dynamic shapes, sizes are SymInt.
     if type(value) not in (int, torch.SymInt):
         raise TypeError(f"{label} must be of type int, got {value!r:.80}")
-    info = torch.iinfo(dtype)
-    least = info.min if least is None else least
-    if not least <= value <= info.max:
-        raise ValueError(f"{label} must be from {least} to {info.max}, got {value}")
-
-
-def _check_bfloat16(name, *dtypes):
-    """Refuses bfloat16 where Triton's interpreter would compute with its bits."""
-    if not (torch.bfloat16 in dtypes and triton.knobs.runtime.interpret):
-        return
-    from triton.runtime.interpreter import InterpreterBuilder
-
-    # TileScript's runner corrects the interpreter, and says so here.
-    if not hasattr(InterpreterBuilder, "has_bfloat16"):
-        raise NotImplementedError(
-            f"{name}: Triton's interpreter computes bfloat16 wrongly; "
-            "use another dtype, a GPU, or TileScript's runner, which corrects it"
-        )
+    if not least <= value <= most:
+        raise ValueError(f"{label} must be from {least} to {most}, got {value}")
 
 
 kernel_fn = bitonic_topk

@@ -11,38 +11,25 @@ import triton.language as tl
 from torch.autograd import forward_ad
 
 if tuple(map(int, triton.__version__.split(".")[:2])) < (3, 6):
-    raise ImportError(
-        f"Triton 3.6 or later is needed, got {triton.__version__}; upgrade it and torch"
-    )
+    raise ImportError(f"Triton 3.6 or later is needed, got {triton.__version__}")
 
-# True if Triton's interpreter runs kernels on the CPU.
 _INTERPRETED = triton.knobs.runtime.interpret
-# Offsets are int32, and masked lanes may lie up to one tile behind the last element.
-_INT32_REACH = 2**31 - 2**20
-# The GPU that Triton's interpreter stands for: an NVIDIA H200.
-_INTERPRETED_GPU = {
-    "multi_processor_count": 132,
-    "shared_memory_per_block_optin": 232448,
-    "warp_size": 32,
-    "major": 9,
-    "minor": 0,
-}
+# The properties of the GPU that Triton's interpreter stands for, if not an H200's.
+_INTERPRETED_GPU = {}
 
 
 @triton.autotune(
     configs=[
         triton.Config(
-            {"KEPT": 32768, "LANES": 512, "ROUNDS": 4, "RESIDENT": 1}, num_warps=16
-        ),
-        triton.Config(
-            {"KEPT": 32768, "LANES": 1024, "ROUNDS": 1, "RESIDENT": 1}, num_warps=32
-        ),
-        triton.Config(
-            {"KEPT": 16384, "LANES": 1024, "ROUNDS": 2, "RESIDENT": 1}, num_warps=32
-        ),
-        triton.Config(
-            {"KEPT": 32768, "LANES": 512, "ROUNDS": 2, "RESIDENT": 2}, num_warps=16
-        ),
+            {"KEPT": KEPT, "LANES": LANES, "ROUNDS": ROUNDS, "RESIDENT": RESIDENT},
+            num_warps=num_warps,
+        )
+        for KEPT, LANES, ROUNDS, RESIDENT, num_warps in [
+            (32768, 512, 4, 1, 16),
+            (32768, 1024, 1, 1, 32),
+            (16384, 1024, 2, 1, 32),
+            (32768, 512, 2, 2, 16),
+        ]
     ],
     key=["N"],
     do_bench=(lambda *_, **__: [0.0] * 3) if _INTERPRETED else None,
@@ -189,12 +176,29 @@ def cross_entropy_with_gradient(
             if None.
     """
     _check_float("cross_entropy_with_gradient: scale", scale, torch.float32)
-    _check_tensors(
+    if logits.ndim != 2 or labels.shape != logits.shape[:1]:
+        raise ValueError(
+            "cross_entropy_with_gradient: logits and labels must have shapes [M, "
+            f"N] and [M], got {logits.shape} and {labels.shape}"
+        )
+    M, N = logits.shape
+    loss = logits.new_empty((M,), dtype=torch.float32) if loss is None else loss
+    dlogits = logits.new_empty((M, N)) if dlogits is None else dlogits
+    if loss.shape != (M,) or dlogits.shape != (M, N):
+        raise ValueError(
+            "cross_entropy_with_gradient: loss and dlogits must have shapes "
+            f"[M={M}] and [M={M}, N={N}], got {loss.shape} and {dlogits.shape}"
+        )
+    tensors = {"logits": logits, "labels": labels, "loss": loss, "dlogits": dlogits}
+    _check_dtypes(
         "cross_entropy_with_gradient",
-        {"logits": logits, "labels": labels},
-        loss=loss,
+        (torch.float16, torch.bfloat16, torch.float32),
+        logits=logits,
         dlogits=dlogits,
     )
+    _check_dtypes("cross_entropy_with_gradient", (torch.int64,), labels=labels)
+    _check_dtypes("cross_entropy_with_gradient", (torch.float32,), loss=loss)
+    _check_tensors("cross_entropy_with_gradient", ("logits", "dlogits"), **tensors)
     _check_strided(
         "cross_entropy_with_gradient: loss", loss, logits=logits, labels=labels
     )
@@ -205,41 +209,16 @@ def cross_entropy_with_gradient(
         labels=labels,
         loss=loss,
     )
-    if logits.ndim != 2 or labels.ndim != 1 or labels.shape[0] != logits.shape[0]:
-        raise ValueError(
-            "cross_entropy_with_gradient: logits and labels must have "
-            f"shapes [M, N] and [M], got {list(logits.shape)} and "
-            f"{list(labels.shape)}"
-        )
-    M, N = logits.shape
-    loss = logits.new_empty((M,), dtype=torch.float32) if loss is None else loss
-    dlogits = logits.new_empty((M, N)) if dlogits is None else dlogits
-    if loss.shape != (M,) or dlogits.shape != (M, N):
-        raise ValueError(
-            "cross_entropy_with_gradient: loss and dlogits must have "
-            f"shapes [M={M}] and [M={M}, N={N}], got {list(loss.shape)} "
-            f"and {list(dlogits.shape)}"
-        )
-    _check_dtypes(
-        "cross_entropy_with_gradient",
-        (torch.float16, torch.bfloat16, torch.float32),
-        logits=logits,
-        dlogits=dlogits,
-    )
-    _check_dtypes("cross_entropy_with_gradient", (torch.int64,), labels=labels)
-    _check_dtypes("cross_entropy_with_gradient", (torch.float32,), loss=loss)
     if M == 0:
         return loss, dlogits
 
-    _check_reach("cross_entropy_with_gradient", labels=labels, loss=loss)
-    if N >= _INT32_REACH:
+    if N >= 2**31 - 2**20:
         raise ValueError(
-            f"cross_entropy_with_gradient: N is {N}, and the kernel "
-            "counts up to it in int32; compute the indices in tl.int64: "
+            f"cross_entropy_with_gradient: N is {N}, and the kernel counts up to "
+            "it in int32; compute the indices in tl.int64: "
             "tl.programId(0).to(tl.int64), and sizes likewise"
         )
-    multi_processor_count = _gpu_property(logits.device, "multi_processor_count")
-    _check_bfloat16("cross_entropy_with_gradient", logits.dtype)
+    multi_processor_count = _gpu_property(logits.device, "multi_processor_count", 132)
 
     def grid(meta):
         return (
@@ -250,22 +229,12 @@ def cross_entropy_with_gradient(
 
     with torch.cuda.device(logits.get_device()):
         cross_entropy_with_gradient_kernel[grid](
-            logits,
-            labels,
-            loss,
-            dlogits,
-            scale,
-            M,
-            N,
-            *logits.stride(),
-            labels.stride(0),
-            loss.stride(0),
-            *dlogits.stride(),
+            *tensors.values(), scale, M, N, *_strides(tensors)
         )
     return loss, dlogits
 
 
-def reference_fn(logits: torch.Tensor, labels: torch.Tensor, scale: float = 1.0):
+def reference_fn(logits, labels, scale=1.0):
     N = logits.shape[1]
     x = logits.float()
     loss = torch.nn.functional.cross_entropy(x, labels, reduction="none")
@@ -285,116 +254,82 @@ def get_inputs(M=64, N=1000):
     ]
 
 
-def _check_tensors(name, required, /, **optional):
+def _check_tensors(name, wide=(), /, **tensors):
     """Refuses tensors that are not on one GPU, or that a launch would misread."""
-    first, device = "", None
-    for key, x in {**required, **optional}.items():
-        if x is None and key in optional:
+    plain, device = torch.Tensor.__torch_dispatch__, None
+    for key, x in tensors.items():
+        if x is None:
             continue
-        if not isinstance(x, torch.Tensor):
-            raise TypeError(f"{name}: {key} must be a tensor, got {x!r:.80}")
-        if type(x).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
-            kind = type(x).__name__
-            raise TypeError(f"{name}: {key} must be a plain tensor, got a {kind}")
-        if x.is_nested or x.layout != torch.strided:
-            raise TypeError(f"{name}: {key} must be a dense tensor, got {x.layout}")
-        if device is None:
-            first, device = key, x.device
-        if x.device != device:
+        if getattr(type(x), "__torch_dispatch__", None) is not plain:
+            raise TypeError(f"{name}: {key} must be a plain tensor, got {type(x)}")
+        device = x.device if device is None else device
+        if x.device != device or not (x.is_cuda or (x.is_cpu and _INTERPRETED)):
             raise ValueError(
-                f"{name}: {key} must be on {device} as {first} is, got {x.device}"
-            )
-        if not (x.is_cuda or (x.is_cpu and _INTERPRETED)):
-            raise ValueError(
-                f"{name}: {key} must be on a GPU, got {device}; the CPU "
-                "needs TRITON_INTERPRET=1, set before triton is imported"
+                f"{name}: needs one GPU, or TRITON_INTERPRET=1, got {key} on {x.device}"
             )
         if not torch.compiler.is_dynamo_compiling() and x.is_neg():
-            raise ValueError(
-                f"{name}: {key} is a lazily negated view; call .resolve_neg() first"
-            )
+            raise ValueError(f"{name}: {key} is lazily negated; call .resolve_neg()")
         tangent = forward_ad.unpack_dual(x).tangent
         if tangent is not None or (x.requires_grad and torch.is_grad_enabled()):
-            raise RuntimeError(
-                f"{name} has no gradient for {key}; "
-                "call it under torch.no_grad(), or with .detach()"
-            )
+            raise RuntimeError(f"{name} has no gradient for {key}; use torch.no_grad()")
+        # Masked lanes may lie up to a tile behind the last element.
+        last = sum(step * (size - 1) for step, size in zip(x.stride(), x.shape))
+        if last >= 2**31 - 2**20 and key not in wide:
+            raise ValueError(f"{name}: {key} spans more than int32 offsets reach")
 
 
 def _check_dtypes(name, expected, /, **tensors):
     """Refuses tensors that are not all of one of the expected dtypes."""
-    (first, x), *others = tensors.items()
-    if x.dtype not in expected:
-        dtypes = " or ".join(map(str, expected))
-        raise TypeError(f"{name}: {first} must be {dtypes}, got {x.dtype}")
-    for key, y in others:
-        if y.dtype != x.dtype:
-            raise TypeError(
-                f"{name}: {key} must be {x.dtype} as {first} is, got {y.dtype}"
-            )
-
-
-def _check_reach(name: str, /, **tensors: torch.Tensor) -> None:
-    """Refuses tensors whose offsets do not fit int32."""
-    for key, x in tensors.items():
-        last = sum(step * (size - 1) for step, size in zip(x.stride(), x.shape))
-        if last >= _INT32_REACH:
-            raise ValueError(
-                f"{name}: {key} spans more elements than int32 offsets reach; "
-                "build the kernel with { offsets: tl.int64 } for it"
-            )
+    found = {key: x.dtype for key, x in tensors.items()}
+    if set(found.values()) not in [{dtype} for dtype in expected]:
+        raise TypeError(f"{name}: needs one dtype of {expected}, got {found}")
+    is_wrong = _INTERPRETED and not hasattr(triton, "has_bfloat16")
+    if is_wrong and torch.bfloat16 in found.values():
+        raise TypeError(f"{name}: Triton's interpreter computes bfloat16 wrongly")
 
 
 def _check_strided(label, written, /, **others):
     """Refuses to write elements that share memory, with each other or with others."""
     if written is None:
         return
-    axes = () if written.is_contiguous() else zip(written.stride(), written.shape)
     reach = 0
-    for step, size in sorted(axes):
+    for step, size in sorted(zip(written.stride(), written.shape)):
         if size > 1 and step <= reach:
-            raise ValueError(
-                f"{label} has elements that share memory, with shape "
-                f"{list(written.shape)} and strides {list(written.stride())}; "
-                "give a tensor of its own"
-            )
+            raise ValueError(f"{label} has elements that share memory")
         reach += step * (size - 1)
     for key, x in others.items():
         if x is not None and _may_overlap(written, x):
-            raise ValueError(
-                f"{label} shares memory with {key}; give a tensor of its own"
-            )
+            raise ValueError(f"{label} shares memory with {key}; give one of its own")
     torch.autograd.graph.increment_version(written)
 
 
-def _may_overlap(x: torch.Tensor, y: torch.Tensor) -> bool:
-    """True unless the addresses of x and y lie apart, at least modulo a stride.
-
-    The stride divides all larger ones, as that of a matrix's rows does for two columns.
-    """
+def _may_overlap(x, y):
+    """True unless x and y lie apart, at least modulo a stride that divides the rest."""
     if x.numel() == 0 or y.numel() == 0:
         return False
-    if x.is_contiguous() and y.is_contiguous():
-        return -y.nbytes < y.data_ptr() - x.data_ptr() < x.nbytes
-    axes = [
+    x_axes, y_axes = (
         [(s * z.itemsize, n - 1) for s, n in zip(z.stride(), z.shape)] for z in (x, y)
-    ]
-    steps = {step for z in axes for step, last in z if step * last > 0}
+    )
+    steps = {step for step, last in x_axes + y_axes if step * last > 0}
     for period in (2**63, *steps):
         gap = (y.data_ptr() - x.data_ptr()) % period
-        x_span, y_span = (
-            sum(step * last for step, last in z if step < period) for z in axes
-        )
-        is_apart = x_span + x.itemsize <= gap <= period - y_span - y.itemsize
-        if is_apart and not any(step % period for step in steps if step > period):
+        x_end = x.itemsize + sum(s * n for s, n in x_axes if s < period)
+        y_end = y.itemsize + sum(s * n for s, n in y_axes if s < period)
+        is_nested = not any(step % period for step in steps if step > period)
+        if is_nested and x_end <= gap <= period - y_end:
             return False
     return True
 
 
-def _gpu_property(device, name):
-    """A property of the GPU that a launch is for."""
+def _strides(tensors):
+    """The strides of all tensors, one after another."""
+    return [step for x in tensors.values() for step in x.stride()]
+
+
+def _gpu_property(device, name, interpreted):
+    """A property of the GPU that a launch is for, or what stands for it."""
     if _INTERPRETED:
-        return _INTERPRETED_GPU[name]
+        return _INTERPRETED_GPU.get(name, interpreted)
     return getattr(torch.cuda.get_device_properties(device), name)
 
 
@@ -402,24 +337,8 @@ def _check_float(label, value, dtype):
     """Refuses a value that is no number, or that the dtype would make infinite."""
     if type(value) is bool or not isinstance(value, (float, int)):
         raise TypeError(f"{label} must be of type float, got {value!r:.80}")
-    # 65504 is the largest float16, the smallest maximum of all dtypes.
-    is_large = 65504 < abs(value) < float("inf")
-    if is_large and torch.tensor(float(value), dtype=dtype, device="cpu").isinf():
+    if torch.finfo(dtype).max < abs(value) < float("inf"):
         raise ValueError(f"{label} must fit {dtype}, got {value}")
-
-
-def _check_bfloat16(name, *dtypes):
-    """Refuses bfloat16 where Triton's interpreter would compute with its bits."""
-    if not (torch.bfloat16 in dtypes and triton.knobs.runtime.interpret):
-        return
-    from triton.runtime.interpreter import InterpreterBuilder
-
-    # TileScript's runner corrects the interpreter, and says so here.
-    if not hasattr(InterpreterBuilder, "has_bfloat16"):
-        raise NotImplementedError(
-            f"{name}: Triton's interpreter computes bfloat16 wrongly; "
-            "use another dtype, a GPU, or TileScript's runner, which corrects it"
-        )
 
 
 kernel_fn = cross_entropy_with_gradient

@@ -10,25 +10,21 @@ import triton.language as tl
 from torch.autograd import forward_ad
 
 if tuple(map(int, triton.__version__.split(".")[:2])) < (3, 6):
-    raise ImportError(
-        f"Triton 3.6 or later is needed, got {triton.__version__}; upgrade it and torch"
-    )
+    raise ImportError(f"Triton 3.6 or later is needed, got {triton.__version__}")
 
-# True if Triton's interpreter runs kernels on the CPU.
 _INTERPRETED = triton.knobs.runtime.interpret
-# Offsets are int32, and masked lanes may lie up to one tile behind the last element.
-_INT32_REACH = 2**31 - 2**20
-# The maximum number of programs along each axis of a grid.
-_MAX_GRID = (2**31 - 1, 65535, 65535)
 
 
 @triton.autotune(
     configs=[
-        triton.Config({"LANES": 128, "ROUNDS": 2}, num_warps=4),
-        triton.Config({"LANES": 128, "ROUNDS": 4}, num_warps=4),
-        triton.Config({"LANES": 256, "ROUNDS": 2}, num_warps=8),
-        triton.Config({"LANES": 256, "ROUNDS": 4}, num_warps=8),
-        triton.Config({"LANES": 512, "ROUNDS": 2}, num_warps=16),
+        triton.Config({"LANES": LANES, "ROUNDS": ROUNDS}, num_warps=num_warps)
+        for LANES, ROUNDS, num_warps in [
+            (128, 2, 4),
+            (128, 4, 4),
+            (256, 2, 8),
+            (256, 4, 8),
+            (512, 2, 16),
+        ]
     ],
     key=["N"],
     do_bench=(lambda *_, **__: [0.0] * 3) if _INTERPRETED else None,
@@ -109,11 +105,10 @@ def cross_entropy_forward_kernel(
 def _cross_entropy_forward_meta(logits, labels):
     """Checks the arguments of cross_entropy_forward, and allocates its results."""
     _check_operands("cross_entropy_forward", logits=logits, labels=labels)
-    if logits.ndim != 2 or labels.ndim != 1 or labels.shape[0] != logits.shape[0]:
+    if logits.ndim != 2 or labels.shape != logits.shape[:1]:
         raise ValueError(
-            "cross_entropy_forward: logits and labels must have shapes "
-            f"[M, N] and [M], got {list(logits.shape)} and "
-            f"{list(labels.shape)}"
+            "cross_entropy_forward: logits and labels must have shapes [M, N] "
+            f"and [M], got {logits.shape} and {labels.shape}"
         )
     M, _ = logits.shape
     _check_dtypes(
@@ -137,27 +132,17 @@ def _cross_entropy_forward(logits, labels):
     if M == 0:
         return loss, lse
 
+    tensors = {"logits": logits, "labels": labels, "loss": loss, "lse": lse}
     _check_reach("cross_entropy_forward", labels=labels, loss=loss, lse=lse)
-    if N >= _INT32_REACH:
+    if N >= 2**31 - 2**20:
         raise ValueError(
-            f"cross_entropy_forward: N is {N}, and the kernel counts up "
-            "to it in int32; compute the indices in tl.int64: "
+            f"cross_entropy_forward: N is {N}, and the kernel counts up to it in "
+            "int32; compute the indices in tl.int64: "
             "tl.programId(0).to(tl.int64), and sizes likewise"
         )
-    _check_bfloat16("cross_entropy_forward", logits.dtype)
 
     with torch.cuda.device(logits.get_device()):
-        cross_entropy_forward_kernel[(M,)](
-            logits,
-            labels,
-            loss,
-            lse,
-            N,
-            *logits.stride(),
-            labels.stride(0),
-            loss.stride(0),
-            lse.stride(0),
-        )
+        cross_entropy_forward_kernel[(M,)](*tensors.values(), N, *_strides(tensors))
     return loss, lse
 
 
@@ -220,16 +205,14 @@ def _cross_entropy_gradients_meta(logits, labels, lse, dloss):
     )
     if (
         logits.ndim != 2
-        or labels.ndim != 1
-        or labels.shape[0] != logits.shape[0]
+        or labels.shape != logits.shape[:1]
         or lse.shape != labels.shape
         or dloss.shape != labels.shape
     ):
         raise ValueError(
-            "cross_entropy_gradients: logits, labels, lse and dloss must "
-            "have shapes [M, N], [M], [M] and [M], got "
-            f"{list(logits.shape)}, {list(labels.shape)}, "
-            f"{list(lse.shape)} and {list(dloss.shape)}"
+            "cross_entropy_gradients: logits, labels, lse and dloss must have "
+            f"shapes [M, N], [M], [M] and [M], got {logits.shape}, "
+            f"{labels.shape}, {lse.shape} and {dloss.shape}"
         )
     M, N = logits.shape
     _check_dtypes(
@@ -249,42 +232,34 @@ def _cross_entropy_gradients(logits, labels, lse, dloss):
     if M * N == 0:
         return dlogits
 
+    tensors = {
+        "logits": logits,
+        "labels": labels,
+        "lse": lse,
+        "dloss": dloss,
+        "out": dlogits,
+    }
     _check_reach("cross_entropy_gradients", labels=labels, lse=lse, dloss=dloss)
-    if M >= _INT32_REACH:
+    if M >= 2**31 - 2**20:
         raise ValueError(
-            f"cross_entropy_gradients: M is {M}, and the kernel counts up "
-            "to it in int32; compute the indices in tl.int64: "
+            f"cross_entropy_gradients: M is {M}, and the kernel counts up to it "
+            "in int32; compute the indices in tl.int64: "
             "tl.programId(0).to(tl.int64), and sizes likewise"
         )
-    if N >= _INT32_REACH:
+    if N >= 2**31 - 2**20:
         raise ValueError(
-            f"cross_entropy_gradients: N is {N}, and the kernel counts up "
-            "to it in int32; compute the indices in tl.int64: "
+            f"cross_entropy_gradients: N is {N}, and the kernel counts up to it "
+            "in int32; compute the indices in tl.int64: "
             "tl.programId(0).to(tl.int64), and sizes likewise"
         )
-    _check_bfloat16("cross_entropy_gradients", logits.dtype)
 
     def grid(meta):
         return _checked_grid(
-            "cross_entropy_gradients",
-            (M * triton.cdiv(N, meta["BLOCK_N"]),),
-            {0: "M * cdiv(N, BLOCK_N)"},
+            "cross_entropy_gradients", (M * triton.cdiv(N, meta["BLOCK_N"]),)
         )
 
     with torch.cuda.device(logits.get_device()):
-        cross_entropy_gradients_kernel[grid](
-            logits,
-            labels,
-            lse,
-            dloss,
-            dlogits,
-            N,
-            *logits.stride(),
-            labels.stride(0),
-            lse.stride(0),
-            dloss.stride(0),
-            *dlogits.stride(),
-        )
+        cross_entropy_gradients_kernel[grid](*tensors.values(), N, *_strides(tensors))
     return dlogits
 
 
@@ -292,7 +267,6 @@ def _cross_entropy_gradients(logits, labels, lse, dloss):
 def cross_entropy_op(
     logits: torch.Tensor, labels: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """torch.ops.tilescript.cross_entropy."""
     return _cross_entropy_forward(logits, labels)
 
 
@@ -308,7 +282,6 @@ def cross_entropy_backward_op(
     labels: torch.Tensor,
     lse: torch.Tensor,
 ) -> torch.Tensor:
-    """torch.ops.tilescript.cross_entropy_backward."""
     return _cross_entropy_gradients(logits, labels, lse, grad_loss)
 
 
@@ -318,7 +291,6 @@ def _(grad_loss, logits, labels, lse):
 
 
 def _cross_entropy_setup_context(ctx, inputs, output):
-    """Keeps what the gradient of cross_entropy needs."""
     logits, labels = inputs
     _, lse = output
     ctx.save_for_backward(logits, labels, lse)
@@ -326,7 +298,6 @@ def _cross_entropy_setup_context(ctx, inputs, output):
 
 
 def _cross_entropy_backward(ctx, grad_loss, *_):
-    """The gradients of the inputs of cross_entropy."""
     logits, labels, lse = ctx.saved_tensors
     grad_logits = cross_entropy_backward_op(grad_loss, logits, labels, lse)
     return grad_logits, None
@@ -352,7 +323,7 @@ def cross_entropy(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     return loss
 
 
-def reference_fn(logits: torch.Tensor, labels: torch.Tensor):
+def reference_fn(logits, labels):
     return torch.nn.functional.cross_entropy(logits.float(), labels, reduction="none")
 
 
@@ -369,81 +340,46 @@ def get_inputs(M=64, N=1000):
 
 def _check_dtypes(name, expected, /, **tensors):
     """Refuses tensors that are not all of one of the expected dtypes."""
-    (first, x), *others = tensors.items()
-    if x.dtype not in expected:
-        dtypes = " or ".join(map(str, expected))
-        raise TypeError(f"{name}: {first} must be {dtypes}, got {x.dtype}")
-    for key, y in others:
-        if y.dtype != x.dtype:
-            raise TypeError(
-                f"{name}: {key} must be {x.dtype} as {first} is, got {y.dtype}"
-            )
+    found = {key: x.dtype for key, x in tensors.items()}
+    if set(found.values()) not in [{dtype} for dtype in expected]:
+        raise TypeError(f"{name}: needs one dtype of {expected}, got {found}")
+    is_wrong = _INTERPRETED and not hasattr(triton, "has_bfloat16")
+    if is_wrong and torch.bfloat16 in found.values():
+        raise TypeError(f"{name}: Triton's interpreter computes bfloat16 wrongly")
 
 
-def _check_reach(name: str, /, **tensors: torch.Tensor) -> None:
-    """Refuses tensors whose offsets do not fit int32."""
+def _check_reach(name, /, **tensors):
+    """Refuses tensors whose offsets do not fit int32, with a tile behind them."""
     for key, x in tensors.items():
         last = sum(step * (size - 1) for step, size in zip(x.stride(), x.shape))
-        if last >= _INT32_REACH:
-            raise ValueError(
-                f"{name}: {key} spans more elements than int32 offsets reach; "
-                "build the kernel with { offsets: tl.int64 } for it"
-            )
+        if last >= 2**31 - 2**20:
+            raise ValueError(f"{name}: {key} spans more than int32 offsets reach")
 
 
-def _checked_grid(name, grid, lengths, /):
+def _checked_grid(name, grid, /):
     """The grid, unless it has more programs along an axis than a GPU launches."""
-    for axis, length in lengths.items():
-        if grid[axis] > _MAX_GRID[axis]:
-            raise ValueError(
-                f"{name}: axis {axis} of the grid has {length} = {grid[axis]} programs "
-                f"and a GPU launches at most {_MAX_GRID[axis]}; pass the tensors in "
-                "parts, or give the kernel a grid with a shorter axis"
-            )
+    most = (2**31 - 1, 65535, 65535)
+    if any(count > limit for count, limit in zip(grid, most)):
+        raise ValueError(f"{name}: a GPU launches at most {most} programs, got {grid}")
     return grid
 
 
-def _is_traced(tensor: torch.Tensor) -> bool:
-    """True if PyTorch is making a graph, whose tensors have no addresses."""
-    return type(tensor) not in (torch.Tensor, torch.nn.Parameter)
-
-
-def _check_bfloat16(name, *dtypes):
-    """Refuses bfloat16 where Triton's interpreter would compute with its bits."""
-    if not (torch.bfloat16 in dtypes and triton.knobs.runtime.interpret):
-        return
-    from triton.runtime.interpreter import InterpreterBuilder
-
-    # TileScript's runner corrects the interpreter, and says so here.
-    if not hasattr(InterpreterBuilder, "has_bfloat16"):
-        raise NotImplementedError(
-            f"{name}: Triton's interpreter computes bfloat16 wrongly; "
-            "use another dtype, a GPU, or TileScript's runner, which corrects it"
-        )
+def _strides(tensors):
+    """The strides of all tensors, one after another."""
+    return [step for x in tensors.values() for step in x.stride()]
 
 
 def _check_operands(name, /, **tensors):
-    """Refuses tensors that are not dense, or not on one device.
-
-    It reads no memory, so that it serves traced tensors too. What else a launch would
-    misread, such as lazily negated views, PyTorch resolves before it calls an operator.
-    """
-    first, device = "", None
+    """Refuses tensors that are not on one GPU. They may be traced."""
+    device = None
     for key, x in tensors.items():
         if x is None:
             continue
-        if x.is_nested or x.layout != torch.strided:
-            raise TypeError(f"{name}: {key} must be a dense tensor, got {x.layout}")
-        if device is None:
-            first, device = key, x.device
-        if x.device != device:
+        device = x.device if device is None else device
+        is_traced = type(x) not in (torch.Tensor, torch.nn.Parameter)
+        if x.device != device or not (x.is_cuda or _INTERPRETED or is_traced):
             raise ValueError(
-                f"{name}: {key} must be on {device} as {first} is, got {x.device}"
-            )
-        if x.is_cpu and not (_INTERPRETED or _is_traced(x)):
-            raise ValueError(
-                f"{name}: {key} must be on a GPU, got {device}; the CPU "
-                "needs TRITON_INTERPRET=1, set before triton is imported"
+                f"{name}: needs one GPU, or TRITON_INTERPRET=1, got {key} on {x.device}"
             )
 
 

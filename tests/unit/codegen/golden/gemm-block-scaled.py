@@ -11,16 +11,9 @@ import triton.language as tl
 from torch.autograd import forward_ad
 
 if tuple(map(int, triton.__version__.split(".")[:2])) < (3, 6):
-    raise ImportError(
-        f"Triton 3.6 or later is needed, got {triton.__version__}; upgrade it and torch"
-    )
+    raise ImportError(f"Triton 3.6 or later is needed, got {triton.__version__}")
 
-# True if Triton's interpreter runs kernels on the CPU.
 _INTERPRETED = triton.knobs.runtime.interpret
-# Offsets are int32, and masked lanes may lie up to one tile behind the last element.
-_INT32_REACH = 2**31 - 2**20
-# The maximum number of programs along each axis of a grid.
-_MAX_GRID = (2**31 - 1, 65535, 65535)
 
 
 @triton.autotune(
@@ -119,14 +112,6 @@ def gemm_block_scaled(
         b_scale: [N, GROUPS] uint8.
         out: where to write [M, N] float16; allocated if None.
     """
-    _check_tensors(
-        "gemm_block_scaled",
-        {"a": a, "a_scale": a_scale, "b": b, "b_scale": b_scale},
-        out=out,
-    )
-    _check_strided(
-        "gemm_block_scaled: out", out, a=a, a_scale=a_scale, b=b, b_scale=b_scale
-    )
     if (
         a.ndim != 2
         or a_scale.ndim != 2
@@ -137,10 +122,9 @@ def gemm_block_scaled(
         or b_scale.shape[1] != a_scale.shape[1]
     ):
         raise ValueError(
-            "gemm_block_scaled: a, a_scale, b and b_scale must have "
-            "shapes [M, K], [M, GROUPS], [N, K] and [N, GROUPS], got "
-            f"{list(a.shape)}, {list(a_scale.shape)}, {list(b.shape)} and "
-            f"{list(b_scale.shape)}"
+            "gemm_block_scaled: a, a_scale, b and b_scale must have shapes [M, "
+            f"K], [M, GROUPS], [N, K] and [N, GROUPS], got {a.shape}, "
+            f"{a_scale.shape}, {b.shape} and {b_scale.shape}"
         )
     M = a.shape[0]
     GROUPS = a_scale.shape[1]
@@ -148,60 +132,47 @@ def gemm_block_scaled(
     K = GROUPS * 32
     if a.shape[1] != K or b.shape[1] != K:
         raise ValueError(
-            f"gemm_block_scaled: a and b must have shapes [M={M}, K={K}] "
-            f"and [N={N}, K={K}], got {list(a.shape)} and {list(b.shape)}"
+            f"gemm_block_scaled: a and b must have shapes [M={M}, K={K}] and "
+            f"[N={N}, K={K}], got {a.shape} and {b.shape}"
         )
     c = a.new_empty((M, N), dtype=torch.float16) if out is None else out
     if c.shape != (M, N):
         raise ValueError(
-            f"gemm_block_scaled: out must have shape [M={M}, N={N}], got "
-            f"{list(c.shape)}"
+            f"gemm_block_scaled: out must have shape [M={M}, N={N}], got {c.shape}"
         )
+    tensors = {"a": a, "a_scale": a_scale, "b": b, "b_scale": b_scale, "out": c}
     _check_dtypes("gemm_block_scaled", (torch.float8_e4m3fn,), a=a, b=b)
     _check_dtypes("gemm_block_scaled", (torch.uint8,), a_scale=a_scale, b_scale=b_scale)
     _check_dtypes("gemm_block_scaled", (torch.float16,), out=c)
+    _check_tensors("gemm_block_scaled", **tensors)
+    _check_strided(
+        "gemm_block_scaled: out", out, a=a, a_scale=a_scale, b=b, b_scale=b_scale
+    )
     if M * N == 0:
         return c
 
-    _check_reach("gemm_block_scaled", a=a, a_scale=a_scale, b=b, b_scale=b_scale, out=c)
     _check_gpu(
         a.device,
         89,
         ["gfx942", "gfx950"],
-        "gemm_block_scaled is for sm_89 and later, gfx942, gfx950: "
-        "others have no products of 8-bit floats",
+        "gemm_block_scaled is for sm_89 and later, gfx942, gfx950: others "
+        "have no products of 8-bit floats",
     )
 
     def grid(meta):
         return _checked_grid(
             "gemm_block_scaled",
             (triton.cdiv(M, meta["BLOCK_M"]), triton.cdiv(N, meta["BLOCK_N"])),
-            {1: "cdiv(N, BLOCK_N)"},
         )
 
     with torch.cuda.device(a.get_device()):
         gemm_block_scaled_kernel[grid](
-            a,
-            a_scale,
-            b,
-            b_scale,
-            c,
-            M,
-            K,
-            GROUPS,
-            N,
-            *a.stride(),
-            *a_scale.stride(),
-            *b.stride(),
-            *b_scale.stride(),
-            *c.stride(),
+            *tensors.values(), M, K, GROUPS, N, *_strides(tensors)
         )
     return c
 
 
-def reference_fn(
-    a: torch.Tensor, a_scale: torch.Tensor, b: torch.Tensor, b_scale: torch.Tensor
-):
+def reference_fn(a, a_scale, b, b_scale):
     x = a.float().mul(torch.exp2(a_scale.float().sub(127)).repeat_interleave(32, 1))
     y = b.float().mul(torch.exp2(b_scale.float().sub(127)).repeat_interleave(32, 1))
     return torch.matmul(x, y.mT)
@@ -229,75 +200,45 @@ def get_inputs(M=100, GROUPS=3, N=40):
     ]
 
 
-def _check_tensors(name, required, /, **optional):
+def _check_tensors(name, wide=(), /, **tensors):
     """Refuses tensors that are not on one GPU, or that a launch would misread."""
-    first, device = "", None
-    for key, x in {**required, **optional}.items():
-        if x is None and key in optional:
+    plain, device = torch.Tensor.__torch_dispatch__, None
+    for key, x in tensors.items():
+        if x is None:
             continue
-        if not isinstance(x, torch.Tensor):
-            raise TypeError(f"{name}: {key} must be a tensor, got {x!r:.80}")
-        if type(x).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
-            kind = type(x).__name__
-            raise TypeError(f"{name}: {key} must be a plain tensor, got a {kind}")
-        if x.is_nested or x.layout != torch.strided:
-            raise TypeError(f"{name}: {key} must be a dense tensor, got {x.layout}")
-        if device is None:
-            first, device = key, x.device
-        if x.device != device:
+        if getattr(type(x), "__torch_dispatch__", None) is not plain:
+            raise TypeError(f"{name}: {key} must be a plain tensor, got {type(x)}")
+        device = x.device if device is None else device
+        if x.device != device or not (x.is_cuda or (x.is_cpu and _INTERPRETED)):
             raise ValueError(
-                f"{name}: {key} must be on {device} as {first} is, got {x.device}"
-            )
-        if not (x.is_cuda or (x.is_cpu and _INTERPRETED)):
-            raise ValueError(
-                f"{name}: {key} must be on a GPU, got {device}; the CPU "
-                "needs TRITON_INTERPRET=1, set before triton is imported"
+                f"{name}: needs one GPU, or TRITON_INTERPRET=1, got {key} on {x.device}"
             )
         if not torch.compiler.is_dynamo_compiling() and x.is_neg():
-            raise ValueError(
-                f"{name}: {key} is a lazily negated view; call .resolve_neg() first"
-            )
+            raise ValueError(f"{name}: {key} is lazily negated; call .resolve_neg()")
         tangent = forward_ad.unpack_dual(x).tangent
         if tangent is not None or (x.requires_grad and torch.is_grad_enabled()):
-            raise RuntimeError(
-                f"{name} has no gradient for {key}; "
-                "call it under torch.no_grad(), or with .detach()"
-            )
+            raise RuntimeError(f"{name} has no gradient for {key}; use torch.no_grad()")
+        # Masked lanes may lie up to a tile behind the last element.
+        last = sum(step * (size - 1) for step, size in zip(x.stride(), x.shape))
+        if last >= 2**31 - 2**20 and key not in wide:
+            raise ValueError(f"{name}: {key} spans more than int32 offsets reach")
 
 
 def _check_dtypes(name, expected, /, **tensors):
     """Refuses tensors that are not all of one of the expected dtypes."""
-    (first, x), *others = tensors.items()
-    if x.dtype not in expected:
-        dtypes = " or ".join(map(str, expected))
-        raise TypeError(f"{name}: {first} must be {dtypes}, got {x.dtype}")
-    for key, y in others:
-        if y.dtype != x.dtype:
-            raise TypeError(
-                f"{name}: {key} must be {x.dtype} as {first} is, got {y.dtype}"
-            )
+    found = {key: x.dtype for key, x in tensors.items()}
+    if set(found.values()) not in [{dtype} for dtype in expected]:
+        raise TypeError(f"{name}: needs one dtype of {expected}, got {found}")
+    is_wrong = _INTERPRETED and not hasattr(triton, "has_bfloat16")
+    if is_wrong and torch.bfloat16 in found.values():
+        raise TypeError(f"{name}: Triton's interpreter computes bfloat16 wrongly")
 
 
-def _check_reach(name: str, /, **tensors: torch.Tensor) -> None:
-    """Refuses tensors whose offsets do not fit int32."""
-    for key, x in tensors.items():
-        last = sum(step * (size - 1) for step, size in zip(x.stride(), x.shape))
-        if last >= _INT32_REACH:
-            raise ValueError(
-                f"{name}: {key} spans more elements than int32 offsets reach; "
-                "build the kernel with { offsets: tl.int64 } for it"
-            )
-
-
-def _checked_grid(name, grid, lengths, /):
+def _checked_grid(name, grid, /):
     """The grid, unless it has more programs along an axis than a GPU launches."""
-    for axis, length in lengths.items():
-        if grid[axis] > _MAX_GRID[axis]:
-            raise ValueError(
-                f"{name}: axis {axis} of the grid has {length} = {grid[axis]} programs "
-                f"and a GPU launches at most {_MAX_GRID[axis]}; pass the tensors in "
-                "parts, or give the kernel a grid with a shorter axis"
-            )
+    most = (2**31 - 1, 65535, 65535)
+    if any(count > limit for count, limit in zip(grid, most)):
+        raise ValueError(f"{name}: a GPU launches at most {most} programs, got {grid}")
     return grid
 
 
@@ -305,46 +246,38 @@ def _check_strided(label, written, /, **others):
     """Refuses to write elements that share memory, with each other or with others."""
     if written is None:
         return
-    axes = () if written.is_contiguous() else zip(written.stride(), written.shape)
     reach = 0
-    for step, size in sorted(axes):
+    for step, size in sorted(zip(written.stride(), written.shape)):
         if size > 1 and step <= reach:
-            raise ValueError(
-                f"{label} has elements that share memory, with shape "
-                f"{list(written.shape)} and strides {list(written.stride())}; "
-                "give a tensor of its own"
-            )
+            raise ValueError(f"{label} has elements that share memory")
         reach += step * (size - 1)
     for key, x in others.items():
         if x is not None and _may_overlap(written, x):
-            raise ValueError(
-                f"{label} shares memory with {key}; give a tensor of its own"
-            )
+            raise ValueError(f"{label} shares memory with {key}; give one of its own")
     torch.autograd.graph.increment_version(written)
 
 
-def _may_overlap(x: torch.Tensor, y: torch.Tensor) -> bool:
-    """True unless the addresses of x and y lie apart, at least modulo a stride.
-
-    The stride divides all larger ones, as that of a matrix's rows does for two columns.
-    """
+def _may_overlap(x, y):
+    """True unless x and y lie apart, at least modulo a stride that divides the rest."""
     if x.numel() == 0 or y.numel() == 0:
         return False
-    if x.is_contiguous() and y.is_contiguous():
-        return -y.nbytes < y.data_ptr() - x.data_ptr() < x.nbytes
-    axes = [
+    x_axes, y_axes = (
         [(s * z.itemsize, n - 1) for s, n in zip(z.stride(), z.shape)] for z in (x, y)
-    ]
-    steps = {step for z in axes for step, last in z if step * last > 0}
+    )
+    steps = {step for step, last in x_axes + y_axes if step * last > 0}
     for period in (2**63, *steps):
         gap = (y.data_ptr() - x.data_ptr()) % period
-        x_span, y_span = (
-            sum(step * last for step, last in z if step < period) for z in axes
-        )
-        is_apart = x_span + x.itemsize <= gap <= period - y_span - y.itemsize
-        if is_apart and not any(step % period for step in steps if step > period):
+        x_end = x.itemsize + sum(s * n for s, n in x_axes if s < period)
+        y_end = y.itemsize + sum(s * n for s, n in y_axes if s < period)
+        is_nested = not any(step % period for step in steps if step > period)
+        if is_nested and x_end <= gap <= period - y_end:
             return False
     return True
+
+
+def _strides(tensors):
+    """The strides of all tensors, one after another."""
+    return [step for x in tensors.values() for step in x.stride()]
 
 
 def _check_gpu(device, cuda, hip, description):

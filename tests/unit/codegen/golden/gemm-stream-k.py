@@ -11,21 +11,15 @@ import triton.language as tl
 from torch.autograd import forward_ad
 
 if tuple(map(int, triton.__version__.split(".")[:2])) < (3, 6):
-    raise ImportError(
-        f"Triton 3.6 or later is needed, got {triton.__version__}; upgrade it and torch"
-    )
+    raise ImportError(f"Triton 3.6 or later is needed, got {triton.__version__}")
 
-# True if Triton's interpreter runs kernels on the CPU.
 _INTERPRETED = triton.knobs.runtime.interpret
-# Offsets are int32, and masked lanes may lie up to one tile behind the last element.
-_INT32_REACH = 2**31 - 2**20
 
 
 @triton.autotune(
     configs=[
-        triton.Config({}, num_warps=8, num_stages=3),
-        triton.Config({}, num_warps=8, num_stages=4),
-        triton.Config({}, num_warps=4, num_stages=4),
+        triton.Config({}, num_warps=num_warps, num_stages=num_stages)
+        for num_warps, num_stages in [(8, 3), (8, 4), (4, 4)]
     ],
     key=["M", "N", "K"],
     restore_value=["c_ptr", "pieces_ptr"],
@@ -122,10 +116,9 @@ def _streamed_products_meta(a, b, c, pieces):
         or pieces.shape[3] != 128
     ):
         raise ValueError(
-            "streamed_products: a, b, c and pieces must have shapes [M, "
-            "K], [K, N], [M, N] and [PROGRAMS, 2, 128, 128], got "
-            f"{list(a.shape)}, {list(b.shape)}, {list(c.shape)} and "
-            f"{list(pieces.shape)}"
+            "streamed_products: a, b, c and pieces must have shapes [M, K], [K, "
+            f"N], [M, N] and [PROGRAMS, 2, 128, 128], got {a.shape}, {b.shape}, "
+            f"{c.shape} and {pieces.shape}"
         )
     _check_dtypes("streamed_products", (torch.float16, torch.bfloat16), a=a, b=b, c=c)
     _check_dtypes("streamed_products", (torch.float32,), pieces=pieces)
@@ -144,38 +137,23 @@ def _streamed_products(a, b, c, pieces):
     if M * N == 0 and PROGRAMS == 0:
         return c, pieces
 
-    _check_reach("streamed_products", a=a, b=b, c=c, pieces=pieces)
-    if not K >= 1:
+    tensors = {"a": a, "b": b, "c": c, "pieces": pieces}
+    _check_reach("streamed_products", **tensors)
+    if not (
+        K >= 1
+        and PROGRAMS >= 1
+        and triton.cdiv(M, 128) * triton.cdiv(N, 128) * triton.cdiv(K, 64) <= 1073741824
+    ):
         raise ValueError(
-            f"streamed_products: a requirement does not hold: K >= 1 with K = {K}"
+            "streamed_products: a requirement does not hold: K >= 1 and PROGRAMS "
+            ">= 1 and triton.cdiv(M, 128) * triton.cdiv(N, 128) * triton.cdiv(K, "
+            f"64) <= 1073741824 with K = {K}, PROGRAMS = {PROGRAMS}, M = {M}, N = "
+            f"{N}"
         )
-    if not PROGRAMS >= 1:
-        raise ValueError(
-            "streamed_products: a requirement does not hold: PROGRAMS >= "
-            f"1 with PROGRAMS = {PROGRAMS}"
-        )
-    if not triton.cdiv(M, 128) * triton.cdiv(N, 128) * triton.cdiv(K, 64) <= 1073741824:
-        raise ValueError(
-            "streamed_products: a requirement does not hold: "
-            "triton.cdiv(M, 128) * triton.cdiv(N, 128) * triton.cdiv(K, "
-            f"64) <= 1073741824 with M = {M}, N = {N}, K = {K}"
-        )
-    _check_bfloat16("streamed_products", a.dtype)
 
     with torch.cuda.device(a.get_device()):
         streamed_products_kernel[(PROGRAMS,)](
-            a,
-            b,
-            c,
-            pieces,
-            M,
-            K,
-            N,
-            PROGRAMS,
-            *a.stride(),
-            *b.stride(),
-            *c.stride(),
-            *pieces.stride(),
+            *tensors.values(), M, K, N, PROGRAMS, *_strides(tensors)
         )
     return c, pieces
 
@@ -237,9 +215,8 @@ def _sum_of_pieces_meta(pieces, c, k):
         or c.ndim != 2
     ):
         raise ValueError(
-            "sum_of_pieces: pieces and c must have shapes [PROGRAMS, 2, "
-            f"128, 128] and [M, N], got {list(pieces.shape)} and "
-            f"{list(c.shape)}"
+            "sum_of_pieces: pieces and c must have shapes [PROGRAMS, 2, 128, "
+            f"128] and [M, N], got {pieces.shape} and {c.shape}"
         )
     _check_dtypes("sum_of_pieces", (torch.float32,), pieces=pieces)
     _check_dtypes("sum_of_pieces", (torch.float16, torch.bfloat16), c=c)
@@ -250,7 +227,7 @@ def _sum_of_pieces(pieces, c, k):
     first of K to the last.
     """
     _sum_of_pieces_meta(pieces, c, k)
-    _check_int("sum_of_pieces: k", k, torch.int32)
+    _check_int("sum_of_pieces: k", k, -(2**31), 2**31 - 1)
     _check_strided("sum_of_pieces: pieces", pieces)
     _check_strided("sum_of_pieces: c", c, pieces=pieces)
     PROGRAMS = pieces.shape[0]
@@ -259,26 +236,18 @@ def _sum_of_pieces(pieces, c, k):
         return pieces, c
 
     _check_reach("sum_of_pieces", pieces=pieces, c=c)
-    if not k >= 1:
+    if not (
+        k >= 1
+        and k < 2147483584
+        and PROGRAMS >= 1
+        and triton.cdiv(M, 128) * triton.cdiv(N, 128) * triton.cdiv(k, 64) <= 1073741824
+    ):
         raise ValueError(
-            f"sum_of_pieces: a requirement does not hold: k >= 1 with k = {k}"
+            "sum_of_pieces: a requirement does not hold: k >= 1 and k < "
+            "2147483584 and PROGRAMS >= 1 and triton.cdiv(M, 128) * "
+            "triton.cdiv(N, 128) * triton.cdiv(k, 64) <= 1073741824 with k = "
+            f"{k}, PROGRAMS = {PROGRAMS}, M = {M}, N = {N}"
         )
-    if not k < 2147483584:
-        raise ValueError(
-            f"sum_of_pieces: a requirement does not hold: k < 2147483584 with k = {k}"
-        )
-    if not PROGRAMS >= 1:
-        raise ValueError(
-            "sum_of_pieces: a requirement does not hold: PROGRAMS >= 1 "
-            f"with PROGRAMS = {PROGRAMS}"
-        )
-    if not triton.cdiv(M, 128) * triton.cdiv(N, 128) * triton.cdiv(k, 64) <= 1073741824:
-        raise ValueError(
-            "sum_of_pieces: a requirement does not hold: triton.cdiv(M, "
-            "128) * triton.cdiv(N, 128) * triton.cdiv(k, 64) <= "
-            f"1073741824 with M = {M}, N = {N}, k = {k}"
-        )
-    _check_bfloat16("sum_of_pieces", c.dtype)
 
     with torch.cuda.device(pieces.get_device()):
         sum_of_pieces_kernel[(triton.cdiv(M, 128) * triton.cdiv(N, 128), 4)](
@@ -289,7 +258,6 @@ def _sum_of_pieces(pieces, c, k):
 
 @torch.library.custom_op("tilescript::gemm_stream_k", mutates_args=())
 def gemm_stream_k_op(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """torch.ops.tilescript.gemm_stream_k."""
     M = a.shape[0]
     K = a.shape[1]
     N = b.shape[1]
@@ -327,7 +295,7 @@ def gemm_stream_k(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return gemm_stream_k_op(a, b)
 
 
-def reference_fn(a: torch.Tensor, b: torch.Tensor):
+def reference_fn(a, b):
     return torch.matmul(a, b)
 
 
@@ -344,126 +312,80 @@ def get_inputs(M=400, K=900, N=300):
 
 def _check_dtypes(name, expected, /, **tensors):
     """Refuses tensors that are not all of one of the expected dtypes."""
-    (first, x), *others = tensors.items()
-    if x.dtype not in expected:
-        dtypes = " or ".join(map(str, expected))
-        raise TypeError(f"{name}: {first} must be {dtypes}, got {x.dtype}")
-    for key, y in others:
-        if y.dtype != x.dtype:
-            raise TypeError(
-                f"{name}: {key} must be {x.dtype} as {first} is, got {y.dtype}"
-            )
+    found = {key: x.dtype for key, x in tensors.items()}
+    if set(found.values()) not in [{dtype} for dtype in expected]:
+        raise TypeError(f"{name}: needs one dtype of {expected}, got {found}")
+    is_wrong = _INTERPRETED and not hasattr(triton, "has_bfloat16")
+    if is_wrong and torch.bfloat16 in found.values():
+        raise TypeError(f"{name}: Triton's interpreter computes bfloat16 wrongly")
 
 
-def _check_reach(name: str, /, **tensors: torch.Tensor) -> None:
-    """Refuses tensors whose offsets do not fit int32."""
+def _check_reach(name, /, **tensors):
+    """Refuses tensors whose offsets do not fit int32, with a tile behind them."""
     for key, x in tensors.items():
         last = sum(step * (size - 1) for step, size in zip(x.stride(), x.shape))
-        if last >= _INT32_REACH:
-            raise ValueError(
-                f"{name}: {key} spans more elements than int32 offsets reach; "
-                "build the kernel with { offsets: tl.int64 } for it"
-            )
+        if last >= 2**31 - 2**20:
+            raise ValueError(f"{name}: {key} spans more than int32 offsets reach")
 
 
 def _check_strided(label, written, /, **others):
     """Refuses to write elements that share memory, with each other or with others."""
     if written is None:
         return
-    axes = () if written.is_contiguous() else zip(written.stride(), written.shape)
     reach = 0
-    for step, size in sorted(axes):
+    for step, size in sorted(zip(written.stride(), written.shape)):
         if size > 1 and step <= reach:
-            raise ValueError(
-                f"{label} has elements that share memory, with shape "
-                f"{list(written.shape)} and strides {list(written.stride())}; "
-                "give a tensor of its own"
-            )
+            raise ValueError(f"{label} has elements that share memory")
         reach += step * (size - 1)
     for key, x in others.items():
         if x is not None and _may_overlap(written, x):
-            raise ValueError(
-                f"{label} shares memory with {key}; give a tensor of its own"
-            )
+            raise ValueError(f"{label} shares memory with {key}; give one of its own")
     torch.autograd.graph.increment_version(written)
 
 
-def _may_overlap(x: torch.Tensor, y: torch.Tensor) -> bool:
-    """True unless the addresses of x and y lie apart, at least modulo a stride.
-
-    The stride divides all larger ones, as that of a matrix's rows does for two columns.
-    """
+def _may_overlap(x, y):
+    """True unless x and y lie apart, at least modulo a stride that divides the rest."""
     if x.numel() == 0 or y.numel() == 0:
         return False
-    if x.is_contiguous() and y.is_contiguous():
-        return -y.nbytes < y.data_ptr() - x.data_ptr() < x.nbytes
-    axes = [
+    x_axes, y_axes = (
         [(s * z.itemsize, n - 1) for s, n in zip(z.stride(), z.shape)] for z in (x, y)
-    ]
-    steps = {step for z in axes for step, last in z if step * last > 0}
+    )
+    steps = {step for step, last in x_axes + y_axes if step * last > 0}
     for period in (2**63, *steps):
         gap = (y.data_ptr() - x.data_ptr()) % period
-        x_span, y_span = (
-            sum(step * last for step, last in z if step < period) for z in axes
-        )
-        is_apart = x_span + x.itemsize <= gap <= period - y_span - y.itemsize
-        if is_apart and not any(step % period for step in steps if step > period):
+        x_end = x.itemsize + sum(s * n for s, n in x_axes if s < period)
+        y_end = y.itemsize + sum(s * n for s, n in y_axes if s < period)
+        is_nested = not any(step % period for step in steps if step > period)
+        if is_nested and x_end <= gap <= period - y_end:
             return False
     return True
 
 
-def _is_traced(tensor: torch.Tensor) -> bool:
-    """True if PyTorch is making a graph, whose tensors have no addresses."""
-    return type(tensor) not in (torch.Tensor, torch.nn.Parameter)
+def _strides(tensors):
+    """The strides of all tensors, one after another."""
+    return [step for x in tensors.values() for step in x.stride()]
 
 
-def _check_int(label, value, dtype, least=None):
-    """Refuses a value that is no integer, or that the dtype cannot hold."""
+def _check_int(label, value, least, most):
+    """Refuses a value that is no integer, or out of range."""
     # In a graph with dynamic shapes, sizes are SymInt.
     if type(value) not in (int, torch.SymInt):
         raise TypeError(f"{label} must be of type int, got {value!r:.80}")
-    info = torch.iinfo(dtype)
-    least = info.min if least is None else least
-    if not least <= value <= info.max:
-        raise ValueError(f"{label} must be from {least} to {info.max}, got {value}")
-
-
-def _check_bfloat16(name, *dtypes):
-    """Refuses bfloat16 where Triton's interpreter would compute with its bits."""
-    if not (torch.bfloat16 in dtypes and triton.knobs.runtime.interpret):
-        return
-    from triton.runtime.interpreter import InterpreterBuilder
-
-    # TileScript's runner corrects the interpreter, and says so here.
-    if not hasattr(InterpreterBuilder, "has_bfloat16"):
-        raise NotImplementedError(
-            f"{name}: Triton's interpreter computes bfloat16 wrongly; "
-            "use another dtype, a GPU, or TileScript's runner, which corrects it"
-        )
+    if not least <= value <= most:
+        raise ValueError(f"{label} must be from {least} to {most}, got {value}")
 
 
 def _check_operands(name, /, **tensors):
-    """Refuses tensors that are not dense, or not on one device.
-
-    It reads no memory, so that it serves traced tensors too. What else a launch would
-    misread, such as lazily negated views, PyTorch resolves before it calls an operator.
-    """
-    first, device = "", None
+    """Refuses tensors that are not on one GPU. They may be traced."""
+    device = None
     for key, x in tensors.items():
         if x is None:
             continue
-        if x.is_nested or x.layout != torch.strided:
-            raise TypeError(f"{name}: {key} must be a dense tensor, got {x.layout}")
-        if device is None:
-            first, device = key, x.device
-        if x.device != device:
+        device = x.device if device is None else device
+        is_traced = type(x) not in (torch.Tensor, torch.nn.Parameter)
+        if x.device != device or not (x.is_cuda or _INTERPRETED or is_traced):
             raise ValueError(
-                f"{name}: {key} must be on {device} as {first} is, got {x.device}"
-            )
-        if x.is_cpu and not (_INTERPRETED or _is_traced(x)):
-            raise ValueError(
-                f"{name}: {key} must be on a GPU, got {device}; the CPU "
-                "needs TRITON_INTERPRET=1, set before triton is imported"
+                f"{name}: needs one GPU, or TRITON_INTERPRET=1, got {key} on {x.device}"
             )
 
 

@@ -10,14 +10,9 @@ import triton.language as tl
 from torch.autograd import forward_ad
 
 if tuple(map(int, triton.__version__.split(".")[:2])) < (3, 6):
-    raise ImportError(
-        f"Triton 3.6 or later is needed, got {triton.__version__}; upgrade it and torch"
-    )
+    raise ImportError(f"Triton 3.6 or later is needed, got {triton.__version__}")
 
-# True if Triton's interpreter runs kernels on the CPU.
 _INTERPRETED = triton.knobs.runtime.interpret
-# Offsets are int32, and masked lanes may lie up to one tile behind the last element.
-_INT32_REACH = 2**31 - 2**20
 # What Triton calls the dtypes of PyTorch.
 _TRITON_DTYPES = {torch.float16: tl.float16, torch.bfloat16: tl.bfloat16}
 
@@ -25,25 +20,16 @@ _TRITON_DTYPES = {torch.float16: tl.float16, torch.bfloat16: tl.bfloat16}
 @triton.autotune(
     configs=[
         triton.Config(
-            {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 128, "GROUP_M": 8},
-            num_warps=8,
-            num_stages=3,
-        ),
-        triton.Config(
-            {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 128, "GROUP_M": 8},
-            num_warps=8,
-            num_stages=3,
-        ),
-        triton.Config(
-            {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 128, "GROUP_M": 8},
-            num_warps=4,
-            num_stages=4,
-        ),
-        triton.Config(
-            {"BLOCK_M": 64, "BLOCK_N": 128, "BLOCK_K": 128, "GROUP_M": 8},
-            num_warps=4,
-            num_stages=4,
-        ),
+            {"BLOCK_M": BLOCK_M, "BLOCK_N": BLOCK_N, "BLOCK_K": 128, "GROUP_M": 8},
+            num_warps=num_warps,
+            num_stages=num_stages,
+        )
+        for BLOCK_M, BLOCK_N, num_warps, num_stages in [
+            (128, 256, 8, 3),
+            (128, 128, 8, 3),
+            (128, 128, 4, 4),
+            (64, 128, 4, 4),
+        ]
     ],
     key=["M", "N", "K"],
     do_bench=(lambda *_, **__: [0.0] * 3) if _INTERPRETED else None,
@@ -132,71 +118,45 @@ def int8_gemm(
         out: where to write [M, N] float16 or bfloat16; allocated if None.
     """
     _check_choice("int8_gemm: OUT", OUT, torch.float16, torch.bfloat16)
-    _check_tensors(
-        "int8_gemm", {"a": a, "b": b, "a_scale": a_scale, "b_scale": b_scale}, out=out
-    )
-    _check_strided("int8_gemm: out", out, a=a, b=b, a_scale=a_scale, b_scale=b_scale)
     if (
         a.ndim != 2
         or b.ndim != 2
         or b.shape[1] != a.shape[1]
-        or a_scale.ndim != 1
-        or a_scale.shape[0] != a.shape[0]
-        or b_scale.ndim != 1
-        or b_scale.shape[0] != b.shape[0]
+        or a_scale.shape != a.shape[:1]
+        or b_scale.shape != b.shape[:1]
     ):
         raise ValueError(
-            "int8_gemm: a, b, a_scale and b_scale must have shapes [M, "
-            f"K], [N, K], [M] and [N], got {list(a.shape)}, "
-            f"{list(b.shape)}, {list(a_scale.shape)} and "
-            f"{list(b_scale.shape)}"
+            "int8_gemm: a, b, a_scale and b_scale must have shapes [M, K], [N, "
+            f"K], [M] and [N], got {a.shape}, {b.shape}, {a_scale.shape} and "
+            f"{b_scale.shape}"
         )
     M, K = a.shape
     N = b.shape[0]
     c = a.new_empty((M, N), dtype=OUT) if out is None else out
     if c.shape != (M, N):
         raise ValueError(
-            f"int8_gemm: out must have shape [M={M}, N={N}], got {list(c.shape)}"
+            f"int8_gemm: out must have shape [M={M}, N={N}], got {c.shape}"
         )
+    tensors = {"a": a, "b": b, "a_scale": a_scale, "b_scale": b_scale, "out": c}
     _check_dtypes("int8_gemm", (torch.int8,), a=a, b=b)
     _check_dtypes("int8_gemm", (torch.float32,), a_scale=a_scale, b_scale=b_scale)
     _check_dtypes("int8_gemm", (OUT,), out=c)
+    _check_tensors("int8_gemm", **tensors)
+    _check_strided("int8_gemm: out", out, a=a, b=b, a_scale=a_scale, b_scale=b_scale)
     if M * N == 0:
         return c
-
-    _check_reach("int8_gemm", a=a, b=b, a_scale=a_scale, b_scale=b_scale, out=c)
-    _check_bfloat16("int8_gemm", OUT)
 
     def grid(meta):
         return (triton.cdiv(M, meta["BLOCK_M"]) * triton.cdiv(N, meta["BLOCK_N"]),)
 
     with torch.cuda.device(a.get_device()):
         int8_gemm_kernel[grid](
-            a,
-            b,
-            a_scale,
-            b_scale,
-            c,
-            M,
-            K,
-            N,
-            *a.stride(),
-            *b.stride(),
-            a_scale.stride(0),
-            b_scale.stride(0),
-            *c.stride(),
-            OUT=_TRITON_DTYPES[OUT],
+            *tensors.values(), M, K, N, *_strides(tensors), OUT=_TRITON_DTYPES[OUT]
         )
     return c
 
 
-def reference_fn(
-    a: torch.Tensor,
-    b: torch.Tensor,
-    a_scale: torch.Tensor,
-    b_scale: torch.Tensor,
-    OUT: torch.dtype,
-):
+def reference_fn(a, b, a_scale, b_scale, OUT):
     x = a.float().mul(a_scale.unsqueeze(1))
     y = b.float().mul(b_scale.unsqueeze(1))
     return torch.matmul(x, y.mT).to(OUT)
@@ -220,110 +180,76 @@ def get_inputs(M=512, K=512, N=512):
     ]
 
 
-def _check_tensors(name, required, /, **optional):
+def _check_tensors(name, wide=(), /, **tensors):
     """Refuses tensors that are not on one GPU, or that a launch would misread."""
-    first, device = "", None
-    for key, x in {**required, **optional}.items():
-        if x is None and key in optional:
+    plain, device = torch.Tensor.__torch_dispatch__, None
+    for key, x in tensors.items():
+        if x is None:
             continue
-        if not isinstance(x, torch.Tensor):
-            raise TypeError(f"{name}: {key} must be a tensor, got {x!r:.80}")
-        if type(x).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
-            kind = type(x).__name__
-            raise TypeError(f"{name}: {key} must be a plain tensor, got a {kind}")
-        if x.is_nested or x.layout != torch.strided:
-            raise TypeError(f"{name}: {key} must be a dense tensor, got {x.layout}")
-        if device is None:
-            first, device = key, x.device
-        if x.device != device:
+        if getattr(type(x), "__torch_dispatch__", None) is not plain:
+            raise TypeError(f"{name}: {key} must be a plain tensor, got {type(x)}")
+        device = x.device if device is None else device
+        if x.device != device or not (x.is_cuda or (x.is_cpu and _INTERPRETED)):
             raise ValueError(
-                f"{name}: {key} must be on {device} as {first} is, got {x.device}"
-            )
-        if not (x.is_cuda or (x.is_cpu and _INTERPRETED)):
-            raise ValueError(
-                f"{name}: {key} must be on a GPU, got {device}; the CPU "
-                "needs TRITON_INTERPRET=1, set before triton is imported"
+                f"{name}: needs one GPU, or TRITON_INTERPRET=1, got {key} on {x.device}"
             )
         if not torch.compiler.is_dynamo_compiling() and x.is_neg():
-            raise ValueError(
-                f"{name}: {key} is a lazily negated view; call .resolve_neg() first"
-            )
+            raise ValueError(f"{name}: {key} is lazily negated; call .resolve_neg()")
         tangent = forward_ad.unpack_dual(x).tangent
         if tangent is not None or (x.requires_grad and torch.is_grad_enabled()):
-            raise RuntimeError(
-                f"{name} has no gradient for {key}; "
-                "call it under torch.no_grad(), or with .detach()"
-            )
+            raise RuntimeError(f"{name} has no gradient for {key}; use torch.no_grad()")
+        # Masked lanes may lie up to a tile behind the last element.
+        last = sum(step * (size - 1) for step, size in zip(x.stride(), x.shape))
+        if last >= 2**31 - 2**20 and key not in wide:
+            raise ValueError(f"{name}: {key} spans more than int32 offsets reach")
 
 
 def _check_dtypes(name, expected, /, **tensors):
     """Refuses tensors that are not all of one of the expected dtypes."""
-    (first, x), *others = tensors.items()
-    if x.dtype not in expected:
-        dtypes = " or ".join(map(str, expected))
-        raise TypeError(f"{name}: {first} must be {dtypes}, got {x.dtype}")
-    for key, y in others:
-        if y.dtype != x.dtype:
-            raise TypeError(
-                f"{name}: {key} must be {x.dtype} as {first} is, got {y.dtype}"
-            )
-
-
-def _check_reach(name: str, /, **tensors: torch.Tensor) -> None:
-    """Refuses tensors whose offsets do not fit int32."""
-    for key, x in tensors.items():
-        last = sum(step * (size - 1) for step, size in zip(x.stride(), x.shape))
-        if last >= _INT32_REACH:
-            raise ValueError(
-                f"{name}: {key} spans more elements than int32 offsets reach; "
-                "build the kernel with { offsets: tl.int64 } for it"
-            )
+    found = {key: x.dtype for key, x in tensors.items()}
+    if set(found.values()) not in [{dtype} for dtype in expected]:
+        raise TypeError(f"{name}: needs one dtype of {expected}, got {found}")
+    is_wrong = _INTERPRETED and not hasattr(triton, "has_bfloat16")
+    if is_wrong and torch.bfloat16 in found.values():
+        raise TypeError(f"{name}: Triton's interpreter computes bfloat16 wrongly")
 
 
 def _check_strided(label, written, /, **others):
     """Refuses to write elements that share memory, with each other or with others."""
     if written is None:
         return
-    axes = () if written.is_contiguous() else zip(written.stride(), written.shape)
     reach = 0
-    for step, size in sorted(axes):
+    for step, size in sorted(zip(written.stride(), written.shape)):
         if size > 1 and step <= reach:
-            raise ValueError(
-                f"{label} has elements that share memory, with shape "
-                f"{list(written.shape)} and strides {list(written.stride())}; "
-                "give a tensor of its own"
-            )
+            raise ValueError(f"{label} has elements that share memory")
         reach += step * (size - 1)
     for key, x in others.items():
         if x is not None and _may_overlap(written, x):
-            raise ValueError(
-                f"{label} shares memory with {key}; give a tensor of its own"
-            )
+            raise ValueError(f"{label} shares memory with {key}; give one of its own")
     torch.autograd.graph.increment_version(written)
 
 
-def _may_overlap(x: torch.Tensor, y: torch.Tensor) -> bool:
-    """True unless the addresses of x and y lie apart, at least modulo a stride.
-
-    The stride divides all larger ones, as that of a matrix's rows does for two columns.
-    """
+def _may_overlap(x, y):
+    """True unless x and y lie apart, at least modulo a stride that divides the rest."""
     if x.numel() == 0 or y.numel() == 0:
         return False
-    if x.is_contiguous() and y.is_contiguous():
-        return -y.nbytes < y.data_ptr() - x.data_ptr() < x.nbytes
-    axes = [
+    x_axes, y_axes = (
         [(s * z.itemsize, n - 1) for s, n in zip(z.stride(), z.shape)] for z in (x, y)
-    ]
-    steps = {step for z in axes for step, last in z if step * last > 0}
+    )
+    steps = {step for step, last in x_axes + y_axes if step * last > 0}
     for period in (2**63, *steps):
         gap = (y.data_ptr() - x.data_ptr()) % period
-        x_span, y_span = (
-            sum(step * last for step, last in z if step < period) for z in axes
-        )
-        is_apart = x_span + x.itemsize <= gap <= period - y_span - y.itemsize
-        if is_apart and not any(step % period for step in steps if step > period):
+        x_end = x.itemsize + sum(s * n for s, n in x_axes if s < period)
+        y_end = y.itemsize + sum(s * n for s, n in y_axes if s < period)
+        is_nested = not any(step % period for step in steps if step > period)
+        if is_nested and x_end <= gap <= period - y_end:
             return False
     return True
+
+
+def _strides(tensors):
+    """The strides of all tensors, one after another."""
+    return [step for x in tensors.values() for step in x.stride()]
 
 
 def _check_choice(label, value, *choices):
@@ -332,20 +258,6 @@ def _check_choice(label, value, *choices):
         error = ValueError if type(value) is type(choices[0]) else TypeError
         allowed = " or ".join(map(repr, choices))
         raise error(f"{label} must be {allowed}, got {value!r:.80}")
-
-
-def _check_bfloat16(name, *dtypes):
-    """Refuses bfloat16 where Triton's interpreter would compute with its bits."""
-    if not (torch.bfloat16 in dtypes and triton.knobs.runtime.interpret):
-        return
-    from triton.runtime.interpreter import InterpreterBuilder
-
-    # TileScript's runner corrects the interpreter, and says so here.
-    if not hasattr(InterpreterBuilder, "has_bfloat16"):
-        raise NotImplementedError(
-            f"{name}: Triton's interpreter computes bfloat16 wrongly; "
-            "use another dtype, a GPU, or TileScript's runner, which corrects it"
-        )
 
 
 kernel_fn = int8_gemm

@@ -11,29 +11,19 @@ import triton.language as tl
 from torch.autograd import forward_ad
 
 if tuple(map(int, triton.__version__.split(".")[:2])) < (3, 6):
-    raise ImportError(
-        f"Triton 3.6 or later is needed, got {triton.__version__}; upgrade it and torch"
-    )
+    raise ImportError(f"Triton 3.6 or later is needed, got {triton.__version__}")
 
-# True if Triton's interpreter runs kernels on the CPU.
 _INTERPRETED = triton.knobs.runtime.interpret
-# Offsets are int32, and masked lanes may lie up to one tile behind the last element.
-_INT32_REACH = 2**31 - 2**20
-# The maximum number of programs along each axis of a grid.
-_MAX_GRID = (2**31 - 1, 65535, 65535)
 
 
 @triton.autotune(
     configs=[
         triton.Config(
-            {"BLOCK_L": 128, "BLOCK_S": 64, "BLOCK_D": 64}, num_warps=4, num_stages=3
-        ),
-        triton.Config(
-            {"BLOCK_L": 64, "BLOCK_S": 64, "BLOCK_D": 64}, num_warps=4, num_stages=3
-        ),
-        triton.Config(
-            {"BLOCK_L": 128, "BLOCK_S": 64, "BLOCK_D": 64}, num_warps=8, num_stages=3
-        ),
+            {"BLOCK_L": BLOCK_L, "BLOCK_S": 64, "BLOCK_D": 64},
+            num_warps=num_warps,
+            num_stages=3,
+        )
+        for BLOCK_L, num_warps in [(128, 4), (64, 4), (128, 8)]
     ],
     key=["CHUNK", "HEAD_DIM", "STATE"],
     do_bench=(lambda *_, **__: [0.0] * 3) if _INTERPRETED else None,
@@ -221,19 +211,58 @@ def mamba_chunk_scan(
         out: where to write [BATCH, CHUNKS, CHUNK, HEADS, HEAD_DIM] float16 or
             bfloat16; allocated if None.
     """
-    _check_tensors(
+    if (
+        x.ndim != 5
+        or dt.shape != x.shape[:4]
+        or decay.shape != dt.shape
+        or b.ndim != 4
+        or b.shape[:3] != x.shape[:3]
+        or c.shape != b.shape
+        or state.ndim != 5
+        or state.shape[:2] != x.shape[:2]
+        or state.shape[2] != x.shape[3]
+        or state.shape[3] != b.shape[3]
+        or state.shape[4] != x.shape[4]
+        or skip.shape != x.shape[3:4]
+    ):
+        raise ValueError(
+            "mamba_chunk_scan: x, dt, decay, b, c, state and skip must have "
+            "shapes [BATCH, CHUNKS, CHUNK, HEADS, HEAD_DIM], [BATCH, CHUNKS, "
+            "CHUNK, HEADS], [BATCH, CHUNKS, CHUNK, HEADS], [BATCH, CHUNKS, "
+            "CHUNK, STATE], [BATCH, CHUNKS, CHUNK, STATE], [BATCH, CHUNKS, "
+            f"HEADS, STATE, HEAD_DIM] and [HEADS], got {x.shape}, {dt.shape}, "
+            f"{decay.shape}, {b.shape}, {c.shape}, {state.shape} and {skip.shape}"
+        )
+    BATCH, CHUNKS, CHUNK, HEADS, HEAD_DIM = x.shape
+    STATE = b.shape[3]
+    y = x.new_empty((BATCH, CHUNKS, CHUNK, HEADS, HEAD_DIM)) if out is None else out
+    if y.shape != (BATCH, CHUNKS, CHUNK, HEADS, HEAD_DIM):
+        raise ValueError(
+            f"mamba_chunk_scan: out must have shape [BATCH={BATCH}, "
+            f"CHUNKS={CHUNKS}, CHUNK={CHUNK}, HEADS={HEADS}, "
+            f"HEAD_DIM={HEAD_DIM}], got {y.shape}"
+        )
+    tensors = {
+        "x": x,
+        "dt": dt,
+        "decay": decay,
+        "b": b,
+        "c": c,
+        "state": state,
+        "skip": skip,
+        "out": y,
+    }
+    _check_dtypes(
         "mamba_chunk_scan",
-        {
-            "x": x,
-            "dt": dt,
-            "decay": decay,
-            "b": b,
-            "c": c,
-            "state": state,
-            "skip": skip,
-        },
-        out=out,
+        (torch.float16, torch.bfloat16),
+        x=x,
+        b=b,
+        c=c,
+        state=state,
+        out=y,
     )
+    _check_dtypes("mamba_chunk_scan", (torch.float32,), dt=dt, decay=decay, skip=skip)
+    _check_tensors("mamba_chunk_scan", **tensors)
     _check_strided(
         "mamba_chunk_scan: out",
         out,
@@ -245,76 +274,13 @@ def mamba_chunk_scan(
         state=state,
         skip=skip,
     )
-    if (
-        x.ndim != 5
-        or dt.ndim != 4
-        or dt.shape[0] != x.shape[0]
-        or dt.shape[1] != x.shape[1]
-        or dt.shape[2] != x.shape[2]
-        or dt.shape[3] != x.shape[3]
-        or decay.shape != dt.shape
-        or b.ndim != 4
-        or b.shape[0] != x.shape[0]
-        or b.shape[1] != x.shape[1]
-        or b.shape[2] != x.shape[2]
-        or c.shape != b.shape
-        or state.ndim != 5
-        or state.shape[0] != x.shape[0]
-        or state.shape[1] != x.shape[1]
-        or state.shape[2] != x.shape[3]
-        or state.shape[3] != b.shape[3]
-        or state.shape[4] != x.shape[4]
-        or skip.ndim != 1
-        or skip.shape[0] != x.shape[3]
-    ):
-        raise ValueError(
-            "mamba_chunk_scan: x, dt, decay, b, c, state and skip must "
-            "have shapes [BATCH, CHUNKS, CHUNK, HEADS, HEAD_DIM], "
-            "[BATCH, CHUNKS, CHUNK, HEADS], [BATCH, CHUNKS, CHUNK, "
-            "HEADS], [BATCH, CHUNKS, CHUNK, STATE], [BATCH, CHUNKS, "
-            "CHUNK, STATE], [BATCH, CHUNKS, HEADS, STATE, HEAD_DIM] and "
-            f"[HEADS], got {list(x.shape)}, {list(dt.shape)}, "
-            f"{list(decay.shape)}, {list(b.shape)}, {list(c.shape)}, "
-            f"{list(state.shape)} and {list(skip.shape)}"
-        )
-    BATCH, CHUNKS, CHUNK, HEADS, HEAD_DIM = x.shape
-    STATE = b.shape[3]
-    y = x.new_empty((BATCH, CHUNKS, CHUNK, HEADS, HEAD_DIM)) if out is None else out
-    if y.shape != (BATCH, CHUNKS, CHUNK, HEADS, HEAD_DIM):
-        raise ValueError(
-            f"mamba_chunk_scan: out must have shape [BATCH={BATCH}, "
-            f"CHUNKS={CHUNKS}, CHUNK={CHUNK}, HEADS={HEADS}, "
-            f"HEAD_DIM={HEAD_DIM}], got {list(y.shape)}"
-        )
-    _check_dtypes(
-        "mamba_chunk_scan",
-        (torch.float16, torch.bfloat16),
-        x=x,
-        b=b,
-        c=c,
-        state=state,
-        out=y,
-    )
-    _check_dtypes("mamba_chunk_scan", (torch.float32,), dt=dt, decay=decay, skip=skip)
     if BATCH * CHUNKS * CHUNK * HEADS * HEAD_DIM == 0:
         return y
 
-    _check_reach(
-        "mamba_chunk_scan",
-        x=x,
-        dt=dt,
-        decay=decay,
-        b=b,
-        c=c,
-        state=state,
-        skip=skip,
-        out=y,
-    )
     if STATE < 16 or (STATE & (STATE - 1)) != 0:
         raise ValueError(
             f"mamba_chunk_scan: STATE must be a power of two from 16 up, got {STATE}"
         )
-    _check_bfloat16("mamba_chunk_scan", x.dtype)
 
     def grid(meta):
         return _checked_grid(
@@ -325,44 +291,16 @@ def mamba_chunk_scan(
                 BATCH * CHUNKS,
                 HEADS,
             ),
-            {1: "BATCH * CHUNKS", 2: "HEADS"},
         )
 
     with torch.cuda.device(x.get_device()):
         mamba_chunk_scan_kernel[grid](
-            x,
-            dt,
-            decay,
-            b,
-            c,
-            state,
-            skip,
-            y,
-            CHUNKS,
-            CHUNK,
-            HEAD_DIM,
-            *x.stride(),
-            *dt.stride(),
-            *decay.stride(),
-            *b.stride(),
-            *c.stride(),
-            *state.stride(),
-            skip.stride(0),
-            *y.stride(),
-            STATE=STATE,
+            *tensors.values(), CHUNKS, CHUNK, HEAD_DIM, *_strides(tensors), STATE=STATE
         )
     return y
 
 
-def reference_fn(
-    x: torch.Tensor,
-    dt: torch.Tensor,
-    decay: torch.Tensor,
-    b: torch.Tensor,
-    c: torch.Tensor,
-    state: torch.Tensor,
-    skip: torch.Tensor,
-):
+def reference_fn(x, dt, decay, b, c, state, skip):
     by_head = decay.transpose(2, 3)
     passed = by_head.unsqueeze(-1).sub(by_head.unsqueeze(-2)).exp().tril()
     inner = torch.einsum("zcln,zcsn,zchls,zcsh,zcshd->zclhd", c, b, passed, dt, x)
@@ -401,75 +339,45 @@ def get_inputs(BATCH=2, CHUNKS=8, CHUNK=256, HEADS=24, HEAD_DIM=64, *, STATE=128
     ]
 
 
-def _check_tensors(name, required, /, **optional):
+def _check_tensors(name, wide=(), /, **tensors):
     """Refuses tensors that are not on one GPU, or that a launch would misread."""
-    first, device = "", None
-    for key, x in {**required, **optional}.items():
-        if x is None and key in optional:
+    plain, device = torch.Tensor.__torch_dispatch__, None
+    for key, x in tensors.items():
+        if x is None:
             continue
-        if not isinstance(x, torch.Tensor):
-            raise TypeError(f"{name}: {key} must be a tensor, got {x!r:.80}")
-        if type(x).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
-            kind = type(x).__name__
-            raise TypeError(f"{name}: {key} must be a plain tensor, got a {kind}")
-        if x.is_nested or x.layout != torch.strided:
-            raise TypeError(f"{name}: {key} must be a dense tensor, got {x.layout}")
-        if device is None:
-            first, device = key, x.device
-        if x.device != device:
+        if getattr(type(x), "__torch_dispatch__", None) is not plain:
+            raise TypeError(f"{name}: {key} must be a plain tensor, got {type(x)}")
+        device = x.device if device is None else device
+        if x.device != device or not (x.is_cuda or (x.is_cpu and _INTERPRETED)):
             raise ValueError(
-                f"{name}: {key} must be on {device} as {first} is, got {x.device}"
-            )
-        if not (x.is_cuda or (x.is_cpu and _INTERPRETED)):
-            raise ValueError(
-                f"{name}: {key} must be on a GPU, got {device}; the CPU "
-                "needs TRITON_INTERPRET=1, set before triton is imported"
+                f"{name}: needs one GPU, or TRITON_INTERPRET=1, got {key} on {x.device}"
             )
         if not torch.compiler.is_dynamo_compiling() and x.is_neg():
-            raise ValueError(
-                f"{name}: {key} is a lazily negated view; call .resolve_neg() first"
-            )
+            raise ValueError(f"{name}: {key} is lazily negated; call .resolve_neg()")
         tangent = forward_ad.unpack_dual(x).tangent
         if tangent is not None or (x.requires_grad and torch.is_grad_enabled()):
-            raise RuntimeError(
-                f"{name} has no gradient for {key}; "
-                "call it under torch.no_grad(), or with .detach()"
-            )
+            raise RuntimeError(f"{name} has no gradient for {key}; use torch.no_grad()")
+        # Masked lanes may lie up to a tile behind the last element.
+        last = sum(step * (size - 1) for step, size in zip(x.stride(), x.shape))
+        if last >= 2**31 - 2**20 and key not in wide:
+            raise ValueError(f"{name}: {key} spans more than int32 offsets reach")
 
 
 def _check_dtypes(name, expected, /, **tensors):
     """Refuses tensors that are not all of one of the expected dtypes."""
-    (first, x), *others = tensors.items()
-    if x.dtype not in expected:
-        dtypes = " or ".join(map(str, expected))
-        raise TypeError(f"{name}: {first} must be {dtypes}, got {x.dtype}")
-    for key, y in others:
-        if y.dtype != x.dtype:
-            raise TypeError(
-                f"{name}: {key} must be {x.dtype} as {first} is, got {y.dtype}"
-            )
+    found = {key: x.dtype for key, x in tensors.items()}
+    if set(found.values()) not in [{dtype} for dtype in expected]:
+        raise TypeError(f"{name}: needs one dtype of {expected}, got {found}")
+    is_wrong = _INTERPRETED and not hasattr(triton, "has_bfloat16")
+    if is_wrong and torch.bfloat16 in found.values():
+        raise TypeError(f"{name}: Triton's interpreter computes bfloat16 wrongly")
 
 
-def _check_reach(name: str, /, **tensors: torch.Tensor) -> None:
-    """Refuses tensors whose offsets do not fit int32."""
-    for key, x in tensors.items():
-        last = sum(step * (size - 1) for step, size in zip(x.stride(), x.shape))
-        if last >= _INT32_REACH:
-            raise ValueError(
-                f"{name}: {key} spans more elements than int32 offsets reach; "
-                "build the kernel with { offsets: tl.int64 } for it"
-            )
-
-
-def _checked_grid(name, grid, lengths, /):
+def _checked_grid(name, grid, /):
     """The grid, unless it has more programs along an axis than a GPU launches."""
-    for axis, length in lengths.items():
-        if grid[axis] > _MAX_GRID[axis]:
-            raise ValueError(
-                f"{name}: axis {axis} of the grid has {length} = {grid[axis]} programs "
-                f"and a GPU launches at most {_MAX_GRID[axis]}; pass the tensors in "
-                "parts, or give the kernel a grid with a shorter axis"
-            )
+    most = (2**31 - 1, 65535, 65535)
+    if any(count > limit for count, limit in zip(grid, most)):
+        raise ValueError(f"{name}: a GPU launches at most {most} programs, got {grid}")
     return grid
 
 
@@ -477,60 +385,38 @@ def _check_strided(label, written, /, **others):
     """Refuses to write elements that share memory, with each other or with others."""
     if written is None:
         return
-    axes = () if written.is_contiguous() else zip(written.stride(), written.shape)
     reach = 0
-    for step, size in sorted(axes):
+    for step, size in sorted(zip(written.stride(), written.shape)):
         if size > 1 and step <= reach:
-            raise ValueError(
-                f"{label} has elements that share memory, with shape "
-                f"{list(written.shape)} and strides {list(written.stride())}; "
-                "give a tensor of its own"
-            )
+            raise ValueError(f"{label} has elements that share memory")
         reach += step * (size - 1)
     for key, x in others.items():
         if x is not None and _may_overlap(written, x):
-            raise ValueError(
-                f"{label} shares memory with {key}; give a tensor of its own"
-            )
+            raise ValueError(f"{label} shares memory with {key}; give one of its own")
     torch.autograd.graph.increment_version(written)
 
 
-def _may_overlap(x: torch.Tensor, y: torch.Tensor) -> bool:
-    """True unless the addresses of x and y lie apart, at least modulo a stride.
-
-    The stride divides all larger ones, as that of a matrix's rows does for two columns.
-    """
+def _may_overlap(x, y):
+    """True unless x and y lie apart, at least modulo a stride that divides the rest."""
     if x.numel() == 0 or y.numel() == 0:
         return False
-    if x.is_contiguous() and y.is_contiguous():
-        return -y.nbytes < y.data_ptr() - x.data_ptr() < x.nbytes
-    axes = [
+    x_axes, y_axes = (
         [(s * z.itemsize, n - 1) for s, n in zip(z.stride(), z.shape)] for z in (x, y)
-    ]
-    steps = {step for z in axes for step, last in z if step * last > 0}
+    )
+    steps = {step for step, last in x_axes + y_axes if step * last > 0}
     for period in (2**63, *steps):
         gap = (y.data_ptr() - x.data_ptr()) % period
-        x_span, y_span = (
-            sum(step * last for step, last in z if step < period) for z in axes
-        )
-        is_apart = x_span + x.itemsize <= gap <= period - y_span - y.itemsize
-        if is_apart and not any(step % period for step in steps if step > period):
+        x_end = x.itemsize + sum(s * n for s, n in x_axes if s < period)
+        y_end = y.itemsize + sum(s * n for s, n in y_axes if s < period)
+        is_nested = not any(step % period for step in steps if step > period)
+        if is_nested and x_end <= gap <= period - y_end:
             return False
     return True
 
 
-def _check_bfloat16(name, *dtypes):
-    """Refuses bfloat16 where Triton's interpreter would compute with its bits."""
-    if not (torch.bfloat16 in dtypes and triton.knobs.runtime.interpret):
-        return
-    from triton.runtime.interpreter import InterpreterBuilder
-
-    # TileScript's runner corrects the interpreter, and says so here.
-    if not hasattr(InterpreterBuilder, "has_bfloat16"):
-        raise NotImplementedError(
-            f"{name}: Triton's interpreter computes bfloat16 wrongly; "
-            "use another dtype, a GPU, or TileScript's runner, which corrects it"
-        )
+def _strides(tensors):
+    """The strides of all tensors, one after another."""
+    return [step for x in tensors.values() for step in x.stride()]
 
 
 kernel_fn = mamba_chunk_scan

@@ -14,23 +14,15 @@ import triton.language as tl
 from torch.autograd import forward_ad
 
 if tuple(map(int, triton.__version__.split(".")[:2])) < (3, 6):
-    raise ImportError(
-        f"Triton 3.6 or later is needed, got {triton.__version__}; upgrade it and torch"
-    )
+    raise ImportError(f"Triton 3.6 or later is needed, got {triton.__version__}")
 
-# True if Triton's interpreter runs kernels on the CPU.
 _INTERPRETED = triton.knobs.runtime.interpret
-# Offsets are int32, and masked lanes may lie up to one tile behind the last element.
-_INT32_REACH = 2**31 - 2**20
-# The maximum number of programs along each axis of a grid.
-_MAX_GRID = (2**31 - 1, 65535, 65535)
 
 
 @triton.autotune(
     configs=[
-        triton.Config({"BLOCK": 128}, num_warps=4),
-        triton.Config({"BLOCK": 256}, num_warps=4),
-        triton.Config({"BLOCK": 512}, num_warps=8),
+        triton.Config({"BLOCK": BLOCK}, num_warps=num_warps)
+        for BLOCK, num_warps in [(128, 4), (256, 4), (512, 8)]
     ],
     key=["OD", "OH", "OW", "KERNEL"],
     do_bench=(lambda *_, **__: [0.0] * 3) if _INTERPRETED else None,
@@ -140,53 +132,27 @@ def max_pool3d(
     _check_type("max_pool3d: KERNEL", KERNEL, int)
     _check_type("max_pool3d: STRIDE", STRIDE, int)
     _check_type("max_pool3d: PADDING", PADDING, int)
-    _check_tensors("max_pool3d", {"x": x}, y=y, indices=indices)
-    _check_strided("max_pool3d: y", y, x=x)
-    _check_strided("max_pool3d: indices", indices, x=x, y=y)
     if x.ndim != 5:
         raise ValueError(
-            f"max_pool3d: x must have shape [N, C, D, H, W], got {list(x.shape)}"
+            f"max_pool3d: x must have shape [N, C, D, H, W], got {x.shape}"
         )
     N, C, D, H, W = x.shape
-    if not STRIDE >= 1:
+    if not (
+        STRIDE >= 1
+        and STRIDE < 1024
+        and PADDING >= 0
+        and PADDING < 1024
+        and PADDING * 2 <= KERNEL
+        and D + PADDING * 2 >= KERNEL
+        and H + PADDING * 2 >= KERNEL
+        and W + PADDING * 2 >= KERNEL
+    ):
         raise ValueError(
-            "max_pool3d: a requirement does not hold: STRIDE >= 1 with "
-            f"STRIDE = {STRIDE}"
-        )
-    if not STRIDE < 1024:
-        raise ValueError(
-            "max_pool3d: a requirement does not hold: STRIDE < 1024 with "
-            f"STRIDE = {STRIDE}"
-        )
-    if not PADDING >= 0:
-        raise ValueError(
-            "max_pool3d: a requirement does not hold: PADDING >= 0 with "
-            f"PADDING = {PADDING}"
-        )
-    if not PADDING < 1024:
-        raise ValueError(
-            "max_pool3d: a requirement does not hold: PADDING < 1024 "
-            f"with PADDING = {PADDING}"
-        )
-    if not PADDING * 2 <= KERNEL:
-        raise ValueError(
-            "max_pool3d: a requirement does not hold: PADDING * 2 <= "
-            f"KERNEL with PADDING = {PADDING}, KERNEL = {KERNEL}"
-        )
-    if not D + PADDING * 2 >= KERNEL:
-        raise ValueError(
-            "max_pool3d: a requirement does not hold: D + PADDING * 2 >= "
-            f"KERNEL with D = {D}, PADDING = {PADDING}, KERNEL = {KERNEL}"
-        )
-    if not H + PADDING * 2 >= KERNEL:
-        raise ValueError(
-            "max_pool3d: a requirement does not hold: H + PADDING * 2 >= "
-            f"KERNEL with H = {H}, PADDING = {PADDING}, KERNEL = {KERNEL}"
-        )
-    if not W + PADDING * 2 >= KERNEL:
-        raise ValueError(
-            "max_pool3d: a requirement does not hold: W + PADDING * 2 >= "
-            f"KERNEL with W = {W}, PADDING = {PADDING}, KERNEL = {KERNEL}"
+            "max_pool3d: a requirement does not hold: STRIDE >= 1 and STRIDE < "
+            "1024 and PADDING >= 0 and PADDING < 1024 and PADDING * 2 <= KERNEL "
+            "and D + PADDING * 2 >= KERNEL and H + PADDING * 2 >= KERNEL and W + "
+            f"PADDING * 2 >= KERNEL with STRIDE = {STRIDE}, PADDING = {PADDING}, "
+            f"KERNEL = {KERNEL}, D = {D}, H = {H}, W = {W}"
         )
     OD = (D + PADDING * 2 - KERNEL) // STRIDE + 1
     OH = (H + PADDING * 2 - KERNEL) // STRIDE + 1
@@ -199,25 +165,22 @@ def max_pool3d(
     )
     if y.shape != (N, C, OD, OH, OW) or indices.shape != (N, C, OD, OH, OW):
         raise ValueError(
-            f"max_pool3d: y and indices must have shape [N={N}, C={C}, "
-            f"OD={OD}, OH={OH}, OW={OW}], got {list(y.shape)} and "
-            f"{list(indices.shape)}"
+            f"max_pool3d: y and indices must have shape [N={N}, C={C}, OD={OD}, "
+            f"OH={OH}, OW={OW}], got {y.shape} and {indices.shape}"
         )
     _check_dtypes(
         "max_pool3d", (torch.float32, torch.float16, torch.bfloat16), x=x, y=y
     )
     _check_dtypes("max_pool3d", (torch.int64,), indices=indices)
+    _check_tensors("max_pool3d", x=x, y=y, indices=indices)
+    _check_strided("max_pool3d: y", y, x=x)
+    _check_strided("max_pool3d: indices", indices, x=x, y=y)
     if N * C * OD * OH * OW == 0:
         return y, indices
 
-    _check_reach("max_pool3d", x=x, y=y, indices=indices)
-    _check_bfloat16("max_pool3d", x.dtype)
-
     def grid(meta):
         return _checked_grid(
-            "max_pool3d",
-            (N * C, triton.cdiv(OD * OH * OW, meta["BLOCK"])),
-            {1: "cdiv(OD * OH * OW, BLOCK)"},
+            "max_pool3d", (N * C, triton.cdiv(OD * OH * OW, meta["BLOCK"]))
         )
 
     with torch.cuda.device(x.get_device()):
@@ -242,7 +205,7 @@ def max_pool3d(
     return y, indices
 
 
-def reference_fn(x: torch.Tensor, KERNEL: int = 3, STRIDE: int = 2, PADDING: int = 1):
+def reference_fn(x, KERNEL=3, STRIDE=2, PADDING=1):
     return torch.nn.functional.max_pool3d(
         x, KERNEL, STRIDE, PADDING, return_indices=True
     )
@@ -274,75 +237,45 @@ def get_inputs(N=2, C=3, D=9, H=14, W=13, *, KERNEL=3, STRIDE=2, PADDING=1):
     ]
 
 
-def _check_tensors(name, required, /, **optional):
+def _check_tensors(name, wide=(), /, **tensors):
     """Refuses tensors that are not on one GPU, or that a launch would misread."""
-    first, device = "", None
-    for key, x in {**required, **optional}.items():
-        if x is None and key in optional:
+    plain, device = torch.Tensor.__torch_dispatch__, None
+    for key, x in tensors.items():
+        if x is None:
             continue
-        if not isinstance(x, torch.Tensor):
-            raise TypeError(f"{name}: {key} must be a tensor, got {x!r:.80}")
-        if type(x).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
-            kind = type(x).__name__
-            raise TypeError(f"{name}: {key} must be a plain tensor, got a {kind}")
-        if x.is_nested or x.layout != torch.strided:
-            raise TypeError(f"{name}: {key} must be a dense tensor, got {x.layout}")
-        if device is None:
-            first, device = key, x.device
-        if x.device != device:
+        if getattr(type(x), "__torch_dispatch__", None) is not plain:
+            raise TypeError(f"{name}: {key} must be a plain tensor, got {type(x)}")
+        device = x.device if device is None else device
+        if x.device != device or not (x.is_cuda or (x.is_cpu and _INTERPRETED)):
             raise ValueError(
-                f"{name}: {key} must be on {device} as {first} is, got {x.device}"
-            )
-        if not (x.is_cuda or (x.is_cpu and _INTERPRETED)):
-            raise ValueError(
-                f"{name}: {key} must be on a GPU, got {device}; the CPU "
-                "needs TRITON_INTERPRET=1, set before triton is imported"
+                f"{name}: needs one GPU, or TRITON_INTERPRET=1, got {key} on {x.device}"
             )
         if not torch.compiler.is_dynamo_compiling() and x.is_neg():
-            raise ValueError(
-                f"{name}: {key} is a lazily negated view; call .resolve_neg() first"
-            )
+            raise ValueError(f"{name}: {key} is lazily negated; call .resolve_neg()")
         tangent = forward_ad.unpack_dual(x).tangent
         if tangent is not None or (x.requires_grad and torch.is_grad_enabled()):
-            raise RuntimeError(
-                f"{name} has no gradient for {key}; "
-                "call it under torch.no_grad(), or with .detach()"
-            )
+            raise RuntimeError(f"{name} has no gradient for {key}; use torch.no_grad()")
+        # Masked lanes may lie up to a tile behind the last element.
+        last = sum(step * (size - 1) for step, size in zip(x.stride(), x.shape))
+        if last >= 2**31 - 2**20 and key not in wide:
+            raise ValueError(f"{name}: {key} spans more than int32 offsets reach")
 
 
 def _check_dtypes(name, expected, /, **tensors):
     """Refuses tensors that are not all of one of the expected dtypes."""
-    (first, x), *others = tensors.items()
-    if x.dtype not in expected:
-        dtypes = " or ".join(map(str, expected))
-        raise TypeError(f"{name}: {first} must be {dtypes}, got {x.dtype}")
-    for key, y in others:
-        if y.dtype != x.dtype:
-            raise TypeError(
-                f"{name}: {key} must be {x.dtype} as {first} is, got {y.dtype}"
-            )
+    found = {key: x.dtype for key, x in tensors.items()}
+    if set(found.values()) not in [{dtype} for dtype in expected]:
+        raise TypeError(f"{name}: needs one dtype of {expected}, got {found}")
+    is_wrong = _INTERPRETED and not hasattr(triton, "has_bfloat16")
+    if is_wrong and torch.bfloat16 in found.values():
+        raise TypeError(f"{name}: Triton's interpreter computes bfloat16 wrongly")
 
 
-def _check_reach(name: str, /, **tensors: torch.Tensor) -> None:
-    """Refuses tensors whose offsets do not fit int32."""
-    for key, x in tensors.items():
-        last = sum(step * (size - 1) for step, size in zip(x.stride(), x.shape))
-        if last >= _INT32_REACH:
-            raise ValueError(
-                f"{name}: {key} spans more elements than int32 offsets reach; "
-                "build the kernel with { offsets: tl.int64 } for it"
-            )
-
-
-def _checked_grid(name, grid, lengths, /):
+def _checked_grid(name, grid, /):
     """The grid, unless it has more programs along an axis than a GPU launches."""
-    for axis, length in lengths.items():
-        if grid[axis] > _MAX_GRID[axis]:
-            raise ValueError(
-                f"{name}: axis {axis} of the grid has {length} = {grid[axis]} programs "
-                f"and a GPU launches at most {_MAX_GRID[axis]}; pass the tensors in "
-                "parts, or give the kernel a grid with a shorter axis"
-            )
+    most = (2**31 - 1, 65535, 65535)
+    if any(count > limit for count, limit in zip(grid, most)):
+        raise ValueError(f"{name}: a GPU launches at most {most} programs, got {grid}")
     return grid
 
 
@@ -350,44 +283,31 @@ def _check_strided(label, written, /, **others):
     """Refuses to write elements that share memory, with each other or with others."""
     if written is None:
         return
-    axes = () if written.is_contiguous() else zip(written.stride(), written.shape)
     reach = 0
-    for step, size in sorted(axes):
+    for step, size in sorted(zip(written.stride(), written.shape)):
         if size > 1 and step <= reach:
-            raise ValueError(
-                f"{label} has elements that share memory, with shape "
-                f"{list(written.shape)} and strides {list(written.stride())}; "
-                "give a tensor of its own"
-            )
+            raise ValueError(f"{label} has elements that share memory")
         reach += step * (size - 1)
     for key, x in others.items():
         if x is not None and _may_overlap(written, x):
-            raise ValueError(
-                f"{label} shares memory with {key}; give a tensor of its own"
-            )
+            raise ValueError(f"{label} shares memory with {key}; give one of its own")
     torch.autograd.graph.increment_version(written)
 
 
-def _may_overlap(x: torch.Tensor, y: torch.Tensor) -> bool:
-    """True unless the addresses of x and y lie apart, at least modulo a stride.
-
-    The stride divides all larger ones, as that of a matrix's rows does for two columns.
-    """
+def _may_overlap(x, y):
+    """True unless x and y lie apart, at least modulo a stride that divides the rest."""
     if x.numel() == 0 or y.numel() == 0:
         return False
-    if x.is_contiguous() and y.is_contiguous():
-        return -y.nbytes < y.data_ptr() - x.data_ptr() < x.nbytes
-    axes = [
+    x_axes, y_axes = (
         [(s * z.itemsize, n - 1) for s, n in zip(z.stride(), z.shape)] for z in (x, y)
-    ]
-    steps = {step for z in axes for step, last in z if step * last > 0}
+    )
+    steps = {step for step, last in x_axes + y_axes if step * last > 0}
     for period in (2**63, *steps):
         gap = (y.data_ptr() - x.data_ptr()) % period
-        x_span, y_span = (
-            sum(step * last for step, last in z if step < period) for z in axes
-        )
-        is_apart = x_span + x.itemsize <= gap <= period - y_span - y.itemsize
-        if is_apart and not any(step % period for step in steps if step > period):
+        x_end = x.itemsize + sum(s * n for s, n in x_axes if s < period)
+        y_end = y.itemsize + sum(s * n for s, n in y_axes if s < period)
+        is_nested = not any(step % period for step in steps if step > period)
+        if is_nested and x_end <= gap <= period - y_end:
             return False
     return True
 
@@ -397,20 +317,6 @@ def _check_type(label, value, *types):
     if type(value) not in types:
         kind = types[0].__name__
         raise TypeError(f"{label} must be of type {kind}, got {value!r:.80}")
-
-
-def _check_bfloat16(name, *dtypes):
-    """Refuses bfloat16 where Triton's interpreter would compute with its bits."""
-    if not (torch.bfloat16 in dtypes and triton.knobs.runtime.interpret):
-        return
-    from triton.runtime.interpreter import InterpreterBuilder
-
-    # TileScript's runner corrects the interpreter, and says so here.
-    if not hasattr(InterpreterBuilder, "has_bfloat16"):
-        raise NotImplementedError(
-            f"{name}: Triton's interpreter computes bfloat16 wrongly; "
-            "use another dtype, a GPU, or TileScript's runner, which corrects it"
-        )
 
 
 kernel_fn = max_pool3d

@@ -11,35 +11,25 @@ import triton.language as tl
 from torch.autograd import forward_ad
 
 if tuple(map(int, triton.__version__.split(".")[:2])) < (3, 6):
-    raise ImportError(
-        f"Triton 3.6 or later is needed, got {triton.__version__}; upgrade it and torch"
-    )
+    raise ImportError(f"Triton 3.6 or later is needed, got {triton.__version__}")
 
-# True if Triton's interpreter runs kernels on the CPU.
 _INTERPRETED = triton.knobs.runtime.interpret
-# Offsets are int32, and masked lanes may lie up to one tile behind the last element.
-_INT32_REACH = 2**31 - 2**20
-# The maximum number of programs along each axis of a grid.
-_MAX_GRID = (2**31 - 1, 65535, 65535)
 
 
 @triton.autotune(
     configs=[
         triton.Config(
-            {"BLOCK_N": 128, "BLOCK_K": 64, "GROUP_M": 8}, num_warps=8, num_stages=3
-        ),
-        triton.Config(
-            {"BLOCK_N": 256, "BLOCK_K": 64, "GROUP_M": 8}, num_warps=8, num_stages=3
-        ),
-        triton.Config(
-            {"BLOCK_N": 128, "BLOCK_K": 64, "GROUP_M": 1}, num_warps=4, num_stages=3
-        ),
-        triton.Config(
-            {"BLOCK_N": 64, "BLOCK_K": 128, "GROUP_M": 8}, num_warps=4, num_stages=3
-        ),
-        triton.Config(
-            {"BLOCK_N": 64, "BLOCK_K": 32, "GROUP_M": 8}, num_warps=4, num_stages=4
-        ),
+            {"BLOCK_N": BLOCK_N, "BLOCK_K": BLOCK_K, "GROUP_M": GROUP_M},
+            num_warps=num_warps,
+            num_stages=num_stages,
+        )
+        for BLOCK_N, BLOCK_K, GROUP_M, num_warps, num_stages in [
+            (128, 64, 8, 8, 3),
+            (256, 64, 8, 8, 3),
+            (128, 64, 1, 4, 3),
+            (64, 128, 8, 4, 3),
+            (64, 32, 8, 4, 4),
+        ]
     ],
     key=["M", "N", "K", "BLOCK_M"],
     do_bench=(lambda *_, **__: [0.0] * 3) if _INTERPRETED else None,
@@ -152,17 +142,64 @@ def moe_gemm(
         TOP_K: a size of the result.
         out: where to write [M, TOP_K, N] float16 or bfloat16; allocated if None.
     """
-    _check_int("moe_gemm: TOP_K", TOP_K, torch.int32, 0)
+    _check_int("moe_gemm: TOP_K", TOP_K, 0, 2**31 - 1)
+    if (
+        x.ndim != 2
+        or w.ndim != 3
+        or w.shape[2] != x.shape[1]
+        or sorted_token_ids.ndim != 2
+        or expert_ids.ndim != 1
+        or num_tokens_post_padded.shape != (1,)
+    ):
+        raise ValueError(
+            "moe_gemm: x, w, sorted_token_ids, expert_ids and "
+            "num_tokens_post_padded must have shapes [M, K], [E, N, K], [BLOCKS, "
+            f"BLOCK_M], [BLOCKS] and [1], got {x.shape}, {w.shape}, "
+            f"{sorted_token_ids.shape}, {expert_ids.shape} and "
+            f"{num_tokens_post_padded.shape}"
+        )
+    M, K = x.shape
+    E = w.shape[0]
+    N = w.shape[1]
+    BLOCK_M = sorted_token_ids.shape[1]
+    BLOCKS = triton.cdiv(M * TOP_K + E * (BLOCK_M - 1), BLOCK_M)
+    if topk_weights is not None:
+        if topk_weights.shape != (M, TOP_K):
+            raise ValueError(
+                f"moe_gemm: topk_weights must have shape [M={M}, TOP_K={TOP_K}], got "
+                f"{topk_weights.shape}"
+            )
+        _check_dtypes("moe_gemm", (torch.float32,), topk_weights=topk_weights)
+    if sorted_token_ids.shape[0] != BLOCKS or expert_ids.shape[0] != BLOCKS:
+        raise ValueError(
+            "moe_gemm: sorted_token_ids and expert_ids must have shapes "
+            f"[BLOCKS={BLOCKS}, BLOCK_M={BLOCK_M}] and [BLOCKS={BLOCKS}], got "
+            f"{sorted_token_ids.shape} and {expert_ids.shape}"
+        )
+    out = x.new_empty((M, TOP_K, N)) if out is None else out
+    if out.shape != (M, TOP_K, N):
+        raise ValueError(
+            f"moe_gemm: out must have shape [M={M}, TOP_K={TOP_K}, N={N}], got "
+            f"{out.shape}"
+        )
+    _check_dtypes("moe_gemm", (torch.float16, torch.bfloat16), x=x, w=w, out=out)
+    _check_dtypes(
+        "moe_gemm",
+        (torch.int32,),
+        sorted_token_ids=sorted_token_ids,
+        expert_ids=expert_ids,
+        num_tokens_post_padded=num_tokens_post_padded,
+    )
+    _check_contiguous("moe_gemm", sorted_token_ids=sorted_token_ids)
     _check_tensors(
         "moe_gemm",
-        {
-            "x": x,
-            "w": w,
-            "sorted_token_ids": sorted_token_ids,
-            "expert_ids": expert_ids,
-            "num_tokens_post_padded": num_tokens_post_padded,
-        },
+        ("w",),
+        x=x,
+        w=w,
         topk_weights=topk_weights,
+        sorted_token_ids=sorted_token_ids,
+        expert_ids=expert_ids,
+        num_tokens_post_padded=num_tokens_post_padded,
         out=out,
     )
     _check_strided(
@@ -175,88 +212,23 @@ def moe_gemm(
         expert_ids=expert_ids,
         num_tokens_post_padded=num_tokens_post_padded,
     )
-    if (
-        x.ndim != 2
-        or w.ndim != 3
-        or w.shape[2] != x.shape[1]
-        or sorted_token_ids.ndim != 2
-        or expert_ids.ndim != 1
-        or num_tokens_post_padded.shape != (1,)
-    ):
-        raise ValueError(
-            "moe_gemm: x, w, sorted_token_ids, expert_ids and "
-            "num_tokens_post_padded must have shapes [M, K], [E, N, K], "
-            f"[BLOCKS, BLOCK_M], [BLOCKS] and [1], got {list(x.shape)}, "
-            f"{list(w.shape)}, {list(sorted_token_ids.shape)}, "
-            f"{list(expert_ids.shape)} and "
-            f"{list(num_tokens_post_padded.shape)}"
-        )
-    M, K = x.shape
-    E = w.shape[0]
-    N = w.shape[1]
-    BLOCK_M = sorted_token_ids.shape[1]
-    BLOCKS = triton.cdiv(M * TOP_K + E * (BLOCK_M - 1), BLOCK_M)
-    if topk_weights is not None:
-        if topk_weights.shape != (M, TOP_K):
-            raise ValueError(
-                f"moe_gemm: topk_weights must have shape [M={M}, "
-                f"TOP_K={TOP_K}], got {list(topk_weights.shape)}"
-            )
-        _check_dtypes("moe_gemm", (torch.float32,), topk_weights=topk_weights)
-    if sorted_token_ids.shape[0] != BLOCKS or expert_ids.shape[0] != BLOCKS:
-        raise ValueError(
-            "moe_gemm: sorted_token_ids and expert_ids must have shapes "
-            f"[BLOCKS={BLOCKS}, BLOCK_M={BLOCK_M}] and [BLOCKS={BLOCKS}], "
-            f"got {list(sorted_token_ids.shape)} and "
-            f"{list(expert_ids.shape)}"
-        )
-    out = x.new_empty((M, TOP_K, N)) if out is None else out
-    if out.shape != (M, TOP_K, N):
-        raise ValueError(
-            f"moe_gemm: out must have shape [M={M}, TOP_K={TOP_K}, "
-            f"N={N}], got {list(out.shape)}"
-        )
-    _check_dtypes("moe_gemm", (torch.float16, torch.bfloat16), x=x, w=w, out=out)
-    _check_dtypes(
-        "moe_gemm",
-        (torch.int32,),
-        sorted_token_ids=sorted_token_ids,
-        expert_ids=expert_ids,
-        num_tokens_post_padded=num_tokens_post_padded,
-    )
-    _check_contiguous("moe_gemm", sorted_token_ids=sorted_token_ids)
     if M * TOP_K * N == 0:
         return out
 
     stride_topk_weights_m, stride_topk_weights_top_k = (
         (0, 0) if topk_weights is None else topk_weights.stride()
     )
-    _check_reach(
-        "moe_gemm",
-        x=x,
-        sorted_token_ids=sorted_token_ids,
-        expert_ids=expert_ids,
-        num_tokens_post_padded=num_tokens_post_padded,
-        out=out,
-    )
-    if topk_weights is not None:
-        _check_reach("moe_gemm", topk_weights=topk_weights)
-    if K >= _INT32_REACH:
+    if K >= 2**31 - 2**20:
         raise ValueError(
-            f"moe_gemm: K is {K}, and the kernel counts up to it in "
-            "int32; compute the indices in tl.int64: "
-            "tl.programId(0).to(tl.int64), and sizes likewise"
+            f"moe_gemm: K is {K}, and the kernel counts up to it in int32; "
+            "compute the indices in tl.int64: tl.programId(0).to(tl.int64), and "
+            "sizes likewise"
         )
     if BLOCK_M < 1 or (BLOCK_M & (BLOCK_M - 1)) != 0:
         raise ValueError(f"moe_gemm: BLOCK_M must be a power of two, got {BLOCK_M}")
-    _check_bfloat16("moe_gemm", x.dtype)
 
     def grid(meta):
-        return _checked_grid(
-            "moe_gemm",
-            (BLOCKS * triton.cdiv(N, meta["BLOCK_N"]),),
-            {0: "BLOCKS * cdiv(N, BLOCK_N)"},
-        )
+        return _checked_grid("moe_gemm", (BLOCKS * triton.cdiv(N, meta["BLOCK_N"]),))
 
     with torch.cuda.device(x.get_device()):
         moe_gemm_kernel[grid](
@@ -284,13 +256,7 @@ def moe_gemm(
 
 
 def reference_fn(
-    x: torch.Tensor,
-    w: torch.Tensor,
-    sorted_token_ids: torch.Tensor,
-    expert_ids: torch.Tensor,
-    num_tokens_post_padded: torch.Tensor,
-    TOP_K: int,
-    topk_weights: torch.Tensor | None = None,
+    x, w, sorted_token_ids, expert_ids, num_tokens_post_padded, TOP_K, topk_weights=None
 ):
     M = x.shape[0]
     N = w.shape[1]
@@ -364,85 +330,52 @@ def get_inputs(M=19, K=40, E=4, N=33, TOP_K=2, *, BLOCK_M=16):
     ]
 
 
-def _check_tensors(name, required, /, **optional):
+def _check_tensors(name, wide=(), /, **tensors):
     """Refuses tensors that are not on one GPU, or that a launch would misread."""
-    first, device = "", None
-    for key, x in {**required, **optional}.items():
-        if x is None and key in optional:
+    plain, device = torch.Tensor.__torch_dispatch__, None
+    for key, x in tensors.items():
+        if x is None:
             continue
-        if not isinstance(x, torch.Tensor):
-            raise TypeError(f"{name}: {key} must be a tensor, got {x!r:.80}")
-        if type(x).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
-            kind = type(x).__name__
-            raise TypeError(f"{name}: {key} must be a plain tensor, got a {kind}")
-        if x.is_nested or x.layout != torch.strided:
-            raise TypeError(f"{name}: {key} must be a dense tensor, got {x.layout}")
-        if device is None:
-            first, device = key, x.device
-        if x.device != device:
+        if getattr(type(x), "__torch_dispatch__", None) is not plain:
+            raise TypeError(f"{name}: {key} must be a plain tensor, got {type(x)}")
+        device = x.device if device is None else device
+        if x.device != device or not (x.is_cuda or (x.is_cpu and _INTERPRETED)):
             raise ValueError(
-                f"{name}: {key} must be on {device} as {first} is, got {x.device}"
-            )
-        if not (x.is_cuda or (x.is_cpu and _INTERPRETED)):
-            raise ValueError(
-                f"{name}: {key} must be on a GPU, got {device}; the CPU "
-                "needs TRITON_INTERPRET=1, set before triton is imported"
+                f"{name}: needs one GPU, or TRITON_INTERPRET=1, got {key} on {x.device}"
             )
         if not torch.compiler.is_dynamo_compiling() and x.is_neg():
-            raise ValueError(
-                f"{name}: {key} is a lazily negated view; call .resolve_neg() first"
-            )
+            raise ValueError(f"{name}: {key} is lazily negated; call .resolve_neg()")
         tangent = forward_ad.unpack_dual(x).tangent
         if tangent is not None or (x.requires_grad and torch.is_grad_enabled()):
-            raise RuntimeError(
-                f"{name} has no gradient for {key}; "
-                "call it under torch.no_grad(), or with .detach()"
-            )
+            raise RuntimeError(f"{name} has no gradient for {key}; use torch.no_grad()")
+        # Masked lanes may lie up to a tile behind the last element.
+        last = sum(step * (size - 1) for step, size in zip(x.stride(), x.shape))
+        if last >= 2**31 - 2**20 and key not in wide:
+            raise ValueError(f"{name}: {key} spans more than int32 offsets reach")
 
 
 def _check_dtypes(name, expected, /, **tensors):
     """Refuses tensors that are not all of one of the expected dtypes."""
-    (first, x), *others = tensors.items()
-    if x.dtype not in expected:
-        dtypes = " or ".join(map(str, expected))
-        raise TypeError(f"{name}: {first} must be {dtypes}, got {x.dtype}")
-    for key, y in others:
-        if y.dtype != x.dtype:
-            raise TypeError(
-                f"{name}: {key} must be {x.dtype} as {first} is, got {y.dtype}"
-            )
+    found = {key: x.dtype for key, x in tensors.items()}
+    if set(found.values()) not in [{dtype} for dtype in expected]:
+        raise TypeError(f"{name}: needs one dtype of {expected}, got {found}")
+    is_wrong = _INTERPRETED and not hasattr(triton, "has_bfloat16")
+    if is_wrong and torch.bfloat16 in found.values():
+        raise TypeError(f"{name}: Triton's interpreter computes bfloat16 wrongly")
 
 
-def _check_contiguous(name: str, /, **tensors: torch.Tensor) -> None:
+def _check_contiguous(name, /, **tensors):
     """Refuses tensors that are not contiguous."""
     for key, x in tensors.items():
         if not x.is_contiguous():
-            raise ValueError(
-                f"{name}: {key} must be contiguous, got strides {x.stride()}; "
-                "call .contiguous() first"
-            )
+            raise ValueError(f"{name}: {key} must be contiguous, got {x.stride()}")
 
 
-def _check_reach(name: str, /, **tensors: torch.Tensor) -> None:
-    """Refuses tensors whose offsets do not fit int32."""
-    for key, x in tensors.items():
-        last = sum(step * (size - 1) for step, size in zip(x.stride(), x.shape))
-        if last >= _INT32_REACH:
-            raise ValueError(
-                f"{name}: {key} spans more elements than int32 offsets reach; "
-                "build the kernel with { offsets: tl.int64 } for it"
-            )
-
-
-def _checked_grid(name, grid, lengths, /):
+def _checked_grid(name, grid, /):
     """The grid, unless it has more programs along an axis than a GPU launches."""
-    for axis, length in lengths.items():
-        if grid[axis] > _MAX_GRID[axis]:
-            raise ValueError(
-                f"{name}: axis {axis} of the grid has {length} = {grid[axis]} programs "
-                f"and a GPU launches at most {_MAX_GRID[axis]}; pass the tensors in "
-                "parts, or give the kernel a grid with a shorter axis"
-            )
+    most = (2**31 - 1, 65535, 65535)
+    if any(count > limit for count, limit in zip(grid, most)):
+        raise ValueError(f"{name}: a GPU launches at most {most} programs, got {grid}")
     return grid
 
 
@@ -450,71 +383,42 @@ def _check_strided(label, written, /, **others):
     """Refuses to write elements that share memory, with each other or with others."""
     if written is None:
         return
-    axes = () if written.is_contiguous() else zip(written.stride(), written.shape)
     reach = 0
-    for step, size in sorted(axes):
+    for step, size in sorted(zip(written.stride(), written.shape)):
         if size > 1 and step <= reach:
-            raise ValueError(
-                f"{label} has elements that share memory, with shape "
-                f"{list(written.shape)} and strides {list(written.stride())}; "
-                "give a tensor of its own"
-            )
+            raise ValueError(f"{label} has elements that share memory")
         reach += step * (size - 1)
     for key, x in others.items():
         if x is not None and _may_overlap(written, x):
-            raise ValueError(
-                f"{label} shares memory with {key}; give a tensor of its own"
-            )
+            raise ValueError(f"{label} shares memory with {key}; give one of its own")
     torch.autograd.graph.increment_version(written)
 
 
-def _may_overlap(x: torch.Tensor, y: torch.Tensor) -> bool:
-    """True unless the addresses of x and y lie apart, at least modulo a stride.
-
-    The stride divides all larger ones, as that of a matrix's rows does for two columns.
-    """
+def _may_overlap(x, y):
+    """True unless x and y lie apart, at least modulo a stride that divides the rest."""
     if x.numel() == 0 or y.numel() == 0:
         return False
-    if x.is_contiguous() and y.is_contiguous():
-        return -y.nbytes < y.data_ptr() - x.data_ptr() < x.nbytes
-    axes = [
+    x_axes, y_axes = (
         [(s * z.itemsize, n - 1) for s, n in zip(z.stride(), z.shape)] for z in (x, y)
-    ]
-    steps = {step for z in axes for step, last in z if step * last > 0}
+    )
+    steps = {step for step, last in x_axes + y_axes if step * last > 0}
     for period in (2**63, *steps):
         gap = (y.data_ptr() - x.data_ptr()) % period
-        x_span, y_span = (
-            sum(step * last for step, last in z if step < period) for z in axes
-        )
-        is_apart = x_span + x.itemsize <= gap <= period - y_span - y.itemsize
-        if is_apart and not any(step % period for step in steps if step > period):
+        x_end = x.itemsize + sum(s * n for s, n in x_axes if s < period)
+        y_end = y.itemsize + sum(s * n for s, n in y_axes if s < period)
+        is_nested = not any(step % period for step in steps if step > period)
+        if is_nested and x_end <= gap <= period - y_end:
             return False
     return True
 
 
-def _check_int(label, value, dtype, least=None):
-    """Refuses a value that is no integer, or that the dtype cannot hold."""
+def _check_int(label, value, least, most):
+    """Refuses a value that is no integer, or out of range."""
     # In a graph with dynamic shapes, sizes are SymInt.
     if type(value) not in (int, torch.SymInt):
         raise TypeError(f"{label} must be of type int, got {value!r:.80}")
-    info = torch.iinfo(dtype)
-    least = info.min if least is None else least
-    if not least <= value <= info.max:
-        raise ValueError(f"{label} must be from {least} to {info.max}, got {value}")
-
-
-def _check_bfloat16(name, *dtypes):
-    """Refuses bfloat16 where Triton's interpreter would compute with its bits."""
-    if not (torch.bfloat16 in dtypes and triton.knobs.runtime.interpret):
-        return
-    from triton.runtime.interpreter import InterpreterBuilder
-
-    # TileScript's runner corrects the interpreter, and says so here.
-    if not hasattr(InterpreterBuilder, "has_bfloat16"):
-        raise NotImplementedError(
-            f"{name}: Triton's interpreter computes bfloat16 wrongly; "
-            "use another dtype, a GPU, or TileScript's runner, which corrects it"
-        )
+    if not least <= value <= most:
+        raise ValueError(f"{label} must be from {least} to {most}, got {value}")
 
 
 kernel_fn = moe_gemm

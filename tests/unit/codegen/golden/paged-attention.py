@@ -11,25 +11,15 @@ import triton.language as tl
 from torch.autograd import forward_ad
 
 if tuple(map(int, triton.__version__.split(".")[:2])) < (3, 6):
-    raise ImportError(
-        f"Triton 3.6 or later is needed, got {triton.__version__}; upgrade it and torch"
-    )
+    raise ImportError(f"Triton 3.6 or later is needed, got {triton.__version__}")
 
-# True if Triton's interpreter runs kernels on the CPU.
 _INTERPRETED = triton.knobs.runtime.interpret
-# Offsets are int32, and masked lanes may lie up to one tile behind the last element.
-_INT32_REACH = 2**31 - 2**20
-# The maximum number of elements of a tile.
-_MAX_TILE = 2**20
-# The maximum number of programs along each axis of a grid.
-_MAX_GRID = (2**31 - 1, 65535, 65535)
 
 
 @triton.autotune(
     configs=[
-        triton.Config({}, num_warps=4, num_stages=3),
-        triton.Config({}, num_warps=4, num_stages=2),
-        triton.Config({}, num_warps=8, num_stages=2),
+        triton.Config({}, num_warps=num_warps, num_stages=num_stages)
+        for num_warps, num_stages in [(4, 3), (4, 2), (8, 2)]
     ],
     key=["G", "HEAD_DIM", "PAGE_SIZE"],
     do_bench=(lambda *_, **__: [0.0] * 3) if _INTERPRETED else None,
@@ -141,26 +131,6 @@ def paged_attention(
         out: where to write [B, H, G, HEAD_DIM] float16 or bfloat16; allocated if
             None.
     """
-    _check_tensors(
-        "paged_attention",
-        {
-            "q": q,
-            "k_cache": k_cache,
-            "v_cache": v_cache,
-            "block_tables": block_tables,
-            "seq_lens": seq_lens,
-        },
-        out=out,
-    )
-    _check_strided(
-        "paged_attention: out",
-        out,
-        q=q,
-        k_cache=k_cache,
-        v_cache=v_cache,
-        block_tables=block_tables,
-        seq_lens=seq_lens,
-    )
     if (
         q.ndim != 4
         or k_cache.ndim != 4
@@ -169,16 +139,14 @@ def paged_attention(
         or v_cache.shape != k_cache.shape
         or block_tables.ndim != 2
         or block_tables.shape[0] != q.shape[0]
-        or seq_lens.ndim != 1
-        or seq_lens.shape[0] != q.shape[0]
+        or seq_lens.shape != q.shape[:1]
     ):
         raise ValueError(
-            "paged_attention: q, k_cache, v_cache, block_tables and "
-            "seq_lens must have shapes [B, H, G, HEAD_DIM], [PAGES, "
-            "PAGE_SIZE, H, HEAD_DIM], [PAGES, PAGE_SIZE, H, HEAD_DIM], "
-            f"[B, MAX_PAGES] and [B], got {list(q.shape)}, "
-            f"{list(k_cache.shape)}, {list(v_cache.shape)}, "
-            f"{list(block_tables.shape)} and {list(seq_lens.shape)}"
+            "paged_attention: q, k_cache, v_cache, block_tables and seq_lens "
+            "must have shapes [B, H, G, HEAD_DIM], [PAGES, PAGE_SIZE, H, "
+            "HEAD_DIM], [PAGES, PAGE_SIZE, H, HEAD_DIM], [B, MAX_PAGES] and [B], "
+            f"got {q.shape}, {k_cache.shape}, {v_cache.shape}, "
+            f"{block_tables.shape} and {seq_lens.shape}"
         )
     B, H, G, HEAD_DIM = q.shape
     PAGE_SIZE = k_cache.shape[1]
@@ -187,8 +155,16 @@ def paged_attention(
     if o.shape != (B, H, G, HEAD_DIM):
         raise ValueError(
             f"paged_attention: out must have shape [B={B}, H={H}, G={G}, "
-            f"HEAD_DIM={HEAD_DIM}], got {list(o.shape)}"
+            f"HEAD_DIM={HEAD_DIM}], got {o.shape}"
         )
+    tensors = {
+        "q": q,
+        "k_cache": k_cache,
+        "v_cache": v_cache,
+        "block_tables": block_tables,
+        "seq_lens": seq_lens,
+        "out": o,
+    }
     _check_dtypes(
         "paged_attention",
         (torch.float16, torch.bfloat16),
@@ -200,57 +176,45 @@ def paged_attention(
     _check_dtypes(
         "paged_attention", (torch.int32,), block_tables=block_tables, seq_lens=seq_lens
     )
-    if B * H * G * HEAD_DIM == 0:
-        return o
-
-    _check_reach(
-        "paged_attention",
+    _check_tensors("paged_attention", **tensors)
+    _check_strided(
+        "paged_attention: out",
+        out,
         q=q,
         k_cache=k_cache,
         v_cache=v_cache,
         block_tables=block_tables,
         seq_lens=seq_lens,
-        out=o,
     )
+    if B * H * G * HEAD_DIM == 0:
+        return o
+
     if HEAD_DIM < 16 or (HEAD_DIM & (HEAD_DIM - 1)) != 0:
         raise ValueError(
-            "paged_attention: HEAD_DIM must be a power of two from 16 "
-            f"up, got {HEAD_DIM}"
+            "paged_attention: HEAD_DIM must be a power of two from 16 up, got "
+            f"{HEAD_DIM}"
         )
     if PAGE_SIZE < 16 or (PAGE_SIZE & (PAGE_SIZE - 1)) != 0:
         raise ValueError(
-            "paged_attention: PAGE_SIZE must be a power of two from 16 "
-            f"up, got {PAGE_SIZE}"
+            "paged_attention: PAGE_SIZE must be a power of two from 16 up, got "
+            f"{PAGE_SIZE}"
         )
     BLOCK_G = max(triton.next_power_of_2(G), 16)
-    if BLOCK_G > _MAX_TILE:
+    if BLOCK_G > 2**20:
         raise ValueError(
-            f"paged_attention: BLOCK_G would be {BLOCK_G}; a tile holds "
-            f"at most {_MAX_TILE} elements"
+            f"paged_attention: BLOCK_G must be at most 2**20, got {BLOCK_G}"
         )
     if not MAX_PAGES * PAGE_SIZE <= 1073741824:
         raise ValueError(
-            "paged_attention: a requirement does not hold: MAX_PAGES * "
-            f"PAGE_SIZE <= 1073741824 with MAX_PAGES = {MAX_PAGES}, "
-            f"PAGE_SIZE = {PAGE_SIZE}"
+            "paged_attention: a requirement does not hold: MAX_PAGES * PAGE_SIZE "
+            f"<= 1073741824 with MAX_PAGES = {MAX_PAGES}, PAGE_SIZE = {PAGE_SIZE}"
         )
-    _check_bfloat16("paged_attention", q.dtype)
 
     with torch.cuda.device(q.get_device()):
-        paged_attention_kernel[_checked_grid("paged_attention", (B, H), {1: "H"})](
-            q,
-            k_cache,
-            v_cache,
-            block_tables,
-            seq_lens,
-            o,
+        paged_attention_kernel[_checked_grid("paged_attention", (B, H))](
+            *tensors.values(),
             G,
-            *q.stride(),
-            *k_cache.stride(),
-            *v_cache.stride(),
-            *block_tables.stride(),
-            seq_lens.stride(0),
-            *o.stride(),
+            *_strides(tensors),
             HEAD_DIM=HEAD_DIM,
             PAGE_SIZE=PAGE_SIZE,
             BLOCK_G=BLOCK_G,
@@ -258,13 +222,7 @@ def paged_attention(
     return o
 
 
-def reference_fn(
-    q: torch.Tensor,
-    k_cache: torch.Tensor,
-    v_cache: torch.Tensor,
-    block_tables: torch.Tensor,
-    seq_lens: torch.Tensor,
-):
+def reference_fn(q, k_cache, v_cache, block_tables, seq_lens):
     B = q.shape[0]
     H = q.shape[1]
     HEAD_DIM = q.shape[3]
@@ -327,75 +285,45 @@ def get_inputs(B=3, H=2, G=4, PAGES=16, MAX_PAGES=5, *, HEAD_DIM=64, PAGE_SIZE=1
     ]
 
 
-def _check_tensors(name, required, /, **optional):
+def _check_tensors(name, wide=(), /, **tensors):
     """Refuses tensors that are not on one GPU, or that a launch would misread."""
-    first, device = "", None
-    for key, x in {**required, **optional}.items():
-        if x is None and key in optional:
+    plain, device = torch.Tensor.__torch_dispatch__, None
+    for key, x in tensors.items():
+        if x is None:
             continue
-        if not isinstance(x, torch.Tensor):
-            raise TypeError(f"{name}: {key} must be a tensor, got {x!r:.80}")
-        if type(x).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
-            kind = type(x).__name__
-            raise TypeError(f"{name}: {key} must be a plain tensor, got a {kind}")
-        if x.is_nested or x.layout != torch.strided:
-            raise TypeError(f"{name}: {key} must be a dense tensor, got {x.layout}")
-        if device is None:
-            first, device = key, x.device
-        if x.device != device:
+        if getattr(type(x), "__torch_dispatch__", None) is not plain:
+            raise TypeError(f"{name}: {key} must be a plain tensor, got {type(x)}")
+        device = x.device if device is None else device
+        if x.device != device or not (x.is_cuda or (x.is_cpu and _INTERPRETED)):
             raise ValueError(
-                f"{name}: {key} must be on {device} as {first} is, got {x.device}"
-            )
-        if not (x.is_cuda or (x.is_cpu and _INTERPRETED)):
-            raise ValueError(
-                f"{name}: {key} must be on a GPU, got {device}; the CPU "
-                "needs TRITON_INTERPRET=1, set before triton is imported"
+                f"{name}: needs one GPU, or TRITON_INTERPRET=1, got {key} on {x.device}"
             )
         if not torch.compiler.is_dynamo_compiling() and x.is_neg():
-            raise ValueError(
-                f"{name}: {key} is a lazily negated view; call .resolve_neg() first"
-            )
+            raise ValueError(f"{name}: {key} is lazily negated; call .resolve_neg()")
         tangent = forward_ad.unpack_dual(x).tangent
         if tangent is not None or (x.requires_grad and torch.is_grad_enabled()):
-            raise RuntimeError(
-                f"{name} has no gradient for {key}; "
-                "call it under torch.no_grad(), or with .detach()"
-            )
+            raise RuntimeError(f"{name} has no gradient for {key}; use torch.no_grad()")
+        # Masked lanes may lie up to a tile behind the last element.
+        last = sum(step * (size - 1) for step, size in zip(x.stride(), x.shape))
+        if last >= 2**31 - 2**20 and key not in wide:
+            raise ValueError(f"{name}: {key} spans more than int32 offsets reach")
 
 
 def _check_dtypes(name, expected, /, **tensors):
     """Refuses tensors that are not all of one of the expected dtypes."""
-    (first, x), *others = tensors.items()
-    if x.dtype not in expected:
-        dtypes = " or ".join(map(str, expected))
-        raise TypeError(f"{name}: {first} must be {dtypes}, got {x.dtype}")
-    for key, y in others:
-        if y.dtype != x.dtype:
-            raise TypeError(
-                f"{name}: {key} must be {x.dtype} as {first} is, got {y.dtype}"
-            )
+    found = {key: x.dtype for key, x in tensors.items()}
+    if set(found.values()) not in [{dtype} for dtype in expected]:
+        raise TypeError(f"{name}: needs one dtype of {expected}, got {found}")
+    is_wrong = _INTERPRETED and not hasattr(triton, "has_bfloat16")
+    if is_wrong and torch.bfloat16 in found.values():
+        raise TypeError(f"{name}: Triton's interpreter computes bfloat16 wrongly")
 
 
-def _check_reach(name: str, /, **tensors: torch.Tensor) -> None:
-    """Refuses tensors whose offsets do not fit int32."""
-    for key, x in tensors.items():
-        last = sum(step * (size - 1) for step, size in zip(x.stride(), x.shape))
-        if last >= _INT32_REACH:
-            raise ValueError(
-                f"{name}: {key} spans more elements than int32 offsets reach; "
-                "build the kernel with { offsets: tl.int64 } for it"
-            )
-
-
-def _checked_grid(name, grid, lengths, /):
+def _checked_grid(name, grid, /):
     """The grid, unless it has more programs along an axis than a GPU launches."""
-    for axis, length in lengths.items():
-        if grid[axis] > _MAX_GRID[axis]:
-            raise ValueError(
-                f"{name}: axis {axis} of the grid has {length} = {grid[axis]} programs "
-                f"and a GPU launches at most {_MAX_GRID[axis]}; pass the tensors in "
-                "parts, or give the kernel a grid with a shorter axis"
-            )
+    most = (2**31 - 1, 65535, 65535)
+    if any(count > limit for count, limit in zip(grid, most)):
+        raise ValueError(f"{name}: a GPU launches at most {most} programs, got {grid}")
     return grid
 
 
@@ -403,60 +331,38 @@ def _check_strided(label, written, /, **others):
     """Refuses to write elements that share memory, with each other or with others."""
     if written is None:
         return
-    axes = () if written.is_contiguous() else zip(written.stride(), written.shape)
     reach = 0
-    for step, size in sorted(axes):
+    for step, size in sorted(zip(written.stride(), written.shape)):
         if size > 1 and step <= reach:
-            raise ValueError(
-                f"{label} has elements that share memory, with shape "
-                f"{list(written.shape)} and strides {list(written.stride())}; "
-                "give a tensor of its own"
-            )
+            raise ValueError(f"{label} has elements that share memory")
         reach += step * (size - 1)
     for key, x in others.items():
         if x is not None and _may_overlap(written, x):
-            raise ValueError(
-                f"{label} shares memory with {key}; give a tensor of its own"
-            )
+            raise ValueError(f"{label} shares memory with {key}; give one of its own")
     torch.autograd.graph.increment_version(written)
 
 
-def _may_overlap(x: torch.Tensor, y: torch.Tensor) -> bool:
-    """True unless the addresses of x and y lie apart, at least modulo a stride.
-
-    The stride divides all larger ones, as that of a matrix's rows does for two columns.
-    """
+def _may_overlap(x, y):
+    """True unless x and y lie apart, at least modulo a stride that divides the rest."""
     if x.numel() == 0 or y.numel() == 0:
         return False
-    if x.is_contiguous() and y.is_contiguous():
-        return -y.nbytes < y.data_ptr() - x.data_ptr() < x.nbytes
-    axes = [
+    x_axes, y_axes = (
         [(s * z.itemsize, n - 1) for s, n in zip(z.stride(), z.shape)] for z in (x, y)
-    ]
-    steps = {step for z in axes for step, last in z if step * last > 0}
+    )
+    steps = {step for step, last in x_axes + y_axes if step * last > 0}
     for period in (2**63, *steps):
         gap = (y.data_ptr() - x.data_ptr()) % period
-        x_span, y_span = (
-            sum(step * last for step, last in z if step < period) for z in axes
-        )
-        is_apart = x_span + x.itemsize <= gap <= period - y_span - y.itemsize
-        if is_apart and not any(step % period for step in steps if step > period):
+        x_end = x.itemsize + sum(s * n for s, n in x_axes if s < period)
+        y_end = y.itemsize + sum(s * n for s, n in y_axes if s < period)
+        is_nested = not any(step % period for step in steps if step > period)
+        if is_nested and x_end <= gap <= period - y_end:
             return False
     return True
 
 
-def _check_bfloat16(name, *dtypes):
-    """Refuses bfloat16 where Triton's interpreter would compute with its bits."""
-    if not (torch.bfloat16 in dtypes and triton.knobs.runtime.interpret):
-        return
-    from triton.runtime.interpreter import InterpreterBuilder
-
-    # TileScript's runner corrects the interpreter, and says so here.
-    if not hasattr(InterpreterBuilder, "has_bfloat16"):
-        raise NotImplementedError(
-            f"{name}: Triton's interpreter computes bfloat16 wrongly; "
-            "use another dtype, a GPU, or TileScript's runner, which corrects it"
-        )
+def _strides(tensors):
+    """The strides of all tensors, one after another."""
+    return [step for x in tensors.values() for step in x.stride()]
 
 
 kernel_fn = paged_attention

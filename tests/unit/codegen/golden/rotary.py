@@ -11,26 +11,15 @@ import triton.language as tl
 from torch.autograd import forward_ad
 
 if tuple(map(int, triton.__version__.split(".")[:2])) < (3, 6):
-    raise ImportError(
-        f"Triton 3.6 or later is needed, got {triton.__version__}; upgrade it and torch"
-    )
+    raise ImportError(f"Triton 3.6 or later is needed, got {triton.__version__}")
 
-# True if Triton's interpreter runs kernels on the CPU.
 _INTERPRETED = triton.knobs.runtime.interpret
-# Offsets are int32, and masked lanes may lie up to one tile behind the last element.
-_INT32_REACH = 2**31 - 2**20
-# The maximum number of elements of a tile.
-_MAX_TILE = 2**20
-# The maximum number of programs along each axis of a grid.
-_MAX_GRID = (2**31 - 1, 65535, 65535)
 
 
 @triton.autotune(
     configs=[
-        triton.Config({"BLOCK_H": 4}, num_warps=2),
-        triton.Config({"BLOCK_H": 8}, num_warps=4),
-        triton.Config({"BLOCK_H": 16}, num_warps=4),
-        triton.Config({"BLOCK_H": 32}, num_warps=8),
+        triton.Config({"BLOCK_H": BLOCK_H}, num_warps=num_warps)
+        for BLOCK_H, num_warps in [(4, 2), (8, 4), (16, 4), (32, 8)]
     ],
     key=["H", "D"],
     do_bench=(lambda *_, **__: [0.0] * 3) if _INTERPRETED else None,
@@ -107,9 +96,8 @@ def _rotate_meta(x, cos, sin, BACK):
         or sin.shape != cos.shape
     ):
         raise ValueError(
-            "rotate: x, cos and sin must have shapes [S, H, D], [S, "
-            f"HALF] and [S, HALF], got {list(x.shape)}, {list(cos.shape)} "
-            f"and {list(sin.shape)}"
+            "rotate: x, cos and sin must have shapes [S, H, D], [S, HALF] and "
+            f"[S, HALF], got {x.shape}, {cos.shape} and {sin.shape}"
         )
     S = x.shape[0]
     H = x.shape[1]
@@ -117,7 +105,7 @@ def _rotate_meta(x, cos, sin, BACK):
     D = HALF * 2
     if x.shape[2] != D:
         raise ValueError(
-            f"rotate: x must have shape [S={S}, H={H}, D={D}], got {list(x.shape)}"
+            f"rotate: x must have shape [S={S}, H={H}, D={D}], got {x.shape}"
         )
     _check_dtypes("rotate", (torch.float16, torch.bfloat16, torch.float32), x=x)
     _check_dtypes("rotate", (torch.float32,), cos=cos, sin=sin)
@@ -137,43 +125,25 @@ def _rotate(x, cos, sin, BACK):
     if S * H * D == 0:
         return y
 
-    _check_reach("rotate", x=x, cos=cos, sin=sin, out=y)
+    tensors = {"x": x, "cos": cos, "sin": sin, "out": y}
+    _check_reach("rotate", **tensors)
     BLOCK_HALF = triton.next_power_of_2(HALF)
-    if BLOCK_HALF > _MAX_TILE:
+    if BLOCK_HALF < 1 or (BLOCK_HALF & (BLOCK_HALF - 1)) != 0 or BLOCK_HALF > 2**20:
         raise ValueError(
-            f"rotate: BLOCK_HALF would be {BLOCK_HALF}; a tile holds at "
-            f"most {_MAX_TILE} elements"
+            "rotate: BLOCK_HALF must be a power of two, at most 2**20, got "
+            f"{BLOCK_HALF}"
         )
-    if BLOCK_HALF < 1 or (BLOCK_HALF & (BLOCK_HALF - 1)) != 0:
-        raise ValueError(
-            f"rotate: BLOCK_HALF would be {BLOCK_HALF}, and a tile's "
-            "dimension is a power of two"
-        )
-    if not BLOCK_HALF >= HALF:
-        raise ValueError(
-            "rotate: a requirement does not hold: BLOCK_HALF >= HALF "
-            f"with BLOCK_HALF = {BLOCK_HALF}, HALF = {HALF}"
-        )
-    _check_bfloat16("rotate", x.dtype)
 
     def grid(meta):
-        return _checked_grid(
-            "rotate", (S, triton.cdiv(H, meta["BLOCK_H"])), {1: "cdiv(H, BLOCK_H)"}
-        )
+        return _checked_grid("rotate", (S, triton.cdiv(H, meta["BLOCK_H"])))
 
     with torch.cuda.device(x.get_device()):
         rotate_kernel[grid](
-            x,
-            cos,
-            sin,
-            y,
+            *tensors.values(),
             H,
             D,
             HALF,
-            *x.stride(),
-            *cos.stride(),
-            *sin.stride(),
-            *y.stride(),
+            *_strides(tensors),
             BACK=BACK,
             BLOCK_HALF=BLOCK_HALF,
         )
@@ -182,7 +152,6 @@ def _rotate(x, cos, sin, BACK):
 
 @torch.library.custom_op("tilescript::rotary", mutates_args=())
 def rotary_op(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
-    """torch.ops.tilescript.rotary."""
     return _rotate(x, cos, sin, False)
 
 
@@ -195,7 +164,6 @@ def _(x, cos, sin):
 def rotary_backward_op(
     grad_y: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor
 ) -> torch.Tensor:
-    """torch.ops.tilescript.rotary_backward."""
     return _rotate(grad_y, cos, sin, True)
 
 
@@ -205,13 +173,11 @@ def _(grad_y, cos, sin):
 
 
 def _rotary_setup_context(ctx, inputs, output):
-    """Keeps what the gradient of rotary needs."""
     _, cos, sin = inputs
     ctx.save_for_backward(cos, sin)
 
 
 def _rotary_backward(ctx, grad_y):
-    """The gradients of the inputs of rotary."""
     if ctx.needs_input_grad[1]:
         raise RuntimeError("rotary has no gradient of cos; call it with cos.detach()")
     if ctx.needs_input_grad[2]:
@@ -239,7 +205,7 @@ def rotary(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tenso
     return rotary_op(x, cos, sin)
 
 
-def reference_fn(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor):
+def reference_fn(x, cos, sin):
     HALF = cos.shape[1]
     left = x.narrow(2, 0, HALF)
     c = cos.unsqueeze(1)
@@ -265,43 +231,33 @@ def get_inputs(S=20, H=6, HALF=40):
 
 def _check_dtypes(name, expected, /, **tensors):
     """Refuses tensors that are not all of one of the expected dtypes."""
-    (first, x), *others = tensors.items()
-    if x.dtype not in expected:
-        dtypes = " or ".join(map(str, expected))
-        raise TypeError(f"{name}: {first} must be {dtypes}, got {x.dtype}")
-    for key, y in others:
-        if y.dtype != x.dtype:
-            raise TypeError(
-                f"{name}: {key} must be {x.dtype} as {first} is, got {y.dtype}"
-            )
+    found = {key: x.dtype for key, x in tensors.items()}
+    if set(found.values()) not in [{dtype} for dtype in expected]:
+        raise TypeError(f"{name}: needs one dtype of {expected}, got {found}")
+    is_wrong = _INTERPRETED and not hasattr(triton, "has_bfloat16")
+    if is_wrong and torch.bfloat16 in found.values():
+        raise TypeError(f"{name}: Triton's interpreter computes bfloat16 wrongly")
 
 
-def _check_reach(name: str, /, **tensors: torch.Tensor) -> None:
-    """Refuses tensors whose offsets do not fit int32."""
+def _check_reach(name, /, **tensors):
+    """Refuses tensors whose offsets do not fit int32, with a tile behind them."""
     for key, x in tensors.items():
         last = sum(step * (size - 1) for step, size in zip(x.stride(), x.shape))
-        if last >= _INT32_REACH:
-            raise ValueError(
-                f"{name}: {key} spans more elements than int32 offsets reach; "
-                "build the kernel with { offsets: tl.int64 } for it"
-            )
+        if last >= 2**31 - 2**20:
+            raise ValueError(f"{name}: {key} spans more than int32 offsets reach")
 
 
-def _checked_grid(name, grid, lengths, /):
+def _checked_grid(name, grid, /):
     """The grid, unless it has more programs along an axis than a GPU launches."""
-    for axis, length in lengths.items():
-        if grid[axis] > _MAX_GRID[axis]:
-            raise ValueError(
-                f"{name}: axis {axis} of the grid has {length} = {grid[axis]} programs "
-                f"and a GPU launches at most {_MAX_GRID[axis]}; pass the tensors in "
-                "parts, or give the kernel a grid with a shorter axis"
-            )
+    most = (2**31 - 1, 65535, 65535)
+    if any(count > limit for count, limit in zip(grid, most)):
+        raise ValueError(f"{name}: a GPU launches at most {most} programs, got {grid}")
     return grid
 
 
-def _is_traced(tensor: torch.Tensor) -> bool:
-    """True if PyTorch is making a graph, whose tensors have no addresses."""
-    return type(tensor) not in (torch.Tensor, torch.nn.Parameter)
+def _strides(tensors):
+    """The strides of all tensors, one after another."""
+    return [step for x in tensors.values() for step in x.stride()]
 
 
 def _check_type(label, value, *types):
@@ -311,42 +267,17 @@ def _check_type(label, value, *types):
         raise TypeError(f"{label} must be of type {kind}, got {value!r:.80}")
 
 
-def _check_bfloat16(name, *dtypes):
-    """Refuses bfloat16 where Triton's interpreter would compute with its bits."""
-    if not (torch.bfloat16 in dtypes and triton.knobs.runtime.interpret):
-        return
-    from triton.runtime.interpreter import InterpreterBuilder
-
-    # TileScript's runner corrects the interpreter, and says so here.
-    if not hasattr(InterpreterBuilder, "has_bfloat16"):
-        raise NotImplementedError(
-            f"{name}: Triton's interpreter computes bfloat16 wrongly; "
-            "use another dtype, a GPU, or TileScript's runner, which corrects it"
-        )
-
-
 def _check_operands(name, /, **tensors):
-    """Refuses tensors that are not dense, or not on one device.
-
-    It reads no memory, so that it serves traced tensors too. What else a launch would
-    misread, such as lazily negated views, PyTorch resolves before it calls an operator.
-    """
-    first, device = "", None
+    """Refuses tensors that are not on one GPU. They may be traced."""
+    device = None
     for key, x in tensors.items():
         if x is None:
             continue
-        if x.is_nested or x.layout != torch.strided:
-            raise TypeError(f"{name}: {key} must be a dense tensor, got {x.layout}")
-        if device is None:
-            first, device = key, x.device
-        if x.device != device:
+        device = x.device if device is None else device
+        is_traced = type(x) not in (torch.Tensor, torch.nn.Parameter)
+        if x.device != device or not (x.is_cuda or _INTERPRETED or is_traced):
             raise ValueError(
-                f"{name}: {key} must be on {device} as {first} is, got {x.device}"
-            )
-        if x.is_cpu and not (_INTERPRETED or _is_traced(x)):
-            raise ValueError(
-                f"{name}: {key} must be on a GPU, got {device}; the CPU "
-                "needs TRITON_INTERPRET=1, set before triton is imported"
+                f"{name}: needs one GPU, or TRITON_INTERPRET=1, got {key} on {x.device}"
             )
 
 

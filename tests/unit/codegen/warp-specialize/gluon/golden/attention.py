@@ -22,24 +22,11 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor as _GluonDescriptor
 
 if tuple(map(int, triton.__version__.split(".")[:2])) < (3, 6):
-    raise ImportError(
-        f"Triton 3.6 or later is needed, got {triton.__version__}; upgrade it and torch"
-    )
+    raise ImportError(f"Triton 3.6 or later is needed, got {triton.__version__}")
 
-# True if Triton's interpreter runs kernels on the CPU.
 _INTERPRETED = triton.knobs.runtime.interpret
-# Offsets are int32, and masked lanes may lie up to one tile behind the last element.
-_INT32_REACH = 2**31 - 2**20
-# The maximum number of programs along each axis of a grid.
-_MAX_GRID = (2**31 - 1, 65535, 65535)
-# The GPU that Triton's interpreter stands for: an NVIDIA H200.
-_INTERPRETED_GPU = {
-    "multi_processor_count": 132,
-    "shared_memory_per_block_optin": 232448,
-    "warp_size": 32,
-    "major": 9,
-    "minor": 0,
-}
+# The properties of the GPU that Triton's interpreter stands for, if not an H200's.
+_INTERPRETED_GPU = {}
 # One thread at a time launches the warp-specialized kernel: its autotuner keeps the
 # arguments of the call.
 _TUNING_LOCK = threading.RLock()
@@ -54,9 +41,12 @@ _store_block = (
 
 @triton.autotune(
     configs=[
-        triton.Config({"BLOCK_M": 128, "BLOCK_N": 64}, num_warps=8, num_stages=3),
-        triton.Config({"BLOCK_M": 64, "BLOCK_N": 64}, num_warps=4, num_stages=3),
-        triton.Config({"BLOCK_M": 128, "BLOCK_N": 64}, num_warps=8, num_stages=2),
+        triton.Config(
+            {"BLOCK_M": BLOCK_M, "BLOCK_N": 64},
+            num_warps=num_warps,
+            num_stages=num_stages,
+        )
+        for BLOCK_M, num_warps, num_stages in [(128, 8, 3), (64, 4, 3), (128, 8, 2)]
     ],
     key=["S", "HEAD_DIM", "CAUSAL"],
     do_bench=(lambda *_, **__: [0.0] * 3) if _INTERPRETED else None,
@@ -808,30 +798,29 @@ def attention(
             None.
     """
     _check_type("attention: CAUSAL", CAUSAL, bool)
-    _check_tensors("attention", {"q": q, "k": k, "v": v}, out=out)
-    _check_strided("attention: out", out, q=q, k=k, v=v)
     if q.ndim != 3 or k.shape != q.shape or v.shape != q.shape:
         raise ValueError(
             "attention: q, k and v must have shape [H, S, HEAD_DIM], got "
-            f"{list(q.shape)}, {list(k.shape)} and {list(v.shape)}"
+            f"{q.shape}, {k.shape} and {v.shape}"
         )
     H, S, HEAD_DIM = q.shape
     o = q.new_empty((H, S, HEAD_DIM)) if out is None else out
     if o.shape != (H, S, HEAD_DIM):
         raise ValueError(
-            f"attention: out must have shape [H={H}, S={S}, "
-            f"HEAD_DIM={HEAD_DIM}], got {list(o.shape)}"
+            f"attention: out must have shape [H={H}, S={S}, HEAD_DIM={HEAD_DIM}], "
+            f"got {o.shape}"
         )
-    _check_dtypes("attention", (torch.float16, torch.bfloat16), q=q, k=k, v=v, out=o)
+    tensors = {"q": q, "k": k, "v": v, "out": o}
+    _check_dtypes("attention", (torch.float16, torch.bfloat16), **tensors)
+    _check_tensors("attention", **tensors)
+    _check_strided("attention: out", out, q=q, k=k, v=v)
     if H * S * HEAD_DIM == 0:
         return o
 
-    _check_reach("attention", q=q, k=k, v=v, out=o)
     if HEAD_DIM < 16 or (HEAD_DIM & (HEAD_DIM - 1)) != 0:
         raise ValueError(
             f"attention: HEAD_DIM must be a power of two from 16 up, got {HEAD_DIM}"
         )
-    _check_bfloat16("attention", q.dtype)
 
     with torch.cuda.device(q.get_device()):
         if _is_specialized(q, k, v, o) and HEAD_DIM in (64, 128):
@@ -840,7 +829,7 @@ def attention(
                 return (
                     min(
                         triton.cdiv(S, meta["BLOCK_M"]) * H,
-                        _gpu_property(q.device, "multi_processor_count"),
+                        _gpu_property(q.device, "multi_processor_count", 132),
                     ),
                 )
 
@@ -858,29 +847,15 @@ def attention(
             return o
 
         def grid(meta):
-            return _checked_grid(
-                "attention", (triton.cdiv(S, meta["BLOCK_M"]), H), {1: "H"}
-            )
+            return _checked_grid("attention", (triton.cdiv(S, meta["BLOCK_M"]), H))
 
         attention_kernel[grid](
-            q,
-            k,
-            v,
-            o,
-            S,
-            *q.stride(),
-            *k.stride(),
-            *v.stride(),
-            *o.stride(),
-            HEAD_DIM=HEAD_DIM,
-            CAUSAL=CAUSAL,
+            *tensors.values(), S, *_strides(tensors), HEAD_DIM=HEAD_DIM, CAUSAL=CAUSAL
         )
     return o
 
 
-def reference_fn(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, CAUSAL: bool = False
-):
+def reference_fn(q, k, v, CAUSAL=False):
     return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=CAUSAL)
 
 
@@ -897,75 +872,45 @@ def get_inputs(H=8, S=1024, *, HEAD_DIM=64):
     ]
 
 
-def _check_tensors(name, required, /, **optional):
+def _check_tensors(name, wide=(), /, **tensors):
     """Refuses tensors that are not on one GPU, or that a launch would misread."""
-    first, device = "", None
-    for key, x in {**required, **optional}.items():
-        if x is None and key in optional:
+    plain, device = torch.Tensor.__torch_dispatch__, None
+    for key, x in tensors.items():
+        if x is None:
             continue
-        if not isinstance(x, torch.Tensor):
-            raise TypeError(f"{name}: {key} must be a tensor, got {x!r:.80}")
-        if type(x).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
-            kind = type(x).__name__
-            raise TypeError(f"{name}: {key} must be a plain tensor, got a {kind}")
-        if x.is_nested or x.layout != torch.strided:
-            raise TypeError(f"{name}: {key} must be a dense tensor, got {x.layout}")
-        if device is None:
-            first, device = key, x.device
-        if x.device != device:
+        if getattr(type(x), "__torch_dispatch__", None) is not plain:
+            raise TypeError(f"{name}: {key} must be a plain tensor, got {type(x)}")
+        device = x.device if device is None else device
+        if x.device != device or not (x.is_cuda or (x.is_cpu and _INTERPRETED)):
             raise ValueError(
-                f"{name}: {key} must be on {device} as {first} is, got {x.device}"
-            )
-        if not (x.is_cuda or (x.is_cpu and _INTERPRETED)):
-            raise ValueError(
-                f"{name}: {key} must be on a GPU, got {device}; the CPU "
-                "needs TRITON_INTERPRET=1, set before triton is imported"
+                f"{name}: needs one GPU, or TRITON_INTERPRET=1, got {key} on {x.device}"
             )
         if not torch.compiler.is_dynamo_compiling() and x.is_neg():
-            raise ValueError(
-                f"{name}: {key} is a lazily negated view; call .resolve_neg() first"
-            )
+            raise ValueError(f"{name}: {key} is lazily negated; call .resolve_neg()")
         tangent = forward_ad.unpack_dual(x).tangent
         if tangent is not None or (x.requires_grad and torch.is_grad_enabled()):
-            raise RuntimeError(
-                f"{name} has no gradient for {key}; "
-                "call it under torch.no_grad(), or with .detach()"
-            )
+            raise RuntimeError(f"{name} has no gradient for {key}; use torch.no_grad()")
+        # Masked lanes may lie up to a tile behind the last element.
+        last = sum(step * (size - 1) for step, size in zip(x.stride(), x.shape))
+        if last >= 2**31 - 2**20 and key not in wide:
+            raise ValueError(f"{name}: {key} spans more than int32 offsets reach")
 
 
 def _check_dtypes(name, expected, /, **tensors):
     """Refuses tensors that are not all of one of the expected dtypes."""
-    (first, x), *others = tensors.items()
-    if x.dtype not in expected:
-        dtypes = " or ".join(map(str, expected))
-        raise TypeError(f"{name}: {first} must be {dtypes}, got {x.dtype}")
-    for key, y in others:
-        if y.dtype != x.dtype:
-            raise TypeError(
-                f"{name}: {key} must be {x.dtype} as {first} is, got {y.dtype}"
-            )
+    found = {key: x.dtype for key, x in tensors.items()}
+    if set(found.values()) not in [{dtype} for dtype in expected]:
+        raise TypeError(f"{name}: needs one dtype of {expected}, got {found}")
+    is_wrong = _INTERPRETED and not hasattr(triton, "has_bfloat16")
+    if is_wrong and torch.bfloat16 in found.values():
+        raise TypeError(f"{name}: Triton's interpreter computes bfloat16 wrongly")
 
 
-def _check_reach(name: str, /, **tensors: torch.Tensor) -> None:
-    """Refuses tensors whose offsets do not fit int32."""
-    for key, x in tensors.items():
-        last = sum(step * (size - 1) for step, size in zip(x.stride(), x.shape))
-        if last >= _INT32_REACH:
-            raise ValueError(
-                f"{name}: {key} spans more elements than int32 offsets reach; "
-                "build the kernel with { offsets: tl.int64 } for it"
-            )
-
-
-def _checked_grid(name, grid, lengths, /):
+def _checked_grid(name, grid, /):
     """The grid, unless it has more programs along an axis than a GPU launches."""
-    for axis, length in lengths.items():
-        if grid[axis] > _MAX_GRID[axis]:
-            raise ValueError(
-                f"{name}: axis {axis} of the grid has {length} = {grid[axis]} programs "
-                f"and a GPU launches at most {_MAX_GRID[axis]}; pass the tensors in "
-                "parts, or give the kernel a grid with a shorter axis"
-            )
+    most = (2**31 - 1, 65535, 65535)
+    if any(count > limit for count, limit in zip(grid, most)):
+        raise ValueError(f"{name}: a GPU launches at most {most} programs, got {grid}")
     return grid
 
 
@@ -973,52 +918,44 @@ def _check_strided(label, written, /, **others):
     """Refuses to write elements that share memory, with each other or with others."""
     if written is None:
         return
-    axes = () if written.is_contiguous() else zip(written.stride(), written.shape)
     reach = 0
-    for step, size in sorted(axes):
+    for step, size in sorted(zip(written.stride(), written.shape)):
         if size > 1 and step <= reach:
-            raise ValueError(
-                f"{label} has elements that share memory, with shape "
-                f"{list(written.shape)} and strides {list(written.stride())}; "
-                "give a tensor of its own"
-            )
+            raise ValueError(f"{label} has elements that share memory")
         reach += step * (size - 1)
     for key, x in others.items():
         if x is not None and _may_overlap(written, x):
-            raise ValueError(
-                f"{label} shares memory with {key}; give a tensor of its own"
-            )
+            raise ValueError(f"{label} shares memory with {key}; give one of its own")
     torch.autograd.graph.increment_version(written)
 
 
-def _may_overlap(x: torch.Tensor, y: torch.Tensor) -> bool:
-    """True unless the addresses of x and y lie apart, at least modulo a stride.
-
-    The stride divides all larger ones, as that of a matrix's rows does for two columns.
-    """
+def _may_overlap(x, y):
+    """True unless x and y lie apart, at least modulo a stride that divides the rest."""
     if x.numel() == 0 or y.numel() == 0:
         return False
-    if x.is_contiguous() and y.is_contiguous():
-        return -y.nbytes < y.data_ptr() - x.data_ptr() < x.nbytes
-    axes = [
+    x_axes, y_axes = (
         [(s * z.itemsize, n - 1) for s, n in zip(z.stride(), z.shape)] for z in (x, y)
-    ]
-    steps = {step for z in axes for step, last in z if step * last > 0}
+    )
+    steps = {step for step, last in x_axes + y_axes if step * last > 0}
     for period in (2**63, *steps):
         gap = (y.data_ptr() - x.data_ptr()) % period
-        x_span, y_span = (
-            sum(step * last for step, last in z if step < period) for z in axes
-        )
-        is_apart = x_span + x.itemsize <= gap <= period - y_span - y.itemsize
-        if is_apart and not any(step % period for step in steps if step > period):
+        x_end = x.itemsize + sum(s * n for s, n in x_axes if s < period)
+        y_end = y.itemsize + sum(s * n for s, n in y_axes if s < period)
+        is_nested = not any(step % period for step in steps if step > period)
+        if is_nested and x_end <= gap <= period - y_end:
             return False
     return True
 
 
-def _gpu_property(device, name):
-    """A property of the GPU that a launch is for."""
+def _strides(tensors):
+    """The strides of all tensors, one after another."""
+    return [step for x in tensors.values() for step in x.stride()]
+
+
+def _gpu_property(device, name, interpreted):
+    """A property of the GPU that a launch is for, or what stands for it."""
     if _INTERPRETED:
-        return _INTERPRETED_GPU[name]
+        return _INTERPRETED_GPU.get(name, interpreted)
     return getattr(torch.cuda.get_device_properties(device), name)
 
 
@@ -1027,20 +964,6 @@ def _check_type(label, value, *types):
     if type(value) not in types:
         kind = types[0].__name__
         raise TypeError(f"{label} must be of type {kind}, got {value!r:.80}")
-
-
-def _check_bfloat16(name, *dtypes):
-    """Refuses bfloat16 where Triton's interpreter would compute with its bits."""
-    if not (torch.bfloat16 in dtypes and triton.knobs.runtime.interpret):
-        return
-    from triton.runtime.interpreter import InterpreterBuilder
-
-    # TileScript's runner corrects the interpreter, and says so here.
-    if not hasattr(InterpreterBuilder, "has_bfloat16"):
-        raise NotImplementedError(
-            f"{name}: Triton's interpreter computes bfloat16 wrongly; "
-            "use another dtype, a GPU, or TileScript's runner, which corrects it"
-        )
 
 
 def _is_specialized(*tensors):

@@ -23,22 +23,11 @@ from triton.experimental.gluon.nvidia.hopper import TensorDescriptor as _GluonDe
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 if tuple(map(int, triton.__version__.split(".")[:2])) < (3, 6):
-    raise ImportError(
-        f"Triton 3.6 or later is needed, got {triton.__version__}; upgrade it and torch"
-    )
+    raise ImportError(f"Triton 3.6 or later is needed, got {triton.__version__}")
 
-# True if Triton's interpreter runs kernels on the CPU.
 _INTERPRETED = triton.knobs.runtime.interpret
-# Offsets are int32, and masked lanes may lie up to one tile behind the last element.
-_INT32_REACH = 2**31 - 2**20
-# The GPU that Triton's interpreter stands for: an NVIDIA H200.
-_INTERPRETED_GPU = {
-    "multi_processor_count": 132,
-    "shared_memory_per_block_optin": 232448,
-    "warp_size": 32,
-    "major": 9,
-    "minor": 0,
-}
+# The properties of the GPU that Triton's interpreter stands for, if not an H200's.
+_INTERPRETED_GPU = {}
 # One thread at a time launches the warp-specialized kernel: its autotuner keeps the
 # arguments of the call.
 _TUNING_LOCK = threading.RLock()
@@ -62,56 +51,23 @@ def _set_blocks(args):
     configs=[
         triton.Config(
             {
-                "BLOCK_M": 128,
-                "BLOCK_N": 256,
-                "HALF_N": 128,
+                "BLOCK_M": BLOCK_M,
+                "BLOCK_N": BLOCK_N,
+                "HALF_N": HALF_N,
                 "BLOCK_K": 64,
                 "GROUP_M": 8,
-                "RESIDENT": 1,
+                "RESIDENT": RESIDENT,
             },
-            num_warps=8,
-            num_stages=4,
+            num_warps=num_warps,
+            num_stages=num_stages,
             pre_hook=_set_blocks,
-        ),
-        triton.Config(
-            {
-                "BLOCK_M": 128,
-                "BLOCK_N": 128,
-                "HALF_N": 64,
-                "BLOCK_K": 64,
-                "GROUP_M": 8,
-                "RESIDENT": 2,
-            },
-            num_warps=4,
-            num_stages=3,
-            pre_hook=_set_blocks,
-        ),
-        triton.Config(
-            {
-                "BLOCK_M": 128,
-                "BLOCK_N": 128,
-                "HALF_N": 64,
-                "BLOCK_K": 64,
-                "GROUP_M": 8,
-                "RESIDENT": 2,
-            },
-            num_warps=8,
-            num_stages=3,
-            pre_hook=_set_blocks,
-        ),
-        triton.Config(
-            {
-                "BLOCK_M": 64,
-                "BLOCK_N": 64,
-                "HALF_N": 32,
-                "BLOCK_K": 64,
-                "GROUP_M": 8,
-                "RESIDENT": 2,
-            },
-            num_warps=4,
-            num_stages=4,
-            pre_hook=_set_blocks,
-        ),
+        )
+        for BLOCK_M, BLOCK_N, HALF_N, RESIDENT, num_warps, num_stages in [
+            (128, 256, 128, 1, 8, 4),
+            (128, 128, 64, 2, 4, 3),
+            (128, 128, 64, 2, 8, 3),
+            (64, 64, 32, 2, 4, 4),
+        ]
     ],
     key=["M", "N", "K"],
     do_bench=(lambda *_, **__: [0.0] * 3) if _INTERPRETED else None,
@@ -733,26 +689,22 @@ def linear_gelu(
         bias: [N] float16 or bfloat16.
         out: where to write [M, N] float16 or bfloat16; allocated if None.
     """
-    _check_tensors("linear_gelu", {"x": x, "weight": weight, "bias": bias}, out=out)
-    _check_strided("linear_gelu: out", out, x=x, weight=weight, bias=bias)
     if (
         x.ndim != 2
         or weight.ndim != 2
         or weight.shape[1] != x.shape[1]
-        or bias.ndim != 1
-        or bias.shape[0] != weight.shape[0]
+        or bias.shape != weight.shape[:1]
     ):
         raise ValueError(
-            "linear_gelu: x, weight and bias must have shapes [M, K], "
-            f"[N, K] and [N], got {list(x.shape)}, {list(weight.shape)} "
-            f"and {list(bias.shape)}"
+            "linear_gelu: x, weight and bias must have shapes [M, K], [N, K] and "
+            f"[N], got {x.shape}, {weight.shape} and {bias.shape}"
         )
     M, K = x.shape
     N = weight.shape[0]
     y = x.new_empty((M, N)) if out is None else out
     if y.shape != (M, N):
         raise ValueError(
-            f"linear_gelu: out must have shape [M={M}, N={N}], got {list(y.shape)}"
+            f"linear_gelu: out must have shape [M={M}, N={N}], got {y.shape}"
         )
     _check_dtypes(
         "linear_gelu",
@@ -762,6 +714,10 @@ def linear_gelu(
         bias=bias,
         out=y,
     )
+    _check_tensors(
+        "linear_gelu", ("x", "weight", "out"), x=x, weight=weight, bias=bias, out=y
+    )
+    _check_strided("linear_gelu: out", out, x=x, weight=weight, bias=bias)
     if M * N == 0:
         return y
 
@@ -769,27 +725,22 @@ def linear_gelu(
     _check_descriptor("linear_gelu: x", x, 1)
     _check_descriptor("linear_gelu: weight", weight, 1)
     _check_descriptor("linear_gelu: out", y, 1, is_written=True)
-    _check_reach("linear_gelu", bias=bias)
-    if M >= _INT32_REACH:
+    if M >= 2**31 - 2**20:
         raise ValueError(
-            f"linear_gelu: M is {M}, and tensor descriptors count in "
-            "int32; pass the tensor in parts, or use views with { "
-            "offsets: tl.int64 }"
+            f"linear_gelu: M is {M}, and tensor descriptors count in int32; pass "
+            "the tensor in parts, or use views with { offsets: tl.int64 }"
         )
-    if K >= _INT32_REACH:
+    if K >= 2**31 - 2**20:
         raise ValueError(
-            f"linear_gelu: K is {K}, and tensor descriptors count in "
-            "int32; pass the tensor in parts, or use views with { "
-            "offsets: tl.int64 }"
+            f"linear_gelu: K is {K}, and tensor descriptors count in int32; pass "
+            "the tensor in parts, or use views with { offsets: tl.int64 }"
         )
-    if N >= _INT32_REACH:
+    if N >= 2**31 - 2**20:
         raise ValueError(
-            f"linear_gelu: N is {N}, and tensor descriptors count in "
-            "int32; pass the tensor in parts, or use views with { "
-            "offsets: tl.int64 }"
+            f"linear_gelu: N is {N}, and tensor descriptors count in int32; pass "
+            "the tensor in parts, or use views with { offsets: tl.int64 }"
         )
-    multi_processor_count = _gpu_property(x.device, "multi_processor_count")
-    _check_bfloat16("linear_gelu", x.dtype)
+    multi_processor_count = _gpu_property(x.device, "multi_processor_count", 132)
 
     with torch.cuda.device(x.get_device()):
         if _is_specialized(x, weight, y):
@@ -833,7 +784,7 @@ def linear_gelu(
     return y
 
 
-def reference_fn(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor):
+def reference_fn(x, weight, bias):
     return torch.nn.functional.gelu(torch.nn.functional.linear(x, weight, bias))
 
 
@@ -853,108 +804,69 @@ def get_inputs(M=512, K=512, N=512):
     ]
 
 
-def _check_tensors(name, required, /, **optional):
+def _check_tensors(name, wide=(), /, **tensors):
     """Refuses tensors that are not on one GPU, or that a launch would misread."""
-    first, device = "", None
-    for key, x in {**required, **optional}.items():
-        if x is None and key in optional:
+    plain, device = torch.Tensor.__torch_dispatch__, None
+    for key, x in tensors.items():
+        if x is None:
             continue
-        if not isinstance(x, torch.Tensor):
-            raise TypeError(f"{name}: {key} must be a tensor, got {x!r:.80}")
-        if type(x).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
-            kind = type(x).__name__
-            raise TypeError(f"{name}: {key} must be a plain tensor, got a {kind}")
-        if x.is_nested or x.layout != torch.strided:
-            raise TypeError(f"{name}: {key} must be a dense tensor, got {x.layout}")
-        if device is None:
-            first, device = key, x.device
-        if x.device != device:
+        if getattr(type(x), "__torch_dispatch__", None) is not plain:
+            raise TypeError(f"{name}: {key} must be a plain tensor, got {type(x)}")
+        device = x.device if device is None else device
+        if x.device != device or not (x.is_cuda or (x.is_cpu and _INTERPRETED)):
             raise ValueError(
-                f"{name}: {key} must be on {device} as {first} is, got {x.device}"
-            )
-        if not (x.is_cuda or (x.is_cpu and _INTERPRETED)):
-            raise ValueError(
-                f"{name}: {key} must be on a GPU, got {device}; the CPU "
-                "needs TRITON_INTERPRET=1, set before triton is imported"
+                f"{name}: needs one GPU, or TRITON_INTERPRET=1, got {key} on {x.device}"
             )
         if not torch.compiler.is_dynamo_compiling() and x.is_neg():
-            raise ValueError(
-                f"{name}: {key} is a lazily negated view; call .resolve_neg() first"
-            )
+            raise ValueError(f"{name}: {key} is lazily negated; call .resolve_neg()")
         tangent = forward_ad.unpack_dual(x).tangent
         if tangent is not None or (x.requires_grad and torch.is_grad_enabled()):
-            raise RuntimeError(
-                f"{name} has no gradient for {key}; "
-                "call it under torch.no_grad(), or with .detach()"
-            )
+            raise RuntimeError(f"{name} has no gradient for {key}; use torch.no_grad()")
+        # Masked lanes may lie up to a tile behind the last element.
+        last = sum(step * (size - 1) for step, size in zip(x.stride(), x.shape))
+        if last >= 2**31 - 2**20 and key not in wide:
+            raise ValueError(f"{name}: {key} spans more than int32 offsets reach")
 
 
 def _check_dtypes(name, expected, /, **tensors):
     """Refuses tensors that are not all of one of the expected dtypes."""
-    (first, x), *others = tensors.items()
-    if x.dtype not in expected:
-        dtypes = " or ".join(map(str, expected))
-        raise TypeError(f"{name}: {first} must be {dtypes}, got {x.dtype}")
-    for key, y in others:
-        if y.dtype != x.dtype:
-            raise TypeError(
-                f"{name}: {key} must be {x.dtype} as {first} is, got {y.dtype}"
-            )
-
-
-def _check_reach(name: str, /, **tensors: torch.Tensor) -> None:
-    """Refuses tensors whose offsets do not fit int32."""
-    for key, x in tensors.items():
-        last = sum(step * (size - 1) for step, size in zip(x.stride(), x.shape))
-        if last >= _INT32_REACH:
-            raise ValueError(
-                f"{name}: {key} spans more elements than int32 offsets reach; "
-                "build the kernel with { offsets: tl.int64 } for it"
-            )
+    found = {key: x.dtype for key, x in tensors.items()}
+    if set(found.values()) not in [{dtype} for dtype in expected]:
+        raise TypeError(f"{name}: needs one dtype of {expected}, got {found}")
+    is_wrong = _INTERPRETED and not hasattr(triton, "has_bfloat16")
+    if is_wrong and torch.bfloat16 in found.values():
+        raise TypeError(f"{name}: Triton's interpreter computes bfloat16 wrongly")
 
 
 def _check_strided(label, written, /, **others):
     """Refuses to write elements that share memory, with each other or with others."""
     if written is None:
         return
-    axes = () if written.is_contiguous() else zip(written.stride(), written.shape)
     reach = 0
-    for step, size in sorted(axes):
+    for step, size in sorted(zip(written.stride(), written.shape)):
         if size > 1 and step <= reach:
-            raise ValueError(
-                f"{label} has elements that share memory, with shape "
-                f"{list(written.shape)} and strides {list(written.stride())}; "
-                "give a tensor of its own"
-            )
+            raise ValueError(f"{label} has elements that share memory")
         reach += step * (size - 1)
     for key, x in others.items():
         if x is not None and _may_overlap(written, x):
-            raise ValueError(
-                f"{label} shares memory with {key}; give a tensor of its own"
-            )
+            raise ValueError(f"{label} shares memory with {key}; give one of its own")
     torch.autograd.graph.increment_version(written)
 
 
-def _may_overlap(x: torch.Tensor, y: torch.Tensor) -> bool:
-    """True unless the addresses of x and y lie apart, at least modulo a stride.
-
-    The stride divides all larger ones, as that of a matrix's rows does for two columns.
-    """
+def _may_overlap(x, y):
+    """True unless x and y lie apart, at least modulo a stride that divides the rest."""
     if x.numel() == 0 or y.numel() == 0:
         return False
-    if x.is_contiguous() and y.is_contiguous():
-        return -y.nbytes < y.data_ptr() - x.data_ptr() < x.nbytes
-    axes = [
+    x_axes, y_axes = (
         [(s * z.itemsize, n - 1) for s, n in zip(z.stride(), z.shape)] for z in (x, y)
-    ]
-    steps = {step for z in axes for step, last in z if step * last > 0}
+    )
+    steps = {step for step, last in x_axes + y_axes if step * last > 0}
     for period in (2**63, *steps):
         gap = (y.data_ptr() - x.data_ptr()) % period
-        x_span, y_span = (
-            sum(step * last for step, last in z if step < period) for z in axes
-        )
-        is_apart = x_span + x.itemsize <= gap <= period - y_span - y.itemsize
-        if is_apart and not any(step % period for step in steps if step > period):
+        x_end = x.itemsize + sum(s * n for s, n in x_axes if s < period)
+        y_end = y.itemsize + sum(s * n for s, n in y_axes if s < period)
+        is_nested = not any(step % period for step in steps if step > period)
+        if is_nested and x_end <= gap <= period - y_end:
             return False
     return True
 
@@ -963,60 +875,36 @@ def _check_descriptor(label, tensor, axis, is_written=False):
     """Refuses a tensor whose blocks the GPU's copy engine cannot address."""
     if 0 in tensor.shape:
         raise ValueError(f"{label} must have elements, got shape {list(tensor.shape)}")
-    size, strides = tensor.element_size(), tensor.stride()
+    strides = tensor.stride()
     if strides[axis] != 1:
         raise ValueError(
-            f"{label} must have stride 1 on axis {axis}, got strides {list(strides)}; "
+            f"{label} must have stride 1 on axis {axis}, got strides {strides}; "
             "call .contiguous() first"
         )
-    if any(s * size % 16 for i, s in enumerate(strides) if i != axis):
-        raise ValueError(
-            f"{label} must have strides of a multiple of 16 bytes on all axes but "
-            f"{axis}, got {list(strides)} elements of {size} bytes; pad the tensor"
-        )
-    if is_written and tensor.shape[axis] * size % 16:
-        raise ValueError(
-            f"{label} must have a length of a multiple of 16 bytes on axis {axis}, as "
-            "stores through a descriptor may write up to the next multiple, got shape "
-            f"{list(tensor.shape)} with elements of {size} bytes; pad the tensor"
-        )
-    _check_described(label, tensor)
+    others = [step for i, step in enumerate(strides) if i != axis]
+    # Stores may write up to the next multiple of 16 bytes behind a row.
+    if is_written:
+        others.append(tensor.shape[axis])
+    _check_described(label, tensor, *others)
 
 
 def _check_described(label, tensor, *steps):
     """Refuses memory that no descriptor with these strides and rows can address."""
-    if tensor.data_ptr() % 16 != 0:
-        raise ValueError(
-            f"{label} must start at a multiple of 16 bytes; call .clone() first"
-        )
-    size = tensor.element_size()
+    if tensor.data_ptr() % 16:
+        raise ValueError(f"{label} must start at a multiple of 16 bytes; call .clone()")
     for step in steps:
-        if step * size % 16:
+        if step * tensor.itemsize % 16:
             raise ValueError(
                 f"{label} must have rows and strides of a multiple of 16 bytes, got "
-                f"{step} elements of {size} bytes; pad the rows"
+                f"{step} elements of {tensor.itemsize} bytes; pad the rows"
             )
 
 
-def _gpu_property(device, name):
-    """A property of the GPU that a launch is for."""
+def _gpu_property(device, name, interpreted):
+    """A property of the GPU that a launch is for, or what stands for it."""
     if _INTERPRETED:
-        return _INTERPRETED_GPU[name]
+        return _INTERPRETED_GPU.get(name, interpreted)
     return getattr(torch.cuda.get_device_properties(device), name)
-
-
-def _check_bfloat16(name, *dtypes):
-    """Refuses bfloat16 where Triton's interpreter would compute with its bits."""
-    if not (torch.bfloat16 in dtypes and triton.knobs.runtime.interpret):
-        return
-    from triton.runtime.interpreter import InterpreterBuilder
-
-    # TileScript's runner corrects the interpreter, and says so here.
-    if not hasattr(InterpreterBuilder, "has_bfloat16"):
-        raise NotImplementedError(
-            f"{name}: Triton's interpreter computes bfloat16 wrongly; "
-            "use another dtype, a GPU, or TileScript's runner, which corrects it"
-        )
 
 
 def _is_specialized(*tensors):

@@ -22,24 +22,11 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor as _GluonDescriptor
 
 if tuple(map(int, triton.__version__.split(".")[:2])) < (3, 6):
-    raise ImportError(
-        f"Triton 3.6 or later is needed, got {triton.__version__}; upgrade it and torch"
-    )
+    raise ImportError(f"Triton 3.6 or later is needed, got {triton.__version__}")
 
-# True if Triton's interpreter runs kernels on the CPU.
 _INTERPRETED = triton.knobs.runtime.interpret
-# Offsets are int32, and masked lanes may lie up to one tile behind the last element.
-_INT32_REACH = 2**31 - 2**20
-# The maximum number of programs along each axis of a grid.
-_MAX_GRID = (2**31 - 1, 65535, 65535)
-# The GPU that Triton's interpreter stands for: an NVIDIA H200.
-_INTERPRETED_GPU = {
-    "multi_processor_count": 132,
-    "shared_memory_per_block_optin": 232448,
-    "warp_size": 32,
-    "major": 9,
-    "minor": 0,
-}
+# The properties of the GPU that Triton's interpreter stands for, if not an H200's.
+_INTERPRETED_GPU = {}
 # One thread at a time launches the warp-specialized kernel: its autotuner keeps the
 # arguments of the call.
 _TUNING_LOCK = threading.RLock()
@@ -52,21 +39,22 @@ _store_block = (
 )
 
 
-def _maxnreg(count):
-    """The limit on the registers of a thread: AMD's compiler takes no such option."""
-    return {} if torch.version.hip else {"maxnreg": count}
-
-
 @triton.autotune(
     configs=[
-        triton.Config({"BLOCK_M": 128, "BLOCK_N": 64}, num_warps=8, num_stages=3),
-        triton.Config({"BLOCK_M": 128, "BLOCK_N": 64}, num_warps=4, num_stages=3),
         triton.Config(
-            {"BLOCK_M": 128, "BLOCK_N": 32}, num_warps=4, num_stages=3, **_maxnreg(168)
-        ),
-        triton.Config({"BLOCK_M": 64, "BLOCK_N": 64}, num_warps=4, num_stages=3),
-        triton.Config({"BLOCK_M": 64, "BLOCK_N": 32}, num_warps=4, num_stages=3),
-        triton.Config({"BLOCK_M": 64, "BLOCK_N": 32}, num_warps=8, num_stages=2),
+            {"BLOCK_M": BLOCK_M, "BLOCK_N": BLOCK_N},
+            num_warps=num_warps,
+            num_stages=num_stages,
+            maxnreg=None if torch.version.hip else maxnreg,
+        )
+        for BLOCK_M, BLOCK_N, num_warps, num_stages, maxnreg in [
+            (128, 64, 8, 3, None),
+            (128, 64, 4, 3, None),
+            (128, 32, 4, 3, 168),
+            (64, 64, 4, 3, None),
+            (64, 32, 4, 3, None),
+            (64, 32, 8, 2, None),
+        ]
     ],
     key=["S", "HEAD_DIM"],
     do_bench=(lambda *_, **__: [0.0] * 3) if _INTERPRETED else None,
@@ -704,10 +692,6 @@ def relative_attention(
         out: where to write [H, S, HEAD_DIM] float16 or bfloat16; allocated if
             None.
     """
-    _check_tensors(
-        "relative_attention", {"q": q, "k": k, "v": v, "bias": bias}, out=out
-    )
-    _check_written("relative_attention: out", out, q=q, k=k, v=v, bias=bias)
     if (
         q.ndim != 3
         or k.shape != q.shape
@@ -716,23 +700,22 @@ def relative_attention(
         or bias.shape[0] != q.shape[0]
     ):
         raise ValueError(
-            "relative_attention: q, k, v and bias must have shapes [H, "
-            "S, HEAD_DIM], [H, S, HEAD_DIM], [H, S, HEAD_DIM] and [H, "
-            f"DISTANCES], got {list(q.shape)}, {list(k.shape)}, "
-            f"{list(v.shape)} and {list(bias.shape)}"
+            "relative_attention: q, k, v and bias must have shapes [H, S, "
+            "HEAD_DIM], [H, S, HEAD_DIM], [H, S, HEAD_DIM] and [H, DISTANCES], "
+            f"got {q.shape}, {k.shape}, {v.shape} and {bias.shape}"
         )
     H, S, HEAD_DIM = q.shape
     DISTANCES = S * 2 - 1
     if bias.shape[1] != DISTANCES:
         raise ValueError(
             f"relative_attention: bias must have shape [H={H}, "
-            f"DISTANCES={DISTANCES}], got {list(bias.shape)}"
+            f"DISTANCES={DISTANCES}], got {bias.shape}"
         )
     o = torch.empty_like(q) if out is None else out
     if o.shape != (H, S, HEAD_DIM):
         raise ValueError(
             f"relative_attention: out must have shape [H={H}, S={S}, "
-            f"HEAD_DIM={HEAD_DIM}], got {list(o.shape)}"
+            f"HEAD_DIM={HEAD_DIM}], got {o.shape}"
         )
     _check_dtypes(
         "relative_attention",
@@ -744,16 +727,16 @@ def relative_attention(
         out=o,
     )
     _check_contiguous("relative_attention", q=q, k=k, v=v, bias=bias, out=o)
+    _check_tensors("relative_attention", q=q, k=k, v=v, bias=bias, out=o)
+    _check_written("relative_attention: out", out, q=q, k=k, v=v, bias=bias)
     if H * S * HEAD_DIM == 0:
         return o
 
-    _check_reach("relative_attention", q=q, bias=bias)
     if HEAD_DIM < 16 or (HEAD_DIM & (HEAD_DIM - 1)) != 0:
         raise ValueError(
-            "relative_attention: HEAD_DIM must be a power of two from 16 "
-            f"up, got {HEAD_DIM}"
+            "relative_attention: HEAD_DIM must be a power of two from 16 up, got "
+            f"{HEAD_DIM}"
         )
-    _check_bfloat16("relative_attention", q.dtype)
 
     with torch.cuda.device(q.get_device()):
         if _is_specialized(q, k, v, o) and HEAD_DIM in (64, 128):
@@ -762,7 +745,7 @@ def relative_attention(
                 return (
                     min(
                         triton.cdiv(S, meta["BLOCK_M"]) * H,
-                        _gpu_property(q.device, "multi_processor_count"),
+                        _gpu_property(q.device, "multi_processor_count", 132),
                     ),
                 )
 
@@ -782,7 +765,7 @@ def relative_attention(
 
         def grid(meta):
             return _checked_grid(
-                "relative_attention", (triton.cdiv(S, meta["BLOCK_M"]), H), {1: "H"}
+                "relative_attention", (triton.cdiv(S, meta["BLOCK_M"]), H)
             )
 
         relative_attention_kernel[grid](
@@ -791,7 +774,7 @@ def relative_attention(
     return o
 
 
-def reference_fn(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, bias: torch.Tensor):
+def reference_fn(q, k, v, bias):
     H = q.shape[0]
     S = q.shape[1]
     i = torch.arange(S, device=q.device)
@@ -814,85 +797,52 @@ def get_inputs(H=8, S=1024, *, HEAD_DIM=64):
     ]
 
 
-def _check_tensors(name, required, /, **optional):
+def _check_tensors(name, wide=(), /, **tensors):
     """Refuses tensors that are not on one GPU, or that a launch would misread."""
-    first, device = "", None
-    for key, x in {**required, **optional}.items():
-        if x is None and key in optional:
+    plain, device = torch.Tensor.__torch_dispatch__, None
+    for key, x in tensors.items():
+        if x is None:
             continue
-        if not isinstance(x, torch.Tensor):
-            raise TypeError(f"{name}: {key} must be a tensor, got {x!r:.80}")
-        if type(x).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
-            kind = type(x).__name__
-            raise TypeError(f"{name}: {key} must be a plain tensor, got a {kind}")
-        if x.is_nested or x.layout != torch.strided:
-            raise TypeError(f"{name}: {key} must be a dense tensor, got {x.layout}")
-        if device is None:
-            first, device = key, x.device
-        if x.device != device:
+        if getattr(type(x), "__torch_dispatch__", None) is not plain:
+            raise TypeError(f"{name}: {key} must be a plain tensor, got {type(x)}")
+        device = x.device if device is None else device
+        if x.device != device or not (x.is_cuda or (x.is_cpu and _INTERPRETED)):
             raise ValueError(
-                f"{name}: {key} must be on {device} as {first} is, got {x.device}"
-            )
-        if not (x.is_cuda or (x.is_cpu and _INTERPRETED)):
-            raise ValueError(
-                f"{name}: {key} must be on a GPU, got {device}; the CPU "
-                "needs TRITON_INTERPRET=1, set before triton is imported"
+                f"{name}: needs one GPU, or TRITON_INTERPRET=1, got {key} on {x.device}"
             )
         if not torch.compiler.is_dynamo_compiling() and x.is_neg():
-            raise ValueError(
-                f"{name}: {key} is a lazily negated view; call .resolve_neg() first"
-            )
+            raise ValueError(f"{name}: {key} is lazily negated; call .resolve_neg()")
         tangent = forward_ad.unpack_dual(x).tangent
         if tangent is not None or (x.requires_grad and torch.is_grad_enabled()):
-            raise RuntimeError(
-                f"{name} has no gradient for {key}; "
-                "call it under torch.no_grad(), or with .detach()"
-            )
+            raise RuntimeError(f"{name} has no gradient for {key}; use torch.no_grad()")
+        # Masked lanes may lie up to a tile behind the last element.
+        last = sum(step * (size - 1) for step, size in zip(x.stride(), x.shape))
+        if last >= 2**31 - 2**20 and key not in wide:
+            raise ValueError(f"{name}: {key} spans more than int32 offsets reach")
 
 
 def _check_dtypes(name, expected, /, **tensors):
     """Refuses tensors that are not all of one of the expected dtypes."""
-    (first, x), *others = tensors.items()
-    if x.dtype not in expected:
-        dtypes = " or ".join(map(str, expected))
-        raise TypeError(f"{name}: {first} must be {dtypes}, got {x.dtype}")
-    for key, y in others:
-        if y.dtype != x.dtype:
-            raise TypeError(
-                f"{name}: {key} must be {x.dtype} as {first} is, got {y.dtype}"
-            )
+    found = {key: x.dtype for key, x in tensors.items()}
+    if set(found.values()) not in [{dtype} for dtype in expected]:
+        raise TypeError(f"{name}: needs one dtype of {expected}, got {found}")
+    is_wrong = _INTERPRETED and not hasattr(triton, "has_bfloat16")
+    if is_wrong and torch.bfloat16 in found.values():
+        raise TypeError(f"{name}: Triton's interpreter computes bfloat16 wrongly")
 
 
-def _check_contiguous(name: str, /, **tensors: torch.Tensor) -> None:
+def _check_contiguous(name, /, **tensors):
     """Refuses tensors that are not contiguous."""
     for key, x in tensors.items():
         if not x.is_contiguous():
-            raise ValueError(
-                f"{name}: {key} must be contiguous, got strides {x.stride()}; "
-                "call .contiguous() first"
-            )
+            raise ValueError(f"{name}: {key} must be contiguous, got {x.stride()}")
 
 
-def _check_reach(name: str, /, **tensors: torch.Tensor) -> None:
-    """Refuses tensors whose offsets do not fit int32."""
-    for key, x in tensors.items():
-        last = sum(step * (size - 1) for step, size in zip(x.stride(), x.shape))
-        if last >= _INT32_REACH:
-            raise ValueError(
-                f"{name}: {key} spans more elements than int32 offsets reach; "
-                "build the kernel with { offsets: tl.int64 } for it"
-            )
-
-
-def _checked_grid(name, grid, lengths, /):
+def _checked_grid(name, grid, /):
     """The grid, unless it has more programs along an axis than a GPU launches."""
-    for axis, length in lengths.items():
-        if grid[axis] > _MAX_GRID[axis]:
-            raise ValueError(
-                f"{name}: axis {axis} of the grid has {length} = {grid[axis]} programs "
-                f"and a GPU launches at most {_MAX_GRID[axis]}; pass the tensors in "
-                "parts, or give the kernel a grid with a shorter axis"
-            )
+    most = (2**31 - 1, 65535, 65535)
+    if any(count > limit for count, limit in zip(grid, most)):
+        raise ValueError(f"{name}: a GPU launches at most {most} programs, got {grid}")
     return grid
 
 
@@ -902,34 +852,17 @@ def _check_written(label, written, /, **others):
         return
     start, end = written.data_ptr(), written.data_ptr() + written.nbytes
     for key, x in others.items():
-        if x is not None and max(start, x.data_ptr()) < min(
-            end, x.data_ptr() + x.nbytes
-        ):
-            raise ValueError(
-                f"{label} shares memory with {key}; give a tensor of its own"
-            )
+        first, last = (0, 0) if x is None else (x.data_ptr(), x.data_ptr() + x.nbytes)
+        if max(start, first) < min(end, last):
+            raise ValueError(f"{label} shares memory with {key}; give one of its own")
     torch.autograd.graph.increment_version(written)
 
 
-def _gpu_property(device, name):
-    """A property of the GPU that a launch is for."""
+def _gpu_property(device, name, interpreted):
+    """A property of the GPU that a launch is for, or what stands for it."""
     if _INTERPRETED:
-        return _INTERPRETED_GPU[name]
+        return _INTERPRETED_GPU.get(name, interpreted)
     return getattr(torch.cuda.get_device_properties(device), name)
-
-
-def _check_bfloat16(name, *dtypes):
-    """Refuses bfloat16 where Triton's interpreter would compute with its bits."""
-    if not (torch.bfloat16 in dtypes and triton.knobs.runtime.interpret):
-        return
-    from triton.runtime.interpreter import InterpreterBuilder
-
-    # TileScript's runner corrects the interpreter, and says so here.
-    if not hasattr(InterpreterBuilder, "has_bfloat16"):
-        raise NotImplementedError(
-            f"{name}: Triton's interpreter computes bfloat16 wrongly; "
-            "use another dtype, a GPU, or TileScript's runner, which corrects it"
-        )
 
 
 def _is_specialized(*tensors):

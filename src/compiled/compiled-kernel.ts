@@ -389,7 +389,7 @@ export interface EmitOptions {
   };
   /** Also adds a function `provider_NAME` for each provider, for measurements. */
   readonly providers?: boolean;
-  /** Leaves out what only tests use: `reference_fn`, providers, `draw_inputs`, `SHAPES`, `get_inputs`, `kernel_fn`. */
+  /** Leaves out what only tests use, such as `reference_fn`, `get_inputs`, `SHAPES`, `IN_PLACE` and `kernel_fn`. */
   readonly bare?: boolean;
   /**
    * `plain`, the default: each call runs all checks, and Triton launches the kernel. `fast` appends a launch cache: a

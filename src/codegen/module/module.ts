@@ -8,7 +8,7 @@ import type { OperatorIR } from "../../ir/operator-ir.js";
 import type { SourceIndex } from "../../ir/source-index.js";
 import type { Specialized } from "../warp-specialize/pattern/specialize.js";
 import type { EmittedKernel } from "../operator/composition.js";
-import { drawInputsFunction, getInputsFunction, shapesConstant, withDtypes } from "../reference/drawn-inputs.js";
+import { drawInputsFunction, getInputsFunction, inPlaceConstant, shapesConstant, withDtypes } from "../reference/drawn-inputs.js";
 import { jitFunctions, usedParameters } from "./jit.js";
 import { CAN_SPECIALIZE, gluonImports } from "../warp-specialize/gluon/helpers.js";
 import { blockHook, threeConsumerPruner, autotuneDecorator } from "../warp-specialize/gluon/configs.js";
@@ -167,7 +167,7 @@ function positionalParameters({ params }: FunctionDef): readonly Parameter[] {
 
 /** The exports that have the same names in every module. */
 interface FixedExports {
-  /** `reference_fn`, the author's providers, `draw_inputs`, `SHAPES` and `get_inputs`. */
+  /** `reference_fn`, the author's providers, `draw_inputs`, `SHAPES`, `IN_PLACE` and `get_inputs`. */
   readonly functions: Block;
   /** `kernel_fn`. */
   readonly alias: Block;
@@ -194,6 +194,7 @@ function fixedExports(
       ...references.map((each) => referenceFunction(each, ir, names, params, numbers, source)),
       ...drawInputsFunction(typedIR, names, source),
       ...shapesConstant(typedIR, names),
+      ...inPlaceConstant(typedIR, names),
       getInputsFunction(typedIR, names),
     ],
     alias: [py.assign(py.name("kernel_fn"), py.name(names.wrapper))],

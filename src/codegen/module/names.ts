@@ -11,7 +11,7 @@ import { TRITON_DTYPES } from "../wrapper/numbers.js";
 import { SPECIALIZED_LOCALS } from "../wrapper/specialized-launch.js";
 
 /** The names that modules export, import in addition to `tl`, and use as locals of wrappers. */
-const EXPORTS = ["kernel_fn", "reference_fn", "get_inputs", "draw_inputs", "SHAPES"];
+const EXPORTS = ["kernel_fn", "reference_fn", "get_inputs", "draw_inputs", "SHAPES", "IN_PLACE"];
 const IMPORTS = [WRAP_TRITON, DESCRIPTOR_CLASS, TRITON_DTYPES];
 const LOCALS = ["grid", "meta", "device", TENSORS, ...SPECIALIZED_LOCALS];
 

@@ -124,6 +124,12 @@ export function shapesConstant(ir: KernelIR, names: KernelNames): readonly State
   return [py.assign(py.name("SHAPES"), py.list(...rows))];
 }
 
+/** `IN_PLACE`: the parameters that the kernel updates, which the reference leaves alone. */
+export function inPlaceConstant(ir: KernelIR, names: KernelNames): readonly Statement[] {
+  const updated = tensorsOf(ir, "inout").map((tensor) => py.string(tensorName(names, tensor)));
+  return updated.length > 0 ? [py.assign(py.name("IN_PLACE"), py.list(...updated))] : [];
+}
+
 /** `get_inputs`: returns a list of arguments. Its parameters are sizes with defaults. */
 export function getInputsFunction(ir: KernelIR, names: KernelNames): FunctionDef {
   const [shape = {}] = ir.shapes;

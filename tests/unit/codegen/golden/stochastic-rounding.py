@@ -196,6 +196,7 @@ def draw_inputs(N, device):
 
 
 SHAPES = [{"N": 100003}, {"N": 67108864}]
+IN_PLACE = ["p", "exp_avg", "exp_avg_sq"]
 
 
 def get_inputs(N=100003):

@@ -22,7 +22,9 @@ def benchmark(args: argparse.Namespace) -> tuple[dict[str, Any], int]:
         raise RequestError("no-device", "a benchmark needs a GPU; times on Triton's interpreter mean nothing")
     import torch
 
+    from tilescript_worker.file_case import FileCase
     from tilescript_worker.kernel_file import KernelFile
+    from tilescript_worker.launches import Launches
     from tilescript_worker.timing import measure
 
     kernel = KernelFile.load(args.file)
@@ -30,18 +32,17 @@ def benchmark(args: argparse.Namespace) -> tuple[dict[str, Any], int]:
     if unknown:
         names = ", ".join(kernel.numbers) or "none"
         raise script.KernelFileError(f"get_inputs has no size {', '.join(unknown)}; its sizes are {names}")
-    for result in kernel.comparisons(args.sizes, args.seed, args.rtol, args.atol):
-        if result["wrong"]:
-            raise script.KernelFileError(
-                f"{result['wrong']} of {result['total']} elements of {result['output']} are wrong; "
-                "verify_kernel.py says more. A wrong kernel is not timed"
-            )
+    verdict = FileCase(kernel, device, args.sizes, args.seed, args.rtol, args.atol).judge(None, True, Launches())
+    if not verdict.is_right:
+        problems = [*verdict.problems, *(script.problem_text(each) for each in verdict.comparisons if each["wrong"])]
+        raise script.KernelFileError(f"{problems[0]}; verify_kernel.py says more. A wrong kernel is not timed")
     inputs = kernel.inputs(args.sizes, args.seed)
     module = kernel.module
     if args.profile:
         return profile(module.kernel_fn, inputs, args), script.OK
 
     def time(function: Any) -> dict[str, float]:
+        script.report_progress(f"the timing of {getattr(function, '__name__', 'the compiled reference')}")
         return measure(lambda: function(*inputs), args.warmup, args.iterations)
 
     kernel_times, reference_times = time(module.kernel_fn), time(module.reference_fn)
@@ -95,7 +96,8 @@ def main() -> int:
     parser.add_argument("--no-compile", dest="compile", action="store_false", help="leave torch.compile out")
     args = parser.parse_args()
     args.sizes = dict(args.sizes)
-    return script.run(args, benchmark, lambda details: {"error": details})
+    # A profiler watches the process that it starts.
+    return script.run(args, benchmark, lambda details: {"error": details}, in_subprocess=not args.profile)
 
 
 if __name__ == "__main__":

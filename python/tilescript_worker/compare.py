@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import torch
 
 from .protocol import number
@@ -36,7 +37,11 @@ def compare(
 ) -> dict[str, Any]:
     """Compares one output with its reference. ``extra`` is an additional absolute tolerance per element."""
     if tuple(got.shape) != tuple(expected.shape):
-        return _mismatch(name, f"has shape {list(got.shape)}, the reference has {list(expected.shape)}")
+        return mismatch(name, f"has shape {list(got.shape)}, the reference has {list(expected.shape)}")
+    if kind_of(got.dtype) != kind_of(expected.dtype):
+        return mismatch(name, f"holds {kind_of(got.dtype)}, the reference gives {kind_of(expected.dtype)}")
+    if got.is_complex():
+        got, expected = torch.view_as_real(got.resolve_conj()), torch.view_as_real(expected.resolve_conj())
     exact = expected.to(torch.float64)
     if got.dtype.is_floating_point:
         is_right, severity, absolute = _compare_floats(got, exact, tolerance, extra)
@@ -146,7 +151,7 @@ def _relative(severity: torch.Tensor, exact: torch.Tensor, absolute: torch.Tenso
 
 
 def _describe_worst(flat: int, got: torch.Tensor, expected: torch.Tensor) -> dict[str, Any]:
-    index = [int(i) for i in torch.unravel_index(torch.tensor(flat), got.shape)] if got.dim() else []
+    index = [int(i) for i in np.unravel_index(flat, got.shape)] if got.dim() else []
     window = tuple(
         slice(i, i + 1) if axis < got.dim() - 2 else slice(max(0, i - NEIGHBORS), i + NEIGHBORS + 1)
         for axis, i in enumerate(index)
@@ -168,5 +173,15 @@ def _rows(window: torch.Tensor) -> list[list[float | str]]:
     return [[number(item) for item in row] for row in window.reshape(-1, columns).tolist()]
 
 
-def _mismatch(name: str, problem: str) -> dict[str, Any]:
+def kind_of(dtype: torch.dtype) -> str:
+    """What a tensor of the dtype holds."""
+    if dtype.is_complex:
+        return "complex numbers"
+    if dtype == torch.bool:
+        return "truth values"
+    return "floats" if dtype.is_floating_point else "integers"
+
+
+def mismatch(name: str, problem: str) -> dict[str, Any]:
+    """The comparison of an output whose elements cannot be compared."""
     return {"output": name, "wrong": 1, "total": 1, "maxAbsDiff": "inf", "maxRelDiff": "inf", "problem": problem}

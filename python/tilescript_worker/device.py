@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from . import cache_misses
@@ -47,25 +48,7 @@ def choose(requested: str, gpu_index: int | None = None) -> Device:
     if requested == "auto":
         requested = gpu if torch.cuda.is_available() else "interpreter"
     if requested == "interpreter":
-        # Triton reads this when it decorates its own library, so it must be set before the first import.
-        os.environ["TRITON_INTERPRET"] = "1"
-        from . import (
-            patch_argmax_nan,
-            patch_assertions,
-            patch_bf16,
-            patch_conditions,
-            patch_loop_indices,
-            patch_scalars,
-            patch_unsupported,
-        )
-
-        patch_bf16.install()
-        patch_conditions.install()
-        patch_argmax_nan.install()
-        patch_scalars.install()
-        patch_loop_indices.install()
-        patch_unsupported.install()
-        patch_assertions.install()
+        _patch_interpreter()
         return Device("interpreter", "cpu")
     os.environ.pop("TRITON_INTERPRET", None)
     if requested == "compiler":
@@ -74,6 +57,29 @@ def choose(requested: str, gpu_index: int | None = None) -> Device:
         raise RequestError("no-device", f"torch {torch.__version__} sees no {requested} device; use --device auto")
     cache_misses.install()
     return Device(requested, "cuda", count)
+
+
+@cache
+def _patch_interpreter() -> None:
+    # Triton reads this when it decorates its own library, so it must be set before the first import.
+    os.environ["TRITON_INTERPRET"] = "1"
+    from . import (
+        patch_argmax_nan,
+        patch_assertions,
+        patch_bf16,
+        patch_conditions,
+        patch_loop_indices,
+        patch_scalars,
+        patch_unsupported,
+    )
+
+    patch_bf16.install()
+    patch_conditions.install()
+    patch_argmax_nan.install()
+    patch_scalars.install()
+    patch_loop_indices.install()
+    patch_unsupported.install()
+    patch_assertions.install()
 
 
 def _see_only(index: int, kind: str, count: int) -> None:

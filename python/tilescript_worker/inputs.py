@@ -49,9 +49,11 @@ def poison(tensor: torch.Tensor, mark: int = 0) -> None:
     if dtype.is_floating_point and dtype.itemsize == 1:
         # float8 can't be filled; these bits are NaN in the formats that Triton has.
         tensor.view(torch.uint8).fill_(0xFF if mark % 2 else 0x7F)
+    elif dtype.is_complex:
+        poison(torch.view_as_real(tensor), mark)
     elif dtype.is_floating_point:
         bits = {2: torch.int16, 4: torch.int32, 8: torch.int64}[dtype.itemsize]
-        tensor.view(bits).fill_(int(torch.tensor(math.nan, dtype=dtype).view(bits)) + mark)
+        tensor.view(bits).fill_(int(torch.tensor(math.nan, dtype=dtype, device="cpu").view(bits)) + mark)
     elif dtype == torch.bool:
         tensor.fill_(mark % 2 == 0)
     else:
@@ -98,10 +100,105 @@ class Guarded:
             guarded._initial.copy_(guarded._buffer)
         return guarded
 
+    def hold(self, tensors: Sequence[torch.Tensor], values: Sequence[torch.Tensor]) -> None:
+        """Writes values to tensors in this memory. From now on, these alone are its inside."""
+        self._outside.fill_(True)
+        for tensor, value in zip(tensors, values, strict=True):
+            _distinct(tensor).copy_(_distinct(value))
+            # Elements of the buffer for each element of the tensor.
+            unit = tensor.itemsize // self._buffer.itemsize
+            strides = [step * unit for step in tensor.stride()]
+            inside = self._outside.as_strided((*tensor.shape, unit), (*strides, 1), tensor.storage_offset() * unit)
+            _distinct(inside).fill_(False)
+        self.renew()
+
+    def renew(self) -> None:
+        """Takes what is there now as unchanged."""
+        self._initial.copy_(self._buffer)
+
     def is_damaged(self, include_inside: bool) -> bool:
         """True if a byte changed outside the tensor, or anywhere with ``include_inside``."""
         changed = (_bytes(self._buffer) != _bytes(self._initial)).any(dim=1)
         return bool((changed if include_inside else changed & self._outside).any())
+
+
+class GuardedView:
+    """One of the tensors that share the memory of a :class:`Guarded`."""
+
+    def __init__(self, memory: Guarded, tensor: torch.Tensor) -> None:
+        self._memory, self.tensor = memory, tensor
+        self._traits = _traits(tensor)
+        self._initial = tensor.detach().clone()
+
+    def is_damaged(self, include_inside: bool) -> bool:
+        """True if a byte changed outside the tensors, or of this one with ``include_inside``."""
+        if not include_inside:
+            return self._memory.is_damaged(include_inside=False)
+        return _traits(self.tensor) != self._traits or changed_elements(self.tensor.detach(), self._initial) > 0
+
+    def renew(self) -> None:
+        """Takes what is there now as unchanged."""
+        self._memory.renew()
+        self._initial = self.tensor.detach().clone()
+
+
+def refill(views: Sequence[GuardedView], values: Sequence[torch.Tensor]) -> None:
+    """Replaces the elements of tensors that stay where they are."""
+    for view, value in zip(views, values, strict=True):
+        _distinct(view.tensor.detach()).copy_(_distinct(value.detach()))
+    for view in views:
+        view.renew()
+
+
+def _traits(tensor: torch.Tensor) -> tuple[Any, ...]:
+    """What a tensor is, apart from its elements."""
+    return (tensor.shape, tensor.stride(), tensor.data_ptr(), tensor.dtype, tensor.requires_grad)
+
+
+# The addresses of copies are those of the originals modulo this number of bytes, to which PyTorch aligns memory.
+ALIGNMENT = 64
+
+
+def place(tensors: Sequence[torch.Tensor], dtype: torch.dtype | None = None) -> list[GuardedView]:
+    """Guarded copies that have the strides, the alignment and the shared memory of the given tensors.
+
+    With a ``dtype``, floats are converted to it.
+    """
+    placed: dict[int, GuardedView] = {}
+    for mark, group in enumerate(_sharing(tensors)):
+        members = [tensors[index].detach() for index in group]
+        dtypes = {member.dtype for member in members}
+        # Tensors of several dtypes share bytes.
+        stored = members[0].dtype if len(dtypes) == 1 else torch.uint8
+        first = min(member.data_ptr() for member in members)
+        end = max(member.data_ptr() + _extent(member.shape, member.stride()) * member.itemsize for member in members)
+        memory = Guarded(
+            [(end - first) // stored.itemsize],
+            [1],
+            dtype if dtype is not None and stored.is_floating_point else stored,
+            str(members[0].device),
+            first % ALIGNMENT // stored.itemsize,
+            mark,
+        )
+        copies = []
+        for member in members:
+            whole = memory.tensor.view(member.dtype) if len(dtypes) > 1 else memory.tensor
+            start = whole.storage_offset() + (member.data_ptr() - first) // member.itemsize
+            copies.append(whole.as_strided(member.shape, member.stride(), start))
+        memory.hold(copies, members)
+        for index, copy in zip(group, copies, strict=True):
+            placed[index] = GuardedView(memory, copy.requires_grad_(tensors[index].requires_grad))
+    return [placed[index] for index in range(len(tensors))]
+
+
+def _sharing(tensors: Sequence[torch.Tensor]) -> list[list[int]]:
+    """The indices of tensors, those of one storage together."""
+    groups: dict[tuple[Any, ...], list[int]] = {}
+    for index, tensor in enumerate(tensors):
+        # An empty storage has no address.
+        alone = () if tensor.numel() else (index,)
+        groups.setdefault((tensor.device, tensor.untyped_storage().data_ptr(), *alone), []).append(index)
+    return list(groups.values())
 
 
 def zeros_for(spec: dict[str, Any]) -> torch.Tensor:

@@ -93,12 +93,13 @@ class GuardedMemory(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
-        if func not in _UNINITIALIZED or result.numel() == 0:
+        is_plain = isinstance(result, torch.Tensor) and result.layout == torch.strided and not result.is_meta
+        if func not in _UNINITIALIZED or "out" in (kwargs or {}) or not is_plain or result.numel() == 0:
             return result
         mark = self._mark + len(self._tensors)
         guarded = Guarded(result.shape, result.stride(), result.dtype, str(result.device), mark=mark)
         self._tensors.append(guarded)
-        return guarded.tensor
+        return guarded.tensor.requires_grad_(result.requires_grad)
 
     @property
     def is_damaged(self) -> bool:
@@ -127,6 +128,7 @@ def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
 _UNINITIALIZED = {
     torch.empty,
     torch.empty_like,
+    torch.empty_permuted,
     torch.empty_strided,
     torch.Tensor.new_empty,
     torch.Tensor.new_empty_strided,

@@ -2,35 +2,32 @@
 
 ``get_inputs()`` returns a list of fresh arguments. Its positional parameters with integer defaults are sizes, and the
 file is also run at other sizes. Keyword-only parameters keep their defaults. An optional list ``SHAPES`` contains
-keyword arguments of ``get_inputs`` that the kernel must support.
+keyword arguments of ``get_inputs`` that the kernel must support. An optional list ``IN_PLACE`` names the parameters of
+``kernel_fn`` whose tensors it updates, if ``reference_fn`` does not update them itself.
 """
 
 from __future__ import annotations
 
 import inspect
 import math
+import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, get_args
+from typing import Any
 
 import torch
 
-from .compare import compare
-from .modules import autotuners, import_file
-from .script import KernelFileError
+from .script import KernelFileError, report_progress
 from .tolerances import MOST, RELATIVE, SHARE, SHORT_SUM, SMALLEST, TF32, UNIT_ROUNDOFF, UNITS
+from .user_file import import_in_package
 
 # A call of tl.dot, with brackets nested at most two deep inside it.
 CALL_OF_DOT = re.compile(r"tl\.dot\w*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)")
 
 KEYWORD_ONLY = inspect.Parameter.KEYWORD_ONLY
 EXPORTS = ("kernel_fn", "reference_fn", "get_inputs")
-
-
-class Excluded(Exception):
-    """The kernel's own pruning drops this config at these sizes."""
 
 
 class SizesRejected(Exception):
@@ -43,35 +40,19 @@ class SizesRejected(Exception):
 
 @dataclass(frozen=True)
 class KernelFile:
-    """An imported file, with one config per autotuned kernel, or all of them for ``config=None``."""
+    """An imported file."""
 
     module: ModuleType
     path: str
 
     @classmethod
-    def load(cls, path: str, config: int | None = None) -> KernelFile:
-        """Imports the file anew each time, so that the state of a module cannot affect the next case."""
-        module = import_file(path)
+    def load(cls, path: str) -> KernelFile:
+        report_progress(f"the import of {os.path.basename(path)}")
+        module = import_in_package(os.path.abspath(path))
         missing = [name for name in EXPORTS if not callable(getattr(module, name, None))]
         if missing:
             raise KernelFileError(f"{path} has no {' and no '.join(missing)}; it must define {', '.join(EXPORTS)}")
-        if config is not None:
-            for tuner in autotuners(module):
-                _select_config(tuner, config % len(tuner.configs))
         return cls(module, path)
-
-    @property
-    def config_count(self) -> int:
-        """The number of imports needed to try every config."""
-        return max((len(tuner.configs) for tuner in autotuners(self.module)), default=1)
-
-    def config_text(self) -> str:
-        """The remaining configs, for a report."""
-        configs = [config for tuner in autotuners(self.module) for config in tuner.configs]
-        return "; ".join(
-            ", ".join(f"{key}={value}" for key, value in config.all_kwargs().items() if value is not None)
-            for config in configs
-        )
 
     @property
     def shapes(self) -> list[dict[str, Any]]:
@@ -102,12 +83,26 @@ class KernelFile:
         return {p.name: p.default for p in parameters if type(p.default) is int}
 
     @property
-    def products(self) -> list[str]:
-        """The calls of ``tl.dot`` in the file."""
-        with open(self.path, encoding="utf-8") as file:
-            return CALL_OF_DOT.findall(file.read())
+    def in_place(self) -> list[str]:
+        """The parameters of ``kernel_fn`` that the author declares as updated in place."""
+        names = list(getattr(self.module, "IN_PLACE", []))
+        parameters = inspect.signature(self.module.kernel_fn).parameters
+        if unknown := [str(name) for name in names if name not in parameters]:
+            raise KernelFileError(f"IN_PLACE has {', '.join(unknown)}, which kernel_fn does not take")
+        return names
+
+    def source(self, kernels: Iterable[Any] = ()) -> str:
+        """The text of the file, and of those that define the given kernels."""
+        paths = {os.path.abspath(self.path)} | {kernel.__code__.co_filename for kernel in kernels}
+        texts = []
+        for path in sorted(paths):
+            if os.path.isfile(path):
+                with open(path, encoding="utf-8") as file:
+                    texts.append(file.read())
+        return "\n".join(texts)
 
     def inputs(self, sizes: dict[str, Any], seed: int) -> list[Any]:
+        report_progress(f"get_inputs at {size_text(sizes)}" if sizes else "get_inputs")
         torch.manual_seed(seed)
         try:
             arguments = self.module.get_inputs(**sizes)
@@ -119,48 +114,25 @@ class KernelFile:
             )
         return list(arguments)
 
-    def tolerance(
-        self, dtype: torch.dtype, rtol: float | None, atol: float | None, inputs: Sequence[Any] = ()
-    ) -> dict[str, float]:
-        """The given tolerance, or the default of the dtype.
 
-        The kernel's arithmetic is unknown here. A file with matrix products is assumed to sum over the columns of the
-        first matrix among the inputs. It is also assumed to round intermediates to its input dtypes, as attention
-        rounds its weights.
-        """
-        tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
-        floats = {value.dtype for value in tensors if value.dtype.is_floating_point}
-        matrices = [value for value in tensors if value.dim() >= 2]
-        has_products = len(self.products) > 0
-        terms = matrices[0].shape[-1] if matrices and has_products else 1
-        intermediate_roundoffs = [UNIT_ROUNDOFF.get(each, 0.0) for each in floats | {dtype}] if has_products else []
-        is_on_gpu = any(value.is_cuda for value in tensors)
-        products = [TF32] if is_on_gpu and torch.float32 in floats and may_run_in_tf32(self.products) else []
-        return tolerance_of_sum(dtype, terms, UNITS * max([0.0, *intermediate_roundoffs, *products]), rtol, atol)
+def tolerance_of_file(
+    source: str, dtype: torch.dtype, rtol: float | None, atol: float | None, tensors: Sequence[torch.Tensor] = ()
+) -> dict[str, float]:
+    """The given tolerance, or the default of the dtype.
 
-    def comparisons(
-        self, sizes: dict[str, Any], seed: int, rtol: float | None, atol: float | None
-    ) -> Iterator[dict[str, Any]]:
-        """Runs the kernel and the reference on equal inputs, and compares each output."""
-        inputs = self.inputs(sizes, seed)
-        try:
-            returned = self.module.kernel_fn(*_clone_tensors(inputs), **_request_all_outputs(self.module.kernel_fn))
-        except ValueError as error:
-            raise SizesRejected("kernel_fn", error) from error
-        got = _to_tensors(returned, "kernel_fn")
-        try:
-            expected = _reference_outputs(self.module.reference_fn, inputs)
-        except KernelFileError:
-            raise
-        except Exception as error:
-            raise SizesRejected("reference_fn", error) from error
-        if len(got) != len(expected):
-            raise KernelFileError(
-                f"kernel_fn returns {len(got)} tensors and reference_fn {len(expected)}; they must return the same"
-            )
-        for index, (actual, reference) in enumerate(zip(got, expected, strict=True)):
-            name = "the output" if len(got) == 1 else f"output {index}"
-            yield compare(name, actual, reference, self.tolerance(actual.dtype, rtol, atol, inputs))
+    The kernel's arithmetic is unknown here. A file with matrix products is assumed to sum over the columns of the
+    first matrix among the inputs. It is also assumed to round intermediates to its input dtypes, as attention
+    rounds its weights.
+    """
+    products = CALL_OF_DOT.findall(source)
+    floats = {value.dtype for value in tensors if value.dtype.is_floating_point}
+    matrices = [value for value in tensors if value.dim() >= 2]
+    has_products = len(products) > 0
+    terms = matrices[0].shape[-1] if matrices and has_products else 1
+    intermediate_roundoffs = [UNIT_ROUNDOFF.get(each, 0.0) for each in floats | {dtype}] if has_products else []
+    is_on_gpu = any(value.is_cuda for value in tensors)
+    tf32 = [TF32] if is_on_gpu and torch.float32 in floats and may_run_in_tf32(products) else []
+    return tolerance_of_sum(dtype, terms, UNITS * max([0.0, *intermediate_roundoffs, *tf32]), rtol, atol)
 
 
 def may_run_in_tf32(products: Sequence[str]) -> bool:
@@ -214,50 +186,6 @@ def _prime_below(limit: int) -> int:
     return next(n for n in range(limit, 1, -1) if all(n % d for d in range(2, math.isqrt(n) + 1)))
 
 
-def _select_config(tuner: Any, config: int) -> None:
-    """Keeps one config. Triton does not prune a single one, so a launch calls the kernel's own pruning first."""
-    tuner.configs = [tuner.configs[config]]
-    if tuner.early_config_prune is None:
-        return
-    run = tuner.run
-
-    def run_pruned(*args: Any, **kwargs: Any) -> Any:
-        try:
-            configs = tuner.early_config_prune(tuner.configs, dict(zip(tuner.arg_names, args, strict=False)), **kwargs)
-        except ValueError as error:
-            raise Excluded(str(error)) from None
-        if not configs:
-            raise Excluded("no config is left")
-        return run(*args, **kwargs)
-
-    tuner.run = run_pruned
-
-
-def _request_all_outputs(function: Callable[..., Any]) -> dict[str, bool]:
-    """Keyword arguments that request every optional output."""
-    parameters = inspect.signature(function).parameters.values()
-    return {p.name: True for p in parameters if p.kind is KEYWORD_ONLY and bool in get_args(p.annotation)}
-
-
-def _clone_tensors(values: Sequence[Any]) -> list[Any]:
-    return [value.clone() if isinstance(value, torch.Tensor) else value for value in values]
-
-
-def _reference_outputs(reference: Callable[..., Any], inputs: Sequence[Any]) -> list[torch.Tensor]:
-    """The reference in float64, or in the inputs' dtypes if it does not support float64."""
-    wide = [
-        value.to(torch.float64) if isinstance(value, torch.Tensor) and value.is_floating_point() else value
-        for value in _clone_tensors(inputs)
-    ]
-    try:
-        return _to_tensors(reference(*wide), "reference_fn")
-    except Exception:
-        # It requires its inputs' dtype, because of a cast or an op that float64 lacks.
-        return _to_tensors(reference(*_clone_tensors(inputs)), "reference_fn")
-
-
-def _to_tensors(returned: Any, function: str) -> list[torch.Tensor]:
-    values = list(returned) if isinstance(returned, tuple | list) else [returned]
-    if not values or not all(isinstance(value, torch.Tensor) for value in values):
-        raise KernelFileError(f"{function} must return a tensor or several; it returned {returned!r}")
-    return values
+def size_text(sizes: dict[str, Any]) -> str:
+    """Sizes for a report."""
+    return ", ".join([f"{name}={size}" for name, size in sizes.items()] or ["get_inputs()"])

@@ -69,10 +69,10 @@ def forget_choices(module: ModuleType, interpreted: bool) -> None:
     for tuner in autotuners(module):
         tuner.cache.clear()
         if interpreted:
-            tuner.do_bench = _run_once
+            tuner.do_bench = run_once
 
 
-def _run_once(function: Any, quantiles: Any = None, **_: Any) -> Any:
+def run_once(function: Any, quantiles: Any = None, **_: Any) -> Any:
     function()
     return 1.0 if quantiles is None else [1.0 for _ in quantiles]
 

@@ -16,11 +16,9 @@ def import_user_file(path: str) -> ModuleType:
 
     Raises RequestError with the reason, and exceptions of the file.
     """
-    root, names = _package_path(path)
     saved_path = list(sys.path)
-    sys.path[:0] = [os.path.dirname(path), root]
     try:
-        return _import_member(root, names) if len(names) > 1 and _is_name_free(root, names[0]) else import_file(path)
+        return import_in_package(path)
     except ImportError as error:
         raise RequestError("unsupported", f"the file can't be imported: {error}") from None
     except SyntaxError as error:
@@ -30,6 +28,13 @@ def import_user_file(path: str) -> ModuleType:
         raise RequestError("unsupported", "the file ends the process when it is imported") from None
     finally:
         sys.path[:] = saved_path
+
+
+def import_in_package(path: str) -> ModuleType:
+    """Imports the file. From then on, modules next to it and in its package can be imported."""
+    root, names = _package_path(path)
+    sys.path[:0] = [os.path.dirname(path), root]
+    return _import_member(root, names) if len(names) > 1 and _is_name_free(root, names[0]) else import_file(path)
 
 
 def _package_path(path: str) -> tuple[str, list[str]]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
-from contextlib import nullcontext
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -12,13 +10,13 @@ from typing import Any
 import torch
 
 from . import cache_misses, gradients
-from .compare import compare, largest_difference
+from .compare import compare, kind_of, largest_difference
 from .device import Device
-from .failures import compiler_output, describe, is_out_of_resources
-from .inputs import Guarded, changed_elements, values_of
+from .failures import describe, is_out_of_resources
+from .inputs import Guarded, values_of
 from .invoke import Arguments, GuardedMemory, argument_list, guard_operators, has_output_layout, out_arguments, results
+from .judge import Results, Run, changed_inputs, differences, exact_and_own, guarded_run, outside_writes
 from .modules import autotuners, forget_choices, load
-from .order import reversed_programs
 from .protocol import RequestError, number
 from .specialized import specialized
 
@@ -32,7 +30,7 @@ def verify(request: dict[str, Any], device: Device) -> dict[str, Any]:
     starts_cold = request.get("startsCold", False)
     if starts_cold:
         forget_choices(module, device.interpreted)
-    first = _run(module, values, request, device, reverse=False)
+    inputs, first = _run(module, values, request, device, reverse=False)
     has_reference = hasattr(module, "reference_fn")
     expected, specialized_run = (
         _reference(module, values, first.results, request, device) if has_reference else ({}, None)
@@ -48,7 +46,7 @@ def verify(request: dict[str, Any], device: Device) -> dict[str, Any]:
         if corrupted:
             break
         reverse = device.interpreted and request["reversible"] and repetition % 2 == 1 and not starts_cold
-        rerun = _run(module, values, request, device, reverse)
+        _, rerun = _run(module, values, request, device, reverse)
         corrupted = rerun.corrupted
         problems = problems or rerun.problems
         if not problems and starts_cold and repetition == 1:
@@ -65,10 +63,10 @@ def verify(request: dict[str, Any], device: Device) -> dict[str, Any]:
         if any(comparison["wrong"] for comparison in compared):
             comparisons, problems = compared, problems or [f"{specialized_run.kernel} differs from the reference"]
     if has_reference and request["gradients"] and not corrupted:
-        with GuardedMemory(len(first.inputs)) as memory:
-            comparisons += gradients.compare_gradients(module, first.inputs, values, request, device)
-        outside = _outside_writes(first.inputs, {}, memory)
-        problems = problems or outside or _changed_inputs(request["inputs"], first.inputs)
+        with GuardedMemory(len(inputs)) as memory:
+            comparisons += gradients.compare_gradients(module, inputs, values, request, device)
+        outside = outside_writes(inputs, {}, memory)
+        problems = problems or outside or changed_inputs(_read_only(request["inputs"]), inputs)
         corrupted = bool(outside)
     return {
         "comparisons": comparisons,
@@ -80,20 +78,10 @@ def verify(request: dict[str, Any], device: Device) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True)
-class _Run:
-    inputs: dict[str, Guarded]
-    results: dict[str, torch.Tensor]
-    # Descriptions of out-of-bounds writes and changed inputs.
-    problems: list[str]
-    # True after a write outside every tensor.
-    corrupted: bool
-
-
 def _run(
     module: ModuleType, values: dict[str, torch.Tensor], request: dict[str, Any], device: Device, reverse: bool
-) -> _Run:
-    """Calls the kernel once on fresh inputs."""
+) -> tuple[dict[str, Guarded], Run]:
+    """Calls the kernel once on fresh inputs, and returns them too."""
     inputs, marks = request["inputs"], itertools.count()
     guarded = {
         spec["python"]: Guarded.from_spec(spec, device.torch, values[spec["python"]], next(marks)) for spec in inputs
@@ -106,16 +94,14 @@ def _run(
     if passed is None or not (request["passOut"] or has_output_layout(request["outputs"])):
         outputs, passed = {}, {}
 
-    compiles = not device.interpreted
-    with (
-        compiler_output(os.path.dirname(request["module"])) if compiles else nullcontext(),
-        reversed_programs() if reverse else nullcontext(),
-        GuardedMemory(next(marks)) as memory,
-    ):
-        got = results(module.kernel_fn, arguments, request["results"], passed)
-    device.synchronize()
-    outside = _outside_writes(guarded, outputs, memory)
-    return _Run(guarded, got, outside or _changed_inputs(inputs, guarded), bool(outside))
+    def call() -> Results:
+        return results(module.kernel_fn, arguments, request["results"], passed)
+
+    return guarded, guarded_run(call, guarded, outputs, _read_only(inputs), device, request["module"], reverse)
+
+
+def _read_only(inputs: list[dict[str, Any]]) -> dict[str, str]:
+    return {spec["python"]: spec["name"] for spec in inputs if spec["role"] == "in"}
 
 
 @dataclass(frozen=True)
@@ -138,7 +124,7 @@ def _specialized(
     try:
         with specialized(module, config_index) as launches:
             while len(runs) < max(2, request["repeats"]):
-                runs.append(_run(module, values, request, device, reverse=False))
+                runs.append(_run(module, values, request, device, reverse=False)[1])
                 if not launches or runs[-1].corrupted:
                     break
     except Exception as error:
@@ -185,18 +171,10 @@ def _check_shapes(got: dict[str, torch.Tensor], expected: dict[str, torch.Tensor
 def _check_kinds(got: dict[str, torch.Tensor], expected: dict[str, torch.Tensor], dtypes: dict[str, str]) -> None:
     """Rejects a reference whose dtype has another kind than the result, such as floats for integers."""
     for name, reference in expected.items():
-        kind, reference_kind = _kind(got[name].dtype), _kind(reference.dtype)
+        kind, reference_kind = kind_of(got[name].dtype), kind_of(reference.dtype)
         if kind != reference_kind:
             problem = f"{name} holds {kind} ({dtypes[name]}), its reference gives {reference_kind}"
             raise RequestError("reference", f"{problem}; convert its result, such as with .to(tl.{dtypes[name]})")
-
-
-def _kind(dtype: torch.dtype) -> str:
-    if dtype.is_complex:
-        return "complex numbers"
-    if dtype == torch.bool:
-        return "truth values"
-    return "floats" if dtype.is_floating_point else "integers"
 
 
 def _first_call_differences(
@@ -216,18 +194,8 @@ def _first_call_differences(
     return problems
 
 
-def _differences(
-    first: dict[str, torch.Tensor], rerun: dict[str, torch.Tensor], request: dict[str, Any], reverse: bool
-) -> list[str]:
-    """Descriptions of results that differ between runs on equal inputs."""
-    if request["unordered"]:
-        return []
-    when = "when programs run in reverse" if reverse else "between two runs on the same inputs"
-    problems = []
-    for name, tensor in first.items():
-        if tensor.shape == rerun[name].shape and (differing := changed_elements(tensor, rerun[name])):
-            problems.append(f"{name} differs {when}, in {differing} of {tensor.numel()} elements: programs race")
-    return problems
+def _differences(first: Results, rerun: Results, request: dict[str, Any], reverse: bool) -> list[str]:
+    return [] if request["unordered"] else differences(first, rerun, reverse)
 
 
 def _reference(
@@ -250,42 +218,12 @@ def _reference(
         return results(module.reference_fn, arguments, request["results"])
 
     try:
-        exact = run(torch.float64)
+        exact, own = exact_and_own(run)
+        return exact, None if own is exact else own
     except Exception:
-        # The reference requires its inputs' dtypes, because of a cast or an op without float64.
-        try:
-            return run(None), None
-        except Exception:
-            if any(result.numel() for result in got.values()):
-                raise
-            return got, None
-    try:
-        return exact, run(None)
-    except Exception:
-        # PyTorch lacks some half-precision ops on the CPU. The float64 result suffices.
-        return exact, None
-
-
-def _outside_writes(inputs: dict[str, Guarded], outputs: dict[str, Guarded], memory: GuardedMemory) -> list[str]:
-    """Descriptions of writes outside every tensor."""
-    problems = [
-        f"the kernel wrote outside {name}" for name, guard in inputs.items() if guard.is_damaged(include_inside=False)
-    ]
-    for name, guard in outputs.items():
-        if guard.is_damaged(include_inside=False):
-            problems.append(f"the kernel wrote outside an output that was passed to it: {name}")
-    if memory.is_damaged:
-        problems.append("the kernel wrote outside a tensor that its wrapper allocated")
-    return problems
-
-
-def _changed_inputs(specs: list[dict[str, Any]], inputs: dict[str, Guarded]) -> list[str]:
-    """Descriptions of inputs that the kernel changed."""
-    return [
-        f"the kernel changed an input: {spec['name']}"
-        for spec in specs
-        if spec["role"] == "in" and inputs[spec["python"]].is_damaged(include_inside=True)
-    ]
+        if any(result.numel() for result in got.values()):
+            raise
+        return got, None
 
 
 def unreliable_reasons(request: dict[str, Any], device: Device) -> list[str]:

@@ -5,14 +5,14 @@ import os
 import subprocess
 import sys
 import tempfile
-import textwrap
 import unittest
 
 import torch
+from script_runs import PYTHON, run, start_forks, started, stop_forks
 
-from tilescript_worker.kernel_file import CALL_OF_DOT, KernelFile, may_run_in_tf32
+from tilescript_worker.kernel_file import CALL_OF_DOT, KernelFile, may_run_in_tf32, tolerance_of_file
 
-PYTHON = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python")
+setUpModule, tearDownModule = start_forks, stop_forks
 
 SCALE = """
 import torch
@@ -50,58 +50,6 @@ def get_inputs(n=200):
 """
 
 
-# Most of a script's time goes into importing torch, so one process imports it and forks for each script.
-FORKS = """
-import json, os, runpy, sys
-import torch
-
-for line in sys.stdin:
-    command, out, err = json.loads(line)
-    child = os.fork()
-    if child == 0:
-        for stream, (path, flags) in enumerate(((os.devnull, 0), (out, 1), (err, 1))):
-            os.dup2(os.open(path, flags), stream)
-        sys.argv, sys.path[0] = command, os.path.dirname(command[0])
-        runpy.run_path(command[0], run_name="__main__")
-        sys.exit()
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
-"""
-
-_forks = None
-
-
-def setUpModule():
-    global _forks
-    _forks = subprocess.Popen([sys.executable, "-c", FORKS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-
-def tearDownModule():
-    _forks.communicate(timeout=60)
-
-
-def forked(command):
-    """The exit code, stdout and stderr of a script."""
-    with tempfile.NamedTemporaryFile("r") as out, tempfile.NamedTemporaryFile("r") as err:
-        print(json.dumps([command, out.name, err.name]), file=_forks.stdin, flush=True)
-        return int(_forks.stdout.readline()), out.read(), err.read()
-
-
-def started(command):
-    """The same of a process that a user starts."""
-    ran = subprocess.run([sys.executable, *command], capture_output=True, text=True, check=False, timeout=300)
-    return ran.returncode, ran.stdout, ran.stderr
-
-
-def run(script, source, *args, start=forked):
-    """The exit code, the object on stdout, and stderr."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "scale me.py")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(textwrap.dedent(source))
-        code, out, errors = start([os.path.join(PYTHON, script), path, *args])
-        return code, json.loads(out) if out else None, errors
-
-
 class Verify(unittest.TestCase):
     def test_a_right_kernel(self):
         right = SCALE.replace("MASK", "offsets < n").replace("FACTOR", "2")
@@ -109,8 +57,8 @@ class Verify(unittest.TestCase):
         self.assertEqual((code, errors), (0, ""))
         self.assertTrue(result["correct"])
         self.assertEqual(result["max_abs_diff"], 0.0)
-        # Four sizes for the wide config, and the one that pruning leaves for the other.
-        self.assertEqual(result["cases"], 5)
+        # The call that tunes, four sizes for the wide config, and the one that pruning leaves for the other.
+        self.assertEqual(result["cases"], 6)
 
     def test_sizes_that_the_file_does_not_take(self):
         right = SCALE.replace("MASK", "offsets < n").replace("FACTOR", "2")
@@ -165,9 +113,10 @@ class Verify(unittest.TestCase):
         code, result, _ = run("verify_kernel.py", source, "--device", "interpreter")
         self.assertEqual(code, 1)
         self.assertFalse(result["correct"])
-        self.assertIn("5 wrong, first n=1, BLOCK=32, num_warps=4", result["details"])
-        self.assertIn("n=200, BLOCK=128, num_warps=4", result["failures"][1])
-        self.assertIn("at [199]", result["failures"][1])
+        self.assertIn("6 wrong, first n=200, autotuned", result["details"])
+        self.assertIn("n=1, BLOCK=32, num_warps=4", result["failures"][1])
+        self.assertIn("n=200, BLOCK=128, num_warps=4", result["failures"][2])
+        self.assertIn("at [199]", result["failures"][2])
 
     def test_a_config_that_does_not_fit(self):
         for error in (
@@ -178,15 +127,17 @@ class Verify(unittest.TestCase):
                 self.passes_over(f"raise triton.runtime.errors.{error}\n")
 
     def passes_over(self, raises):
-        unfit = f'    if scale_kernel.configs[0].kwargs["BLOCK"] == 128:\n        {raises}'
         source = SCALE.replace("MASK", "offsets < n").replace("FACTOR", "2")
-        code, result, _ = run(
-            "verify_kernel.py", source.replace("    y = torch.zeros_like(x)\n", unfit + "    y = 2 * x\n")
+        unfit = f"def too_large(args):\n    if args['BLOCK'] >= LEAST:\n        {raises}\n\ndef prune"
+        source = source.replace("def prune", unfit, 1).replace(
+            '{"BLOCK": block})', '{"BLOCK": block}, pre_hook=too_large)'
         )
-        self.assertEqual((code, result["correct"], result["cases"], len(result["unfit"])), (0, True, 1, 4))
-        self.assertIn("4 do not fit this GPU, such as n=200, BLOCK=128", result["details"])
+        code, result, _ = run("verify_kernel.py", source.replace("LEAST", "128"))
+        # The call that tunes has one config at this size, as does the case of one element.
+        self.assertEqual((code, result["correct"], result["cases"], len(result["unfit"])), (0, True, 1, 5))
+        self.assertIn("5 do not fit this GPU, such as n=200, autotuned", result["details"])
         # Not if none does.
-        code, result, _ = run("verify_kernel.py", source.replace("    y = torch.zeros_like(x)\n", f"    {raises}"))
+        code, result, _ = run("verify_kernel.py", source.replace("LEAST", "0"))
         self.assertEqual((code, result["correct"], result["cases"]), (1, False, 0))
 
     def test_a_tolerance_that_was_given(self):
@@ -196,12 +147,8 @@ class Verify(unittest.TestCase):
 
     def tolerances(self, source, *inputs):
         """Those of a float32 output, and of one in the dtype of the first input, as parts of the root mean square."""
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "product.py")
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(f"# {source}\ndef kernel_fn(): ...\nreference_fn = get_inputs = kernel_fn\n")
-            kernel = KernelFile.load(path)
-            return [kernel.tolerance(dtype, None, None, inputs)["rms"] for dtype in (torch.float32, inputs[0].dtype)]
+        dtypes = (torch.float32, inputs[0].dtype)
+        return [tolerance_of_file(source, dtype, None, None, inputs)["rms"] for dtype in dtypes]
 
     def test_a_tolerance_grows_with_the_terms_of_a_product(self):
         inputs = torch.zeros(3, 6400), torch.zeros(4)
@@ -280,8 +227,11 @@ class Verify(unittest.TestCase):
         whole = SCALE.replace("MASK", "offsets < n").replace("FACTOR", "2")
         for line, says in (
             ("import sys; sys.exit(5)", "ends the process, with 5; leave that to other files"),
-            ("import os; os._exit(7)", "the process ended with exit code 7; does the kernel"),
-            ("import os; os.abort()", "the process was ended by SIGABRT; does the kernel read or write outside"),
+            ("import os; os._exit(7)", "the process ended with exit code 7 in reference_fn at n=200; does the kernel"),
+            (
+                "import os; os.abort()",
+                "the process was ended by SIGABRT in reference_fn at n=200; does the kernel read or write outside",
+            ),
         ):
             code, result, errors = run("verify_kernel.py", whole.replace("    return 2 * x", f"    {line}"))
             self.assertEqual((code, result["correct"], result["max_abs_diff"]), (1, False, None))

@@ -27,7 +27,7 @@ def benchmark(args: argparse.Namespace) -> tuple[dict[str, Any], int]:
     from tilescript_worker.launches import Launches
     from tilescript_worker.timing import measure
 
-    kernel = KernelFile.load(args.file)
+    kernel = KernelFile.load(args.file, device.torch)
     unknown = [name for name in args.sizes if name not in kernel.numbers]
     if unknown:
         names = ", ".join(kernel.numbers) or "none"

@@ -29,7 +29,7 @@ def verify(args: argparse.Namespace) -> tuple[dict[str, Any], int]:
     from tilescript_worker.kernel_file import KernelFile, sample_sizes, size_text
     from tilescript_worker.protocol import number
 
-    kernel = KernelFile.load(args.file)
+    kernel = KernelFile.load(args.file, device.torch)
     shapes, skipped = _split_shapes(kernel.shapes, device.interpreted)
     default_sizes = {name: shapes[0][name] for name in kernel.sizes}
     tally = _Tally(kernel, device, args, len(shapes))

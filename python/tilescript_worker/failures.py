@@ -49,7 +49,7 @@ def describe(error: BaseException, module: str | None) -> dict[str, Any]:
 
 
 @contextmanager
-def compiler_output(folder: str) -> Iterator[None]:
+def compiler_output(folder: str | None) -> Iterator[None]:
     """Attaches to the exception what Triton and its compilers print (C++, which bypasses ``sys.stderr``)."""
     streams = (sys.stdout, sys.stderr)
     for stream in streams:

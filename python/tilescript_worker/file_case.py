@@ -30,12 +30,14 @@ from .file_values import (
     plain,
     request_all_outputs,
 )
+from .gradients import gradients
 from .inputs import changed_elements, place, refill
 from .invoke import GuardedMemory
 from .judge import Results, Run, changed_inputs, differences, exact_and_own, guarded_run
 from .kernel_file import KernelFile, SizesRejected, size_text, tolerance_of_file
 from .launches import Excluded, Launches, observed
 from .process_state import changes, process_state
+from .rounding import rounding_reach
 from .script import KernelFileError, report_progress
 
 # With one of these, a result may depend on the order of programs, and a program may wait for another.
@@ -87,6 +89,8 @@ class FileCase:
         allowed = self._in_place | exact.changed.keys() | (own or exact).changed.keys()
         self._check_contract(returned, exact, own, allowed, verdict)
         self._compare(first.results, returned, exact, own, verdict)
+        if self._has_gradients and verdict.is_right:
+            self._compare_gradients(returned, exact, config, verdict)
         if verdict.corrupted or not (verdict.is_right and is_declared):
             return verdict
         is_ordered = not ORDER.search(self._file.source(launches.kernels))
@@ -162,19 +166,16 @@ class FileCase:
             return {name: plain(value).clone() for name, value in calls[0].outputs.items() if is_dense(value)}
 
         read_only = {} if allowed is None else {name: name for name in arguments.guards if name not in allowed}
-        run = guarded_run(call, arguments.guards, {}, read_only, self._device, self._file.path, reverse)
+        run = guarded_run(call, arguments.guards, {}, read_only, self._device, None, reverse)
         return run, calls[0]
 
     def _expect(self, leaves: Sequence[Any], verdict: Verdict) -> tuple[Returned, Returned | None]:
         """What the reference gives for inputs in float64, and for those in their own dtypes."""
 
-        def run(dtype: torch.dtype | None) -> Returned:
-            return self._call(self._file.module.reference_fn, "reference_fn", self._place(leaves, dtype))
-
+        launches = Launches()
         try:
-            launches = Launches()
-            with observed(None, self._device.interpreted, launches):
-                exact, own = exact_and_own(run)
+            with observed(None, self._device.interpreted, launches), GuardedMemory():
+                exact, own = exact_and_own(lambda dtype: self._refer(leaves, dtype))
         except KernelFileError:
             raise
         except Exception as error:
@@ -183,6 +184,9 @@ class FileCase:
         if judged := [kernel.__name__ for kernel in launches.kernels if kernel in verdict.launches.kernels]:
             verdict.problems.append(f"reference_fn launches {judged[0]} itself, which it must judge")
         return exact, own
+
+    def _refer(self, leaves: Sequence[Any], dtype: torch.dtype | None = torch.float64) -> Returned:
+        return self._call(self._file.module.reference_fn, "reference_fn", self._place(leaves, dtype))
 
     def _check_contract(
         self, got: Returned, exact: Returned, own: Returned | None, allowed: set[str], verdict: Verdict
@@ -238,7 +242,8 @@ class FileCase:
         for name, expected in (exact.outputs | exact.changed).items():
             verdict.outputs.add(name)
             reference = plain(expected)
-            if reference.numel() and not reference.isnan().all():
+            numbers = reference.to(torch.float64) if is_floating(reference) else reference
+            if numbers.numel() and not numbers.isnan().all():
                 verdict.shown.add(name)
             if name in unlike:
                 continue
@@ -248,6 +253,28 @@ class FileCase:
                 got = got.to(own.outputs[name].dtype)
             tolerance = tolerance_of_file(source, got.dtype, self._rtol, self._atol, inputs)
             verdict.comparisons.append(compare(name, got, reference, tolerance))
+
+    def _compare_gradients(self, returned: Returned, exact: Returned, config: int | None, verdict: Verdict) -> None:
+        """Adds a comparison of the gradient of each input that has one."""
+        outputs = [name for name, output in returned.outputs.items() if output.requires_grad]
+        inputs = [name for name, guard in returned.inputs.items() if guard.tensor.requires_grad]
+        generator = torch.Generator().manual_seed(self._seed)
+        drawn = [torch.randn(returned.outputs[name].shape, generator=generator) for name in outputs]
+
+        def gradients_of(call: Returned) -> list[torch.Tensor]:
+            results = [call.outputs[name] for name in outputs]
+            given = [gradient.to(result) for gradient, result in zip(drawn, results, strict=True)]
+            return gradients(results, [call.inputs[name].tensor for name in inputs], given, retain_graph=True)
+
+        with observed(config, self._device.interpreted, Launches()), GuardedMemory():
+            got = gradients_of(returned)
+        expected = gradients_of(exact)
+        unit = max(epsilon(torch.float32), *(epsilon(gradient.dtype) for gradient in got))
+        again = rounding_reach(lambda: gradients_of(self._refer(self._leaves)), expected, unit, self._seed)
+        source = self._file.source(verdict.launches.kernels)
+        for name, gradient, reference, extra in zip(inputs, got, expected, again, strict=True):
+            tolerance = tolerance_of_file(source, gradient.dtype, self._rtol, self._atol, [gradient])
+            verdict.comparisons.append(compare(f"{name}.grad", gradient, reference, tolerance, extra))
 
     def _judge_other_elements(
         self,
@@ -303,5 +330,5 @@ def _is_alike(first: Any, second: Any) -> bool:
 def _differs(first: Any, second: Any) -> bool:
     """True if two values, or the elements of two tensors, differ."""
     if not isinstance(first, torch.Tensor):
-        return bool(first != second)
+        return repr(first) != repr(second)
     return first.shape != second.shape or changed_elements(plain(first), plain(second)) > 0

@@ -81,7 +81,7 @@ def name_at(path: Sequence[Any], parameters: Sequence[str]) -> str:
     """The name of an input: the parameter that takes it, and its place in that."""
     keys: list[Any] = [getattr(key, "idx", getattr(key, "key", None)) for key in path]
     first, *rest = keys
-    name = parameters[first] if first < len(parameters) else f"argument {first}"
+    name: str = parameters[int(first)] if first < len(parameters) else f"argument {first}"
     return name + "".join(f"[{key!r}]" for key in rest)
 
 

@@ -94,7 +94,13 @@ class GuardedMemory(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
         is_plain = isinstance(result, torch.Tensor) and result.layout == torch.strided and not result.is_meta
-        if func not in _UNINITIALIZED or "out" in (kwargs or {}) or not is_plain or result.numel() == 0:
+        if (
+            func not in _UNINITIALIZED
+            or torch.compiler.is_dynamo_compiling()
+            or "out" in (kwargs or {})
+            or not is_plain
+            or result.numel() == 0
+        ):
             return result
         mark = self._mark + len(self._tensors)
         guarded = Guarded(result.shape, result.stride(), result.dtype, str(result.device), mark=mark)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -47,13 +46,16 @@ def guarded_run(
     outputs: Mapping[str, GuardedTensor],
     read_only: Mapping[str, str],
     device: Device,
-    module: str,
+    folder: str | None,
     reverse: bool = False,
 ) -> Run:
-    """Calls the kernel once. ``read_only`` are the names of inputs that it must not change, for people."""
+    """Calls the kernel once. ``read_only`` are the inputs that it must not change, with their names for people.
+
+    What compilers print goes through a temporary file in ``folder``.
+    """
     compiles = not device.interpreted
     with (
-        compiler_output(os.path.dirname(module)) if compiles else nullcontext(),
+        compiler_output(folder) if compiles else nullcontext(),
         reversed_programs() if reverse else nullcontext(),
         GuardedMemory(len(inputs) + len(outputs)) as memory,
     ):

@@ -19,6 +19,7 @@ from typing import Any
 
 import torch
 
+from .invoke import guard_operators
 from .script import KernelFileError, report_progress
 from .tolerances import MOST, RELATIVE, SHARE, SHORT_SUM, SMALLEST, TF32, UNIT_ROUNDOFF, UNITS
 from .user_file import import_in_package
@@ -46,9 +47,12 @@ class KernelFile:
     path: str
 
     @classmethod
-    def load(cls, path: str) -> KernelFile:
+    def load(cls, path: str, device: str = "cpu") -> KernelFile:
         report_progress(f"the import of {os.path.basename(path)}")
-        module = import_in_package(os.path.abspath(path))
+        # The file may change the working directory.
+        path = os.path.abspath(path)
+        module = import_in_package(path)
+        guard_operators(module, device)
         missing = [name for name in EXPORTS if not callable(getattr(module, name, None))]
         if missing:
             raise KernelFileError(f"{path} has no {' and no '.join(missing)}; it must define {', '.join(EXPORTS)}")
@@ -93,7 +97,7 @@ class KernelFile:
 
     def source(self, kernels: Iterable[Any] = ()) -> str:
         """The text of the file, and of those that define the given kernels."""
-        paths = {os.path.abspath(self.path)} | {kernel.__code__.co_filename for kernel in kernels}
+        paths = {self.path} | {kernel.__code__.co_filename for kernel in kernels}
         texts = []
         for path in sorted(paths):
             if os.path.isfile(path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -97,7 +98,8 @@ def _run(
     def call() -> Results:
         return results(module.kernel_fn, arguments, request["results"], passed)
 
-    return guarded, guarded_run(call, guarded, outputs, _read_only(inputs), device, request["module"], reverse)
+    folder = os.path.dirname(request["module"])
+    return guarded, guarded_run(call, guarded, outputs, _read_only(inputs), device, folder, reverse)
 
 
 def _read_only(inputs: list[dict[str, Any]]) -> dict[str, str]:

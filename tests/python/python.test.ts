@@ -12,7 +12,7 @@ const tests = fileURLToPath(new URL("./", import.meta.url));
 const files = readdirSync(tests).filter((name) => /^test_.*\.py$/.test(name));
 
 // One process tests all files that are drawn, since most of its time goes into importing torch.
-it("should pass the tests of the worker and of the runtime", { timeout: 300_000 }, async () => {
+it("should pass the tests of the worker and of the runtime", { timeout: 600_000 }, async () => {
   const chosen = sampleCases("files of Python tests", files, {
     key: (name) => name,
     sources: sourcesOf,

@@ -87,6 +87,26 @@ TUNED = {
     "end": "launch = lambda x, y: double[lambda m: (triton.cdiv(x.numel(), m['BLOCK']),)](x, y, x.numel())",
 }
 
+
+def gradient(factor):
+    """A differentiable ``kernel_fn``, whose gradient is this factor."""
+    return (
+        inputs("[torch.randn(N, requires_grad=True)]")
+        | {"kernel_fn": function("kernel_fn(x)", "return Doubled.apply(x)")}
+        | end(
+            "class Doubled(torch.autograd.Function):",
+            "    @staticmethod",
+            "    def forward(ctx, x):",
+            "        y = torch.empty_like(x)",
+            "        launch(x, y)",
+            "        return y",
+            "    @staticmethod",
+            "    def backward(ctx, dy):",
+            f"        return dy * {factor}",
+        )
+    )
+
+
 # The parts of each module, and what the verdict says.
 WRONG = {
     "returns truth values": (kernel(result="y != 0"), "holds truth values, the reference gives floats"),
@@ -134,6 +154,11 @@ WRONG = {
     "loses the gradient": (
         inputs("[torch.randn(N, requires_grad=True)]") | kernel(result="y.detach()"),
         "has no gradient, that of the reference has one",
+    ),
+    "has a wrong gradient": (gradient("3"), "elements of x.grad are wrong"),
+    "has a reference that reads what nothing wrote": (
+        reference("y", "y = torch.empty_like(x)"),
+        "should be nan",
     ),
     "returns its input": (
         {"factor": "1"} | kernel(result="x") | reference("x.clone()"),
@@ -463,19 +488,14 @@ RIGHT = {
         "    i = tl.program_id(0) * 64 + tl.arange(0, 64)",
         "    tl.atomic_add(y, tl.sum(tl.load(x + i, mask=i < N, other=0.0)))",
     ),
-    "has a gradient": inputs("[torch.randn(N, requires_grad=True)]")
-    | {"kernel_fn": function("kernel_fn(x)", "return Doubled.apply(x)")}
-    | end(
-        "class Doubled(torch.autograd.Function):",
-        "    @staticmethod",
-        "    def forward(ctx, x):",
-        "        y = torch.empty_like(x)",
-        "        launch(x, y)",
-        "        return y",
-        "    @staticmethod",
-        "    def backward(ctx, dy):",
-        "        return dy * 2",
-    ),
+    "runs in inference mode": end("kernel_fn = torch.inference_mode()(kernel_fn)"),
+    "changes the working directory": end("import os; os.chdir('/')"),
+    "takes what is no tensor": inputs("[torch.randn(N), {'by': [2, None, 'text', torch.float32]}]")
+    | {
+        "kernel_fn": function("kernel_fn(x, options)", "y = torch.empty_like(x)", "launch(x, y)", "return y"),
+        "reference_fn": function("reference_fn(x, options)", "return x * options['by'][0]"),
+    },
+    "has a gradient": gradient("2"),
     "takes a seed from PyTorch's random numbers": {
         "kernel_fn": function("kernel_fn(x)", "y = torch.empty_like(x)", "launch(x, y)", "return y + torch.rand(1)"),
         "reference_fn": function("reference_fn(x)", "return x * 2 + torch.rand(1, dtype=torch.float32)"),

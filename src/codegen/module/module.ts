@@ -8,7 +8,13 @@ import type { OperatorIR } from "../../ir/operator-ir.js";
 import type { SourceIndex } from "../../ir/source-index.js";
 import type { Specialized } from "../warp-specialize/pattern/specialize.js";
 import type { EmittedKernel } from "../operator/composition.js";
-import { drawInputsFunction, getInputsFunction, inPlaceConstant, shapesConstant, withDtypes } from "../reference/drawn-inputs.js";
+import {
+  drawInputsFunction,
+  getInputsFunction,
+  inPlaceConstant,
+  shapesConstant,
+  withDtypes,
+} from "../reference/drawn-inputs.js";
 import { jitFunctions, usedParameters } from "./jit.js";
 import { CAN_SPECIALIZE, gluonImports } from "../warp-specialize/gluon/helpers.js";
 import { blockHook, threeConsumerPruner, autotuneDecorator } from "../warp-specialize/gluon/configs.js";

@@ -102,12 +102,11 @@ class FileCase:
             raise KernelFileError(f"kernel_fn returns {returned.structure}, and then {again.structure}")
         if is_ordered:
             verdict.problems += differences(first.results, second.results, reverse)
-        verdict.problems += late_changes(first.results, returned)
         self._compare(second.results, again, exact, own, verdict)
         if verdict.is_right and not verdict.corrupted and config is None:
             self._judge_other_elements(arguments, allowed, first.results, exact, config, verdict)
-            own_memory = first.results.keys() - {name for name, other in returned.shared if other in returned.inputs}
-            verdict.problems += late_changes({name: first.results[name] for name in own_memory}, returned)
+        own_memory = first.results.keys() - {name for name, other in returned.shared if other in returned.inputs}
+        verdict.problems += late_changes({name: first.results[name] for name in own_memory}, returned)
         return verdict
 
     def _draw(self, seed: int) -> tuple[list[str], list[Any], Any]:
@@ -227,7 +226,7 @@ class FileCase:
         if expected.requires_grad and not got.requires_grad and self._has_gradients:
             return "has no gradient, that of the reference has one"
         inputs = [epsilon(leaf.dtype) for leaf in self._leaves if isinstance(leaf, torch.Tensor)]
-        allowed = max(epsilon(expected.dtype), min(filter(None, inputs), default=0.0))
+        allowed = max([epsilon(expected.dtype), *inputs])
         is_narrow = is_own_dtype and 0 < allowed < epsilon(got.dtype)
         return f"has dtype {got.dtype}, the reference {expected.dtype}" if is_narrow else None
 

@@ -456,6 +456,9 @@ RIGHT = {
     | reference("x.long() * 2"),
     "computes float16 where the reference widens": inputs("[torch.randn(N, dtype=torch.float16)]")
     | reference("x.float() * 2"),
+    "computes float16 as one input has it": inputs("[torch.randn(N).half(), torch.ones(N)]")
+    | {"kernel_fn": function("kernel_fn(x, z)", "y = torch.empty_like(x)", "launch(x, y)", "return y")}
+    | reference("x * 2 * z", parameters="x, z"),
     "computes float64": inputs("[torch.randn(N, dtype=torch.float64)]"),
     "returns NaN among numbers": inputs("[torch.randn(N).masked_fill(torch.arange(N) % 3 == 1, float('nan'))]"),
     "runs several kernels": kernel("z = torch.empty_like(y)", "launch(y, z)", result="z") | reference("x * 4"),

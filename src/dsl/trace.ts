@@ -107,7 +107,6 @@ function traceKernel(kernel: KernelDefinition, source: SourceIndex | undefined):
     const coercionError = closeKernel(recorder);
     checkNames(kernel, params);
     const reference = referenceOf(kernel, params, locationOf("reference"));
-    const inputs = inputsOf(kernel, params, locationOf("inputs"));
     return {
       name: kernel.name,
       doc: kernel.spec.doc,
@@ -126,7 +125,7 @@ function traceKernel(kernel: KernelDefinition, source: SourceIndex | undefined):
       reference: reference && { ...reference, at: locationOf("reference") },
       providers: providersOf(kernel, params, locationOf("providers")),
       flops: kernel.spec.flops,
-      inputs,
+      inputs: inputsOf(kernel, params, locationOf("inputs")),
       shapes: kernel.spec.shapes ?? [],
       tolerance: kernel.spec.tolerance,
       limits: LIMITS,

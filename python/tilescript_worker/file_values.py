@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, get_args
 
 import torch
@@ -37,7 +38,7 @@ class Returned:
         """The inputs that the call changed."""
         return {name: guard.tensor for name, guard in self.inputs.items() if guard.is_damaged(include_inside=True)}
 
-    @property
+    @cached_property
     def shared(self) -> set[tuple[str, str]]:
         """The names of tensors that share memory."""
         outputs = {name: plain(output) for name, output in self.outputs.items() if is_dense(output)}

@@ -27,8 +27,31 @@ def _overlap(first: torch.Tensor, second: torch.Tensor) -> bool:
     (start, end), (other_start, other_end) = _range(first), _range(second)
     if end <= other_start or other_end <= start:
         return False
+    if first.itemsize != second.itemsize or first.data_ptr() == second.data_ptr():
+        return True
+    if _is_dense(first) and _is_dense(second):
+        return True
     # Tensors may lie between one another's elements.
-    return first.itemsize != second.itemsize or bool(torch.isin(_addresses(first), _addresses(second)).any())
+    if _is_dense(first):
+        return _has_element_in(second, start, end)
+    if _is_dense(second):
+        return _has_element_in(first, other_start, other_end)
+    return bool(torch.isin(_addresses(first), _addresses(second)).any())
+
+
+def _is_dense(tensor: torch.Tensor) -> bool:
+    """True if the elements lie next to one another, in any order."""
+    expected = 1
+    for step, size in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
+        if size > 1 and step != expected:
+            return False
+        expected *= size
+    return True
+
+
+def _has_element_in(tensor: torch.Tensor, start: int, end: int) -> bool:
+    addresses = _addresses(tensor)
+    return bool(((addresses >= start) & (addresses < end)).any())
 
 
 def _range(tensor: torch.Tensor) -> tuple[int, int]:

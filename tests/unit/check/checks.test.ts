@@ -207,8 +207,8 @@ describe("what needs Triton 3.9", () => {
     expect(/^if tuple\(.*\n(?:    .*\n)+/m.exec(python)?.[0]).toMatchInlineSnapshot(`
       "if tuple(map(int, triton.__version__.split(".")[:2])) < (3, 9):
           raise ImportError(
-              "Triton 3.9 or later is needed for tl.load, tl.unsqueeze, "
-              f"got {triton.__version__}; upgrade it and torch"
+              "Triton 3.9 or later is needed for tl.load, tl.unsqueeze, got "
+              f"{triton.__version__}"
           )
       "
     `);

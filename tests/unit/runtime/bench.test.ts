@@ -189,7 +189,7 @@ describe("providers and flops", () => {
   it("should be functions of the module that is measured, and of no other", () => {
     expect(gemm.providers).toEqual(["linear"]);
     expect(gemm.emit({ providers: true }).python).toMatch(
-      /def provider_linear\(a: .*\n {4}return torch\.nn\.functional\.linear\(a, b\.T\)/,
+      /def provider_linear\(a, b\):\n {4}return torch\.nn\.functional\.linear\(a, b\.T\)/,
     );
     expect(gemm.python).not.toContain("provider_");
   });

@@ -18,7 +18,7 @@ it("is never drawn as negative", async () => {
 it("is checked before a config is chosen and memory is allocated", async () => {
   const { python, refusal } = await build(conv2d);
   const wrapper = python.slice(python.indexOf("\ndef conv2d("));
-  const order = ["if not STRIDE >= 1", "OH = (H", "if OH < 0 or OW < 0:", "new_empty"].map((text) =>
+  const order = ["if not (STRIDE >= 1", "OH = (H", "if OH < 0 or OW < 0:", "new_empty"].map((text) =>
     wrapper.indexOf(text),
   );
   expect(order).toEqual([...order].sort((a, b) => a - b));

@@ -341,7 +341,9 @@ class WrapperEmitter extends WrapperScope {
       ...outputs.flatMap((param) => outputAllocation(this, param)),
       ...boundShapeRule(this, plain),
       ...this.#tensorTable(),
-      ...dtypeRule(this, [...required, ...pointers, ...plain]),
+      // Outputs apart: a message about inputs would name outputs that the caller did not pass.
+      ...dtypeRule(this, [...required, ...pointers]),
+      ...dtypeRule(this, plain),
       ...contiguousRule(this, [...required, ...plain]),
     ];
   }

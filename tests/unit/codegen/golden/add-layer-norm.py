@@ -487,6 +487,8 @@ def _check_operands(name, /, **tensors):
     for key, x in tensors.items():
         if x is None:
             continue
+        if x.layout != torch.strided:
+            raise TypeError(f"{name}: {key} must be a dense tensor, got {x.layout}")
         device = x.device if device is None else device
         is_traced = type(x) not in (torch.Tensor, torch.nn.Parameter)
         if x.device != device or not (x.is_cuda or _INTERPRETED or is_traced):

@@ -135,8 +135,9 @@ def all_reduce(
     if y.shape != (N,):
         raise ValueError(f"all_reduce: out must have shape [N={N}], got {y.shape}")
     _check_dtypes(
-        "all_reduce", (torch.bfloat16, torch.float16, torch.float32), rank0=rank0, out=y
+        "all_reduce", (torch.bfloat16, torch.float16, torch.float32), rank0=rank0
     )
+    _check_dtypes("all_reduce", (rank0.dtype,), out=y)
     _check_contiguous("all_reduce", rank0=rank0, out=y)
     _check_tensors(
         "all_reduce",
@@ -238,6 +239,8 @@ def _check_tensors(name, wide=(), /, **tensors):
             continue
         if getattr(type(x), "__torch_dispatch__", None) is not plain:
             raise TypeError(f"{name}: {key} must be a plain tensor, got {type(x)}")
+        if x.layout != torch.strided:
+            raise TypeError(f"{name}: {key} must be a dense tensor, got {x.layout}")
         device = x.device if device is None else device
         if x.device != device or not (x.is_cuda or (x.is_cpu and _INTERPRETED)):
             raise ValueError(

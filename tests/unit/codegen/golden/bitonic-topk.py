@@ -152,12 +152,8 @@ def bitonic_topk(
             f"bitonic_topk: values and indices must have shape [M={M}, K={K}], "
             f"got {values.shape} and {indices.shape}"
         )
-    _check_dtypes(
-        "bitonic_topk",
-        (torch.float32, torch.float16, torch.bfloat16),
-        x=x,
-        values=values,
-    )
+    _check_dtypes("bitonic_topk", (torch.float32, torch.float16, torch.bfloat16), x=x)
+    _check_dtypes("bitonic_topk", (x.dtype,), values=values)
     _check_dtypes("bitonic_topk", (torch.int64,), indices=indices)
     _check_tensors("bitonic_topk", x=x, values=values, indices=indices)
     _check_strided("bitonic_topk: values", values, x=x)
@@ -213,6 +209,8 @@ def _check_tensors(name, wide=(), /, **tensors):
             continue
         if getattr(type(x), "__torch_dispatch__", None) is not plain:
             raise TypeError(f"{name}: {key} must be a plain tensor, got {type(x)}")
+        if x.layout != torch.strided:
+            raise TypeError(f"{name}: {key} must be a dense tensor, got {x.layout}")
         device = x.device if device is None else device
         if x.device != device or not (x.is_cuda or (x.is_cpu and _INTERPRETED)):
             raise ValueError(

@@ -194,10 +194,10 @@ def cross_entropy_with_gradient(
         "cross_entropy_with_gradient",
         (torch.float16, torch.bfloat16, torch.float32),
         logits=logits,
-        dlogits=dlogits,
     )
     _check_dtypes("cross_entropy_with_gradient", (torch.int64,), labels=labels)
     _check_dtypes("cross_entropy_with_gradient", (torch.float32,), loss=loss)
+    _check_dtypes("cross_entropy_with_gradient", (logits.dtype,), dlogits=dlogits)
     _check_tensors("cross_entropy_with_gradient", ("logits", "dlogits"), **tensors)
     _check_strided(
         "cross_entropy_with_gradient: loss", loss, logits=logits, labels=labels
@@ -262,6 +262,8 @@ def _check_tensors(name, wide=(), /, **tensors):
             continue
         if getattr(type(x), "__torch_dispatch__", None) is not plain:
             raise TypeError(f"{name}: {key} must be a plain tensor, got {type(x)}")
+        if x.layout != torch.strided:
+            raise TypeError(f"{name}: {key} must be a dense tensor, got {x.layout}")
         device = x.device if device is None else device
         if x.device != device or not (x.is_cuda or (x.is_cpu and _INTERPRETED)):
             raise ValueError(

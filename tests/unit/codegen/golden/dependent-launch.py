@@ -48,7 +48,8 @@ def dependent_add(
     z = torch.empty_like(x) if out is None else out
     if z.shape != (N,):
         raise ValueError(f"dependent_add: out must have shape [N={N}], got {z.shape}")
-    _check_dtypes("dependent_add", (torch.float32,), x=x, y=y, out=z)
+    _check_dtypes("dependent_add", (torch.float32,), x=x, y=y)
+    _check_dtypes("dependent_add", (torch.float32,), out=z)
     _check_contiguous("dependent_add", x=x, y=y, out=z)
     _check_tensors("dependent_add", x=x, y=y, out=z)
     _check_written("dependent_add: out", out, x=x, y=y)
@@ -93,6 +94,8 @@ def _check_tensors(name, wide=(), /, **tensors):
             continue
         if getattr(type(x), "__torch_dispatch__", None) is not plain:
             raise TypeError(f"{name}: {key} must be a plain tensor, got {type(x)}")
+        if x.layout != torch.strided:
+            raise TypeError(f"{name}: {key} must be a dense tensor, got {x.layout}")
         device = x.device if device is None else device
         if x.device != device or not (x.is_cuda or (x.is_cpu and _INTERPRETED)):
             raise ValueError(

@@ -52,7 +52,8 @@ def dropout(
     y = torch.empty_like(x) if out is None else out
     if y.shape != (N,):
         raise ValueError(f"dropout: out must have shape [N={N}], got {y.shape}")
-    _check_dtypes("dropout", (torch.float16, torch.bfloat16, torch.float32), x=x, out=y)
+    _check_dtypes("dropout", (torch.float16, torch.bfloat16, torch.float32), x=x)
+    _check_dtypes("dropout", (x.dtype,), out=y)
     _check_contiguous("dropout", x=x, out=y)
     _check_tensors("dropout", x=x, out=y)
     _check_written("dropout: out", out, x=x)
@@ -99,6 +100,8 @@ def _check_tensors(name, wide=(), /, **tensors):
             continue
         if getattr(type(x), "__torch_dispatch__", None) is not plain:
             raise TypeError(f"{name}: {key} must be a plain tensor, got {type(x)}")
+        if x.layout != torch.strided:
+            raise TypeError(f"{name}: {key} must be a dense tensor, got {x.layout}")
         device = x.device if device is None else device
         if x.device != device or not (x.is_cuda or (x.is_cpu and _INTERPRETED)):
             raise ValueError(

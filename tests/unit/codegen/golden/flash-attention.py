@@ -139,7 +139,8 @@ def attention(
             f"got {o.shape}"
         )
     tensors = {"q": q, "k": k, "v": v, "out": o}
-    _check_dtypes("attention", (torch.float16, torch.bfloat16), **tensors)
+    _check_dtypes("attention", (torch.float16, torch.bfloat16), q=q, k=k, v=v)
+    _check_dtypes("attention", (q.dtype,), out=o)
     _check_tensors("attention", **tensors)
     _check_strided("attention: out", out, q=q, k=k, v=v)
     if H * S * HEAD_DIM == 0:
@@ -185,6 +186,8 @@ def _check_tensors(name, wide=(), /, **tensors):
             continue
         if getattr(type(x), "__torch_dispatch__", None) is not plain:
             raise TypeError(f"{name}: {key} must be a plain tensor, got {type(x)}")
+        if x.layout != torch.strided:
+            raise TypeError(f"{name}: {key} must be a dense tensor, got {x.layout}")
         device = x.device if device is None else device
         if x.device != device or not (x.is_cuda or (x.is_cpu and _INTERPRETED)):
             raise ValueError(

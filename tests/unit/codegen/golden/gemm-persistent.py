@@ -118,7 +118,8 @@ def gemm_persistent(
         raise ValueError(
             f"gemm_persistent: out must have shape [M={M}, N={N}], got {c.shape}"
         )
-    _check_dtypes("gemm_persistent", (torch.float16, torch.bfloat16), a=a, b=b, out=c)
+    _check_dtypes("gemm_persistent", (torch.float16, torch.bfloat16), a=a, b=b)
+    _check_dtypes("gemm_persistent", (a.dtype,), out=c)
     _check_tensors("gemm_persistent", a=a, b=b, out=c)
     _check_strided("gemm_persistent: out", out, a=a, b=b)
     if M * N == 0:
@@ -173,6 +174,8 @@ def _check_tensors(name, wide=(), /, **tensors):
             continue
         if getattr(type(x), "__torch_dispatch__", None) is not plain:
             raise TypeError(f"{name}: {key} must be a plain tensor, got {type(x)}")
+        if x.layout != torch.strided:
+            raise TypeError(f"{name}: {key} must be a dense tensor, got {x.layout}")
         device = x.device if device is None else device
         if x.device != device or not (x.is_cuda or (x.is_cpu and _INTERPRETED)):
             raise ValueError(

@@ -71,7 +71,8 @@ def histogram(
         raise ValueError(
             f"histogram: out must have shape [BINS={BINS}], got {counts.shape}"
         )
-    _check_dtypes("histogram", (torch.int32,), x=x, out=counts)
+    _check_dtypes("histogram", (torch.int32,), x=x)
+    _check_dtypes("histogram", (torch.int32,), out=counts)
     with torch.no_grad():
         _check_tensors("histogram", x=x, out=counts)
     _check_strided("histogram: out", out, x=x)
@@ -116,6 +117,8 @@ def _check_tensors(name, wide=(), /, **tensors):
             continue
         if getattr(type(x), "__torch_dispatch__", None) is not plain:
             raise TypeError(f"{name}: {key} must be a plain tensor, got {type(x)}")
+        if x.layout != torch.strided:
+            raise TypeError(f"{name}: {key} must be a dense tensor, got {x.layout}")
         device = x.device if device is None else device
         if x.device != device or not (x.is_cuda or (x.is_cpu and _INTERPRETED)):
             raise ValueError(

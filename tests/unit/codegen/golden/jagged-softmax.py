@@ -104,12 +104,10 @@ def jagged_softmax(
             f"{out.shape}"
         )
     _check_dtypes(
-        "jagged_softmax",
-        (torch.float32, torch.float16, torch.bfloat16),
-        values=values,
-        out=out,
+        "jagged_softmax", (torch.float32, torch.float16, torch.bfloat16), values=values
     )
     _check_dtypes("jagged_softmax", (torch.int32,), offsets=offsets)
+    _check_dtypes("jagged_softmax", (values.dtype,), out=out)
     _check_tensors("jagged_softmax", values=values, offsets=offsets, out=out)
     _check_strided("jagged_softmax: out", out, values=values, offsets=offsets)
     if TOTAL * D == 0:
@@ -172,6 +170,8 @@ def _check_tensors(name, wide=(), /, **tensors):
             continue
         if getattr(type(x), "__torch_dispatch__", None) is not plain:
             raise TypeError(f"{name}: {key} must be a plain tensor, got {type(x)}")
+        if x.layout != torch.strided:
+            raise TypeError(f"{name}: {key} must be a dense tensor, got {x.layout}")
         device = x.device if device is None else device
         if x.device != device or not (x.is_cuda or (x.is_cpu and _INTERPRETED)):
             raise ValueError(

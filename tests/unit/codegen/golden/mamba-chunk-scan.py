@@ -253,15 +253,10 @@ def mamba_chunk_scan(
         "out": y,
     }
     _check_dtypes(
-        "mamba_chunk_scan",
-        (torch.float16, torch.bfloat16),
-        x=x,
-        b=b,
-        c=c,
-        state=state,
-        out=y,
+        "mamba_chunk_scan", (torch.float16, torch.bfloat16), x=x, b=b, c=c, state=state
     )
     _check_dtypes("mamba_chunk_scan", (torch.float32,), dt=dt, decay=decay, skip=skip)
+    _check_dtypes("mamba_chunk_scan", (x.dtype,), out=y)
     _check_tensors("mamba_chunk_scan", **tensors)
     _check_strided(
         "mamba_chunk_scan: out",
@@ -347,6 +342,8 @@ def _check_tensors(name, wide=(), /, **tensors):
             continue
         if getattr(type(x), "__torch_dispatch__", None) is not plain:
             raise TypeError(f"{name}: {key} must be a plain tensor, got {type(x)}")
+        if x.layout != torch.strided:
+            raise TypeError(f"{name}: {key} must be a dense tensor, got {x.layout}")
         device = x.device if device is None else device
         if x.device != device or not (x.is_cuda or (x.is_cpu and _INTERPRETED)):
             raise ValueError(

@@ -168,9 +168,8 @@ def max_pool3d(
             f"max_pool3d: y and indices must have shape [N={N}, C={C}, OD={OD}, "
             f"OH={OH}, OW={OW}], got {y.shape} and {indices.shape}"
         )
-    _check_dtypes(
-        "max_pool3d", (torch.float32, torch.float16, torch.bfloat16), x=x, y=y
-    )
+    _check_dtypes("max_pool3d", (torch.float32, torch.float16, torch.bfloat16), x=x)
+    _check_dtypes("max_pool3d", (x.dtype,), y=y)
     _check_dtypes("max_pool3d", (torch.int64,), indices=indices)
     _check_tensors("max_pool3d", x=x, y=y, indices=indices)
     _check_strided("max_pool3d: y", y, x=x)
@@ -245,6 +244,8 @@ def _check_tensors(name, wide=(), /, **tensors):
             continue
         if getattr(type(x), "__torch_dispatch__", None) is not plain:
             raise TypeError(f"{name}: {key} must be a plain tensor, got {type(x)}")
+        if x.layout != torch.strided:
+            raise TypeError(f"{name}: {key} must be a dense tensor, got {x.layout}")
         device = x.device if device is None else device
         if x.device != device or not (x.is_cuda or (x.is_cpu and _INTERPRETED)):
             raise ValueError(

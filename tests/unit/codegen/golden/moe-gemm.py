@@ -182,7 +182,7 @@ def moe_gemm(
             f"moe_gemm: out must have shape [M={M}, TOP_K={TOP_K}, N={N}], got "
             f"{out.shape}"
         )
-    _check_dtypes("moe_gemm", (torch.float16, torch.bfloat16), x=x, w=w, out=out)
+    _check_dtypes("moe_gemm", (torch.float16, torch.bfloat16), x=x, w=w)
     _check_dtypes(
         "moe_gemm",
         (torch.int32,),
@@ -190,6 +190,7 @@ def moe_gemm(
         expert_ids=expert_ids,
         num_tokens_post_padded=num_tokens_post_padded,
     )
+    _check_dtypes("moe_gemm", (x.dtype,), out=out)
     _check_contiguous("moe_gemm", sorted_token_ids=sorted_token_ids)
     _check_tensors(
         "moe_gemm",
@@ -338,6 +339,8 @@ def _check_tensors(name, wide=(), /, **tensors):
             continue
         if getattr(type(x), "__torch_dispatch__", None) is not plain:
             raise TypeError(f"{name}: {key} must be a plain tensor, got {type(x)}")
+        if x.layout != torch.strided:
+            raise TypeError(f"{name}: {key} must be a dense tensor, got {x.layout}")
         device = x.device if device is None else device
         if x.device != device or not (x.is_cuda or (x.is_cpu and _INTERPRETED)):
             raise ValueError(

@@ -171,11 +171,11 @@ def paged_attention(
         q=q,
         k_cache=k_cache,
         v_cache=v_cache,
-        out=o,
     )
     _check_dtypes(
         "paged_attention", (torch.int32,), block_tables=block_tables, seq_lens=seq_lens
     )
+    _check_dtypes("paged_attention", (q.dtype,), out=o)
     _check_tensors("paged_attention", **tensors)
     _check_strided(
         "paged_attention: out",
@@ -293,6 +293,8 @@ def _check_tensors(name, wide=(), /, **tensors):
             continue
         if getattr(type(x), "__torch_dispatch__", None) is not plain:
             raise TypeError(f"{name}: {key} must be a plain tensor, got {type(x)}")
+        if x.layout != torch.strided:
+            raise TypeError(f"{name}: {key} must be a dense tensor, got {x.layout}")
         device = x.device if device is None else device
         if x.device != device or not (x.is_cuda or (x.is_cpu and _INTERPRETED)):
             raise ValueError(

@@ -134,9 +134,8 @@ def softmax_long(x: torch.Tensor, *, out: torch.Tensor | None = None) -> torch.T
         raise ValueError(
             f"softmax_long: out must have shape [M={M}, N={N}], got {y.shape}"
         )
-    _check_dtypes(
-        "softmax_long", (torch.float16, torch.bfloat16, torch.float32), x=x, out=y
-    )
+    _check_dtypes("softmax_long", (torch.float16, torch.bfloat16, torch.float32), x=x)
+    _check_dtypes("softmax_long", (x.dtype,), out=y)
     _check_tensors("softmax_long", x=x, out=y)
     _check_strided("softmax_long: out", out, x=x)
     if M * N == 0:
@@ -176,6 +175,8 @@ def _check_tensors(name, wide=(), /, **tensors):
             continue
         if getattr(type(x), "__torch_dispatch__", None) is not plain:
             raise TypeError(f"{name}: {key} must be a plain tensor, got {type(x)}")
+        if x.layout != torch.strided:
+            raise TypeError(f"{name}: {key} must be a dense tensor, got {x.layout}")
         device = x.device if device is None else device
         if x.device != device or not (x.is_cuda or (x.is_cpu and _INTERPRETED)):
             raise ValueError(

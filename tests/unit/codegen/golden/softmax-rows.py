@@ -79,7 +79,8 @@ def softmax_rows(x: torch.Tensor, *, out: torch.Tensor | None = None) -> torch.T
         raise ValueError(
             f"softmax_rows: out must have shape [M={M}, N={N}], got {y.shape}"
         )
-    _check_dtypes("softmax_rows", (torch.float32,), x=x, out=y)
+    _check_dtypes("softmax_rows", (torch.float32,), x=x)
+    _check_dtypes("softmax_rows", (torch.float32,), out=y)
     _check_tensors("softmax_rows", x=x, out=y)
     _check_strided("softmax_rows: out", out, x=x)
     if M * N == 0:
@@ -120,6 +121,8 @@ def _check_tensors(name, wide=(), /, **tensors):
             continue
         if getattr(type(x), "__torch_dispatch__", None) is not plain:
             raise TypeError(f"{name}: {key} must be a plain tensor, got {type(x)}")
+        if x.layout != torch.strided:
+            raise TypeError(f"{name}: {key} must be a dense tensor, got {x.layout}")
         device = x.device if device is None else device
         if x.device != device or not (x.is_cuda or (x.is_cpu and _INTERPRETED)):
             raise ValueError(

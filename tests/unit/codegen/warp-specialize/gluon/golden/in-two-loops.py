@@ -738,7 +738,8 @@ def in_two_loops(
             f"in_two_loops: o and lse must have shapes [H={H}, S={S}, D={D}] and "
             f"[H={H}, S={S}], got {o.shape} and {lse.shape}"
         )
-    _check_dtypes("in_two_loops", (torch.float16, torch.bfloat16), q=q, k=k, v=v, o=o)
+    _check_dtypes("in_two_loops", (torch.float16, torch.bfloat16), q=q, k=k, v=v)
+    _check_dtypes("in_two_loops", (q.dtype,), o=o)
     _check_dtypes("in_two_loops", (torch.float32,), lse=lse)
     _check_tensors("in_two_loops", q=q, k=k, v=v, o=o, lse=lse)
     _check_strided("in_two_loops: o", o, q=q, k=k, v=v)
@@ -817,6 +818,8 @@ def _check_tensors(name, wide=(), /, **tensors):
             continue
         if getattr(type(x), "__torch_dispatch__", None) is not plain:
             raise TypeError(f"{name}: {key} must be a plain tensor, got {type(x)}")
+        if x.layout != torch.strided:
+            raise TypeError(f"{name}: {key} must be a dense tensor, got {x.layout}")
         device = x.device if device is None else device
         if x.device != device or not (x.is_cuda or (x.is_cpu and _INTERPRETED)):
             raise ValueError(

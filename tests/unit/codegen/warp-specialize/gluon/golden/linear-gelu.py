@@ -707,13 +707,9 @@ def linear_gelu(
             f"linear_gelu: out must have shape [M={M}, N={N}], got {y.shape}"
         )
     _check_dtypes(
-        "linear_gelu",
-        (torch.float16, torch.bfloat16),
-        x=x,
-        weight=weight,
-        bias=bias,
-        out=y,
+        "linear_gelu", (torch.float16, torch.bfloat16), x=x, weight=weight, bias=bias
     )
+    _check_dtypes("linear_gelu", (x.dtype,), out=y)
     _check_tensors(
         "linear_gelu", ("x", "weight", "out"), x=x, weight=weight, bias=bias, out=y
     )
@@ -812,6 +808,8 @@ def _check_tensors(name, wide=(), /, **tensors):
             continue
         if getattr(type(x), "__torch_dispatch__", None) is not plain:
             raise TypeError(f"{name}: {key} must be a plain tensor, got {type(x)}")
+        if x.layout != torch.strided:
+            raise TypeError(f"{name}: {key} must be a dense tensor, got {x.layout}")
         device = x.device if device is None else device
         if x.device != device or not (x.is_cuda or (x.is_cpu and _INTERPRETED)):
             raise ValueError(

@@ -718,14 +718,9 @@ def relative_attention(
             f"HEAD_DIM={HEAD_DIM}], got {o.shape}"
         )
     _check_dtypes(
-        "relative_attention",
-        (torch.float16, torch.bfloat16),
-        q=q,
-        k=k,
-        v=v,
-        bias=bias,
-        out=o,
+        "relative_attention", (torch.float16, torch.bfloat16), q=q, k=k, v=v, bias=bias
     )
+    _check_dtypes("relative_attention", (q.dtype,), out=o)
     _check_contiguous("relative_attention", q=q, k=k, v=v, bias=bias, out=o)
     _check_tensors("relative_attention", q=q, k=k, v=v, bias=bias, out=o)
     _check_written("relative_attention: out", out, q=q, k=k, v=v, bias=bias)
@@ -805,6 +800,8 @@ def _check_tensors(name, wide=(), /, **tensors):
             continue
         if getattr(type(x), "__torch_dispatch__", None) is not plain:
             raise TypeError(f"{name}: {key} must be a plain tensor, got {type(x)}")
+        if x.layout != torch.strided:
+            raise TypeError(f"{name}: {key} must be a dense tensor, got {x.layout}")
         device = x.device if device is None else device
         if x.device != device or not (x.is_cuda or (x.is_cpu and _INTERPRETED)):
             raise ValueError(

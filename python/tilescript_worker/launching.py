@@ -52,11 +52,15 @@ def call_on_zeros(request: dict[str, Any], launch: Callable[..., Any]) -> None:
 def without_device_check(module: ModuleType) -> Iterator[None]:
     """Inside a ``with``, the wrapper accepts CPU tensors. Nothing is launched."""
     interpreted_before = vars(module).get("_INTERPRETED")
-    vars(module)["_INTERPRETED"] = True
+    triton = vars(vars(module)["triton"])
+    is_corrected = "has_bfloat16" in triton
+    vars(module)["_INTERPRETED"] = triton["has_bfloat16"] = True
     try:
         yield
     finally:
         vars(module)["_INTERPRETED"] = interpreted_before
+        if not is_corrected:
+            del triton["has_bfloat16"]
 
 
 @contextmanager

@@ -68,7 +68,7 @@ function contradictionsIn(
     const { findings: all, reached = [] } = kernel.evaluate(testCase, inputs);
     const findings = all.filter((each) => !isOfOffset(kernel, each));
     return [
-      ...launchErrors(certificate, testCase, reached),
+      ...launchErrors(kernel, certificate, testCase, reached),
       ...soundnessViolations(certificate, findings),
       ...findings.filter(isOfEmittedForm).map(({ message }) => message),
     ];
@@ -111,6 +111,7 @@ const isOfEmittedForm = ({ code, message }: Finding): boolean =>
 
 /** Launches and accesses that the certificate says there are none of. */
 function launchErrors(
+  { sharedPlaces }: SmallKernel,
   { obligations }: Certificate,
   { config }: TestCase,
   reached: readonly { readonly line: number; readonly column: number }[],
@@ -119,6 +120,7 @@ function launchErrors(
     if (property !== "launch") return [];
     if (verdict.kind === "impossible" && (verdict.configs === "all" || subject === `config ${config}`))
       return [`${subject} has a launch`];
+    if (sharedPlaces.has(`${at?.line}:${at?.column}`)) return [];
     const isReached = reached.some(({ line, column }) => line === at?.line && column === at.column);
     return verdict.kind === "unreached" && isReached ? [`${subject} is reached`] : [];
   });

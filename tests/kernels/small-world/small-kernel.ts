@@ -26,6 +26,8 @@ export class SmallKernel {
   readonly signature: ReturnType<typeof signatureOf>;
   /** Where nothing but offsets of pointers is computed. */
   readonly offsetPlaces: ReadonlySet<string>;
+  /** Where several accesses are: a random kernel writes all of its stores in one place. */
+  readonly sharedPlaces: ReadonlySet<string>;
 
   constructor(
     readonly name: string,
@@ -34,6 +36,7 @@ export class SmallKernel {
     this.lowered = lowerViews(ir);
     this.signature = signatureOf(this.lowered);
     this.offsetPlaces = offsetPlacesOf(ir);
+    this.sharedPlaces = sharedPlacesOf(ir);
   }
 
   proof(): Certificate {
@@ -76,6 +79,16 @@ function offsetPlacesOf(ir: KernelIR): ReadonlySet<string> {
     (result && isOffset(result) ? offsets : others).add(placeOf(statement.location));
   });
   return new Set([...offsets].filter((place) => !others.has(place)));
+}
+
+function sharedPlacesOf(ir: KernelIR): ReadonlySet<string> {
+  const [places, shared] = [new Set<string>(), new Set<string>()];
+  walkAll(ir, (statement) => {
+    if (statement.kind !== "op" || !statement.op.proof.memoryOperands) return;
+    const place = placeOf(statement.location);
+    (places.has(place) ? shared : places).add(place);
+  });
+  return shared;
 }
 
 /**

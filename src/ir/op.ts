@@ -172,6 +172,8 @@ export interface OpFacts<Args> {
   readonly lanewise?: boolean;
   /** True if float results are rounded. Default for ops that are lanewise or contract. */
   readonly rounds?: boolean;
+  /** Operands of which Triton takes no Python number. A size or stride is one where it is 1. */
+  readonly needsTensor?: readonly string[];
   /** True if Triton pipelines no loop that contains the op. */
   readonly preventsPipelining?: boolean;
   /** True if the op sums products over a dimension, so that errors grow with that dimension. */

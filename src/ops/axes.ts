@@ -75,7 +75,7 @@ export const expandDims = defineOp<
       return { ...addresses, shape: addresses.shape.toSpliced(position, 0, 1) };
     }, x);
   },
-  facts: { nonNegative: isFirstNonNegative, keepsClaims: true },
+  facts: { needsTensor: ["x"], nonNegative: isFirstNonNegative, keepsClaims: true },
   proof: { lane: (lane, { args }) => withoutAxes(lane, numbers(args.axis)), anyWidth: true },
 });
 

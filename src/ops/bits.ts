@@ -154,6 +154,7 @@ function logic<Name extends "logicalAnd" | "logicalOr">(
       return why || tileType("int1", broadcast(x.type.shape, otherShape) ?? x.type.shape);
     },
     evaluate: bitwiseBinary({ int }, absorbingElement),
+    facts: { needsTensor: ["x"] },
     proof: { term: ({ x, y }) => term(asTruth(x), asTruth(y)), classTransfer: () => ZERO | ONE },
   });
 }

@@ -64,7 +64,7 @@ function hint<Name extends string>(
       }
       return x;
     },
-    facts: { nonNegative: ([x]) => x === true, isIdentity: true },
+    facts: { needsTensor: ["x"], nonNegative: ([x]) => x === true, isIdentity: true },
     proof: { term: ({ x }) => x, anyWidth: true, classTransfer: ({ x }) => x },
   });
 }

@@ -79,7 +79,7 @@ export const join = defineOp<
   spelling: { form: "call", name: "tl.join" },
   infer: ({ x, y }) => inferJoin(x.type, y.type),
   evaluate: stackPair,
-  facts: { nonNegative: (signs) => signs.every(Boolean), preservesLeadingAxes: true },
+  facts: { nonNegative: (signs) => signs.every(Boolean), needsTensor: ["x", "y"], preservesLeadingAxes: true },
   proof: { moves: true },
 });
 
@@ -106,7 +106,7 @@ export const interleave = defineOp<
   spelling: { form: "call", name: "tl.interleave" },
   infer: ({ x, y }) => inferInterleave(x.type, y.type),
   evaluate: (args, { result }) => reshape(stackPair(args), result.shape),
-  facts: { nonNegative: (signs) => signs.every(Boolean) },
+  facts: { nonNegative: (signs) => signs.every(Boolean), needsTensor: ["x", "y"] },
   proof: { moves: true },
 });
 

@@ -109,7 +109,7 @@ function defineOne<Name extends string, E extends Kind>(name: Name, dtype: E, ki
     spelling: { form: "call", name: `tl.${name}` },
     infer: ({ seed, offset }) => inferRandom(name, seed.type, offset.type, dtype),
     evaluate: (args) => toTile(args.offset, dtype, generators[kind](args)[0]),
-    facts: { nonNegative: () => kind !== "normal" },
+    facts: { nonNegative: () => kind !== "normal", needsTensor: ["offset"] },
   });
 }
 
@@ -121,6 +121,7 @@ function defineFour<Name extends string, E extends Kind>(name: Name, dtype: E, k
     spelling: { form: "call", name: `tl.${name}` },
     infer: ({ seed, offset }) => tuple(inferRandom(name, seed.type, offset.type, dtype)),
     evaluate: (args) => generators[kind](args).map((data) => toTile(args.offset, dtype, data)),
+    facts: { needsTensor: ["offset"] },
   });
 }
 

@@ -116,7 +116,7 @@ export const broadcastTo = defineOp<
   spelling: { form: "call", name: "tl.broadcast_to" },
   infer: ({ x, shape }) => inferBroadcastTo(x.type, shape),
   evaluate: ({ x }, { result }) => broadcastArray(tileOf(x, result.dtype), result.shape),
-  facts: { nonNegative: isFirstNonNegative },
+  facts: { nonNegative: isFirstNonNegative, needsTensor: ["x"] },
   proof: { lane: (lane, { from }) => lane.slice(lane.length - from.length), anyWidth: true },
 });
 
@@ -130,6 +130,7 @@ export const broadcast = defineOp<
   spelling: { form: "call", name: "tl.broadcast" },
   infer: ({ x, y }) => inferTogether(x.type, y.type),
   evaluate: ({ x, y }, { result }) => [broadcastArray(x, result.shape), broadcastArray(y, result.shape)],
+  facts: { needsTensor: ["x", "y"] },
   proof: { term: ({ x, y }) => [x, y], anyWidth: true },
 });
 

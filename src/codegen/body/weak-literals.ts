@@ -11,6 +11,7 @@ import {
   isValue,
   type KernelIR,
   type Literal,
+  operandOf,
   type OpStatement,
   type Value,
 } from "../../ir/nodes.js";
@@ -87,8 +88,10 @@ function requiredSizeCast(
   { isWeak, isNonNegative }: WeakTypeRules,
 ): Elem | undefined {
   const result = statement.results[0]?.type;
-  if (result?.kind !== "tile" || argument.type.kind !== "tile") return undefined;
+  if (argument.type.kind !== "tile") return undefined;
   const dtype = argument.type.dtype;
+  if (statement.op.facts.needsTensor?.some((name) => operandOf(statement, name) === argument)) return dtype;
+  if (result?.kind !== "tile") return undefined;
   const others = statement.operands.filter((other) => isValue(other) && other.type.kind === "tile" && !isWeak(other));
   if (others.length > 0) {
     const isResultChanged = others.some((other) => {

@@ -54,6 +54,8 @@ export interface BranchStep {
 export interface LoopStep {
   readonly kind: "loop";
   readonly iteration: Term;
+  /** The condition of an iteration. Undefined if the number of iterations is not known. */
+  readonly condition: Term | undefined;
   /** The variables of outer blocks that the loop assigns. */
   readonly variables: readonly Variable[];
   readonly steps: readonly Event[];

@@ -337,7 +337,8 @@ class SymbolicExecution {
       down: () => ({ condition: above(index, end), count: cdiv(difference(start, end), negative(step), true) }),
     };
     const { condition, count } = sign ? ends[sign]() : { condition: TRUE, count: undefined };
-    this.#executeLoop(statement.body, iteration, count && maxTerm(number(0), count), () => {
+    const turns = { count: count && maxTerm(number(0), count), condition: sign && condition };
+    this.#executeLoop(statement.body, iteration, turns, () => {
       environment.path = [...environment.path, condition];
       if (sign === undefined) this.#mayBeSkipped = true;
       this.block(statement.body);
@@ -349,7 +350,7 @@ class SymbolicExecution {
     const { environment } = this;
     const iteration = symbol(`${iterationName(environment, statement)}${environment.calls}`);
     const iterationBlock = { statements: [...condition.statements, ...body.statements], yields: [] };
-    this.#executeLoop(iterationBlock, iteration, undefined, () => {
+    this.#executeLoop(iterationBlock, iteration, { count: undefined, condition: undefined }, () => {
       this.#mayBeSkipped = true;
       this.block(condition);
       environment.path = [...environment.path, this.#conditionOf(condition.yields[0], "while")];
@@ -357,8 +358,13 @@ class SymbolicExecution {
     });
   }
 
-  /** Executes a loop whose iterations count from 0. `turns` is their number, if it is known. */
-  #executeLoop(body: Block, iteration: Term, iterationCount: Term | undefined, run: () => void): void {
+  /** Executes a loop whose iterations count from 0, with their number and the condition of each, if they are known. */
+  #executeLoop(
+    body: Block,
+    iteration: Term,
+    { count: iterationCount, condition }: { readonly count: Term | undefined; readonly condition: Term | undefined },
+    run: () => void,
+  ): void {
     const { environment } = this;
     const variables = assignedIn(body).filter((variable) => environment.state.has(variable));
     const initial = new Map(environment.state);
@@ -400,7 +406,7 @@ class SymbolicExecution {
     const events = this.#collectEvents(() =>
       runIteration(stateAfter(iteration, "turn of", [...scope, iteration]), run),
     );
-    this.flow.push({ kind: "loop", iteration, variables, steps: events });
+    this.flow.push({ kind: "loop", iteration, condition, variables, steps: events });
     this.#hasExited = hadExited;
     environment.state = new Map(initial);
     const finalState = iterationCount

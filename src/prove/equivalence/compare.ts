@@ -1,0 +1,263 @@
+/** Whether what the stores of a kernel write is what its reference gives, in one model of the kernel. */
+import { atAxis } from "../../types/axis.js";
+import { type ConstexprParam, type KernelIR, paramsOf, type TensorParam } from "../../ir/nodes.js";
+import { isInt, members } from "../../types/dtype.js";
+import {
+  atLeast,
+  below,
+  call,
+  difference,
+  equal,
+  FALSE,
+  number,
+  product,
+  symbol,
+  type Term,
+} from "../../symbolic/term.js";
+import type { TorchNode } from "../../torch/node.js";
+import { Budget } from "../algebra/budget.js";
+import { assume, entails } from "../algebra/interpret.js";
+import { FactScopes } from "../model/fact-scopes.js";
+import { ELEMENT_PREFIX } from "../model/input-elements.js";
+import type { SymbolicModel } from "../model/model.js";
+import { Entailment } from "./entailment.js";
+import { canonical, integerMonomials } from "./integer-form.js";
+import { KernelValues, type StoredValue } from "./kernel-values.js";
+import { mentionsState } from "./loops.js";
+import type { Case, Need } from "./cases.js";
+import { Normalizer } from "./normalizer.js";
+import {
+  type Atom,
+  expandSums,
+  factorsOf,
+  monomial,
+  multiplyMonomials,
+  type Polynomial,
+  polynomialOf,
+  subtractPolynomials,
+} from "./polynomial.js";
+import { noRule } from "./no-rule.js";
+import { input, integer } from "./real.js";
+import { isInteger, isLess, isNegative, ONE, opposite } from "./rational.js";
+import { type ReferenceScope, TorchReference } from "./torch-reference.js";
+import type { TorchSymbol } from "./torch-tensor.js";
+
+/** Two cases that are not shown to be equal. */
+export interface Difference {
+  readonly kernel: Case;
+  readonly reference: Case;
+}
+
+/** Undefined if all elements are equal. */
+export type Comparison = undefined | Difference | { readonly missing: string };
+
+export const STEPS = [6_000, 1_500] as const;
+
+/** The symbols of an element's index. */
+export const elementSymbols = (rank: number): readonly Term[] =>
+  Array.from({ length: rank }, (_, axis) => symbol(`i${axis}`));
+
+/** Sizes, scalars and inputs of a kernel's reference. */
+export function scopeOf(ir: KernelIR, { launch }: SymbolicModel): ReferenceScope {
+  return {
+    input(name): TorchSymbol {
+      const param = ir.params.find((each) => each.name === name);
+      if (!param || param.kind === "pointer") return noRule(`the input ${name} of the reference`);
+      if (param.kind === "tensor") return inputTensor(param, launch.tensorDims(param));
+      const term = launch.term(param.value);
+      if (term) return { term };
+      if (param.kind === "constexpr") return constexprOf(param, launch.assignment[name]);
+      return { shape: [], at: () => input(name, []) };
+    },
+    given(name) {
+      const param = paramsOf(ir, "tensor").find((each) => each.name === name);
+      return (param?.given && launch.term(param.given)) ?? noRule(`the optional input ${name}`);
+    },
+    launched: () => noRule("a kernel in the reference of a kernel"),
+  };
+}
+
+/** A dtype, if all that it may be are floats; a text or a flag of the config. */
+function constexprOf({ name, variable, of }: ConstexprParam, assigned: TorchSymbol): TorchSymbol {
+  if (variable && !variable.members.some(isInt)) return "float32";
+  if (assigned !== undefined) return assigned;
+  return of === "float" ? { shape: [], at: () => input(name, []) } : noRule(`the constexpr ${name}`);
+}
+
+function inputTensor({ name, dtype, role }: TensorParam, shape: readonly Term[]): TorchSymbol {
+  if (role !== "in") return noRule(`${name} is read and written`);
+  const isIntegers = members(dtype).every(isInt);
+  if (!isIntegers && members(dtype).some(isInt)) return noRule(`${name} may hold integers`);
+  if (!isIntegers) return { shape, at: (index: readonly Term[]) => input(name, index) };
+  const terms = (index: readonly Term[]): Term => call(`${ELEMENT_PREFIX}${name}`, ...index);
+  return { shape, at: (index: readonly Term[]) => integer(terms(index)), terms };
+}
+
+/** Compares each store to an output with the reference, in one model with these additional facts. */
+export function compareOutput(
+  model: SymbolicModel,
+  output: TensorParam,
+  node: TorchNode,
+  flags: readonly Term[],
+): Comparison {
+  if (model.truncatedAt || model.raw.length > 0) return { missing: "raw Python" };
+  const budget = new Budget(...STEPS);
+  const scopes = new FactScopes(model, budget, flags);
+  // No launch has these flags.
+  if (flags.length > 0 && entails(scopes.launch(), FALSE)) return undefined;
+  const stores = storesTo(model, output);
+  if (stores.length === 0) return { missing: `no store to ${output.name}` };
+  let isReached = false;
+  for (const { stored, use } of stores) {
+    const { access } = stored;
+    if (access.tensor === undefined) return { missing: access.missing ?? "a store to unknown memory" };
+    const { normalizer, elements } = normalizerOf(stored, model, scopes, budget);
+    use(normalizer);
+    if (normalizer.entailment.isImpossible([])) continue;
+    isReached = true;
+    const compared = compareStore(stored, normalizer, elements, new TorchReference(scopeOf(model.ir, model)), node);
+    if (compared) return compared;
+  }
+  return isReached ? undefined : { missing: `no launch reaches a store to ${output.name}` };
+}
+
+/** The stores that may write an output. `use` sets the normalizer that solves the loops before a store. */
+export function storesTo(
+  model: SymbolicModel,
+  output: TensorParam,
+): readonly { readonly stored: StoredValue; readonly use: (normalizer: Normalizer) => void }[] {
+  let current: Normalizer | undefined;
+  const values = new KernelValues(model, () => current ?? noRule("a loop outside a store")).run();
+  return values.stores
+    .filter(({ access: { tensor } }) => tensor === output || tensor === undefined)
+    .map((stored) => ({ stored, use: (normalizer) => (current = normalizer) }));
+}
+
+/** A normalizer with the facts of a store's active lanes, which write an element. */
+export function normalizerOf(
+  { access }: StoredValue,
+  model: SymbolicModel,
+  scopes: FactScopes,
+  budget: Budget,
+): { readonly normalizer: Normalizer; readonly elements: readonly Term[] } {
+  const facts = scopes.active(access).child();
+  for (const range of scopes.rangesOf(access.lanes)) assume(facts, range);
+  const elements = elementSymbols(access.axes.length);
+  access.axes.forEach(({ index, size }, axis) => {
+    const element = atAxis(elements, axis);
+    for (const fact of [equal(element, index), atLeast(element, number(0)), below(element, size)]) assume(facts, fact);
+  });
+  return { normalizer: new Normalizer(new Entailment(facts, budget)), elements };
+}
+
+function compareStore(
+  store: StoredValue,
+  normalizer: Normalizer,
+  elements: readonly Term[],
+  torch: TorchReference,
+  node: TorchNode,
+): Comparison {
+  const kernel = storedCases(store, normalizer, elements);
+  const needs = normalizer.needs.splice(0);
+  const reference = torch.tensor(node);
+  const isScalar = reference.shape.length === 0;
+  if (!isScalar && reference.shape.length !== elements.length) return { missing: "the reference has another rank" };
+  const wanted = normalizer.cases(reference.at(isScalar ? [] : elements), []);
+  return compareCases(kernel, wanted, normalizer, needs);
+}
+
+/** What a store writes at an element, in place of a lane. */
+export function storedCases(
+  { access, value }: StoredValue,
+  normalizer: Normalizer,
+  elements: readonly Term[],
+): readonly Case[] {
+  if (access.missing !== undefined) noRule(access.missing);
+  solveElements(access, normalizer, elements);
+  const lane = access.lane.slice(access.lane.length - value.shape.length);
+  const stored = value.at(value.shape.map((dim, axis) => (dim === number(1) ? number(0) : atAxis(lane, axis))));
+  if (mentionsState(stored)) noRule("a store inside a loop that writes its state");
+  return normalizer.cases(stored, []);
+}
+
+/** Solves the equations of an element's index for lanes, or else for programs. */
+function solveElements(access: StoredValue["access"], normalizer: Normalizer, elements: readonly Term[]): void {
+  access.axes.forEach(({ index }, axis) => {
+    const element = atAxis(elements, axis);
+    const solved = normalizer.index(index, []);
+    const rankOf = (atom: Term): number => {
+      if (atom.kind !== "symbol") return 2;
+      return access.lanes.includes(atom.name) ? 0 : 1;
+    };
+    const [best] = integerMonomials(solved)
+      .flatMap(({ factor, atoms: [atom, ...more] }) =>
+        atom && more.length === 0 && (factor === 1n || factor === -1n) && !elements.includes(atom)
+          ? [{ factor, atom }]
+          : [],
+      )
+      .toSorted((x, y) => rankOf(x.atom) - rankOf(y.atom));
+    if (!best) return;
+    const rest = difference(solved, product(number(best.factor), best.atom));
+    const value = canonical(product(number(best.factor), difference(element, rest)));
+    normalizer.indices.solve({ atom: best.atom, value });
+  });
+}
+
+/** Compares each pair of cases that may meet. */
+export function compareCases(
+  kernel: readonly Case[],
+  reference: readonly Case[],
+  normalizer: Normalizer,
+  needs: readonly Need[],
+): Comparison {
+  for (const x of kernel)
+    for (const y of reference) {
+      if (normalizer.entailment.isImpossible([...x.conditions, ...y.conditions])) continue;
+      if (!sameValue(x, y, normalizer)) return { kernel: x, reference: y };
+    }
+  const open = needs.find((need) => !isMet(need, normalizer));
+  return open && { missing: `nothing shows that ${describeNeed(open)}` };
+}
+
+function sameValue(x: Case, y: Case, normalizer: Normalizer): boolean {
+  if (typeof x.value === "string" || typeof y.value === "string") return x.value === y.value && x.value === "infinite";
+  return isZeroQuotient(subtractPolynomials(x.value, y.value), normalizer);
+}
+
+/** The limit on denominators that are multiplied out. */
+const MAX_DENOMINATORS = 8;
+
+/** True if a sum of quotients is 0 once all denominators are multiplied out. */
+function isZeroQuotient(p: Polynomial, normalizer: Normalizer): boolean {
+  let rest = p;
+  for (let i = 0; i < MAX_DENOMINATORS && rest.size > 0; i++) {
+    const denominators = factorsOf(rest).filter(
+      ({ atom, exponent }) => atom.kind === "sum" && isInteger(exponent) && isNegative(exponent),
+    );
+    const worst = denominators.reduce(
+      (lowest, each) => (lowest && !isLess(each.exponent, lowest.exponent) ? lowest : each),
+      denominators[0],
+    );
+    if (!worst) return false;
+    normalizer.spend(10);
+    const lift = monomial(ONE, [{ atom: worst.atom, exponent: opposite(worst.exponent) }]);
+    rest = expandSums(polynomialOf(...[...rest.values()].map((each) => multiplyMonomials(each, lift))));
+  }
+  return rest.size === 0;
+}
+
+/** True if the reference needs the same of an atom, whatever its conditions. */
+const isMet = ({ atom, kind }: Need, { needs }: Normalizer): boolean =>
+  needs.some(
+    (other) => other.atom === atom && other.given.length === 0 && (other.kind === kind || other.kind === "positive"),
+  );
+
+function describeNeed({ atom, kind }: Need): string {
+  const adjective = { nonzero: "not 0", nonnegative: "not negative", positive: "positive" }[kind];
+  return `${describeAtom(atom)} is ${adjective}`;
+}
+
+function describeAtom(atom: Atom): string {
+  if (atom.kind === "input") return `an element of ${atom.name}`;
+  return atom.kind === "fold" ? `a ${atom.fold.kind}` : "an operand of a quotient, a root or a logarithm";
+}

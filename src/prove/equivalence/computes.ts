@@ -1,0 +1,115 @@
+/**
+ * The property `computes`: each element of an output equals its reference's, as real numbers, for every shape and
+ * config. Casts are the identity, because rounding is judged by running the kernel.
+ */
+import { type KernelIR, paramsOf, type TensorParam } from "../../ir/nodes.js";
+import type { Composition } from "../../ir/operator-ir.js";
+import { not, type Term } from "../../symbolic/term.js";
+import type { TorchNode } from "../../torch/node.js";
+import type { ConstexprAssignment } from "../model/launch.js";
+import { modelOf } from "../model/model.js";
+import { variantsOf } from "../model/variants.js";
+import { compareOutput, type Comparison } from "./compare.js";
+import { NoRule } from "./no-rule.js";
+import { type CheckedPreconditions, compareOperatorOutput } from "./operators.js";
+import { withAtoms } from "./polynomial.js";
+import { caseText } from "./show.js";
+
+/** `unknown`: what was left, as the author reads it. */
+export type Computes =
+  { readonly kind: "equal" } | { readonly kind: "unknown"; readonly missing: string; readonly differs?: boolean };
+
+/** The flags of which each choice is compared by itself. */
+const MAX_FLAGS = 3;
+/** The number of configs of which each is compared by itself. */
+const MAX_CONFIGS = 8;
+const MAX_TEXT = 160;
+
+/** Compares an output of a kernel with its reference, in each variant and for each choice of its flags. */
+export function kernelComputes(
+  ir: KernelIR,
+  output: TensorParam,
+  node: TorchNode,
+  checkedOf: CheckedPreconditions,
+): Computes {
+  const compareIn = (assignments: readonly ConstexprAssignment[]): Computes =>
+    firstOpen(
+      assignments.flatMap((assignment) => {
+        const model = modelOf(ir, checkedOf(ir), assignment);
+        return flagChoices(ir, assignment, model.launch).map(
+          (flags) => () => withAtoms(() => compareOutput(model, output, node, flags)),
+        );
+      }),
+    );
+  const together = compareIn(variantsOf(ir).map(({ assignment }) => assignment));
+  const configs = distinct(ir.tuning.configs.map(({ values }) => values));
+  const isLarge = configs.length > MAX_CONFIGS || configs.every((values) => Object.keys(values).length === 0);
+  if (together.kind === "equal" || isLarge) return together;
+  const each = compareIn(configs);
+  return each.kind === "equal" ? each : together;
+}
+
+/** Compares an output of an operator with its reference. */
+export function operatorComputes(
+  signature: KernelIR,
+  forward: Composition,
+  output: TensorParam,
+  node: TorchNode,
+  checkedOf: CheckedPreconditions,
+): Computes {
+  const { launch } = modelOf(signature, [], {});
+  return firstOpen(
+    flagChoices(signature, {}, launch).map(
+      (flags) => () => withAtoms(() => compareOperatorOutput(signature, forward, output, node, flags, checkedOf)),
+    ),
+  );
+}
+
+function firstOpen(comparisons: readonly (() => Comparison)[]): Computes {
+  for (const compare of comparisons) {
+    const open = openOf(compare);
+    if (open.kind !== "equal") return open;
+  }
+  return comparisons.length > 0 ? { kind: "equal" } : { kind: "unknown", missing: "no config" };
+}
+
+function openOf(compare: () => Comparison): Computes {
+  try {
+    const comparison = compare();
+    if (comparison === undefined) return { kind: "equal" };
+    if ("missing" in comparison) return { kind: "unknown", missing: comparison.missing };
+    const [kernel, reference] = [comparison.kernel, comparison.reference].map((each) => shortened(caseText(each)));
+    return { kind: "unknown", differs: true, missing: `nothing shows that ${kernel} equals ${reference}` };
+  } catch (error) {
+    if (error instanceof NoRule) return { kind: "unknown", missing: error.message };
+    throw error;
+  }
+}
+
+const shortened = (text: string): string => (text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text);
+
+interface FlagTerms {
+  term(argument: KernelIR["params"][number]["value"]): Term | undefined;
+}
+
+/** Each choice of the flags that callers give: constexprs, and the presence of optional inputs. */
+function flagChoices(ir: KernelIR, assignment: ConstexprAssignment, launch: FlagTerms): readonly (readonly Term[])[] {
+  const constexprs = paramsOf(ir, "constexpr").filter(
+    ({ name, of, from }) => of === "bool" && from === "argument" && !(name in assignment),
+  );
+  const presences = paramsOf(ir, "tensor").flatMap(({ given, role }) => (given && role === "in" ? [given] : []));
+  const flags = [...constexprs.map(({ value }) => value), ...presences].flatMap((value) => launch.term(value) ?? []);
+  if (flags.length > MAX_FLAGS) return [[]];
+  return flags.reduce<readonly (readonly Term[])[]>(
+    (choices, flag) =>
+      choices.flatMap((chosen) => [
+        [...chosen, flag],
+        [...chosen, not(flag)],
+      ]),
+    [[]],
+  );
+}
+
+const distinct = (configs: readonly ConstexprAssignment[]): readonly ConstexprAssignment[] => [
+  ...new Map(configs.map((values) => [JSON.stringify(values), values])).values(),
+];

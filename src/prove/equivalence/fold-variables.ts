@@ -1,0 +1,193 @@
+/** Changes of the variables of a fold. Each is a bijection between the old domain and the new one. */
+import {
+  atLeast,
+  below,
+  difference,
+  negative,
+  number,
+  product,
+  substitute,
+  sum,
+  symbol,
+  type Term,
+} from "../../symbolic/term.js";
+import type { Entailment } from "./entailment.js";
+import { canonical, exactQuotient, linearIn, mentions } from "./integer-form.js";
+import { factorsOf, partsOf, type Polynomial, termsOfAtom } from "./polynomial.js";
+
+/** A fold while its variables change. */
+export interface OpenFold {
+  readonly variables: readonly string[];
+  readonly domain: readonly Term[];
+  readonly body: Polynomial;
+}
+
+/** Sets the fold's variables and domain, and replaces symbols of its body. */
+type Substitution = (
+  variables: readonly string[],
+  domain: readonly Term[],
+  replacements: ReadonlyMap<string, Term>,
+) => void;
+
+const isUnitFactor = (term: Term): boolean => term === number(1) || term === number(-1);
+
+const replaced = (domain: readonly Term[], by: ReadonlyMap<string, Term>): readonly Term[] =>
+  domain.map((each) => canonical(substitute(each, by)));
+
+/** An equation fixes a variable. */
+export function resolveEqualities(open: () => OpenFold, substituted: Substitution): void {
+  for (let next = equalityOf(open()); next; next = equalityOf(open())) {
+    const { variable, condition, value } = next;
+    const by = new Map([[variable, value]]);
+    const { variables, domain } = open();
+    const rest = domain.filter((each) => each !== condition);
+    substituted(
+      variables.filter((each) => each !== variable),
+      replaced(rest, by),
+      by,
+    );
+  }
+}
+
+function equalityOf({ variables, domain }: OpenFold) {
+  for (const condition of domain) {
+    if (condition.kind !== "equal") continue;
+    for (const variable of variables) {
+      const form = linearIn(difference(condition.operands[0], condition.operands[1]), variable);
+      if (!form || !isUnitFactor(form.factor)) continue;
+      const value = canonical(form.factor === number(1) ? negative(form.rest) : form.rest);
+      return { variable, condition, value };
+    }
+  }
+  return undefined;
+}
+
+/** A variable that only conditions mention starts another one: that one is counted from there. */
+export function shiftConditions(open: () => OpenFold, substituted: Substitution): void {
+  if (open().variables.length < 2) return;
+  for (const start of open().variables) {
+    if (indexTerms(open().body).some((term) => mentions(term, start))) continue;
+    const found = open().domain.flatMap((condition) => {
+      if (condition.kind !== "atMost" || !mentions(condition, start)) return [];
+      return open().variables.flatMap((variable) => {
+        const form = variable === start ? undefined : linearIn(condition.operands[1], variable);
+        return form && form.factor === number(1) && mentions(form.rest, start) ? [{ variable, rest: form.rest }] : [];
+      });
+    })[0];
+    if (!found) continue;
+    const by = new Map([[found.variable, canonical(difference(symbol(found.variable), found.rest))]]);
+    const { variables, domain } = open();
+    substituted(variables, replaced(domain, by), by);
+  }
+}
+
+/** Each variable is counted from where the first index that it moves starts. */
+export function shiftIndices(open: () => OpenFold, substituted: Substitution): void {
+  for (const variable of open().variables) {
+    const { variables, domain, body } = open();
+    const others = variables.filter((each) => each !== variable);
+    const form = indexTerms(body)
+      .map((term) => linearIn(term, variable))
+      .find((each) => each?.factor === number(1) && !others.some((other) => mentions(each.rest, other)));
+    if (!form || form.rest === number(0)) continue;
+    const by = new Map([[variable, canonical(difference(symbol(variable), form.rest))]]);
+    substituted(variables, replaced(domain, by), by);
+  }
+}
+
+/** Pairs of variables that all indices hold as `size · outer + inner` with `0 <= inner < size` become one. */
+export function mergeBlocks(
+  open: () => OpenFold,
+  substituted: Substitution,
+  entailment: Entailment,
+  given: readonly Term[],
+): void {
+  const mergeOnce = (): boolean => {
+    const { variables, domain, body } = open();
+    for (const outer of variables)
+      for (const inner of variables) {
+        const merge = outer === inner ? undefined : mergeOf(outer, inner, open(), indexTerms(body), entailment, given);
+        if (!merge) continue;
+        substituted(
+          variables.filter((each) => each !== outer),
+          merge.domain,
+          merge.by,
+        );
+        return true;
+      }
+    return domain.length < 0;
+  };
+  while (open().variables.length > 1 && mergeOnce());
+}
+
+interface Merge {
+  readonly by: ReadonlyMap<string, Term>;
+  readonly domain: readonly Term[];
+}
+
+/** `size · outer + inner` as one variable, which takes the name of the inner one. */
+function mergeOf(
+  outer: string,
+  inner: string,
+  { domain }: OpenFold,
+  indices: readonly Term[],
+  entailment: Entailment,
+  given: readonly Term[],
+): Merge | undefined {
+  const size = blockSize(outer, inner, indices);
+  if (!size) return undefined;
+  const [x, y] = [symbol(outer), symbol(inner)];
+  const known = [...given, ...domain];
+  if (!entailment.isWithin(known, y, size) || !entailment.proves(known, canonical(atLeast(x, number(0)))))
+    return undefined;
+  const by = new Map([[inner, canonical(difference(y, product(size, x)))]]);
+  const digits = [
+    atLeast(x, number(0)),
+    ...[atLeast(y, number(0)), below(y, size)].map((each) => substitute(each, by)),
+  ].map(canonical);
+  const changed = replaced(domain, by);
+  const kept = [canonical(atLeast(y, number(0))), ...changed.filter((each) => !mentions(each, outer))];
+  for (const condition of changed) {
+    if (!mentions(condition, outer) || digits.includes(condition)) continue;
+    if (entailment.proves([...given, ...kept, ...digits], condition)) continue;
+    const end = endOf(condition, outer, inner);
+    if (!end) return undefined;
+    kept.push(canonical(below(y, product(end, size))));
+  }
+  return { by, domain: [...new Set(kept)] };
+}
+
+/** The size of the blocks, if every index holds both variables as `size · outer + inner`. */
+function blockSize(outer: string, inner: string, indices: readonly Term[]): Term | undefined {
+  let size: Term | undefined;
+  for (const term of indices) {
+    if (!mentions(term, outer) && !mentions(term, inner)) continue;
+    const [byOuter, byInner] = [linearIn(term, outer), linearIn(term, inner)];
+    const ratio = byOuter && byInner && byInner.factor !== number(0) && exactQuotient(byOuter.factor, byInner.factor);
+    if (!ratio || ratio === number(0) || (size && size !== ratio)) return undefined;
+    size = ratio;
+  }
+  return size;
+}
+
+/** The end of a condition `outer < end`. */
+function endOf(condition: Term, outer: string, inner: string): Term | undefined {
+  const form = condition.kind === "atMost" ? linearIn(condition.operands[1], outer) : undefined;
+  if (!form || form.factor !== number(-1) || mentions(form.rest, inner)) return undefined;
+  return canonical(sum(form.rest, number(1)));
+}
+
+/** The integer terms of a polynomial, and of its parts. A condition counts as its sides. */
+function indexTerms(p: Polynomial): readonly Term[] {
+  const terms = factorsOf(p).flatMap(({ atom }) => [
+    ...termsOfAtom(atom).flatMap(sidesOf),
+    ...partsOf(atom).flatMap(indexTerms),
+  ]);
+  return [...new Set(terms)];
+}
+
+function sidesOf(term: Term): readonly Term[] {
+  if (term.kind === "atMost" || term.kind === "equal")
+    return term.operands.map(canonical).filter(({ kind }) => kind !== "number");
+  return term.kind === "all" || term.kind === "some" || term.kind === "not" ? term.operands.flatMap(sidesOf) : [term];
+}

@@ -1,0 +1,140 @@
+/** Index terms without what facts decide: quotients, remainders, minima and conditionals. */
+import {
+  andTerm,
+  atLeast,
+  atMost,
+  conditionsOf,
+  FALSE,
+  mapOperands,
+  number,
+  orTerm,
+  not,
+  type Term,
+  TRUE,
+} from "../../symbolic/term.js";
+import type { Entailment } from "./entailment.js";
+import { canonical, splitByDivisor } from "./integer-form.js";
+
+/** An equation of a store: its element's index in place of a lane or a program. */
+export interface Equation {
+  readonly atom: Term;
+  readonly value: Term;
+}
+
+export class Indices {
+  #equations: readonly Equation[] = [];
+  readonly #simplified = new Map<string, Term>();
+
+  constructor(readonly entailment: Entailment) {}
+
+  /** Adds an equation for all terms from now on. */
+  solve(equation: Equation): void {
+    this.#equations = [...this.#equations, equation];
+    this.#simplified.clear();
+  }
+
+  /** The canonical form of a term after the equations. */
+  rewrite(term: Term): Term {
+    return this.#equations.reduce((x, { atom, value }) => canonical(replaceAtom(x, atom, value)), canonical(term));
+  }
+
+  /** An index without quotients and remainders that the conditions decide. */
+  index(term: Term, given: readonly Term[]): Term {
+    const start = canonical(term);
+    const key = `${start.id} ${given.map(({ id }) => id).join()}`;
+    let result = this.#simplified.get(key);
+    if (result === undefined) {
+      // Lanes have ranges, which the equations would hide.
+      const simplified = this.rewrite(this.#simplify(start, given, new Map()));
+      result = canonical(this.#simplify(simplified, given, new Map()));
+      this.#simplified.set(key, result);
+    }
+    return result;
+  }
+
+  /** A condition without the conjuncts that others decide. */
+  condition(term: Term, given: readonly Term[]): Term {
+    const open: Term[] = [];
+    for (const each of conditionsOf(this.index(term, given))) {
+      if (each === FALSE || this.entailment.isImpossible([...given, each])) return FALSE;
+      if (!this.entailment.proves(given, each)) open.push(each);
+    }
+    return canonical(andTerm(...open));
+  }
+
+  #simplify(term: Term, given: readonly Term[], cache: Map<Term, Term>): Term {
+    if (term.operands.length === 0) return term;
+    let result = cache.get(term);
+    if (result === undefined) {
+      result = this.#decide(
+        mapOperands(term, (operand) => this.#simplify(operand, given, cache)),
+        given,
+      );
+      cache.set(term, result);
+    }
+    return result;
+  }
+
+  #decide(term: Term, given: readonly Term[]): Term {
+    switch (term.kind) {
+      case "quotient":
+      case "floorQuotient":
+      case "remainder":
+      case "floorRemainder":
+        return this.#division(term, term.operands, given);
+      case "least":
+      case "greatest": {
+        const [x, y] = term.operands;
+        const isLeast = term.kind === "least";
+        if (this.entailment.proves(given, canonical(atMost(x, y)))) return isLeast ? x : y;
+        if (!this.entailment.proves(given, canonical(atMost(y, x)))) return term;
+        return isLeast ? y : x;
+      }
+      case "choice": {
+        const [condition, x, y] = term.operands;
+        const decided = this.condition(condition, given);
+        if (decided === TRUE) return x;
+        return decided === FALSE ? y : term;
+      }
+      case "number":
+      case "symbol":
+      case "true":
+      case "false":
+      case "sum":
+      case "product":
+      case "atMost":
+      case "equal":
+      case "not":
+      case "all":
+      case "some":
+      case "call":
+        return term;
+      default:
+        return term satisfies never;
+    }
+  }
+
+  /** `(q · d + r) / d` is q and `(q · d + r) % d` is r if `0 <= r < d`; truncation also asks `q >= 0`. */
+  #division(term: Term, [dividend, divisor]: readonly [Term, Term], given: readonly Term[]): Term {
+    const { multiple, rest } = splitByDivisor(dividend, canonical(divisor));
+    const floors = term.kind === "floorQuotient" || term.kind === "floorRemainder";
+    const isQuotient = term.kind === "quotient" || term.kind === "floorQuotient";
+    const isExact =
+      this.entailment.isWithin(given, rest, divisor) &&
+      (floors || this.entailment.proves(given, canonical(atLeast(multiple, number(0)))));
+    if (!isExact) return term;
+    return isQuotient ? multiple : rest;
+  }
+}
+
+function replaceAtom(term: Term, atom: Term, value: Term): Term {
+  return term === atom ? value : mapOperands(term, (operand) => replaceAtom(operand, atom, value));
+}
+
+/** A condition where others are known to hold. */
+export function conditionUnder(condition: Term, known: readonly Term[]): Term {
+  if (known.includes(condition)) return TRUE;
+  if (known.includes(canonical(not(condition)))) return FALSE;
+  if (condition.kind !== "some") return condition;
+  return canonical(orTerm(...condition.operands.map((each) => conditionUnder(each, known))));
+}

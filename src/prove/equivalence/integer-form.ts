@@ -1,0 +1,173 @@
+/** Integer terms in a canonical form: sums of products of atoms, so that equal polynomials are one object. */
+import {
+  andTerm,
+  atMost,
+  difference,
+  equal,
+  mapOperands,
+  negative,
+  not,
+  number,
+  orTerm,
+  product,
+  sum,
+  symbol,
+  symbolsIn,
+  type Term,
+} from "../../symbolic/term.js";
+
+interface IntegerMonomial {
+  readonly factor: bigint;
+  /** Sorted by id. */
+  readonly atoms: readonly Term[];
+}
+
+type IntegerPolynomial = Map<string, IntegerMonomial>;
+
+const keyOf = (atoms: readonly Term[]): string => atoms.map(({ id }) => id).join(".");
+
+function addTo(sumSoFar: IntegerPolynomial, { factor, atoms }: IntegerMonomial): void {
+  const key = keyOf(atoms);
+  const total = (sumSoFar.get(key)?.factor ?? 0n) + factor;
+  if (total === 0n) sumSoFar.delete(key);
+  else sumSoFar.set(key, { factor: total, atoms });
+}
+
+function monomialsOfTerm(term: Term): readonly IntegerMonomial[] {
+  if (term.kind === "number") return term.value === 0n ? [] : [{ factor: term.value, atoms: [] }];
+  if (term.kind === "sum") return collect(term.operands.flatMap(monomialsOfTerm));
+  if (term.kind === "product") {
+    let products: readonly IntegerMonomial[] = [{ factor: 1n, atoms: [] }];
+    for (const operand of term.operands) {
+      const monomials = monomialsOfTerm(operand);
+      products = products.flatMap((x) =>
+        monomials.map((y) => ({
+          factor: x.factor * y.factor,
+          atoms: [...x.atoms, ...y.atoms].sort((a, b) => a.id - b.id),
+        })),
+      );
+    }
+    return collect(products);
+  }
+  const atom = mapOperands(term, canonical);
+  if (atom.kind === "number" || atom.kind === "sum" || atom.kind === "product") return monomialsOfTerm(atom);
+  return [{ factor: 1n, atoms: [atom] }];
+}
+
+function collect(monomials: readonly IntegerMonomial[]): readonly IntegerMonomial[] {
+  const collected: IntegerPolynomial = new Map();
+  for (const monomial of monomials) addTo(collected, monomial);
+  return [...collected.values()];
+}
+
+const termOf = (monomials: readonly IntegerMonomial[]): Term =>
+  sum(
+    ...monomials
+      .map((monomial) => ({ monomial, key: keyOf(monomial.atoms) }))
+      .toSorted((x, y) => (x.key < y.key ? -1 : 1))
+      .map(({ monomial: { factor, atoms } }) => product(number(factor), ...atoms)),
+  );
+
+let canonicalTerms = new WeakMap<Term, Term>();
+
+/** Forgets canonical terms, whose table is cleared. */
+export function forgetCanonicalTerms(): void {
+  canonicalTerms = new WeakMap();
+}
+
+/** The monomials of an integer term: its summands as products of a number and atoms. */
+export const integerMonomials = (term: Term): readonly IntegerMonomial[] => monomialsOfTerm(canonical(term));
+
+/** The canonical form of a term. Terms that differ as polynomials alone have one. */
+export function canonical(term: Term): Term {
+  let result = canonicalTerms.get(term);
+  if (result === undefined) canonicalTerms.set(term, (result = computeCanonical(term)));
+  return result;
+}
+
+function computeCanonical(term: Term): Term {
+  const sorted = (operands: readonly Term[]) => operands.map(canonical).toSorted((x, y) => x.id - y.id);
+  switch (term.kind) {
+    case "true":
+    case "false":
+      return term;
+    case "atMost":
+      return atMost(number(0), canonical(difference(term.operands[1], term.operands[0])));
+    case "equal": {
+      const apart = canonical(difference(term.operands[1], term.operands[0]));
+      const opposite = canonical(negative(apart));
+      return equal(apart.id < opposite.id ? apart : opposite, number(0));
+    }
+    case "all":
+      return andTerm(...sorted(term.operands));
+    case "some":
+      return orTerm(...sorted(term.operands));
+    case "not":
+      return not(canonical(term.operands[0]));
+    case "number":
+    case "symbol":
+    case "sum":
+    case "product":
+    case "quotient":
+    case "remainder":
+    case "floorQuotient":
+    case "floorRemainder":
+    case "least":
+    case "greatest":
+    case "choice":
+    case "call":
+      return termOf(monomialsOfTerm(term));
+    default:
+      return term satisfies never;
+  }
+}
+
+export const mentions = (term: Term, name: string): boolean => symbolsIn(term).has(name);
+
+/** A term as `factor · symbol + rest`. Undefined if it is not linear in the symbol. */
+export interface LinearForm {
+  readonly factor: Term;
+  readonly rest: Term;
+}
+
+export function linearIn(term: Term, name: string): LinearForm | undefined {
+  const factor: IntegerPolynomial = new Map();
+  const rest: IntegerPolynomial = new Map();
+  const variable = symbol(name);
+  for (const monomial of integerMonomials(term)) {
+    const others = monomial.atoms.filter((atom) => atom !== variable);
+    if (monomial.atoms.length - others.length > 1 || others.some((atom) => mentions(atom, name))) return undefined;
+    addTo(others.length < monomial.atoms.length ? factor : rest, { factor: monomial.factor, atoms: others });
+  }
+  return { factor: termOf([...factor.values()]), rest: termOf([...rest.values()]) };
+}
+
+/** The exact quotient of a term by a product of atoms. Undefined if a monomial is no multiple of it. */
+export function exactQuotient(dividend: Term, divisor: Term): Term | undefined {
+  const parts = integerMonomials(dividend).map((monomial) => monomialQuotient(monomial, divisor));
+  return parts.every((part) => part !== undefined) ? canonical(sum(...parts)) : undefined;
+}
+
+function monomialQuotient({ factor, atoms }: IntegerMonomial, divisor: Term): Term | undefined {
+  const [only, ...more] = integerMonomials(divisor);
+  if (!only || more.length > 0 || factor % only.factor !== 0n) return undefined;
+  const remaining = [...atoms];
+  for (const atom of only.atoms) {
+    const place = remaining.indexOf(atom);
+    if (place < 0) return undefined;
+    remaining.splice(place, 1);
+  }
+  return product(number(factor / only.factor), ...remaining);
+}
+
+/** A dividend as `multiple · divisor + rest`, with the summands that the divisor divides in `multiple`. */
+export function splitByDivisor(dividend: Term, divisor: Term): { readonly multiple: Term; readonly rest: Term } {
+  const multiples: Term[] = [];
+  const rest: Term[] = [];
+  for (const monomial of integerMonomials(dividend)) {
+    const part = monomialQuotient(monomial, divisor);
+    if (part) multiples.push(part);
+    else rest.push(product(number(monomial.factor), ...monomial.atoms));
+  }
+  return { multiple: canonical(sum(...multiples)), rest: canonical(sum(...rest)) };
+}

@@ -1,0 +1,439 @@
+/** What each store of a kernel writes, as a real expression of the lane, from the events of the symbolic execution. */
+import { atAxis } from "../../types/axis.js";
+import {
+  type Argument,
+  isList,
+  isLiteral,
+  isValue,
+  operandOf,
+  type OpStatement,
+  type Value,
+  type Variable,
+} from "../../ir/nodes.js";
+import { typedArguments } from "../../ir/typed.js";
+import { callBindings } from "../../ir/walk.js";
+import {
+  asInteger,
+  asTruth,
+  atLeast,
+  conditionsOf,
+  equal,
+  iteTerm,
+  not,
+  number,
+  substitute,
+  symbol,
+  type Term,
+  TRUE,
+} from "../../symbolic/term.js";
+import type { Access } from "../model/accesses.js";
+import type { BranchStep, Event, LoopStep, OpStep } from "../model/events.js";
+import { inputElement } from "../model/input-elements.js";
+import type { SymbolicModel } from "../model/model.js";
+import { broadcastLane, broadcastShape, isOne, laneReplacements, type TermTile } from "../model/symbolic.js";
+import {
+  binaryRules,
+  compared,
+  comparisonRules,
+  type ReductionRule,
+  reductionRules,
+  unaryRules,
+} from "./kernel-rules.js";
+import { solveLoop, stateName } from "./loops.js";
+import type { Normalizer } from "./normalizer.js";
+import {
+  at,
+  attempt,
+  isIntegerType,
+  lanewise,
+  literalOf,
+  located,
+  type RealTile,
+  scalarTile,
+  tileOf,
+  type TruthTile,
+  unknownTile,
+} from "./real-tile.js";
+import { repeatedValues } from "./repeated-values.js";
+import { noRule } from "./no-rule.js";
+import { add, choose, fold, input, integer, multiply, negate, type Real, real, undefinedReal, zero } from "./real.js";
+import { ONE } from "./rational.js";
+
+export interface StoredValue {
+  readonly access: Access;
+  readonly value: RealTile;
+}
+
+export class KernelValues {
+  readonly stores: StoredValue[] = [];
+  state = new Map<Variable, RealTile>();
+  /** The conditions of the iterations of enclosing loops. */
+  #path: readonly Term[] = [];
+  readonly #values = new Map<Value, RealTile>();
+  /** Integers and truth values. */
+  readonly #terms = new Map<Value, TermTile>();
+  readonly #comparisons = new Map<Value, TruthTile>();
+  readonly #repeated: ReadonlySet<Value>;
+
+  constructor(
+    readonly model: SymbolicModel,
+    readonly normalizer: () => Normalizer,
+  ) {
+    this.#repeated = repeatedValues(model.flow);
+  }
+
+  run(): this {
+    this.events(this.model.flow);
+    return this;
+  }
+
+  events(events: readonly Event[]): void {
+    for (const event of events) this.#event(event);
+  }
+
+  #event(event: Event): void {
+    switch (event.kind) {
+      case "let":
+        this.state.set(event.variable, this.tile(event.initial));
+        return;
+      case "read": {
+        const tile = this.state.get(event.variable);
+        if (tile && !isIntegerType(event.result.type)) this.#values.set(event.result, tile);
+        return;
+      }
+      case "write":
+        this.state.set(event.variable, this.tile(event.value));
+        return;
+      case "op":
+        return this.#op(event);
+      case "call": {
+        for (const [param, argument] of callBindings(event.statement)) this.#bind(param, argument);
+        this.events(event.steps);
+        const { yields } = event.callee.body;
+        event.statement.results.forEach((result, i) => this.#bind(result, yields[i]));
+        return;
+      }
+      case "branch":
+        return this.#branch(event);
+      case "loop":
+        return this.#loop(event);
+      default:
+        return event satisfies never;
+    }
+  }
+
+  #bind(target: Value, argument: Argument | undefined): void {
+    this.#values.set(target, this.tile(argument));
+    const comparison = isValue(argument) ? this.#comparisons.get(argument) : undefined;
+    if (comparison) this.#comparisons.set(target, comparison);
+    const terms = this.#termsOf(argument);
+    if (terms) this.#terms.set(target, terms);
+  }
+
+  /** The integers or truth values of an argument. */
+  #termsOf(argument: Argument | undefined): TermTile | undefined {
+    if (!isValue(argument)) return this.model.environment.terms(argument);
+    const own = this.#terms.get(argument);
+    return own ?? (this.#repeated.has(argument) ? undefined : this.model.environment.terms(argument));
+  }
+
+  // ---- operands -------------------------------------------------------------------------------------------------------
+
+  /** An argument as real values. */
+  tile(argument: Argument | undefined): RealTile {
+    if (argument === undefined || isList(argument)) return unknownTile("an operand that is not followed");
+    if (isLiteral(argument)) return scalarTile(literalOf(argument.value));
+    if (!isValue(argument)) return unknownTile("an operand that is not followed");
+    const known = this.#values.get(argument);
+    if (known) return known;
+    const terms = this.#termsOf(argument);
+    if (terms) return { shape: terms.shape, at: (lane) => integer(asInteger(terms.at(lane))) };
+    if (argument.parameter !== undefined && argument.type.kind !== "pointer")
+      return scalarTile(input(argument.parameter, []));
+    return unknownTile("a value that is not followed");
+  }
+
+  #truth(argument: Argument | undefined): TruthTile {
+    const comparison = isValue(argument) ? this.#comparisons.get(argument) : undefined;
+    if (comparison) return comparison;
+    const terms = this.#termsOf(argument);
+    if (!terms) return { shape: [], pick: () => noRule("a condition that is not followed") };
+    return {
+      shape: terms.shape,
+      pick: (lane, then, otherwise) => choose(asTruth(terms.at(broadcastLane(terms.shape, lane))), then, otherwise),
+    };
+  }
+
+  // ---- branches and loops ---------------------------------------------------------------------------------------------
+
+  #branch({ statement, condition, then, otherwise }: BranchStep): void {
+    const before = this.state;
+    const arm = (isReached: boolean, steps: readonly Event[], yields: readonly Argument[]) => {
+      this.state = new Map(before);
+      if (!isReached) return undefined;
+      this.events(steps);
+      return { state: this.state, values: yields.map((each) => this.tile(each)) };
+    };
+    const isFalse = (term: Term) => term.kind === "false";
+    const first = arm(!isFalse(condition), then.steps, statement.then.yields);
+    const second = arm(!isFalse(not(condition)), otherwise.steps, statement.otherwise.yields);
+    const merge = (x: RealTile | undefined, y: RealTile | undefined): RealTile => {
+      if (x && y && x !== y) return lanewise([x, y], (a, b) => choose(condition, a, b));
+      return x ?? y ?? unknownTile("a branch that is never taken");
+    };
+    this.state = new Map(
+      [...before.keys()].map((variable) => [
+        variable,
+        merge(
+          then.hasExited ? undefined : first?.state.get(variable),
+          otherwise.hasExited ? undefined : second?.state.get(variable),
+        ),
+      ]),
+    );
+    statement.results.forEach((result, i) => {
+      if (!isIntegerType(result.type)) this.#values.set(result, merge(first?.values[i], second?.values[i]));
+    });
+  }
+
+  #loop(loop: LoopStep): void {
+    const { environment } = this.model;
+    const initial = new Map(this.state);
+    const variables = loop.variables.filter((variable) => initial.has(variable) && !isIntegerType(variable.type));
+    for (const variable of loop.variables) {
+      const name = stateName(variable, loop.iteration);
+      const shape = environment.shape(variable.type);
+      const start: RealTile = { shape, at: (index) => ({ kind: "state", name, index }) };
+      this.state.set(variable, variables.includes(variable) ? start : unknownTile("integer state of a loop"));
+    }
+    const path = this.#path;
+    this.#path = [...path, atLeast(loop.iteration, number(0)), ...conditionsOf(loop.condition ?? TRUE)];
+    this.events(loop.steps);
+    this.#path = path;
+    const next = this.state;
+    this.state = new Map(initial);
+    const after = new Map<Variable, RealTile>();
+    for (const variable of loop.variables) {
+      const shape = environment.shape(variable.type);
+      const final = tileOf(shape, (lane) =>
+        solveLoop({ loop, variables, initial, next, after, path, normalizer: this.normalizer() }, variable, lane),
+      );
+      after.set(variable, final);
+      this.state.set(variable, variables.includes(variable) ? final : unknownTile("integer state after a loop"));
+    }
+  }
+
+  // ---- ops ------------------------------------------------------------------------------------------------------------
+
+  #op(event: OpStep): void {
+    const { statement, access, result: terms } = event;
+    if (access) return this.#access(statement, access);
+    const [result] = statement.results;
+    if (!result) return;
+    if (terms && !this.#comparesReals(statement)) {
+      this.#terms.set(result, terms);
+      return;
+    }
+    statement.results.forEach((each, i) => {
+      if (isIntegerType(each.type) && !(statement.op.name in comparisonRules)) {
+        this.#values.set(each, unknownTile(`integers of tl.${statement.op.name}`));
+        return;
+      }
+      this.#values.set(
+        each,
+        located(
+          statement,
+          attempt(() => this.#result(statement, each, i)),
+        ),
+      );
+    });
+  }
+
+  /** True for a comparison or a negation of values that are no integers. */
+  #comparesReals({ op: { name }, operands }: OpStatement): boolean {
+    const isReal = (argument: Argument | undefined) =>
+      isValue(argument) && argument.type.kind === "tile" && !isIntegerType(argument.type);
+    return name in comparisonRules && operands.slice(0, 2).some(isReal);
+  }
+
+  #result(statement: OpStatement, result: Value, which: number): RealTile {
+    const { op, operands } = statement;
+    const { name } = op;
+    const unary = unaryRules[name];
+    if (unary) return lanewise([this.tile(operands[0])], unary);
+    const binary = binaryRules[name];
+    if (binary) return lanewise([this.tile(operands[0]), this.tile(operands[1])], binary);
+    const comparison = comparisonRules[name];
+    if (comparison) {
+      const [x, y] = [this.tile(operands[0]), this.tile(operands[1])];
+      const shape = broadcastShape(x.shape, y.shape);
+      this.#comparisons.set(result, {
+        shape,
+        pick: (lane, then, otherwise) => {
+          const own = broadcastLane(shape, lane);
+          return compared(comparison, at(x, own), at(y, own), then, otherwise);
+        },
+      });
+      return { shape, at: (lane) => compared(comparison, at(x, lane), at(y, lane), real(ONE), zero) };
+    }
+    const reduction = reductionRules[name];
+    if (reduction) return this.#reduction(statement, result, reduction);
+    if (op.facts.isIdentity === true) return this.#cast(statement);
+    return this.#structural(statement, result, which);
+  }
+
+  /** A cast is the identity for real numbers. */
+  #cast({ operands: [x], options }: OpStatement): RealTile {
+    const { bitcast } = options;
+    return bitcast === undefined || (isLiteral(bitcast) && bitcast.value === false)
+      ? this.tile(x)
+      : noRule("a bitcast");
+  }
+
+  #structural(statement: OpStatement, { type }: Value, which: number): RealTile {
+    const { op, operands } = statement;
+    const shape = this.model.environment.shape(type);
+    const rulesByName: Readonly<Record<string, () => RealTile>> = {
+      fma: () =>
+        lanewise(
+          operands.slice(0, 3).map((each) => this.tile(each)),
+          (x = zero, y = zero, z = zero) => add(multiply(x, y), z),
+        ),
+      zeros: () => ({ shape, at: () => zero }),
+      zerosLike: () => ({ shape, at: () => zero }),
+      full: () => {
+        const value = this.tile(operandOf(statement, "value"));
+        return { shape, at: () => value.at([]) };
+      },
+      where: () => this.#where(statement),
+      dot: () => this.#dot(statement, shape),
+      split: () => {
+        const x = this.#operand(operands[0]);
+        return tileOf(shape, (lane) => x.at([...lane, number(which)]));
+      },
+      join: () => {
+        const [x, y] = [this.#operand(operands[0]), this.#operand(operands[1])];
+        return tileOf(shape, (lane) => {
+          const [rest, side] = [lane.slice(0, -1), atAxis(lane, lane.length - 1)];
+          return choose(equal(side, number(0)), x.at(rest), y.at(rest));
+        });
+      },
+    };
+    const rule = Object.hasOwn(rulesByName, op.name) ? rulesByName[op.name] : undefined;
+    return rule ? rule() : this.#moved(statement, shape);
+  }
+
+  #where({ operands: [condition, then, otherwise] }: OpStatement): RealTile {
+    const truth = this.#truth(condition);
+    const [x, y] = [this.tile(then), this.tile(otherwise)];
+    return tileOf(broadcastShape(truth.shape, x.shape, y.shape), (lane) => truth.pick(lane, at(x, lane), at(y, lane)));
+  }
+
+  #reduction(statement: OpStatement, { type }: Value, rule: ReductionRule): RealTile {
+    if (statement.results.length > 1) noRule("the indices of a reduction");
+    const { environment } = this.model;
+    const x = this.#operand(operandOf(statement, "x"));
+    const axisArgument = operandOf(statement, "axis");
+    const axisValue = isLiteral(axisArgument) ? Number(axisArgument.value) : undefined;
+    const axis = axisValue !== undefined && axisValue < 0 ? axisValue + x.shape.length : axisValue;
+    const keepDims = statement.options["keepDims"];
+    const isKept = isLiteral(keepDims) && keepDims.value === true;
+    const folded = (dims: readonly Term[], value: (lane: readonly Term[]) => Real): Real => {
+      if (rule === "minimum") return negate(fold("maximum", dims, (lane) => negate(value(lane))));
+      return fold(rule, dims, value);
+    };
+    return tileOf(environment.shape(type), (lane) => {
+      if (axis === undefined) return folded(x.shape, (inner) => x.at(inner));
+      const rest = isKept ? lane.toSpliced(axis, 1) : lane;
+      return folded([atAxis(x.shape, axis)], ([k = number(0)]) => x.at(rest.toSpliced(axis, 0, k)));
+    });
+  }
+
+  #dot(statement: OpStatement, shape: readonly Term[]): RealTile {
+    const [x, y] = [this.#operand(operandOf(statement, "a")), this.#operand(operandOf(statement, "b"))];
+    const accArgument = operandOf(statement, "acc");
+    const acc = accArgument === undefined ? undefined : this.tile(accArgument);
+    const rank = shape.length;
+    return tileOf(shape, (lane) => {
+      const lead = lane.slice(0, rank - 2);
+      const [row, column] = [atAxis(lane, rank - 2), atAxis(lane, rank - 1)];
+      const sum = fold("sum", [atAxis(x.shape, rank - 1)], ([k = number(0)]) =>
+        multiply(x.at([...lead, row, k]), y.at([...lead, k, column])),
+      );
+      return acc ? add(sum, at(acc, lane)) : sum;
+    });
+  }
+
+  /** An operand in the shape of its type. */
+  #operand(argument: Argument | undefined): RealTile {
+    const tile = this.tile(argument);
+    if (!isValue(argument)) return tile;
+    return { shape: this.model.environment.shape(argument.type), at: (lane) => at(tile, lane) };
+  }
+
+  /** An op that moves lanes, by the rule of its record. */
+  #moved(statement: OpStatement, to: readonly Term[]): RealTile {
+    const { op, operands } = statement;
+    const rule = op.proof.lane;
+    if (!rule) return noRule(`tl.${op.name} has no rule`);
+    const x = this.#operand(operands[0]);
+    const context = { args: typedArguments(statement), from: x.shape, to };
+    const probe = to.map((_, axis) => symbol(`any lane ${axis}`));
+    if (!rule(probe, context)) noRule(`tl.${op.name} has no rule for these shapes`);
+    return tileOf(to, (lane) => {
+      const from = rule(lane, context) ?? noRule(`tl.${op.name} has no rule for these shapes`);
+      return x.at(from.map((index, axis) => (isOne(atAxis(x.shape, axis)) ? number(0) : index)));
+    });
+  }
+
+  // ---- accesses -------------------------------------------------------------------------------------------------------
+
+  #access(statement: OpStatement, access: Access): void {
+    const { missing } = access;
+    if (access.accessKind !== "load") {
+      const isPlain = access.accessKind === "store" && missing === undefined;
+      const value = isPlain
+        ? this.tile(operandOf(statement, access.memoryOperands.value))
+        : unknownTile(missing ?? "an atomic update");
+      this.stores.push({ access, value });
+      for (const each of statement.results) this.#values.set(each, unknownTile("the result of an atomic"));
+      return;
+    }
+    for (const result of statement.results) {
+      const tile = missing === undefined ? this.#loaded(statement, access, result) : unknownTile(missing);
+      this.#values.set(result, tile);
+    }
+  }
+
+  #loaded(statement: OpStatement, access: Access, result: Value): RealTile {
+    const { tensor, axes, mask, lane: ownLane } = access;
+    const shape = this.model.environment.shape(result.type);
+    if (tensor?.kind !== "tensor" || tensor.role !== "in")
+      return unknownTile(`${tensor?.name ?? "memory"} is read and written`);
+    const other = statement.options["other"];
+    const otherTile = other === undefined ? undefined : this.tile(other);
+    const otherTerms = other === undefined ? undefined : this.#termsOf(other);
+    const isZero = statement.op.lowering?.maskedLanes === 0 || tensor.block !== undefined;
+    const isPadded = statement.options["mask"] === undefined && isZero && tensor.padding !== "nan";
+    const replacementsAt = (lane: readonly Term[]) =>
+      laneReplacements(ownLane, lane.slice(lane.length - ownLane.length));
+    const indexAt = (by: ReadonlyMap<string, Term>) => axes.map(({ index }) => substitute(index, by));
+    if (isIntegerType(result.type)) {
+      const contents = inputElement(this.model.environment, tensor);
+      const unknown = this.model.environment.terms(result);
+      const loadedAt = (lane: readonly Term[]): Term => {
+        const by = replacementsAt(lane);
+        const padding = otherTerms?.at(broadcastLane(otherTerms.shape, lane)) ?? (isPadded ? number(0) : undefined);
+        const value = contents(indexAt(by));
+        return iteTerm(substitute(mask, by), value, padding ?? unknown?.at(lane) ?? value);
+      };
+      if (result.type.kind === "tile" && result.type.dtype !== "int1" && !this.#repeated.has(result))
+        this.#terms.set(result, { kind: "terms", shape, depth: 0, at: loadedAt });
+    }
+    return tileOf(shape, (lane) => {
+      const by = replacementsAt(lane);
+      const outside = otherTile ? at(otherTile, lane) : undefined;
+      const padding = outside ?? (isPadded ? zero : undefinedReal("a masked lane"));
+      return choose(substitute(mask, by), input(tensor.name, indexAt(by)), padding);
+    });
+  }
+}

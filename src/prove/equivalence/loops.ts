@@ -1,0 +1,308 @@
+/**
+ * The values of variables after a loop, for any number of iterations: a sum of what each iteration adds, a running
+ * maximum, or a sum that follows a running maximum, as in online softmax.
+ */
+import type { Variable } from "../../ir/nodes.js";
+import { andTerm, atLeast, conditionsOf, number, substitute, symbol, type Term } from "../../symbolic/term.js";
+import type { LoopStep } from "../model/events.js";
+import { broadcastLane } from "../model/symbolic.js";
+import { canonical } from "./integer-form.js";
+import type { Case } from "./cases.js";
+import type { Normalizer } from "./normalizer.js";
+import {
+  type Atom,
+  type Factor,
+  hasAtom,
+  type Monomial,
+  monomial,
+  multiplyPolynomials,
+  onlyMonomial,
+  type Polynomial,
+  polynomialOf,
+  samePolynomial,
+  withoutFactor,
+} from "./polynomial.js";
+import { noRule } from "./no-rule.js";
+import {
+  add,
+  apply,
+  choose,
+  type FoldKind,
+  freshName,
+  multiply,
+  type Real,
+  real,
+  substituteReal,
+  zero,
+} from "./real.js";
+import { isOne, isPositive, isZero, ONE, opposite, plus, type Rational, sameRational, textOf } from "./rational.js";
+import { toReal } from "./to-real.js";
+
+interface LoopTile {
+  readonly shape: readonly Term[];
+  at(lane: readonly Term[]): Real;
+}
+
+export interface SolvedLoop {
+  readonly loop: LoopStep;
+  /** The variables of real values. */
+  readonly variables: readonly Variable[];
+  readonly initial: ReadonlyMap<Variable, LoopTile>;
+  /** The values at the end of an iteration, as functions of the state at its start. */
+  readonly next: ReadonlyMap<Variable, LoopTile>;
+  /** The values after the loop. */
+  readonly after: ReadonlyMap<Variable, LoopTile>;
+  /** The conditions of the iterations of outer loops. */
+  readonly path: readonly Term[];
+  readonly normalizer: Normalizer;
+}
+
+export const stateName = ({ id }: Variable, { name }: Term): string => `${id} in ${name}`;
+
+/** The scale of a sum that follows a running maximum: `exp(factor · unit · maximum)`. The unit is a positive constant. */
+interface Scale {
+  readonly variable: Variable;
+  readonly index: readonly Term[];
+  readonly factor: Rational;
+  readonly unit: Polynomial;
+}
+
+/** The iterations of a loop, as a condition on its symbol. */
+function iterationsOf({ condition, iteration }: LoopStep): Term {
+  if (!condition) return noRule("a loop whose number of iterations is not known");
+  return andTerm(atLeast(iteration, number(0)), condition);
+}
+
+const valueAt = (tiles: ReadonlyMap<Variable, LoopTile>, variable: Variable, lane: readonly Term[]): Real => {
+  const tile = tiles.get(variable);
+  return tile ? tile.at(broadcastLane(tile.shape, lane)) : noRule("a variable without a value");
+};
+
+/** The value of a variable in a lane after the loop. */
+export function solveLoop(solved: SolvedLoop, variable: Variable, lane: readonly Term[]): Real {
+  const { loop, initial, next, normalizer } = solved;
+  const iterations = iterationsOf(loop);
+  const given = [...solved.path, ...conditionsOf(iterations)].map((each) => normalizer.indices.rewrite(each));
+  const start = () => valueAt(initial, variable, lane);
+  const value = valueAt(next, variable, lane);
+  const name = stateName(variable, loop.iteration);
+  const others = othersOfMaximum(value, name, lane);
+  if (others) {
+    if (others.some((each) => mentionsState(each))) noRule("a maximum of other state");
+    return apply(
+      "maximum",
+      start(),
+      over(
+        "maximum",
+        others.reduce((x, y) => apply("maximum", x, y)),
+        solved,
+      ),
+    );
+  }
+  const index = lane.map((each) => normalizer.index(each, given));
+  const steps = normalizer.cases(value, given).map((each) => stepOf(each, name, index, solved, given));
+  const [first, ...more] = steps;
+  if (!first || more.some(({ scale }) => !sameScale(scale, first.scale))) return noRule("state of several kinds");
+  const body = steps.reduceRight<Real>(
+    (rest, { conditions, added }) => choose(andTerm(...conditions), toReal(added), rest),
+    zero,
+  );
+  const total = over("sum", body, solved);
+  return first.scale ? rescaled(first.scale, start(), total, solved, given) : add(start(), total);
+}
+
+/** The other operands of a maximum with the state itself. */
+function othersOfMaximum(value: Real, name: string, lane: readonly Term[]): readonly Real[] | undefined {
+  if (value.kind !== "function" || value.name !== "maximum") return undefined;
+  const isOwn = (x: Real) =>
+    x.kind === "state" && x.name === name && x.index.every((each, axis) => each === lane[axis]);
+  const others = value.operands.filter((each) => !isOwn(each));
+  return others.length < value.operands.length && others.length > 0 ? others : undefined;
+}
+
+/** The fold of an expression over the iterations. */
+function over(kind: FoldKind, body: Real, { loop }: SolvedLoop): Real {
+  const variable = freshName("turn");
+  const by = new Map([[loop.iteration.name, symbol(variable)]]);
+  return {
+    kind: "fold",
+    fold: kind,
+    variable,
+    domain: substitute(iterationsOf(loop), by),
+    body: substituteReal(body, by),
+  };
+}
+
+interface LoopPass {
+  readonly conditions: readonly Term[];
+  readonly added: Polynomial;
+  readonly scale: Scale | undefined;
+}
+
+/** What an iteration adds to a state in one case. */
+function stepOf(
+  { conditions, value }: Case,
+  name: string,
+  index: readonly Term[],
+  solved: SolvedLoop,
+  given: readonly Term[],
+): LoopPass {
+  if (typeof value === "string") return noRule("state that is not finite");
+  const isOwn = ({ atom }: Factor) => atom.kind === "state" && atom.name === name;
+  const kept: Monomial[] = [];
+  const added: Monomial[] = [];
+  for (const each of value.values()) {
+    const [own, ...more] = [...each.factors.values()].filter(isOwn);
+    if (!own) {
+      added.push(each);
+      continue;
+    }
+    const isSame = own.atom.kind === "state" && own.atom.index.every((term, axis) => term === index[axis]);
+    if (more.length > 0 || !isOne(own.exponent) || !isSame) noRule("state of other lanes or powers");
+    kept.push(withoutFactor(each, own.atom.id));
+  }
+  const [factor, ...more] = kept;
+  if (!factor) return noRule("a value that the last iteration decides");
+  if (more.length > 0 || !isOne(factor.coefficient)) return noRule("state that is scaled by a number");
+  const sum = polynomialOf(...added);
+  if (factor.factors.size === 0) {
+    if (hasAtom(sum, "state")) noRule("state that depends on other state");
+    return { conditions, added: sum, scale: undefined };
+  }
+  const { scale, maximum } = scaleOf(factor, solved, [...given, ...conditions]);
+  const unscaled = multiplyPolynomials(sum, powerOfExp(maximum, scale.factor));
+  if (hasAtom(unscaled, "state")) noRule("what an iteration adds depends on the maximum so far");
+  return { conditions, added: unscaled, scale };
+}
+
+/** `exp(m)^c · exp(m')^-c`, where m is a running maximum and m' its next value. */
+function scaleOf(
+  { factors }: Monomial,
+  { variables, next, loop, normalizer }: SolvedLoop,
+  given: readonly Term[],
+): { readonly scale: Scale; readonly maximum: Factor["atom"] } {
+  const list = [...factors.values()];
+  const before = list.find(({ atom }) => maximumIn(atom) !== undefined);
+  const following = list.find((each) => each !== before);
+  const found = before && maximumIn(before.atom);
+  if (!found || !following || list.length !== 2) return noRule("state with a factor that is no power of a maximum");
+  const { state, unit } = found;
+  const variable = variables.find((each) => stateName(each, loop.iteration) === state.name);
+  if (!variable) return noRule("state with a factor of an outer loop");
+  const [only, ...more] = normalizer.cases(valueAt(next, variable, state.index), given);
+  if (!only || more.length > 0 || typeof only.value === "string") return noRule("a maximum with cases");
+  const newMaximum = onlyMonomial(normalizer.functionOf("exp", [multiplyPolynomials(unit, only.value)], given));
+  const expected = newMaximum && [...newMaximum.factors.values()];
+  const isNext =
+    expected?.length === 1 &&
+    expected[0]?.atom === following.atom &&
+    isOne(newMaximum?.coefficient ?? ONE) &&
+    isZero(plus(times(before.exponent, expected[0].exponent), following.exponent));
+  if (!isNext || !isPositive(before.exponent)) return noRule("a factor that does not follow the new maximum");
+  return { scale: { variable, index: state.index, factor: before.exponent, unit }, maximum: following.atom };
+}
+
+/** The state of a maximum in `exp(unit · state)`. */
+function maximumIn(atom: Atom) {
+  const argument = atom.kind === "exp" ? onlyMonomial(atom.of) : undefined;
+  if (!argument) return undefined;
+  const factors = [...argument.factors.values()];
+  const [state, ...more] = factors.filter((each) => each.atom.kind === "state");
+  const constants = factors.filter(({ atom: { kind } }) => kind === "constant" || kind === "base");
+  if (state?.atom.kind !== "state" || !isOne(state.exponent) || more.length > 0) return undefined;
+  if (constants.length < factors.length - 1) return undefined;
+  return { state: state.atom, unit: polynomialOf(monomial(ONE, constants)) };
+}
+
+const times = (x: Rational, y: Rational): Rational => (isOne(y) ? x : noRule(`a power ${textOf(y)} of a maximum`));
+
+const powerOfExp = (atom: Factor["atom"], exponent: Rational): Polynomial =>
+  polynomialOf(monomial(ONE, [{ atom, exponent }]));
+
+function sameScale(x: Scale | undefined, y: Scale | undefined): boolean {
+  if (!x || !y) return x === y;
+  return (
+    x.variable === y.variable &&
+    sameRational(x.factor, y.factor) &&
+    samePolynomial(x.unit, y.unit) &&
+    x.index.every((term, axis) => term === y.index[axis])
+  );
+}
+
+/**
+ * With `L = s · exp(c · m)`, an iteration adds to L alone, so that s is `exp(-c · m) · (L₀ + sum)` at the end. The
+ * maximum must be finite after each iteration: before the loop, or after a first iteration that there is.
+ */
+function rescaled(scale: Scale, start: Real, total: Real, solved: SolvedLoop, given: readonly Term[]): Real {
+  const { variable, index, factor, unit } = scale;
+  const startMaximum = valueAt(solved.initial, variable, index);
+  requireFiniteMaximum(scale, startMaximum, solved, given);
+  const scaled = (exponent: Rational, maximum: Real): Real =>
+    apply("exp", multiply(real(exponent), toReal(unit), maximum));
+  const isNothing = start.kind === "number" && isZero(start.value);
+  const initialSum = isNothing ? zero : multiply(start, scaled(factor, startMaximum));
+  return multiply(scaled(opposite(factor), valueAt(solved.after, variable, index)), add(initialSum, total));
+}
+
+function requireFiniteMaximum(
+  { variable, index }: Scale,
+  start: Real,
+  solved: SolvedLoop,
+  given: readonly Term[],
+): void {
+  const { next, loop, normalizer } = solved;
+  const outside = given.filter((each) => !symbolsOfIteration(each, loop.iteration));
+  const isFinite = ({ conditions, value }: Case): boolean =>
+    typeof value === "object" && normalizer.isSurelyFinite(value, [...outside, ...conditions]);
+  if (normalizer.cases(start, outside).every(isFinite)) return;
+  const first = new Map([[loop.iteration.name, number(0)]]);
+  const runs = conditionsOf(substitute(iterationsOf(loop), first)).every((each) =>
+    normalizer.entailment.proves(outside, canonical(each)),
+  );
+  if (!runs) noRule("a loop that may not run, after which a sum has no maximum");
+  const firstMaximum = withState(substituteReal(valueAt(next, variable, index), first), start);
+  if (!normalizer.cases(firstMaximum, outside).every(isFinite))
+    noRule("a maximum that may be -inf after the first iteration");
+}
+
+const symbolsOfIteration = (term: Term, iteration: Term): boolean =>
+  term === iteration || term.operands.some((operand) => symbolsOfIteration(operand, iteration));
+
+/** An expression with the state of a maximum replaced. */
+function withState(x: Real, start: Real): Real {
+  if (x.kind === "state") return start;
+  if (x.kind === "function") return { ...x, operands: x.operands.map((each) => withState(each, start)) };
+  return x;
+}
+
+/** True if an expression depends on the state of a loop. */
+export function mentionsState(x: Real, seen = new Set<Real>()): boolean {
+  if (seen.has(x)) return false;
+  seen.add(x);
+  const inner = (part: Real) => mentionsState(part, seen);
+  switch (x.kind) {
+    case "state":
+      return true;
+    case "number":
+    case "constant":
+    case "infinite":
+    case "undefined":
+    case "integer":
+    case "input":
+      return false;
+    case "add":
+    case "multiply":
+    case "function":
+      return x.operands.some(inner);
+    case "power":
+      return inner(x.base);
+    case "fold":
+      return inner(x.body);
+    case "choice":
+      return inner(x.then) || inner(x.otherwise);
+    case "comparison":
+      return [x.x, x.y, x.then, x.otherwise].some(inner);
+    default:
+      return x satisfies never;
+  }
+}

@@ -1,0 +1,249 @@
+/**
+ * The identities of real arithmetic that normal forms rest on, with an instance of each: both sides have one normal
+ * form, and a test evaluates them to many digits.
+ */
+import { andTerm, atLeast, below, equal, not, number, product, sum, symbol, type Term } from "../../symbolic/term.js";
+import { compared } from "./kernel-rules.js";
+import {
+  add,
+  apply,
+  choose,
+  constant,
+  divide,
+  type FoldKind,
+  freshName,
+  input,
+  integer,
+  multiply,
+  negate,
+  one,
+  power,
+  type Real,
+  real,
+  reciprocal,
+  squareRoot,
+  subtract,
+  zero,
+} from "./real.js";
+import { HALF, rational } from "./rational.js";
+
+export interface Rule {
+  readonly identity: string;
+  /** When it holds, and what it asks. */
+  readonly when: string;
+  readonly left: Real;
+  readonly right: Real;
+}
+
+const [x, y] = [input("x", []), input("y", [])];
+const exp = (argument: Real): Real => apply("exp", argument);
+const log = (argument: Real): Real => apply("log", argument);
+const two = real(rational(2n));
+const square = (argument: Real): Real => power(argument, rational(2n));
+const [n, m] = [symbol("N"), symbol("M")];
+const element = (...index: readonly Term[]): Real => input("v", index);
+
+/** A fold over the integers that meet conditions. */
+function over(kind: FoldKind, domain: (k: Term) => Term, body: (k: Term) => Real): Real {
+  const variable = freshName("k");
+  return { kind: "fold", fold: kind, variable, domain: domain(symbol(variable)), body: body(symbol(variable)) };
+}
+
+const upTo =
+  (end: Term) =>
+  (k: Term): Term =>
+    andTerm(atLeast(k, number(0)), below(k, end));
+const half = (k: Term, isFirst: boolean): Term => {
+  const condition = below(k, number(3));
+  return andTerm(upTo(n)(k), isFirst ? condition : not(condition));
+};
+
+export const rules: readonly Rule[] = [
+  {
+    identity: "(x + y)·z = x·z + y·z",
+    when: "always: products of sums are multiplied out",
+    left: multiply(add(x, y), x),
+    right: add(multiply(x, x), multiply(y, x)),
+  },
+  {
+    identity: "x^a·x^b = x^(a+b)",
+    when: "x is not 0 for a negative exponent, and not negative for a fraction",
+    left: multiply(power(x, HALF), power(x, HALF)),
+    right: x,
+  },
+  {
+    identity: "(c·x^a·y^b)^n = c^n·x^(a·n)·y^(b·n)",
+    when: "n is an integer; a fraction n splits only over factors that are certainly positive",
+    left: power(multiply(two, square(x), y), rational(-1n)),
+    right: multiply(real(HALF), power(x, rational(-2n)), reciprocal(y)),
+  },
+  {
+    identity: "x/(x + y) + y/(x + y) = 1",
+    when: "denominators are multiplied out at the end; a kernel may divide only by what its reference divides by, or by what is certainly not 0",
+    left: add(divide(x, add(x, y)), divide(y, add(x, y))),
+    right: one,
+  },
+  {
+    identity: "exp(x + y) = exp(x)·exp(y) and exp(c·x) = exp(x)^c",
+    when: "always",
+    left: exp(subtract(x, multiply(two, y))),
+    right: divide(exp(x), square(exp(y))),
+  },
+  {
+    identity: "exp(c·log x) = x^c",
+    when: "x is positive",
+    left: exp(multiply(two, log(x))),
+    right: square(x),
+  },
+  {
+    identity: "exp(c·ln 2) = 2^c",
+    when: "always",
+    left: exp(multiply(real(rational(3n)), constant("ln 2"))),
+    right: real(rational(8n)),
+  },
+  {
+    identity: "log(exp(x)·y) = x + log y",
+    when: "y is positive",
+    left: log(multiply(exp(x), y)),
+    right: add(x, log(y)),
+  },
+  {
+    identity: "log(c·x) = log c + log x",
+    when: "the number c is positive",
+    left: log(multiply(two, x)),
+    right: add(constant("ln 2"), log(x)),
+  },
+  {
+    identity: "sigmoid x = 1/(1 + exp(-x))",
+    when: "always",
+    left: apply("sigmoid", x),
+    right: reciprocal(add(one, exp(negate(x)))),
+  },
+  {
+    identity: "tanh x = 2·sigmoid(2·x) - 1",
+    when: "always",
+    left: apply("tanh", x),
+    right: subtract(multiply(two, apply("sigmoid", multiply(two, x))), one),
+  },
+  ...(["erf", "sin", "asin"] as const).map((name) => ({
+    identity: `${name}(-x) = -${name} x`,
+    when: "always",
+    left: apply(name, negate(multiply(real(HALF), x))),
+    right: negate(apply(name, multiply(real(HALF), x))),
+  })),
+  { identity: "cos(-x) = cos x", when: "always", left: apply("cos", negate(x)), right: apply("cos", x) },
+  {
+    identity: "|c·x| = |c|·|x|",
+    when: "always",
+    left: apply("abs", multiply(real(rational(-3n)), x)),
+    right: multiply(real(rational(3n)), apply("abs", x)),
+  },
+  {
+    identity: "max(x, y) = max(y, x) and min(x, y) = -max(-x, -y)",
+    when: "always; maxima of maxima are one",
+    left: apply("minimum", x, y),
+    right: negate(apply("maximum", negate(y), negate(x))),
+  },
+  { identity: "max(x, -x) = |x|", when: "always", left: apply("maximum", x, negate(x)), right: apply("abs", x) },
+  {
+    identity: "(x > y ? a : b) = max(a, b)",
+    when: "a - b is x - y; it is the minimum if a - b is y - x",
+    left: compared({ operator: "greater" }, x, y, add(x, one), add(y, one)),
+    right: apply("maximum", add(x, one), add(y, one)),
+  },
+  {
+    identity: "(c·x > c·y ? a : b) = (x > y ? a : b)",
+    when: "the number c is positive",
+    left: compared({ operator: "greater" }, multiply(two, x), y, x, square(y)),
+    right: compared({ operator: "greater" }, x, multiply(real(HALF), y), x, square(y)),
+  },
+  {
+    identity: "Σ c·a[k] = c·Σ a[k]",
+    when: "c does not depend on k",
+    left: over("sum", upTo(n), (k) => multiply(x, element(k))),
+    right: multiply(
+      x,
+      over("sum", upTo(n), (k) => element(k)),
+    ),
+  },
+  {
+    identity: "Σ[k] Σ[j] a[k, j] = Σ[j] Σ[k] a[k, j]",
+    when: "always: the domains of both become one",
+    left: over("sum", upTo(n), (k) => over("sum", upTo(m), (j) => element(k, j))),
+    right: over("sum", upTo(m), (j) => over("sum", upTo(n), (k) => element(k, j))),
+  },
+  {
+    identity: "Σ[t < T] Σ[l < B] a[B·t + l] = Σ[k < T·B] a[k]",
+    when: "all indices hold t and l as B·t + l, and 0 ≤ l < B and t ≥ 0 are proved; each other condition speaks of k, or follows",
+    left: over("sum", upTo(n), (k) => over("sum", upTo(m), (j) => element(sum(product(m, k), j)))),
+    right: over("sum", upTo(product(n, m)), (k) => element(k)),
+  },
+  {
+    identity: "Σ[k: a ≤ k < b] x[k - a] = Σ[k < b - a] x[k]",
+    when: "always: a variable is counted from where the first index starts",
+    left: over(
+      "sum",
+      (k) => andTerm(atLeast(k, number(2)), below(k, sum(n, number(2)))),
+      (k) => element(sum(k, number(-2))),
+    ),
+    right: over("sum", upTo(n), (k) => element(k)),
+  },
+  {
+    identity: "Σ[k: k = e] a[k] = a[e]",
+    when: "e is proved to meet the other conditions",
+    left: over(
+      "sum",
+      (k) => andTerm(atLeast(k, number(0)), below(k, number(9)), equal(k, number(4))),
+      (k) => element(k),
+    ),
+    right: element(number(4)),
+  },
+  {
+    identity: "Σ[k: D and c] a[k] + Σ[k: D and not c] a[k] = Σ[k: D] a[k]",
+    when: "the other conditions of both are proved to agree",
+    left: add(
+      over(
+        "sum",
+        (k) => half(k, true),
+        (k) => element(k),
+      ),
+      over(
+        "sum",
+        (k) => half(k, false),
+        (k) => element(k),
+      ),
+    ),
+    right: over("sum", upTo(n), (k) => element(k)),
+  },
+  {
+    identity: "Σ[k < N] 1 = N",
+    when: "N is proved not to be negative",
+    left: over("sum", upTo(n), () => one),
+    right: integer(n),
+  },
+  {
+    identity: "Σ[k: D] (c ? a[k] : 0) = Σ[k: D and c] a[k]",
+    when: "always",
+    left: over("sum", upTo(n), (k) => choose(below(k, number(3)), element(k), zero)),
+    right: over(
+      "sum",
+      (k) => half(k, true),
+      (k) => element(k),
+    ),
+  },
+  {
+    identity: "max[k] c·a[k] = c·max[k] a[k]",
+    when: "the number c is positive",
+    left: over("maximum", upTo(number(5)), (k) => multiply(two, element(k))),
+    right: multiply(
+      two,
+      over("maximum", upTo(number(5)), (k) => element(k)),
+    ),
+  },
+  {
+    identity: "√(2·2) = 2 and 2^(3/2) = 2·2^(1/2)",
+    when: "always: roots of numbers are taken if they are rational",
+    left: power(two, rational(3n, 2n)),
+    right: multiply(two, squareRoot(two)),
+  },
+];

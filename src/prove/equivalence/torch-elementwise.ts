@@ -1,0 +1,200 @@
+/** Rules of torch's elementwise functions. */
+import { difference, product, sum, type Term } from "../../symbolic/term.js";
+import { comparisonRules, compared, exp2Of, unaryRules } from "./kernel-rules.js";
+import { noRule } from "./no-rule.js";
+import {
+  add,
+  apply,
+  constant,
+  divide,
+  multiply,
+  negate,
+  one,
+  power,
+  type Real,
+  real,
+  reciprocal,
+  squareRoot,
+  subtract,
+  zero,
+} from "./real.js";
+import { HALF, rational, rationalOf } from "./rational.js";
+import { floatsOf, lanewise, ownIndex, type SymbolicTensor, tensorOf, type TorchSymbol } from "./torch-tensor.js";
+
+type Rule = (args: Readonly<Record<string, TorchSymbol>>) => TorchSymbol;
+
+const THREE = rational(3n);
+const two = real(rational(2n));
+const six = real(rational(6n));
+const half = real(HALF);
+const sigmoid = (x: Real): Real => apply("sigmoid", x);
+const maximum = (x: Real, y: Real): Real => apply("maximum", x, y);
+const minimum = (x: Real, y: Real): Real => apply("minimum", x, y);
+const softplus = (x: Real): Real => apply("log", add(one, apply("exp", x)));
+const clampTo6 = (x: Real): Real => minimum(maximum(x, zero), six);
+
+/** Functions of integers have float results, except those below. */
+const unary =
+  (compute: (x: Real) => Real): Rule =>
+  ({ input }) =>
+    lanewise([floatsOf(input)], compute);
+
+/** A function that does not turn integers into floats: their arithmetic may wrap. */
+const sameKind =
+  (compute: (x: Real) => Real): Rule =>
+  ({ input }) =>
+    lanewise([floatTensor(input)], compute);
+
+/** A tensor that does not hold integers or truth values. */
+export function floatTensor(x: TorchSymbol): SymbolicTensor {
+  const tensor = tensorOf(x);
+  if (tensor.shape.length > 0 && (tensor.terms || tensor.pick)) noRule("arithmetic of integers");
+  return floatsOf(tensor);
+}
+
+/** Arithmetic of floats, or of integers whose terms do not wrap because they are indices. */
+function arithmetic(
+  reals: (x: Real, y: Real) => Real,
+  terms: ((x: Term, y: Term) => Term) | undefined,
+  left: TorchSymbol,
+  right: TorchSymbol,
+): SymbolicTensor {
+  const [x, y] = [tensorOf(left), tensorOf(right)];
+  const result = lanewise([x, y], reals);
+  if (x.pick || y.pick) return noRule("arithmetic of truth values");
+  const { terms: first } = x;
+  const { terms: second } = y;
+  if (!first || !second) return result;
+  if (!terms) return noRule("arithmetic of integers");
+  return {
+    ...result,
+    terms: (index) => terms(first(ownIndex(x.shape, index)), second(ownIndex(y.shape, index))),
+  };
+}
+
+const withAlpha =
+  (reals: (x: Real, y: Real) => Real, terms: (x: Term, y: Term) => Term): Rule =>
+  ({ input, other, alpha }) =>
+    alpha === undefined || alpha === 1 ? arithmetic(reals, terms, input, other) : noRule("alpha");
+
+function comparison(name: string): Rule {
+  const rule = comparisonRules[name] ?? noRule(name);
+  return ({ input, other }) => {
+    const [x, y] = [tensorOf(input), tensorOf(other)];
+    const { shape } = lanewise([x, y], add);
+    const pick = (index: readonly Term[], then: Real, otherwise: Real): Real =>
+      compared(rule, x.at(ownIndex(x.shape, index)), y.at(ownIndex(y.shape, index)), then, otherwise);
+    return { shape, at: (index: readonly Term[]) => pick(index, one, zero), pick };
+  };
+}
+
+function gelu({ input, approximate }: Readonly<Record<string, TorchSymbol>>): TorchSymbol {
+  const cube = real(rationalOf(0.044715));
+  const scale = divide(squareRoot(two), squareRoot(constant("π")));
+  const inner = (x: Real): Real =>
+    approximate === "tanh"
+      ? apply("tanh", multiply(scale, add(x, multiply(cube, power(x, THREE)))))
+      : apply("erf", divide(x, squareRoot(two)));
+  return lanewise([floatsOf(input)], (x) => multiply(half, x, add(one, inner(x))));
+}
+
+function clamp({ input, min, max }: Readonly<Record<string, TorchSymbol>>): TorchSymbol {
+  const bounds = [min, max].map((each) => (each === undefined ? undefined : floatsOf(each)));
+  const lower = bounds[0] ? lanewise([floatTensor(input), bounds[0]], maximum) : floatTensor(input);
+  return bounds[1] ? lanewise([lower, bounds[1]], minimum) : lower;
+}
+
+/** One of two tensors, by a truth value. */
+function where({ condition, input, other }: Readonly<Record<string, TorchSymbol>>): TorchSymbol {
+  const [truth, x, y] = [tensorOf(condition), floatsOf(input), floatsOf(other)];
+  const { pick } = truth;
+  if (!pick) return noRule("a condition of torch.where");
+  const { shape } = lanewise([truth, x, y], add);
+  return {
+    shape,
+    at: (index: readonly Term[]) =>
+      pick(ownIndex(truth.shape, index), x.at(ownIndex(x.shape, index)), y.at(ownIndex(y.shape, index))),
+  };
+}
+
+function raised({ input, exponent }: Readonly<Record<string, TorchSymbol>>): TorchSymbol {
+  if (typeof exponent !== "number") return noRule("a power that is no number");
+  return lanewise([floatTensor(input)], (x) => power(x, rationalOf(exponent)));
+}
+
+const ruleOf = (name: string): ((x: Real) => Real) => unaryRules[name] ?? noRule(name);
+const identity: Rule = ({ input }) => tensorOf(input);
+const toFloats: Rule = ({ input }) => {
+  const tensor = tensorOf(input);
+  return tensor.pick ? noRule("a cast of truth values") : floatsOf(tensor);
+};
+
+export const elementwiseRules: Readonly<Record<string, Rule>> = {
+  add: withAlpha(add, sum),
+  sub: withAlpha(subtract, difference),
+  mul: ({ input, other }) => arithmetic(multiply, product, input, other),
+  div: ({ input, other, rounding_mode: mode }) =>
+    mode === undefined ? lanewise([floatsOf(input), floatsOf(other)], divide) : noRule("a rounded quotient"),
+  pow: raised,
+  maximum: ({ input, other }) => lanewise([floatTensor(input), floatTensor(other)], maximum),
+  minimum: ({ input, other }) => lanewise([floatTensor(input), floatTensor(other)], minimum),
+  lerp: ({ input, end, weight }) =>
+    lanewise([floatsOf(input), floatsOf(end), floatsOf(weight)], (x = zero, y = zero, w = zero) =>
+      add(x, multiply(w, subtract(y, x))),
+    ),
+  clamp,
+  where,
+  masked_fill: ({ input, mask, value }) => where({ condition: mask, input: value, other: input }),
+  neg: sameKind(negate),
+  abs: sameKind(ruleOf("abs")),
+  square: sameKind((x) => power(x, rational(2n))),
+  reciprocal: unary(reciprocal),
+  sqrt: unary(squareRoot),
+  rsqrt: unary(ruleOf("rsqrt")),
+  exp: unary(ruleOf("exp")),
+  exp2: unary(exp2Of),
+  expm1: unary((x) => subtract(apply("exp", x), one)),
+  log: unary(ruleOf("log")),
+  log2: unary(ruleOf("log2")),
+  log10: unary((x) => divide(apply("log", x), constant("ln 10"))),
+  log1p: unary((x) => apply("log", add(one, x))),
+  sin: unary(ruleOf("sin")),
+  cos: unary(ruleOf("cos")),
+  asin: unary((x) => apply("asin", x)),
+  tanh: unary((x) => apply("tanh", x)),
+  erf: unary(ruleOf("erf")),
+  floor: sameKind(ruleOf("floor")),
+  ceil: sameKind(ruleOf("ceil")),
+  lt: comparison("lt"),
+  le: comparison("le"),
+  gt: comparison("gt"),
+  ge: comparison("ge"),
+  eq: comparison("eq"),
+  ne: comparison("ne"),
+  sigmoid: unary(sigmoid),
+  relu: sameKind((x) => maximum(x, zero)),
+  silu: unary((x) => multiply(x, sigmoid(x))),
+  softplus: unary(softplus),
+  gelu,
+  leaky_relu: ({ input, negative_slope: slope = 0.01 }) =>
+    lanewise([floatTensor(input), floatsOf(slope)], (x = zero, a = zero) =>
+      compared({ operator: "greater" }, x, zero, x, multiply(a, x)),
+    ),
+  elu: ({ input, alpha = 1 }) =>
+    lanewise([floatTensor(input), floatsOf(alpha)], (x = zero, a = zero) =>
+      compared({ operator: "greater" }, x, zero, x, multiply(a, subtract(apply("exp", x), one))),
+    ),
+  relu6: sameKind(clampTo6),
+  hardswish: unary((x) => divide(multiply(x, clampTo6(add(x, real(THREE)))), six)),
+  logsigmoid: unary((x) => negate(softplus(negate(x)))),
+  mish: unary((x) => multiply(x, apply("tanh", softplus(x)))),
+  float: toFloats,
+  double: toFloats,
+  half: toFloats,
+  bfloat16: toFloats,
+  to: ({ input, dtype }) =>
+    typeof dtype === "string" && /^(?:b?float|fp8|tf)/.test(dtype) ? toFloats({ input }) : noRule("a cast to integers"),
+  long: ({ input }) => (tensorOf(input).terms ? tensorOf(input) : noRule("a cast to integers")),
+  contiguous: identity,
+  clone: identity,
+};

@@ -1,0 +1,206 @@
+/** The terms of kernels and of references, compared with the evaluator element by element at small sizes. */
+import { expect, test } from "vitest";
+import type { TestCase } from "../../../../src/compiled/compiled-kernel.js";
+import { signatureOf } from "../../../../src/codegen/module/signature.js";
+import { describeUnsupported, inputsOf } from "../../../../src/eval/evaluate-case.js";
+import { evaluateKernel } from "../../../../src/eval/evaluate-kernel.js";
+import { launchOf } from "../../../../src/eval/case-launch.js";
+import { estimateWork } from "../../../../src/eval/cost-estimate.js";
+import { refusal } from "../../../../src/eval/refusal.js";
+import { Bindings } from "../../../../src/eval/bindings.js";
+import { paramsOf, tensorsOf, type KernelIR, type TensorParam } from "../../../../src/ir/nodes.js";
+import { Budget } from "../../../../src/prove/algebra/budget.js";
+import { withMonomials } from "../../../../src/prove/algebra/monomial.js";
+import type { Case } from "../../../../src/prove/equivalence/cases.js";
+import { normalizerOf, scopeOf, STEPS, storedCases, storesTo } from "../../../../src/prove/equivalence/compare.js";
+import { NoRule } from "../../../../src/prove/equivalence/no-rule.js";
+import { withAtoms } from "../../../../src/prove/equivalence/polynomial.js";
+import { casesReal } from "../../../../src/prove/equivalence/to-real.js";
+import { TorchReference } from "../../../../src/prove/equivalence/torch-reference.js";
+import { integersOf, LaunchSearch, testCaseOf } from "../../../../src/prove/launch-search.js";
+import { FactScopes } from "../../../../src/prove/model/fact-scopes.js";
+import { modelOf, type SymbolicModel } from "../../../../src/prove/model/model.js";
+import { number, withTermTable } from "../../../../src/symbolic/term.js";
+import { evaluateReference } from "../../../../src/torch/evaluate-torch.js";
+import { examples } from "../../../support/examples.js";
+import { isFullRun, sampleCases } from "../../../support/sampled-tests.js";
+import { RealValuation } from "../../../support/real-valuation.js";
+import { checkedOf, loweredOf, traced } from "../../../support/traced-examples.js";
+
+const MAX_LANES = 1e6;
+/** The elements of an output that are compared. */
+const MAX_ELEMENTS = 12;
+
+const tested = sampleCases("terms of examples", examples, {
+  key: ({ name }) => name,
+  sources: ({ name }) => [`examples/${name}.ts`],
+  isWhole: true,
+});
+const kernels = tested.flatMap(({ name, kernel }) => {
+  const { ir, operator } = traced(kernel);
+  return (operator?.kernels ?? [ir]).map((each) => ({ name: `${name} ${each.name}`, ir: each }));
+});
+
+/** A small launch, with the values of its symbols. Sizes of 1 hide which index is which. */
+function smallLaunch(
+  ir: KernelIR,
+  model: SymbolicModel,
+): { testCase: TestCase; values: Map<string, number> } | undefined {
+  const lowered = loweredOf(ir);
+  const configs = ir.tuning.configs.map(({ values }, index) => ({ values, index }));
+  const candidates = configs.flatMap(({ values, index }) =>
+    [...new LaunchSearch(model.launch, model.launch.facts).sizes()].slice(0, 400).map((sizes) => {
+      const all = new Map([...sizes, ...integersOf(values)]);
+      return { testCase: testCaseOf(ir, index, all), values: all };
+    }),
+  );
+  const isUsable = ({ testCase }: { testCase: TestCase }): boolean => {
+    try {
+      return refusal(lowered, testCase) === undefined && estimateWork(ir, testCase).lanes <= MAX_LANES;
+    } catch {
+      return false;
+    }
+  };
+  const sizeOf = ({ testCase }: { testCase: TestCase }) => Object.values(testCase.sizes).reduce((a, b) => a * b, 1);
+  const small = candidates
+    .filter(({ testCase }) => Object.values(testCase.sizes).every((size) => size >= 2))
+    .toSorted((x, y) => sizeOf(x) - sizeOf(y));
+  return [...small, ...candidates].find(isUsable);
+}
+
+/** Indices of a shape, spread over all of its elements. */
+function indicesOf(shape: readonly number[]): readonly (readonly number[])[] {
+  const total = shape.reduce((a, b) => a * b, 1);
+  const step = Math.max(1, Math.floor(total / MAX_ELEMENTS));
+  return Array.from({ length: Math.min(total, MAX_ELEMENTS) }, (_, i) => {
+    let position = (i * step) % total;
+    return shape
+      .toReversed()
+      .map((size) => {
+        const digit = position % size;
+        position = Math.floor(position / size);
+        return digit;
+      })
+      .toReversed();
+  });
+}
+
+interface Side {
+  readonly cases: readonly Case[];
+  readonly reference: ReturnType<TorchReference["tensor"]> | undefined;
+}
+
+/** The terms of the last store to an output that has a rule, and of its reference. */
+function sidesOf(ir: KernelIR, model: SymbolicModel, output: TensorParam): readonly Side[] {
+  const stores = storesTo(model, output);
+  return stores.map(({ stored, use }) => {
+    const budget = new Budget(...STEPS);
+    const { normalizer, elements } = normalizerOf(stored, model, new FactScopes(model, budget), budget);
+    use(normalizer);
+    const cases = storedCases(stored, normalizer, elements);
+    const { reference } = ir;
+    const outputs = tensorsOf(ir, "out", "inout");
+    const node = reference?.kind === "recorded" ? reference.outputs[outputs.indexOf(output)] : undefined;
+    let tensor: Side["reference"];
+    try {
+      tensor = node && stores.length === 1 ? new TorchReference(scopeOf(ir, model)).tensor(node) : undefined;
+    } catch (error) {
+      if (!(error instanceof NoRule)) throw error;
+    }
+    return { cases, reference: tensor };
+  });
+}
+
+const compared: string[] = [];
+
+test.each(kernels)("$name: terms have the evaluator's values", ({ name, ir }) => {
+  withTermTable(() =>
+    withMonomials(() =>
+      withAtoms(() => {
+        const [config] = ir.tuning.configs;
+        const model = modelOf(ir, checkedOf(ir), {});
+        const launch = smallLaunch(ir, modelOf(ir, checkedOf(ir), {}));
+        if (!launch || !config) return;
+        const { testCase } = launch;
+        if (describeUnsupported(ir, {}) !== undefined) return;
+        const inputs = inputsOf(ir, signatureOf(loweredOf(ir)), testCase);
+        const run = { ...launchOf(ir, testCase), inputs, absent: testCase.absent, unrounded: true };
+        const { outputs, rounded } = evaluateKernel(ir, run);
+        if (rounded.length > 0) return;
+        const bindings = new Bindings(ir, launchOf(ir, testCase));
+        const numbers = { ...bindings.sizes, ...bindings.scalars, ...bindings.constexprs };
+        const values = new Map(
+          Object.entries(numbers).flatMap(([key, value]) =>
+            typeof value === "string" ? [] : [[key, Number(value)] as const],
+          ),
+        );
+        for (const { given, name: input } of paramsOf(ir, "tensor"))
+          if (given) values.set(`${given.parameter} given`, testCase.absent?.includes(input) ? 0 : 1);
+        for (const output of tensorsOf(ir, "out")) {
+          const written = outputs[output.name];
+          if (!written) continue;
+          let sides: readonly Side[];
+          try {
+            sides = sidesOf(ir, model, output);
+          } catch (error) {
+            if (error instanceof NoRule) continue;
+            throw error;
+          }
+          if (sides.length !== 1) continue;
+          const [{ cases, reference }] = sides as [Side];
+          const missing = Object.fromEntries((testCase.absent ?? []).map((each) => [each, null]));
+          const evaluated =
+            reference && ir.reference?.kind === "recorded"
+              ? evaluateReference(
+                  ir.reference.outputs,
+                  { ...(numbers as Record<string, number>), ...inputs, ...missing },
+                  { unrounded: true },
+                )
+              : undefined;
+          const position = tensorsOf(ir, "out", "inout").indexOf(output);
+          for (const index of indicesOf(written.shape)) {
+            const offset = index.reduce((sofar, each, axis) => sofar * written.shape[axis]! + each, 0);
+            const point = new RealValuation(
+              new Map([...values, ...index.map((each, axis) => [`i${axis}`, each] as const)]),
+              inputs,
+            );
+            const kernelValue = point.value(casesReal(cases));
+            if (kernelValue !== undefined) {
+              compared.push(`kernel ${name} ${output.name}`);
+              expect(kernelValue, `${name} ${output.name}[${index}]`).toBeCloseToReal(Number(written.data[offset]));
+            }
+            const wanted = evaluated?.[position];
+            const referenceValue =
+              reference &&
+              point.value(reference.at(reference.shape.length === 0 ? [] : index.map((each) => number(each))));
+            if (wanted && referenceValue !== undefined) {
+              compared.push(`reference ${name} ${output.name}`);
+              expect(referenceValue, `the reference of ${name} ${output.name}[${index}]`).toBeCloseToReal(
+                Number(wanted.data[wanted.shape.length === 0 ? 0 : offset]),
+              );
+            }
+          }
+        }
+      }),
+    ),
+  );
+});
+
+test.runIf(isFullRun())("most terms are compared, of both sides", () => {
+  const of = (side: string) => [...new Set(compared)].filter((each) => each.startsWith(side)).length;
+  expect(of("kernel")).toBeGreaterThanOrEqual(40);
+  expect(of("reference")).toBeGreaterThanOrEqual(18);
+});
+
+expect.extend({
+  toBeCloseToReal(received: number, expected: number) {
+    const pass = Math.abs(received - expected) <= 1e-9 * (1 + Math.abs(expected));
+    return { pass, message: () => `${received} is not ${expected}` };
+  },
+});
+
+declare module "vitest" {
+  interface Assertion<T = any> {
+    toBeCloseToReal(expected: number): T;
+  }
+}

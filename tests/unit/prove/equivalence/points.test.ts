@@ -1,14 +1,11 @@
 /** The terms of kernels and of references, compared with the evaluator element by element at small sizes. */
 import { expect, test } from "vitest";
-import type { TestCase } from "../../../../src/compiled/compiled-kernel.js";
 import { signatureOf } from "../../../../src/codegen/module/signature.js";
 import { describeUnsupported, inputsOf } from "../../../../src/eval/evaluate-case.js";
 import { evaluateKernel } from "../../../../src/eval/evaluate-kernel.js";
 import { launchOf } from "../../../../src/eval/case-launch.js";
-import { estimateWork } from "../../../../src/eval/cost-estimate.js";
-import { refusal } from "../../../../src/eval/refusal.js";
 import { Bindings } from "../../../../src/eval/bindings.js";
-import { paramsOf, tensorsOf, type KernelIR, type TensorParam } from "../../../../src/ir/nodes.js";
+import { tensorsOf, type KernelIR, type TensorParam } from "../../../../src/ir/nodes.js";
 import { Budget } from "../../../../src/prove/algebra/budget.js";
 import { withMonomials } from "../../../../src/prove/algebra/monomial.js";
 import type { Case } from "../../../../src/prove/equivalence/cases.js";
@@ -17,7 +14,6 @@ import { NoRule } from "../../../../src/prove/equivalence/no-rule.js";
 import { withAtoms } from "../../../../src/prove/equivalence/polynomial.js";
 import { casesReal } from "../../../../src/prove/equivalence/to-real.js";
 import { TorchReference } from "../../../../src/prove/equivalence/torch-reference.js";
-import { integersOf, LaunchSearch, testCaseOf } from "../../../../src/prove/launch-search.js";
 import { FactScopes } from "../../../../src/prove/model/fact-scopes.js";
 import { modelOf, type SymbolicModel } from "../../../../src/prove/model/model.js";
 import { number, withTermTable } from "../../../../src/symbolic/term.js";
@@ -25,9 +21,9 @@ import { evaluateReference } from "../../../../src/torch/evaluate-torch.js";
 import { examples } from "../../../support/examples.js";
 import { isFullRun, sampleCases } from "../../../support/sampled-tests.js";
 import { RealValuation } from "../../../support/real-valuation.js";
+import { smallLaunch, valuesOf } from "../../../support/small-launch.js";
 import { checkedOf, loweredOf, traced } from "../../../support/traced-examples.js";
 
-const MAX_LANES = 1e6;
 /** The elements of an output that are compared. */
 const MAX_ELEMENTS = 12;
 
@@ -40,33 +36,6 @@ const kernels = tested.flatMap(({ name, kernel }) => {
   const { ir, operator } = traced(kernel);
   return (operator?.kernels ?? [ir]).map((each) => ({ name: `${name} ${each.name}`, ir: each }));
 });
-
-/** A small launch, with the values of its symbols. Sizes of 1 hide which index is which. */
-function smallLaunch(
-  ir: KernelIR,
-  model: SymbolicModel,
-): { testCase: TestCase; values: Map<string, number> } | undefined {
-  const lowered = loweredOf(ir);
-  const configs = ir.tuning.configs.map(({ values }, index) => ({ values, index }));
-  const candidates = configs.flatMap(({ values, index }) =>
-    [...new LaunchSearch(model.launch, model.launch.facts).sizes()].slice(0, 400).map((sizes) => {
-      const all = new Map([...sizes, ...integersOf(values)]);
-      return { testCase: testCaseOf(ir, index, all), values: all };
-    }),
-  );
-  const isUsable = ({ testCase }: { testCase: TestCase }): boolean => {
-    try {
-      return refusal(lowered, testCase) === undefined && estimateWork(ir, testCase).lanes <= MAX_LANES;
-    } catch {
-      return false;
-    }
-  };
-  const sizeOf = ({ testCase }: { testCase: TestCase }) => Object.values(testCase.sizes).reduce((a, b) => a * b, 1);
-  const small = candidates
-    .filter(({ testCase }) => Object.values(testCase.sizes).every((size) => size >= 2))
-    .toSorted((x, y) => sizeOf(x) - sizeOf(y));
-  return [...small, ...candidates].find(isUsable);
-}
 
 /** Indices of a shape, spread over all of its elements. */
 function indicesOf(shape: readonly number[]): readonly (readonly number[])[] {
@@ -129,13 +98,7 @@ test.each(kernels)("$name: terms have the evaluator's values", ({ name, ir }) =>
         if (rounded.length > 0) return;
         const bindings = new Bindings(ir, launchOf(ir, testCase));
         const numbers = { ...bindings.sizes, ...bindings.scalars, ...bindings.constexprs };
-        const values = new Map(
-          Object.entries(numbers).flatMap(([key, value]) =>
-            typeof value === "string" ? [] : [[key, Number(value)] as const],
-          ),
-        );
-        for (const { given, name: input } of paramsOf(ir, "tensor"))
-          if (given) values.set(`${given.parameter} given`, testCase.absent?.includes(input) ? 0 : 1);
+        const values = valuesOf(ir, testCase);
         for (const output of tensorsOf(ir, "out")) {
           const written = outputs[output.name];
           if (!written) continue;

@@ -1,0 +1,161 @@
+/** Which kernels are shown to compute their reference, and which are not. */
+import { describe, expect, test } from "vitest";
+import { constexpr, kernel, tensor, tl } from "../../../../src/index.js";
+import { tensorsOf } from "../../../../src/ir/nodes.js";
+import { withMonomials } from "../../../../src/prove/algebra/monomial.js";
+import { type Computes, kernelComputes, operatorComputes } from "../../../../src/prove/equivalence/computes.js";
+import { withTermTable } from "../../../../src/symbolic/term.js";
+import { examples } from "../../../support/examples.js";
+import { checkedOf, traced } from "../../../support/traced-examples.js";
+
+function computes(definition: any): readonly Computes[] {
+  const { ir, operator } = traced(definition);
+  const { reference } = ir;
+  if (reference?.kind !== "recorded") return [];
+  return withTermTable(() =>
+    withMonomials(() =>
+      tensorsOf(ir, "out", "inout").map((output, i) => {
+        const node = reference.outputs[i]!;
+        return operator
+          ? operatorComputes(ir, operator.forward, output, node, checkedOf)
+          : kernelComputes(ir, output, node, checkedOf);
+      }),
+    ),
+  );
+}
+
+/** A kernel of one vector. */
+const elementwise = (body: (v: any) => any, reference: (x: any, torch: any) => any) =>
+  kernel(
+    "elementwise",
+    {
+      params: { x: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr() },
+      grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)],
+      config: { BLOCK: 64 },
+      reference: ({ x }: any, torch: any) => reference(x, torch),
+    },
+    ({ x, y, BLOCK }: any) => {
+      const i = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+      tl.store(y.at(i), body(tl.load(x.at(i))));
+    },
+  );
+
+const inner = (v: any, cube: number) => v.add(v.mul(v).mul(v).mul(cube)).mul(0.7978845608028654);
+const tanh = (u: any) => {
+  const e = tl.exp(u.mul(-2));
+  return e.mul(-1).add(1).div(e.add(1));
+};
+const gelu = (cube: number) => (v: any) => tanh(inner(v, cube)).add(1).mul(v).mul(0.5);
+
+const right: Readonly<Record<string, readonly [body: (v: any) => any, reference: (x: any, torch: any) => any]>> = {
+  "a cube": [(v) => v.mul(v).mul(v), (x, torch) => torch.pow(x, 3)],
+  "silu spelled out": [(v) => v.div(tl.exp(v.mul(-1)).add(1)), (x, torch) => torch.nn.functional.silu(x)],
+  "gelu by tanh": [gelu(0.044715), (x, torch) => torch.nn.functional.gelu(x, { approximate: "tanh" })],
+  "gelu by erf": [(v) => tl.erf(v.mul(0.70710678)).add(1).mul(v).mul(0.5), (x, torch) => torch.nn.functional.gelu(x)],
+  "relu by a comparison": [(v) => tl.where(v.gt(0), v, 0), (x, torch) => torch.relu(x)],
+  "exp by exp2": [(v) => tl.exp2(v.mul(1.44269504)), (x, torch) => torch.exp(x)],
+  "a clamp": [(v) => tl.minimum(tl.maximum(v, -1), 1), (x, torch) => torch.clamp(x, -1, 1)],
+};
+
+test.each(Object.entries(right))("%s is shown", (_name, [body, reference]) => {
+  expect(computes(elementwise(body, reference))).toEqual([{ kind: "equal" }]);
+});
+
+const wrong: typeof right = {
+  "the root of a square": [(v) => tl.sqrt(v.mul(v)), (x) => x.mul(1)],
+  "a quotient that may be 0 over 0": [(v) => v.div(v).mul(v), (x) => x.mul(1)],
+  "exp of a logarithm": [(v) => tl.exp(tl.log(v)), (x) => x.mul(1)],
+  "the logarithm of a square": [(v) => tl.log(v.mul(v)), (x, torch) => torch.log(x).mul(2)],
+  "a factor next to 1": [(v) => v.mul(1.0000001), (x) => x.mul(1)],
+  "a small summand": [(v) => v.add(1e-12), (x) => x.mul(1)],
+  "another coefficient": [gelu(0.044175), (x, torch) => torch.nn.functional.gelu(x, { approximate: "tanh" })],
+  "log2(e) to 5 digits": [(v) => tl.exp2(v.mul(1.4427)), (x, torch) => torch.exp(x)],
+  "the other sign": [(v) => v.div(tl.exp(v).add(1)), (x, torch) => torch.nn.functional.silu(x)],
+  "a comparison the other way": [(v) => tl.where(v.lt(0), v, 0), (x, torch) => torch.relu(x)],
+  "a cast to integers": [(v) => v.to(tl.int32).to(tl.float32), (x) => x.mul(1)],
+  "a bitcast": [(v) => v.to(tl.int32, { bitcast: true }).to(tl.float32, { bitcast: true }).add(0), (x) => x.mul(1)],
+};
+
+test.each(Object.entries(wrong))("%s is not", (_name, [body, reference]) => {
+  expect(computes(elementwise(body, reference)).map(({ kind }) => kind)).toEqual(["unknown"]);
+});
+
+/** Softmax of rows in blocks, with a running maximum. */
+const online = (change: Partial<typeof parts> = {}) => {
+  const { masked, rescaled, first, key } = { ...parts, ...change };
+  return kernel(
+    "online",
+    {
+      params: { x: tensor(tl.float32, ["M", "N"]), y: tensor.out(tl.float32, ["M"]), BLOCK: constexpr() },
+      grid: ({ M }) => [M],
+      requires: ({ N }) => [N.ge(1)],
+      config: { BLOCK: 64 },
+      reference: ({ x }: any, torch: any) => torch.exp(x.sub(torch.amax(x, -1, true))).sum(-1),
+    },
+    ({ x, y, N, BLOCK }: any) => {
+      const row = tl.programId(0);
+      const best = tl.mut(tl.full([1], -Infinity, tl.float32));
+      const total = tl.mut(tl.zeros([1], tl.float32));
+      for (const start of tl.range(first(BLOCK), N, BLOCK)) {
+        const cols = start.add(tl.arange(0, BLOCK));
+        const values = tl.load(x.at(row, tl.inBounds(key(cols, N))), { mask: cols.lt(N), other: masked });
+        const next = tl.maximum(best.value, tl.max(values, 0));
+        total.value = rescaled(total.value, tl.exp(best.value.sub(next))).add(tl.sum(tl.exp(values.sub(next)), 0));
+        best.value = next;
+      }
+      tl.store(y.at(row.add(tl.arange(0, 1))), total.value);
+    },
+  );
+};
+const parts = {
+  masked: -Infinity,
+  rescaled: (total: any, scale: any) => total.mul(scale),
+  first: (_block: any): any => 0,
+  key: (cols: any, _size: any): any => cols,
+};
+
+describe("a sum that follows a running maximum", () => {
+  test("is shown", () => expect(computes(online())).toEqual([{ kind: "equal" }]));
+  test.each(
+    Object.entries<Partial<typeof parts>>({
+      "with 0 in masked lanes": { masked: 0 },
+      "without a rescaling": { rescaled: (total) => total },
+      "rescaled twice": { rescaled: (total, scale) => total.mul(scale).mul(scale) },
+      "without its first block": { first: (block) => block },
+      "of its first column": { key: (cols) => cols.mul(0) },
+    }),
+  )("is not shown %s", (_name, change) =>
+    expect(computes(online(change)).map(({ kind }) => kind)).toEqual(["unknown"]),
+  );
+});
+
+/** The outputs of examples that are shown, each with all of its file. */
+const SHOWN = [
+  "add-layer-norm",
+  "add-rms-norm",
+  "asin",
+  "dependent-launch",
+  "flash-attention",
+  "fp8-gemm",
+  "gemm",
+  "gemm-float32",
+  "gemm-persistent",
+  "gemm-persistent-tma",
+  "gemm-split-k",
+  "gemm-tma",
+  "layer-norm",
+  "mamba-chunk-scan",
+  "rms-norm",
+  "silu-mul",
+  "softmax",
+  "softmax-rows",
+  "vector-add",
+  "vector-sum",
+];
+
+test.each(examples.filter(({ name }) => SHOWN.includes(name)))(
+  "$name computes its reference",
+  ({ kernel: definition }) => {
+    expect(new Set(computes(definition).map(({ kind }) => kind))).toEqual(new Set(["equal"]));
+  },
+);

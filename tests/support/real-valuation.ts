@@ -26,6 +26,8 @@ const constants = { "ln 2": Math.LN2, "ln 10": Math.LN10, π: Math.PI } as const
 /** The values of a fold's variable that are tried. */
 const RANGE = 200;
 
+const MAX_STEPS = 100_000;
+
 class Unknown extends Error {}
 
 export class RealValuation {
@@ -34,7 +36,9 @@ export class RealValuation {
     readonly inputs: Readonly<Record<string, TensorData>>,
   ) {}
 
-  /** Undefined if the expression depends on what the test case does not say, such as a program. */
+  #steps = 0;
+
+  /** Undefined if the expression is too large, or depends on what the test case does not say, such as a program. */
   value(x: Real): number | undefined {
     try {
       return this.#value(x, this.sizes);
@@ -81,6 +85,7 @@ export class RealValuation {
   }
 
   #value(x: Real, sizes: ReadonlyMap<string, number>): number {
+    if (this.#steps++ > MAX_STEPS) throw new Unknown("a large expression");
     const inner = (part: Real) => this.#value(part, sizes);
     switch (x.kind) {
       case "number":

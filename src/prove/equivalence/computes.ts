@@ -1,6 +1,7 @@
 /**
- * The property `computes`: each element of an output equals its reference's, as real numbers, for every shape and
- * config. Casts are the identity, because rounding is judged by running the kernel.
+ * The property `computes`: what a kernel writes to an output equals its reference, as real numbers, for every shape and
+ * config. Casts are the identity, because rounding is judged by running the kernel, and inputs are finite. It rests on
+ * other obligations: on coverage, which shows that every element is written, and on bounds, races and overflow.
  */
 import { type KernelIR, paramsOf, type TensorParam } from "../../ir/nodes.js";
 import type { Composition } from "../../ir/operator-ir.js";

@@ -2,18 +2,7 @@
 import type { Precondition } from "../../analysis/preconditions.js";
 import { type KernelIR, type Param, paramsOf, type TensorParam, tensorsOf } from "../../ir/nodes.js";
 import type { Composition } from "../../ir/operator-ir.js";
-import {
-  atLeast,
-  below,
-  call,
-  mapOperands,
-  NEXT_POWER,
-  number,
-  substitute,
-  symbol,
-  symbolsIn,
-  type Term,
-} from "../../symbolic/term.js";
+import { atLeast, below, call, mapOperands, NEXT_POWER, number, symbol, type Term } from "../../symbolic/term.js";
 import type { Launched, TorchArgument, TorchNode } from "../../torch/node.js";
 import { atAxis } from "../../types/axis.js";
 import { Budget } from "../algebra/budget.js";
@@ -169,24 +158,31 @@ class Binding {
     }
   }
 
-  /** A term in the operator's names. Symbols that it does not know get names of their own. */
-  term(term: Term, elements: ReadonlyMap<string, Term> = new Map()): Term {
-    const replacements = new Map<string, Term>();
-    for (const name of symbolsIn(term)) {
-      const own = elements.get(name) ?? this.#symbols.get(name);
-      const isBound = name.includes("~");
-      if (own || !isBound) replacements.set(name, own ?? symbol(`${this.name} ${name}`));
+  /**
+   * A term in the operator's names. Symbols and uninterpreted functions that the operator does not know get names of
+   * their own; elements of inputs are those that the kernel is given.
+   */
+  term(term: Term, elements: ReadonlyMap<string, Term> = new Map(), cache = new Map<Term, Term>()): Term {
+    let result = cache.get(term);
+    if (result === undefined) {
+      const changed = mapOperands(term, (operand) => this.term(operand, elements, cache));
+      result = changed.kind === "symbol" ? this.#symbol(changed, elements) : this.#call(changed);
+      cache.set(term, result);
     }
-    return this.#calls(substitute(term, replacements));
+    return result;
   }
 
-  /** Uninterpreted functions are those of this launch; elements of inputs are those that it is given. */
-  #calls(term: Term): Term {
-    const changed = mapOperands(term, (operand) => this.#calls(operand));
-    if (changed.kind !== "call" || changed.name === NEXT_POWER) return changed;
-    if (!changed.name.startsWith(ELEMENT_PREFIX)) return call(`${this.name} ${changed.name}`, ...changed.operands);
-    const { terms } = this.#tensor(changed.name.slice(ELEMENT_PREFIX.length));
-    return terms ? terms(changed.operands) : noRule("integers that a kernel computes");
+  #symbol(term: Term, elements: ReadonlyMap<string, Term>): Term {
+    const { name } = term;
+    const isBound = name.includes("~");
+    return elements.get(name) ?? this.#symbols.get(name) ?? (isBound ? term : symbol(`${this.name} ${name}`));
+  }
+
+  #call(term: Term): Term {
+    if (term.kind !== "call" || term.name === NEXT_POWER) return term;
+    if (!term.name.startsWith(ELEMENT_PREFIX)) return call(`${this.name} ${term.name}`, ...term.operands);
+    const { terms } = this.#tensor(term.name.slice(ELEMENT_PREFIX.length));
+    return terms ? terms(term.operands) : noRule("integers that a kernel computes");
   }
 
   real(x: Real, elements: ReadonlyMap<string, Term>): Real {

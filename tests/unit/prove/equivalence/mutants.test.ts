@@ -23,12 +23,19 @@ import { smallLaunch, valuesOf } from "../../../support/small-launch.js";
 import { checkedOf, loweredOf, traced } from "../../../support/traced-examples.js";
 
 /** The number of mistakes in an output: in a small expression, and in a large one. */
-const MISTAKES = { small: 60, large: 4 } as const;
+const MISTAKES = { small: 80, large: 10 } as const;
 const LARGE = 60;
 const POINTS = 6;
-const tally = { rejected: 0, unknown: 0, equivalent: 0 };
+const tally = { rejected: 0, unknown: 0, equivalent: 0, evaluated: 0 };
 
-const tested = sampleCases("mutants of examples", examples, {
+/** Examples of each kind of computation. */
+const MUTATED = new Set(
+  "add-layer-norm add-rms-norm asin flash-attention gemm layer-norm rms-norm silu-mul softmax softmax-rows vector-add vector-sum".split(
+    " ",
+  ),
+);
+const chosen = examples.filter(({ name }) => MUTATED.has(name));
+const tested = sampleCases("mutants of examples", chosen, {
   key: ({ name }) => name,
   sources: ({ name }) => [`examples/${name}.ts`],
   isWhole: true,
@@ -85,6 +92,7 @@ function mutate(name: string, ir: KernelIR): void {
           continue;
         }
         tally.equivalent++;
+        let points = 0;
         for (let point = 0; point < POINTS; point++) {
           const at = new Map(sizes);
           const isDrawn = [...access.scope, ...access.lanes].every((variable) => {
@@ -108,15 +116,17 @@ function mutate(name: string, ir: KernelIR): void {
           const [expected, got] = pair;
           if (expected === undefined || got === undefined) continue;
           if (!Number.isFinite(expected) || !Number.isFinite(got)) continue;
+          points++;
           expect(Math.abs(got - expected), `${name} ${output.name}: ${got} for ${expected}`).toBeLessThanOrEqual(
             1e-6 * (1 + Math.abs(expected)),
           );
         }
+        if (points > 0) tally.evaluated++;
       }
     }
 }
 
 test.runIf(isFullRun())("there are enough mistakes", () => {
-  console.log(tally);
   expect(tally.rejected).toBeGreaterThanOrEqual(1000);
+  expect(tally.evaluated).toBeGreaterThanOrEqual(300);
 });

@@ -65,6 +65,8 @@ function mistake(x: Real, draw: Draw): Real {
       return pick(draw, [real(plus(x.value, rational(1n))), real(times(x.value, TWO)), real(opposite(x.value)), zero]);
     case "add":
     case "multiply": {
+      // An empty sum is 0, and an empty product is 1.
+      if (x.operands.length === 0) return x.kind === "add" ? one : zero;
       const i = Math.floor(draw() * x.operands.length);
       const changed: readonly Real[] = [
         { ...x, operands: x.operands.toSpliced(i, 1) },

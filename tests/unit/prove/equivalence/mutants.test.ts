@@ -73,6 +73,7 @@ function mutate(name: string, ir: KernelIR): void {
         throw error;
       }
       const draw = drawn(name.length * 1000 + output.name.length);
+      const drawPoint = drawn(11);
       for (let i = 0; i < (sizeOf(real) > LARGE ? MISTAKES.large : MISTAKES.small); i++) {
         const wrong = mutated(real, draw);
         const fresh = normalizerOf(stored, model, new FactScopes(model, budget), budget).normalizer;
@@ -99,7 +100,7 @@ function mutate(name: string, ir: KernelIR): void {
             const range = model.environment.ranges.get(variable);
             const end = range ? new Valuation(at).integer(range.to) : 3;
             if (end === undefined) return false;
-            at.set(variable, Math.floor(draw() * Math.min(end, point < 3 ? end : 2)));
+            at.set(variable, Math.floor(drawPoint() * Math.min(end, point < 3 ? end : 2)));
             return true;
           });
           const valuation = new Valuation(at);

@@ -37,9 +37,10 @@ import {
   subtractPolynomials,
 } from "./polynomial.js";
 import { noRule } from "./no-rule.js";
-import { input, integer } from "./real.js";
+import { input, integer, type Real } from "./real.js";
 import { isInteger, isLess, isNegative, ONE, opposite } from "./rational.js";
 import { type ReferenceScope, TorchReference } from "./torch-reference.js";
+import { type Computed, type Instability, instabilityOf } from "./stability.js";
 import type { TorchSymbol } from "./torch-tensor.js";
 
 /** Two cases that are not shown to be equal. */
@@ -48,8 +49,8 @@ export interface Difference {
   readonly reference: Case;
 }
 
-/** Undefined if all elements are equal. */
-export type Comparison = undefined | Difference | { readonly missing: string };
+/** Undefined if all elements are equal. `unstable`: they are over the reals. */
+export type Comparison = undefined | { readonly unstable: Instability } | Difference | { readonly missing: string };
 
 export const STEPS = [6_000, 1_500] as const;
 
@@ -108,29 +109,54 @@ export function compareOutput(
   const stores = storesTo(model, output);
   if (stores.length === 0) return { missing: `no store to ${output.name}` };
   let isReached = false;
-  for (const { stored, use } of stores) {
+  let unstable: Instability | undefined;
+  for (const { stored, use, iterations } of stores) {
     const { access } = stored;
     if (access.tensor === undefined) return { missing: access.missing ?? "a store to unknown memory" };
     const { normalizer, elements } = normalizerOf(stored, model, scopes, budget);
     use(normalizer);
     if (normalizer.entailment.isImpossible([])) continue;
     isReached = true;
-    const compared = compareStore(stored, normalizer, elements, new TorchReference(scopeOf(model.ir, model)), node);
+    const torch = new TorchReference(scopeOf(model.ir, model));
+    const compared = compareStore(stored, normalizer, elements, torch, node);
     if (compared) return compared;
+    const reference = torch.tensor(node);
+    const wanted = reference.at(reference.shape.length === 0 ? [] : elements);
+    unstable ??= storedInstability(stored, iterations, normalizerOf(stored, model, scopes, budget), wanted);
   }
-  return isReached ? undefined : { missing: `no launch reaches a store to ${output.name}` };
+  if (!isReached) return { missing: `no launch reaches a store to ${output.name}` };
+  return unstable && { unstable };
+}
+
+/** The instability of what a store writes and of the loops before it. The normalizer has not solved anything yet. */
+export function storedInstability(
+  stored: StoredValue,
+  iterations: readonly Computed[],
+  { normalizer, elements }: ReturnType<typeof normalizerOf>,
+  reference: Real | undefined,
+): Instability | undefined {
+  solveElements(stored.access, normalizer, elements);
+  return instabilityOf(
+    [...iterations, { value: storedReal(stored), given: [], iterations: [] }],
+    reference,
+    normalizer,
+  );
 }
 
 /** The stores that may write an output. `use` sets the normalizer that solves the loops before a store. */
 export function storesTo(
   model: SymbolicModel,
   output: TensorParam,
-): readonly { readonly stored: StoredValue; readonly use: (normalizer: Normalizer) => void }[] {
+): readonly {
+  readonly stored: StoredValue;
+  readonly use: (normalizer: Normalizer) => void;
+  readonly iterations: readonly Computed[];
+}[] {
   let current: Normalizer | undefined;
   const values = new KernelValues(model, () => current ?? noRule("a loop outside a store")).run();
   return values.stores
     .filter(({ access: { tensor } }) => tensor === output || tensor === undefined)
-    .map((stored) => ({ stored, use: (normalizer) => (current = normalizer) }));
+    .map((stored) => ({ stored, use: (normalizer) => (current = normalizer), iterations: values.iterations }));
 }
 
 /** A normalizer with the facts of a store's active lanes, which write an element. */
@@ -167,17 +193,19 @@ function compareStore(
 }
 
 /** What a store writes at an element, in place of a lane. */
-export function storedCases(
-  { access, value }: StoredValue,
-  normalizer: Normalizer,
-  elements: readonly Term[],
-): readonly Case[] {
+export function storedCases(store: StoredValue, normalizer: Normalizer, elements: readonly Term[]): readonly Case[] {
+  const { access } = store;
   if (access.missing !== undefined) noRule(access.missing);
   solveElements(access, normalizer, elements);
-  const lane = access.lane.slice(access.lane.length - value.shape.length);
-  const stored = value.at(value.shape.map((dim, axis) => (dim === number(1) ? number(0) : atAxis(lane, axis))));
+  const stored = storedReal(store);
   if (mentionsState(stored)) noRule("a store inside a loop that writes its state");
   return normalizer.cases(stored, []);
+}
+
+/** What a store writes, in its lane. */
+export function storedReal({ access, value }: StoredValue): Real {
+  const lane = access.lane.slice(access.lane.length - value.shape.length);
+  return value.at(value.shape.map((dim, axis) => (dim === number(1) ? number(0) : atAxis(lane, axis))));
 }
 
 /** Solves the equations of an element's index for lanes, or else for programs. */

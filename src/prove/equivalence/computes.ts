@@ -15,10 +15,13 @@ import { NoRule } from "./no-rule.js";
 import { type CheckedPreconditions, compareOperatorOutput } from "./operators.js";
 import { withAtoms } from "./polynomial.js";
 import { caseText } from "./show.js";
+import type { Instability } from "./stability.js";
 
-/** `unknown`: what was left, as the author reads it. */
+/** `unstable`: equal, but may overflow or cancel. `unknown`: what was left, as the author reads it. */
 export type Computes =
-  { readonly kind: "equal" } | { readonly kind: "unknown"; readonly missing: string; readonly differs?: boolean };
+  | { readonly kind: "equal" }
+  | ({ readonly kind: "unstable" } & Instability)
+  | { readonly kind: "unknown"; readonly missing: string; readonly differs?: boolean };
 
 /** The flags of which each choice is compared by itself. */
 const MAX_FLAGS = 3;
@@ -45,9 +48,9 @@ export function kernelComputes(
   const together = compareIn(variantsOf(ir).map(({ assignment }) => assignment));
   const configs = distinct(ir.tuning.configs.map(({ values }) => values));
   const isLarge = configs.length > MAX_CONFIGS || configs.every((values) => Object.keys(values).length === 0);
-  if (together.kind === "equal" || isLarge) return together;
+  if (together.kind !== "unknown" || isLarge) return together;
   const each = compareIn(configs);
-  return each.kind === "equal" ? each : together;
+  return each.kind === "unknown" ? together : each;
 }
 
 /** Compares an output of an operator with its reference. */
@@ -67,17 +70,21 @@ export function operatorComputes(
 }
 
 function firstOpen(comparisons: readonly (() => Comparison)[]): Computes {
+  if (comparisons.length === 0) return { kind: "unknown", missing: "no config" };
+  let result: Computes = { kind: "equal" };
   for (const compare of comparisons) {
     const open = openOf(compare);
-    if (open.kind !== "equal") return open;
+    if (open.kind === "unknown") return open;
+    if (open.kind === "unstable") result = open;
   }
-  return comparisons.length > 0 ? { kind: "equal" } : { kind: "unknown", missing: "no config" };
+  return result;
 }
 
 function openOf(compare: () => Comparison): Computes {
   try {
     const comparison = compare();
     if (comparison === undefined) return { kind: "equal" };
+    if ("unstable" in comparison) return { kind: "unstable", ...comparison.unstable };
     if ("missing" in comparison) return { kind: "unknown", missing: comparison.missing };
     const [kernel, reference] = [comparison.kernel, comparison.reference].map((each) => shortened(caseText(each)));
     return { kind: "unknown", differs: true, missing: `nothing shows that ${kernel} equals ${reference}` };

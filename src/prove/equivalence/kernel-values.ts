@@ -56,6 +56,7 @@ import {
 } from "./real-tile.js";
 import { repeatedValues } from "./repeated-values.js";
 import { noRule } from "./no-rule.js";
+import type { Computed } from "./stability.js";
 import { add, choose, fold, input, integer, multiply, negate, type Real, real, undefinedReal, zero } from "./real.js";
 import { ONE } from "./rational.js";
 
@@ -66,6 +67,8 @@ export interface StoredValue {
 
 export class KernelValues {
   readonly stores: StoredValue[] = [];
+  /** What loops compute before the stores that were evaluated so far. */
+  readonly iterations: Computed[] = [];
   state = new Map<Variable, RealTile>();
   /** The conditions of the iterations of enclosing loops. */
   #path: readonly Term[] = [];
@@ -214,9 +217,12 @@ export class KernelValues {
     const after = new Map<Variable, RealTile>();
     for (const variable of loop.variables) {
       const shape = environment.shape(variable.type);
-      const final = tileOf(shape, (lane) =>
-        solveLoop({ loop, variables, initial, next, after, path, normalizer: this.normalizer() }, variable, lane),
-      );
+      const final = tileOf(shape, (lane) => {
+        const observe = (value: Real, given: readonly Term[]) =>
+          this.iterations.push({ value, given, iterations: [loop.iteration.name] });
+        const solved = { loop, variables, initial, next, after, path, normalizer: this.normalizer(), observe };
+        return solveLoop(solved, variable, lane);
+      });
       after.set(variable, final);
       this.state.set(variable, variables.includes(variable) ? final : unknownTile("integer state after a loop"));
     }

@@ -55,6 +55,8 @@ export interface SolvedLoop {
   /** The conditions of the iterations of outer loops. */
   readonly path: readonly Term[];
   readonly normalizer: Normalizer;
+  /** Takes what an iteration computes, and what the loop starts from. */
+  readonly observe: (value: Real, given: readonly Term[]) => void;
 }
 
 export const stateName = ({ id }: Variable, { name }: Term): string => `${id} in ${name}`;
@@ -79,12 +81,19 @@ const valueAt = (tiles: ReadonlyMap<Variable, LoopTile>, variable: Variable, lan
 };
 
 /** The value of a variable in a lane after the loop. */
-export function solveLoop(solved: SolvedLoop, variable: Variable, lane: readonly Term[]): Real {
+export const solveLoop = (solved: SolvedLoop, variable: Variable, lane: readonly Term[]): Real => ({
+  ...closedForm(solved, variable, lane),
+  origin: "loop",
+});
+
+function closedForm(solved: SolvedLoop, variable: Variable, lane: readonly Term[]): Real {
   const { loop, initial, next, normalizer } = solved;
   const iterations = iterationsOf(loop);
   const given = [...solved.path, ...conditionsOf(iterations)].map((each) => normalizer.indices.rewrite(each));
   const start = () => valueAt(initial, variable, lane);
   const value = valueAt(next, variable, lane);
+  solved.observe(value, given);
+  solved.observe(start(), solved.path);
   const name = stateName(variable, loop.iteration);
   const others = othersOfMaximum(value, name, lane);
   if (others) {

@@ -19,6 +19,7 @@ import {
   scopeOf,
   STEPS,
   storedCases,
+  storedInstability,
   storesTo,
 } from "./compare.js";
 import { Entailment } from "./entailment.js";
@@ -30,6 +31,7 @@ import { changeReal, choose, power, type Real } from "./real.js";
 import { HALF, MINUS_ONE, opposite } from "./rational.js";
 import { casesReal, toReal } from "./to-real.js";
 import { type ReferenceScope, TorchReference } from "./torch-reference.js";
+import type { Instability } from "./stability.js";
 import { isTerm, type SymbolicTensor, tensorOf, type TorchSymbol } from "./torch-tensor.js";
 
 /** The preconditions that a launch of a kernel checks. */
@@ -64,13 +66,17 @@ export function compareOperatorOutput(
   const reference = launches.torch.tensor(node);
   if (reference.shape.length !== elements.length) return { missing: "the reference has another rank" };
   const wanted = normalizer.cases(reference.at(elements), []);
-  return compareCases(kernel, wanted, normalizer, needs);
+  const compared = compareCases(kernel, wanted, normalizer, needs);
+  const [unstable] = launches.unstable;
+  return compared ?? (unstable && { unstable });
 }
 
 class Launches {
   readonly torch: TorchReference;
   /** Expressions that are real numbers only if a kernel's quotients, roots and logarithms are. */
   readonly witnesses: Real[] = [];
+  /** What kernels compute that may overflow or cancel. */
+  readonly unstable: Instability[] = [];
   #count = 0;
 
   constructor(
@@ -97,6 +103,10 @@ class Launches {
     const argument = (name: string): TorchArgument | undefined => launch.args[name];
     const binding = new Binding(ir, model, `launch ${this.#count++}`, this.torch, argument);
     const { needs } = normalizer;
+    const fresh = normalizerOf(store.stored, model, new FactScopes(model, budget), budget);
+    this.unstable.push(
+      ...[storedInstability(store.stored, store.iterations, fresh, undefined)].flatMap((x) => x ?? []),
+    );
     return {
       shape: model.launch.tensorDims(param).map((dim) => binding.term(dim)),
       at: (index) => {

@@ -59,8 +59,14 @@ type Shape =
 
 export type ConstantName = "ln 2" | "ln 10" | "π";
 
-/** `at` is the author's line that computes it. */
-export type Real = Shape & { readonly at?: Location | undefined };
+interface Origin {
+  /** The author's line that computes it. */
+  readonly at?: Location | undefined;
+  /** `loop`: the result of a loop in closed form. `reference`: a power of e that the reference's author writes. */
+  readonly origin?: "loop" | "reference";
+}
+
+export type Real = Shape & Origin;
 
 export const real = (value: Rational): Real => ({ kind: "number", value });
 export const zero = real(rational(0n));

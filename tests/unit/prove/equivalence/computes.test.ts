@@ -45,12 +45,16 @@ const tanh = (u: any) => {
   const e = tl.exp(u.mul(-2));
   return e.mul(-1).add(1).div(e.add(1));
 };
+const stableTanh = (u: any) => tl.sigmoid(u.mul(2)).mul(2).sub(1);
 const gelu = (cube: number) => (v: any) => tanh(inner(v, cube)).add(1).mul(v).mul(0.5);
 
 const right: Readonly<Record<string, readonly [body: (v: any) => any, reference: (x: any, torch: any) => any]>> = {
   "a cube": [(v) => v.mul(v).mul(v), (x, torch) => torch.pow(x, 3)],
   "silu spelled out": [(v) => v.div(tl.exp(v.mul(-1)).add(1)), (x, torch) => torch.nn.functional.silu(x)],
-  "gelu by tanh": [gelu(0.044715), (x, torch) => torch.nn.functional.gelu(x, { approximate: "tanh" })],
+  "gelu by tanh": [
+    (v) => stableTanh(inner(v, 0.044715)).add(1).mul(v).mul(0.5),
+    (x, torch) => torch.nn.functional.gelu(x, { approximate: "tanh" }),
+  ],
   "gelu by erf": [(v) => tl.erf(v.mul(0.70710678)).add(1).mul(v).mul(0.5), (x, torch) => torch.nn.functional.gelu(x)],
   "relu by a comparison": [(v) => tl.where(v.gt(0), v, 0), (x, torch) => torch.relu(x)],
   "exp by exp2": [(v) => tl.exp2(v.mul(1.44269504)), (x, torch) => torch.exp(x)],
@@ -59,6 +63,103 @@ const right: Readonly<Record<string, readonly [body: (v: any) => any, reference:
 
 test.each(Object.entries(right))("%s is shown", (_name, [body, reference]) => {
   expect(computes(elementwise(body, reference))).toEqual([{ kind: "equal" }]);
+});
+
+const unstable: typeof right = {
+  "a sum that cancels": [(v) => v.add(1e8).sub(1e8), (x) => x.mul(1)],
+  "a multiple that cancels": [(v) => v.mul(1e8).add(v).sub(v.mul(1e8)), (x) => x.mul(1)],
+  "exp over 1 + exp": [(v) => tl.exp(v).div(tl.exp(v).add(1)), (x, torch) => torch.sigmoid(x)],
+  "tanh by exp": [gelu(0.044715), (x, torch) => torch.nn.functional.gelu(x, { approximate: "tanh" })],
+  "softplus by its formula": [(v) => tl.log(tl.exp(v).add(1)), (x, torch) => torch.nn.functional.softplus(x)],
+};
+
+test.each(Object.entries(unstable))("%s is unstable", (_name, [body, reference]) => {
+  expect(computes(elementwise(body, reference)).map(({ kind }) => kind)).toEqual(["unstable"]);
+});
+
+const stable: typeof right = {
+  "exp over 1 + exp, as its reference": [
+    (v) => tl.exp(v).div(tl.exp(v).add(1)),
+    (x, torch) => torch.exp(x).div(torch.exp(x).add(1)),
+  ],
+  "exp of what is not positive": [(v) => tl.exp(v.mul(v).mul(-0.5)), (x, torch) => torch.exp(x.mul(x).mul(-0.5))],
+  "elu by a comparison": [(v) => tl.where(v.gt(0), v, tl.exp(v).sub(1)), (x, torch) => torch.nn.functional.elu(x)],
+  "a small number that cancels": [(v) => v.add(1).sub(1), (x) => x.mul(1)],
+};
+
+test.each(Object.entries(stable))("%s is stable", (_name, [body, reference]) => {
+  expect(computes(elementwise(body, reference))).toEqual([{ kind: "equal" }]);
+});
+
+/** A function of the rows of a block. */
+const rows = (body: (values: any) => any, reference: (x: any, torch: any) => any) =>
+  kernel(
+    "rows",
+    {
+      params: {
+        x: tensor(tl.float32, ["M", "N"]),
+        y: tensor.out(tl.float32, ["M", "N"]),
+        ROWS: constexpr(),
+        BLOCK: constexpr(),
+      },
+      grid: ({ M, ROWS }) => [tl.cdiv(M, ROWS)],
+      requires: ({ N, BLOCK }) => [N.ge(1), N.le(BLOCK)],
+      config: { ROWS: 2, BLOCK: 64 },
+      reference: ({ x }: any, torch: any) => reference(x, torch),
+    },
+    ({ x, y, N, ROWS, BLOCK }: any) => {
+      const row = tl.programId(0).mul(ROWS).add(tl.arange(0, ROWS));
+      const cols = tl.arange(0, BLOCK);
+      const mask = cols.row.lt(N);
+      const values = tl.load(x.at(row, cols), { mask, other: -Infinity });
+      tl.store(y.at(row, cols), body(values), { mask });
+    },
+  );
+const softmaxBy = (shift: (values: any) => any) => (values: any) => {
+  const powers = tl.exp(shift(values));
+  return powers.div(tl.sum(powers, 1).col);
+};
+const best = (values: any) => tl.max(values, 1).col;
+const rowKinds = (body: (values: any) => any, reference: (x: any, torch: any) => any) =>
+  computes(rows(body, reference)).map(({ kind }) => kind);
+
+describe("softmax of rows", () => {
+  test.each(
+    Object.entries<(values: any) => any>({
+      "of its row": (values) => values.sub(best(values)),
+      "and a small number": (values) => values.sub(best(values)).add(1),
+    }),
+  )("with the maximum %s is stable", (_name, shift) => {
+    expect(rowKinds(softmaxBy(shift), (x, torch) => torch.softmax(x, -1))).toEqual(["equal"]);
+  });
+  test.each(
+    Object.entries<(values: any) => any>({
+      "with the maximum added": (values) => values.add(best(values)),
+      "with twice the maximum": (values) => values.sub(best(values).mul(2)),
+      "without the maximum": (values) => values.mul(1),
+      "with the maximum and a large number": (values) => values.sub(best(values)).sub(1000),
+      "with the maximum or 0": (values) => values.sub(tl.maximum(best(values), 0)),
+      "with the maximum of all rows": (values) => values.sub(tl.max(tl.max(values, 1), 0)),
+    }),
+  )("%s is unstable", (_name, shift) => {
+    expect(rowKinds(softmaxBy(shift), (x, torch) => torch.softmax(x, -1))).toEqual(["unstable"]);
+  });
+  test("names the line that overflows", () => {
+    const [result] = computes(
+      rows(
+        softmaxBy((values) => values.add(best(values))),
+        (x, torch) => torch.softmax(x, -1),
+      ),
+    );
+    expect(result).toMatchObject({ kind: "unstable", at: { file: expect.stringContaining("computes.test.ts") } });
+  });
+  test("the logarithm of softmax is stable", () => {
+    const logSoftmax = (values: any) => {
+      const shifted = values.sub(best(values));
+      return shifted.sub(tl.log(tl.sum(tl.exp(shifted), 1)).col);
+    };
+    expect(rowKinds(logSoftmax, (x, torch) => torch.nn.functional.log_softmax(x, -1))).toEqual(["equal"]);
+  });
 });
 
 const wrong: typeof right = {

@@ -274,6 +274,22 @@ export interface Certificate {
   readonly limits: readonly string[];
 }
 
+/** Whether an output equals the reference over the reals, in every launch. `docs/proofs.md` states the assumptions. */
+export interface OutputProof {
+  readonly output: string;
+  readonly verdict: OutputVerdict;
+}
+
+export type OutputVerdict =
+  /** Equal over the reals. Rounding is judged separately. */
+  | { readonly kind: "proved" }
+  /** Equal over the reals, but nothing shows that this line neither overflows nor cancels where the reference does not. */
+  | { readonly kind: "unstable"; readonly at?: Location | undefined; readonly why: string }
+  /** A test case whose evaluation differs from the reference with every float in float64. */
+  | { readonly kind: "refuted"; readonly at: TestCase; readonly worst: NonNullable<Comparison["worst"]> }
+  /** What was left, as text. */
+  | { readonly kind: "unknown"; readonly missing: string };
+
 /** A cache of certificates from earlier builds. Kernels share a key only if they have the same proof. */
 export interface ProofCache {
   read(key: string): CachedProof | undefined;
@@ -569,6 +585,11 @@ export interface CompiledKernel {
    * on it.
    */
   proof(cache?: ProofCache): Certificate;
+  /**
+   * Compares each output with a recorded reference, for every shape and config. Empty without a reference. It takes up to
+   * seconds.
+   */
+  computes(cache?: ProofCache): readonly OutputProof[];
   /**
    * Suggests conditions for `requires` that would close gaps of the proof. With further requirements, returns the
    * remaining gaps. Undefined if no launch can check them.

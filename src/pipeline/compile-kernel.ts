@@ -17,7 +17,7 @@ import type { SourceIndex } from "../ir/source-index.js";
 import { tuningInterface } from "./tuning-interface.js";
 import { byLaunch } from "./by-launch.js";
 import { emitters } from "./emitters.js";
-import { cachedProof } from "./proof.js";
+import { cachedProof, kernelOutputs } from "./proof.js";
 import { obligationsWithPreconditions } from "./missing-preconditions.js";
 import { specializedConfigs, warpSpecializedKernel } from "./warp-specialization.js";
 import { narrowRoundingsOf, withFindings } from "../eval/narrow-roundings.js";
@@ -66,7 +66,8 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
     });
     return withFindings(evaluation, narrowRoundings(testCase, tolerance));
   };
-  let proof: Certificate | undefined;
+  let certificate: Certificate | undefined;
+  const proof: CompiledKernel["proof"] = (cache) => (certificate ??= cachedProof(cache, ir, lowered));
   return {
     signature,
     configs: ir.tuning.configs,
@@ -89,7 +90,8 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
     ranges: (testCase) => rangesOf(ir, testCase),
     work: byLaunch((testCase) => estimateWork(ir, testCase)),
     refusal: byLaunch((testCase) => refusal(lowered, testCase)),
-    proof: (cache) => (proof ??= cachedProof(cache, ir, lowered)),
+    proof,
+    computes: (cache) => kernelOutputs(ir, lowered, () => proof(cache), evaluate),
     suggestPreconditions: (requires = []) => obligationsWithPreconditions(definition, source, requires),
     narrowRoundings,
     evaluate,

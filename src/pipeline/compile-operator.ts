@@ -1,8 +1,9 @@
 /** Compiles an operator: its kernels, and the functions that call them. */
+import { preconditions } from "../analysis/preconditions.js";
 import { constantTileDims } from "../analysis/tile-sizes.js";
 import { emitOperator } from "../codegen/module/module.js";
 import { operatorSignature, shapesOf } from "../codegen/module/signature.js";
-import type { Certificate, CompiledKernel, Config, Signature } from "../compiled/compiled-kernel.js";
+import type { Certificate, CompiledKernel, Config, ProofCache, Signature } from "../compiled/compiled-kernel.js";
 import type { Diagnostic } from "../diagnostics/diagnostic.js";
 import type { KernelDefinition } from "../dsl/definition.js";
 import { type OperatorDefinition, traceOperator } from "../dsl/operator.js";
@@ -20,6 +21,7 @@ import { operatorRoundingSites } from "../analysis/rounding-profile.js";
 import { byLaunch } from "./by-launch.js";
 import { emitters } from "./emitters.js";
 import { mergeCertificates, cachedProof } from "./proof.js";
+import { outputProofs } from "../prove/equivalence/output-proofs.js";
 import { throwIfErrors, lower, traceAndCheck } from "./trace-and-check.js";
 
 /** Compiles an operator. `compilePart` compiles one of its kernels separately. */
@@ -50,7 +52,6 @@ export function compileOperator(
   );
   const narrowRoundings = narrowRoundingsOf(face, signature.arithmetic, () => operatorRoundingSites(operator));
   const evaluate = operatorEvaluator(operator, signature, lowered, narrowRoundings);
-  let proof: Certificate | undefined;
   const configCount = Math.max(...kernels.map(({ tuning }) => tuning.configs.length));
   return {
     signature,
@@ -74,11 +75,38 @@ export function compileOperator(
     ranges: (testCase) => rangesOf(face, { ...testCase, config: 0 }),
     work: byLaunch((testCase) => operatorWork(operator, testCase)),
     refusal: byLaunch((testCase) => operatorRefusal(operator, testCase)),
-    proof: (cache) =>
-      (proof ??= mergeCertificates([...lowered].map(([ir, loweredIR]) => cachedProof(cache, ir, loweredIR)))),
+    ...operatorProofs(operator, lowered, evaluate),
     narrowRoundings,
     evaluate,
     check: (testCase, options) => assertCorrect(signature, testCase, evaluate(testCase, options)),
+  };
+}
+
+function operatorProofs(
+  operator: OperatorIR,
+  lowered: ReadonlyMap<KernelIR, KernelIR>,
+  evaluate: CompiledKernel["evaluate"],
+): Pick<CompiledKernel, "proof" | "computes"> {
+  const { signature, forward, kernels } = operator;
+  const loweredOf = (kernel: KernelIR): KernelIR => lowered.get(kernel) ?? lower(kernel);
+  const certificates = new Map<KernelIR, Certificate>();
+  const certificateOf = (kernel: KernelIR, cache: ProofCache | undefined): Certificate => {
+    const certificate = certificates.get(kernel) ?? cachedProof(cache, kernel, loweredOf(kernel));
+    certificates.set(kernel, certificate);
+    return certificate;
+  };
+  return {
+    proof: (cache) => mergeCertificates(kernels.map((kernel) => certificateOf(kernel, cache))),
+    computes: (cache) =>
+      outputProofs(signature, forward, {
+        checkedOf: (kernel) => preconditions(loweredOf(kernel)),
+        certificateOf: (kernel) => certificateOf(kernel, cache),
+        runner: {
+          refusal: (testCase) => operatorRefusal(operator, testCase),
+          lanes: (testCase) => operatorWork(operator, testCase).lanes,
+          compare: (testCase) => evaluate(testCase).comparison,
+        },
+      }),
   };
 }
 

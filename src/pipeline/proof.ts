@@ -1,13 +1,14 @@
 /** Certificates of kernels, with a cache. The evaluator confirms refutations. */
 import { preconditions } from "../analysis/preconditions.js";
 import { signatureOf } from "../codegen/module/signature.js";
-import type { Certificate, CachedProof, ProofCache } from "../compiled/compiled-kernel.js";
+import type { Certificate, CachedProof, CompiledKernel, OutputProof, ProofCache } from "../compiled/compiled-kernel.js";
 import type { Location } from "../diagnostics/diagnostic.js";
 import { evaluateCase } from "../eval/evaluate-case.js";
 import { refusal } from "../eval/refusal.js";
 import { estimateWork } from "../eval/cost-estimate.js";
 import { fingerprint } from "../ir/fingerprint.js";
 import type { KernelIR } from "../ir/nodes.js";
+import { outputProofs } from "../prove/equivalence/output-proofs.js";
 import { prove } from "../prove/prove.js";
 
 /** The cached certificate of an equal kernel at any source location, or a new one. */
@@ -57,6 +58,24 @@ function proveKernel(ir: KernelIR, lowered: KernelIR): Certificate {
     refusal: (at) => refusal(lowered, at),
     lanes: (at) => estimateWork(ir, at).lanes,
     evaluate: (at) => evaluateCase(ir, signature, at, undefined, { lowered }),
+  });
+}
+
+/** What the outputs of a kernel compute, for every shape and config. */
+export function kernelOutputs(
+  ir: KernelIR,
+  lowered: KernelIR,
+  certificate: () => Certificate,
+  evaluate: CompiledKernel["evaluate"],
+): readonly OutputProof[] {
+  return outputProofs(ir, undefined, {
+    checkedOf: () => preconditions(lowered),
+    certificateOf: certificate,
+    runner: {
+      refusal: (at) => refusal(lowered, at),
+      lanes: (at) => estimateWork(ir, at).lanes,
+      compare: (at) => evaluate(at).comparison,
+    },
   });
 }
 

@@ -21,7 +21,7 @@ import type { Instability } from "./stability.js";
 export type Computes =
   | { readonly kind: "equal" }
   | ({ readonly kind: "unstable" } & Instability)
-  | { readonly kind: "unknown"; readonly missing: string; readonly differs?: boolean };
+  | { readonly kind: "unknown"; readonly missing: string };
 
 /** The flags of which each choice is compared by itself. */
 const MAX_FLAGS = 3;
@@ -87,7 +87,7 @@ function openOf(compare: () => Comparison): Computes {
     if ("unstable" in comparison) return { kind: "unstable", ...comparison.unstable };
     if ("missing" in comparison) return { kind: "unknown", missing: comparison.missing };
     const [kernel, reference] = [comparison.kernel, comparison.reference].map((each) => shortened(caseText(each)));
-    return { kind: "unknown", differs: true, missing: `nothing shows that ${kernel} equals ${reference}` };
+    return { kind: "unknown", missing: `nothing shows that ${kernel} equals ${reference}` };
   } catch (error) {
     if (error instanceof NoRule) return { kind: "unknown", missing: error.message };
     throw error;

@@ -1,0 +1,94 @@
+/**
+ * The verdict of each output: equality over the reals counts only where the certificate of the kernels holds, and only
+ * the evaluator refutes.
+ */
+import type {
+  Certificate,
+  Obligation,
+  OutputProof,
+  OutputVerdict,
+  ProofProperty,
+} from "../../compiled/compiled-kernel.js";
+import { type KernelIR, type TensorParam, tensorsOf } from "../../ir/nodes.js";
+import type { Composition, KernelLaunch } from "../../ir/operator-ir.js";
+import { withTermTable } from "../../symbolic/term.js";
+import { withMonomials } from "../algebra/monomial.js";
+import { kernelComputes, operatorComputes } from "./computes.js";
+import type { CheckedPreconditions } from "./operators.js";
+import { type ComparingRunner, findDifference } from "./refute.js";
+
+export interface OutputContext {
+  readonly checkedOf: CheckedPreconditions;
+  readonly certificateOf: (ir: KernelIR) => Certificate;
+  readonly runner: ComparingRunner;
+}
+
+/** What equality rests on: that each element is written once, at the place that the terms say. */
+const REQUIRED: ReadonlySet<ProofProperty> = new Set<ProofProperty>([
+  "bounds",
+  "claim",
+  "coverage",
+  "race",
+  "dividend",
+  "overflow",
+  "launch",
+]);
+
+/** The verdicts of a kernel's outputs, or of an operator's with its signature as a kernel. */
+export function outputProofs(
+  ir: KernelIR,
+  forward: Composition | undefined,
+  context: OutputContext,
+): readonly OutputProof[] {
+  if (!ir.reference) return [];
+  return withTermTable(() =>
+    withMonomials(() =>
+      tensorsOf(ir, "out", "inout").map((output, which) => ({
+        output: output.name,
+        verdict: verdictOf(ir, forward, output, which, context),
+      })),
+    ),
+  );
+}
+
+function verdictOf(
+  ir: KernelIR,
+  forward: Composition | undefined,
+  output: TensorParam,
+  which: number,
+  { checkedOf, certificateOf, runner }: OutputContext,
+): OutputVerdict {
+  const node = ir.reference?.kind === "recorded" ? ir.reference.outputs[which] : undefined;
+  if (!node) return { kind: "unknown", missing: "the reference is Python, which no rule reads" };
+  const computed = forward
+    ? operatorComputes(ir, forward, output, node, checkedOf)
+    : kernelComputes(ir, output, node, checkedOf);
+  if (computed.kind === "unknown") {
+    const configs = forward
+      ? [{ values: {}, index: 0 }]
+      : ir.tuning.configs.map(({ values }, index) => ({ values, index }));
+    const difference = findDifference(ir, output.name, configs, runner);
+    return difference ? { kind: "refuted", ...difference } : { kind: "unknown", missing: computed.missing };
+  }
+  const kernels = forward ? kernelsOf(forward) : [ir];
+  const missing = kernels
+    .map((kernel) => openProperty(kernel, certificateOf(kernel)))
+    .find((open) => open !== undefined);
+  if (missing !== undefined) return { kind: "unknown", missing };
+  const { kind } = computed;
+  return kind === "equal" ? { kind: "proved" } : computed;
+}
+
+const kernelsOf = ({ steps }: Composition): readonly KernelIR[] => [
+  ...new Set(steps.filter((step): step is KernelLaunch => "kernel" in step).map(({ kernel }) => kernel)),
+];
+
+/** What a certificate leaves open of the properties that equality rests on. */
+function openProperty(ir: KernelIR, { obligations }: Certificate): string | undefined {
+  const isOpen = ({ property, verdict }: Obligation) => REQUIRED.has(property) && verdict.kind !== "proved";
+  const open = obligations.find(isOpen);
+  if (open) return `${open.property} of ${open.of} in ${ir.name} is not proved`;
+  const covered = new Set(obligations.filter(({ property }) => property === "coverage").map((each) => each.of));
+  const output = tensorsOf(ir, "out", "inout").find(({ name }) => !covered.has(name));
+  return output && `nothing shows that ${ir.name} writes each element of ${output.name}`;
+}

@@ -4,6 +4,7 @@ import { basename, resolve } from "node:path";
 import type { ProofTimes } from "../bench/prove.js";
 import type { SmallWorldRecord } from "../bench/small-world.js";
 import type { Certificate, ProofProperty } from "../src/compiled/compiled-kernel.js";
+import { rules } from "../src/prove/equivalence/rules.js";
 import { build } from "../src/pipeline/build.js";
 import { examples } from "../tests/support/examples.js";
 
@@ -35,6 +36,18 @@ function cell({ obligations }: Certificate, property: ProofProperty): string {
   const waivedCount = count("waived");
   return `${count("proved")} of ${obligationsOfProperty.length}${waivedCount > 0 ? `, ${waivedCount} waived` : ""}`;
 }
+
+/** The identities by which outputs are compared with references. */
+export function identityTable(): string {
+  const rows = rules.map(({ identity, when }) => `| ${[identity, when].map(escapeCell).join(" | ")} |`);
+  return ["", "| identity | when |", "| --- | --- |", ...rows, ""].join("\n");
+}
+
+/** In code, where `*` and `|` have no meaning; a bar ends a cell all the same. */
+const escapeCell = (text: string, column: number): string => {
+  const escaped = text.replaceAll("|", "\\|");
+  return column === 0 ? `\`${escaped}\`` : escaped;
+};
 
 /** What was tried in the small world, from the results of `npm run bench -- small-world --write`. */
 export function smallWorldFigures(): string {

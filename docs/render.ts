@@ -24,7 +24,7 @@ import { languagePage } from "./language.js";
 import { launchTable } from "./launch-table.js";
 import { fillMarkedParts } from "./marked-parts.js";
 import { tuningTable } from "./tuning-table.js";
-import { proofTable, proofTimes, smallWorldFigures } from "./proof-table.js";
+import { identityTable, proofTable, proofTimes, smallWorldFigures } from "./proof-table.js";
 import { importTable } from "./import-table.js";
 import { siteTable } from "./site-table.js";
 import { specializedTables } from "./specialized-tables.js";
@@ -166,6 +166,7 @@ async function partsOf(document: string): Promise<MarkedParts> {
   const partsByDocument: Readonly<Record<string, () => MarkedParts | Promise<MarkedParts>>> = {
     "docs/proofs.md": async () => ({
       proofs: await proofTable(),
+      identities: identityTable(),
       times: proofTimes(),
       "small-world": smallWorldFigures(),
     }),

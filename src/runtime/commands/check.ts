@@ -1,3 +1,5 @@
+import { Option } from "commander";
+import { computesLine } from "../report/computes-text.js";
 import { formatWithFrame, explainHint } from "../report/code-frame.js";
 import { proofDiagnostics, proofSummary } from "../report/proof-text.js";
 import { isBuildError } from "../invocation/kernels.js";
@@ -9,21 +11,37 @@ import { printJson } from "../system/streams.js";
 import { suggestRequires } from "../report/suggest-requires.js";
 import type { KernelCommand } from "../invocation/command.js";
 
-export const check: KernelCommand<JsonOptions> = {
+interface CheckOptions extends JsonOptions {
+  readonly computes?: true;
+}
+
+export const check: KernelCommand<CheckOptions> = {
   name: "check",
   description: "build, check and prove; write nothing and run nothing",
-  options: [options.kernel, options.watch, options.json],
-  async plan(kernels, { json }, streams) {
+  options: [
+    new Option("--computes", "also compare each output with the reference, as real numbers for all shapes").implies({
+      check: true,
+    }),
+    options.kernel,
+    options.watch,
+    options.json,
+  ],
+  async plan(kernels, { json, computes }, streams) {
     const cache = openProofCache();
     const results: CheckReport["kernels"][number][] = [];
+    const lines = new Map<object, readonly string[]>();
     for (const kernel of kernels) {
       try {
         const compiled = await kernel.compile();
         const { signature, configs, warnings } = compiled;
         const proof = compiled.proof(cache);
         const diagnostics = [...warnings, ...proofDiagnostics(proof, suggestRequires(compiled, proof))];
-        const isOk = diagnostics.every(({ severity }) => severity !== "error");
-        results.push({ kernel: signature.name, ok: isOk, configs: configs.length, diagnostics, proof });
+        const outputs = computes && compiled.computes(cache);
+        const isRefuted = outputs?.some(({ verdict }) => verdict.kind === "refuted") === true;
+        const isOk = !isRefuted && diagnostics.every(({ severity }) => severity !== "error");
+        const result = { kernel: signature.name, ok: isOk, configs: configs.length, diagnostics, proof };
+        results.push(outputs ? { ...result, computes: outputs } : result);
+        lines.set(proof, outputs?.map((each) => computesLine(compiled, each)) ?? []);
       } catch (error) {
         // Continue with the other kernels.
         if (!isBuildError(error)) throw error;
@@ -33,7 +51,9 @@ export const check: KernelCommand<JsonOptions> = {
     const ok = results.every((kernel) => kernel.ok);
     for (const { kernel, ok: isOk, diagnostics, proof } of results) {
       for (const diagnostic of diagnostics) streams.err(`${formatWithFrame(diagnostic)}\n`);
-      if (!json && proof) streams.out(`${kernel}: ${isOk ? "ok" : "wrong"}, ${proofSummary(proof)}\n`);
+      if (json || !proof) continue;
+      streams.out(`${kernel}: ${isOk ? "ok" : "wrong"}, ${proofSummary(proof)}\n`);
+      for (const line of lines.get(proof) ?? []) streams.out(`${line}\n`);
     }
     const firstError = results.flatMap(({ diagnostics }) => diagnostics).find(({ severity }) => severity === "error");
     if (firstError) streams.err(`${explainHint(firstError.code)}\n`);

@@ -8,6 +8,7 @@ import type {
   Certificate,
   Finding,
   Layout,
+  OutputProof,
   SpecialValue,
   Tolerance,
 } from "../../compiled/compiled-kernel.js";
@@ -124,6 +125,8 @@ export interface CheckReport {
     readonly diagnostics: readonly Diagnostic[];
     /** The proved properties for every shape; absent if the kernel does not build. */
     readonly proof?: Certificate;
+    /** With `--computes`: whether each output equals the reference over the reals. */
+    readonly computes?: readonly OutputProof[];
   }[];
 }
 

@@ -10,19 +10,25 @@ import type { SymbolicModel } from "../../src/prove/model/model.js";
 import { loweredOf } from "./traced-examples.js";
 
 const MAX_LANES = 1e6;
+/** Tensors that the copy engine reads have rows of a multiple of 16 bytes. */
+const ROW_MULTIPLE = 16;
 
-/** A small launch, with the values of its symbols. Sizes of 1 hide which index is which. */
+/** A small launch, with the values of its symbols. Sizes of 1 hide which index is which, and sizes of 0 hide all. */
 export function smallLaunch(
   ir: KernelIR,
   model: SymbolicModel,
 ): { testCase: TestCase; values: Map<string, number> } | undefined {
   const lowered = loweredOf(ir);
   const configs = ir.tuning.configs.map(({ values }, index) => ({ values, index }));
+  const isSize = (name: string) => paramsOf(ir, "size").some((param) => param.name === name);
   const candidates = configs.flatMap(({ values, index }) =>
-    [...new LaunchSearch(model.launch, model.launch.facts).sizes()].slice(0, 400).map((sizes) => {
-      const all = new Map([...sizes, ...integersOf(values)]);
-      return { testCase: testCaseOf(ir, index, all), values: all };
-    }),
+    [...new LaunchSearch(model.launch, model.launch.facts).sizes()].slice(0, 400).flatMap((sizes) =>
+      [1, ROW_MULTIPLE].map((factor) => {
+        const scaled = [...sizes].map(([name, size]) => [name, isSize(name) ? size * factor : size] as const);
+        const all = new Map([...scaled, ...integersOf(values)]);
+        return { testCase: testCaseOf(ir, index, all), values: all };
+      }),
+    ),
   );
   const isUsable = ({ testCase }: { testCase: TestCase }): boolean => {
     try {
@@ -32,10 +38,11 @@ export function smallLaunch(
     }
   };
   const sizeOf = ({ testCase }: { testCase: TestCase }) => Object.values(testCase.sizes).reduce((a, b) => a * b, 1);
-  const small = candidates
-    .filter(({ testCase }) => Object.values(testCase.sizes).every((size) => size >= 2))
-    .toSorted((x, y) => sizeOf(x) - sizeOf(y));
-  return [...small, ...candidates].find(isUsable);
+  const atLeast = (least: number) =>
+    candidates
+      .filter(({ testCase }) => Object.values(testCase.sizes).every((size) => size >= least))
+      .toSorted((x, y) => sizeOf(x) - sizeOf(y));
+  return [...atLeast(2), ...atLeast(1), ...candidates].find(isUsable);
 }
 
 /** The values of the symbols of a launch. */

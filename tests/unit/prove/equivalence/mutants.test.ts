@@ -3,17 +3,23 @@ import { expect, test } from "vitest";
 import { signatureOf } from "../../../../src/codegen/module/signature.js";
 import { describeUnsupported, inputsOf } from "../../../../src/eval/evaluate-case.js";
 import { tensorsOf, type KernelIR } from "../../../../src/ir/nodes.js";
-import { atAxis } from "../../../../src/types/axis.js";
 import { Budget } from "../../../../src/prove/algebra/budget.js";
 import { withMonomials } from "../../../../src/prove/algebra/monomial.js";
-import { compareCases, normalizerOf, STEPS, storedCases, storesTo } from "../../../../src/prove/equivalence/compare.js";
+import {
+  compareCases,
+  normalizerOf,
+  STEPS,
+  storedCases,
+  storedReal,
+  storesTo,
+} from "../../../../src/prove/equivalence/compare.js";
 import { NoRule } from "../../../../src/prove/equivalence/no-rule.js";
 import { withAtoms } from "../../../../src/prove/equivalence/polynomial.js";
 import type { Real } from "../../../../src/prove/equivalence/real.js";
 import { FactScopes } from "../../../../src/prove/model/fact-scopes.js";
 import { modelOf } from "../../../../src/prove/model/model.js";
 import { Valuation } from "../../../../src/prove/valuation.js";
-import { number, withTermTable } from "../../../../src/symbolic/term.js";
+import { withTermTable } from "../../../../src/symbolic/term.js";
 import { drawn } from "../../../support/drawn.js";
 import { examples } from "../../../support/examples.js";
 import { mutated, sizeOf } from "../../../support/mutations.js";
@@ -61,13 +67,12 @@ function mutate(name: string, ir: KernelIR): void {
       const budget = new Budget(...STEPS);
       const { normalizer, elements } = normalizerOf(stored, model, new FactScopes(model, budget), budget);
       use(normalizer);
-      const { access, value } = stored;
+      const { access } = stored;
       let right: ReturnType<typeof storedCases>;
       let real: Real;
       try {
         right = storedCases(stored, normalizer, elements);
-        const lane = access.lane.slice(access.lane.length - value.shape.length);
-        real = value.at(value.shape.map((dim, axis) => (dim === number(1) ? number(0) : atAxis(lane, axis))));
+        real = storedReal(stored);
       } catch (error) {
         if (error instanceof NoRule) continue;
         throw error;

@@ -14,7 +14,7 @@ import {
 } from "../compiled/compiled-kernel.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { callArgument, callRefused } from "../diagnostics/catalog/call-codes.js";
-import { fromNumbers, stridesOf } from "../numerics/array.js";
+import { fromNumbers, sizeOf, stridesOf } from "../numerics/array.js";
 import { isDType, type DTypeName } from "../types/dtype.js";
 import { dtypeOf, NDArray, type TypedArray } from "./ndarray.js";
 
@@ -109,8 +109,9 @@ class Binder {
     const scalars = this.#scalars(args);
     const layouts = signature.tensors.flatMap(({ name }): [string, Layout][] => {
       const array = arrays.get(name);
+      if (!array || sizeOf(array.shape) === 0) return [];
       // A descriptor also has the stride of an axis of size 1.
-      return array && array.strides.join() !== stridesOf(array.shape).join() ? [[name, array.strides]] : [];
+      return array.strides.join() === stridesOf(array.shape).join() ? [] : [[name, array.strides]];
     });
     const absent = signature.tensors.filter(({ name, role, optional }) =>
       role === "out" ? optional && !this.#isRequested(name, args[name]) : !arrays.has(name),

@@ -244,7 +244,7 @@ class DTypes(unittest.TestCase):
         expected = (torch.float16, torch.bfloat16)
         for of_x, of_y in PAIRS:
             x, y = torch.zeros(2).to(of_x), torch.zeros(2).to(of_y)
-            with self.subTest(x=of_x, y=of_y):
+            with self.subTest(x=of_x, y=of_y), unittest.mock.patch.object(checks, "_INTERPRETED", False):
                 if of_x == of_y and of_x in expected:
                     checks._check_dtypes("f", expected, x=x, y=y)
                     continue
@@ -260,7 +260,7 @@ class Layouts(unittest.TestCase):
         checks._check_contiguous("f", x=x, row=x[1], rows=x[1:], one=x[:1, :1].t(), none=x[:, :0])
         with self.assertRaises(ValueError) as raised:
             checks._check_contiguous("f", x=x, y=x.t())
-        self.assertEqual(str(raised.exception), "f: y must be contiguous, got (1, 4)")
+        self.assertEqual(str(raised.exception), "f: y must be contiguous; call .contiguous()")
 
     def test_the_largest_offset_must_fit_int32_with_a_tile_behind_it(self) -> None:
         draw = random.Random(SEED)

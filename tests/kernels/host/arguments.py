@@ -67,8 +67,8 @@ class Tensors(unittest.TestCase):
             ([1.0, 2.0], "no attribute '(ndim|shape)'"),
             (2.0, "no attribute '(ndim|shape)'"),
             (numpy.zeros(20, numpy.float32), r"no attribute|got .*dtype\('float32'\)"),
-            (self.x.to_sparse(), "[Ss]parse|storage|share memory"),
-            (square.to_sparse_csr(), "must have shape|sparse"),
+            (self.x.to_sparse(), "must be a dense tensor|[Ss]parse|storage|share memory"),
+            (square.to_sparse_csr(), "must have shape|must be a dense tensor|sparse"),
             (square.to_mkldnn(), "must have shape"),
             (Wrapping(self.x), f"aten.new_empty|: (x|bias|out) must be a plain tensor, got {Wrapping}"),
             (FakeTensorMode().from_tensor(self.x), f": (x|bias|out) must be a plain tensor, got {FakeTensor}"),
@@ -88,9 +88,13 @@ class Tensors(unittest.TestCase):
         self.refuses(ValueError, message, numbers.kernel_fn, self.x, out=torch.empty(20, device="meta"))
         message = "numbers: out has elements that share memory"
         self.refuses(ValueError, message, numbers.kernel_fn, self.x, out=torch.empty(1).expand(20))
-        found = {"x": torch.float32, "out": torch.float16}
+        found = {"out": torch.float16}
         message = f"numbers: needs one dtype of (torch.float32,), got {found}"
         self.refuses(TypeError, message, numbers.kernel_fn, self.x, out=torch.empty(20).half())
+
+    def test_sparse_tensors(self):
+        message = "numbers: x must be a dense tensor, got torch.sparse_coo"
+        self.refuses(TypeError, message, numbers.kernel_fn, self.x.to_sparse())
 
     def test_what_no_gpu_can_read(self):
         message = "numbers: needs one GPU, or TRITON_INTERPRET=1, got x on meta"

@@ -73,7 +73,7 @@ class Refusals(unittest.TestCase):
 
     def test_contiguity(self):
         every = torch.zeros(8)[::2]
-        message = r"vector_add: x must be contiguous, got \(2,\)"
+        message = r"vector_add: x must be contiguous; call \.contiguous\(\)"
         self.refuses(ValueError, message, vectors.vector_add, every, every)
 
     def test_derived_size(self):

@@ -94,8 +94,7 @@ describe("emission", () => {
     expect(check).toMatchInlineSnapshot(`
       "if tuple(map(int, triton.__version__.split(".")[:2])) < (3, 9):
           raise ImportError(
-              "Triton 3.9 or later is needed for tl.atomic_store, got "
-              f"{triton.__version__}; upgrade it and torch"
+              f"Triton 3.9 or later is needed for tl.atomic_store, got {triton.__version__}"
           )
       "
     `);

@@ -259,7 +259,7 @@ def _check_contiguous(name, /, **tensors):
     """Refuses tensors that are not contiguous."""
     for key, x in tensors.items():
         if not x.is_contiguous():
-            raise ValueError(f"{name}: {key} must be contiguous, got {x.stride()}")
+            raise ValueError(f"{name}: {key} must be contiguous; call .contiguous()")
 
 
 def _checked_grid(name, grid, /):

@@ -1,5 +1,6 @@
 /** Searches for the sizes, numbers and flags of small launches. */
 import type { TestCase } from "../compiled/compiled-kernel.js";
+import { cacheKey } from "../compiled/canonical-json.js";
 import { boundarySizes } from "../compiled/boundary-sizes.js";
 import { type ConstexprParam, type KernelIR, type Param, paramsOf } from "../ir/nodes.js";
 import { isNumber, symbolsIn, type Term, termsIn } from "../symbolic/term.js";
@@ -16,6 +17,12 @@ const MAX_BLOCKS = 10;
 export interface IndexedConfig {
   readonly values: ConstexprAssignment;
   readonly index: number;
+}
+
+/** The first config of each group that differs in launch options alone. */
+export function distinctConfigs({ tuning }: KernelIR): readonly IndexedConfig[] {
+  const configs = tuning.configs.map(({ values }, index) => [cacheKey(values), { values, index }] as const);
+  return [...new Map(configs.toReversed()).values()].toSorted((x, y) => x.index - y.index);
 }
 
 export const integersOf = (values: ConstexprAssignment): readonly (readonly [string, number])[] =>

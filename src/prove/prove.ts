@@ -3,7 +3,6 @@
  * symbols, then each config, and then searches for a counterexample. Otherwise the verdict is unknown, with the missing
  * fact.
  */
-import { cacheKey } from "../compiled/canonical-json.js";
 import { indexValuesOf, maskValues } from "../analysis/index-values.js";
 import type { Precondition } from "../analysis/preconditions.js";
 import type { Certificate, Obligation, Verdict } from "../compiled/compiled-kernel.js";
@@ -15,7 +14,7 @@ import { claimObligations } from "./properties/assumptions.js";
 import { FactScopes } from "./model/fact-scopes.js";
 import { dividendObligations } from "./properties/dividends.js";
 import { gridLimits } from "./properties/grid-limits.js";
-import type { IndexedConfig } from "./launch-search.js";
+import { distinctConfigs, type IndexedConfig } from "./launch-search.js";
 import { launchesOf } from "./launches.js";
 import { unreachedAccesses } from "./properties/reachability.js";
 import type { ConstexprAssignment } from "./model/launch.js";
@@ -149,12 +148,6 @@ class Prover {
       return param?.range !== undefined && !(name in this.ir.inputs);
     });
   }
-}
-
-/** The first config of each group that differs in launch options alone. */
-function distinctConfigs({ tuning }: KernelIR): readonly IndexedConfig[] {
-  const configs = tuning.configs.map(({ values }, index) => [cacheKey(values), { values, index }] as const);
-  return [...new Map(configs.toReversed()).values()].toSorted((x, y) => x.index - y.index);
 }
 
 interface Decided {

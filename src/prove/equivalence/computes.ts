@@ -3,6 +3,7 @@
  * config. Casts are the identity, because rounding is judged by running the kernel, and inputs are finite. It rests on
  * other obligations: on coverage, which shows that every element is written, and on bounds, races and overflow.
  */
+import { distinctConfigs } from "../launch-search.js";
 import { type KernelIR, paramsOf, type TensorParam } from "../../ir/nodes.js";
 import type { Composition } from "../../ir/operator-ir.js";
 import { not, type Term } from "../../symbolic/term.js";
@@ -36,17 +37,18 @@ export function kernelComputes(
   node: TorchNode,
   checkedOf: CheckedPreconditions,
 ): Computes {
+  const checked = checkedOf(ir);
   const compareIn = (assignments: readonly ConstexprAssignment[]): Computes =>
     firstOpen(
       assignments.flatMap((assignment) => {
-        const model = modelOf(ir, checkedOf(ir), assignment);
+        const model = modelOf(ir, checked, assignment);
         return flagChoices(ir, assignment, model.launch).map(
           (flags) => () => withAtoms(() => compareOutput(model, output, node, flags)),
         );
       }),
     );
   const together = compareIn(variantsOf(ir).map(({ assignment }) => assignment));
-  const configs = distinct(ir.tuning.configs.map(({ values }) => values));
+  const configs = distinctConfigs(ir).map(({ values }) => values);
   const isLarge = configs.length > MAX_CONFIGS || configs.every((values) => Object.keys(values).length === 0);
   if (together.kind !== "unknown" || isLarge) return together;
   const each = compareIn(configs);
@@ -117,7 +119,3 @@ function flagChoices(ir: KernelIR, assignment: ConstexprAssignment, launch: Flag
     [[]],
   );
 }
-
-const distinct = (configs: readonly ConstexprAssignment[]): readonly ConstexprAssignment[] => [
-  ...new Map(configs.map((values) => [JSON.stringify(values), values])).values(),
-];

@@ -29,7 +29,6 @@ import {
   withCoefficient,
 } from "./polynomial.js";
 import {
-  HALF,
   integerPower,
   inverse,
   isEven,
@@ -323,5 +322,3 @@ export function comparisonOf(
   const positiveLead = isNegative(lead) && operator === "greater" ? opposite(lead) : lead;
   return functionAtom(operator, scalePolynomial(apart, inverse(positiveLead)), then, otherwise);
 }
-
-export { HALF };

@@ -6,22 +6,21 @@ import {
   divide,
   multiply,
   negate,
-  power,
   type Real,
   real,
   reciprocal,
   squareRoot,
   subtract,
   zero,
+  inverseRoot,
 } from "./real.js";
-import { HALF, opposite, rational } from "./rational.js";
+import { rational } from "./rational.js";
 
 const LN_2 = constant("ln 2");
 
 /** Base-2 exponentials and logarithms are those of base e with a factor. */
 export const exp2Of = (x: Real): Real => apply("exp", multiply(LN_2, x));
 const log2Of = (x: Real): Real => multiply(reciprocal(LN_2), apply("log", x));
-const inverseRoot = (x: Real): Real => power(x, opposite(HALF));
 
 export const unaryRules: Readonly<Record<string, (x: Real) => Real>> = {
   neg: negate,

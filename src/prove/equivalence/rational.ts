@@ -1,4 +1,5 @@
 /** Exact rational numbers. */
+import { gcd, integer } from "../algebra/exact-integer.js";
 import { noRule } from "./no-rule.js";
 
 /** The limit on digits, beyond which nothing is computed. */
@@ -14,16 +15,11 @@ export interface Rational {
 export function rational(numerator: bigint | number, denominator: bigint | number = 1n): Rational {
   const [n, d] = [BigInt(numerator), BigInt(denominator)];
   if (d === 0n) throw new RangeError("a fraction has the denominator 0");
-  const divisor = greatestCommonDivisor(n < 0n ? -n : n, d < 0n ? -d : d) * (d < 0n ? -1n : 1n);
+  const divisor = BigInt(gcd(integer(n), integer(d))) * (d < 0n ? -1n : 1n);
   const result = { numerator: n / divisor, denominator: d / divisor };
   if (result.denominator > MAX_SIZE || result.numerator > MAX_SIZE || -result.numerator > MAX_SIZE)
     noRule("numbers with too many digits");
   return result;
-}
-
-function greatestCommonDivisor(x: bigint, y: bigint): bigint {
-  while (y !== 0n) [x, y] = [y, x % y];
-  return x === 0n ? 1n : x;
 }
 
 export const ZERO = rational(0n);

@@ -5,7 +5,7 @@
 import type { Location } from "../../diagnostics/diagnostic.js";
 import { andTerm, atLeast, below, FALSE, number, substitute, symbol, type Term, TRUE } from "../../symbolic/term.js";
 import { isOne as isUnitDim } from "../model/symbolic.js";
-import { HALF, inverse, MINUS_ONE, ONE, type Rational, rational } from "./rational.js";
+import { HALF, inverse, MINUS_ONE, ONE, opposite, type Rational, rational } from "./rational.js";
 
 /** Functions without a rule that expands them. */
 export type FunctionName =
@@ -83,6 +83,8 @@ export const negate = (x: Real): Real => multiply(real(MINUS_ONE), x);
 export const subtract = (x: Real, y: Real): Real => add(x, negate(y));
 export const power = (base: Real, exponent: Rational): Real => ({ kind: "power", base, exponent });
 export const squareRoot = (x: Real): Real => power(x, HALF);
+export const inverseRoot = (x: Real): Real => power(x, opposite(HALF));
+export const square = (x: Real): Real => power(x, rational(2n));
 export const divide = (x: Real, y: Real): Real => multiply(x, power(y, MINUS_ONE));
 export const reciprocal = (x: Real): Real => power(x, MINUS_ONE);
 export const apply = (name: FunctionName, ...operands: readonly Real[]): Real => ({ kind: "function", name, operands });

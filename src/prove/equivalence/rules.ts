@@ -24,6 +24,7 @@ import {
   squareRoot,
   subtract,
   zero,
+  square,
 } from "./real.js";
 import { HALF, rational } from "./rational.js";
 
@@ -39,7 +40,6 @@ const [x, y] = [input("x", []), input("y", [])];
 const exp = (argument: Real): Real => apply("exp", argument);
 const log = (argument: Real): Real => apply("log", argument);
 const two = real(rational(2n));
-const square = (argument: Real): Real => power(argument, rational(2n));
 const [n, m] = [symbol("N"), symbol("M")];
 const element = (...index: readonly Term[]): Real => input("v", index);
 

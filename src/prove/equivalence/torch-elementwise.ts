@@ -1,4 +1,5 @@
 /** Rules of torch's elementwise functions. */
+import { broadcastLane } from "../model/symbolic.js";
 import { difference, product, sum, type Term } from "../../symbolic/term.js";
 import { comparisonRules, compared, exp2Of, unaryRules } from "./kernel-rules.js";
 import { noRule } from "./no-rule.js";
@@ -19,9 +20,15 @@ import {
   zero,
 } from "./real.js";
 import { HALF, rational, rationalOf } from "./rational.js";
-import { floatsOf, lanewise, ownIndex, type SymbolicTensor, tensorOf, type TorchSymbol } from "./torch-tensor.js";
-
-type Rule = (args: Readonly<Record<string, TorchSymbol>>) => TorchSymbol;
+import {
+  floatsOf,
+  lanewise,
+  type SymbolicTensor,
+  tensorOf,
+  type TorchArguments,
+  type TorchRule,
+  type TorchSymbol,
+} from "./torch-tensor.js";
 
 const THREE = rational(3n);
 const two = real(rational(2n));
@@ -35,13 +42,13 @@ const clampTo6 = (x: Real): Real => minimum(maximum(x, zero), six);
 
 /** Functions of integers have float results, except those below. */
 const unary =
-  (compute: (x: Real) => Real): Rule =>
+  (compute: (x: Real) => Real): TorchRule =>
   ({ input }) =>
     lanewise([floatsOf(input)], compute);
 
 /** A function that does not turn integers into floats: their arithmetic may wrap. */
 const sameKind =
-  (compute: (x: Real) => Real): Rule =>
+  (compute: (x: Real) => Real): TorchRule =>
   ({ input }) =>
     lanewise([floatTensor(input)], compute);
 
@@ -68,27 +75,27 @@ function arithmetic(
   if (!terms) return noRule("arithmetic of integers");
   return {
     ...result,
-    terms: (index) => terms(first(ownIndex(x.shape, index)), second(ownIndex(y.shape, index))),
+    terms: (index) => terms(first(broadcastLane(x.shape, index)), second(broadcastLane(y.shape, index))),
   };
 }
 
 const withAlpha =
-  (reals: (x: Real, y: Real) => Real, terms: (x: Term, y: Term) => Term): Rule =>
+  (reals: (x: Real, y: Real) => Real, terms: (x: Term, y: Term) => Term): TorchRule =>
   ({ input, other, alpha }) =>
     alpha === undefined || alpha === 1 ? arithmetic(reals, terms, input, other) : noRule("alpha");
 
-function comparison(name: string): Rule {
+function comparison(name: string): TorchRule {
   const rule = comparisonRules[name] ?? noRule(name);
   return ({ input, other }) => {
     const [x, y] = [tensorOf(input), tensorOf(other)];
     const { shape } = lanewise([x, y], add);
     const pick = (index: readonly Term[], then: Real, otherwise: Real): Real =>
-      compared(rule, x.at(ownIndex(x.shape, index)), y.at(ownIndex(y.shape, index)), then, otherwise);
+      compared(rule, x.at(broadcastLane(x.shape, index)), y.at(broadcastLane(y.shape, index)), then, otherwise);
     return { shape, at: (index: readonly Term[]) => pick(index, one, zero), pick };
   };
 }
 
-function gelu({ input, approximate }: Readonly<Record<string, TorchSymbol>>): TorchSymbol {
+function gelu({ input, approximate }: TorchArguments): TorchSymbol {
   const cube = real(rationalOf(0.044715));
   const scale = divide(squareRoot(two), squareRoot(constant("π")));
   const inner = (x: Real): Real =>
@@ -98,14 +105,14 @@ function gelu({ input, approximate }: Readonly<Record<string, TorchSymbol>>): To
   return lanewise([floatsOf(input)], (x) => multiply(half, x, add(one, inner(x))));
 }
 
-function clamp({ input, min, max }: Readonly<Record<string, TorchSymbol>>): TorchSymbol {
+function clamp({ input, min, max }: TorchArguments): TorchSymbol {
   const bounds = [min, max].map((each) => (each === undefined ? undefined : floatsOf(each)));
   const lower = bounds[0] ? lanewise([floatTensor(input), bounds[0]], maximum) : floatTensor(input);
   return bounds[1] ? lanewise([lower, bounds[1]], minimum) : lower;
 }
 
 /** One of two tensors, by a truth value. */
-function where({ condition, input, other }: Readonly<Record<string, TorchSymbol>>): TorchSymbol {
+function where({ condition, input, other }: TorchArguments): TorchSymbol {
   const [truth, x, y] = [tensorOf(condition), floatsOf(input), floatsOf(other)];
   const { pick } = truth;
   if (!pick) return noRule("a condition of torch.where");
@@ -113,11 +120,11 @@ function where({ condition, input, other }: Readonly<Record<string, TorchSymbol>
   return {
     shape,
     at: (index: readonly Term[]) =>
-      pick(ownIndex(truth.shape, index), x.at(ownIndex(x.shape, index)), y.at(ownIndex(y.shape, index))),
+      pick(broadcastLane(truth.shape, index), x.at(broadcastLane(x.shape, index)), y.at(broadcastLane(y.shape, index))),
   };
 }
 
-function raised({ input, exponent }: Readonly<Record<string, TorchSymbol>>): TorchSymbol {
+function raised({ input, exponent }: TorchArguments): TorchSymbol {
   if (typeof exponent !== "number") return noRule("a power that is no number");
   return lanewise([floatTensor(input)], (x) => power(x, rationalOf(exponent)));
 }
@@ -125,13 +132,13 @@ function raised({ input, exponent }: Readonly<Record<string, TorchSymbol>>): Tor
 /** A power that the author writes. Other functions of torch avoid the overflow of those that their rules contain. */
 const written = (x: Real): Real => ({ ...x, origin: "reference" });
 const ruleOf = (name: string): ((x: Real) => Real) => unaryRules[name] ?? noRule(name);
-const identity: Rule = ({ input }) => tensorOf(input);
-const toFloats: Rule = ({ input }) => {
+const identity: TorchRule = ({ input }) => tensorOf(input);
+const toFloats: TorchRule = ({ input }) => {
   const tensor = tensorOf(input);
   return tensor.pick ? noRule("a cast of truth values") : floatsOf(tensor);
 };
 
-export const elementwiseRules: Readonly<Record<string, Rule>> = {
+export const elementwiseRules: Readonly<Record<string, TorchRule>> = {
   add: withAlpha(add, sum),
   sub: withAlpha(subtract, difference),
   mul: ({ input, other }) => arithmetic(multiply, product, input, other),

@@ -1,4 +1,5 @@
 /** Rules of torch's reductions, products of matrices, normalizations and losses. */
+import { broadcastLane, broadcastShape } from "../model/symbolic.js";
 import { atAxis } from "../../types/axis.js";
 import { atMost, equal, number, product, type Term, truth } from "../../symbolic/term.js";
 import { noRule } from "./no-rule.js";
@@ -13,37 +14,32 @@ import {
   integer,
   multiply,
   negate,
-  power,
   type Real,
   real,
   squareRoot,
   subtract,
   zero,
+  inverseRoot,
+  square,
 } from "./real.js";
-import { HALF, opposite, rational, rationalOf } from "./rational.js";
+import { rationalOf } from "./rational.js";
 import { floatTensor } from "./torch-elementwise.js";
 import {
   axisOf,
-  broadcastShapes,
   floatsOf,
   isListOf,
   isTerm,
   lanewise,
-  ownIndex,
   type SymbolicTensor,
   tensorOf,
+  type TorchArguments,
+  type TorchRule,
   type TorchSymbol,
   transposed,
 } from "./torch-tensor.js";
 
-type Args = Readonly<Record<string, TorchSymbol>>;
-type Rule = (args: Args) => TorchSymbol;
-
-const inverseRoot = (x: Real): Real => power(x, opposite(HALF));
-const square = (x: Real): Real => power(x, rational(2n));
-
 /** The axes of a reduction, and the lane of the operand at an index of the result. */
-function reductionOf({ input, dim, keepdim }: Args) {
+function reductionOf({ input, dim, keepdim }: TorchArguments) {
   const x = floatTensor(input);
   const rank = x.shape.length;
   const listed = isListOf(dim) ? dim : [dim];
@@ -65,14 +61,16 @@ function reductionOf({ input, dim, keepdim }: Args) {
 
 /** A reduction of the lanes of the operand by a function of one lane's elements. */
 const reduction =
-  (compute: (dims: readonly Term[], element: (inner: readonly Term[]) => Real, args: Args) => Real): Rule =>
+  (
+    compute: (dims: readonly Term[], element: (inner: readonly Term[]) => Real, args: TorchArguments) => Real,
+  ): TorchRule =>
   (args) => {
     const { x, shape, dims, lane } = reductionOf(args);
     return { shape, at: (index: readonly Term[]) => compute(dims, (inner) => x.at(lane(index, inner)), args) };
   };
 
 const folding =
-  (kind: FoldKind): Rule =>
+  (kind: FoldKind): TorchRule =>
   (args) =>
     reduction((dims, element) => fold(kind, dims, element))(args);
 
@@ -80,7 +78,7 @@ const count = (dims: readonly Term[]): Real => integer(product(...dims));
 const meanOf = (dims: readonly Term[], element: (inner: readonly Term[]) => Real): Real =>
   divide(fold("sum", dims, element), count(dims));
 
-function varianceOf(dims: readonly Term[], element: (inner: readonly Term[]) => Real, args: Args): Real {
+function varianceOf(dims: readonly Term[], element: (inner: readonly Term[]) => Real, args: TorchArguments): Real {
   const { correction, unbiased } = args;
   const removed = correction ?? (unbiased === false ? 0 : 1);
   if (typeof removed !== "number") return noRule("a correction that is no number");
@@ -97,7 +95,7 @@ const logSumExpOf = (dims: readonly Term[], element: (inner: readonly Term[]) =>
 
 /** A tensor of which each lane along an axis is replaced. */
 const alongAxis =
-  (compute: (x: Real, dims: readonly Term[], element: (inner: readonly Term[]) => Real) => Real): Rule =>
+  (compute: (x: Real, dims: readonly Term[], element: (inner: readonly Term[]) => Real) => Real): TorchRule =>
   ({ input, dim }) =>
     replacedLanes(floatsOf(input), dim, compute);
 
@@ -127,14 +125,14 @@ function matmul(left: TorchSymbol, right: TorchSymbol): SymbolicTensor {
   const [xRank, yRank] = [x.shape.length, y.shape.length];
   if (xRank < 2 || yRank < 2) return noRule("a product with a vector");
   const [xLead, yLead] = [x.shape.slice(0, -2), y.shape.slice(0, -2)];
-  const lead = broadcastShapes(xLead, yLead);
+  const lead = broadcastShape(xLead, yLead);
   return {
     shape: [...lead, atAxis(x.shape, xRank - 2), atAxis(y.shape, yRank - 1)],
     at: (index: readonly Term[]) => {
       const outer = index.slice(0, -2);
       const [row, column] = [atAxis(index, index.length - 2), atAxis(index, index.length - 1)];
       return fold("sum", [atAxis(x.shape, xRank - 1)], ([k = number(0)]) =>
-        multiply(x.at([...ownIndex(xLead, outer), row, k]), y.at([...ownIndex(yLead, outer), k, column])),
+        multiply(x.at([...broadcastLane(xLead, outer), row, k]), y.at([...broadcastLane(yLead, outer), k, column])),
       );
     },
   };
@@ -143,7 +141,7 @@ function matmul(left: TorchSymbol, right: TorchSymbol): SymbolicTensor {
 const withBias = (x: SymbolicTensor, bias: TorchSymbol): SymbolicTensor =>
   bias === undefined ? x : lanewise([x, floatsOf(bias)], add);
 
-function attention(args: Args): TorchSymbol {
+function attention(args: TorchArguments): TorchSymbol {
   const { attn_mask: mask, dropout_p: dropout, is_causal: causal, scale } = args;
   if (mask !== undefined || (dropout !== undefined && dropout !== 0)) return noRule("a mask of attention");
   const [q, k, v] = [floatTensor(args["query"]), floatTensor(args["key"]), floatTensor(args["value"])];
@@ -168,7 +166,7 @@ function conditionOf(x: TorchSymbol): Term {
   return isTerm(x) ? x.term : noRule("a condition of the reference");
 }
 
-function einsum({ equation, operands }: Args): TorchSymbol {
+function einsum({ equation, operands }: TorchArguments): TorchSymbol {
   if (typeof equation !== "string" || !isListOf(operands)) return noRule("an equation of torch.einsum");
   const [inputs = "", output = ""] = equation.replaceAll(" ", "").split("->");
   if (!equation.includes("->") || equation.includes(".")) return noRule("an equation of torch.einsum");
@@ -191,7 +189,10 @@ function einsum({ equation, operands }: Args): TorchSymbol {
 
 // ---- normalizations and losses ----------------------------------------------------------------------------------------
 
-function normalized({ input, normalized_shape: shape, weight, bias, eps }: Args, isCentered: boolean): TorchSymbol {
+function normalized(
+  { input, normalized_shape: shape, weight, bias, eps }: TorchArguments,
+  isCentered: boolean,
+): TorchSymbol {
   const x = floatsOf(input);
   const rank = x.shape.length;
   if (!isListOf(shape)) return noRule("a normalized shape");
@@ -216,7 +217,7 @@ function normalized({ input, normalized_shape: shape, weight, bias, eps }: Args,
 /** PyTorch's default of `ignore_index`: the loss of such a row is 0. */
 const IGNORED_LABEL = -100;
 
-function crossEntropy(args: Args): TorchSymbol {
+function crossEntropy(args: TorchArguments): TorchSymbol {
   const { input, target, reduction: reduced, ignore_index: ignored, label_smoothing: smoothing, weight } = args;
   if (reduced !== "none" || weight !== undefined || (smoothing !== undefined && smoothing !== 0))
     return noRule("a form of torch.nn.functional.cross_entropy");
@@ -234,7 +235,7 @@ function crossEntropy(args: Args): TorchSymbol {
   };
 }
 
-function elementLoss(compute: (x: Real, y: Real) => Real): Rule {
+function elementLoss(compute: (x: Real, y: Real) => Real): TorchRule {
   return ({ input, target, reduction: reduced = "mean" }) => {
     const losses = lanewise([floatTensor(input), floatTensor(target)], compute);
     if (reduced === "none") return losses;
@@ -244,7 +245,7 @@ function elementLoss(compute: (x: Real, y: Real) => Real): Rule {
   };
 }
 
-export const foldRules: Readonly<Record<string, Rule>> = {
+export const foldRules: Readonly<Record<string, TorchRule>> = {
   sum: folding("sum"),
   mean: reduction(meanOf),
   amax: folding("maximum"),

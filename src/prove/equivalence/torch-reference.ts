@@ -1,4 +1,5 @@
 /** A recorded reference as real expressions of an element's index. */
+import { broadcastLane } from "../model/symbolic.js";
 import {
   above,
   atLeast,
@@ -35,7 +36,6 @@ import {
   isListOf,
   isTerm,
   lanewise,
-  ownIndex,
   type SymbolicTensor,
   tensorOf,
   termOf,
@@ -194,6 +194,7 @@ function lanewiseChoice(condition: Term, x: SymbolicTensor, y: SymbolicTensor): 
   if (!first || !second) return chosen;
   return {
     ...chosen,
-    terms: (index) => chosenTerm(condition, first(ownIndex(x.shape, index)), second(ownIndex(y.shape, index))),
+    terms: (index) =>
+      chosenTerm(condition, first(broadcastLane(x.shape, index)), second(broadcastLane(y.shape, index))),
   };
 }

@@ -1,7 +1,7 @@
 /** Rules of torch's functions that create, move and select elements. */
 import { atAxis } from "../../types/axis.js";
 import { below, difference, equal, number, product, quotient, sum, type Term, atMost } from "../../symbolic/term.js";
-import { isOne } from "../model/symbolic.js";
+import { broadcastLane, isOne } from "../model/symbolic.js";
 import { canonical, exactQuotient } from "./integer-form.js";
 import { noRule } from "./no-rule.js";
 import { choose, integer, one, type Real, zero } from "./real.js";
@@ -9,17 +9,16 @@ import {
   axisOf,
   isListOf,
   moved,
-  ownIndex,
   reshaped,
   sizeOf,
   type SymbolicTensor,
   tensorOf,
   termOf,
+  type TorchArguments,
+  type TorchRule,
   type TorchSymbol,
   transposed,
 } from "./torch-tensor.js";
-
-type Rule = (args: Readonly<Record<string, TorchSymbol>>) => TorchSymbol;
 
 function dimsOf(x: TorchSymbol): readonly TorchSymbol[] {
   if (!isListOf(x)) return [x];
@@ -28,17 +27,17 @@ function dimsOf(x: TorchSymbol): readonly TorchSymbol[] {
 }
 
 const filled =
-  (value: (args: Readonly<Record<string, TorchSymbol>>) => SymbolicTensor): Rule =>
+  (value: (args: TorchArguments) => SymbolicTensor): TorchRule =>
   (args) => {
     const fill = value(args);
     return { shape: dimsOf(args["size"]).map(termOf), at: () => fill.at([]) };
   };
 
 const filledLike =
-  (value: Real): Rule =>
+  (value: Real): TorchRule =>
   ({ input }) => ({ shape: tensorOf(input).shape, at: () => value });
 
-function arange({ start, end, step }: Readonly<Record<string, TorchSymbol>>): TorchSymbol {
+function arange({ start, end, step }: TorchArguments): TorchSymbol {
   if (step !== undefined && step !== 1) return noRule("a step of torch.arange");
   const [from, to] = end === undefined ? [number(0), termOf(start)] : [termOf(start ?? 0), termOf(end)];
   const terms = ([i = number(0)]: readonly Term[]): Term => sum(from, i);
@@ -55,11 +54,7 @@ function reshapedTo(x: SymbolicTensor, dims: readonly TorchSymbol[]): SymbolicTe
   );
 }
 
-function flatten({
-  input,
-  start_dim: start = 0,
-  end_dim: end = -1,
-}: Readonly<Record<string, TorchSymbol>>): TorchSymbol {
+function flatten({ input, start_dim: start = 0, end_dim: end = -1 }: TorchArguments): TorchSymbol {
   const x = tensorOf(input);
   const [from, to] = [axisOf(start, x.shape.length), axisOf(end, x.shape.length)];
   const dims = [...x.shape.slice(0, from), sizeOf(x.shape.slice(from, to + 1)), ...x.shape.slice(to + 1)];
@@ -72,23 +67,23 @@ function expanded(input: TorchSymbol, size: TorchSymbol): TorchSymbol {
   const shape = dims.map((dim, axis) =>
     dim === -1 ? atAxis(x.shape, axis + x.shape.length - dims.length) : termOf(dim),
   );
-  return moved(x, shape, (index) => ownIndex(x.shape, index));
+  return moved(x, shape, (index) => broadcastLane(x.shape, index));
 }
 
-function unsqueeze({ input, dim }: Readonly<Record<string, TorchSymbol>>): TorchSymbol {
+function unsqueeze({ input, dim }: TorchArguments): TorchSymbol {
   const x = tensorOf(input);
   const axis = axisOf(dim, x.shape.length + 1);
   return moved(x, x.shape.toSpliced(axis, 0, number(1)), (index) => index.toSpliced(axis, 1));
 }
 
-function squeeze({ input, dim }: Readonly<Record<string, TorchSymbol>>): TorchSymbol {
+function squeeze({ input, dim }: TorchArguments): TorchSymbol {
   const x = tensorOf(input);
   const axis = axisOf(dim, x.shape.length);
   if (!isOne(atAxis(x.shape, axis))) return noRule("torch.squeeze of a dim that may not be 1");
   return moved(x, x.shape.toSpliced(axis, 1), (index) => index.toSpliced(axis, 0, number(0)));
 }
 
-function permute({ input, dims }: Readonly<Record<string, TorchSymbol>>): TorchSymbol {
+function permute({ input, dims }: TorchArguments): TorchSymbol {
   const x = tensorOf(input);
   const order = dimsOf(dims).map((dim) => axisOf(dim, x.shape.length));
   return moved(
@@ -103,18 +98,18 @@ function along(x: SymbolicTensor, axis: number, size: Term, from: (i: Term) => T
   return moved(x, x.shape.with(axis, size), (index) => index.with(axis, from(atAxis(index, axis))));
 }
 
-function narrow({ input, dim, start, length }: Readonly<Record<string, TorchSymbol>>): TorchSymbol {
+function narrow({ input, dim, start, length }: TorchArguments): TorchSymbol {
   const x = tensorOf(input);
   return along(x, axisOf(dim, x.shape.length), termOf(length), (i) => sum(termOf(start), i));
 }
 
-function select({ input, dim, index: position }: Readonly<Record<string, TorchSymbol>>): TorchSymbol {
+function select({ input, dim, index: position }: TorchArguments): TorchSymbol {
   const x = tensorOf(input);
   const axis = axisOf(dim, x.shape.length);
   return moved(x, x.shape.toSpliced(axis, 1), (index) => index.toSpliced(axis, 0, termOf(position)));
 }
 
-function chunk({ input, chunks, dim = 0 }: Readonly<Record<string, TorchSymbol>>): TorchSymbol {
+function chunk({ input, chunks, dim = 0 }: TorchArguments): TorchSymbol {
   const x = tensorOf(input);
   const axis = axisOf(dim, x.shape.length);
   if (typeof chunks !== "number") return noRule("a number of chunks");
@@ -123,7 +118,7 @@ function chunk({ input, chunks, dim = 0 }: Readonly<Record<string, TorchSymbol>>
 }
 
 /** Tensors one after the other along an axis. */
-function cat({ tensors, dim = 0 }: Readonly<Record<string, TorchSymbol>>): TorchSymbol {
+function cat({ tensors, dim = 0 }: TorchArguments): TorchSymbol {
   const parts = isListOf(tensors) ? tensors.map(tensorOf) : noRule("the tensors of torch.cat");
   const [first] = parts;
   if (!first) return noRule("torch.cat of nothing");
@@ -147,7 +142,7 @@ function cat({ tensors, dim = 0 }: Readonly<Record<string, TorchSymbol>>): Torch
 
 /** Elements on one side of a diagonal. The others are 0. */
 const triangle =
-  (isKept: (row: Term, column: Term, diagonal: Term) => Term): Rule =>
+  (isKept: (row: Term, column: Term, diagonal: Term) => Term): TorchRule =>
   ({ input, diagonal = 0 }) => {
     const x = tensorOf(input);
     const rank = x.shape.length;
@@ -160,21 +155,21 @@ const triangle =
     };
   };
 
-function repeatInterleave({ input, repeats, dim }: Readonly<Record<string, TorchSymbol>>): TorchSymbol {
+function repeatInterleave({ input, repeats, dim }: TorchArguments): TorchSymbol {
   const x = tensorOf(input);
   const axis = axisOf(dim, x.shape.length);
   const times = termOf(repeats);
   return along(x, axis, canonical(product(atAxis(x.shape, axis), times)), (i) => quotient(i, times));
 }
 
-function indexSelect({ input, dim, index: positions }: Readonly<Record<string, TorchSymbol>>): TorchSymbol {
+function indexSelect({ input, dim, index: positions }: TorchArguments): TorchSymbol {
   const [x, chosen] = [tensorOf(input), tensorOf(positions)];
   const { terms } = chosen;
   if (!terms) return noRule("the indices of torch.index_select");
   return along(x, axisOf(dim, x.shape.length), atAxis(chosen.shape, 0), (i) => terms([i]));
 }
 
-function gather({ input, dim, index: positions }: Readonly<Record<string, TorchSymbol>>): TorchSymbol {
+function gather({ input, dim, index: positions }: TorchArguments): TorchSymbol {
   const [x, chosen] = [tensorOf(input), tensorOf(positions)];
   const { terms } = chosen;
   if (!terms) return noRule("the indices of torch.gather");
@@ -182,7 +177,7 @@ function gather({ input, dim, index: positions }: Readonly<Record<string, TorchS
   return moved(x, chosen.shape, (index) => index.with(axis, terms(index)));
 }
 
-function embedding({ input, weight }: Readonly<Record<string, TorchSymbol>>): TorchSymbol {
+function embedding({ input, weight }: TorchArguments): TorchSymbol {
   const [positions, table] = [tensorOf(input), tensorOf(weight)];
   const { terms } = positions;
   if (!terms) return noRule("the indices of torch.nn.functional.embedding");
@@ -193,7 +188,7 @@ function embedding({ input, weight }: Readonly<Record<string, TorchSymbol>>): To
   ]);
 }
 
-function oneHot({ input, num_classes: classes }: Readonly<Record<string, TorchSymbol>>): TorchSymbol {
+function oneHot({ input, num_classes: classes }: TorchArguments): TorchSymbol {
   const { shape, terms } = tensorOf(input);
   if (!terms) return noRule("the classes of torch.nn.functional.one_hot");
   return {
@@ -202,7 +197,7 @@ function oneHot({ input, num_classes: classes }: Readonly<Record<string, TorchSy
   };
 }
 
-export const shapeRules: Readonly<Record<string, Rule>> = {
+export const shapeRules: Readonly<Record<string, TorchRule>> = {
   transpose: ({ input, dim0, dim1 }) => {
     const x = tensorOf(input);
     return transposed(x, axisOf(dim0, x.shape.length), axisOf(dim1, x.shape.length));

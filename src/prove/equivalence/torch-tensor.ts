@@ -1,7 +1,7 @@
 /** Tensors of a reference, as real expressions of an element's index. */
 import { atAxis } from "../../types/axis.js";
 import { number, product, quotient, remainder, sum, type Term } from "../../symbolic/term.js";
-import { isOne } from "../model/symbolic.js";
+import { broadcastLane, broadcastShape } from "../model/symbolic.js";
 import { canonical } from "./integer-form.js";
 import { noRule } from "./no-rule.js";
 import { INFINITE, integer, type Real, real } from "./real.js";
@@ -19,6 +19,10 @@ export interface SymbolicTensor {
 /** A value of a reference: a tensor, a size, a condition of sizes, a number, a text or a list. */
 export type TorchSymbol =
   SymbolicTensor | { readonly term: Term } | number | boolean | string | null | undefined | readonly TorchSymbol[];
+
+/** The arguments of a call by parameter; those that are absent or None are undefined. */
+export type TorchArguments = Readonly<Record<string, TorchSymbol>>;
+export type TorchRule = (args: TorchArguments) => TorchSymbol;
 
 export const isTensor = (x: TorchSymbol): x is SymbolicTensor => typeof x === "object" && x !== null && "shape" in x;
 export const isTerm = (x: TorchSymbol): x is { readonly term: Term } =>
@@ -51,26 +55,13 @@ export function axisOf(x: TorchSymbol, rank: number): number {
   return x < 0 ? x + rank : x;
 }
 
-/** The part of an index that a tensor of this shape has, after broadcasting. */
-export function ownIndex(shape: readonly Term[], index: readonly Term[]): readonly Term[] {
-  return shape.map((dim, axis) => (isOne(dim) ? number(0) : atAxis(index, axis + index.length - shape.length)));
-}
-
-export function broadcastShapes(...shapes: readonly (readonly Term[])[]): readonly Term[] {
-  const rank = Math.max(0, ...shapes.map(({ length }) => length));
-  return Array.from({ length: rank }, (_, axis) => {
-    const dims = shapes.flatMap((shape) => shape[axis - (rank - shape.length)] ?? []);
-    return dims.find((dim) => !isOne(dim)) ?? number(1);
-  });
-}
-
 export function lanewise(
   operands: readonly SymbolicTensor[],
   compute: (...values: readonly Real[]) => Real,
 ): SymbolicTensor {
   return {
-    shape: broadcastShapes(...operands.map(({ shape }) => shape)),
-    at: (index) => compute(...operands.map((operand) => operand.at(ownIndex(operand.shape, index)))),
+    shape: broadcastShape(...operands.map(({ shape }) => shape)),
+    at: (index) => compute(...operands.map((operand) => operand.at(broadcastLane(operand.shape, index)))),
   };
 }
 

@@ -29,7 +29,7 @@ export function makeState(names: readonly string[], context: Context): void {
       return scope.refuse(
         `${name}, which a loop or branch changes, is ${value.kind === "none" ? "None" : `a ${value.kind}`}`,
       );
-    const typed = value.kind === "traced" ? value : toStoredValue(value, undefined).typed;
+    const { typed } = toStoredValue(value, undefined);
     const text = scope.fresh(name);
     const initializer = `tl.mut(${typed.text})`;
     scope.emit(

@@ -4,20 +4,11 @@ import type { Context } from "./context.js";
 import type { Variable } from "./function-scope.js";
 import { childrenOf, defines, liveBefore, readNames, targetNames, writtenNames } from "./liveness.js";
 import { translateAnd, translateOr } from "./operators.js";
-import { makeState } from "./state.js";
+import { makeState, toStoredValue } from "./state.js";
 import { translateCondition } from "./translate-expressions.js";
 import { branchKey, needsContinuation, isReadAsNone, emitContinuation } from "./translate-tails.js";
 import type { Expression, If, Statement } from "./tree.js";
-import {
-  castTo,
-  isCompileTimeConstant,
-  list,
-  UnsupportedConstruct,
-  traced,
-  truth,
-  type Value,
-  translateNot,
-} from "./value.js";
+import { isCompileTimeConstant, list, UnsupportedConstruct, traced, truth, type Value, translateNot } from "./value.js";
 
 type Names = ReadonlySet<string>;
 
@@ -389,12 +380,11 @@ function returnedText(names: readonly string[], statement: If, context: Context)
 function result(name: string, statement: If, { scope }: Context): Value {
   const value = scope.read(name);
   if (!value) throw new UnsupportedConstruct(`${name}, which one arm of a branch does not define`, statement);
-  if (value.kind === "number") return castTo(value, value.isFloat ? "tl.float32" : "tl.int32");
-  if (value.kind === "truth") return castTo(value, "tl.int1");
-  if (value.kind !== "traced")
+  const { typed } = toStoredValue(value, undefined);
+  if (typed.kind !== "traced")
     throw new UnsupportedConstruct(
       `${name}, which is ${value.kind === "none" ? "None" : `a ${value.kind}`} in one arm`,
       statement,
     );
-  return value;
+  return typed;
 }

@@ -34,13 +34,10 @@ export interface PipelinedLoop {
 
 /** The pipelined loops in which a moved load and a write may access the same memory. */
 export function pipelinedLoops(ir: KernelIR): readonly PipelinedLoop[] {
-  const loops: PipelinedLoop[] = [];
-  walkAll(ir, (statement) => {
-    if (statement.kind !== "for" || statement.unrolled) return;
-    const body = new LoopBody(statement);
-    if (!body.isPipelined || body.writes.size === 0 || body.loads.size === 0) return;
+  const loops = pipelinedBodies(ir).flatMap((body): readonly PipelinedLoop[] => {
+    if (body.writes.size === 0) return [];
     const moved = body.movedLoads();
-    if (moved.size > 0) loops.push({ loop: statement, moved, ...body.order(moved) });
+    return moved.size > 0 ? [{ loop: body.loop, moved, ...body.order(moved) }] : [];
   });
   if (loops.length === 0 || assignsPointers(ir)) return loops;
   const memory = accessedMemory(ir);
@@ -66,14 +63,15 @@ export interface SharedOperand {
   readonly user: OpStatement | undefined;
 }
 
-export function sharedOperands(ir: KernelIR): readonly SharedOperand[] {
-  const found: SharedOperand[] = [];
+export const sharedOperands = (ir: KernelIR): readonly SharedOperand[] =>
+  pipelinedBodies(ir).flatMap((body) => body.sharedOperands());
+
+function pipelinedBodies(ir: KernelIR): readonly LoopBody[] {
+  const bodies: LoopBody[] = [];
   walkAll(ir, (statement) => {
-    if (statement.kind !== "for" || statement.unrolled) return;
-    const body = new LoopBody(statement);
-    if (body.isPipelined) found.push(...body.sharedOperands());
+    if (statement.kind === "for" && !statement.unrolled) bodies.push(new LoopBody(statement));
   });
-  return found;
+  return bodies.filter(({ isPipelined, loads }) => isPipelined && loads.size > 0);
 }
 
 /** True if a variable holds an address, which may then belong to several arguments. */
@@ -105,21 +103,21 @@ class LoopBody {
   #state = new Map<Variable, Node>();
   readonly #declared = new Set<Variable>();
   #calls = 0;
-  readonly #loop: ForStatement;
+  readonly loop: ForStatement;
 
   constructor(loop: ForStatement) {
-    this.#loop = loop;
+    this.loop = loop;
     this.#block(loop.body, false);
   }
 
   get #isFlattened(): boolean {
-    const flatten = this.#loop.options["flatten"];
+    const flatten = this.loop.options["flatten"];
     return isLiteral(flatten) && flatten.value === true;
   }
 
   /** The loads that the pipeliner moves, with those that their addresses and masks depend on. */
   movedLoads(): ReadonlySet<OpStatement> {
-    const hasStages = this.#loop.options["numStages"] !== undefined;
+    const hasStages = this.loop.options["numStages"] !== undefined;
     const isRoot = (node: Node): boolean =>
       !node.isNested && (hasStages ? this.loads.has(node) : node.statement?.op.facts.contracts === true);
     const isLoad = (node: Node): boolean => this.loads.has(node);
@@ -143,7 +141,7 @@ class LoopBody {
         const uses = (node: Node): boolean => operandNodes(node).some((input) => forms.has(input));
         const user = this.#nodes.find((node) => isOtherUse(node) && !forms.has(node) && uses(node))?.statement;
         const isCarried = carried.some((node) => forms.has(node) || uses(node));
-        return user !== undefined || isCarried ? [{ loop: this.#loop, load, product, user }] : [];
+        return user !== undefined || isCarried ? [{ loop: this.loop, load, product, user }] : [];
       });
     });
   }

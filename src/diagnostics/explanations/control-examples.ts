@@ -1,10 +1,22 @@
 /** Examples of `source-codes.ts` and `control-codes.ts`. */
-import type { Explanation } from "./explanation.js";
+import type { Explanation, KernelFileParts } from "./explanation.js";
 
 const STORE = "tl.store(y.at(i), tl.load(x.at(i)));";
-const OPERANDS = `a: tensor(tl.float16, ["M", "K"]), sums: tensor.out(tl.float32, ["M"]), c: tensor.out(tl.float32, ["M", "M"]), BLOCK: constexpr()`;
-const RESULTS = `tl.store(sums.at(lanes), sum.value);
-tl.store(c.at(lanes, lanes), acc.value);`;
+
+/** A product of tiles of `a` and the sums of its rows, from the loaded tile on. */
+const sumBesideProduct = (rest: string): KernelFileParts => ({
+  params: `a: tensor(tl.float16, ["M", "K"]), sums: tensor.out(tl.float32, ["M"]), c: tensor.out(tl.float32, ["M", "M"]), BLOCK: constexpr()`,
+  grid: "() => [1]",
+  config: "config: { BLOCK: 64 },",
+  names: "a, sums, c, K, BLOCK",
+  body: `const lanes = tl.arange(0, BLOCK);
+const [sum, acc] = [tl.mut(tl.zeros([BLOCK], tl.float32)), tl.mut(tl.zeros([BLOCK, BLOCK], tl.float32))];
+for (const k of tl.range(0, K, BLOCK)) {
+  const tile = tl.load(a.at(lanes, k.add(lanes)));
+${rest}
+tl.store(sums.at(lanes), sum.value);
+tl.store(c.at(lanes, lanes), acc.value);`,
+});
 
 export const source = {
   "hidden-coercion": {
@@ -281,34 +293,12 @@ tl.when(x.given, () => tl.store(y.at(i), tl.load(z.at(i)).add(tl.load(x.at(i))))
       "On sm_90 Triton executes a product asynchronously, from buffers that a loop of two or more stages fills in turn. If the loop also uses the loaded tile without a product, Triton allocates one buffer too few, and a copy overwrites the operand of a product that is not finished: an H200 computed up to half of the elements wrong. Products of fewer than 64 rows or fewer than four warps, and of float32 with `ieee`, are not affected.",
     message:
       "example: this tile is an operand of a product and is also used without one, and in a pipelined loop Triton for sm_90 overwrites it while the product still reads it; pass { numStages: 1 } to tl.range, or move the other use to a loop of its own",
-    failing: {
-      params: OPERANDS,
-      grid: "() => [1]",
-      config: "config: { BLOCK: 64 },",
-      names: "a, sums, c, K, BLOCK",
-      body: `const lanes = tl.arange(0, BLOCK);
-const [sum, acc] = [tl.mut(tl.zeros([BLOCK], tl.float32)), tl.mut(tl.zeros([BLOCK, BLOCK], tl.float32))];
-for (const k of tl.range(0, K, BLOCK)) {
-  const tile = tl.load(a.at(lanes, k.add(lanes)));
-  sum.value = sum.value.add(tl.sum(tile.to(tl.float32), 1));
+    failing: sumBesideProduct(`  sum.value = sum.value.add(tl.sum(tile.to(tl.float32), 1));
   acc.value = tl.dot(tile, tl.trans(tile), acc.value);
+}`),
+    passing: sumBesideProduct(`  acc.value = tl.dot(tile, tl.trans(tile), acc.value);
 }
-${RESULTS}`,
-    },
-    passing: {
-      params: OPERANDS,
-      grid: "() => [1]",
-      config: "config: { BLOCK: 64 },",
-      names: "a, sums, c, K, BLOCK",
-      body: `const lanes = tl.arange(0, BLOCK);
-const [sum, acc] = [tl.mut(tl.zeros([BLOCK], tl.float32)), tl.mut(tl.zeros([BLOCK, BLOCK], tl.float32))];
-for (const k of tl.range(0, K, BLOCK)) {
-  const tile = tl.load(a.at(lanes, k.add(lanes)));
-  acc.value = tl.dot(tile, tl.trans(tile), acc.value);
-}
-for (const k of tl.range(0, K, BLOCK)) sum.value = sum.value.add(tl.sum(tl.load(a.at(lanes, k.add(lanes))).to(tl.float32), 1));
-${RESULTS}`,
-    },
+for (const k of tl.range(0, K, BLOCK)) sum.value = sum.value.add(tl.sum(tl.load(a.at(lanes, k.add(lanes))).to(tl.float32), 1));`),
   },
   "scope-escape": {
     meaning:

@@ -124,7 +124,7 @@ function launchErrors(
     if (property !== "launch") return [];
     if (verdict.kind === "impossible" && (verdict.configs === "all" || subject === `config ${config}`))
       return [`${subject} has a launch`];
-    if (sharedPlaces.has(`${at?.line}:${at?.column}`)) return [];
+    if (sharedPlaces.has(placeOf(at))) return [];
     const isReached = reached.some(({ line, column }) => line === at?.line && column === at.column);
     return verdict.kind === "unreached" && isReached ? [`${subject} is reached`] : [];
   });

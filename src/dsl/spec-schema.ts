@@ -32,7 +32,7 @@ export interface RawSpec {
   };
   readonly config?: RawConfig | ((meta: Meta) => unknown);
   readonly heuristics?: Readonly<Record<string, (meta: Meta) => unknown>>;
-  readonly launch?: Readonly<Record<string, boolean | number>>;
+  readonly launch?: "fast" | Readonly<Record<string, boolean | number>>;
   readonly triton?: string;
   readonly targets?: KernelTargets;
   readonly warpSpecialize?: string;
@@ -171,7 +171,13 @@ export const specSchema: Readonly<Record<keyof RawSpec, readonly [Validator, str
       recordOf(functionValidator),
       "an object of functions, such as { EVEN: ({ N, BLOCK }) => N.mod(BLOCK).eq(0) }",
     ],
-    launch: [constantRecord, "an object such as { launchPdl: true }"],
+    launch: [
+      anyOf(
+        fromPredicate((value) => value === "fast"),
+        constantRecord,
+      ),
+      '"fast", or an object such as { launchPdl: true }',
+    ],
     triton: CHECKED_ELSEWHERE,
     targets: [
       targets,

@@ -189,8 +189,9 @@ function tuningOf(
 
 function launchOf({ spec }: KernelDefinition): LaunchSpec {
   const { launch = {}, doNotSpecialize = [], doNotSpecializeOnAlignment = [] } = spec;
+  if (launch === "fast") return { isFast: true, options: {}, doNotSpecialize, doNotSpecializeOnAlignment };
   const options = Object.fromEntries(Object.entries(launch).filter(([, value]) => value !== undefined));
-  return { options, doNotSpecialize, doNotSpecializeOnAlignment };
+  return { isFast: false, options, doNotSpecialize, doNotSpecializeOnAlignment };
 }
 
 function versionOf({ name, spec: { triton }, at: location }: KernelDefinition): KernelIR["triton"] {

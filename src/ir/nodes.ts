@@ -339,6 +339,8 @@ export interface Tuning {
 
 /** Options of the jit decorator and of every launch, by the author's names. */
 export interface LaunchSpec {
+  /** True if the module has a launch cache by default. */
+  readonly isFast: boolean;
   readonly options: Readonly<Record<string, boolean | number>>;
   readonly doNotSpecialize: readonly string[];
   readonly doNotSpecializeOnAlignment: readonly string[];

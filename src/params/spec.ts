@@ -173,8 +173,8 @@ export interface Spec<P, Derived extends string = never, Heuristic extends strin
     | ((meta: HostArgs<P, NoInfer<Derived>> & OnDevice) => ComputedConfig<P, NoInfer<Heuristic>>);
   /** Constexprs computed from the arguments and the chosen config: `EVEN: ({ N, BLOCK }) => N.mod(BLOCK).eq(0)`. */
   readonly heuristics?: { readonly [K in Heuristic]: HeuristicOf<P, K, NoInfer<Derived>> };
-  /** Driver options of every launch, for all configs. */
-  readonly launch?: DriverOptions;
+  /** Driver options for all configs; or "fast", which emits a launch cache, as `emit --launch fast`. */
+  readonly launch?: "fast" | DriverOptions;
   /**
    * The oldest Triton version that the kernel supports. A feature that needs 3.9 is an error under "3.6", accepted
    * under "3.9", and a warning if this is omitted.

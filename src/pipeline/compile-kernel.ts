@@ -3,7 +3,7 @@ import { compileOperator } from "./compile-operator.js";
 import { constantTileDims } from "../analysis/tile-sizes.js";
 import { emitModule } from "../codegen/module/module.js";
 import { kernelArguments, shapesOf, signatureOf } from "../codegen/module/signature.js";
-import type { Certificate, CompiledKernel, Config, HelperSignature } from "../compiled/compiled-kernel.js";
+import type { Certificate, CompiledKernel, Config, HelperSignature, Signature } from "../compiled/compiled-kernel.js";
 import { definitionOf } from "../dsl/definition.js";
 import { OperatorDefinition } from "../dsl/operator.js";
 import { constexprsOf, rangesOf, sizesOf } from "../eval/case-launch.js";
@@ -49,23 +49,14 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
   const file = `${signature.name}.py`;
   const specialized = warpSpecializedKernel(ir, lowered);
   const emitting = emitters(
+    ir,
     file,
     (options, part) => emitModule(lowered, source, options, specialized.form(options?.warpSpecialize), part),
     (options) => specialized.warnings(options?.warpSpecialize),
   );
   const narrowRoundings = narrowRoundingsOf(ir, signature.arithmetic, () => roundingSites(ir));
-  const evaluate: CompiledKernel["evaluate"] = (testCase, { tolerance, lowered: isBothStages, ...options } = {}) => {
-    const tolerances = { ...ir.tolerance, ...tolerance };
-    const context = { sizes: sizesOf(ir, testCase), dtypes: testCase.dtypes };
-    const toleranceOf = (output: string, dtype: string) =>
-      toleranceFor(dtype, signature, context, "eval", declaredToleranceFor(tolerances, output));
-    const evaluation = evaluateCase(ir, signature, testCase, toleranceOf, {
-      ...options,
-      tolerance: tolerances,
-      ...(isBothStages && { lowered }),
-    });
-    return withFindings(evaluation, narrowRoundings(testCase, tolerance));
-  };
+  const evaluate = evaluator(ir, lowered, signature, narrowRoundings);
+  const emitted = emitting.emit();
   let certificate: Certificate | undefined;
   const proof: CompiledKernel["proof"] = (cache) => (certificate ??= cachedProof(cache, ir, lowered));
   return {
@@ -73,13 +64,13 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
     configs: ir.tuning.configs,
     tileDims: constantTileDims(ir),
     ...shapesOf(ir),
-    ...emitting.emit(),
+    ...emitted,
     file,
     ...emitting,
     ir: printIR(ir),
     kernelArguments: kernelArguments(lowered),
     helpers: helpersOf(ir),
-    warnings: [...diagnostics, ...specialized.warnings()],
+    warnings: [...diagnostics, ...(emitted.warnings ?? [])],
     ...specializedConfigs(specialized.form()),
     reference: ir.reference?.kind ?? "none",
     ...tuningInterface(ir, source),
@@ -96,6 +87,26 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
     narrowRoundings,
     evaluate,
     check: (testCase, options) => assertCorrect(signature, testCase, evaluate(testCase, options)),
+  };
+}
+
+function evaluator(
+  ir: KernelIR,
+  lowered: KernelIR,
+  signature: Signature,
+  narrowRoundings: CompiledKernel["narrowRoundings"],
+): CompiledKernel["evaluate"] {
+  return (testCase, { tolerance, lowered: isBothStages, ...options } = {}) => {
+    const tolerances = { ...ir.tolerance, ...tolerance };
+    const context = { sizes: sizesOf(ir, testCase), dtypes: testCase.dtypes };
+    const toleranceOf = (output: string, dtype: string) =>
+      toleranceFor(dtype, signature, context, "eval", declaredToleranceFor(tolerances, output));
+    const evaluation = evaluateCase(ir, signature, testCase, toleranceOf, {
+      ...options,
+      tolerance: tolerances,
+      ...(isBothStages && { lowered }),
+    });
+    return withFindings(evaluation, narrowRoundings(testCase, tolerance));
   };
 }
 

@@ -45,6 +45,7 @@ export function compileOperator(
   const signature = operatorSignature(operator);
   const file = `${signature.name}.py`;
   const emitting = emitters(
+    face,
     file,
     ({ op = { namespace: NAMESPACE }, ...options } = {}, part) =>
       emitOperator(operator, [...lowered.values()], source, op, options, part),
@@ -52,6 +53,7 @@ export function compileOperator(
   );
   const narrowRoundings = narrowRoundingsOf(face, signature.arithmetic, () => operatorRoundingSites(operator));
   const evaluate = operatorEvaluator(operator, signature, lowered, narrowRoundings);
+  const emitted = emitting.emit();
   const configCount = Math.max(...kernels.map(({ tuning }) => tuning.configs.length));
   return {
     signature,
@@ -59,14 +61,14 @@ export function compileOperator(
     configs: Array.from({ length: configCount }, (_, i) => configAt(kernels, i)),
     tileDims: [...new Set(kernels.flatMap(constantTileDims))],
     ...shapesOf(face),
-    ...emitting.emit(),
+    ...emitted,
     file,
     ...emitting,
     get parts() {
       return definitions.map(compilePart);
     },
     ir: kernels.map(printIR).join("\n"),
-    warnings: diagnostics,
+    warnings: [...diagnostics, ...(emitted.warnings ?? [])],
     reference: face.reference?.kind ?? "none",
     ...(face.tolerance && { tolerance: face.tolerance }),
     targets: kernels.flatMap(({ targets }) => targets ?? []),

@@ -3,16 +3,19 @@ import type { EmittedModule, Part } from "../codegen/module/module.js";
 import { runtimeModule } from "../codegen/module/runtime-module.js";
 import { sourceMap } from "../codegen/module/source-map.js";
 import type { CompiledKernel, EmitOptions, Emitted } from "../compiled/compiled-kernel.js";
-import type { Diagnostic } from "../diagnostics/diagnostic.js";
+import { noLaunchCache } from "../diagnostics/catalog/definition-codes.js";
+import { type Diagnostic, type Location, warning } from "../diagnostics/diagnostic.js";
 
 /** `emitPart` emits a module of `file`, and `warningsOf` are those about options. */
 export function emitters(
+  kernel: { readonly name: string; readonly at: Location | undefined },
   file: string,
   emitPart: (options?: EmitOptions, part?: Part) => EmittedModule,
   warningsOf: (options?: EmitOptions) => readonly Diagnostic[],
 ): Pick<CompiledKernel, "emit" | "emitForPackage" | "runtimeModule"> {
-  const emitted = ({ text, lines }: EmittedModule, options?: EmitOptions): Emitted => {
-    const warnings = warningsOf(options);
+  const emitted = ({ text, lines, cacheObstacle }: EmittedModule, options?: EmitOptions): Emitted => {
+    const warnings = [...warningsOf(options)];
+    if (cacheObstacle !== undefined) warnings.push(warning(noLaunchCache(kernel.name, cacheObstacle), kernel.at));
     return { python: text, map: sourceMap(file, lines), ...(warnings.length > 0 && { warnings }) };
   };
   return {

@@ -32,7 +32,7 @@ import type { Block, Expression, FunctionDef, Parameter, Statement } from "../sy
 import { numberBindings, sizeBindings } from "../wrapper/number-bindings.js";
 import { referenceFunction } from "../reference/reference-function.js";
 import { configLists } from "../wrapper/autotune.js";
-import { isLaunchCacheable, launchCacheBlock } from "../wrapper/launch-cache.js";
+import { cacheObstacle, launchCacheBlock } from "../wrapper/launch-cache.js";
 import { emitOperatorFunctions, emitWrapper, type OperatorFunctionNames } from "../wrapper/wrapper.js";
 import type { KernelNames } from "../names/kernel-names.js";
 import { definedNames, selectLibrary } from "../library/library.js";
@@ -52,6 +52,8 @@ export interface Part {
 export interface EmittedModule extends PrintedModule {
   /** The names that it imports from `Part.runtime`. */
   readonly runtimeNames: readonly string[];
+  /** The reason why it has no launch cache, if the author asks for one. */
+  readonly cacheObstacle?: string | undefined;
 }
 
 /** Emits the module of a lowered kernel. The output is deterministic. */
@@ -62,7 +64,7 @@ export function emitModule(
   specialized?: Specialized,
   part: Part = {},
 ): EmittedModule {
-  const { op, launch = "plain", warpSpecialize = ir.warpSpecialize } = options;
+  const { op, launch = ir.launch.isFast ? "fast" : "plain", warpSpecialize = ir.warpSpecialize } = options;
   checkExterns(ir, source);
   if (op) checkWrapperOperator(ir, op);
   const module = moduleNames();
@@ -71,8 +73,8 @@ export function emitModule(
   const isTraceable = op?.form === "triton_op";
   const emission = { ir, names, module, source };
   const gluon = specialized && !isTraceable ? gluonKernel(specialized, emission, warpSpecialize) : undefined;
-  const mayBePlain = !gluon || gluon.isTimed;
-  const isFast = launch === "fast" && !isTraceable && mayBePlain && isLaunchCacheable(ir);
+  const obstacle = launch === "fast" ? fastObstacle(ir, isTraceable, gluon) : undefined;
+  const isFast = launch === "fast" && obstacle === undefined;
   const usedValues = usedParameters(ir);
   const launcher = emitWrapper(ir, names, usedValues, { isTraceable, isFast, gluon });
   const definitions: Statement[] = [
@@ -83,7 +85,7 @@ export function emitModule(
   ];
   const exports = fixedExports(ir, names, positionalParameters(launcher), source, options);
   if (part.testsOf !== undefined) return assembleTests(names.wrapper, part.testsOf, exports);
-  return assembleModule({
+  const assembled = assembleModule({
     kernels: [ir],
     doc: ir.doc ?? `The Triton kernel ${names.wrapper}.`,
     definitions: [...definitions, ...(options.bare ? [] : exports.functions)],
@@ -93,6 +95,12 @@ export function emitModule(
     alias: options.bare ? [] : exports.alias,
     runtime: part.runtime,
   });
+  return { ...assembled, cacheObstacle: obstacle };
+}
+
+function fastObstacle(ir: KernelIR, isTraceable: boolean, gluon: GluonKernel | undefined): string | undefined {
+  if (isTraceable) return "PyTorch traces the launch of a triton_op";
+  return gluon && !gluon.isTimed ? "its warp-specialized kernel has descriptors" : cacheObstacle(ir);
 }
 
 /** Emits the module of an operator. `kernels` are lowered, in the order of `operator.kernels`. */
@@ -133,7 +141,8 @@ export function emitOperator(
   const context = new OperatorContext(operator, names, module, emittedKernels, sizes, source, op);
   const exports = fixedExports(face, names, context.params, source, { ...options, providers: false });
   if (part.testsOf !== undefined) return assembleTests(names.wrapper, part.testsOf, exports);
-  return assembleModule({
+  const isAskedFor = options.launch === "fast" || kernels.some(({ launch }) => launch.isFast);
+  const assembled = assembleModule({
     kernels,
     doc: face.doc ?? `The operator ${names.wrapper}.`,
     definitions: [...definitions, ...operatorDefinitions(context), ...(options.bare ? [] : exports.functions)],
@@ -143,6 +152,7 @@ export function emitOperator(
     alias: options.bare ? [] : exports.alias,
     runtime: part.runtime,
   });
+  return { ...assembled, cacheObstacle: isAskedFor ? "PyTorch dispatches the calls of an operator" : undefined };
 }
 
 /** @throws TileScriptError if the file of an extern function cannot be read. */

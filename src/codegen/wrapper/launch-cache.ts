@@ -24,14 +24,15 @@ export const LAUNCH_CACHE_NAMES = [CHECKED_WRAPPER, CACHED_WRAPPER, "functools"]
 /** The library's function that says if launches can be cached here. */
 const IS_DIRECT = "_is_direct";
 
-/**
- * True if calls of the wrapper can be cached: it launches with `_launch`, and has no optional tensors. Kernels with
- * descriptors are excluded, because descriptors and scratch memory are created for each launch.
- */
-export function isLaunchCacheable(ir: KernelIR): boolean {
+/** The reason why calls of the wrapper cannot be cached. */
+export function cacheObstacle(ir: KernelIR): string | undefined {
   const tensors = ir.params.filter((param) => isMemoryParam(param));
-  const hasDescriptors = hasDeviceDescriptors(ir) || tensors.some((param) => param.kind === "tensor" && param.block);
-  return !hasDescriptors && deviceHolder({ ir }) !== undefined && tensors.every(({ given }) => given === undefined);
+  const optional = tensors.find(({ given }) => given !== undefined);
+  if (optional) return `${optional.name} is optional`;
+  if (deviceHolder({ ir }) === undefined) return "no input determines its device";
+  if (hasDeviceDescriptors(ir) || tensors.some((param) => param.kind === "tensor" && param.block))
+    return "each launch creates its descriptors";
+  return undefined;
 }
 
 /**

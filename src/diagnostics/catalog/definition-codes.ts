@@ -153,6 +153,11 @@ export const specValue = defineCode("spec-value", {
   ],
 });
 
+export const noLaunchCache = defineCode("no-launch-cache", (kernel: string, reason: string) => [
+  `${kernel} has no launch cache: ${reason}`,
+  `leave launch: "fast" out, in the spec or as --launch fast`,
+]);
+
 export const notSpecialized = defineCode("not-specialized", {
   required: (kernel: string, reason: string) => [
     `${kernel} has no warp-specialized form: ${reason}`,

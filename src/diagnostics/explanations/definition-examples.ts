@@ -1,6 +1,12 @@
 /** Examples of `definition-codes.ts`. */
 import type { Explanation } from "./explanation.js";
 
+const FILL = {
+  params: 'y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr()',
+  names: "y, N, BLOCK",
+  body: "tl.store(y.at(i), 1);",
+};
+
 export const definitions = {
   "kernel-result": {
     meaning: "A kernel's function returns nothing: results leave a kernel through memory.",
@@ -36,6 +42,14 @@ await build({ name: "example" });`,
 await build(kernel("example", { params: { y: tensor.out(tl.float32, [16]) }, grid: () => [1] }, ({ y }) => {
   tl.store(y.at(tl.arange(0, 16)), 0);
 }));`,
+  },
+  "no-launch-cache": {
+    meaning:
+      "A repeated call can skip the checks of the wrapper only if the first call decides all that a launch needs. The module is emitted without the cache, and launches as Triton does.",
+    message:
+      'example has no launch cache: no input determines its device; leave launch: "fast" out, in the spec or as --launch fast',
+    failing: { ...FILL, spec: 'launch: "fast",' },
+    passing: FILL,
   },
   "not-specialized": {
     meaning:

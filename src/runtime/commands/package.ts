@@ -22,6 +22,7 @@ interface PackageOptions extends JsonOptions {
   readonly packageName?: string;
   readonly packageVersion: string;
   readonly license?: string;
+  readonly licenseFile?: string;
   readonly tritonOp?: true;
 }
 
@@ -35,6 +36,7 @@ export const packageKernels: KernelCommand<PackageOptions> = {
     new Option("--license <expression>", "the package's license as an SPDX expression, such as MIT").argParser(
       licenseOption,
     ),
+    new Option("--license-file <path>", "the license's text, which the package takes along as LICENSE"),
     options.tritonOp,
     options.kernel,
     options.json,
@@ -45,8 +47,9 @@ export const packageKernels: KernelCommand<PackageOptions> = {
   },
   async plan(kernels, flags, streams) {
     const { out, name } = packageDestination(flags);
-    const { tritonOp, json, packageVersion: version, license } = flags;
+    const { tritonOp, json, packageVersion: version, license, licenseFile } = flags;
     await checkFolder(out);
+    const licenseText = licenseFile === undefined ? undefined : await readLicense(licenseFile);
     refuseSameNames(kernels);
     const compiled = await compileAll(kernels);
     warn(compiled, streams);
@@ -54,7 +57,7 @@ export const packageKernels: KernelCommand<PackageOptions> = {
     checkNames(compiled, name);
     const forms: readonly OperatorForm[] = tritonOp ? ["triton_op", "custom_op"] : ["custom_op"];
     const packaged = compiled.map((kernel) => packagedKernel(kernel, name, forms, streams));
-    const files = await packageFiles(resolve(out), { name, version, license }, packaged);
+    const files = await packageFiles(resolve(out), { name, version, license, licenseText }, packaged);
     return async () => {
       for (const [path, text] of files) await writeOutput(join(out, path), text);
       const paths = [...files.keys()].map((path) => join(out, path));
@@ -92,6 +95,12 @@ function versionOption(text: string): string {
   if (!/^\d+(\.\d+)*((a|b|rc)\d+)?(\.post\d+)?(\.dev\d+)?(\+[a-z0-9]+([.][a-z0-9]+)*)?$/.test(text))
     throw new InvalidArgumentError("It must be a version of a Python package, such as 1.2.0 or 2.0rc1.");
   return text;
+}
+
+async function readLicense(path: string): Promise<string> {
+  return readFile(path, "utf8").catch((error: unknown) => {
+    throw new UsageError(`--license-file ${path} cannot be read; name a text file, such as LICENSE`, { cause: error });
+  });
 }
 
 function licenseOption(text: string): string {

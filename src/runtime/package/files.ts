@@ -67,12 +67,13 @@ export interface PackageMetadata {
   readonly version: string;
   /** An SPDX expression. */
   readonly license?: string | undefined;
+  readonly licenseText?: string | undefined;
 }
 
 /** The text of each file, by path in the folder. */
 export async function packageFiles(
   folder: string,
-  { name, version, license }: PackageMetadata,
+  { name, version, license, licenseText }: PackageMetadata,
   kernels: readonly PackagedKernel[],
 ): Promise<ReadonlyMap<string, string>> {
   const names = kernels.map(({ kernel }) => kernel.signature.name).sort();
@@ -119,6 +120,7 @@ export async function packageFiles(
   };
   return new Map([
     ["pyproject.toml", await fillTemplate("pyproject.toml", project)],
+    ...(licenseText === undefined ? [] : [["LICENSE", licenseText] as const]),
     ["README.md", await fillTemplate("README.md", readme)],
     [`${name}/__init__.py`, initText(name, names, kernels)],
     [`${name}/kernels/__init__.py`, '"""One module for each kernel."""\n'],

@@ -103,10 +103,17 @@ describe("a package", () => {
   });
 });
 
+it("a license that cannot be read is refused", async () => {
+  const ran = await packaged(join(folder, "out"), [kernel], "--license-file", "LICENSES");
+  expect(ran).toMatchObject({ code: 2, files: [] });
+  expect(ran.err).toMatch(/--license-file LICENSES cannot be read; name a text file/);
+});
+
 describe.runIf(isInFullRun("wheels"))("a wheel", { timeout: 240_000 }, () => {
   it("is installed in a fresh environment, where its README holds", async () => {
     const out = join(folder, "wheel-kernels");
-    const ran = await packaged(out, [kernel], "--package-version", "2.0", "--license", "MIT");
+    const license = ["--license", "MIT", "--license-file", "LICENSE"];
+    const ran = await packaged(out, [kernel], "--package-version", "2.0", ...license);
     expect({ code: ran.code, err: ran.err }).toEqual({ code: 0, err: "" });
     const options = ["--no-index", "--no-deps", "--no-build-isolation"];
     const wheel = await python(["-m", "pip", "wheel", ...options, "-w", folder, out], {});
@@ -126,14 +133,15 @@ describe.runIf(isInFullRun("wheels"))("a wheel", { timeout: 240_000 }, () => {
     const readme = await readFile(join(out, "README.md"), "utf8");
     const [, example] = /```python\n(from [^]*?)```/.exec(readme)!;
     const script = `${example}
-from importlib.metadata import metadata
+from importlib.metadata import files, metadata
 about = metadata("wheel-kernels")
+print(*(file.read_text().split("\\n")[0] for file in files("wheel-kernels") if file.name == "LICENSE"))
 print(tuple(result.shape), about["Version"], about["License-Expression"], "README" if "## Call" in str(about) else "")
 `;
     const { stdout } = await execa(fresh, ["-c", script], {
       cwd: folder,
       env: { PYTHONPATH: `${site}:${join(out, "tests")}`, TRITON_INTERPRET: "1", CUDA_VISIBLE_DEVICES: "" },
     });
-    expect(stdout).toMatch(/^\(\d+,\) 2\.0 MIT README$/);
+    expect(stdout).toMatch(/^MIT License\n\(\d+,\) 2\.0 MIT README$/);
   });
 });

@@ -4,6 +4,7 @@ import { PositionEncoding, Workspace } from "@astral-sh/ruff-wasm-nodejs";
 import { build, kernel, scalar, tensor, tl } from "tilescript";
 import { dropout } from "../../../examples/dropout.js";
 import { gemmTma } from "../../../examples/gemm-tma.js";
+import { layerNorm } from "../../../examples/layer-norm.js";
 import { vectorAdd } from "../../../examples/vector-add.js";
 import { lint } from "../../support/emit.js";
 import { examples } from "../../support/examples.js";
@@ -31,6 +32,30 @@ test("the rest of the module should be as it is without the block, but for impor
   expect(long.replace(imports, "").replace(block, "\n\n").replace(launch, "")).toBe(
     short.replace(/ {8}vector_add_kernel\[.*\n/, ""),
   );
+});
+
+const copy = (spec: object) =>
+  kernel(
+    "copy",
+    { params: { x: tensor(tl.float32, [16]), y: tensor.out(tl.float32, [16]) }, grid: () => [1], ...spec },
+    ({ x, y }) => tl.store(y.at(tl.arange(0, 16)), tl.load(x.at(tl.arange(0, 16)))),
+  );
+
+test('launch: "fast" in the spec should be the default of the module', async () => {
+  const [declared, other] = await Promise.all([build(copy({ launch: "fast" })), build(copy({}))]);
+  expect(cached(declared.python)).toBeDefined();
+  expect(declared.python).toBe(other.emit({ launch: "fast" }).python);
+  expect(declared.emit({ launch: "plain" }).python).toBe(other.python);
+  expect(declared.warnings).toEqual([]);
+});
+
+test("a module without a launch cache that was asked for should say why", async () => {
+  const of = await build(gemmTma);
+  expect(of.emit({ launch: "fast" }).warnings).toMatchObject([{ code: "no-launch-cache" }]);
+  const traced = { launch: "fast", op: { namespace: "n", form: "triton_op" } } as const;
+  expect((await build(vectorAdd)).emit(traced).warnings?.[0]?.message).toMatch(/PyTorch traces the launch/);
+  expect((await build(layerNorm)).emit({ launch: "fast" }).warnings?.[0]?.message).toMatch(/calls of an operator/);
+  expect(of.emitForPackage("p.kernels.gemm_tma", { launch: "fast" }).warnings).toHaveLength(1);
 });
 
 test("a module of a package should import the library, and its key should tell it from others", async () => {

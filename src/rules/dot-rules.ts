@@ -21,6 +21,7 @@ import {
   type DTypeName,
 } from "../types/dtype.js";
 import type { Agree, FirstError, Validate, IsAny, IsUnion, Same, RuleError } from "../types/rule-error.js";
+import { sameDim } from "../types/products.js";
 import { sameShape, showShape, type AsShape, type Dim, type SameShape, type Shape, type Show } from "../types/shape.js";
 import { noTile, notATile, type NotATile } from "../types/operand.js";
 import type { ElementIn, ShapeOf } from "./math-rules.js";
@@ -109,7 +110,7 @@ type Swap<K, B> = B extends readonly [...any, any, infer N] ? (Same<K, N> extend
 function whyInner(a: readonly Dim[], b: readonly Dim[]): RuleError | undefined {
   const shapes = [showShape(a), showShape(b)] as const;
   if (a.length !== b.length) return dotRanks(...shapes);
-  if (a.at(-1) !== b.at(-2)) return dotInner(...shapes, a.at(-1) === b.at(-1) ? SWAP : "");
+  if (!sameDim(a.at(-1), b.at(-2))) return dotInner(...shapes, a.at(-1) === b.at(-1) ? SWAP : "");
   return sameShape(a.slice(0, -2), b.slice(0, -2)) ? undefined : dotBatches(...shapes);
 }
 

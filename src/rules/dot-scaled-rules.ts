@@ -6,6 +6,7 @@ import { dotOperands, optionValue } from "../diagnostics/catalog/rule-codes.js";
 import { dtypeDisplayName, sameElem, type Call, type Elem } from "../types/dtype.js";
 import type { Agree, FirstError, RuleError } from "../types/rule-error.js";
 import { double, type Double } from "../types/dims.js";
+import { sameDim } from "../types/products.js";
 import { sameShape, showShape, type AsShape, type Dim, type SameShape, type Shape, type Show } from "../types/shape.js";
 import { notATile, type NotATile } from "../types/operand.js";
 import type { ShapeOf } from "./math-rules.js";
@@ -167,7 +168,7 @@ export function inferDotScaled(a: ScaledSide, b: ScaledSide, acc: Type | undefin
   if (b.type.kind !== "tile") return notATile("dotScaled", b.type);
   const rhsShape = b.type.shape;
   const [lhsK, rhsK] = [unpack(columnsOf(lhsShape), a, true), unpack(rowsOf(rhsShape), b, true)];
-  if (lhsK !== rhsK || !sameShape(lhsShape.slice(0, -2), rhsShape.slice(0, -2)))
+  if (!sameDim(lhsK, rhsK) || !sameShape(lhsShape.slice(0, -2), rhsShape.slice(0, -2)))
     return scaledInner(showShape(lhsShape), showShape(rhsShape));
   const n = unpack(columnsOf(rhsShape), b, false);
   const scaleError = whyScale(b, b.type, n) || whyGroups([groupSize(a, lhsK), groupSize(b, lhsK)]);

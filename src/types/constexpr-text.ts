@@ -55,6 +55,10 @@ const atom = (text: string): string => (isAtom(text) ? text : `(${text})`);
 type Factor<T> = T extends `${string} ${"+" | "-" | "//" | "%" | "/"} ${string}` ? Atom<T> : T & string;
 const factor = (text: string): string => (/ (\+|-|\/\/|%|\/) /.test(text) ? atom(text) : text);
 
+/** True for a text without operators other than the product. */
+type IsProduct<T> = T extends `${string}${"+" | "-" | "/" | "%" | "("}${string}` ? false : true;
+const isProduct = (text: string): boolean => !/[+\-/%(]/.test(text);
+
 /** The text without enclosing parentheses. */
 type Bare<T> = T extends `(${infer Inner})` ? (Inner extends `${string})${string}` ? T : Inner) : T & string;
 const bare = (text: string): string =>
@@ -146,7 +150,11 @@ export type FloorDivText<A extends string, B extends string> = B extends PowerTe
     : never
   : A extends `${infer X} * ${Factor<B>}`
     ? Bare<X>
-    : `${Atom<A>} // ${Atom<B>}`;
+    : A extends `${Factor<B>} * ${infer X}`
+      ? IsProduct<A> extends true
+        ? X
+        : `${Atom<A>} // ${Atom<B>}`
+      : `${Atom<A>} // ${Atom<B>}`;
 export function floorDivText(a: string, b: string): string {
   const exponent = log2Of(b);
   if (exponent >= 0) {
@@ -154,7 +162,9 @@ export function floorDivText(a: string, b: string): string {
     return scale(base, times - over - exponent);
   }
   const last = ` * ${factor(b)}`;
-  return a.endsWith(last) ? bare(a.slice(0, -last.length)) : `${atom(a)} // ${atom(b)}`;
+  if (a.endsWith(last)) return bare(a.slice(0, -last.length));
+  const first = `${factor(b)} * `;
+  return a.startsWith(first) && isProduct(a) ? a.slice(first.length) : `${atom(a)} // ${atom(b)}`;
 }
 
 export type ModText<A extends string, B extends string> = `${Atom<A>} % ${Atom<B>}`;

@@ -4,6 +4,7 @@ import { wrongAxis, shapeMismatch } from "../diagnostics/catalog/rule-codes.js";
 import { MAX_NUMEL } from "./limits.js";
 import { axisOf, type DimAt, type SetAt } from "./axis.js";
 import { mulText, type TwiceText } from "./constexpr-text.js";
+import { type Cancel, cancel, type SplitProduct, splitProduct } from "./products.js";
 import type { Same, RuleError } from "./rule-error.js";
 import { showShape, type Dim, type Join, type Shape, type Show } from "./shape.js";
 
@@ -71,42 +72,9 @@ type Factors<S, Out extends unknown[] = []> = S extends readonly [infer H, ...in
     ? Factors<R, Out>
     : Factors<R, [...Out, ...SplitProduct<H>]>
   : Out;
-type SplitProduct<D> = D extends `${infer N extends number}`
-  ? [N]
-  : D extends `${string}(${string}`
-    ? [D]
-    : D extends `${infer A} * ${infer B}`
-      ? [...SplitProduct<A>, ...SplitProduct<B>]
-      : [D];
 function factors(shape: readonly Dim[]): Dim[] {
   return shape.filter((dim) => dim !== 1).flatMap(splitProduct);
 }
-function splitProduct(dim: Dim): Dim[] {
-  if (typeof dim === "number" || dim.includes("(")) return [dim];
-  return dim.split(" * ").map((text) => (/^\d+$/.test(text) ? Number(text) : text));
-}
-
-type Remove<L, X, Done extends unknown[] = []> = L extends [infer H, ...infer R]
-  ? Same<H, X> extends true
-    ? [...Done, ...R]
-    : Remove<R, X, [...Done, H]>
-  : "absent";
-/** Both lists without their common entries, which are removed in pairs. */
-type Cancel<A, B, Left extends unknown[] = []> = A extends [infer H, ...infer R]
-  ? Remove<B, H> extends infer B2 extends unknown[]
-    ? Cancel<R, B2, Left>
-    : Cancel<R, B, [...Left, H]>
-  : [Left, B];
-function cancel(a: readonly Dim[], b: readonly Dim[]): [Dim[], Dim[]] {
-  const remainingB = [...b];
-  const remainingA = a.filter((dim) => {
-    const index = remainingB.indexOf(dim);
-    if (index >= 0) remainingB.splice(index, 1);
-    return index < 0;
-  });
-  return [remainingA, remainingB];
-}
-
 interface Log2 {
   2: [0];
   4: [0, 0];

@@ -1,6 +1,7 @@
 /** Dimensions, shapes and broadcasting. Axes are in `axis.ts`, permutations and reshapes in `dims.ts`. */
 import { type Fact, type SentenceOf, Message } from "../diagnostics/message.js";
 import { shapeMismatch } from "../diagnostics/catalog/rule-codes.js";
+import { type SameProduct, sameDim } from "./products.js";
 import type { IsAny, Same, RuleError } from "./rule-error.js";
 
 export const otherShape = <Op extends Fact, A extends Fact, B extends Fact>(op: Op, a: A, b: B) =>
@@ -37,7 +38,7 @@ export function showShape(shape: readonly Dim[]): string {
 // Fit returns the shape in a 1-tuple, or a string that describes the mismatch. The order of the tests matters: each
 // must be decidable for `[]`, for tuples of type parameters ([N]), and for a bare type parameter (S).
 
-/** Compares dimensions. A dimension whose value the checker does not know equals every other. */
+/** Compares dimensions by their factors. A dimension whose value the checker does not know equals every other. */
 type Loose<A, B, Num = number, Str = string, Any = Dim> =
   IsAny<A> extends true
     ? [B]
@@ -55,7 +56,9 @@ type Loose<A, B, Num = number, Str = string, Any = Dim> =
                 ? [A]
                 : Same<B, Str> extends true
                   ? [A]
-                  : `${A & Dim} is not ${B & Dim}`;
+                  : SameProduct<A, B> extends true
+                    ? [A]
+                    : `${A & Dim} is not ${B & Dim}`;
 type FitDim<A, B, One = 1> =
   Same<A, B> extends true ? [A] : Same<B, One> extends true ? [A] : Same<A, One> extends true ? [B] : Loose<A, B>;
 type FitLast<A, B, Done extends unknown[]> = A extends readonly [...infer AR, infer a]
@@ -84,7 +87,7 @@ function fit(a: readonly Dim[], b: readonly Dim[]): Dim[] | string {
   const shape: Dim[] = [];
   for (let fromEnd = 1; fromEnd <= Math.max(a.length, b.length); fromEnd++) {
     const [x, y] = [a.at(-fromEnd) ?? 1, b.at(-fromEnd) ?? 1];
-    if (x !== y && x !== 1 && y !== 1) return `${x} is not ${y}`;
+    if (!sameDim(x, y) && x !== 1 && y !== 1) return `${x} is not ${y}`;
     shape.unshift(x === 1 ? y : x);
   }
   return shape;
@@ -163,7 +166,7 @@ type SameDims<A, B> = A extends readonly [infer a, ...infer AR]
     ? true
     : false;
 export function sameShape(a: readonly Dim[], b: readonly Dim[]): boolean {
-  return a.length === b.length && a.every((dim, axis) => dim === b[axis]);
+  return a.length === b.length && a.every((dim, axis) => sameDim(dim, b[axis]));
 }
 
 /** True if B can be broadcast to A, as a mask must: otherwise the tile would grow. */

@@ -59,7 +59,7 @@ const elems = fc.constantFrom<Elem>(
   "float8e5",
   T,
 );
-const dims = fc.constantFrom<Dim>(1, 2, 16, "A", "B", "A * 2", "B // 2");
+const dims = fc.constantFrom<Dim>(1, 2, 16, "A", "B", "A * 2", "B // 2", "A * B", "B * A", "A * B * A", "A * B + 1");
 const shapes = fc.array(dims, { maxLength: 3 });
 const tiles: fc.Arbitrary<TileType> = fc.record({ kind: fc.constant("tile" as const), dtype: elems, shape: shapes });
 const literals = fc.constantFrom(...[0, 1, 3, -1, 0.5, 1e-10, true].map(literalType));
@@ -164,7 +164,7 @@ const spellings = { Add: text.addText, Sub: text.subText, Mul: text.mulText, Flo
 const spelled = fc.array(
   fc.tuple(
     fc.constantFrom(...(Object.keys(spellings) as (keyof typeof spellings)[])),
-    fc.constantFrom("2", "4", "8", "3", "0", "A", "B", "cdiv(M, A)", "A + B", "A * 2", "M // 4"),
+    fc.constantFrom("2", "4", "8", "3", "0", "A", "B", "cdiv(M, A)", "A + B", "A * 2", "A * B", "M // 4"),
   ),
   { minLength: 1, maxLength: 4 },
 );

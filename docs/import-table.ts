@@ -69,7 +69,7 @@ function row(name: string, parts: readonly ImportPart[]): readonly string[] {
       (total, part) => total + counts.reduce((partTotal, each) => partTotal + (part.counts[each] ?? 0), 0),
       0,
     );
-  const kernels = sum("equal", "equal for the traced flags", "differs", "not imported");
+  const kernels = sum("equal", "equal for the traced calls", "equal for the traced flags", "differs", "not imported");
   const accesses = sum("accesses");
   const share = (count: number, denominator: number): string =>
     `${count} (${Math.round((100 * count) / denominator)} %)`;

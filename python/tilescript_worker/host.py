@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from .ttir import constant
 
 if TYPE_CHECKING:
     from .recording import RecordedCalls, RecordedLaunch
+    from .ttir import Argument
 
 # Number of grids to report if no expression computes the grid.
 MAX_GRIDS = 3
@@ -34,12 +35,15 @@ def first_config(kernel: Any) -> dict[str, Any]:
     return dict(tuners[0].configs[0].kwargs) if tuners else {}
 
 
-def tuning_of(kernel: Any, launches: Sequence[RecordedLaunch]) -> dict[str, Any]:
-    """Configs, heuristics that agree with the recorded launches, and unspecialized parameters."""
+def tuning_of(
+    kernel: Any, signatures: Sequence[Mapping[str, Argument]], launches: Sequence[RecordedLaunch]
+) -> dict[str, Any]:
+    """Configs, heuristics that agree with the recorded launches, unspecialized parameters, and what no spec has."""
     names = [param.name for param in kernel.params]
     tuning: dict[str, Any] = {
         "heuristics": {},
         "doNotSpecialize": [param.name for param in kernel.params if param.do_not_specialize],
+        "leftOut": _jit_options(kernel),
     }
     for decorator in decorators_of(kernel):
         if isinstance(decorator, Autotuner):
@@ -49,6 +53,11 @@ def tuning_of(kernel: Any, launches: Sequence[RecordedLaunch]) -> dict[str, Any]
                 "resetToZero": list(decorator.reset_to_zero),
                 "restoreValue": list(decorator.restore_value),
             }
+            # The hook that sets the blocks of descriptors is called for them.
+            has_descriptors = any(each.kind == "descriptor" for signature in signatures for each in signature.values())
+            tuning["leftOut"] += [
+                each for each in _tuner_options(decorator, names) if not (has_descriptors and each == CONFIG_HOOK)
+            ]
         elif isinstance(decorator, Heuristics):
             for name, function in decorator.values.items():
                 tree = heuristic_tree(function, names)
@@ -56,7 +65,42 @@ def tuning_of(kernel: Any, launches: Sequence[RecordedLaunch]) -> dict[str, Any]
                     tree, [(each.values, each.values.get(name)) for each in launches]
                 )
                 tuning["heuristics"][name] = tree if agrees else {"text": source_text(function)}
+        else:
+            tuning["leftOut"].append(f"the decorator {type(decorator).__name__}")
     return tuning
+
+
+CONFIG_HOOK = "the pre_hook of a config"
+
+
+def _jit_options(kernel: Any) -> list[str]:
+    """The arguments of ``@triton.jit`` that no spec has."""
+    aligned = [param.name for param in kernel.params if getattr(param, "do_not_specialize_on_alignment", False)]
+    options = {
+        f"do_not_specialize_on_alignment of {', '.join(aligned)}": aligned,
+        "launch_metadata": getattr(kernel, "launch_metadata", None),
+        "debug": getattr(kernel, "debug", None),
+    }
+    return [text for text, value in options.items() if value]
+
+
+def _tuner_options(tuner: Any, names: Sequence[str]) -> list[str]:
+    """The arguments of ``@triton.autotune`` and of its configs that no spec has."""
+    options = {
+        "the pre_hook of the autotuner": getattr(tuner, "user_defined_pre_hook", False),
+        "the post_hook of the autotuner": getattr(tuner, "user_defined_post_hook", False),
+        "early_config_prune": getattr(tuner, "early_config_prune", None),
+        "perf_model": getattr(tuner, "perf_model", None),
+        CONFIG_HOOK: any(config.pre_hook for config in tuner.configs),
+        "the ir_override of a config": any(getattr(config, "ir_override", None) for config in tuner.configs),
+        "a config's value that is no number, truth value or string": any(
+            not isinstance(value, bool | int | float | str)
+            for config in tuner.configs
+            for value in config.kwargs.values()
+        ),
+    }
+    unknown = [f"the autotune key {name}, which is no parameter" for name in tuner.keys if name not in names]
+    return [text for text, value in options.items() if value] + unknown
 
 
 def _config(config: Any) -> dict[str, Any]:

@@ -89,7 +89,11 @@ def _with_file(kernel: JITFunction, path: str) -> str:
 def _import_kernel(kernel: JITFunction, calls: RecordedCalls) -> dict[str, Any]:
     with measure_cpu_time() as compile_time:
         read = _read(kernel.__name__, kernel, calls.arguments)
-        result = {**read, "tuning": tuning_of(kernel, calls.launches), "launch": launch_of(kernel, calls)}
+        result = {
+            **read,
+            "tuning": tuning_of(kernel, calls.arguments, calls.launches),
+            "launch": launch_of(kernel, calls),
+        }
     return {**result, "spent": compile_time.json()}
 
 
@@ -202,7 +206,7 @@ def _import_for_types(
             )
         except RequestError as error:
             return {**_head(name, kernel), "refused": str(error)}
-        result: dict[str, Any] = {**_read(name, kernel, [signature]), "tuning": tuning_of(kernel, [])}
+        result: dict[str, Any] = {**_read(name, kernel, [signature]), "tuning": tuning_of(kernel, [signature], [])}
         if "blocks" in result:
             result["blocks"] = apply_named_blocks(result["blocks"], types)
         if "refused" in result:

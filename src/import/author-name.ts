@@ -11,6 +11,9 @@ const RESERVED: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
+/** True for a name that every object has, such as `constructor`: no spec can have a part of that name. */
+export const isOfObjects = (name: string): boolean => name in Object.prototype;
+
 /** The name of an option or a method: `numWarps` for `num_warps`. */
 export const camelCase = (python: string): string =>
   python.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());

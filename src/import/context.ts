@@ -1,5 +1,6 @@
 /** The translation context of a function: its scope and its kernel. */
 import type { FunctionScope } from "./function-scope.js";
+import type { LeftOut } from "./left-out.js";
 import type { Call, FunctionTree, Statement } from "./tree.js";
 import type { Value } from "./value.js";
 
@@ -24,6 +25,8 @@ export interface KernelContext {
   tensor(parameter: string): string;
   /** Adds a TODO for the user. */
   addTodo(text: string, line: number): void;
+  /** Records a part of the original that the kernel file has no place for. */
+  leaveOut(what: LeftOut["what"], text: string, line: number): void;
   functionTree(number: number): FunctionTree;
   /** Specializes a helper function for these arguments. Returns its name and the remaining arguments of the call. */
   instantiateHelper(number: number, args: readonly Value[]): { readonly name: string; readonly args: readonly Value[] };

@@ -1,10 +1,11 @@
 /** Declares a kernel's parameters in the spec. */
 import { LAUNCH_NAMES } from "../codegen/names/kernel-names.js";
-import { authorName } from "./author-name.js";
+import { authorName, isOfObjects } from "./author-name.js";
 import type { FunctionScope } from "./function-scope.js";
 import { descriptorText } from "./descriptors.js";
 import { callbackText, type HostNames } from "./host-text.js";
 import type { LiftedAxis, LiftedTensor } from "./lift/lifted-tensors.js";
+import type { LeftOut } from "./left-out.js";
 import { readNames, writtenNames } from "./liveness.js";
 import { namesComparedWithNone, presenceFlags } from "./presence-flags.js";
 import { translateAnd } from "./operators.js";
@@ -45,6 +46,7 @@ export interface DeclarationContext {
   dtypeVariable(name: string): string | undefined;
   addImport(name: "pointer" | "descriptor" | "tensor" | "scalar" | "constexpr"): void;
   addTodo(text: string, line: number): void;
+  leaveOut(what: LeftOut["what"], text: string, line: number): void;
 }
 
 export interface Declarations {
@@ -73,6 +75,7 @@ export function declareParams(context: DeclarationContext): Declarations {
     scope.bind(name, value);
     constants.set(name, value);
   };
+  checkParams(context);
   const drafts = kernel.params.flatMap((param): readonly Draft[] => {
     const args = argumentsOf(tree, param.name);
     const presentArgs = args.filter((each) => !isNone(each));
@@ -116,6 +119,20 @@ export function declareParams(context: DeclarationContext): Declarations {
     finishDraft(withTensorText(declareDescriptor(draft), context, nameOf, optionalPointers), context, names),
   );
   return { params, fixedNames, optionalPointers, names };
+}
+
+/** @throws UnsupportedConstruct for a name that no spec can have. */
+function checkParams({ tree, leaveOut }: DeclarationContext): void {
+  const [kernel] = tree.functions;
+  const namesRead = readNames({ body: kernel.body });
+  for (const { name } of kernel.params) {
+    if (isOfObjects(name))
+      throw new UnsupportedConstruct(`a parameter named ${name}; rename it, as every object of JavaScript has one`, {
+        line: 1,
+      });
+    if (namesRead.has(name) && argumentsOf(tree, name).every(isNone))
+      leaveOut("parameter", `${name} is left out: each traced call passes None`, 1);
+  }
 }
 
 /** Names a declared parameter and binds its Python name. `args` may give it a default. */
@@ -250,8 +267,18 @@ function finishDraft(draft: Draft, { tree, isPinned }: DeclarationContext, names
   const text = expression && callbackText([expression], names, (texts) => texts.join(""));
   if (text !== undefined) return { ...param, text: `constexpr.launch(${text})`, isArgument: false };
   const isChoice = draft.kind === "bool" || draft.kind === "float" || draft.kind === "string" || draft.kind === "int";
-  return { ...param, ...(value !== undefined && { value }), isArgument: isChoice && draft.otherValues.length > 0 };
+  const isArgument = isChoice && (draft.otherValues.length > 0 || isConstantKey(draft.python, tree));
+  return { ...param, ...(value !== undefined && { value }), isArgument };
 }
+
+/** True for a constant that callers pass, and for which the autotuner measures again. */
+export const isConstantKey = (
+  python: string,
+  { tuning: { autotune, heuristics } }: Pick<KernelTree, "tuning">,
+): boolean =>
+  autotune?.key.includes(python) === true &&
+  !(python in heuristics) &&
+  autotune.configs.every(({ values }) => !(python in values));
 
 /**
  * The names of a parameter without `_ptr` or `_desc`, because the emitter adds these suffixes to pointers and
@@ -282,7 +309,7 @@ function declareParam(
   first: LaunchArgument,
   args: readonly LaunchArgument[],
   isOptional: boolean,
-  { tree, tensors, dtype, dtypeVariable, addImport, addTodo }: DeclarationContext,
+  { tree, tensors, isPinned, dtype, dtypeVariable, addImport, leaveOut }: DeclarationContext,
 ): ParamDeclaration | undefined {
   if (first.kind === "pointer" && tensors.some((tensor) => tensor.param === param.name)) {
     addImport("tensor");
@@ -303,7 +330,8 @@ function declareParam(
     case "truth":
       return { kind: "bool", text: "constexpr.bool()", value: value.text, isInteger: false };
     case "number": {
-      const integerKind = Number(value.value) > 0 ? "size" : "int";
+      const isKey = !isPinned && isConstantKey(param.name, tree);
+      const integerKind = Number(value.value) > 0 && !isKey ? "size" : "int";
       const kind = value.isFloat ? "float" : integerKind;
       const text = kind === "size" ? "constexpr()" : `constexpr.${kind}()`;
       return { kind, text, value: value.text, isInteger: !value.isFloat };
@@ -327,7 +355,7 @@ function declareParam(
     case "none":
     case "nothing":
     case "traced":
-      addTodo(`${param.name} is fixed to its value in the traced calls`, 1);
+      leaveOut("parameter", `${param.name} is left out: it is fixed to its value in the traced calls`, 1);
       return undefined;
     default:
       return value satisfies never;

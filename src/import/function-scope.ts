@@ -1,5 +1,6 @@
 /** The state of a function's translation: its variables, open blocks and lines. */
 import { authorName } from "./author-name.js";
+import { lineComment } from "./inert-text.js";
 import type { FunctionTree, Statement } from "./tree.js";
 import { UnsupportedConstruct, traced, truth, type Value, translateNot } from "./value.js";
 
@@ -43,6 +44,8 @@ export class FunctionScope {
   readonly lateRefutations: RefutedCondition[] = [];
   /** Conditions that were translated without a known value. */
   readonly #undecided = new Set<string>();
+  readonly #translatedLines = new Set<number>();
+  readonly #arms = new Map<number, string>();
   #variables: Map<string, Variable> = new Map();
   /** The names in each open block, the innermost first. */
   #usedNames: readonly [Set<string>, ...Set<string>[]];
@@ -136,9 +139,21 @@ export class FunctionScope {
     for (const { line, text } of leadingComments) {
       // Keeps blank lines between comments.
       if (line !== firstLine && blank.includes(line - 1) && line !== statement.line) this.emit("");
-      if (text !== "") this.emit(`// ${text}`);
+      if (text !== "") this.emit(lineComment(text));
     }
+    this.#translatedLines.add(statement.line);
     this.advance(statement);
+  }
+
+  /** Records an arm that no recorded call takes. */
+  leaveOutArm(body: readonly Statement[], text: string): void {
+    const [first] = body;
+    if (this.isKernel && first && body.some(({ kind }) => kind !== "Pass")) this.#arms.set(first.line, text);
+  }
+
+  /** The arms that are left out, by line. An arm may be left out of one copy of duplicated code only. */
+  get arms(): readonly (readonly [number, string])[] {
+    return [...this.#arms].filter(([line]) => !this.#translatedLines.has(line));
   }
 
   /** Continues after a statement. The comments before it are then not emitted. */
@@ -152,7 +167,7 @@ export class FunctionScope {
     if (isFunctionLevel && [condition.text, translateNot(condition).text].some((text) => this.#undecided.has(text)))
       this.lateRefutations.push({ condition, names, reason });
     const assertion = translateNot(condition).text;
-    this.emit(`tl.staticAssert(${assertion}, "${reason}");`);
+    this.emit(`tl.staticAssert(${assertion}, ${JSON.stringify(reason)});`);
     this.refutedConditions = new Set([...this.refutedConditions, condition.text]);
     this.undefinedNames = new Set([...this.undefinedNames, ...names.filter((name) => !this.#variables.has(name))]);
   }

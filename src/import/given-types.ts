@@ -1,6 +1,7 @@
 /** Parses the argument of `--types`: the types and constants of a launch, such as `x:*fp16,M:i32,BLOCK=64`. */
 import { dtypeTable, type DTypeName } from "../types/dtype.js";
 import type { LaunchArgument, LaunchSignature, GlobalBinding } from "./tree.js";
+import { isOfObjects } from "./author-name.js";
 import { suggestName } from "../diagnostics/did-you-mean.js";
 import { dtypeName, isDTypeName, SHORT_DTYPE_NAMES } from "./value.js";
 
@@ -26,6 +27,8 @@ export function parseTypes(text: string): LaunchSignature {
     const match = /^([A-Za-z_]\w*)\s*([:=])\s*(.*)$/s.exec(part);
     if (!match) throw unnamedError(part);
     const [, name, sign, valueText] = match as unknown as readonly [string, string, ":" | "=", string];
+    if (isOfObjects(name))
+      throw new TypeListError(`${name} belongs to every object of JavaScript; rename the parameter.`);
     if (name in signature) throw new TypeListError(`It gives ${name} twice; leave out one of the two.`);
     signature[name] =
       sign === ":" ? parseType(name, valueText) : { kind: "constant", value: parseConstant(name, valueText) };

@@ -2,17 +2,20 @@
 import { camelCase } from "./author-name.js";
 import type { DeclaredParam } from "./declared-params.js";
 import { callbackText, fixedValue, type HostNames } from "./host-text.js";
+import { lineComment } from "./inert-text.js";
+import type { LeftOut } from "./left-out.js";
 import type { InferredLaunchFacts } from "./launch-facts/launch-facts.js";
 import type { HostTree, KernelTree, LaunchOptionValues, Tuning } from "./tree.js";
 
-const todoComment = (text: string): string => `// TODO(import): ${text}`;
+const todoComment = (text: string): string => lineComment(`TODO(import): ${text}`);
 const objectText = (entries: readonly string[]): string => `{ ${entries.join(", ")} }`;
 
 /** The lines of the spec after `params`. */
 export function hostLines(params: readonly DeclaredParam[], tree: KernelTree, context: HostContext): readonly string[] {
   const { names, inferred } = context;
   const { tuning, launch } = tree;
-  const heuristics = heuristicsOf(params, tuning, names);
+  for (const option of tuning.leftOut) context.leaveOut("option", `${option} is left out`);
+  const heuristics = heuristicsOf(params, tuning, context);
   const computedNames = new Set(heuristics.flatMap(({ python, text }) => (text === undefined ? [] : [python])));
   return [
     ...gridLines(tree, names, inferred),
@@ -26,11 +29,11 @@ export function hostLines(params: readonly DeclaredParam[], tree: KernelTree, co
         ? []
         : [todoComment(`a heuristic for ${name}, which the original computes: ${pythonText}`)],
     ),
-    ...doNotSpecializeLines(params, tuning),
+    ...doNotSpecializeLines(params, tuning, context),
     todoComment(
       `${params.some(({ kind }) => kind === "pointer") ? "tensors in place of pointers; then " : ""}a reference, ({ ${argumentsOf(params)} }, torch) => …`,
     ),
-    ...(launch?.place === undefined ? [] : [`// Noted at ${launch.place}.`]),
+    ...(launch?.place === undefined ? [] : [lineComment(`Noted at ${launch.place}.`)]),
   ];
 }
 
@@ -72,6 +75,7 @@ export interface HostContext {
   readonly inferred: InferredLaunchFacts | undefined;
   /** A raw pointer or a descriptor whose memory autotuning trials would change. */
   readonly mutatedParam: string | undefined;
+  leaveOut(what: LeftOut["what"], text: string): void;
 }
 
 interface Heuristic {
@@ -88,13 +92,23 @@ function paramNamesOf(tree: HostTree): readonly string[] {
   return "of" in tree ? tree.of.flatMap(paramNamesOf) : [];
 }
 
-function heuristicsOf(params: readonly DeclaredParam[], tuning: Tuning, names: HostNames): readonly Heuristic[] {
+function heuristicsOf(
+  params: readonly DeclaredParam[],
+  tuning: Tuning,
+  { names, leaveOut }: HostContext,
+): readonly Heuristic[] {
   return params.flatMap(({ python, name, kind }): readonly Heuristic[] => {
     const tree = tuning.heuristics[python];
     if (!tree) return [];
-    if ("text" in tree) return [{ python, name, pythonText: tree.text }];
+    if ("text" in tree) {
+      leaveOut("heuristic", `the heuristic of ${python} is left out: no expression over the arguments computes it`);
+      return [{ python, name, pythonText: tree.text }];
+    }
     // If a heuristic reads its own constant, callers pass the constant.
-    if (paramNamesOf(tree).includes(python)) return [];
+    if (paramNamesOf(tree).includes(python)) {
+      leaveOut("heuristic", `the heuristic of ${python} is left out: it changes what the caller passes`);
+      return [];
+    }
     const isComputed = kind === "size" || kind === "int" || kind === "bool";
     const text = isComputed ? callbackText([tree], names, (texts) => texts.join("")) : undefined;
     const isFixed = fixedValue(tree, names) !== undefined;
@@ -144,7 +158,7 @@ function autotuneLines(
   context: HostContext,
   fixedParams: readonly DeclaredParam[],
 ): readonly string[] {
-  const { names, mutatedParam } = context;
+  const { names, mutatedParam, leaveOut } = context;
   // Drops configs that contradict the value of a fixed constant.
   const compatibleConfigs = configs.filter(({ values }) =>
     Object.entries(values).every(([python, value]) => {
@@ -152,6 +166,11 @@ function autotuneLines(
       return !param || !("value" in param) || param.value === value;
     }),
   );
+  if (compatibleConfigs.length < configs.length)
+    leaveOut(
+      "config",
+      `configs are left out: ${configs.length - compatibleConfigs.length} of ${configs.length} have other values of a fixed constant`,
+    );
   const configTexts = compatibleConfigs.map(({ values, options }) => {
     const assignments = Object.entries(values).flatMap(([python, value]) => {
       const param = names(python);
@@ -162,7 +181,9 @@ function autotuneLines(
   const keys = key.flatMap((python) => {
     const param = params.find((each) => each.python === python);
     const isKey = param?.kind === "scalar" || param?.isArgument === true;
-    return param && isKey && !(python in heuristics) ? [JSON.stringify(param.name)] : [];
+    if (param && isKey && !(python in heuristics)) return [JSON.stringify(param.name)];
+    leaveOut("key", `the autotune key ${python} is left out: no argument of the imported kernel has this name`);
+    return [];
   });
   const tunedNames = new Set([
     ...compatibleConfigs.flatMap(({ values }) => Object.keys(values)),
@@ -175,11 +196,13 @@ function autotuneLines(
       ? `once ${restoredNames.join(", ")} are tensors: it resets them between trials`
       : mutatedParam &&
         `once ${mutatedParam} is ${remedyFor(mutatedParam, params)}: each trial sees the result of the previous one`;
-  if (obstacle !== undefined)
+  if (obstacle !== undefined) {
+    if (configTexts.length > 1) leaveOut("option", `autotuning is left out: it is possible ${obstacle}`);
     return [
       todoComment(`autotune with the ${configTexts.length} configs of the original ${obstacle}`),
       `config: ${configTexts[0] ?? objectText(fixedParams.map(assignmentText))},`,
     ];
+  }
   return [
     `autotune: {`,
     `key: [${[...new Set([...keys, ...sizeKeys])].join(", ")}],`,
@@ -216,9 +239,15 @@ function optionTexts(options: LaunchOptionValues): readonly string[] {
   );
 }
 
-function doNotSpecializeLines(params: readonly DeclaredParam[], { doNotSpecialize }: Tuning): readonly string[] {
+function doNotSpecializeLines(
+  params: readonly DeclaredParam[],
+  { doNotSpecialize }: Tuning,
+  { leaveOut }: HostContext,
+): readonly string[] {
   const paramNames = params.flatMap(({ python, name, kind, isInteger }) =>
     doNotSpecialize.includes(python) && kind === "scalar" && isInteger ? [JSON.stringify(name)] : [],
   );
+  if (paramNames.length < doNotSpecialize.length)
+    leaveOut("option", "do_not_specialize is left out for what is no integer argument of the imported kernel");
   return paramNames.length > 0 ? [`doNotSpecialize: [${paramNames.join(", ")}],`] : [];
 }

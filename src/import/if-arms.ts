@@ -1,10 +1,10 @@
 /** The arms of a Python `if` and their conditions. */
 import { isDeadCode, MISSING_ARGUMENT, usesOmittedParam } from "./dead-code.js";
 import type { Context } from "./context.js";
-import { writtenNames } from "./liveness.js";
+import { readNames, writtenNames } from "./liveness.js";
 import { translateAnd } from "./operators.js";
 import { translateCondition } from "./translate-expressions.js";
-import type { If, Statement } from "./tree.js";
+import type { Expression, If, Statement } from "./tree.js";
 import { isCompileTimeConstant, truth, type Value, translateNot } from "./value.js";
 
 export interface Arm {
@@ -33,6 +33,7 @@ function chainOf(statement: If, context: Context): Arms {
   for (let node: If | undefined = statement; node;) {
     const condition = translateCondition(node.test, context);
     if (condition.kind === "truth") {
+      leaveOutArm(condition.value ? node.orelse : node.body, node.test, context);
       if (condition.value)
         return { arms: [...arms, { condition: undefined, body: node.body }], isCompileTime: isCompileTime ?? true };
     } else {
@@ -53,6 +54,14 @@ function chainOf(statement: If, context: Context): Arms {
   return { arms, isCompileTime: isCompileTime ?? true };
 }
 
+/** Records an arm that the arguments of the calls decide against. What a constant of the file decides is no choice. */
+export function leaveOutArm(body: readonly Statement[], test: Expression, { scope }: Context): void {
+  const { params, body: all } = scope.tree;
+  const variables = new Set([...params.map(({ name }) => name), ...writtenNames(all)]);
+  if ([...readNames(test)].some((name) => variables.has(name)))
+    scope.leaveOutArm(body, "this arm is left out: no traced call takes it");
+}
+
 /** Removes the arms that need an omitted argument and asserts that their conditions are false. */
 function reachableArms(arms: readonly Arm[], context: Context): readonly Arm[] {
   const { scope, kernel } = context;
@@ -62,10 +71,8 @@ function reachableArms(arms: readonly Arm[], context: Context): readonly Arm[] {
     const [firstStatement] = body;
     const isUnknown = !isAbsent && kernel.shouldPruneUncompiled && firstStatement !== undefined && isDeadCode(body);
     if (isUnknown)
-      kernel.addTodo(
-        `what runs if ${condition.text} is left out: Triton did not compile it for these calls`,
-        firstStatement.line,
-      );
+      scope.leaveOutArm(body, `what runs if ${condition.text} is left out: Triton did not compile it for these calls`);
+    if (isAbsent) scope.leaveOutArm(body, `what runs if ${condition.text} is left out: no call passes what it uses`);
     if (isAbsent || isUnknown)
       scope.refute({
         condition,

@@ -10,6 +10,8 @@ import { hostLines } from "./host-spec.js";
 import type { HostNames } from "./host-text.js";
 import type { InferredLaunchFacts } from "./launch-facts/launch-facts.js";
 import type { LiftedTensor } from "./lift/lifted-tensors.js";
+import { docComment, escapeInvisible, lineComment } from "./inert-text.js";
+import type { LeftOut } from "./left-out.js";
 import { readNames } from "./liveness.js";
 import { translateCall } from "./translate-calls.js";
 import { translateStatements } from "./translate-statements.js";
@@ -44,6 +46,7 @@ export interface KernelText {
   readonly todos: readonly Todo[];
   /** Constants that are replaced by their values. */
   readonly fixed: readonly string[];
+  readonly leftOut: readonly LeftOut[];
 }
 
 export interface TextOptions {
@@ -95,6 +98,7 @@ class KernelWriter implements KernelContext {
   readonly #tree: KernelTree;
   readonly #options: TextOptions;
   readonly #todos: Todo[] = [];
+  readonly #leftOut: LeftOut[] = [];
   readonly #imports = new Set<string>(["kernel", "tl"]);
   /** The names of helper functions, by their index and their constant arguments. */
   readonly #helperNames = new Map<string, string>();
@@ -161,6 +165,12 @@ class KernelWriter implements KernelContext {
       this.#todos.push({ text, line: fileLine });
   }
 
+  leaveOut(what: LeftOut["what"], text: string, line: number): void {
+    const fileLine = this.#kernel.line + line - 1;
+    if (!this.#leftOut.some((part) => part.text === text && part.line === fileLine))
+      this.#leftOut.push({ what, text, line: fileLine });
+  }
+
   dtype(element: string): string {
     const variable = this.#dtypeVariables.get(element);
     if (variable) return variable.name;
@@ -176,14 +186,14 @@ class KernelWriter implements KernelContext {
   }
 
   write(): KernelText {
-    const { name, doc } = this.#kernel;
+    const { name } = this.#kernel;
     const publicName = name.replace(/^_+/, "") || "imported";
     // The emitter adds the suffix.
     const kernelName = publicName.replace(/(?<=.)_kernel$/, "");
     const variable = authorName(publicName);
     this.#usedNames.add(variable);
     const scope = new FunctionScope(this.#kernel, true, this.#usedNames);
-    const { specialize, hasFixedDTypes, hasPinnedConstants, tensors = [], inferred } = this.#options;
+    const { specialize, hasFixedDTypes, hasPinnedConstants, tensors = [] } = this.#options;
     const { params, fixedNames, optionalPointers, names } = declareParams({
       tree: this.#tree,
       scope,
@@ -194,6 +204,7 @@ class KernelWriter implements KernelContext {
       dtypeVariable: (python) => [...this.#dtypeVariables.values()].find(({ binder }) => binder === python)?.name,
       addImport: (name) => this.addImport(name),
       addTodo: (message, line) => this.addTodo(message, line),
+      leaveOut: (what, message, line) => this.leaveOut(what, message, line),
     });
     this.optionalPointers = optionalPointers;
     this.#localNames = new Map(params.map(({ python, local }) => [python, local]));
@@ -212,31 +223,46 @@ class KernelWriter implements KernelContext {
     );
     // Reports a constant as fixed only if translated code reads it.
     const namesRead = this.isSpecialized ? readNames({ body: this.#kernel.body }) : scope.readNames;
+    for (const [line, text] of scope.arms) this.leaveOut("arm", text, line);
     const hostNames: HostNames = (python) => (droppedParams.has(python) ? undefined : names(python));
+    const spec = this.#specLines(retainedParams, hostNames);
+    const bodyNames = usedParams.map(({ name: publicName, local }) =>
+      publicName === local ? publicName : `${publicName}: ${local}`,
+    );
     const lines = [
       ...this.#moduleHead(),
       `export const ${variable} = kernel("${kernelName}", {`,
-      ...(doc === undefined ? [] : [`doc: ${JSON.stringify(doc)},`]),
-      `params: {`,
-      ...retainedParams.flatMap((param) => (param.text === undefined ? [] : [`${param.name}: ${param.text},`])),
-      `},`,
-      ...hostLines(retainedParams, this.#tree, {
-        names: hostNames,
-        inferred,
-        mutatedParam: this.#options.untunedPointer,
-      }),
-      ...sameStrides(tensors, (python) => retainedParams.find((param) => param.python === python)?.name ?? python),
-      `}, ({ ${usedParams.map(({ name: publicName, local }) => (publicName === local ? publicName : `${publicName}: ${local}`)).join(", ")} }) => {`,
+      ...spec,
+      `}, ({ ${bodyNames.join(", ")} }) => {`,
       ...withoutUnused(scope.lines),
       `});`,
     ];
     return {
-      text: lines.join("\n"),
+      text: escapeInvisible(lines.join("\n")),
       name: kernelName,
       parameters: Object.fromEntries(retainedParams.map((param) => [param.python, param.name])),
       todos: this.#todos,
+      leftOut: this.#leftOut,
       fixed: [...fixedNames, ...[...droppedParams].filter((name) => namesRead.has(name))],
     };
+  }
+
+  #specLines(params: readonly DeclaredParam[], names: HostNames): readonly string[] {
+    const { doc } = this.#kernel;
+    const { tensors = [], inferred, untunedPointer: mutatedParam } = this.#options;
+    return [
+      ...(doc === undefined ? [] : [`doc: ${JSON.stringify(doc)},`]),
+      `params: {`,
+      ...params.flatMap(({ name, text }) => (text === undefined ? [] : [`${name}: ${text},`])),
+      `},`,
+      ...hostLines(params, this.#tree, {
+        names,
+        inferred,
+        mutatedParam,
+        leaveOut: (what, message) => this.leaveOut(what, message, 1),
+      }),
+      ...sameStrides(tensors, (python) => params.find((param) => param.python === python)?.name ?? python),
+    ];
   }
 
   /** The file above the kernel: imports, dtype variables, helpers and remarks. */
@@ -250,7 +276,9 @@ class KernelWriter implements KernelContext {
       ),
       ...this.#helperTexts.flatMap((text) => ["", text]),
       "",
-      ...this.#todos.map(({ text, line }) => `// TODO(import): ${text} (line ${line})`),
+      ...[...this.#todos, ...this.#leftOut].map(({ text, line }) =>
+        lineComment(`TODO(import): ${text} (line ${line})`),
+      ),
     ];
   }
 
@@ -309,13 +337,6 @@ class KernelWriter implements KernelContext {
     this.#usedNames.add(name);
     return name;
   }
-}
-
-/** A JSDoc comment with one line per paragraph. The emitter wraps paragraphs. */
-function docComment(doc: string | undefined): string {
-  if (doc === undefined) return "";
-  const paragraphs = doc.replaceAll("*/", "* /").split(/\n\s*\n/);
-  return `/** ${paragraphs.map((paragraph) => paragraph.replaceAll(/\s+/g, " ").trim()).join("\n *\n * ")} */\n`;
 }
 
 /** Type names that the kernel file must import. */

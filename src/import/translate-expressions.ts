@@ -1,6 +1,8 @@
 /** Translates Python expressions to TypeScript. */
 import type { Context } from "./context.js";
 import { MISSING_ARGUMENT, usesOmittedParam } from "./dead-code.js";
+import type { FunctionScope } from "./function-scope.js";
+import { readNames } from "./liveness.js";
 import { translateBinary, translateAnd, translateComparison, translateOr, hasMethods } from "./operators.js";
 import type { Attribute, Comparison, Expression, Subscript, View } from "./tree.js";
 import {
@@ -187,10 +189,22 @@ function translateUnary(node: Extract<Expression, { kind: "UnaryOp" }>, context:
 }
 
 /** `x if condition else y` */
+const LEFT_OUT_CHOICE = "one side of this choice is left out: no traced call takes it";
+
+/** True if the kernel's arguments have one value each, which decides a condition, in place of an enclosing branch. */
+const isDecidedByArguments = (test: Expression, scope: FunctionScope): boolean => {
+  const values = [...readNames(test)].flatMap((name) => scope.variable(name)?.value ?? []);
+  return scope.isKernel && values.length > 0 && values.every(({ kind }) => kind !== "traced");
+};
+
 function translateChoice(node: Extract<Expression, { kind: "IfExp" }>, context: Context): Value {
   const { scope } = context;
   const condition = translateCondition(node.test, context);
-  if (condition.kind === "truth") return translateExpression(condition.value ? node.body : node.orelse, context);
+  if (condition.kind === "truth") {
+    if (isDecidedByArguments(node.test, scope))
+      context.kernel.leaveOut("arm", LEFT_OUT_CHOICE, (condition.value ? node.orelse : node.body).line);
+    return translateExpression(condition.value ? node.body : node.orelse, context);
+  }
   if (isCompileTimeConstant(condition, node.test))
     for (const [arm, otherArm, requiredCondition] of [
       [node.body, node.orelse, translateNot(condition)],
@@ -198,6 +212,7 @@ function translateChoice(node: Extract<Expression, { kind: "IfExp" }>, context: 
     ] as const)
       if (usesOmittedParam([arm], context)) {
         scope.refute({ condition: translateNot(requiredCondition), names: [], reason: MISSING_ARGUMENT });
+        if (scope.isKernel) context.kernel.leaveOut("arm", LEFT_OUT_CHOICE, arm.line);
         return translateExpression(otherArm, context);
       }
   const [x, y] = [translateExpression(node.body, context), translateExpression(node.orelse, context)];

@@ -251,6 +251,8 @@ export interface Tuning {
   /** Heuristics by the constexpr that they compute. As Python text if it is not arithmetic on the arguments. */
   readonly heuristics: Readonly<Record<string, HostTree | { readonly text: string }>>;
   readonly doNotSpecialize: readonly string[];
+  /** What the decorators have beside these, such as hooks. */
+  readonly leftOut: readonly string[];
 }
 
 /** The numeric values of one launch. */

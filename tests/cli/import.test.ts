@@ -76,7 +76,8 @@ it("should write views with --lift, and say what stays as it is", async () => {
   expect(ran.out).toContain("const x = tl.load(xPtr.at(offs));");
   const line = python.split("\n").findIndex((each) => each.includes("offs * n")) + 1;
   expect(ran.err).toBe(
-    `scale_kernel: equal\n  2 of 3 accesses are views\n` +
+    `importing ${ran.file}, which runs its top level\n` +
+      `scale_kernel: equal\n  2 of 3 accesses are views\n` +
       `  ${ran.file}:${line}: the store to y_ptr stays as it is: other accesses of this pointer have other strides\n`,
   );
 });
@@ -383,6 +384,100 @@ def tuned_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr, EVEN: tl.constexpr):
   expect(tuned!.text).toContain("grid: ({ n, BLOCK }) => [tl.cdiv(n, BLOCK), 2],");
   expect(tuned!.text).toContain("heuristics: {\n      EVEN: ({ n, BLOCK }) => n.mod(BLOCK).eq(0),");
   expect(tuned!.text).toContain("configs: [{ BLOCK: 64, numWarps: 2 }, { BLOCK: 128 }],");
+});
+
+const FLAGS = `${HEAD}
+@triton.jit
+def flag_kernel(x_ptr, y_ptr, B: tl.constexpr, fmt: tl.constexpr, mode: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    s = tl.load(x_ptr + i)
+    if fmt == "pow2":
+        s = tl.exp2(tl.ceil(tl.log2(s)))
+    tl.store(y_ptr + i, s * (2.0 if fmt is not None else 1.0))
+`;
+
+it("should name what has no place in the file", async () => {
+  const types = "x_ptr:*fp32,y_ptr:*fp32,B=64,fmt=None,mode=None";
+  const ran = await run("flags.py", FLAGS, "--types", types, "--out", join(folder, "flags"));
+  expect(ran).toMatchObject({ code: 0 });
+  expect(ran.out).toContain("flag_kernel: equal for the traced calls; 1 parameter and 2 arms left out\n");
+  expect(ran.out).toContain("flags.py:6: TODO: fmt is left out: each traced call passes None\n");
+  expect(ran.out).toContain("flags.py:10: TODO: this arm is left out: no traced call takes it\n");
+  expect(ran.out).toContain("flags.py:11: TODO: one side of this choice is left out: no traced call takes it\n");
+  const text = await readFile(join(folder, "flags", "flag_kernel.ts"), "utf8");
+  expect(text).toContain("// TODO(import): fmt is left out: each traced call passes None (line 6)\n");
+  const { out } = await run("flags.py", FLAGS, "--types", types, "--json");
+  const { kernels } = JSON.parse(out) as ImportReport;
+  expect(kernels[0]!.leftOut?.map(({ what, line }) => [what, line])).toEqual([
+    ["parameter", 6],
+    ["arm", 11],
+    ["arm", 10],
+  ]);
+  const both = await run("flags.py", FLAGS, "--types", 'x_ptr:*fp32,y_ptr:*fp32,B=64,fmt="pow2",mode=None');
+  expect(both.err).toContain("flag_kernel: equal\n");
+});
+
+it("should name what decorators have that no spec has", async () => {
+  const python = `${HEAD}
+def hook(args):
+    pass
+
+@triton.autotune(
+    configs=[triton.Config({"B": 64}, pre_hook=hook), triton.Config({"B": 128})],
+    key=["N"],
+    prune_configs_by={"early_config_prune": lambda configs, args, **rest: configs},
+)
+@triton.jit(do_not_specialize_on_alignment=["n"])
+def tuned(x_ptr, y_ptr, n, N: tl.constexpr, B: tl.constexpr):
+    for s in range(0, N, B):
+        i = s + tl.arange(0, B)
+        tl.store(y_ptr + i, tl.load(x_ptr + i, mask=i < n), mask=i < n)
+`;
+  const ran = await run("hooked.py", python, "--types", "x_ptr:*fp32,y_ptr:*fp32,n:i32,N=1000,B=64");
+  expect(ran.err).toContain("tuned: equal for the traced calls; 3 options left out\n");
+  for (const option of ["do_not_specialize_on_alignment of n", "early_config_prune", "the pre_hook of a config"])
+    expect(ran.err).toContain(`TODO: ${option} is left out\n`);
+  // A constant by which the autotuner chooses stays an argument.
+  expect(ran.out).toContain("N: constexpr.int(),");
+  expect(ran.out).toContain('key: ["N"],');
+});
+
+it("should let no comment, docstring, string or name of the Python become code", async () => {
+  const code = "globalThis.ranFromPython = true;";
+  const marks = ["\u2028", "\u2029", "\u0085", "\u000b", "\u000c", "\u001c", "\u202e", "\u2066", "*/", "${", "\ufeff"];
+  const lines = marks.map((mark) => `    # a comment ${mark}${code} /* \`\n`).join("");
+  const doc = `${marks.join(code)}${code}`.replaceAll("\\", "");
+  const python = `${HEAD}
+@triton.jit
+def inner(x, y):
+    """${doc}"""
+    return x * y
+
+@triton.jit
+def outer(x_ptr, y, fmt: tl.constexpr, B: tl.constexpr):
+    """${doc}"""
+    i = tl.arange(0, B)
+${lines}    if fmt == "${marks.join(code)}":
+        tl.store(x_ptr + i, inner(tl.load(x_ptr + i), y))
+`;
+  const target = join(folder, "hostile");
+  const ran = await run("marks.py", python, "--types", `x_ptr:*fp32,y:i32,fmt="a",B=64`, "--out", target);
+  expect(ran.out, ran.err).toMatch(/^outer: equal/m);
+  const text = await readFile(join(target, "outer.ts"), "utf8");
+  expect(text).not.toMatch(/(?!\n)[\p{C}\p{Zl}\p{Zp}]/u);
+  expect(text.match(/a comment/g)).toHaveLength(marks.length);
+  await import(join(target, "outer.ts"));
+  expect(globalThis).not.toHaveProperty("ranFromPython");
+});
+
+it.each(["__proto__", "constructor", "toString"])("should refuse a parameter named %s", async (name) => {
+  const python = `${HEAD}\n@triton.jit\ndef odd(x_ptr, ${name}):\n    tl.store(x_ptr, ${name})\n`;
+  const typed = await run("odd.py", python, "--types", `x_ptr:*i32,${name}:i32`);
+  expect(typed).toMatchObject({ code: 2, err: expect.stringMatching(`${name} belongs to every object`) });
+  const script = join(folder, "odd_call.py");
+  await writeFile(script, 'import torch\nfrom odd import odd\nodd[(1,)](torch.ones(4, device="cuda"), 3)\n');
+  const called = await run("odd.py", python, "--call", script);
+  expect(called.err).toContain(`a parameter named ${name}; rename it`);
 });
 
 it("should refuse a folder as a file", async () => {

@@ -64,9 +64,11 @@ export const importTriton: PlainCommand<ImportOptions> = {
     const worker = new Worker({ python: environment.python, device: "compiler" });
     try {
       show(`reading ${file}`);
-      if (call !== undefined)
-        streams.err(`running ${call}; its kernels are noted, not launched
-`);
+      streams.err(
+        call === undefined
+          ? `importing ${file}, which runs its top level\n`
+          : `running ${call}; its kernels are noted, not launched\n`,
+      );
       const reply = await worker.request(importRequest(file, types, call, kernel), deadline * 1000);
       if (reply.ok && typeof specialize === "object") checkNames(specialize, reply.result.kernels);
       const kernels: ImportReport["kernels"][number][] = [];

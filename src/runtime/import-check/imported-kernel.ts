@@ -5,11 +5,13 @@
 import { cacheKey } from "../../compiled/canonical-json.js";
 import type { CompiledKernel } from "../../compiled/compiled-kernel.js";
 import { hasBlockPointers, lowerBlockPointers } from "../../import/blocks/block-pointers.js";
+import { isConstantKey } from "../../import/declared-params.js";
 import { helperTypes } from "../../import/helper-types.js";
 import type { InferredLaunchFacts } from "../../import/launch-facts/launch-facts.js";
 import { kernelText, type KernelText, type TextOptions, type Todo } from "../../import/kernel-text.js";
 import { type Lifted, liftPointers, type LiftedAccess } from "../../import/lift/lift.js";
 import type { LiftedTensor } from "../../import/lift/lifted-tensors.js";
+import type { LeftOut } from "../../import/left-out.js";
 import { forCalls, type LaunchArgument, type KernelTree } from "../../import/tree.js";
 import { UnsupportedConstruct } from "../../import/value.js";
 import { openWorkspace } from "../devices/workspace.js";
@@ -65,6 +67,8 @@ export type ImportedKernel = ImportOutcome & {
   /** The kernel file; absent if none could be written. */
   readonly text?: string;
   readonly todos?: readonly Todo[];
+  /** The parts of the original that the file has no place for. */
+  readonly leftOut?: readonly LeftOut[];
   /** The number of compared calls, if the kernel supports only some of them. */
   readonly calls?: { readonly compared: number; readonly noted: number };
   /** The built kernel; absent if the text cannot be built. */
@@ -218,7 +222,9 @@ function strategies(
   options: TextOptions,
 ): readonly (readonly [readonly ReadCall[], TextOptions])[] {
   // Tile sizes may be known only for single launches.
-  const isComputed = Object.keys(read.launch?.computed ?? {}).length > 0;
+  const isComputed =
+    Object.keys(read.launch?.computed ?? {}).length > 0 ||
+    read.functions[0].params.some(({ name }) => isConstantKey(name, read));
   const pinned: TextOptions = isComputed ? { ...options, hasPinnedConstants: true } : options;
   const plain = isComputed ? [options, pinned] : [options];
   // A kernel may test the dtype of a pointer and also name this dtype elsewhere: then it supports only one dtype.
@@ -286,7 +292,7 @@ const sameTypes = (call: ReadCall, reference: ReadCall): boolean =>
   });
 
 export const isEqual = ({ status }: Pick<ImportedKernel, "status">): boolean =>
-  status === "equal" || status === "equal for the traced flags";
+  status !== "differs" && status !== "not imported";
 
 type ReadableKernel = Exclude<ReadKernel, { readonly refused: string }>;
 
@@ -325,18 +331,18 @@ async function buildAndCompare(
 ): Promise<ImportedKernel> {
   const { name: kernel, line } = read;
   const { tensors = [] } = options;
-  const { todos, parameters, fixed } = kernelSource;
+  const { todos, parameters, fixed, leftOut } = kernelSource;
   const plain = await tools.build(kernelSource.text, kernelSource.name);
   if (typeof plain === "string")
     return { kernel, text: kernelSource.text, todos, status: "not imported", reason: plain, line };
   const { text, built } = await withTypes({ text: kernelSource.text, built: plain }, tree, options, tools);
-  const common = { kernel, text, todos, built };
+  const common = { kernel, text, todos, built, ...(leftOut.length > 0 && { leftOut }) };
   const match = await compare(read, built, { parameters, tensors }, tools);
   switch (match.kind) {
     case "equal":
       return fixed.length > 0 || options.shouldFoldConditions
         ? { ...common, status: "equal for the traced flags", fixed }
-        : { ...common, status: "equal" };
+        : { ...common, status: leftOut.length > 0 ? "equal for the traced calls" : "equal" };
     case "differs":
       return { ...common, status: "differs", original: match.original, imported: match.imported };
     case "uncompiled": {

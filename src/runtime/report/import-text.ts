@@ -7,11 +7,22 @@ type Kernel = ImportReport["kernels"][number];
 export function importText({ kernels, file, stopped }: ImportReport): string {
   const note = stopped === undefined ? [] : [`note: the script stopped before its end: ${stopped}`];
   const lines = kernels.flatMap((kernel) => [
-    `${kernel.kernel}: ${kernel.status}${formatCalls(kernel)}`,
+    `${kernel.kernel}: ${kernel.status}${formatLeftOut(kernel)}${formatCalls(kernel)}`,
     ...details(kernel, file),
   ]);
   return [...lines, ...note].join("\n");
 }
+
+/** "1 arm and 2 keys left out" */
+function countLeftOut(parts: NonNullable<Kernel["leftOut"]>): string {
+  const counts = new Map<string, number>();
+  for (const { what } of parts) counts.set(what, (counts.get(what) ?? 0) + 1);
+  const texts = [...counts].map(([what, count]) => `${count} ${what}${count > 1 ? "s" : ""}`);
+  const last = texts.pop() ?? "nothing";
+  return `${texts.length > 0 ? `${texts.join(", ")} and ${last}` : last} left out`;
+}
+
+const formatLeftOut = ({ leftOut = [] }: Kernel): string => (leftOut.length > 0 ? `; ${countLeftOut(leftOut)}` : "");
 
 const formatCalls = ({ calls }: Kernel): string =>
   calls
@@ -31,10 +42,13 @@ function details(kernel: Kernel, file: string): readonly string[] {
   const compared = kernel.blockPointers
     ? ["  its block pointers are compared as the addresses and masks that Triton 3.6 makes of them"]
     : [];
-  const todos = (kernel.todos ?? []).map(({ text, line }) => `  ${file}:${line}: TODO: ${text}`);
+  const todos = [...(kernel.todos ?? []), ...(kernel.leftOut ?? [])].map(
+    ({ text, line }) => `  ${file}:${line}: TODO: ${text}`,
+  );
   const writtenLines = kernel.path === undefined ? [] : [`  wrote ${kernel.path}`];
   switch (kernel.status) {
     case "equal":
+    case "equal for the traced calls":
       return [...writtenLines, ...compared, ...accesses, ...todos];
     case "equal for the traced flags":
       return [...writtenLines, `  fixed: ${kernel.fixed.join(", ")}`, ...compared, ...accesses, ...todos];

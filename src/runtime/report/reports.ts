@@ -461,12 +461,16 @@ export interface ImportReport {
     readonly accesses?: readonly { readonly line: number; readonly of: string; readonly why?: string | undefined }[];
     /** Points that need manual review, with the line in the Python file. */
     readonly todos?: readonly { readonly text: string; readonly line: number }[];
+    /** The parts of the original that the file has no place for, with the line in the Python file. */
+    readonly leftOut?: readonly { readonly what: string; readonly text: string; readonly line: number }[];
   })[];
 }
 
 /** The result of comparing an imported kernel with its original. */
 export type ImportOutcome =
   | { readonly status: "equal" }
+  /** Equal, but for parts of the original that are left out. */
+  | { readonly status: "equal for the traced calls" }
   /** Parameters were fixed to the values of the calls. */
   | { readonly status: "equal for the traced flags"; readonly fixed: readonly string[] }
   /** The first operations that differ, in Triton's IR. */

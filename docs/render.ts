@@ -7,6 +7,8 @@ import { resolve } from "node:path";
 import { format } from "prettier";
 import { gemm } from "../examples/gemm.js";
 import { softmax } from "../examples/softmax.js";
+import { vectorAdd } from "../examples/vector-add.js";
+import { changelogSections } from "../scripts/release-checks.js";
 import { compile } from "../src/pipeline/compile-kernel.js";
 import { accessPicture } from "../src/visualize/access-picture.js";
 import { createSourceIndex } from "../src/source/call-site-index.js";
@@ -83,6 +85,12 @@ async function commonParts(): Promise<MarkedParts> {
     emitted: fence("python", jit),
     ir: fence("", compiledGemm.ir),
     layer_norm: fence("ts", linesBetween(read("examples/layer-norm.ts"), /^export const layerNorm/, /^\);/)),
+    install: installLines(),
+    first: fence("ts", read("examples/vector-add.ts").replace(/^\/\*\*.*\*\/\n/, "")),
+    first_emitted: fence(
+      "python",
+      kernelPart(compile(vectorAdd, { source: createSourceIndex() }).python, "vector_add"),
+    ),
     short: fence("ts", read("examples/softmax.ts").replace(/^\/\*\*.*\*\/\n/, "")),
     short_emitted: fence("python", kernelPart(compiledSoftmax.python, "softmax")),
     speed: speedTable(),
@@ -97,6 +105,18 @@ async function commonParts(): Promise<MarkedParts> {
     ...(await commandParts()),
     ...testingParts(),
   };
+}
+
+/** How to install the package: from a tarball, until the changelog has a version with a date. */
+function installLines(): string {
+  const isReleased = [...changelogSections(read("CHANGELOG.md")).keys()].some((heading) => /\(\d{4}-/.test(heading));
+  if (isReleased) return fence("sh", "npm install tilescript tsx typescript");
+  const { version } = JSON.parse(read("package.json")) as { readonly version: string };
+  const lines = [
+    `npm ci && npm pack                                        # in a clone, until the first release`,
+    `npm install path/to/tilescript-${version}.tgz tsx typescript   # in your project`,
+  ];
+  return fence("sh", lines.join("\n"));
 }
 
 /** The code between `// begin NAME` and `// end` of a test, which runs it. */

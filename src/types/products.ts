@@ -1,5 +1,4 @@
 /** Products of dimensions. `A * B` and `B * A` are one dimension, though their texts differ. */
-import type { Dim } from "./shape.js";
 import type { Same } from "./rule-error.js";
 
 /** The factors of a dimension. A text with parentheses or with another operator is one factor. */
@@ -10,7 +9,7 @@ export type SplitProduct<D> = D extends `${infer N extends number}`
     : D extends `${infer A} * ${infer B}`
       ? [...SplitProduct<A>, ...SplitProduct<B>]
       : [D];
-export function splitProduct(dim: Dim): Dim[] {
+export function splitProduct(dim: number | string): (number | string)[] {
   if (typeof dim === "number" || dim.includes("(")) return [dim];
   return dim.split(" * ").map((text) => (/^\d+$/.test(text) ? Number(text) : text));
 }
@@ -26,7 +25,10 @@ export type Cancel<A, B, Left extends unknown[] = []> = A extends [infer H, ...i
     ? Cancel<R, B2, Left>
     : Cancel<R, B, [...Left, H]>
   : [Left, B];
-export function cancel(a: readonly Dim[], b: readonly Dim[]): [Dim[], Dim[]] {
+export function cancel(
+  a: readonly (number | string)[],
+  b: readonly (number | string)[],
+): [(number | string)[], (number | string)[]] {
   const remainingB = [...b];
   const remainingA = a.filter((dim) => {
     const index = remainingB.indexOf(dim);
@@ -44,7 +46,7 @@ export type SameProduct<A, B> = A extends `${string} * ${string}`
       : false
     : false
   : false;
-export function sameDim(a: Dim | undefined, b: Dim | undefined): boolean {
+export function sameDim(a: number | string | undefined, b: number | string | undefined): boolean {
   if (a === b) return true;
   if (typeof a !== "string" || typeof b !== "string") return false;
   return cancel(splitProduct(a), splitProduct(b)).every(({ length }) => length === 0);

@@ -262,8 +262,18 @@ export interface MissingPrecondition {
   readonly wanted: readonly HostExpression[];
 }
 
+/** A SHA-256 of each part of a kernel. Source locations, comments and the names of local variables do not count. */
+export interface Fingerprint {
+  readonly kernel: string;
+  readonly parts: Readonly<
+    Record<"params" | "requirements" | "grid" | "configs" | "inputs" | "limits" | "body", string>
+  >;
+}
+
 /** The proved properties of a kernel for every shape. `docs/proofs.md` states the assumptions. */
 export interface Certificate {
+  /** The kernel that it is about, or the kernels of an operator. */
+  readonly about: readonly Fingerprint[];
   readonly configs: number;
   readonly obligations: readonly Obligation[];
   /** A launch of each config that meets all requirements, so that the proofs are of something. */

@@ -1,48 +1,123 @@
-/** A canonical text of a kernel, independent of its position in the file. Kernels with equal text have equal proofs. */
+/** Canonical texts of a kernel and of its parts. Kernels with equal texts have equal proofs. */
 import { formatNumber } from "../compiled/canonical-json.js";
+import type { Fingerprint } from "../compiled/compiled-kernel.js";
+import { sha256 } from "../compiled/sha256.js";
 import type { Location } from "../diagnostics/diagnostic.js";
 import type { Op } from "./op.js";
-import { type KernelIR, Value, Variable } from "./nodes.js";
+import { type KernelIR, type Param, Value, Variable } from "./nodes.js";
 
 /** Fields of a kernel that do not affect its proofs. A constexpr with one of these names is not omitted. */
 const OMITTED_FIELDS: ReadonlySet<string> = new Set(["reference", "providers", "flops", "shapes", "doc"]);
 
-export function fingerprint(ir: KernelIR): string {
+/** A text that is independent of the kernel's position in its file. */
+export function proofKey(ir: KernelIR): string {
   const steps = Object.fromEntries(Object.entries(ir).filter(([name]) => !OMITTED_FIELDS.has(name)));
-  return new Writer(ir.at).text(steps);
+  return new Writer({ at: ir.at }).text(steps);
+}
+
+type Part = keyof Fingerprint["parts"];
+
+/** The part to which a field belongs; undefined if no verdict depends on it. */
+const PARTS: Readonly<Record<Exclude<keyof KernelIR, keyof Fingerprint>, Part | undefined>> = {
+  params: "params",
+  requires: "requirements",
+  grid: "grid",
+  tuning: "configs",
+  inputs: "inputs",
+  limits: "limits",
+  functions: "body",
+  body: "body",
+  name: undefined,
+  doc: undefined,
+  flags: undefined,
+  coercionError: undefined,
+  launch: undefined,
+  triton: undefined,
+  targets: undefined,
+  warpSpecialize: undefined,
+  reference: undefined,
+  providers: undefined,
+  flops: undefined,
+  shapes: undefined,
+  tolerance: undefined,
+  counted: undefined,
+  at: undefined,
+};
+
+/** What a certificate of a kernel is about. Locations and the names of local variables do not count. */
+export function fingerprintOf(ir: KernelIR): Fingerprint {
+  const names = parameterNames(ir.params);
+  const digest = (part: Part): string => {
+    const fields = Object.entries(ir).filter(([field]) => PARTS[field as keyof typeof PARTS] === part);
+    // A value of a param is written in the params with its type, and elsewhere by its name.
+    const writer = new Writer({ ...(part !== "params" && { names }) });
+    return sha256(writer.text(Object.fromEntries(fields)));
+  };
+  const parts = [...new Set(Object.values(PARTS))].filter((part) => part !== undefined);
+  return {
+    kernel: ir.name,
+    parts: Object.fromEntries(parts.map((part) => [part, digest(part)])) as Fingerprint["parts"],
+  };
+}
+
+/** Names of the values that params declare: `x.strides.0`. */
+function parameterNames(params: readonly Param[]): ReadonlyMap<object, string> {
+  const names = new Map<object, string>();
+  for (const param of params)
+    for (const [field, member] of Object.entries(param) as [string, unknown][])
+      [member].flat().forEach((value, i) => {
+        if (value instanceof Value && !names.has(value)) names.set(value, `${param.name}.${field}.${i}`);
+      });
+  return names;
+}
+
+interface WriterOptions {
+  /** The location of the kernel, to which lines are relative; absent if locations are left out. */
+  readonly at?: Location | undefined;
+  /** Values that are written as their names. */
+  readonly names?: ReadonlyMap<object, string>;
 }
 
 /** Writes each object once. Later occurrences are written as its number. */
 class Writer {
   readonly #numbers = new Map<object, number>();
 
-  constructor(readonly kernelLocation: Location | undefined) {}
+  constructor(readonly options: WriterOptions) {}
 
   text(subject: unknown): string {
     if (typeof subject === "bigint") return `${subject}n`;
     if (typeof subject === "function") return String(subject);
     if (typeof subject === "number") return formatNumber(subject);
     if (typeof subject !== "object" || subject === null) return JSON.stringify(subject) ?? String(subject);
+    if (isLocation(subject)) return this.#place(subject);
+    const parameter = this.options.names?.get(subject);
+    if (parameter !== undefined) return parameter;
     const number = this.#numbers.get(subject);
     if (number !== undefined) return `#${number}`;
     this.#numbers.set(subject, this.#numbers.size);
     if (subject instanceof Value)
-      return `value(${this.text(subject.parameter)} ${this.text(subject.type)} ${subject.definingOp?.name} ${this.text(subject.location)})`;
-    if (subject instanceof Variable) return `variable(${this.text(subject.type)} ${this.text(subject.location)})`;
+      return `value(${this.text(subject.parameter)} ${this.text(subject.type)} ${subject.definingOp?.name} ${this.#place(subject.location)})`;
+    if (subject instanceof Variable) return `variable(${this.text(subject.type)} ${this.#place(subject.location)})`;
     if (Array.isArray(subject)) return `[${subject.map((each) => this.text(each)).join()}]`;
     if (subject instanceof Map || subject instanceof Set)
       return `(${[...subject].map((each) => this.text(each)).join()})`;
-    return isLocation(subject) ? this.#locationText(subject) : this.#record(subject);
+    return this.#record(subject);
   }
 
   #record(record: object): string {
-    const texts = Object.entries(record).map(([name, each]) => `${name}:${isOp(each) ? each.name : this.text(each)}`);
+    // Locations are undefined without the author's source, and the text of a function depends on the bundle.
+    const isSkipped = (each: unknown) => isLocation(each) || typeof each === "function";
+    const texts = Object.entries(record)
+      .filter(([, each]) => each !== undefined && ("at" in this.options || !isSkipped(each)))
+      .map(([name, each]) => `${name}:${isOp(each) ? each.name : this.text(each)}`);
     return `{${texts.join()}}`;
   }
 
   /** A location. Lines in the kernel's file are relative to the kernel. */
-  #locationText({ file, line, column }: Location): string {
-    const start = this.kernelLocation;
+  #place(location: Location | undefined): string {
+    if (!location || !("at" in this.options)) return "";
+    const { file, line, column } = location;
+    const start = this.options.at;
     return file === start?.file ? `${line - start.line}:${column}` : `${file}:${line}:${column}`;
   }
 }
@@ -51,5 +126,5 @@ class Writer {
 const isOp = (subject: unknown): subject is Op =>
   typeof subject === "object" && subject !== null && "effect" in subject && "infer" in subject;
 
-const isLocation = (subject: object): subject is Location =>
-  "file" in subject && "line" in subject && "column" in subject;
+const isLocation = (subject: unknown): subject is Location =>
+  typeof subject === "object" && subject !== null && "file" in subject && "line" in subject && "column" in subject;

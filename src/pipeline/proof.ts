@@ -6,7 +6,7 @@ import type { Location } from "../diagnostics/diagnostic.js";
 import { evaluateCase } from "../eval/evaluate-case.js";
 import { refusal } from "../eval/refusal.js";
 import { estimateWork } from "../eval/cost-estimate.js";
-import { fingerprint } from "../ir/fingerprint.js";
+import { proofKey } from "../ir/fingerprint.js";
 import type { KernelIR } from "../ir/nodes.js";
 import { outputProofs } from "../prove/equivalence/output-proofs.js";
 import { prove } from "../prove/prove.js";
@@ -14,7 +14,7 @@ import { prove } from "../prove/prove.js";
 /** The cached certificate of an equal kernel at any source location, or a new one. */
 export function cachedProof(cache: ProofCache | undefined, ir: KernelIR, lowered: KernelIR): Certificate {
   if (!cache) return proveKernel(ir, lowered);
-  const text = fingerprint(ir);
+  const text = proofKey(ir);
   const cached = cache.read(text);
   const relocated = cached && relocate(ir.at, cached);
   if (relocated) return relocated;
@@ -82,6 +82,7 @@ export function kernelOutputs(
 /** The certificate of an operator: those of its kernels together. */
 export function mergeCertificates(certificates: readonly Certificate[]): Certificate {
   return {
+    about: certificates.flatMap(({ about }) => about),
     configs: Math.max(0, ...certificates.map(({ configs }) => configs)),
     obligations: certificates.flatMap(({ obligations }) => obligations),
     launches: certificates.flatMap(({ launches }) => launches),

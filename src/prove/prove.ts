@@ -6,6 +6,7 @@
 import { indexValuesOf, maskValues } from "../analysis/index-values.js";
 import type { Precondition } from "../analysis/preconditions.js";
 import type { Certificate, Obligation, Verdict } from "../compiled/compiled-kernel.js";
+import { fingerprintOf } from "../ir/fingerprint.js";
 import { type KernelIR, type OpStatement, paramsOf } from "../ir/nodes.js";
 import { withTermTable } from "../symbolic/term.js";
 import { boundsObligations } from "./properties/bounds.js";
@@ -74,6 +75,7 @@ class Prover {
     const openLemmas = decided.filter(({ obligation, verdict }) => obligation.exact && verdict.kind !== "proved");
     const { launches, obligations: withoutLaunch } = launchesOf(ir, this.#configs, this.runner);
     return {
+      about: [fingerprintOf(ir)],
       configs: ir.tuning.configs.length,
       launches,
       obligations: [

@@ -1,4 +1,11 @@
 import { Option } from "commander";
+import type { ProofCache } from "../../compiled/compiled-kernel.js";
+import {
+  certificateLine,
+  type GivenCertificates,
+  matchCertificate,
+  readCertificates,
+} from "../report/certificate-text.js";
 import { computesLine } from "../report/computes-text.js";
 import { formatWithFrame, explainHint } from "../report/code-frame.js";
 import { proofDiagnostics, proofSummary } from "../report/proof-text.js";
@@ -7,12 +14,22 @@ import { options, type JsonOptions } from "../invocation/options.js";
 import { exitCodes } from "../system/errors.js";
 import type { CheckReport } from "../report/reports.js";
 import { openProofCache } from "../system/proof-cache.js";
+import { version } from "../system/package-folder.js";
 import { printJson } from "../system/streams.js";
 import { suggestRequires } from "../report/suggest-requires.js";
-import type { KernelCommand } from "../invocation/command.js";
+import type { KernelCommand, Runnable } from "../invocation/command.js";
 
 interface CheckOptions extends JsonOptions {
   readonly computes?: true;
+  readonly certificate?: string;
+}
+
+type KernelReport = CheckReport["kernels"][number];
+
+interface Checked {
+  readonly report: KernelReport;
+  /** What is printed below the kernel's own line. */
+  readonly lines: readonly string[];
 }
 
 export const check: KernelCommand<CheckOptions> = {
@@ -22,42 +39,66 @@ export const check: KernelCommand<CheckOptions> = {
     new Option("--computes", "also compare each output with the reference, as real numbers for all shapes").implies({
       check: true,
     }),
+    new Option(
+      "--certificate <file>",
+      "also compare each proof with the one in this file, which check --json wrote; fail if they differ",
+    ).implies({ check: true }),
     options.kernel,
     options.watch,
     options.json,
   ],
-  async plan(kernels, { json, computes }, streams) {
+  async plan(kernels, { json, computes = false, certificate }, streams) {
     const cache = openProofCache();
-    const results: CheckReport["kernels"][number][] = [];
-    const lines = new Map<object, readonly string[]>();
-    for (const kernel of kernels) {
-      try {
-        const compiled = await kernel.compile();
-        const { signature, configs, warnings } = compiled;
-        const proof = compiled.proof(cache);
-        const diagnostics = [...warnings, ...proofDiagnostics(proof, suggestRequires(compiled, proof))];
-        const outputs = computes && compiled.computes(cache);
-        const isRefuted = outputs?.some(({ verdict }) => verdict.kind === "refuted") === true;
-        const isOk = !isRefuted && diagnostics.every(({ severity }) => severity !== "error");
-        const result = { kernel: signature.name, ok: isOk, configs: configs.length, diagnostics, proof };
-        results.push(outputs ? { ...result, computes: outputs } : result);
-        lines.set(proof, outputs?.map((each) => computesLine(compiled, each)) ?? []);
-      } catch (error) {
-        // Continue with the other kernels.
-        if (!isBuildError(error)) throw error;
-        results.push({ kernel: kernel.name, ok: false, configs: 0, diagnostics: error.diagnostics });
-      }
-    }
-    const ok = results.every((kernel) => kernel.ok);
-    for (const { kernel, ok: isOk, diagnostics, proof } of results) {
+    const given = certificate === undefined ? undefined : await readCertificates(certificate);
+    const results: Checked[] = [];
+    for (const kernel of kernels) results.push(await checkKernel(kernel, { cache, computes, given }));
+    const reports = results.map(({ report }) => report);
+    const ok = reports.every((kernel) => kernel.ok);
+    for (const { report, lines } of results) {
+      const { kernel, ok: isOk, diagnostics, proof } = report;
       for (const diagnostic of diagnostics) streams.err(`${formatWithFrame(diagnostic)}\n`);
       if (json || !proof) continue;
       streams.out(`${kernel}: ${isOk ? "ok" : "wrong"}, ${proofSummary(proof)}\n`);
-      for (const line of lines.get(proof) ?? []) streams.out(`${line}\n`);
+      for (const line of lines) streams.out(`${line}\n`);
     }
-    const firstError = results.flatMap(({ diagnostics }) => diagnostics).find(({ severity }) => severity === "error");
+    const firstError = reports.flatMap(({ diagnostics }) => diagnostics).find(({ severity }) => severity === "error");
     if (firstError) streams.err(`${explainHint(firstError.code)}\n`);
-    if (json) printJson(streams, { ok, kernels: results } satisfies CheckReport);
+    if (json) printJson(streams, { ok, version, kernels: reports } satisfies CheckReport);
     return async () => (ok ? exitCodes.ok : exitCodes.failed);
   },
 };
+
+interface CheckContext {
+  readonly cache: ProofCache | undefined;
+  readonly computes: boolean;
+  readonly given: GivenCertificates | undefined;
+}
+
+/** Builds and proves a kernel. Its errors are part of the report, so that the other kernels are checked too. */
+async function checkKernel(kernel: Runnable, { cache, computes, given }: CheckContext): Promise<Checked> {
+  try {
+    const compiled = await kernel.compile();
+    const { name } = compiled.signature;
+    const proof = compiled.proof(cache);
+    const diagnostics = [...compiled.warnings, ...proofDiagnostics(proof, suggestRequires(compiled, proof))];
+    const outputs = computes ? compiled.computes(cache) : undefined;
+    const match = given && matchCertificate(given, proof);
+    const hasErrors = diagnostics.some(({ severity }) => severity === "error");
+    const isRefuted = outputs?.some(({ verdict }) => verdict.kind === "refuted") === true;
+    const isOther = match !== undefined && match.kind !== "same";
+    const report: KernelReport = {
+      kernel: name,
+      ok: !hasErrors && !isRefuted && !isOther,
+      configs: compiled.configs.length,
+      diagnostics,
+      proof,
+      ...(outputs && { computes: outputs }),
+      ...(match && { certificate: match }),
+    };
+    const lines = outputs?.map((each) => computesLine(compiled, each)) ?? [];
+    return { report, lines: given && match ? [...lines, certificateLine(name, match, given)] : lines };
+  } catch (error) {
+    if (!isBuildError(error)) throw error;
+    return { report: { kernel: kernel.name, ok: false, configs: 0, diagnostics: error.diagnostics }, lines: [] };
+  }
+}

@@ -118,6 +118,8 @@ export interface OutputReport {
 // check
 export interface CheckReport {
   readonly ok: boolean;
+  /** The version of TileScript that made the proofs. */
+  readonly version: string;
   readonly kernels: readonly {
     readonly kernel: string;
     readonly ok: boolean;
@@ -125,10 +127,21 @@ export interface CheckReport {
     readonly diagnostics: readonly Diagnostic[];
     /** The proved properties for every shape; absent if the kernel does not build. */
     readonly proof?: Certificate;
+    /** With `--certificate`: how the certificate in that file compares with `proof`. */
+    readonly certificate?: CertificateMatch;
     /** With `--computes`: whether each output equals the reference over the reals. */
     readonly computes?: readonly OutputProof[];
   }[];
 }
+
+export type CertificateMatch =
+  | { readonly kind: "same" }
+  /** The file has no certificate of this kernel. */
+  | { readonly kind: "missing" }
+  /** It is about another version of the kernel, which differs in these parts. */
+  | { readonly kind: "other-kernel"; readonly differs: readonly string[] }
+  /** It is about this kernel, but the proof shows something else; as text. */
+  | { readonly kind: "other-verdict"; readonly differs: string };
 
 // fix
 export interface FixReport {

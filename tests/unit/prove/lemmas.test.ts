@@ -139,7 +139,7 @@ test.each(wrapping)("$title must stay in int32", async ({ title, spec, body, pro
       }),
     );
   // `check` warns of the arithmetic alone.
-  const warned = proofDiagnostics({ obligations, launches: [], configs: 1, promises: [], limits: [] });
+  const warned = proofDiagnostics({ about: [], obligations, launches: [], configs: 1, promises: [], limits: [] });
   expect(warned.filter(({ message }) => message.includes("it holds if"))).toEqual([]);
   expect(warned.map(({ at }) => at?.line)).toContain(overflow?.at?.line);
   const { findings } = await definition.evaluate(args);

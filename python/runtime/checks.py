@@ -115,6 +115,47 @@ def _may_overlap(x, y):
     return True
 
 
+def _check_range(label, x, low, end, /):
+    """Refuses elements outside a declared range; waits for the GPU."""
+    if x is None:
+        return
+    is_float = x.is_floating_point()
+    # Not all dtypes have comparisons.
+    if not is_float:
+        x = x.long()
+    elif x.itemsize == 1:
+        x = x.float()
+    # A range of floats has its end, and NaN.
+    is_out = (x < low) | (x > end if is_float else x >= end)
+    if is_out.any():
+        place = is_out.nonzero()[0].tolist()
+        found = x[tuple(place)].item()
+        bounds = f"[{low}, {end}{']' if is_float else ')'}"
+        raise ValueError(
+            f"{label} must hold numbers in {bounds}, got {found} at {place}"
+        )
+
+
+def _check_partition(label, x, total, has_start, /):
+    """Refuses numbers that are no offsets of a partition; waits for the GPU."""
+    if x is None or x.numel() == 0:
+        return
+    numbers = x.long()
+    falls = (numbers[1:] < numbers[:-1]).nonzero()
+    first, last = int(numbers[0]), int(numbers[-1])
+    if falls.numel() > 0:
+        i = int(falls[0])
+        found = f"{numbers[i + 1]} after {numbers[i]} at [{i + 1}]"
+    elif first < 0 or (has_start and first > 0):
+        found = f"{first} first"
+    elif last != total:
+        found = f"{last} last"
+    else:
+        return
+    start = "from 0 " if has_start else ""
+    raise ValueError(f"{label} must rise {start}to {total}, got {found}")
+
+
 def _strides(tensors):
     """The strides of all tensors, one after another."""
     return [step for x in tensors.values() for step in x.stride()]

@@ -418,6 +418,11 @@ export interface EmitOptions {
   /** Leaves out what only tests use, such as `reference_fn`, `get_inputs`, `SHAPES`, `IN_PLACE` and `kernel_fn`. */
   readonly bare?: boolean;
   /**
+   * Also compares the elements of tensors with the ranges and partitions that their params declare, before each launch.
+   * The wrapper then waits for the GPU, and there is no launch cache.
+   */
+  readonly checked?: boolean;
+  /**
    * `plain`, the default: each call runs all checks, and Triton launches the kernel. `fast` appends a launch cache: a
    * repeated call goes directly to its launch.
    */

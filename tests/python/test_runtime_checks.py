@@ -281,6 +281,59 @@ class Layouts(unittest.TestCase):
         self.assertEqual(str(raised.exception), "f: x spans more than int32 offsets reach")
 
 
+class Promises(unittest.TestCase):
+    def message(self, check: Callable[..., None], *args: Any) -> str:
+        with self.assertRaises(ValueError) as raised:
+            check("f: ids", *args)
+        return str(raised.exception)
+
+    def test_ranges_of_all_dtypes(self) -> None:
+        unsigned = [torch.uint16, torch.uint32, torch.uint64]
+        for dtype in [*DTYPES, *unsigned]:
+            is_float = dtype.is_floating_point
+            x = torch.zeros(2, 3).to(dtype)
+            checks._check_range("f: ids", x, 0, 0 if is_float else 1)
+            checks._check_range("f: ids", x[:0], 5, 6)
+            y = x.clone()
+            y[1, 2] = 1
+            checks._check_range("f: ids", y.t(), 0, 1 if is_float else 2)
+            found, end = ("1.0", "0.5]") if is_float else ("1", "1)")
+            refused = self.message(checks._check_range, y, 0, 0.5 if is_float else 1)
+            self.assertEqual(refused, f"f: ids must hold numbers in [0, {end}, got {found} at [1, 2]", str(dtype))
+            with self.subTest(dtype=dtype):
+                self.assertIn("got 1", self.message(checks._check_range, y[1:, 2:], 2, 9))
+
+    def test_the_ends_of_ranges(self) -> None:
+        last = torch.tensor([2**31 - 1], dtype=torch.int32)
+        checks._check_range("f: ids", last, -(2**31), 2**31)
+        self.assertIn("got 2147483647 at [0]", self.message(checks._check_range, last, 0, 2**31 - 1))
+        for dtype in (torch.float16, torch.bfloat16, torch.float32):
+            x = torch.tensor([0.7, 0.9]).to(dtype)
+            # The bounds are rounded as the numbers are.
+            checks._check_range("f: ids", x, 0.7, 0.9)
+        checks._check_range("f: ids", torch.tensor([float("nan"), 1]), 0, 1)
+        self.assertIn("got inf", self.message(checks._check_range, torch.tensor([float("inf")]), 0, 1))
+        checks._check_range("f: ids", None, 0, 1)
+
+    def test_partitions(self) -> None:
+        for dtype in (torch.int32, torch.int64, torch.uint8):
+            x = torch.tensor([0, 2, 2, 7], dtype=dtype)
+            checks._check_partition("f: ids", x, 7, True)
+            checks._check_partition("f: ids", x[1:], 7, False)
+            for wrong, has_start, problem in [
+                (x, True, "to 8, got 7 last"),
+                (x[1:], True, "from 0 to 7, got 2 first"),
+                (x[[0, 2, 3, 1]], True, "from 0 to 7, got 2 after 7 at [3]"),
+                (x[:3], False, "rise to 7, got 2 last"),
+            ]:
+                total = 8 if "to 8" in problem else 7
+                self.assertIn(problem, self.message(checks._check_partition, wrong, total, has_start))
+        negative = torch.tensor([-1, 7])
+        self.assertIn("rise to 7, got -1 first", self.message(checks._check_partition, negative, 7, False))
+        checks._check_partition("f: ids", negative[:0], 7, True)
+        checks._check_partition("f: ids", None, 7, True)
+
+
 BFLOAT16 = """
 import torch
 from runtime.checks import _check_dtypes

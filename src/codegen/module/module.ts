@@ -73,10 +73,15 @@ export function emitModule(
   const isTraceable = op?.form === "triton_op";
   const emission = { ir, names, module, source };
   const gluon = specialized && !isTraceable ? gluonKernel(specialized, emission, warpSpecialize) : undefined;
-  const obstacle = launch === "fast" ? fastObstacle(ir, isTraceable, gluon) : undefined;
+  const obstacle = launch === "fast" ? fastObstacle(ir, options, gluon) : undefined;
   const isFast = launch === "fast" && obstacle === undefined;
   const usedValues = usedParameters(ir);
-  const launcher = emitWrapper(ir, names, usedValues, { isTraceable, isFast, gluon });
+  const launcher = emitWrapper(ir, names, usedValues, {
+    isTraceable,
+    isFast,
+    checksPromises: options.checked,
+    gluon,
+  });
   const definitions: Statement[] = [
     ...jitFunctions(ir, names, usedValues, source),
     ...(gluon ? specializedDefinitions(ir, gluon, names, module) : []),
@@ -98,8 +103,9 @@ export function emitModule(
   return { ...assembled, cacheObstacle: obstacle };
 }
 
-function fastObstacle(ir: KernelIR, isTraceable: boolean, gluon: GluonKernel | undefined): string | undefined {
-  if (isTraceable) return "PyTorch traces the launch of a triton_op";
+function fastObstacle(ir: KernelIR, { op, checked }: EmitOptions, gluon: GluonKernel | undefined): string | undefined {
+  if (checked) return "a cached call would go past the checks of elements";
+  if (op?.form === "triton_op") return "PyTorch traces the launch of a triton_op";
   return gluon && !gluon.isTimed ? "its warp-specialized kernel has descriptors" : cacheObstacle(ir);
 }
 
@@ -133,7 +139,7 @@ export function emitOperator(
     externs.push(kernel.externs);
     definitions.push(
       ...jitFunctions(ir, kernel, usedValues, source),
-      ...emitOperatorFunctions(ir, kernel, usedValues, { isTraceable }, functions),
+      ...emitOperatorFunctions(ir, kernel, usedValues, { isTraceable, checksPromises: options.checked }, functions),
     );
     emittedKernels.set(operator.kernels[i]!, { names: kernel, functions, contiguous: strictTensors(ir) });
   });

@@ -1,6 +1,5 @@
 import {
   type ConstexprParam,
-  isLiteral,
   isMemoryParam,
   isSizeParam,
   type KernelIR,
@@ -11,8 +10,7 @@ import {
   type Value,
 } from "../../ir/nodes.js";
 import { rangeOf } from "../../ir/walk.js";
-import { bitsOf } from "../../numerics/numeric.js";
-import { isFloatElem, isInt, isSigned } from "../../types/dtype.js";
+import { isFloatElem } from "../../types/dtype.js";
 import { hostExpressions } from "../body/host-expressions.js";
 import { callOrder, type InputParam, type NumberParam, numberParams } from "../names/call-order.js";
 import type { KernelNames } from "../names/kernel-names.js";
@@ -20,6 +18,7 @@ import { flatText as printExpression } from "../syntax/layout-expression.js";
 import * as py from "../syntax/py-build.js";
 import type { Expression, Parameter } from "../syntax/py.js";
 import { argumentDisplayName, torchDType } from "./checks.js";
+import { isFullRange } from "./promises.js";
 import type { WrapperContext } from "./scope.js";
 
 /** The positional parameters, annotated. */
@@ -149,16 +148,6 @@ function describeRange(param: TensorParam | NumberParam, names: KernelNames): st
   const bounds = hostExpressions(range, nameOf).map((bound) => printExpression(bound));
   const isFloat = param.kind === "tensor" && isFloatElem(param.dtype);
   return ` in [${bounds.join(", ")}${isFloat ? "]" : ")"}`;
-}
-
-/** True if the declared range is the full range of the integer dtype, and is therefore omitted. */
-function isFullRange({ dtype, range }: TensorParam): boolean {
-  if (typeof dtype !== "string" || !isInt(dtype)) return false;
-  const [low, high] = isSigned(dtype)
-    ? [-(2 ** (bitsOf(dtype) - 1)), 2 ** (bitsOf(dtype) - 1)]
-    : [0, 2 ** bitsOf(dtype)];
-  const [first, end] = range?.block.yields.map((bound) => (isLiteral(bound) ? Number(bound.value) : Number.NaN)) ?? [];
-  return first! <= low && end! >= high;
 }
 
 /** The description of a number in the docstring. */

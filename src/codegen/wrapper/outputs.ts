@@ -106,7 +106,7 @@ export function tensorsCheck(
 }
 
 /** Traced tensors have no memory to check. */
-function ifNotTraced(context: WrapperContext, body: Block): Block {
+export function ifNotTraced(context: WrapperContext, body: Block): Block {
   if (!context.isTraceable) return body;
   return [{ kind: "if", branches: [{ test: isNotTraced(context.tensor(deviceHolder(context)!)), body }] }];
 }

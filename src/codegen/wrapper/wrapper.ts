@@ -1,6 +1,6 @@
 /**
  * The wrapper, the function that PyTorch code calls. It binds sizes from shapes, rejects invalid arguments, allocates
- * the outputs and launches the kernel. It never synchronizes with the GPU.
+ * the outputs and launches the kernel. It synchronizes with the GPU only to check promises, on request.
  */
 import { writtenPointers } from "../../analysis/memory-effects.js";
 import { optionalSizes } from "../../analysis/optional-sizes.js";
@@ -54,6 +54,7 @@ import {
 import { countChecks, extentChecks } from "./int32-checks.js";
 import { checkedRequirements, isCheckableEarly, requirementCheck, sizeChecks } from "./requirements.js";
 import { allocationOf, outputAllocation, tensorsCheck, writtenCheck, zeroing } from "./outputs.js";
+import { promiseChecks } from "./promises.js";
 import { WrapperScope } from "./scope.js";
 import { specializedLaunch } from "./specialized-launch.js";
 import type { GluonKernel } from "../warp-specialize/gluon/kernel.js";
@@ -78,6 +79,8 @@ export interface WrapperOptions {
   readonly isTraceable?: boolean;
   /** True if the module has a launch cache, to which the wrapper reports its launches. */
   readonly isFast?: boolean;
+  /** True if the wrapper compares the elements of tensors with what their params promise. */
+  readonly checksPromises?: boolean | undefined;
   /** The warp-specialized variant of the kernel, if there is one. */
   readonly gluon?: GluonKernel | undefined;
 }
@@ -281,6 +284,7 @@ class WrapperEmitter extends WrapperScope {
       ...launchComputations(this, (v) => this.local(v)),
       ...this.#requirements(() => true),
       ...environmentChecks(this),
+      ...(this.options.checksPromises ? promiseChecks(this) : []),
       ...this.#launches(results),
       ...(results.length > 0 ? [py.returns(py.tupleOrSingle(results))] : []),
     ];

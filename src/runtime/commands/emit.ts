@@ -19,6 +19,7 @@ interface EmitOptions extends JsonOptions {
   readonly emitOp?: string;
   readonly tritonOp?: true;
   readonly bare?: true;
+  readonly checked?: true;
   readonly launch?: "fast" | "plain";
   readonly warpSpecialize?: Specialize;
 }
@@ -31,6 +32,10 @@ export const emit: KernelCommand<EmitOptions> = {
     new Option("--emit-op <namespace>", "also register the kernel as torch.ops.NAMESPACE.NAME").implies({ emit: true }),
     options.tritonOp,
     new Option("--bare", "leave out what only tests use, such as reference_fn and get_inputs").implies({ emit: true }),
+    new Option(
+      "--checked",
+      "compare the elements of tensors with their declared ranges at each call; waits for the GPU",
+    ).implies({ emit: true }),
     new Option("--launch <form>", "fast appends a launch cache, which makes repeated calls cheap").choices([
       "plain",
       "fast",
@@ -44,14 +49,16 @@ export const emit: KernelCommand<EmitOptions> = {
     options.json,
   ],
   flag: { text: "--emit [path]", option: "out" },
-  checkOptions({ out, emitOp, tritonOp }) {
+  checkOptions({ out, emitOp, tritonOp, checked, launch }) {
     if (typeof out === "string" && (out === "" || isScript(out)))
       throw new UsageError(
         `${out || "an empty path"} cannot hold a Python module; name a file such as gemm.py, or a folder`,
       );
+    if (checked && launch === "fast")
+      throw new UsageError("--checked: a launch cache goes past the checks; leave out --launch fast");
     if (tritonOp && emitOp === undefined) throw new UsageError("--triton-op needs --emit-op NAMESPACE");
   },
-  async plan(kernels, { out, emitOp: namespace, tritonOp, bare, launch, warpSpecialize, json }, streams) {
+  async plan(kernels, { out, emitOp: namespace, tritonOp, bare, checked, launch, warpSpecialize, json }, streams) {
     const folder = typeof out === "string" && (await isFolder(out));
     refuseSameNames(kernels);
     if (kernels.length > 1 && !folder && (typeof out === "string" || !json)) {
@@ -67,6 +74,7 @@ export const emit: KernelCommand<EmitOptions> = {
         const emitOptions = {
           ...(op && { op }),
           ...(bare && { bare }),
+          ...(checked && { checked }),
           ...(launch && { launch }),
           ...(warpSpecialize && { warpSpecialize }),
         };

@@ -11,7 +11,7 @@ import { UsageError } from "../system/errors.js";
 import { openCallFolder } from "./call-folder.js";
 import { failureOf } from "../cases/failure.js";
 import { callRequest, type RawTensor } from "./request.js";
-import { openWorkspace, type Workspace } from "./workspace.js";
+import { checkedKernel, openWorkspace, type Workspace } from "./workspace.js";
 import type { Device } from "./device.js";
 
 export interface DeviceCall {
@@ -33,7 +33,7 @@ const DEADLINE_MS = 600_000;
 
 /** @throws EnvironmentError if the requested device is not available, TileScriptError if the kernel fails. */
 export async function callOnDevice(
-  kernel: CompiledKernel,
+  plainKernel: CompiledKernel,
   testCase: TestCase,
   inputs: Readonly<Record<string, RawTensor>>,
   { device: deviceName, python, isAutotuned }: DeviceCallOptions,
@@ -45,6 +45,7 @@ export async function callOnDevice(
   const { host } = device;
   if (host && !isHost(host))
     throw new UsageError(`device ${deviceName}: a call from TypeScript needs one machine; name ssh:HOST, or none`);
+  const kernel = checkedKernel(plainKernel);
   const { module } = await workspaceFor(kernel, host);
   const folder = await openCallFolder(module, host);
   try {

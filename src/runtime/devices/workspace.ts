@@ -33,6 +33,19 @@ export async function removeStaleModules(): Promise<void> {
   }
 }
 
+const checkedKernels = new WeakMap<CompiledKernel, CompiledKernel>();
+
+/** The kernel with a module that compares the elements of tensors with their declared ranges. */
+export function checkedKernel(kernel: CompiledKernel): CompiledKernel {
+  if (!kernel.signature.tensors.some(({ range, partition }) => range ?? partition)) return kernel;
+  let checked = checkedKernels.get(kernel);
+  if (!checked) {
+    const { python, map } = kernel.emit({ checked: true });
+    checkedKernels.set(kernel, (checked = { ...kernel, python, map }));
+  }
+  return checked;
+}
+
 /** Writes the module to a file that Python can import and whose source it can read, on this machine or the worker's. */
 export async function openWorkspace(kernel: CompiledKernel, host?: Remote): Promise<Workspace> {
   if (host) {

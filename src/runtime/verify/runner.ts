@@ -9,7 +9,7 @@ import { costOf, type PlannedCase } from "../cases/cases.js";
 import { QUEUE_DEPTH, type Member } from "../worker/worker-pool.js";
 import { wasCompared, type Outcome } from "../cases/outcome.js";
 import { verifyRequest } from "../devices/request.js";
-import { openWorkspace } from "../devices/workspace.js";
+import { checkedKernel, openWorkspace } from "../devices/workspace.js";
 import { type Durations, Stopwatch } from "./stopwatch.js";
 import { deviceLimits } from "./device-limits.js";
 import type { Device, PythonDevice } from "../devices/device.js";
@@ -94,10 +94,11 @@ function evalRunner(kernel: CompiledKernel, options: RunnerOptions): Runner {
 }
 
 async function pythonRunner(
-  kernel: CompiledKernel,
+  plainKernel: CompiledKernel,
   device: PythonDevice,
   { tolerance, repeats = 1, deadlineMs, isSanitized: sanitized = false }: RunnerOptions,
 ): Promise<Runner> {
+  const kernel = checkedKernel(plainKernel);
   const workspace = await openWorkspace(kernel, device.host);
   /** The choices of dtypes in which the evaluator has checked the algorithm. */
   const checkedDtypes = new Set<string>();

@@ -16,7 +16,7 @@ const slow = [
   "host-call/evaluate",
   "numerics/numeric.property",
   "prove/{block-prefix-sum,coverage,examples,input-elements,loop-state,overflow,padding,partitions,proof-cache,races}",
-  "prove/{reasoning,rules,shared-values,trusted,verdicts}",
+  "prove/{reasoning,rules,shared-values,smt,trusted,verdicts}",
   "prove/equivalence/{computes,mutants,points}",
   "runtime/{arbitrary,bench,computed-sizes,derived-space,given-values,specialized-runs,trace,tune,verdict}",
   "testing/matchers",

@@ -26,6 +26,7 @@ const bench: TaskGroup = {
     file: "bench/small-world.ts",
     description: "proofs against all launches where an int32 has 8 to 12 bits",
   },
+  smt: { file: "bench/smt.ts", description: "z3 on the obligations of proofs" },
   tests: { file: "bench/tests.ts", description: "how long the tests take" },
   tuning: { file: "bench/tuning.ts", description: "tune with and without a declared space, on a GPU" },
   twins: { file: "bench/twins.ts", description: "emitted kernels next to hand-written ones, on a GPU" },

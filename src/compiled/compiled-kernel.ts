@@ -284,6 +284,19 @@ export interface Certificate {
   readonly limits: readonly string[];
 }
 
+/** The obligations of a kernel as SMT-LIB scripts. */
+export interface SmtExport {
+  readonly kernel: string;
+  readonly obligations: readonly ExportedObligation[];
+}
+
+/** An obligation in one config: as scripts, of which all must be unsatisfiable, or the reason why there are none. */
+export interface ExportedObligation extends Omit<Obligation, "verdict"> {
+  readonly config: number;
+  readonly scripts?: readonly string[];
+  readonly reason?: string;
+}
+
 /** Whether an output equals the reference over the reals, in every launch. `docs/proofs.md` states the assumptions. */
 export interface OutputProof {
   readonly output: string;
@@ -600,6 +613,8 @@ export interface CompiledKernel {
    * on it.
    */
   proof(cache?: ProofCache): Certificate;
+  /** The obligations as SMT-LIB scripts, one list for each kernel of an operator. */
+  smt(): readonly SmtExport[];
   /**
    * Compares each output with a recorded reference, for every shape and config. Empty without a reference. It takes up to
    * seconds.

@@ -17,7 +17,7 @@ import type { SourceIndex } from "../ir/source-index.js";
 import { tuningInterface } from "./tuning-interface.js";
 import { byLaunch } from "./by-launch.js";
 import { emitters } from "./emitters.js";
-import { cachedProof, kernelOutputs } from "./proof.js";
+import { cachedProof, kernelOutputs, kernelScripts } from "./proof.js";
 import { obligationsWithPreconditions } from "./missing-preconditions.js";
 import { specializedConfigs, warpSpecializedKernel } from "./warp-specialization.js";
 import { narrowRoundingsOf, withFindings } from "../eval/narrow-roundings.js";
@@ -82,6 +82,7 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
     work: byLaunch((testCase) => estimateWork(ir, testCase)),
     refusal: byLaunch((testCase) => refusal(lowered, testCase)),
     proof,
+    smt: () => [kernelScripts(ir, lowered)],
     computes: (cache) => kernelOutputs(ir, lowered, () => proof(cache), evaluate),
     suggestPreconditions: (requires = []) => obligationsWithPreconditions(definition, source, requires),
     narrowRoundings,

@@ -20,7 +20,7 @@ import { narrowRoundingsOf, withFindings } from "../eval/narrow-roundings.js";
 import { operatorRoundingSites } from "../analysis/rounding-profile.js";
 import { byLaunch } from "./by-launch.js";
 import { emitters } from "./emitters.js";
-import { mergeCertificates, cachedProof } from "./proof.js";
+import { mergeCertificates, cachedProof, kernelScripts } from "./proof.js";
 import { outputProofs } from "../prove/equivalence/output-proofs.js";
 import { throwIfErrors, lower, traceAndCheck } from "./trace-and-check.js";
 
@@ -88,7 +88,7 @@ function operatorProofs(
   operator: OperatorIR,
   lowered: ReadonlyMap<KernelIR, KernelIR>,
   evaluate: CompiledKernel["evaluate"],
-): Pick<CompiledKernel, "proof" | "computes"> {
+): Pick<CompiledKernel, "proof" | "smt" | "computes"> {
   const { signature, forward, kernels } = operator;
   const loweredOf = (kernel: KernelIR): KernelIR => lowered.get(kernel) ?? lower(kernel);
   const certificates = new Map<KernelIR, Certificate>();
@@ -98,6 +98,7 @@ function operatorProofs(
     return certificate;
   };
   return {
+    smt: () => kernels.map((kernel) => kernelScripts(kernel, loweredOf(kernel))),
     proof: (cache) => mergeCertificates(kernels.map((kernel) => certificateOf(kernel, cache))),
     computes: (cache) =>
       outputProofs(signature, forward, {

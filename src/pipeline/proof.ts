@@ -1,7 +1,14 @@
 /** Certificates of kernels, with a cache. The evaluator confirms refutations. */
 import { preconditions } from "../analysis/preconditions.js";
 import { signatureOf } from "../codegen/module/signature.js";
-import type { Certificate, CachedProof, CompiledKernel, OutputProof, ProofCache } from "../compiled/compiled-kernel.js";
+import type {
+  Certificate,
+  CachedProof,
+  CompiledKernel,
+  OutputProof,
+  ProofCache,
+  SmtExport,
+} from "../compiled/compiled-kernel.js";
 import type { Location } from "../diagnostics/diagnostic.js";
 import { evaluateCase } from "../eval/evaluate-case.js";
 import { refusal } from "../eval/refusal.js";
@@ -9,7 +16,8 @@ import { estimateWork } from "../eval/cost-estimate.js";
 import { proofKey } from "../ir/fingerprint.js";
 import type { KernelIR } from "../ir/nodes.js";
 import { outputProofs } from "../prove/equivalence/output-proofs.js";
-import { prove } from "../prove/prove.js";
+import type { CaseRunner } from "../prove/counterexample.js";
+import { prove, proveAsScripts } from "../prove/prove.js";
 
 /** The cached certificate of an equal kernel at any source location, or a new one. */
 export function cachedProof(cache: ProofCache | undefined, ir: KernelIR, lowered: KernelIR): Certificate {
@@ -53,12 +61,20 @@ function relocate(
 }
 
 function proveKernel(ir: KernelIR, lowered: KernelIR): Certificate {
+  return prove(ir, preconditions(lowered), caseRunner(ir, lowered));
+}
+
+/** The obligations of a kernel as SMT-LIB scripts. */
+export const kernelScripts = (ir: KernelIR, lowered: KernelIR): SmtExport =>
+  proveAsScripts(ir, preconditions(lowered), caseRunner(ir, lowered));
+
+function caseRunner(ir: KernelIR, lowered: KernelIR): CaseRunner {
   const signature = signatureOf(lowered);
-  return prove(ir, preconditions(lowered), {
+  return {
     refusal: (at) => refusal(lowered, at),
     lanes: (at) => estimateWork(ir, at).lanes,
     evaluate: (at) => evaluateCase(ir, signature, at, undefined, { lowered }),
-  });
+  };
 }
 
 /** What the outputs of a kernel compute, for every shape and config. */

@@ -5,7 +5,7 @@
  */
 import { indexValuesOf, maskValues } from "../analysis/index-values.js";
 import type { Precondition } from "../analysis/preconditions.js";
-import type { Certificate, Obligation, Verdict } from "../compiled/compiled-kernel.js";
+import type { Certificate, ExportedObligation, Obligation, SmtExport, Verdict } from "../compiled/compiled-kernel.js";
 import { fingerprintOf } from "../ir/fingerprint.js";
 import { type KernelIR, type OpStatement, paramsOf } from "../ir/nodes.js";
 import { withTermTable } from "../symbolic/term.js";
@@ -28,6 +28,7 @@ import type { ObligationGenerator, ProofGap, ProofObligation, ProofContext } fro
 import { redundantRequirements } from "./requirements.js";
 import { raceObligations } from "./properties/races.js";
 import { findCounterexample, type RefutationQuery, type CaseRunner, type Counterexample } from "./counterexample.js";
+import { smtScript, type SmtStatus } from "./smt.js";
 import { inputsReadBy } from "./model/input-elements.js";
 import { variantsOf } from "./model/variants.js";
 
@@ -45,6 +46,14 @@ const PROPERTIES: readonly ObligationGenerator[] = [
 /** Proves all obligations. `checked` contains the preconditions that a launch of the lowered kernel checks. */
 export function prove(ir: KernelIR, checked: readonly Precondition[], runner: CaseRunner): Certificate {
   return withTermTable(() => withMonomials(() => new Prover(ir, checked, runner).certificate()));
+}
+
+/**
+ * The obligations as SMT-LIB scripts, for one config each, with what the certificate says of them. Those that a script
+ * cannot say are listed with the reason.
+ */
+export function proveAsScripts(ir: KernelIR, checked: readonly Precondition[], runner: CaseRunner): SmtExport {
+  return withTermTable(() => withMonomials(() => new Prover(ir, checked, runner).scripts()));
 }
 
 class Prover {
@@ -67,11 +76,7 @@ class Prover {
   certificate(): Certificate {
     const { ir } = this;
     const models = this.#symbolicContexts.map(({ model }) => model);
-    const truncatedAt = models.find((model) => model.truncatedAt)?.truncatedAt;
-    const obligations = truncatedAt
-      ? [truncatedObligation(truncatedAt)]
-      : PROPERTIES.flatMap((obligationsOf) => obligationsOf(models));
-    const decided = obligations.map((obligation) => ({ obligation, verdict: this.#decide(obligation) }));
+    const decided = this.#obligations().map((obligation) => ({ obligation, verdict: this.#decide(obligation) }));
     const openLemmas = decided.filter(({ obligation, verdict }) => obligation.exact && verdict.kind !== "proved");
     const { launches, obligations: withoutLaunch } = launchesOf(ir, this.#configs, this.runner);
     return {
@@ -90,6 +95,51 @@ class Prover {
       promises: promisesOf(ir),
       limits: [...new Set(models.flatMap((model) => gridLimits(model, this.checked)))],
     };
+  }
+
+  #obligations(): readonly ProofObligation[] {
+    const models = this.#symbolicContexts.map(({ model }) => model);
+    const truncatedAt = models.find((model) => model.truncatedAt)?.truncatedAt;
+    if (truncatedAt) return [truncatedObligation(truncatedAt)];
+    return PROPERTIES.flatMap((obligationsOf) => obligationsOf(models));
+  }
+
+  /** {@link proveAsScripts} */
+  scripts(): SmtExport {
+    const { obligations: verdicts } = this.certificate();
+    const obligations = this.#obligations();
+    const exported = this.#configs.flatMap((config) =>
+      obligations.map((obligation, i): ExportedObligation => {
+        const { property, subject: of, at } = obligation;
+        const verdict = verdicts[i]?.verdict;
+        const result = this.#script(obligation, config, verdict);
+        return { property, of, at, config: config.index, ...result };
+      }),
+    );
+    return { kernel: this.ir.name, obligations: exported };
+  }
+
+  #script(obligation: ProofObligation, config: IndexedConfig, verdict: Verdict | undefined) {
+    const context = this.#configContext(config);
+    const implications = obligation.claims?.(context) ?? "its property is not one of index arithmetic";
+    if (typeof implications === "string") return { reason: implications };
+    const { launch } = context.model;
+    const claims = implications.map(({ goal, facts, variables }) => ({
+      goal,
+      facts: [...launch.facts, ...context.factScopes.rangesOf(variables), ...facts],
+    }));
+    const status = verdict ? statusOf(verdict, config) : "unknown";
+    const { property, subject, at } = obligation;
+    const comments = [`${this.ir.name}: ${property} of ${subject}, line ${at?.line}, config ${config.index}`];
+    const scripts: string[] = [];
+    for (const claim of claims) {
+      // One of several claims may be the one that is refuted.
+      const expected = status === "sat" && claims.length > 1 ? "unknown" : status;
+      const result = smtScript(claim, { status: expected, comments, int32Bits: this.ir.limits.int32Bits });
+      if ("reason" in result) return result;
+      scripts.push(result.script);
+    }
+    return { scripts };
   }
 
   #unreachedAccesses(): readonly Obligation[] {
@@ -150,6 +200,12 @@ class Prover {
       return param?.range !== undefined && !(name in this.ir.inputs);
     });
   }
+}
+
+/** The answer of a solver that agrees with a verdict. */
+function statusOf(verdict: Verdict, { index }: IndexedConfig): SmtStatus {
+  if (verdict.kind === "proved") return "unsat";
+  return verdict.kind === "refuted" && verdict.at.config === index ? "sat" : "unknown";
 }
 
 interface Decided {

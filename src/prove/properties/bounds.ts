@@ -1,11 +1,11 @@
 /** Bounds obligations: every active lane of an access is inside its tensor. */
 import type { FindingCode } from "../../diagnostics/catalog/index.js";
 import type { OpStatement } from "../../ir/nodes.js";
-import { atLeast, below, FALSE, number, type Term } from "../../symbolic/term.js";
+import { andTerm, atLeast, below, FALSE, number, type Term } from "../../symbolic/term.js";
 import type { FactScopes } from "../model/fact-scopes.js";
 import { entails } from "../algebra/interpret.js";
 import type { SymbolicModel } from "../model/model.js";
-import type { ObligationGenerator, ProofGap, ProofContext } from "./obligations.js";
+import type { Implication, ObligationGenerator, ProofGap, ProofContext } from "./obligations.js";
 import type { Access } from "../model/accesses.js";
 import type { RefutationQuery } from "../counterexample.js";
 import { describeAccess, describeUnknowns } from "./describe.js";
@@ -21,6 +21,7 @@ export const boundsObligations: ObligationGenerator = (models) => {
     subject: describeAccess(access),
     at: statement.location,
     restsOn: [statement],
+    claims: (context) => claimsOf(context, statement),
     prove: (context) => proveAccess(context, statement),
   }));
 };
@@ -42,6 +43,16 @@ function proveAccess({ model, factScopes: contexts }: ProofContext, statement: O
     return { refutation, missing: describeMissingBound(model, access, bound) };
   }
   return undefined;
+}
+
+function claimsOf({ model }: ProofContext, statement: OpStatement): readonly Implication[] | string {
+  const accesses = model.accesses.filter((access) => access.statement === statement);
+  if (accesses.some(({ missing }) => missing !== undefined)) return "its address is no index of a tensor";
+  return accesses.map((access) => ({
+    goal: andTerm(...boundsOf(access).map(({ condition }) => condition)),
+    facts: [...access.path, access.mask],
+    variables: [...access.scope, ...access.lanes],
+  }));
 }
 
 /**

@@ -52,7 +52,8 @@ export class Int32 {
   }
 }
 
-function limitFacts({ ir, ir: { limits }, checked, launch, environment }: SymbolicModel): readonly Term[] {
+/** Facts about the largest sizes. The symbol {@link LIMIT} is the end of int32. */
+export function limitFacts({ ir, ir: { limits }, checked, launch, environment }: SymbolicModel): readonly Term[] {
   const addressed = new Set(checked.flatMap((each) => (each.kind === "reach" ? [each.param.name] : [])));
   const tensorLimits = (param: TensorParam): readonly Term[] => {
     // The launch does not check the sizes of an absent tensor.

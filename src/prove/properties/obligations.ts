@@ -6,12 +6,22 @@ import type { Location } from "../../diagnostics/diagnostic.js";
 import type { OpStatement, Value } from "../../ir/nodes.js";
 import type { FactScopes } from "../model/fact-scopes.js";
 import type { SymbolicModel } from "../model/model.js";
+import type { Term } from "../../symbolic/term.js";
 import type { RefutationQuery } from "../counterexample.js";
 
 /** A symbolic model of the kernel and the facts that hold at each of its program points. */
 export interface ProofContext {
   readonly model: SymbolicModel;
   readonly factScopes: FactScopes;
+}
+
+/** The goal holds at each point of the variables at which the facts do. */
+export interface Implication {
+  readonly goal: Term;
+  /** Beside those of the launch and of the ranges of variables. */
+  readonly facts: readonly Term[];
+  /** Programs, iterations and lanes. */
+  readonly variables: readonly string[];
 }
 
 /** An obligation that could not be proved in a model. */
@@ -36,6 +46,8 @@ export interface ProofObligation {
   readonly restsOn?: readonly OpStatement[] | "masks";
   /** The author's reason, from `tl.trusted`, for accepting the obligation without a proof. */
   readonly waiver?: string | undefined;
+  /** What the obligation says in a model, for other solvers; or the reason why terms do not say it. */
+  claims?(context: ProofContext): readonly Implication[] | string;
   /** Tries to prove the obligation in a model. Returns undefined if it is proved. */
   prove(context: ProofContext): ProofGap | undefined;
 }

@@ -14,11 +14,11 @@ import { type DTypeName, dtypeTable, isSigned, members } from "../../types/dtype
 import { provesNonNegative } from "../algebra/non-negativity.js";
 import { type OpStep, opEvents } from "../model/events.js";
 import { fitsInt32, recordInt32Range } from "./int32-range.js";
-import { Int32 } from "./int32.js";
+import { Int32, limitFacts } from "./int32.js";
 import { polynomialOf } from "../algebra/interpret.js";
 import type { SymbolicModel } from "../model/model.js";
 import { offsetsOnly } from "./offsets-only.js";
-import type { ObligationGenerator, ProofGap, ProofContext } from "./obligations.js";
+import type { Implication, ObligationGenerator, ProofGap, ProofContext } from "./obligations.js";
 import { at, namesOf, type TermTile } from "../model/symbolic.js";
 import { describeUnknowns } from "./describe.js";
 
@@ -40,6 +40,7 @@ export const overflowObligations: ObligationGenerator = (models) => {
     subject: "the arithmetic of indices",
     at,
     exact,
+    claims: (context) => claimsOf(context, line),
     prove: (context) => proveLine(context, line),
   }));
 };
@@ -101,7 +102,7 @@ function proveLine(context: ProofContext, line: string): ProofGap | undefined {
     const dtype = dtypeOf(event);
     const end = isInt32(event) ? ir.limits.int32End : 2 ** (dtypeTable[dtype].bits - 1);
     const refutation = {
-      goal: andTerm(...values.flatMap((value) => [below(value, number(end)), atLeast(value, number(-end))])),
+      goal: rangeOf(values, end),
       facts: path,
       variables: [...scope, ...lanes],
       locations: [statement.location],
@@ -121,6 +122,23 @@ function proveLine(context: ProofContext, line: string): ProofGap | undefined {
   }
   return undefined;
 }
+
+function claimsOf(context: ProofContext, line: string): readonly Implication[] | string {
+  const analysis = analysisOf(context);
+  const steps = analysis.steps.filter(({ statement }) => lineOf(statement.location) === line);
+  if (!steps.every(isInt32)) return "terms do not model arithmetic of fewer than 32 bits";
+  return steps.map((event) => {
+    const { values, lanes } = analysis.valuesOf(event);
+    return {
+      goal: rangeOf(values, context.model.ir.limits.int32End),
+      facts: [...limitFacts(context.model), ...event.path],
+      variables: [...event.scope, ...lanes],
+    };
+  });
+}
+
+const rangeOf = (values: readonly Term[], end: number): Term =>
+  andTerm(...values.flatMap((value) => [below(value, number(end)), atLeast(value, number(-end))]));
 
 /** The gap of what rests on arithmetic of this line, which stays open. */
 export function openLemma(location: Location | undefined): Pick<ProofGap, "missing"> & { readonly isLemma: true } {

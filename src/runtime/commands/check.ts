@@ -16,12 +16,14 @@ import type { CheckReport } from "../report/reports.js";
 import { openProofCache } from "../system/proof-cache.js";
 import { version } from "../system/package-folder.js";
 import { printJson } from "../system/streams.js";
+import { writeScripts } from "../report/smt-scripts.js";
 import { suggestRequires } from "../report/suggest-requires.js";
 import type { KernelCommand, Runnable } from "../invocation/command.js";
 
 interface CheckOptions extends JsonOptions {
   readonly computes?: true;
   readonly certificate?: string;
+  readonly smt?: string;
 }
 
 type KernelReport = CheckReport["kernels"][number];
@@ -43,15 +45,19 @@ export const check: KernelCommand<CheckOptions> = {
       "--certificate <file>",
       "also compare each proof with the one in this file, which check --json wrote; fail if they differ",
     ).implies({ check: true }),
+    new Option(
+      "--smt <dir>",
+      "also write obligations as SMT-LIB scripts, for a solver such as z3; :status is what the proof says",
+    ).implies({ check: true }),
     options.kernel,
     options.watch,
     options.json,
   ],
-  async plan(kernels, { json, computes = false, certificate }, streams) {
+  async plan(kernels, { json, computes = false, certificate, smt }, streams) {
     const cache = openProofCache();
     const given = certificate === undefined ? undefined : await readCertificates(certificate);
     const results: Checked[] = [];
-    for (const kernel of kernels) results.push(await checkKernel(kernel, { cache, computes, given }));
+    for (const kernel of kernels) results.push(await checkKernel(kernel, { cache, computes, given, smt }));
     const reports = results.map(({ report }) => report);
     const ok = reports.every((kernel) => kernel.ok);
     for (const { report, lines } of results) {
@@ -72,10 +78,12 @@ interface CheckContext {
   readonly cache: ProofCache | undefined;
   readonly computes: boolean;
   readonly given: GivenCertificates | undefined;
+  /** The folder of scripts. */
+  readonly smt: string | undefined;
 }
 
 /** Builds and proves a kernel. Its errors are part of the report, so that the other kernels are checked too. */
-async function checkKernel(kernel: Runnable, { cache, computes, given }: CheckContext): Promise<Checked> {
+async function checkKernel(kernel: Runnable, { cache, computes, given, smt }: CheckContext): Promise<Checked> {
   try {
     const compiled = await kernel.compile();
     const { name } = compiled.signature;
@@ -96,7 +104,9 @@ async function checkKernel(kernel: Runnable, { cache, computes, given }: CheckCo
       ...(match && { certificate: match }),
     };
     const lines = outputs?.map((each) => computesLine(compiled, each)) ?? [];
-    return { report, lines: given && match ? [...lines, certificateLine(name, match, given)] : lines };
+    if (given && match) lines.push(certificateLine(name, match, given));
+    if (smt !== undefined) lines.push(await writeScripts(compiled, smt));
+    return { report, lines };
   } catch (error) {
     if (!isBuildError(error)) throw error;
     return { report: { kernel: kernel.name, ok: false, configs: 0, diagnostics: error.diagnostics }, lines: [] };

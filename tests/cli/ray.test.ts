@@ -233,7 +233,7 @@ describe("a Ray cluster", { timeout: 120_000 }, () => {
         cases: [{ sizes: { N: 100 }, dtypes: {}, config: 0, seed: 0 }],
         skip: new Set<number>(),
         declaredCount: 2,
-        budget: { configs: 2 },
+        budget: { count: 2 },
         seed: 3,
         env: { XDG_CACHE_HOME: folder },
       };

@@ -67,7 +67,7 @@ it.each([
 
 it("should drop a candidate that is wrong before it is timed, and remember it", async () => {
   const env = { ...process.env, XDG_CACHE_HOME: await mkdtemp(join(tmpdir(), "tilescript-tuned-")) };
-  const given = { cases, skip: new Set<number>(), declaredCount: 1, budget: { configs: 2 }, seed: 0, env };
+  const given = { cases, skip: new Set<number>(), declaredCount: 1, budget: { count: 2 }, seed: 0, env };
   const wrong = await times(3);
   const first = await search(wrong, device, given);
   expect(first.tried).toEqual([0, 1]);
@@ -75,6 +75,6 @@ it("should drop a candidate that is wrong before it is timed, and remember it", 
     expect(trial).toEqual({ wrong: expect.stringMatching(/100 of 100 elements differ/) });
   const again = await search(wrong, device, given);
   expect(again).toMatchObject({ fromCache: 2, trials: first.trials });
-  const skipped = await search(wrong, device, { ...given, skip: new Set([0]), budget: { configs: 1 } });
+  const skipped = await search(wrong, device, { ...given, skip: new Set([0]), budget: { count: 1 } });
   expect(skipped.tried).toEqual([1]);
 });

@@ -63,7 +63,7 @@ test("every case has rounds of its own, and each trial says that the interpreter
       skip: new Set([3]),
       declaredCount: 2,
       gpu: { lanes: 32 },
-      budget: { configs: 4 },
+      budget: { count: 4 },
       env: { XDG_CACHE_HOME: await mkdtemp(join(tmpdir(), "tilescript-rounds-")) },
     });
     for (const trials of found.trials) {

@@ -89,7 +89,7 @@ describe("two workers", { timeout: 120_000 }, () => {
       cases: [{ sizes: { N: 100 }, dtypes: {}, config: 0, seed: 0 }],
       skip: new Set<number>(),
       declaredCount: 1,
-      budget: { configs: 2 },
+      budget: { count: 2 },
       seed: 3,
       env: { XDG_CACHE_HOME: await mkdtemp(join(tmpdir(), "tilescript-spread-")) },
     };

@@ -116,7 +116,7 @@ export function declaredCases(kernel: CompiledKernel, limits: Limits, selection:
 }
 
 /** A small generated case again, with rows of equal, far and cancelling elements, which random numbers never give. */
-function specialRows(
+export function specialRows(
   { signature }: CompiledKernel,
   generated: readonly PlannedCase[],
   { sizes }: Selection,

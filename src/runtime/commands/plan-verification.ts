@@ -17,11 +17,12 @@ import type { Verification } from "../verify/plan-cases.js";
 import type { CommandTask, Runnable } from "../invocation/command.js";
 import type { Device } from "../devices/device.js";
 
-/** Verifies one kernel. `show` displays the progress. */
+/** Verifies one kernel. `show` displays the progress; `remainingRuns` counts this kernel and those after it. */
 export type Verify = (
   device: Device,
   show: (done: number, planned: number) => void,
   onCompiled: (done: number, planned: number) => void,
+  remainingRuns: number,
 ) => Promise<Verification>;
 
 /** Builds the kernels. `prepare` checks the options against each kernel. The task verifies the kernels sequentially. */
@@ -31,6 +32,7 @@ export async function planVerification(
   streams: Streams,
   prepare: (kernel: CompiledKernel) => Verify,
 ): Promise<CommandTask> {
+  progress(streams)(`building ${kernels.map(({ name }) => name).join(", ")} …`);
   const compiled = await compileAll(kernels);
   warn(compiled, streams);
   const plans = compiled.map((kernel) => ({ kernel, verify: prepare(kernel) }));
@@ -59,7 +61,7 @@ async function verifyAll(
   let isCorrect = true;
   let firstFinding: FindingCode | undefined;
   const runs = devices.flatMap((device) => plans.map((plan) => ({ ...plan, device })));
-  for (const { kernel, verify, device } of runs) {
+  for (const [index, { kernel, verify, device }] of runs.entries()) {
     const lossReason = device.kind === "eval" ? undefined : device.host?.lossReason;
     const verification =
       lossReason !== undefined
@@ -68,6 +70,7 @@ async function verifyAll(
             device,
             (done, planned) => show(`${kernel.signature.name}: ${done} of ${planned} cases`),
             (done, planned) => show(formatProgress(kernel, done, planned)),
+            runs.length - index,
           );
     show("");
     firstFinding ??= verification.outcomes.flatMap(({ findings }) => findings)[0]?.code;

@@ -29,7 +29,8 @@ import {
 import { limitsOf } from "../measure/roofline.js";
 import { DEFAULT_BUDGET, searchInRounds } from "../measure/staged-search.js";
 import { rankCandidates, type RankingGpu, searchOrder } from "../measure/shortlist.js";
-import { bestOf, parseBudget, search, fastestConfigs, type Budget } from "../measure/tuner.js";
+import type { Budget } from "../measure/budget.js";
+import { bestOf, search, fastestConfigs } from "../measure/tuner.js";
 import { isTriedOn, declaredConfigs, mergeConfigs } from "../measure/own-configs.js";
 import type { KernelCommand, Runnable } from "../invocation/command.js";
 import type { PythonDevice } from "../devices/device.js";
@@ -46,12 +47,10 @@ interface TuneOptions extends MeasuringOptions {
 export const tune: KernelCommand<TuneOptions> = {
   name: "tune",
   description: "search for faster configs; each is verified and measured on a GPU",
+  example: "tune gemm.ts --budget 5m --write",
   options: [
     ...measuringOptions,
-    new Option(
-      "--budget <amount>",
-      "when to stop: after a time (60s, 5m), a number of configs, or all of them (all); by default 2m for a declared space, else 60 configs and 60s for each case",
-    ).argParser(parseBudget),
+    options.budget,
     new Option("--targets <list>", "first drop configs that do not compile for these GPUs, such as cuda:90").argParser(
       parseTargets,
     ),
@@ -209,7 +208,7 @@ function firstConfigsOf({ kernel, cases, skip, source }: TuningPlan, gpu: Rankin
   const orders = cases.map((testCase) =>
     searchOrder(kernel, testCase, { declaredCount, skip: new Set(skip.keys()), gpu }),
   );
-  return new Set(orders.flatMap((order) => order.slice(0, DEFAULT_BUDGET.configs)));
+  return new Set(orders.flatMap((order) => order.slice(0, DEFAULT_BUDGET.count)));
 }
 const LATER_REASON = "tried only beside configs that prove fast";
 

@@ -6,17 +6,17 @@ import {
   type DeviceOptions,
   type SelectionOptions,
 } from "../invocation/options.js";
+import type { Budget } from "../measure/budget.js";
 import { UsageError } from "../system/errors.js";
 import { checkNotRefuted } from "../report/proof-text.js";
 import { jsonProblem } from "../report/json.js";
-import { reproduceCase, verifyThoroughly } from "../verify/thorough.js";
+import { reproduceCase, type ThoroughOptions, verifyThoroughly } from "../verify/thorough.js";
 import type { KernelCommand } from "../invocation/command.js";
 import { planVerification } from "./plan-verification.js";
 
 interface VerifyOptions extends SelectionOptions, DeviceOptions {
   readonly runs: number;
-  /** In seconds. */
-  readonly timeLimit: number;
+  readonly budget?: Budget;
   readonly special?: true;
   readonly case?: Readonly<Record<string, unknown>>;
 }
@@ -24,10 +24,11 @@ interface VerifyOptions extends SelectionOptions, DeviceOptions {
 export const verify: KernelCommand<VerifyOptions> = {
   name: "verify",
   description: "verify thoroughly: random cases, each failure reduced to the smallest one",
+  example: "verify gemm.ts --budget 60s",
   options: [
     options.device,
     options.runs,
-    options.timeLimit,
+    options.budget,
     options.special,
     options.case,
     options.shape,
@@ -49,6 +50,7 @@ export const verify: KernelCommand<VerifyOptions> = {
       throw new UsageError(
         `--case: a case belongs to one kernel; choose it with --kernel ${kernels.map(({ name }) => name).join(", ")}`,
       );
+    const limitOf = timeLimits(flags.budget);
     return planVerification(kernels, flags, streams, (kernel) => {
       const tolerance = toleranceOf(flags);
       const deadlineMs = flags.deadline * 1000;
@@ -58,11 +60,11 @@ export const verify: KernelCommand<VerifyOptions> = {
       }
       checkNotRefuted(kernel.proof());
       const selection = selectionFor(kernel, flags);
-      return (device, show, onCompiled) =>
+      return (device, show, onCompiled, remainingRuns) =>
         verifyThoroughly(kernel, device, {
           selection,
           runs: flags.runs,
-          timeLimitMs: flags.timeLimit * 1000,
+          ...limitOf(remainingRuns),
           special: flags.special === true,
           tolerance,
           onCompiled,
@@ -72,3 +74,19 @@ export const verify: KernelCommand<VerifyOptions> = {
     });
   },
 };
+
+/** The time of a kernel without a budget. */
+const DEFAULT_LIMIT_MS = 120_000;
+
+/** The time of a kernel: an equal share of what remains of the budget, which starts with the first kernel. */
+function timeLimits(
+  budget: Budget | undefined,
+): (remainingRuns: number) => Pick<ThoroughOptions, "timeLimitMs" | "limitsAll"> {
+  const seconds = budget?.seconds ?? budget?.count;
+  let end: number | undefined;
+  return (remainingRuns) => {
+    if (seconds === undefined) return { timeLimitMs: budget?.all ? Infinity : DEFAULT_LIMIT_MS };
+    end ??= performance.now() + seconds * 1000;
+    return { timeLimitMs: Math.max(0, end - performance.now()) / remainingRuns, limitsAll: true };
+  };
+}

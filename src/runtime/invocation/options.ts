@@ -12,6 +12,7 @@ import type { Selection } from "../cases/selection.js";
 import { layoutsOf, tensorsWithLayout } from "../cases/tensor-layouts.js";
 import type { DeviceName } from "../../compiled/device-names.js";
 import { parseSweep, type BenchmarkCase, type Sweep } from "../cases/measured-cases.js";
+import { parseBudget } from "../measure/budget.js";
 import { UsageError } from "../system/errors.js";
 import { chosenDevice, deviceName } from "./chosen-device.js";
 import { valuesFromFlags } from "./given-values.js";
@@ -79,9 +80,10 @@ export const options = {
     "the order in which the evaluator runs programs; the seed decides a shuffled one",
   ).choices(["sequential", "reversed", "shuffled"]),
   runs: new Option("--runs <number>", "how many cases to draw for each kernel").argParser(parseWhole).default(100),
-  timeLimit: new Option("--time-limit <seconds>", "start no further case of a kernel after this time")
-    .argParser(parsePositive)
-    .default(120),
+  budget: new Option(
+    "--budget <amount>",
+    "when to stop, after a time such as 60s or 5m: verify with all kernels (default: 2m for each), tune with its search, which also takes a number of configs, or all of them (default: 2m for a declared space, else 60 configs and 60s for each case)",
+  ).argParser(parseBudget),
   special: new Option(
     "--special",
     "also put NaN and infinities into the inputs; kernel and reference must have them in the same places",

@@ -13,7 +13,7 @@ import type { SearchOptions, SearchResult } from "./tuner.js";
 import type { PythonDevice } from "../devices/device.js";
 
 /** The budget for each case. */
-export const DEFAULT_BUDGET = { configs: 60, seconds: 60 };
+export const DEFAULT_BUDGET = { count: 60, seconds: 60 };
 
 /** The number of fastest configs that are timed again at the end, with more calls. */
 const FINALISTS = 4;
@@ -72,7 +72,7 @@ class HalvingSearch {
 
   async searchCase(caseIndex: number, testCase: TestCase): Promise<void> {
     const { budget } = this.options;
-    const [maxConfigs, seconds] = [budget.configs ?? DEFAULT_BUDGET.configs, budget.seconds ?? DEFAULT_BUDGET.seconds];
+    const [maxConfigs, seconds] = [budget.count ?? DEFAULT_BUDGET.count, budget.seconds ?? DEFAULT_BUDGET.seconds];
     const deadline = performance.now() + 1000 * seconds;
     await halve({
       order: searchOrder(this.context.kernel, testCase, this.options),

@@ -3,28 +3,11 @@ import fc from "fast-check";
 import type { TestCase, CompiledKernel, Config } from "../../compiled/compiled-kernel.js";
 import { configAt } from "../cases/case-text.js";
 import { openWorkspace } from "../devices/workspace.js";
+import type { Budget } from "./budget.js";
 import type { Timing } from "../worker/protocol.js";
-import { UsageError } from "../system/errors.js";
 import { type Trial, TrialCache } from "./trial-cache.js";
 import { compileBatch, tryInCases } from "./trials.js";
 import type { PythonDevice } from "../devices/device.js";
-
-/** The limit of a search. `all` has no limit. Declared configs are always measured. */
-export interface Budget {
-  readonly seconds?: number;
-  readonly configs?: number;
-  readonly all?: true;
-}
-
-/** Parses `60s`, `5m`, a number of configs, or `all`. */
-export function parseBudget(text: string): Budget {
-  if (text === "all") return { all: true };
-  const match = /^([1-9]\d*)(s|m|)$/.exec(text);
-  if (!match) throw new UsageError(`--budget: ${text} is not a budget; write 60s, 5m, a number of configs, or all`);
-  const count = Number(match[1]);
-  if (match[2] === "") return { configs: count };
-  return { seconds: match[2] === "m" ? 60 * count : count };
-}
 
 export interface SearchResult {
   /** Indexed by case, then by config. */
@@ -64,7 +47,7 @@ export async function search(
   let [startedCount, doneCount, fromCache] = [0, 0, 0];
   const isSpent = () =>
     device.host?.lossReason !== undefined ||
-    (budget.configs !== undefined && startedCount >= budget.configs) ||
+    (budget.count !== undefined && startedCount >= budget.count) ||
     (budget.seconds !== undefined && performance.now() - start > 1000 * budget.seconds);
   const cache = await TrialCache.open(kernel, device, cases, env);
   const context = { kernel, device, cases, cache, workspace: await openWorkspace(kernel, device.host) };
@@ -73,7 +56,7 @@ export async function search(
     for (let start = 0; start < order.length; start += BATCH_SIZE) {
       const batch = order.slice(start, start + BATCH_SIZE);
       if (batch.every((config) => config >= declaredCount) && isSpent()) break;
-      const limit = Math.max(declaredCount, budget.configs ?? Infinity) - start;
+      const limit = Math.max(declaredCount, budget.count ?? Infinity) - start;
       await compileBatch(context, [...cases.keys()], batch.slice(0, limit), onCompiled);
       const results = await device.workers.map(batch, async (config, member) => {
         if (config >= declaredCount && isSpent()) return undefined;

@@ -2,7 +2,8 @@
 import { jsonText } from "../../compiled/canonical-json.js";
 import fc from "fast-check";
 import type { TestCase, CompiledKernel, SpecialValue, Tolerance } from "../../compiled/compiled-kernel.js";
-import { declaredCases, type Plan, type PlannedCase } from "../cases/cases.js";
+import { breadthFirst, featuresOf } from "../cases/features.js";
+import { costOf, declaredCases, specialRows, type Plan, type PlannedCase } from "../cases/cases.js";
 import { tmaCompatibleCase } from "../cases/tma-cases.js";
 import type { Selection } from "../cases/selection.js";
 import { acceptedCase } from "../cases/valid-cases.js";
@@ -11,7 +12,7 @@ import type { Outcome } from "../cases/outcome.js";
 import { deviceLimits } from "./device-limits.js";
 import { planFirstCall } from "./first-call.js";
 import { gpuOf, whyNotRunOn } from "./other-gpu.js";
-import { openRunner, type RunnerOptions } from "./runner.js";
+import { openRunner, type Runner, type RunnerOptions } from "./runner.js";
 import { shellWord } from "../system/run-program.js";
 import type { Verification } from "./plan-cases.js";
 import type { Device } from "../devices/device.js";
@@ -20,8 +21,10 @@ export interface ThoroughOptions {
   readonly selection: Selection;
   /** The number of cases to draw, in addition to those that cover every config. */
   readonly runs: number;
-  /** No case starts after this time. Shrinking may take as long again. */
+  /** No case starts after this time, which begins once kernels are compiled. Shrinking may take as long again. */
   readonly timeLimitMs: number;
+  /** True if compiling and shrinking count as well. */
+  readonly limitsAll?: boolean;
   /** Also puts NaN and infinities into the inputs. The kernel and the reference must agree on their positions. */
   readonly special?: boolean;
   readonly tolerance?: Partial<Tolerance>;
@@ -69,66 +72,70 @@ export async function verifyThoroughly(
 }
 
 async function drawAndRun(kernel: CompiledKernel, device: Device, options: ThoroughOptions): Promise<Verification> {
-  const { selection, timeLimitMs } = options;
+  const { selection, timeLimitMs, limitsAll = false } = options;
   const start = performance.now();
+  const limitFromNow = (): number => (limitsAll ? start : performance.now()) + timeLimitMs;
   const declared = declaredPlan(kernel, device, selection);
   const rounds = roundsOf(kernel, device, options, declared.cases);
-  const planned = rounds.reduce((sum, { numRuns }) => sum + numRuns, 0);
+  const drawnCases = rounds.flatMap(casesOf);
   const passed: Outcome[] = [];
-  let failed: Outcome | undefined;
-  let tuned: Outcome | undefined;
-  let [tries, deadline] = [0, 0];
-  const runner = await openRunner(kernel, device, {
-    tolerance: options.tolerance ?? {},
-    deadlineMs: options.deadlineMs,
-    repeats: repeats[device.kind],
-    isSanitized: true,
-  });
+  const started: TestCase[] = [];
+  let [failed, tuned]: (Outcome | undefined)[] = [];
+  let [deadline, isFirstCallLate] = [0, false];
+  const { tolerance = {}, deadlineMs } = options;
+  const runOptions = { tolerance, deadlineMs, repeats: repeats[device.kind], isSanitized: true };
+  const runner = await openRunner(kernel, device, runOptions);
   const plannedFor = (testCase: TestCase): PlannedCase =>
     declared.cases.find((each) => each.testCase === testCase) ?? { testCase, label: "drawn", isExtra: false };
   const passes = async (testCase: TestCase): Promise<boolean> => {
     // Out of time: the remaining cases are skipped.
     if (performance.now() > deadline) return true;
+    started.push(testCase);
     const outcome = await runner.run(plannedFor(testCase), passed.length);
     if (outcome.status === "failed") {
       // Shrinking is pointless: smaller cases would hang as long, and without a connection none can run.
       const isLast = outcome.failure?.kind === "timeout" || outcome.failure?.kind === "connection";
-      if (!failed) deadline = performance.now() + (isLast ? 0 : timeLimitMs);
+      if (!failed) deadline = isLast ? 0 : limitFromNow();
       failed = outcome;
     } else if (!failed) passed.push(outcome);
-    tries++;
-    options.onOutcome?.(tries, planned);
+    options.onOutcome?.(started.length, drawnCases.length);
     return outcome.status !== "failed";
   };
   try {
-    const drawnCases = rounds.flatMap(casesOf);
     const firstCall = planFirstCall(kernel, device, runner, drawnCases.map(plannedFor), selection);
     await runner.precompile?.([...drawnCases, ...firstCall.testCases], options.onCompiled);
-    deadline = performance.now() + timeLimitMs;
+    deadline = limitFromNow();
     runner.expect?.(timeLimitMs > 0 ? drawnCases.map(plannedFor) : []);
     for (const { arbitrary, ...parameters } of rounds)
       if (!failed) await fc.check(fc.asyncProperty(arbitrary, passes), parameters);
-    if (!failed && passed.length > 0) tuned = await firstCall.run();
+    isFirstCallLate = limitsAll && firstCall.testCases.length > 0 && performance.now() > deadline;
+    if (!failed && passed.length > 0 && !isFirstCallLate) tuned = await firstCall.run();
   } finally {
     await runner.close();
   }
-  const compiling = runner.compiling?.();
-  const durations = runner.durations?.();
   const last = failed ?? tuned;
   return {
     kernel,
     ...(selection.sizes && { hasChosenSizes: true }),
     outcomes: last ? [...passed, last] : passed,
-    skipped: [...declared.skipped, ...describeSkipped(kernel, options, failed ? 0 : planned - tries, planned)],
+    skipped: [
+      ...declared.skipped,
+      ...describeSkipped(kernel, options),
+      ...(failed ? [] : describeLate(kernel, options, drawnCases, started, isFirstCallLate)),
+    ],
     seconds: Math.round(performance.now() - start) / 1000,
-    ...(compiling && { compiling }),
-    ...(durations && { durations }),
+    ...costsOf(runner),
     thorough: {
       seed: selection.seed,
-      ...(failed && replayOf(failed, tries - passed.length - 1)),
-      ...(tuned?.status === "failed" && replayOf(tuned, 0)),
+      ...(last?.status === "failed" && replayOf(last, failed ? started.length - passed.length - 1 : 0)),
     },
   };
+}
+
+/** The durations and the compiled kernels of a run, if its runner counts them. */
+function costsOf(runner: Runner): Pick<Verification, "compiling" | "durations"> {
+  const [compiling, durations] = [runner.compiling?.(), runner.durations?.()];
+  return { ...(compiling && { compiling }), ...(durations && { durations }) };
 }
 
 /** How to run a failing case again, after `smallerTried` smaller ones. */
@@ -137,19 +144,33 @@ function replayOf({ failure, testCase }: Outcome, smallerTried: number) {
 }
 
 /** Descriptions of what the run skips, except declared shapes. */
-function describeSkipped(
-  kernel: CompiledKernel,
-  { selection, special, timeLimitMs }: ThoroughOptions,
-  skipped: number,
-  planned: number,
-): readonly string[] {
-  const timeout = `${skipped} of ${planned} cases: the time limit of ${timeLimitMs / 1000} s was reached`;
+function describeSkipped(kernel: CompiledKernel, { selection, special }: ThoroughOptions): readonly string[] {
   return [
     ...[...kernel.configs.keys()].flatMap((config) => describeRejectedConfig(kernel, config, selection)),
     ...(special ? [] : ["NaN and infinities among the inputs: --special draws them"]),
-    ...(skipped > 0 ? [timeout] : []),
   ];
 }
+
+/** The number of cases that did not start in time, what no case had that did, and whether the first call was left out. */
+function describeLate(
+  kernel: CompiledKernel,
+  { timeLimitMs }: ThoroughOptions,
+  planned: readonly TestCase[],
+  started: readonly TestCase[],
+  isFirstCallLate: boolean,
+): readonly string[] {
+  const firstCall = isFirstCallLate ? ["the first call of the wrapper, which tries every config"] : [];
+  const count = planned.length - started.length;
+  if (count <= 0) return firstCall;
+  const reached = new Set(started.flatMap((testCase) => featuresOf(kernel, testCase)));
+  const missing = [...new Set(planned.flatMap((testCase) => featuresOf(kernel, testCase)))].filter(
+    (feature) => !reached.has(feature),
+  );
+  const others = missing.length > 0 ? `no case had ${missing.join(", ")}` : "they differ in sizes and values only";
+  return [`${count} of ${planned.length} cases, as ${formatSeconds(timeLimitMs)} were over: ${others}`, ...firstCall];
+}
+
+const formatSeconds = (ms: number): string => `${Math.round(ms / 100) / 10} s`;
 
 /** The declared shapes, unless the user chose sizes. */
 function declaredPlan(kernel: CompiledKernel, device: Device, selection: Selection): Plan {
@@ -161,11 +182,14 @@ interface Round {
   readonly arbitrary: fc.Arbitrary<TestCase>;
   readonly seed: number;
   readonly numRuns: number;
-  /** They run before the drawn cases and count as runs. */
+  /** They run in place of drawn cases. */
   readonly examples?: [TestCase][];
 }
 
-/** Declared shapes come first, then one case per config, because drawn cases may miss some. */
+/**
+ * The first declared shape, then cases that together have every layout, dtype and config, then the others. One case is
+ * drawn for each config, because the others may miss some.
+ */
 function roundsOf(
   kernel: CompiledKernel,
   device: Device,
@@ -184,13 +208,20 @@ function roundsOf(
     ...parameters,
     arbitrary: arbitrary.map((testCase) => tmaCompatibleCase(kernel, testCase)),
   });
-  const configs = drawnConfigs(kernel, caseOptions);
-  const examples = declared.map(({ testCase }): [TestCase] => [testCase]);
-  const declaredRound = { ...round(selection.config, examples.length), examples };
-  return [
-    ...(examples.length > 0 ? [declaredRound] : []),
-    ...configs.map((config) => round(config, 1)),
+  const drawn = [
+    ...drawnConfigs(kernel, caseOptions).map((config) => round(config, 1)),
     round(selection.config, runs),
+  ].flatMap(casesOf);
+  const rows = specialRows(
+    kernel,
+    drawn.map((testCase) => ({ testCase, label: "drawn", isExtra: false })),
+    selection,
+  );
+  const [first, ...others] = [...declared, ...rows].map(({ testCase }) => testCase).concat(drawn);
+  const cost = (testCase: TestCase): number => costOf(kernel, testCase, deviceLimits[device.kind]);
+  const examples = first ? [first, ...breadthFirst(kernel, others, cost, [first])] : [];
+  return [
+    { ...round(selection.config, examples.length), examples: examples.map((testCase) => [testCase]) },
     ...(device.kind === "cuda" && kernel.specialized ? [toTmaCompatible(round(selection.config, runs))] : []),
   ];
 }

@@ -2,8 +2,13 @@
 import { add, evaluated, type Mistake } from "./mistake.js";
 
 export const commandLine: readonly Mistake[] = [
-  { title: "an unknown command", args: "rnu FILE", code: 2, says: "unknown command 'rnu'; --help lists the options" },
-  { title: "an unknown option", args: "run FILE --rnu", code: 2, says: "unknown option '--rnu'" },
+  { title: "an unknown command", args: "rnu FILE", code: 2, says: "unknown command 'rnu'; did you mean run?" },
+  {
+    title: "an unknown option",
+    args: "run FILE --rnu",
+    code: 2,
+    says: "unknown option '--rnu'; --help lists the options",
+  },
   { title: "an option of another command", args: "check FILE --shape N=3", code: 2, says: "unknown option '--shape'" },
   { title: "no file", args: "run", code: 2, says: "missing required argument 'files'" },
   { title: "a file that is not there", args: "run gone.ts", code: 2, says: "there is no file gone.ts; check the path" },
@@ -38,12 +43,6 @@ export const commandLine: readonly Mistake[] = [
     says: "kernel.ts cannot hold a Python module; name a file such as gemm.py",
   },
   { title: "a size given twice", args: `${evaluated} --shape N=1,N=2`, code: 2, says: "It gives N twice." },
-  {
-    title: "no time for a case",
-    args: "verify FILE --device eval --time-limit 0",
-    code: 1,
-    says: "no case could be run: 101 of 101 cases: the time limit of 0 s was reached",
-  },
   {
     title: "an option without its value",
     args: "run FILE --json --shape",
@@ -145,7 +144,7 @@ export const commandLine: readonly Mistake[] = [
     code: 2,
     says: "config and seed must be whole numbers from 0 up",
   },
-  { title: "a time limit of NaN", args: "verify FILE --time-limit NaN", code: 2, says: "must be a number from 0 up" },
+  { title: "a budget of NaN", args: "verify FILE --budget NaN", code: 2, says: "NaN is not a budget; write 60s, 5m" },
   {
     title: "a negative number of runs",
     args: "verify FILE --runs -5",

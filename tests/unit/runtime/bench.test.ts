@@ -29,7 +29,7 @@ describe("mistakes", () => {
     [["--bench", "--iterations", "0"], /'0' is invalid\. It must be at least 1/],
     [["--bench", "--budget", "60s"], /--budget cannot be combined with --bench/],
     [["--bench", "--tune"], /cannot be combined; give one command/],
-    [["--tune", "--budget", "soon"], /soon is not a budget; write 60s, 5m, a number of configs, or all/],
+    [["--tune", "--budget", "soon"], /soon is not a budget; write 60s, 5m, a number, or all/],
     [["--tune"], /vector_add is not autotuned; give it autotune: \{ key, configs \}/],
     [["--tune", "--dry-run", "--write"], /--dry-run has no configs to write/],
     [["--prewarm", "--out", "x"], /--out cannot be combined with --prewarm/],

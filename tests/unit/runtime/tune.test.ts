@@ -9,7 +9,8 @@ import type { CompiledKernel, Config } from "../../../src/compiled/compiled-kern
 import { rewriteConfigs } from "../../../src/runtime/invocation/rewrite.js";
 import type { TuneReport } from "../../../src/runtime/report/reports.js";
 import { candidatesOf, pruneByRules, refusedEverywhere } from "../../../src/runtime/measure/candidates.js";
-import { bestOf, orderOf, parseBudget, fastestConfigs } from "../../../src/runtime/measure/tuner.js";
+import { parseBudget } from "../../../src/runtime/measure/budget.js";
+import { bestOf, orderOf, fastestConfigs } from "../../../src/runtime/measure/tuner.js";
 import type { Trial } from "../../../src/runtime/measure/trial-cache.js";
 import { tunedGemm } from "../../support/fixtures/tuned-gemm.js";
 
@@ -79,7 +80,7 @@ describe("the search", () => {
   it.each([
     ["60s", { seconds: 60 }],
     ["2m", { seconds: 120 }],
-    ["40", { configs: 40 }],
+    ["40", { count: 40 }],
     ["all", { all: true }],
   ])("budget %s", (text, budget) => {
     expect(parseBudget(text)).toEqual(budget);

@@ -1,0 +1,33 @@
+/** The order of drawn cases: breadth before depth. */
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import type { TestCase } from "../../../src/compiled/compiled-kernel.js";
+import { cases } from "../../../src/runtime/cases/arbitrary.js";
+import { breadthFirst, featuresOf } from "../../../src/runtime/cases/features.js";
+import { vectorAdd } from "../../support/fixtures/vector-add.js";
+
+const kernel = vectorAdd();
+const size = (testCase: TestCase): number => testCase.sizes["N"]!;
+const features = (list: readonly TestCase[]) => new Set(list.flatMap((each) => featuresOf(kernel, each)));
+
+test("few cases have every feature, and none is lost", () => {
+  const drawn = fc.sample(cases(kernel, { special: ["nan"], empty: true }), { seed: 1, numRuns: 100 });
+  const ordered = breadthFirst(kernel, drawn, size, []);
+  expect(new Set(ordered)).toEqual(new Set(drawn));
+  const count = features(drawn).size;
+  expect(count).toBeGreaterThan(8);
+  expect(features(ordered.slice(0, count)).size).toBe(count);
+  expect(features(ordered.slice(0, 8)).size).toBeGreaterThan(features(drawn.slice(0, 8)).size);
+});
+
+test("the cheapest comes first, and a feature that earlier cases have counts no more", () => {
+  const at = (N: number, x: "sliced" | "contiguous"): TestCase => ({
+    sizes: { N },
+    dtypes: { T: "float32" },
+    layouts: { x },
+    config: 0,
+    seed: 0,
+  });
+  const [wide, plain, small] = [at(900, "sliced"), at(100, "contiguous"), at(10, "sliced")];
+  expect(breadthFirst(kernel, [wide, plain, small], size, [plain])).toEqual([small, wide, plain]);
+});

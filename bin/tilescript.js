@@ -27,6 +27,8 @@ async function main() {
     process.stderr.write("error environment: the current folder does not exist any more; change to another\n");
     return 3;
   }
+  // The modules of a command take a while to load. Its first output removes this line.
+  if (process.stderr.isTTY && process.env.TERM !== "dumb") process.stderr.write("tilescript …");
   // From 22.1 on, Node keeps what it compiled: TypeScript's parser alone takes a third of a second.
   module.enableCompileCache?.();
   const { run } = await binary();

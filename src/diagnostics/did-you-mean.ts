@@ -8,6 +8,12 @@ export function suggestName(name: string, names: readonly string[]): string | un
   return nearestNames(name, names)[0];
 }
 
+/** `did you mean NAME?`, or another remedy if no name is close enough. */
+export function didYouMean(name: string, names: readonly string[], otherwise: string): string {
+  const suggestion = suggestName(name, names);
+  return suggestion === undefined ? otherwise : `did you mean ${suggestion}?`;
+}
+
 /** Like {@link suggestName}, but only if no other name is equally close. */
 export function suggestUniqueName(name: string, names: readonly string[]): string | undefined {
   const [suggestion, ...others] = nearestNames(name, names);

@@ -25,9 +25,11 @@ afterAll(closeResidents);
 
 describe("mistakes", { timeout: 60_000 }, () => {
   it.each([
-    [["setpu"], /unknown command 'setpu'/],
+    [["setpu"], /unknown command 'setpu'; did you mean setup\?/],
     [["run"], /missing required argument 'files'/],
-    [["run", "nowhere.ts"], /there is no file nowhere.ts/],
+    [["run", "nowhere.ts"], /there is no file nowhere.ts; check the path/],
+    [["run", "kernal.ts"], /there is no file kernal.ts; did you mean kernel.ts\?/],
+    [["run", "./kernel"], /there is no file .\/kernel; did you mean kernel.ts\?/],
     [["check", "none/**/*.ts"], /no file matches none/],
     [["run", "plain.ts"], /plain.ts exports no kernel/],
     [["check", "pl*.ts"], /no file of pl\*.ts exports a kernel/],
@@ -36,7 +38,9 @@ describe("mistakes", { timeout: 60_000 }, () => {
     [["emit", "kernel.ts", "other.ts"], /a file holds one kernel; choose it with --kernel starter, other/],
     [["check", "kernel.ts", "--kernel", "gemm"], /there is no kernel gemm; the kernels are starter/],
     [["run", "kernel.ts", "--shape", "M=3"], /there is no size M; the sizes are N/],
-    [["run", "kernel.ts", "--watch"], /unknown option '--watch'/],
+    [["check", "kernel.ts", "--kernel", "startre"], /there is no kernel startre; did you mean starter\?/],
+    [["check", "kernel.ts", "--wacth"], /unknown option '--wacth'; did you mean --watch\?/],
+    [["verify", "kernel.ts", "--watch"], /unknown option '--watch'/],
     [["doctor", "--nope"], /unknown option '--nope'/],
     [["new"], /missing required argument 'name'/],
     [["new", "Add Relu"], /Add Relu cannot be the name of a kernel; use words of a-z/],
@@ -127,7 +131,10 @@ describe("commands on files", { timeout: 60_000 }, () => {
     expect(stdout + stderr).not.toContain("\u001b");
   });
 
-  it("should run again when a source changes", async () => {
+  it.each([
+    { command: "check", options: [], says: "starter: ok, 3 of 3 accesses proved", proofCount: 1 },
+    { command: "run", options: ["--device", "eval"], says: "starter passed", proofCount: 0 },
+  ])("$command should run again when a source changes", async ({ command, options, says, proofCount }) => {
     await starter("kernel.ts");
     const text = await readFile(join(folder, "kernel.ts"), "utf8");
     await writeFile(join(folder, "sizes.ts"), "export const BLOCK = 1024;\n");
@@ -136,7 +143,7 @@ describe("commands on files", { timeout: 60_000 }, () => {
     const temporary = join(folder, "temporary");
     await mkdir(temporary);
     const env = { TMPDIR: temporary };
-    const child = execa("node", [binary, "check", "kernel.ts", "--watch"], {
+    const child = execa("node", [binary, command, "kernel.ts", "--watch", ...options], {
       cwd: folder,
       env,
       reject: false,
@@ -150,11 +157,13 @@ describe("commands on files", { timeout: 60_000 }, () => {
     });
     const until = (wanted: string) =>
       new Promise<void>((resolve) => (seen.includes(wanted) ? resolve() : waits.push({ text: wanted, resolve })));
-    await until("watching 2 files");
-    expect(seen).toContain("starter: ok, 3 of 3 accesses proved for all shapes and 2 configs");
+    await until("watching 2 files; Ctrl-C ends\n");
+    expect(seen).not.toContain("starter");
+    await until("waiting for a change");
+    expect(seen).toContain(says);
     const kept = async () => (await readdir(temporary)).filter((name) => name.startsWith("tilescript-proofs-"));
     const [proofs] = await kept();
-    expect(await readdir(join(temporary, proofs!))).toHaveLength(1);
+    expect(await readdir(join(temporary, proofs!))).toHaveLength(proofCount);
     // 1000 is not a power of two.
     await writeFile(join(folder, "sizes.ts"), "export const BLOCK = 1000;\n");
     await until("sizes.ts changed");

@@ -365,7 +365,7 @@ export const commands = {
   },
   usage: {
     meaning: "The command line asks for something that does not exist. The exit code is 2.",
-    message: "unknown option '--devise'; --help lists the options",
+    message: "unknown option '--devise'; did you mean --device?",
     command: "npx tilescript run kernel.ts --devise cuda",
     remedy: "npx tilescript run --help",
   },

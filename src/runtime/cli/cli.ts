@@ -8,12 +8,20 @@ import { environment, kernelFile, usage } from "../../diagnostics/catalog/comman
 import { formatWithFrame, explainHint } from "../report/code-frame.js";
 import type { KernelCommand, PlainCommand, Runnable } from "../invocation/command.js";
 import { thisMachine } from "../devices/machine.js";
-import { kernelCommands, plainCommands } from "../commands/index.js";
+import { headedCommands, isKernelCommand, kernelCommands } from "../commands/index.js";
 import { selectKernels, importKernels, isBuildError, kernelFiles } from "../invocation/kernels.js";
 import { version } from "../system/package-folder.js";
 import { EnvironmentError, exitCodes, UsageError } from "../system/errors.js";
 import type { Problem } from "../report/reports.js";
-import { redirectStdout, printJson, terminal, type Streams, watchOutput } from "../system/streams.js";
+import {
+  redirectStdout,
+  printJson,
+  progress,
+  terminal,
+  type Streams,
+  watchOutput,
+  withProgress,
+} from "../system/streams.js";
 import { thrownDiagnostics } from "./uncaught-errors.js";
 import { watch } from "./watch.js";
 
@@ -33,7 +41,7 @@ export function runCli(
   return runGuarded(args, to, (setAction, streams) => {
     const program = rootCommand(basename(file), "Verify, measure, tune and emit the kernels of this file.", streams);
     for (const { name, description, flag, options } of kernelCommands) {
-      const option = new Option(flag?.text ?? `--${name}`, description);
+      const option = new Option(flag?.text ?? `--${name}`, description).helpGroup("Commands:");
       const parse = options.find((each) => each.attributeName() === flag?.option)?.parseArg;
       program.addOption(parse ? option.argParser(parse) : option);
     }
@@ -78,25 +86,26 @@ export function runBinary(
   return runGuarded(args, to, (setAction, streams) => {
     const program = rootCommand("tilescript", "Triton kernels in TypeScript.", streams);
     program.version(version, "--version", "show the version");
-    const sub = (name: string, description: string, options: readonly Option[]): Command => {
-      const command = configureOutput(program.command(name), streams).description(description);
-      for (const option of options) command.addOption(option);
-      return command;
-    };
-    for (const command of kernelCommands)
-      sub(command.name, command.description, command.options)
-        .argument("<files...>", "TypeScript files that export kernels, or patterns such as 'src/**/*.ts'")
-        .action((names: string[], options: ParsedOptions) =>
-          setAction(command, () => {
-            const source = {
-              files: () => kernelFiles(names),
-              kernels: (files: Files) => importKernels(files, names, language),
-            };
-            return runKernelCommand(command, source, options, streams);
-          }),
-        );
-    for (const command of plainCommands) {
-      const subcommand = sub(command.name, command.description, command.options);
+    for (const { heading, command } of headedCommands) {
+      const subcommand = configureOutput(program.command(command.name), streams)
+        .description(command.description)
+        .helpGroup(heading)
+        .addHelpText("after", `\nExample:\n  tilescript ${command.example}\n`);
+      for (const option of command.options) subcommand.addOption(option);
+      if (isKernelCommand(command)) {
+        subcommand
+          .argument("<files...>", "TypeScript files that export kernels, or patterns such as 'src/**/*.ts'")
+          .action((names: string[], options: ParsedOptions) =>
+            setAction(command, () => {
+              const source = {
+                files: () => kernelFiles(names),
+                kernels: (files: Files) => importKernels(files, names, language),
+              };
+              return runKernelCommand(command, source, options, streams);
+            }),
+          );
+        continue;
+      }
       if (command.argument) subcommand.argument(command.argument.text, command.argument.description);
       subcommand.action((...actionArgs: unknown[]) => {
         const argument = command.argument ? (actionArgs[0] as string) : undefined;
@@ -125,6 +134,7 @@ async function runKernelCommand(
   command.checkOptions?.(options);
   const files = await find();
   if (options.watch) return watch(files, streams);
+  progress(streams)(`reading ${files.join(", ")} …`);
   const job = await command.plan(selectKernels(await kernels(files), options.kernel), options, streams);
   return job(thisMachine);
 }
@@ -139,16 +149,17 @@ async function runGuarded(
 ): Promise<number> {
   const [json, verbose] = [args.includes("--json"), args.includes("--verbose")];
   let hasReported = false;
-  const streams: Streams = {
+  const streams: Streams = withProgress({
     ...to,
     out: (text) => {
       hasReported = true;
       to.out(text);
     },
-  };
+  });
+  const show = progress(streams);
   let problem = (details: string): object => ({ ok: false, details }) satisfies Problem;
   const report = (error: unknown): number => {
-    const { message, code, exitCode, diagnostics } = describeError(error, verbose);
+    const { message, code, exitCode, diagnostics } = describeError(error, verbose, streams.errColor);
     // Standard output stays one JSON document, even if something fails after the report.
     if (json && !hasReported) printJson(streams, { ...problem(message), ...(diagnostics && { diagnostics }) });
     streams.err(exitCode === exitCodes.failed ? `${message}\n${explainHint(code)}\n` : `error ${code}: ${message}\n`);
@@ -163,6 +174,7 @@ async function runGuarded(
       build((command, run) => {
         if ("problem" in command && command.problem) problem = command.problem;
         action = run;
+        show(`${command.name} …`);
       }, streams),
       args,
     );
@@ -170,6 +182,7 @@ async function runGuarded(
   } catch (error) {
     return report(error);
   } finally {
+    show("");
     stopWatching();
     release();
   }
@@ -182,14 +195,14 @@ interface ErrorOutcome extends Pick<Problem, "diagnostics"> {
 }
 
 /** The user's message for an exception, and its exit code. */
-function describeError(error: unknown, verbose: boolean): ErrorOutcome {
+function describeError(error: unknown, verbose: boolean, isColored: boolean | undefined): ErrorOutcome {
   if (error instanceof UsageError) return { code: usage.code, message: error.message, exitCode: exitCodes.usage };
   if (error instanceof EnvironmentError)
     return { code: environment.code, message: error.message, exitCode: exitCodes.environment };
   const diagnostics = isBuildError(error) ? error.diagnostics : thrownDiagnostics(error);
   const showsStack = verbose || Boolean(process.env["TILESCRIPT_DEBUG"]);
   const stack = showsStack && !isBuildError(error) && error instanceof Error ? [error.stack ?? ""] : [];
-  const message = [...diagnostics.map(formatWithFrame), ...stack].join("\n");
+  const message = [...diagnostics.map((each) => formatWithFrame(each, isColored)), ...stack].join("\n");
   return { code: diagnostics[0]!.code, message, exitCode: exitCodes.failed, diagnostics };
 }
 
@@ -221,9 +234,15 @@ function parse(command: Command, args: readonly string[]): void {
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode === 0) return;
-    const message = error.message.replace(/^error: /, "").replace(/(too many arguments).*/s, "$1");
-    const help = error.code === "commander.invalidArgument" ? "" : "; --help lists the options";
-    throw new UsageError(`${message}${help}`);
+    const [message = "", suggestions] = error.message
+      .replace(/^error: /, "")
+      .replace(/(too many arguments).*/s, "$1")
+      .split(/\n\(Did you mean (?:one of )?(.*)\?\)$/);
+    if (error.code === "commander.invalidArgument") throw new UsageError(message);
+    const flag = args.find((each) => command.options.some(({ long }) => long === `--${each}`));
+    const meant = error.code === "commander.excessArguments" && flag ? `--${flag}` : suggestions;
+    const remedy = meant ? `did you mean ${formatList(meant.split(", "), "or")}?` : "--help lists the options";
+    throw new UsageError(`${message}; ${remedy}`);
   }
 }
 
@@ -239,7 +258,6 @@ function configureOutput(command: Command, { out, width = 80 }: Streams): Comman
   return command
     .exitOverride()
     .helpOption("--help", "show this help")
-    .showSuggestionAfterError(false)
     .configureHelp({ showGlobalOptions: false })
     .configureOutput({
       writeOut: out,

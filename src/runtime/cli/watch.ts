@@ -26,12 +26,13 @@ export async function watch(files: readonly string[], streams: Streams): Promise
   for (;;) {
     const sources = sourcesOf(files);
     const change = nextChange(sources);
+    streams.err(`watching ${sources.size} file${sources.size === 1 ? "" : "s"}; Ctrl-C ends\n`);
     group = new ProcessGroup(process.execPath, [...process.execArgv, ...args], {
       env: { ...process.env, ...proofs.env },
       stdio: "inherit",
     });
     const { child, completion } = group;
-    void completion.then(() => streams.err(`watching ${sources.size} file${sources.size === 1 ? "" : "s"}\n`));
+    void completion.then(() => streams.err("waiting for a change\n"));
     const changed = await change;
     child.kill();
     await completion;

@@ -39,6 +39,7 @@ const nameOf = ({ signature }: CompiledKernel): string => signature.name;
 export const bench: KernelCommand<BenchOptions> = {
   name: "bench",
   description: "verify on a GPU, then measure beside PyTorch at the same sizes",
+  example: "bench gemm.ts",
   options: [
     ...measuringOptions,
     options.config,

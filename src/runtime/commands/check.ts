@@ -6,8 +6,9 @@ import {
   matchCertificate,
   readCertificates,
 } from "../report/certificate-text.js";
+import pc from "picocolors";
 import { computesLine } from "../report/computes-text.js";
-import { formatWithFrame, explainHint } from "../report/code-frame.js";
+import { explainHint, printDiagnostic } from "../report/code-frame.js";
 import { proofDiagnostics, proofSummary } from "../report/proof-text.js";
 import { isBuildError } from "../invocation/kernels.js";
 import { options, type JsonOptions } from "../invocation/options.js";
@@ -15,7 +16,7 @@ import { exitCodes } from "../system/errors.js";
 import type { CheckReport } from "../report/reports.js";
 import { openProofCache } from "../system/proof-cache.js";
 import { version } from "../system/package-folder.js";
-import { printJson } from "../system/streams.js";
+import { printJson, progress } from "../system/streams.js";
 import { writeScripts } from "../report/smt-scripts.js";
 import { suggestRequires } from "../report/suggest-requires.js";
 import type { KernelCommand, Runnable } from "../invocation/command.js";
@@ -37,6 +38,7 @@ interface Checked {
 export const check: KernelCommand<CheckOptions> = {
   name: "check",
   description: "build, check and prove; write nothing and run nothing",
+  example: "check gemm.ts",
   options: [
     new Option("--computes", "also compare each output with the reference, as real numbers for all shapes").implies({
       check: true,
@@ -56,15 +58,20 @@ export const check: KernelCommand<CheckOptions> = {
   async plan(kernels, { json, computes = false, certificate, smt }, streams) {
     const cache = openProofCache();
     const given = certificate === undefined ? undefined : await readCertificates(certificate);
+    const show = progress(streams);
+    const colors = pc.createColors(streams.color && !json);
     const results: Checked[] = [];
-    for (const kernel of kernels) results.push(await checkKernel(kernel, { cache, computes, given, smt }));
+    for (const kernel of kernels) {
+      show(`building and proving ${kernel.name} …`);
+      results.push(await checkKernel(kernel, { cache, computes, given, smt }));
+    }
     const reports = results.map(({ report }) => report);
     const ok = reports.every((kernel) => kernel.ok);
     for (const { report, lines } of results) {
       const { kernel, ok: isOk, diagnostics, proof } = report;
-      for (const diagnostic of diagnostics) streams.err(`${formatWithFrame(diagnostic)}\n`);
+      for (const diagnostic of diagnostics) printDiagnostic(diagnostic, streams);
       if (json || !proof) continue;
-      streams.out(`${kernel}: ${isOk ? "ok" : "wrong"}, ${proofSummary(proof)}\n`);
+      streams.out(`${kernel}: ${isOk ? colors.green("ok") : colors.red("wrong")}, ${proofSummary(proof)}\n`);
       for (const line of lines) streams.out(`${line}\n`);
     }
     const firstError = reports.flatMap(({ diagnostics }) => diagnostics).find(({ severity }) => severity === "error");

@@ -1,6 +1,6 @@
 import { InvalidArgumentError, Option } from "commander";
 import pc from "picocolors";
-import { formatWithFrame } from "../report/code-frame.js";
+import { printDiagnostic } from "../report/code-frame.js";
 import type { Layout } from "../../compiled/compiled-kernel.js";
 import { allLayouts } from "../cases/tensor-layouts.js";
 import type { DeviceName } from "../../compiled/device-names.js";
@@ -23,6 +23,7 @@ interface CompileOptions extends SelectionOptions {
 export const compile: KernelCommand<CompileOptions> = {
   name: "compile",
   description: "compile every config for any GPU, without having one: registers, spills, occupancy",
+  example: "compile gemm.ts --targets cuda:90,hip:gfx942",
   options: [
     new Option("--targets <list>", `GPUs to compile for: ${known.map(({ name }) => name).join(", ")}`).argParser(
       parseTargets,
@@ -76,7 +77,7 @@ export const compile: KernelCommand<CompileOptions> = {
         const colors = pc.createColors(streams.color);
         for (const each of results) streams.out(`${compileText(each, facts, colors)}\n`);
       }
-      for (const diagnostic of diagnostics.flat()) streams.err(`${formatWithFrame(diagnostic)}\n`);
+      for (const diagnostic of diagnostics.flat()) printDiagnostic(diagnostic, streams);
       if (flags.verbose) {
         const failures = results.flatMap(({ compilations }) =>
           compilations.flatMap(({ failure }) => failure?.raw ?? []),

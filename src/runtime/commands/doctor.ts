@@ -25,6 +25,7 @@ interface DoctorOptions extends JsonOptions {
 export const doctor: PlainCommand<DoctorOptions> = {
   name: "doctor",
   description: "show the installed tools and GPUs, and how to install missing ones",
+  example: "doctor",
   options: [options.device, options.python, options.json],
   async run(_, { device: option, python, json }, streams) {
     const chosen = chosenDevice(option);

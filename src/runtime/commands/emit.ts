@@ -27,6 +27,7 @@ interface EmitOptions extends JsonOptions {
 export const emit: KernelCommand<EmitOptions> = {
   name: "emit",
   description: "print the Python module, or write it with its source map",
+  example: "emit gemm.ts --out gemm.py",
   options: [
     new Option("--out <path>", "where to write: a file, or a folder for several kernels"),
     new Option("--emit-op <namespace>", "also register the kernel as torch.ops.NAMESPACE.NAME").implies({ emit: true }),

@@ -1,5 +1,6 @@
 import pc from "picocolors";
 import type { Area, DiagnosticCode } from "../../diagnostics/catalog/index.js";
+import { didYouMean } from "../../diagnostics/did-you-mean.js";
 import {
   type Explanation,
   exampleExcerpt,
@@ -20,6 +21,7 @@ const codes = areas.flatMap(([, list]) => list);
 export const explain: PlainCommand<JsonOptions> = {
   name: "explain",
   description: "explain the code of a message, with an example that fails and its remedy",
+  example: "explain scope-escape",
   argument: { text: "[code]", description: "such as scope-escape; without it, all codes are listed" },
   options: [options.json],
   async run(code, { json }, streams) {
@@ -36,29 +38,13 @@ function isCode(text: string): text is DiagnosticCode {
 }
 
 function whyUnknown(text: string): string {
-  const near = nearestCode(text);
-  const remedy = near ? `did you mean ${near}?` : "`tilescript explain` lists all";
-  return `there is no code ${text}; ${remedy}`;
-}
-
-/** The code with a small edit distance, or the only one that contains the text. */
-function nearestCode(text: string): DiagnosticCode | undefined {
   const containing = codes.filter((code) => code.includes(text));
-  if (containing.length === 1) return containing[0];
-  const [best] = codes.map((code) => ({ code, far: distance(text, code) })).toSorted((a, b) => a.far - b.far);
-  return best && best.far <= Math.max(2, text.length / 3) ? best.code : undefined;
-}
-
-/** The Levenshtein distance. */
-function distance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, j) => j);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++)
-      next.push(Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)));
-    row = next;
-  }
-  return row[b.length]!;
+  const [only] = containing;
+  const remedy =
+    only !== undefined && containing.length === 1
+      ? `did you mean ${only}?`
+      : didYouMean(text, codes, "`tilescript explain` lists all");
+  return `there is no code ${text}; ${remedy}`;
 }
 
 function listText(): string {

@@ -4,7 +4,7 @@ import { applyEdits } from "../invocation/apply-edits.js";
 import type { KernelCommand } from "../invocation/command.js";
 import { isBuildError } from "../invocation/kernels.js";
 import { options, type JsonOptions } from "../invocation/options.js";
-import { formatWithFrame } from "../report/code-frame.js";
+import { printDiagnostic } from "../report/code-frame.js";
 import type { FixReport } from "../report/reports.js";
 import { writeOutput } from "../system/files.js";
 import { exitCodes } from "../system/errors.js";
@@ -13,6 +13,7 @@ import { printJson } from "../system/streams.js";
 export const fix: KernelCommand<JsonOptions> = {
   name: "fix",
   description: "build, and apply the edits that messages have",
+  example: "fix gemm.ts",
   options: [options.kernel, options.json],
   async plan(kernels, { json }, streams) {
     const diagnostics: Diagnostic[] = [];
@@ -26,7 +27,7 @@ export const fix: KernelCommand<JsonOptions> = {
     }
     const files = await Promise.all([...editsByFile(diagnostics)].map(([file, edits]) => editFile(file, edits)));
     const remaining = diagnostics.filter(({ edit, severity }) => !edit && severity === "error");
-    for (const diagnostic of remaining) streams.err(`${formatWithFrame(diagnostic)}\n`);
+    for (const diagnostic of remaining) printDiagnostic(diagnostic, streams);
     const report: FixReport = { ok: remaining.length === 0, files, left: remaining };
     if (json) printJson(streams, report);
     else streams.out(`${summary(report)}\n`);

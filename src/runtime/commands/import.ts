@@ -32,6 +32,7 @@ interface ImportOptions extends JsonOptions {
 export const importTriton: PlainCommand<ImportOptions> = {
   name: "import",
   description: "translate the kernels of a Triton file to TypeScript, and compare their output with the original",
+  example: "import softmax.py",
   argument: { text: "<file>", description: "a Python file with @triton.jit functions; it is imported" },
   options: [
     new Option(

@@ -19,6 +19,7 @@ const projectFiles = { ...kernelFiles, "package.json": "project.json", "tsconfig
 export const create: PlainCommand<JsonOptions & { readonly project?: true }> = {
   name: "new",
   description: "create a kernel file that is ready to run, with its test",
+  example: "new add-relu",
   argument: { text: "<name>", description: "the kernel's name, such as add-relu" },
   options: [new Option("--project", "create a folder of that name, with a package.json"), options.json],
   async run(name = "", { project, json }, streams) {

@@ -29,6 +29,7 @@ interface PackageOptions extends JsonOptions {
 export const packageKernels: KernelCommand<PackageOptions> = {
   name: "package",
   description: "write a Python package for pip: one module per kernel, operators, tests",
+  example: "package 'kernels/*.ts' --out python",
   options: [
     new Option("--out <dir>", "the folder to write"),
     new Option("--package-name <name>", "the name that Python imports (default: the folder's name)"),

@@ -16,6 +16,7 @@ import type { PlainCommand } from "../invocation/command.js";
 export const plot: PlainCommand<JsonOptions & { readonly out?: string }> = {
   name: "plot",
   description: "plot a report of bench, or compare records of GPUs and versions; needs no GPU",
+  example: "plot reports/bench.json",
   argument: {
     text: "<path>",
     description: "a JSON report of bench, or records: a folder of --results or a .jsonl file",

@@ -22,6 +22,7 @@ type PrewarmedKernel = PrewarmReport["kernels"][number];
 export const prewarm: KernelCommand<MeasuringOptions> = {
   name: "prewarm",
   description: "compile on a GPU into Triton's cache, so that later processes start fast",
+  example: "prewarm gemm.ts --shapes M=512,N=512,K=512",
   options: [...measuringOptions, options.json, options.verbose],
   async plan(kernels, flags, streams) {
     const compiled = await compileAll(kernels);

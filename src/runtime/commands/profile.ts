@@ -21,6 +21,7 @@ interface ProfileOptions extends JsonOptions, Pick<MeasuringOptions, "shapes" | 
 export const profile: KernelCommand<ProfileOptions> = {
   name: "profile",
   description: "emit the module and print the commands that profile it",
+  example: "profile gemm.ts --out profile",
   options: [options.device, options.shapes, options.dtype, options.kernel, options.folder, options.json],
   checkOptions: ({ device }) => refuseCluster(device, "profile prints commands for one machine"),
   async plan(kernels, flags, streams) {

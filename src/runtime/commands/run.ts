@@ -15,6 +15,7 @@ import { planVerification } from "./plan-verification.js";
 export const run: KernelCommand<SelectionOptions & DeviceOptions> = {
   name: "run",
   description: "verify against the reference on the best available device",
+  example: "run gemm.ts --shape M=300,N=200,K=100",
   options: [
     options.device,
     options.shape,
@@ -28,6 +29,7 @@ export const run: KernelCommand<SelectionOptions & DeviceOptions> = {
     options.kernel,
     options.python,
     options.processes,
+    options.watch,
     options.json,
     options.verbose,
   ],

@@ -20,6 +20,7 @@ interface SetupOptions extends JsonOptions {
 export const setup: PlainCommand<SetupOptions> = {
   name: "setup",
   description: "create the Python environment with torch and triton (downloads about 3 GB)",
+  example: "setup",
   options: [
     options.device,
     options.python,

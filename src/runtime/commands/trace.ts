@@ -27,6 +27,7 @@ interface TraceOptions extends Omit<SelectionOptions, "python" | "processes"> {
 export const trace: KernelCommand<TraceOptions> = {
   name: "trace",
   description: "draw the memory accesses of a program, or the elements that each program writes; needs no Python",
+  example: "trace gemm.ts --program 1,2",
   options: [
     new Option(
       "--program <ids>",

@@ -16,6 +16,8 @@ export interface Runnable {
 interface CommandBase {
   readonly name: string;
   readonly description: string;
+  /** A call of the command, without `tilescript`. */
+  readonly example: string;
   readonly options: readonly Option[];
 }
 

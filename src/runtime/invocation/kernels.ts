@@ -1,10 +1,11 @@
 /** Finds kernel files, imports them, and selects and builds their kernels. */
-import { stat } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { readdir, stat } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
 import type { CompiledKernel } from "../../compiled/compiled-kernel.js";
 import type { TileScriptError } from "../../diagnostics/diagnostic.js";
+import { didYouMean, suggestName } from "../../diagnostics/did-you-mean.js";
 import { runnableOf } from "./builders.js";
-import { formatWithFrame } from "../report/code-frame.js";
+import { printDiagnostic } from "../report/code-frame.js";
 import type { Runnable } from "./command.js";
 import { importFile } from "./import-file.js";
 import { UsageError } from "../system/errors.js";
@@ -22,7 +23,7 @@ export async function kernelFiles(patterns: readonly string[]): Promise<string[]
     if (info) files.push(name);
     else {
       const { glob, isDynamicPattern } = await import("tinyglobby");
-      if (!isDynamicPattern(name)) throw new UsageError(`there is no file ${name}; check the path`);
+      if (!isDynamicPattern(name)) throw new UsageError(`there is no file ${name}; ${await similarFile(name)}`);
       const paths = await glob(name, { ignore: "**/node_modules/**", expandDirectories: false });
       const matched = paths.filter((path) => isScript(path) && !isTest(path));
       if (matched.length === 0) throw new UsageError(`no file matches ${name}; quote it and check the path`);
@@ -31,6 +32,15 @@ export async function kernelFiles(patterns: readonly string[]): Promise<string[]
   }
   // A file may be named more than once.
   return [...new Map(files.map((file) => [resolve(file), file])).values()];
+}
+
+/** The remedy for a file that does not exist. */
+async function similarFile(name: string): Promise<string> {
+  const entries = await readdir(dirname(name)).catch(() => []);
+  const scripts = entries.filter((entry) => isScript(entry));
+  const withoutSuffix = scripts.find((entry) => entry.replace(/\.\w+$/, "") === basename(name));
+  const near = withoutSuffix ?? suggestName(basename(name), scripts);
+  return near === undefined ? "check the path" : `did you mean ${join(dirname(name), near)}?`;
 }
 
 export const isScript = (name: string): boolean => /\.[cm]?[jt]sx?$/.test(name);
@@ -75,8 +85,11 @@ function hint(exported: Readonly<Record<string, unknown>>): string {
 export function selectKernels(kernels: readonly Runnable[], name: string | undefined): readonly Runnable[] {
   if (name === undefined) return kernels;
   const chosen = kernels.filter((kernel) => kernel.name === name);
-  const available = kernels.map((kernel) => kernel.name).join(", ");
-  if (chosen.length === 0) throw new UsageError(`--kernel: there is no kernel ${name}; the kernels are ${available}`);
+  if (chosen.length === 0) {
+    const names = kernels.map((kernel) => kernel.name);
+    const remedy = didYouMean(name, names, `the kernels are ${names.join(", ")}`);
+    throw new UsageError(`--kernel: there is no kernel ${name}; ${remedy}`);
+  }
   return chosen;
 }
 
@@ -95,7 +108,7 @@ export async function compileAll(kernels: readonly Runnable[]): Promise<Compiled
 }
 
 export function warn(kernels: readonly Pick<CompiledKernel, "warnings">[], streams: Streams): void {
-  for (const { warnings } of kernels) for (const warning of warnings) streams.err(`${formatWithFrame(warning)}\n`);
+  for (const { warnings } of kernels) for (const warning of warnings) printDiagnostic(warning, streams);
 }
 
 /** Checks the name instead of the class: a kernel file may use another copy of the package. */

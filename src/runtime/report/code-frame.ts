@@ -1,12 +1,29 @@
 /** Excerpts of the author's source to show below a message. */
 import { readFileSync } from "node:fs";
+import pc from "picocolors";
 import type { DiagnosticCode } from "../../diagnostics/catalog/index.js";
 import { formatDiagnostic, type Diagnostic, type Location } from "../../diagnostics/diagnostic.js";
+import type { Streams } from "../system/streams.js";
+
+/** Prints a message with a code frame of its location. */
+export function printDiagnostic(diagnostic: Diagnostic, { err, errColor = false }: Streams): void {
+  err(`${formatWithFrame(diagnostic, errColor)}\n`);
+}
 
 /** A message with a code frame of its location. */
-export function formatWithFrame(diagnostic: Diagnostic): string {
+export function formatWithFrame(diagnostic: Diagnostic, isColored = false): string {
   const frame = diagnostic.at ? codeFrame(diagnostic.at) : "";
-  return frame ? `${formatDiagnostic(diagnostic)}\n${frame}` : formatDiagnostic(diagnostic);
+  const text = frame ? `${formatDiagnostic(diagnostic)}\n${frame}` : formatDiagnostic(diagnostic);
+  return isColored ? colorDiagnostic(diagnostic, text) : text;
+}
+
+/** Colors the severity with the code, the remedy, and the caret. */
+function colorDiagnostic({ severity, code, remedy = "" }: Diagnostic, text: string): string {
+  const colors = pc.createColors(true);
+  const color = severity === "error" ? colors.red : colors.yellow;
+  const withCaret = text.replace(/^( +\| \s*)\^$/m, (_, indent: string) => `${indent}${color("^")}`);
+  const withHead = withCaret.replace(`${severity} ${code}:`, () => colors.bold(color(`${severity} ${code}:`)));
+  return remedy === "" ? withHead : withHead.replace(`; ${remedy}`, () => `; ${colors.green(remedy)}`);
 }
 
 /** The line of a location with its neighbors and a caret. Empty if the file is unreadable or has no such line. */

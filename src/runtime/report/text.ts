@@ -2,6 +2,7 @@
 import type pc from "picocolors";
 import { formatSizes, type Tolerance } from "../../compiled/compiled-kernel.js";
 import { describeCase } from "../cases/case-text.js";
+import { formatLocation } from "../../diagnostics/diagnostic.js";
 import { formatFinding, formatFrame } from "./finding-text.js";
 import type { Outcome, OutputComparison, WorstElement } from "../cases/outcome.js";
 import type { CompileCounts } from "../verify/case-compiler.js";
@@ -21,20 +22,25 @@ export function textReport(verification: Verification, device: Device, colors: C
   const summary = summarize(verification, device);
   const { kernel, outcomes, seconds, thorough } = verification;
   const failed = outcomes.filter(({ status }) => status === "failed");
-  const shownFailures = verbose ? failed : failed.slice(0, MAX_SHOWN_FAILURES);
+  const shown = verbose
+    ? failed.map((outcome) => ({ outcome, others: 0 }))
+    : byCause(failed).slice(0, MAX_SHOWN_FAILURES);
+  const hiddenCount = failed.length - shown.reduce((count, { others }) => count + 1 + others, 0);
   const verdict = summary.correct ? colors.green("passed") : colors.red("failed");
+  // The cause stands with its case.
+  const details =
+    failed.length > 0 ? `${failed.length} of ${outcomes.length} cases failed on ${device.kind}` : summary.details;
   return [
-    `${colors.bold(kernel.signature.name)} ${verdict}: ${summary.details} (${seconds.toFixed(1)} s)`,
+    `${colors.bold(kernel.signature.name)} ${verdict}: ${details} (${seconds.toFixed(1)} s)`,
     ...factRows(verification, device, summary).map(([name, text]) => `  ${colors.dim(name.padEnd(11))} ${text}`),
     ...(verbose ? outcomes.map((outcome) => `  ${formatOutcome(outcome, kernel.configs.length, colors)}`) : []),
-    ...shownFailures.flatMap((outcome) => [
+    ...shown.flatMap(({ outcome, others }) => [
       "",
       ...indent(formatFailure(outcome, kernel.configs.length, colors, verbose)),
+      ...(others > 0 ? [`  the same in ${others} other case${others === 1 ? "" : "s"}; --verbose shows all`] : []),
     ]),
     ...(thorough?.replay === undefined ? [] : indent(formatReplay(thorough.replay, thorough.smallerTried))),
-    ...(shownFailures.length < failed.length
-      ? ["", `  … and ${failed.length - shownFailures.length} more; --verbose shows all`]
-      : []),
+    ...(hiddenCount > 0 ? ["", `  … and ${hiddenCount} more; --verbose shows all`] : []),
     ...(summary.notChecked.length > 0
       ? [`  ${colors.yellow("not checked")}`, ...summary.notChecked.map((text) => `    - ${text}`)]
       : []),
@@ -185,6 +191,25 @@ function formatOutcome(outcome: Outcome, configs: number, colors: Colors): strin
   ]
     .filter(Boolean)
     .join("  ");
+}
+
+/** What failed cases share: the place of a finding or an error, or the outputs that differ. */
+function causeOf({ findings: [finding], failure, problems, comparisons }: Outcome): string {
+  const place = finding?.at ?? failure?.at;
+  const differing = comparisons.flatMap(({ worst, wrong }) => (wrong > 0 ? [worst?.output] : []));
+  const what = finding?.code ?? failure?.kind ?? problems[0] ?? differing.join();
+  return `${what} ${place ? formatLocation(place) : failure?.message}`;
+}
+
+/** The first case of each cause, and the number of the others. */
+function byCause(failed: readonly Outcome[]): readonly { readonly outcome: Outcome; readonly others: number }[] {
+  const groups = new Map<string, { readonly outcome: Outcome; readonly others: number }>();
+  for (const outcome of failed) {
+    const cause = causeOf(outcome);
+    const group = groups.get(cause);
+    groups.set(cause, group ? { ...group, others: group.others + 1 } : { outcome, others: 0 });
+  }
+  return [...groups.values()];
 }
 
 /** One failed case: the problem, its location, and the surrounding values or lines. */

@@ -1,6 +1,5 @@
 /** The output of a command: results go to standard output, messages to standard error. */
 import { jsonText } from "../../compiled/canonical-json.js";
-import pc from "picocolors";
 import { writeProblem } from "./files.js";
 import { exitCodes } from "./errors.js";
 
@@ -8,19 +7,27 @@ export interface Streams {
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
   readonly color: boolean;
+  /** True if messages on standard error are colored. */
+  readonly errColor?: boolean;
   /** True if standard error is a terminal, which can show progress. */
   readonly live?: boolean;
+  /** Replaces the progress line; an empty text removes it. */
+  readonly progress?: (text: string) => void;
   /** The width of standard output in columns, for the help. */
   readonly width?: number;
 }
 
 const writeOut = process.stdout.write.bind(process.stdout);
 
+const isTerminal = ({ isTTY }: NodeJS.WriteStream): boolean => isTTY === true && process.env["TERM"] !== "dumb";
+const isColored = (stream: NodeJS.WriteStream): boolean => isTerminal(stream) && !process.env["NO_COLOR"];
+
 export const terminal: Streams = {
   out: (text) => void writeOut(text),
   err: (text) => void process.stderr.write(text),
-  color: pc.isColorSupported && process.stdout.isTTY === true,
-  live: process.stderr.isTTY === true && process.env["TERM"] !== "dumb",
+  color: isColored(process.stdout),
+  errColor: isColored(process.stderr),
+  live: isTerminal(process.stderr),
   width: process.stdout.columns,
 };
 
@@ -42,9 +49,28 @@ export function redirectStdout(): () => void {
   return () => void (process.stdout.write = writeOut);
 }
 
-/** Returns a function that replaces the progress line; an empty text removes it. */
-export function progress(streams: Streams): (text: string) => void {
-  return streams.live ? (text) => streams.err(`\r\u001b[2K${text}`) : () => undefined;
+const CLEAR_LINE = "\r\u001b[2K";
+
+/** The streams with a progress line on a terminal. Any other output removes the line first. */
+export function withProgress(to: Streams): Streams {
+  if (!to.live) return to;
+  const maxLength = (to.width || 80) - 1;
+  // The start of the program may have left a line.
+  let isShown = true;
+  const show = (text: string): void => {
+    if (isShown || text !== "") to.err(`${CLEAR_LINE}${text.slice(0, maxLength)}`);
+    isShown = text !== "";
+  };
+  const after = (write: (text: string) => void) => (text: string) => {
+    show("");
+    write(text);
+  };
+  return { ...to, out: after(to.out), err: after(to.err), progress: show };
+}
+
+/** Returns the function that shows progress. It does nothing unless standard error is a terminal. */
+export function progress({ progress: show }: Streams): (text: string) => void {
+  return show ?? (() => undefined);
 }
 
 export function printJson(streams: Streams, report: object): void {

@@ -12,7 +12,8 @@ const vector = vectorAdd();
 
 describe("mistakes on the command line", () => {
   it.each([
-    [["--rnu"], /unknown option '--rnu'/],
+    [["--rnu"], /unknown option '--rnu'; did you mean --run\?/],
+    [["run"], /^error usage: too many arguments; did you mean --run\?$/m],
     [["--run", "--device", "tpu"], /--device: there is no device tpu; .*interpreter, eval/],
     [["--run", "--device", "eval", "--shape", "Q=3"], /there is no size Q; the sizes are N/],
     [["--run", "--device", "eval", "--shape", "N=three"], /N=three is not a whole number/],

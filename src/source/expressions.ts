@@ -205,9 +205,9 @@ function reportOperator(walk: Walk, { node }: Operation, message: MessageOfCode,
 function logicalValue(walk: Walk, operation: Operation, frame: Frame): AbstractValue {
   const { node, operator, lhs, rhs, texts } = operation;
   const isLhsOptional = operator.startsWith("??") && mayBeAbsent(walk, node.left, frame);
-  if (isTraced(lhs) && !isLhsOptional) {
+  if (willBeTraced(lhs) && !isLhsOptional) {
     const message = hiddenCoercion.logical(operator, ...texts);
-    reportOperator(walk, operation, message, replacementText(node, operator, true));
+    reportOperator(walk, operation, message, replacementText(walk, node, operator, true));
   }
   const result = isTraced(lhs) ? lhs : weaken(join(lhs, rhs));
   return isLogical(node.operatorToken.kind) ? result : assign(walk, node.left, result, frame);
@@ -218,7 +218,7 @@ function checkEquality(walk: Walk, operation: Operation): void {
   if (isNullish(node.left) || isNullish(node.right)) return;
   if (isTraced(lhs) || isTraced(rhs)) {
     const message = hiddenCoercion.equality(operator, ...(isTraced(lhs) ? texts : swap(texts)), choiceOf(node));
-    reportOperator(walk, operation, message, replacementText(node, operator, isTraced(lhs)));
+    reportOperator(walk, operation, message, replacementText(walk, node, operator, isTraced(lhs)));
   }
   for (const side of [lhs, rhs]) walk.recordComparison(side, node.operatorToken, operator);
 }
@@ -227,19 +227,21 @@ function arithmeticValue(walk: Walk, operation: Operation, frame: Frame): Abstra
   const { node, operator, lhs, rhs, texts } = operation;
   const { kind } = node.operatorToken;
   const isCompound = kind >= K.FirstCompoundAssignment && kind <= K.LastCompoundAssignment;
-  const isAnyTraced = isTraced(lhs) || isTraced(rhs);
+  // An operand with an error becomes a value of the program once it is fixed.
+  const isAnyTraced = willBeTraced(lhs) || willBeTraced(rhs);
   if (isAnyTraced) {
     const idiomValue = checkIdiom(walk, operation);
     if (idiomValue) return idiomValue;
     const base = isCompound ? operator.slice(0, -1) : operator;
-    // A left operand with an error becomes a value of the program once it is fixed.
-    const isLhsTraced = isTraced(lhs) || lhs === ERROR_VALUE;
+    const isLhsTraced = willBeTraced(lhs);
     const message = hiddenCoercion.arithmetic(base, texts, isLhsTraced, operator, choiceOf(node));
-    reportOperator(walk, operation, message, replacementText(node, base, isLhsTraced));
+    reportOperator(walk, operation, message, replacementText(walk, node, base, isLhsTraced));
   }
   if (isCompound) assign(walk, node.left, lhs, frame);
   return isAnyTraced && !isCompound ? ERROR_VALUE : PLAIN;
 }
+
+const willBeTraced = (value: AbstractValue): boolean => isTraced(value) || value === ERROR_VALUE;
 
 /**
  * Reports an address, a rounded quotient or a text, which have their own remedies. Returns the value; undefined for
@@ -345,12 +347,17 @@ function roundingMessage(
 }
 
 /** The method call that replaces the operator; undefined if no method is equivalent. */
-function replacementText(node: ts.BinaryExpression, base: string, isLhsTraced: boolean): string | undefined {
+function replacementText(
+  walk: Walk,
+  node: ts.BinaryExpression,
+  base: string,
+  isLhsTraced: boolean,
+): string | undefined {
   const remedy = methodForOperator(base, isLhsTraced);
   // Integers need `floorDiv` and floats `div`; the text does not show which applies.
   if (!remedy || base === "/" || isState(node.left) || isState(node.right)) return undefined;
   const [receiver, argument] = remedy.isSwapped ? [node.right, node.left] : [node.left, node.right];
-  const call = methodCall(receiver, remedy.method, argument);
+  const call = methodCall(walk.replaced, receiver, remedy.method, argument);
   const isAssignment = node.operatorToken.getText() === `${base}=`;
   if (!isAssignment) return call;
   return isLhsTraced ? `${node.left.getText()} = ${call}` : undefined;
@@ -385,11 +392,12 @@ function evaluateUnary(
   const operator = UNARY_OPERATORS[node.operator];
   const message = hiddenCoercion.unary(operator, unwrap(node.operand).getText());
   const method = methodForUnary(operator);
-  const replacement = method === undefined ? undefined : { node, text: methodCall(unwrap(node.operand), method) };
+  const replacement =
+    method === undefined ? undefined : { node, text: methodCall(walk.replaced, unwrap(node.operand), method) };
   if (operator === "!") walk.evaluateCondition(node.operand, message, frame, replacement);
-  else if (isTraced(value)) walk.reportError(message, node, replacement);
+  else if (willBeTraced(value)) walk.reportError(message, node, replacement);
   if (operator === "++" || operator === "--") assign(walk, node.operand, value, frame);
-  return PLAIN;
+  return willBeTraced(value) ? ERROR_VALUE : PLAIN;
 }
 
 /**

@@ -35,8 +35,11 @@ export function lintFiles(
   };
   const functions = createFunctions(() => walk);
   const walk: Walk = {
-    reportError: (message, node, replacement) =>
-      report(errorDiagnostic(message, startOf(node), { edit: replacement && toEdit(replacement) })),
+    replaced: new WeakMap(),
+    reportError: (message, node, replacement) => {
+      if (replacement) walk.replaced.set(replacement.node, replacement.text);
+      report(errorDiagnostic(message, startOf(node), { edit: replacement && toEdit(replacement) }));
+    },
     reportWarning: (message, node) => report(warning(message, startOf(node))),
     recordComparison(value, node, operator) {
       const fact = comparableFact(value);

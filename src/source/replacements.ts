@@ -22,14 +22,39 @@ export function toEdit({ node, text }: TextReplacement): Edit {
   return { at: startOf(node), end: locate(node.getSourceFile(), node.getEnd()), text };
 }
 
+/** The replacement texts of expressions that were reported before. */
+export type ReplacedTexts = WeakMap<ts.Node, string>;
+
 /** Formats `receiver.method(argument)`, with parentheses only if the receiver needs them. */
-export function methodCall(receiver: ts.Expression, method: string, argument?: ts.Expression): string {
-  return `${asReceiver(receiver)}.${method}(${argument ? unwrap(argument).getText() : ""})`;
+export function methodCall(
+  replaced: ReplacedTexts,
+  receiver: ts.Expression,
+  method: string,
+  argument?: ts.Expression,
+): string {
+  return `${asReceiver(replaced, receiver)}.${method}(${argument ? replacedText(replaced, unwrap(argument)) : ""})`;
 }
 
-function asReceiver(node: ts.Expression): string {
-  const isCallable = ts.isLeftHandSideExpression(node) && !ts.isNumericLiteral(node);
-  return isCallable ? node.getText() : `(${node.getText()})`;
+function asReceiver(replaced: ReplacedTexts, node: ts.Expression): string {
+  if (ts.isParenthesizedExpression(node)) return asReceiver(replaced, node.expression);
+  const text = replacedText(replaced, node);
+  const isCallable = replaced.has(node) || (ts.isLeftHandSideExpression(node) && !ts.isNumericLiteral(node));
+  return isCallable ? text : `(${text})`;
+}
+
+/** The author's text with the replacements of its parts. A replacement is a call and needs no parentheses. */
+function replacedText(replaced: ReplacedTexts, node: ts.Node): string {
+  const own = replaced.get(ts.isParenthesizedExpression(node) ? node.expression : node);
+  if (own !== undefined) return own;
+  const file = node.getSourceFile();
+  let [text, end] = ["", node.getStart(file)];
+  ts.forEachChild(node, (child) => {
+    const start = child.getStart(file);
+    if (start < end) return;
+    text += `${file.text.slice(end, start)}${replacedText(replaced, child)}`;
+    end = child.getEnd();
+  });
+  return `${text}${file.text.slice(end, node.getEnd())}`;
 }
 
 /** True for a sum that is the address of an access or a part of it: `tl.load(x + row * N + cols)`. */

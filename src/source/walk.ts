@@ -1,7 +1,7 @@
 /** The state of the lint's walk: the current scope, region and call, and its mutually recursive functions. */
 import type { ts } from "./typescript.js";
 import type { MessageOfCode } from "../diagnostics/diagnostic.js";
-import type { TextReplacement } from "./replacements.js";
+import type { ReplacedTexts, TextReplacement } from "./replacements.js";
 import { type AbstractValue, type FunctionNode, Scope } from "./abstract-values.js";
 import type { Region } from "./regions.js";
 
@@ -27,6 +27,8 @@ export interface Frame {
 export interface Walk {
   /** `replacement` is the automatic fix, if there is one. */
   reportError(message: MessageOfCode, node: ts.Node, replacement?: TextReplacement): void;
+  /** The texts of the automatic fixes, by the nodes that they replace. */
+  readonly replaced: ReplacedTexts;
   reportWarning(message: MessageOfCode, node: ts.Node): void;
   /** Records that JavaScript compares a fact. Only the trace knows whether the fact has a value at that point. */
   recordComparison(value: AbstractValue, node: ts.Node, operator: string): void;

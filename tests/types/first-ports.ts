@@ -10,7 +10,7 @@ export const portedLines: readonly First[] = [
   line(
     "tl.load(a + rm + rk);",
     "",
-    `\`+\` ${traced}; write a.at(i, j) for a tensor, with one index for each axis, or a.add(rm).add(rk) for a pointer`,
+    `\`+\` ${traced}; write a.at(…) for a tensor, with one index for each axis, or a.add(rm).add(rk) for a pointer`,
   ),
   line(
     "a[rm, rk];",

@@ -65,7 +65,7 @@ export const triedLines: readonly First[] = [
   line(
     "const g = (3 < M) ? f : f.mul(2); g;",
     "const g = tl.where(M.gt(3), f, f.mul(2)); g;",
-    `\`<\` ${traced}; write tl.where(M.gt(3), a, b)`,
+    `\`<\` ${traced}; write tl.where(M.gt(3), …, …)`,
   ),
   line(
     "assert(BLOCK_M);",

@@ -77,7 +77,7 @@ export type Choice = "if" | "while" | "conditional" | undefined;
 function wrapCondition(condition: string, choice: Choice): string {
   if (choice === undefined) return condition;
   if (choice === "while") return `tl.whileLoop(() => ${condition}, () => …)`;
-  return choice === "if" ? `tl.when(${condition}, () => …)` : `tl.where(${condition}, a, b)`;
+  return choice === "if" ? `tl.when(${condition}, () => …)` : `tl.where(${condition}, …, …)`;
 }
 
 const BY_HANDLE = "compares handles, not values";
@@ -104,7 +104,7 @@ function arithmetic(
   if (!remedy)
     return [
       problem,
-      `make the left side a value of the program, such as tl.full([], a, dtype), and write .${METHODS[base]}(…)`,
+      `make the left side a value of the program, such as tl.full([], ${shortText(lhs, "…")}, dtype), and write .${METHODS[base]}(…)`,
     ];
   if (base === "/" && isLeftTraced)
     return [
@@ -119,14 +119,14 @@ function arithmetic(
 /** `x ** 2` and other powers. */
 function power(lhs: string, rhs: string): string {
   if (rhs === "2") return `${subject(lhs)}.mul(${subject(lhs)})`;
-  if (rhs === "0.5") return `tl.sqrt(${shortText(lhs, "a")})`;
-  if (rhs === "-0.5") return `tl.rsqrt(${shortText(lhs, "a")})`;
-  return `libdevice.pow(${shortText(lhs, "a")}, ${shortText(rhs, "b")})`;
+  if (rhs === "0.5") return `tl.sqrt(${shortText(lhs, "…")})`;
+  if (rhs === "-0.5") return `tl.rsqrt(${shortText(lhs, "…")})`;
+  return `libdevice.pow(${shortText(lhs, "…")}, ${shortText(rhs, "…")})`;
 }
 
 /** `tl.load(x + offsets)`, as Triton adds offsets to pointers. */
 function address(base: string, [lhs, rhs]: readonly [string, string]): Parts {
-  const view = base === lhs ? call(base, "at", rhs) : `${subject(base)}.at(i, j)`;
+  const view = base === lhs ? call(base, "at", rhs) : `${subject(base)}.at(…)`;
   return [
     `\`+\` ${NOT_TRACED}`,
     `write ${view} for a tensor, with one index for each axis, or ${call(lhs, "add", rhs)} for a pointer`,
@@ -171,7 +171,7 @@ const shortText = (text: string, otherwise: string): string => (isSimple(text, 4
 
 /** The author's own text, if a method can be called on it. */
 function subject(text: string): string {
-  return isSimple(text, 30) ? text : "a";
+  return isSimple(text, 30) ? text : "(…)";
 }
 
 /** True for names, members, and calls with simple arguments, which are readable in a sentence. */
@@ -205,7 +205,7 @@ export const hiddenCoercion = defineCode("hidden-coercion", {
   unary,
   /** `x[i, j]` of traced indices. */
   indexed: (owner: string, indices: string) => {
-    const view = `${subject(owner)}.at(${/^[\w$., ]{1,40}$/.test(indices) ? indices : "i, j"})`;
+    const view = `${subject(owner)}.at(${/^[\w$., ]{1,40}$/.test(indices) ? indices : "…"})`;
     return [
       `\`[…]\` is JavaScript's and takes no traced value`,
       `write tl.load(${view}) to read, tl.store(${view}, value) to write`,

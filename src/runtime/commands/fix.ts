@@ -1,39 +1,76 @@
+import { Option } from "commander";
 import { readFile } from "node:fs/promises";
 import type { Diagnostic, Edit } from "../../diagnostics/diagnostic.js";
 import { applyEdits } from "../invocation/apply-edits.js";
-import type { KernelCommand } from "../invocation/command.js";
+import type { KernelCommand, Runnable } from "../invocation/command.js";
 import { isBuildError } from "../invocation/kernels.js";
 import { options, type JsonOptions } from "../invocation/options.js";
 import { printDiagnostic } from "../report/code-frame.js";
-import type { FixReport } from "../report/reports.js";
+import type { FixReport, Problem } from "../report/reports.js";
 import { writeOutput } from "../system/files.js";
 import { exitCodes } from "../system/errors.js";
-import { printJson } from "../system/streams.js";
+import { lastLine, runProgram } from "../system/run-program.js";
+import { printJson, progress } from "../system/streams.js";
 
-export const fix: KernelCommand<JsonOptions> = {
+interface FixOptions extends JsonOptions {
+  readonly once?: true;
+}
+
+/** The most builds of one command. A build may show only mistakes that edits of the one before uncovered. */
+const MAX_BUILDS = 20;
+const BUILD_DEADLINE_MS = 600_000;
+
+export const fix: KernelCommand<FixOptions> = {
   name: "fix",
-  description: "build, and apply the edits that messages have",
+  description: "apply the edits that messages have, and build again until none is left",
   example: "fix gemm.ts",
-  options: [options.kernel, options.json],
-  async plan(kernels, { json }, streams) {
-    const diagnostics: Diagnostic[] = [];
-    for (const kernel of kernels) {
-      try {
-        diagnostics.push(...(await kernel.compile()).warnings);
-      } catch (error) {
-        if (!isBuildError(error)) throw error;
-        diagnostics.push(...error.diagnostics);
+  options: [options.kernel, new Option("--once", "apply the edits of one build").hideHelp(), options.json],
+  async plan(kernels, { json, once }, streams) {
+    let report = await fixOnce(kernels);
+    return async () => {
+      for (let last = report, builds = 1; !once && last.files.length > 0 && builds < MAX_BUILDS; builds++) {
+        progress(streams)(`building ${builds + 1} times …`);
+        last = await fixInNewProcess();
+        report = combine(report, last);
       }
-    }
-    const files = await Promise.all([...editsByFile(diagnostics)].map(([file, edits]) => editFile(file, edits)));
-    const remaining = diagnostics.filter(({ edit, severity }) => !edit && severity === "error");
-    for (const diagnostic of remaining) printDiagnostic(diagnostic, streams);
-    const report: FixReport = { ok: remaining.length === 0, files, left: remaining };
-    if (json) printJson(streams, report);
-    else streams.out(`${summary(report)}\n`);
-    return async () => (report.ok ? exitCodes.ok : exitCodes.failed);
+      for (const diagnostic of report.left) printDiagnostic(diagnostic, streams);
+      if (json) printJson(streams, report);
+      else streams.out(`${summary(report)}\n`);
+      return report.ok ? exitCodes.ok : exitCodes.failed;
+    };
   },
 };
+
+async function fixOnce(kernels: readonly Runnable[]): Promise<FixReport> {
+  const diagnostics: Diagnostic[] = [];
+  for (const kernel of kernels) {
+    try {
+      diagnostics.push(...(await kernel.compile()).warnings);
+    } catch (error) {
+      if (!isBuildError(error)) throw error;
+      diagnostics.push(...error.diagnostics);
+    }
+  }
+  const files = await Promise.all([...editsByFile(diagnostics)].map(([file, edits]) => editFile(file, edits)));
+  const left = diagnostics.filter(({ edit, severity }) => !edit && severity === "error");
+  return { ok: left.length === 0, files, left };
+}
+
+/** Runs the command once more in a new process, because this one keeps the modules that it has read. */
+async function fixInNewProcess(): Promise<FixReport> {
+  const args = [...process.execArgv, ...process.argv.slice(1), "--once", "--json"];
+  const { stdout, stderr } = await runProgram(process.execPath, args, { deadlineMs: BUILD_DEADLINE_MS });
+  if (stdout === "") throw new Error(lastLine(stderr) ?? "the build ended without a report");
+  const report = JSON.parse(stdout) as FixReport | Problem;
+  return "left" in report ? report : { ok: false, files: [], left: report.diagnostics ?? [] };
+}
+
+/** The edits of both builds, and the errors of the second. */
+function combine({ files: earlier }: FixReport, { ok, files: later, left }: FixReport): FixReport {
+  const counts = new Map<string, number>();
+  for (const { file, edits } of [...earlier, ...later]) counts.set(file, (counts.get(file) ?? 0) + edits);
+  return { ok, files: [...counts].map(([file, edits]) => ({ file, edits })), left };
+}
 
 /** Groups the edits by file, without the duplicates that several kernels of a file may report. */
 function editsByFile(diagnostics: readonly Diagnostic[]): ReadonlyMap<string, readonly Edit[]> {
@@ -55,6 +92,6 @@ async function editFile(file: string, edits: readonly Edit[]): Promise<FixReport
 
 function summary({ files, left }: FixReport): string {
   const lines = files.map(({ file, edits }) => `${file}: ${edits} ${edits === 1 ? "edit" : "edits"}`);
-  const lastLine = left.length > 0 ? `${left.length} left for you` : "run check again for problems that were hidden";
-  return files.length === 0 && left.length === 0 ? "nothing to fix" : [...lines, lastLine].join("\n");
+  if (files.length === 0 && left.length === 0) return "nothing to fix";
+  return [...lines, left.length > 0 ? `${left.length} left for you` : "the kernels build"].join("\n");
 }

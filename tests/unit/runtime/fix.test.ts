@@ -36,7 +36,7 @@ async function ran<Report>(command: typeof fix, name: string, text: string): Pro
   const { fixed } = (await import(/* @vite-ignore */ path)) as { fixed: unknown };
   let out = "";
   const streams = { out: (chunk: string) => (out += chunk), err: () => undefined, color: false };
-  const job = await command.plan([{ name: "fixed", compile: () => build(fixed) }], { json: true }, streams);
+  const job = await command.plan([{ name: "fixed", compile: () => build(fixed) }], { json: true, once: true }, streams);
   return { code: await job({} as never), report: JSON.parse(out) as Report };
 }
 
@@ -56,6 +56,15 @@ test("operators and counting loops become methods and ranges", async () => {
   );
 });
 
+test("nested operators are mended at once", async () => {
+  const wrong = file("    sum.value = tl.load(x.at(i * 2 + i, (i + 1) * i)) * sum.value + i;");
+  const { report } = await ran<FixReport>(fix, "nested.ts", wrong);
+  expect(report).toMatchObject({ ok: true, files: [{ edits: 1 }], left: [] });
+  expect(readFileSync(join(folder, "nested.ts"), "utf8")).toBe(
+    file("    sum.value = tl.load(x.at(i.mul(2).add(i), i.add(1).mul(i))).mul(sum.value).add(i);"),
+  );
+});
+
 /** The file after all that `fix` mends, one message after the other. */
 async function mended(name: string, wrong: string): Promise<string> {
   let text = file(wrong);
@@ -67,6 +76,16 @@ async function mended(name: string, wrong: string): Promise<string> {
   }
   return text;
 }
+
+test("methods get no parentheses that they do not need", async () => {
+  const wrong =
+    "    sum.value = ((i * 2) + i) * (i - 1) + -(i % 3) + tl.where(i >= 0 && i < N, 1, 2) + (tl.load(x.at(i, 0))) * 2;";
+  expect(await mended("nested.ts", wrong)).toBe(
+    file(
+      "    sum.value = i.mul(2).add(i).mul(i.sub(1)).add(i.mod(3).neg()).add(tl.where(i.ge(0).and(i.lt(N)), 1, 2)).add(tl.load(x.at(i, 0)).mul(2));",
+    ),
+  );
+});
 
 test("a misspelt option gets the name that was meant", async () => {
   const wrong = `    for (const k of tl.range(0, K, 1, { numStage: 2 })) {

@@ -183,7 +183,7 @@ describe("hidden-coercion", () => {
     ["const m = 2 < a;", "`<` is JavaScript's and cannot compute with a traced value; write a.gt(2)"],
     [
       "const m = 1 - a;",
-      "`-` is JavaScript's and cannot compute with a traced value; make the left side a value of the program, such as tl.full([], a, dtype), and write .sub(…)",
+      "`-` is JavaScript's and cannot compute with a traced value; make the left side a value of the program, such as tl.full([], 1, dtype), and write .sub(…)",
     ],
     ["const m = a ** 2;", "`**` is JavaScript's and cannot compute with a traced value; write a.mul(a)"],
     ["const m = -a;", "`-` is JavaScript's and cannot compute with a traced value; write a.neg()"],

@@ -216,8 +216,11 @@ export interface Finding {
 export type Verdict =
   /** Proved for every shape, stride and config; by one argument for all configs, or by one for each. */
   | { readonly kind: "proved"; readonly configs: "together" | "each" }
-  /** A counterexample: a test case whose evaluation has this finding. */
-  | { readonly kind: "refuted"; readonly at: TestCase; readonly finding: Finding }
+  /**
+   * A counterexample: a test case whose evaluation has this finding. `mend` is a change of the kernel with which nothing
+   * is refuted, or the fact that explains the finding.
+   */
+  | { readonly kind: "refuted"; readonly at: TestCase; readonly finding: Finding; readonly mend?: string }
   /** The fact that a proof would need, as text. `isLemma`: another obligation is about that fact. */
   | { readonly kind: "unknown"; readonly missing: string; readonly isLemma?: true }
   /** No launch of one or of all configs is possible: the requirements at these places contradict one another. */

@@ -17,6 +17,7 @@ import { proofKey } from "../ir/fingerprint.js";
 import type { KernelIR } from "../ir/nodes.js";
 import { outputProofs } from "../prove/equivalence/output-proofs.js";
 import type { CaseRunner } from "../prove/counterexample.js";
+import { withMends } from "../prove/mends.js";
 import { prove, proveAsScripts } from "../prove/prove.js";
 
 /** The cached certificate of an equal kernel at any source location, or a new one. */
@@ -61,7 +62,11 @@ function relocate(
 }
 
 function proveKernel(ir: KernelIR, lowered: KernelIR): Certificate {
-  return prove(ir, preconditions(lowered), caseRunner(ir, lowered));
+  const [checked, runner] = [preconditions(lowered), caseRunner(ir, lowered)];
+  const signature = signatureOf(lowered);
+  return withMends(prove(ir, checked, runner), ir, (changed) =>
+    prove(changed, checked, { ...runner, evaluate: (at) => evaluateCase(changed, signature, at, undefined) }),
+  );
 }
 
 /** The obligations of a kernel as SMT-LIB scripts. */

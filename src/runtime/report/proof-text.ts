@@ -87,13 +87,23 @@ export function proofDiagnostics(
         ? []
         : [warning(notProved(subject, verdict.missing, remedy), at)];
     }
-    if (verdict.kind !== "refuted" || !isNew(verdict.finding.message)) return [];
-    const { finding } = verdict;
-    const problem = `${finding.message}; a case: ${formatCounterexample(verdict.at)}`;
-    // The finding's own remedy stands inside the sentence.
-    const details = requires === undefined ? { remedy: finding.remedy } : {};
-    return [errorDiagnostic(new Message(finding.code, problem, remedy), finding.at ?? at, details)];
+    if (verdict.kind !== "refuted" || !isNew(verdict.mend ?? verdict.finding.message)) return [];
+    return [refutedDiagnostic(verdict, remedy, at)];
   });
+}
+
+/** What is refuted, with a case, and the remedy: the change that mends it, the condition that does, or the finding's. */
+function refutedDiagnostic(
+  { finding, mend, at: testCase }: Extract<Obligation["verdict"], { kind: "refuted" }>,
+  requires: string,
+  at: Location | undefined,
+): Diagnostic {
+  const { code, message, remedy = "" } = finding;
+  const fact = mend === undefined ? message : message.replace(`; ${remedy}`, "");
+  const problem = `${fact}; a case: ${formatCounterexample(testCase)}`;
+  // The finding's own remedy stands inside the sentence.
+  const details = mend === undefined && requires === "" ? { remedy: finding.remedy } : {};
+  return errorDiagnostic(new Message(code, problem, mend ?? requires), finding.at ?? at, details);
 }
 
 /** A kernel or a config without a launch, and an access that no launch reaches. */

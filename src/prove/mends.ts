@@ -1,0 +1,144 @@
+/** Changes of a kernel that explain what was refuted: axes of the grid or of a view that stand in the wrong order. */
+import type { Certificate, Obligation } from "../compiled/compiled-kernel.js";
+import type { Location } from "../diagnostics/diagnostic.js";
+import {
+  type Block,
+  isList,
+  isLiteral,
+  type KernelIR,
+  type OpStatement,
+  type Statement,
+  type Value,
+} from "../ir/nodes.js";
+import { walk } from "../ir/walk.js";
+
+/** A changed kernel, and what was changed. */
+interface Change {
+  readonly mend: string;
+  readonly ir: KernelIR;
+}
+
+/** The certificate with a mend for what is refuted, if one change mends all of it. */
+export function withMends(
+  certificate: Certificate,
+  ir: KernelIR,
+  proveChanged: (ir: KernelIR) => Certificate,
+): Certificate {
+  const refuted = certificate.obligations.filter(isMisplaced);
+  if (refuted.length === 0) return certificate;
+  const mend =
+    missingAxis(ir) ??
+    changesOf(ir, refuted).find(({ ir: changed }) => isMended(certificate, proveChanged(changed)))?.mend;
+  if (mend === undefined) return certificate;
+  const obligations = certificate.obligations.map((each) =>
+    isMisplaced(each) && each.verdict.kind === "refuted" ? { ...each, verdict: { ...each.verdict, mend } } : each,
+  );
+  return { ...certificate, obligations };
+}
+
+const isMisplaced = ({ property, verdict }: Obligation): boolean =>
+  verdict.kind === "refuted" && (property === "bounds" || property === "claim" || property === "coverage");
+
+/** True if nothing is refuted any more, and nothing that was proved is open. */
+function isMended(before: Certificate, after: Certificate): boolean {
+  const openCount = ({ obligations }: Certificate): number =>
+    obligations.filter(({ verdict: { kind } }) => kind === "unknown").length;
+  return after.obligations.every(({ verdict }) => verdict.kind !== "refuted") && openCount(after) <= openCount(before);
+}
+
+/** The fact that the body reads a program id on an axis that the grid lacks, which is always 0. */
+function missingAxis({ body, grid }: KernelIR): string | undefined {
+  const count = grid.block.yields.length;
+  let missing: number | undefined;
+  walk(body, (statement) => {
+    if (statement.kind !== "op" || statement.op.name !== "programId") return;
+    const [axis] = [...statement.operands, ...Object.values(statement.options)];
+    if (isLiteral(axis) && Number(axis.value) >= count) missing ??= Number(axis.value);
+  });
+  const axes = `${count} ${count === 1 ? "axis" : "axes"}`;
+  return missing === undefined
+    ? undefined
+    : `the grid has ${axes}, so tl.programId(${missing}) is always 0: let grid return one size for each axis`;
+}
+
+/** Swapped indices of the views that are refuted, or a swapped grid. */
+function changesOf(ir: KernelIR, refuted: readonly Obligation[]): readonly Change[] {
+  const places = new Set(refuted.map(({ at }) => keyOf(at)));
+  const views = [...viewsAt(ir, places)];
+  const swappedViews = views.flatMap((view) => swapIndices(ir, view) ?? []);
+  const { yields } = ir.grid.block;
+  const pairs = [
+    [0, 1],
+    [0, 2],
+    [1, 2],
+  ].filter(([, last = 0]) => last < yields.length);
+  const swappedGrids = pairs.map(([i = 0, j = 0]): Change => {
+    const block = { ...ir.grid.block, yields: swap(yields, i, j) };
+    return { mend: `swap sizes ${i} and ${j} of the grid, which mends it`, ir: { ...ir, grid: { ...ir.grid, block } } };
+  });
+  return places.size === 1 ? [...swappedViews, ...swappedGrids] : [...swappedGrids, ...swappedViews];
+}
+
+const keyOf = (at: Location | undefined): string => `${at?.file} ${at?.line}:${at?.column}`;
+
+/** The views that ops at these places access. */
+function viewsAt({ body }: KernelIR, places: ReadonlySet<string>): ReadonlySet<OpStatement> {
+  const views = new Map<Value, OpStatement>();
+  const found = new Set<OpStatement>();
+  walk(body, (statement) => {
+    if (statement.kind !== "op") return;
+    if (statement.op.name === "at") for (const result of statement.results) views.set(result, statement);
+    if (!places.has(keyOf(statement.location))) return;
+    for (const operand of statement.operands) {
+      const view = operand && "kind" in operand && operand.kind === "value" ? views.get(operand) : undefined;
+      if (view) found.add(view);
+    }
+  });
+  return found;
+}
+
+/** Two indices the other way round, with what the author claims of them. More tiles would give another shape. */
+function swapIndices(ir: KernelIR, view: OpStatement): Change | undefined {
+  const [tensor, indices] = view.operands;
+  const { claimed } = view.options;
+  const name = ir.params.find((param) => param.value === tensor)?.name;
+  if (!isList(indices) || indices.length !== 2 || name === undefined) return undefined;
+  const swapped = swap(indices, 0, 1);
+  const options = isList(claimed) ? { ...view.options, claimed: swap(claimed, 0, 1) } : view.options;
+  const changed: OpStatement = { ...view, operands: [tensor, swapped], options };
+  return {
+    mend: `swap the indices of ${name}.at(…), which mends it`,
+    ir: { ...ir, body: replaceIn(ir.body, view, changed) },
+  };
+}
+
+function swap<Item>(items: readonly Item[], i: number, j: number): readonly Item[] {
+  const order = items.map((_, index) => index);
+  [order[i], order[j]] = [j, i];
+  return order.map((index) => items[index] as Item);
+}
+
+function replaceIn(block: Block, from: OpStatement, to: OpStatement): Block {
+  return { ...block, statements: block.statements.map((statement) => replaceStatement(statement, from, to)) };
+}
+
+function replaceStatement(statement: Statement, from: OpStatement, to: OpStatement): Statement {
+  if (statement === from) return to;
+  const inside = (block: Block): Block => replaceIn(block, from, to);
+  switch (statement.kind) {
+    case "for":
+      return { ...statement, body: inside(statement.body) };
+    case "while":
+      return { ...statement, condition: inside(statement.condition), body: inside(statement.body) };
+    case "if":
+      return { ...statement, then: inside(statement.then), otherwise: inside(statement.otherwise) };
+    case "op":
+    case "let":
+    case "read":
+    case "write":
+    case "exit":
+      return statement;
+    default:
+      return statement satisfies never;
+  }
+}

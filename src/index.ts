@@ -1,4 +1,7 @@
 /** TileScript: Triton kernels in TypeScript. */
+import { captureLocation } from "./diagnostics/callsite.js";
+import { notAKernel } from "./diagnostics/catalog/definition-codes.js";
+import { fail } from "./diagnostics/diagnostic.js";
 import { buildWith } from "./pipeline/build.js";
 import { definitionOf, KernelDefinition } from "./dsl/definition.js";
 import { OperatorDefinition } from "./dsl/operator.js";
@@ -19,14 +22,16 @@ export * from "./language.js";
  * @param meta the file's `import.meta`, or `module` in a CommonJS file
  */
 export function main(meta: FileMeta, ...kernels: readonly (Kernel<string, any> | Operator<string, any>)[]): void {
+  if (isDefinition(meta)) fail(notAKernel.file(meta.name), captureLocation());
   runMain(meta, ...kernels.map(runnable));
 }
+
+const isDefinition = (value: unknown): value is KernelDefinition | OperatorDefinition =>
+  value instanceof KernelDefinition || value instanceof OperatorDefinition;
 
 function runnable(kernel: unknown): Runnable {
   const { name } = kernel instanceof OperatorDefinition ? kernel : definitionOf(kernel);
   return { name, compile: (configs) => buildWith(kernel, configs) };
 }
 
-addBuilder((value) =>
-  value instanceof KernelDefinition || value instanceof OperatorDefinition ? runnable(value) : undefined,
-);
+addBuilder((value) => (isDefinition(value) ? runnable(value) : undefined));

@@ -67,7 +67,7 @@ export class KernelDefinition extends ThrowingCallable {
 /** The definition behind an author's kernel. */
 export function definitionOf(kernel: unknown): KernelDefinition {
   if (kernel instanceof KernelDefinition) return kernel;
-  return fail(notAKernel(), captureLocation());
+  return fail(kernel instanceof Promise ? notAKernel.promise() : notAKernel.value(), captureLocation());
 }
 
 /** Leaves room for the longer names of the module, its source map and its temporary file. */

@@ -19,11 +19,11 @@ import type { OptionalTorchTensor, Torch, TorchDType, TorchResult, TorchScalar, 
 
 export interface LaunchOptions {
   /** The number of warps per program: a power of two, by default 4. */
-  readonly numWarps?: 1 | 2 | 4 | 8 | 16 | 32;
+  readonly numWarps?: number;
   /** The number of loop iterations that the compiler keeps in flight, by default 3. */
-  readonly numStages?: 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8;
+  readonly numStages?: number;
   /** The number of thread blocks in the cluster that runs one program (sm_90 and later), by default 1. */
-  readonly numCtas?: 1 | 2 | 4 | 8 | 16;
+  readonly numCtas?: number;
   /** The maximum number of registers per thread, on NVIDIA GPUs. AMD's compiler has no equivalent option. */
   readonly maxnreg?: number;
 }

@@ -8,6 +8,7 @@ import { region, type Region } from "./regions.js";
 import { callArray, callArrayFrom, addElements, listOf } from "./lists.js";
 import { unwrap } from "./sites.js";
 import { mathMessage } from "./replacements.js";
+import { checkReference, checkSynchronous } from "./plain-functions.js";
 import {
   type AbstractValue,
   comparableFact,
@@ -366,8 +367,12 @@ const TRACED_PARAMS = holder(new Map(), TRACED);
 /** Arguments of a kernel's body, which may test the presence of optional params. */
 function tracedParams(params: AbstractValue): AbstractValue {
   if (params.kind !== "holder") return TRACED_PARAMS;
-  const optional = [...params.fields].filter(([, param]) => param.kind === "declared" && param.isOptional);
-  return holder(new Map(optional.map(([name]) => [name, OPTIONAL])), TRACED);
+  return holder(new Map(optionalNames(params).map((name) => [name, OPTIONAL])), TRACED);
+}
+
+function optionalNames(params: AbstractValue): readonly string[] {
+  if (params.kind !== "holder") return [];
+  return [...params.fields].flatMap(([name, param]) => (param.kind === "declared" && param.isOptional ? [name] : []));
 }
 
 /** Builders of a kernel's params. */
@@ -384,8 +389,11 @@ function callHost(walk: Walk, name: string, args: readonly AbstractValue[]): Abs
   if (name === "kernel") {
     const body = args.at(-1);
     const spec = args.find((each) => each.kind === "holder");
-    if (body?.kind === "function")
+    if (spec) checkReference(walk, member(spec, "reference"), optionalNames(member(spec, "params")));
+    if (body?.kind === "function") {
+      checkSynchronous(walk, body.node);
       walk.invoke(body, [spec ? tracedParams(member(spec, "params")) : TRACED_PARAMS], undefined);
+    }
     const options = spec ? TRACED_OPTIONS.map((option) => member(spec, option)) : [];
     for (const each of options) hostFunctions.push(...(each.kind === "holder" ? each.fields.values() : [each]));
   }

@@ -4,7 +4,12 @@
  * must be used in a result, because an unused one was probably meant as a condition or as a mutation.
  */
 import { changedState, unusedValue } from "../diagnostics/catalog/control-codes.js";
-import { referenceArgument, referenceFlag, referenceInPlace } from "../diagnostics/catalog/reference-codes.js";
+import {
+  referenceArgument,
+  referenceFlag,
+  referenceInPlace,
+  referenceResult,
+} from "../diagnostics/catalog/reference-codes.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import { fail, type Location, TileScriptError } from "../diagnostics/diagnostic.js";
 import { operandsOf, sameRecordings } from "./same-expressions.js";
@@ -126,8 +131,9 @@ function checkUsed({ result, nodes, flags }: Recording, location: Location | und
   const truth = unused.find(({ node }) => isTruthValue(node));
   if (truth) fail(unusedValue.recordedTruth(nameOf(truth.node)), truth.at ?? location);
   const inputs = new Set([...reachable].flatMap((node) => (node.kind === "input" ? [node.name] : [])));
-  for (const flag of flags) if (!inputs.has(flag)) fail(referenceFlag(flag), location);
+  for (const flag of flags) if (!inputs.has(flag)) fail(referenceFlag.unused(flag), location);
   const [idle] = unused;
+  if (idle && result === undefined) fail(referenceResult.nothing(nameOf(idle.node)), idle.at ?? location);
   if (idle) fail(unusedValue.recorded(nameOf(idle.node)), idle.at ?? location);
 }
 

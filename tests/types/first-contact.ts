@@ -258,7 +258,7 @@ export const firstLinesOfTheBuild: readonly First[] = [
     "`Math.ceil` and `/` are JavaScript's and cannot compute with a traced value; write tl.cdiv(K, BLOCK_K)",
   ),
   line(
-    "const two = async () => tl.full([], 2, tl.float32);\ntl.store(p, two() as any);",
+    "tl.store(p, (async () => tl.full([], 2, tl.float32))() as any);",
     "",
     "this is a promise, and a kernel does not wait; remove async and await",
   ),

@@ -50,11 +50,6 @@ export const signatures: Chapter = {
     ),
     mistake("a launch option in snake case", tuned("{ BLOCK: 64, num_warps: 4 }"), tuned("{ BLOCK: 64, numWarps: 4 }")),
     mistake(
-      "a number of warps that is no power of two",
-      tuned("{ BLOCK: 64, numWarps: 3 }"),
-      tuned("{ BLOCK: 64, numWarps: 4 }"),
-    ),
-    mistake(
       "a misspelt constexpr in a list of configs for some GPUs",
       byGpu("{ 90: [{ BLOK: 64 }] }"),
       byGpu("{ 90: [{ BLOCK: 64 }] }"),

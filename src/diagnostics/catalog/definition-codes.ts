@@ -78,10 +78,14 @@ export const missingPart = defineCode("missing-part", {
   ],
 });
 
-export const notAKernel = defineCode("not-a-kernel", () => [
-  `this is not a kernel`,
-  `pass the value that kernel(…) returned${duplicatePackageHint()}`,
-]);
+export const notAKernel = defineCode("not-a-kernel", {
+  value: () => [`this is not a kernel`, `pass the value that kernel(…) returned${duplicatePackageHint()}`],
+  promise: () => [`this is a promise and not a kernel`, `pass kernel(…) itself, without build(…)`],
+  file: (name: string) => [
+    `main: the kernel ${name} stands where the file belongs`,
+    `write main(import.meta, ${name}), or main(module, ${name}) in a CommonJS file`,
+  ],
+});
 
 /** Names from Triton's decorators and launch options that authors may write as a part of the spec. */
 const PARTS: Readonly<Record<string, string>> = {

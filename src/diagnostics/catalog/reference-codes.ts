@@ -66,6 +66,10 @@ export const referenceResult = defineCode("reference-result", {
     `reference: gives ${results}, the kernel has ${outputs} (${names.join(", ") || "declare one, z: tensor.out(…)"})`,
     `give one for each`,
   ],
+  nothing: (name: string) => [
+    `reference: returns nothing, so the result of ${name} is lost`,
+    `write return before it, or leave the braces out`,
+  ],
   unknown: (name: string, outputs: readonly string[]) => [
     `reference: gives ${name}, which is not an output`,
     `the outputs are ${outputs.join(", ")}`,
@@ -78,10 +82,16 @@ export const referenceResult = defineCode("reference-result", {
   rejected: (reason: string) => reason,
 });
 
-export const referenceFlag = defineCode("reference-flag", (flag: string) => [
-  `reference: takes ${flag}, and no result depends on it`,
-  `JavaScript treats every recorded value as true, so write ${flag}.choose(a, b) instead of ${flag} ? a : b, or leave ${flag} out`,
-]);
+export const referenceFlag = defineCode("reference-flag", {
+  unused: (flag: string) => [
+    `reference: takes ${flag}, and no result depends on it`,
+    `JavaScript treats every recorded value as true, so write ${flag}.choose(a, b) instead of ${flag} ? a : b, or leave ${flag} out`,
+  ],
+  optional: (tensor: string) => [
+    `reference: JavaScript takes the optional tensor ${tensor} for given in every call`,
+    `write ${tensor}.otherwise(fallback), whose fallback replaces it where a call leaves it out`,
+  ],
+});
 
 export const torchCall = defineCode("torch-call", (name: string, reason: string) => `${name}: ${reason}`);
 

@@ -355,12 +355,12 @@ function replacementText(
 ): string | undefined {
   const remedy = methodForOperator(base, isLhsTraced);
   // Integers need `floorDiv` and floats `div`; the text does not show which applies.
-  if (!remedy || base === "/" || isState(node.left) || isState(node.right)) return undefined;
+  if (!remedy || base === "/") return undefined;
   const [receiver, argument] = remedy.isSwapped ? [node.right, node.left] : [node.left, node.right];
   const call = methodCall(walk.replaced, receiver, remedy.method, argument);
   const isAssignment = node.operatorToken.getText() === `${base}=`;
   if (!isAssignment) return call;
-  return isLhsTraced ? `${node.left.getText()} = ${call}` : undefined;
+  return isLhsTraced && !isState(node.left) ? `${node.left.getText()} = ${call}` : undefined;
 }
 
 function swap([a, b]: readonly [string, string]): readonly [string, string] {

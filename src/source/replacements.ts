@@ -42,8 +42,15 @@ function asReceiver(replaced: ReplacedTexts, node: ts.Expression): string {
   return isCallable ? text : `(${text})`;
 }
 
+/** True for an operand of JavaScript's operators. */
+const isOperand = ({ parent }: ts.Expression): boolean =>
+  ts.isParenthesizedExpression(parent)
+    ? isOperand(parent)
+    : ts.isBinaryExpression(parent) || ts.isPrefixUnaryExpression(parent);
+
 /** The author's text with the replacements of its parts. A replacement is a call and needs no parentheses. */
 function replacedText(replaced: ReplacedTexts, node: ts.Node): string {
+  if (ts.isExpression(node) && isOperand(node) && isState(node)) return `${node.text}.value`;
   const own = replaced.get(ts.isParenthesizedExpression(node) ? node.expression : node);
   if (own !== undefined) return own;
   const file = node.getSourceFile();

@@ -26,6 +26,7 @@ import {
   whyRangeBound,
   type WhyRangeBound,
   whyStep,
+  type WhileOptions,
   whyWhile,
   type WhyWhile,
 } from "../rules/control-rules.js";
@@ -36,9 +37,9 @@ import { argumentOf, literal, failIf, checkArity } from "./argument.js";
 
 /**
  * A loop of the kernel: `for (const k of tl.range(0, K, BLOCK_K)) { … }`. Tracing records the
- * body once and runs it again only to detect changed JavaScript state. The end is exclusive, as in Python.
- * With one argument, the loop starts at 0. A negative step counts down, and must be a number or a constexpr. The last
- * argument may be Triton's options: `tl.range(0, K, BLOCK_K, { numStages: 3 })`, `tl.range(N, { numStages: 3 })`.
+ * body once and runs it again only to detect changed JavaScript state. The end is exclusive. With one argument, the loop
+ * starts at 0. A negative step counts down, and must be a number or a constexpr. Options come last: Triton's,
+ * `tl.range(N, { numStages: 3 })`, and `most`, the most iterations.
  */
 export const range = ((...args: unknown[]) => createLoop("range", args, false)) as <
   const Lo,
@@ -100,14 +101,17 @@ const RANGE_OPTIONS = {
   flatten: "bool",
   warpSpecialize: "bool",
   disableLicm: "bool",
+  most: "trips",
 } as const;
-const WHILE_OPTIONS = { disableLicm: "bool" } as const;
+const WHILE_OPTIONS = { disableLicm: "bool", most: "trips" } as const;
+
+const OPTION_VALUES = { int: "an integer", bool: "true or false", trips: "an integer" } as const;
 
 function optionsOf(
   recorder: Builder,
   name: string,
   authorOptions: object,
-  optionKinds: Readonly<Record<string, "int" | "bool">>,
+  optionKinds: Readonly<Record<string, keyof typeof OPTION_VALUES>>,
   location: Location | undefined,
 ): Readonly<Record<string, Argument>> {
   const options: Record<string, Argument> = {};
@@ -119,8 +123,10 @@ function optionsOf(
     }
     const argument = argumentOf(recorder, value, name, `${key} cannot be this`, location);
     const type = typeOfArgument(argument);
-    if (type.kind !== "constexpr" || type.of !== kind)
-      fail(loopOption(name, key, kind === "int" ? "an integer" : "true or false"), location);
+    if (kind === "trips") {
+      if (whyRangeBound(type, name)) fail(loopOption.trips(name), location);
+    } else if (type.kind !== "constexpr" || type.of !== kind)
+      fail(loopOption.constant(name, key, OPTION_VALUES[kind]), location);
     options[key] = argument;
   }
   return options;
@@ -176,7 +182,7 @@ class Loop implements Iterable<Handle> {
 
 /**
  * A loop that runs while its condition is true: `tl.whileLoop(() => i.value.lt(n), () => { … })`. Both functions are
- * traced once; the kernel evaluates the condition before each iteration.
+ * traced once; the kernel evaluates the condition before each iteration. `{ most: N }` may come last.
  */
 export const whileLoop = ((
   condition: () => unknown,
@@ -186,7 +192,7 @@ export const whileLoop = ((
 ): void => {
   const location = captureLocation();
   const recorder = builder("tl.whileLoop");
-  checkArity("whileLoop", 3, extraArgs, "tl.whileLoop(() => condition, () => { … }, { disableLicm })");
+  checkArity("whileLoop", 3, extraArgs, "tl.whileLoop(() => condition, () => { … }, { most })");
   if (typeof condition !== "function") fail(loopFunctions.condition(), location);
   if (typeof body !== "function") fail(loopFunctions.body(), location);
   const options = optionsOf(recorder, "whileLoop", authorOptions, WHILE_OPTIONS, location);
@@ -210,8 +216,4 @@ export const whileLoop = ((
     return { yields: [], form: "nothing" };
   });
   block.statements.forEach((statement) => recorder.append(statement));
-}) as unknown as <const C>(
-  condition: () => Validate<C, WhyWhile<C>>,
-  body: () => void,
-  options?: { disableLicm?: boolean | undefined },
-) => void;
+}) as unknown as <const C>(condition: () => Validate<C, WhyWhile<C>>, body: () => void, options?: WhileOptions) => void;

@@ -79,7 +79,7 @@ export class Bindings {
     const { sizes, scalars, constexprs } = this.#launch;
     if (param.kind === "size")
       return param.derived ? this.hostValue(param.derived) : requireValue(param.name, sizes[param.name]);
-    if (param.kind === "device") return this.#launch.gpu?.[param.name] ?? H200[param.name];
+    if (param.kind === "device") return this.gpu[param.name];
     if (param.kind === "scalar") return requireValue(param.name, scalars?.[param.name] ?? param.default);
     if (param.kind !== "constexpr") throw new TypeError(`${param.name} is not a number`);
     if (param.compute) return this.hostValue(param.compute);
@@ -170,6 +170,11 @@ export class Bindings {
     if (type.kind === "pointer" || type.kind === "view")
       return { dtype: this.dtype(type.to), shape: type.shape.map((dim) => this.dim(dim)) };
     return undefined;
+  }
+
+  /** The GPU that the kernel is compiled for and launched on. */
+  get gpu(): DeviceProperties {
+    return { ...H200, ...this.#launch.gpu };
   }
 
   get unrounded(): boolean {

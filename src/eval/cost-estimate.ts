@@ -122,10 +122,10 @@ class ProgramCost {
   }
 
   /**
-   * Evaluates the loop if its condition is constant. Otherwise assumes as many iterations as the operands of its
-   * comparison are apart at first, or as the longest size.
+   * Evaluates the loop if its condition is constant. Otherwise assumes the declared number of iterations, or as many as
+   * the operands of its comparison are apart at first, or as the longest size.
    */
-  #while({ condition, body }: WhileStatement): Traffic {
+  #while({ condition, body, options: { most } }: WhileStatement): Traffic {
     let total: Traffic = ZERO_COST;
     let distance = Infinity;
     while (this.#whileIterations++ < MAX_WHILE_ITERATIONS) {
@@ -138,6 +138,8 @@ class ProgramCost {
     }
     const iterationCost = addCosts(this.#block(condition), this.#block(body));
     this.#invalidate(body);
+    const declared = this.#number(most);
+    if (declared !== undefined) return scaleCost(iterationCost, Math.min(declared, distance));
     return { ...scaleCost(iterationCost, Math.min(distance, this.#maxSize)), guessed: true };
   }
 
@@ -165,23 +167,26 @@ class ProgramCost {
   }
 
   /** Represents all iterations by the middle one, also if the bounds of an inner loop depend on the index. */
-  #for({ index, start, end, step, unrolled, body }: ForStatement): Traffic {
+  #for({ index, start, end, step, unrolled, options: { most }, body }: ForStatement): Traffic {
     const isKnown = [start, end].every((bound) => this.#number(bound) !== undefined);
     const by = this.#number(step);
     const [from, to] = this.#bounds(start, end, (by ?? 1) < 0);
     const stride = Math.abs(by ?? 1) || 1;
     const isEstimated = from !== undefined && to !== undefined;
     const estimatedTrips = isEstimated ? Math.ceil(Math.abs(to - from) / stride) : Infinity;
-    const tripCount = isKnown ? estimatedTrips : Math.min(estimatedTrips, Math.ceil(this.#maxSize / stride));
+    const declared = this.#number(most);
+    const judged = (cost: Traffic): Traffic => (isKnown || declared !== undefined ? cost : { ...cost, guessed: true });
+    const longest = declared ?? Math.ceil(this.#maxSize / stride);
+    const tripCount = isKnown ? estimatedTrips : Math.min(estimatedTrips, longest);
     const isEmpty = tripCount === 0 || (isEstimated && (to - from) * (by ?? 1) < 0);
-    if (isEmpty) return isKnown ? ONE_OP : { ...ONE_OP, guessed: true };
+    if (isEmpty) return judged(ONE_OP);
     const middle = isEstimated ? from + (by ?? 1) * Math.floor((tripCount - 1) / 2) : undefined;
     this.#constants.set(index, isKnown ? middle : undefined);
     this.#estimates.set(index, middle);
     const loopCost = (): Traffic => {
       const cost = scaleCost(addCosts(ONE_OP, this.#block(body)), tripCount);
       if (tripCount > 1) this.#invalidate(body);
-      return isKnown ? cost : { ...cost, guessed: true };
+      return judged(cost);
     };
     if (!unrolled || !isKnown || middle === undefined || index.type.kind !== "constexpr") return loopCost();
     return this.bindings.withLoopIndex(index.type.text, middle, loopCost);
@@ -249,6 +254,7 @@ class ProgramCost {
     if (op.facts.queries === "grid") return this.grid[axis ?? 0] ?? 1;
     const values = operands.flatMap((operand) => (operand === undefined ? [] : [valueOf(operand)]));
     if (op.name === "full") return results[0] && this.#shape(results[0]).length === 0 ? values[1] : undefined;
+    if (op.facts.answer) return op.facts.answer(this.bindings.gpu, ...values.filter((value) => value !== undefined));
     if (!op.fold) return op.facts.isIdentity ? values[0] : undefined;
     return values.every((value) => value !== undefined) ? op.fold(...values) : undefined;
   }

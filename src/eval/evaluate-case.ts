@@ -1,6 +1,6 @@
 /** Evaluates one test case of a kernel and compares it with its reference. Implements `CompiledKernel.evaluate`. */
 import type { TestCase, EvaluateOptions, Evaluation, Signature, TensorData } from "../compiled/compiled-kernel.js";
-import type { KernelIR } from "../ir/nodes.js";
+import type { KernelIR, OpStatement } from "../ir/nodes.js";
 import { formatLocation } from "../diagnostics/diagnostic.js";
 import { walkAll } from "../ir/walk.js";
 import { Prints } from "./prints.js";
@@ -64,7 +64,14 @@ export function evaluateCase(
     ...(record && { accesses: record.accesses }),
     ...(prints.lines.length > 0 && { printed: prints.lines }),
   };
-  return { outputs, findings, unchecked: [...omissions, ...unlisted, ...unchecked], ...verdict, ...observations };
+  const answers = describeAnswers(ir, bindings);
+  return {
+    outputs,
+    findings,
+    unchecked: [...omissions, ...unlisted, ...answers, ...unchecked],
+    ...verdict,
+    ...observations,
+  };
 }
 
 /** The author's input descriptions, except those replaced by the caller's inputs. */
@@ -111,11 +118,22 @@ export function describeUnsupported(
     return `${pointers.join(", ")}: the extent of a raw pointer is unknown, so the kernel was not evaluated; pointer(dtype, { numel: … }) states it`;
   const unsupportedOps = new Map<string, string>();
   walkAll(ir, (statement) => {
-    if (statement.kind !== "op" || statement.op.evaluate || statement.op.fold) return;
-    const locationText = statement.location ? ` at ${formatLocation(statement.location)}` : "";
-    if (!unsupportedOps.has(statement.op.name))
-      unsupportedOps.set(statement.op.name, `tl.${statement.op.name}${locationText}`);
+    if (statement.kind !== "op" || statement.op.evaluate || statement.op.fold || statement.op.facts.answer) return;
+    if (!unsupportedOps.has(statement.op.name)) unsupportedOps.set(statement.op.name, formatOp(statement));
   });
   if (unsupportedOps.size === 0) return undefined;
   return `${[...unsupportedOps.values()].join(", ")}: not modeled, so the kernel was not evaluated`;
+}
+
+/** The ops that ask for the target, whose answers other GPUs may give otherwise. */
+function describeAnswers(ir: KernelIR, { gpu }: Bindings): readonly string[] {
+  const queries = new Set<string>();
+  walkAll(ir, (statement) => {
+    if (statement.kind === "op" && statement.op.facts.answer) queries.add(formatOp(statement));
+  });
+  return [...queries].map((query) => `${query}: answered as on sm_${gpu.major}${gpu.minor}`);
+}
+
+function formatOp({ op, location }: OpStatement): string {
+  return `tl.${op.name}${location ? ` at ${formatLocation(location)}` : ""}`;
 }

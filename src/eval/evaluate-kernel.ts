@@ -238,7 +238,8 @@ const MAX_CACHED_PROGRAMS = 16;
 function programFor(ir: KernelIR, bindings: Bindings, { dtypes, absent = [], nonFinite = false }: Run): Program {
   let programs = programCache.get(ir);
   if (programs === undefined) programCache.set(ir, (programs = new Map()));
-  const key = cacheKey([dtypes, bindings.constexprs, absent, nonFinite, bindings.unrounded]);
+  const { constexprs, gpu, unrounded } = bindings;
+  const key = cacheKey([dtypes, constexprs, absent, nonFinite, unrounded, gpu.major, gpu.minor]);
   let program = programs.get(key);
   if (program === undefined) program = new Program(ir, bindings, nonFinite);
   else programs.delete(key);

@@ -6,7 +6,7 @@ import type { Op } from "../ir/op.js";
 import { typeOfArgument } from "../ir/typed.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { endlessLoop } from "../diagnostics/catalog/control-codes.js";
-import { uninitialized } from "../diagnostics/catalog/finding-codes.js";
+import { falseHint, uninitialized } from "../diagnostics/catalog/finding-codes.js";
 import { full, isSameShape, type TileArray } from "../numerics/array.js";
 import type { DTypeName } from "../types/dtype.js";
 import {
@@ -287,7 +287,8 @@ export class Program {
   /** The step of an op on constexprs, with Python's arithmetic. */
   #fold(statement: OpStatement, result: Value): Step {
     const { op, operands, location } = statement;
-    const { fold } = op;
+    const { answer } = op.facts;
+    const fold = answer ? (...constants: readonly Constant[]) => answer(this.#bindings.gpu, ...constants) : op.fold;
     if (!fold) throw new Error(`${op.name} of constexprs cannot be evaluated here`);
     const gets = operands.flatMap((operand) => (operand === undefined ? [] : [this.#getter(operand, true)]));
     const [slots, slot] = [this.#slots, this.#slot(result)];
@@ -305,6 +306,7 @@ export class Program {
     const { index, start, end, step, body, location } = statement;
     if (statement.unrolled) return this.#unrolledFor(statement);
     const bounds = [start, end, step].map((bound) => this.#getter(bound));
+    const declaredTrips = this.#declaredTrips(statement);
     const [slots, slot] = [this.#slots, this.#slot(index)];
     const type = this.#resultType(index.type);
     const iterate = this.#iteration(this.#block(body), body);
@@ -315,6 +317,8 @@ export class Program {
         number,
       ];
       if (by === 0) fail(endlessLoop.step(), location);
+      const most = declaredTrips();
+      if (Math.ceil((to - from) / by) > most) this.state.sanitizer.reportProgram(falseHint.trips(most), location);
       const start = mark();
       for (let i = from; by > 0 ? i < to : i > to; i += by) {
         this.state.limit.check(location);
@@ -322,6 +326,13 @@ export class Program {
         iterate(start);
       }
     };
+  }
+
+  /** The most iterations that the author declares. */
+  #declaredTrips({ options: { most }, location }: ForStatement | WhileStatement): () => number {
+    if (!most) return () => Infinity;
+    const get = this.#getter(most);
+    return () => this.#scalar(get(), "how often this loop runs at most depends", location);
   }
 
   /** One iteration. Releases buffers that no assigned variable refers to. */
@@ -365,15 +376,19 @@ export class Program {
     return this.#bindings.dim(type.kind === "constexpr" ? type.text : "");
   }
 
-  #while({ condition, body, location }: WhileStatement): Step {
+  #while(statement: WhileStatement): Step {
+    const { condition, body, location } = statement;
     const conditionSteps = this.#block(condition);
     const test = this.#getter(condition.yields[0]!);
+    const declaredTrips = this.#declaredTrips(statement);
     const iterate = this.#iteration(this.#block(body), condition, body);
     return () => {
       const start = mark();
+      const most = declaredTrips();
       for (let iterations = 0; ; iterations++) {
         runAll(conditionSteps);
         if (this.#scalar(test(), "whether this loop goes on depends", location) === 0) return;
+        if (iterations === most) this.state.sanitizer.reportProgram(falseHint.trips(most), location);
         this.state.at = location;
         this.state.limit.check(location);
         if (iterations >= MAX_ITERATIONS) fail(endlessLoop.iterations(MAX_ITERATIONS), location);

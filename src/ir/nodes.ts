@@ -136,7 +136,7 @@ export interface ForStatement {
   readonly start: Argument;
   readonly end: Argument;
   readonly step: Argument;
-  /** `tl.range` options, in Triton's camelCase. */
+  /** `tl.range` options, in Triton's camelCase, and `most`, the most iterations. */
   readonly options: Readonly<Record<string, Argument>>;
   /** True for a loop that Triton unrolls (`tl.static_range`). */
   readonly unrolled: boolean;
@@ -148,7 +148,7 @@ export interface ForStatement {
 export interface WhileStatement {
   readonly kind: "while";
   readonly condition: Block;
-  /** `tl.condition` options, in Triton's camelCase. */
+  /** `tl.condition` options, likewise. */
   readonly options: Readonly<Record<string, Argument>>;
   readonly body: Block;
   readonly location: Location | undefined;

@@ -4,6 +4,7 @@
  * name.
  */
 import type { IntegerSemantics } from "../symbolic/integer-semantics.js";
+import type { DeviceProperties } from "../compiled/device-properties.js";
 import type { Argument } from "./nodes.js";
 import type {
   Addresses,
@@ -204,6 +205,8 @@ export interface OpFacts<Args> {
   readonly isIdentity?: boolean;
   /** Launch state that the result depends on, in addition to the operands. */
   readonly queries?: "program" | "grid";
+  /** The answer of a question about the GPU that the kernel is compiled for, here NVIDIA's with these properties. */
+  readonly answer?: (gpu: DeviceProperties, ...operands: readonly Constant[]) => boolean;
   /** For operands and results with the same leading dimension: true if each lane keeps its first index. */
   readonly preservesLeadingAxes?: boolean;
 }

@@ -10,6 +10,7 @@ import { Handle, isHandle, valueOf } from "../ir/handle.js";
 import {
   type Argument,
   type Block,
+  type ForStatement,
   type FunctionIR,
   isFunction,
   isList,
@@ -21,6 +22,7 @@ import {
   type Statement,
   type TensorParam,
   type Value,
+  type WhileStatement,
 } from "../ir/nodes.js";
 import { usageOf } from "../analysis/use-counts.js";
 import { int32Counts } from "../analysis/int32-counts.js";
@@ -79,6 +81,11 @@ interface Analyses {
   readonly bounds: (viewAxis: ViewAxis) => BoundsChecks;
   readonly definitions: ReadonlyMap<Value, Statement>;
   readonly carriesPointers: boolean;
+}
+
+/** The options of a loop without the one that Triton does not have. */
+function tritonOptions({ options }: ForStatement | WhileStatement): ForStatement["options"] {
+  return Object.fromEntries(Object.entries(options).filter(([name]) => name !== "most"));
 }
 
 /** A comparison that is part of a mask. */
@@ -159,10 +166,10 @@ class Lowering {
   #statement(statement: Statement): void {
     if (statement.kind === "for") {
       const body = this.#carriedPointers.loop(statement, () => this.#block(statement.body, statement.index));
-      this.#recorder.append({ ...statement, body });
+      this.#recorder.append({ ...statement, options: tritonOptions(statement), body });
     } else if (statement.kind === "while") {
       const blocks = { condition: this.#block(statement.condition), body: this.#block(statement.body) };
-      this.#recorder.append({ ...statement, ...blocks });
+      this.#recorder.append({ ...statement, options: tritonOptions(statement), ...blocks });
     } else if (statement.kind === "if") {
       const branches = { then: this.#block(statement.then), otherwise: this.#block(statement.otherwise) };
       this.#recorder.append({ ...statement, ...branches });

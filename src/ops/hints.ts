@@ -60,7 +60,7 @@ function hint<Name extends string>(
       if (isTile(x) && !x.poison && !isSatisfied(x, expected)) {
         const lanes = new Uint8Array(x.data.length);
         lanes[0] = 1;
-        context.report(falseHint(name, describe(expected)), x.shape, lanes);
+        context.report(falseHint.lanes(name, describe(expected)), x.shape, lanes);
       }
       return x;
     },

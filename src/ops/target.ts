@@ -1,4 +1,7 @@
-/** Queries of the compilation target. They are constexprs, so Triton folds a `tl.when` on them. */
+/**
+ * Queries of the compilation target. They are constexprs, so Triton folds a `tl.when` on them. On the evaluator the target
+ * is the GPU of the test case, by default an H200.
+ */
 import { operandKind } from "../diagnostics/catalog/rule-codes.js";
 import type { ConstBool } from "../types/constexpr.js";
 import type { Validate } from "../types/rule-error.js";
@@ -11,6 +14,7 @@ function query<Name extends string, Python extends string>(name: Name, python: P
     name,
     operands: {},
     effect: "pure",
+    facts: { answer: () => name === "isCuda" },
     spelling: { form: "call", name: `tl.target_info.${python}` },
     infer: () => constexprType("bool", `${python}()`),
     needs: { needsTriton39: since39 ? () => true : undefined },
@@ -38,6 +42,7 @@ export const cudaCapabilityGeq = defineOp<
   name: "cudaCapabilityGeq",
   operands: { major: "constant", minor: "constant?" },
   effect: "pure",
+  facts: { answer: (gpu, major, minor = 0) => 10 * gpu.major + gpu.minor >= 10 * Number(major) + Number(minor) },
   spelling: { form: "call", name: "tl.target_info.cuda_capability_geq" },
   infer: ({ major, minor }) => {
     const capability = [major.literal, minor ? minor.literal : 0];

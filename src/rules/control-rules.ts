@@ -26,7 +26,7 @@ import {
 } from "../types/promote.js";
 import { type DefaultDType, defaultDType, type UntypedNumber, whyDefaultDType } from "../types/default-dtype.js";
 import { sameShape, showShape, type Show } from "../types/shape.js";
-import type { El, Mut, MutOfNumber, Sh, StateLike, TileLike } from "../types/tile.js";
+import type { El, Mut, MutOfNumber, Scalar, Sh, StateLike, TileLike } from "../types/tile.js";
 import { type ConstexprType, literalValue, type TileType, tileType, type Type } from "../types/types.js";
 // ---- state ----------------------------------------------------------------------------------------------------------
 
@@ -190,8 +190,24 @@ export function rangeElement(...bounds: readonly Type[]): Elem {
 
 type IntOption = number | ConstLike<any, "int"> | undefined;
 type FlagOption = boolean | ConstLike<any, "bool"> | undefined;
+
+/** What the author knows of a loop and Triton does not ask for. */
+interface TripOptions {
+  /**
+   * The loop has at most this many iterations, where they follow from data: a number, a constexpr or a size. `run` and
+   * `tune` estimate its cost by it, and the evaluator reports a launch in which there are more.
+   */
+  most?: IntOption | Scalar<any>;
+}
+
+/** The options of `tl.whileLoop`. */
+export interface WhileOptions extends TripOptions {
+  /** Do not move loop-invariant code out of the loop. */
+  disableLicm?: FlagOption;
+}
+
 /** The options of `tl.range`. */
-export interface RangeOptions {
+export interface RangeOptions extends TripOptions {
   /** The number of pipeline stages. */
   numStages?: IntOption;
   loopUnrollFactor?: IntOption;

@@ -178,10 +178,13 @@ export const loopFunctions = defineCode("loop-functions", {
   result: () => ["whileLoop: the body gives nothing", "hold the loop's result in tl.mut(…)"],
 });
 
-export const loopOption = defineCode("loop-option", (loop: string, option: string, value: string) => [
-  `${loop}: ${option} is ${value}`,
-  `give a constant or a constexpr`,
-]);
+export const loopOption = defineCode("loop-option", {
+  constant: (loop: string, option: string, value: string) => [
+    `${loop}: ${option} is ${value}`,
+    `give a constant or a constexpr`,
+  ],
+  trips: (loop: string) => [`${loop}: most is an integer`, `give a number, a constexpr or a size`],
+});
 
 export const branchCondition = defineCode("branch-condition", {
   boolean: () => ["when: this is a JavaScript boolean, known while the kernel is traced", "use a JavaScript if"],

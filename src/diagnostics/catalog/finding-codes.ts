@@ -176,10 +176,13 @@ export const narrowRounding = defineCode("narrow-rounding", {
   ],
 });
 
-export const falseHint = defineCode(
-  "false-hint",
-  (op: string, claim: string) => `${op} says that ${claim}, which does not hold`,
-);
+export const falseHint = defineCode("false-hint", {
+  lanes: (op: string, claim: string) => `${op} says that ${claim}, which does not hold`,
+  trips: (most: number) => [
+    `this loop has more than ${most} iterations, which its option most excludes`,
+    `give a larger one, or leave it out`,
+  ],
+});
 
 export const falseAssume = defineCode("false-assume", () => "the assumption does not hold");
 export const failedAssert = defineCode("failed-assert", (message: string | undefined) =>

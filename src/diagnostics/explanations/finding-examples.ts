@@ -40,7 +40,8 @@ export const findings = {
     run,
   },
   "false-hint": {
-    meaning: "A hint about values does not hold, so the compiled kernel may access the wrong elements.",
+    meaning:
+      "A hint about values does not hold, so the compiled kernel may access the wrong elements. Or a loop has more iterations than its `most`, so its cost is estimated too low.",
     message: "multipleOf says that it is a multiple of 16, which does not hold (and 2 more like it)",
     failing: { body: "const j = tl.multipleOf(i.add(1), [16]);\ntl.store(y.at(i), tl.load(x.at(j)));" },
     passing: { body: "const j = tl.multipleOf(i, [16]);\ntl.store(y.at(i), tl.load(x.at(j)));" },

@@ -222,7 +222,7 @@ describe("what is refused", () => {
     ],
     [
       "an option that no loop has",
-      "unknown-option: range: no option stages; it has numStages, loopUnrollFactor, disallowAccMultiBuffer, flatten, warpSpecialize, disableLicm",
+      "unknown-option: range: no option stages; it has numStages, loopUnrollFactor, disallowAccMultiBuffer, flatten, warpSpecialize, disableLicm, most",
       ({ N }) => void [...tl.range(0, N, 1, { stages: 3 } as never)],
     ],
     [

@@ -28,6 +28,59 @@ test("a program that exits leaves what it has not written", () => {
   ]);
 });
 
+describe("the most iterations of a loop", () => {
+  const spec = {
+    params: { x: tensor(tl.int32, ["N"]), y: tensor.out(tl.int32, [1]) },
+    grid: () => [1] as const,
+  };
+  const counted = kernel("counted", spec, ({ x, y, N }) => {
+    const count = tl.mut(tl.full([], 0, tl.int32));
+    for (const _ of tl.range(0, tl.load(x.at(0)), 1, { most: tl.cdiv(N, 2), numStages: 2 }))
+      count.value = count.value.add(1);
+    tl.store(y.at(0), count.value);
+  });
+  const halved = kernel("halved", spec, ({ x, y, N }) => {
+    const [left, count] = [tl.mut(tl.load(x.at(0))), tl.mut(tl.full([], 0, tl.int32))];
+    tl.whileLoop(
+      () => left.value.gt(0),
+      () => {
+        left.value = left.value.shr(1);
+        count.value = count.value.add(1);
+      },
+      { most: N },
+    );
+    tl.store(y.at(0), count.value);
+  });
+  const run = (of: any, first: number) =>
+    compile(of).evaluate(
+      { sizes: { N: 8 }, dtypes: {}, config: 0, seed: 1 },
+      { lowered: true, inputs: { x: { dtype: "int32", shape: [8], data: Int32Array.of(first, 0, 0, 0, 0, 0, 0, 0) } } },
+    );
+
+  test("is checked, and the loop ends as without it", () => {
+    expect([run(counted, 4).findings, run(halved, 255).findings]).toEqual([[], []]);
+    const [long, longer] = [run(counted, 5), run(halved, 256)];
+    expect(long.findings.map(({ message }) => message)).toEqual([
+      "this loop has more than 4 iterations, which its option most excludes; give a larger one, or leave it out",
+    ]);
+    expect(longer.findings.map(({ code }) => code)).toEqual(["false-hint"]);
+    expect([Number(long.outputs["y"]!.data[0]), Number(longer.outputs["y"]!.data[0])]).toEqual([5, 9]);
+  });
+
+  test("is not emitted, nor what only it needs", () => {
+    const jit = (of: unknown): string => /@triton.jit\n[^]*?\n\n/.exec(compile(of).python)![0];
+    expect(jit(counted)).toContain("num_stages=2):");
+    expect(jit(counted) + jit(halved)).not.toMatch(/most|cdiv|condition/);
+  });
+
+  test("is a number, a constexpr or a size", () => {
+    const wrong = kernel("wrong", spec, ({ x, y }) => {
+      for (const _ of tl.range(0, 3, 1, { most: tl.load(x.at(tl.arange(0, 2))) as never })) tl.store(y.at(0), 1);
+    });
+    expect(() => compile(wrong)).toThrow("range: most is an integer; give a number, a constexpr or a size");
+  });
+});
+
 test("what is not modeled is said, with its place", () => {
   const { unchecked, outputs } = compile(escaped).evaluate({ sizes: { N }, dtypes: {}, config: 0, seed: 1 });
   expect(outputs).toEqual({});

@@ -140,3 +140,33 @@ test("the start of a range that nothing is known of is 0, and a bound is known w
   };
   expect(work(pages).lanes).toBeLessThan(100);
 });
+
+test("a loop that data ends counts as many turns as it declares, and is no guess", () => {
+  const loaded = ({ x }: any): any => tl.load(x.at(0));
+  const halved = (most: unknown) =>
+    work((args) => {
+      const left: { value: any } = tl.mut(loaded(args));
+      tl.whileLoop(
+        () => left.value.gt(0),
+        () => {
+          add(args);
+          left.value = left.value.floorDiv(2);
+        },
+        { most } as never,
+      );
+    });
+  const counted = (most: (args: any) => unknown, N = 1024) =>
+    work((args) => {
+      for (const _ of tl.range(0, loaded(args), 1, { most: most(args) } as never)) add(args);
+    }, N);
+  expect([halved(40).guessed, counted(() => 40).guessed, halved(undefined).guessed]).toEqual([
+    undefined,
+    undefined,
+    true,
+  ]);
+  expect(halved(40).lanes / halved(20).lanes).toBeCloseTo(2, 0);
+  expect(counted(() => 40).lanes / counted(() => 20).lanes).toBeCloseTo(2, 0);
+  // Of a size, and of what is computed from one.
+  expect(counted(({ N }) => N, 400).lanes / counted(({ N }) => N, 200).lanes).toBeCloseTo(2, 0);
+  expect(counted(({ N }) => tl.cdiv(N, 4), 400).guessed).toBe(undefined);
+});

@@ -20,8 +20,7 @@ export interface Places {
 }
 
 /** Known to the GPU or to the launch alone: a kernel with one is not evaluated in-process. */
-const NOT_EVALUATED =
-  /^(raw|inlineAsmElementwise|globaltimer|memrealtime|(hip)?[sS]mid|(hipN|n)um(Warps|Threads)|is(Cuda|Hip\w*)|cudaCapabilityGeq)$/;
+const NOT_EVALUATED = /^(raw|inlineAsmElementwise|globaltimer|memrealtime|(hip)?[sS]mid|(hipN|n)um(Warps|Threads))$/;
 
 export function missingParts(op: Op, { sources, page, isSampled, isAsked }: Places): readonly string[] {
   const { name } = op;
@@ -36,7 +35,7 @@ export function missingParts(op: Op, { sources, page, isSampled, isAsked }: Plac
     [isSampled(op), "a sample, which runs on Triton", "add a call to tests/triton/ops/samples.ts"],
     [isAsked(op), "a call that the editor is asked about", "add one to tests/types/call-samples.ts"],
     [
-      (op.evaluate ?? op.fold ?? op.parts) !== undefined || NOT_EVALUATED.test(name),
+      (op.evaluate ?? op.fold ?? op.parts ?? op.facts.answer) !== undefined || NOT_EVALUATED.test(name),
       "evaluation",
       "give the record `evaluate`, or `fold` for constexprs; a derived op has `parts`",
     ],

@@ -633,6 +633,8 @@ export interface CompiledKernel {
    * caller declares a tolerance. `evaluate` reports them too.
    */
   narrowRoundings(testCase: TestCase, tolerance?: GivenTolerance): readonly Finding[];
+  /** PyTorch's reason to refuse the reference's calls in this case. Undefined if it takes them, or if this is unknown. */
+  referenceRefusal?(testCase: TestCase): string | undefined;
   /** Runs one test case in-process. */
   evaluate(testCase: TestCase, options?: EvaluateOptions): Evaluation;
   /**

@@ -80,7 +80,7 @@ function describedExcept({ inputs }: KernelIR, callerInputs: Readonly<Record<str
 }
 
 /** Sizes, scalars and constexprs by name. None is a bigint, because the host computes in numbers. */
-function numbersOf(ir: KernelIR, launch: Launch): Record<string, number | boolean | string> {
+export function numbersOf(ir: KernelIR, launch: Launch): Record<string, number | boolean | string> {
   const { sizes, scalars, constexprs } = new Bindings(ir, launch);
   return { ...sizes, ...scalars, ...constexprs } as Record<string, number | boolean | string>;
 }

@@ -102,7 +102,7 @@ export function reorder(x: TorchArray, order: readonly number[]): TorchArray {
 export function reshapeTo(x: TorchArray, shape: readonly number[]): TorchArray {
   const knownSize = shape.reduce((product, dim) => (dim === -1 ? product : product * dim), 1);
   const fullShape = shape.map((dim) => (dim === -1 ? x.data.length / knownSize : dim));
-  if (sizeOf(fullShape) !== x.data.length || fullShape.some(Number.isNaN))
+  if (sizeOf(fullShape) !== x.data.length || !fullShape.every(Number.isInteger))
     throw new TorchError(`[${x.shape.join(", ")}] does not reshape to [${shape.join(", ")}]`);
   return torchArray(fullShape, x.data);
 }

@@ -1,9 +1,10 @@
 /** Runs cases of one kernel on a device sequentially: in the worker, or on the evaluator. */
 import { ALGORITHM_CHECK } from "../../compiled/error-kind.js";
-import type { TestCase, CompiledKernel } from "../../compiled/compiled-kernel.js";
+import { type TestCase, type CompiledKernel, formatSizes } from "../../compiled/compiled-kernel.js";
 import { evaluate, type EvaluatorOptions, checkOverflow } from "./case-evaluator.js";
 import { CaseCompiler, type CompileCounts } from "./case-compiler.js";
 import { Lookahead } from "./lookahead.js";
+import { missingRequirement } from "../cases/missing-requirement.js";
 import { runInWorker, needsPointer } from "./case-worker.js";
 import { costOf, type PlannedCase } from "../cases/cases.js";
 import { QUEUE_DEPTH, type Member } from "../worker/worker-pool.js";
@@ -80,7 +81,36 @@ export async function verifyCase(
 
 /** A runner for cases of one kernel, until it is closed. */
 export async function openRunner(kernel: CompiledKernel, device: Device, options: RunnerOptions): Promise<Runner> {
-  return device.kind === "eval" ? evalRunner(kernel, options) : pythonRunner(kernel, device, options);
+  const runner = await (device.kind === "eval" ? evalRunner(kernel, options) : pythonRunner(kernel, device, options));
+  const excuse = excuseRefusals(kernel);
+  return { ...runner, run: async (planned, index) => excuse(await runner.run(planned, index)) };
+}
+
+/** Labels of cases whose sizes somebody chose. */
+const CHOSEN_LABELS: ReadonlySet<string> = new Set(["given", "measured", "tuned"]);
+
+/**
+ * A case that nobody asked for, and whose sizes the reference refuses, has not failed: the kernel lacks a requirement.
+ * Each one is said once.
+ */
+function excuseRefusals(kernel: CompiledKernel): (outcome: Outcome) => Outcome {
+  const said = new Map<string, string>();
+  return (outcome) => {
+    const { failure, testCase, declaredIndex, label } = outcome;
+    const isReference = failure?.kind === "torch" || failure?.kind === "reference";
+    if (!failure || !isReference || declaredIndex !== undefined || CHOSEN_LABELS.has(label)) return outcome;
+    const refusal = kernel.referenceRefusal?.(testCase);
+    if (refusal === undefined) return outcome;
+    const requirement = missingRequirement(kernel, testCase);
+    const { sizes } = testCase;
+    const remedy =
+      requirement === undefined
+        ? `state in requires what ${Object.keys(sizes).join(", ")} must be, or let the reference take these sizes`
+        : `add requires: ${requirement}`;
+    const reason = said.get(remedy) ?? `the reference refuses ${formatSizes(sizes)} (${refusal}); ${remedy}`;
+    said.set(remedy, reason);
+    return { ...outcome, status: "unchecked", unchecked: [reason] };
+  };
 }
 
 function evalRunner(kernel: CompiledKernel, options: RunnerOptions): Runner {

@@ -33,10 +33,18 @@ export function failureOf(kernel: CompiledKernel, error: WireFailure): CaseFailu
     message: `${error.message}${describeRenamedParam(kernel, error.message)}`,
     ...(error.exception !== undefined && { exception: error.exception }),
     ...(location && { at: location }),
+    ...(isRefusedReference(error) && { isRefusedReference: true }),
     ...(frame && { python: { file: kernel.file, line: frame.line, text: frame.text } }),
     ...(error.raw !== undefined && { raw: error.raw }),
   };
 }
+
+/** PyTorch's exceptions for arguments of unsuitable shapes. */
+const REFUSALS: ReadonlySet<string | undefined> = new Set(["RuntimeError", "IndexError"]);
+
+/** A `view` that strides forbid is refused in every shape. */
+const isRefusedReference = ({ exception, message, frames }: WireFailure): boolean =>
+  REFUSALS.has(exception) && !/\bstrides?\b/.test(message) && frames.some((each) => each.function === "reference_fn");
 
 /** A hint for references, where a param may have another name in Python. */
 function describeRenamedParam({ signature }: CompiledKernel, message: string): string {
@@ -68,7 +76,8 @@ export function evaluatorFailure(error: unknown): CaseFailure {
   const [diagnostic] = error instanceof TileScriptError ? error.diagnostics : [];
   if (diagnostic) {
     const { code, message, at } = diagnostic;
-    return { kind: MISTAKE_KINDS[code] ?? "reference", message, ...(at && { at }) };
+    const kind = MISTAKE_KINDS[code] ?? "reference";
+    return { kind, message, ...(at && { at }), ...(kind === "torch" && { isRefusedReference: true }) };
   }
   if (error instanceof EvaluationTimeout)
     return { kind: "timeout", message: error.message, ...(error.at && { at: error.at }) };

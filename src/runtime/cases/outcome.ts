@@ -49,6 +49,8 @@ export interface CaseFailure {
   readonly at?: Location;
   /** The whole traceback. */
   readonly raw?: string;
+  /** PyTorch refuses a call of the reference, for its shapes. */
+  readonly isRefusedReference?: true;
   /** The line of emitted Python. */
   readonly python?: { readonly file: string; readonly line: number; readonly text: string };
 }

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { constexpr, kernel, tensor, tl } from "tilescript";
 import { compile } from "../../../src/pipeline/compile-kernel.js";
 import { missingRequirement } from "../../../src/runtime/cases/missing-requirement.js";
+import { failureOf } from "../../../src/runtime/cases/failure.js";
 import { verify } from "../../../src/runtime/verify/plan-cases.js";
 import { summarize } from "../../../src/runtime/verify/summary.js";
 
@@ -48,6 +49,23 @@ test("a run names it once, and passes", async () => {
   expect(notChecked.filter((reason) => reason.includes("requires"))).toEqual([
     expect.stringMatching(/^the reference refuses N=\d+ \(.*narrow.*\); add requires: \(\{ N \}\) => \[N\.ge\(16\)\]$/),
   ]);
+});
+
+test("PyTorch refuses the reference for its shapes, not for strides and not in the wrapper", () => {
+  const isRefused = (message: string, caller: string, exception = "RuntimeError") =>
+    failureOf(narrowed, {
+      kind: "python-error",
+      message,
+      exception,
+      frames: [{ line: 1, text: "", function: caller }],
+      fatal: false,
+    }).isRefusedReference;
+  const beyond = "start (0) + length (16) exceeds dimension size (13).";
+  expect(isRefused(beyond, "reference_fn")).toBe(true);
+  expect(isRefused("Dimension out of range", "reference_fn", "IndexError")).toBe(true);
+  expect(isRefused(beyond, "copied")).toBe(undefined);
+  expect(isRefused("name 'q' is not defined", "reference_fn", "NameError")).toBe(undefined);
+  expect(isRefused("view size is not compatible with input tensor's size and stride", "reference_fn")).toBe(undefined);
 });
 
 test("a declared shape that the reference refuses fails", async () => {

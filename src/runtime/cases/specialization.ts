@@ -45,6 +45,30 @@ function divisorClass(value: number): typeof ONE | number {
   return divisor;
 }
 
+/**
+ * The case with each size and each integer scalar in turn at 1, which Triton makes a constant, and at 16, of which it
+ * knows the divisor. Leaves out what the kernel refuses.
+ */
+export function specializedCases(
+  kernel: CompiledKernel,
+  testCase: TestCase,
+  fixed: readonly string[] = [],
+): readonly TestCase[] {
+  const { signature } = kernel;
+  const integers = signature.scalars.filter(({ dtype }) => dtype.includes("int")).map(({ name }) => name);
+  const isFree = (name: string): boolean => !fixed.includes(name);
+  const { sizes, scalars = {} } = testCase;
+  const candidates = [1, ALIGNMENT].flatMap((value): TestCase[] => [
+    ...Object.keys(sizes)
+      .filter(isFree)
+      .map((name) => ({ ...testCase, sizes: { ...sizes, [name]: value } })),
+    ...integers.filter(isFree).map((name) => ({ ...testCase, scalars: { ...scalars, [name]: value } })),
+  ]);
+  const byKey = new Map(candidates.map((each) => [specializationKey(kernel, each), each]));
+  byKey.delete(specializationKey(kernel, testCase));
+  return [...byKey.values()].filter((each) => kernel.refusal(each) === undefined);
+}
+
 function integersOf({ signature }: CompiledKernel, { scalars = {} }: TestCase): Record<string, number> {
   const integers = signature.scalars.flatMap(({ name, dtype }) => {
     const value = scalars[name];

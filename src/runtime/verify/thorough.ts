@@ -5,8 +5,10 @@ import type { TestCase, CompiledKernel, SpecialValue, Tolerance } from "../../co
 import { breadthFirst, featuresOf } from "../cases/features.js";
 import { costOf, declaredCases, specialRows, type Plan, type PlannedCase } from "../cases/cases.js";
 import { tmaCompatibleCase } from "../cases/tma-cases.js";
-import type { Selection } from "../cases/selection.js";
-import { acceptedCase } from "../cases/valid-cases.js";
+import { configsOf, type Selection } from "../cases/selection.js";
+import { constexprDims } from "../cases/shapes.js";
+import { specializedCases } from "../cases/specialization.js";
+import { acceptedCase, shrinkAccepted } from "../cases/valid-cases.js";
 import { cases, type CaseOptions, drawnConfigs } from "../cases/arbitrary.js";
 import type { Outcome } from "../cases/outcome.js";
 import { deviceLimits } from "./device-limits.js";
@@ -217,13 +219,34 @@ function roundsOf(
     drawn.map((testCase) => ({ testCase, label: "drawn", isExtra: false })),
     selection,
   );
-  const [first, ...others] = [...declared, ...rows].map(({ testCase }) => testCase).concat(drawn);
+  const [first, ...others] = [
+    ...[...declared, ...rows].map(({ testCase }) => testCase),
+    ...specializationExamples(kernel, device, selection),
+    ...drawn,
+  ];
   const cost = (testCase: TestCase): number => costOf(kernel, testCase, deviceLimits[device.kind]);
   const examples = first ? [first, ...breadthFirst(kernel, others, cost, [first])] : [];
   return [
     { ...round(selection.config, examples.length), examples: examples.map((testCase) => [testCase]) },
     ...(device.kind === "cuda" && kernel.specialized ? [toTmaCompatible(round(selection.config, runs))] : []),
   ];
+}
+
+/** Small cases in which each size and integer scalar is 1, and 16, unless the user chose it. */
+function specializationExamples(
+  kernel: CompiledKernel,
+  { kind }: Device,
+  { config, on, sizes = {}, scalars = {} }: Selection,
+): readonly TestCase[] {
+  const [first = 0] = configsOf(kernel, { config, on });
+  const base = acceptedCase(kernel, first, { seed: 0, sizes });
+  if ("refusal" in base) return [];
+  const { op, work } = deviceLimits[kind];
+  const isSmall = (each: TestCase): boolean =>
+    costOf(kernel, each, { op }) <= Math.min(work, MAX_LANES) / MAX_SPECIALIZATIONS;
+  const fixed = [...Object.keys(sizes), ...Object.keys(scalars), ...constexprDims(kernel)];
+  const small = Object.keys(sizes).length > 0 ? base.at : shrinkAccepted(kernel, base.at, isSmall);
+  return specializedCases(kernel, small, fixed).filter(isSmall);
 }
 
 /** A message for a config that accepts no known sizes and is therefore not drawn. */

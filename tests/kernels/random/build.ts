@@ -45,6 +45,8 @@ export interface Output {
   readonly partial: boolean;
   /** One that may be left out; undefined for any other. */
   readonly optional?: "asked for" | "left out" | undefined;
+  /** The atomic op that writes it, if no plain store does; it holds numbers before the launch. */
+  readonly atomic?: AtomicOp | undefined;
   readonly rule: Rule;
 }
 
@@ -67,9 +69,25 @@ function optionalAt(at: number, programs: number, { kind }: Rule): Output["optio
   return kind === "exact" && (at + programs) % 2 === 0 ? "left out" : "asked for";
 }
 
+const ATOMIC_OPS = ["atomicAdd", "atomicMax", "atomicMin", "atomicAnd", "atomicOr", "atomicXor", "atomicXchg"] as const;
+type AtomicOp = (typeof ATOMIC_OPS)[number];
+const ATOMIC_DTYPES: ReadonlySet<DTypeName> = new Set(["int32", "int64", "uint32", "uint64"]);
+
+/** Some outputs of integers are written by an atomic op, likewise. */
+function atomicAt(at: number, programs: number, dtype: DTypeName): AtomicOp | undefined {
+  if (!ATOMIC_DTYPES.has(dtype) || (at + programs) % 3 !== 1) return undefined;
+  return ATOMIC_OPS[(at + programs) % ATOMIC_OPS.length];
+}
+
 /** Some tiles lie in a length of 3 of 4, the rest is masked. */
 const maskedLength = (length: number): number => Math.ceil((length * 3) / 4);
 const inputDims = ({ shape }: Input): number[] => shape.map((dim) => (dim === "BLOCK" ? BLOCK : dim));
+
+/** The inner rows of a descriptor have 16 bytes or more. */
+function hasDescriptor(input: Input): boolean {
+  const { bits } = dtypeTable[input.dtype];
+  return bits >= 8 && ((inputDims(input).at(-1) ?? 0) * bits) / 8 >= 16;
+}
 
 /** Values of scalars: small ones, whose width only the declared dtype tells, and those at the ends of the dtype. */
 const SCALARS: Readonly<Partial<Record<DTypeName, readonly number[]>>> = {
@@ -175,8 +193,10 @@ class Author {
     const isUsed = (name: string) => declared === undefined || declared.used.has(name);
     const params: Record<string, unknown> = {};
     recipe.inputs.forEach((input, i) => (params[`x${i}`] = tensor(tl[input.dtype], this.#dims(input, i) as [number])));
-    for (const { name, dtype, shape, partial, optional } of declared?.outputs ?? []) {
-      const output = (partial ? tensor.inout : tensor.out)(tl[dtype], [recipe.programs, ...shape] as [number]);
+    for (const { name, dtype, shape, partial, optional, atomic } of declared?.outputs ?? []) {
+      const output = (partial || atomic ? tensor.inout : tensor.out)(tl[dtype], [recipe.programs, ...shape] as [
+        number,
+      ]);
       params[name] = optional ? output.optional() : output;
     }
     for (const { name, dtype } of scalars) if (isUsed(name)) params[name] = scalar(tl[dtype]);
@@ -240,7 +260,8 @@ class Author {
     return (...given) => this.#within(path, () => body(...given));
   }
 
-  #load({ shape, form, options }: Input, x: any): Tile {
+  #load(input: Input, x: any): Tile {
+    const { shape, form, options } = input;
     const { other, ...rest } = options;
     const lanes = shape.map((length) => tl.arange(0, length === "BLOCK" ? this.#arg("BLOCK") : length));
     if (form === "pointer") {
@@ -255,6 +276,10 @@ class Author {
       const mask = offsets.lt(maskedLength(inputDims({ shape } as Input).reduce((size, length) => size * length, 1)));
       return tl.load(x.ptr.add(offsets), { ...rest, mask, other: other ? 1 : 0 });
     }
+    if (form === "descriptor" && hasDescriptor(input)) {
+      const block = shape.map((length) => (length === "BLOCK" ? this.#arg("BLOCK") : length));
+      return tl.makeTensorDescriptor(x, block as never).load(block.map(() => 0) as never);
+    }
     const given = { ...rest, ...(other && form === "masked" && { other: 1 }) };
     return tl.load(form === "programs" ? x.at(tl.programId(0), ...lanes) : x.at(...lanes), given as never);
   }
@@ -267,12 +292,18 @@ class Author {
     const name = `y${at}`;
     const partial = depth > 0;
     const optional = partial ? undefined : optionalAt(at, this.recipe.programs, rule);
-    const output = { name, dtype: dtypeOf(tile), shape: lengthsOf(tile), partial, optional, rule };
+    const dtype = dtypeOf(tile);
+    const atomic = optional ? undefined : atomicAt(at, this.recipe.programs, dtype);
+    const output = { name, dtype, shape: lengthsOf(tile), partial, optional, atomic, rule };
     if (known < 0) this.#outputs.set(key, output);
     this.#consumed.add(tile);
     if (!this.declared) return at;
     const lanes = tile.shape.map((length: unknown) => tl.arange(0, length as never));
-    const write = () => tl.store(this.#args[name].at(tl.programId(0), ...lanes), tile);
+    const write = () => {
+      const view = this.#args[name].at(tl.programId(0), ...lanes);
+      if (atomic) (tl[atomic] as (target: unknown, value: unknown) => unknown)(view, tile);
+      else tl.store(view, tile);
+    };
     if (optional) tl.when(this.#args[name].given, write);
     else write();
     return at;

@@ -69,7 +69,10 @@ export function caseFor(seed: number, { compiled, ir, sizes, scalars, outputs }:
   const inputs = Object.fromEntries(read.map((tensor, i) => [tensor.name, inputFor(tensor, sizes, seed * 31 + i)]));
   const absent = outputs.flatMap(({ name, optional }) => (optional === "left out" ? [name] : []));
   const asked = outputs.flatMap(({ name, optional }) => (optional === "asked for" ? [[name, true] as const] : []));
-  const evaluation = compiled.evaluate({ sizes, scalars, dtypes: {}, absent, config: 0, seed }, { inputs });
+  const evaluation = compiled.evaluate(
+    { sizes, scalars, dtypes: {}, absent, config: 0, seed },
+    { inputs, lowered: true },
+  );
   const [finding] = evaluation.findings;
   if (finding) return { left: "undefined", why: `${finding.code}: ${finding.message}` };
   if (evaluation.unchecked.length > 0) return { left: "undefined", why: evaluation.unchecked[0]! };

@@ -15,9 +15,10 @@ export interface Input {
   readonly shape: readonly (number | "BLOCK")[];
   /**
    * `exact`: a view of a tensor of the tile's shape; `masked`: of a smaller one, whose dims are sizes; `programs`: with
-   * a leading axis that the program's id picks; `pointer`: raw addresses with a mask.
+   * a leading axis that the program's id picks; `pointer`: raw addresses with a mask; `descriptor`: a block of a tensor
+   * descriptor, or `exact` where there is none.
    */
-  readonly form: "exact" | "masked" | "programs" | "pointer";
+  readonly form: "exact" | "masked" | "programs" | "pointer" | "descriptor";
   readonly options: LoadOptions;
 }
 export interface LoadOptions {
@@ -160,7 +161,7 @@ const loadOptions: fc.Arbitrary<LoadOptions> = fc.oneof(
 const input: fc.Arbitrary<Input> = fc.record({
   dtype,
   shape,
-  form: fc.constantFrom("exact", "masked", "programs", "pointer"),
+  form: fc.constantFrom("exact", "masked", "programs", "pointer", "descriptor"),
   options: loadOptions,
 });
 

@@ -47,6 +47,21 @@ test("what several tiles are reduced to is data, what they are scanned to has la
   }
 });
 
+test.each([
+  ["a sum", (x: any) => x, "give the load other: 0, pass tl.where(mask, x, 0) to tl.sum, or", 0],
+  ["a sum of powers", (x: any) => tl.exp(x), "give the load other: -Infinity, pass tl.where(mask, x, 0) to", -Infinity],
+  ["a sum of x + 1", (x: any) => x.add(1), "; pass tl.where(mask, x, 0) to tl.sum, or", undefined],
+] as const)("the remedies of %s are those that work", async (_, operand, text, other) => {
+  const summing = (options: object, isChosen = false) =>
+    ofRows(({ y, row, from, mask }) => {
+      const x = operand(tl.load(from, { mask, ...options }));
+      tl.store(y.at(row), tl.sum(isChosen ? tl.where(mask, x, 0) : x, 0));
+    });
+  expect((await missing(summing({ other: 1 })))[0]).toContain(text);
+  if (other !== undefined) expect(await missing(summing({ other }))).toEqual([]);
+  expect(await missing(summing({ other: 1 }, true))).toEqual([]);
+});
+
 describe("a reduction of lanes that a mask left out", () => {
   const reducing = (reduce: (x: any) => any, other?: number, x?: any) =>
     ofRows(({ y, row, from, mask }) => {

@@ -3,7 +3,7 @@
  * lanes. Poison must not be stored and must not decide an access.
  */
 import type { FindingCode } from "../../../diagnostics/catalog/index.js";
-import type { OpStatement } from "../../../ir/nodes.js";
+import { type OpStatement, Value } from "../../../ir/nodes.js";
 import { typeOfArgument } from "../../../ir/typed.js";
 import {
   type NumberClasses,
@@ -83,7 +83,7 @@ function gapOf({ statement, classes: holds, facts, variables }: PaddingLeak): Pr
     };
   }
   const neutral = neutralElementOf(statement);
-  const remedy = neutral === undefined ? UNKNOWN_REMEDY : remedyOf(neutral);
+  const remedy = neutral === undefined ? UNKNOWN_REMEDY : remedyOf(statement, neutral);
   const effect =
     neutral === undefined
       ? `and nothing shows that tl.${statement.op.name} leaves them out`
@@ -92,8 +92,14 @@ function gapOf({ statement, classes: holds, facts, variables }: PaddingLeak): Pr
   return { refutation: undefined, missing };
 }
 
-const remedyOf = (neutral: string) =>
-  `give the load other: ${neutral}, put tl.where(mask, x, ${neutral}) before, or say with tl.trusted why it is right`;
+/** The `other` of a load helps where its lanes reach the fold as they are, or where exp makes the neutral 0 of it. */
+function remedyOf({ op, operands: [operand] }: OpStatement, neutral: string): string {
+  const source = operand instanceof Value ? operand.definingOp?.name : undefined;
+  const isExponential = source === "exp" || source === "exp2";
+  const other = isExponential && neutral === "0" ? "-Infinity" : neutral;
+  const load = source === "load" || other !== neutral ? `give the load other: ${other}, ` : "";
+  return `${load}pass tl.where(mask, x, ${neutral}) to tl.${op.name}, or say with tl.trusted why it is right`;
+}
 
 const UNKNOWN_REMEDY = "let the loads that it rests on cover whole tiles, or say with tl.trusted why it is right";
 

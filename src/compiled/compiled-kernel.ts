@@ -556,6 +556,8 @@ export interface Traffic extends Work {
 
 export interface CompiledKernel {
   readonly signature: Signature;
+  /** The location of the kernel in the author's file. */
+  readonly at?: Location | undefined;
   readonly configs: readonly Config[];
   /** Dims of tiles that no config chooses. */
   readonly tileDims: readonly number[];

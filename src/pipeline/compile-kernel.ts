@@ -62,6 +62,7 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
   const proof: CompiledKernel["proof"] = (cache) => (certificate ??= cachedProof(cache, ir, lowered));
   return {
     signature,
+    at: ir.at,
     configs: ir.tuning.configs,
     tileDims: constantTileDims(ir),
     ...shapesOf(ir),

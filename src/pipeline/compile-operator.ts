@@ -57,6 +57,7 @@ export function compileOperator(
   const configCount = Math.max(...kernels.map(({ tuning }) => tuning.configs.length));
   return {
     signature,
+    at: face.at,
     // Each kernel cycles through its own configs.
     configs: Array.from({ length: configCount }, (_, i) => configAt(kernels, i)),
     tileDims: [...new Set(kernels.flatMap(constantTileDims))],

@@ -10,6 +10,10 @@ export const noLaunch = defineCode("no-launch", {
     `no launch of ${subject} was found that meets its requirements: ${refusal}`,
     "list sizes that it accepts as shapes in its spec",
   ],
+  declared: (kernel: string, shape: string, refusal: string) => [
+    `no config of ${kernel} takes the declared shape ${shape}: ${refusal}`,
+    "declare another in shapes, or change what refuses it",
+  ],
 });
 
 export const unreachedAccess = defineCode("unreached-access", (subject: string) => [

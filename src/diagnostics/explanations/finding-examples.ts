@@ -253,7 +253,7 @@ export const findings = {
 export const proofs = {
   "no-launch": {
     meaning:
-      "No sizes meet all requirements of the kernel, or of one of its configs. Every property is true of no launch, so that a proof would say nothing. It is a warning if other configs have launches.",
+      "No sizes meet all requirements of the kernel, or of one of its configs. Every property is true of no launch, so that a proof would say nothing. It is a warning if other configs have launches. A declared shape that no config takes is an error, as nothing would be verified there.",
     message:
       "no launch of example meets the requirements of line 9, so nothing is proved of it; change a requirement or the config",
     failing: {

@@ -9,6 +9,7 @@ import {
 import pc from "picocolors";
 import { computesLine } from "../report/computes-text.js";
 import { explainHint, printDiagnostic } from "../report/code-frame.js";
+import { refusedShapes } from "../cases/refused-shapes.js";
 import { proofDiagnostics, proofSummary } from "../report/proof-text.js";
 import { isBuildError } from "../invocation/kernels.js";
 import { options, type JsonOptions } from "../invocation/options.js";
@@ -95,7 +96,11 @@ async function checkKernel(kernel: Runnable, { cache, computes, given, smt }: Ch
     const compiled = await kernel.compile();
     const { name } = compiled.signature;
     const proof = compiled.proof(cache);
-    const diagnostics = [...compiled.warnings, ...proofDiagnostics(proof, suggestRequires(compiled, proof))];
+    const diagnostics = [
+      ...compiled.warnings,
+      ...refusedShapes(compiled),
+      ...proofDiagnostics(proof, suggestRequires(compiled, proof)),
+    ];
     const outputs = computes ? compiled.computes(cache) : undefined;
     const match = given && matchCertificate(given, proof);
     const hasErrors = diagnostics.some(({ severity }) => severity === "error");

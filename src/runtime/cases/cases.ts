@@ -12,7 +12,16 @@ import {
 import { acceptedCase, nearestAcceptedCase, shrinkAccepted } from "./valid-cases.js";
 import { formatCase, describeCase } from "./case-text.js";
 import { configsOf, inTurn, type Selection } from "./selection.js";
-import { caseOf, declaredShapes, givenShape, type Shape, shrinkShape, usualShapes, withOutputs } from "./shapes.js";
+import {
+  acceptedByConfig,
+  caseOf,
+  declaredShapes,
+  givenShape,
+  type Shape,
+  shrinkShape,
+  usualShapes,
+  withOutputs,
+} from "./shapes.js";
 import { type Variant, variantsFor } from "./variants.js";
 
 /** The amount of work that a device computes in a few seconds. */
@@ -71,11 +80,9 @@ export function declaredCases(kernel: CompiledKernel, limits: Limits, selection:
   const planned = declaredShapes(kernel).flatMap((shape) => {
     const byKey = new Map<string, PlannedCase & { cost: number }>();
     for (const variant of variants) {
-      const candidates = configs.map((config) => caseOf(kernel, shape, variant, "contiguous", config, selection.seed));
-      const refusals = candidates.map((testCase) => kernel.refusal(testCase));
-      const accepted = candidates.filter((_, i) => refusals[i] === undefined);
+      const { accepted, refusal: firstRefusal } = acceptedByConfig(kernel, shape, variant, configs, selection.seed);
       if (accepted.length === 0)
-        skipped.add(`declared shape ${formatSizes(shape.sizes)}: the kernel refuses it (${refusals[0]})`);
+        skipped.add(`declared shape ${formatSizes(shape.sizes)}: the kernel refuses it (${firstRefusal})`);
       for (const baseCase of limits.exhaustive ? accepted : accepted.slice(round % accepted.length).slice(0, 1))
         for (const testCase of withOptionalVariants(kernel.signature.tensors, baseCase, limits.exhaustive, round)) {
           const refusal = kernel.refusal(testCase);

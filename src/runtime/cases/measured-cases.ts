@@ -4,7 +4,7 @@
 import { cacheKey } from "../../compiled/canonical-json.js";
 import { type TestCase, type CompiledKernel, formatSizes } from "../../compiled/compiled-kernel.js";
 import { configsOf, type Selection } from "./selection.js";
-import { caseOf } from "./shapes.js";
+import { acceptedByConfig } from "./shapes.js";
 import { variantsFor } from "./variants.js";
 import { UsageError } from "../system/errors.js";
 
@@ -51,12 +51,11 @@ export function measuredCases(
   for (const { sizes, args } of shapesToMeasure(kernel, shapes, sweep)) {
     for (const variant of variantsFor(kernel, selection)) {
       const shape = { label: "measured", sizes, layouts: [], ...(args && { args }) };
-      const candidates = configs.map((config) => caseOf(kernel, shape, variant, "contiguous", config, selection.seed));
-      const accepted = candidates.find((candidate) => kernel.refusal(candidate) === undefined);
-      const [first] = candidates;
-      if (!accepted) skipped.add(`${formatSizes(sizes)}: the kernel refuses it (${first && kernel.refusal(first)})`);
+      const { accepted, refusal } = acceptedByConfig(kernel, shape, variant, configs, selection.seed);
+      const [first] = accepted;
+      if (!first) skipped.add(`${formatSizes(sizes)}: the kernel refuses it (${refusal})`);
       // Variants that differ only in values that the shape fixes are equal.
-      else cases.set(cacheKey({ ...accepted, config: 0 }), accepted);
+      else cases.set(cacheKey({ ...first, config: 0 }), first);
     }
   }
   return { cases: [...cases.values()], skipped: [...skipped] };

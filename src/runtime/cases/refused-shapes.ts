@@ -2,7 +2,7 @@
 import { type CompiledKernel, formatSizes } from "../../compiled/compiled-kernel.js";
 import { noLaunch } from "../../diagnostics/catalog/proof-codes.js";
 import { type Diagnostic, errorDiagnostic } from "../../diagnostics/diagnostic.js";
-import { caseOf, declaredShapes } from "./shapes.js";
+import { acceptedByConfig, declaredShapes } from "./shapes.js";
 import { variantsFor } from "./variants.js";
 
 /** An error for each declared shape that no config takes, with the first config's reason. */
@@ -10,11 +10,8 @@ export function refusedShapes(kernel: CompiledKernel): readonly Diagnostic[] {
   const [variant] = variantsFor(kernel, { seed: 0 });
   if (!variant) return [];
   return declaredShapes(kernel).flatMap((shape) => {
-    const refusals = kernel.configs.map((_, config) =>
-      kernel.refusal(caseOf(kernel, shape, variant, "contiguous", config, 0)),
-    );
-    const [refusal] = refusals;
-    if (refusal === undefined || refusals.includes(undefined)) return [];
+    const { accepted, refusal } = acceptedByConfig(kernel, shape, variant, [...kernel.configs.keys()], 0);
+    if (accepted.length > 0 || refusal === undefined) return [];
     const message = noLaunch.declared(kernel.signature.name, formatSizes(shape.sizes), refusal);
     return [errorDiagnostic(message, kernel.at)];
   });

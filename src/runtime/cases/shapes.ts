@@ -142,6 +142,19 @@ export function withOutputs({ signature }: CompiledKernel, testCase: TestCase, l
  * Builds the test case of a shape, with its inputs in this layout. Declared arguments of the shape override the
  * variant's.
  */
+/** The cases of a shape in the configs that take it, and the first config's refusal. */
+export function acceptedByConfig(
+  kernel: CompiledKernel,
+  shape: Shape,
+  variant: Variant,
+  configs: readonly number[],
+  seed: number,
+): { readonly accepted: readonly TestCase[]; readonly refusal: string | undefined } {
+  const candidates = configs.map((config) => caseOf(kernel, shape, variant, "contiguous", config, seed));
+  const refusals = candidates.map((testCase) => kernel.refusal(testCase));
+  return { accepted: candidates.filter((_, i) => refusals[i] === undefined), refusal: refusals[0] };
+}
+
 export function caseOf(
   kernel: CompiledKernel,
   { sizes, args = {} }: Pick<Shape, "sizes" | "args">,

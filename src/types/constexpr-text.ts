@@ -150,10 +150,8 @@ export type FloorDivText<A extends string, B extends string> = B extends PowerTe
     : never
   : A extends `${infer X} * ${Factor<B>}`
     ? Bare<X>
-    : A extends `${Factor<B>} * ${infer X}`
-      ? IsProduct<A> extends true
-        ? X
-        : `${Atom<A>} // ${Atom<B>}`
+    : [IsProduct<A>, A] extends [true, `${Factor<B>} * ${infer X}`]
+      ? X
       : `${Atom<A>} // ${Atom<B>}`;
 export function floorDivText(a: string, b: string): string {
   const exponent = log2Of(b);

@@ -55,9 +55,7 @@ def tuning_of(
             }
             # The hook that sets the blocks of descriptors is called for them.
             has_descriptors = any(each.kind == "descriptor" for signature in signatures for each in signature.values())
-            tuning["leftOut"] += [
-                each for each in _tuner_options(decorator, names) if not (has_descriptors and each == CONFIG_HOOK)
-            ]
+            tuning["leftOut"] += _tuner_options(decorator, names, counts_hook=not has_descriptors)
         elif isinstance(decorator, Heuristics):
             for name, function in decorator.values.items():
                 tree = heuristic_tree(function, names)
@@ -68,9 +66,6 @@ def tuning_of(
         else:
             tuning["leftOut"].append(f"the decorator {type(decorator).__name__}")
     return tuning
-
-
-CONFIG_HOOK = "the pre_hook of a config"
 
 
 def _jit_options(kernel: Any) -> list[str]:
@@ -84,14 +79,14 @@ def _jit_options(kernel: Any) -> list[str]:
     return [text for text, value in options.items() if value]
 
 
-def _tuner_options(tuner: Any, names: Sequence[str]) -> list[str]:
+def _tuner_options(tuner: Any, names: Sequence[str], counts_hook: bool) -> list[str]:
     """The arguments of ``@triton.autotune`` and of its configs that no spec has."""
     options = {
         "the pre_hook of the autotuner": getattr(tuner, "user_defined_pre_hook", False),
         "the post_hook of the autotuner": getattr(tuner, "user_defined_post_hook", False),
         "early_config_prune": getattr(tuner, "early_config_prune", None),
         "perf_model": getattr(tuner, "perf_model", None),
-        CONFIG_HOOK: any(config.pre_hook for config in tuner.configs),
+        "the pre_hook of a config": counts_hook and any(config.pre_hook for config in tuner.configs),
         "the ir_override of a config": any(getattr(config, "ir_override", None) for config in tuner.configs),
         "a config's value that is no number, truth value or string": any(
             not isinstance(value, bool | int | float | str)

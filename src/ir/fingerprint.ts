@@ -18,7 +18,7 @@ export function proofKey(ir: KernelIR): string {
 type Part = keyof Fingerprint["parts"];
 
 /** The part to which a field belongs; undefined if no verdict depends on it. */
-const PARTS: Readonly<Record<Exclude<keyof KernelIR, keyof Fingerprint>, Part | undefined>> = {
+const PARTS: Readonly<Record<keyof KernelIR, Part | undefined>> = {
   params: "params",
   requires: "requirements",
   grid: "grid",
@@ -48,7 +48,7 @@ const PARTS: Readonly<Record<Exclude<keyof KernelIR, keyof Fingerprint>, Part | 
 export function fingerprintOf(ir: KernelIR): Fingerprint {
   const names = parameterNames(ir.params);
   const digest = (part: Part): string => {
-    const fields = Object.entries(ir).filter(([field]) => PARTS[field as keyof typeof PARTS] === part);
+    const fields = Object.entries(ir).filter(([field]) => PARTS[field as keyof KernelIR] === part);
     // A value of a param is written in the params with its type, and elsewhere by its name.
     const writer = new Writer({ ...(part !== "params" && { names }) });
     return sha256(writer.text(Object.fromEntries(fields)));

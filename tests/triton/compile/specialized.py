@@ -10,8 +10,10 @@ import ast
 import importlib.util
 import json
 import os
+import re
 import sys
 import tempfile
+from functools import partial
 from types import SimpleNamespace
 
 import triton
@@ -20,7 +22,15 @@ from triton.backends.compiler import GPUTarget
 from triton.experimental.gluon._runtime import GluonASTSource
 from turns import turns
 
-SHORT = {"float16": "fp16", "bfloat16": "bf16", "float32": "fp32", "int8": "i8", "int32": "i32"}
+SHORT = {
+    "float16": "fp16",
+    "bfloat16": "bf16",
+    "float32": "fp32",
+    "float8e4nv": "fp8e4nv",
+    "float8e5": "fp8e5",
+    "int8": "i8",
+    "int32": "i32",
+}
 #: What else of a module configs need.
 HOST = ("_set_block", "_set_specialized_blocks", "_fitting_configs")
 
@@ -60,12 +70,18 @@ def load(folder, index, text):
     return module
 
 
+def size_of(dtype):
+    """In bytes."""
+    return int(re.search(r"\d+", SHORT[dtype])[0]) // 8
+
+
 def compile_config(tuner, config, dtype, others, constants):
     function = tuner.fn
-    dtypes = {name: others.get(name.removesuffix("_desc").removesuffix("_ptr"), dtype) for name in function.arg_names}
-    # What the hook asks of a tensor is its dtype.
+    suffix = re.compile("(_block)?_desc$|_ptr$")
+    dtypes = {name: others.get(suffix.sub("", name), dtype) for name in function.arg_names}
+    # What the hook asks of a tensor is the size of its elements.
     described = {
-        name: SimpleNamespace(base=SimpleNamespace(dtype=f"torch.{dtypes[name]}"))
+        name: SimpleNamespace(base=SimpleNamespace(element_size=partial(size_of, dtypes[name])))
         for name in function.arg_names
         if name.endswith("_desc")
     }

@@ -2,7 +2,8 @@
 
 from tilescript_worker.machine_code import disassembly_of, kernels_in
 
-MULTIPLIES = "HGMMA"
+#: Products of 16-bit and of 8-bit floats.
+MULTIPLIES = ("HGMMA", "QGMMA")
 #: To a thread's own memory, and back.
 MOVES = ("STL", "LDL")
 #: A jump by a table, of which nvdisasm does not say where it goes.
@@ -37,7 +38,7 @@ def _edges(code):
 
 
 def _turns(code, after, before, within):
-    left = {at for at in within if code[at].name == MULTIPLIES}
+    left = {at for at in within if code[at].name in MULTIPLIES}
     while left:
         at = min(left)
         loop = _reached(at, after, within) & _reached(at, before, within)

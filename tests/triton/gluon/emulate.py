@@ -65,12 +65,17 @@ class Trial:
         self.path.write_text(given["text"])
         self.module = load_module(self.path)
         self.arguments = {
-            name: self.laid(tensor_of(each)) if isinstance(each, dict) else each
+            name: self.argument(each)
             for name, each in given["arguments"].items()
         }
         named = inspect.signature(self.module.kernel_fn).parameters.values()
         names = [each.name for each in named if each.kind is each.KEYWORD_ONLY]
         self.due = {name: (tensor_of(each), each["rounds"]) for name, each in zip(names, given["outputs"])}
+
+    def argument(self, given: Any) -> Any:
+        if isinstance(given, dict):
+            return self.laid(tensor_of(given))
+        return getattr(torch, given) if isinstance(given, str) else given
 
     def laid(self, tensor: torch.Tensor) -> torch.Tensor:
         return apart(tensor) if self.given["isStrided"] else tensor

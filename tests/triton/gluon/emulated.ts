@@ -8,7 +8,7 @@ import { allocate } from "../../../src/numerics/buffer-pool.js";
 import { sizeOf } from "../../../src/numerics/array.js";
 import { isFloat } from "../../../src/numerics/numeric.js";
 import { uniform } from "../../../src/numerics/seeded-random.js";
-import type { DTypeName } from "../../../src/types/dtype.js";
+import { dtypeTable, type DTypeName } from "../../../src/types/dtype.js";
 import { runScript, requirePython } from "../../support/python.js";
 
 /** How a kernel is launched. */
@@ -88,8 +88,8 @@ function jobOf(trial: Trial, seed: number): object {
   const given = Object.fromEntries([
     ...signature.tensors.flatMap(({ name, python }) => (inputs[name] ? [[python, packed(inputs[name])]] : [])),
     ...signature.scalars.map(({ name, python, default: or }) => [python, scalars[name] ?? or]),
-    ...signature.constexprs.flatMap(({ name, python, from, default: or }) =>
-      from === "argument" ? [[python, constexprs[name] ?? or]] : [],
+    ...signature.constexprs.flatMap(({ name, python, from, kind, default: or }) =>
+      from !== "argument" ? [] : [[python, kind === "dtype" ? torchName(dtype) : (constexprs[name] ?? or)]],
     ),
   ]);
   const rank = signature.tensors[0]!.dims.length;
@@ -115,7 +115,10 @@ function jobOf(trial: Trial, seed: number): object {
 const values = (place: number) =>
   place === 2 ? (_: number, random: () => number) => (1 + Math.floor(random() * 16)) / 8 : undefined;
 
-/** Floats are eighths from -2 to 2, whose products add up exactly in any order; integers are from 0 to 3. */
+/**
+ * Floats are eighths from -2 to 2, quarters where eighths do not fit. Their products add up exactly in any order. Integers
+ * are from 0 to 3.
+ */
 function drawn(
   dtype: DTypeName,
   shape: readonly number[],
@@ -124,13 +127,18 @@ function drawn(
 ): TensorData {
   const random = uniform(seed);
   const data = allocate(dtype, sizeOf(shape)) as Float32Array;
-  const usual = isFloat(dtype) ? () => (Math.floor(random() * 33) - 16) / 8 : () => Math.floor(random() * 4);
+  const step = dtype === "float8e5" ? 4 : 8;
+  const usual = isFloat(dtype)
+    ? () => (Math.floor(random() * (4 * step + 1)) - 2 * step) / step
+    : () => Math.floor(random() * 4);
   for (let i = 0; i < data.length; i++) data[i] = value ? value(i, random) : usual();
   return { dtype, shape, data };
 }
 
+const torchName = (dtype: string): string => dtypeTable[dtype as DTypeName].torch;
+
 function packed({ dtype, shape, data }: TensorData): object {
   const holds = data.constructor.name.replace("Array", "").toLowerCase();
   const bytes = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
-  return { dtype, shape, holds, data: bytes.toString("base64") };
+  return { dtype: torchName(dtype), shape, holds, data: bytes.toString("base64") };
 }

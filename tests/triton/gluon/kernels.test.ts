@@ -2,6 +2,8 @@
 import { describe, expect, test } from "vitest";
 import { compile } from "tilescript";
 import { attention } from "../../../examples/flash-attention.js";
+import { fp8GemmBlockScaled } from "../../../examples/fp8-gemm-block-scaled.js";
+import { fp8Gemm } from "../../../examples/fp8-gemm.js";
 import { gemmPersistentTma } from "../../../examples/gemm-persistent-tma.js";
 import { gemmPersistent } from "../../../examples/gemm-persistent.js";
 import { gemmTma } from "../../../examples/gemm-tma.js";
@@ -16,6 +18,8 @@ import * as modifications from "../../unit/codegen/fixtures/score-modifications.
 import { emulate, type Launch, type Trial } from "./emulated.js";
 
 const productKernels = {
+  fp8Gemm,
+  fp8GemmBlockScaled,
   gemm,
   gemmTma,
   gemmPersistent,
@@ -29,7 +33,11 @@ const productKernels = {
   chosen: products.chosen,
   named: products.named,
   asksLate: products.asksLate,
+  promoted: products.promoted,
+  scaledRows: products.scaledRows,
 };
+
+const FLOAT8: readonly string[] = ["fp8Gemm", "fp8GemmBlockScaled", "promoted"];
 
 const attentionKernels = {
   attention,
@@ -86,12 +94,14 @@ function launchFrom({ pick, whole }: Draw, place: Place, seed: number): Launch {
   };
 }
 
-function productSizes(place: Place, { pick, whole }: Draw) {
+function productSizes(name: string, place: Place, { pick, whole }: Draw) {
+  // So many elements are 16 bytes.
+  const step = FLOAT8.includes(name) ? 16 : 8;
   const of = { few: () => whole(1, 40), whole: () => 128, ragged: () => whole(129, 300), many: () => whole(300, 420) };
   const turns = { few: whole(1, 8), whole: 16, ragged: whole(9, 40), many: pick([2, 8, 25]) };
   // Rows of a described tensor are whole 16 bytes apart.
   const count = whole(1, 2);
-  return { M: of[place](), N: 8 * Math.ceil(of[place]() / 8), K: 8 * turns[place], B: count, H: count };
+  return { M: of[place](), N: 8 * Math.ceil(of[place]() / 8), K: step * turns[place], B: count, H: count };
 }
 
 function attentionSizes(place: Place, { pick, whole }: Draw) {
@@ -147,9 +157,11 @@ describe("warp-specialized kernels in the emulator", () => {
     const trials = cases.map(({ form, name, place }, i): Trial => {
       const seed = seedOfRun() + 7919 * i;
       const draw = drawFrom(seed);
-      const sizes = form === "product" ? productSizes(place, draw) : attentionSizes(place, draw);
+      const sizes = form === "product" ? productSizes(name, place, draw) : attentionSizes(place, draw);
       const kernel = built.get(name);
-      const flags = { HAS_BIAS: draw.pick([true, false]), SILU: draw.pick([true, false]) };
+      const flags = Object.fromEntries(
+        ["HAS_BIAS", "SILU", "FAST_ACCUM"].map((flag) => [flag, draw.pick([true, false])]),
+      );
       const more: ReturnType<typeof besides> =
         form === "product" ? { constexprs: flags } : besides(name, (sizes as { S: number }).S, draw);
       const length = kernel.signature.tensors[0].dims.at(-1);

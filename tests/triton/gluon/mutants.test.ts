@@ -2,11 +2,13 @@
 import { describe, expect, test } from "vitest";
 import { compile } from "tilescript";
 import { attention } from "../../../examples/flash-attention.js";
+import { fp8GemmBlockScaled } from "../../../examples/fp8-gemm-block-scaled.js";
 import { gemm } from "../../../examples/gemm.js";
 import { linearGelu } from "../../../examples/linear-gelu.js";
 import { relativeAttention } from "../../../examples/relative-attention.js";
 import { sampleCases } from "../../support/sampled-tests.js";
 import { inTwoLoops } from "../../unit/codegen/fixtures/attentions.js";
+import { promoted } from "../../unit/codegen/fixtures/products.js";
 import { emulate, type Launch, mistakesIn, type Trial } from "./emulated.js";
 
 /** A kernel, and where its mistakes are looked for. */
@@ -43,6 +45,25 @@ const subjects: Readonly<Record<string, Subject>> = {
       [2, 1, "producer engines consumers"],
     ],
   },
+  promoted: {
+    form: "product",
+    kernel: promoted,
+    sizes: { M: 200, N: 392, K: 272 },
+    launches: [
+      [0, 1, "random 1"],
+      [1, 1, "engines consumers producer"],
+    ],
+  },
+  fp8GemmBlockScaled: {
+    form: "product",
+    kernel: fp8GemmBlockScaled,
+    sizes: { M: 200, N: 264, K: 1040 },
+    launches: [
+      [0, 1, "random 1"],
+      [1, 1, "engines consumers producer"],
+      [2, 2, "producer engines consumers"],
+    ],
+  },
   attention: {
     form: "attention",
     kernel: attention,
@@ -72,7 +93,7 @@ const subjects: Readonly<Record<string, Subject>> = {
 /** Changes that make no mistake, for whole kernels or at these sizes: what they are in, what they are, and why. */
 const harmless: readonly (readonly [kernels: string, changes: readonly string[], why: string])[] = [
   [
-    "gemm linearGelu",
+    "gemm linearGelu promoted fp8GemmBlockScaled",
     ["the next one in blocks.index(part * depth + i % depth)"],
     "every consumer still has blocks of its own, in turn",
   ],
@@ -90,6 +111,25 @@ const harmless: readonly (readonly [kernels: string, changes: readonly string[],
       "off by one in 0 < index_7",
     ],
     "the wrapper launches no product of tensors without elements, so a tile has a turn",
+  ],
+  [
+    "promoted fp8GemmBlockScaled",
+    ["with a sum in warpgroup_mma(a, right, zeros, use_acc=False, is_async=True)"],
+    "the sum is 0",
+  ],
+  [
+    "promoted fp8GemmBlockScaled",
+    ["without gl.convert_layout(_whole_of(sums), layout)"],
+    "a store takes a tile of any layout",
+  ],
+  ["fp8GemmBlockScaled", ["without gl.convert_layout(pieces[i], layout)"], "it has one product, of the same layout"],
+  [
+    "fp8GemmBlockScaled",
+    [
+      "no mask in gl.load(b_scale_ptr + (index_2 * stride_b_scale_n_groups + i_1 * stride_b_scale_k_group...",
+      "off by one in index_2 < N_GROUPS",
+    ],
+    "each tile begins within N",
   ],
   ["gemm linearGelu", ["the first operand alone of turn + STAGES #2"], "behind the turns, their count is above 0"],
   [

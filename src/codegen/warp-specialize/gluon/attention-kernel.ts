@@ -1,4 +1,5 @@
 /** The `@gluon.jit` functions of warp-specialized attention. */
+import { bytesOf } from "../pattern/shared-memory.js";
 import { attentionPipeline } from "../pattern/pipeline.js";
 import type { SpecializedAttention } from "../pattern/attention-plan.js";
 import * as py from "../../syntax/py-build.js";
@@ -74,9 +75,10 @@ export class AttentionEmitter extends GluonEmitter<AttentionNames> {
     const size = (dim: string | number) => this.dimension(dim);
     const partition = (role: PartitionRole) => attentionPartition(specialized, shared, size, role);
     const producer = this.partitionFunction(`_${names.wrapper}_load`, partition("producer"), []);
+    const bytes = bytesOf(shared.queries.tensor.dtype);
     const layouts = [
-      this.productLayout(shared.scoresLayout, dims.columns),
-      this.productLayout(shared.accumulatorLayout, dims.width),
+      this.productLayout(shared.scoresLayout, size(dims.columns), bytes),
+      this.productLayout(shared.accumulatorLayout, size(dims.width), bytes),
     ];
     const consumer = this.partitionFunction(`_${names.wrapper}_multiply`, partition("consumer"), layouts);
     const { consumers, stages, queries, keys, values, outputs } = shared;

@@ -190,6 +190,8 @@ class AttentionPartition {
       case "drain":
         return builder.appendEffect(() => py.call("tma.store_wait", py.number("0")));
       case "turns":
+      case "sum":
+      case "promote":
       case "stage":
       case "fence":
       case "send":

@@ -10,6 +10,7 @@ import type { SourceIndex } from "../../../ir/source-index.js";
 import { type BlockAccess, perTensorAxis } from "../pattern/block-access.js";
 import type { Consumers } from "../pattern/attention-configs.js";
 import type { BarrierName, Pipeline } from "../pattern/pipeline.js";
+import { INSTRUCTION_BYTES } from "../pattern/pipeline-configs.js";
 import type { Elem } from "../../../types/dtype.js";
 import type { Dim } from "../../../types/shape.js";
 import { emitBody } from "../../body/body.js";
@@ -228,10 +229,10 @@ export abstract class GluonEmitter<Shared extends PipelineNames> {
   // ---- shared memory and partitions ---------------------------------------------------------------------------------
 
   /** `layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, BLOCK_N, 16])` */
-  productLayout(name: Name, columns: Dim): Statement {
+  productLayout(name: Name, columns: Expression, elementBytes: number): Statement {
     const list = (...items: readonly (Expression | number)[]) =>
       py.list(...items.map((item) => (typeof item === "number" ? py.number(String(item)) : item)));
-    const shape = list(16, this.dimension(columns), 16);
+    const shape = list(16, columns, INSTRUCTION_BYTES / elementBytes);
     return py.assign(
       name,
       py.call("gl.NVMMADistributedLayout", list(3, 0), list(4, 1), shape),

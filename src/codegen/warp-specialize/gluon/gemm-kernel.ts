@@ -4,7 +4,9 @@ import type { SpecializedGemm } from "../pattern/gemm-plan.js";
 import type { BlockAccess } from "../pattern/block-access.js";
 import { extentDim } from "../pattern/block-index.js";
 import * as py from "../../syntax/py-build.js";
-import type { Name } from "../../syntax/py.js";
+import type { Block, Name } from "../../syntax/py.js";
+import { type Accumulation, mayPromote } from "../pattern/gemm-pattern.js";
+import { bytesOf } from "../pattern/shared-memory.js";
 import type { Dim } from "../../../types/shape.js";
 import {
   type BlockSizes,
@@ -18,6 +20,10 @@ import { gemmPartition } from "./gemm-partitions.js";
 import type { PartitionRole } from "./partition-context.js";
 import type { GemmNames, StagedTensor } from "./partition-names.js";
 
+/** True if pieces are all that a sum consists of, or if they are multiplied by factors. */
+const isPiecewise = ({ arms }: Accumulation): boolean =>
+  arms.every((arm) => !arm || arm.isPromoted) || arms.some((arm) => arm && arm.factors.length > 0);
+
 export class GemmEmitter extends GluonEmitter<GemmNames> {
   readonly shared: GemmNames;
 
@@ -28,6 +34,7 @@ export class GemmEmitter extends GluonEmitter<GemmNames> {
     super(emission, gemmPipeline);
     const { pattern } = specialized;
     const [a, b] = pattern.operands;
+    const layout = this.claimName("layout");
     this.shared = {
       operands: [this.stagedTensor(a.block), this.stagedTensor(b.block)],
       outputs: this.stagedOutputs(pattern.stores),
@@ -38,7 +45,10 @@ export class GemmEmitter extends GluonEmitter<GemmNames> {
       depth: this.claimName("DEPTH"),
       consumerIndex: this.claimName("part"),
       rows: this.dimension(pattern.shape[0]) as Name,
-      layout: this.claimName("layout"),
+      layout,
+      products: this.claimName("PRODUCTS"),
+      // One layout for both lets rows of factors and of the epilogue share one, too.
+      productLayout: isPiecewise(pattern.accumulation) ? layout : this.claimName("product_layout"),
     };
   }
 
@@ -47,8 +57,8 @@ export class GemmEmitter extends GluonEmitter<GemmNames> {
   }
 
   constants(): readonly Name[] {
-    const { consumers, stages, pieces, depth } = this.shared;
-    return [consumers, stages, pieces, depth];
+    const { consumers, stages, pieces, depth, products } = this.shared;
+    return [consumers, stages, pieces, depth, products];
   }
 
   functions(): PartitionFunctions {
@@ -57,8 +67,11 @@ export class GemmEmitter extends GluonEmitter<GemmNames> {
     const size = (dim: Dim) => this.dimension(dim);
     const partition = (role: PartitionRole) => gemmPartition(ir, specialized, shared, size, role);
     const producer = this.partitionFunction(`_${names.wrapper}_load`, partition("producer"), []);
-    const layout = this.productLayout(shared.layout, specialized.pattern.shape[1]);
-    const consumer = this.partitionFunction(`_${names.wrapper}_multiply`, partition("consumer"), [layout]);
+    const consumer = this.partitionFunction(
+      `_${names.wrapper}_multiply`,
+      partition("consumer"),
+      this.#productLayouts(),
+    );
     const { stages, consumers, depth, operands, outputs } = shared;
     const [a, b] = operands;
     const kernel = this.kernelFunction([
@@ -75,9 +88,20 @@ export class GemmEmitter extends GluonEmitter<GemmNames> {
     return { producer, consumer, kernel };
   }
 
+  #productLayouts(): Block {
+    const { shape, operands, accumulation } = this.specialized.pattern;
+    const { layout, products, productLayout } = this.shared;
+    const columns = this.dimension(shape[1]);
+    const bytes = bytesOf(operands[0].block.tensor.dtype);
+    const pieceLayout = () => this.productLayout(productLayout, py.binary(columns, "//", products), bytes);
+    if (productLayout === layout) return [pieceLayout()];
+    const whole = this.productLayout(layout, columns, bytes);
+    return mayPromote(accumulation) ? [whole, pieceLayout()] : [whole];
+  }
+
   configs(): readonly GluonConfig[] {
     const { shared } = this;
-    return this.specialized.configs.map(({ config, consumers, stages, pieces, depth, registers }) => ({
+    return this.specialized.configs.map(({ config, consumers, stages, pieces, depth, products, registers }) => ({
       config,
       registers,
       constants: {
@@ -85,6 +109,7 @@ export class GemmEmitter extends GluonEmitter<GemmNames> {
         [shared.stages.id]: stages,
         [shared.pieces.id]: pieces,
         [shared.depth.id]: depth,
+        ...(products !== undefined && { [shared.products.id]: products }),
       },
     }));
   }

@@ -17,10 +17,11 @@ import { axisOf, isProgram } from "../pattern/tile-schedule.js";
 import { axisIn, type BlockAccess } from "../pattern/block-access.js";
 import { gemmPipeline, type PipelineStep } from "../pattern/pipeline.js";
 import { consumerStatements, producerStatements, type SpecializedGemm } from "../pattern/gemm-plan.js";
+import type { SumOfProducts } from "../pattern/gemm-pattern.js";
 import type { LoweredStore } from "../pattern/tensor-blocks.js";
 import type { Expression } from "../../syntax/py.js";
 import * as py from "../../syntax/py-build.js";
-import { WRITE_PIECES } from "./helpers.js";
+import { ADD_PRODUCT, JOIN_SUM, SPLIT_SUM, WRITE_PIECES } from "./helpers.js";
 import type { OpPrinter, WarpPartition } from "./partition-builder.js";
 import { type PartitionContext, partitionContext, type PartitionRole } from "./partition-context.js";
 import type { GemmNames, SizeOf } from "./partition-names.js";
@@ -41,6 +42,9 @@ export function gemmPartition(
 class GemmPartition {
   /** The author's statements that the partition computes. */
   readonly #partitionStatements: ReadonlySet<Statement>;
+
+  /** The factors of the promoted sum that is emitted. */
+  #promotedFactors: readonly Argument[] = [];
 
   constructor(
     readonly ir: KernelIR,
@@ -81,8 +85,12 @@ class GemmPartition {
         );
       case "copy":
         return this.#copy(step.operand === 0 ? 0 : 1);
+      case "sum":
+        return this.#sum(step);
       case "multiply":
         return this.#multiply();
+      case "promote":
+        return this.#promote();
       case "settle":
         return this.#updateAccumulator((sum) =>
           py.call("warpgroup_mma_wait", py.number(String(step.pending)), py.keyword("deps", py.tuple(sum))),
@@ -137,10 +145,29 @@ class GemmPartition {
     const { builder, pipeline, specialized } = this.context;
     const block = builder.block(() => {
       this.#appendNeeded(specialized.iteration);
-      pipeline.updateSlot();
+      pipeline.declareSlot();
       this.#steps(body);
     });
     builder.append({ ...specialized.pattern.kLoop, options: {}, body: block });
+  }
+
+  #sum({ whole, promoted }: Extract<PipelineStep, { kind: "sum" }>): void {
+    const { builder, specialized } = this.context;
+    const { condition, arms } = specialized.pattern.accumulation;
+    const [first, second] = arms;
+    const sum = (arm: SumOfProducts): void => (arm.isPromoted ? this.#promotedSum(promoted, arm) : this.#steps(whole));
+    if (condition === undefined || !second) return sum(first);
+    const [then, otherwise] = [builder.block(() => sum(first)), builder.block(() => sum(second))];
+    builder.append({ kind: "if", condition, then, otherwise, results: [], location: undefined });
+  }
+
+  /** The accumulator is split into the pieces of its products around the loop. */
+  #promotedSum(steps: readonly PipelineStep[], { factors }: SumOfProducts): void {
+    const { products, productLayout, layout } = this.context.names;
+    this.#promotedFactors = factors;
+    this.#updateAccumulator((sum) => py.call(SPLIT_SUM, sum, products, productLayout));
+    this.#steps(steps);
+    this.#updateAccumulator((sum) => py.call(JOIN_SUM, sum, layout));
   }
 
   // ---- steps --------------------------------------------------------------------------------------------------------
@@ -179,21 +206,43 @@ class GemmPartition {
   }
 
   #multiply(): void {
-    const { pipeline, rows, specialized, names, size } = this.context;
+    this.#updateAccumulator(
+      (sum, slot) => py.call("warpgroup_mma", ...this.#blocks(slot), sum, py.keyword("is_async", py.boolean(true))),
+      this.context.pipeline.readSlot(),
+    );
+  }
+
+  #promote(): void {
+    const { pipeline, names } = this.context;
+    this.#updateAccumulator(
+      (sums, slot, ...factors) =>
+        py.call(ADD_PRODUCT, sums, ...this.#blocks(slot), py.tuple(...factors), names.productLayout),
+      pipeline.readSlot(),
+      ...this.#promotedFactors,
+    );
+  }
+
+  /** The blocks of a slot that are multiplied. */
+  #blocks(slot: Expression): readonly [Expression, Expression] {
+    const { rows, specialized, names, size } = this.context;
     const { operands, shape } = specialized.pattern;
     const [, columns, inner] = shape;
-    this.#updateAccumulator((sum, slot) => {
-      const [left, right] = operands;
-      const [a, b] = names.operands;
-      const bufferIndex = this.#bufferIndex(slot, names.consumerIndex);
-      const leftTile = operandTile(a, left.isSwapped, [rows.count(), size(inner)], bufferIndex);
-      const rightTile = operandTile(b, right.isSwapped, [size(inner), size(columns)], slot);
-      return py.call("warpgroup_mma", leftTile, rightTile, sum, py.keyword("is_async", py.boolean(true)));
-    }, pipeline.readSlot());
+    const [left, right] = operands;
+    const [a, b] = names.operands;
+    const bufferIndex = this.#bufferIndex(slot, names.consumerIndex);
+    return [
+      operandTile(a, left.isSwapped, [rows.count(), size(inner)], bufferIndex),
+      operandTile(b, right.isSwapped, [size(inner), size(columns)], slot),
+    ];
   }
 
   #release({ barrier, age, when }: Extract<PipelineStep, { kind: "release" }>): void {
     const { builder, pipeline, specialized, names } = this.context;
+    if (when === "always")
+      return builder.appendEffect(
+        (slot) => py.call("mbarrier.arrive", pipeline.barrier(barrier, slot)),
+        pipeline.readSlot(),
+      );
     const { start, end, index } = specialized.pattern.kLoop;
     builder.appendEffect(
       (count, left, right) => {

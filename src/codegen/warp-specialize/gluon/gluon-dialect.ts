@@ -1,14 +1,16 @@
 /** Converts Triton's Python to Gluon's. */
 import type { EXPANDED } from "../pattern/gluon-language.js";
+import { SWIZZLE_2D } from "./helpers.js";
 import * as py from "../../syntax/py-build.js";
 import type { Block, Call, Expression } from "../../syntax/py.js";
 
 /** Definitions of functions that Gluon lacks, as in Triton. */
-const EXPANSIONS: Readonly<Record<(typeof EXPANDED)[number], (x: Expression) => Expression>> = {
+const EXPANSIONS: Readonly<Record<(typeof EXPANDED)[number], (...args: readonly Expression[]) => Expression>> = {
   sigmoid: (x) => {
     const one = py.number("1");
-    return py.binary(one, "/", py.binary(one, "+", py.call("gl.exp", py.unary("-", x))));
+    return py.binary(one, "/", py.binary(one, "+", py.call("gl.exp", py.unary("-", x!))));
   },
+  swizzle2d: (...args) => py.call(SWIZZLE_2D, ...args),
 };
 
 /** The same code with Gluon's module instead of Triton's: `gl.exp` for `tl.exp`. */
@@ -32,5 +34,5 @@ function expandCall(node: object): Expression | undefined {
   const { callee, args } = node as Call;
   if (callee.kind !== "attribute" || callee.value.kind !== "name" || callee.value.id !== "tl") return undefined;
   const expand = Object.entries(EXPANSIONS).find(([name]) => name === callee.name)?.[1];
-  return expand && expand(toGluon(args[0]) as Expression);
+  return expand && expand(...(toGluon(args) as readonly Expression[]));
 }

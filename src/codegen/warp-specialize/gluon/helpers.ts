@@ -6,6 +6,12 @@ export const LOAD_BLOCK = "_load_block";
 export const STORE_BLOCK = "_store_block";
 /** Stores a consumer's tile in pieces. */
 export const WRITE_PIECES = "_write_pieces";
+/** Triton's function, which Gluon lacks. */
+export const SWIZZLE_2D = "_swizzle2d";
+/** Promoted sums: the split into pieces, the addition of a product, and the whole. */
+export const SPLIT_SUM = "_split_sum";
+export const ADD_PRODUCT = "_add_product";
+export const JOIN_SUM = "_join_sum";
 /** Stores a consumer's tile as a whole. */
 export const WRITE_BLOCK = "_write_block";
 export const MAKE_DESCRIPTOR = "_described";

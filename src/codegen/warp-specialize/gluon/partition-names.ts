@@ -43,8 +43,11 @@ export interface GemmNames extends PipelineNames {
   /** Constexprs: pieces of a stored tile, and number of piece buffers. */
   readonly pieces: Name;
   readonly depth: Name;
-  /** The layout of the product in a consumer. */
+  /** The layout of the sum of products in a consumer. */
   readonly layout: Name;
+  /** For promoted sums: a constexpr, the number of products that make a tile's width, and the layout of one. */
+  readonly products: Name;
+  readonly productLayout: Name;
 }
 
 /** The names of attention. */

@@ -28,6 +28,7 @@ import {
   isDot,
   isProduct,
   matrixShape,
+  FLOAT16_FACTORS,
   multipliedBlock,
   productsIn,
   storedValue,
@@ -217,7 +218,7 @@ class AttentionMatcher {
     }
     if (definition.op.effect !== "read" || !statements.includes(definition))
       return notSpecializable("it multiplies by an operand that is not loaded in the loop", definition.location);
-    const block = multipliedBlock(definition, this.ir, this.#definitions);
+    const block = multipliedBlock(definition, this.ir, this.#definitions, FLOAT16_FACTORS);
     checkPlain(block);
     return { block, isSwapped: block.isSwapped };
   }
@@ -259,7 +260,7 @@ class AttentionMatcher {
         "its first product takes queries that no load ahead of the loop reads",
         definition?.location ?? location,
       );
-    const block = multipliedBlock(definition, this.ir, this.#definitions);
+    const block = multipliedBlock(definition, this.ir, this.#definitions, FLOAT16_FACTORS);
     checkPlain(block);
     if (block.isSwapped) notSpecializable("its queries are loaded with their axes swapped", definition.location);
     return { ...block, value };

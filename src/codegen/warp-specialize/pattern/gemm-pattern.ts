@@ -17,14 +17,18 @@ import {
   type Statement,
   type Value,
 } from "../../../ir/nodes.js";
+import type { Location } from "../../../diagnostics/diagnostic.js";
 import { argumentsOf, blocksOf, definitions, valuesIn, walk } from "../../../ir/walk.js";
 import type { Dim } from "../../../types/shape.js";
 import { axisIn, type BlockAccess, checkSameShape, checkRank } from "./block-access.js";
 import { isSameBlock } from "./block-index.js";
 import {
   checkProduct,
+  GEMM_FACTORS,
   type DotStatement,
+  hasFloat8Operands,
   isDot,
+  isProduct,
   matrixShape,
   multipliedBlock,
   productsIn,
@@ -39,6 +43,7 @@ export interface GemmPattern {
   /** The loop over blocks of the inner dimension. */
   readonly kLoop: ForStatement;
   readonly product: DotStatement;
+  readonly accumulation: Accumulation;
   readonly accumulator: LetStatement;
   /** The operands of the product, rows first. */
   readonly operands: readonly [ProductOperand, ProductOperand];
@@ -47,6 +52,21 @@ export interface GemmPattern {
   /** Rows, columns and inner dimension of the product. */
   readonly shape: readonly [Dim, Dim, Dim];
 }
+
+/** How products are added up. A constexpr may decide between two ways. */
+export interface Accumulation {
+  readonly condition?: Argument;
+  readonly arms: readonly [SumOfProducts, SumOfProducts?];
+}
+
+export interface SumOfProducts {
+  /** True if registers add each product to the sum. Otherwise the tensor cores add up all of them. */
+  readonly isPromoted: boolean;
+  /** Numbers, or numbers for each row, that a product is multiplied by before it is added. */
+  readonly factors: readonly Argument[];
+}
+
+export const mayPromote = ({ arms }: Accumulation): boolean => arms.some((arm) => arm?.isPromoted);
 
 export interface ProductOperand {
   readonly block: BlockAccess;
@@ -60,10 +80,15 @@ export function matchGemm(ir: KernelIR): GemmPattern {
   return new GemmMatcher(ir, nest).match();
 }
 
+type PlacedProduct = readonly [DotStatement, Block];
+
 interface LoopNest {
   readonly tileLoop: ForStatement | undefined;
   readonly kLoop: ForStatement;
-  readonly product: DotStatement;
+  /** The only product, or that of each arm of `choice`, with the block that it stands in. */
+  readonly products: readonly [PlacedProduct, PlacedProduct?];
+  /** The branch of the loop that decides how the product is summed, see {@link sumChoice}. */
+  readonly choice: IfStatement | undefined;
   /** The statements of one tile. */
   readonly tile: Block;
 }
@@ -78,10 +103,38 @@ function loopNestOf(ir: KernelIR): LoopNest {
   if (!outer) return notSpecializable("its product is not in a loop over blocks", product.location);
   const inner = loopIn(outer.body);
   const kLoop = inner ?? outer;
-  if (!kLoop.body.statements.includes(product))
+  const choice = sumChoice(ir);
+  if (!kLoop.body.statements.includes(choice ?? product))
     return notSpecializable("its product stands in a branch or a third loop", product.location);
   if (kLoop.unrolled || (inner && outer.unrolled)) return notSpecializable("its loop is unrolled", kLoop.location);
-  return { tileLoop: inner && outer, kLoop, product, tile: inner ? outer.body : ir.body };
+  const products = choice ? productsOfArms(choice) : ([[product, kLoop.body]] as const);
+  return { tileLoop: inner && outer, kLoop, products, choice, tile: inner ? outer.body : ir.body };
+}
+
+/** The branch on a constexpr whose two arms have the kernel's only products. */
+export function sumChoice(ir: KernelIR): IfStatement | undefined {
+  const count = productsIn(ir.body).length;
+  let choice: IfStatement | undefined;
+  walk(ir.body, (statement) => {
+    if (statement.kind !== "if" || !isValue(statement.condition)) return;
+    const isChoice = statement.condition.type.kind === "constexpr" && blocksOf(statement).every(productOf);
+    if (count === 2 && isChoice) choice = statement;
+  });
+  return choice;
+}
+
+/** The first product among the statements of a block. */
+const productOf = ({ statements }: Block): OpStatement | undefined =>
+  statements.find((each) => each.kind === "op" && isProduct(each)) as OpStatement | undefined;
+
+function productsOfArms({ then, otherwise, location }: IfStatement): readonly [PlacedProduct, PlacedProduct] {
+  const [first, second] = [productOf(then), productOf(otherwise)];
+  if (!first || !second || !isDot(first) || !isDot(second))
+    return notSpecializable("an arm of its loop has another product than tl.dot", location);
+  return [
+    [first, then],
+    [second, otherwise],
+  ];
 }
 
 function containsStatement(block: Block, target: Statement): boolean {
@@ -101,14 +154,15 @@ class GemmMatcher {
   }
 
   match(): GemmPattern {
-    const { tileLoop, kLoop, product, tile } = this.nest;
-    checkProduct(product);
+    const { tileLoop, kLoop, products, tile } = this.nest;
+    const [[product]] = products;
     if (tileLoop) this.#checkOnlyComputes(this.ir.body, [tileLoop]);
-    const accumulator = this.#accumulator();
-    const operands = [this.#operand(product.operands[0]), this.#operand(product.operands[1])] as const;
+    const { accumulation, accumulator } = this.#sum();
+    const operands = this.#operands();
     this.#checkIteration(operands);
     const stores = this.#stores(tile, accumulator);
-    const pattern = { tileLoop, kLoop, product, accumulator, operands, stores, shape: this.#shape() };
+    const shape = productShape(product);
+    const pattern = { tileLoop, kLoop, product, accumulation, accumulator, operands, stores, shape };
     checkOuterLanes(operands[0], 0, stores);
     checkOuterLanes(operands[1], 1, stores);
     for (const { axes, statement } of stores)
@@ -116,43 +170,93 @@ class GemmMatcher {
     return pattern;
   }
 
-  #shape(): GemmPattern["shape"] {
-    const [a, b] = this.nest.product.operands;
-    const [rows, inner] = matrixShape(a);
-    const [, columns] = matrixShape(b);
-    return [rows, columns, inner];
+  /** The variable to which the product is added, and by what. Nothing else may change it. */
+  #sum(): Pick<GemmPattern, "accumulation" | "accumulator"> {
+    const { choice, kLoop, products } = this.nest;
+    const stray = choice && kLoop.body.statements.find((each) => each.kind === "write");
+    if (stray) notSpecializable(OTHER_STATE, stray.location);
+    const [placed, otherwise] = products;
+    const { accumulator, ...sum } = this.#sumIn(placed);
+    const other = otherwise && this.#sumIn(otherwise);
+    if (!choice || !other) return { accumulator, accumulation: { arms: [sum] } };
+    if (other.accumulator !== accumulator) notSpecializable(OTHER_STATE, choice.location);
+    return { accumulator, accumulation: { condition: choice.condition, arms: [sum, other] } };
   }
 
-  /** The variable to which the product is added. Nothing else may change it. */
-  #accumulator(): LetStatement {
-    const { kLoop, product, tile } = this.nest;
+  #sumIn([product, block]: PlacedProduct): SumOfProducts & { readonly accumulator: LetStatement } {
+    const { tile } = this.nest;
+    const isFloat8 = hasFloat8Operands(product);
+    checkProduct(product);
     const [sum] = product.results;
-    const writes = kLoop.body.statements.filter((each) => each.kind === "write");
+    const writes = block.statements.filter((each) => each.kind === "write");
     const [write, extra] = writes;
     if (!write) return notSpecializable("its loop adds up no product", product.location);
-    if (extra) return notSpecializable("its loop carries state besides the sum of products", extra.location);
-    const carried = product.operands[2] ?? this.#addend(write.value, sum);
+    if (extra) return notSpecializable(OTHER_STATE, extra.location);
+    const { addend, factors } = this.#addition(write.value, sum);
+    const carried = product.operands[2] ?? addend;
     if (product.operands[2] ? write.value !== sum : carried === undefined)
       return notSpecializable("its loop carries more than the sum of products", write.location);
     const read = isValue(carried) ? this.#definitions.get(carried) : undefined;
-    if (read?.kind !== "read" || read.variable !== write.variable || !kLoop.body.statements.includes(read))
+    if (read?.kind !== "read" || read.variable !== write.variable || !block.statements.includes(read))
       return notSpecializable("its product is not added to the state that the loop carries", product.location);
-    const initialization = tile.statements.find((each) => each.kind === "let" && each.variable === write.variable);
-    if (initialization?.kind !== "let")
+    const accumulator = tile.statements.find((each) => each.kind === "let" && each.variable === write.variable);
+    if (accumulator?.kind !== "let")
       return notSpecializable("the sum of products does not start anew for each tile", write.location);
-    return initialization;
+    for (const factor of factors) checkFactor(factor, productShape(product), write.location);
+    // The tensor cores add up products of 16-bit floats in float32.
+    const isImprecise = isFloat8 && (product.operands[2] === undefined || "maxNumImpreciseAcc" in product.options);
+    return { accumulator, isPromoted: isImprecise || factors.length > 0, factors };
   }
 
-  /** The other operand of `acc + a @ b`. */
-  #addend(value: Argument, sum: Value): Argument | undefined {
+  /** The parts of `addend + (a @ b) * factor * factor`. */
+  #addition(value: Argument, product: Value): { readonly addend?: Argument; readonly factors: readonly Argument[] } {
+    for (const [scaled, addend] of this.#pairs(value, "sum")) {
+      const factors = this.#factorsOf(scaled, product);
+      if (factors) return { addend, factors };
+    }
+    return { factors: [] };
+  }
+
+  /** The factors of `product * factor * factor`. Undefined for another value. */
+  #factorsOf(value: Argument, product: Value): readonly Argument[] | undefined {
+    if (value === product) return [];
+    for (const [scaled, factor] of this.#pairs(value, "product")) {
+      const factors = this.#factorsOf(scaled, product);
+      if (factors) return [...factors, factor];
+    }
+    return undefined;
+  }
+
+  /** The operands of a sum or a product, in both orders. */
+  #pairs(value: Argument, kind: "sum" | "product"): readonly (readonly [Argument, Argument])[] {
     const definition = isValue(value) ? this.#definitions.get(value) : undefined;
-    if (definition?.kind !== "op" || definition.op.facts.integer !== "sum" || !definition.operands.includes(sum))
-      return undefined;
-    return definition.operands.find((operand) => operand !== sum);
+    if (definition?.kind !== "op" || definition.op.facts.integer !== kind) return [];
+    const [left, right] = definition.operands;
+    return left && right
+      ? [
+          [left, right],
+          [right, left],
+        ]
+      : [];
+  }
+
+  #operands(): GemmPattern["operands"] {
+    const [[product], other] = this.nest.products;
+    const [left, right] = [this.#operand(product.operands[0]), this.#operand(product.operands[1])];
+    if (other && [left, right].some((each, i) => !isSameOperand(each, this.#operand(other[0].operands[i]))))
+      notSpecializable("its branch multiplies other blocks in each arm", other[0].location);
+    const isSummedLast = !left.isSwapped && right.isSwapped;
+    if (hasFloat8Operands(product) && !isSummedLast)
+      notSpecializable(
+        "the tensor cores multiply 8-bit floats along the last axis of both tensors; pass the second one as [columns, inner]",
+        product.location,
+      );
+    return [left, right];
   }
 
   #operand(operand: Argument | undefined): ProductOperand {
-    const { product, kLoop } = this.nest;
+    const { products, kLoop } = this.nest;
+    const [[product]] = products;
     const definition = isValue(operand) ? this.#definitions.get(operand) : undefined;
     if (definition?.kind !== "op")
       return notSpecializable("its product takes an operand that is not loaded in the loop", product.location);
@@ -163,30 +267,36 @@ class GemmMatcher {
     }
     if (definition.op.effect !== "read" || !kLoop.body.statements.includes(definition))
       return notSpecializable("its product takes an operand that is not loaded in the loop", definition.location);
-    const block = multipliedBlock(definition, this.ir, this.#definitions);
+    const block = multipliedBlock(definition, this.ir, this.#definitions, GEMM_FACTORS);
     checkRank(block);
     return { block, isSwapped: block.isSwapped };
   }
 
-  /** An iteration may only load both blocks and multiply them. */
+  /** An iteration may only load both blocks, multiply them, and scale the product by what inputs contain. */
   #checkIteration(operands: GemmPattern["operands"]): void {
-    const { kLoop, product } = this.nest;
+    const { kLoop, choice } = this.nest;
     const loads: Statement[] = operands.map(({ block }) => block.statement);
-    const tiles = new Set([...operands.flatMap(({ block }) => block.statement.results), ...product.results]);
-    for (const statement of kLoop.body.statements) {
-      if (statement.kind === "read" || statement.kind === "write") continue;
-      if (statement.kind !== "op" || (statement.op.effect !== "pure" && !loads.includes(statement)))
-        notSpecializable("its loop does more than load two blocks and multiply them", statement.location);
-      const isPermuted = statement.op.lowering?.permutes !== undefined;
-      const isAccumulation =
-        statement.op.facts.integer === "sum" && statement.operands.some((each) => each === product.results[0]);
-      if (statement === product || isPermuted || isAccumulation) continue;
+    const statements = kLoop.body.statements.flatMap((each) =>
+      each === choice ? blocksOf(choice).flatMap((arm) => arm.statements) : [each],
+    );
+    // What is computed from the blocks: their transposes, the products, and sums of scaled products.
+    const tiles = new Set<Value>(operands.flatMap(({ block }) => block.statement.results));
+    for (const statement of statements) {
+      if (statement.kind === "read" || statement.kind === "write" || loads.includes(statement)) continue;
+      if (statement.kind !== "op" || (statement.op.effect !== "pure" && !this.#readsInput(statement)))
+        return notSpecializable("its loop does more than load two blocks and multiply them", statement.location);
       if (
-        argumentsOf(statement)
+        !argumentsOf(statement)
           .flatMap(valuesIn)
           .some((value) => tiles.has(value))
       )
+        continue;
+      const { integer } = statement.op.facts;
+      const isAllowed =
+        isDot(statement) || statement.op.lowering?.permutes || integer === "sum" || integer === "product";
+      if (!isAllowed)
         notSpecializable("its loop computes with the blocks before it multiplies them", statement.location);
+      for (const result of statement.results) tiles.add(result);
     }
   }
 
@@ -286,6 +396,27 @@ function checkOuterLanes({ block, isSwapped }: ProductOperand, side: 0 | 1, stor
     if (!isMasked)
       notSpecializable("an index wraps, and a store may show the lanes that it wraps", store.statement.location);
   }
+}
+
+const OTHER_STATE = "its loop carries state besides the sum of products";
+
+const isSameOperand = (one: ProductOperand, other: ProductOperand): boolean =>
+  one.block.statement === other.block.statement && one.isSwapped === other.isSwapped;
+
+/** A factor has one row or as many as the product, and one column. */
+function checkFactor(factor: Argument, [rows]: GemmPattern["shape"], location: Location | undefined): void {
+  const [factorRows = 1, columns = 1] = shapeOf(factor);
+  if (columns !== 1 || (factorRows !== 1 && factorRows !== rows))
+    notSpecializable(
+      "it scales its product for each column in the loop; the form scales rows and whole blocks",
+      location,
+    );
+}
+
+function productShape({ operands: [a, b] }: DotStatement): GemmPattern["shape"] {
+  const [rows, inner] = matrixShape(a);
+  const [, columns] = matrixShape(b);
+  return [rows, columns, inner];
 }
 
 const STATEMENT_NAMES = {

@@ -86,13 +86,15 @@ export function consumerStatements({
   pattern,
   prologue,
   tile,
+  iteration,
   epilogue,
   stores,
 }: GemmStatements): readonly ComputeStatement[] {
   const values = [...stores.values()].map(({ value }) => value);
   const offsets = pattern.stores.flatMap(offsetsOf);
-  const roots = [...boundsOf(pattern), pattern.accumulator.initial, ...values, ...offsets];
-  return backwardSlice(roots, [...prologue, ...tile, ...epilogue]);
+  const factors = pattern.accumulation.arms.flatMap((arm) => arm?.factors ?? []);
+  const roots = [...boundsOf(pattern), pattern.accumulator.initial, ...factors, ...values, ...offsets];
+  return backwardSlice(roots, [...prologue, ...tile, ...iteration, ...epilogue]);
 }
 
 const boundsOf = ({ tileLoop, kLoop }: GemmPattern): readonly Argument[] =>

@@ -12,7 +12,7 @@ const SHARED: ReadonlySet<string> = new Set(
 );
 
 /** Functions that Gluon lacks and that are emitted as Triton defines them. */
-export const EXPANDED = ["sigmoid"] as const;
+export const EXPANDED = ["sigmoid", "swizzle2d"] as const;
 
 /** Methods of Gluon's tensors. */
 const METHODS: ReadonlySet<string> = new Set(["to"]);

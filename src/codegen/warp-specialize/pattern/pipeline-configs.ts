@@ -7,7 +7,7 @@ import { configsFor } from "../../../compiled/configs-by-gpu.js";
 import type { KernelIR } from "../../../ir/nodes.js";
 import type { Dim } from "../../../types/shape.js";
 import { extentDim } from "./block-index.js";
-import type { GemmPattern } from "./gemm-pattern.js";
+import { type GemmPattern, mayPromote } from "./gemm-pattern.js";
 import { bytesOf, HALF_SHARED_BYTES, SHARED_BYTES } from "./shared-memory.js";
 import { notSpecializable } from "./not-specializable.js";
 
@@ -20,6 +20,8 @@ export interface PipelineConfig {
   /** Number of column pieces in which a tile is stored, and number of piece buffers. */
   readonly pieces: number;
   readonly depth: number;
+  /** If sums may be promoted: the number of products, side by side, that make the width of a tile. */
+  readonly products?: number;
   /** Registers per thread, if two programs share a multiprocessor. */
   readonly registers?: number;
 }
@@ -28,10 +30,14 @@ const HOPPER = ["cuda", 90] as const;
 /** Rows of a warp group's tensor-core instruction, and its maximum number of columns. */
 const GROUP_ROWS = 64;
 const MAX_COLUMNS = 256;
+/** Bytes of each row that the instruction takes at once. */
+export const INSTRUCTION_BYTES = 32;
 /** float32 accumulators that a warp group can keep in registers along with its other values. */
 const MAX_ACCUMULATORS = 64 * 256;
 /** With fewer accumulators per tile, the tensor cores wait for loads. */
 const MIN_ACCUMULATORS = 64 * 128;
+/** A product that registers hold along with {@link MAX_ACCUMULATORS}, to which it is added. */
+const MAX_PROMOTED = 64 * 128;
 /** Minimum bytes per row of a piece, so that the shared-memory swizzle uses all banks. */
 const MIN_PIECE_BYTES = 128;
 const MAX_STAGES = 8;
@@ -73,9 +79,10 @@ function hasSeveralProgramsPerProcessor({ params, grid }: KernelIR): boolean {
  * multiplies during the epilogue of the other.
  */
 function pipelineConfigsOf(config: Config, pattern: GemmPattern, canShare: boolean): readonly PipelineConfig[] {
-  const { shape, operands, stores } = pattern;
+  const { shape, operands, stores, accumulation } = pattern;
   const [rows, columns, inner] = shape.map((dim) => sizeOf(dim, config));
-  if (!rows || !columns || !inner || columns > MAX_COLUMNS || columns < 16 || inner < 16) return [];
+  const minInner = INSTRUCTION_BYTES / bytesOf(operands[0].block.tensor.dtype);
+  if (!rows || !columns || !inner || columns > MAX_COLUMNS || columns < 16 || inner < minInner) return [];
   if (rows % GROUP_ROWS !== 0 || rows > 4 * GROUP_ROWS) return [];
   const consumers = rows > GROUP_ROWS ? 2 : 1;
   const accumulators = (rows / consumers) * columns;
@@ -90,6 +97,8 @@ function pipelineConfigsOf(config: Config, pattern: GemmPattern, canShare: boole
   const maxPieces = Math.min(...widths.map(({ width, bytes }) => (width * bytes) / MIN_PIECE_BYTES));
   const outputBytes = (pieces: number, depth: number) =>
     widths.reduce((sum, { width, bytes }) => sum + (rows * width * bytes * depth) / pieces, 0);
+  const isPromoted = mayPromote(accumulation);
+  const promotion = isPromoted ? { products: Math.max(1, accumulators / MAX_PROMOTED) } : {};
   const buffering = [
     { pieces: 1, depth: 1 },
     { pieces: Math.min(4, maxPieces), depth: 2 },
@@ -99,11 +108,11 @@ function pipelineConfigsOf(config: Config, pattern: GemmPattern, canShare: boole
   const exclusive = buffering.flatMap(({ pieces, depth }, i): readonly PipelineConfig[] => {
     if (i > 0 && pieces < 2) return [];
     const stages = stagesIn(SHARED_BYTES, pieces, depth);
-    return stages < 2 ? [] : [{ config, consumers, stages, pieces, depth }];
+    return stages < 2 ? [] : [{ config, consumers, stages, pieces, depth, ...promotion }];
   });
   const stages = stagesIn(HALF_SHARED_BYTES, 1, 1);
   const fitsTwice = config.numWarps === 4 && consumers === 2 && rows * columns <= MAX_ACCUMULATORS && stages >= 2;
-  return canShare && fitsTwice
+  return canShare && fitsTwice && !isPromoted
     ? [...exclusive, { config, consumers: 1, stages, pieces: 1, depth: 1, registers: HALF_REGISTERS }]
     : exclusive;
 }

@@ -29,6 +29,10 @@ export type PipelineStep =
   | { readonly kind: "blank"; readonly operand: number; readonly barrier: BarrierName }
   /** Reads a block into registers, or leaves it in shared memory for products. */
   | { readonly kind: "take"; readonly operand: number }
+  /** The loop of a GEMM, for sums in the tensor cores and for promoted sums. A constexpr may decide between them. */
+  | { readonly kind: "sum"; readonly whole: readonly PipelineStep[]; readonly promoted: readonly PipelineStep[] }
+  /** Multiplies both blocks of the iteration in pieces, and adds each piece to its sum once it is complete. */
+  | { readonly kind: "promote" }
   /** Starts a product of these blocks of the iteration. */
   | { readonly kind: "multiply"; readonly operands: readonly number[] }
   /** Waits until at most `pending` products are in flight. */
@@ -83,7 +87,37 @@ const writePiece: readonly PipelineStep[] = [
   { kind: "send" },
 ];
 
-/** A GEMM whose loads run up to STAGES iterations ahead. Each product is still in flight when the next one starts. */
+const wholeSum: readonly PipelineStep[] = [
+  {
+    kind: "turns",
+    body: [
+      { kind: "wait", barrier: "filled" },
+      { kind: "multiply", operands: [0, 1] },
+      { kind: "settle", pending: 1 },
+      { kind: "release", barrier: "emptied", age: 1, when: "later" },
+      { kind: "advance" },
+    ],
+  },
+  { kind: "settle", pending: 0 },
+  { kind: "release", barrier: "emptied", age: 1, when: "any" },
+];
+
+const promotedSum: readonly PipelineStep[] = [
+  {
+    kind: "turns",
+    body: [
+      { kind: "wait", barrier: "filled" },
+      { kind: "promote" },
+      { kind: "release", barrier: "emptied", age: 0, when: "always" },
+      { kind: "advance" },
+    ],
+  },
+];
+
+/**
+ * A GEMM whose loads run up to STAGES iterations ahead. Each product is still in flight when the next one starts, unless
+ * sums are promoted.
+ */
 export const gemmPipeline: Pipeline = {
   barriers: { filled: { arrivals: "one", per: "slot" }, emptied: { arrivals: "consumers", per: "slot" } },
   producer: [
@@ -107,18 +141,7 @@ export const gemmPipeline: Pipeline = {
     {
       kind: "tiles",
       body: [
-        {
-          kind: "turns",
-          body: [
-            { kind: "wait", barrier: "filled" },
-            { kind: "multiply", operands: [0, 1] },
-            { kind: "settle", pending: 1 },
-            { kind: "release", barrier: "emptied", age: 1, when: "later" },
-            { kind: "advance" },
-          ],
-        },
-        { kind: "settle", pending: 0 },
-        { kind: "release", barrier: "emptied", age: 1, when: "any" },
+        { kind: "sum", whole: wholeSum, promoted: promotedSum },
         { kind: "epilogue", piece: writePiece },
       ],
     },

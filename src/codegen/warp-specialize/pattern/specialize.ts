@@ -4,6 +4,7 @@
  */
 import type { KernelIR } from "../../../ir/nodes.js";
 import { type SpecializedAttention, specializedAttention } from "./attention-plan.js";
+import { sumChoice } from "./gemm-pattern.js";
 import { type SpecializedGemm, specializedGemm } from "./gemm-plan.js";
 import { productsIn } from "./tensor-blocks.js";
 import { NotSpecializable, notSpecializable } from "./not-specializable.js";
@@ -19,7 +20,8 @@ export function specialize(ir: KernelIR, lowered: KernelIR): Specialized | NotSp
     for (const helper of ir.functions)
       for (const { location: at } of productsIn(helper.body))
         notSpecializable("it multiplies matrices in a helper function", at);
-    return productsIn(ir.body).length > 1 ? specializedAttention(ir, lowered) : specializedGemm(ir, lowered);
+    const isAttention = productsIn(ir.body).length > 1 && !sumChoice(ir);
+    return isAttention ? specializedAttention(ir, lowered) : specializedGemm(ir, lowered);
   } catch (error) {
     if (error instanceof NotSpecializable) return error;
     throw error;

@@ -2,6 +2,7 @@
 import {
   type Argument,
   type Block,
+  isLiteral,
   isValue,
   type KernelIR,
   operandOf,
@@ -12,7 +13,7 @@ import {
 import { walk } from "../../../ir/walk.js";
 import { opOf } from "../../../ops/define.js";
 import { dot } from "../../../ops/dot.js";
-import { members } from "../../../types/dtype.js";
+import { type DTypeName, isFp8, members } from "../../../types/dtype.js";
 import type { Dim } from "../../../types/shape.js";
 import { type BlockAccess, blockAccess } from "./block-access.js";
 import { notSpecializable } from "./not-specializable.js";
@@ -52,29 +53,52 @@ export function productsIn(block: Block): readonly OpStatement[] {
   return products;
 }
 
+/** True if the tensor cores round while they sum such a product, so that it may be promoted. */
+export const hasFloat8Operands = ({ operands }: DotStatement): boolean =>
+  operands.slice(0, 2).every((operand) => {
+    const dtype = isValue(operand) && operand.type.kind === "tile" ? operand.type.dtype : undefined;
+    return dtype !== undefined && members(dtype).every(isFp8);
+  });
+
 /**
  * Rejects options of a product. `inputPrecision` has no effect on the supported dtypes, and the caller checks the
- * accumulator's dtype.
+ * accumulator's dtype. A product of 8-bit floats may be promoted block by block.
  * @throws {@link NotSpecializable} if the product has another option.
  */
-function checkOptions({ op, options, location: at }: OpStatement): void {
-  const option = Object.keys(options).find((name) => name !== "inputPrecision" && name !== "outDtype");
+function checkOptions(product: DotStatement): void {
+  const { op, options, operands, location: at } = product;
+  const { maxNumImpreciseAcc, ...others } = options;
+  const option = Object.keys(others).find((name) => name !== "inputPrecision" && name !== "outDtype");
   if (option !== undefined) notSpecializable(`tl.${op.name} with ${option} has no warp-specialized form`, at);
+  if (maxNumImpreciseAcc === undefined) return;
+  const [, inner] = matrixShape(operands[0]);
+  const count = isLiteral(maxNumImpreciseAcc) ? maxNumImpreciseAcc.value : dimOf(maxNumImpreciseAcc);
+  if (!hasFloat8Operands(product) || count !== inner)
+    notSpecializable(`maxNumImpreciseAcc of a warp-specialized product is ${inner}, the length of its blocks`, at);
 }
+
+const dimOf = (argument: Argument): Dim | undefined =>
+  isValue(argument) && argument.type.kind === "constexpr" ? argument.type.text : undefined;
+
+/** Dtypes of blocks that a form multiplies. A dtype variable must have members of one group only. */
+type Factors = readonly (readonly DTypeName[])[];
+export const FLOAT16_FACTORS: Factors = [["float16", "bfloat16"]];
+export const GEMM_FACTORS: Factors = [...FLOAT16_FACTORS, ["float8e4nv"], ["float8e5"]];
 
 /** @throws {@link NotSpecializable} if the load is not a block of an input that the tensor cores can multiply. */
 export function multipliedBlock(
   load: OpStatement,
   ir: KernelIR,
   definitionsOf: ReadonlyMap<Value, Statement>,
+  factors: Factors,
 ): BlockAccess {
   const block = blockAccess(load, ir, definitionsOf);
   const { role, dtype, optional } = block.tensor;
   if (role !== "in" || optional)
     notSpecializable(`it multiplies ${block.tensor.name}, which is no plain input`, load.location);
-  if (!members(dtype).every((each) => each === "float16" || each === "bfloat16"))
+  if (!factors.some((group) => members(dtype).every((each) => group.includes(each))))
     notSpecializable(
-      `it multiplies ${members(dtype).join(" or ")}; the form takes float16 and bfloat16`,
+      `it multiplies ${members(dtype).join(" or ")}; the form takes ${factors.map((group) => group.join(" and ")).join(", ")}`,
       load.location,
     );
   return block;

@@ -299,6 +299,7 @@ def names_for(machine: Machine, version: str) -> dict[str, Any]:
         floor=_of_floats(torch.floor),
         fma=fma,
         full=full,
+        join=join,
         load=load_,
         log=_of_floats(torch.log),
         log2=_of_floats(torch.log2),

@@ -307,12 +307,18 @@ class Machine:
         m, n = acc.shape
         if list(a.shape) != [m, b.shape[0]] or b.shape[1] != n:
             raise Fault(f"a product of {a.shape} and {b.shape} is added to {acc.shape}")
-        if m % (GROUP_ROWS * state.warps // 4) or n % 8 or a.shape[1] % 16:
+        # An instruction takes 32 bytes of each row.
+        depth = 256 // a.dtype.primitive_bitwidth
+        if layout.instr_shape[2] != depth:
+            raise Fault(f"a product of {a.dtype} by instructions of {layout.instr_shape}")
+        if m % (GROUP_ROWS * state.warps // 4) or n % 8 or a.shape[1] % depth:
             raise Fault(f"a product of {a.shape} and {b.shape} fits no instruction of {state.warps} warps")
         if n % layout.instr_shape[1]:
             raise Fault(f"a product of {n} columns by instructions of {layout.instr_shape}")
-        if a.dtype != b.dtype or str(a.dtype) not in ("fp16", "bf16"):
+        if a.dtype != b.dtype or str(a.dtype) not in ("fp16", "bf16", "fp8e4nv", "fp8e5"):
             raise Unknown(f"a product of {a.dtype} and {b.dtype}")
+        if depth == 32 and (a.data.stride(1) != 1 or b.data.stride(0) != 1):
+            raise Fault(f"a product of {a.dtype} whose operands do not lie along the sum")
         if str(acc.dtype) != "fp32":
             raise Unknown(f"a product is added to {acc.dtype}")
         reads: list[Access] = []

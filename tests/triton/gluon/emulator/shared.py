@@ -139,6 +139,12 @@ class Shared:
             raise Fault(f"{self.name} of shape {self.shape} has no axes {axes}")
         return self._seen(self.data.permute(axes))
 
+    def slice(self, start: Any, length: Any, dim: int = 0) -> Shared:
+        first, count = int(start), int(length)
+        if not 0 <= first <= first + count <= self.shape[dim]:
+            raise Fault(f"{self.name} of shape {self.shape} has no {count} from {first} on along axis {dim}")
+        return self._seen(self.data.narrow(dim, first, count))
+
     def load(self, layout: Any) -> Any:
         return self.machine.load_shared(self, layout)
 

@@ -23,6 +23,8 @@ TORCH = {
     tl.int32: torch.int32,
     tl.int64: torch.int64,
     tl.uint8: torch.uint8,
+    tl.float8e4nv: torch.float8_e4m3fn,
+    tl.float8e5: torch.float8_e5m2,
     tl.float16: torch.float16,
     tl.bfloat16: torch.bfloat16,
     tl.float32: torch.float32,

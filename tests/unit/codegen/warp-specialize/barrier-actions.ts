@@ -17,6 +17,8 @@ export interface Scenario {
   readonly pieces: number;
   readonly depth: number;
   readonly turns: readonly number[];
+  /** Whether each product is added to its sum once it is complete. */
+  readonly isPromoted?: boolean;
   /** How many of them each consumer leaves to the others. */
   readonly idle?: readonly number[];
 }
@@ -80,6 +82,11 @@ class Unrolled {
       case "idle turns":
         for (let i = 0; i < this.#idle; i++) this.#run(step.body, i);
         return;
+      case "sum":
+        return this.#run(this.scenario.isPromoted ? step.promoted : step.whole, turn);
+      case "promote":
+        this.#multiply([0, 1]);
+        return void actions.push({ kind: "settle", pending: 0 });
       case "epilogue":
         for (let i = 0; i < pieces; i++) this.#run(step.piece, i);
         return;

@@ -28,7 +28,11 @@ const options = { key: (scenario: Scenario) => JSON.stringify(scenario), sources
 
 const scenarios = [2, 3].flatMap((stages) =>
   ([1, 2] as const).flatMap((consumers) =>
-    PIECES.flatMap((pieces) => TURNS.map((turns): Scenario => ({ stages, consumers, turns, ...pieces }))),
+    PIECES.flatMap((pieces) =>
+      TURNS.flatMap((turns) =>
+        [false, true].map((isPromoted): Scenario => ({ stages, consumers, turns, isPromoted, ...pieces })),
+      ),
+    ),
   ),
 );
 
@@ -50,9 +54,11 @@ function changed(
     const inner: PipelineStep =
       "body" in step
         ? { ...step, body: changed(step.body, change) }
-        : step.kind === "epilogue"
-          ? { ...step, piece: changed(step.piece, change) }
-          : step;
+        : step.kind === "sum"
+          ? { ...step, whole: changed(step.whole, change), promoted: changed(step.promoted, change) }
+          : step.kind === "epilogue"
+            ? { ...step, piece: changed(step.piece, change) }
+            : step;
     return change(inner) ?? [];
   });
 }
@@ -76,7 +82,8 @@ const without =
 
 const products = sampleCases("launches of products to explore", scenarios, { ...options, perRun: 16 });
 
-test.each(products)("should find nothing wrong with $stages slots, $consumers consumers, turns $turns", (scenario) => {
+const title = "should find nothing wrong with $stages slots, $consumers consumers, turns $turns, promoted: $isPromoted";
+test.each(products)(title, (scenario) => {
   expect(exploreBarriers(gemmPipeline, scenario)).toBeUndefined();
 });
 

@@ -1,6 +1,8 @@
 /** Which kernels have a warp-specialized form, by what their data do, and why others have none. */
 import { describe, expect, test } from "vitest";
 import { attention } from "../../../../examples/flash-attention.js";
+import { fp8GemmBlockScaled } from "../../../../examples/fp8-gemm-block-scaled.js";
+import { fp8Gemm } from "../../../../examples/fp8-gemm.js";
 import { gemmBlockScaled } from "../../../../examples/gemm-block-scaled.js";
 import { gemmPersistentTma } from "../../../../examples/gemm-persistent-tma.js";
 import { gemmPersistent } from "../../../../examples/gemm-persistent.js";
@@ -53,6 +55,10 @@ describe("should recognize", () => {
     ["a product of each batch", near.batched, 1],
     ["a product of heads between rows, with options that change nothing", near.projected, 1],
     ["a product whose bias and activation are chosen", near.chosen, 1],
+    ["a product of 8-bit floats whose sum is promoted or not", fp8Gemm, 1],
+    ["a product of 8-bit floats whose blocks have scales", fp8GemmBlockScaled, 1],
+    ["a product that is added to its sum outside", near.promoted, 1],
+    ["a product whose rows are scaled in the loop", near.scaledRows, 1],
   ])("%s", (_, kernel, stores) => {
     const found = formOf(kernel);
     if (found instanceof NotSpecializable || found.kind !== "gemm") throw new Error(reasonOf(found));
@@ -207,7 +213,24 @@ test.each([
   ["a product that is scaled in the loop", near.decayed, "its product is not added to the state that the loop carries"],
   ["blocks that are changed first", near.doubled, "its product takes an operand that is not loaded in the loop"],
   ["a masked load", near.masked, "the copy engine takes no mask"],
-  ["a product of float32", near.single, "it multiplies float32; the form takes float16 and bfloat16"],
+  [
+    "a product of float32",
+    near.single,
+    "it multiplies float32; the form takes float16 and bfloat16, float8e4nv, float8e5",
+  ],
+  ["columns that are scaled in the loop", near.scaledColumns, "it scales its product for each column in the loop"],
+  ["8-bit floats that do not lie along the sum", near.float8Columns, /^the tensor cores multiply 8-bit floats along/],
+  [
+    "sums that are promoted within a block",
+    near.promotedOften,
+    "maxNumImpreciseAcc of a warp-specialized product is BLOCK_K, the length of its blocks",
+  ],
+  [
+    "blocks that are loaded in the arms of a branch",
+    near.loadedInArms,
+    "its product takes an operand that is not loaded in the loop",
+  ],
+  ["a branch whose arms multiply other blocks", near.otherBlocks, "its branch multiplies other blocks in each arm"],
   ["an op that Gluon lacks", near.tanhed, "Gluon has no libdevice.tanh"],
   ["a number for each row", near.rowSums, "it writes a number for each row or column; a product is written in blocks"],
   ["blocks of two shapes", near.unlikeBlocks, "it writes c in blocks of different shapes"],

@@ -3,6 +3,8 @@ import { PositionEncoding, Workspace } from "@astral-sh/ruff-wasm-nodejs";
 import { describe, expect, test } from "vitest";
 import { build } from "tilescript";
 import { attention } from "../../../../../examples/flash-attention.js";
+import { fp8GemmBlockScaled } from "../../../../../examples/fp8-gemm-block-scaled.js";
+import { fp8Gemm } from "../../../../../examples/fp8-gemm.js";
 import { gemmPersistentTma } from "../../../../../examples/gemm-persistent-tma.js";
 import { gemmTma } from "../../../../../examples/gemm-tma.js";
 import { gemm } from "../../../../../examples/gemm.js";
@@ -23,6 +25,9 @@ const specialized = [
   ["gemm-tma", gemmTma],
   ["gemm-persistent-tma", gemmPersistentTma],
   ["linear-gelu", linearGelu],
+  ["fp8-gemm", fp8Gemm],
+  ["fp8-gemm-block-scaled", fp8GemmBlockScaled],
+  ["scaled-rows", products.scaledRows],
   ["on-two-axes", products.onTwoAxes],
   ["twice", products.twice],
   ["normalized", products.normalized],
@@ -66,14 +71,19 @@ describe.each(specialized)("%s", (name, kernel) => {
   });
 });
 
-test.each(["gemm", "linear-gelu", "attention", "in-two-loops", "relative-attention"])(
-  "should specialize %s as in its golden file",
-  async (name) => {
-    const [, kernel] = specialized.find(([each]) => each === name)!;
-    const { python } = (await build(kernel)).emit({ warpSpecialize: "always" });
-    await expect(python).toMatchFileSnapshot(`golden/${name}.py`);
-  },
-);
+test.each([
+  "gemm",
+  "linear-gelu",
+  "fp8-gemm",
+  "fp8-gemm-block-scaled",
+  "attention",
+  "in-two-loops",
+  "relative-attention",
+])("should specialize %s as in its golden file", async (name) => {
+  const [, kernel] = specialized.find(([each]) => each === name)!;
+  const { python } = (await build(kernel)).emit({ warpSpecialize: "always" });
+  await expect(python).toMatchFileSnapshot(`golden/${name}.py`);
+});
 
 test("should change no module of a kernel that has no such form, or is not asked for it", async () => {
   for (const kernel of [attentions.mixing, vectorAdd, softmax]) {

@@ -692,7 +692,8 @@ def _described(tensor):
 
 def _set_block(desc, block):
     """Sets a descriptor's block to that of the config that is to run."""
-    dtype = getattr(gl, str(desc.base.dtype).removeprefix("torch."))
+    # The layout depends on the size of elements only.
+    dtype = getattr(gl, f"int{8 * desc.base.element_size()}")
     desc.block_shape = block
     desc.layout = gl.NVMMASharedLayout.get_default_for(block, dtype)
 

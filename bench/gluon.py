@@ -25,6 +25,7 @@ from typing import Any
 
 import gluon_attention as attention
 import gluon_flex as flex
+import gluon_float8 as float8
 import gluon_random
 from gluon_modules import load, say, tuner_of
 
@@ -54,6 +55,10 @@ TIMED = [
 ]
 
 
+def problem_of(name: str, shape: tuple[int, int, int], dtype: str) -> Any:
+    return (float8.Problem if name in float8.NAMES else Problem)(name, shape, dtype)
+
+
 class Problem:
     """Inputs for one size, and what PyTorch computes of them."""
 
@@ -67,11 +72,13 @@ class Problem:
             return torch.randn(*size, device="cuda", dtype=self.kind)
 
         self.is_linear = name == "linear_gelu"
+        self.options: dict[str, Any] = {}
         self.shape = (m, n)
         if self.is_linear:
             self.inputs = (make(m, k), make(n, k) / k**0.5, make(n))
         else:
             self.inputs = (make(m, k), make(k, n))
+        self.tensors = self.inputs[:2]
 
     def reference(self, wide: bool) -> Any:
         import torch
@@ -81,6 +88,22 @@ class Problem:
             return torch.nn.functional.gelu(torch.nn.functional.linear(*inputs))
         return torch.matmul(*inputs)
 
+    def rivals(self) -> dict[str, Any]:
+        if not self.is_linear:
+            return {}
+        import torch
+
+        fused = torch.compile(
+            lambda *given: torch.nn.functional.gelu(torch.nn.functional.linear(*given)),
+            mode="max-autotune-no-cudagraphs",
+        )
+        try:
+            fused(*self.inputs)
+        except Exception as error:  # noqa: BLE001
+            say(note=f"max-autotune: {type(error).__name__}")
+            return {}
+        return {"max-autotune": lambda: fused(*self.inputs)}
+
 
 def compare(name: str, module: Any) -> None:
     import torch
@@ -88,31 +111,34 @@ def compare(name: str, module: Any) -> None:
     torch.backends.cuda.matmul.allow_tf32 = False
     tuner = tuner_of(module)
     configs = list(tuner.configs)
+    is_float8 = name in float8.NAMES
+    shapes = float8.SHAPES if is_float8 else SHAPES
+    dtypes = ("promoted", "fast") if is_float8 else ("float16", "bfloat16")
     for index, config in enumerate(configs):
         tuner.configs = [config]
         tuner.cache.clear()
         wrong: list[Any] = []
         began = time.time()
-        for shape in SHAPES:
-            for dtype in ("float16", "bfloat16"):
-                problem = Problem(name, shape, dtype)
+        for shape in shapes:
+            for dtype in dtypes:
+                problem = problem_of(name, shape, dtype)
                 exact = problem.reference(wide=True)
                 own = (problem.reference(wide=False).float() - exact).abs().max().item()
                 out = torch.full(problem.shape, float("nan"), device="cuda", dtype=problem.kind)
-                assert module._is_specialized(*problem.inputs[:2], out), (shape, dtype)
-                module.kernel_fn(*problem.inputs, out=out)
+                assert module._is_specialized(*problem.tensors, out), (shape, dtype)
+                module.kernel_fn(*problem.inputs, **problem.options, out=out)
                 off = (out.float() - exact).abs().max().item()
                 first = out.clone()
                 stable = True
                 for _ in range(2):
                     out.fill_(float("nan"))
-                    module.kernel_fn(*problem.inputs, out=out)
+                    module.kernel_fn(*problem.inputs, **problem.options, out=out)
                     stable = stable and torch.equal(out, first)
                 step = exact.abs().max().item() * 2.0 ** (-10 if dtype == "float16" else -7)
                 if not (off <= max(2 * own, step)) or not stable:
                     wrong.append([shape, dtype, off, own, stable])
         spills = sorted({binary.n_spills for kept in tuner.fn.device_caches.values() for binary in kept[0].values()})
-        say(compared=name, config=index, constants=config.kwargs, cases=2 * len(SHAPES), wrong=wrong, spills=spills, seconds=round(time.time() - began, 1))
+        say(compared=name, config=index, constants=config.kwargs, cases=2 * len(shapes), wrong=wrong, spills=spills, seconds=round(time.time() - began, 1))
     tuner.configs = configs
     tuner.cache.clear()
 
@@ -137,13 +163,16 @@ def timed(run: Any, flush: Any, calls: int = 12) -> float:
 
 def measure(name: str, module: Any, size: int, dtype: str) -> None:
     import torch
-    problem = Problem(name, (size, size, size), dtype)
+    problem = problem_of(name, (size, size, size), dtype)
     out = torch.empty(problem.shape, device="cuda", dtype=problem.kind)
     is_specialized = module._is_specialized
 
+    def call() -> None:
+        module.kernel_fn(*problem.inputs, **problem.options, out=out)
+
     def plain() -> None:
         module._is_specialized = lambda *_: False
-        module.kernel_fn(*problem.inputs, out=out)
+        call()
         module._is_specialized = is_specialized
 
     tuner = tuner_of(module)
@@ -151,24 +180,16 @@ def measure(name: str, module: Any, size: int, dtype: str) -> None:
 
     def with_config(config: Any) -> None:
         tuner.configs = [config]
-        module.kernel_fn(*problem.inputs, out=out)
+        call()
         tuner.configs = configs
 
     rivals = {
         **{f"config {i}": lambda config=config: with_config(config) for i, config in enumerate(configs)},
-        "specialized": lambda: module.kernel_fn(*problem.inputs, out=out),
+        "specialized": call,
         "plain": plain,
         "torch": lambda: problem.reference(wide=False),
+        **problem.rivals(),
     }
-    if problem.is_linear:
-        fused = torch.compile(
-            lambda *given: torch.nn.functional.gelu(torch.nn.functional.linear(*given)), mode="max-autotune-no-cudagraphs"
-        )
-        try:
-            fused(*problem.inputs)
-            rivals["max-autotune"] = lambda: fused(*problem.inputs)
-        except Exception as error:  # noqa: BLE001
-            say(note=f"max-autotune: {type(error).__name__}")
     for run in rivals.values():
         run()
     torch.cuda.synchronize()
@@ -179,7 +200,7 @@ def measure(name: str, module: Any, size: int, dtype: str) -> None:
             times[rival].append(timed(run, flush))
     medians = {rival: statistics.median(each) for rival, each in times.items()}
     flops = 2 * size**3
-    module.kernel_fn(*problem.inputs, out=out)
+    call()
     best = tuner.best_config
     say(
         timed=name, size=size, dtype=dtype, rounds=ROUNDS,
@@ -194,7 +215,7 @@ def measure(name: str, module: Any, size: int, dtype: str) -> None:
 def steps(folder: Path, only: str) -> list[tuple[str, ...]]:
     names = sorted(path.stem for path in folder.glob("*.py"))
     every = [("compare", name) for name in names]
-    every += [("measure", *map(str, each)) for each in [*TIMED, *attention.TIMED, *flex.TIMED] if each[0] in names]
+    every += [("measure", *map(str, each)) for each in [*TIMED, *float8.TIMED, *attention.TIMED, *flex.TIMED] if each[0] in names]
     return [step for step in every if only == "" or step[1] in only.split(",")]
 
 

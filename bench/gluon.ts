@@ -8,6 +8,8 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { build } from "tilescript";
 import { attention } from "../examples/flash-attention.js";
+import { fp8GemmBlockScaled } from "../examples/fp8-gemm-block-scaled.js";
+import { fp8Gemm } from "../examples/fp8-gemm.js";
 import { gemm } from "../examples/gemm.js";
 import { gemmPersistentTma } from "../examples/gemm-persistent-tma.js";
 import { gemmTma } from "../examples/gemm-tma.js";
@@ -19,6 +21,16 @@ import { randomAttention } from "../tests/kernels/random/random-attentions.js";
 import { randomProduct } from "../tests/kernels/random/random-products.js";
 import { resultFile, runOnModules } from "./in-python.js";
 
+const examples = [
+  gemm,
+  gemmTma,
+  gemmPersistentTma,
+  linearGelu,
+  fp8Gemm,
+  fp8GemmBlockScaled,
+  attention,
+  relativeAttention,
+];
 /** Random kernels of each form. */
 const EACH = 320;
 
@@ -28,7 +40,7 @@ const { values: flags } = parseArgs({
 
 async function emitInto(folder: string): Promise<void> {
   mkdirSync(folder, { recursive: true });
-  for (const example of [gemm, gemmTma, gemmPersistentTma, linearGelu, attention, relativeAttention]) {
+  for (const example of examples) {
     const kernel = await build(example);
     writeFileSync(join(folder, kernel.file), kernel.emit({ warpSpecialize: "always" }).python);
   }

@@ -32,7 +32,12 @@ def inputs_of(module: Any, about: dict[str, Any], place: int, seed: int) -> list
         given[2] = given[2].abs()
     if not about["isStrided"]:
         return given
-    return [x.transpose(-2, -3).contiguous().transpose(-2, -3) if torch.is_tensor(x) else x for x in given]
+    return [apart(x) if torch.is_tensor(x) and x.ndim > 2 else x for x in given]
+
+
+def apart(tensor: Any) -> Any:
+    """The same, with the two axes before the last one in another order in memory."""
+    return tensor.transpose(-2, -3).contiguous().transpose(-2, -3)
 
 
 def form_of(about: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from types import ModuleType
@@ -252,9 +253,7 @@ def draw(spec: dict[str, Any], seed: int) -> torch.Tensor:
     if fill["kind"] == "normal":
         values = torch.randn(shape, generator=generator).to(dtype)
         special = fill.get("special", [])
-        _insert_special(values, [kind for kind in special if kind != "rows"], generator)
-        if "rows" in special:
-            _make_special_rows(values, seed)
+        _insert_special(values, [kind for kind in special if kind not in LINE_AXES], generator)
     elif fill["kind"] == "uniform":
         values = torch.empty(shape).uniform_(fill["low"], fill["high"], generator=generator).to(dtype)
     elif fill["kind"] == "integers":
@@ -271,6 +270,9 @@ def draw(spec: dict[str, Any], seed: int) -> torch.Tensor:
         values = torch.from_numpy(raw).view(dtype).reshape(shape) if raw.size else torch.empty(shape, dtype=dtype)
     else:
         raise ValueError(f"unknown fill {fill['kind']!r}")
+    for kind in fill.get("special", []):
+        if kind in LINE_AXES:
+            _make_special_lines(values, kind, seed)
     return values[:1].expand(shape).contiguous() if spec.get("layout") == "expanded" else values
 
 
@@ -291,23 +293,44 @@ def _insert_special(values: torch.Tensor, kinds: Sequence[str], generator: torch
     values.view(-1)[indices] = torch.where(signed, numbers * signs, numbers).to(values.dtype)
 
 
-# The mean of a row whose deviations are around 1. The square of the mean hides them in float32.
+# The mean of a line whose deviations are around 1. The square of the mean hides them in float32.
 FAR_MEAN = 256.0
 
+# The axis of each kind of lines.
+LINE_AXES = {"rows": -1, "columns": -2, "-infinity rows": -1}
 
-def _make_special_rows(values: torch.Tensor, seed: int) -> None:
-    """Rows of equal elements, with one element far above all others, and with deviations that cancel, in turn."""
+
+def _make_special_lines(values: torch.Tensor, kind: str, seed: int) -> None:
+    """Turns the lines along an axis into those that random numbers never give, each in turn, as the evaluator does."""
+    axis, is_float = LINE_AXES[kind], values.is_floating_point()
     # A float8 has no arithmetic.
-    if values.ndim == 0 or values.shape[-1] < 2 or values.itemsize == 1:
+    if values.ndim < -axis or values.shape[axis] < 2 or (values.itemsize == 1 and is_float):
         return
-    for row, elements in enumerate(values.view(-1, values.shape[-1])):
-        kind = (row + seed) % 4
-        if kind == 0:
-            elements.fill_(1.5)
-        elif kind == 1:
-            elements[row % len(elements)] = 100.0
-        elif kind == 2:
-            elements += FAR_MEAN
+    subnormal = _special("subnormal", values.dtype) if is_float else 0
+    lines = values.movedim(axis, -1)
+    for number, index in enumerate(itertools.product(*map(range, lines.shape[:-1]))):
+        elements = lines[index]
+        if kind == "-infinity rows":
+            if is_float and (number + seed) % 2 == 0:
+                elements.fill_(-math.inf)
+        elif not is_float:
+            turn = (number + seed) % 3
+            if turn == 0:
+                elements.fill_(1)
+            elif turn == 1:
+                elements.copy_(-1 - elements.abs())
+        else:
+            turn = (number + seed) % 6
+            if turn == 0:
+                elements.fill_(1.5)
+            elif turn == 1:
+                elements[number % len(elements)] = 100.0
+            elif turn == 2:
+                elements += FAR_MEAN
+            elif turn == 3:
+                elements.copy_(-0.5 - elements.abs())
+            elif turn == 4:
+                elements[1::2] = subnormal
 
 
 def _special(kind: str, dtype: torch.dtype) -> float:

@@ -416,10 +416,17 @@ export type ProgramOrder = "sequential" | "reversed" | "shuffled" | readonly num
 
 /**
  * Floats that occur in practice and are often missing in tests. `largest`, `subnormal` (the smallest positive number)
- * and `large` (100, whose exp overflows float32) have either sign. `rows` gives rows of equal elements, rows with one
- * `large` element, and rows whose mean is far above their deviations.
+ * and `large` (100, whose exp overflows float32) have either sign.
  */
-export type SpecialValue = "nan" | "infinity" | "-infinity" | "-0" | "subnormal" | "largest" | "large" | "rows";
+export type SingleValue = "nan" | "infinity" | "-infinity" | "-0" | "subnormal" | "largest" | "large";
+
+/**
+ * Lines of a tensor. `rows` are equal, all negative, half subnormal, have one `large` element, or a mean far above their
+ * deviations; `columns` are the same along the last axis but one. Every other one of `-infinity rows` is all -infinity.
+ */
+export type LineKind = "rows" | "columns" | "-infinity rows";
+
+export type SpecialValue = SingleValue | LineKind;
 
 /** Options for the emitted module. */
 export interface EmitOptions {
@@ -637,6 +644,8 @@ export interface CompiledKernel {
   narrowRoundings(testCase: TestCase, tolerance?: GivenTolerance): readonly Finding[];
   /** PyTorch's reason to refuse the reference's calls in this case. Undefined if it takes them, or if this is unknown. */
   referenceRefusal?(testCase: TestCase): string | undefined;
+  /** True if the reference is known to return numbers, and no NaN, for the special values of this case. */
+  isSpecialDefined?(testCase: TestCase): boolean;
   /** Runs one test case in-process. */
   evaluate(testCase: TestCase, options?: EvaluateOptions): Evaluation;
   /**

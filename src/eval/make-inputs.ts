@@ -3,7 +3,9 @@ import type {
   TestCase,
   PartitionSignature,
   Ranges,
+  LineKind,
   Signature,
+  SingleValue,
   SpecialValue,
   TensorData,
   TensorSignature,
@@ -48,12 +50,13 @@ export function makeInputs(
       : [[name, draw({ name, dtype, dims: [numel] }, testCase, sizes, undefined)] as const],
   );
   const specialValues = special === true ? SPECIAL_VALUES : special || [];
-  const hasRows = specialValues.includes("rows");
   for (const { tensor, data } of tensors) {
     const { name, range } = tensor;
     // Special values would violate a declared range.
-    if (!range) insertSpecialValues(data, specialValues, uniform(seedOf(testCase.seed, `${name} special`)));
-    if (!range && hasRows) makeSpecialRows(data, testCase.seed);
+    if (!range) {
+      insertSpecialValues(data, specialValues.filter(isSingle), uniform(seedOf(testCase.seed, `${name} special`)));
+      for (const kind of specialValues) if (!isSingle(kind)) makeSpecialLines(data, kind, testCase.seed);
+    }
     if (testCase.layouts?.[name] === "expanded") repeatFirstRow(data);
   }
   return Object.fromEntries([...tensors.map(({ tensor, data }) => [tensor.name, data] as const), ...pointerTensors]);
@@ -67,9 +70,14 @@ const FAR_VALUE = 100;
 /** One in this many elements is special. With more, every reduction over a row would return a special value. */
 const SPECIAL_VALUE_INTERVAL = 16;
 
+const isSingle = (kind: SpecialValue): kind is SingleValue => !(kind in LINES);
+
 /** Overwrites some elements of a float tensor with special values. Integer tensors do not change. */
-function insertSpecialValues({ dtype, data }: TensorData, listed: readonly SpecialValue[], random: () => number): void {
-  const specialValues = listed.filter((kind) => kind !== "rows");
+function insertSpecialValues(
+  { dtype, data }: TensorData,
+  specialValues: readonly SingleValue[],
+  random: () => number,
+): void {
   if (specialValues.length === 0 || data.length === 0 || !isFloat(dtype as DTypeName)) return;
   const rounded = round(dtype as FloatDType);
   const randomIndex = (end: number): number => Math.floor(random() * end);
@@ -81,23 +89,59 @@ function insertSpecialValues({ dtype, data }: TensorData, listed: readonly Speci
   }
 }
 
-/** The mean of a row whose deviations are around 1. The square of the mean hides them in float32. */
+/** The mean of a line whose deviations are around 1. The square of the mean hides them in float32. */
 const FAR_MEAN = 256;
 
-/**
- * Turns rows of a float tensor into those that random numbers never give, in turn: equal elements, one element far above
- * all others, and deviations that cancel against their mean. Every fourth row remains as drawn.
- */
-function makeSpecialRows({ dtype, shape, data }: TensorData, seed: number): void {
-  const length = shape.at(-1) ?? 0;
-  if (length < 2 || !isFloat(dtype as DTypeName) || isFp8(dtype as DTypeName)) return;
-  const [rounded, numbers] = [round(dtype as FloatDType), data as NumberData];
-  for (let row = 0; row * length < numbers.length; row++) {
-    const start = row * length;
-    const kind = (row + seed) % 4;
-    if (kind === 0) numbers.fill(rounded(1.5), start, start + length);
-    else if (kind === 1) numbers[start + (row % length)] = rounded(FAR_VALUE);
-    else if (kind === 2) for (let i = start; i < start + length; i++) numbers[i] = rounded(FAR_MEAN + numbers[i]!);
+/** The element at `index` of a line that had `value` there. `far` is the index of an element far above all others. */
+type Line = (value: number, index: number, far: number) => number;
+
+/** Lines that random numbers never give. Other lines remain as drawn. */
+const FLOAT_LINES = (dtype: FloatDType): readonly Line[] => [
+  () => 1.5,
+  (value, index, far) => (index === far ? FAR_VALUE : value),
+  (value) => FAR_MEAN + value,
+  (value) => -0.5 - Math.abs(value),
+  (value, index) => (index % 2 === 0 ? value : specialValue("subnormal", dtype, 1)),
+  (value) => value,
+];
+
+/** Of integers, sums must remain small, and unsigned ones have no sign. */
+const INTEGER_LINES: readonly Line[] = [() => 1, (value) => -1 - Math.abs(value), (value) => value];
+
+/** The axis of each kind of lines, counted from the last, and the lines themselves. */
+const LINES: Readonly<
+  Record<LineKind, { readonly axis: number; readonly lines: (dtype: DTypeName) => readonly Line[] }>
+> = {
+  rows: { axis: 1, lines: linesOf },
+  columns: { axis: 2, lines: linesOf },
+  "-infinity rows": {
+    axis: 1,
+    lines: (dtype) => (isFloat(dtype) ? [() => -Infinity, (value) => value] : []),
+  },
+};
+
+function linesOf(dtype: DTypeName): readonly Line[] {
+  // A float8 has no arithmetic.
+  if (isFloat(dtype)) return isFp8(dtype) ? [] : FLOAT_LINES(dtype);
+  return isSigned(dtype) && !isBig(dtype) ? INTEGER_LINES : [];
+}
+
+/** Turns the lines of a tensor along one axis into special ones, each kind in turn. */
+function makeSpecialLines({ dtype, shape, data }: TensorData, kind: LineKind, seed: number): void {
+  const { axis, lines } = LINES[kind];
+  const kinds = lines(dtype as DTypeName);
+  const length = shape.at(-axis) ?? 0;
+  if (length < 2 || kinds.length === 0) return;
+  const rounded = isFloat(dtype as DTypeName) ? round(dtype as FloatDType) : (value: number) => value;
+  const stride = sizeOf(shape.slice(shape.length - axis + 1));
+  const numbers = data as NumberData;
+  for (let line = 0; line * length < numbers.length; line++) {
+    const start = Math.floor(line / stride) * length * stride + (line % stride);
+    const element = kinds[(line + seed) % kinds.length]!;
+    for (let i = 0; i < length; i++) {
+      const at = start + i * stride;
+      numbers[at] = rounded(element(numbers[at]!, i, line % length));
+    }
   }
 }
 
@@ -107,7 +151,7 @@ function repeatFirstRow({ shape: [rows = 1], data }: TensorData): void {
   for (let start = length; start < data.length; start += length) data.copyWithin(start, 0, length);
 }
 
-function specialValue(kind: SpecialValue, dtype: FloatDType, sign: 1 | -1): number {
+function specialValue(kind: SingleValue, dtype: FloatDType, sign: 1 | -1): number {
   const { max, mantissaBits, bias } = floatFormats[dtype];
   switch (kind) {
     case "nan":
@@ -124,8 +168,6 @@ function specialValue(kind: SpecialValue, dtype: FloatDType, sign: 1 | -1): numb
       return sign * max;
     case "large":
       return sign * FAR_VALUE;
-    case "rows":
-      throw new Error("a row is no value");
     default:
       return kind satisfies never;
   }

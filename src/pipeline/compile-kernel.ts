@@ -11,7 +11,7 @@ import { assertCorrect } from "../eval/assert-correct.js";
 import { evaluateCase } from "../eval/evaluate-case.js";
 import { refusal } from "../eval/refusal.js";
 import { estimateWork } from "../eval/cost-estimate.js";
-import { referenceRefusal } from "../eval/refused-reference.js";
+import { referenceQueries } from "../eval/reference-queries.js";
 import type { KernelIR } from "../ir/nodes.js";
 import { printIR } from "../ir/print.js";
 import type { SourceIndex } from "../ir/source-index.js";
@@ -88,7 +88,7 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
     computes: (cache) => kernelOutputs(ir, lowered, () => proof(cache), evaluate),
     suggestPreconditions: (requires = []) => obligationsWithPreconditions(definition, source, requires),
     narrowRoundings,
-    referenceRefusal: (testCase) => referenceRefusal(ir, signature, testCase),
+    ...referenceQueries(ir, signature),
     evaluate,
     check: (testCase, options) => assertCorrect(signature, testCase, evaluate(testCase, options)),
   };

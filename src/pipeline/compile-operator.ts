@@ -9,6 +9,7 @@ import type { KernelDefinition } from "../dsl/definition.js";
 import { type OperatorDefinition, traceOperator } from "../dsl/operator.js";
 import { rangesOf, sizesOf } from "../eval/case-launch.js";
 import { assertCorrect } from "../eval/assert-correct.js";
+import { referenceQueries } from "../eval/reference-queries.js";
 import { evaluateOperator, operatorRefusal, operatorWork } from "../eval/evaluate-operator.js";
 import type { KernelIR } from "../ir/nodes.js";
 import type { OperatorIR } from "../ir/operator-ir.js";
@@ -80,6 +81,7 @@ export function compileOperator(
     refusal: byLaunch((testCase) => operatorRefusal(operator, testCase)),
     ...operatorProofs(operator, lowered, evaluate),
     narrowRoundings,
+    ...referenceQueries(face, signature),
     evaluate,
     check: (testCase, options) => assertCorrect(signature, testCase, evaluate(testCase, options)),
   };

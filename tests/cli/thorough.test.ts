@@ -67,8 +67,8 @@ beforeAll(async () => {
 afterAll(() => closeDevice(interpreter));
 
 const options = { selection: { seed: 5 }, runs: 40, timeLimitMs: 60_000 };
-/** The runs, one case for each of two configs, one of special rows, and N at 1 and at 16. */
-const CASES = options.runs + 2 + 1 + 2;
+/** The runs, one case for each of two configs, six of special rows, and N at 1 and at 16. */
+const CASES = options.runs + 2 + 6 + 2;
 
 /** It stores one element after another, however its output lies in memory. */
 const unstrided = kernel(

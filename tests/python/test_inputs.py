@@ -75,6 +75,24 @@ class Inputs(unittest.TestCase):
         self.assertTrue(torch.equal(draw(spec("sliced", [7]), 3), draw(spec("contiguous", [7]), 3)))
         self.assertFalse(torch.equal(draw(spec("contiguous", [7]), 3), draw(spec("contiguous", [7]), 4)))
 
+    def test_special_lines_lie_along_their_axis(self) -> None:
+        def drawn(kind: str, dtype: str = "float32") -> torch.Tensor:
+            fill = {"kind": "normal" if "float" in dtype else "integers", "low": -8, "high": 8, "special": [kind]}
+            return draw({**spec("contiguous", [7, 7], dtype), "fill": fill}, 0)
+
+        for values in (drawn("rows"), drawn("columns").T):
+            self.assertTrue((values[0] == 1.5).all())
+            self.assertEqual(values[1].max(), 100)
+            self.assertGreater(values[2].min(), 200)
+            self.assertLess(values[3].max(), 0)
+            self.assertEqual(values[4, 1::2].tolist(), [2**-149] * 3)
+            self.assertTrue((values[6] == 1.5).all())
+        self.assertEqual(drawn("-infinity rows").isinf().sum(1).tolist(), [7, 0] * 3 + [7])
+        integers = drawn("rows", "int8")
+        self.assertTrue((integers[0] == 1).all())
+        self.assertLess(integers[1].max(), 0)
+        self.assertTrue(drawn("-infinity rows", "float8e5").to(torch.float32).isfinite().all())
+
     def test_values_lie_in_their_range(self) -> None:
         values = draw({**spec("contiguous", [500]), "fill": {"kind": "uniform", "low": -2, "high": 0}}, 1)
         self.assertTrue(bool(((values >= -2) & (values <= 0)).all()))

@@ -7,6 +7,7 @@ import {
   type TestCase,
   type CompiledKernel,
   formatSizes,
+  type SpecialValue,
   type TensorSignature,
 } from "../../compiled/compiled-kernel.js";
 import { acceptedCase, nearestAcceptedCase, shrinkAccepted } from "./valid-cases.js";
@@ -63,7 +64,7 @@ export function planCases(kernel: CompiledKernel, limits: Limits, selection: Sel
   const declared = selection.sizes ? { cases: [], skipped: [] } : declaredCases(kernel, limits, selection);
   const generated = generatedCases(kernel, limits, selection);
   return {
-    cases: [...declared.cases, ...specialRows(kernel, generated.cases, selection), ...generated.cases],
+    cases: [...declared.cases, ...specialCases(kernel, generated.cases, selection), ...generated.cases],
     skipped: [...new Set([...declared.skipped, ...generated.skipped])],
   };
 }
@@ -122,16 +123,38 @@ export function declaredCases(kernel: CompiledKernel, limits: Limits, selection:
   return { cases, skipped: [...skipped] };
 }
 
-/** A small generated case again, with rows of equal, far and cancelling elements, which random numbers never give. */
-export function specialRows(
-  { signature }: CompiledKernel,
+/** The kinds of lines that a tensor of floats has in turn, except those that remain as drawn. */
+const KINDS_OF_LINES = 5;
+
+/**
+ * A small generated case again, with numbers that random draws never give: each kind of special rows and columns, and if
+ * the reference returns numbers for them, rows of -Infinity and NaN.
+ */
+export function specialCases(
+  kernel: CompiledKernel,
   generated: readonly PlannedCase[],
   { sizes }: Selection,
 ): readonly PlannedCase[] {
-  const hasRows = signature.tensors.some(({ role, range, dims }) => role !== "out" && !range && dims.length > 0);
+  const { tensors, gradients } = kernel.signature;
+  const drawn = tensors.filter(({ role, range, dims }) => role !== "out" && !range && dims.length > 0);
   const small = generated.find(({ label }) => label === "primes") ?? generated.at(-1);
-  if (sizes || !hasRows || !small) return [];
-  return [{ testCase: { ...small.testCase, special: ["rows"] }, label: "special rows", isExtra: false }];
+  if (sizes || drawn.length === 0 || !small) return [];
+  const { testCase } = small;
+  const known = kernel.sizes(testCase);
+  const rows = Math.max(1, ...drawn.map(({ dims }) => product(shapeOf(dims.slice(0, -1), known))));
+  const special = (kind: SpecialValue, label: string, turn = 0): PlannedCase => ({
+    testCase: { ...testCase, special: [kind], seed: testCase.seed + turn },
+    label,
+    isExtra: false,
+  });
+  const turns = Array.from({ length: Math.ceil(KINDS_OF_LINES / rows) }, (_, i) => i * rows);
+  const nonFinite = [special("-infinity rows", "rows of -Infinity"), special("nan", "NaN")];
+  return [
+    ...turns.map((turn) => special("rows", "special rows", turn)),
+    ...(drawn.some(({ dims }) => dims.length > 1) ? [special("columns", "special columns")] : []),
+    // The gradient at an infinity is NaN in PyTorch too, at other elements.
+    ...(gradients ? [] : nonFinite.filter((each) => kernel.isSpecialDefined?.(each.testCase) === true)),
+  ];
 }
 
 /** Generated shapes, or the shape of the command line. */

@@ -12,7 +12,7 @@ export function featuresOf({ configs }: CompiledKernel, testCase: TestCase): rea
     ...[...Object.entries(dtypes), ...flags, ...limits].map(([name, value]) => `${name}=${value}`),
     ...placed.map(([name, layout]) => `${name} ${String(layout)}`),
     ...absent.map((name) => `no ${name}`),
-    ...special.map((value) => (value === "rows" ? "special rows" : `${value} among the inputs`)),
+    ...special.map((kind) => (kind === "rows" || kind === "columns" ? `special ${kind}` : `${kind} among the inputs`)),
     ...(configs.length > 1 ? [`config ${config}`] : []),
   ];
 }

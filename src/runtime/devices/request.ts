@@ -263,7 +263,8 @@ function fillOf(
   }
   if (isFloat) return { kind: "normal", ...(special && { special }) };
   if (dtype === "int1") return { kind: "integers", low: 0, high: 2 };
-  return dtype.startsWith("uint") ? { kind: "integers", low: 0, high: 16 } : { kind: "integers", low: -8, high: 8 };
+  if (dtype.startsWith("uint")) return { kind: "integers", low: 0, high: 16 };
+  return { kind: "integers", low: -8, high: 8, ...(special && { special }) };
 }
 
 /** The arguments and results of the module's function that creates declared inputs. */

@@ -225,8 +225,9 @@ function formatFailure(outcome: Outcome, configs: number, colors: Colors, verbos
     if (failure.raw !== undefined && verbose) lines.push("", ...failure.raw.trimEnd().split("\n"));
   }
   for (const finding of outcome.findings.slice(0, MAX_SHOWN_FAILURES)) lines.push(formatFinding(finding));
-  if (outcome.testCase.special?.includes("nan"))
-    lines.push("NaN and infinities were among the inputs, as --special asks");
+  const nonFinite = outcome.testCase.special?.filter((kind) => kind === "nan" || kind === "-infinity rows") ?? [];
+  if (nonFinite.length > 0)
+    lines.push(`${nonFinite.join(", ")} among the inputs; a range of the tensor keeps callers from passing them`);
   lines.push(...outcome.problems.slice(lines.includes(outcome.problems[0] ?? "") ? 1 : 0));
   const incorrect = outcome.comparisons.filter((comparison) => comparison.wrong > 0);
   lines.push(...incorrect.flatMap(formatComparison).filter((line) => line !== lines[1]));

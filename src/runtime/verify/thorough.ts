@@ -3,7 +3,7 @@ import { jsonText } from "../../compiled/canonical-json.js";
 import fc from "fast-check";
 import type { TestCase, CompiledKernel, SpecialValue, Tolerance } from "../../compiled/compiled-kernel.js";
 import { breadthFirst, featuresOf } from "../cases/features.js";
-import { costOf, declaredCases, specialRows, type Plan, type PlannedCase } from "../cases/cases.js";
+import { costOf, declaredCases, specialCases, type Plan, type PlannedCase } from "../cases/cases.js";
 import { tmaCompatibleCase } from "../cases/tma-cases.js";
 import { configsOf, type Selection } from "../cases/selection.js";
 import { constexprDims } from "../cases/shapes.js";
@@ -214,7 +214,7 @@ function roundsOf(
     ...drawnConfigs(kernel, caseOptions).map((config) => round(config, 1)),
     round(selection.config, runs),
   ].flatMap(casesOf);
-  const rows = specialRows(
+  const rows = specialCases(
     kernel,
     drawn.map((testCase) => ({ testCase, label: "drawn", isExtra: false })),
     selection,

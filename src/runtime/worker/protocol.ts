@@ -27,13 +27,19 @@ export interface WireTensor {
 }
 
 /**
- * The source of a tensor's values: a normal distribution, optionally with special values; numbers or integers in
+ * The source of a tensor's values: a normal distribution, optionally with special values or lines; numbers or integers in
  * [`low`, `high`); ascending offsets from 0 to `total` or ascending ends up to `total`; or a file with the elements in
  * row-major order.
  */
 export type Fill =
   | { readonly kind: "normal"; readonly special?: readonly SpecialValue[] }
-  | { readonly kind: "uniform" | "integers"; readonly low: number; readonly high: number }
+  | { readonly kind: "uniform"; readonly low: number; readonly high: number }
+  | {
+      readonly kind: "integers";
+      readonly low: number;
+      readonly high: number;
+      readonly special?: readonly SpecialValue[];
+    }
   | { readonly kind: "partition"; readonly total: number; readonly holds: "offsets" | "ends" }
   | { readonly kind: "file"; readonly path: string };
 

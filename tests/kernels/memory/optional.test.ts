@@ -191,8 +191,8 @@ test("verification runs both ways", async () => {
   const limits = { elements: 1e6, work: 1e9, op: 0, exhaustive: false };
   const { cases } = planCases(await build(linear), limits, { seed: 1 });
   const first = cases.filter(({ isExtra: extra }) => !extra).map(({ testCase: at }) => at.absent ?? []);
-  // The declared shape, special rows, and what is left out.
-  expect(first).toEqual([[], [], ["bias"]]);
+  // The declared shape, special rows and columns, and what is left out.
+  expect(first).toEqual([[], [], [], ["bias"]]);
   expect(
     new Set(cases.filter(({ isExtra: extra }) => extra).map(({ testCase: at }) => (at.absent ?? []).join())).size,
   ).toBe(2);

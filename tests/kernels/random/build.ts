@@ -429,9 +429,10 @@ class Author {
     const isCast = op === "to" || op === "cast";
     const inside = range && !(isCast && !isFloating(tile)) ? between(tile, range[0], range[1]) : undefined;
     if (!this.values || !isFloating(tile) || isFp8(dtypeOf(tile))) return inside ?? tile;
-    if (op === "mod") return inside ? cast(cast(inside, "int32"), dtypeOf(tile)) : between(tile, -1000, 1000);
+    if (op === "mod")
+      return inside === undefined ? between(tile, -1000, 1000) : cast(cast(inside, "int32"), dtypeOf(tile));
     if (ORDERS.has(op)) return ordered(inside ?? tile);
-    if (inside) return inside;
+    if (inside !== undefined) return inside;
     if (op === "neg") return tl.where(tile.eq(0), 1, tile);
     if (op === "ceil" || op === "floor") return tl.where(tl.abs(tile).lt(LEAST_NORMAL), 0, tile);
     // Each product of halves is rounded, and their order is the compiler's.

@@ -56,8 +56,10 @@ export function caseOf(seed: number, recipe: Recipe = recipeOf(seed)): Case | Le
   try {
     made = accept(recipe, { values: true });
   } catch (error) {
-    if (error instanceof TileScriptError) return { left: "refused", why: error.diagnostics[0]!.message };
-    throw error;
+    if (!(error instanceof TileScriptError)) throw error;
+    // Warnings stand among the errors.
+    const refusal = error.diagnostics.find(({ severity }) => severity === "error");
+    return { left: "refused", why: refusal?.message ?? error.message };
   }
   return caseFor(seed, made);
 }

@@ -57,6 +57,12 @@ describe(`random kernels from seed ${seed}`, () => {
     expect(answers).toBe(kernels.length + (older ? both.length : 0));
   });
 
+  test("none asks JavaScript for a traced value's truth", () => {
+    const scalarOperands = [77_000_002, 77_000_047, 77_000_513, 77_000_563, 77_000_785];
+    const refusals = scalarOperands.map((at) => caseOf(at)).filter((each) => "left" in each && each.left === "refused");
+    expect(refusals).toEqual([]);
+  });
+
   test(
     `its interpreter should compute what the evaluator computes, of ${EVALUATED}`,
     { timeout: 300_000 },

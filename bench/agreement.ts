@@ -26,6 +26,10 @@ writeFileSync(flags.out, "");
 /** The number of kernels without a case, by reason. */
 const skipReasons = new Map<string, number>();
 let writtenCount = 0;
+/** The ops of which the record counts the kernels. */
+const OPS = ["dot", "dot_scaled", "make_tensor_descriptor", "atomic", "inline_asm_elementwise"] as const;
+/** The number of kernels with each of these ops, and with a scalar of each dtype. */
+const contents: Record<string, number> = {};
 let i = 0;
 let examples = 0;
 for (const exampleCase of await exampleCases(Number(flags.examples), seed)) {
@@ -41,8 +45,11 @@ for (; writtenCount < count; i++) {
   } else {
     appendFileSync(flags.out, `${JSON.stringify(randomCase)}\n`);
     writtenCount++;
+    const ops = OPS.filter((op) => new RegExp(`tl\\.${op}(_\\w+)?\\(`).test(randomCase.module));
+    const scalars = Object.keys(randomCase.arguments).flatMap((name) => /^s_(.*)_/.exec(name)?.[1] ?? []);
+    for (const each of new Set([...ops, ...scalars])) contents[each] = (contents[each] ?? 0) + 1;
   }
 }
-const record = { seed, drawn: i, written: writtenCount, examples, left: Object.fromEntries(skipReasons) };
+const record = { seed, drawn: i, written: writtenCount, examples, contents, left: Object.fromEntries(skipReasons) };
 console.log(JSON.stringify(record, undefined, 2));
 if (flags.record) writeFileSync(flags.record, `${JSON.stringify(record, undefined, 2)}\n`);

@@ -106,10 +106,12 @@ function excuseRefusals(kernel: CompiledKernel): (outcome: Outcome) => Outcome {
     const refusal = failure.message.replace(/\.$/, "");
     const requirement = missingRequirement(kernel, testCase);
     const { sizes } = testCase;
+    // An operator has the requirements of its kernels.
+    const place = kernel.signature.kernels ? "requires of one of its kernels" : "requires";
     const remedy =
       requirement === undefined
-        ? `state in requires what ${Object.keys(sizes).join(", ")} must be, or let the reference take these sizes`
-        : `add requires: ${requirement}`;
+        ? `state in ${place} what ${Object.keys(sizes).join(", ")} must be, or let the reference take these sizes`
+        : `add ${place}: ${requirement}`;
     const reason = said.get(remedy) ?? `the reference refuses ${formatSizes(sizes)} (${refusal}); ${remedy}`;
     said.set(remedy, reason);
     return { ...outcome, status: "unchecked", unchecked: [reason] };

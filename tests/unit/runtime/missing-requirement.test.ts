@@ -1,6 +1,6 @@
 /** A reference that PyTorch refuses at sizes that nobody asked for is a missing requirement and no failure. */
 import { expect, test } from "vitest";
-import { constexpr, kernel, tensor, tl } from "tilescript";
+import { build, constexpr, kernel, op, tensor, tl } from "tilescript";
 import { compile } from "../../../src/pipeline/compile-kernel.js";
 import { missingRequirement } from "../../../src/runtime/cases/missing-requirement.js";
 import { failureOf } from "../../../src/runtime/cases/failure.js";
@@ -49,6 +49,45 @@ test("a run names it once, and passes", async () => {
   expect(notChecked.filter((reason) => reason.includes("requires"))).toEqual([
     expect.stringMatching(/^the reference refuses N=\d+ \(.*narrow.*\); add requires: \(\{ N \}\) => \[N\.ge\(16\)\]$/),
   ]);
+});
+
+test("an operator names the requirement that its kernels lack", async () => {
+  const copy = (requires?: (sizes: any) => any) =>
+    kernel(
+      "copy",
+      {
+        params: { x: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, [16]), BLOCK: constexpr() },
+        grid: () => [1],
+        config: { BLOCK: 16 },
+        ...(requires && { requires }),
+      } as never,
+      (({ x, y, BLOCK }: any) => {
+        const i = tl.arange(0, BLOCK);
+        tl.store(y.at(i), tl.load(x.at(i)));
+      }) as never,
+    ) as any;
+  const operator = (inner: any) =>
+    build(
+      op(
+        "copied",
+        {
+          params: { x: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, [16]) },
+          reference: ({ x }: any) => x.narrow(0, 0, 16),
+          shapes: [{ N: 40 }],
+        } as never,
+        (({ x }: any) => inner.call({ x })) as never,
+      ) as never,
+    );
+  const reasons = async (inner: any) => {
+    const verification = await verify(await operator(inner), device, { selection: { seed: 0 } });
+    const { correct, notChecked } = summarize(verification, device);
+    return { correct, requirements: notChecked.filter((reason) => reason.includes("the reference refuses")) };
+  };
+  expect(await reasons(copy())).toEqual({
+    correct: true,
+    requirements: [expect.stringMatching(/; add requires of one of its kernels: \(\{ N \}\) => \[N\.ge\(16\)\]$/)],
+  });
+  expect(await reasons(copy(({ N }) => [N.ge(16)]))).toEqual({ correct: true, requirements: [] });
 });
 
 test("PyTorch refuses the reference for its shapes, not for strides and not in the wrapper", () => {

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { execa } from "execa";
 import { beforeAll, describe, expect, it } from "vitest";
-import { build, type CompiledKernel, constexpr, kernel, pointer, scalar, tl } from "tilescript";
+import { build, type CompiledKernel, constexpr, kernel, pointer, scalar, tensor, tl } from "tilescript";
 import { gemm } from "../../examples/gemm.js";
 import { vectorAdd } from "../../examples/vector-add.js";
 import { compileCases } from "../../src/runtime/cases/compile-cases.js";
@@ -38,12 +38,13 @@ beforeAll(async () => {
   large = await build(failing.tooLarge);
 }, 60_000);
 
-const compile = (kernel: CompiledKernel, targets: string, selection = {}) =>
+const compile = (kernel: CompiledKernel, targets: string, selection = {}, withConstants = false) =>
   compileForTargets([kernel], {
     service: localCompilers(environment, { env }),
     env,
     targets: parseTargets(targets),
     selections: [{ seed: 0, ...selection }],
+    withConstants,
   }).then(([found]) => found!);
 
 describe("compiling for targets", { timeout: 300_000 }, () => {
@@ -75,6 +76,48 @@ describe("compiling for targets", { timeout: 300_000 }, () => {
     const odd = await compile(both, "cuda:90", { dtypes: { T: "float16" }, sizes: { M: 17, N: 17, K: 17 } });
     expect(odd.compilations).toHaveLength(1);
     expect(odd.skipped).toEqual([expect.stringContaining("the warp-specialized kernel")]);
+  });
+
+  it("should compile each size and integer scalar at 1 and at 16, where Triton compiles another kernel", async () => {
+    const scaled = await build(
+      kernel(
+        "scaled",
+        {
+          params: {
+            x: tensor(tl.float32, ["M", "N"]),
+            y: tensor.out(tl.float32, ["M", "N"]),
+            factor: scalar(tl.int32, { default: 3 }),
+            BLOCK: constexpr(),
+          },
+          grid: ({ M, N, BLOCK }) => [M, tl.cdiv(N, BLOCK)],
+          requires: ({ M }) => [M.ge(2)],
+          autotune: { key: ["N"], configs: [{ BLOCK: 32 }, { BLOCK: 64 }] },
+          shapes: [{ M: 3, N: 512 }],
+        } as never,
+        (({ x, y, factor, BLOCK }: any) => {
+          const [row, cols] = [tl.programId(0), tl.programId(1).mul(BLOCK).add(tl.arange(0, BLOCK))];
+          tl.store(y.at(row, cols), tl.load(x.at(row, cols)).mul(factor));
+        }) as never,
+      ),
+    );
+    const constants = async (selection: object) => {
+      const found = await compile(scaled, "cuda:90", selection, true);
+      expect(found.compilations.flatMap(({ failure }) => failure?.message ?? [])).toEqual([]);
+      return found.compilations.map(({ testCase: { config }, constant }) => [config, constant]);
+    };
+    const all = [
+      [0, undefined],
+      [1, undefined],
+      [0, "N=1"],
+      [0, "factor=1"],
+      [0, "M=16"],
+      [0, "factor=16"],
+    ];
+    expect(await constants({})).toEqual(all);
+    expect(await constants({ sizes: { M: 3, N: 7 }, scalars: { factor: 2 } })).toEqual(all.slice(0, 2));
+    const found = await compile(scaled, "cuda:90", {}, true);
+    const text = compileText(found, { triton: "", python: "", seconds: 0 }, pc.createColors(false));
+    expect(text).toMatch(/cuda:90 +0 BLOCK=32 +factor=16 /);
   });
 
   it("should compile a kernel for the targets that it is for, and say of the others that they were not run", async () => {

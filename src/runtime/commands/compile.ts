@@ -65,6 +65,7 @@ export const compile: KernelCommand<CompileOptions> = {
         targets: flags.targets ?? [],
         selections,
         layouts: flags.layouts,
+        withConstants: true,
         onDone: (done, planned) => show(`compiled ${done} of ${planned}`),
       });
       show("");

@@ -92,11 +92,15 @@ function formatCompilations(compilations: readonly Compilation[]): string {
   return [
     formatList(unique(compilations.map(({ target }) => target.name))),
     `${configs.length > 1 ? "configs" : "config"} ${formatList(configs)}`,
-    formatList(unique(compilations.map(formatVariant))),
+    formatList(unique(compilations.map(formatGiven))),
   ]
     .filter(Boolean)
     .join(", ");
 }
+
+/** The caller's choices, and the size or scalar on which Triton specializes. */
+const formatGiven = (compilation: Compilation): string =>
+  [formatVariant(compilation), compilation.constant].filter(Boolean).join(" ");
 
 /** The caller's choices: `T=float16 causal=true sliced without bias`. */
 function formatVariant({ testCase }: Compilation): string {
@@ -132,7 +136,7 @@ export function compileText(
   const rows = compilations.map((compilation) => {
     const { target, failure, resources, occupancy } = compilation;
     const config = `${configName(compilation)} ${formatConfig(configOf(kernel, compilation))}`;
-    const key = [target.name, config, formatVariant(compilation)];
+    const key = [target.name, config, formatGiven(compilation)];
     if (failure || !resources || !occupancy) return [...key, colors.red("does not compile")];
     const { registers, spilled, shared } = resources;
     const fits = shared <= target.limits.sharedOfProgram;

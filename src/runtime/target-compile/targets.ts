@@ -1,13 +1,15 @@
 /** Compiles a kernel with Triton for any GPU, without needing the GPU: every config, dtype, flag and choice. */
 import { cacheKey } from "../../compiled/canonical-json.js";
 import { join } from "node:path";
-import type { TestCase, CompiledKernel, Layout } from "../../compiled/compiled-kernel.js";
+import { type TestCase, type CompiledKernel, formatSizes, type Layout } from "../../compiled/compiled-kernel.js";
 import { COMPILE_DEADLINE_MS } from "./precompile.js";
 import { cacheFolder } from "../system/cache-folder.js";
 import { keyOfText, readCache, withoutConfigs, writeCached } from "../system/json-cache.js";
 import { supportsGpu } from "../../compiled/kernel-targets.js";
 import { configAt, formatCase } from "../cases/case-text.js";
 import { compileCases } from "../cases/compile-cases.js";
+import { constexprDims } from "../cases/shapes.js";
+import { specializedCases } from "../cases/specialization.js";
 import { tmaCompatibleCase } from "../cases/tma-cases.js";
 import { configsOf, type Selection } from "../cases/selection.js";
 import type { CompileService } from "../devices/compile-service.js";
@@ -26,6 +28,8 @@ export interface Compilation {
   readonly testCase: TestCase;
   /** The compiled config of the warp-specialized kernel, instead of the case's config of the plain kernel. */
   readonly specialized?: number | undefined;
+  /** The size or integer scalar on which Triton specializes in addition to the case's config: `N=1`. */
+  readonly constant?: string | undefined;
   /** The compile error; otherwise the required resources. */
   readonly failure?: CaseFailure;
   readonly resources?: CompileResult;
@@ -52,6 +56,8 @@ export interface CompileOptions {
   /** The layout of all inputs. Default: contiguous. */
   readonly layouts?: readonly Layout[] | undefined;
   readonly env?: NodeJS.ProcessEnv;
+  /** Also compiles one config with each size and integer scalar at 1 and at 16. */
+  readonly withConstants?: boolean;
   /** Called after each compilation. */
   readonly onDone?: (done: number, planned: number) => void;
 }
@@ -62,6 +68,7 @@ interface Job {
   readonly target: Target;
   readonly testCase: TestCase;
   readonly specialized?: number;
+  readonly constant?: string;
   /** The cache file of the result. */
   readonly file: string | undefined;
 }
@@ -69,7 +76,7 @@ interface Job {
 /** Compiles with all processes of a service in parallel. If a process dies, only its config fails. */
 export async function compileForTargets(
   kernels: readonly CompiledKernel[],
-  { service, targets, selections, layouts, env = process.env, onDone }: CompileOptions,
+  { service, targets, selections, layouts, env = process.env, withConstants = false, onDone }: CompileOptions,
 ): Promise<KernelCompilations[]> {
   const planned = kernels.map((kernel, i) => {
     const selection = selections[i]!;
@@ -81,7 +88,7 @@ export async function compileForTargets(
   const compiler = [PROTOCOL_VERSION, service.versions.triton ?? "", ...ptxasKey(env)];
   const jobs = plans.flatMap(({ kernel, selection, cases, workspace }) =>
     supportedTargets(kernel, targets).flatMap((target) =>
-      launchesFor(kernel, target, cases, selection).map((launch): Job => ({
+      launchesFor(kernel, target, cases, selection, withConstants).map((launch): Job => ({
         kernel,
         workspace,
         target,
@@ -94,10 +101,10 @@ export async function compileForTargets(
   );
   const results = new Map<Job, Compilation>();
   const record = (job: Job, compilation: Omit<Compilation, "target" | "testCase" | "occupancy">): void => {
-    const { target, testCase, specialized } = job;
+    const { target, testCase, specialized, constant } = job;
     const { resources } = compilation;
     const occupancy = resources && { occupancy: occupancyOf(target, resources) };
-    results.set(job, { target, testCase, specialized, ...compilation, ...occupancy });
+    results.set(job, { target, testCase, specialized, constant, ...compilation, ...occupancy });
     onDone?.(results.size, jobs.length);
   };
   const queue: Job[] = [];
@@ -133,6 +140,7 @@ function supportedTargets({ targets: declared = [] }: CompiledKernel, targets: r
 interface Launch {
   readonly testCase: TestCase;
   readonly specialized?: number;
+  readonly constant?: string;
 }
 
 /**
@@ -143,20 +151,34 @@ function launchesFor(
   kernel: CompiledKernel,
   { triton }: Target,
   cases: readonly TestCase[],
-  { config, sizes }: Selection,
+  { config, sizes = {}, scalars = {} }: Selection,
+  withConstants: boolean,
 ): readonly Launch[] {
   const configs = configsOf(kernel, { config, on: triton });
   const plain = cases.filter((testCase) => configs.includes(testCase.config)).map((testCase): Launch => ({ testCase }));
+  const chosen = [...Object.keys(sizes), ...Object.keys(scalars), ...constexprDims(kernel)];
+  const constants = withConstants && plain[0] ? constantLaunches(kernel, plain[0].testCase, chosen) : [];
   const isHopper = triton[0] === "cuda" && triton[1] === 90;
-  if (!kernel.specialized || !isHopper || config !== undefined) return plain;
+  if (!kernel.specialized || !isHopper || config !== undefined) return [...plain, ...constants];
+  const hasChosenSizes = Object.keys(sizes).length > 0;
   const specializedIndices = [...kernel.specialized.keys()];
   const [first] = plain;
   const inFirstConfig = plain.filter(({ testCase }) => testCase.config === first?.testCase.config);
   const specializedLaunches = inFirstConfig.flatMap(({ testCase: plainCase }) => {
-    const testCase = sizes || plainCase.layouts ? plainCase : tmaCompatibleCase(kernel, plainCase);
+    const testCase = hasChosenSizes || plainCase.layouts ? plainCase : tmaCompatibleCase(kernel, plainCase);
     return specializedIndices.map((specialized): Launch => ({ testCase, specialized }));
   });
-  return [...plain, ...specializedLaunches];
+  return [...plain, ...constants, ...specializedLaunches];
+}
+
+/** The case with each size and integer scalar at 1 and at 16, except the chosen ones. */
+function constantLaunches(kernel: CompiledKernel, testCase: TestCase, chosen: readonly string[]): readonly Launch[] {
+  const numbersOf = ({ sizes, scalars }: TestCase) => Object.entries({ ...sizes, ...scalars });
+  const usual = new Map(numbersOf(testCase));
+  return specializedCases(kernel, testCase, chosen).map((each) => {
+    const changed = numbersOf(each).filter(([name, value]) => usual.get(name) !== value);
+    return { testCase: each, constant: formatSizes(Object.fromEntries(changed)) };
+  });
 }
 
 /** True if Triton compiled the plain kernel instead, because the specialized one does not support the case. */

@@ -67,9 +67,11 @@ def profile(function: Any, inputs: list[Any], args: argparse.Namespace) -> dict[
     """Calls once in an NVTX range, with profilers switched on only then: ``ncu --profile-from-start off``."""
     import torch
 
+    script.report_progress("the warmup")
     for _ in range(max(args.warmup, 1)):
         function(*inputs)
     torch.cuda.synchronize()
+    script.report_progress("the profiled call")
     torch.cuda.profiler.start()
     with torch.cuda.nvtx.range(function.__name__):
         function(*inputs)

@@ -13,6 +13,7 @@ import os
 import select
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -106,7 +107,8 @@ def report_progress(step: str | None = None) -> None:
 def run(args: argparse.Namespace, action: Action, problem: Callable[[str], Result], in_subprocess: bool = True) -> int:
     """Prints the result of ``action``, or ``problem(message)`` after an error. Nothing else reaches stdout.
 
-    The action runs in a child process, so that each of its ends is reported: a hang, a signal, an exit.
+    The action runs in a child process, so that each of its ends is reported: a hang, a signal, an exit. Without a child
+    process, only errors and hangs are.
     """
     stdout = os.dup(1)
     # What anything prints here goes to stderr, C and child processes included.
@@ -139,7 +141,8 @@ def run(args: argparse.Namespace, action: Action, problem: Callable[[str], Resul
         return _print(stdout, *failed(f"{args.file} is no Python file; name one that ends in .py", USAGE))
     try:
         signal.signal(signal.SIGTERM, signal.default_int_handler)
-        result = _run_in_subprocess(outcome, failed, args.timeout, stdout) if in_subprocess else outcome()
+        runner = _run_in_subprocess if in_subprocess else _run_here
+        result = runner(outcome, failed, args.timeout, stdout)
     except KeyboardInterrupt:
         result = failed("interrupted", INTERRUPTED)
     return _print(stdout, *result)
@@ -186,6 +189,30 @@ def _run_in_subprocess(
         return verdict or failed(end, FAILED)
 
 
+def _run_here(
+    outcome: Callable[[], tuple[Result, int]],
+    failed: Callable[[str, int], tuple[Result, int]],
+    timeout: int,
+    stdout: int,
+) -> tuple[Result, int]:
+    """Runs the action in this process, which a thread ends after the deadline of a step."""
+    global _pipe
+    reading, writing = os.pipe()
+    _pipe = (writing, os.getpid())
+
+    def watch() -> None:
+        verdict, end = _await(None, reading, timeout)
+        if verdict is None:
+            os._exit(_print(stdout, *failed(end, FAILED)))
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    result = outcome()
+    _send({"verdict": result})
+    watcher.join()
+    return result
+
+
 def _serve(outcome: Callable[[], tuple[Result, int]], writing: int, parent: int) -> None:
     """Runs the action and ends this process."""
     global _pipe
@@ -203,13 +230,13 @@ def _serve(outcome: Callable[[], tuple[Result, int]], writing: int, parent: int)
         os._exit(FAILED)
 
 
-def _await(child: int, reading: int, timeout: int) -> tuple[tuple[Result, int] | None, str]:
-    """The verdict of the child, or why there is none."""
+def _await(child: int | None, reading: int, timeout: int) -> tuple[tuple[Result, int] | None, str]:
+    """The verdict of the child, or of this process, or why there is none."""
     step, deadline = "the start", time.monotonic() + timeout
     latest = time.monotonic() + PATIENCE * timeout
     received, is_open = b"", True
     while time.monotonic() < deadline:
-        ended, status = os.waitpid(child, os.WNOHANG)
+        ended, status = (0, 0) if child is None else os.waitpid(child, os.WNOHANG)
         # A process that the child started may keep the pipe open.
         while is_open and select.select([reading], [], [], 0 if ended else POLL)[0]:
             data = os.read(reading, 2**16)

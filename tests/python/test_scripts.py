@@ -273,6 +273,26 @@ class Benchmark(unittest.TestCase):
         self.assertEqual(code, 3)
         self.assertIn("needs a GPU", result["error"])
 
+    def test_a_step_of_a_profile_has_a_deadline(self):
+        program = """
+import argparse, sys, time
+from tilescript_worker import script
+
+def action(args):
+    script.report_progress("the profiled call")
+    time.sleep(args.seconds)
+    return {"profiled": "f"}, script.OK
+
+args = argparse.Namespace(file=sys.argv[1], timeout=2, seconds=float(sys.argv[2]))
+sys.exit(script.run(args, action, lambda details: {"error": details}, in_subprocess=False))
+"""
+        late = {"error": "the profiled call did not end within 2 s; --timeout gives it more"}
+        for seconds, expected in ((0, (0, {"profiled": "f"})), (60, (1, late))):
+            command = [sys.executable, "-c", program, os.path.abspath(__file__), str(seconds)]
+            environment = {**os.environ, "PYTHONPATH": PYTHON}
+            ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30, env=environment)
+            self.assertEqual((ran.returncode, json.loads(ran.stdout)), expected)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -297,7 +297,9 @@ def _insert_special(values: torch.Tensor, kinds: Sequence[str], generator: torch
 FAR_MEAN = 256.0
 
 # The axis of each kind of lines.
-LINE_AXES = {"rows": -1, "columns": -2, "-infinity rows": -1}
+LINE_AXES = {"rows": -1, "columns": -2, "-infinity rows": -1, "cancelling rows": -1, "cancelling columns": -2}
+# The sum of large elements hides the digits of tiny ones in float32, and fits a float16.
+LARGE, TINY = 2.0**13, 2.0**-10
 
 
 def _make_special_lines(values: torch.Tensor, kind: str, seed: int) -> None:
@@ -313,6 +315,13 @@ def _make_special_lines(values: torch.Tensor, kind: str, seed: int) -> None:
         if kind == "-infinity rows":
             if is_float and (number + seed) % 2 == 0:
                 elements.fill_(-math.inf)
+        elif kind.startswith("cancelling"):
+            if is_float:
+                half = math.ceil(len(elements) / 2)
+                elements.copy_(1 + elements.abs())
+                is_first_large = (number + seed) % 2 == 0
+                elements[:half] *= LARGE if is_first_large else TINY
+                elements[half:] *= TINY if is_first_large else LARGE
         elif not is_float:
             turn = (number + seed) % 3
             if turn == 0:

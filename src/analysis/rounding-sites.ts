@@ -84,7 +84,7 @@ function sourceOf(statement: OpStatement): Elem | number | undefined {
 }
 
 /** True if an op rounds its floating-point result. Other ops move or select elements. */
-const isRounding = ({ facts, effect }: Op): boolean =>
+export const isRounding = ({ facts, effect }: Op): boolean =>
   facts.rounds ?? (facts.lanewise === true || facts.contracts === true || effect === "atomic");
 
 /** True if an op adds up lanes in the dtype of its result, rounding each partial sum. */

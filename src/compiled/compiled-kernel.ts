@@ -423,8 +423,9 @@ export type SingleValue = "nan" | "infinity" | "-infinity" | "-0" | "subnormal" 
 /**
  * Lines of a tensor. `rows` are equal, all negative, half subnormal, have one `large` element, or a mean far above their
  * deviations; `columns` are the same along the last axis but one. Every other one of `-infinity rows` is all -infinity.
+ * `cancelling rows` and `cancelling columns` are positive, large in one half and tiny in the other.
  */
-export type LineKind = "rows" | "columns" | "-infinity rows";
+export type LineKind = "rows" | "columns" | "-infinity rows" | "cancelling rows" | "cancelling columns";
 
 export type SpecialValue = SingleValue | LineKind;
 
@@ -642,6 +643,8 @@ export interface CompiledKernel {
    * caller declares a tolerance. `evaluate` reports them too.
    */
   narrowRoundings(testCase: TestCase, tolerance?: GivenTolerance): readonly Finding[];
+  /** A difference of prefix sums, whose small elements may cancel. */
+  readonly prefixDifference?: { readonly location: Location | undefined };
   /** PyTorch's reason to refuse the reference's calls in this case. Undefined if it takes them, or if this is unknown. */
   referenceRefusal?(testCase: TestCase): string | undefined;
   /** True if the reference is known to return numbers, and no NaN, for the special values of this case. */

@@ -92,8 +92,11 @@ function insertSpecialValues(
 /** The mean of a line whose deviations are around 1. The square of the mean hides them in float32. */
 const FAR_MEAN = 256;
 
-/** The element at `index` of a line that had `value` there. `far` is the index of an element far above all others. */
-type Line = (value: number, index: number, far: number) => number;
+/**
+ * The element at `index` of a line that had `value` there. `far` is the index of an element far above all others, `half`
+ * that of the middle.
+ */
+type Line = (value: number, index: number, far: number, half: number) => number;
 
 /** Lines that random numbers never give. Other lines remain as drawn. */
 const FLOAT_LINES = (dtype: FloatDType): readonly Line[] => [
@@ -104,6 +107,18 @@ const FLOAT_LINES = (dtype: FloatDType): readonly Line[] => [
   (value, index) => (index % 2 === 0 ? value : specialValue("subnormal", dtype, 1)),
   (value) => value,
 ];
+
+/** Their sum hides the digits of the tiny half in float32, and fits a float16. */
+const [LARGE, TINY] = [2 ** 13, 2 ** -10];
+
+/** Positive lines whose sums differ much, with the large half first, and with the tiny half first. */
+const CANCELLING_LINES: readonly Line[] = [
+  (value, index, _, half) => (index < half ? LARGE : TINY) * (1 + Math.abs(value)),
+  (value, index, _, half) => (index < half ? TINY : LARGE) * (1 + Math.abs(value)),
+];
+
+const cancellingLines = (dtype: DTypeName): readonly Line[] =>
+  isFloat(dtype) && !isFp8(dtype) ? CANCELLING_LINES : [];
 
 /** Of integers, sums must remain small, and unsigned ones have no sign. */
 const INTEGER_LINES: readonly Line[] = [() => 1, (value) => -1 - Math.abs(value), (value) => value];
@@ -118,6 +133,8 @@ const LINES: Readonly<
     axis: 1,
     lines: (dtype) => (isFloat(dtype) ? [() => -Infinity, (value) => value] : []),
   },
+  "cancelling rows": { axis: 1, lines: cancellingLines },
+  "cancelling columns": { axis: 2, lines: cancellingLines },
 };
 
 function linesOf(dtype: DTypeName): readonly Line[] {
@@ -140,7 +157,7 @@ function makeSpecialLines({ dtype, shape, data }: TensorData, kind: LineKind, se
     const element = kinds[(line + seed) % kinds.length]!;
     for (let i = 0; i < length; i++) {
       const at = start + i * stride;
-      numbers[at] = rounded(element(numbers[at]!, i, line % length));
+      numbers[at] = rounded(element(numbers[at]!, i, line % length, Math.ceil(length / 2)));
     }
   }
 }

@@ -11,6 +11,7 @@ import { assertCorrect } from "../eval/assert-correct.js";
 import { evaluateCase } from "../eval/evaluate-case.js";
 import { refusal } from "../eval/refusal.js";
 import { estimateWork } from "../eval/cost-estimate.js";
+import { prefixDifference } from "../analysis/prefix-differences.js";
 import { referenceQueries } from "../eval/reference-queries.js";
 import type { KernelIR } from "../ir/nodes.js";
 import { printIR } from "../ir/print.js";
@@ -58,6 +59,7 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
   const narrowRoundings = narrowRoundingsOf(ir, signature.arithmetic, () => roundingSites(ir));
   const evaluate = evaluator(ir, lowered, signature, narrowRoundings);
   const emitted = emitting.emit();
+  const difference = prefixDifference(ir);
   let certificate: Certificate | undefined;
   const proof: CompiledKernel["proof"] = (cache) => (certificate ??= cachedProof(cache, ir, lowered));
   return {
@@ -88,6 +90,7 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
     computes: (cache) => kernelOutputs(ir, lowered, () => proof(cache), evaluate),
     suggestPreconditions: (requires = []) => obligationsWithPreconditions(definition, source, requires),
     narrowRoundings,
+    ...(difference && { prefixDifference: difference }),
     ...referenceQueries(ir, signature),
     evaluate,
     check: (testCase, options) => assertCorrect(signature, testCase, evaluate(testCase, options)),
@@ -102,7 +105,7 @@ function evaluator(
 ): CompiledKernel["evaluate"] {
   return (testCase, { tolerance, lowered: isBothStages, ...options } = {}) => {
     const tolerances = { ...ir.tolerance, ...tolerance };
-    const context = { sizes: sizesOf(ir, testCase), dtypes: testCase.dtypes };
+    const context = { ...testCase, sizes: sizesOf(ir, testCase) };
     const toleranceOf = (output: string, dtype: string) =>
       toleranceFor(dtype, signature, context, "eval", declaredToleranceFor(tolerances, output));
     const evaluation = evaluateCase(ir, signature, testCase, toleranceOf, {

@@ -9,6 +9,7 @@ import type { KernelDefinition } from "../dsl/definition.js";
 import { type OperatorDefinition, traceOperator } from "../dsl/operator.js";
 import { rangesOf, sizesOf } from "../eval/case-launch.js";
 import { assertCorrect } from "../eval/assert-correct.js";
+import { prefixDifference } from "../analysis/prefix-differences.js";
 import { referenceQueries } from "../eval/reference-queries.js";
 import { evaluateOperator, operatorRefusal, operatorWork } from "../eval/evaluate-operator.js";
 import type { KernelIR } from "../ir/nodes.js";
@@ -54,6 +55,7 @@ export function compileOperator(
   );
   const narrowRoundings = narrowRoundingsOf(face, signature.arithmetic, () => operatorRoundingSites(operator));
   const evaluate = operatorEvaluator(operator, signature, lowered, narrowRoundings);
+  const [difference] = kernels.flatMap((kernel) => prefixDifference(kernel, face) ?? []);
   const emitted = emitting.emit();
   const configCount = Math.max(...kernels.map(({ tuning }) => tuning.configs.length));
   return {
@@ -81,6 +83,7 @@ export function compileOperator(
     refusal: byLaunch((testCase) => operatorRefusal(operator, testCase)),
     ...operatorProofs(operator, lowered, evaluate),
     narrowRoundings,
+    ...(difference && { prefixDifference: difference }),
     ...referenceQueries(face, signature),
     evaluate,
     check: (testCase, options) => assertCorrect(signature, testCase, evaluate(testCase, options)),
@@ -125,7 +128,7 @@ function operatorEvaluator(
   const { signature: face } = operator;
   return (testCase, { tolerance, lowered: isBothStages, ...options } = {}) => {
     const tolerances = { ...face.tolerance, ...tolerance };
-    const context = { sizes: sizesOf(face, { ...testCase, config: 0 }), dtypes: testCase.dtypes };
+    const context = { ...testCase, sizes: sizesOf(face, { ...testCase, config: 0 }) };
     const toleranceOf = (output: string, dtype: string) =>
       toleranceFor(dtype, signature, context, "eval", declaredToleranceFor(tolerances, output));
     const stages = isBothStages && { lowered };

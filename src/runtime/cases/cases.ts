@@ -148,10 +148,17 @@ export function specialCases(
     isExtra: false,
   });
   const turns = Array.from({ length: Math.ceil(KINDS_OF_LINES / rows) }, (_, i) => i * rows);
+  const hasColumns = drawn.some(({ dims }) => dims.length > 1);
+  const cancelling = [
+    special("cancelling rows", "cancelling rows"),
+    special("cancelling rows", "cancelling rows", 1),
+    ...(hasColumns ? [special("cancelling columns", "cancelling columns")] : []),
+  ];
   const nonFinite = [special("-infinity rows", "rows of -Infinity"), special("nan", "NaN")];
   return [
     ...turns.map((turn) => special("rows", "special rows", turn)),
-    ...(drawn.some(({ dims }) => dims.length > 1) ? [special("columns", "special columns")] : []),
+    ...(hasColumns ? [special("columns", "special columns")] : []),
+    ...(kernel.prefixDifference ? cancelling : []),
     // The gradient at an infinity is NaN in PyTorch too, at other elements.
     ...(gradients ? [] : nonFinite.filter((each) => kernel.isSpecialDefined?.(each.testCase) === true)),
   ];

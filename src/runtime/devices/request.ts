@@ -79,7 +79,7 @@ function tolerancesOf(
   mode: ExecutionMode,
   override: GivenTolerance = {},
 ) {
-  const facts = { sizes: kernel.sizes(testCase), dtypes: testCase.dtypes };
+  const facts = { ...testCase, sizes: kernel.sizes(testCase) };
   const declared = { ...kernel.tolerance, ...override };
   return Object.fromEntries([
     ...[...run.inputs, ...run.outputs]

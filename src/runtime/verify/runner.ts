@@ -10,6 +10,8 @@ import { costOf, type PlannedCase } from "../cases/cases.js";
 import { QUEUE_DEPTH, type Member } from "../worker/worker-pool.js";
 import { wasCompared, type Outcome } from "../cases/outcome.js";
 import { verifyRequest } from "../devices/request.js";
+import { formatLocation } from "../../diagnostics/diagnostic.js";
+import { isCancelling } from "../../compiled/tolerance.js";
 import { checkedKernel, openWorkspace } from "../devices/workspace.js";
 import { type Durations, Stopwatch } from "./stopwatch.js";
 import { deviceLimits } from "./device-limits.js";
@@ -83,7 +85,21 @@ export async function verifyCase(
 export async function openRunner(kernel: CompiledKernel, device: Device, options: RunnerOptions): Promise<Runner> {
   const runner = await (device.kind === "eval" ? evalRunner(kernel, options) : pythonRunner(kernel, device, options));
   const excuse = excuseRefusals(kernel);
-  return { ...runner, run: async (planned, index) => excuse(await runner.run(planned, index)) };
+  return {
+    ...runner,
+    run: async (planned, index) => explainCancellation(kernel, excuse(await runner.run(planned, index))),
+  };
+}
+
+/** Adds the difference of prefix sums to a case in which it lost the small elements. */
+function explainCancellation({ prefixDifference }: CompiledKernel, outcome: Outcome): Outcome {
+  const { testCase, comparisons, problems } = outcome;
+  const isLost = outcome.status === "failed" && comparisons.some(({ wrong }) => wrong > 0);
+  if (!isLost || !prefixDifference || !testCase.special?.some(isCancelling)) return outcome;
+  const { location } = prefixDifference;
+  const place = location ? ` at ${formatLocation(location)}` : "";
+  const problem = `the difference of sums${place} loses elements that are small beside what both sums contain; add up the elements that remain, such as with tl.cumsum(x, 0, { reverse: true }), or declare a tolerance`;
+  return { ...outcome, problems: [...problems, problem] };
 }
 
 /** Labels of cases whose sizes somebody chose. */

@@ -88,6 +88,11 @@ class Inputs(unittest.TestCase):
             self.assertEqual(values[4, 1::2].tolist(), [2**-149] * 3)
             self.assertTrue((values[6] == 1.5).all())
         self.assertEqual(drawn("-infinity rows").isinf().sum(1).tolist(), [7, 0] * 3 + [7])
+        for values in (drawn("cancelling rows"), drawn("cancelling columns").T):
+            self.assertGreater(values[0, :4].min(), 2**12)
+            self.assertLess(values[0, 4:].max(), 2**-6)
+            self.assertLess(values[1, :4].max(), 2**-6)
+            self.assertGreater(values[1, 4:].min(), 2**12)
         integers = drawn("rows", "int8")
         self.assertTrue((integers[0] == 1).all())
         self.assertLess(integers[1].max(), 0)

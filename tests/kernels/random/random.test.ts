@@ -63,6 +63,12 @@ describe(`random kernels from seed ${seed}`, () => {
     expect(refusals).toEqual([]);
   });
 
+  test("an output beside tensors that are updated is passed by its name", () => {
+    const drawn = caseOf(2_029_112_917);
+    expect("left" in drawn ? drawn : Object.keys(drawn.arguments)).toContain("out");
+    expect("left" in drawn ? drawn : drawn.module).toContain("    out: torch.Tensor | bool | None = None,");
+  });
+
   test(
     `its interpreter should compute what the evaluator computes, of ${EVALUATED}`,
     { timeout: 300_000 },

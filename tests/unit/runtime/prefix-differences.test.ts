@@ -51,11 +51,7 @@ test.each<[string, Body]>([
   ["negated", (v) => v.sub(tl.cumsum(v, 0)).add(tl.sum(v, 0))],
   [
     "a total of a combine function",
-    (v) =>
-      tl
-        .reduce(v, 0, (a: any, b: any) => a.add(b))
-        .sub(tl.cumsum(v, 0))
-        .add(v),
+    (v) => (tl.reduce(v, 0, (a: any, b: any) => a.add(b)) as any).sub(tl.cumsum(v, 0)).add(v),
   ],
   [
     "a scan of a combine function",

@@ -303,7 +303,7 @@ LARGE, TINY = 2.0**13, 2.0**-10
 
 
 def _make_special_lines(values: torch.Tensor, kind: str, seed: int) -> None:
-    """Turns the lines along an axis into those that random numbers never give, each in turn, as the evaluator does."""
+    """Makes the lines along an axis special, one kind after another, as the evaluator does."""
     axis, is_float = LINE_AXES[kind], values.is_floating_point()
     # A float8 has no arithmetic.
     if values.ndim < -axis or values.shape[axis] < 2 or (values.itemsize == 1 and is_float):
@@ -323,22 +323,22 @@ def _make_special_lines(values: torch.Tensor, kind: str, seed: int) -> None:
                 elements[:half] *= LARGE if is_first_large else TINY
                 elements[half:] *= TINY if is_first_large else LARGE
         elif not is_float:
-            turn = (number + seed) % 3
-            if turn == 0:
+            kind_index = (number + seed) % 3
+            if kind_index == 0:
                 elements.fill_(1)
-            elif turn == 1:
+            elif kind_index == 1:
                 elements.copy_(-1 - elements.abs())
         else:
-            turn = (number + seed) % 6
-            if turn == 0:
+            kind_index = (number + seed) % 6
+            if kind_index == 0:
                 elements.fill_(1.5)
-            elif turn == 1:
+            elif kind_index == 1:
                 elements[number % len(elements)] = 100.0
-            elif turn == 2:
+            elif kind_index == 2:
                 elements += FAR_MEAN
-            elif turn == 3:
+            elif kind_index == 3:
                 elements.copy_(-0.5 - elements.abs())
-            elif turn == 4:
+            elif kind_index == 4:
                 elements[1::2] = subnormal
 
 

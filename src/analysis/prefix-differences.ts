@@ -15,16 +15,16 @@ type Term = "+total" | "-total" | "+prefix" | "-prefix";
 /** The first difference of prefix sums, or of a sum and a prefix sum, that the reference does not compute too. */
 export function prefixDifference(ir: KernelIR, { reference } = ir): OpStatement | undefined {
   if (reference?.kind !== "recorded" || subtractsPrefix(reference.outputs)) return undefined;
-  const found: OpStatement[] = [];
+  const differences: OpStatement[] = [];
   for (const body of bodiesOf(ir)) {
     const termsOf = termsIn(body);
     walk(body, (statement) => {
       if (statement.kind !== "op" || (statement.op.name !== "sub" && statement.op.name !== "add")) return;
       const isNew = !argumentsOf(statement).some((argument) => isDifference(termsOf(argument)));
-      if (isNew && statement.results.some((value) => isDifference(termsOf(value)))) found.push(statement);
+      if (isNew && statement.results.some((value) => isDifference(termsOf(value)))) differences.push(statement);
     });
   }
-  return found[0];
+  return differences[0];
 }
 
 const isDifference = (terms: ReadonlySet<Term>): boolean =>
@@ -43,11 +43,11 @@ const negated = (terms: ReadonlySet<Term>): ReadonlySet<Term> => new Set([...ter
 /** The sums of floats that each value of a block contains. */
 function termsIn(block: Block): (argument: Argument) => ReadonlySet<Term> {
   const definedBy = definitions(block);
-  const written = new Map<unknown, Argument[]>();
+  const assignments = new Map<unknown, Argument[]>();
   walk(block, (statement) => {
     if (statement.kind !== "let" && statement.kind !== "write") return;
-    const values = written.get(statement.variable) ?? [];
-    written.set(statement.variable, [...values, statement.kind === "let" ? statement.initial : statement.value]);
+    const values = assignments.get(statement.variable) ?? [];
+    assignments.set(statement.variable, [...values, statement.kind === "let" ? statement.initial : statement.value]);
   });
   const cache = new Map<Value, ReadonlySet<Term>>();
   const union = (all: readonly Argument[]): ReadonlySet<Term> => new Set(all.flatMap((each) => [...termsOf(each)]));
@@ -64,7 +64,7 @@ function termsIn(block: Block): (argument: Argument) => ReadonlySet<Term> {
   };
   const compute = (value: Value): ReadonlySet<Term> => {
     const statement = definedBy.get(value);
-    if (statement?.kind === "read") return union(written.get(statement.variable) ?? []);
+    if (statement?.kind === "read") return union(assignments.get(statement.variable) ?? []);
     if (statement?.kind === "if") {
       const index = statement.results.indexOf(value);
       return union([statement.then, statement.otherwise].flatMap(({ yields }) => yields[index] ?? []));

@@ -127,8 +127,8 @@ export function declaredCases(kernel: CompiledKernel, limits: Limits, selection:
 const KINDS_OF_LINES = 5;
 
 /**
- * A small generated case again, with numbers that random draws never give: each kind of special rows and columns, and if
- * the reference returns numbers for them, rows of -Infinity and NaN.
+ * A small generated case again, with numbers that random draws never give: each kind of special rows and columns. Rows
+ * of -Infinity and NaN follow if the reference returns numbers for them.
  */
 export function specialCases(
   kernel: CompiledKernel,
@@ -136,19 +136,19 @@ export function specialCases(
   { sizes }: Selection,
 ): readonly PlannedCase[] {
   const { tensors, gradients } = kernel.signature;
-  const drawn = tensors.filter(({ role, range, dims }) => role !== "out" && !range && dims.length > 0);
-  const small = generated.find(({ label }) => label === "primes") ?? generated.at(-1);
-  if (sizes || drawn.length === 0 || !small) return [];
+  const inputs = tensors.filter(({ role, range, dims }) => role !== "out" && !range && dims.length > 0);
+  const small = generated.find(({ label }) => label === "primes") ?? smallest(kernel, generated);
+  if (sizes || inputs.length === 0 || !small) return [];
   const { testCase } = small;
-  const known = kernel.sizes(testCase);
-  const rows = Math.max(1, ...drawn.map(({ dims }) => product(shapeOf(dims.slice(0, -1), known))));
-  const special = (kind: SpecialValue, label: string, turn = 0): PlannedCase => ({
-    testCase: { ...testCase, special: [kind], seed: testCase.seed + turn },
+  const allSizes = kernel.sizes(testCase);
+  const rows = Math.max(1, ...inputs.map(({ dims }) => product(shapeOf(dims.slice(0, -1), allSizes))));
+  const special = (kind: SpecialValue, label: string, shift = 0): PlannedCase => ({
+    testCase: { ...testCase, special: [kind], seed: testCase.seed + shift },
     label,
     isExtra: false,
   });
-  const turns = Array.from({ length: Math.ceil(KINDS_OF_LINES / rows) }, (_, i) => i * rows);
-  const hasColumns = drawn.some(({ dims }) => dims.length > 1);
+  const shifts = Array.from({ length: Math.ceil(KINDS_OF_LINES / rows) }, (_, i) => i * rows);
+  const hasColumns = inputs.some(({ dims }) => dims.length > 1);
   const cancelling = [
     special("cancelling rows", "cancelling rows"),
     special("cancelling rows", "cancelling rows", 1),
@@ -156,12 +156,20 @@ export function specialCases(
   ];
   const nonFinite = [special("-infinity rows", "rows of -Infinity"), special("nan", "NaN")];
   return [
-    ...turns.map((turn) => special("rows", "special rows", turn)),
+    ...shifts.map((shift) => special("rows", "special rows", shift)),
     ...(hasColumns ? [special("columns", "special columns")] : []),
     ...(kernel.prefixDifference ? cancelling : []),
     // The gradient at an infinity is NaN in PyTorch too, at other elements.
     ...(gradients ? [] : nonFinite.filter((each) => kernel.isSpecialDefined?.(each.testCase) === true)),
   ];
+}
+
+/** The case with the fewest elements, of those whose lines have several. */
+function smallest(kernel: CompiledKernel, cases: readonly PlannedCase[]): PlannedCase | undefined {
+  const usable = cases
+    .filter(({ testCase }) => Object.values(testCase.sizes).every((size) => size > 3))
+    .map((planned) => ({ planned, count: largestNumel(kernel, planned.testCase) }));
+  return usable.toSorted((a, b) => a.count - b.count)[0]?.planned ?? cases.at(-1);
 }
 
 /** Generated shapes, or the shape of the command line. */

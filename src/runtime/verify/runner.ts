@@ -97,8 +97,8 @@ function explainCancellation({ prefixDifference }: CompiledKernel, outcome: Outc
   const isLost = outcome.status === "failed" && comparisons.some(({ wrong }) => wrong > 0);
   if (!isLost || !prefixDifference || !testCase.special?.some(isCancelling)) return outcome;
   const { location } = prefixDifference;
-  const place = location ? ` at ${formatLocation(location)}` : "";
-  const problem = `the difference of sums${place} loses elements that are small beside what both sums contain; add up the elements that remain, such as with tl.cumsum(x, 0, { reverse: true }), or declare a tolerance`;
+  const locationText = location ? ` at ${formatLocation(location)}` : "";
+  const problem = `the difference of sums${locationText} loses elements that are small beside what both sums contain; add up the elements that remain, such as with tl.cumsum(x, 0, { reverse: true }), or declare a tolerance`;
   return { ...outcome, problems: [...problems, problem] };
 }
 
@@ -123,11 +123,11 @@ function excuseRefusals(kernel: CompiledKernel): (outcome: Outcome) => Outcome {
     const requirement = missingRequirement(kernel, testCase);
     const { sizes } = testCase;
     // An operator has the requirements of its kernels.
-    const place = kernel.signature.kernels ? "requires of one of its kernels" : "requires";
+    const part = kernel.signature.kernels ? "requires of one of its kernels" : "requires";
     const remedy =
       requirement === undefined
-        ? `state in ${place} what ${Object.keys(sizes).join(", ")} must be, or let the reference take these sizes`
-        : `add ${place}: ${requirement}`;
+        ? `state in ${part} what ${Object.keys(sizes).join(", ")} must be, or let the reference take these sizes`
+        : `add ${part}: ${requirement}`;
     const reason = said.get(remedy) ?? `the reference refuses ${formatSizes(sizes)} (${refusal}); ${remedy}`;
     said.set(remedy, reason);
     return { ...outcome, status: "unchecked", unchecked: [reason] };

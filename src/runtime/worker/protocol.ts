@@ -27,7 +27,7 @@ export interface WireTensor {
 }
 
 /**
- * The source of a tensor's values: a normal distribution, optionally with special values or lines; numbers or integers in
+ * The source of a tensor's values: a normal distribution, optionally with special values; numbers or integers in
  * [`low`, `high`); ascending offsets from 0 to `total` or ascending ends up to `total`; or a file with the elements in
  * row-major order.
  */

@@ -293,11 +293,19 @@ def _insert_special(values: torch.Tensor, kinds: Sequence[str], generator: torch
     values.view(-1)[indices] = torch.where(signed, numbers * signs, numbers).to(values.dtype)
 
 
-# The mean of a line whose deviations are around 1. The square of the mean hides them in float32.
-FAR_MEAN = 256.0
+# The mean of a line whose deviations are around 1. Its square costs their squares ten bits in float32.
+OFFSET = 32.0
 
 # The axis of each kind of lines.
-LINE_AXES = {"rows": -1, "columns": -2, "-infinity rows": -1, "cancelling rows": -1, "cancelling columns": -2}
+LINE_AXES = {
+    "rows": -1,
+    "columns": -2,
+    "offset rows": -1,
+    "offset columns": -2,
+    "-infinity rows": -1,
+    "cancelling rows": -1,
+    "cancelling columns": -2,
+}
 # The sum of large elements hides the digits of tiny ones in float32, and fits a float16.
 LARGE, TINY = 2.0**13, 2.0**-10
 
@@ -315,6 +323,9 @@ def _make_special_lines(values: torch.Tensor, kind: str, seed: int) -> None:
         if kind == "-infinity rows":
             if is_float and (number + seed) % 2 == 0:
                 elements.fill_(-math.inf)
+        elif kind.startswith("offset"):
+            if is_float and (number + seed) % 2 == 0:
+                elements += OFFSET
         elif kind.startswith("cancelling"):
             if is_float:
                 half = math.ceil(len(elements) / 2)
@@ -329,16 +340,14 @@ def _make_special_lines(values: torch.Tensor, kind: str, seed: int) -> None:
             elif kind_index == 1:
                 elements.copy_(-1 - elements.abs())
         else:
-            kind_index = (number + seed) % 6
+            kind_index = (number + seed) % 4
             if kind_index == 0:
                 elements.fill_(1.5)
             elif kind_index == 1:
                 elements[number % len(elements)] = 100.0
             elif kind_index == 2:
-                elements += FAR_MEAN
-            elif kind_index == 3:
                 elements.copy_(-0.5 - elements.abs())
-            elif kind_index == 4:
+            elif kind_index == 3:
                 elements[1::2] = subnormal
 
 

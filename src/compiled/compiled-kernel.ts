@@ -421,11 +421,13 @@ export type ProgramOrder = "sequential" | "reversed" | "shuffled" | readonly num
 export type SingleValue = "nan" | "infinity" | "-infinity" | "-0" | "subnormal" | "largest" | "large";
 
 /**
- * Lines of a tensor. `rows` are equal, all negative, half subnormal, have one `large` element, or a mean far above their
- * deviations; `columns` are the same along the last axis but one. Every other one of `-infinity rows` is all -infinity.
+ * Lines of a tensor. `rows` are equal, all negative, half subnormal, or have one `large` element; `columns`
+ * are the same along the last axis but one. Every other one of `offset rows` has a mean far above its deviations, and of
+ * `-infinity rows` is all -infinity.
  * `cancelling rows` and `cancelling columns` are positive, large in one half and tiny in the other.
  */
-export type LineKind = "rows" | "columns" | "-infinity rows" | "cancelling rows" | "cancelling columns";
+export type LineKind =
+  "rows" | "columns" | "offset rows" | "offset columns" | "-infinity rows" | "cancelling rows" | "cancelling columns";
 
 export type SpecialValue = SingleValue | LineKind;
 

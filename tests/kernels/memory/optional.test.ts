@@ -192,7 +192,7 @@ test("verification runs both ways", async () => {
   const { cases } = planCases(await build(linear), limits, { seed: 1 });
   const first = cases.filter(({ isExtra: extra }) => !extra).map(({ testCase: at }) => at.absent ?? []);
   // The declared shape, special rows and columns, and what is left out.
-  expect(first).toEqual([[], [], [], ["bias"]]);
+  expect(first).toEqual([[], [], [], [], [], ["bias"]]);
   expect(
     new Set(cases.filter(({ isExtra: extra }) => extra).map(({ testCase: at }) => (at.absent ?? []).join())).size,
   ).toBe(2);

@@ -68,7 +68,17 @@ describe("the plan", () => {
     for (const size of Object.values(first[0]!.testCase.sizes))
       for (const block of [16, 32, 64]) expect(size % block).not.toBe(0);
     expect(new Set(cases.map(({ label }) => label))).toEqual(
-      new Set(["beyond blocks", "ones", "primes", "aligned", "author's", "special rows", "special columns"]),
+      new Set([
+        "beyond blocks",
+        "ones",
+        "primes",
+        "aligned",
+        "author's",
+        "special rows",
+        "special columns",
+        "offset rows",
+        "offset columns",
+      ]),
     );
     expect(left).toEqual(["declared shape M=4096 N=4096 K=4096: too large for this device"]);
   });

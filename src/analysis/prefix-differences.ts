@@ -13,18 +13,24 @@ import { isRounding } from "./rounding-sites.js";
 type Term = "+total" | "-total" | "+prefix" | "-prefix";
 
 /** The first difference of prefix sums, or of a sum and a prefix sum, that the reference does not compute too. */
-export function prefixDifference(ir: KernelIR, { reference } = ir): OpStatement | undefined {
-  if (reference?.kind !== "recorded" || subtractsPrefix(reference.outputs)) return undefined;
+export function prefixDifference(
+  kernels: readonly KernelIR[],
+  { reference }: Pick<KernelIR, "reference">,
+): { readonly prefixDifference?: OpStatement } {
+  if (reference?.kind !== "recorded" || subtractsPrefix(reference.outputs)) return {};
+  const [first] = kernels.flatMap(bodiesOf).flatMap(differencesIn);
+  return first ? { prefixDifference: first } : {};
+}
+
+function differencesIn(body: Block): readonly OpStatement[] {
+  const termsOf = termsIn(body);
   const differences: OpStatement[] = [];
-  for (const body of bodiesOf(ir)) {
-    const termsOf = termsIn(body);
-    walk(body, (statement) => {
-      if (statement.kind !== "op" || (statement.op.name !== "sub" && statement.op.name !== "add")) return;
-      const isNew = !argumentsOf(statement).some((argument) => isDifference(termsOf(argument)));
-      if (isNew && statement.results.some((value) => isDifference(termsOf(value)))) differences.push(statement);
-    });
-  }
-  return differences[0];
+  walk(body, (statement) => {
+    if (statement.kind !== "op" || (statement.op.name !== "sub" && statement.op.name !== "add")) return;
+    const isNew = !argumentsOf(statement).some((argument) => isDifference(termsOf(argument)));
+    if (isNew && statement.results.some((value) => isDifference(termsOf(value)))) differences.push(statement);
+  });
+  return differences;
 }
 
 const isDifference = (terms: ReadonlySet<Term>): boolean =>

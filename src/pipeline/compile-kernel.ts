@@ -59,7 +59,6 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
   const narrowRoundings = narrowRoundingsOf(ir, signature.arithmetic, () => roundingSites(ir));
   const evaluate = evaluator(ir, lowered, signature, narrowRoundings);
   const emitted = emitting.emit();
-  const difference = prefixDifference(ir);
   let certificate: Certificate | undefined;
   const proof: CompiledKernel["proof"] = (cache) => (certificate ??= cachedProof(cache, ir, lowered));
   return {
@@ -90,7 +89,7 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
     computes: (cache) => kernelOutputs(ir, lowered, () => proof(cache), evaluate),
     suggestPreconditions: (requires = []) => obligationsWithPreconditions(definition, source, requires),
     narrowRoundings,
-    ...(difference && { prefixDifference: difference }),
+    ...prefixDifference([ir], ir),
     ...referenceQueries(ir, signature),
     evaluate,
     check: (testCase, options) => assertCorrect(signature, testCase, evaluate(testCase, options)),

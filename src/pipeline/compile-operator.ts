@@ -55,7 +55,6 @@ export function compileOperator(
   );
   const narrowRoundings = narrowRoundingsOf(face, signature.arithmetic, () => operatorRoundingSites(operator));
   const evaluate = operatorEvaluator(operator, signature, lowered, narrowRoundings);
-  const [difference] = kernels.flatMap((kernel) => prefixDifference(kernel, face) ?? []);
   const emitted = emitting.emit();
   const configCount = Math.max(...kernels.map(({ tuning }) => tuning.configs.length));
   return {
@@ -83,7 +82,7 @@ export function compileOperator(
     refusal: byLaunch((testCase) => operatorRefusal(operator, testCase)),
     ...operatorProofs(operator, lowered, evaluate),
     narrowRoundings,
-    ...(difference && { prefixDifference: difference }),
+    ...prefixDifference(kernels, face),
     ...referenceQueries(face, signature),
     evaluate,
     check: (testCase, options) => assertCorrect(signature, testCase, evaluate(testCase, options)),

@@ -124,7 +124,7 @@ const CANCELLING_LINES: readonly Line[] = [
 const cancellingLines = (dtype: DTypeName): readonly Line[] =>
   isFloat(dtype) && !isFp8(dtype) ? CANCELLING_LINES : [];
 
-/** Of integers, sums must remain small, and unsigned ones have no sign. */
+/** Lines of signed integers. Their sums remain small. */
 const INTEGER_LINES: readonly Line[] = [() => 1, (value) => -1 - Math.abs(value), (value) => value];
 
 /** The axis of each kind of lines, counted from the last, and the lines themselves. */

@@ -1,4 +1,4 @@
-/** What the reference makes of a test case: PyTorch refuses some calls at some sizes, such as a `narrow` beyond an axis. */
+/** Queries of the reference in a test case. PyTorch refuses some calls at some sizes, such as a `narrow` beyond an axis. */
 import type { CompiledKernel, Signature, TestCase } from "../compiled/compiled-kernel.js";
 import { torchCall } from "../diagnostics/catalog/reference-codes.js";
 import { TileScriptError } from "../diagnostics/diagnostic.js";

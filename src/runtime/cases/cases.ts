@@ -123,7 +123,7 @@ export function declaredCases(kernel: CompiledKernel, limits: Limits, selection:
   return { cases, skipped: [...skipped] };
 }
 
-/** The kinds of lines that a tensor of floats has one after another. */
+/** The number of kinds of special rows. */
 const KINDS_OF_LINES = 4;
 
 /**

@@ -2,8 +2,9 @@
  * `--watch`: reruns the command in a new process whenever a source file changes. Proofs of unchanged kernels are
  * cached.
  */
-import { existsSync, readFileSync, rmSync, watch as watchFolder } from "node:fs";
-import { basename, dirname, join, relative, resolve } from "node:path";
+import { rmSync, watch as watchFolder } from "node:fs";
+import { basename, dirname, relative } from "node:path";
+import { sourcesOf } from "../invocation/source-files.js";
 import { createProofFolder } from "../system/proof-cache.js";
 import { loadExeca, ProcessGroup } from "../system/process-group.js";
 import type { Streams } from "../system/streams.js";
@@ -38,23 +39,6 @@ export async function watch(files: readonly string[], streams: Streams): Promise
     await completion;
     streams.err(`${relative(process.cwd(), changed)} changed\n`);
   }
-}
-
-/** The files and their transitive relative imports. */
-function sourcesOf(files: readonly string[]): Set<string> {
-  const sources = new Set<string>();
-  const queue = files.map((file) => resolve(file));
-  for (let file = queue.pop(); file !== undefined; file = queue.pop()) {
-    if (sources.has(file) || !existsSync(file)) continue;
-    sources.add(file);
-    for (const [, path = ""] of readFileSync(file, "utf8").matchAll(
-      /(?:from|import\(?)\s*["'](\.{1,2}\/[^"']+)["']/g,
-    )) {
-      const imported = join(dirname(file), path);
-      queue.push(imported, imported.replace(/\.([cm]?)js$/, ".$1ts"), `${imported}.ts`);
-    }
-  }
-  return sources;
 }
 
 /** Watches folders instead of files, because an editor may replace a file with a new one. */

@@ -9,8 +9,8 @@ import {
 import pc from "picocolors";
 import { computesLine } from "../report/computes-text.js";
 import { explainHint, printDiagnostic } from "../report/code-frame.js";
-import { refusedShapes } from "../cases/refused-shapes.js";
-import { proofDiagnostics, proofSummary } from "../report/proof-text.js";
+import { kernelDiagnostics } from "../report/kernel-diagnostics.js";
+import { proofSummary } from "../report/proof-text.js";
 import { isBuildError } from "../invocation/kernels.js";
 import { options, type JsonOptions } from "../invocation/options.js";
 import { exitCodes } from "../system/errors.js";
@@ -19,7 +19,6 @@ import { openProofCache } from "../system/proof-cache.js";
 import { version } from "../system/package-folder.js";
 import { printJson, progress } from "../system/streams.js";
 import { writeScripts } from "../report/smt-scripts.js";
-import { suggestRequires } from "../report/suggest-requires.js";
 import type { KernelCommand, Runnable } from "../invocation/command.js";
 
 interface CheckOptions extends JsonOptions {
@@ -96,11 +95,7 @@ async function checkKernel(kernel: Runnable, { cache, computes, given, smt }: Ch
     const compiled = await kernel.compile();
     const { name } = compiled.signature;
     const proof = compiled.proof(cache);
-    const diagnostics = [
-      ...compiled.warnings,
-      ...refusedShapes(compiled),
-      ...proofDiagnostics(proof, suggestRequires(compiled, proof)),
-    ];
+    const diagnostics = kernelDiagnostics(compiled, proof);
     const outputs = computes ? compiled.computes(cache) : undefined;
     const match = given && matchCertificate(given, proof);
     const hasErrors = diagnostics.some(({ severity }) => severity === "error");

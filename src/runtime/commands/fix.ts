@@ -1,7 +1,7 @@
 import { Option } from "commander";
 import { readFile } from "node:fs/promises";
 import type { Diagnostic, Edit } from "../../diagnostics/diagnostic.js";
-import { applyEdits } from "../invocation/apply-edits.js";
+import { applyEdits, editsByFile } from "../invocation/apply-edits.js";
 import type { KernelCommand, Runnable } from "../invocation/command.js";
 import { isBuildError } from "../invocation/kernels.js";
 import { options, type JsonOptions } from "../invocation/options.js";
@@ -70,18 +70,6 @@ function combine({ files: earlier }: FixReport, { ok, files: later, left }: FixR
   const counts = new Map<string, number>();
   for (const { file, edits } of [...earlier, ...later]) counts.set(file, (counts.get(file) ?? 0) + edits);
   return { ok, files: [...counts].map(([file, edits]) => ({ file, edits })), left };
-}
-
-/** Groups the edits by file, without the duplicates that several kernels of a file may report. */
-function editsByFile(diagnostics: readonly Diagnostic[]): ReadonlyMap<string, readonly Edit[]> {
-  const files = new Map<string, Map<string, Edit>>();
-  for (const { edit } of diagnostics) {
-    if (!edit) continue;
-    const { file } = edit.at;
-    const edits = files.get(file) ?? new Map<string, Edit>();
-    files.set(file, edits.set(JSON.stringify(edit), edit));
-  }
-  return new Map([...files].map(([file, edits]) => [file, [...edits.values()]]));
 }
 
 async function editFile(file: string, edits: readonly Edit[]): Promise<FixReport["files"][number]> {

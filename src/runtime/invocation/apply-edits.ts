@@ -1,5 +1,31 @@
 /** Applies the fixes of diagnostics to a source text. */
-import type { Edit, Location } from "../../diagnostics/diagnostic.js";
+import type { Diagnostic, Edit, Location } from "../../diagnostics/diagnostic.js";
+
+/** Groups the edits by file, without the duplicates that several kernels of a file may report. */
+export function editsByFile(diagnostics: readonly Diagnostic[]): ReadonlyMap<string, readonly Edit[]> {
+  const files = new Map<string, Map<string, Edit>>();
+  for (const { edit } of diagnostics) {
+    if (!edit) continue;
+    const { file } = edit.at;
+    const edits = files.get(file) ?? new Map<string, Edit>();
+    files.set(file, edits.set(JSON.stringify(edit), edit));
+  }
+  return new Map([...files].map(([file, edits]) => [file, [...edits.values()]]));
+}
+
+const compare = (a: Location, b: Location): number => a.line - b.line || a.column - b.column;
+
+/** Of overlapping edits, only the first: the outermost of those that start together. */
+export function withoutOverlaps(edits: readonly Edit[]): readonly Edit[] {
+  let previous: Edit | undefined;
+  return edits
+    .toSorted((a, b) => compare(a.at, b.at) || compare(b.end, a.end))
+    .filter((edit) => {
+      if (previous && compare(edit.at, previous.end) < 0) return false;
+      previous = edit;
+      return true;
+    });
+}
 
 /**
  * Applies the edits to the text of their file, and returns it with the number of applied edits. Of overlapping edits,
@@ -14,19 +40,11 @@ export async function applyEdits(
   const file = new Project({ useInMemoryFileSystem: true }).createSourceFile("kernel.ts", text);
   const offsetOf = ({ line, column }: Location): number =>
     file.compilerNode.getPositionOfLineAndCharacter(line - 1, column - 1);
-  const changes = edits
-    .map(({ at, end, text: newText }) => {
-      const start = offsetOf(at);
-      return { span: { start, length: offsetOf(end) - start }, newText };
-    })
-    .sort((a, b) => a.span.start - b.span.start || b.span.length - a.span.length);
-  let end = 0;
-  const applied = changes.filter(({ span: { start, length } }) => {
-    if (start < end) return false;
-    end = start + length;
-    return true;
+  const changes = withoutOverlaps(edits).map(({ at: from, end, text: newText }) => {
+    const start = offsetOf(from);
+    return { span: { start, length: offsetOf(end) - start }, newText };
   });
   // ts-morph has removed it from the text.
   const byteOrderMark = text.startsWith("\uFEFF") ? "\uFEFF" : "";
-  return { text: byteOrderMark + file.applyTextChanges(applied).getFullText(), applied: applied.length };
+  return { text: byteOrderMark + file.applyTextChanges(changes).getFullText(), applied: changes.length };
 }

@@ -532,6 +532,15 @@ export interface HelperSignature {
   readonly params: readonly { readonly name: string; readonly type?: string | undefined }[];
 }
 
+/** A variable of the author that holds a tile. */
+export interface NamedTile {
+  readonly name: string;
+  /** The start of the statement that computes it. */
+  readonly statement: Location;
+  /** `float32[BLOCK_M, BLOCK_N]` */
+  readonly type: string;
+}
+
 /** A parameter of the `@triton.jit` function and its origin. */
 export interface KernelArgument {
   readonly python: string;
@@ -595,6 +604,8 @@ export interface CompiledKernel {
   readonly kernelArguments?: readonly KernelArgument[];
   /** Its helper functions; absent for an operator, whose parts have them. */
   readonly helpers?: readonly HelperSignature[];
+  /** The author's variables that hold tiles; absent for an operator, whose parts have them. */
+  namedTiles?(): readonly NamedTile[];
   readonly warnings: readonly Diagnostic[];
   /**
    * For each config of the warp-specialized kernel, the author's config from which it is derived. Absent without that

@@ -19,6 +19,7 @@ import type { SourceIndex } from "../ir/source-index.js";
 import { tuningInterface } from "./tuning-interface.js";
 import { byLaunch } from "./by-launch.js";
 import { emitters } from "./emitters.js";
+import { namedTiles } from "./named-tiles.js";
 import { cachedProof, kernelOutputs, kernelScripts } from "./proof.js";
 import { obligationsWithPreconditions } from "./missing-preconditions.js";
 import { specializedConfigs, warpSpecializedKernel } from "./warp-specialization.js";
@@ -73,6 +74,7 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
     ir: printIR(ir),
     kernelArguments: kernelArguments(lowered),
     helpers: helpersOf(ir),
+    namedTiles: () => namedTiles(ir, source),
     warnings: [...diagnostics, ...(emitted.warnings ?? [])],
     ...specializedConfigs(specialized.form()),
     reference: ir.reference?.kind ?? "none",

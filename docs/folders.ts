@@ -57,6 +57,7 @@ export const innerFolders: Readonly<Record<string, readonly string[]>> = {
     "invocation",
     "package",
     "import-check",
+    "language-server",
     "commands",
     "cli",
   ],

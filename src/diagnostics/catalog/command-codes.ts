@@ -9,6 +9,10 @@ export const imports = defineCode("import", {
 export const kernelFile = defineCode("kernel-file", {
   pendingPromise: () => ["a kernel file awaits a promise that never settles", "check its awaits"],
   processExit: () => ["a kernel file ended the process", "leave process.exit to other files"],
+  endless: (seconds: number) => [
+    `building and proving the file takes longer than ${seconds} s`,
+    "check that its loops end; `npx tilescript check` has no limit",
+  ],
 });
 
 export const syntax = defineCode("syntax", (message: string) => message);

@@ -7,6 +7,7 @@ import { doctor } from "./doctor.js";
 import { explain } from "./explain.js";
 import { emit } from "./emit.js";
 import { importTriton } from "./import.js";
+import { lsp } from "./lsp.js";
 import { fix } from "./fix.js";
 import { create } from "./new.js";
 import { packageKernels } from "./package.js";
@@ -26,7 +27,7 @@ interface CommandGroup {
 }
 
 const groups: readonly CommandGroup[] = [
-  { title: "Write and check a kernel", commands: [create, run, check, fix, verify, trace, explain] },
+  { title: "Write and check a kernel", commands: [create, run, check, fix, verify, trace, explain, lsp] },
   { title: "Use it from Python", commands: [emit, packageKernels, compile, prewarm] },
   { title: "Make it fast on a GPU", commands: [bench, tune, profile, plot] },
   { title: "Port a Triton kernel", commands: [importTriton] },

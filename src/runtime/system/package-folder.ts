@@ -17,7 +17,11 @@ if (manifest === undefined) throw new Error(`${currentFile} is not in its packag
 
 export const packageFolder = dirname(manifest);
 
-export const { version } = JSON.parse(readFileSync(manifest, "utf8")) as { readonly version: string };
+/** `homepage` is the address of the documentation, if it has one. */
+export const { version, homepage } = JSON.parse(readFileSync(manifest, "utf8")) as {
+  readonly version: string;
+  readonly homepage?: string;
+};
 
 /** True in the bundle of the npm package: its modules and its Python files are in `dist`. */
 export const isBundle = /[\\/]tilescript-modules[\\/]/.test(currentFile);

@@ -1,0 +1,45 @@
+import { Option } from "commander";
+import { text } from "node:stream/consumers";
+import type { PlainCommand } from "../invocation/command.js";
+import { importKernels } from "../invocation/kernels.js";
+import { analyze, type AnalysisRequest } from "../language-server/file-analysis.js";
+import { readUnsavedTexts } from "../language-server/unsaved-texts.js";
+import { EnvironmentError, exitCodes } from "../system/errors.js";
+import { openProofCache } from "../system/proof-cache.js";
+import { printJson, type Streams } from "../system/streams.js";
+
+interface LspOptions {
+  readonly analyze?: true;
+}
+
+export const lsp: PlainCommand<LspOptions> = {
+  name: "lsp",
+  description: "start the language server, which an editor drives on standard input and output",
+  example: "lsp",
+  options: [
+    new Option("--stdio", "what editors add; it is the only transport").hideHelp(),
+    new Option("--analyze", "answer one request of the server").hideHelp(),
+    new Option("--json", "print the answer as JSON").hideHelp(),
+  ],
+  async run(_, { analyze: isChild }, streams, language) {
+    if (isChild) return answer(streams, language);
+    const { serve } = await import("../language-server/server.js").catch(explainMissingPackage);
+    return serve(streams);
+  },
+};
+
+/** Loads what every kernel file needs, and waits for a request. */
+async function answer(streams: Streams, language: () => Promise<unknown>): Promise<number> {
+  await language();
+  const { file, texts } = JSON.parse(await text(process.stdin)) as AnalysisRequest;
+  await readUnsavedTexts(texts);
+  printJson(streams, await analyze(await importKernels([file], [file], language), openProofCache()));
+  return exitCodes.ok;
+}
+
+function explainMissingPackage(error: unknown): never {
+  const { code, message = "" } = Object(error) as NodeJS.ErrnoException;
+  const name = "vscode-languageserver-protocol";
+  if (code !== "ERR_MODULE_NOT_FOUND" || !message.includes(name)) throw error;
+  throw new EnvironmentError(`the language server needs ${name}; \`npm install --save-dev ${name}\` installs it`);
+}

@@ -1,0 +1,48 @@
+/** What an editor shows about a kernel file, as plain data: a child process computes it. */
+import type { Certificate, CompiledKernel, NamedTile, ProofCache } from "../../compiled/compiled-kernel.js";
+import type { Diagnostic } from "../../diagnostics/diagnostic.js";
+import type { Runnable } from "../invocation/command.js";
+import { isBuildError } from "../invocation/kernels.js";
+import { kernelDiagnostics } from "../report/kernel-diagnostics.js";
+import type { Problem } from "../report/reports.js";
+import type { Texts } from "./unsaved-texts.js";
+
+export interface AnalysisRequest {
+  readonly file: string;
+  readonly texts: Texts;
+}
+
+export interface FileAnalysis {
+  readonly diagnostics: readonly Diagnostic[];
+  /** The kernels that build. */
+  readonly kernels: readonly KernelAnalysis[];
+}
+
+export interface KernelAnalysis extends Pick<CompiledKernel, "file" | "python" | "map"> {
+  readonly kernel: string;
+  readonly proof: Certificate;
+  readonly tiles: readonly NamedTile[];
+}
+
+/** A file without kernels, or one that cannot be imported, has a problem instead. */
+export type AnalysisOutcome = FileAnalysis | Problem;
+
+/** Builds and proves kernels. Their errors are part of the result. */
+export async function analyze(runnables: readonly Runnable[], cache: ProofCache | undefined): Promise<FileAnalysis> {
+  const diagnostics: Diagnostic[] = [];
+  const kernels: KernelAnalysis[] = [];
+  for (const runnable of runnables) {
+    try {
+      const compiled = await runnable.compile();
+      const proof = compiled.proof(cache);
+      const { file, python, map } = compiled;
+      const tiles = (compiled.parts ?? [compiled]).flatMap((part) => part.namedTiles?.() ?? []);
+      kernels.push({ kernel: runnable.name, file, python, map, proof, tiles });
+      diagnostics.push(...kernelDiagnostics(compiled, proof));
+    } catch (error) {
+      if (!isBuildError(error)) throw error;
+      diagnostics.push(...error.diagnostics);
+    }
+  }
+  return { diagnostics, kernels };
+}

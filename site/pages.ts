@@ -33,6 +33,7 @@ const plannedGroups: readonly Group[] = [
     title: "Guides",
     pages: [
       page("types-and-masks", "Types and masks"),
+      page("editors", "Editors"),
       page("debugging", "Debugging"),
       page("testing", "Testing and running"),
       page("performance", "Performance, tuning, profiling"),

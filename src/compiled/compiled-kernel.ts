@@ -8,7 +8,7 @@ import type { ConfigGpu } from "./configs-by-gpu.js";
 import type { Architecture, DeclaredTargets } from "./kernel-targets.js";
 import type { DeviceProperties } from "./device-properties.js";
 import type { FindingCode } from "../diagnostics/catalog/index.js";
-import type { Diagnostic, Location } from "../diagnostics/diagnostic.js";
+import type { Diagnostic, Edit, Location, SourceFix } from "../diagnostics/diagnostic.js";
 
 /** A dtype's name (`"float16"`), or the name of a dtype variable of the signature (`{ variable: "T" }`). */
 export type SignatureDType = string | { readonly variable: string };
@@ -651,6 +651,8 @@ export interface CompiledKernel {
    * remaining gaps. Undefined if no launch can check them.
    */
   suggestPreconditions?(requires?: readonly HostExpression[]): readonly MissingPrecondition[] | undefined;
+  /** The edit of the author's text that fixes the call at a location, if its text shows what to change. */
+  fixFor?(location: Location, fix: SourceFix): Edit | undefined;
   /**
    * The statements that round lower than the inputs, the outputs and the reference of a case, unless the author or the
    * caller declares a tolerance. `evaluate` reports them too.

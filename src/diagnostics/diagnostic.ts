@@ -22,6 +22,17 @@ export interface Edit {
   readonly text: string;
 }
 
+/** A kind of fix of the call or property access at a location. The author's text determines the edit. */
+export type SourceFix =
+  /** Renames the key `from` of a call's options to `to`. */
+  | { readonly kind: "rename"; readonly from: string; readonly to: string }
+  /** Adds `.value` to a loop-carried variable: an argument, the receiver of a method, or an assigned value. */
+  | { readonly kind: "value" }
+  /** Adds a condition, which uses these names, to the `requires` of a kernel. */
+  | { readonly kind: "require"; readonly names: readonly string[]; readonly condition: string }
+  /** Removes the only `tl.inBounds` of an access, so that its view is masked there. */
+  | { readonly kind: "mask" };
+
 /** A mistake, or, as a warning, a fact that the author should know. */
 export interface Diagnostic {
   /** Stable name of the rule, such as `scope-escape`. */

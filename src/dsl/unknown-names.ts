@@ -3,12 +3,11 @@ import { unknownName } from "../diagnostics/catalog/operand-codes.js";
 import { stateMethod } from "../types/tile.js";
 import { stateAsValue } from "../diagnostics/catalog/rule-codes.js";
 import { captureLocation } from "../diagnostics/callsite.js";
-import { fail, type MessageOfCode } from "../diagnostics/diagnostic.js";
+import { fail, type MessageOfCode, type SourceFix } from "../diagnostics/diagnostic.js";
 import { suggestName } from "../diagnostics/did-you-mean.js";
 import { activeBuilder } from "../ir/builder.js";
 import { EXPORTS, keywordName } from "../diagnostics/python-names.js";
 import { Handle, valueOf } from "../ir/handle.js";
-import type { SourceFix } from "../ir/source-index.js";
 import { libdevice } from "../ops/libdevice.js";
 import {
   foreignConstants,

@@ -2,7 +2,7 @@
  * Builds IR: the open blocks and their statements. All IR is created by this class, so that scoping, locations and
  * value identity have one implementation.
  */
-import { type Edit, fail, type Location, type MessageOfCode } from "../diagnostics/diagnostic.js";
+import { type Edit, fail, type Location, type MessageOfCode, type SourceFix } from "../diagnostics/diagnostic.js";
 import { helperCapture, outsideKernel, scopeEscape, unreachable } from "../diagnostics/catalog/control-codes.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import {
@@ -23,7 +23,7 @@ import { implies } from "./implication.js";
 import type { Op } from "./op.js";
 import type { Type } from "../types/types.js";
 import type { BodyRetrace } from "./retrace.js";
-import type { SourceFix, SourceIndex } from "./source-index.js";
+import type { SourceIndex } from "./source-index.js";
 import { resultsOf, valuesIn } from "./walk.js";
 
 interface Frame {

@@ -3,7 +3,7 @@
  * parses files, so it is loaded lazily and passed in; nothing here depends on Node.
  */
 import type { FoundConfigs } from "../compiled/compiled-kernel.js";
-import type { Diagnostic, Edit, Location } from "../diagnostics/diagnostic.js";
+import type { Diagnostic, Edit, Location, SourceFix } from "../diagnostics/diagnostic.js";
 
 /** Facts about one call or property access in the source. */
 export interface Site {
@@ -40,13 +40,6 @@ export interface ComparisonSite {
   readonly operator: string;
   readonly at: Location;
 }
-
-/** A kind of automatic fix. */
-export type SourceFix =
-  /** Renames the key `from` of a call's options to `to`. */
-  | { readonly kind: "rename"; readonly from: string; readonly to: string }
-  /** Adds `.value` to a loop-carried variable: an argument, the receiver of a method, or an assigned value. */
-  | { readonly kind: "value" };
 
 /** The text of a file before and after a rewrite. */
 export interface RewrittenText {

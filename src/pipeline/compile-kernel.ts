@@ -90,6 +90,7 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
     smt: () => [kernelScripts(ir, lowered)],
     computes: (cache) => kernelOutputs(ir, lowered, () => proof(cache), evaluate),
     suggestPreconditions: (requires = []) => obligationsWithPreconditions(definition, source, requires),
+    fixFor: (location, fix) => source?.fixFor(location, fix),
     narrowRoundings,
     ...prefixDifference([ir], ir),
     ...referenceQueries(ir, signature),

@@ -1,15 +1,70 @@
-/** Fixes for calls that the trace rejected: renames an option, or adds `.value` to a loop-carried variable. */
+/** The edits for fixes of calls and property accesses. */
 import { ts } from "./typescript.js";
-import type { Edit } from "../diagnostics/diagnostic.js";
-import type { SourceFix } from "../ir/source-index.js";
-import { isState, toEdit } from "./replacements.js";
+import type { Edit, SourceFix } from "../diagnostics/diagnostic.js";
+import { constantValue, isState, toEdit } from "./replacements.js";
 import { unwrap } from "./sites.js";
+import { property } from "./spec-locations.js";
 
 /** The fix of a call or property access; undefined if its text does not show what to change. */
 export function fixCall(node: ts.Node, fix: SourceFix): Edit | undefined {
-  if (fix.kind === "rename") return ts.isCallExpression(node) ? renameOption(node, fix.from, fix.to) : undefined;
-  const state = operandsOf(node).map(unwrap).find(isState);
-  return state && toEdit({ node: state, text: `${state.getText()}.value` });
+  switch (fix.kind) {
+    case "rename":
+      return ts.isCallExpression(node) ? renameOption(node, fix.from, fix.to) : undefined;
+    case "value": {
+      const state = operandsOf(node).map(unwrap).find(isState);
+      return state && toEdit({ node: state, text: `${state.getText()}.value` });
+    }
+    case "require":
+      return ts.isCallExpression(node) ? addRequirement(node.arguments[1], fix) : undefined;
+    case "mask": {
+      const [claim, ...others] = operandsOf(node).map(unwrap).filter(isView).flatMap(claimsOf);
+      const index = claim?.arguments[0];
+      return claim && index && others.length === 0 ? toEdit({ node: claim, text: index.getText() }) : undefined;
+    }
+    default:
+      return fix satisfies never;
+  }
+}
+
+/** `x.at(…)` */
+const isView = (node: ts.Expression): node is ts.CallExpression => ts.isCallExpression(node) && isNamed(node, "at");
+
+const isNamed = ({ expression }: ts.CallExpression, name: string): boolean =>
+  ts.isPropertyAccessExpression(expression) && expression.name.text === name;
+
+/** The calls of `tl.inBounds` around the indices of a view, also in the declarations of constants. */
+function claimsOf(view: ts.CallExpression): readonly ts.CallExpression[] {
+  return view.arguments.flatMap((argument) => {
+    const index = unwrap(argument);
+    const value = ts.isIdentifier(index) ? constantValue(index) : index;
+    return value && ts.isCallExpression(value) && isNamed(value, "inBounds") ? [value] : [];
+  });
+}
+
+type Requirement = Extract<SourceFix, { kind: "require" }>;
+
+function addRequirement(spec: ts.Expression | undefined, { names, condition }: Requirement): Edit | undefined {
+  const requires = property(spec, "requires");
+  if (requires) return extendRequirements(requires, names, condition);
+  const literal = spec && unwrap(spec);
+  if (!literal || !ts.isObjectLiteralExpression(literal)) return undefined;
+  const members = literal.properties;
+  const grid = members.find((member) => member.name?.getText() === "grid")?.name;
+  if (!grid || members.some((member) => member.name?.getText() === "requires")) return undefined;
+  const indent = /[ \t]*$/.exec(grid.getSourceFile().text.slice(0, grid.getStart()))?.[0] ?? "";
+  return toEdit({ node: grid, text: `requires: ({ ${names.join(", ")} }) => [${condition}],\n${indent}grid` });
+}
+
+/** Extends `({ N }) => [N.ge(1)]`; undefined for any other form. */
+function extendRequirements(requires: ts.Expression, names: readonly string[], condition: string): Edit | undefined {
+  if (!ts.isArrowFunction(requires) || ts.isBlock(requires.body)) return undefined;
+  const [param] = requires.parameters;
+  const body = unwrap(requires.body);
+  if (!param || !ts.isObjectBindingPattern(param.name) || !ts.isArrayLiteralExpression(body)) return undefined;
+  const elements = param.name.elements.map((element) => element.getText());
+  const list = [...elements, ...names.filter((name) => !elements.includes(name))].join(", ");
+  const conditions = [...body.elements.map((element) => element.getText()), condition].join(", ");
+  return toEdit({ node: requires, text: `({ ${list} }) => [${conditions}]` });
 }
 
 function optionsOf(call: ts.CallExpression): ts.ObjectLiteralExpression | undefined {

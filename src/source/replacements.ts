@@ -104,12 +104,22 @@ export function choiceOf(node: ts.Expression): Choice {
  * a tile in another.
  */
 export function isState(node: ts.Expression): node is ts.Identifier {
-  if (!ts.isIdentifier(node)) return false;
-  for (let scope: ts.Node = node.parent; scope; scope = scope.parent) {
-    const declaration = declarationIn(scope, node.text);
-    if (declaration) return ts.isVariableDeclaration(declaration) && isMut(declaration);
+  const call = ts.isIdentifier(node) ? constantValue(node) : undefined;
+  if (!call || !ts.isCallExpression(call)) return false;
+  const callee = unwrap(call.expression);
+  const name = ts.isPropertyAccessExpression(callee) ? callee.name : callee;
+  return ts.isIdentifier(name) && name.text === "mut";
+}
+
+/** The value of a variable that is declared with `const`. */
+export function constantValue(name: ts.Identifier): ts.Expression | undefined {
+  for (let scope: ts.Node = name.parent; scope; scope = scope.parent) {
+    const declaration = declarationIn(scope, name.text);
+    if (!declaration) continue;
+    const isConstant = ts.isVariableDeclaration(declaration) && declaration.parent.flags & ts.NodeFlags.Const;
+    return isConstant && declaration.initializer ? unwrap(declaration.initializer) : undefined;
   }
-  return false;
+  return undefined;
 }
 
 /** The declaration of a name directly in a block, a loop head or a parameter list. */
@@ -130,14 +140,6 @@ function declarationIn(scope: ts.Node, name: string): ts.Node | undefined {
   };
   ts.forEachChild(scope, visit);
   return declaration;
-}
-
-function isMut({ initializer, parent }: ts.VariableDeclaration): boolean {
-  const call = initializer && unwrap(initializer);
-  if (!call || !ts.isCallExpression(call) || !(parent.flags & ts.NodeFlags.Const)) return false;
-  const callee = unwrap(call.expression);
-  const name = ts.isPropertyAccessExpression(callee) ? callee.name : callee;
-  return ts.isIdentifier(name) && name.text === "mut";
 }
 
 /** Replacements of `Math` functions with another name in TileScript. */

@@ -42,6 +42,46 @@ export const add = kernel(
 );
 `;
 
+/** Its columns are in bounds in some launches. */
+const ROWS = `import { constexpr, kernel, tensor, tl } from "tilescript";
+export const rows = kernel(
+  "rows",
+  {
+    params: { x: tensor(tl.float32, ["M", "N"]), y: tensor.out(tl.float32, ["M"]), BLOCK: constexpr() },
+    grid: ({ M }) => [M],
+    config: { BLOCK: 64 },
+    shapes: [{ M: 4, N: 64 }],
+  },
+  ({ x, y, BLOCK }) => {
+    const row = tl.inBounds(tl.programId(0));
+    const cols = tl.inBounds(tl.arange(0, BLOCK));
+    tl.store(y.at(row), tl.sum(tl.load(x.at(row, cols)), 0));
+  },
+);
+`;
+
+/** Nothing is known of the ids. */
+const GATHER = `import { constexpr, kernel, tensor, tl } from "tilescript";
+export const gather = kernel(
+  "gather",
+  {
+    params: {
+      x: tensor(tl.float32, ["M"]),
+      ids: tensor(tl.uint16, ["N"]),
+      y: tensor.out(tl.float32, ["N"]),
+      BLOCK: constexpr(),
+    },
+    grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)],
+    config: { BLOCK: 64 },
+  },
+  ({ x, ids: list, y, BLOCK }) => {
+    const rows = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+    const ids = tl.load(list.at(rows)).to(tl.int32);
+    tl.store(y.at(rows), tl.load(x.at(tl.inBounds(ids))));
+  },
+);
+`;
+
 let folder: string;
 let file: string;
 let client: LspClient;
@@ -136,6 +176,29 @@ describe("the language server", { timeout: 120_000 }, () => {
     await writeFile(file, text);
     const { exitCode } = await tilescript({ cwd: folder, env: process.env, args: ["check", "add.ts"] });
     expect(exitCode).toBe(0);
+  });
+
+  test.each([
+    ["a new requirement", ROWS, "requires: ({ N, BLOCK }) => [N.ge(BLOCK)],\n    grid"],
+    [
+      "one more requirement",
+      ROWS.replace("grid:", "requires: ({ M }) => [M.ge(1)],\n    grid:"),
+      "requires: ({ M, N, BLOCK }) => [M.ge(1), N.ge(BLOCK)],\n    grid",
+    ],
+    ["the mask that a claim leaves out", GATHER, "x.at(ids)"],
+  ])("offers %s that completes a proof", async (_, text, addition) => {
+    await client.initialize();
+    const diagnostics = await client.diagnostics(client.open(file, text));
+    expect(diagnostics).toHaveLength(1);
+    const range = { start: { line: 0, character: 0 }, end: { line: 100, character: 0 } };
+    const request = { textDocument: textDocument(file), range, context: { diagnostics: [] } };
+    // The choice between a requirement and a mask is the author's, so no action applies it with others.
+    const [action, ...others] = (await client.connection.sendRequest(CodeActionRequest.type, request)) ?? [];
+    expect(others).toEqual([]);
+    const edits = action && "edit" in action ? action.edit?.changes?.[pathToFileURL(file).href] : undefined;
+    const fixed = applyEdits(text, edits ?? []);
+    expect(fixed).toContain(addition);
+    expect(await client.diagnostics(client.change(file, fixed))).toEqual([]);
   });
 
   test("shows the proof, the mask and the Python of an access", async () => {

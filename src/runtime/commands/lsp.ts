@@ -38,8 +38,8 @@ async function answer(streams: Streams, language: () => Promise<unknown>): Promi
 }
 
 function explainMissingPackage(error: unknown): never {
-  const { code, message = "" } = Object(error) as NodeJS.ErrnoException;
   const name = "vscode-languageserver-protocol";
-  if (code !== "ERR_MODULE_NOT_FOUND" || !message.includes(name)) throw error;
+  const isMissing = error instanceof Error && "code" in error && error.code === "ERR_MODULE_NOT_FOUND";
+  if (!isMissing || !error.message.includes(name)) throw error;
   throw new EnvironmentError(`the language server needs ${name}; \`npm install --save-dev ${name}\` installs it`);
 }

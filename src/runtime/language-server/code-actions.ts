@@ -11,6 +11,7 @@ import type { Diagnostic, Edit } from "../../diagnostics/diagnostic.js";
 import { editsByFile, withoutOverlaps } from "../invocation/apply-edits.js";
 import { editRange, toDiagnostic } from "./diagnostics.js";
 import type { OpenDocument } from "./documents.js";
+import type { AnalysisOutcome } from "./file-analysis.js";
 
 /** The kind of the action that applies all edits, as `tilescript fix` does for one build. */
 export const FIX_ALL = `${CodeActionKind.SourceFixAll}.tilescript`;
@@ -20,24 +21,25 @@ type Context = Pick<CodeActionParams, "range" | "context">;
 /** The actions that the editor asks for. */
 export function codeActions(
   document: OpenDocument,
-  diagnostics: readonly Diagnostic[],
+  outcome: AnalysisOutcome,
   { range, context: { only } }: Context,
 ): CodeAction[] {
+  const { diagnostics = [] } = outcome;
   const isWanted = (kind: string): boolean =>
     !only || only.some((each) => kind === each || kind.startsWith(`${each}.`));
   const fixes = isWanted(CodeActionKind.QuickFix) ? quickFixes(document, diagnostics, range) : [];
-  return isWanted(FIX_ALL) ? [...fixes, ...fixAll(diagnostics)] : fixes;
+  return isWanted(FIX_ALL) ? [...fixes, ...fixAll("build" in outcome ? outcome.build : diagnostics)] : fixes;
 }
 
 function quickFixes(document: OpenDocument, diagnostics: readonly Diagnostic[], range: Range): CodeAction[] {
   const actions = diagnostics.flatMap((diagnostic): CodeAction[] => {
-    const { edit, remedy, message } = diagnostic;
+    const { edit, remedy } = diagnostic;
     const converted = toDiagnostic(document, diagnostic);
     if (!edit || !(overlaps(converted.range, range) || overlaps(editRange(edit), range))) return [];
     const changes = { [uriOf(edit.at.file)]: [toTextEdit(edit)] };
     return [
       {
-        title: remedy ?? message,
+        title: remedy ?? `replace it by ${edit.text}`,
         kind: CodeActionKind.QuickFix,
         diagnostics: [converted],
         isPreferred: true,

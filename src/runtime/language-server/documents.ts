@@ -79,7 +79,7 @@ export class Documents {
   /** Analyzes a new text, and the other open documents that import its file. */
   #update(document: OpenDocument, delayMs: number): void {
     this.#analyze(document, delayMs);
-    for (const { document: other } of [...this.#analyses.values()])
+    for (const { document: other } of this.#analyses.values())
       if (other.uri !== document.uri && sourcesOf([other.path], this.#texts()).has(document.path))
         this.#analyze(other, DEBOUNCE_MS);
   }

@@ -14,6 +14,8 @@ export interface AnalysisRequest {
 
 export interface FileAnalysis {
   readonly diagnostics: readonly Diagnostic[];
+  /** Those of the build. `tilescript fix` applies their edits; an edit of a proof is a decision. */
+  readonly build: readonly Diagnostic[];
   /** The kernels that build. */
   readonly kernels: readonly KernelAnalysis[];
 }
@@ -30,6 +32,7 @@ export type AnalysisOutcome = FileAnalysis | Problem;
 /** Builds and proves kernels. Their errors are part of the result. */
 export async function analyze(runnables: readonly Runnable[], cache: ProofCache | undefined): Promise<FileAnalysis> {
   const diagnostics: Diagnostic[] = [];
+  const build: Diagnostic[] = [];
   const kernels: KernelAnalysis[] = [];
   for (const runnable of runnables) {
     try {
@@ -38,11 +41,13 @@ export async function analyze(runnables: readonly Runnable[], cache: ProofCache 
       const { file, python, map } = compiled;
       const tiles = (compiled.parts ?? [compiled]).flatMap((part) => part.namedTiles?.() ?? []);
       kernels.push({ kernel: runnable.name, file, python, map, proof, tiles });
+      build.push(...compiled.warnings);
       diagnostics.push(...kernelDiagnostics(compiled, proof));
     } catch (error) {
       if (!isBuildError(error)) throw error;
+      build.push(...error.diagnostics);
       diagnostics.push(...error.diagnostics);
     }
   }
-  return { diagnostics, kernels };
+  return { diagnostics, build, kernels };
 }

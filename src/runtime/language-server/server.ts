@@ -115,7 +115,7 @@ function answerRequests(connection: ProtocolConnection, documents: Documents, se
     });
   connection.onRequest(CodeActionRequest.type, async ({ textDocument: { uri }, ...context }, token) => {
     const result = await current(uri, token);
-    return result ? codeActions(result.document, result.outcome.diagnostics ?? [], context) : [];
+    return result ? codeActions(result.document, result.outcome, context) : [];
   });
   connection.onRequest(HoverRequest.type, async ({ textDocument: { uri }, position }, token) => {
     const result = await current(uri, token);

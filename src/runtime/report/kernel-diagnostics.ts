@@ -6,5 +6,13 @@ import { proofDiagnostics } from "./proof-text.js";
 import { suggestRequires } from "./suggest-requires.js";
 
 export function kernelDiagnostics(kernel: CompiledKernel, proof: Certificate): readonly Diagnostic[] {
-  return [...kernel.warnings, ...refusedShapes(kernel), ...proofDiagnostics(proof, suggestRequires(kernel, proof))];
+  return [
+    ...kernel.warnings,
+    ...refusedShapes(kernel),
+    ...proofDiagnostics(
+      proof,
+      suggestRequires(kernel, proof),
+      (fix, location = kernel.at) => location && kernel.fixFor?.(location, fix),
+    ),
+  ];
 }

@@ -10,11 +10,14 @@ import { Message } from "../../diagnostics/message.js";
 import { noLaunch, notProved, unreachedAccess } from "../../diagnostics/catalog/proof-codes.js";
 import {
   type Diagnostic,
+  type Edit,
   errorDiagnostic,
   type Location,
+  type SourceFix,
   TileScriptError,
   warning,
 } from "../../diagnostics/diagnostic.js";
+import type { SuggestedRequirement } from "./suggest-requires.js";
 
 const locationKey = ({ at }: Obligation): string => `${at?.file} ${at?.line}:${at?.column}`;
 
@@ -58,13 +61,17 @@ export function checkNotRefuted(proof: Certificate): void {
 /** Properties whose gaps in several lines usually have one cause. */
 const KERNEL_WIDE: ReadonlySet<ProofProperty> = new Set<ProofProperty>(["dividend", "overflow"]);
 
+type FixFor = (fix: SourceFix, location?: Location) => Edit | undefined;
+
 /**
  * Refuted obligations are errors, unknown ones warnings. Each cause is reported once. A line with an error gets no
- * warnings. `suggest` returns a `requires` that closes the gap, if it knows one.
+ * warnings. `suggest` returns a `requires` that closes the gap, if it knows one. `fixFor` returns the edit for a fix of
+ * the kernel at a location; without a location, of its definition.
  */
 export function proofDiagnostics(
   { obligations }: Certificate,
-  suggest: (obligation: Obligation) => string | undefined = () => undefined,
+  suggest: (obligation: Obligation) => SuggestedRequirement | undefined = () => undefined,
+  fixFor: FixFor = () => undefined,
 ): readonly Diagnostic[] {
   const refutedLocations = new Set(obligations.filter(({ verdict }) => verdict.kind === "refuted").map(locationKey));
   const causes = new Set<string>();
@@ -80,15 +87,18 @@ export function proofDiagnostics(
     // The obligation of the lemma is reported itself.
     if (verdict.kind === "unknown" && verdict.isLemma) return [];
     const requires = suggest(obligation);
-    const remedy = requires === undefined ? "" : `with \`requires: ${requires}\` it is proved`;
+    const remedy = requires === undefined ? "" : `with \`requires: ${requires.callback}\` it is proved`;
+    const edit = requires
+      ? fixFor({ kind: "require", names: requires.names, condition: requires.condition })
+      : property === "bounds" && fixFor({ kind: "mask" }, at);
     if (verdict.kind === "unknown") {
       const cause = `${KERNEL_WIDE.has(property) ? property : locationKey(obligation)} ${verdict.missing}`;
       return refutedLocations.has(locationKey(obligation)) || !isNew(cause)
         ? []
-        : [warning(notProved(subject, verdict.missing, remedy), at)];
+        : [warning(notProved(subject, verdict.missing, remedy), at, edit ? { edit } : {})];
     }
     if (verdict.kind !== "refuted" || !isNew(verdict.mend ?? verdict.finding.message)) return [];
-    return [refutedDiagnostic(verdict, remedy, at)];
+    return [{ ...refutedDiagnostic(verdict, remedy, at), ...(verdict.mend === undefined && edit && { edit }) }];
   });
 }
 

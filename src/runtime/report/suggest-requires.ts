@@ -22,13 +22,22 @@ type ObligationKey = Pick<MissingPrecondition, "property" | "of">;
 
 const keyOf = ({ property, of: subject }: ObligationKey): string => `${property} ${subject}`;
 
+/** A condition for `requires`. */
+export interface SuggestedRequirement {
+  /** `({ N, BLOCK }) => [N.mod(BLOCK).eq(0)]` */
+  readonly callback: string;
+  /** The names that the condition uses, and the condition by itself. */
+  readonly names: readonly string[];
+  readonly condition: string;
+}
+
 /** Returns a function from an obligation to the `requires` that closes its gap with a single condition. */
 export function suggestRequires(
   kernel: CompiledKernel,
   { obligations }: Certificate,
-): (obligation: Obligation) => string | undefined {
+): (obligation: Obligation) => SuggestedRequirement | undefined {
   const gaps = new Set(obligations.filter(({ verdict }) => GAP_VERDICTS.has(verdict.kind)).map(keyOf));
-  const suggestions = new Map<string, string>();
+  const suggestions = new Map<string, SuggestedRequirement>();
   const isUnresolved = (precondition: MissingPrecondition): boolean =>
     gaps.has(keyOf(precondition)) && !suggestions.has(keyOf(precondition));
   const preconditions = gaps.size === 0 ? [] : (kernel.suggestPreconditions?.() ?? []);
@@ -36,27 +45,38 @@ export function suggestRequires(
   const triedKeys = new Set<string>();
   for (const precondition of preconditions) {
     for (const condition of precondition.wanted) {
-      const text = textOf(condition);
+      const suggestion = suggestionOf(condition);
+      const { callback } = suggestion;
       if (!isUnresolved(precondition) || triedKeys.size >= MAX_TRIES) break;
-      if (triedKeys.has(text) || !isSatisfied(condition, launches)) continue;
-      triedKeys.add(text);
+      if (triedKeys.has(callback) || !isSatisfied(condition, launches)) continue;
+      triedKeys.add(callback);
       const remainingGaps = kernel.suggestPreconditions?.([condition]);
       if (!remainingGaps) continue;
       const remainingKeys = new Set(remainingGaps.map(keyOf));
       for (const candidate of preconditions)
-        if (isUnresolved(candidate) && !remainingKeys.has(keyOf(candidate))) suggestions.set(keyOf(candidate), text);
+        if (isUnresolved(candidate) && !remainingKeys.has(keyOf(candidate)))
+          suggestions.set(keyOf(candidate), suggestion);
     }
   }
   return (obligation) => suggestions.get(keyOf(obligation));
 }
 
-/** `({ N, BLOCK }) => [N.mod(BLOCK).eq(0)]` */
-const textOf = (condition: HostExpression): string =>
-  callbackText(
-    [condition],
-    (name) => ({ name }),
-    ([text]) => `[${text}]`,
+function suggestionOf(tree: HostExpression): SuggestedRequirement {
+  const names = new Set<string>();
+  let condition = "";
+  const callback = callbackText(
+    [tree],
+    (name) => {
+      names.add(name);
+      return { name };
+    },
+    ([text = ""]) => {
+      condition = text;
+      return `[${text}]`;
+    },
   )!;
+  return { callback, names: [...names], condition };
+}
 
 /**
  * The values of the kernel's declared launches. A condition that none of them satisfies would close any gap vacuously.

@@ -19,6 +19,7 @@ const bench: TaskGroup = {
   gluon: { file: "bench/gluon.ts", description: "warp-specialized kernels next to the plain ones, on a Hopper GPU" },
   gpu: { file: "bench/gpu.ts", description: "the examples of the README on a GPU" },
   launch: { file: "bench/launch.ts", description: "host time of calls of emitted wrappers, on a GPU" },
+  lsp: { file: "bench/lsp.ts", description: "time from an edit to the diagnostics of the language server" },
   lines: { file: "bench/module-lines.ts", description: "lines of emitted modules, by part" },
   prove: { file: "bench/prove.ts", description: "CPU time of proofs" },
   site: { file: "bench/site.ts", description: "build time, size and start-up time of the site" },

@@ -3,7 +3,8 @@ import { text } from "node:stream/consumers";
 import type { PlainCommand } from "../invocation/command.js";
 import { importKernels } from "../invocation/kernels.js";
 import { analyze, type AnalysisRequest } from "../language-server/file-analysis.js";
-import { readUnsavedTexts } from "../language-server/unsaved-texts.js";
+import { replaceReads } from "../language-server/unsaved-texts.js";
+import { warmUp } from "../language-server/warm-up.js";
 import { EnvironmentError, exitCodes } from "../system/errors.js";
 import { openProofCache } from "../system/proof-cache.js";
 import { printJson, type Streams } from "../system/streams.js";
@@ -31,8 +32,10 @@ export const lsp: PlainCommand<LspOptions> = {
 /** Loads what every kernel file needs, and waits for a request. */
 async function answer(streams: Streams, language: () => Promise<unknown>): Promise<number> {
   await language();
+  const setTexts = await replaceReads();
+  await warmUp();
   const { file, texts } = JSON.parse(await text(process.stdin)) as AnalysisRequest;
-  await readUnsavedTexts(texts);
+  await setTexts(texts);
   printJson(streams, await analyze(await importKernels([file], [file], language), openProofCache()));
   return exitCodes.ok;
 }

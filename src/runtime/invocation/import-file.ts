@@ -89,7 +89,7 @@ let registration: { readonly project: string | undefined; readonly unregister: (
  * `import "tilescript"` resolves to the running package instead of a second copy. Returns false if tsx is not
  * installed.
  */
-async function registerFor(file: string): Promise<boolean> {
+export async function registerFor(file: string): Promise<boolean> {
   const project = projectOf(file);
   if (registration && registration.project === project) return true;
   const apis = await Promise.all([import("tsx/esm/api"), import("tsx/cjs/api")]).catch(() => undefined);

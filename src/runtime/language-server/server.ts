@@ -15,6 +15,7 @@ import {
   HoverRequest,
   InitializeRequest,
   type InitializeResult,
+  InlayHintRefreshRequest,
   InlayHintRequest,
   LSPErrorCodes,
   type ProtocolConnection,
@@ -68,13 +69,16 @@ export async function serve(streams: Streams): Promise<number> {
   let settings: Settings = {};
   synchronize(connection, documents);
   answerRequests(connection, documents, () => settings);
-  connection.onRequest(InitializeRequest.type, async ({ initializationOptions }) => {
+  let canRefresh = false;
+  connection.onRequest(InitializeRequest.type, async ({ initializationOptions, capabilities: { workspace } }) => {
+    canRefresh = workspace?.inlayHint?.refreshSupport === true;
     settings = Object(initializationOptions) as Settings;
     await documents.prepare();
     return initializeResult;
   });
   connection.onNotification(DidChangeConfigurationNotification.type, ({ settings: changed }) => {
     settings = Object(Object(changed).tilescript) as Settings;
+    if (canRefresh) void connection.sendRequest(InlayHintRefreshRequest.type);
   });
   const exitCode = await exitOf(connection);
   connection.dispose();

@@ -88,18 +88,29 @@ export function proofDiagnostics(
     if (verdict.kind === "unknown" && verdict.isLemma) return [];
     const requires = suggest(obligation);
     const remedy = requires === undefined ? "" : `with \`requires: ${requires.callback}\` it is proved`;
-    const edit = requires
-      ? fixFor({ kind: "require", names: requires.names, condition: requires.condition })
-      : property === "bounds" && fixFor({ kind: "mask" }, at);
+    const fix = fixOf(obligation, requires, fixFor);
     if (verdict.kind === "unknown") {
       const cause = `${KERNEL_WIDE.has(property) ? property : locationKey(obligation)} ${verdict.missing}`;
       return refutedLocations.has(locationKey(obligation)) || !isNew(cause)
         ? []
-        : [warning(notProved(subject, verdict.missing, remedy), at, edit ? { edit } : {})];
+        : [warning(notProved(subject, verdict.missing, remedy), at, fix)];
     }
     if (verdict.kind !== "refuted" || !isNew(verdict.mend ?? verdict.finding.message)) return [];
-    return [{ ...refutedDiagnostic(verdict, remedy, at), ...(verdict.mend === undefined && edit && { edit }) }];
+    return [{ ...refutedDiagnostic(verdict, remedy, at), ...(verdict.mend === undefined && fix) }];
   });
+}
+
+/** The requirement as an edit, or the mask in place of a claim. */
+function fixOf(
+  { property, at: location }: Obligation,
+  requires: SuggestedRequirement | undefined,
+  fixFor: FixFor,
+): Pick<Diagnostic, "edit"> {
+  if (!requires && property !== "bounds") return {};
+  const edit = requires
+    ? fixFor({ kind: "require", names: requires.names, condition: requires.condition })
+    : fixFor({ kind: "mask" }, location);
+  return edit ? { edit } : {};
 }
 
 /** What is refuted, with a case, and the remedy: the change that mends it, the condition that does, or the finding's. */

@@ -57,6 +57,7 @@ const packaging: TaskGroup = {
   matrix: { file: "scripts/matrix.ts", description: "the tarball with each package manager, runtime and TypeScript" },
   release: { file: "scripts/release.ts", description: "dry run of a release; publishes nothing" },
   versions: { file: "scripts/new-versions.ts", description: "releases of torch and Triton that are not tested yet" },
+  vscode: { file: "editors/vscode/pack.ts", description: "the extension for Visual Studio Code, as a file to install" },
   where: { file: "scripts/source-position.ts", description: "the source line of a position in the published bundle" },
 };
 

@@ -120,7 +120,7 @@ describe("the language server", { timeout: 120_000 }, () => {
     expect(messages(proof)).toEqual([["never-written", 11, 48, ERROR]]);
 
     const syntax = await client.diagnostics(client.change(file, ADD.replace("(offsets), v", "(offsets, v")));
-    expect(messages(syntax)).toEqual([["syntax", 20, 46, ERROR]]);
+    expect(messages(syntax)).toEqual([["syntax", 20, 45, ERROR]]);
 
     expect(await client.diagnostics(client.change(file, ADD))).toEqual([]);
     expect(client.stderr).not.toContain("7");

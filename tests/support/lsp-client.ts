@@ -28,8 +28,9 @@ export class LspClient {
   #listeners = new Set<() => void>();
   #version = 0;
 
-  constructor(cwd: string, env: NodeJS.ProcessEnv = process.env) {
-    const child = spawn(process.execPath, [binary, "lsp", "--stdio"], { cwd, env });
+  /** `program` is the executable of the package. */
+  constructor(cwd: string, env: NodeJS.ProcessEnv = process.env, program = binary) {
+    const child = spawn(process.execPath, [program, "lsp", "--stdio"], { cwd, env });
     this.child = child;
     child.stderr.setEncoding("utf8").on("data", (chunk: string) => (this.stderr += chunk));
     this.connection = createProtocolConnection(

@@ -15,7 +15,7 @@ export function editsByFile(diagnostics: readonly Diagnostic[]): ReadonlyMap<str
 
 const compare = (a: Location, b: Location): number => a.line - b.line || a.column - b.column;
 
-/** Of overlapping edits, only the first: the outermost of those that start together. */
+/** The edits without those that overlap an earlier one. Among edits with one start, the longest remains. */
 export function withoutOverlaps(edits: readonly Edit[]): readonly Edit[] {
   let previous: Edit | undefined;
   return edits

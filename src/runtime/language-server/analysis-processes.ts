@@ -1,6 +1,6 @@
 /**
  * Child processes that analyze kernel files: `tilescript lsp --analyze`. A kernel file runs when it is imported, so each
- * analysis has a process of its own, which can be killed. The next process starts ahead, because that takes longer than
+ * analysis has its own process, which can be killed. The next process starts ahead, because that takes longer than
  * most analyses.
  */
 import { text } from "node:stream/consumers";

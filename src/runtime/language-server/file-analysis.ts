@@ -1,4 +1,4 @@
-/** What an editor shows about a kernel file, as plain data: a child process computes it. */
+/** The facts about a kernel file that an editor shows, as plain data. A child process computes them. */
 import type { Certificate, CompiledKernel, NamedTile, ProofCache } from "../../compiled/compiled-kernel.js";
 import type { Diagnostic } from "../../diagnostics/diagnostic.js";
 import type { Runnable } from "../invocation/command.js";
@@ -14,7 +14,7 @@ export interface AnalysisRequest {
 
 export interface FileAnalysis {
   readonly diagnostics: readonly Diagnostic[];
-  /** Those of the build. `tilescript fix` applies their edits; an edit of a proof is a decision. */
+  /** The diagnostics of the build. `tilescript fix` applies their edits. An edit of a proof is the author's decision. */
   readonly build: readonly Diagnostic[];
   /** The kernels that build. */
   readonly kernels: readonly KernelAnalysis[];

@@ -1,4 +1,4 @@
-/** What an editor shows about the accesses of a line: their proofs, their masks, and the emitted Python. */
+/** The hover of a line with accesses: their proofs, their masks, and the emitted Python. */
 import { type Hover, MarkupKind } from "vscode-languageserver-protocol";
 import type { Obligation } from "../../compiled/compiled-kernel.js";
 import type { Location } from "../../diagnostics/diagnostic.js";
@@ -20,12 +20,15 @@ export function hoverOf(kernels: readonly KernelAnalysis[], file: string, line: 
 
 function sectionOf({ python, map, proof }: KernelAnalysis, accesses: readonly Obligation[]): string {
   const statements = emittedStatements(python, map);
-  const shown = [...new Set(accesses.flatMap(({ at: location }) => statementsOf(statements, location)))];
-  const masks = [...new Set(shown.flatMap(({ text }) => masksIn(text)).map((mask) => definitionOf(mask, statements)))];
+  const pythonStatements = [...new Set(accesses.flatMap(({ at: location }) => statementsOf(statements, location)))];
+  const masks = [
+    ...new Set(pythonStatements.flatMap(({ text }) => masksIn(text)).map((mask) => definitionOf(mask, statements))),
+  ];
   const verdicts = accesses.map((access) => `- ${access.of}: ${verdictText(access, proof.configs)}`);
   const blocks = [verdicts.join("\n")];
   if (masks.length > 0) blocks.push(`Mask: ${masks.map((mask) => `\`${mask}\``).join(", ")}`);
-  if (shown.length > 0) blocks.push(`\`\`\`python\n${shown.map(({ text }) => text).join("\n")}\n\`\`\``);
+  if (pythonStatements.length > 0)
+    blocks.push(`\`\`\`python\n${pythonStatements.map(({ text }) => text).join("\n")}\n\`\`\``);
   return blocks.join("\n\n");
 }
 

@@ -25,7 +25,7 @@ export function inlayHints(document: OpenDocument, tiles: readonly NamedTile[], 
 /** The end of a variable's name in the statement that declares it; undefined for an assignment. */
 function declarationEnd(statement: string, name: string): number | undefined {
   const [declaration] = /^(?:const|let)\s[^=]*/.exec(statement) ?? [""];
-  const words = [...declaration.matchAll(/[\p{ID_Continue}$]+/gu)];
-  const word = words.find(([text]) => text === name);
-  return word && word.index + name.length;
+  const names = [...declaration.matchAll(/[\p{ID_Continue}$]+/gu)];
+  const match = names.find(([text]) => text === name);
+  return match && match.index + name.length;
 }

@@ -1,4 +1,4 @@
-/** The language server: its connection to an editor, and what it answers. */
+/** The language server: its connection to an editor, and its answers. */
 import { Writable } from "node:stream";
 import {
   type CancellationToken,
@@ -107,7 +107,7 @@ function synchronize(connection: ProtocolConnection, documents: Documents): void
   connection.onNotification(DidCloseTextDocumentNotification.type, ({ textDocument: { uri } }) => documents.close(uri));
 }
 
-/** What an editor asks about the newest text of a document. */
+/** Answers requests about the newest text of a document. */
 function answerRequests(connection: ProtocolConnection, documents: Documents, settings: () => Settings): void {
   const current = (uri: string, token: CancellationToken): ReturnType<Documents["current"]> =>
     new Promise((resolve, reject) => {

@@ -26,7 +26,7 @@ const keyOf = ({ property, of: subject }: ObligationKey): string => `${property}
 export interface SuggestedRequirement {
   /** `({ N, BLOCK }) => [N.mod(BLOCK).eq(0)]` */
   readonly callback: string;
-  /** The names that the condition uses, and the condition by itself. */
+  /** The names that the condition uses, and the condition without them. */
   readonly names: readonly string[];
   readonly condition: string;
 }

@@ -1,5 +1,4 @@
 /** The edits of diagnostics as code actions. */
-import { pathToFileURL } from "node:url";
 import {
   type CodeAction,
   CodeActionKind,
@@ -10,7 +9,7 @@ import {
 import type { Diagnostic, Edit } from "../../diagnostics/diagnostic.js";
 import { editsByFile, withoutOverlaps } from "../invocation/apply-edits.js";
 import { editRange, toDiagnostic } from "./diagnostics.js";
-import type { OpenDocument } from "./documents.js";
+import { type OpenDocument, uriIn } from "./documents.js";
 import type { AnalysisOutcome } from "./file-analysis.js";
 
 /** The kind of the action that applies all edits, as `tilescript fix` does for one build. */
@@ -28,7 +27,7 @@ export function codeActions(
   const isWanted = (kind: string): boolean =>
     !only || only.some((each) => kind === each || kind.startsWith(`${each}.`));
   const fixes = isWanted(CodeActionKind.QuickFix) ? quickFixes(document, diagnostics, range) : [];
-  return isWanted(FIX_ALL) ? [...fixes, ...fixAll("build" in outcome ? outcome.build : diagnostics)] : fixes;
+  return isWanted(FIX_ALL) ? [...fixes, ...fixAll(document, "build" in outcome ? outcome.build : diagnostics)] : fixes;
 }
 
 function quickFixes(document: OpenDocument, diagnostics: readonly Diagnostic[], range: Range): CodeAction[] {
@@ -36,7 +35,7 @@ function quickFixes(document: OpenDocument, diagnostics: readonly Diagnostic[], 
     const { edit, remedy } = diagnostic;
     const converted = toDiagnostic(document, diagnostic);
     if (!edit || !(overlaps(converted.range, range) || overlaps(editRange(edit), range))) return [];
-    const changes = { [uriOf(edit.at.file)]: [toTextEdit(edit)] };
+    const changes = { [uriIn(document, edit.at.file)]: [toTextEdit(edit)] };
     return [
       {
         title: remedy ?? `replace it by ${edit.text}`,
@@ -51,10 +50,12 @@ function quickFixes(document: OpenDocument, diagnostics: readonly Diagnostic[], 
   return [...new Map(actions.map((action) => [JSON.stringify(action.edit), action])).values()];
 }
 
-function fixAll(diagnostics: readonly Diagnostic[]): CodeAction[] {
+function fixAll(document: OpenDocument, diagnostics: readonly Diagnostic[]): CodeAction[] {
   const files = [...editsByFile(diagnostics)];
   if (files.length === 0) return [];
-  const changes = files.map(([file, edits]) => [uriOf(file), withoutOverlaps(edits).map(toTextEdit)] as const);
+  const changes = files.map(
+    ([file, edits]) => [uriIn(document, file), withoutOverlaps(edits).map(toTextEdit)] as const,
+  );
   return [
     {
       title: "Fix all mistakes of the kernels that have an edit",
@@ -64,7 +65,6 @@ function fixAll(diagnostics: readonly Diagnostic[]): CodeAction[] {
   ];
 }
 
-const uriOf = (file: string): string => pathToFileURL(file).href;
 const toTextEdit = (edit: Edit): TextEdit => ({ range: editRange(edit), newText: edit.text });
 
 const compare = (a: Range["start"], b: Range["start"]): number => a.line - b.line || a.character - b.character;

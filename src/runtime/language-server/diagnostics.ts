@@ -1,8 +1,7 @@
 /** Diagnostics in the form of the protocol. */
-import { pathToFileURL } from "node:url";
 import { type Diagnostic as WireDiagnostic, DiagnosticSeverity, type Range } from "vscode-languageserver-protocol";
 import type { Diagnostic, Edit, Location } from "../../diagnostics/diagnostic.js";
-import type { OpenDocument } from "./documents.js";
+import { type OpenDocument, uriIn } from "./documents.js";
 import type { AnalysisOutcome } from "./file-analysis.js";
 import { homepage } from "../system/package-folder.js";
 
@@ -35,7 +34,7 @@ export function toDiagnostic(document: OpenDocument, diagnostic: Diagnostic): Wi
   const elsewhere = location && !isHere ? [{ message: "the location of the mistake", at: location }] : [];
   const notes = [...elsewhere, ...related].map(({ message: note, at: noteLocation }) => {
     const start = positionOf(noteLocation);
-    return { message: note, location: { uri: pathToFileURL(noteLocation.file).href, range: { start, end: start } } };
+    return { message: note, location: { uri: uriIn(document, noteLocation.file), range: { start, end: start } } };
   });
   return {
     range: wordAt(document, isHere ? location : undefined),

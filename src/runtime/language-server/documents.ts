@@ -1,7 +1,7 @@
 /** The documents that are open in the editor, with the analysis of their current text. */
 import { existsSync, realpathSync, rmSync } from "node:fs";
 import { setTimeout } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { createProofFolder } from "../system/proof-cache.js";
 import { sourcesOf } from "../invocation/source-files.js";
 import { AnalysisProcesses } from "./analysis-processes.js";
@@ -44,7 +44,7 @@ export class Documents {
   }
 
   open(uri: string, version: number, text: string): void {
-    this.#update({ uri, path: pathOf(uri), version, text }, 0);
+    if (uri.startsWith("file:")) this.#update({ uri, path: pathOf(uri), version, text }, 0);
   }
 
   change(uri: string, version: number, text: string): void {
@@ -99,13 +99,18 @@ export class Documents {
   async #outcome({ path }: OpenDocument, delayMs: number, signal: AbortSignal): Promise<AnalysisOutcome | undefined> {
     await setTimeout(delayMs, undefined, { signal }).catch(() => undefined);
     if (signal.aborted) return undefined;
-    return this.#processes.analyze({ file: path, texts: this.#texts() }, signal);
+    const request = { file: path, texts: this.#texts() };
+    return this.#processes.analyze(request, signal).catch((error) => ({ ok: false, details: String(error) }));
   }
 
   #texts(): Texts {
     return Object.fromEntries([...this.#analyses.values()].map(({ document: { path, text } }) => [path, text]));
   }
 }
+
+/** The URI of a file: the editor's for its document, which may have symbolic links. */
+export const uriIn = (document: OpenDocument, file: string): string =>
+  file === document.path ? document.uri : pathToFileURL(file).href;
 
 function pathOf(uri: string): string {
   const path = fileURLToPath(uri);

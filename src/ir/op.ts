@@ -315,6 +315,8 @@ export interface OpProof<Args> {
   ) => Term | readonly Term[] | undefined;
   /** Maps a lane of the result to the lane of the first operand that it equals. */
   readonly lane?: (lane: readonly Term[], context: LaneContext<Args>) => readonly Term[] | undefined;
+  /** The result has as many elements as the operand, in each config. */
+  readonly keepsElements?: true;
   /** The rule is correct for integers of every width. */
   readonly anyWidth?: boolean;
   /** Integer results may exceed their dtype and then wrap. With 8 and 16 bits this happens at small numbers. */

@@ -71,7 +71,7 @@ export const reshape = defineOp<
   infer: ({ x, shape }) => inferReshape("reshape", x.type, shape),
   evaluate: toResult,
   facts: { nonNegative: isFirstNonNegative, preservesLeadingAxes: true },
-  proof: { lane: reshapeLane, anyWidth: true },
+  proof: { lane: reshapeLane, keepsElements: true, anyWidth: true },
 });
 
 /** Reshapes without preserving the order of elements, which Triton chooses: `tl.view(x, [BLOCK, 2])`. */
@@ -99,7 +99,7 @@ export const ravel = defineOp<<X>(x: Validate<X, WhyRavel<X>>, options?: Reorder
   infer: ({ x }) => inferRavel(x.type),
   evaluate: toResult,
   facts: { nonNegative: isFirstNonNegative },
-  proof: { lane: reshapeLane, anyWidth: true },
+  proof: { lane: reshapeLane, keepsElements: true, anyWidth: true },
 });
 
 /** Broadcasts axes of size 1, or a scalar, to a shape: `tl.broadcast_to(x, [M, N])`. */

@@ -5,7 +5,7 @@ import { boundarySizes } from "../compiled/boundary-sizes.js";
 import { type ConstexprParam, type KernelIR, type Param, paramsOf } from "../ir/nodes.js";
 import { isNumber, symbolsIn, type Term, termsIn } from "../symbolic/term.js";
 import type { DTypeVariable } from "../types/dtype.js";
-import type { ConstexprAssignment, SymbolDomain, SymbolicLaunch } from "./model/launch.js";
+import { type ConstexprAssignment, GIVEN, type SymbolDomain, type SymbolicLaunch } from "./model/launch.js";
 import { Valuation, type Values } from "./valuation.js";
 
 /** The maximum number of assignments that a search yields. */
@@ -66,7 +66,7 @@ function dtypesOf({ params }: KernelIR): readonly DTypeVariable[] {
 
 function absentOf(ir: KernelIR, values: Values): readonly string[] {
   return [...paramsOf(ir, "tensor"), ...paramsOf(ir, "pointer")].flatMap(({ name, given: isGiven }) =>
-    isGiven && values.get(`${isGiven.parameter} given`) === 0 ? [name] : [],
+    isGiven && values.get(`${isGiven.parameter}${GIVEN}`) === 0 ? [name] : [],
   );
 }
 

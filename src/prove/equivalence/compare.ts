@@ -1,9 +1,10 @@
 /** Whether what the stores of a kernel write is what its reference gives, in one model of the kernel. */
 import { atAxis } from "../../types/axis.js";
-import { type ConstexprParam, type KernelIR, paramsOf, type TensorParam } from "../../ir/nodes.js";
+import { type ConstexprParam, isValue, type KernelIR, paramsOf, type TensorParam, tensorsOf } from "../../ir/nodes.js";
 import { isInt, members } from "../../types/dtype.js";
 import {
   atLeast,
+  atMost,
   below,
   call,
   difference,
@@ -11,14 +12,19 @@ import {
   FALSE,
   number,
   product,
+  sum,
   symbol,
+  symbolsIn,
   type Term,
+  termsIn,
 } from "../../symbolic/term.js";
 import type { TorchNode } from "../../torch/node.js";
 import { Budget } from "../algebra/budget.js";
 import { assume, entails } from "../algebra/interpret.js";
+import type { FactSet } from "../algebra/facts.js";
 import { FactScopes } from "../model/fact-scopes.js";
 import { ELEMENT_PREFIX } from "../model/input-elements.js";
+import { opEvents } from "../model/events.js";
 import type { SymbolicModel } from "../model/model.js";
 import { Entailment } from "./entailment.js";
 import { canonical, integerMonomials } from "./integer-form.js";
@@ -37,7 +43,7 @@ import {
   subtractPolynomials,
 } from "./polynomial.js";
 import { noRule } from "./no-rule.js";
-import { input, integer, type Real } from "./real.js";
+import { changeReal, input, integer, type Real } from "./real.js";
 import { isInteger, isLess, isNegative, ONE, opposite } from "./rational.js";
 import { type ReferenceScope, TorchReference } from "./torch-reference.js";
 import { type Computed, type Instability, instabilityOf } from "./stability.js";
@@ -52,7 +58,7 @@ export interface Difference {
 /** Undefined if all elements are equal. `unstable`: they are over the reals. */
 export type Comparison = undefined | { readonly unstable: Instability } | Difference | { readonly missing: string };
 
-export const STEPS = [6_000, 1_500] as const;
+export const STEPS = [2_000, 500] as const;
 
 /** The symbols of an element's index. */
 export const elementSymbols = (rank: number): readonly Term[] =>
@@ -85,9 +91,10 @@ function constexprOf({ name, variable, of }: ConstexprParam, assigned: TorchSymb
   return of === "float" ? { shape: [], at: () => input(name, []) } : noRule(`the constexpr ${name}`);
 }
 
+/** What a tensor holds before the launch. */
 function inputTensor({ name, dtype, role }: TensorParam, shape: readonly Term[]): TorchSymbol {
-  if (role !== "in") return noRule(`${name} is read and written`);
   const isIntegers = members(dtype).every(isInt);
+  if (role === "out" || (role === "inout" && isIntegers)) return noRule(`${name} is read and written`);
   if (!isIntegers && members(dtype).some(isInt)) return noRule(`${name} may hold integers`);
   if (!isIntegers) return { shape, at: (index: readonly Term[]) => input(name, index) };
   const terms = (index: readonly Term[]): Term => call(`${ELEMENT_PREFIX}${name}`, ...index);
@@ -103,7 +110,7 @@ export function compareOutput(
 ): Comparison {
   if (model.truncatedAt || model.raw.length > 0) return { missing: "raw Python" };
   const budget = new Budget(...STEPS);
-  const scopes = new FactScopes(model, budget, flags);
+  const scopes = new FactScopes(model, budget, [...flags, ...sizeFacts(model)]);
   // No launch has these flags.
   if (flags.length > 0 && entails(scopes.launch(), FALSE)) return undefined;
   const stores = storesTo(model, output);
@@ -159,6 +166,16 @@ export function storesTo(
     .map((stored) => ({ stored, use: (normalizer) => (current = normalizer), iterations: values.iterations }));
 }
 
+/** Reshapes keep the number of elements in every config: the build checks it. */
+export const sizeFacts = ({ flow, environment }: SymbolicModel): readonly Term[] =>
+  opEvents(flow).flatMap(({ statement: { op, operands, results } }) => {
+    const [x, result] = [operands[0], results[0]];
+    if (op.proof.keepsElements !== true || !isValue(x) || !result) return [];
+    return [equal(...sizesOf(environment.shape(x.type), environment.shape(result.type)))];
+  });
+
+const sizesOf = (x: readonly Term[], y: readonly Term[]): readonly [Term, Term] => [product(...x), product(...y)];
+
 /** A normalizer with the facts of a store's active lanes, which write an element. */
 export function normalizerOf(
   { access }: StoredValue,
@@ -173,7 +190,60 @@ export function normalizerOf(
     const element = atAxis(elements, axis);
     for (const fact of [equal(element, index), atLeast(element, number(0)), below(element, size)]) assume(facts, fact);
   });
-  return { normalizer: new Normalizer(new Entailment(facts, budget)), elements };
+  const normalizer = new Normalizer(new Entailment(facts, budget));
+  for (const term of loadedScalars(model)) mention(facts, term);
+  for (const { from, to } of narrowedScalars(model)) {
+    mention(facts, from);
+    if (isInt32(normalizer.entailment, from, model))
+      normalizer.indices.solve({ atom: canonical(to), value: canonical(from) });
+  }
+  return { normalizer, elements };
+}
+
+/** The elements of inputs of integers that programs load one by one. */
+function loadedScalars({ flow }: SymbolicModel): readonly Term[] {
+  return opEvents(flow).flatMap(({ access }) => {
+    if (access?.accessKind !== "load" || access.tensor?.kind !== "tensor" || access.tensor.role !== "in") return [];
+    const { name, dtype } = access.tensor;
+    if (access.lane.length > 0 || !members(dtype).every(isInt)) return [];
+    return [call(`${ELEMENT_PREFIX}${name}`, ...access.axes.map(({ index }) => index))];
+  });
+}
+
+/** Scalars that are cast to int32 from wider integers, so that they may wrap. */
+function narrowedScalars({ flow }: SymbolicModel): readonly { readonly from: Term; readonly to: Term }[] {
+  return opEvents(flow).flatMap(({ statement: { op, results }, terms, result }) => {
+    const [operand, type] = [terms[0], results[0]?.type];
+    if (op.facts.isIdentity !== true || !operand || !result || operand.shape.length + result.shape.length > 0)
+      return [];
+    const [from, to] = [operand.at([]), result.at([])];
+    return type?.kind === "tile" && type.dtype === "int32" && from !== to ? [{ from, to }] : [];
+  });
+}
+
+/** True if a term is between 0 and a size, which is an int32. */
+const isInt32 = (entailment: Entailment, term: Term, { ir, launch }: SymbolicModel): boolean =>
+  entailment.proves([], atLeast(term, number(0))) &&
+  tensorsOf(ir, "in", "out", "inout")
+    .flatMap((tensor) => launch.tensorDims(tensor))
+    .some((size) => size.kind === "symbol" && entailment.proves([], below(term, size)));
+
+/** Adds what is known of the elements of inputs in a term. */
+export function mention(facts: FactSet, term: Term): void {
+  assume(facts, atMost(term, sum(term, number(1))));
+}
+
+/** The elements of inputs of integers that an expression depends on, outside of its folds. */
+export function elementsIn(x: Real): readonly Term[] {
+  const found = new Set<Term>();
+  const collect = (term: Term): Term => {
+    for (const each of termsIn(term))
+      if (each.name?.startsWith(ELEMENT_PREFIX) && [...symbolsIn(each)].every((name) => !name.includes("~")))
+        found.add(each);
+    return term;
+  };
+  changeReal(x, { term: collect });
+  return [...found];
 }
 
 function compareStore(
@@ -183,12 +253,14 @@ function compareStore(
   torch: TorchReference,
   node: TorchNode,
 ): Comparison {
-  const kernel = storedCases(store, normalizer, elements);
-  const needs = normalizer.needs.splice(0);
   const reference = torch.tensor(node);
   const isScalar = reference.shape.length === 0;
   if (!isScalar && reference.shape.length !== elements.length) return { missing: "the reference has another rank" };
-  const wanted = normalizer.cases(reference.at(isScalar ? [] : elements), []);
+  const referenceReal = reference.at(isScalar ? [] : elements);
+  for (const term of elementsIn(referenceReal)) mention(normalizer.entailment.base, term);
+  const kernel = storedCases(store, normalizer, elements);
+  const needs = normalizer.needs.splice(0);
+  const wanted = normalizer.cases(referenceReal, []);
   return compareCases(kernel, wanted, normalizer, needs);
 }
 

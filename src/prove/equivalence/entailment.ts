@@ -3,7 +3,7 @@ import { atLeast, below, conditionsOf, FALSE, not, number, type Term, TRUE } fro
 import type { Budget } from "../algebra/budget.js";
 import type { FactSet } from "../algebra/facts.js";
 import { assume, entails } from "../algebra/interpret.js";
-import { canonical } from "./integer-form.js";
+import { canonical, integerMonomials } from "./integer-form.js";
 import { noRule } from "./no-rule.js";
 
 /** The number of questions about one output. */
@@ -22,19 +22,33 @@ export class Entailment {
   /** True if the conditions imply the goal. */
   proves(conditions: readonly Term[], goal: Term): boolean {
     if (goal === TRUE) return true;
-    const given = [...new Set(conditions.flatMap(conditionsOf))].toSorted((x, y) => x.id - y.id);
+    const given = [...new Set(conditions.flatMap(conditionsOf))];
     if (given.includes(goal)) return true;
-    const key = given.map(({ id }) => id).join();
-    const question = `${key} | ${goal.id}`;
+    const question = `${keyOf(given)} | ${goal.id}`;
     let answer = this.#answers.get(question);
-    if (answer === undefined) this.#answers.set(question, (answer = this.#ask(key, given, goal)));
+    if (answer === undefined) this.#answers.set(question, (answer = this.#ask(given, goal)));
     return answer;
   }
 
   /** True if the conditions contradict one another. */
   isImpossible(conditions: readonly Term[]): boolean {
     return (
-      conditions.some((each) => each === FALSE || conditions.includes(not(each))) || this.proves(conditions, FALSE)
+      conditions.some(
+        (each) => each === FALSE || conditions.includes(not(each)) || this.#isNegative(each, conditions),
+      ) || this.proves(conditions, FALSE)
+    );
+  }
+
+  /** True if a condition asks that a sum without a positive summand is not negative. */
+  #isNegative(condition: Term, conditions: readonly Term[]): boolean {
+    if (condition.kind !== "atMost") return false;
+    const monomials = integerMonomials(condition.operands[1]);
+    const hasConstant = monomials.some(({ atoms }) => atoms.length === 0);
+    if (condition.operands[0] !== number(0) || !hasConstant || monomials.some(({ factor }) => factor > 0n))
+      return false;
+    const others = conditions.filter((each) => each !== condition);
+    return monomials.every(({ atoms }) =>
+      atoms.every((each) => this.proves(others, canonical(atLeast(each, number(0))))),
     );
   }
 
@@ -46,15 +60,29 @@ export class Entailment {
     );
   }
 
-  #ask(key: string, given: readonly Term[], goal: Term): boolean {
+  #ask(given: readonly Term[], goal: Term): boolean {
     if (++this.#questions > MAX_QUESTIONS) noRule("too many questions about indices");
     this.budget.refill();
+    return entails(this.#factsOf(given).child(), goal);
+  }
+
+  /** Facts with the conditions. Outer conditions come first, so that inner ones share what is found about them. */
+  #factsOf(given: readonly Term[]): FactSet {
+    const [last] = given.slice(-1);
+    if (!last) return this.base;
+    const key = keyOf(given);
     let facts = this.#facts.get(key);
     if (!facts) {
-      facts = this.base.child();
-      for (const condition of given) assume(facts, condition);
+      facts = this.#factsOf(given.slice(0, -1)).child();
+      assume(facts, last);
       this.#facts.set(key, facts);
     }
-    return entails(facts.child(), goal);
+    return facts;
   }
 }
+
+const keyOf = (conditions: readonly Term[]): string =>
+  conditions
+    .map(({ id }) => id)
+    .toSorted((x, y) => x - y)
+    .join();

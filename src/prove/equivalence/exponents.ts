@@ -2,10 +2,14 @@
  * Which arguments of `exp` are bounded: numbers, what is certainly not positive, and differences with a maximum of which
  * the other operand is an element.
  */
-import { difference, substitute, symbolsIn, type Term } from "../../symbolic/term.js";
-import { canonical, linearIn, mentions } from "./integer-form.js";
+import { difference, substitute, symbol, symbolsIn, type Term } from "../../symbolic/term.js";
+import { assignments, isElementOf } from "./instances.js";
+import { canonical } from "./integer-form.js";
+import { isPositiveSum } from "./functions.js";
 import type { Normalizer } from "./normalizer.js";
+import { freshName } from "./real.js";
 import {
+  addPolynomials,
   type Atom,
   type Factor,
   factorsOf,
@@ -15,18 +19,21 @@ import {
   multiplyPolynomials,
   negatePolynomial,
   numberOf,
+  onlyAtom,
+  onlyFactor,
+  onlyMonomial,
   partsOf,
   type Polynomial,
   polynomialOf,
   samePolynomial,
   scalePolynomial,
   subtractPolynomials,
+  withoutFactor,
 } from "./polynomial.js";
-import { isEven, isNegative, opposite, toNumber } from "./rational.js";
+import { inverse, isEven, isNegative, isOne, opposite, toNumber } from "./rational.js";
 
 /** Beyond this exponent float32 overflows, and its inverse underflows. */
 const LARGEST_EXPONENT = 80;
-const MAX_CANDIDATES = 6;
 
 export interface ExponentScope {
   readonly normalizer: Normalizer;
@@ -43,7 +50,11 @@ export function isBoundedExponent(p: Polynomial, scope: ExponentScope): boolean 
   if (value) return Math.abs(toNumber(value)) <= LARGEST_EXPONENT;
   if (isSumOfNonnegative(negatePolynomial(p))) return true;
   if (scope.nonpositive.some((fact) => isMultiple(p, fact))) return true;
+  const parts = partsOfMaximum(p, scope);
+  if (parts)
+    return parts.every(({ part, domain }) => isBoundedExponent(part, { ...scope, given: [...scope.given, ...domain] }));
   return [...p.values()].some((each) => {
+    if (isBelowLogarithm(p, each, scope)) return true;
     const maximum = isNegative(each.coefficient) ? maximumIn(each) : undefined;
     return maximum !== undefined && isBelowMaximum(p, each, maximum, scope);
   });
@@ -59,6 +70,35 @@ function isNonnegative({ atom, exponent }: Factor): boolean {
   if (isEven(exponent)) return true;
   if (atom.kind === "exp" || atom.kind === "constant" || atom.kind === "base") return true;
   return atom.kind === "function" && atom.name === "abs";
+}
+
+/** True if `p` is `c·(x - log Σ y)` where `exp(x)` is one of the positive summands. */
+function isBelowLogarithm(p: Polynomial, own: Monomial, { normalizer, given }: ExponentScope): boolean {
+  const factor = isNegative(own.coefficient) ? onlyFactor(own) : undefined;
+  const { atom } = factor ?? {};
+  if (atom?.kind !== "function" || atom.name !== "log" || !factor || !isOne(factor.exponent)) return false;
+  const sum = onlyAtom(atom.operands[0] ?? p);
+  if (sum?.kind !== "fold" || !isPositiveSum(sum.fold.body, normalizer.positivity(given))) return false;
+  const rest = scalePolynomial(subtractPolynomials(p, polynomialOf(own)), inverse(opposite(own.coefficient)));
+  return isElementOf(normalizer.functionOf("exp", [rest], given), sum.fold, normalizer, given);
+}
+
+/** The exponents of which a maximum in an exponent is the greatest, with the domain of each. */
+function partsOfMaximum(p: Polynomial, { normalizer, given }: ExponentScope) {
+  for (const own of p.values()) {
+    const maximum = isNegative(own.coefficient) ? undefined : maximumIn(own);
+    if (!maximum || !isOne(maximum.exponent)) continue;
+    const rest = subtractPolynomials(p, polynomialOf(own));
+    const unit = polynomialOf(withoutFactor(own, maximum.atom.id));
+    const partOf = (operand: Polynomial) => addPolynomials(rest, multiplyPolynomials(unit, operand));
+    const { atom } = maximum;
+    if (atom.kind === "function") return atom.operands.map((operand) => ({ part: partOf(operand), domain: [] }));
+    if (atom.kind !== "fold") continue;
+    const by = new Map(atom.fold.variables.map((name) => [name, symbol(freshName("k"))]));
+    const domain = atom.fold.domain.map((each) => normalizer.indices.rewrite(substitute(each, by)));
+    return [{ part: partOf(normalizer.substitute(atom.fold.body, by, [...given, ...domain])), domain }];
+  }
+  return undefined;
 }
 
 /** True if the quotient of two sums is a positive number. */
@@ -101,11 +141,21 @@ function isBelowMaximum(p: Polynomial, own: Monomial, maximum: Factor, scope: Ex
   if (atom.operands.some((operand) => numberOf(operand) !== undefined)) return false;
   return atom.operands.some((operand) => {
     if (isOperand(operand)) return true;
-    const [only, ...more] = factorsOf(operand);
-    return only?.atom.kind === "fold" && more.length === 0
-      ? isElement(only.atom.fold, unit, rest, isOperand, scope)
-      : false;
+    const scaled = scaledMaximum(operand, scope);
+    if (!scaled) return false;
+    const isScaled = (body: Polynomial): boolean => isOperand(multiplyPolynomials(scaled.by, body));
+    return isElement(scaled.fold, unit, rest, isScaled, scope);
   });
+}
+
+/** A maximum times what is certainly positive. */
+function scaledMaximum(operand: Polynomial, { normalizer, given }: ExponentScope) {
+  const only = onlyMonomial(operand);
+  const maxima = [...(only?.factors.values() ?? [])].filter(({ atom }) => atom.kind === "fold");
+  const [maximum, ...more] = maxima;
+  if (!only || maximum?.atom.kind !== "fold" || more.length > 0 || !isOne(maximum.exponent)) return undefined;
+  const by = polynomialOf(withoutFactor(only, maximum.atom.id));
+  return isPositiveSum(by, normalizer.positivity(given)) ? { fold: maximum.atom.fold, by } : undefined;
 }
 
 /** True if `rest` is `unit` times the body of a maximum for some values of its variables. */
@@ -125,60 +175,4 @@ function isElement(
     );
     return isInside && isOperand(normalizer.substitute(fold.body, by, given));
   });
-}
-
-/** True if values of the variables make two sums equal. */
-export function isInstance(
-  variables: readonly string[],
-  pattern: Polynomial,
-  target: Polynomial,
-  { normalizer, given }: Pick<ExponentScope, "normalizer" | "given">,
-): boolean {
-  return assignments(variables, pattern, target).some((by) =>
-    samePolynomial(normalizer.substitute(pattern, by, given), target),
-  );
-}
-
-/** Candidates for the values of variables: what stands in their places in the indices of another sum. */
-function assignments(
-  variables: readonly string[],
-  pattern: Polynomial,
-  target: Polynomial,
-): readonly ReadonlyMap<string, Term>[] {
-  const [patternElements, targetElements] = [elementsIn(pattern), elementsIn(target)];
-  return variables.reduce<readonly ReadonlyMap<string, Term>[]>(
-    (sofar, variable) => {
-      const values = candidatesOf(variable, variables, patternElements, targetElements);
-      if (!patternElements.some(({ index }) => index.some((term) => mentions(term, variable)))) return sofar;
-      return sofar.flatMap((by) => values.map((value) => new Map([...by, [variable, value] as const])));
-    },
-    [new Map()],
-  );
-}
-
-type Element = Extract<Atom, { kind: "input" | "state" }>;
-
-const elementsIn = (p: Polynomial): readonly Element[] =>
-  factorsOf(p).flatMap(({ atom }) =>
-    atom.kind === "input" || atom.kind === "state" ? [atom] : partsOf(atom).flatMap(elementsIn),
-  );
-
-function candidatesOf(
-  variable: string,
-  variables: readonly string[],
-  pattern: readonly Element[],
-  target: readonly Element[],
-): readonly Term[] {
-  const found = pattern.flatMap(({ name, index }) =>
-    index.flatMap((term, axis) => {
-      const form = linearIn(term, variable);
-      if (!form || form.factor.kind !== "number" || form.factor.value !== 1n) return [];
-      if (variables.some((other) => mentions(form.rest, other))) return [];
-      return target.flatMap((other) => {
-        const place = other.name === name ? other.index[axis] : undefined;
-        return place ? [canonical(difference(place, form.rest))] : [];
-      });
-    }),
-  );
-  return [...new Set(found)].slice(0, MAX_CANDIDATES);
 }

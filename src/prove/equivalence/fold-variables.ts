@@ -150,9 +150,9 @@ function mergeOf(
   for (const condition of changed) {
     if (!mentions(condition, outer) || digits.includes(condition)) continue;
     if (entailment.proves([...given, ...kept, ...digits], condition)) continue;
-    const end = endOf(condition, outer, inner);
+    const end = endOf(condition, outer, inner, size);
     if (!end) return undefined;
-    kept.push(canonical(below(y, product(end, size))));
+    kept.push(canonical(below(y, end)));
   }
   return { by, domain: [...new Set(kept)] };
 }
@@ -170,11 +170,13 @@ function blockSize(outer: string, inner: string, indices: readonly Term[]): Term
   return size;
 }
 
-/** The end of a condition `outer < end`. */
-function endOf(condition: Term, outer: string, inner: string): Term | undefined {
+/** `size` times the end of a condition `outer < end`, or `size · outer < size · end`. */
+function endOf(condition: Term, outer: string, inner: string, size: Term): Term | undefined {
   const form = condition.kind === "atMost" ? linearIn(condition.operands[1], outer) : undefined;
-  if (!form || form.factor !== number(-1) || mentions(form.rest, inner)) return undefined;
-  return canonical(sum(form.rest, number(1)));
+  if (!form || mentions(form.rest, inner)) return undefined;
+  const end = canonical(sum(form.rest, number(1)));
+  if (form.factor === number(-1)) return product(end, size);
+  return form.factor === canonical(negative(size)) && exactQuotient(end, size) ? end : undefined;
 }
 
 /** The integer terms of a polynomial, and of its parts. A condition counts as its sides. */

@@ -2,11 +2,25 @@
  * The normal form of sums and maxima over integer variables. Blocks of lanes and iterations become one variable, so that
  * equal folds have one form for every block size.
  */
-import { atLeast, negative, not, number, substitute, symbol, type Term, TRUE } from "../../symbolic/term.js";
+import {
+  andTerm,
+  atLeast,
+  atMost,
+  conditionsOf,
+  negative,
+  not,
+  number,
+  substitute,
+  symbol,
+  type Term,
+  TRUE,
+} from "../../symbolic/term.js";
 import { mergeBlocks, type OpenFold, resolveEqualities, shiftConditions, shiftIndices } from "./fold-variables.js";
 import { canonical, linearIn, mentions } from "./integer-form.js";
 import { integerPolynomial } from "./integer-values.js";
 import type { Entailment } from "./entailment.js";
+import { isElementOf } from "./instances.js";
+import { maximumOf } from "./functions.js";
 import type { Indices } from "./indices.js";
 import {
   addPolynomials,
@@ -20,8 +34,10 @@ import {
   type Monomial,
   monomial,
   multiplyPolynomials,
+  negatePolynomial,
   NOTHING,
   onlyAtom,
+  onlyFactor,
   onlyMonomial,
   polynomialOf,
   type Polynomial,
@@ -33,7 +49,7 @@ import {
 } from "./polynomial.js";
 import { noRule } from "./no-rule.js";
 import { type FoldKind, freshName } from "./real.js";
-import { isOne, isPositive, ONE, sameRational } from "./rational.js";
+import { inverse, isOne, isPositive, ONE, sameRational } from "./rational.js";
 
 /** What folds need of the normalizer that they are part of. */
 export interface FoldContext {
@@ -72,17 +88,31 @@ export class FoldNormalizer {
       );
       return multiplyPolynomials(outside, addPolynomials(...joined));
     }
-    return multiplyPolynomials(outside, this.#normal("sum", { variables, domain, body: polynomialOf(inside) }, given));
+    const sum = this.#normal("sum", { variables, domain, body: polynomialOf(inside) }, given);
+    return multiplyPolynomials(outside, sum ?? NOTHING);
   }
 
   // ---- maxima ---------------------------------------------------------------------------------------------------------
 
-  /** The maximum of a polynomial. Summands without the variables and positive numbers leave the maximum. */
-  maximum(variables: readonly string[], domain: readonly Term[], body: Polynomial, given: readonly Term[]): Polynomial {
+  /**
+   * The maximum of a polynomial, or -inf over nothing. A maximum of maxima is one of each, and positive numbers leave
+   * the maximum.
+   */
+  maximum(
+    variables: readonly string[],
+    domain: readonly Term[],
+    body: Polynomial,
+    given: readonly Term[],
+  ): Polynomial | "infinite" {
     const atom = onlyAtom(body);
     if (atom?.kind === "fold" && atom.fold.kind === "maximum") {
       const inner = this.#open(atom.fold, [...given, ...domain]);
       return this.maximum([...variables, ...inner.variables], [...domain, ...inner.domain], inner.body, given);
+    }
+    if (atom?.kind === "function" && atom.name === "maximum") {
+      const parts = atom.operands.map((operand) => this.maximum(variables, domain, operand, given));
+      const finite = parts.filter((part) => part !== "infinite");
+      return finite.length === 0 ? "infinite" : this.maximumOf(finite, given);
     }
     if (!variables.some((variable) => symbolsOf(body).has(variable))) {
       if (this.isInhabited(variables, domain, given)) return body;
@@ -91,14 +121,50 @@ export class FoldNormalizer {
     const only = onlyMonomial(body);
     if (only && isPositive(only.coefficient) && !isOne(only.coefficient)) {
       const scaled = polynomialOf(monomial(ONE, only.factors.values()));
-      return scalePolynomial(this.maximum(variables, domain, scaled, given), only.coefficient);
+      const result = this.maximum(variables, domain, scaled, given);
+      return result === "infinite" ? result : scalePolynomial(result, only.coefficient);
     }
-    return this.#normal("maximum", { variables, domain, body }, given);
+    return this.#normal("maximum", { variables, domain, body }, given) ?? "infinite";
+  }
+
+  /** The greatest of several, without those that are an element of another one. */
+  maximumOf(operands: readonly Polynomial[], given: readonly Term[]): Polynomial {
+    const joined = this.#joinMaxima(operands, given);
+    const kept = joined.reduce<readonly Polynomial[]>((rest, p) => {
+      const others = rest.filter((each) => each !== p);
+      return others.some((q) => this.#isAtMost(p, q, given)) ? others : rest;
+    }, joined);
+    return maximumOf(...kept);
+  }
+
+  /** True if `p <= q` or `-q <= -p` holds because one is an element of a maximum. */
+  #isAtMost(p: Polynomial, q: Polynomial, given: readonly Term[]): boolean {
+    const isBelow = (x: Polynomial, y: Polynomial): boolean => {
+      const scaled = scaledFold(y);
+      return !!scaled && isElementOf(scalePolynomial(x, inverse(scaled.by)), scaled.fold, this.normalizer, given);
+    };
+    return isBelow(p, q) || isBelow(negatePolynomial(q), negatePolynomial(p));
+  }
+
+  /** Maxima of one body over complementary parts of a domain are one maximum. */
+  #joinMaxima(operands: readonly Polynomial[], given: readonly Term[]): readonly Polynomial[] {
+    for (const [i, p] of operands.entries())
+      for (const q of operands.slice(i + 1)) {
+        const [x, y] = [scaledFold(p), scaledFold(q)];
+        const domain = x && y && sameRational(x.by, y.by) ? this.#union(x.fold, y.fold, given) : undefined;
+        if (!x || !domain) continue;
+        const opened = this.#open({ ...x.fold, domain }, given);
+        const joined = this.maximum(opened.variables, opened.domain, opened.body, given);
+        const others = operands.filter((each) => each !== p && each !== q);
+        return this.#joinMaxima(joined === "infinite" ? others : [...others, scalePolynomial(joined, x.by)], given);
+      }
+    return operands;
   }
 
   // ---- both -----------------------------------------------------------------------------------------------------------
 
-  #normal(kind: FoldKind, start: OpenFold, given: readonly Term[]): Polynomial {
+  /** Undefined if the fold is over nothing. */
+  #normal(kind: FoldKind, start: OpenFold, given: readonly Term[]): Polynomial | undefined {
     this.normalizer.spend(4);
     const { entailment } = this.normalizer;
     let open: OpenFold = { ...start, domain: [...new Set(start.domain)] };
@@ -115,10 +181,10 @@ export class FoldNormalizer {
     mergeBlocks(() => open, substituted, entailment, given);
     shiftIndices(() => open, substituted);
     const { variables, body } = open;
-    const domain = this.#withoutImplied(open.domain, given);
+    const simplified = open.domain.flatMap((each) => conditionsOf(this.normalizer.indices.index(each, given)));
+    if (entailment.isImpossible([...given, ...simplified])) return undefined;
+    const domain = this.#withoutImplied(simplified, given);
     if (variables.length === 0) return domain.length === 0 ? body : noRule("a condition on an element");
-    if (entailment.isImpossible([...given, ...domain]))
-      return kind === "sum" ? NOTHING : noRule("a maximum over nothing");
     if (kind === "sum") {
       const summands = [...body.values()];
       const depends = variables.every((variable) => symbolsOf(body).has(variable));
@@ -214,20 +280,49 @@ export class FoldNormalizer {
   /** A fold with symbols replaced. */
   substitute(fold: Fold, replacements: ReadonlyMap<string, Term>, given: readonly Term[]): Polynomial {
     const { variables, domain, body } = this.#open(fold, given, replacements);
-    if (fold.kind === "maximum") return this.maximum(variables, domain, body, given);
+    if (fold.kind === "maximum") {
+      const result = this.maximum(variables, domain, body, given);
+      return result === "infinite" ? noRule("a maximum over nothing") : result;
+    }
     return addPolynomials(...[...body.values()].map((each) => this.sum(variables, domain, each, given)));
   }
 
   /** True if some values of the variables are surely in the domain: the least ones. */
   isInhabited(variables: readonly string[], domain: readonly Term[], given: readonly Term[]): boolean {
+    return this.points(variables, domain).some((conditions) =>
+      conditions.every((each) => this.normalizer.entailment.proves(given, each)),
+    );
+  }
+
+  /**
+   * The condition under which a domain has an element: that its least point is in it. Each condition either says where
+   * a variable starts, or holds of smaller values too.
+   */
+  inhabitedWhere({ variables, domain }: Fold, given: readonly Term[]): Term {
+    const starts = variables.map((variable) => lowerBounds(variable, variables, domain));
+    if (!starts.every(({ length }) => length === 1)) return noRule("a maximum that may be over nothing");
+    const by = new Map(variables.map((variable, i) => [variable, starts[i]?.[0] ?? number(0)]));
+    const others = domain.filter((condition) => !variables.some((variable) => isLowerBound(condition, variable)));
+    const falls = (condition: Term, variable: string): boolean => {
+      if (!mentions(condition, variable)) return true;
+      const form = condition.kind === "atMost" ? linearIn(condition.operands[1], variable) : undefined;
+      return !!form && this.normalizer.entailment.proves(given, canonical(atMost(form.factor, number(0))));
+    };
+    if (!others.every((condition) => variables.every((variable) => falls(condition, variable))))
+      return noRule("a maximum that may be over nothing");
+    return andTerm(...others.map((condition) => canonical(substitute(condition, by))));
+  }
+
+  /** The domain's conditions at the least values of the variables. */
+  points(variables: readonly string[], domain: readonly Term[]): readonly (readonly Term[])[] {
     const starts = variables.map((variable) => [number(0), ...lowerBounds(variable, variables, domain)].slice(0, 3));
     const points = starts.reduce<readonly (readonly Term[])[]>(
       (sofar, candidates) => sofar.flatMap((point) => candidates.map((value) => [...point, value])),
       [[]],
     );
-    return points.slice(0, 9).some((point) => {
+    return points.slice(0, 9).map((point) => {
       const by = new Map(variables.map((variable, i) => [variable, point[i] ?? number(0)]));
-      return domain.every((each) => this.normalizer.entailment.proves(given, canonical(substitute(each, by))));
+      return domain.map((each) => canonical(substitute(each, by)));
     });
   }
 
@@ -251,6 +346,7 @@ export class FoldNormalizer {
     for (const { atom: first, exponent } of x.factors.values())
       for (const { atom: second, exponent: other } of y.factors.values()) {
         if (first.kind !== "fold" || second.kind !== "fold" || !isOne(exponent) || !isOne(other)) continue;
+        if (first.fold.kind !== "sum") continue;
         const rest = withoutFactor(x, first.id);
         if (rest.key !== withoutFactor(y, second.id).key) continue;
         const domain = this.#union(first.fold, second.fold, given);
@@ -263,9 +359,9 @@ export class FoldNormalizer {
     return undefined;
   }
 
-  /** The union of the domains of two sums of one body, which one condition tells apart. */
+  /** The union of the domains of two folds of one body, which one condition tells apart. */
   #union(x: Fold, y: Fold, given: readonly Term[]): readonly Term[] | undefined {
-    if (x.kind !== "sum" || y.kind !== "sum" || !samePolynomial(x.body, y.body)) return undefined;
+    if (x.kind !== y.kind || !samePolynomial(x.body, y.body)) return undefined;
     if (x.variables.join() !== y.variables.join()) return undefined;
     const { entailment } = this.normalizer;
     for (const condition of x.domain) {
@@ -284,6 +380,20 @@ export class FoldNormalizer {
     return undefined;
   }
 }
+
+/** A positive number times a maximum. */
+function scaledFold(p: Polynomial) {
+  const only = onlyMonomial(p);
+  const factor = only && onlyFactor(only);
+  if (!factor || factor.atom.kind !== "fold" || !isOne(factor.exponent) || !isPositive(only.coefficient))
+    return undefined;
+  const { fold } = factor.atom;
+  return fold.kind === "maximum" ? { fold, by: only.coefficient } : undefined;
+}
+
+/** True if a condition says where a variable starts. */
+const isLowerBound = (condition: Term, variable: string): boolean =>
+  condition.kind === "atMost" && linearIn(condition.operands[1], variable)?.factor === number(1);
 
 /** Terms that conditions of a domain show to be below a variable, without the other variables. */
 function lowerBounds(variable: string, variables: readonly string[], domain: readonly Term[]): readonly Term[] {

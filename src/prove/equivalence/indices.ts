@@ -4,16 +4,20 @@ import {
   atLeast,
   atMost,
   conditionsOf,
+  equal,
   FALSE,
   mapOperands,
   number,
   orTerm,
   not,
+  product,
+  sum,
   type Term,
+  termsIn,
   TRUE,
 } from "../../symbolic/term.js";
 import type { Entailment } from "./entailment.js";
-import { canonical, splitByDivisor } from "./integer-form.js";
+import { canonical, exactQuotient, integerMonomials, splitByDivisor } from "./integer-form.js";
 
 /** An equation of a store: its element's index in place of a lane or a program. */
 export interface Equation {
@@ -96,12 +100,13 @@ export class Indices {
         if (decided === TRUE) return x;
         return decided === FALSE ? y : term;
       }
+      case "sum":
+      case "product":
+        return this.#exactMultiples(term, given);
       case "number":
       case "symbol":
       case "true":
       case "false":
-      case "sum":
-      case "product":
       case "atMost":
       case "equal":
       case "not":
@@ -112,6 +117,26 @@ export class Indices {
       default:
         return term satisfies never;
     }
+  }
+
+  /** `d · (x // d)` is x if d divides x. */
+  #exactMultiples(term: Term, given: readonly Term[]): Term {
+    const dividesExactly = (quotient: Term, dividend: Term, divisor: Term): boolean => {
+      const isExact = canonical(equal(dividend, product(divisor, quotient)));
+      const known = given.filter((each) => termsIn(each).has(quotient));
+      return this.entailment.proves([], isExact) || (known.length > 0 && this.entailment.proves(known, isExact));
+    };
+    const parts = integerMonomials(term).map(({ factor, atoms }) => {
+      const plain = product(number(factor), ...atoms);
+      for (const [i, quotient] of atoms.entries()) {
+        if (quotient.kind !== "quotient" && quotient.kind !== "floorQuotient") continue;
+        const [dividend, divisor] = quotient.operands;
+        const rest = exactQuotient(product(number(factor), ...atoms.toSpliced(i, 1)), divisor);
+        if (rest && dividesExactly(quotient, dividend, divisor)) return product(rest, dividend);
+      }
+      return plain;
+    });
+    return canonical(sum(...parts));
   }
 
   /** `(q · d + r) / d` is q and `(q · d + r) % d` is r if `0 <= r < d`; truncation also asks `q >= 0`. */

@@ -7,9 +7,11 @@ import {
   isValue,
   operandOf,
   type OpStatement,
+  type TensorParam,
   type Value,
   type Variable,
 } from "../../ir/nodes.js";
+import { isInt, members } from "../../types/dtype.js";
 import { typedArguments } from "../../ir/typed.js";
 import { callBindings } from "../../ir/walk.js";
 import {
@@ -27,7 +29,7 @@ import {
   TRUE,
 } from "../../symbolic/term.js";
 import type { Access } from "../model/accesses.js";
-import type { BranchStep, Event, LoopStep, OpStep } from "../model/events.js";
+import { type BranchStep, type Event, type LoopStep, opEvents, type OpStep } from "../model/events.js";
 import { inputElement } from "../model/input-elements.js";
 import type { SymbolicModel } from "../model/model.js";
 import { broadcastLane, broadcastShape, isOne, laneReplacements, type TermTile } from "../model/symbolic.js";
@@ -72,6 +74,8 @@ export class KernelValues {
   state = new Map<Variable, RealTile>();
   /** The conditions of the iterations of enclosing loops. */
   #path: readonly Term[] = [];
+  /** The accesses of enclosing loops. */
+  #loopAccesses: readonly Access[] = [];
   readonly #values = new Map<Value, RealTile>();
   /** Integers and truth values. */
   readonly #terms = new Map<Value, TermTile>();
@@ -208,10 +212,11 @@ export class KernelValues {
       const start: RealTile = { shape, at: (index) => ({ kind: "state", name, index }) };
       this.state.set(variable, variables.includes(variable) ? start : unknownTile("integer state of a loop"));
     }
-    const path = this.#path;
+    const [path, loopAccesses] = [this.#path, this.#loopAccesses];
+    this.#loopAccesses = [...loopAccesses, ...opEvents(loop.steps).flatMap(({ access }) => access ?? [])];
     this.#path = [...path, atLeast(loop.iteration, number(0)), ...conditionsOf(loop.condition ?? TRUE)];
     this.events(loop.steps);
-    this.#path = path;
+    [this.#path, this.#loopAccesses] = [path, loopAccesses];
     const next = this.state;
     this.state = new Map(initial);
     const after = new Map<Variable, RealTile>();
@@ -410,10 +415,23 @@ export class KernelValues {
     }
   }
 
+  /**
+   * True if an updated tensor still holds what it held before the launch. The program has not written it, and that no
+   * other program writes what this one reads is what `race` shows.
+   */
+  #holdsOldFloats(tensor: TensorParam): boolean {
+    const written = [...this.stores.map(({ access }) => access), ...this.#loopAccesses];
+    return (
+      tensor.role === "inout" &&
+      !members(tensor.dtype).some(isInt) &&
+      !written.some(({ accessKind, tensor: each }) => accessKind !== "load" && (each === tensor || each === undefined))
+    );
+  }
+
   #loaded(statement: OpStatement, access: Access, result: Value): RealTile {
     const { tensor, axes, mask, lane: ownLane } = access;
     const shape = this.model.environment.shape(result.type);
-    if (tensor?.kind !== "tensor" || tensor.role !== "in")
+    if (tensor?.kind !== "tensor" || !(tensor.role === "in" || this.#holdsOldFloats(tensor)))
       return unknownTile(`${tensor?.name ?? "memory"} is read and written`);
     const other = statement.options["other"];
     const otherTile = other === undefined ? undefined : this.tile(other);

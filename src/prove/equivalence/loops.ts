@@ -26,9 +26,11 @@ import { noRule } from "./no-rule.js";
 import {
   add,
   apply,
+  changeReal,
   choose,
   type FoldKind,
   freshName,
+  INFINITE,
   multiply,
   type Real,
   real,
@@ -81,10 +83,10 @@ const valueAt = (tiles: ReadonlyMap<Variable, LoopTile>, variable: Variable, lan
 };
 
 /** The value of a variable in a lane after the loop. */
-export const solveLoop = (solved: SolvedLoop, variable: Variable, lane: readonly Term[]): Real => ({
-  ...closedForm(solved, variable, lane),
-  origin: "loop",
-});
+export function solveLoop(solved: SolvedLoop, variable: Variable, lane: readonly Term[]): Real {
+  const form = closedForm(solved, variable, lane);
+  return form.origin === "loop" ? form : { ...form, origin: "loop" };
+}
 
 function closedForm(solved: SolvedLoop, variable: Variable, lane: readonly Term[]): Real {
   const { loop, initial, next, normalizer } = solved;
@@ -117,7 +119,7 @@ function closedForm(solved: SolvedLoop, variable: Variable, lane: readonly Term[
     zero,
   );
   const total = over("sum", body, solved);
-  return first.scale ? rescaled(first.scale, start(), total, solved, given) : add(start(), total);
+  return first.scale ? rescaled({ name, lane }, first.scale, start(), total, solved, given) : add(start(), total);
 }
 
 /** The other operands of a maximum with the state itself. */
@@ -240,48 +242,131 @@ function sameScale(x: Scale | undefined, y: Scale | undefined): boolean {
 
 /**
  * With `L = s · exp(c · m)`, an iteration adds to L alone, so that s is `exp(-c · m) · (L₀ + sum)` at the end. The
- * maximum must be finite after each iteration: before the loop, or after a first iteration that there is.
+ * maximum must be finite after each iteration: before the loop, or after the first one. Else s must be 0 while the
+ * maximum is -inf. At the end the maximum may be -inf, because there is no iteration; s is then what it was.
  */
-function rescaled(scale: Scale, start: Real, total: Real, solved: SolvedLoop, given: readonly Term[]): Real {
+function rescaled(
+  own: OwnState,
+  scale: Scale,
+  start: Real,
+  total: Real,
+  solved: SolvedLoop,
+  given: readonly Term[],
+): Real {
   const { variable, index, factor, unit } = scale;
   const startMaximum = valueAt(solved.initial, variable, index);
-  requireFiniteMaximum(scale, startMaximum, solved, given);
+  const isAlwaysFinite = hasFiniteMaximum(scale, startMaximum, solved, given);
+  if (!isAlwaysFinite) requireGuard(own, scale, start, startMaximum, solved, given);
   const scaled = (exponent: Rational, maximum: Real): Real =>
     apply("exp", multiply(real(exponent), toReal(unit), maximum));
   const isNothing = start.kind === "number" && isZero(start.value);
+  const carried = carriedSums.get(start);
+  const isCarried =
+    carried?.maximum === startMaximum && sameRational(carried.factor, factor) && samePolynomial(carried.unit, unit);
   const initialSum = isNothing ? zero : multiply(start, scaled(factor, startMaximum));
-  return multiply(scaled(opposite(factor), valueAt(solved.after, variable, index)), add(initialSum, total));
+  const sum = add(isCarried ? carried.sum : initialSum, total);
+  const maximum = valueAt(solved.after, variable, index);
+  const form = multiply(scaled(opposite(factor), maximum), sum);
+  const result: Real = { ...whereInfinite(maximum, start, form), origin: "loop" };
+  carriedSums.set(result, { sum, maximum, factor, unit });
+  return result;
 }
 
-function requireFiniteMaximum(
+/** A variable of a loop by its name, in one lane. */
+interface OwnState {
+  readonly name: string;
+  readonly lane: readonly Term[];
+}
+
+/** What a loop leaves in a sum that follows a maximum, for a loop that continues it. */
+interface CarriedSum {
+  /** The sum times `exp(factor · unit · maximum)`. It is 0 while the maximum is over nothing. */
+  readonly sum: Real;
+  readonly maximum: Real;
+  readonly factor: Rational;
+  readonly unit: Polynomial;
+}
+
+const carriedSums = new WeakMap<Real, CarriedSum>();
+
+/** True if the maximum is finite after each iteration. */
+function hasFiniteMaximum(
   { variable, index }: Scale,
   start: Real,
+  { next, loop, normalizer }: SolvedLoop,
+  given: readonly Term[],
+): boolean {
+  const outside = given.filter((each) => !symbolsOfIteration(each, loop.iteration));
+  const isFinite = ({ conditions, value }: Case): boolean =>
+    typeof value === "object" && normalizer.isSurelyFinite(value, [...outside, ...conditions]);
+  if (normalizer.cases(start, outside).every(isFinite)) return true;
+  const first = new Map([[loop.iteration.name, number(0)]]);
+  const runs = conditionsOf(substitute(iterationsOf(loop), first)).map(canonical);
+  const isFirstFinite = ({ conditions, value }: Case): boolean =>
+    isFinite({ conditions: [...runs, ...conditions], value });
+  const firstMaximum = withState(
+    substituteReal(valueAt(next, variable, index), first),
+    [{ name: stateName(variable, loop.iteration), lane: index, value: start }],
+    (each) => normalizer.index(each, outside),
+  );
+  return normalizer.cases(firstMaximum, [...outside, ...runs]).every(isFirstFinite);
+}
+
+/** Asks that the sum is 0 while the maximum is over nothing: before the loop, and after an iteration. */
+function requireGuard(
+  { name, lane }: OwnState,
+  { variable, index }: Scale,
+  start: Real,
+  startMaximum: Real,
   solved: SolvedLoop,
   given: readonly Term[],
 ): void {
   const { next, loop, normalizer } = solved;
+  const isZeroWhile = (maximum: Real, sum: Real, at: readonly Term[]): boolean =>
+    normalizer
+      .cases(whereInfinite(maximum, sum, zero), at)
+      .every(({ value }) => typeof value === "object" && value.size === 0);
   const outside = given.filter((each) => !symbolsOfIteration(each, loop.iteration));
-  const isFinite = ({ conditions, value }: Case): boolean =>
-    typeof value === "object" && normalizer.isSurelyFinite(value, [...outside, ...conditions]);
-  if (normalizer.cases(start, outside).every(isFinite)) return;
-  const first = new Map([[loop.iteration.name, number(0)]]);
-  const runs = conditionsOf(substitute(iterationsOf(loop), first)).every((each) =>
-    normalizer.entailment.proves(outside, canonical(each)),
-  );
-  if (!runs) noRule("a loop that may not run, after which a sum has no maximum");
-  const firstMaximum = withState(substituteReal(valueAt(next, variable, index), first), start);
-  if (!normalizer.cases(firstMaximum, outside).every(isFinite))
-    noRule("a maximum that may be -inf after the first iteration");
+  if (!isZeroWhile(startMaximum, start, outside)) noRule("a sum that is not 0 before its maximum is finite");
+  const maximumName = stateName(variable, loop.iteration);
+  const empty = (x: Real): Real =>
+    withState(
+      x,
+      [
+        { name: maximumName, lane: index, value: INFINITE },
+        { name, lane, value: zero },
+      ],
+      (each) => normalizer.index(each, given),
+    );
+  const sum = [...solved.next].find(([each]) => stateName(each, loop.iteration) === name)?.[0];
+  if (!sum) return noRule("a sum without a value");
+  const [nextMaximum, nextSum] = [valueAt(next, variable, index), valueAt(next, sum, lane)];
+  if (!isZeroWhile(empty(nextMaximum), empty(nextSum), given)) noRule("a maximum that may be -inf after an iteration");
 }
+
+const whereInfinite = (x: Real, then: Real, otherwise: Real): Real => ({
+  kind: "comparison",
+  operator: "equal",
+  x,
+  y: INFINITE,
+  then,
+  otherwise,
+});
 
 const symbolsOfIteration = (term: Term, iteration: Term): boolean =>
   term === iteration || term.operands.some((operand) => symbolsOfIteration(operand, iteration));
 
-/** An expression with the state of a maximum replaced. */
-function withState(x: Real, start: Real): Real {
-  if (x.kind === "state") return start;
-  if (x.kind === "function") return { ...x, operands: x.operands.map((each) => withState(each, start)) };
-  return x;
+/** An expression with the states of some lanes replaced. */
+function withState(
+  x: Real,
+  states: readonly (OwnState & { readonly value: Real })[],
+  normal: (index: Term) => Term,
+): Real {
+  const stateOf = (name: string, index: readonly Term[]): Real | undefined =>
+    states.find(
+      (each) => each.name === name && each.lane.every((term, axis) => normal(term) === normal(index[axis] ?? term)),
+    )?.value;
+  return changeReal(x, { term: (term) => term, state: stateOf });
 }
 
 /** True if an expression depends on the state of a loop. */

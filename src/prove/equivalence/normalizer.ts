@@ -2,7 +2,21 @@
  * The normal form of a real expression: cases, which exclude each other and leave nothing out, each with a sum of
  * products. Every step is an identity of real arithmetic or a question to the prover of integer facts.
  */
-import { atLeast, conditionsOf, number, type Term, TRUE, FALSE, not, substitute } from "../../symbolic/term.js";
+import {
+  andTerm,
+  atLeast,
+  conditionsOf,
+  FALSE,
+  iteTerm,
+  not,
+  number,
+  orTerm,
+  substitute,
+  symbolsIn,
+  type Term,
+  TRUE,
+} from "../../symbolic/term.js";
+import { GIVEN } from "../model/launch.js";
 import { type Case, merged, type Need, needOf, outerConditions, type Value } from "./cases.js";
 import type { Entailment } from "./entailment.js";
 import { FoldNormalizer } from "./folds.js";
@@ -14,8 +28,6 @@ import {
   functionAtom,
   isPositiveSum,
   logOf,
-  maximumOf,
-  minimumOf,
   oddFunction,
   type Positivity,
   powerOf,
@@ -33,17 +45,20 @@ import {
   constantPolynomial,
   factorsOf,
   multiplyPolynomials,
+  negatePolynomial,
   NOTHING,
   type Polynomial,
+  subtractPolynomials,
   UNIT,
 } from "./polynomial.js";
 import { noRule } from "./no-rule.js";
-import { choose, type FoldKind, type FunctionName, integer, type Real } from "./real.js";
+import { choose, type FoldKind, type FunctionName, INFINITE, integer, type Real } from "./real.js";
 import { isInteger, isNegative, MINUS_ONE, type Rational, rational } from "./rational.js";
 
 type Choice = Extract<Real, { kind: "choice" }>;
 type FoldExpression = Extract<Real, { kind: "fold" }>;
 type Comparison = Extract<Real, { kind: "comparison" }>;
+type FunctionExpression = Extract<Real, { kind: "function" }>;
 
 const MAX_STEPS = 20_000;
 const MAX_CASES = 48;
@@ -101,12 +116,13 @@ export class Normalizer {
         return [{ conditions: [], value: atomPolynomial(atomOf({ kind: x.kind, name: x.name, index })) }];
       }
       case "add":
-        // What is added to -inf is finite, so that the sum is -inf.
+        // What is added to -inf is finite or -inf, so that the sum is -inf: no factor of a maximum over nothing is
+        // negative.
         return this.#combine(x.operands, given, (values, at) => {
           const finiteValues = values.filter((value) => value !== "infinite");
-          const finiteSum = this.#finite(finiteValues, at, (...operands) =>
-            this.#joined(addPolynomials(...operands), at),
-          );
+          const finiteSum = finiteValues.includes("undefined")
+            ? "undefined"
+            : this.#joined(addPolynomials(...finiteValues.filter((value) => typeof value === "object")), at);
           return values.includes("infinite") && finiteSum !== "undefined" ? "infinite" : finiteSum;
         });
       case "multiply":
@@ -116,7 +132,7 @@ export class Normalizer {
           this.#finite([base], at, (p) => this.power(this.#joined(p, at), x.exponent, at)),
         );
       case "function":
-        return this.#combine(x.operands, given, (values, at) => this.#function(x.name, values, at));
+        return this.#combine(this.#split(x, given), given, (values, at) => this.#function(x.name, values, at));
       case "fold":
         return this.#fold(x, given);
       case "choice":
@@ -146,8 +162,11 @@ export class Normalizer {
         case "constant":
         case "base":
           return true;
-        case "integer":
-          return this.entailment.proves(given, canonical(atLeast(atom.term, number(1))));
+        case "integer": {
+          const isPositive = canonical(atLeast(atom.term, number(1)));
+          // Most sizes need no conditions, among which the budget may end.
+          return this.entailment.proves([], isPositive) || this.entailment.proves(given, isPositive);
+        }
         case "sum":
           return isPositiveSum(atom.of, isPositiveAtom);
         case "fold":
@@ -197,15 +216,20 @@ export class Normalizer {
     return this.#folds.joinDomains(p, given);
   }
 
+  /** A factor may be -inf, or a maximum that may be over nothing, where the others are positive. */
   #product(values: readonly Value[], given: readonly Term[]): Value {
-    if (!values.includes("infinite") || values.includes("undefined"))
-      return this.#finite(values, given, (...factors) => factors.reduce(multiplyPolynomials, UNIT));
+    const isFinite = (value: Value) => typeof value === "object" && this.isSurelyFinite(value, given);
+    const others = values.filter((value) => value !== "infinite" && isFinite(value));
     const isPositiveAtom = this.positivity(given);
-    return values.every(
-      (value) => value === "infinite" || (typeof value !== "string" && isPositiveSum(value, isPositiveAtom)),
-    )
-      ? "infinite"
-      : noRule("a product with -inf");
+    const keepsInfinity =
+      !values.includes("undefined") &&
+      others.length < values.length &&
+      others.every((value) => typeof value === "object" && isPositiveSum(value, isPositiveAtom));
+    if (keepsInfinity && values.includes("infinite") && others.length === values.length - 1) return "infinite";
+    const factors = values.filter((value) => typeof value === "object");
+    const multiplied = (...operands: readonly Polynomial[]) => operands.reduce(multiplyPolynomials, UNIT);
+    if (keepsInfinity && others.length === values.length - 1) return multiplied(...factors);
+    return values.includes("infinite") ? noRule("a product with -inf") : this.#finite(values, given, multiplied);
   }
 
   #function(name: FunctionName, values: readonly Value[], given: readonly Term[]): Value {
@@ -213,7 +237,7 @@ export class Normalizer {
     const [x = NOTHING] = values;
     if (name === "maximum") {
       const finiteValues = values.filter((value) => typeof value !== "string");
-      return finiteValues.length === 0 ? "infinite" : maximumOf(...finiteValues);
+      return finiteValues.length === 0 ? "infinite" : this.#folds.maximumOf(finiteValues, given);
     }
     if (name === "minimum" && values.includes("infinite")) return "infinite";
     if (name === "exp" && x === "infinite") return NOTHING;
@@ -230,9 +254,9 @@ export class Normalizer {
       case "log":
         return this.#logarithm(x, given);
       case "maximum":
-        return maximumOf(...operands);
+        return this.#folds.maximumOf(operands, given);
       case "minimum":
-        return minimumOf(...operands);
+        return negatePolynomial(this.#folds.maximumOf(operands.map(negatePolynomial), given));
       case "abs":
         return absOf(x);
       case "erf":
@@ -269,11 +293,28 @@ export class Normalizer {
   /** True if no maximum in a sum may be over nothing. */
   isSurelyFinite(p: Polynomial, given: readonly Term[]): boolean {
     return factorsOf(p).every(({ atom }) => {
-      if (atom.kind === "function" && atom.name === "maximum")
-        return atom.operands.some((operand) => this.isSurelyFinite(operand, given));
+      if (atom.kind === "function" && atom.name === "maximum") {
+        let known = given;
+        return atom.operands.some((operand) => {
+          if (this.isSurelyFinite(operand, known)) return true;
+          // The next operand only has to be finite where this one is over nothing.
+          known = [...known, ...this.#whereEmpty(operand)];
+          return false;
+        });
+      }
       if (atom.kind !== "fold" || atom.fold.kind !== "maximum") return true;
       return this.#folds.isInhabited(atom.fold.variables, atom.fold.domain, given);
     });
+  }
+
+  /** What holds where a maximum is over nothing. */
+  #whereEmpty(p: Polynomial): readonly Term[] {
+    const maxima = factorsOf(p).flatMap(({ atom }) =>
+      atom.kind === "fold" && atom.fold.kind === "maximum" ? [atom.fold] : [],
+    );
+    const [only, ...more] = maxima;
+    if (!only || more.length > 0) return [];
+    return this.#folds.points(only.variables, only.domain).map((conditions) => canonical(not(andTerm(...conditions))));
   }
 
   // ---- cases ----------------------------------------------------------------------------------------------------------
@@ -283,6 +324,10 @@ export class Normalizer {
     if (open === TRUE) return this.cases(then, given);
     if (open === FALSE) return this.cases(otherwise, given);
     const closed = canonical(not(open));
+    const flagged =
+      (isFlag(open) && this.#flagged(open, then, otherwise, given)) ||
+      (isFlag(closed) && this.#flagged(closed, otherwise, then, given));
+    if (flagged) return [{ conditions: [], value: flagged }];
     const arm = (holds: Term, x: Real) =>
       this.cases(x, [...given, ...conditionsOf(holds)]).map(({ conditions, value }) => ({
         conditions: [...conditionsOf(holds), ...conditions],
@@ -291,7 +336,26 @@ export class Normalizer {
     return merged([...arm(open, then), ...arm(closed, otherwise)]);
   }
 
+  /** A choice by a flag as `otherwise + (then - otherwise)·[flag]`, so that many flags do not multiply the cases. */
+  #flagged(flag: Term, then: Real, otherwise: Real, given: readonly Term[]): Polynomial | undefined {
+    const arms = [
+      { holds: flag, x: then },
+      { holds: canonical(not(flag)), x: otherwise },
+    ].flatMap(({ holds, x }) => {
+      const at = [...given, holds];
+      const [only, ...more] = this.cases(x, at);
+      const isPlain =
+        only && more.length === 0 && typeof only.value === "object" && this.isSurelyFinite(only.value, at);
+      return isPlain ? [only.value] : [];
+    });
+    const [first, second] = arms;
+    if (!first || !second) return undefined;
+    const indicator = atomPolynomial(atomOf({ kind: "integer", term: iteTerm(flag, number(1), number(0)) }));
+    return addPolynomials(second, multiplyPolynomials(subtractPolynomials(first, second), indicator));
+  }
+
   #comparison({ operator, x, y, then, otherwise }: Comparison, given: readonly Term[]): readonly Case[] {
+    if (operator === "equal" && y.kind === "infinite") return this.#whereInfinite(x, then, otherwise, given);
     return this.#combine([x, y, then, otherwise], given, (values, at) => {
       const [left, right, ...arms] = values;
       if (left === "undefined" || right === "undefined") return "undefined";
@@ -301,6 +365,61 @@ export class Normalizer {
         comparisonOf(operator, addPolynomials(a, ...negated(b)), first ?? NOTHING, second ?? NOTHING),
       );
     });
+  }
+
+  /** The operands of a function. That of `exp` is a choice by whether a maximum in it is over nothing. */
+  #split({ name, operands }: FunctionExpression, given: readonly Term[]): readonly Real[] {
+    const [x] = operands;
+    if (name !== "exp" || !x) return operands;
+    const open = this.cases(x, given).some(
+      ({ conditions, value }) => typeof value === "object" && !this.isSurelyFinite(value, [...given, ...conditions]),
+    );
+    return open ? [{ kind: "comparison", operator: "equal", x, y: INFINITE, then: INFINITE, otherwise: x }] : operands;
+  }
+
+  /** One of two values, by whether a maximum is over nothing. */
+  #whereInfinite(x: Real, then: Real, otherwise: Real, given: readonly Term[]): readonly Case[] {
+    const cases = this.cases(x, given).flatMap(({ conditions, value }): readonly Case[] => {
+      if (value === "undefined") return [{ conditions, value }];
+      const at = [...given, ...conditions];
+      const finite = value === "infinite" ? FALSE : canonical(this.#finiteWhere(value, at));
+      return this.cases(choose(finite, otherwise, then), at).map((each) => ({
+        ...each,
+        conditions: [...conditions, ...each.conditions],
+      }));
+    });
+    return merged(cases);
+  }
+
+  /** The condition under which a sum is finite: that no maximum in it is over nothing. */
+  #finiteWhere(p: Polynomial, given: readonly Term[]): Term {
+    if (this.isSurelyFinite(p, given)) return TRUE;
+    return andTerm(
+      ...factorsOf(p).map(({ atom }) => {
+        if (atom.kind === "fold" && atom.fold.kind === "maximum") return this.#folds.inhabitedWhere(atom.fold, given);
+        if (atom.kind !== "function" || atom.name !== "maximum") return TRUE;
+        return this.#weakest(
+          atom.operands.map((operand) => this.#finiteWhere(operand, given)),
+          given,
+        );
+      }),
+    );
+  }
+
+  /** One of several conditions, without those that imply another one. */
+  #weakest(conditions: readonly Term[], given: readonly Term[]): Term {
+    const distinct = [...new Set(conditions.map(canonical))];
+    return orTerm(
+      ...distinct.filter(
+        (each, i) =>
+          !distinct.some(
+            (other, j) =>
+              i !== j &&
+              this.entailment.proves([...given, ...conditionsOf(each)], other) &&
+              (j < i || !this.entailment.proves([...given, ...conditionsOf(other)], each)),
+          ),
+      ),
+    );
   }
 
   /** The function of each combination of the operands' cases. */
@@ -331,7 +450,7 @@ export class Normalizer {
   // ---- folds ----------------------------------------------------------------------------------------------------------
 
   #fold({ fold: kind, variable, domain, body }: FoldExpression, given: readonly Term[]): readonly Case[] {
-    const conditions = conditionsOf(this.indices.rewrite(domain));
+    const conditions = conditionsOf(this.index(domain, given));
     if (this.entailment.isImpossible([...given, ...conditions]))
       return [{ conditions: [], value: kind === "sum" ? NOTHING : "infinite" }];
     const inner = this.cases(body, [...given, ...conditions]);
@@ -366,8 +485,9 @@ export class Normalizer {
     if (possible.some(({ value }) => value === "undefined")) return "undefined";
     const values = possible.flatMap(({ domain, value }) => (typeof value === "string" ? [] : [{ domain, value }]));
     if (kind === "maximum") {
-      if (values.length === 0) return "infinite";
-      return maximumOf(...values.map(({ domain, value }) => this.#folds.maximum([variable], domain, value, given)));
+      const maxima = values.map(({ domain, value }) => this.#folds.maximum([variable], domain, value, given));
+      const finite = maxima.filter((each) => each !== "infinite");
+      return finite.length === 0 ? "infinite" : this.#folds.maximumOf(finite, given);
     }
     if (values.length < possible.length) noRule("a sum with -inf");
     const sums = values.flatMap(({ domain, value }) => {
@@ -426,6 +546,10 @@ export class Normalizer {
     }
   }
 }
+
+/** True if the condition is that an optional input is given. */
+const isFlag = (condition: Term): boolean =>
+  condition.kind === "equal" && [...symbolsIn(condition)].every((name) => name.endsWith(GIVEN));
 
 function negated(p: Polynomial | undefined): readonly Polynomial[] {
   return p ? [multiplyPolynomials(p, constantPolynomial(MINUS_ONE))] : [];

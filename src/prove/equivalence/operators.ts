@@ -2,32 +2,50 @@
 import type { Precondition } from "../../analysis/preconditions.js";
 import { type KernelIR, type Param, paramsOf, type TensorParam, tensorsOf } from "../../ir/nodes.js";
 import type { Composition } from "../../ir/operator-ir.js";
-import { atLeast, below, call, mapOperands, NEXT_POWER, number, symbol, type Term } from "../../symbolic/term.js";
+import {
+  andTerm,
+  atLeast,
+  below,
+  call,
+  conditionsOf,
+  mapOperands,
+  NEXT_POWER,
+  not,
+  number,
+  symbol,
+  symbolsIn,
+  type Term,
+} from "../../symbolic/term.js";
 import type { Launched, TorchArgument, TorchNode } from "../../torch/node.js";
 import { atAxis } from "../../types/axis.js";
 import { Budget } from "../algebra/budget.js";
 import { assume } from "../algebra/interpret.js";
 import { FactScopes } from "../model/fact-scopes.js";
 import { ELEMENT_PREFIX } from "../model/input-elements.js";
+import { GIVEN } from "../model/launch.js";
 import { modelOf, type SymbolicModel } from "../model/model.js";
 import { variantsOf } from "../model/variants.js";
 import {
   compareCases,
   type Comparison,
+  elementsIn,
   elementSymbols,
+  mention,
   normalizerOf,
   scopeOf,
+  sizeFacts,
   STEPS,
   storedCases,
   storedInstability,
   storesTo,
 } from "./compare.js";
 import { Entailment } from "./entailment.js";
-import type { Need } from "./cases.js";
+import type { Case, Need } from "./cases.js";
+import type { StoredValue } from "./kernel-values.js";
 import { Normalizer } from "./normalizer.js";
 import { noRule } from "./no-rule.js";
 import { atomPolynomial } from "./polynomial.js";
-import { changeReal, choose, power, type Real } from "./real.js";
+import { changeReal, choose, power, type Real, zero } from "./real.js";
 import { HALF, MINUS_ONE, opposite } from "./rational.js";
 import { casesReal, toReal } from "./to-real.js";
 import { type ReferenceScope, TorchReference } from "./torch-reference.js";
@@ -48,10 +66,12 @@ export function compareOperatorOutput(
 ): Comparison {
   const result = forward.results[output.name];
   if (!result) return { missing: `${output.name} is no result` };
+  const updating = forward.steps.find((step) => "kernel" in step && tensorsOf(step.kernel, "inout").length > 0);
+  if (updating && "kernel" in updating) return { missing: `${updating.kernel.name} updates its arguments` };
   const model = modelOf(signature, [], {});
   const budget = new Budget(...STEPS);
   const facts = new FactScopes(model, budget, flags).launch().child();
-  const launches = new Launches(scopeOf(signature, model), checkedOf);
+  const launches = new Launches(scopeOf(signature, model), new Entailment(facts, budget), checkedOf);
   const written = launches.torch.tensor(result);
   const elements = elementSymbols(written.shape.length);
   written.shape.forEach((size, axis) => {
@@ -60,12 +80,14 @@ export function compareOperatorOutput(
   });
   const normalizer = new Normalizer(new Entailment(facts, budget));
   if (normalizer.entailment.isImpossible([])) return { missing: "no launch has elements" };
+  const reference = launches.torch.tensor(node);
+  if (reference.shape.length !== elements.length) return { missing: "the reference has another rank" };
+  const referenceReal = reference.at(elements);
+  for (const term of elementsIn(referenceReal)) mention(facts, term);
   const kernel = normalizer.cases(written.at(elements), []);
   for (const witness of launches.witnesses.splice(0)) normalizer.cases(witness, []);
   const needs = normalizer.needs.splice(0);
-  const reference = launches.torch.tensor(node);
-  if (reference.shape.length !== elements.length) return { missing: "the reference has another rank" };
-  const wanted = normalizer.cases(reference.at(elements), []);
+  const wanted = normalizer.cases(referenceReal, []);
   const compared = compareCases(kernel, wanted, normalizer, needs);
   const [unstable] = launches.unstable;
   return compared ?? (unstable && { unstable });
@@ -81,6 +103,8 @@ class Launches {
 
   constructor(
     scope: ReferenceScope,
+    /** What is known of a launch of the operator. */
+    readonly entailment: Entailment,
     readonly checkedOf: CheckedPreconditions,
   ) {
     this.torch = new TorchReference({ ...scope, launched: (node) => this.#launched(node) });
@@ -94,35 +118,88 @@ class Launches {
     const [variant, ...more] = variantsOf(ir);
     if (!variant || more.length > 0) return noRule(`the configs of ${ir.name}`);
     const model = modelOf(ir, this.checkedOf(ir), variant.assignment);
-    const [store, ...others] = storesTo(model, param);
-    if (!store || others.length > 0) return noRule(`several stores to ${output}`);
-    const budget = new Budget(...STEPS);
-    const { normalizer, elements } = normalizerOf(store.stored, model, new FactScopes(model, budget), budget);
-    store.use(normalizer);
-    const cases = storedCases(store.stored, normalizer, elements);
     const argument = (name: string): TorchArgument | undefined => launch.args[name];
     const binding = new Binding(ir, model, `launch ${this.#count++}`, this.torch, argument);
-    const { needs } = normalizer;
-    const fresh = normalizerOf(store.stored, model, new FactScopes(model, budget), budget);
-    this.unstable.push(
-      ...[storedInstability(store.stored, store.iterations, fresh, undefined)].flatMap((x) => x ?? []),
+    const budget = new Budget(...STEPS);
+    const flags = [...this.#flags(ir, model, binding), ...sizeFacts(model)];
+    const written = storesTo(model, param).map((store) => {
+      const { normalizer, elements } = normalizerOf(store.stored, model, new FactScopes(model, budget, flags), budget);
+      store.use(normalizer);
+      const cases = storedCases(store.stored, normalizer, elements);
+      const fresh = normalizerOf(store.stored, model, new FactScopes(model, budget, flags), budget);
+      const unstable = storedInstability(store.stored, store.iterations, fresh, undefined);
+      if (unstable) this.unstable.push(unstable);
+      return { cases, needs: normalizer.needs, condition: conditionOfElement(store.stored, normalizer) };
+    });
+    requireDisjoint(
+      written.map(({ condition }) => condition),
+      new Entailment(new FactScopes(model, budget, flags).launch(), budget),
     );
+    const elements = elementSymbols(model.launch.tensorDims(param).length);
+    const value = writtenReal(written);
     return {
       shape: model.launch.tensorDims(param).map((dim) => binding.term(dim)),
       at: (index) => {
         const at = new Map(elements.map((element, axis) => [element.name, atAxis(index, axis)]));
-        this.witnesses.push(...needs.map((need) => binding.real(witnessOf(need), at)));
-        return binding.real(casesReal(cases), at);
+        for (const { needs, condition } of written)
+          this.witnesses.push(...needs.map((need) => binding.real(choose(condition, witnessOf(need), zero), at)));
+        return binding.real(value, at);
       },
     };
   }
+
+  /** The flags of a kernel that the operator's own decide. */
+  #flags(ir: KernelIR, { launch }: SymbolicModel, binding: Binding): readonly Term[] {
+    return ir.params.flatMap((param) => {
+      const flag = param.kind === "constexpr" && param.of === "bool" ? launch.term(param.value) : undefined;
+      if (!flag) return [];
+      const own = binding.term(flag);
+      if (this.entailment.proves([], own)) return [flag];
+      return this.entailment.proves([], not(own)) ? [not(flag)] : [];
+    });
+  }
+}
+
+interface Written {
+  readonly cases: readonly Case[];
+  /** What holds of the elements that the store writes. */
+  readonly condition: Term;
+}
+
+/** An element that meets the condition of one store alone is written by that store: coverage shows that one does. */
+function writtenReal(written: readonly Written[]): Real {
+  const [last] = written.slice(-1);
+  if (!last) return noRule("an output without a store");
+  return written
+    .slice(0, -1)
+    .reduceRight<Real>(
+      (rest, { cases, condition }) => choose(condition, casesReal(cases), rest),
+      casesReal(last.cases),
+    );
+}
+
+function requireDisjoint(conditions: readonly Term[], entailment: Entailment): void {
+  conditions.forEach((x, i) => {
+    for (const y of conditions.slice(i + 1))
+      if (!entailment.isImpossible([...conditionsOf(x), ...conditionsOf(y)]))
+        noRule("several stores that may write one element");
+  });
+}
+
+/** What must hold of an element that a store writes, in terms of its index and the launch. */
+function conditionOfElement({ access }: StoredValue, normalizer: Normalizer): Term {
+  const { mask, lanes, scope } = access;
+  const known = [...conditionsOf(mask), ...lanes.map((name) => atLeast(symbol(name), number(0)))];
+  const rewritten = known.flatMap((each) => conditionsOf(normalizer.indices.rewrite(each)));
+  const inside = new Set([...lanes, ...scope]);
+  return andTerm(...rewritten.filter((each) => [...symbolsIn(each)].every((name) => !inside.has(name))));
 }
 
 /** A power that is real only if a need is met. */
 function witnessOf({ atom, kind, given }: Need): Real {
   const exponents = { nonzero: MINUS_ONE, nonnegative: HALF, positive: opposite(HALF) };
   const witness = power(toReal(atomPolynomial(atom)), exponents[kind]);
-  return given.reduceRight<Real>((x, condition) => choose(condition, x, toReal(new Map())), witness);
+  return given.reduceRight<Real>((x, condition) => choose(condition, x, zero), witness);
 }
 
 /** The terms of a kernel in the names of the operator that launches it. */
@@ -143,7 +220,7 @@ class Binding {
     const given = this.argument(param.name);
     if (param.kind === "tensor" || param.kind === "pointer") {
       const isPresent = given !== undefined && given !== null;
-      if (param.given) this.#symbols.set(`${param.given.parameter} given`, this.#presence(param.name, given));
+      if (param.given) this.#symbols.set(`${param.given.parameter}${GIVEN}`, this.#presence(param.name, given));
       if (param.kind !== "tensor" || param.role === "out" || !isPresent) return;
       const { shape } = this.torch.tensor(given);
       this.model.launch.tensorDims(param).forEach((dim, axis) => {
@@ -210,8 +287,13 @@ class Binding {
   }
 }
 
+/** The symbol of a flag, which is 1 or 0. */
+function flagSymbol({ operands: [flag, value] }: Term): Term | undefined {
+  return flag?.kind === "symbol" && value === number(1) ? flag : undefined;
+}
+
 function integerOf(value: TorchSymbol): Term | undefined {
-  if (isTerm(value)) return value.term.kind === "equal" ? undefined : value.term;
+  if (isTerm(value)) return value.term.kind === "equal" ? flagSymbol(value.term) : value.term;
   if (typeof value === "boolean") return number(Number(value));
   return typeof value === "number" && Number.isInteger(value) ? number(value) : undefined;
 }

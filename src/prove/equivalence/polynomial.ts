@@ -1,5 +1,5 @@
 /** Sums of products of atoms with rational exponents. Equal atoms are one object, so that equal sums have one key. */
-import { symbolsIn, type Term } from "../../symbolic/term.js";
+import { number, symbolsIn, type Term } from "../../symbolic/term.js";
 import { noRule } from "./no-rule.js";
 import { type ConstantName, type FoldKind } from "./real.js";
 import {
@@ -174,23 +174,30 @@ export const hasAtom = (p: Polynomial, kind: Atom["kind"]): boolean =>
 const monomialKey = (factors: readonly Factor[]): string =>
   factors.map(({ atom, exponent }) => `${atom.id}^${textOf(exponent)}`).join("*");
 
+/** True if an atom is 1 or 0, by a condition. */
+const isIndicator = (atom: Atom): boolean =>
+  atom.kind === "integer" &&
+  atom.term.kind === "choice" &&
+  atom.term.operands[1] === number(1) &&
+  atom.term.operands[2] === number(0);
+
 /** A monomial. Integer powers of rational bases become part of the coefficient. */
 export function monomial(coefficient: Rational, factors: Iterable<Factor>): Monomial {
-  let number = coefficient;
+  let factor = coefficient;
   const kept: Factor[] = [];
   for (const { atom, exponent } of factors) {
     if (isZero(exponent)) continue;
     if (atom.kind !== "base") {
-      kept.push({ atom, exponent });
+      kept.push({ atom, exponent: isIndicator(atom) && isPositive(exponent) ? ONE : exponent });
       continue;
     }
     const whole = floorOf(exponent);
-    number = times(number, integerPower(atom.value, whole));
+    factor = times(factor, integerPower(atom.value, whole));
     const rest = plus(exponent, rational(-whole));
     if (!isZero(rest)) kept.push({ atom, exponent: rest });
   }
   kept.sort((x, y) => x.atom.id - y.atom.id);
-  return { coefficient: number, factors: new Map(kept.map((each) => [each.atom.id, each])), key: monomialKey(kept) };
+  return { coefficient: factor, factors: new Map(kept.map((each) => [each.atom.id, each])), key: monomialKey(kept) };
 }
 
 export function multiplyMonomials(x: Monomial, y: Monomial): Monomial {

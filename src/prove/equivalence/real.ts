@@ -152,6 +152,7 @@ export function literalReal(value: number, toRational: (value: number) => Ration
 export interface RealChange {
   readonly term: (term: Term) => Term;
   readonly input?: (name: string, index: readonly Term[]) => Real | undefined;
+  readonly state?: (name: string, index: readonly Term[]) => Real | undefined;
 }
 
 export function changeReal(x: Real, change: RealChange, cache = new Map<Real, Real>()): Real {
@@ -162,7 +163,7 @@ export function changeReal(x: Real, change: RealChange, cache = new Map<Real, Re
   return result;
 }
 
-function changeParts(x: Real, { term, input: inputOf }: RealChange, inner: (part: Real) => Real): Real {
+function changeParts(x: Real, { term, input: inputOf, state: stateOf }: RealChange, inner: (part: Real) => Real): Real {
   switch (x.kind) {
     case "number":
     case "constant":
@@ -176,7 +177,7 @@ function changeParts(x: Real, { term, input: inputOf }: RealChange, inner: (part
       return inputOf?.(x.name, index) ?? { ...x, index };
     }
     case "state":
-      return { ...x, index: x.index.map(term) };
+      return stateOf?.(x.name, x.index) ?? { ...x, index: x.index.map(term) };
     case "add":
     case "multiply":
     case "function":

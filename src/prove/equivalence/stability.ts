@@ -13,7 +13,8 @@
 import type { Location } from "../../diagnostics/diagnostic.js";
 import { conditionsOf, not, type Term } from "../../symbolic/term.js";
 import { type Case, valueKey } from "./cases.js";
-import { type ExponentScope, isBoundedExponent, isInstance } from "./exponents.js";
+import { type ExponentScope, isBoundedExponent } from "./exponents.js";
+import { isInstance } from "./instances.js";
 import type { Normalizer } from "./normalizer.js";
 import { NoRule } from "./no-rule.js";
 import {
@@ -244,7 +245,8 @@ class Walk {
       const given = [...scope.given, ...conditions];
       const inside = { ...scope, given, normalizer: this.normalizer };
       return (
-        this.own.some((own) => isInstance(own.variables, own.value, value, inside)) || isBoundedExponent(value, inside)
+        this.own.some((own) => isInstance(own.variables, own.value, value, this.normalizer, given)) ||
+        isBoundedExponent(value, inside)
       );
     };
     if (this.normalizer.cases(exponent, scope.given).every(isBounded)) return undefined;

@@ -143,7 +143,9 @@ const withBias = (x: SymbolicTensor, bias: TorchSymbol): SymbolicTensor =>
 
 function attention(args: TorchArguments): TorchSymbol {
   const { attn_mask: mask, dropout_p: dropout, is_causal: causal, scale } = args;
-  if (mask !== undefined || (dropout !== undefined && dropout !== 0)) return noRule("a mask of attention");
+  if (dropout !== undefined && dropout !== 0) return noRule("the dropout of attention");
+  const biases = mask === undefined ? undefined : tensorOf(mask);
+  if (biases?.terms || biases?.pick) return noRule("a mask of attention that is no float");
   const [q, k, v] = [floatTensor(args["query"]), floatTensor(args["key"]), floatTensor(args["value"])];
   const rank = q.shape.length;
   const width = atAxis(q.shape, rank - 1);
@@ -153,7 +155,8 @@ function attention(args: TorchArguments): TorchSymbol {
   const scores: SymbolicTensor = {
     shape: products.shape,
     at: (index: readonly Term[]) => {
-      const score = multiply(factor, products.at(index));
+      const product = multiply(factor, products.at(index));
+      const score = biases ? add(product, biases.at(broadcastLane(biases.shape, index))) : product;
       const isSeen = atMost(atAxis(index, rank - 1), atAxis(index, rank - 2));
       return choose(isCausal, choose(isSeen, score, INFINITE), score);
     },

@@ -64,6 +64,9 @@ const ZERO = () => number(0);
  */
 export type SymbolDomain = "size" | "number" | "truth" | { readonly tile: number };
 
+/** The end of the symbol that says whether an optional parameter is given. */
+export const GIVEN = " given";
+
 export class SymbolicLaunch {
   /** The facts before a launch: signs of sizes, the author's requirements, equations of derived sizes. */
   readonly facts: Term[] = [];
@@ -190,7 +193,7 @@ export class SymbolicLaunch {
   }
 
   #bindFlag(presence: Value): void {
-    const name = `${presence.parameter ?? `flag ${presence.id}`} given`;
+    const name = `${presence.parameter ?? `flag ${presence.id}`}${GIVEN}`;
     this.#terms.set(presence, this.#booleanSymbol(name));
   }
 

@@ -17,6 +17,7 @@ import {
 import { zip } from "../algebra/zip.js";
 import { assume, entails } from "../algebra/interpret.js";
 import { invert } from "../model/inverse.js";
+import { GIVEN } from "../model/launch.js";
 import type { FactSet } from "../algebra/facts.js";
 import type { ObligationGenerator, ProofGap, ProofContext } from "./obligations.js";
 import { assumeRows } from "../model/partitions.js";
@@ -50,7 +51,8 @@ const isStoreTo = ({ accessKind: does, tensor }: Access, param: TensorParam): bo
 /** The symbol of the element's index along an axis. */
 const elementName = ({ name }: TensorParam, axis: number): string => `element ${name} ${axis}`;
 
-function proveCoverage(context: ProofContext, tensor: TensorParam): ProofGap | undefined {
+/** Undefined if each element of a tensor is written. */
+export function proveCoverage(context: ProofContext, tensor: TensorParam): ProofGap | undefined {
   const { model, factScopes: contexts } = context;
   const facts = contexts.launch().child();
   const elements = model.launch.tensorDims(tensor).map((size, axis) => {
@@ -58,7 +60,7 @@ function proveCoverage(context: ProofContext, tensor: TensorParam): ProofGap | u
     model.environment.ranges.set(name, { from: number(0), to: size });
     return name;
   });
-  const presence = tensor.given ? [equal(symbol(`${tensor.given.parameter} given`), number(1))] : [];
+  const presence = tensor.given ? [equal(symbol(`${tensor.given.parameter}${GIVEN}`), number(1))] : [];
   for (const condition of [...contexts.rangesOf(elements), ...presence]) assume(facts, condition);
   const stores = model.accesses.filter((access) => isStoreTo(access, tensor));
   const unproved: Term[] = [];

@@ -23,9 +23,10 @@ import { Budget } from "../algebra/budget.js";
 import { assume, entails } from "../algebra/interpret.js";
 import type { FactSet } from "../algebra/facts.js";
 import { FactScopes } from "../model/fact-scopes.js";
-import { ELEMENT_PREFIX } from "../model/input-elements.js";
+import { ELEMENT_PREFIX, inputElement } from "../model/input-elements.js";
 import { opEvents } from "../model/events.js";
 import type { SymbolicModel } from "../model/model.js";
+import type { Environment } from "../model/symbolic-environment.js";
 import { Entailment } from "./entailment.js";
 import { canonical, integerMonomials } from "./integer-form.js";
 import { KernelValues, type StoredValue } from "./kernel-values.js";
@@ -65,12 +66,12 @@ export const elementSymbols = (rank: number): readonly Term[] =>
   Array.from({ length: rank }, (_, axis) => symbol(`i${axis}`));
 
 /** Sizes, scalars and inputs of a kernel's reference. */
-export function scopeOf(ir: KernelIR, { launch }: SymbolicModel): ReferenceScope {
+export function scopeOf(ir: KernelIR, { launch, environment }: SymbolicModel): ReferenceScope {
   return {
     input(name): TorchSymbol {
       const param = ir.params.find((each) => each.name === name);
       if (!param || param.kind === "pointer") return noRule(`the input ${name} of the reference`);
-      if (param.kind === "tensor") return inputTensor(param, launch.tensorDims(param));
+      if (param.kind === "tensor") return inputTensor(param, environment);
       const term = launch.term(param.value);
       if (term) return { term };
       if (param.kind === "constexpr") return constexprOf(param, launch.assignment[name]);
@@ -92,12 +93,14 @@ function constexprOf({ name, variable, of }: ConstexprParam, assigned: TorchSymb
 }
 
 /** What a tensor holds before the launch. */
-function inputTensor({ name, dtype, role }: TensorParam, shape: readonly Term[]): TorchSymbol {
+function inputTensor(param: TensorParam, environment: Environment): TorchSymbol {
+  const { name, dtype, role } = param;
+  const shape = environment.launch.tensorDims(param);
   const isIntegers = members(dtype).every(isInt);
   if (role === "out" || (role === "inout" && isIntegers)) return noRule(`${name} is read and written`);
   if (!isIntegers && members(dtype).some(isInt)) return noRule(`${name} may hold integers`);
   if (!isIntegers) return { shape, at: (index: readonly Term[]) => input(name, index) };
-  const terms = (index: readonly Term[]): Term => call(`${ELEMENT_PREFIX}${name}`, ...index);
+  const terms = inputElement(environment, param);
   return { shape, at: (index: readonly Term[]) => integer(terms(index)), terms };
 }
 

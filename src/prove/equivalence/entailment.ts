@@ -30,8 +30,18 @@ export class Entailment {
     return answer;
   }
 
-  /** True if the conditions contradict one another. */
+  /** True if the conditions contradict one another, in each case of the first disjunction. */
   isImpossible(conditions: readonly Term[]): boolean {
+    if (this.#isImpossible(conditions)) return true;
+    const disjunction = conditions.find(({ kind }) => kind === "some");
+    const others = conditions.filter((each) => each !== disjunction);
+    return (
+      disjunction !== undefined &&
+      disjunction.operands.every((each) => this.#isImpossible([...others, ...conditionsOf(each)]))
+    );
+  }
+
+  #isImpossible(conditions: readonly Term[]): boolean {
     return (
       conditions.some(
         (each) => each === FALSE || conditions.includes(not(each)) || this.#isNegative(each, conditions),

@@ -50,14 +50,17 @@ export function isBoundedExponent(p: Polynomial, scope: ExponentScope): boolean 
   if (value) return Math.abs(toNumber(value)) <= LARGEST_EXPONENT;
   if (isSumOfNonnegative(negatePolynomial(p))) return true;
   if (scope.nonpositive.some((fact) => isMultiple(p, fact))) return true;
-  const parts = partsOfMaximum(p, scope);
-  if (parts)
-    return parts.every(({ part, domain }) => isBoundedExponent(part, { ...scope, given: [...scope.given, ...domain] }));
-  return [...p.values()].some((each) => {
+  const isBelow = [...p.values()].some((each) => {
     if (isBelowLogarithm(p, each, scope)) return true;
     const maximum = isNegative(each.coefficient) ? maximumIn(each) : undefined;
     return maximum !== undefined && isBelowMaximum(p, each, maximum, scope);
   });
+  if (isBelow) return true;
+  const parts = partsOfMaximum(p, scope);
+  return (
+    parts?.every(({ part, domain }) => isBoundedExponent(part, { ...scope, given: [...scope.given, ...domain] })) ===
+    true
+  );
 }
 
 /** True if a sum has no negative term: absolute values, even powers and powers of `exp` with positive numbers. */

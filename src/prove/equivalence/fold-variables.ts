@@ -3,16 +3,20 @@ import {
   atLeast,
   below,
   difference,
+  equal,
   negative,
   number,
   product,
+  quotient,
   substitute,
   sum,
   symbol,
   type Term,
+  termsIn,
 } from "../../symbolic/term.js";
 import type { Entailment } from "./entailment.js";
 import { canonical, exactQuotient, linearIn, mentions } from "./integer-form.js";
+import { freshName } from "./real.js";
 import { factorsOf, partsOf, type Polynomial, termsOfAtom } from "./polynomial.js";
 
 /** A fold while its variables change. */
@@ -95,6 +99,66 @@ export function shiftIndices(open: () => OpenFold, substituted: Substitution): v
   }
 }
 
+/** A variable that starts at another one is counted from there. */
+export function shiftStarts(open: () => OpenFold, substituted: Substitution): void {
+  for (const variable of open().variables) {
+    const { variables, domain } = open();
+    const others = variables.filter((each) => each !== variable);
+    const starts = domain.flatMap((condition) => {
+      const form = condition.kind === "atMost" ? linearIn(condition.operands[1], variable) : undefined;
+      return form?.factor === number(1) ? [form.rest] : [];
+    });
+    const [start, ...more] = starts;
+    if (!start || more.length > 0 || !others.some((other) => mentions(start, other))) continue;
+    const by = new Map([[variable, canonical(difference(symbol(variable), start))]]);
+    substituted(variables, replaced(domain, by), by);
+  }
+}
+
+/** A variable of which indices hold the quotient or the remainder by a size becomes `size · quotient + remainder`. */
+export function splitDigits(
+  open: () => OpenFold,
+  substituted: Substitution,
+  entailment: Entailment,
+  given: readonly Term[],
+): void {
+  for (let next = digitsOf(open(), entailment, given); next; next = digitsOf(open(), entailment, given)) {
+    const { variable, size } = next;
+    const [outer, inner] = [freshName("k"), freshName("k")];
+    const [x, y] = [symbol(outer), symbol(inner)];
+    const by = new Map([[variable, sum(product(size, x), y)]]);
+    const { variables, domain } = open();
+    const conditions = replaced(domain, by).map((each) => withoutDigit(each, inner, size));
+    substituted(
+      [...variables.filter((each) => each !== variable), outer, inner],
+      [...new Set([...conditions, ...[atLeast(x, number(0)), atLeast(y, number(0)), below(y, size)].map(canonical)])],
+      by,
+    );
+  }
+}
+
+function digitsOf({ variables, domain, body }: OpenFold, entailment: Entailment, given: readonly Term[]) {
+  const known = [...given, ...domain];
+  for (const term of termsIn(...indexTerms(body))) {
+    const isDivision = ["quotient", "floorQuotient", "remainder", "floorRemainder"].includes(term.kind);
+    const [dividend, size] = term.operands;
+    if (!isDivision || dividend?.kind !== "symbol" || !size || !variables.includes(dividend.name)) continue;
+    if (variables.some((variable) => mentions(size, variable))) continue;
+    const conditions = [atLeast(dividend, number(0)), atLeast(size, number(1))].map(canonical);
+    if (conditions.every((each) => entailment.proves(known, each))) return { variable: dividend.name, size };
+  }
+  return undefined;
+}
+
+/** `size · x - inner - 1 >= 0` is `x >= 1`, and `size · x + inner >= 0` is `x >= 0`, as `0 <= inner < size`. */
+function withoutDigit(condition: Term, inner: string, size: Term): Term {
+  const form = condition.kind === "atMost" ? linearIn(condition.operands[1], inner) : undefined;
+  if (!form || !isUnitFactor(form.factor)) return condition;
+  const falls = form.factor === number(-1);
+  const multiple = exactQuotient(falls ? canonical(sum(form.rest, number(1))) : form.rest, size);
+  return multiple ? canonical(atLeast(multiple, number(falls ? 1 : 0))) : condition;
+}
+
 /** Pairs of variables that all indices hold as `size · outer + inner` with `0 <= inner < size` become one. */
 export function mergeBlocks(
   open: () => OpenFold,
@@ -150,7 +214,10 @@ function mergeOf(
   for (const condition of changed) {
     if (!mentions(condition, outer) || digits.includes(condition)) continue;
     if (entailment.proves([...given, ...kept, ...digits], condition)) continue;
-    const end = endOf(condition, outer, inner, size);
+    const divides = (term: Term): boolean =>
+      exactQuotient(term, size) !== undefined ||
+      entailment.proves(given, canonical(equal(term, product(size, quotient(term, size)))));
+    const end = endOf(condition, outer, inner, size, divides);
     if (!end) return undefined;
     kept.push(canonical(below(y, end)));
   }
@@ -171,12 +238,18 @@ function blockSize(outer: string, inner: string, indices: readonly Term[]): Term
 }
 
 /** `size` times the end of a condition `outer < end`, or `size · outer < size · end`. */
-function endOf(condition: Term, outer: string, inner: string, size: Term): Term | undefined {
+function endOf(
+  condition: Term,
+  outer: string,
+  inner: string,
+  size: Term,
+  divides: (term: Term) => boolean,
+): Term | undefined {
   const form = condition.kind === "atMost" ? linearIn(condition.operands[1], outer) : undefined;
   if (!form || mentions(form.rest, inner)) return undefined;
   const end = canonical(sum(form.rest, number(1)));
   if (form.factor === number(-1)) return product(end, size);
-  return form.factor === canonical(negative(size)) && exactQuotient(end, size) ? end : undefined;
+  return form.factor === canonical(negative(size)) && divides(end) ? end : undefined;
 }
 
 /** The integer terms of a polynomial, and of its parts. A condition counts as its sides. */

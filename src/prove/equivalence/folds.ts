@@ -15,7 +15,15 @@ import {
   type Term,
   TRUE,
 } from "../../symbolic/term.js";
-import { mergeBlocks, type OpenFold, resolveEqualities, shiftConditions, shiftIndices } from "./fold-variables.js";
+import {
+  mergeBlocks,
+  type OpenFold,
+  resolveEqualities,
+  shiftConditions,
+  shiftIndices,
+  shiftStarts,
+  splitDigits,
+} from "./fold-variables.js";
 import { canonical, linearIn, mentions } from "./integer-form.js";
 import { integerPolynomial } from "./integer-values.js";
 import type { Entailment } from "./entailment.js";
@@ -178,10 +186,15 @@ export class FoldNormalizer {
     };
     resolveEqualities(() => open, substituted);
     shiftConditions(() => open, substituted);
+    splitDigits(() => open, substituted, entailment, given);
     mergeBlocks(() => open, substituted, entailment, given);
     shiftIndices(() => open, substituted);
+    shiftStarts(() => open, substituted);
     const { variables, body } = open;
-    const simplified = open.domain.flatMap((each) => conditionsOf(this.normalizer.indices.index(each, given)));
+    const { indices } = this.normalizer;
+    const simplified = open.domain.flatMap((each) =>
+      conditionsOf(indices.withoutMultiples(indices.index(each, given), given)),
+    );
     if (entailment.isImpossible([...given, ...simplified])) return undefined;
     const domain = this.#withoutImplied(simplified, given);
     if (variables.length === 0) return domain.length === 0 ? body : noRule("a condition on an element");
@@ -310,7 +323,8 @@ export class FoldNormalizer {
     };
     if (!others.every((condition) => variables.every((variable) => falls(condition, variable))))
       return noRule("a maximum that may be over nothing");
-    return andTerm(...others.map((condition) => canonical(substitute(condition, by))));
+    const atStart = others.map((condition) => canonical(substitute(condition, by)));
+    return andTerm(...atStart.filter((each) => !this.normalizer.entailment.proves(given, each)));
   }
 
   /** The domain's conditions at the least values of the variables. */

@@ -11,6 +11,8 @@ import {
   orTerm,
   not,
   product,
+  quotient,
+  remainder,
   sum,
   type Term,
   termsIn,
@@ -100,13 +102,12 @@ export class Indices {
         if (decided === TRUE) return x;
         return decided === FALSE ? y : term;
       }
-      case "sum":
-      case "product":
-        return this.#exactMultiples(term, given);
       case "number":
       case "symbol":
       case "true":
       case "false":
+      case "sum":
+      case "product":
       case "atMost":
       case "equal":
       case "not":
@@ -119,27 +120,36 @@ export class Indices {
     }
   }
 
-  /** `d · (x // d)` is x if d divides x. */
-  #exactMultiples(term: Term, given: readonly Term[]): Term {
-    const dividesExactly = (quotient: Term, dividend: Term, divisor: Term): boolean => {
-      const isExact = canonical(equal(dividend, product(divisor, quotient)));
+  /** A condition in which `d · (x // d)` is x if d divides x, unless d divides another summand: that may be a block. */
+  withoutMultiples(condition: Term, given: readonly Term[]): Term {
+    const { kind, operands } = condition;
+    if (kind !== "atMost" || operands[0] !== number(0)) return condition;
+    const isExact = (quotient: Term, dividend: Term, divisor: Term): boolean => {
+      const goal = canonical(equal(dividend, product(divisor, quotient)));
       const known = given.filter((each) => termsIn(each).has(quotient));
-      return this.entailment.proves([], isExact) || (known.length > 0 && this.entailment.proves(known, isExact));
+      return this.entailment.proves([], goal) || (known.length > 0 && this.entailment.proves(known, goal));
     };
-    const parts = integerMonomials(term).map(({ factor, atoms }) => {
-      const plain = product(number(factor), ...atoms);
-      for (const [i, quotient] of atoms.entries()) {
+    const monomials = integerMonomials(operands[1]);
+    const divides = (divisor: Term, except: Monomial): boolean =>
+      monomials.some(
+        (each) => each !== except && each.atoms.length > 0 && exactQuotient(monomialTerm(each), divisor) !== undefined,
+      );
+    const parts = monomials.map((each) => {
+      for (const [i, quotient] of each.atoms.entries()) {
         if (quotient.kind !== "quotient" && quotient.kind !== "floorQuotient") continue;
         const [dividend, divisor] = quotient.operands;
-        const rest = exactQuotient(product(number(factor), ...atoms.toSpliced(i, 1)), divisor);
-        if (rest && dividesExactly(quotient, dividend, divisor)) return product(rest, dividend);
+        const rest = exactQuotient(monomialTerm({ ...each, atoms: each.atoms.toSpliced(i, 1) }), divisor);
+        if (rest && !divides(divisor, each) && isExact(quotient, dividend, divisor)) return product(rest, dividend);
       }
-      return plain;
+      return monomialTerm(each);
     });
-    return canonical(sum(...parts));
+    return canonical(atMost(number(0), sum(...parts)));
   }
 
-  /** `(q · d + r) / d` is q and `(q · d + r) % d` is r if `0 <= r < d`; truncation also asks `q >= 0`. */
+  /**
+   * `(q · d + r) / d` is q and `(q · d + r) % d` is r if `0 <= r < d`; else they are `q + r / d` and `r % d`. Truncation
+   * also asks that q, and r, is not negative.
+   */
   #division(term: Term, [dividend, divisor]: readonly [Term, Term], given: readonly Term[]): Term {
     const { multiple, rest } = splitByDivisor(dividend, canonical(divisor));
     const floors = term.kind === "floorQuotient" || term.kind === "floorRemainder";
@@ -147,10 +157,19 @@ export class Indices {
     const isExact =
       this.entailment.isWithin(given, rest, divisor) &&
       (floors || this.entailment.proves(given, canonical(atLeast(multiple, number(0)))));
-    if (!isExact) return term;
-    return isQuotient ? multiple : rest;
+    if (isExact) return isQuotient ? multiple : rest;
+    const isPart =
+      multiple !== number(0) &&
+      (floors || [multiple, rest].every((each) => this.entailment.proves(given, canonical(atLeast(each, number(0))))));
+    if (!isPart) return term;
+    const part = canonical(isQuotient ? quotient(rest, divisor, floors) : remainder(rest, divisor, floors));
+    return isQuotient ? canonical(sum(multiple, part)) : part;
   }
 }
+
+type Monomial = ReturnType<typeof integerMonomials>[number];
+
+const monomialTerm = ({ factor, atoms }: Monomial): Term => product(number(factor), ...atoms);
 
 function replaceAtom(term: Term, atom: Term, value: Term): Term {
   return term === atom ? value : mapOperands(term, (operand) => replaceAtom(operand, atom, value));

@@ -23,6 +23,7 @@ import {
   iteTerm,
   not,
   number,
+  quotient,
   substitute,
   symbol,
   type Term,
@@ -37,10 +38,12 @@ import {
   binaryRules,
   compared,
   comparisonRules,
+  exp2Of,
   type ReductionRule,
   reductionRules,
   unaryRules,
 } from "./kernel-rules.js";
+import { canonical, exactQuotient } from "./integer-form.js";
 import { solveLoop, stateName } from "./loops.js";
 import type { Normalizer } from "./normalizer.js";
 import {
@@ -59,8 +62,21 @@ import {
 import { repeatedValues } from "./repeated-values.js";
 import { noRule } from "./no-rule.js";
 import type { Computed } from "./stability.js";
-import { add, choose, fold, input, integer, multiply, negate, type Real, real, undefinedReal, zero } from "./real.js";
-import { ONE } from "./rational.js";
+import {
+  add,
+  choose,
+  fold,
+  input,
+  integer,
+  multiply,
+  negate,
+  type Real,
+  real,
+  subtract,
+  undefinedReal,
+  zero,
+} from "./real.js";
+import { ONE, rational } from "./rational.js";
 
 export interface StoredValue {
   readonly access: Access;
@@ -316,7 +332,9 @@ export class KernelValues {
         return { shape, at: () => value.at([]) };
       },
       where: () => this.#where(statement),
-      dot: () => this.#dot(statement, shape),
+      dot: () =>
+        this.#dot(statement, shape, this.#operand(operandOf(statement, "a")), this.#operand(operandOf(statement, "b"))),
+      dotScaled: () => this.#dot(statement, shape, this.#scaled(statement, "lhs"), this.#scaled(statement, "rhs")),
       split: () => {
         const x = this.#operand(operands[0]);
         return tileOf(shape, (lane) => x.at([...lane, number(which)]));
@@ -359,8 +377,7 @@ export class KernelValues {
     });
   }
 
-  #dot(statement: OpStatement, shape: readonly Term[]): RealTile {
-    const [x, y] = [this.#operand(operandOf(statement, "a")), this.#operand(operandOf(statement, "b"))];
+  #dot(statement: OpStatement, shape: readonly Term[], x: RealTile, y: RealTile): RealTile {
     const accArgument = operandOf(statement, "acc");
     const acc = accArgument === undefined ? undefined : this.tile(accArgument);
     const rank = shape.length;
@@ -371,6 +388,26 @@ export class KernelValues {
         multiply(x.at([...lead, row, k]), y.at([...lead, k, column])),
       );
       return acc ? add(sum, at(acc, lane)) : sum;
+    });
+  }
+
+  /** An operand of a product with a power of two for each group of elements along K. */
+  #scaled(statement: OpStatement, side: "lhs" | "rhs"): RealTile {
+    const x = this.#operand(operandOf(statement, side));
+    const scale = operandOf(statement, `${side}Scale`);
+    const format = operandOf(statement, `${side}Format`);
+    if (!isLiteral(format) || format.value === "e2m1") return noRule("packed elements of tl.dotScaled");
+    if (!isValue(scale)) return x;
+    if (scale.type.kind !== "tile" || scale.type.dtype !== "uint8") return noRule("scales that are no powers of two");
+    const codes = this.#operand(scale);
+    const rank = x.shape.length;
+    const axis = side === "lhs" ? rank - 1 : rank - 2;
+    const group = exactQuotient(canonical(atAxis(x.shape, axis)), canonical(atAxis(codes.shape, rank - 1)));
+    if (!group) return noRule("the size of a group of tl.dotScaled");
+    return tileOf(x.shape, (lane) => {
+      const row = atAxis(lane, side === "lhs" ? rank - 2 : rank - 1);
+      const code = codes.at([...lane.slice(0, rank - 2), row, quotient(atAxis(lane, axis), group)]);
+      return multiply(x.at(lane), { ...exp2Of(subtract(code, real(rational(127n)))), origin: "scale" });
     });
   }
 

@@ -62,8 +62,11 @@ export type ConstantName = "ln 2" | "ln 10" | "π";
 interface Origin {
   /** The author's line that computes it. */
   readonly at?: Location | undefined;
-  /** `loop`: the result of a loop in closed form. `reference`: a power of e that the reference's author writes. */
-  readonly origin?: "loop" | "reference";
+  /**
+   * `loop`: the result of a loop in closed form. `reference`: a power of e that the reference's author writes. `scale`:
+   * a power of two that an op takes by its exponent.
+   */
+  readonly origin?: "loop" | "reference" | "scale";
 }
 
 export type Real = Shape & Origin;

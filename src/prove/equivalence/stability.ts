@@ -153,7 +153,7 @@ class Walk {
 
   /** The power of e by which an expression may be infinite. What may be NaN is found already. */
   overflow(x: Real, scope: Scope): Instability | undefined {
-    if (x.origin === "loop") return undefined;
+    if (x.origin === "loop" || x.origin === "scale") return undefined;
     const key = [scope.given.map(({ id }) => id), scope.nonpositive.map(polynomialKey), [...scope.bound]].join(" | ");
     let results = this.#seen.get(x);
     if (!results) this.#seen.set(x, (results = new Map()));
@@ -240,16 +240,18 @@ class Walk {
 
   #power({ operands: [exponent], at }: Extract<Real, { kind: "function" }>, scope: Scope): Instability | undefined {
     if (!exponent) return undefined;
-    const isBounded = ({ conditions, value }: Case): boolean => {
-      if (typeof value === "string") return true;
+    const isBounded = (value: Case["value"], given: readonly Term[]): boolean =>
+      typeof value === "string" ||
+      this.own.some((own) => isInstance(own.variables, own.value, value, this.normalizer, given)) ||
+      isBoundedExponent(value, { ...scope, given, normalizer: this.normalizer });
+    const isCaseBounded = ({ conditions, value }: Case): boolean => {
       const given = [...scope.given, ...conditions];
-      const inside = { ...scope, given, normalizer: this.normalizer };
-      return (
-        this.own.some((own) => isInstance(own.variables, own.value, value, this.normalizer, given)) ||
-        isBoundedExponent(value, inside)
-      );
+      if (isBounded(value, given)) return true;
+      // An operand may be simpler under the conditions that another one brings.
+      const again = conditions.length > 0 ? this.normalizer.cases(exponent, given) : [];
+      return again.length > 0 && again.every((each) => isBounded(each.value, [...given, ...each.conditions]));
     };
-    if (this.normalizer.cases(exponent, scope.given).every(isBounded)) return undefined;
+    if (this.normalizer.cases(exponent, scope.given).every(isCaseBounded)) return undefined;
     return { at, why: "nothing shows that this exponent is bounded, so that the power may overflow" };
   }
 

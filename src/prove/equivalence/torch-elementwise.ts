@@ -1,11 +1,13 @@
 /** Rules of torch's elementwise functions. */
 import { broadcastLane } from "../model/symbolic.js";
+import type { NumberComparison } from "../../torch/node.js";
 import { difference, product, sum, type Term } from "../../symbolic/term.js";
 import { comparisonRules, compared, exp2Of, unaryRules } from "./kernel-rules.js";
 import { noRule } from "./no-rule.js";
 import {
   add,
   apply,
+  choose,
   constant,
   divide,
   multiply,
@@ -25,6 +27,7 @@ import {
   lanewise,
   type SymbolicTensor,
   tensorOf,
+  termComparisons,
   type TorchArguments,
   type TorchRule,
   type TorchSymbol,
@@ -84,13 +87,20 @@ const withAlpha =
   ({ input, other, alpha }) =>
     alpha === undefined || alpha === 1 ? arithmetic(reals, terms, input, other) : noRule("alpha");
 
-function comparison(name: string): TorchRule {
+function comparison(name: NumberComparison): TorchRule {
   const rule = comparisonRules[name] ?? noRule(name);
   return ({ input, other }) => {
     const [x, y] = [tensorOf(input), tensorOf(other)];
     const { shape } = lanewise([x, y], add);
-    const pick = (index: readonly Term[], then: Real, otherwise: Real): Real =>
-      compared(rule, x.at(broadcastLane(x.shape, index)), y.at(broadcastLane(y.shape, index)), then, otherwise);
+    const { terms: first } = x;
+    const { terms: second } = y;
+    const pick = (index: readonly Term[], then: Real, otherwise: Real): Real => {
+      if (first && second) {
+        const [a, b] = [first(broadcastLane(x.shape, index)), second(broadcastLane(y.shape, index))];
+        return choose(termComparisons[name](a, b), then, otherwise);
+      }
+      return compared(rule, x.at(broadcastLane(x.shape, index)), y.at(broadcastLane(y.shape, index)), then, otherwise);
+    };
     return { shape, at: (index: readonly Term[]) => pick(index, one, zero), pick };
   };
 }

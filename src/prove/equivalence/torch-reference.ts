@@ -1,22 +1,6 @@
 /** A recorded reference as real expressions of an element's index. */
 import { broadcastLane } from "../model/symbolic.js";
-import {
-  above,
-  atLeast,
-  atMost,
-  below,
-  difference,
-  equal,
-  FALSE,
-  iteTerm,
-  not,
-  product,
-  quotient,
-  remainder,
-  sum,
-  type Term,
-  TRUE,
-} from "../../symbolic/term.js";
+import { difference, FALSE, iteTerm, product, quotient, remainder, sum, type Term, TRUE } from "../../symbolic/term.js";
 import { bindArguments, recordOf } from "../../torch/functions.js";
 import {
   isCallNode,
@@ -38,6 +22,7 @@ import {
   lanewise,
   type SymbolicTensor,
   tensorOf,
+  termComparisons,
   termOf,
   type TorchSymbol,
   transposed,
@@ -67,15 +52,6 @@ const termOperations: Readonly<Partial<Record<NumberOperator, (x: Term, y: Term)
   mul: product,
   floorDiv: (x, y) => quotient(x, y, true),
   mod: (x, y) => remainder(x, y, true),
-};
-
-const termComparisons: Readonly<Record<NumberComparison, (x: Term, y: Term) => Term>> = {
-  eq: equal,
-  ne: (x, y) => not(equal(x, y)),
-  lt: below,
-  le: atMost,
-  gt: above,
-  ge: atLeast,
 };
 
 export class TorchReference {

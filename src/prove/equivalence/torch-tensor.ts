@@ -1,6 +1,20 @@
 /** Tensors of a reference, as real expressions of an element's index. */
 import { atAxis } from "../../types/axis.js";
-import { number, product, quotient, remainder, sum, type Term } from "../../symbolic/term.js";
+import {
+  above,
+  atLeast,
+  atMost,
+  below,
+  equal,
+  not,
+  number,
+  product,
+  quotient,
+  remainder,
+  sum,
+  type Term,
+} from "../../symbolic/term.js";
+import type { NumberComparison } from "../../torch/node.js";
 import { broadcastLane, broadcastShape } from "../model/symbolic.js";
 import { canonical } from "./integer-form.js";
 import { noRule } from "./no-rule.js";
@@ -107,3 +121,13 @@ export function reshaped(x: SymbolicTensor, shape: readonly Term[]): SymbolicTen
 }
 
 export const sizeOf = (shape: readonly Term[]): Term => canonical(product(...shape));
+
+/** Comparisons of integers. */
+export const termComparisons: Readonly<Record<NumberComparison, (x: Term, y: Term) => Term>> = {
+  eq: equal,
+  ne: (x, y) => not(equal(x, y)),
+  lt: below,
+  le: atMost,
+  gt: above,
+  ge: atLeast,
+};

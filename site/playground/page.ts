@@ -55,11 +55,15 @@ let grid: readonly number[] = [1];
 let mayRun = sharedText === undefined;
 const marks = new Map<Mark["kind"] | "compile", readonly Mark[]>();
 
+const isLast = (stage: Stage): boolean => stage === "proof" || stage === "comparison";
+
 function onStopped(stage: Stage): void {
   startTypes();
-  setState(`stopped: the ${stage} took longer than ${LIMIT / 1000} s`, stage !== "proof");
+  setState(`stopped: the ${stage} took longer than ${LIMIT / 1000} s`, !isLast(stage));
   if (stage === "proof")
     element("verdict").append(" Proofs take longer than this page waits; `tilescript check` has time.");
+  if (stage === "comparison")
+    element("verdict").append(" What it computes takes longer; `tilescript check --computes` has time.");
   document.dispatchEvent(new CustomEvent("playground", { detail: { stage: "stopped", of: stage } }));
 }
 
@@ -85,7 +89,8 @@ function receive(reply: Exclude<Reply, { stage: "ready" }>): void {
     element("verdict").textContent = `It cannot be launched like this: ${reply.why}`;
   } else {
     recordMarks("proof", reply.marks);
-    element("verdict").append(` Proofs: ${reply.summary}.`);
+    const lines = reply.stage === "proved" ? [`Proofs: ${reply.summary}`] : reply.lines;
+    for (const line of lines) element("verdict").append(` ${line}.`);
   }
   document.dispatchEvent(new CustomEvent("playground", { detail: reply }));
 }

@@ -60,7 +60,14 @@ export type Reply =
     }
   /** `why` is the reason why the kernel cannot be launched with these choices. */
   | { readonly stage: "refused"; readonly id: number; readonly why: string }
-  | { readonly stage: "proved"; readonly id: number; readonly summary: string; readonly marks: readonly Mark[] };
+  | { readonly stage: "proved"; readonly id: number; readonly summary: string; readonly marks: readonly Mark[] }
+  /** What each output computes, as sentences. */
+  | {
+      readonly stage: "compared";
+      readonly id: number;
+      readonly lines: readonly string[];
+      readonly marks: readonly Mark[];
+    };
 
 export function markOf({ severity, code, message, at }: Diagnostic, kind: Mark["kind"] = severity as "error"): Mark {
   return { kind, code, message, at };

@@ -5,8 +5,8 @@ import type { Reply, Request } from "./protocol.js";
 export const LIMIT = 5000;
 
 type Result = Exclude<Reply, { stage: "ready" }>;
-export type Stage = "build" | "evaluation" | "proof";
-const NEXT = { built: "evaluation", evaluated: "proof", refused: "proof" } as const;
+export type Stage = "build" | "evaluation" | "proof" | "comparison";
+const NEXT = { built: "evaluation", evaluated: "proof", refused: "proof", proved: "comparison" } as const;
 
 export class Runs {
   #worker: Worker | undefined;
@@ -28,8 +28,8 @@ export class Runs {
   run(request: Omit<Request, "id">): void {
     const nextRequest = { ...request, id: ++this.#id };
     if (this.#stage === undefined) this.#post(nextRequest);
-    // Proofs are the last stage, and they concern the text before the change.
-    else if (this.#stage === "proof") {
+    // Proofs and comparisons are the last stages, and they concern the text before the change.
+    else if (this.#stage === "proof" || this.#stage === "comparison") {
       this.#renew();
       this.#post(nextRequest);
     } else this.#waiting = nextRequest;
@@ -65,7 +65,7 @@ export class Runs {
       this.#isReady = true;
       return this.#enter(this.#stage);
     }
-    const isOver = reply.stage === "failed" || reply.stage === "proved";
+    const isOver = reply.stage === "failed" || reply.stage === "compared";
     this.#enter(isOver ? undefined : NEXT[reply.stage]);
     if (reply.id === this.#id) this.on.result(reply);
     if (isOver) this.#runWaiting();

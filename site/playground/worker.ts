@@ -5,6 +5,7 @@ import type { CompiledKernel } from "../../src/compiled/compiled-kernel.js";
 import { KernelDefinition } from "../../src/dsl/definition.js";
 import { OperatorDefinition } from "../../src/dsl/operator.js";
 import type { SourceIndex } from "../../src/ir/source-index.js";
+import { computesLines, outputDiagnostics } from "../../src/runtime/report/computes-text.js";
 import { proofDiagnostics, proofSummary } from "../../src/runtime/report/proof-text.js";
 import { indexTexts } from "../../src/source/file-texts.js";
 import { type Mark, markOf, type Reply, type Request } from "./protocol.js";
@@ -47,6 +48,10 @@ self.onmessage = async ({ data: request }: MessageEvent<Request>) => {
     const proof = compiledKernel.proof();
     const marks = proofDiagnostics(proof).map((each) => withReaderNames(markOf(each, "proof")));
     reply({ stage: "proved", id: request.id, summary: proofSummary(proof), marks });
+    const outputs = compiledKernel.computes();
+    const wrong = outputDiagnostics(outputs).map((each) => withReaderNames(markOf(each, "proof")));
+    const lines = computesLines(compiledKernel, outputs).map(nameOf);
+    reply({ stage: "compared", id: request.id, lines, marks: [...marks, ...wrong] });
   } catch (error) {
     reply({ stage: "failed", id: request.id, marks: marksOf(error).map(withReaderNames) });
   }

@@ -303,6 +303,8 @@ export interface ExportedObligation extends Omit<Obligation, "verdict"> {
 /** Whether an output equals the reference over the reals, in every launch. `docs/proofs.md` states the assumptions. */
 export interface OutputProof {
   readonly output: string;
+  /** The line that declares it. */
+  readonly at?: Location | undefined;
   readonly verdict: OutputVerdict;
 }
 

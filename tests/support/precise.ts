@@ -99,6 +99,8 @@ const functions: Readonly<Record<string, (...operands: readonly bigint[]) => big
 };
 
 const constants = { "ln 2": () => log(2n * ONE), "ln 10": () => log(10n * ONE), π: () => PI } as const;
+/** Below every number of a test. */
+const INFINITE = -(1n << (2n * BITS));
 const RANGE = 40;
 
 /** The value of an expression at a point, as a fixed-point number. */
@@ -134,7 +136,7 @@ export function preciseValue(x: Real, point: Point, bound: ReadonlyMap<string, n
         if (values.truth(domain) !== true) continue;
         parts.push(preciseValue(x.body, point, new Map([...bound, [x.variable, k]])));
       }
-      return x.fold === "sum" ? parts.reduce((a, b) => a + b, 0n) : parts.reduce((a, b) => (a > b ? a : b));
+      return x.fold === "sum" ? parts.reduce((a, b) => a + b, 0n) : parts.reduce((a, b) => (a > b ? a : b), INFINITE);
     }
     case "choice":
       return values.truth(x.condition) === true ? inner(x.then) : inner(x.otherwise);
@@ -143,6 +145,7 @@ export function preciseValue(x: Real, point: Point, bound: ReadonlyMap<string, n
       return (x.operator === "greater" ? apart > 0n : apart === 0n) ? inner(x.then) : inner(x.otherwise);
     }
     case "infinite":
+      return INFINITE;
     case "undefined":
     case "state":
       throw new Error(`${x.kind} has no value`);

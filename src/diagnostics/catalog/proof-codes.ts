@@ -21,6 +21,14 @@ export const unreachedAccess = defineCode("unreached-access", (subject: string) 
   "change the condition or the mask that excludes it, or leave it out",
 ]);
 
+export const wrongOutput = defineCode(
+  "wrong-output",
+  (element: string, got: string, expected: string, testCase: string) => [
+    `${element} is ${got} where the reference gives ${expected}, with every float in float64; a case: ${testCase}`,
+    "correct the kernel or its reference",
+  ],
+);
+
 export const notProved = defineCode("not-proved", (subject: string, missing: string, remedy: string) => [
   `${subject} is not proved for all shapes: ${missing}`,
   remedy,

@@ -272,6 +272,21 @@ export const proofs = {
     passing: { body: "tl.store(y.at(i), tl.load(x.at(i)));" },
     run: { proof: true },
   },
+  "wrong-output": {
+    meaning:
+      "`tilescript check --computes` compares each output with its reference. It found a case at which they differ though every float has 64 bits, so that rounding is not the reason. The case determines the inputs: the evaluator draws them from its seed.",
+    message:
+      "y[0] is 0.0574030876159668 where the reference gives -3.8851938247680664, with every float in float64; a case: N=1, config 0; correct the kernel or its reference",
+    failing: {
+      spec: "reference: ({ x }) => x.mul(2),",
+      body: "tl.store(y.at(i), tl.load(x.at(i)).add(2));",
+    },
+    passing: {
+      spec: "reference: ({ x }) => x.mul(2),",
+      body: "tl.store(y.at(i), tl.load(x.at(i)).mul(2));",
+    },
+    run: { proof: true },
+  },
   "not-proved": {
     meaning:
       "`tilescript check` can neither prove of all shapes and configs that an access is right, nor show a case where it is wrong. The evaluator checks every case that runs, as always.",

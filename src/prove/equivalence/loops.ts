@@ -16,6 +16,7 @@ import {
   type Monomial,
   monomial,
   multiplyPolynomials,
+  onlyAtom,
   onlyMonomial,
   type Polynomial,
   polynomialOf,
@@ -112,14 +113,34 @@ function closedForm(solved: SolvedLoop, variable: Variable, lane: readonly Term[
   }
   const index = lane.map((each) => normalizer.index(each, given));
   const steps = normalizer.cases(value, given).map((each) => stepOf(each, name, index, solved, given));
-  const [first, ...more] = steps;
-  if (!first || more.some(({ scale }) => !sameScale(scale, first.scale))) return noRule("state of several kinds");
+  const scale = steps.find((each) => each.scale)?.scale;
+  const isAlike = (each: LoopPass): boolean =>
+    sameScale(each.scale, scale) || (scale !== undefined && isUnchanged(each, scale, solved, given));
+  if (steps.length === 0 || !steps.every(isAlike)) return noRule("state of several kinds");
   const body = steps.reduceRight<Real>(
     (rest, { conditions, added }) => choose(andTerm(...conditions), toReal(added), rest),
     zero,
   );
   const total = over("sum", body, solved);
-  return first.scale ? rescaled({ name, lane }, first.scale, start(), total, solved, given) : add(start(), total);
+  return scale ? rescaled({ name, lane }, scale, start(), total, solved, given) : add(start(), total);
+}
+
+/** True if an iteration changes neither a sum nor the maximum that it follows. */
+function isUnchanged(
+  { conditions, added, scale }: LoopPass,
+  { variable, index }: Scale,
+  { next, loop, normalizer }: SolvedLoop,
+  given: readonly Term[],
+): boolean {
+  if (scale !== undefined || added.size > 0) return false;
+  return normalizer.cases(valueAt(next, variable, index), [...given, ...conditions]).every(({ value }) => {
+    const atom = typeof value === "object" ? onlyAtom(value) : undefined;
+    return (
+      atom?.kind === "state" &&
+      atom.name === stateName(variable, loop.iteration) &&
+      atom.index.every((term, axis) => term === index[axis])
+    );
+  });
 }
 
 /** The other operands of a maximum with the state itself. */

@@ -51,6 +51,7 @@ export function outputProofs(
     withMonomials(() =>
       tensorsOf(ir, "out", "inout").map((output, which) => ({
         output: output.name,
+        at: output.value.location,
         verdict: verdictOf(ir, forward, output, which, context),
       })),
     ),

@@ -2,7 +2,22 @@
  * The identities of real arithmetic that normal forms rest on, with an instance of each: both sides have one normal
  * form, and a test evaluates them to many digits.
  */
-import { andTerm, atLeast, below, equal, not, number, product, sum, symbol, type Term } from "../../symbolic/term.js";
+import {
+  andTerm,
+  atLeast,
+  below,
+  equal,
+  iteTerm,
+  not,
+  number,
+  product,
+  quotient,
+  remainder,
+  sum,
+  symbol,
+  type Term,
+} from "../../symbolic/term.js";
+import { GIVEN } from "../model/launch.js";
 import { compared } from "./kernel-rules.js";
 import {
   add,
@@ -12,6 +27,7 @@ import {
   divide,
   type FoldKind,
   freshName,
+  INFINITE,
   input,
   integer,
   multiply,
@@ -41,6 +57,7 @@ const exp = (argument: Real): Real => apply("exp", argument);
 const log = (argument: Real): Real => apply("log", argument);
 const two = real(rational(2n));
 const [n, m] = [symbol("N"), symbol("M")];
+const given = equal(symbol(`bias${GIVEN}`), number(1));
 const element = (...index: readonly Term[]): Real => input("v", index);
 
 /** A fold over the integers that meet conditions. */
@@ -239,6 +256,75 @@ export const rules: readonly Rule[] = [
       two,
       over("maximum", upTo(number(5)), (k) => element(k)),
     ),
+  },
+  {
+    identity: "max[k: D and c] a[k] and max[k: D and not c] a[k] have the maximum max[k: D] a[k]",
+    when: "the other conditions of both are proved to agree",
+    left: apply(
+      "maximum",
+      over(
+        "maximum",
+        (k) => half(k, true),
+        (k) => element(k),
+      ),
+      over(
+        "maximum",
+        (k) => half(k, false),
+        (k) => element(k),
+      ),
+    ),
+    right: over("maximum", upTo(n), (k) => element(k)),
+  },
+  {
+    identity: "max(a[e], max[k: D] a[k]) = max[k: D] a[k]",
+    when: "e is proved to be in D",
+    left: apply(
+      "maximum",
+      element(number(1), number(1)),
+      over("maximum", upTo(n), (k) => element(k, k)),
+    ),
+    right: over("maximum", upTo(n), (k) => element(k, k)),
+  },
+  {
+    identity: "max[k] max(a[k], b[k]) = max(max[k] a[k], max[k] b[k])",
+    when: "always",
+    left: over("maximum", upTo(n), (k) => apply("maximum", element(k), element(k, k))),
+    right: apply(
+      "maximum",
+      over("maximum", upTo(n), (k) => element(k)),
+      over("maximum", upTo(n), (k) => element(k, k)),
+    ),
+  },
+  {
+    identity: "(max[k: D] a[k] = -∞ ? x : y) = (D has an element ? y : x)",
+    when: "each condition of D says where k starts, or holds of smaller k too, so that D has an element if its least k is one",
+    left: {
+      kind: "comparison",
+      operator: "equal",
+      x: over("maximum", upTo(n), (k) => element(k)),
+      y: INFINITE,
+      then: x,
+      otherwise: y,
+    },
+    right: y,
+  },
+  {
+    identity: "Σ[k < N] a[k // B, k % B] = Σ[t] Σ[l < B: B·t + l < N] a[t, l]",
+    when: "B is proved to be positive and k not to be negative",
+    left: over("sum", upTo(n), (k) => element(quotient(k, m), remainder(k, m))),
+    right: over("sum", upTo(n), (t) =>
+      over(
+        "sum",
+        (l) => andTerm(upTo(m)(l), below(sum(product(m, t), l), n)),
+        (l) => element(t, l),
+      ),
+    ),
+  },
+  {
+    identity: "(c ? x : y) = y + (x - y)·[c]",
+    when: "c says that an optional input is given; [c] is 1 or 0, and its own square",
+    left: choose(given, square(x), y),
+    right: add(y, multiply(subtract(square(x), y), integer(iteTerm(given, number(1), number(0))))),
   },
   {
     identity: "√(2·2) = 2 and 2^(3/2) = 2·2^(1/2)",

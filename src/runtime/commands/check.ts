@@ -7,7 +7,7 @@ import {
   readCertificates,
 } from "../report/certificate-text.js";
 import pc from "picocolors";
-import { computesLine } from "../report/computes-text.js";
+import { computesLines, outputDiagnostics } from "../report/computes-text.js";
 import { explainHint, printDiagnostic } from "../report/code-frame.js";
 import { kernelDiagnostics } from "../report/kernel-diagnostics.js";
 import { proofSummary } from "../report/proof-text.js";
@@ -95,22 +95,21 @@ async function checkKernel(kernel: Runnable, { cache, computes, given, smt }: Ch
     const compiled = await kernel.compile();
     const { name } = compiled.signature;
     const proof = compiled.proof(cache);
-    const diagnostics = kernelDiagnostics(compiled, proof);
     const outputs = computes ? compiled.computes(cache) : undefined;
+    const diagnostics = [...kernelDiagnostics(compiled, proof), ...outputDiagnostics(outputs ?? [])];
     const match = given && matchCertificate(given, proof);
     const hasErrors = diagnostics.some(({ severity }) => severity === "error");
-    const isRefuted = outputs?.some(({ verdict }) => verdict.kind === "refuted") === true;
     const isOther = match !== undefined && match.kind !== "same";
     const report: KernelReport = {
       kernel: name,
-      ok: !hasErrors && !isRefuted && !isOther,
+      ok: !hasErrors && !isOther,
       configs: compiled.configs.length,
       diagnostics,
       proof,
       ...(outputs && { computes: outputs }),
       ...(match && { certificate: match }),
     };
-    const lines = outputs?.map((each) => computesLine(compiled, each)) ?? [];
+    const lines = [...computesLines(compiled, outputs ?? [])];
     if (given && match) lines.push(certificateLine(name, match, given));
     if (smt !== undefined) lines.push(await writeScripts(compiled, smt));
     return { report, lines };

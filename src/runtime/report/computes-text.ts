@@ -1,13 +1,29 @@
-/** What outputs compute, as lines of a report. */
-import { type CompiledKernel, formatSizes, type OutputProof } from "../../compiled/compiled-kernel.js";
+/** What outputs compute, as lines of a report and as diagnostics. */
+import type { CompiledKernel, OutputProof } from "../../compiled/compiled-kernel.js";
 import { formatNumber } from "../../compiled/canonical-json.js";
-import { formatLocation } from "../../diagnostics/diagnostic.js";
+import { wrongOutput } from "../../diagnostics/catalog/proof-codes.js";
+import { type Diagnostic, errorDiagnostic, formatLocation } from "../../diagnostics/diagnostic.js";
+import { formatCounterexample } from "./proof-text.js";
 
-/** `softmax computes y: equal to its reference over the reals, for all M, N and 6 configs; …` */
-export const computesLine = (kernel: CompiledKernel, { output, verdict }: OutputProof): string =>
-  `${kernel.signature.name} computes ${output}: ${describe(kernel, output, verdict)}`;
+type Shown = Exclude<OutputProof["verdict"], { kind: "refuted" }>;
 
-function describe({ signature, configs }: CompiledKernel, output: string, verdict: OutputProof["verdict"]): string {
+/** A line for each output that is not refuted: `softmax computes y: equal to its reference over the reals, for …` */
+export const computesLines = (kernel: CompiledKernel, outputs: readonly OutputProof[]): readonly string[] =>
+  outputs.flatMap(({ output, verdict }) =>
+    verdict.kind === "refuted" ? [] : [`${kernel.signature.name} computes ${output}: ${describe(kernel, verdict)}`],
+  );
+
+/** An error for each output that is refuted, with the case and what both sides give. */
+export const outputDiagnostics = (outputs: readonly OutputProof[]): readonly Diagnostic[] =>
+  outputs.flatMap(({ output, at, verdict }) => {
+    if (verdict.kind !== "refuted") return [];
+    const { worst, at: testCase } = verdict;
+    const element = worst.index.length === 0 ? output : `${output}[${worst.index.join(", ")}]`;
+    const [got, expected] = [formatNumber(worst.got), formatNumber(worst.expected)];
+    return [errorDiagnostic(wrongOutput(element, got, expected, formatCounterexample(testCase)), at)];
+  });
+
+function describe({ signature, configs }: CompiledKernel, verdict: Shown): string {
   const of = signature.sizes.length === 0 ? "" : `all ${signature.sizes.join(", ")} and `;
   const scope = `for ${of}${configs.length} config${configs.length === 1 ? "" : "s"}`;
   switch (verdict.kind) {
@@ -16,13 +32,6 @@ function describe({ signature, configs }: CompiledKernel, output: string, verdic
     case "unstable": {
       const place = verdict.at ? ` at ${formatLocation(verdict.at)}` : "";
       return `equal to its reference over the reals, ${scope}, but unstable${place}: ${verdict.why}`;
-    }
-    case "refuted": {
-      const { at, worst } = verdict;
-      const place = worst.index.length === 0 ? output : `${output}[${worst.index.join(", ")}]`;
-      const [got, expected] = [worst.got, worst.expected].map((value) => formatNumber(value));
-      const sizes = formatSizes({ ...at.sizes, ...at.scalars }).replaceAll(" ", ", ");
-      return `refuted at ${sizes}, config ${at.config}: ${place} is ${got}, the reference gives ${expected}`;
     }
     case "unknown":
       return `not shown: ${verdict.missing}`;

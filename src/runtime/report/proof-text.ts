@@ -144,7 +144,7 @@ function linesOf(places: readonly Location[]): string {
 }
 
 /** `M=1 N=17 y=sliced, config 0` */
-function formatCounterexample({ sizes, scalars = {}, constexprs = {}, layouts = {}, config }: TestCase): string {
+export function formatCounterexample({ sizes, scalars = {}, constexprs = {}, layouts = {}, config }: TestCase): string {
   const others = Object.entries({ ...constexprs, ...layouts }).map(([name, value]) => ` ${name}=${value}`);
   return `${formatSizes({ ...sizes, ...scalars })}${others.join("")}, config ${config}`;
 }

@@ -1,6 +1,6 @@
 /** Which kernels are shown to compute their reference, and which are not. */
 import { describe, expect, test } from "vitest";
-import { constexpr, kernel, tensor, tl } from "../../../../src/index.js";
+import { constexpr, kernel, op, tensor, tl } from "../../../../src/index.js";
 import { tensorsOf } from "../../../../src/ir/nodes.js";
 import { withMonomials } from "../../../../src/prove/algebra/monomial.js";
 import { type Computes, kernelComputes, operatorComputes } from "../../../../src/prove/equivalence/computes.js";
@@ -230,15 +230,181 @@ describe("a sum that follows a running maximum", () => {
   );
 });
 
+/** Softmax of rows in two loops: whole blocks, and the last one. A lane may see no element. */
+const twoLoops = (change: Partial<typeof lanes> = {}) => {
+  const { guard, rest, end } = { ...lanes, ...change };
+  return kernel(
+    "two_loops",
+    {
+      params: { x: tensor(tl.float32, ["M", "N"]), y: tensor.out(tl.float32, ["M"]), BLOCK: constexpr() },
+      grid: ({ M }) => [M],
+      requires: ({ N }) => [N.ge(1)],
+      config: { BLOCK: 64 },
+      reference: ({ x }: any, torch: any) => torch.exp(x.sub(torch.amax(x, -1, true))).sum(-1),
+    },
+    ({ x, y, N, BLOCK }: any) => {
+      const row = tl.programId(0);
+      const best = tl.mut(tl.full([BLOCK], -Infinity, tl.float32));
+      const total = tl.mut(tl.zeros([BLOCK], tl.float32));
+      const visit = (start: any) => {
+        const values = tl.load(x.at(row, start.add(tl.arange(0, BLOCK))), { other: -Infinity });
+        const next = tl.maximum(best.value, values);
+        const shift = guard(next);
+        total.value = total.value.mul(tl.exp(best.value.sub(shift))).add(tl.exp(values.sub(shift)));
+        best.value = next;
+      };
+      const whole = N.floorDiv(BLOCK).mul(BLOCK);
+      for (const start of tl.range(0, end(whole, BLOCK), BLOCK)) visit(start);
+      for (const start of tl.range(rest(whole, BLOCK), N, BLOCK)) visit(start);
+      const top = tl.max(best.value, 0);
+      const sum = tl.sum(total.value.mul(tl.exp(best.value.sub(top))), 0);
+      tl.store(y.at(row.add(tl.arange(0, 1))), sum.broadcastTo([1]));
+    },
+  );
+};
+const lanes = {
+  guard: (next: any) => tl.where(next.eq(-Infinity), 0, next),
+  rest: (whole: any, _block: any): any => whole,
+  end: (whole: any, _block: any): any => whole,
+};
+
+describe("lanes with a maximum of their own, in two loops", () => {
+  test.each([0, 1])("are shown with a guard of %i", (value) => {
+    const guard = (next: any) => tl.where(next.eq(-Infinity), value, next);
+    expect(computes(twoLoops({ guard }))).toEqual([{ kind: "equal" }]);
+  });
+  test.each(
+    Object.entries<Partial<typeof lanes>>({
+      "without a guard": { guard: (next) => next },
+      "with the arms exchanged": { guard: (next) => tl.where(next.eq(-Infinity), next, 0) },
+      "without the last block": { rest: (whole, block) => whole.add(block) },
+      "with a block twice": { rest: (whole, block) => whole.sub(block) },
+      "without the block before the last": { end: (whole, block) => whole.sub(block) },
+    }),
+  )("are not shown %s", (_name, change) =>
+    expect(computes(twoLoops(change)).map(({ kind }) => kind)).toEqual(["unknown"]),
+  );
+});
+
+/** A vector that is updated, in two stores. */
+const updated = (body: (parts: any) => void, reference: (x: any) => any) =>
+  kernel(
+    "updated",
+    {
+      params: { x: tensor.inout(tl.float32, ["N"]), BLOCK: constexpr() },
+      grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)],
+      config: { BLOCK: 64 },
+      reference: ({ x }: any) => reference(x),
+    },
+    ({ x, BLOCK }: any) => body({ x, i: tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK)) }),
+  );
+
+describe("a tensor that is updated", () => {
+  test("is what it was before the launch", () => {
+    const twice = updated(
+      ({ x, i }) => tl.store(x.at(i), tl.load(x.at(i)).mul(2)),
+      (x) => x.mul(2),
+    );
+    expect(computes(twice)).toEqual([{ kind: "equal" }]);
+  });
+  test("is not what it was once it is written", () => {
+    const late = updated(
+      ({ x, i }) => {
+        tl.store(x.at(i), tl.load(x.at(i)).mul(2));
+        tl.store(x.at(i), tl.load(x.at(i)).mul(2));
+      },
+      (x) => x.mul(2),
+    );
+    expect(computes(late)).toEqual([{ kind: "unknown", missing: "x is read and written" }]);
+  });
+  test("in an operator is not followed", () => {
+    const add = kernel(
+      "add_one",
+      {
+        params: { x: tensor.inout(tl.float32, ["N"]), BLOCK: constexpr() },
+        grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)],
+        config: { BLOCK: 64 },
+      },
+      ({ x, BLOCK }: any) => {
+        const i = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+        tl.store(x.at(i), tl.load(x.at(i)).add(1));
+      },
+    );
+    const zeros = op(
+      "zeros_of_ones",
+      {
+        params: { x: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, ["N"]) },
+        reference: ({ x }: any, torch: any) => torch.zeros_like(x),
+      },
+      ({ x }: any, torch: any) => {
+        const y = torch.zeros_like(x);
+        add.call({ x: y });
+        return { y };
+      },
+    );
+    expect(computes(zeros)).toEqual([{ kind: "unknown", missing: "add_one updates its arguments" }]);
+  });
+});
+
+/** A vector in two halves, each with a store of its own. */
+const halves = (from: (half: any) => any) => {
+  const inner = kernel(
+    "halves",
+    {
+      params: {
+        x: tensor(tl.float32, ["N"]),
+        half: tensor(tl.float32, ["HALF"]),
+        y: tensor.out(tl.float32, ["N"]),
+        BLOCK: constexpr.launch(({ HALF }) => tl.nextPowerOf2(HALF)),
+      },
+      dims: { N: ({ HALF }: any) => HALF.mul(2) },
+      grid: () => [1],
+      config: {},
+    } as any,
+    ({ x, y, HALF, BLOCK }: any) => {
+      const i = tl.arange(0, BLOCK);
+      const mask = i.lt(HALF);
+      tl.store(y.at(tl.inBounds(i)), tl.load(x.at(tl.inBounds(i)), { mask, other: 0 }), { mask });
+      const second = tl.inBounds(i.add(from(HALF)));
+      tl.store(y.at(second), tl.load(x.at(tl.inBounds(i.add(HALF))), { mask, other: 0 }), { mask });
+    },
+  );
+  return op(
+    "halves_op",
+    {
+      params: {
+        x: tensor(tl.float32, ["N"]),
+        half: tensor(tl.float32, ["HALF"]),
+        y: tensor.out(tl.float32, ["N"]),
+      },
+      dims: { N: ({ HALF }: any) => HALF.mul(2) },
+      reference: ({ x }: any) => x.mul(1),
+    } as any,
+    ({ x, half }: any) => (inner as any).call({ x, half }),
+  );
+};
+
+describe("an output of several stores", () => {
+  test("is what the store of each element writes", () =>
+    expect(computes(halves((half) => half))).toEqual([{ kind: "equal" }]));
+  test("is not shown where stores meet", () =>
+    expect(computes(halves((half) => half.sub(1)))).toEqual([
+      { kind: "unknown", missing: "several stores that may write one element" },
+    ]));
+});
+
 /** The outputs of examples that are shown, each with all of its file. */
 const SHOWN = [
   "add-layer-norm",
   "add-rms-norm",
+  "all-reduce",
   "asin",
+  "cross-entropy",
   "dependent-launch",
   "flash-attention",
   "fp8-gemm",
   "gemm",
+  "gemm-block-scaled",
   "gemm-float32",
   "gemm-persistent",
   "gemm-persistent-tma",
@@ -246,9 +412,13 @@ const SHOWN = [
   "gemm-tma",
   "layer-norm",
   "mamba-chunk-scan",
+  "paged-attention",
+  "relative-attention",
   "rms-norm",
+  "rotary",
   "silu-mul",
   "softmax",
+  "softmax-long",
   "softmax-rows",
   "vector-add",
   "vector-sum",

@@ -36,6 +36,7 @@ test.each(rules.map((rule) => ({ ...rule, rule })))("$identity holds", ({ rule }
       sizes: new Map([
         ["N", 5],
         ["M", 4],
+        ["bias given", i % 2],
       ]),
       input(name: string, index: readonly number[]) {
         const key = `${name} ${index.join()}`;

@@ -11,6 +11,7 @@ export type TaskGroup = Readonly<Record<string, Task>>;
 const bench: TaskGroup = {
   ahead: { file: "bench/ahead.ts", description: "verify on a GPU with kernels compiled ahead, and without" },
   compile: { file: "bench/compile.ts", description: "build time of each example, by stage" },
+  computes: { file: "bench/computes.ts", description: "whether each output of an example computes its reference" },
   coverage: { file: "bench/coverage.ts", description: "commits whose full runs test every case of every list" },
   devices: { file: "bench/devices.ts", description: "the same cases on several devices, alternately" },
   draws: { file: "bench/draws.ts", description: "correct kernels pass every drawn case, seeded mistakes fail" },

@@ -12,6 +12,7 @@ import {
   type Variable,
 } from "../../ir/nodes.js";
 import { isInt, members } from "../../types/dtype.js";
+import type { Type } from "../../types/types.js";
 import { typedArguments } from "../../ir/typed.js";
 import { callBindings } from "../../ir/walk.js";
 import {
@@ -77,6 +78,19 @@ import {
   zero,
 } from "./real.js";
 import { ONE, rational } from "./rational.js";
+
+const isTruthType = (type: Type): boolean => type.kind === "tile" && type.dtype === "int1";
+
+/** Truth values of two others. */
+const connectives: Readonly<Record<string, (x: TruthTile, y: TruthTile) => TruthTile>> = {
+  and: (x, y) => joined(x, y, (lane, then, otherwise) => x.pick(lane, y.pick(lane, then, otherwise), otherwise)),
+  or: (x, y) => joined(x, y, (lane, then, otherwise) => x.pick(lane, then, y.pick(lane, then, otherwise))),
+};
+
+const joined = (x: TruthTile, y: TruthTile, pick: TruthTile["pick"]): TruthTile => {
+  const shape = broadcastShape(x.shape, y.shape);
+  return { shape, pick: (lane, then, otherwise) => pick(broadcastLane(shape, lane), then, otherwise) };
+};
 
 export interface StoredValue {
   readonly access: Access;
@@ -261,6 +275,11 @@ export class KernelValues {
       return;
     }
     statement.results.forEach((each, i) => {
+      const connective = connectives[statement.op.name];
+      if (connective && isTruthType(each.type)) {
+        this.#comparisons.set(each, connective(this.#truth(statement.operands[0]), this.#truth(statement.operands[1])));
+        return;
+      }
       if (isIntegerType(each.type) && !(statement.op.name in comparisonRules)) {
         this.#values.set(each, unknownTile(`integers of tl.${statement.op.name}`));
         return;
@@ -275,11 +294,15 @@ export class KernelValues {
     });
   }
 
-  /** True for a comparison or a negation of values that are no integers. */
+  /** True for a comparison of values that are no integers, and for what combines such. */
   #comparesReals({ op: { name }, operands }: OpStatement): boolean {
     const isReal = (argument: Argument | undefined) =>
       isValue(argument) && argument.type.kind === "tile" && !isIntegerType(argument.type);
-    return name in comparisonRules && operands.slice(0, 2).some(isReal);
+    const isComparison = (argument: Argument | undefined) => isValue(argument) && this.#comparisons.has(argument);
+    return (
+      operands.slice(0, 2).some(name in connectives ? isComparison : isReal) &&
+      name in { ...comparisonRules, ...connectives }
+    );
   }
 
   #result(statement: OpStatement, result: Value, which: number): RealTile {

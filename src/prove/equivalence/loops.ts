@@ -112,17 +112,45 @@ function closedForm(solved: SolvedLoop, variable: Variable, lane: readonly Term[
     );
   }
   const index = lane.map((each) => normalizer.index(each, given));
-  const steps = normalizer.cases(value, given).map((each) => stepOf(each, name, index, solved, given));
+  const cases = normalizer.cases(value, given);
+  const candidates = cases.map((each) => candidateOf(each, name, index));
+  if (candidates.some((each) => each !== INFINITE) && candidates.every((each) => each !== undefined))
+    return apply("maximum", start(), over("maximum", ofCases(cases, candidates, INFINITE), solved));
+  const steps = cases.map((each) => stepOf(each, name, index, solved, given));
   const scale = steps.find((each) => each.scale)?.scale;
   const isAlike = (each: LoopPass): boolean =>
     sameScale(each.scale, scale) || (scale !== undefined && isUnchanged(each, scale, solved, given));
   if (steps.length === 0 || !steps.every(isAlike)) return noRule("state of several kinds");
-  const body = steps.reduceRight<Real>(
-    (rest, { conditions, added }) => choose(andTerm(...conditions), toReal(added), rest),
+  const body = ofCases(
+    steps,
+    steps.map(({ added }) => toReal(added)),
     zero,
   );
   const total = over("sum", body, solved);
   return scale ? rescaled({ name, lane }, scale, start(), total, solved, given) : add(start(), total);
+}
+
+/** The values of cases as one expression. */
+const ofCases = (
+  cases: readonly Pick<Case, "conditions">[],
+  values: readonly (Real | undefined)[],
+  otherwise: Real,
+): Real =>
+  cases.reduceRight<Real>(
+    (rest, { conditions }, i) => choose(andTerm(...conditions), values[i] ?? otherwise, rest),
+    otherwise,
+  );
+
+/** What is greater than the state after an iteration that keeps the greatest value: -inf if the state stays. */
+function candidateOf({ value }: Case, name: string, index: readonly Term[]): Real | undefined {
+  const atom = typeof value === "object" ? onlyAtom(value) : undefined;
+  const isOwn = (each: Atom | undefined) =>
+    each?.kind === "state" && each.name === name && each.index.every((term, axis) => term === index[axis]);
+  if (isOwn(atom)) return INFINITE;
+  if (atom?.kind !== "function" || atom.name !== "maximum") return undefined;
+  const others = atom.operands.filter((operand) => !isOwn(onlyAtom(operand)));
+  const isKept = others.length < atom.operands.length && !others.some((operand) => hasAtom(operand, "state"));
+  return isKept ? others.map(toReal).reduce((x, y) => apply("maximum", x, y)) : undefined;
 }
 
 /** True if an iteration changes neither a sum nor the maximum that it follows. */

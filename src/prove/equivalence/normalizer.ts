@@ -359,6 +359,12 @@ export class Normalizer {
     return this.#combine([x, y, then, otherwise], given, (values, at) => {
       const [left, right, ...arms] = values;
       if (left === "undefined" || right === "undefined") return "undefined";
+      // -inf is neither greater than anything nor equal to a number.
+      if (
+        left === "infinite" &&
+        (right === "infinite" || (typeof right === "object" && this.isSurelyFinite(right, at)))
+      )
+        return (operator === "equal" && right === "infinite" ? arms[0] : arms[1]) ?? "undefined";
       if (right === "infinite" && typeof left === "object" && this.isSurelyFinite(left, at))
         return (operator === "greater" ? arms[0] : arms[1]) ?? "undefined";
       return this.#finite(values, at, (a, b, first, second) =>

@@ -1,7 +1,21 @@
 /** Rules of torch's reductions, products of matrices, normalizations and losses. */
 import { broadcastLane, broadcastShape } from "../model/symbolic.js";
 import { atAxis } from "../../types/axis.js";
-import { atMost, equal, number, product, type Term, truth } from "../../symbolic/term.js";
+import {
+  andTerm,
+  atLeast,
+  atMost,
+  below,
+  difference,
+  equal,
+  number,
+  product,
+  quotient,
+  sum,
+  type Term,
+  TRUE,
+  truth,
+} from "../../symbolic/term.js";
 import { noRule } from "./no-rule.js";
 import {
   add,
@@ -32,6 +46,7 @@ import {
   lanewise,
   type SymbolicTensor,
   tensorOf,
+  termOf,
   type TorchArguments,
   type TorchRule,
   type TorchSymbol,
@@ -248,6 +263,37 @@ function elementLoss(compute: (x: Real, y: Real) => Real): TorchRule {
   };
 }
 
+/** The greatest elements of windows in a volume. Their places have no rule. */
+function maxPool3d(args: TorchArguments): TorchSymbol {
+  const { dilation, ceil_mode: ceils, return_indices: withIndices } = args;
+  if ((dilation !== undefined && dilation !== 1) || ceils === true) return noRule("a form of max_pool3d");
+  const x = floatTensor(args["input"]);
+  const lead = x.shape.length - 3;
+  const kernel = termOf(args["kernel_size"]);
+  const stride = args["stride"] === undefined ? kernel : termOf(args["stride"]);
+  const padding = termOf(args["padding"] ?? 0);
+  const places = x.shape.map((size, axis): Term => {
+    if (axis < lead) return size;
+    const last = difference(sum(size, product(padding, number(2))), kernel);
+    return sum(quotient(last, stride, true), number(1));
+  });
+  const values: SymbolicTensor = {
+    shape: places,
+    at: (index: readonly Term[]) =>
+      fold("maximum", [kernel, kernel, kernel], (inner) => {
+        const place = index.map((each, axis) =>
+          axis < lead ? each : sum(difference(product(each, stride), padding), atAxis(inner, axis - lead)),
+        );
+        const isInside = place.map((each, axis) =>
+          axis < lead ? TRUE : andTerm(atLeast(each, number(0)), below(each, atAxis(x.shape, axis))),
+        );
+        return choose(andTerm(...isInside), x.at(place), INFINITE);
+      }),
+  };
+  const indices: SymbolicTensor = { shape: places, at: () => noRule("the indices of max_pool3d") };
+  return withIndices === true ? [values, indices] : values;
+}
+
 export const foldRules: Readonly<Record<string, TorchRule>> = {
   sum: folding("sum"),
   mean: reduction(meanOf),
@@ -271,6 +317,7 @@ export const foldRules: Readonly<Record<string, TorchRule>> = {
   layer_norm: (args) => normalized(args, true),
   rms_norm: (args) => normalized(args, false),
   cross_entropy: crossEntropy,
+  max_pool3d: maxPool3d,
   mse_loss: elementLoss((x, y) => square(subtract(x, y))),
   l1_loss: elementLoss((x, y) => apply("abs", subtract(x, y))),
 };

@@ -1,0 +1,44 @@
+/**
+ * What the outputs of the examples compute: `npm run bench -- computes`, or `-- --write` to record it in
+ * bench/results/computes.json, the source of the figures in docs/proofs.md. Proofs come first and are not timed.
+ */
+import { parseArgs } from "node:util";
+import { build } from "tilescript";
+import type { OutputProof } from "../src/compiled/compiled-kernel.js";
+import { examples } from "../tests/support/examples.js";
+import { roundToTenth, writeReport } from "./write-report.js";
+
+export interface ComputesRow {
+  readonly example: string;
+  readonly output: string;
+  readonly verdict: OutputProof["verdict"]["kind"];
+  /** What is left, if the verdict is unknown. */
+  readonly missing?: string;
+}
+
+/** The record of `--write`. `seconds` is the CPU time of all outputs of an example. */
+export interface ComputesRecord {
+  readonly date: string;
+  readonly rows: readonly ComputesRow[];
+  readonly seconds: Readonly<Record<string, number>>;
+}
+
+const { values: flags } = parseArgs({ options: { write: { type: "boolean" } } });
+const rows: ComputesRow[] = [];
+const seconds: Record<string, number> = {};
+for (const { name, kernel } of examples) {
+  const compiled = await build(kernel);
+  compiled.proof();
+  const start = process.cpuUsage();
+  const outputs = compiled.computes();
+  const { user, system } = process.cpuUsage(start);
+  if (outputs.length > 0) seconds[name] = roundToTenth((user + system) / 1e6);
+  for (const { output, verdict } of outputs) {
+    const missing = verdict.kind === "unknown" ? { missing: verdict.missing } : {};
+    rows.push({ example: name, output, verdict: verdict.kind, ...missing });
+    console.log(`${name} ${output}: ${verdict.kind} ${missing.missing ?? ""}`);
+  }
+}
+const proved = rows.filter(({ verdict }) => verdict === "proved");
+console.log(`${proved.length} of ${rows.length} outputs proved`);
+if (flags.write) writeReport("computes", { rows, seconds } satisfies Omit<ComputesRecord, "date">);

@@ -1,6 +1,7 @@
 /** The generated parts of `docs/proofs.md`: the proved obligations of each example, and the cost of proofs. */
 import { readFileSync } from "node:fs";
 import { basename, resolve } from "node:path";
+import type { ComputesRecord } from "../bench/computes.js";
 import type { ProofTimes } from "../bench/prove.js";
 import type { SmallWorldRecord } from "../bench/small-world.js";
 import type { SmtRecord } from "../bench/smt.js";
@@ -42,6 +43,23 @@ function cell({ obligations }: Certificate, property: ProofProperty): string {
 export function identityTable(): string {
   const rows = rules.map(({ identity, when }) => `| ${[identity, when].map(escapeCell).join(" | ")} |`);
   return ["", "| identity | when |", "| --- | --- |", ...rows, ""].join("\n");
+}
+
+/** What the outputs of examples compute, from the results of `npm run bench -- computes --write`. */
+export function computesFigures(): string {
+  const file = resolve(import.meta.dirname, "../bench/results/computes.json");
+  const { date, rows, seconds } = JSON.parse(readFileSync(file, "utf8")) as ComputesRecord;
+  const proved = rows.filter(({ verdict }) => verdict === "proved");
+  const files = new Set(rows.map(({ example }) => example));
+  const isWhole = (name: string): boolean => rows.every(({ example, verdict }) => example !== name || verdict === "proved");
+  const times = Object.entries(seconds).toSorted(([, x], [, y]) => x - y);
+  const [middle, last] = [times[Math.floor(times.length / 2)], times.at(-1)];
+  const whole = [...files].filter(isWhole).map((name) => `\`${name}\``);
+  return [
+    "",
+    `On ${date}, ${proved.length} of the ${rows.length} outputs of the examples were equal and stable: all of ${whole.join(", ")}. The comparison took ${middle?.[1]} s of CPU at the median of ${times.length} files and ${last?.[1]} s at most (\`${last?.[0]}\`), after their proofs.`,
+    "",
+  ].join("\n");
 }
 
 /** In code, where `*` and `|` have no meaning; a bar ends a cell all the same. */

@@ -33,9 +33,11 @@ import {
   freshName,
   INFINITE,
   multiply,
+  partsOfReal,
   type Real,
   real,
   substituteReal,
+  subtract,
   zero,
 } from "./real.js";
 import { isOne, isPositive, isZero, ONE, opposite, plus, type Rational, sameRational, textOf } from "./rational.js";
@@ -114,8 +116,10 @@ function closedForm(solved: SolvedLoop, variable: Variable, lane: readonly Term[
   const index = lane.map((each) => normalizer.index(each, given));
   const cases = normalizer.cases(value, given);
   const candidates = cases.map((each) => candidateOf(each, name, index));
-  if (candidates.some((each) => each !== INFINITE) && candidates.every((each) => each !== undefined))
+  if (candidates.some((each) => each !== INFINITE) && candidates.every((each) => each !== undefined)) {
+    if (asksOfState(value)) noRule("a maximum that depends on whether state is -inf");
     return apply("maximum", start(), over("maximum", ofCases(cases, candidates, INFINITE), solved));
+  }
   const steps = cases.map((each) => stepOf(each, name, index, solved, given));
   const scale = steps.find((each) => each.scale)?.scale;
   const isAlike = (each: LoopPass): boolean =>
@@ -127,6 +131,8 @@ function closedForm(solved: SolvedLoop, variable: Variable, lane: readonly Term[
     zero,
   );
   const total = over("sum", body, solved);
+  if (!scale && asksOfState(value)) return noRule("a sum that depends on whether state is -inf");
+  if (scale) requireFirstSum({ name, lane }, scale, value, body, solved, given);
   return scale ? rescaled({ name, lane }, scale, start(), total, solved, given) : add(start(), total);
 }
 
@@ -377,20 +383,50 @@ function requireGuard(
       .every(({ value }) => typeof value === "object" && value.size === 0);
   const outside = given.filter((each) => !symbolsOfIteration(each, loop.iteration));
   if (!isZeroWhile(startMaximum, start, outside)) noRule("a sum that is not 0 before its maximum is finite");
-  const maximumName = stateName(variable, loop.iteration);
-  const empty = (x: Real): Real =>
-    withState(
-      x,
-      [
-        { name: maximumName, lane: index, value: INFINITE },
-        { name, lane, value: zero },
-      ],
-      (each) => normalizer.index(each, given),
-    );
+  const empty = whileEmpty({ name, lane }, { variable, index }, solved, given);
   const sum = [...solved.next].find(([each]) => stateName(each, loop.iteration) === name)?.[0];
   if (!sum) return noRule("a sum without a value");
   const [nextMaximum, nextSum] = [valueAt(next, variable, index), valueAt(next, sum, lane)];
   if (!isZeroWhile(empty(nextMaximum), empty(nextSum), given)) noRule("a maximum that may be -inf after an iteration");
+}
+
+/** An expression of an iteration while the maximum is -inf, so that the sum is 0. */
+const whileEmpty =
+  (
+    { name, lane }: OwnState,
+    { variable, index }: Pick<Scale, "variable" | "index">,
+    { loop, normalizer }: SolvedLoop,
+    given: readonly Term[],
+  ) =>
+  (x: Real): Real =>
+    withState(
+      x,
+      [
+        { name: stateName(variable, loop.iteration), lane: index, value: INFINITE },
+        { name, lane, value: zero },
+      ],
+      (each) => normalizer.index(each, given),
+    );
+
+/** Asks that the formula of an iteration also holds while the maximum is -inf, if the iteration asks whether it is. */
+function requireFirstSum(
+  { name, lane }: OwnState,
+  { variable, index, factor, unit }: Scale,
+  value: Real,
+  added: Real,
+  solved: SolvedLoop,
+  given: readonly Term[],
+): void {
+  if (!asksOfState(value)) return;
+  const { next, normalizer } = solved;
+  const empty = whileEmpty({ name, lane }, { variable, index }, solved, given);
+  const [sum, maximum] = [empty(value), empty(valueAt(next, variable, index))];
+  if (asksOfState(sum)) noRule("a sum that depends on whether other state is -inf");
+  const expected = multiply(apply("exp", multiply(real(opposite(factor)), toReal(unit), maximum)), added);
+  const isEqual = normalizer
+    .cases(whereInfinite(maximum, zero, subtract(sum, expected)), given)
+    .every(({ value: apart }) => typeof apart === "object" && apart.size === 0);
+  if (!isEqual) noRule("a sum of another kind while its maximum is -inf");
 }
 
 const whereInfinite = (x: Real, then: Real, otherwise: Real): Real => ({
@@ -419,33 +455,19 @@ function withState(
 }
 
 /** True if an expression depends on the state of a loop. */
-export function mentionsState(x: Real, seen = new Set<Real>()): boolean {
+export const mentionsState = (x: Real): boolean => hasPart(x, ({ kind }) => kind === "state");
+
+/** True if an expression asks whether state is -inf, which is not known of it. */
+const asksOfState = (x: Real): boolean =>
+  hasPart(
+    x,
+    (part) =>
+      part.kind === "comparison" &&
+      ((part.y.kind === "infinite" && mentionsState(part.x)) || (part.x.kind === "infinite" && mentionsState(part.y))),
+  );
+
+function hasPart(x: Real, is: (part: Real) => boolean, seen = new Set<Real>()): boolean {
   if (seen.has(x)) return false;
   seen.add(x);
-  const inner = (part: Real) => mentionsState(part, seen);
-  switch (x.kind) {
-    case "state":
-      return true;
-    case "number":
-    case "constant":
-    case "infinite":
-    case "undefined":
-    case "integer":
-    case "input":
-      return false;
-    case "add":
-    case "multiply":
-    case "function":
-      return x.operands.some(inner);
-    case "power":
-      return inner(x.base);
-    case "fold":
-      return inner(x.body);
-    case "choice":
-      return inner(x.then) || inner(x.otherwise);
-    case "comparison":
-      return [x.x, x.y, x.then, x.otherwise].some(inner);
-    default:
-      return x satisfies never;
-  }
+  return is(x) || partsOfReal(x).some((part) => hasPart(part, is, seen));
 }

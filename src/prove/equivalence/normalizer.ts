@@ -44,6 +44,7 @@ import {
   atomPolynomial,
   constantPolynomial,
   factorsOf,
+  hasAtom,
   multiplyPolynomials,
   negatePolynomial,
   NOTHING,
@@ -364,7 +365,11 @@ export class Normalizer {
         left === "infinite" &&
         (right === "infinite" || (typeof right === "object" && this.isSurelyFinite(right, at)))
       )
-        return (operator === "equal" && right === "infinite" ? arms[0] : arms[1]) ?? "undefined";
+        return operator === "equal" && typeof right === "object" && hasAtom(right, "state")
+          ? noRule("a comparison of state with -inf")
+          : ((operator === "equal" && right === "infinite" ? arms[0] : arms[1]) ?? "undefined");
+      if (right === "infinite" && typeof left === "object" && hasAtom(left, "state"))
+        return noRule("a comparison of state with -inf");
       if (right === "infinite" && typeof left === "object" && this.isSurelyFinite(left, at))
         return (operator === "greater" ? arms[0] : arms[1]) ?? "undefined";
       return this.#finite(values, at, (a, b, first, second) =>

@@ -203,3 +203,31 @@ export function substituteReal(x: Real, replacements: ReadonlyMap<string, Term>)
   const cache = new Map<Term, Term>();
   return changeReal(x, { term: (term) => substitute(term, replacements, cache) });
 }
+
+/** The expressions that an expression consists of. */
+export function partsOfReal(x: Real): readonly Real[] {
+  switch (x.kind) {
+    case "add":
+    case "multiply":
+    case "function":
+      return x.operands;
+    case "power":
+      return [x.base];
+    case "fold":
+      return [x.body];
+    case "choice":
+      return [x.then, x.otherwise];
+    case "comparison":
+      return [x.x, x.y, x.then, x.otherwise];
+    case "number":
+    case "constant":
+    case "infinite":
+    case "undefined":
+    case "integer":
+    case "input":
+    case "state":
+      return [];
+    default:
+      return x satisfies never;
+  }
+}

@@ -38,7 +38,7 @@ import {
   toNumber,
   ZERO,
 } from "./rational.js";
-import type { Real } from "./real.js";
+import { partsOfReal, type Real } from "./real.js";
 
 /** The author's line that may overflow or cancel. */
 export interface Instability {
@@ -100,37 +100,10 @@ function exponentsOf(reference: Real, normalizer: Normalizer): readonly OwnExpon
     const isFold = x.kind === "fold";
     const inner = isFold ? [...variables, x.variable] : variables;
     const conditions = isFold ? [...given, ...conditionsOf(normalizer.indices.rewrite(x.domain))] : given;
-    for (const part of partsOf(x)) collect(part, inner, conditions);
+    for (const part of partsOfReal(x)) collect(part, inner, conditions);
   };
   collect(reference, [], []);
   return found;
-}
-
-function partsOf(x: Real): readonly Real[] {
-  switch (x.kind) {
-    case "add":
-    case "multiply":
-    case "function":
-      return x.operands;
-    case "power":
-      return [x.base];
-    case "fold":
-      return [x.body];
-    case "choice":
-      return [x.then, x.otherwise];
-    case "comparison":
-      return [x.x, x.y, x.then, x.otherwise];
-    case "number":
-    case "constant":
-    case "infinite":
-    case "undefined":
-    case "integer":
-    case "input":
-    case "state":
-      return [];
-    default:
-      return x satisfies never;
-  }
 }
 
 interface Summand {

@@ -232,7 +232,7 @@ describe("a sum that follows a running maximum", () => {
 
 /** Softmax of rows in two loops: whole blocks, and the last one. A lane may see no element. */
 const twoLoops = (change: Partial<typeof lanes> = {}) => {
-  const { guard, rest, end } = { ...lanes, ...change };
+  const { guard, rest, end, extra } = { ...lanes, ...change };
   return kernel(
     "two_loops",
     {
@@ -250,7 +250,10 @@ const twoLoops = (change: Partial<typeof lanes> = {}) => {
         const values = tl.load(x.at(row, start.add(tl.arange(0, BLOCK))), { other: -Infinity });
         const next = tl.maximum(best.value, values);
         const shift = guard(next);
-        total.value = total.value.mul(tl.exp(best.value.sub(shift))).add(tl.exp(values.sub(shift)));
+        total.value = total.value
+          .mul(tl.exp(best.value.sub(shift)))
+          .add(tl.exp(values.sub(shift)))
+          .add(extra(best.value));
         best.value = next;
       };
       const whole = N.floorDiv(BLOCK).mul(BLOCK);
@@ -266,6 +269,7 @@ const lanes = {
   guard: (next: any) => tl.where(next.eq(-Infinity), 0, next),
   rest: (whole: any, _block: any): any => whole,
   end: (whole: any, _block: any): any => whole,
+  extra: (_best: any): any => 0,
 };
 
 describe("lanes with a maximum of their own, in two loops", () => {
@@ -278,6 +282,7 @@ describe("lanes with a maximum of their own, in two loops", () => {
       "without a guard": { guard: (next) => next },
       "with the arms exchanged": { guard: (next) => tl.where(next.eq(-Infinity), next, 0) },
       "without the last block": { rest: (whole, block) => whole.add(block) },
+      "with a summand for the first element": { extra: (best) => tl.where(best.eq(-Infinity), 5, 0) },
       "with a block twice": { rest: (whole, block) => whole.sub(block) },
       "without the block before the last": { end: (whole, block) => whole.sub(block) },
     }),

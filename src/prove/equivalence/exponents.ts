@@ -2,7 +2,7 @@
  * Which arguments of `exp` are bounded: numbers, what is certainly not positive, and differences with a maximum of which
  * the other operand is an element.
  */
-import { difference, substitute, symbol, symbolsIn, type Term } from "../../symbolic/term.js";
+import { substitute, symbol, symbolsIn, type Term } from "../../symbolic/term.js";
 import { assignments, isElementOf } from "./instances.js";
 import { canonical } from "./integer-form.js";
 import { isPositiveSum } from "./functions.js";
@@ -10,9 +10,7 @@ import type { Normalizer } from "./normalizer.js";
 import { freshName } from "./real.js";
 import {
   addPolynomials,
-  type Atom,
   type Factor,
-  factorsOf,
   type Fold,
   type Monomial,
   monomial,
@@ -22,7 +20,6 @@ import {
   onlyAtom,
   onlyFactor,
   onlyMonomial,
-  partsOf,
   type Polynomial,
   polynomialOf,
   samePolynomial,

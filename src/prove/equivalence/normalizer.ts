@@ -360,22 +360,27 @@ export class Normalizer {
     return this.#combine([x, y, then, otherwise], given, (values, at) => {
       const [left, right, ...arms] = values;
       if (left === "undefined" || right === "undefined") return "undefined";
-      // -inf is neither greater than anything nor equal to a number.
-      if (
-        left === "infinite" &&
-        (right === "infinite" || (typeof right === "object" && this.isSurelyFinite(right, at)))
-      )
-        return operator === "equal" && typeof right === "object" && hasAtom(right, "state")
-          ? noRule("a comparison of state with -inf")
-          : ((operator === "equal" && right === "infinite" ? arms[0] : arms[1]) ?? "undefined");
-      if (right === "infinite" && typeof left === "object" && hasAtom(left, "state"))
-        return noRule("a comparison of state with -inf");
-      if (right === "infinite" && typeof left === "object" && this.isSurelyFinite(left, at))
-        return (operator === "greater" ? arms[0] : arms[1]) ?? "undefined";
+      const holds = this.#comparesInfinite(operator, left, right, at);
+      if (holds !== undefined) return (holds ? arms[0] : arms[1]) ?? "undefined";
       return this.#finite(values, at, (a, b, first, second) =>
         comparisonOf(operator, addPolynomials(a, ...negated(b)), first ?? NOTHING, second ?? NOTHING),
       );
     });
+  }
+
+  /** A comparison with -inf, which is neither greater than anything nor equal to a number. State may be -inf too. */
+  #comparesInfinite(
+    operator: Comparison["operator"],
+    left: Value | undefined,
+    right: Value | undefined,
+    at: readonly Term[],
+  ): boolean | undefined {
+    if (left === "infinite" && right === "infinite") return operator === "equal";
+    const [value, isLess] = left === "infinite" ? [right, true] : [left, false];
+    if ((left !== "infinite" && right !== "infinite") || typeof value !== "object") return undefined;
+    if (operator === "greater" && isLess) return this.isSurelyFinite(value, at) ? false : undefined;
+    if (hasAtom(value, "state")) return noRule("a comparison of state with -inf");
+    return this.isSurelyFinite(value, at) ? operator === "greater" : undefined;
   }
 
   /** The operands of a function. That of `exp` is a choice by whether a maximum in it is over nothing. */

@@ -109,6 +109,7 @@ function operatorProofs(
       outputProofs(signature, forward, {
         checkedOf: (kernel) => preconditions(loweredOf(kernel)),
         certificateOf: (kernel) => certificateOf(kernel, cache),
+        overwrites: () => false,
         runner: {
           refusal: (testCase) => operatorRefusal(operator, testCase),
           lanes: (testCase) => operatorWork(operator, testCase).lanes,

@@ -18,7 +18,7 @@ import type { KernelIR } from "../ir/nodes.js";
 import { outputProofs } from "../prove/equivalence/output-proofs.js";
 import type { CaseRunner } from "../prove/counterexample.js";
 import { withMends } from "../prove/mends.js";
-import { prove, proveAsScripts } from "../prove/prove.js";
+import { overwrites, prove, proveAsScripts } from "../prove/prove.js";
 
 /** The cached certificate of an equal kernel at any source location, or a new one. */
 export function cachedProof(cache: ProofCache | undefined, ir: KernelIR, lowered: KernelIR): Certificate {
@@ -92,6 +92,7 @@ export function kernelOutputs(
   return outputProofs(ir, undefined, {
     checkedOf: () => preconditions(lowered),
     certificateOf: certificate,
+    overwrites: (_, tensor) => overwrites(ir, preconditions(lowered), tensor),
     runner: {
       refusal: (at) => refusal(lowered, at),
       lanes: (at) => estimateWork(ir, at).lanes,

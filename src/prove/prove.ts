@@ -7,7 +7,7 @@ import { indexValuesOf, maskValues } from "../analysis/index-values.js";
 import type { Precondition } from "../analysis/preconditions.js";
 import type { Certificate, ExportedObligation, Obligation, SmtExport, Verdict } from "../compiled/compiled-kernel.js";
 import { fingerprintOf } from "../ir/fingerprint.js";
-import { type KernelIR, type OpStatement, paramsOf } from "../ir/nodes.js";
+import { type KernelIR, type OpStatement, paramsOf, type TensorParam } from "../ir/nodes.js";
 import { withTermTable } from "../symbolic/term.js";
 import { boundsObligations } from "./properties/bounds.js";
 import { Budget } from "./algebra/budget.js";
@@ -21,7 +21,7 @@ import { unreachedAccesses } from "./properties/reachability.js";
 import type { ConstexprAssignment } from "./model/launch.js";
 import { modelOf } from "./model/model.js";
 import { withMonomials } from "./algebra/monomial.js";
-import { coverageObligations } from "./properties/coverage.js";
+import { coverageObligations, proveCoverage } from "./properties/coverage.js";
 import { openLemma, overflowObligations } from "./properties/overflow.js";
 import { paddingObligations } from "./properties/padding/obligations.js";
 import type { ObligationGenerator, ProofGap, ProofObligation, ProofContext } from "./properties/obligations.js";
@@ -48,6 +48,13 @@ export function prove(ir: KernelIR, checked: readonly Precondition[], runner: Ca
   return withTermTable(() => withMonomials(() => new Prover(ir, checked, runner).certificate()));
 }
 
+/** True if a kernel writes each element of a tensor. The caller holds the tables of terms. */
+export const overwrites = (ir: KernelIR, checked: readonly Precondition[], tensor: TensorParam): boolean =>
+  variantsOf(ir).every(({ assignment }) => {
+    const model = modelOf(ir, checked, assignment);
+    return proveCoverage({ model, factScopes: new FactScopes(model, new Budget(...STEPS)) }, tensor) === undefined;
+  });
+
 /**
  * The obligations as SMT-LIB scripts, for one config each, with what the certificate says of them. Those that a script
  * cannot say are listed with the reason.
@@ -56,11 +63,13 @@ export function proveAsScripts(ir: KernelIR, checked: readonly Precondition[], r
   return withTermTable(() => withMonomials(() => new Prover(ir, checked, runner).scripts()));
 }
 
+const STEPS = [20_000, 4_000] as const;
+
 class Prover {
   readonly #symbolicContexts: readonly ProofContext[];
   readonly #configs: readonly IndexedConfig[];
   readonly #configContexts = new Map<number, ProofContext>();
-  readonly #budget = new Budget(20_000, 4_000);
+  readonly #budget = new Budget(...STEPS);
   /** The budget of the counterexample search. */
   readonly #searchBudget = new Budget(1_000_000, 100_000);
 

@@ -12,13 +12,7 @@ import type {
 import { type KernelIR, type TensorParam, tensorsOf } from "../../ir/nodes.js";
 import type { Composition, KernelLaunch } from "../../ir/operator-ir.js";
 import { withTermTable } from "../../symbolic/term.js";
-import { Budget } from "../algebra/budget.js";
 import { withMonomials } from "../algebra/monomial.js";
-import { FactScopes } from "../model/fact-scopes.js";
-import { modelOf } from "../model/model.js";
-import { variantsOf } from "../model/variants.js";
-import { proveCoverage } from "../properties/coverage.js";
-import { STEPS } from "./compare.js";
 import { kernelComputes, operatorComputes } from "./computes.js";
 import type { CheckedPreconditions } from "./operators.js";
 import { type ComparingRunner, findDifference } from "./refute.js";
@@ -26,6 +20,8 @@ import { type ComparingRunner, findDifference } from "./refute.js";
 export interface OutputContext {
   readonly checkedOf: CheckedPreconditions;
   readonly certificateOf: (ir: KernelIR) => Certificate;
+  /** True if a kernel writes each element of a tensor that it updates, which certificates do not ask. */
+  readonly overwrites: (ir: KernelIR, tensor: TensorParam) => boolean;
   readonly runner: ComparingRunner;
 }
 
@@ -63,7 +59,7 @@ function verdictOf(
   forward: Composition | undefined,
   output: TensorParam,
   which: number,
-  { checkedOf, certificateOf, runner }: OutputContext,
+  { checkedOf, certificateOf, overwrites, runner }: OutputContext,
 ): OutputVerdict {
   const node = ir.reference?.kind === "recorded" ? ir.reference.outputs[which] : undefined;
   if (!node) return { kind: "unknown", missing: "the reference is Python, which no rule reads" };
@@ -79,7 +75,7 @@ function verdictOf(
   }
   const kernels = forward ? kernelsOf(forward) : [ir];
   const missing = kernels
-    .map((kernel) => openProperty(kernel, certificateOf(kernel), checkedOf))
+    .map((kernel) => openProperty(kernel, certificateOf(kernel), overwrites))
     .find((open) => open !== undefined);
   if (missing !== undefined) return { kind: "unknown", missing };
   const { kind } = computed;
@@ -91,20 +87,17 @@ const kernelsOf = ({ steps }: Composition): readonly KernelIR[] => [
 ];
 
 /** What a certificate leaves open of the properties that equality rests on. */
-function openProperty(ir: KernelIR, { obligations }: Certificate, checkedOf: CheckedPreconditions): string | undefined {
+function openProperty(
+  ir: KernelIR,
+  { obligations }: Certificate,
+  overwrites: OutputContext["overwrites"],
+): string | undefined {
   const isOpen = ({ property, verdict }: Obligation) => REQUIRED.has(property) && verdict.kind !== "proved";
   const open = obligations.find(isOpen);
   if (open) return `${open.property} of ${open.of} in ${ir.name} is not proved`;
   const covered = new Set(obligations.filter(({ property }) => property === "coverage").map((each) => each.of));
   const output = tensorsOf(ir, "out", "inout").find(
-    (tensor) => !covered.has(tensor.name) && !(tensor.role === "inout" && overwrites(ir, tensor, checkedOf)),
+    (tensor) => !covered.has(tensor.name) && !(tensor.role === "inout" && overwrites(ir, tensor)),
   );
   return output && `nothing shows that ${ir.name} writes each element of ${output.name}`;
 }
-
-/** True if a kernel writes each element of a tensor that it updates, which certificates do not ask. */
-const overwrites = (ir: KernelIR, tensor: TensorParam, checkedOf: CheckedPreconditions): boolean =>
-  variantsOf(ir).every(({ assignment }) => {
-    const model = modelOf(ir, checkedOf(ir), assignment);
-    return proveCoverage({ model, factScopes: new FactScopes(model, new Budget(...STEPS)) }, tensor) === undefined;
-  });

@@ -51,7 +51,8 @@ export function computesFigures(): string {
   const { date, rows, seconds } = JSON.parse(readFileSync(file, "utf8")) as ComputesRecord;
   const proved = rows.filter(({ verdict }) => verdict === "proved");
   const files = new Set(rows.map(({ example }) => example));
-  const isWhole = (name: string): boolean => rows.every(({ example, verdict }) => example !== name || verdict === "proved");
+  const isWhole = (name: string): boolean =>
+    rows.every(({ example, verdict }) => example !== name || verdict === "proved");
   const times = Object.entries(seconds).toSorted(([, x], [, y]) => x - y);
   const [middle, last] = [times[Math.floor(times.length / 2)], times.at(-1)];
   const whole = [...files].filter(isWhole).map((name) => `\`${name}\``);

@@ -26,7 +26,14 @@ import { languagePage } from "./language.js";
 import { launchTable } from "./launch-table.js";
 import { fillMarkedParts } from "./marked-parts.js";
 import { tuningTable } from "./tuning-table.js";
-import { computesFigures, identityTable, proofTable, proofTimes, smallWorldFigures, smtFigures } from "./proof-table.js";
+import {
+  computesFigures,
+  identityTable,
+  proofTable,
+  proofTimes,
+  smallWorldFigures,
+  smtFigures,
+} from "./proof-table.js";
 import { importTable } from "./import-table.js";
 import { siteTable } from "./site-table.js";
 import { specializedTables } from "./specialized-tables.js";

@@ -45,7 +45,7 @@ export function identityTable(): string {
   return ["", "| identity | when |", "| --- | --- |", ...rows, ""].join("\n");
 }
 
-/** What the outputs of examples compute, from the results of `npm run bench -- computes --write`. */
+/** The verdicts of the outputs of examples, from the results of `npm run bench -- computes --write`. */
 export function computesFigures(): string {
   const file = resolve(import.meta.dirname, "../bench/results/computes.json");
   const { date, rows, seconds } = JSON.parse(readFileSync(file, "utf8")) as ComputesRecord;

@@ -92,7 +92,7 @@ function constexprOf({ name, variable, of }: ConstexprParam, assigned: TorchSymb
   return of === "float" ? { shape: [], at: () => input(name, []) } : noRule(`the constexpr ${name}`);
 }
 
-/** What a tensor holds before the launch. */
+/** The elements of a tensor before the launch. */
 function inputTensor(param: TensorParam, environment: Environment): TorchSymbol {
   const { name, dtype, role } = param;
   const shape = environment.launch.tensorDims(param);
@@ -231,7 +231,7 @@ const isInt32 = (entailment: Entailment, term: Term, { ir, launch }: SymbolicMod
     .flatMap((tensor) => launch.tensorDims(tensor))
     .some((size) => size.kind === "symbol" && entailment.proves([], below(term, size)));
 
-/** Adds what is known of the elements of inputs in a term. */
+/** Adds the declared facts about the elements of inputs in a term. */
 export function mention(facts: FactSet, term: Term): void {
   assume(facts, atMost(term, sum(term, number(1))));
 }

@@ -1,4 +1,4 @@
-/** Whether a sum is what another one is for some values of its variables: an element of a maximum. */
+/** Elements of maxima: sums that equal the body of a fold for some values of its variables. */
 import { difference, number, substitute, type Term } from "../../symbolic/term.js";
 import type { Entailment } from "./entailment.js";
 import type { Indices } from "./indices.js";

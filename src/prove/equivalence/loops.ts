@@ -147,7 +147,7 @@ const ofCases = (
     otherwise,
   );
 
-/** What is greater than the state after an iteration that keeps the greatest value: -inf if the state stays. */
+/** The operand that a running maximum takes in an iteration: -inf if the state stays. */
 function candidateOf({ value }: Case, name: string, index: readonly Term[]): Real | undefined {
   const atom = typeof value === "object" ? onlyAtom(value) : undefined;
   const isOwn = (each: Atom | undefined) =>
@@ -333,7 +333,7 @@ interface OwnState {
   readonly lane: readonly Term[];
 }
 
-/** What a loop leaves in a sum that follows a maximum, for a loop that continues it. */
+/** A sum that follows a maximum after a loop, for a loop that continues it. */
 interface CarriedSum {
   /** The sum times `exp(factor · unit · maximum)`. It is 0 while the maximum is over nothing. */
   readonly sum: Real;

@@ -308,7 +308,7 @@ export class Normalizer {
     });
   }
 
-  /** What holds where a maximum is over nothing. */
+  /** The conditions under which a maximum is over nothing. */
   #whereEmpty(p: Polynomial): readonly Term[] {
     const maxima = factorsOf(p).flatMap(({ atom }) =>
       atom.kind === "fold" && atom.fold.kind === "maximum" ? [atom.fold] : [],

@@ -103,7 +103,7 @@ class Launches {
 
   constructor(
     scope: ReferenceScope,
-    /** What is known of a launch of the operator. */
+    /** The facts of a launch of the operator. */
     readonly entailment: Entailment,
     readonly checkedOf: CheckedPreconditions,
   ) {
@@ -162,7 +162,7 @@ class Launches {
 
 interface Written {
   readonly cases: readonly Case[];
-  /** What holds of the elements that the store writes. */
+  /** A condition that is true for each element that the store writes. */
   readonly condition: Term;
 }
 
@@ -186,7 +186,7 @@ function requireDisjoint(conditions: readonly Term[], entailment: Entailment): v
   });
 }
 
-/** What must hold of an element that a store writes, in terms of its index and the launch. */
+/** The conditions on the index of an element that a store writes. */
 function conditionOfElement({ access }: StoredValue, normalizer: Normalizer): Term {
   const { mask, lanes, scope } = access;
   const known = [...conditionsOf(mask), ...lanes.map((name) => atLeast(symbol(name), number(0)))];

@@ -1,4 +1,4 @@
-/** What outputs compute, as lines of a report and as diagnostics. */
+/** The verdicts of outputs, as lines of a report and as diagnostics. */
 import type { CompiledKernel, OutputProof } from "../../compiled/compiled-kernel.js";
 import { formatNumber } from "../../compiled/canonical-json.js";
 import { wrongOutput } from "../../diagnostics/catalog/proof-codes.js";

@@ -21,6 +21,7 @@ import { folders } from "./folders.js";
 import { diagnosticsPage } from "./diagnostics.js";
 import { installParts } from "./install-tables.js";
 import { faultTable } from "./fault-table.js";
+import { decodeTable } from "./decode-table.js";
 import { galleryTable } from "./gallery-table.js";
 import { languagePage } from "./language.js";
 import { launchTable } from "./launch-table.js";
@@ -108,6 +109,7 @@ async function commonParts(): Promise<MarkedParts> {
     gallery: galleryTable(),
     launch: launchTable(),
     tuning: tuningTable(),
+    decode: decodeTable(),
     ...specializedTables(),
     ...(await commandParts()),
     ...testingParts(),

@@ -1,0 +1,39 @@
+/** The table of `docs/performance.md` about decode attention, from the results of `npm run bench -- decode`. */
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+
+interface Row {
+  readonly batch: number;
+  readonly tokens: number;
+  /** Microseconds of a call, each the median over rounds. */
+  readonly us: Readonly<Record<string, number>>;
+}
+
+interface Report {
+  readonly gpu: string;
+  readonly torch: string;
+  readonly triton: string;
+  readonly date: string;
+  readonly rounds: number;
+  readonly rows: readonly Row[];
+}
+
+/** One row per batch and length: the number of splits that is fastest there, beside the other ways. */
+export function decodeTable(): string {
+  const file = resolve(import.meta.dirname, "../bench/results/decode-h200.json");
+  const { gpu, torch, triton, date, rounds, rows } = JSON.parse(readFileSync(file, "utf8")) as Report;
+  const head = ["sequences", "tokens", "best", "16 splits", "one program", "PyTorch", "copy", "of PyTorch", "of copy"];
+  const lines = rows.map(({ batch, tokens, us }) => {
+    const splits = Object.entries(us).filter(([way]) => way.endsWith(" splits"));
+    const [[way, best]] = splits.toSorted(([, a], [, b]) => a - b) as [[string, number]];
+    const [pytorch, copy] = [us["torch, contiguous"]!, us["copy"]!];
+    const times = [us["16 splits"]!, us["paged_attention"]!, pytorch, copy].map(microseconds);
+    const ratios = [pytorch / best, copy / best].map((ratio) => ratio.toFixed(2));
+    return [String(batch), String(tokens), `${microseconds(best)} (${Number.parseInt(way, 10)})`, ...times, ...ratios];
+  });
+  const table = [head, head.map(() => "---:"), ...lines];
+  const caption = `${gpu}, torch ${torch}, Triton ${triton}, ${date}: microseconds, medians of ${rounds} rounds in turns, each call with an empty L2 and the GPU idle before it.`;
+  return ["", caption, "", ...table.map((cells) => `| ${cells.join(" | ")} |`), ""].join("\n");
+}
+
+const microseconds = (time: number): string => (time < 1000 ? time.toPrecision(3) : time.toFixed(0));

@@ -17,6 +17,9 @@ import {
 import { tilescript } from "../support/resident-cli.js";
 import { installInto, project } from "../support/installed.js";
 import { LspClient } from "../support/lsp-client.js";
+import { sampledTests } from "../support/sampled-tests.js";
+
+sampledTests("answers of the language server", "src/runtime/language-server");
 
 const ADD = `import { constexpr, kernel, tensor, tl } from "tilescript";
 

@@ -73,8 +73,11 @@ function sidesOf(ir: KernelIR, model: SymbolicModel, output: TensorParam): reado
     let tensor: Side["reference"];
     try {
       tensor = node && stores.length === 1 ? new TorchReference(scopeOf(ir, model)).tensor(node) : undefined;
+      // A tensor without a rule for its elements says so when it is asked for one.
+      tensor?.at(tensor.shape.map(() => number(0)));
     } catch (error) {
       if (!(error instanceof NoRule)) throw error;
+      tensor = undefined;
     }
     return { cases, reference: tensor };
   });

@@ -19,7 +19,9 @@ import {
 } from "../../../ir/nodes.js";
 import type { Location } from "../../../diagnostics/diagnostic.js";
 import { argumentsOf, blocksOf, definitions, valuesIn, walk } from "../../../ir/walk.js";
+import { type Elem, members } from "../../../types/dtype.js";
 import type { Dim } from "../../../types/shape.js";
+import { flattenStatements } from "./backward-slice.js";
 import { axisIn, type BlockAccess, checkSameShape, checkRank } from "./block-access.js";
 import { isSameBlock } from "./block-index.js";
 import {
@@ -202,10 +204,26 @@ class GemmMatcher {
     const accumulator = tile.statements.find((each) => each.kind === "let" && each.variable === write.variable);
     if (accumulator?.kind !== "let")
       return notSpecializable("the sum of products does not start anew for each tile", write.location);
-    for (const factor of factors) checkFactor(factor, productShape(product), write.location);
+    for (const factor of factors) {
+      checkFactor(factor, productShape(product), write.location);
+      this.#checkIsComputed(factor);
+    }
     // The tensor cores add up products of 16-bit floats in float32.
     const isImprecise = isFloat8 && (product.operands[2] === undefined || "maxNumImpreciseAcc" in product.options);
     return { accumulator, isPromoted: isImprecise || factors.length > 0, factors };
+  }
+
+  /** Checks that a factor follows from statements before the loop and of the loop itself, apart from its branches. */
+  #checkIsComputed(factor: Argument): void {
+    const { kLoop } = this.nest;
+    const inLoop = new Set(flattenStatements(kLoop.body.statements));
+    for (const value of valuesIn(factor)) {
+      const definition = this.#definitions.get(value);
+      if (!definition || !inLoop.has(definition)) continue;
+      if (definition.kind !== "op" || !kLoop.body.statements.includes(definition))
+        return notSpecializable("it scales its product by state, or by what a branch loads", definition.location);
+      argumentsOf(definition).forEach((argument) => this.#checkIsComputed(argument));
+    }
   }
 
   /** The parts of `addend + (a @ b) * factor * factor`. */
@@ -245,6 +263,8 @@ class GemmMatcher {
     const [left, right] = [this.#operand(product.operands[0]), this.#operand(product.operands[1])];
     if (other && [left, right].some((each, i) => !isSameOperand(each, this.#operand(other[0].operands[i]))))
       notSpecializable("its branch multiplies other blocks in each arm", other[0].location);
+    if (!isSameDType(left.block.tensor.dtype, right.block.tensor.dtype))
+      notSpecializable("it multiplies two different dtypes", product.location);
     const isSummedLast = !left.isSwapped && right.isSwapped;
     if (hasFloat8Operands(product) && !isSummedLast)
       notSpecializable(
@@ -399,6 +419,8 @@ function checkOuterLanes({ block, isSwapped }: ProductOperand, side: 0 | 1, stor
 }
 
 const OTHER_STATE = "its loop carries state besides the sum of products";
+
+const isSameDType = (one: Elem, other: Elem): boolean => members(one).join() === members(other).join();
 
 const isSameOperand = (one: ProductOperand, other: ProductOperand): boolean =>
   one.block.statement === other.block.statement && one.isSwapped === other.isSwapped;

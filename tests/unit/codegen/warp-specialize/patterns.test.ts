@@ -219,6 +219,9 @@ test.each([
     "it multiplies float32; the form takes float16 and bfloat16, float8e4nv, float8e5",
   ],
   ["columns that are scaled in the loop", near.scaledColumns, "it scales its product for each column in the loop"],
+  ["a product that state scales", near.scaledByState, "it scales its product by state, or by what a branch loads"],
+  ["a product that an arm scales", near.scaledInArms, "it scales its product by state, or by what a branch loads"],
+  ["8-bit floats of two formats", near.mixedFloat8, "it multiplies two different dtypes"],
   ["8-bit floats that do not lie along the sum", near.float8Columns, /^the tensor cores multiply 8-bit floats along/],
   [
     "sums that are promoted within a block",

@@ -16,6 +16,10 @@ const bench: TaskGroup = {
   devices: { file: "bench/devices.ts", description: "the same cases on several devices, alternately" },
   draws: { file: "bench/draws.ts", description: "correct kernels pass every drawn case, seeded mistakes fail" },
   eval: { file: "bench/eval.ts", description: "CPU time of the evaluator and of Triton's interpreter" },
+  decode: {
+    file: "bench/decode.ts",
+    description: "decode attention next to PyTorch and a copy of the cache, on a GPU",
+  },
   gallery: { file: "bench/gallery.ts", description: "every example next to PyTorch and its compiler, on a GPU" },
   gluon: { file: "bench/gluon.ts", description: "warp-specialized kernels next to the plain ones, on a Hopper GPU" },
   gpu: { file: "bench/gpu.ts", description: "the examples of the README on a GPU" },

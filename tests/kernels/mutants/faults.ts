@@ -238,6 +238,14 @@ export const faulty: readonly Faulty[] = [
     swap: ["tl.load(aScale.at(rm))", "tl.load(bScale.at(rm))"],
   },
   {
+    example: "fp8-gemm-block-scaled",
+    kernel: "fp8GemmBlockScaled",
+    at: { sizes: { M: 33, N: 33, K: 144 } },
+    stored: [stored("c", "acc.value", "rm.col.eq(0)", ".to(OUT)")],
+    scale: [".mul(blockScale)", ""],
+    swap: ["tl.load(aScale.at(group, rm))", "tl.load(bScale.at(group, rm))"],
+  },
+  {
     example: "gemm-float32",
     kernel: "gemmFloat32",
     at: { sizes: { M: 33, N: 33, K: 33 } },

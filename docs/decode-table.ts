@@ -1,6 +1,7 @@
 /** The table of `docs/performance.md` about decode attention, from the results of `npm run bench -- decode`. */
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
+import { captioned, tableLines } from "./markdown-table.js";
 
 interface Row {
   readonly batch: number;
@@ -31,9 +32,11 @@ export function decodeTable(): string {
     const ratios = [pytorch / best, copy / best].map((ratio) => ratio.toFixed(2));
     return [String(batch), String(tokens), `${microseconds(best)} (${Number.parseInt(way, 10)})`, ...times, ...ratios];
   });
-  const table = [head, head.map(() => "---:"), ...lines];
   const caption = `${gpu}, torch ${torch}, Triton ${triton}, ${date}: microseconds, medians of ${rounds} rounds in turns, each call with an empty L2 and the GPU idle before it.`;
-  return ["", caption, "", ...table.map((cells) => `| ${cells.join(" | ")} |`), ""].join("\n");
+  return captioned(
+    caption,
+    tableLines(head, lines, () => true),
+  );
 }
 
 const microseconds = (time: number): string => (time < 1000 ? time.toPrecision(3) : time.toFixed(0));

@@ -1,5 +1,6 @@
 /** The table of `docs/performance.md` with the known faults of compilers and GPUs. */
 import { type KnownFault, knownFaults } from "../src/check/known-faults.js";
+import { tableLines } from "./markdown-table.js";
 
 const REPORTED = {
   build: "every command that builds the kernel",
@@ -10,8 +11,7 @@ const REPORTED = {
 export function faultTable(): string {
   const rows = knownFaults.map((fault) => [fault.effect, affected(fault), reported(fault), fault.remedy]);
   const head = ["fault", "affects", "reported by", "what to do"];
-  const lines = [head, head.map(() => "---"), ...rows];
-  return ["", ...lines.map((cells) => `| ${cells.join(" | ")} |`), ""].join("\n");
+  return ["", ...tableLines(head, rows), ""].join("\n");
 }
 
 function affected({ affects: { triton, ptxas, gpus }, reference }: KnownFault): string {

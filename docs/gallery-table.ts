@@ -2,6 +2,7 @@
  * The part of `docs/performance.md` about the examples, from the results of `npm run bench -- gallery`: the time of each
  * compared with PyTorch, the cases that are slower, and the mean speedup over torch.compile.
  */
+import { tableLines } from "./markdown-table.js";
 import {
   changedParts,
   type GalleryCase,
@@ -37,7 +38,7 @@ function table({ rows, ratios }: Gallery, changedNames: ReadonlySet<string>): re
         ...times.map((each) => digits(each)),
       ];
     });
-  return [head, head.map(() => "---"), ...lines].map((cells) => `| ${cells.join(" | ")} |`);
+  return tableLines(head, lines);
 }
 
 const digits = (ratio: GalleryRatio | undefined): string => ratio?.ratio.toFixed(2) ?? "";

@@ -1,6 +1,7 @@
 /**
  * The table of `docs/import.md`: results for collections of kernels, from `npm run bench -- import-folder … --record NAME`.
  */
+import { captioned, tableLines } from "./markdown-table.js";
 import { type ImportPart, readRecord } from "../bench/import-record.js";
 import { type Columns, median, MOST_SECONDS } from "../bench/import-seconds.js";
 
@@ -12,16 +13,10 @@ export function importTable(): string {
     ([name, importsByPart]) => [name, Object.values(importsByPart)] as const,
   );
   const total = ["all", collections.flatMap(([, importedParts]) => importedParts)] as const;
-  const table = [
-    HEAD,
-    HEAD.map(() => "---"),
-    ...[...collections, total].map(([name, importedParts]) => row(name, importedParts)),
-  ];
+  const rows = [...collections, total].map(([name, importedParts]) => row(name, importedParts));
   const caption = `Triton ${record.triton}, ${record.date}; shares are of the kernels that Triton compiles, and of the loads and stores of those that come back equal.`;
   const [, allParts] = total;
-  const timeTable = [SECONDS, SECONDS.map(() => "---"), ...secondRows(allParts)];
-  const lines = [...table, [], ...timeTable].map((cells) => (cells.length > 0 ? `| ${cells.join(" | ")} |` : ""));
-  return ["", caption, "", ...lines, ""].join("\n");
+  return captioned(caption, [...tableLines(HEAD, rows), "", ...tableLines(SECONDS, secondRows(allParts))]);
 }
 
 const SECONDS = [

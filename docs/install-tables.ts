@@ -1,4 +1,5 @@
 /** The tables of docs/install.md, from measurements of scripts: dependencies, projects, and agents' kernels. */
+import { afterFirst, tableLines } from "./markdown-table.js";
 import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Attempt } from "../bench/agents/judge.js";
@@ -27,14 +28,7 @@ export const dependencyPurposes: Readonly<Record<string, string>> = {
   picocolors: "colors on a terminal",
 };
 
-function tableOf(
-  head: readonly string[],
-  lines: readonly (readonly string[])[],
-  rightAligned: readonly number[] = [],
-): string {
-  const rule = head.map((_, i) => (rightAligned.includes(i) ? "---:" : "---"));
-  return [head, rule, ...lines].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
-}
+const tableOf = (...table: Parameters<typeof tableLines>): string => tableLines(...table).join("\n");
 
 const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(bytes < 1e6 ? 2 : 1)} MB`;
 
@@ -55,12 +49,12 @@ function dependencyTable(): string {
   const sizes = tableOf(
     ["what", "a file for each source", "the package"],
     rows.map(([label, format]) => [label, format(perSource), format(packaged)]),
-    [1, 2],
+    afterFirst,
   );
   const partTable = tableOf(
     ["part of the tarball", "packed"],
     (packaged.parts ?? []).map(({ what: label, bytes }) => [label, `${Math.round(bytes / 1000)} kB`]),
-    [1],
+    afterFirst,
   );
   const dependencies = tableOf(
     ["dependency", "size", "what it is for"],
@@ -69,7 +63,7 @@ function dependencyTable(): string {
       if (purpose === undefined) throw new Error(`say in docs/install-tables.ts what ${name} is for`);
       return [`\`${name}\` ${version}${optional ? ", optional" : ""}`, megabytes(bytes), purpose];
     }),
-    [1],
+    (column) => column === 1,
   );
   return `\n${sizes}\n\n${partTable}\n\n${dependencies}\n`;
 }

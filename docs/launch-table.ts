@@ -1,6 +1,7 @@
 /** The table of `docs/performance.md` with the host cost of calls, from the results of `npm run bench -- launch`. */
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
+import { afterFirst, captioned, tableLines } from "./markdown-table.js";
 
 interface Row {
   readonly kernel: string;
@@ -40,8 +41,6 @@ export function launchTable(): string {
     const times = Object.keys(PROVIDERS).map((provider) => timesByProvider.get(provider)?.toFixed(1) ?? "");
     return [name, ...times, (timesByProvider.get("fast")! / timesByProvider.get("torch")!).toFixed(2)];
   });
-  const table = [head, head.map((_, i) => (i === 0 ? "---" : "---:")), ...lines];
-  const text = table.map((cells) => `| ${cells.join(" | ")} |`);
   const caption = `${device}, torch ${torch}, Triton ${triton}: microseconds of the host for a call, medians of ${rounds} rounds in turn.`;
-  return ["", caption, "", ...text, ""].join("\n");
+  return captioned(caption, tableLines(head, lines, afterFirst));
 }

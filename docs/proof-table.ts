@@ -8,6 +8,7 @@ import type { SmtRecord } from "../bench/smt.js";
 import type { Certificate, ProofProperty } from "../src/compiled/compiled-kernel.js";
 import { rules } from "../src/prove/equivalence/rules.js";
 import { build } from "../src/pipeline/build.js";
+import { tableLines } from "./markdown-table.js";
 import { examples } from "../tests/support/examples.js";
 
 /** In the order of the page. Few kernels have author claims or requirements, so those have no column. */
@@ -22,8 +23,7 @@ export async function proofTable(): Promise<string> {
     `[${name}](../examples/${name}.ts)`,
     ...usedColumns.map((column) => cell(proof, column)),
   ]);
-  const lines = [["example", ...usedColumns], ["example", ...usedColumns].map(() => "---"), ...rows];
-  return ["", ...lines.map((cells) => `| ${cells.join(" | ")} |`), ""].join("\n");
+  return ["", ...tableLines(["example", ...usedColumns], rows), ""].join("\n");
 }
 
 const isOf =

@@ -1,6 +1,7 @@
 /** The table of `docs/browser.md`: the size and speed of the site, from the results of `npm run bench -- site`. */
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
+import { captioned, tableLines } from "./markdown-table.js";
 import type { SiteReport } from "../bench/site.js";
 
 export function siteTable(): string {
@@ -21,6 +22,5 @@ export function siteTable(): string {
     ["from its address to the first type under the pointer", range(playground.firstHover)],
   ];
   const caption = `Medians of ${playground.rounds} visits with an empty cache, on ${machine.cores} cores (${machine.processor}), ${chromium}, ${date}. In the minute before, ${loadBefore} processes on average wanted a core: a machine that is busy with other work is slower.`;
-  const table = [["what", "how much"], ["---", "---"], ...rows].map((cells) => `| ${cells.join(" | ")} |`);
-  return ["", caption, "", ...table, ""].join("\n");
+  return captioned(caption, tableLines(["what", "how much"], rows));
 }

@@ -1,6 +1,7 @@
 /** The tables of `docs/performance.md` about warp specialization, from the results of `npm run bench -- gluon`. */
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
+import { afterFirst, captioned, tableLines } from "./markdown-table.js";
 
 /** Milliseconds, TFLOP/s or speedups, by the kernel that was timed. */
 type Figures = Readonly<Record<string, number>>;
@@ -109,10 +110,8 @@ export function specializedTables(): Readonly<
   };
 }
 
-function table(caption: string, head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const rule = head.map((_, i) => (i === 0 ? "---" : "---:"));
-  return ["", caption, "", ...[head, rule, ...rows].map((cells) => `| ${cells.join(" | ")} |`), ""].join("\n");
-}
+const table = (caption: string, head: readonly string[], rows: readonly (readonly string[])[]): string =>
+  captioned(caption, tableLines(head, rows, afterFirst));
 
 const whole = (tflops: number): string => tflops.toFixed(0);
 const ratio = (times: number): string => times.toFixed(2);

@@ -4,6 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
+import { afterFirst, captioned, tableLines } from "./markdown-table.js";
 
 interface Row {
   readonly kernel: string;
@@ -61,10 +62,9 @@ export function speedTable(): string {
       time(timesByProvider.get("torch")),
     ];
   });
-  const table = [head, head.map((_, i) => (i === 0 ? "---" : "---:")), ...lines];
   const rounds = [...byHand.values()][0]?.rounds;
   const caption = `${device}, torch ${torch}, Triton ${triton}: medians in milliseconds; ratios of ${rounds} rounds in turns.`;
-  return ["", caption, "", ...table.map((cells) => `| ${cells.join(" | ")} |`), ""].join("\n");
+  return captioned(caption, tableLines(head, lines, afterFirst));
 }
 
 const time = (ms: number | undefined): string => ms?.toPrecision(3) ?? "";

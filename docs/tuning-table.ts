@@ -4,6 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
+import { captioned, tableLines } from "./markdown-table.js";
 
 interface Run {
   readonly tried: number;
@@ -39,7 +40,9 @@ export function tuningTable(): string {
     exhaustive.ms.toPrecision(3),
     (derived.ms / exhaustive.ms).toFixed(3),
   ]);
-  const table = [head, head.map((_, i) => (i < 2 ? "---" : "---:")), ...lines];
   const caption = `${device}, ${python}: a search without a space and without anything in its caches, and all of a space that an expert might declare, which \`npm run bench -- tuning\` names.`;
-  return ["", caption, "", ...table.map((cells) => `| ${cells.join(" | ")} |`), ""].join("\n");
+  return captioned(
+    caption,
+    tableLines(head, lines, (column) => column > 1),
+  );
 }

@@ -9,7 +9,7 @@ import { parseArgs } from "node:util";
 import { build } from "tilescript";
 import { decodeAttention } from "../examples/decode-attention.js";
 import { pagedAttention } from "../examples/paged-attention.js";
-import { resultFile, runOnModules } from "./in-python.js";
+import { resultFile, runOrPrepare } from "./in-python.js";
 
 const { values: flags } = parseArgs({
   options: { out: { type: "string", default: "decode.json" }, prepare: { type: "string" } },
@@ -21,6 +21,4 @@ async function emitInto(folder: string): Promise<void> {
     writeFileSync(join(folder, built.file), built.emit().python);
 }
 
-if (flags.prepare === undefined)
-  process.exitCode = await runOnModules("decode.py", emitInto, ["--out", resultFile(flags.out)]);
-else await emitInto(flags.prepare);
+await runOrPrepare(flags.prepare, "decode.py", emitInto, ["--out", resultFile(flags.out)]);

@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { build } from "tilescript";
 import { examples } from "../tests/support/examples.js";
-import { resultFile, runOnModules } from "./in-python.js";
+import { resultFile, runOrPrepare } from "./in-python.js";
 import { kernelDigest } from "./kernel-digest.js";
 import { buildVariant, variants } from "./variants.js";
 
@@ -54,11 +54,9 @@ function writeAll(folder: string, modules: ReadonlyMap<string, string>): void {
   for (const [file, python] of modules) writeFileSync(join(folder, file), python);
 }
 
-if (flags.prepare === undefined) {
-  if (flags.variants && flags.out === "gallery-h200.json")
-    throw new Error("a record has no variants; name another --out");
-  const forwardedFlags = (["only", "minutes"] as const).flatMap((name) =>
-    flags[name] ? [`--${name}`, flags[name]] : [],
-  );
-  process.exitCode = await runOnModules("gallery.py", emitInto, ["--out", resultFile(flags.out), ...forwardedFlags]);
-} else await emitInto(flags.prepare);
+if (flags.prepare === undefined && flags.variants && flags.out === "gallery-h200.json")
+  throw new Error("a record has no variants; name another --out");
+const forwardedFlags = (["only", "minutes"] as const).flatMap((name) =>
+  flags[name] ? [`--${name}`, flags[name]] : [],
+);
+await runOrPrepare(flags.prepare, "gallery.py", emitInto, ["--out", resultFile(flags.out), ...forwardedFlags]);

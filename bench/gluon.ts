@@ -19,7 +19,7 @@ import { inOneLoop, inTwoLoops, unmasked, windowed } from "../tests/unit/codegen
 import * as modifications from "../tests/unit/codegen/fixtures/score-modifications.js";
 import { randomAttention } from "../tests/kernels/random/random-attentions.js";
 import { randomProduct } from "../tests/kernels/random/random-products.js";
-import { resultFile, runOnModules } from "./in-python.js";
+import { resultFile, runOrPrepare } from "./in-python.js";
 
 const examples = [
   gemm,
@@ -65,6 +65,4 @@ async function emitInto(folder: string): Promise<void> {
   writeFileSync(join(random, "index.json"), `${JSON.stringify(index)}\n`);
 }
 
-if (flags.prepare === undefined)
-  process.exitCode = await runOnModules("gluon.py", emitInto, ["--out", resultFile(flags.out)]);
-else await emitInto(flags.prepare);
+await runOrPrepare(flags.prepare, "gluon.py", emitInto, ["--out", resultFile(flags.out)]);

@@ -9,7 +9,7 @@ import { build } from "tilescript";
 import { gemm } from "../examples/gemm.js";
 import { softmax } from "../examples/softmax.js";
 import { vectorAdd } from "../examples/vector-add.js";
-import { resultFile, runOnModules } from "./in-python.js";
+import { resultFile, runOrPrepare } from "./in-python.js";
 
 const { values: flags } = parseArgs({
   options: { out: { type: "string", default: "gpu.json" }, prepare: { type: "string" } },
@@ -24,6 +24,4 @@ async function emitInto(folder: string): Promise<void> {
   }
 }
 
-if (flags.prepare === undefined)
-  process.exitCode = await runOnModules("gpu.py", emitInto, ["--out", resultFile(flags.out)]);
-else await emitInto(flags.prepare);
+await runOrPrepare(flags.prepare, "gpu.py", emitInto, ["--out", resultFile(flags.out)]);

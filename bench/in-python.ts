@@ -6,7 +6,7 @@ import { join, resolve } from "node:path";
 import { findPython } from "../src/runtime/worker/environment.js";
 
 /** The script's exit code, or 3 without a Python that has torch and triton. Its arguments are the folder and `args`. */
-export async function runOnModules(
+async function runOnModules(
   script: string,
   emitInto: (folder: string) => Promise<void>,
   args: readonly string[],
@@ -24,6 +24,17 @@ export async function runOnModules(
   } finally {
     rmSync(folder, { recursive: true });
   }
+}
+
+/** Runs a script on emitted modules and sets the exit code. With `prepare`, only writes the modules to that folder. */
+export async function runOrPrepare(
+  prepare: string | undefined,
+  script: string,
+  emitInto: (folder: string) => Promise<void>,
+  args: readonly string[],
+): Promise<void> {
+  if (prepare === undefined) process.exitCode = await runOnModules(script, emitInto, args);
+  else await emitInto(prepare);
 }
 
 /** A file of bench/results. */

@@ -10,7 +10,7 @@ import { build } from "tilescript";
 import { gemm } from "../examples/gemm.js";
 import { softmax } from "../examples/softmax.js";
 import { vectorAdd } from "../examples/vector-add.js";
-import { resultFile, runOnModules } from "./in-python.js";
+import { resultFile, runOrPrepare } from "./in-python.js";
 
 const { values: flags } = parseArgs({
   options: { out: { type: "string", default: "launch.json" }, prepare: { type: "string" } },
@@ -27,6 +27,4 @@ async function emitInto(folder: string): Promise<void> {
   }
 }
 
-if (flags.prepare === undefined)
-  process.exitCode = await runOnModules("launch.py", emitInto, ["--out", resultFile(flags.out)]);
-else await emitInto(flags.prepare);
+await runOrPrepare(flags.prepare, "launch.py", emitInto, ["--out", resultFile(flags.out)]);

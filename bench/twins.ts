@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { build } from "tilescript";
 import { pairs } from "../tests/triton/twins/pairs.js";
-import { resultFile, runOnModules } from "./in-python.js";
+import { resultFile, runOrPrepare } from "./in-python.js";
 
 const { values: flags } = parseArgs({
   options: {
@@ -34,8 +34,6 @@ async function emitInto(folder: string): Promise<void> {
   writeFileSync(join(folder, "pairs.json"), `${JSON.stringify(index, undefined, 2)}\n`);
 }
 
-if (flags.prepare === undefined) {
-  const modeArgs = flags.check ? ["--check"] : ["--out", resultFile(flags.out)];
-  const kernelArgs = flags.only === undefined ? [] : ["--only", flags.only];
-  process.exitCode = await runOnModules("twins.py", emitInto, [...modeArgs, ...kernelArgs]);
-} else await emitInto(flags.prepare);
+const modeArgs = flags.check ? ["--check"] : ["--out", resultFile(flags.out)];
+const kernelArgs = flags.only === undefined ? [] : ["--only", flags.only];
+await runOrPrepare(flags.prepare, "twins.py", emitInto, [...modeArgs, ...kernelArgs]);

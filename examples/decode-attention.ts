@@ -9,23 +9,23 @@ import { constexpr, kernel, main, op, tensor, tl } from "tilescript";
 
 const T = tl.dtype("T", [tl.float16, tl.bfloat16]);
 
-const queries = tensor(T, ["B", "H", "G", "HEAD_DIM"]);
 const cache = tensor(T, ["PAGES", "PAGE_SIZE", "H", "HEAD_DIM"], { offsets: tl.int64 });
-const tables = tensor(tl.int32, ["B", "MAX_PAGES"], { range: [0, "PAGES"] });
-const lengths = tensor(tl.int32, ["B"], {
-  range: ({ MAX_PAGES, PAGE_SIZE }) => [1, MAX_PAGES.mul(PAGE_SIZE).add(1)],
-});
+
+const inputs = {
+  q: tensor(T, ["B", "H", "G", "HEAD_DIM"]),
+  kCache: cache,
+  vCache: cache,
+  // The cache pages of each sequence in order, and the number of tokens in use.
+  blockTables: tensor(tl.int32, ["B", "MAX_PAGES"], { range: [0, "PAGES"] }),
+  seqLens: tensor(tl.int32, ["B"], { range: ({ MAX_PAGES, PAGE_SIZE }) => [1, MAX_PAGES.mul(PAGE_SIZE).add(1)] }),
+};
 
 const attentionSplits = kernel(
   "attention_splits",
   {
     doc: "Attention of each query to the keys of each split, and the base-2 logarithm of its sum of exponentials.",
     params: {
-      q: queries,
-      kCache: cache,
-      vCache: cache,
-      blockTables: tables,
-      seqLens: lengths,
+      ...inputs,
       partial: tensor.out(tl.float32, ["B", "H", "SPLITS", "G", "HEAD_DIM"]),
       lse: tensor.out(tl.float32, ["B", "H", "SPLITS", "G"]),
       HEAD_DIM: constexpr(),
@@ -122,11 +122,7 @@ export const decodeAttention = op(
   {
     doc: "softmax(q @ k^T / sqrt(head dim)) @ v for one query token a sequence; G query heads share a head of the cache.",
     params: {
-      q: queries,
-      kCache: cache,
-      vCache: cache,
-      blockTables: tables,
-      seqLens: lengths,
+      ...inputs,
       o: tensor.out(T, ["B", "H", "G", "HEAD_DIM"]),
       SPLITS: constexpr.int({ default: 16 }),
     },

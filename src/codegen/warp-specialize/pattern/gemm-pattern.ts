@@ -30,7 +30,6 @@ import {
   type DotStatement,
   hasFloat8Operands,
   isDot,
-  isProduct,
   matrixShape,
   multipliedBlock,
   productsIn,
@@ -96,7 +95,7 @@ interface LoopNest {
 }
 
 function loopNestOf(ir: KernelIR): LoopNest {
-  const [product] = productsIn(ir.body);
+  const [product, other] = productsIn(ir.body);
   if (!product) return notSpecializable("it multiplies no matrices", ir.at);
   if (!isDot(product)) return notSpecializable(`tl.${product.op.name} has no warp-specialized form`, product.location);
   const loopIn = ({ statements }: Block): ForStatement | undefined =>
@@ -109,34 +108,34 @@ function loopNestOf(ir: KernelIR): LoopNest {
   if (!kLoop.body.statements.includes(choice ?? product))
     return notSpecializable("its product stands in a branch or a third loop", product.location);
   if (kLoop.unrolled || (inner && outer.unrolled)) return notSpecializable("its loop is unrolled", kLoop.location);
-  const products = choice ? productsOfArms(choice) : ([[product, kLoop.body]] as const);
+  const products = choice && other ? productsOf(choice, product, other) : ([[product, kLoop.body]] as const);
   return { tileLoop: inner && outer, kLoop, products, choice, tile: inner ? outer.body : ir.body };
 }
 
-/** The branch on a constexpr whose two arms have the kernel's only products. */
-export function sumChoice(ir: KernelIR): IfStatement | undefined {
-  const count = productsIn(ir.body).length;
-  let choice: IfStatement | undefined;
-  walk(ir.body, (statement) => {
-    if (statement.kind !== "if" || !isValue(statement.condition)) return;
-    const isChoice = statement.condition.type.kind === "constexpr" && blocksOf(statement).every(productOf);
-    if (count === 2 && isChoice) choice = statement;
-  });
-  return choice;
-}
-
-/** The first product among the statements of a block. */
-const productOf = ({ statements }: Block): OpStatement | undefined =>
-  statements.find((each) => each.kind === "op" && isProduct(each)) as OpStatement | undefined;
-
-function productsOfArms({ then, otherwise, location }: IfStatement): readonly [PlacedProduct, PlacedProduct] {
-  const [first, second] = [productOf(then), productOf(otherwise)];
-  if (!first || !second || !isDot(first) || !isDot(second))
-    return notSpecializable("an arm of its loop has another product than tl.dot", location);
+function productsOf(
+  { then, otherwise, location }: IfStatement,
+  first: DotStatement,
+  second: OpStatement,
+): LoopNest["products"] {
+  if (!isDot(second)) return notSpecializable("an arm of its loop has another product than tl.dot", location);
   return [
     [first, then],
     [second, otherwise],
   ];
+}
+
+/** The branch on a constexpr whose two arms have the kernel's only products. */
+export function sumChoice(ir: KernelIR): IfStatement | undefined {
+  const [first, second, extra] = productsIn(ir.body);
+  if (!first || !second || extra) return undefined;
+  let choice: IfStatement | undefined;
+  walk(ir.body, (statement) => {
+    if (statement.kind !== "if" || !isValue(statement.condition)) return;
+    const { condition, then, otherwise } = statement;
+    const hasBoth = then.statements.includes(first) && otherwise.statements.includes(second);
+    if (condition.type.kind === "constexpr" && hasBoth) choice = statement;
+  });
+  return choice;
 }
 
 function containsStatement(block: Block, target: Statement): boolean {

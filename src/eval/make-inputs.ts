@@ -109,8 +109,7 @@ const FLOAT_LINES = (dtype: FloatDType): readonly Line[] => [
  */
 const OFFSET = 32;
 
-const offsetLines = (dtype: DTypeName): readonly Line[] =>
-  isFloat(dtype) && !isFp8(dtype) ? [(value) => OFFSET + value, (value) => value] : [];
+const OFFSET_LINES: readonly Line[] = [(value) => OFFSET + value, (value) => value];
 
 /** Their sum hides the digits of the tiny half in float32, and fits a float16. */
 const [LARGE, TINY] = [2 ** 13, 2 ** -10];
@@ -121,8 +120,11 @@ const CANCELLING_LINES: readonly Line[] = [
   (value, index, _, half) => (index < half ? TINY : LARGE) * (1 + Math.abs(value)),
 ];
 
-const cancellingLines = (dtype: DTypeName): readonly Line[] =>
-  isFloat(dtype) && !isFp8(dtype) ? CANCELLING_LINES : [];
+/** These lines for floats with arithmetic, which a float8 has not. */
+const ofFloats =
+  (lines: readonly Line[]) =>
+  (dtype: DTypeName): readonly Line[] =>
+    isFloat(dtype) && !isFp8(dtype) ? lines : [];
 
 /** Lines of signed integers. Their sums remain small. */
 const INTEGER_LINES: readonly Line[] = [() => 1, (value) => -1 - Math.abs(value), (value) => value];
@@ -137,15 +139,14 @@ const LINES: Readonly<
     axis: 1,
     lines: (dtype) => (isFloat(dtype) ? [() => -Infinity, (value) => value] : []),
   },
-  "offset rows": { axis: 1, lines: offsetLines },
-  "offset columns": { axis: 2, lines: offsetLines },
-  "cancelling rows": { axis: 1, lines: cancellingLines },
-  "cancelling columns": { axis: 2, lines: cancellingLines },
+  "offset rows": { axis: 1, lines: ofFloats(OFFSET_LINES) },
+  "offset columns": { axis: 2, lines: ofFloats(OFFSET_LINES) },
+  "cancelling rows": { axis: 1, lines: ofFloats(CANCELLING_LINES) },
+  "cancelling columns": { axis: 2, lines: ofFloats(CANCELLING_LINES) },
 };
 
 function linesOf(dtype: DTypeName): readonly Line[] {
-  // A float8 has no arithmetic.
-  if (isFloat(dtype)) return isFp8(dtype) ? [] : FLOAT_LINES(dtype);
+  if (isFloat(dtype)) return ofFloats(FLOAT_LINES(dtype))(dtype);
   return isSigned(dtype) && !isBig(dtype) ? INTEGER_LINES : [];
 }
 

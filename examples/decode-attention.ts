@@ -103,7 +103,7 @@ const attentionCombine = kernel(
     config: { numWarps: 4 },
     shapes: [{ B: 3, H: 2, SPLITS: 8, G: 4, HEAD_DIM: 64 }],
   },
-  ({ partial, lse, o, OUT, SPLITS, HEAD_DIM, BLOCK_S }) => {
+  ({ partial, lse, o, OUT, HEAD_DIM, BLOCK_S }) => {
     const row = tl.inBounds(tl.programId(0));
     const head = tl.inBounds(tl.programId(1));
     const seq = tl.inBounds(tl.programId(2));

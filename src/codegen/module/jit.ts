@@ -93,7 +93,7 @@ export function jitFunctions(
 
 /**
  * The expression of a dtype: `tl.float16`, or for a dtype variable the constexpr that binds it. Without a constexpr it
- * is the element type of the first output, else of a written pointer, else of the first tensor or the last pointer.
+ * is the element type of the first output, else of a written pointer, else of the first tensor or pointer.
  */
 function dtypeExpression(ir: KernelIR, names: KernelNames, elem: Elem): Expression {
   if (typeof elem === "string") return py.dotted(`tl.${elem}`);
@@ -108,7 +108,7 @@ function dtypeExpression(ir: KernelIR, names: KernelNames, elem: Elem): Expressi
   const target = output ? undefined : pointers.find(({ name }) => writtenPointers.has(name));
   const holder = output ?? present[0] ?? tensors[0];
   if (target || !holder)
-    return py.dotted(`${names.parameters.get((target ?? pointers.at(-1)!).value)!}.dtype.element_ty`);
+    return py.dotted(`${names.parameters.get((target ?? pointers[0]!).value)!}.dtype.element_ty`);
   return py.dotted(`${names.parameters.get(holder.pointer)!}.dtype${holder.block ? "" : ".element_ty"}`);
 }
 

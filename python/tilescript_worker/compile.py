@@ -13,10 +13,10 @@ from typing import Any
 from .failures import compiler_output
 from .launching import call_on_zeros, set_target
 from .machine_code import machine_code
-from .modules import load
+from .modules import autotuner, load
 from .protocol import RequestError
 from .resources import resources
-from .specialized import kernel_of, tuner_of
+from .specialized import kernels_of
 
 
 def compile_case(request: dict[str, Any]) -> dict[str, Any]:
@@ -37,10 +37,9 @@ def compile_case(request: dict[str, Any]) -> dict[str, Any]:
 def _specialized(request: dict[str, Any], kernel: Any) -> dict[str, Any] | None:
     """The config of the warp-specialized kernel, if that was compiled."""
     module = load(request["module"], request["jits"], request["config"], request.get("gpu"))
-    tuner = tuner_of(module)
-    if tuner is None or kernel.name != kernel_of(module):
+    if kernel.name not in kernels_of(module):
         return None
-    config = tuner.best_config
+    config = autotuner(getattr(module, kernel.name)).best_config
     return {"values": config.kwargs, **({"maxnreg": config.maxnreg} if config.maxnreg else {})}
 
 

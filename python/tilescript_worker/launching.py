@@ -18,7 +18,7 @@ from . import gradients
 from .inputs import zeros_for
 from .invoke import Arguments, argument_list, call, has_output_layout, out_arguments
 from .modules import load
-from .specialized import kernel_of, specialized
+from .specialized import kernels_of, specialized
 
 
 def call_on_zeros(request: dict[str, Any], launch: Callable[..., Any]) -> None:
@@ -30,8 +30,7 @@ def call_on_zeros(request: dict[str, Any], launch: Callable[..., Any]) -> None:
         form = request.get("specialized")
         if form is not None:
             stack.enter_context(specialized(module, form, compile_only=True))
-        specialized_kernels = [] if form is None else [kernel_of(module)]
-        for jit in [*request["jits"], *filter(None, specialized_kernels)]:
+        for jit in [*request["jits"], *([] if form is None else kernels_of(module))]:
             stack.enter_context(intercept_launches(getattr(module, jit), launch))
         names = [name for name in request.get("gradients", []) if name in tensors]
         if names:

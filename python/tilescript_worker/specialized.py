@@ -1,10 +1,11 @@
-"""Launches the warp-specialized kernel of a module with a selected config."""
+"""Launches the warp-specialized kernels of a module with selected configs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -25,19 +26,18 @@ class Launch:
 
 @contextmanager
 def specialized(module: ModuleType, config_index: int, compile_only: bool = False) -> Iterator[list[Launch]]:
-    """Inside a ``with``, calls launch the warp-specialized kernel if their tensors allow it, and are listed.
+    """Inside a ``with``, calls launch the warp-specialized kernels if their tensors allow it, and are listed.
 
-    ``config_index`` selects a config, modulo the number of valid ones. An exception of a specialized launch gets the
-    attribute ``launched``. With ``compile_only``, no check of the GPU is made.
+    ``config_index`` selects a config of each kernel, modulo the number of valid ones. An exception of a specialized
+    launch gets the attribute ``launched``. With ``compile_only``, no check of the GPU is made.
     """
-    tuner = tuner_of(module)
-    if tuner is None:
+    tuners = [autotuner(getattr(module, name)) for name in kernels_of(module)]
+    if not tuners:
         yield []
         return
     launches: list[Launch] = []
-    run = tuner.run
 
-    def run_one(*arguments: Any, **options: Any) -> Any:
+    def run_one(tuner: Any, run: Any, *arguments: Any, **options: Any) -> Any:
         tuner.nargs = dict(zip(tuner.arg_names, arguments, strict=False))
         fitting = tuner.prune_configs(options)
         config = fitting[config_index % len(fitting)]
@@ -51,7 +51,10 @@ def specialized(module: ModuleType, config_index: int, compile_only: bool = Fals
     launch_cache.clear()
     try:
         predicate = _tma_predicate(module) if compile_only else specialization_predicate(module)
-        with _patch_attributes(tuner, run=run_one), _patch_attributes(module, _is_specialized=predicate, **chosen):
+        with ExitStack() as stack:
+            for tuner in tuners:
+                stack.enter_context(_patch_attributes(tuner, run=partial(run_one, tuner, tuner.run)))
+            stack.enter_context(_patch_attributes(module, _is_specialized=predicate, **chosen))
             yield launches
     except Exception as error:
         if launches:
@@ -79,14 +82,8 @@ def _patch_attributes(owner: Any, **values: Any) -> Iterator[None]:
         attributes.update(saved)
 
 
-def tuner_of(module: ModuleType) -> Any | None:
-    """The autotuner of a module's warp-specialized kernel, if it has one."""
-    name = kernel_of(module)
-    return None if name is None else autotuner(getattr(module, name))
-
-
-def kernel_of(module: ModuleType) -> str | None:
-    """The name of a module's warp-specialized kernel, if it has one."""
+def kernels_of(module: ModuleType) -> list[str]:
+    """The names of a module's warp-specialized kernels: one at most, unless it has an operator."""
     if not hasattr(module, "_is_specialized"):
-        return None
-    return next(name for name in vars(module) if name.endswith("_specialized_kernel"))
+        return []
+    return [name for name in vars(module) if name.endswith("_specialized_kernel")]

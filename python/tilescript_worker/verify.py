@@ -65,7 +65,7 @@ def verify(request: dict[str, Any], device: Device) -> dict[str, Any]:
             comparisons, problems = compared, problems or [f"{specialized_run.kernel} differs from the reference"]
     if has_reference and request["gradients"] and not corrupted:
         with GuardedMemory(len(inputs)) as memory:
-            comparisons += gradients.compare_gradients(module, inputs, values, request, device)
+            comparisons += _compare_gradients(module, inputs, values, request, device, selection)
         outside = outside_writes(inputs, {}, memory)
         problems = problems or outside or changed_inputs(_read_only(request["inputs"]), inputs)
         corrupted = bool(outside)
@@ -77,6 +77,22 @@ def verify(request: dict[str, Any], device: Device) -> dict[str, Any]:
         "compiled": cache_misses.count() - compiled,
         "unreliable": unreliable_reasons(request, device),
     }
+
+
+def _compare_gradients(
+    module: ModuleType,
+    inputs: dict[str, Guarded],
+    values: dict[str, torch.Tensor],
+    request: dict[str, Any],
+    device: Device,
+    selection: dict[str, Any] | None,
+) -> list[dict[str, Any]]:
+    """Compares gradients, and if they are right, those with the warp-specialized kernels where the case allows them."""
+    compared = gradients.compare_gradients(module, inputs, values, request, device)
+    if selection is None or "config" not in selection or any(comparison["wrong"] for comparison in compared):
+        return compared
+    with specialized(module, request["specialized"]):
+        return gradients.compare_gradients(module, inputs, values, request, device)
 
 
 def _run(
@@ -141,7 +157,9 @@ def _specialized(
         problem for run in others for problem in _differences(first.results, run.results, request, False)
     ]
     problems = [f"{launches[0]}: {problem}" for problem in problems_found[:1]]
-    selection = {"config": launches[0].config, "of": launches[0].config_count}
+    # The kernels of an operator have different numbers of configs.
+    longest = max(launches, key=lambda launch: launch.config_count)
+    selection = {"config": longest.config, "of": longest.config_count}
     return _Specialized(selection, runs[-1].results, problems, any(run.corrupted for run in runs), str(launches[0]))
 
 

@@ -611,7 +611,7 @@ export interface CompiledKernel {
   readonly warnings: readonly Diagnostic[];
   /**
    * For each config of the warp-specialized kernel, the author's config from which it is derived. Absent without that
-   * kernel.
+   * kernel. An operator has those of its kernel with most of them.
    */
   readonly specialized?: readonly Config[];
   /** `none`: no reference. `recorded`: the evaluator can compute it. `python`: only PyTorch can. */

@@ -24,6 +24,7 @@ import { byLaunch } from "./by-launch.js";
 import { emitters } from "./emitters.js";
 import { mergeCertificates, cachedProof, kernelScripts } from "./proof.js";
 import { outputProofs } from "../prove/equivalence/output-proofs.js";
+import { specializedConfigs, specializedKernels } from "./warp-specialization.js";
 import { throwIfErrors, lower, traceAndCheck } from "./trace-and-check.js";
 
 /** Compiles an operator. `compilePart` compiles one of its kernels separately. */
@@ -44,14 +45,23 @@ export function compileOperator(
   throwIfErrors(diagnostics);
   const { signature: face, kernels } = operator;
   const lowered = new Map(kernels.map((kernel) => [kernel, lower(kernel)]));
+  const specialized = specializedKernels(lowered);
   const signature = operatorSignature(operator);
   const file = `${signature.name}.py`;
   const emitting = emitters(
     face,
     file,
     ({ op = { namespace: NAMESPACE }, ...options } = {}, part) =>
-      emitOperator(operator, [...lowered.values()], source, op, options, part),
-    () => [],
+      emitOperator(
+        operator,
+        [...lowered.values()],
+        source,
+        op,
+        options,
+        specialized.form(options.warpSpecialize),
+        part,
+      ),
+    ({ warpSpecialize } = {}) => specialized.warnings(warpSpecialize),
   );
   const narrowRoundings = narrowRoundingsOf(face, signature.arithmetic, () => operatorRoundingSites(operator));
   const evaluate = operatorEvaluator(operator, signature, lowered, narrowRoundings);
@@ -74,6 +84,7 @@ export function compileOperator(
     warnings: [...diagnostics, ...(emitted.warnings ?? [])],
     reference: face.reference?.kind ?? "none",
     ...(face.tolerance && { tolerance: face.tolerance }),
+    ...specializedConfigs(...kernels.map(specialized.form())),
     targets: kernels.flatMap(({ targets }) => targets ?? []),
     sizes: (testCase) => sizesOf(face, { ...testCase, config: 0 }),
     constexprs: ({ constexprs = {} }) => constexprs,

@@ -17,6 +17,11 @@ export interface WarpSpecializedKernel {
   warnings(mode?: Specialize): readonly Diagnostic[];
 }
 
+export interface WarpSpecializedKernels {
+  form(mode?: Specialize): (kernel: KernelIR) => Specialized | undefined;
+  warnings(mode?: Specialize): readonly Diagnostic[];
+}
+
 export function warpSpecializedKernel(ir: KernelIR, lowered: KernelIR): WarpSpecializedKernel {
   let cached: Specialized | NotSpecializable | undefined;
   const specializeOnce = () => (cached ??= specialize(ir, lowered));
@@ -36,6 +41,27 @@ export function warpSpecializedKernel(ir: KernelIR, lowered: KernelIR): WarpSpec
   };
 }
 
-/** For each config of the warp-specialized form, the author's config it comes from. */
-export const specializedConfigs = (form: Specialized | undefined): Pick<CompiledKernel, "specialized"> =>
-  form ? { specialized: form.configs.map(({ config }) => config) } : {};
+/**
+ * The same for the kernels of an operator. Each has a mode of its own; a caller's mode is that of the kernels that match a
+ * pattern, and there must be one.
+ */
+export function specializedKernels(lowered: ReadonlyMap<KernelIR, KernelIR>): WarpSpecializedKernels {
+  const kernels = new Map([...lowered].map(([ir, each]) => [ir, warpSpecializedKernel(ir, each)]));
+  const matches = () => [...kernels.values()].some((each) => each.form("auto"));
+  return {
+    form(mode) {
+      const modeOfEach = mode === "always" && matches() ? "auto" : mode;
+      return (kernel) => kernels.get(kernel)?.form(modeOfEach);
+    },
+    warnings: (mode) => (mode && matches() ? [] : [...kernels.values()].flatMap((each) => each.warnings(mode))),
+  };
+}
+
+/** For each config of the warp-specialized form that has most, the author's config it comes from. */
+export function specializedConfigs(
+  ...forms: readonly (Specialized | undefined)[]
+): Pick<CompiledKernel, "specialized"> {
+  const lists = forms.flatMap((form) => (form ? [form.configs.map(({ config }) => config)] : []));
+  const longest = lists.toSorted((a, b) => b.length - a.length)[0];
+  return longest ? { specialized: longest } : {};
+}

@@ -10,8 +10,8 @@ os.environ["TRITON_INTERPRET"] = "1"
 import torch
 
 from tilescript_worker.device import Device
-from tilescript_worker.modules import autotuners, load
-from tilescript_worker.specialized import specialized, tuner_of
+from tilescript_worker.modules import autotuner, autotuners, load
+from tilescript_worker.specialized import specialized
 from tilescript_worker.verify import verify
 
 # The specialized kernel adds FAULT where its block is 32, and NOISE times the number of its launches.
@@ -87,6 +87,34 @@ def reference_fn(x):
 kernel_fn = twice
 """
 
+# An operator: its gradient has a specialized kernel, too, which adds GRADIENT_FAULT.
+OPERATOR = """
+@triton.autotune(configs=[triton.Config({"BLOCK": block}) for block in (16, 32, 64, 128)], key=[])
+@triton.jit
+def gradient_specialized_kernel(dy_ptr, dx_ptr, N, FAULT: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(dx_ptr + i, tl.load(dy_ptr + i, mask=i < N) * 2 + FAULT, mask=i < N)
+
+
+class _Twice(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return twice(x.detach())
+
+    @staticmethod
+    def backward(ctx, dy):
+        dx = dy.new_empty(dy.shape)
+        if not _is_specialized(dy, dx):
+            return twice(dy.contiguous())
+        grid = lambda meta: (triton.cdiv(dy.shape[0], meta["BLOCK"]),)
+        gradient_specialized_kernel[grid](dy.contiguous(), dx, dy.shape[0], FAULT=GRADIENT_FAULT)
+        return dx
+
+
+def kernel_fn(x):
+    return _Twice.apply(x)
+"""
+
 
 class Specialized(unittest.TestCase):
     def setUp(self) -> None:
@@ -97,7 +125,7 @@ class Specialized(unittest.TestCase):
     def write(self, fault: str = "0.0", noise: str = "0.0") -> None:
         self.path.write_text(f"FAULT, NOISE = {fault}, {noise}\n{MODULE}")
 
-    def verify(self, config: "int | None", n: int = 64) -> dict:
+    def verify(self, config: "int | None", n: int = 64, gradients: "list[str]" = []) -> dict:
         def vector(name, role):
             tensor = {"name": name, "python": name, "role": role, "dtype": "float32", "shape": [n]}
             return tensor | {"layout": "contiguous", "fill": {"kind": "normal"}}
@@ -111,8 +139,8 @@ class Specialized(unittest.TestCase):
             "results": ["y"],
             "arguments": {},
             "seed": 3,
-            "gradients": [],
-            "tolerances": {"y": {"rtol": 1e-5, "atol": 1e-5}},
+            "gradients": gradients,
+            "tolerances": {name: {"rtol": 1e-5, "atol": 1e-5} for name in ("y", "x.grad")},
             "roundingUnit": 2**-24,
             "passOut": False,
             "repeats": 1,
@@ -149,6 +177,14 @@ class Specialized(unittest.TestCase):
         found = self.verify(1, n=40)
         self.assertEqual((found["specialized"], found["problems"]), (None, []))
 
+    def test_gradients_are_compared_with_the_specialized_kernels_too(self) -> None:
+        for fault, wrong in (("0.0", 0), ("0.5", 64)):
+            self.path.write_text(f"FAULT, NOISE, GRADIENT_FAULT = 0.0, 0.0, {fault}\n{MODULE}{OPERATOR}")
+            found = self.verify(3, gradients=["x"])
+            self.assertEqual(found["specialized"], {"config": 0, "of": 3})
+            self.assertEqual([(each["output"], each["wrong"]) for each in found["comparisons"]], [("y", 0), ("x.grad", wrong)])
+            self.assertEqual([each["wrong"] for each in self.verify(None, gradients=["x"])["comparisons"]], [0, 0])
+
     def test_an_error_of_its_launch_names_it(self) -> None:
         self.write(fault="print")
         with self.assertRaises(Exception) as caught:
@@ -165,7 +201,7 @@ class Specialized(unittest.TestCase):
         def refuse(*_arguments, **_options):
             raise OutOfResources("shared memory")
 
-        tuner_of(module).fn.run = refuse
+        autotuner(module.twice_specialized_kernel).fn.run = refuse
         found = self.verify(2)
         self.assertRegex(found["specialized"]["misfit"], "config 2 of 3 .*: shared memory")
         self.assertEqual((found["problems"], [each["wrong"] for each in found["comparisons"]]), ([], [0]))

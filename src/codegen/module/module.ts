@@ -109,13 +109,17 @@ function fastObstacle(ir: KernelIR, { op, checked }: EmitOptions, gluon: GluonKe
   return gluon && !gluon.isTimed ? "its warp-specialized kernel has descriptors" : cacheObstacle(ir);
 }
 
-/** Emits the module of an operator. `kernels` are lowered, in the order of `operator.kernels`. */
+/**
+ * Emits the module of an operator. `kernels` are lowered, in the order of `operator.kernels`; `specializedOf` gets one of
+ * `operator.kernels`.
+ */
 export function emitOperator(
   operator: OperatorIR,
   kernels: readonly KernelIR[],
   source: SourceIndex | undefined,
   op: OpOptions,
   options: EmitOptions = {},
+  specializedOf: (ir: KernelIR) => Specialized | undefined = () => undefined,
   part: Part = {},
 ): EmittedModule {
   checkOperator(operator, op);
@@ -135,11 +139,16 @@ export function emitOperator(
     };
     const usedValues = usedParameters(ir);
     const isTraceable = op.form === "triton_op";
+    const specialized = isTraceable ? undefined : specializedOf(operator.kernels[i]!);
+    const mode = options.warpSpecialize ?? ir.warpSpecialize;
+    const gluon = specialized && gluonKernel(specialized, { ir, names: kernel, module, source }, mode);
     dependencies.push(...decoratorDependencies(ir, kernel));
     externs.push(kernel.externs);
+    const wrapperOptions = { isTraceable, checksPromises: options.checked, gluon };
     definitions.push(
       ...jitFunctions(ir, kernel, usedValues, source),
-      ...emitOperatorFunctions(ir, kernel, usedValues, { isTraceable, checksPromises: options.checked }, functions),
+      ...(gluon ? specializedDefinitions(ir, gluon, kernel, module) : []),
+      ...emitOperatorFunctions(ir, kernel, usedValues, wrapperOptions, functions),
     );
     emittedKernels.set(operator.kernels[i]!, { names: kernel, functions, contiguous: strictTensors(ir) });
   });

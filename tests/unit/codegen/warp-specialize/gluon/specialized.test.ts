@@ -1,7 +1,9 @@
 /** Modules with a warp-specialized kernel: their Python, and that the plain kernel is what it is without. */
 import { PositionEncoding, Workspace } from "@astral-sh/ruff-wasm-nodejs";
 import { describe, expect, test } from "vitest";
-import { build } from "tilescript";
+import { build, op, tensor, tl } from "tilescript";
+import { attentionWithGradients } from "../../../../../examples/attention-gradients.js";
+import { crossEntropy } from "../../../../../examples/cross-entropy.js";
 import { attention } from "../../../../../examples/flash-attention.js";
 import { fp8GemmBlockScaled } from "../../../../../examples/fp8-gemm-block-scaled.js";
 import { fp8Gemm } from "../../../../../examples/fp8-gemm.js";
@@ -210,4 +212,39 @@ test("should leave a module for torch.compile plain", async () => {
   const built = await build(gemm);
   const op = { namespace: "test", form: "triton_op" } as const;
   expect(built.emit({ op, warpSpecialize: "always" }).python).toBe(built.emit({ op }).python);
+});
+
+test("should give a kernel of an operator the form, as a caller asks", async () => {
+  const operator = await build(attentionWithGradients);
+  const launches = (python: string) => [...python.matchAll(/(\w+)_specialized_kernel\[/g)].map(([, name]) => name);
+  expect(launches(operator.python)).toEqual([]);
+  const timed = operator.emit({ warpSpecialize: "auto" });
+  expect(launches(timed.python)).toEqual(["attention_forward"]);
+  expect(timed.python).toMatch(/if _is_faster\(/);
+  const always = operator.emit({ warpSpecialize: "always" });
+  expect(launches(always.python)).toEqual(["attention_forward"]);
+  expect(always.python).not.toMatch(/_is_faster/);
+  expect([timed.warnings, always.warnings]).toEqual([undefined, undefined]);
+});
+
+test("should give the kernel of an operator the form that its own spec asks for, or warn", async () => {
+  const T = tl.dtype("T", [tl.float16, tl.bfloat16]);
+  const params = { a: tensor(T, ["M", "K"]), b: tensor(T, ["K", "N"]), c: tensor.out(T, ["M", "N"]) };
+  const operatorOf = (product: any) => op("product_op", { params }, ({ a, b }: any) => product.call({ a, b }));
+  const [alone, built] = [await build(products.asked), await build(operatorOf(products.asked))];
+  expect(built.specialized).toEqual(alone.specialized);
+  expect(built.python).toMatch(/asked_specialized_kernel\[/);
+  expect(built.warnings).toEqual([]);
+  const plain = await build(operatorOf(products.askedInVain));
+  expect(plain.specialized).toBeUndefined();
+  expect(plain.python).not.toContain("_specialized_kernel");
+  expect(plain.warnings.map(({ code }) => code)).toEqual(["not-specialized"]);
+});
+
+test("should refuse an operator of which no kernel has the form, where it must have it", async () => {
+  const operator = await build(crossEntropy);
+  expect(() => operator.emit({ warpSpecialize: "always" })).toThrow(
+    /cross_entropy_forward has no warp-specialized form/,
+  );
+  expect(operator.emit({ warpSpecialize: "auto" }).warnings).toHaveLength(2);
 });

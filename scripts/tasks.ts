@@ -20,6 +20,7 @@ const bench: TaskGroup = {
     file: "bench/decode.ts",
     description: "decode attention next to PyTorch and a copy of the cache, on a GPU",
   },
+  gradients: { file: "bench/gradients.ts", description: "operators with their gradients next to PyTorch, on a GPU" },
   gallery: { file: "bench/gallery.ts", description: "every example next to PyTorch and its compiler, on a GPU" },
   gluon: { file: "bench/gluon.ts", description: "warp-specialized kernels next to the plain ones, on a Hopper GPU" },
   gpu: { file: "bench/gpu.ts", description: "the examples of the README on a GPU" },

@@ -184,6 +184,14 @@ export const faulty: readonly Faulty[] = [
     swap: ["tl.where(firstCols.eq(label), p0.sub(1), p0)", "tl.where(firstCols.eq(label), p0, p0.sub(1))"],
   },
   {
+    example: "linear-cross-entropy",
+    kernel: "linearCrossEntropy",
+    at: { sizes: { M: 3, V: 70, K: 20 } },
+    stored: [stored("loss", "log2Sum.mul(LN_2).sub(tl.sum(products.value, 0))", "row.eq(0)", "")],
+    scale: [".mul(LOG2_E), -Infinity", ", -Infinity"],
+    swap: ["weight.at(label, rk)", "weight.at(label.mul(0), rk)"],
+  },
+  {
     example: "bias-gelu",
     kernel: "biasGelu",
     at: { sizes: { M: 3, N: 70 } },

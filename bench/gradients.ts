@@ -1,0 +1,24 @@
+/**
+ * Times operators with their gradients beside PyTorch's, on this machine's GPU: `npm run bench -- gradients --out
+ * gradients-h200.json`, a file in bench/results. For a machine without Node, `--prepare FOLDER` only writes the modules,
+ * which `python bench/gradients.py FOLDER --out FILE` times there.
+ */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { build } from "tilescript";
+import { attentionWithGradients } from "../examples/attention-gradients.js";
+import { linearCrossEntropy } from "../examples/linear-cross-entropy.js";
+import { resultFile, runOrPrepare } from "./in-python.js";
+
+const { values: flags } = parseArgs({
+  options: { out: { type: "string", default: "gradients.json" }, prepare: { type: "string" } },
+});
+
+async function emitInto(folder: string): Promise<void> {
+  mkdirSync(folder, { recursive: true });
+  for (const built of [await build(attentionWithGradients), await build(linearCrossEntropy)])
+    writeFileSync(join(folder, built.file), built.emit({ warpSpecialize: "auto" }).python);
+}
+
+await runOrPrepare(flags.prepare, "gradients.py", emitInto, ["--out", resultFile(flags.out)]);

@@ -45,24 +45,9 @@ export function compileOperator(
   throwIfErrors(diagnostics);
   const { signature: face, kernels } = operator;
   const lowered = new Map(kernels.map((kernel) => [kernel, lower(kernel)]));
-  const specialized = specializedKernels(lowered);
   const signature = operatorSignature(operator);
   const file = `${signature.name}.py`;
-  const emitting = emitters(
-    face,
-    file,
-    ({ op = { namespace: NAMESPACE }, ...options } = {}, part) =>
-      emitOperator(
-        operator,
-        [...lowered.values()],
-        source,
-        op,
-        options,
-        specialized.form(options.warpSpecialize),
-        part,
-      ),
-    ({ warpSpecialize } = {}) => specialized.warnings(warpSpecialize),
-  );
+  const { specialized, ...emitting } = operatorEmitters(operator, lowered, file, source);
   const narrowRoundings = narrowRoundingsOf(face, signature.arithmetic, () => operatorRoundingSites(operator));
   const evaluate = operatorEvaluator(operator, signature, lowered, narrowRoundings);
   const emitted = emitting.emit();
@@ -84,7 +69,7 @@ export function compileOperator(
     warnings: [...diagnostics, ...(emitted.warnings ?? [])],
     reference: face.reference?.kind ?? "none",
     ...(face.tolerance && { tolerance: face.tolerance }),
-    ...specializedConfigs(...kernels.map(specialized.form())),
+    ...specialized,
     targets: kernels.flatMap(({ targets }) => targets ?? []),
     sizes: (testCase) => sizesOf(face, { ...testCase, config: 0 }),
     constexprs: ({ constexprs = {} }) => constexprs,
@@ -98,6 +83,24 @@ export function compileOperator(
     evaluate,
     check: (testCase, options) => assertCorrect(signature, testCase, evaluate(testCase, options)),
   };
+}
+
+function operatorEmitters(
+  operator: OperatorIR,
+  lowered: ReadonlyMap<KernelIR, KernelIR>,
+  file: string,
+  source: SourceIndex | undefined,
+): ReturnType<typeof emitters> & { readonly specialized: ReturnType<typeof specializedConfigs> } {
+  const { form, warnings } = specializedKernels(lowered);
+  const kernels = [...lowered.values()];
+  const emitting = emitters(
+    operator.signature,
+    file,
+    ({ op = { namespace: NAMESPACE }, ...options } = {}, part) =>
+      emitOperator(operator, kernels, source, op, options, form(options.warpSpecialize), part),
+    ({ warpSpecialize } = {}) => warnings(warpSpecialize),
+  );
+  return { ...emitting, specialized: specializedConfigs(...operator.kernels.map(form())) };
 }
 
 function operatorProofs(

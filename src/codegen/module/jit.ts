@@ -107,8 +107,7 @@ function dtypeExpression(ir: KernelIR, names: KernelNames, elem: Elem): Expressi
   const writtenPointers = findWrittenPointers(ir);
   const target = output ? undefined : pointers.find(({ name }) => writtenPointers.has(name));
   const holder = output ?? present[0] ?? tensors[0];
-  if (target || !holder)
-    return py.dotted(`${names.parameters.get((target ?? pointers[0]!).value)!}.dtype.element_ty`);
+  if (target || !holder) return py.dotted(`${names.parameters.get((target ?? pointers[0]!).value)!}.dtype.element_ty`);
   return py.dotted(`${names.parameters.get(holder.pointer)!}.dtype${holder.block ? "" : ".element_ty"}`);
 }
 

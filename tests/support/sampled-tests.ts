@@ -114,11 +114,11 @@ export function isInFullRun(label: string): boolean {
 }
 
 /**
- * The number of repetitions in this run, of `count` equal trials such as the runs of a property. A full run makes half
- * of them. Their seeds depend on the seed of the run, so each commit has others.
+ * The number of repetitions in this run, of `count` equal trials such as the runs of a property. A full run makes a
+ * quarter of them. Their seeds depend on the seed of the run, so each commit has others.
  */
 export function drawnCount(label: string, count: number, minimum = 1): number {
-  const [short, full] = [SHORT_PARTS, runMode() === "all" ? 1 : 2].map((divisor) =>
+  const [short, full] = [SHORT_PARTS, runMode() === "all" ? 1 : 4].map((divisor) =>
     Math.min(count, Math.max(minimum, Math.ceil(count / divisor))),
   ) as [number, number];
   const tested = isFullRun() ? full : short;
@@ -128,19 +128,19 @@ export function drawnCount(label: string, count: number, minimum = 1): number {
 
 /**
  * Samples the tests of a file in which each test takes seconds, such as tests that start processes. The short run tests
- * one in 16, and a full run every second one, alternating between commits. Both test all if the test file or a file in
+ * one in 16, and a full run one in 4, each commit others. Both test all if the test file or a file in
  * `folders`, relative to the root, changed. Call it at the top of the file.
  */
 export function sampledTests(label: string, ...folders: readonly string[]): void {
-  sampleTestsOfFile({ short: COMMITS, full: 2 }, label, folders);
+  sampleTestsOfFile({ short: COMMITS, full: 4 }, label, folders);
 }
 
 /**
- * Samples the tests of a file in which each test takes more than half a minute: none in the short run, every third in a
+ * Samples the tests of a file in which each test takes more than half a minute: none in the short run, one in 4 in a
  * full run.
  */
 export function sampledCostlyTests(label: string, ...folders: readonly string[]): void {
-  sampleTestsOfFile({ short: Infinity, full: 3 }, label, folders);
+  sampleTestsOfFile({ short: Infinity, full: 4 }, label, folders);
 }
 
 const partsOfFiles = new Map<string, Parts>();

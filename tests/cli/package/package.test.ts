@@ -13,7 +13,7 @@ import { newFolder, packaged, python, runTests } from "./packaged.js";
 sampledCostlyTests("packages", "src/runtime/package");
 
 /** The examples whose own tests a full run makes: they take seconds each. */
-const PER_RUN = 14;
+const PER_RUN = 6;
 
 let folder: string;
 beforeAll(async () => {

@@ -149,7 +149,7 @@ describe("warp-specialized kernels in the emulator", () => {
   const cases = sampleCases("runs of warp-specialized kernels in the emulator", all, {
     key: ({ name, place }) => `${name} ${place}`,
     maximum: 12,
-    perRun: 22,
+    perRun: 14,
   });
 
   test("should compute what the evaluator does, in any order of their parts", { timeout: 600_000 }, async () => {

@@ -25,7 +25,7 @@ const chosen = sampleCases("examples that are imported", examples, {
   key: ({ name }) => name,
   sources: ({ name }) => sourcesOf(name),
   minimum: 3,
-  perRun: 15,
+  perRun: 6,
 });
 
 it.each(chosen)("should import $name and emit the same IR and text", async ({ kernel }) => {

@@ -72,7 +72,7 @@ async function refusals(
 }
 
 /** The calls that a full run compiles for one target. */
-const PER_RUN = 560;
+const PER_RUN = 320;
 
 /** What Triton refuses and should not, and what it takes and should not; prints what it refuses rightly. */
 async function surprises(

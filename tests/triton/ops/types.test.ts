@@ -88,7 +88,7 @@ const drawnOf = (calls: readonly TypeCase[], version: string) =>
   sampleCases("typed calls", calls, {
     key: ({ id }) => `${id} ${version}`,
     sources: ({ id }) => sourcesOfOp(id.split(" ")[0]!),
-    perRun: version === "3.6" ? 1200 : 2400,
+    perRun: 1200,
   });
 
 describe("types of results", { timeout: 600_000 }, () => {

@@ -15,7 +15,7 @@ const tested = sampleCases("pairs of emitted and hand-written kernels", pairs, {
     `tests/triton/twins/${twin}.py`,
   ],
   maximum: 1,
-  perRun: 6,
+  perRun: 4,
   hasOwnTests: true,
 });
 

@@ -49,7 +49,8 @@ it("should shrink whatever is drawn or declared to a case that the kernel takes"
   const chosen = sampleCases("examples whose cases shrink", examples, {
     key: ({ name }) => name,
     sources: ({ name }) => [...sourcesOf(name), "src/runtime/cases/arbitrary.ts", "src/runtime/cases/cases.ts"],
-    perRun: 14,
+    maximum: 2,
+    perRun: 4,
   });
   for (const { kernel: author } of chosen) {
     const kernel = await build(author);

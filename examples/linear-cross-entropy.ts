@@ -185,12 +185,12 @@ const addInputGradients = kernel(
     const { rm, rn } = blockOf(M, K, BLOCK_M, BLOCK_N);
     const dm = tl.inBounds(rm.mod(M));
     const wn = tl.inBounds(rn.mod(K));
-    const acc = tl.mut(tl.zeros([BLOCK_M, BLOCK_N], tl.float32));
+    const acc = tl.mut(tl.load(dx.at(rm, rn)));
     for (const v of tl.range(0, PART, BLOCK_K)) {
       const rv = v.add(tl.arange(0, BLOCK_K));
       acc.value = tl.dot(tl.load(dlogits.at(dm, rv)), tl.load(weight.at(rv.add(first), wn)), acc.value);
     }
-    tl.store(dx.at(rm, rn), tl.load(dx.at(rm, rn)).add(acc.value));
+    tl.store(dx.at(rm, rn), acc.value);
   },
 );
 

@@ -528,7 +528,12 @@ def add_input_gradients_kernel(
     rn = pid_n * BLOCK_N + tl.arange(0, BLOCK_N)
     dm = rm % M
     wn = rn % K
-    acc = tl.zeros([BLOCK_M, BLOCK_N], dtype=tl.float32)
+    mask = (rm[:, None] < M) & (rn[None, :] < K)
+    acc = tl.load(
+        dx_ptr + (rm[:, None] * stride_dx_m + rn[None, :] * stride_dx_k),
+        mask=mask,
+        other=0.0,
+    )
     offsets = tl.arange(0, BLOCK_K)
     dlogits_ptrs = dlogits_ptr + (
         dm[:, None] * stride_dlogits_m + offsets[None, :] * stride_dlogits_part
@@ -548,16 +553,8 @@ def add_input_gradients_kernel(
             acc,
         )
         dlogits_ptrs += BLOCK_K * stride_dlogits_part
-    mask = (rm[:, None] < M) & (rn[None, :] < K)
     tl.store(
-        dx_ptr + (rm[:, None] * stride_dx_m + rn[None, :] * stride_dx_k),
-        tl.load(
-            dx_ptr + (rm[:, None] * stride_dx_m + rn[None, :] * stride_dx_k),
-            mask=mask,
-            other=0.0,
-        )
-        + acc,
-        mask=mask,
+        dx_ptr + (rm[:, None] * stride_dx_m + rn[None, :] * stride_dx_k), acc, mask=mask
     )
 
 

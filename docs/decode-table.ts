@@ -23,7 +23,7 @@ interface Report {
 export function decodeTable(): string {
   const file = resolve(import.meta.dirname, "../bench/results/decode-h200.json");
   const { gpu, torch, triton, date, rounds, rows } = JSON.parse(readFileSync(file, "utf8")) as Report;
-  const head = ["sequences", "tokens", "best", "16 splits", "one program", "PyTorch", "copy", "of PyTorch", "of copy"];
+  const head = ["sequences", "tokens", "best", "16 splits", "one program", "PyTorch", "copy", "vs PyTorch", "vs copy"];
   const lines = rows.map(({ batch, tokens, us }) => {
     const splits = Object.entries(us).filter(([way]) => way.endsWith(" splits"));
     const [[way, best]] = splits.toSorted(([, a], [, b]) => a - b) as [[string, number]];
@@ -32,7 +32,7 @@ export function decodeTable(): string {
     const ratios = [pytorch / best, copy / best].map((ratio) => ratio.toFixed(2));
     return [String(batch), String(tokens), `${microseconds(best)} (${Number.parseInt(way, 10)})`, ...times, ...ratios];
   });
-  const caption = `${gpu}, torch ${torch}, Triton ${triton}, ${date}: microseconds, medians of ${rounds} rounds in turns, each call with an empty L2 and the GPU idle before it.`;
+  const caption = `${gpu}, torch ${torch}, Triton ${triton}, ${date}: microseconds, medians of ${rounds} alternating rounds. Each call starts with an empty L2 cache and an idle GPU.`;
   return captioned(
     caption,
     tableLines(head, lines, () => true),

@@ -52,20 +52,22 @@ function slowerCases({ ratios }: Gallery, changedNames: ReadonlySet<string>): st
       const star = changedNames.has(caseRatio.part) ? " \\*" : "";
       return `- \`${caseRatio.kernel}\`${star} ${formatSizes(caseRatio)}: ${digits(caseRatio)}, ${caseRatio.of.replace(/^.*: /, "")}`;
     });
-  return [`PyTorch is faster, by its fastest way, in ${lines.length} cases:`, "", ...lines].join("\n");
+  return [`In ${lines.length} cases, the fastest of PyTorch's forms is faster than the example:`, "", ...lines].join(
+    "\n",
+  );
 }
 
 /** The speedup of the example's FAST_ACCUM option. */
 function fastSums({ ratios }: Gallery): string {
   const fast = ratios.find(({ kernel, of }) => kernel === "fp8_gemm" && of === "fast");
-  return fast ? `With \`FAST_ACCUM\`, \`fp8_gemm\` takes ${digits(fast)} of its time.` : "";
+  return fast ? `With \`FAST_ACCUM\`, \`fp8_gemm\` takes ${digits(fast)} times as long.` : "";
 }
 
 /** The mean ratio of torch.compile's time, over all cases that it was timed for. */
 function compilerMean({ ratios }: Gallery): string {
   const compiled = ratios.filter(({ of }) => of === "compiled");
   const mean = Math.exp(compiled.reduce((sum, { ratio }) => sum + Math.log(ratio), 0) / compiled.length);
-  return `Over all ${compiled.length} cases that \`torch.compile\` was given too, with its default options, it takes ${mean.toFixed(2)} times as long (geometric mean).`;
+  return `\`torch.compile\` with default options takes ${mean.toFixed(2)} times as long as the example (geometric mean of ${compiled.length} cases).`;
 }
 
 export function galleryTable(): string {
@@ -77,7 +79,7 @@ export function galleryTable(): string {
     .sort();
   const stars =
     changedNames.size > 0
-      ? " Kernels with a star have changed since they were timed; a config that was added is no change."
+      ? " Kernels with a star have changed since they were timed, by more than an added config."
       : "";
   const about = `${device}, torch ${torch}, Triton ${triton}, ${dates[0]} to ${dates.at(-1)}.${stars}`;
   return [

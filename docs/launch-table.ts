@@ -23,10 +23,11 @@ const PROVIDERS = {
 /** One row per call: its time by provider in microseconds, and the ratio of the fast form to PyTorch's. */
 export function launchTable(): string {
   const file = resolve(import.meta.dirname, "../bench/results/launch-h200.json");
-  const { device, torch, triton, rounds, rows } = JSON.parse(readFileSync(file, "utf8")) as {
+  const { device, torch, triton, date, rounds, rows } = JSON.parse(readFileSync(file, "utf8")) as {
     readonly device: string;
     readonly torch: string;
     readonly triton: string;
+    readonly date: string;
     readonly rounds: number;
     readonly rows: readonly Row[];
   };
@@ -41,6 +42,6 @@ export function launchTable(): string {
     const times = Object.keys(PROVIDERS).map((provider) => timesByProvider.get(provider)?.toFixed(1) ?? "");
     return [name, ...times, (timesByProvider.get("fast")! / timesByProvider.get("torch")!).toFixed(2)];
   });
-  const caption = `${device}, torch ${torch}, Triton ${triton}: microseconds of the host for a call, medians of ${rounds} rounds in turn.`;
+  const caption = `${device}, torch ${torch}, Triton ${triton}, ${date}: host time of a call in microseconds, medians of ${rounds} alternating rounds.`;
   return captioned(caption, tableLines(head, lines, afterFirst));
 }

@@ -58,6 +58,7 @@ export const documents = [
   "docs/operators.md",
   "docs/proofs.md",
   "docs/performance.md",
+  "docs/warp-specialization.md",
   "docs/diagnostics.md",
   AGENTS_PAGE,
   "llms.txt",

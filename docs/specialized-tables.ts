@@ -1,4 +1,4 @@
-/** The tables of `docs/performance.md` about warp specialization, from the results of `npm run bench -- gluon`. */
+/** The tables of `docs/warp-specialization.md`, from the results of `npm run bench -- gluon`. */
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { afterFirst, captioned, tableLines } from "./markdown-table.js";
@@ -46,6 +46,7 @@ interface Report {
   readonly gpu: string;
   readonly torch: string;
   readonly triton: string;
+  readonly date: string;
   readonly rows: readonly object[];
 }
 
@@ -63,17 +64,17 @@ export function specializedTables(): Readonly<
   Record<"specialized" | "specialized_attention" | "specialized_scores", string>
 > {
   const file = resolve(import.meta.dirname, "../bench/results/gluon-h200.json");
-  const { gpu, torch, triton, rows } = JSON.parse(readFileSync(file, "utf8")) as Report;
+  const { gpu, torch, triton, date, rows } = JSON.parse(readFileSync(file, "utf8")) as Report;
   const timedRows = rows.filter(isTimed);
   const attentions = timedRows.filter(isAttention);
   const products = timedRows.filter((row): row is Product => !isAttention(row));
   const modifiedRows = rows.filter(isModified);
   const captionOf = ({ rounds }: Pick<Timed, "rounds">, unit = "TFLOP/s") =>
-    `${gpu}, torch ${torch}, Triton ${triton}: medians of ${rounds} rounds in turns, in ${unit}, each call with an empty L2 and the GPU idle before it.`;
+    `${gpu}, torch ${torch}, Triton ${triton}, ${date}: medians of ${rounds} alternating rounds, in ${unit}. Each call starts with an empty L2 cache and an idle GPU.`;
   return {
     specialized: table(
       captionOf(products[0]!),
-      ["product", "specialized", "plain", "PyTorch", "of plain", "of PyTorch"],
+      ["product", "specialized", "plain", "PyTorch", "vs plain", "vs PyTorch"],
       products.map((row) => [
         `${nameOf(row)} ${row.dtype}, ${row.size}³`,
         ...["specialized", "plain", "torch"].map((provider) => whole(row.tflops[provider]!)),
@@ -82,7 +83,7 @@ export function specializedTables(): Readonly<
     ),
     specialized_attention: table(
       captionOf(attentions[0]!),
-      ["attention", "specialized", "plain", "cuDNN", "of plain", "of cuDNN", "of cuDNN, back to back"],
+      ["attention", "specialized", "plain", "cuDNN", "vs plain", "vs cuDNN", "vs cuDNN, back to back"],
       attentions.map((row) => [
         `${nameOf(row)} ${row.dtype}, heads of ${row.head_dim}${row.mask === "full" ? "" : `, ${row.mask}`}`,
         ...["specialized", "plain", "cudnn"].map((provider) => whole(row.tflops[provider]!)),
@@ -97,9 +98,9 @@ export function specializedTables(): Readonly<
         "plain",
         "flex",
         "flex, max-autotune",
-        "of plain",
-        "of flex",
-        "of flex, back to back",
+        "vs plain",
+        "vs flex",
+        "vs flex, back to back",
       ],
       modifiedRows.map((row) => [
         `\`${row.timed}\` ${row.dtype}, heads of ${row.head_dim}`,

@@ -33,10 +33,11 @@ const keyOf = ({ kernel, dtype, sizes }: Pick<Row, "kernel" | "dtype" | "sizes">
 /** One row per timed case; ratios are from alternating rounds. */
 export function speedTable(): string {
   const file = resolve(import.meta.dirname, "../bench/results/nvidia-h200.json");
-  const { device, torch, triton, rows, ratios } = JSON.parse(readFileSync(file, "utf8")) as {
+  const { device, torch, triton, date, rows, ratios } = JSON.parse(readFileSync(file, "utf8")) as {
     readonly device: string;
     readonly torch: string;
     readonly triton: string;
+    readonly date: string;
     readonly rows: readonly Row[];
     readonly ratios: readonly Ratio[];
   };
@@ -63,7 +64,7 @@ export function speedTable(): string {
     ];
   });
   const rounds = [...byHand.values()][0]?.rounds;
-  const caption = `${device}, torch ${torch}, Triton ${triton}: medians in milliseconds; ratios of ${rounds} rounds in turns.`;
+  const caption = `${device}, torch ${torch}, Triton ${triton}, ${date}: medians in milliseconds, and ratios of ${rounds} alternating rounds.`;
   return captioned(caption, tableLines(head, lines, afterFirst));
 }
 

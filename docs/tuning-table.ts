@@ -24,12 +24,13 @@ interface Row {
 /** One row per kernel: the search of the derived space, compared with a whole declared one. */
 export function tuningTable(): string {
   const file = resolve(import.meta.dirname, "../bench/results/tuning-h200.json");
-  const { device, python, cases } = JSON.parse(readFileSync(file, "utf8")) as {
+  const { device, python, date, cases } = JSON.parse(readFileSync(file, "utf8")) as {
     readonly device: string;
     readonly python: string;
+    readonly date: string;
     readonly cases: readonly Row[];
   };
-  const head = ["kernel", "case", "measured", "seconds", "found, ms", "of all", "best of all, ms", "found / best"];
+  const head = ["kernel", "case", "measured", "seconds", "found, ms", "declared", "best declared, ms", "found / best"];
   const lines = cases.map(({ kernel, shape, dtype, derived, exhaustive }) => [
     kernel,
     [shape.replaceAll(",", " "), dtype].join(" ").trim(),
@@ -40,7 +41,7 @@ export function tuningTable(): string {
     exhaustive.ms.toPrecision(3),
     (derived.ms / exhaustive.ms).toFixed(3),
   ]);
-  const caption = `${device}, ${python}: a search without a space and without anything in its caches, and all of a space that an expert might declare, which \`npm run bench -- tuning\` names.`;
+  const caption = `${device}, ${python}, ${date}. The search of the derived space starts with empty caches. \`npm run bench -- tuning\` measures both searches.`;
   return captioned(
     caption,
     tableLines(head, lines, (column) => column > 1),

@@ -37,6 +37,7 @@ const plannedGroups: readonly Group[] = [
       page("debugging", "Debugging"),
       page("testing", "Testing and running"),
       page("performance", "Performance, tuning, profiling"),
+      page("warp-specialization", "Warp specialization on Hopper"),
       page("operators", "Shipping: operators and packages"),
       page("devices", "Several GPUs, other machines"),
       page("proofs", "Proofs"),

@@ -14,18 +14,18 @@ export function importTable(): string {
   );
   const total = ["all", collections.flatMap(([, importedParts]) => importedParts)] as const;
   const rows = [...collections, total].map(([name, importedParts]) => row(name, importedParts));
-  const caption = `Triton ${record.triton}, ${record.date}; shares are of the kernels that Triton compiles, and of the loads and stores of those that come back equal.`;
+  const caption = `Triton ${record.triton}, ${record.date}; shares of the kernels that Triton compiles, and of the loads and stores of the kernels with equal IR.`;
   const [, allParts] = total;
   return captioned(caption, [...tableLines(HEAD, rows), "", ...tableLines(SECONDS, secondRows(allParts))]);
 }
 
 const SECONDS = [
-  "seconds a kernel",
+  "seconds per kernel",
   "median",
-  "of these Triton's",
-  "ours",
-  "9 of 10 at most",
-  "most",
+  "in Triton",
+  "in TileScript",
+  "90th percentile",
+  "maximum",
   `above ${MOST_SECONDS} s`,
 ];
 
@@ -33,7 +33,7 @@ function secondRows(parts: readonly ImportPart[]): readonly (readonly string[])[
   const timesOf = (kind: "plain" | "lift", column: keyof Columns): readonly number[] =>
     parts.flatMap(({ seconds }) => seconds[kind]?.[column] ?? []).toSorted((a, b) => a - b);
   const kinds = [
-    ["as it is", "plain"],
+    ["without `--lift`", "plain"],
     ["with `--lift`", "lift"],
   ] as const;
   return kinds.map(([name, kind]) => {
@@ -49,12 +49,12 @@ const HEAD = [
   "collection",
   "kernels",
   "equal",
-  "equal with flags fixed too",
+  "or equal with flags fixed",
   "loads and stores",
   "that are views",
   "build",
   "clean under tsc",
-  "without a mistake for check",
+  "check finds no mistake",
   "all proved",
 ];
 

@@ -53,7 +53,7 @@ export const knownFaults: readonly KnownFault[] = [
     affects: { triton: { oldest: "3.6", newest: "3.9" }, gpus: "sm_90" },
     effect:
       "A loop of two or more stages overwrites an operand of a product that still reads it, if the loop also uses the loaded tile without a product.",
-    remedy: "`numStages: 1` on the `tl.range`, or the other use in a loop of its own",
+    remedy: "`numStages: 1` on the `tl.range`, or the other use in a separate loop",
     reference: "https://github.com/triton-lang/triton/issues/6691",
     reportedBy: "build",
     code: operandBuffer.code,

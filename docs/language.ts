@@ -18,7 +18,7 @@ const FOLDERS = ["src/ops", "src/dsl"];
 export interface Entry {
   readonly name: string;
   readonly text: string;
-  /** Absent for control flow, which is no op. */
+  /** Absent for control flow, which is not an op. */
   readonly op?: Op | undefined;
 }
 
@@ -136,9 +136,9 @@ function dtypesOf(op: Op): string {
 function entry(languageEntry: Entry): string {
   const { op } = languageEntry;
   const methodNote = op?.method ? " Also a method." : "";
-  const derivedNote = op?.parts ? " Derived: a function of the emitted Python, made of other ops." : "";
+  const derivedNote = op?.parts ? " Emitted as a Python function that calls other ops." : "";
   const targetNote = op?.needs.targets ? ` ${formatTargets(op.needs.targets)}.` : "";
-  return `- \`${formatCall(languageEntry)}\`: ${languageEntry.text}${methodNote}${derivedNote}${op ? dtypesOf(op) : ""}${targetNote}`;
+  return `- \`${formatCall(languageEntry)}\`: ${languageEntry.text.replace(/`$/, "`.")}${methodNote}${derivedNote}${op ? dtypesOf(op) : ""}${targetNote}`;
 }
 
 const snake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
@@ -164,14 +164,16 @@ function names(): string {
 
 const numbers = `## Numbers
 
-A JavaScript number or a constexpr takes the dtype of the tile that it stands beside: \`x.mul(2)\` of a float16 tile is float16. With no tile beside it, it has the dtype that Triton gives it: int32, float32 for a fraction, int1 for \`true\` and \`false\`. So \`tl.where(mask, 1, 0)\` is int32, \`tl.mut(0)\` a scalar of int32, \`tl.mut(false)\` of int1. JavaScript cannot tell 0.0 from 0, so \`tl.where(mask, -1e6, 0.0)\` is int32 too. Beside a float32 tile it becomes float32; alone, write \`tl.where(mask, -1e6, 0.0).to(tl.float32)\`.`;
+A JavaScript number or a constexpr gets the dtype of the tile that it is combined with: \`x.mul(2)\` is float16 if \`x\` is. Without a tile, it has the dtype that Triton gives it: int32, float32 for a number with a fraction, and int1 for \`true\` and \`false\`. For example, \`tl.where(mask, 1, 0)\` is int32, \`tl.mut(0)\` is an int32 scalar, and \`tl.mut(false)\` is an int1 scalar.
 
-const constexprs = `## What depends on a constexpr
+JavaScript does not distinguish 0.0 from 0, so \`tl.where(mask, -1e6, 0.0)\` is int32 too. Combined with a float32 tile it becomes float32. Without one, write \`tl.where(mask, -1e6, 0.0).to(tl.float32)\`.`;
 
-- A size: \`const BLOCK = FLAG.choose(64, 32)\` is written \`BLOCK: tl.constexpr = 64 if FLAG else 32\`. The condition is a flag, a comparison of constexprs, \`bias.given\`, or what a dtype is; the choices are constexprs, numbers or truth values. The build checks a tile's size for both values.
-- A value: \`const [start, length] = tl.when(VARLEN, () => […]).otherwise(() => […])\`. Both arms give the same dtypes and shapes.
-- State: \`const sums = tl.when(FLAG, () => tl.mut(…)).value\` exists where FLAG holds. Later arms whose conditions say that FLAG holds, such as \`FLAG.and(OTHER)\`, read and write it, in loops too.
-- Code by dtype: a dtype variable asks \`T.is(tl.int8)\`, \`T.isFloating\`, \`T.isInteger\`, \`T.isSigned\` and \`T.bits\`. In an arm, \`x.as(tl.int8)\` is the tile \`x\` with the dtype that the arm is for, and \`x.as(T.only(tl.float16, tl.bfloat16))\` one with fewer members. The build types an arm for the dtypes that reach it, so \`as\` in the wrong arm is an error that names the dtype. To store in a tensor of \`T\`, write \`.to(T)\`, which costs nothing.
+const constexprs = `## Code that depends on a constexpr
+
+- **Size.** \`const BLOCK = FLAG.choose(64, 32)\` is emitted as \`BLOCK: tl.constexpr = 64 if FLAG else 32\`. The condition may be a flag, a comparison of constexprs, \`bias.given\` or a test of a dtype. The choices are constexprs, numbers or booleans. The build checks a tile's size for both values.
+- **Value.** \`const [start, length] = tl.when(VARLEN, () => […]).otherwise(() => […])\`. Both arms must return the same dtypes and shapes.
+- **Variable.** \`const sums = tl.when(FLAG, () => tl.mut(…)).value\` exists only if FLAG is true. Later arms whose conditions imply FLAG, such as \`FLAG.and(OTHER)\`, read and write the variable, in loops too.
+- **Dtype.** A dtype variable has the conditions \`T.is(tl.int8)\`, \`T.isFloating\`, \`T.isInteger\` and \`T.isSigned\`, and the number \`T.bits\`. In an arm, \`x.as(tl.int8)\` is the tile \`x\` with the dtype that the condition selects. \`x.as(T.only(tl.float16, tl.bfloat16))\` restricts it to several dtypes. The build checks an arm for the dtypes that reach it, so \`as\` in the wrong arm is an error that names the dtype. To store into a tensor of \`T\`, write \`.to(T)\`, which has no cost.
 
 \`\`\`ts
 tl.when(T.is(tl.int8), () => {
@@ -184,7 +186,7 @@ tl.when(T.is(tl.int8), () => {
 
 const helpers = `## Types of helper functions
 
-A helper that takes tiles of a kernel's dtype variable says so with the variable itself:
+A helper function declares a tile of the kernel's dtype variable with the variable itself:
 
 \`\`\`ts
 const T = tl.dtype("T", [tl.float16, tl.bfloat16]);
@@ -193,38 +195,47 @@ const scaled = (x: TileOf<typeof T, ["BLOCK"]>, by: ScalarOf<typeof tl.float32>)
   x.to(tl.float32).mul(by).to(T);
 \`\`\`
 
-\`TileOf\`, \`ScalarOf\`, \`MutOf\`, \`TensorOf\`, \`ViewOf\`, \`PointerOf\` and \`DescriptorOf\` take the dtype and, but for \`ScalarOf\`, a shape; the last four but the access, \`"in"\`, \`"out"\` or \`"inout"\`, if it is no input. A size, such as \`M\`, is a \`Scalar<"int32">\`, a constexpr a \`Constexpr<"BLOCK">\`. To be generic in the shape, take it as a type parameter: \`<S extends Shape>(x: TileOf<typeof T, S>)\`.`;
+| type | arguments |
+| --- | --- |
+| \`ScalarOf\` | dtype |
+| \`TileOf\`, \`MutOf\` | dtype, shape |
+| \`TensorOf\`, \`ViewOf\`, \`PointerOf\`, \`DescriptorOf\` | dtype, shape, and the access: \`"in"\` (default), \`"out"\` or \`"inout"\` |
 
-const functions = `## Three ways to share a function
+A size such as \`M\` is a \`Scalar<"int32">\`, and a constexpr is a \`Constexpr<"BLOCK">\`. For a function that accepts any shape, add a type parameter: \`<S extends Shape>(x: TileOf<typeof T, S>)\`.`;
 
-- An ordinary TypeScript function is inlined at each call; the Python does not contain it. If you choose among several, the build makes the choice.
-- \`tl.fn\` makes a separate \`@triton.jit\` function that the kernel calls, one for each combination of argument types. It may also take functions as arguments.
-- \`constexpr.fn({ relu, gelu })\`, among a kernel's params, is a choice among functions. A call of the wrapper or a config chooses one by name: \`ACTIVATION(x)\` becomes \`if ACTIVATION == "relu": …\`, of which Triton compiles one arm. The name is an ordinary constexpr: autotuning may choose it, \`ACTIVATION.eq("relu")\` tests it, and you may pass the function to \`tl.fn\`.
+const functions = `## Ways to share a function
+
+- **TypeScript function.** The build inlines it at each call, so the Python does not contain it. If JavaScript chooses among several functions, the choice happens in the build.
+- **\`tl.fn\`.** It becomes a separate \`@triton.jit\` function, one for each combination of argument types. Its arguments may be functions too.
+- **\`constexpr.fn({ relu, gelu })\`.** This param is a choice among functions. A config or a caller of the wrapper selects one by name. \`ACTIVATION(x)\` becomes \`if ACTIVATION == "relu": …\`, of which Triton compiles one arm. The name is an ordinary constexpr: autotuning may choose it, \`ACTIVATION.eq("relu")\` tests it, and you may pass the function to \`tl.fn\`.
 
 ## Functions written in Python
 
-\`tl.extern("./ops.py", "softcap", { evaluate: (x, cap) => … })\` calls a \`@triton.jit\` function of a Python file, given by its path relative to yours. The emitted module stays self-contained: it contains a copy of the function, with the jit functions and \`tl.constexpr\` globals that it uses. If the module already has one of their names, the copy is renamed.
+\`tl.extern("./ops.py", "softcap", { evaluate: (x, cap) => … })\` calls a \`@triton.jit\` function of a Python file. The path is relative to your file. The emitted module stays self-contained: it contains a copy of the function, and of the jit functions and \`tl.constexpr\` globals that the function uses. If a name already exists in the module, the copy is renamed.
 
-Describe the function in one of two ways. \`evaluate\` is the same computation with \`tl\`: it gives the types and the effect on memory, and the evaluator runs it. \`{ result: (x) => x, effect: "pure" }\` gives only tiles of the resulting dtypes and shapes; a kernel that calls the function is then not evaluated in-process.
+Describe the function in one of two ways:
 
-The function may use \`torch\`, \`triton\`, \`triton.language as tl\` and names imported from Triton's modules. Numbers and strings are passed as they are, so \`30\` is an integer in Python.`;
+- \`evaluate\` is the same computation with \`tl\`. It determines the types and the effect on memory, and the evaluator runs it.
+- \`{ result: (x) => x, effect: "pure" }\` only returns tiles with the dtypes and shapes of the result. A kernel that calls the function is then not evaluated in-process.
 
-/** What cannot be said, with the reason and the way around. */
+The function may use \`torch\`, \`triton\`, \`triton.language as tl\` and names imported from Triton's modules. Numbers and strings are passed unchanged, so \`30\` is an integer in Python.`;
+
+/** Forms that TileScript does not support, each with the reason and an alternative. */
 const notHere: readonly string[] = [
-  "A value whose dtype depends on a flag, such as int64 in one arm of `tl.when(FLAG, …)` and int32 in the other. Its type would be different in each build, and the editor knows one. Cast both arms to the wider dtype; or take the dtype as a param, `I: constexpr.dtype(I)`, and cast to it.",
-  "A tile whose rank depends on a flag. As above, its type has one rank. Add axes of size 1, or write the two arms with `tl.when`.",
-  "`tl.where(mask, -1e6, 0.0)` as float32 with no tile beside it: JavaScript has one kind of number, so it is int32. Add `.to(tl.float32)`.",
-  "`tl.reshape(x, [2] * log2(n))`: a rank that depends on a constexpr. A tile's shape is a list in its type, so its rank is fixed. Reshape to the two axes that one step needs, `tl.reshape(x, [N.floorDiv(2), 2])` with `tl.split`, or `[OUTER, 2, INNER]` inside `tl.staticRange`; `tl.sort`, `tl.topk` and `tl.bitonicMerge` are built in.",
-  "A shape that a flag decides, of a branch's result or of state: all arms have one type. Name the chosen size, `const W = tl.choose(SPLIT, BN.floorDiv(2), BN)`, and reshape to it in each arm, `tl.reshape(part, [BM, W])`; or store in each arm. A tile is checked only in the configs that take its arm.",
-  "Numbers alone in `tl.fdiv`, `tl.divRn`, `tl.umulhi` and `tl.swizzle2d`, and a number but 0 beside 8-bit floats in `tl.where`. Give one of them a dtype: `tl.full([], 1.5, tl.float32)`.",
-  "`launchPdl` on AMD: Triton knows the launch option for NVIDIA only and refuses a launch with it. Leave it out of a kernel that runs on both.",
-  `Tuples of tensors. Triton 3.6 passes no tuples. Declare optional tensors, \`peer0: peer(), peer1: peer()\` with \`const peer = () => tensor.inout(T, ["M"]).optional()\`, and loop over them in JavaScript: \`for (const each of [peer0, peer1]) tl.when(each.given, () => …)\`. Triton compiles the kernel anew for each choice that a call gives, as it would for each length of a tuple.`,
-  `A rank that a flag decides. A tensor has as many axes as its declaration. Let a flag decide the size of an axis, \`dims: { AXES: ({ PICTURES }) => PICTURES.mul(2).add(1) }\`, so that one axis may be 1, or declare one optional tensor for each rank.`,
-  `Strides as constexprs. Triton already specializes on strides that are 1 or multiples of 16, and a \`contiguous\` tensor takes its strides from its sizes. A tensor with further fixed strides is a contiguous tensor with numbers among its dims.`,
-  `A scalar, or a constexpr that configs set, as a dim of outputs. A dim is what the tensors' shapes give. Derive a size of another name from it, \`dims: { PARTS: ({ SPLIT_K }) => SPLIT_K }\`.`,
-  `A \`partition\` of a total that no tensor has as a size, such as offsets alone. Rows are drawn, and proved, as rows of something. Declare a \`range\`, and give the offsets in \`inputs\`.`,
-  "A requirement about what optional tensors are given, such as `dz` only together with `z`. `requires` gets numbers, and the kernel decides by `z.given`. Let the kernel write zeros to `dz` where `z` is absent.",
-  `Scratch memory that programs pass to each other and nobody compares: what a \`tensor.inout\` holds in the end is compared as any result. Let the reference give it, or let the last program put zeros back. A loop that waits for another program counts as many turns as the longest size, so that \`run\` may leave it out as too large on Triton's interpreter; \`run --device eval\` takes small shapes.`,
+  "**A dtype that depends on a flag**, such as int64 in one arm of `tl.when(FLAG, …)` and int32 in the other. The type would be different in each build, and the editor knows only one. Cast both arms to the wider dtype, or make the dtype a param, `I: constexpr.dtype(I)`, and cast to it.",
+  "**A tile whose rank depends on a flag.** A type has one rank. Add axes of size 1, or write the two arms with `tl.when`.",
+  "**`tl.where(mask, -1e6, 0.0)` as float32** without a tile. JavaScript has one kind of number, so the result is int32. Add `.to(tl.float32)`.",
+  "**A rank that depends on a constexpr**, as in `tl.reshape(x, [2] * log2(n))`. A tile's shape is a list in its type, so its rank is fixed. Reshape to the two axes that one step needs: `tl.reshape(x, [N.floorDiv(2), 2])` with `tl.split`, or `[OUTER, 2, INNER]` inside `tl.staticRange`. `tl.sort`, `tl.topk` and `tl.bitonicMerge` are built in.",
+  "**A shape that depends on a flag**, of a branch's result or of a variable. All arms have one type. Name the chosen size, `const W = tl.choose(SPLIT, BN.floorDiv(2), BN)`, and reshape to it in each arm, `tl.reshape(part, [BM, W])`; or store in each arm. The build checks a tile only in the configs that use its arm.",
+  "**Only numbers** as operands of `tl.fdiv`, `tl.divRn`, `tl.umulhi` and `tl.swizzle2d`, and a number other than 0 combined with 8-bit floats in `tl.where`. Give one operand a dtype: `tl.full([], 1.5, tl.float32)`.",
+  "**`launchPdl` on AMD.** Triton supports this launch option only on NVIDIA and rejects a launch with it. Omit it in a kernel that runs on both.",
+  `**Tuples of tensors.** Triton 3.6 does not pass tuples. Declare optional tensors, \`peer0: peer(), peer1: peer()\` with \`const peer = () => tensor.inout(T, ["M"]).optional()\`, and loop over them in JavaScript: \`for (const each of [peer0, peer1]) tl.when(each.given, () => …)\`. Triton compiles the kernel once for each set of passed tensors, as it would for each length of a tuple.`,
+  `**A tensor whose rank depends on a flag.** A tensor has as many axes as its declaration. Let a flag determine the size of an axis, \`dims: { AXES: ({ PICTURES }) => PICTURES.mul(2).add(1) }\`, so that the axis may have size 1. Alternatively, declare one optional tensor for each rank.`,
+  `**Strides as constexprs.** Triton already specializes on strides that are 1 or multiples of 16, and a \`contiguous\` tensor computes its strides from its sizes. For further fixed strides, declare a contiguous tensor with numbers among its dims.`,
+  `**A scalar, or a constexpr that configs set, as a dim of outputs.** The shapes of tensors determine dims. Derive a size with another name from it: \`dims: { PARTS: ({ SPLIT_K }) => SPLIT_K }\`.`,
+  `**A \`partition\` of a total that is not the size of a tensor**, such as offsets alone. Generated rows and proofs need the tensor that the rows divide. Declare a \`range\`, and pass the offsets in \`inputs\`.`,
+  "**A requirement about passed optional tensors**, such as `dz` only together with `z`. `requires` has only numbers, while `z.given` is known in the kernel. Let the kernel write zeros to `dz` if `z` is absent.",
+  `**Scratch memory** that programs pass to each other and whose final content does not matter. The final content of a \`tensor.inout\` is compared like any result. Let the reference compute it, or let the last program write zeros. A loop that waits for another program counts as many iterations as the longest size. On Triton's interpreter, \`run\` may therefore skip it as too large; \`run --device eval\` accepts small shapes.`,
 ];
 
 /** The signatures of each function of libdevice, and its backends. */
@@ -237,29 +248,28 @@ function libdevice(): string {
     const targets = libdeviceTargets[name];
     return `| \`${name}\` | ${overloads.join("; ")} | ${targets ? formatTargets(targets) : ""} |`;
   });
-  return ["| function | takes and gives | backend |", "| --- | --- | --- |", ...rows.sort()].join("\n");
+  return ["| function | signatures | backend |", "| --- | --- | --- |", ...rows.sort()].join("\n");
 }
 
 /** The whole page. */
 export function languagePage(): string {
-  const sectionTexts = sections().map(
-    ({ title, file, entries }) => `## ${title}\n\nFrom \`${file}\`.\n\n${entries.map(entry).join("\n")}`,
-  );
+  const sectionTexts = sections().map(({ title, entries }) => `## ${title}\n\n${entries.map(entry).join("\n")}`);
   return [
     "# The language",
-    "`npm run docs` makes this page from the op records and their comments. Operands come in order, options in one object at the end; a question mark marks an optional one. Names are Triton's in camelCase, and each entry shows the emitted Python.",
+    "This page lists every op of `tl`, with the Python that it becomes. Names are Triton's in camelCase; [a table](#names-of-triton) at the end lists all of them. Operands come first and in order, then one object with the options. A question mark marks an optional operand or option. [Params and spec](spec.md) describes the rest of a kernel.",
+    "After the ops, the page explains [numbers](#numbers), [code that depends on a constexpr](#code-that-depends-on-a-constexpr), [helper functions](#types-of-helper-functions) and [forms that TileScript does not support](#unsupported-forms).",
     ...sectionTexts,
     numbers,
     constexprs,
     helpers,
     functions,
-    `## libdevice\n\n\`import { libdevice } from "tilescript"\`: functions of CUDA's and HIP's device libraries, with their exact dtypes.\n\n${libdevice()}`,
-    `## 8-bit floats\n\nYou can load, store and move them, multiply them in \`tl.dot\` and cast them to float16, bfloat16 and float32 (float8e4b15 not to bfloat16). For arithmetic, cast to a wider float. Both backends have them, except: ${Object.entries(
+    `## libdevice\n\n\`import { libdevice } from "tilescript"\` gives access to the device libraries of CUDA and HIP. The table lists their functions with the exact dtypes.\n\n${libdevice()}`,
+    `## 8-bit floats\n\nYou can load, store and move 8-bit floats, multiply them in \`tl.dot\`, and cast them to float16, bfloat16 and float32 (float8e4b15 not to bfloat16). For arithmetic, cast them to a wider float. Both backends support all of them except: ${Object.entries(
       dtypeTargets,
     )
       .map(([name, targets]) => `${name} (${formatTargets(targets)})`)
       .join(", ")}.`,
-    `## Not here\n\nWhat Triton can say and TileScript cannot, why, and what to write instead.\n\n${notHere.map((line) => `- ${line}`).join("\n")}`,
-    `## Names of Triton\n\nEvery public name of \`triton.language\` 3.9 and its name in TileScript.\n\n${names()}`,
+    `## Unsupported forms\n\nTriton accepts these forms and TileScript does not. Each entry has the reason and an alternative.\n\n${notHere.map((line) => `- ${line}`).join("\n")}`,
+    `## Names of Triton\n\nThis table lists every public name of \`triton.language\` 3.9 and its name in TileScript.\n\n${names()}`,
   ].join("\n\n");
 }

@@ -17,10 +17,10 @@ export function siteTable(): string {
   const rows = [
     ["`npm run site`", seconds(build.milliseconds)],
     [`all ${site.files} files`, `${size(site.bytes)}, gzipped ${size(site.gzipped)}`],
-    ["what the playground loads, gzipped", size(playground.gzipped)],
-    ["from its address to the first Python", range(playground.firstPython)],
-    ["from its address to the first type under the pointer", range(playground.firstHover)],
+    ["playground download, gzipped", size(playground.gzipped)],
+    ["time until the playground shows Python", range(playground.firstPython)],
+    ["time until it shows a type under the pointer", range(playground.firstHover)],
   ];
-  const caption = `Medians of ${playground.rounds} visits with an empty cache, on ${machine.cores} cores (${machine.processor}), ${chromium}, ${date}. In the minute before, ${loadBefore} processes on average wanted a core: a machine that is busy with other work is slower.`;
-  return captioned(caption, tableLines(["what", "how much"], rows));
+  const caption = `Medians of ${playground.rounds} visits with an empty cache, on ${machine.cores} cores (${machine.processor}), ${chromium}, ${date}. In the minute before, ${loadBefore} processes on average were runnable; a busy machine is slower.`;
+  return captioned(caption, tableLines(["measure", "value"], rows));
 }

@@ -89,7 +89,7 @@ export function specGroups(): readonly SpecGroup[] {
 
 const INTRODUCTIONS: Readonly<Record<string, string>> = {
   Params:
-    "What the kernel takes, by name. The body gets each under its name, and each size that a dim names: `({ x, y, N, BLOCK }) => …`.",
+    "`params` declares the arguments of the kernel by name. The body receives them under these names, together with the sizes that dims name: `({ x, y, N, BLOCK }) => …`.",
 };
 
 /** A group whose entries have examples is a chapter; the others belong to the chapter before. */
@@ -106,7 +106,8 @@ function chapter({ title, entries }: SpecGroup): string {
 export function specPage(): string {
   return [
     "# The spec of a kernel",
-    "`kernel(name, spec, body)`: the spec says what the kernel takes and how it is launched. This page is made from the types, with `npm run docs`. Each example shows parts of a kernel that copies `x` to `y`; a test builds all of them.",
+    "In `kernel(name, spec, body)`, the spec declares the arguments of a kernel, its launch, its configs and its tests. A kernel needs `params`, `grid`, and values for its block sizes, in `config` or `autotune`; all other parts are optional. [First kernel](first-kernel.md) shows a whole spec.",
+    "Each example shows the relevant lines of a kernel that copies `x` to `y`.",
     ...specGroups().map(chapter),
   ].join("\n\n");
 }

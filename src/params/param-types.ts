@@ -97,7 +97,7 @@ export interface TensorBuilder {
     dims: Validate<Ds, WhyDims<"tensor", Ds>>,
     options?: InTensorOptions,
   ): TensorParam<D[Dt], DimsOf<Ds>, "in">;
-  /** A tensor that the kernel fills; allocated unless the caller gives it. */
+  /** An output tensor. The wrapper allocates it unless the caller passes one. */
   readonly out: Declare<"out">;
   /** A tensor that the kernel updates in place. */
   readonly inout: Declare<"inout">;
@@ -119,7 +119,7 @@ type DeclareDescriptor<A extends Access> = <D extends DType<any>, const Ds exten
  */
 export interface DescriptorBuilder extends DeclareDescriptor<"in"> {
   readonly [$param]: Problem<'descriptor: call it, descriptor(tl.float16, ["M"], ["BLOCK_M"])'>;
-  /** A tensor that the kernel fills; allocated unless the caller gives it. */
+  /** An output tensor. The wrapper allocates it unless the caller passes one. */
   readonly out: DeclareDescriptor<"out">;
   /** A tensor that the kernel updates in place. */
   readonly inout: DeclareDescriptor<"inout">;

@@ -182,13 +182,14 @@ export interface Spec<P, Derived extends string = never, Heuristic extends strin
   readonly triton?: "3.6" | "3.9";
   /**
    * The GPUs that the kernel supports, with the reason: `{ cuda: 90, reason: "waits for the kernel before it" }`. The
-   * wrapper refuses others; `compile`, `run` and `verify` skip and name them. Default: all.
+   * wrapper rejects others; `compile`, `run` and `verify` skip and list them. Default: all.
    */
   readonly targets?: KernelTargets;
   /**
-   * Adds a warp-specialized kernel for Hopper GPUs to the module. "auto" adds it if the kernel matches a supported
-   * pattern; if the kernel is autotuned, the wrapper times both kernels and launches the faster one. "always" launches
-   * it on every GPU that supports it, and rejects a kernel that matches no pattern. Default "never".
+   * Adds a warp-specialized kernel for Hopper GPUs to the module. With "auto", a kernel that matches no supported
+   * pattern stays plain, and the wrapper of an autotuned kernel times both kernels and launches the faster one. With
+   * "always", the wrapper launches it on every GPU that supports it, and the build rejects a kernel that matches no
+   * pattern. The default is "never".
    */
   readonly warpSpecialize?: "auto" | "never" | "always";
   /** Integer arguments that Triton does not specialize on: neither on the value 1 nor on multiples of 16. */

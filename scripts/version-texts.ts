@@ -16,8 +16,8 @@ const texts: Readonly<Record<string, readonly (readonly [pattern: string, text: 
   ],
   "README.md": [
     [
-      `Python ${V} or newer with torch ${V}\\+ and Triton ${V}–${V}`,
-      `Python ${python.oldest} or newer with torch ${torch.oldest}+ and Triton ${triton.oldest}–${triton.newest}`,
+      `Python ${V} or newer, with torch ${V} or newer and Triton ${V} to ${V}`,
+      `Python ${python.oldest} or newer, with torch ${torch.oldest} or newer and Triton ${triton.oldest} to ${triton.newest}`,
     ],
   ],
   "docs/install.md": [

@@ -197,7 +197,7 @@ export function llmsText(): string {
   return [
     "# TileScript",
     `> ${description}`,
-    `Read [TileScript for coding agents](${AGENTS_PAGE}) first: in at most ${MAX_TOKENS.toLocaleString("en")} tokens it has the rules, the spec, the ops, the commonest mistakes and the commands. It lies in the package \`tilescript\` of npm, beside this file, as does the skill \`skills/tilescript/SKILL.md\`.`,
+    `Read [TileScript for coding agents](${AGENTS_PAGE}) first: it has the rules, the spec, the ops, the commonest mistakes and the commands, in at most ${MAX_TOKENS.toLocaleString("en")} tokens. The npm package \`tilescript\` contains it, this file and the skill \`skills/tilescript/SKILL.md\`.`,
     ...menu,
   ].join("\n\n");
 }

@@ -15,16 +15,16 @@ function result<T>(name: string): T | undefined {
 
 /** The purpose of each dependency. */
 export const dependencyPurposes: Readonly<Record<string, string>> = {
-  "@ts-morph/common": "TypeScript's parser: reads your file, for names and for JavaScript that ignores traced values",
+  "@ts-morph/common": "parses your file with TypeScript, for names and for JavaScript operators on traced values",
   "ts-morph": "edits your file for `fix` and `tune`",
-  prettier: "its document printer lays out Python; its formatter lays out what `fix`, `tune` and `import` write",
-  "fast-check": "draws cases for `verify` and property tests, and makes a failure small",
-  "@resvg/resvg-js": "PNG files of plots; without it they are SVG",
-  commander: "the command line",
+  prettier: "formats the emitted Python, and the TypeScript that `fix`, `tune` and `import` write",
+  "fast-check": "generates test cases for `verify` and property tests, and shrinks failing ones",
+  "@resvg/resvg-js": "writes plots as PNG; without it, plots are SVG only",
+  commander: "parses the command line",
   execa: "starts Python",
-  tinyglobby: "patterns of files on the command line",
+  tinyglobby: "expands file patterns on the command line",
   "@jridgewell/gen-mapping": "writes source maps from Python to your lines",
-  "@jridgewell/trace-mapping": "reads them, for errors of Python at your lines",
+  "@jridgewell/trace-mapping": "reads source maps, to show Python errors at your lines",
   picocolors: "colors on a terminal",
 };
 
@@ -32,11 +32,17 @@ const tableOf = (...table: Parameters<typeof tableLines>): string => tableLines(
 
 const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(bytes < 1e6 ? 2 : 1)} MB`;
 
+interface PackageRecord extends Readonly<Record<"apart" | "now", Figures>> {
+  readonly date: string;
+  readonly machine: { readonly cores: number; readonly processor: string; readonly node: string };
+}
+
 /** The size of an installation, and the size and purpose of each dependency. */
 function dependencyTable(): string {
-  const { apart: perSource, now: packaged } = result<Record<"apart" | "now", Figures>>("package")!;
+  const record = result<PackageRecord>("package")!;
+  const { apart: perSource, now: packaged, machine } = record;
   const rows: readonly (readonly [string, (figures: Figures) => string])[] = [
-    ["the tarball", ({ tarballBytes }) => megabytes(tarballBytes)],
+    ["tarball", ({ tarballBytes }) => megabytes(tarballBytes)],
     ["unpacked", ({ unpackedBytes, files }) => `${megabytes(unpackedBytes)}, ${files} files`],
     [
       "installed, with dependencies",
@@ -47,17 +53,17 @@ function dependencyTable(): string {
     ["CPU of `tilescript check kernel.js`", ({ cpu }) => `${cpu.check} s`],
   ];
   const sizes = tableOf(
-    ["what", "a file for each source", "the package"],
+    ["measure", "one file per source", "package"],
     rows.map(([label, format]) => [label, format(perSource), format(packaged)]),
     afterFirst,
   );
   const partTable = tableOf(
-    ["part of the tarball", "packed"],
+    ["part of the tarball", "gzipped"],
     (packaged.parts ?? []).map(({ what: label, bytes }) => [label, `${Math.round(bytes / 1000)} kB`]),
     afterFirst,
   );
   const dependencies = tableOf(
-    ["dependency", "size", "what it is for"],
+    ["dependency", "size", "purpose"],
     packaged.dependencies.map(({ name, version, bytes, optional }) => {
       const purpose = dependencyPurposes[name];
       if (purpose === undefined) throw new Error(`say in docs/install-tables.ts what ${name} is for`);
@@ -65,7 +71,8 @@ function dependencyTable(): string {
     }),
     (column) => column === 1,
   );
-  return `\n${sizes}\n\n${partTable}\n\n${dependencies}\n`;
+  const caption = `${machine.cores} cores (${machine.processor}), Node ${machine.node}, ${record.date}:`;
+  return `\n${caption}\n\n${sizes}\n\n${partTable}\n\n${dependencies}\n`;
 }
 
 interface Matrix {
@@ -99,11 +106,11 @@ function matrixTable(): string {
     ),
   ];
   const formattedVersions = Object.entries(versions).map(([name, version]) =>
-    /^Node/.test(name) ? version : `${name} ${version}`,
+    /^Node/.test(name) ? `Node ${version}` : `${name} ${version}`,
   );
   return [
     "",
-    `Made by \`npm run package -- matrix\` on ${date}, with Node ${formattedVersions.join(", ")}. "Runs" means that a program with a kernel evaluates it and \`tilescript check\` passes, or that TypeScript, with \`@types/node\` and \`skipLibCheck\` off, finds no error. A cell is empty where there is nothing to try: ${notApplicable.join("; ")}.`,
+    `\`npm run package -- matrix\` generated this table on ${date}. Versions:\n\n${formattedVersions.map((version) => `- ${version}`).join("\n")}\n\nIn a row with a runtime, "runs" means that a program evaluates a kernel and \`tilescript check\` passes. In a row with TypeScript, it means that TypeScript reports no error, with \`@types/node\` and without \`skipLibCheck\`. A cell is empty if the combination does not exist: ${notApplicable.join("; ")}.`,
     "",
     table,
     "",
@@ -123,11 +130,11 @@ function agentsText(): string {
   const lines = tasks.map((task) => {
     const attempts = report.attempts.filter((each) => each.task === task);
     const right = attempts.find((each) => each.right);
-    return [`\`${task}\``, right ? `right at attempt ${right.attempt}` : `wrong after ${attempts.length}`];
+    return [`\`${task}\``, right ? `correct at attempt ${right.attempt}` : `incorrect after ${attempts.length}`];
   });
   return [
     "",
-    `Tried on ${report.date}: a model that had seen only that page and the package wrote ${tasks.length} kernels from descriptions (\`bench/agents/tasks.ts\`). ${solvedWithin(1)} were right at the first attempt, ${solvedWithin(3)} by the third. Right means that \`verify\` passed on the evaluator and on Triton's interpreter, against references that were fixed before.`,
+    `In a trial on ${report.date}, a model wrote ${tasks.length} kernels from descriptions (\`bench/agents/tasks.ts\`). It had seen only that page and the package. ${solvedWithin(1)} kernels were correct at the first attempt, and ${solvedWithin(3)} by the third. A kernel counts as correct if \`verify\` passed on the evaluator and on Triton's interpreter, with references written before the trial.`,
     "",
     tableOf(["kernel", "result"], lines),
     "",

@@ -58,7 +58,7 @@ export function computesFigures(): string {
   const whole = [...files].filter(isWhole).map((name) => `\`${name}\``);
   return [
     "",
-    `On ${date}, ${proved.length} of the ${rows.length} outputs of the examples were equal and stable: all of ${whole.join(", ")}. The comparison took ${middle?.[1]} s of CPU at the median of ${times.length} files and ${last?.[1]} s at most (\`${last?.[0]}\`), after their proofs.`,
+    `On ${date}, ${proved.length} of the ${rows.length} outputs of the examples were equal and stable. After the proofs, the comparison took ${middle?.[1]} s of CPU at the median of ${times.length} files and ${last?.[1]} s at most (\`${last?.[0]}\`). All outputs of these examples are equal and stable:\n\n- ${whole.join("\n- ")}`,
     "",
   ].join("\n");
 }
@@ -77,7 +77,7 @@ export function smallWorldFigures(): string {
   const count = (value: number): string => value.toLocaleString("en-US");
   return [
     "",
-    `On ${date}, ${count(kernels)} kernels were tried as they are in ${count(launches.right)} launches, ${complete} of them in all of theirs, and ${count(mutants)} mutants of ${mutatedKernels} kernels in ${count(launches.mutants)}: ${contradictions.length} contradictions.`,
+    `On ${date}, ${count(launches.right)} launches of ${count(kernels)} kernels ran; ${complete} kernels ran in all their launches. ${count(launches.mutants)} launches of ${count(mutants)} mutants of ${mutatedKernels} kernels ran too. Contradictions: ${contradictions.length}.`,
     "",
   ].join("\n");
 }
@@ -90,7 +90,7 @@ export function smtFigures(): string {
   const ofMemory = notExported["it depends on values that memory or a loop holds"] ?? 0;
   return [
     "",
-    `On ${date}, z3 was given the ${scripts} scripts of ${kernels} kernels in the examples, in their first configs, for ${seconds} s each. It agreed with the proof on ${agreed} and ran out of time on ${open}. Disagreements: ${disagreements.length}. ${ofMemory} obligations of bounds and overflow were not written.`,
+    `On ${date}, z3 ran on the ${scripts} scripts of ${kernels} kernels in the examples, in their first configs, with a limit of ${seconds} s each. It agreed with the proof on ${agreed} and ran out of time on ${open}. Disagreements: ${disagreements.length}. ${ofMemory} obligations of bounds and overflow were not written.`,
     "",
   ].join("\n");
 }
@@ -102,11 +102,11 @@ export function proofTimes(): string {
   const mean = rows.reduce((sum, { seconds }) => sum + seconds, 0) / rows.length;
   const slowest = rows.reduce((x, y) => (y.seconds > x.seconds ? y : x));
   const seconds = (x: number): string => `${x.toFixed(2)} s`;
-  const method = `in a new process, the least of ${processes}`;
+  const method = `the minimum of ${processes} new processes`;
   const machineText = `${machine.cores} cores (${machine.processor}), Node ${machine.node}, ${date}`;
   return [
     "",
-    `The proof of an example takes ${seconds(mean)} of CPU at the mean, and ${seconds(slowest.seconds)} at most (\`${basename(slowest.file, ".ts")}\`): ${method}, on ${machineText}. In the minute before, ${loadBefore} processes on average wanted a core.`,
+    `**Cost.** The proof of an example takes ${seconds(mean)} of CPU on average, and ${seconds(slowest.seconds)} at most (\`${basename(slowest.file, ".ts")}\`). Each figure is ${method}, on ${machineText}. In the minute before, ${loadBefore} processes on average were runnable.`,
     "",
   ].join("\n");
 }

@@ -96,7 +96,7 @@ export const rules: readonly Rule[] = [
   },
   {
     identity: "x/(x + y) + y/(x + y) = 1",
-    when: "denominators are multiplied out at the end; a kernel may divide only by what its reference divides by, or by what is certainly not 0",
+    when: "denominators are multiplied out at the end; a kernel may divide only by divisors of its reference, or by values that are certainly not 0",
     left: add(divide(x, add(x, y)), divide(y, add(x, y))),
     right: one,
   },
@@ -157,7 +157,7 @@ export const rules: readonly Rule[] = [
   },
   {
     identity: "max(x, y) = max(y, x) and min(x, y) = -max(-x, -y)",
-    when: "always; maxima of maxima are one",
+    when: "always; nested maxima are flattened",
     left: apply("minimum", x, y),
     right: negate(apply("maximum", negate(y), negate(x))),
   },
@@ -185,19 +185,19 @@ export const rules: readonly Rule[] = [
   },
   {
     identity: "Σ[k] Σ[j] a[k, j] = Σ[j] Σ[k] a[k, j]",
-    when: "always: the domains of both become one",
+    when: "always: the two domains are merged",
     left: over("sum", upTo(n), (k) => over("sum", upTo(m), (j) => element(k, j))),
     right: over("sum", upTo(m), (j) => over("sum", upTo(n), (k) => element(k, j))),
   },
   {
     identity: "Σ[t < T] Σ[l < B] a[B·t + l] = Σ[k < T·B] a[k]",
-    when: "all indices hold t and l as B·t + l, and 0 ≤ l < B and t ≥ 0 are proved; each other condition speaks of k, or follows",
+    when: "indices contain t and l only as B·t + l, and 0 ≤ l < B and t ≥ 0 are proved; each other condition depends only on k, or is implied",
     left: over("sum", upTo(n), (k) => over("sum", upTo(m), (j) => element(sum(product(m, k), j)))),
     right: over("sum", upTo(product(n, m)), (k) => element(k)),
   },
   {
     identity: "Σ[k: a ≤ k < b] x[k - a] = Σ[k < b - a] x[k]",
-    when: "always: a variable is counted from where the first index starts",
+    when: "always: the variable starts at 0 in the first index",
     left: over(
       "sum",
       (k) => andTerm(atLeast(k, number(2)), below(k, sum(n, number(2)))),
@@ -207,7 +207,7 @@ export const rules: readonly Rule[] = [
   },
   {
     identity: "Σ[k: k = e] a[k] = a[e]",
-    when: "e is proved to meet the other conditions",
+    when: "e is proved to satisfy the other conditions",
     left: over(
       "sum",
       (k) => andTerm(atLeast(k, number(0)), below(k, number(9)), equal(k, number(4))),
@@ -234,7 +234,7 @@ export const rules: readonly Rule[] = [
   },
   {
     identity: "Σ[k < N] 1 = N",
-    when: "N is proved not to be negative",
+    when: "N is proved to be non-negative",
     left: over("sum", upTo(n), () => one),
     right: integer(n),
   },
@@ -297,7 +297,7 @@ export const rules: readonly Rule[] = [
   },
   {
     identity: "(max[k: D] a[k] = -∞ ? x : y) = (D has an element ? y : x)",
-    when: "each condition of D says where k starts, or holds of smaller k too, so that D has an element if its least k is one",
+    when: "each condition of D is a lower bound of k, or is also true for smaller k; D then has an element if its smallest k is one",
     left: {
       kind: "comparison",
       operator: "equal",
@@ -310,7 +310,7 @@ export const rules: readonly Rule[] = [
   },
   {
     identity: "Σ[k < N] a[k // B, k % B] = Σ[t] Σ[l < B: B·t + l < N] a[t, l]",
-    when: "B is proved to be positive and k not to be negative",
+    when: "B is proved to be positive and k non-negative",
     left: over("sum", upTo(n), (k) => element(quotient(k, m), remainder(k, m))),
     right: over("sum", upTo(n), (t) =>
       over(
@@ -322,13 +322,13 @@ export const rules: readonly Rule[] = [
   },
   {
     identity: "(c ? x : y) = y + (x - y)·[c]",
-    when: "c says that an optional input is given; [c] is 1 or 0, and its own square",
+    when: "c is true if the caller passes an optional input; [c] is 1 or 0 and equals its square",
     left: choose(given, square(x), y),
     right: add(y, multiply(subtract(square(x), y), integer(iteTerm(given, number(1), number(0))))),
   },
   {
     identity: "√(2·2) = 2 and 2^(3/2) = 2·2^(1/2)",
-    when: "always: roots of numbers are taken if they are rational",
+    when: "always: rational roots of numbers are computed",
     left: power(two, rational(3n, 2n)),
     right: multiply(two, squareRoot(two)),
   },

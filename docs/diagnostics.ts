@@ -7,18 +7,18 @@ const titles: Readonly<Record<Area, string>> = {
   definitions: "Kernels and their specs",
   params: "Params",
   configs: "Configs and autotuning",
-  host: "What is computed before a launch",
+  host: "Host expressions",
   source: "JavaScript in a kernel",
-  control: "Loops, branches, state and helper functions",
-  operands: "Calls of ops",
-  rules: "Operands of ops",
-  externs: "Functions that are Python",
+  control: "Loops, branches, variables and helper functions",
+  operands: "Arguments of ops",
+  rules: "Types of operands",
+  externs: "Functions written in Python",
   references: "References and inputs",
-  operators: "Operators of PyTorch",
+  operators: "PyTorch operators",
   calls: "Kernels called from TypeScript",
   findings: "Findings of the evaluator",
   proofs: "Proofs",
-  commands: "Files, commands and the machine",
+  commands: "Files, commands and the environment",
 };
 
 const fence = (language: string, text: string): string => `\`\`\`${language}\n${text.trim()}\n\`\`\``;
@@ -37,7 +37,7 @@ function entry(code: DiagnosticCode): string {
         ]
       : [
           fence("sh", explanation.command),
-          ...(explanation.file === undefined ? [] : ["with `kernel.ts`", fence("ts", explanation.file)]),
+          ...(explanation.file === undefined ? [] : ["With this `kernel.ts`:", fence("ts", explanation.file)]),
           messageBlock,
           "Instead:",
           fence("text", explanation.remedy),
@@ -49,9 +49,9 @@ function entry(code: DiagnosticCode): string {
 export function diagnosticsPage(): string {
   const areas = Object.entries(codesByArea) as [Area, readonly DiagnosticCode[]][];
   return [
-    "# Messages",
-    "Every message of TileScript has a code: `gemm.ts:12:5 - error scope-escape: …`. `npx tilescript explain scope-escape` prints what this page says of it, and with `--json` what a program needs. Made from the catalog in `src/diagnostics` by `npm run docs`; a test runs each example, and the mended one.",
-    "An example shows the lines that matter. They replace those of this file, in which `i` is defined where a body uses it:",
+    "# Diagnostics",
+    "Every diagnostic of TileScript has a code, as in `gemm.ts:12:5 - error scope-escape: …`. This page explains each code, with an example that fails, its message and a corrected example. `npx tilescript explain scope-escape` prints the same text, and `--json` prints it for programs.",
+    "An example shows only the relevant lines. They replace the corresponding lines of this file, and `i` is defined in each body that uses it:",
     fence("ts", kernelFileOf({})),
     ...areas.map(([area, codes]) => [`## ${titles[area]}`, ...codes.map(entry)].join("\n\n")),
   ].join("\n\n");

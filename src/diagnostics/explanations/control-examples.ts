@@ -20,14 +20,15 @@ tl.store(c.at(lanes, lanes), acc.value);`,
 
 export const source = {
   "hidden-coercion": {
-    meaning: "A JavaScript operator sees the handle of a traced value, not its number. Methods compute with it.",
+    meaning:
+      "A JavaScript operator receives the handle of a traced value instead of its number. Call a method instead.",
     message: "`*` is JavaScript's and cannot compute with a traced value; write tl.load(x.at(i)).mul(2)",
     failing: { body: "tl.store(y.at(i), tl.load(x.at(i)) * 2);" },
     passing: { body: "tl.store(y.at(i), tl.load(x.at(i)).mul(2));" },
   },
   "outer-assignment": {
     meaning:
-      "A loop's body runs once while the kernel is traced, so an outer `let` keeps what that one run assigned. State is in `tl.mut`.",
+      "Tracing runs a loop's body once, so an outer `let` keeps the value of that one run. Use `tl.mut` for a variable of the kernel.",
     message:
       "`sum` is reassigned inside a traced loop, which runs once while the kernel is traced; declare it inside, or hold it in tl.mut(…) and write sum.value",
     failing: {
@@ -46,14 +47,14 @@ tl.store(y.at(i), sum.value);`,
     },
   },
   "traced-condition": {
-    meaning: "JavaScript takes every handle for true, so its own `if`, `?:` and loops do not ask the traced value.",
+    meaning: "Every handle is truthy, so JavaScript's `if`, `?:` and loops do not test the traced value.",
     message: "`if` on a traced value is always taken; use tl.when(condition, () => …)",
     failing: { body: `if (tl.programId(0).eq(0)) {\n  ${STORE}\n}` },
     passing: { body: `tl.when(tl.programId(0).eq(0), () => {\n  ${STORE}\n});` },
   },
   "unread-source": {
     meaning:
-      "The build reads the author's files, and the packages whose functions get traced values, for code that JavaScript would silently run on handles. It could not read this one: it is part of Node, compiled, or not installed as source.",
+      "The build reads the author's files, and packages whose functions receive traced values, to find code that JavaScript would silently run on handles. It could not read this code, because it is part of Node, compiled, or not installed as source.",
     message:
       'the source of isDeepStrictEqual from "node:util" cannot be read, so uses of traced values as JavaScript numbers or conditions in it go unnoticed; check it, or move it to a file of the project',
     failing: {
@@ -66,13 +67,13 @@ tl.store(y.at(i), sum.value);`,
 
 export const control = {
   "branch-condition": {
-    meaning: "A program has one condition: a scalar of int1 or a constexpr. Lanes choose with `tl.where`.",
+    meaning: "A program needs one condition: an int1 scalar or a constexpr. To choose per lane, use `tl.where`.",
     message: "when: one program has one condition, this is a tile [BLOCK]; choose lane by lane with tl.where",
     failing: { body: `tl.when(tl.load(x.at(i)).gt(0), () => {\n  ${STORE}\n});` },
     passing: { body: "const v = tl.load(x.at(i));\ntl.store(y.at(i), tl.where(v.gt(0), v, 0));" },
   },
   "branch-order": {
-    meaning: "`elseWhen` and `otherwise` belong to the `tl.when` before them.",
+    meaning: "`elseWhen` and `otherwise` must directly follow their `tl.when`.",
     message: "otherwise must follow its tl.when directly; write them as one chain",
     failing: {
       body: `const first = tl.when(N.gt(100), () => ${STORE.slice(0, -1)});
@@ -84,7 +85,7 @@ first.otherwise(() => tl.store(y.at(i), 0));`,
     },
   },
   "branch-values": {
-    meaning: "All arms of a branch return as many values, of the same types.",
+    meaning: "All arms of a branch must return the same number of values, of the same types.",
     message: "when: one arm returns int32, another float32; cast with .to(tl.int32)",
     failing: {
       body: "const v = tl.when(N.gt(100), () => tl.load(x.at(i))).otherwise(() => tl.programId(0));\ntl.store(y.at(i), v);",
@@ -95,7 +96,7 @@ first.otherwise(() => tl.store(y.at(i), 0));`,
   },
   "changed-state": {
     meaning:
-      "JavaScript runs a loop's body, an arm or a helper function while the kernel is traced, not as often as the kernel will. What it counts or remembers in a variable, object or class meanwhile is no state of the kernel. To find such state, the build traces each body a second time and compares the statements.",
+      "JavaScript runs a loop's body, an arm or a helper function while the build traces the kernel, and not once per iteration or call of the kernel. JavaScript variables, objects and classes that it changes are therefore not variables of the kernel. To find such changes, the build traces each body a second time and compares the statements.",
     message:
       "JavaScript gives something else here when the loop is traced a second time, or without the loops and branches in it: a JavaScript variable is not state of the kernel; hold it in tl.mut(…)",
     failing: {
@@ -119,7 +120,7 @@ tl.store(y.at(i), sum.value);`,
   },
   "deep-program": {
     meaning:
-      "Python and Triton's compiler take loops, branches and calls only up to a depth: 20 loops inside each other, about 100 arms of a branch, about 50 helper functions that call one another.",
+      "Python and Triton's compiler limit nesting: about 20 nested loops, 100 arms of a branch, and 50 nested calls of helper functions.",
     message:
       "more than 80 loops and arms of branches are inside or after one another here, too many for Triton's compiler; load from a table, choose with tl.where(…), or move a part to a tl.fn",
     failing: {
@@ -130,8 +131,7 @@ ${STORE}`,
     passing: { body: `tl.when(tl.programId(0).lt(100), () => {\n  ${STORE}\n});` },
   },
   "early-exit": {
-    meaning:
-      "A traced loop's body runs once while the kernel is traced, so JavaScript cannot leave it for one iteration.",
+    meaning: "Tracing runs a loop's body once, so JavaScript cannot leave it in a single iteration.",
     message:
       "`break` leaves a traced loop while the kernel is traced; use tl.whileLoop(() => condition, () => …), or tl.when(condition, () => …) around the work",
     failing: {
@@ -149,13 +149,13 @@ ${STORE}`,
     },
   },
   "helper-argument": {
-    meaning: "A helper function takes tiles, pointers, constexprs and tensors; a view is loaded first.",
+    meaning: "A helper function accepts tiles, pointers, constexprs and tensors. Load a view before you pass it.",
     message: "fn: a view cannot be passed; load it before the call, or give the tensor and the indices",
     failing: { before: "const twice = tl.fn((v) => v.mul(2));", body: "tl.store(y.at(i), twice(x.at(i)));" },
     passing: { before: "const twice = tl.fn((v) => v.mul(2));", body: "tl.store(y.at(i), twice(tl.load(x.at(i))));" },
   },
   "helper-capture": {
-    meaning: "Triton compiles a helper function on its own, so it uses its arguments only.",
+    meaning: "Triton compiles a helper function separately, so it can use only its arguments.",
     message:
       "this value was made outside the helper function, which Triton compiles on its own; pass it as an argument",
     failing: {
@@ -170,7 +170,7 @@ tl.store(y.at(i), plus(v, v));`,
     },
   },
   "helper-function": {
-    meaning: "A helper function is a function, with a name that Python can have.",
+    meaning: "`tl.fn` needs a function whose name is a valid Python name.",
     message: "fn: needs a function; write tl.fn((x) => x.mul(2))",
     failing: { before: "const twice = tl.fn(2);" },
     passing: { before: "const twice = tl.fn((v) => v.mul(2));" },
@@ -185,13 +185,14 @@ tl.store(y.at(i), plus(v, v));`,
     },
   },
   "loop-bounds": {
-    meaning: "A loop takes integer bounds and a step; `tl.staticRange` takes those that Triton knows when it compiles.",
+    meaning:
+      "The bounds and the step of a loop are integers. For `tl.staticRange`, Triton must know them at compile time.",
     message: "staticRange: bounds are constexprs or numbers; use tl.range for a run-time one",
     failing: { body: "for (const k of tl.staticRange(0, N)) tl.store(y.at(k), tl.load(x.at(k)));" },
     passing: { body: "for (const k of tl.range(0, N)) tl.store(y.at(k), tl.load(x.at(k)));" },
   },
   "endless-loop": {
-    meaning: "A loop never ends in this case: its step is 0, or its condition stays true.",
+    meaning: "A loop never ends in this test case, because its step is 0 or its condition stays true.",
     message: "this loop has a step of 0 in this case, so it never ends; give a step that is never 0",
     failing: {
       grid: "() => [1]",
@@ -205,7 +206,7 @@ tl.store(y.at(i), plus(v, v));`,
   },
   "loop-functions": {
     meaning:
-      "`tl.whileLoop` takes two functions: the condition, which is computed before each iteration, and the body.",
+      "`tl.whileLoop` has two functions: the condition, which the kernel evaluates before each iteration, and the body.",
     message: "whileLoop: the condition is computed before each iteration; give a function, () => i.value.lt(n)",
     failing: {
       body: `const k = tl.mut(tl.full([], 0, tl.int32));
@@ -223,19 +224,19 @@ tl.store(y.at(i), tl.load(x.at(i)));`,
     },
   },
   "loop-option": {
-    meaning: "A loop's options are constants or constexprs of the kind that each takes.",
+    meaning: "A loop's options are constants, or constexprs of the type that each option requires.",
     message: "range: numStages is an integer; give a constant or a constexpr",
     failing: { body: `for (const k of tl.range(0, 4, 1, { numStages: "two" })) ${STORE}` },
     passing: { body: `for (const k of tl.range(0, 4, 1, { numStages: 2 })) ${STORE}` },
   },
   "misplaced-exit": {
-    meaning: "`tl.exit` ends the program under a condition, outside loops, in the kernel itself.",
+    meaning: "`tl.exit` is allowed only under a condition, outside loops, and not in a helper function.",
     message: "exit: nothing after this would ever run; put it in tl.when(condition, () => tl.exit())",
     failing: { body: `tl.exit();\n${STORE}` },
     passing: { body: `tl.when(tl.programId(0).ge(N), () => tl.exit());\n${STORE}` },
   },
   "not-given": {
-    meaning: "An optional tensor is used only where the kernel knows that the caller gave it.",
+    meaning: "A kernel may use an optional tensor only in a branch in which the caller has passed it.",
     message: "x may be absent here; use it inside tl.when(x.given, () => { … })",
     failing: {
       params: `x: tensor(tl.float32, ["N"]).optional(), y: tensor.out(tl.float32, ["N"]), z: tensor(tl.float32, ["N"]), BLOCK: constexpr()`,
@@ -250,14 +251,15 @@ tl.when(x.given, () => tl.store(y.at(i), tl.load(z.at(i)).add(tl.load(x.at(i))))
     },
   },
   "outside-kernel": {
-    meaning: "Functions of `tl` record the kernel that is traced, so they are called in its function.",
+    meaning:
+      "Functions of `tl` record ops of the kernel that is being traced, so call them inside the kernel's function.",
     message:
       "tl.arange was called outside a kernel; call it in the function given to kernel(…), or in a callback of its options",
     failing: { before: "const lanes = tl.arange(0, 16);", body: STORE },
     passing: { before: "const lanes = () => tl.arange(0, 16);", body: STORE },
   },
   recursion: {
-    meaning: "Triton has no recursion.",
+    meaning: "Triton does not support recursion.",
     message: "fn: a helper function cannot call itself; Triton has no recursion, use a loop",
     failing: {
       before: "const halve = tl.fn((v) => halve(v.mul(0.5)));",
@@ -270,7 +272,7 @@ tl.when(x.given, () => tl.store(y.at(i), tl.load(z.at(i)).add(tl.load(x.at(i))))
   },
   "pipelined-load": {
     meaning:
-      "Triton's pipeliner executes loads up to `numStages - 1` iterations before their loop reaches them, also if an earlier iteration stores to the same elements: with `numStages` of 2 or more on `tl.range` all loads of an innermost loop, otherwise, by the config's `numStages`, those that feed a product. It is an error if a load certainly reads a stored element, and a warning if nothing shows that it does not, which `tl.trusted` on the view waives. Results on the interpreter and the evaluator are not affected.",
+      "Triton's pipeliner executes loads up to `numStages - 1` iterations early, even if an earlier iteration stores to the same elements. With `numStages` of 2 or more on `tl.range`, this affects all loads of an innermost loop. Otherwise, by the config's `numStages`, it affects loads that feed a product. It is an error if a load certainly reads a stored element, and a warning if the proof finds no answer. `tl.trusted` on the view waives the warning. The interpreter and the evaluator are not affected.",
     message:
       "example: this load of y reads what the store of the iteration before writes, and Triton's pipeliner executes the load first; pass { numStages: 1 } to tl.range, or call tl.debugBarrier() between the store and the load",
     failing: {
@@ -290,7 +292,7 @@ tl.when(x.given, () => tl.store(y.at(i), tl.load(z.at(i)).add(tl.load(x.at(i))))
   },
   "operand-buffer": {
     meaning:
-      "On sm_90 Triton executes a product asynchronously, from buffers that a loop of two or more stages fills in turn. If the loop also uses the loaded tile without a product, Triton allocates one buffer too few, and a copy overwrites the operand of a product that is not finished: an H200 computed up to half of the elements wrong. Products of fewer than 64 rows or fewer than four warps, and of float32 with `ieee`, are not affected.",
+      "On sm_90 Triton executes a product asynchronously. A loop of two or more stages fills the buffers of its operands in rotation. If the loop also uses the loaded tile without a product, Triton allocates one buffer too few. A copy then overwrites an operand that an unfinished product still reads: on an H200, up to half of the elements were wrong. Products of fewer than 64 rows or fewer than four warps, and of float32 with `ieee`, are not affected.",
     message:
       "example: this tile is an operand of a product and is also used without one, and in a pipelined loop Triton for sm_90 overwrites it while the product still reads it; pass { numStages: 1 } to tl.range, or move the other use to a loop of its own",
     failing: sumBesideProduct(`  sum.value = sum.value.add(tl.sum(tile.to(tl.float32), 1));
@@ -302,7 +304,7 @@ for (const k of tl.range(0, K, BLOCK)) sum.value = sum.value.add(tl.sum(tl.load(
   },
   "scope-escape": {
     meaning:
-      "A value that a loop or a branch makes does not exist after it. `tl.mut` made before it carries the value out.",
+      "A value of a loop or a branch does not exist after it. To keep a value, create a `tl.mut` before the loop.",
     message:
       "this value was made inside the loop and does not exist outside it; hold it in tl.mut(…) made before the loop and write its .value inside",
     failing: {
@@ -318,7 +320,7 @@ tl.store(y.at(i), last.value);`,
   },
   "unused-value": {
     meaning:
-      "The kernel computes something that nothing uses. It is an error for a truth value by which JavaScript decides, because JavaScript takes every traced value for true: here a condition in a field of a class. Engines other than V8 (Bun, pages) cannot tell whether JavaScript decides by it, and refuse each. Another result is a warning.",
+      "The kernel computes a value that it does not use. A boolean is an error if JavaScript may have tested it, here in a class field, because JavaScript treats every traced value as true. Engines other than V8 (Bun, web pages) cannot detect such a test, so there every unused boolean is an error. Other values are a warning.",
     message:
       "eq: nothing uses this truth value, so JavaScript may have taken it for true; choose with tl.where(condition, a, b), branch with tl.when(condition, () => …), or remove it",
     failing: {
@@ -330,7 +332,7 @@ if (here.first) ${STORE}`,
     passing: { body: `tl.when(tl.programId(0).eq(0), () => {\n  ${STORE}\n});` },
   },
   "state-type": {
-    meaning: "State keeps the dtype and shape that it was made with.",
+    meaning: "A `tl.mut` keeps its initial dtype and shape.",
     message: "value: the variable holds [BLOCK], the new value is a scalar; reduce or broadcast it",
     failing: {
       body: `const sum = tl.mut(tl.zeros([BLOCK], tl.float32));

@@ -9,14 +9,14 @@ const FILL = {
 
 export const definitions = {
   "kernel-result": {
-    meaning: "A kernel's function returns nothing: results leave a kernel through memory.",
+    meaning: "A kernel's function returns nothing. A kernel returns results through its output tensors.",
     message:
       "example: the kernel's function returns something; store it instead, tl.store(y.at(i), x), and return nothing",
     failing: { body: "return tl.load(x.at(i));" },
     passing: { body: "tl.store(y.at(i), tl.load(x.at(i)));" },
   },
   "missing-part": {
-    meaning: "A kernel needs params, a grid and a function; an operator needs params and a function.",
+    meaning: "A kernel needs params, a grid and a function. An operator needs params and a function.",
     message: "example: grid is missing; write grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)]",
     failing: `export const example = kernel("example", { params: { y: tensor.out(tl.float32, [16]) } }, ({ y }) => {
   tl.store(y.at(tl.arange(0, 16)), 0);
@@ -27,14 +27,14 @@ export const definitions = {
   },
   "no-source": {
     meaning:
-      "The kernel was built where its TypeScript file cannot be read, as in a page. Names in the Python come from ops, and JavaScript operators on traced values are not found before they throw.",
+      "The build cannot read the kernel's TypeScript file, for example in a web page. Names in the emitted Python then come from ops, and JavaScript operators on traced values are reported only when they throw.",
     message:
       "example: its source cannot be read, so names come from ops and hidden coercions go unnoticed; build from the TypeScript file",
     command: "node bundled.js",
     remedy: "npx tilescript check kernel.ts",
   },
   "not-a-kernel": {
-    meaning: "A function that takes a kernel was given something else.",
+    meaning: "A function that expects a kernel received another value.",
     message: "this is not a kernel; pass the value that kernel(…) returned",
     failing: `import { build } from "tilescript";
 await build({ name: "example" });`,
@@ -45,7 +45,7 @@ await build(kernel("example", { params: { y: tensor.out(tl.float32, [16]) }, gri
   },
   "no-launch-cache": {
     meaning:
-      "A repeated call can skip the checks of the wrapper only if the first call decides all that a launch needs. The module is emitted without the cache, and launches as Triton does.",
+      "A later call can skip the wrapper's checks only if the first call determines everything that a launch needs. The module has no launch cache and launches like any Triton kernel.",
     message:
       'example has no launch cache: no input determines its device; leave launch: "fast" out, in the spec or as --launch fast',
     failing: { ...FILL, spec: 'launch: "fast",' },
@@ -53,14 +53,14 @@ await build(kernel("example", { params: { y: tensor.out(tl.float32, [16]) }, gri
   },
   "not-specialized": {
     meaning:
-      "The kernel asks for a warp-specialized form, which its text does not have. The form is a loop over blocks of two tensors whose product a state takes up, then arithmetic of each row by itself, then stores of blocks.",
+      "The kernel requests a warp-specialized kernel but matches no supported pattern. A matrix product must be a loop that accumulates products of blocks, then an epilogue in which no row depends on another, then stores of blocks.",
     message:
       'example has no warp-specialized form: it multiplies no matrices; write warpSpecialize: "never" to launch the plain kernel instead',
     failing: { spec: 'warpSpecialize: "always",' },
     passing: { spec: 'warpSpecialize: "never",' },
   },
   "python-name": {
-    meaning: "The name goes into the emitted Python as it is, so it must be an identifier there.",
+    meaning: "The emitted Python uses the name unchanged, so it must be a Python identifier.",
     message: 'kernel: "add-one" cannot be a Python name; write "add_one"',
     failing: `export const example = kernel("add-one", { params: { y: tensor.out(tl.float32, [16]) }, grid: () => [1] }, ({ y }) => {
   tl.store(y.at(tl.arange(0, 16)), 1);
@@ -70,26 +70,27 @@ await build(kernel("example", { params: { y: tensor.out(tl.float32, [16]) }, gri
 });`,
   },
   "reserved-name": {
-    meaning: "Python, PyTorch, a launch of Triton or a measurement uses this name already.",
+    meaning: "Python, PyTorch, a Triton launch or a benchmark already uses this name.",
     message: "example: eager is always measured; give the provider another name",
     failing: { spec: "providers: { eager: ({ x }) => x.clone() }," },
     passing: { spec: "providers: { clone: ({ x }) => x.clone() }," },
   },
   "spec-shapes": {
-    meaning: "Each of `shapes` gives a number for every size that a caller's tensors decide, and nothing else.",
+    meaning:
+      "Each entry of `shapes` must give a number for every size that the caller's tensors determine, and for no other name.",
     message: "example: shapes[0] has no N; give each size a number",
     failing: { spec: "shapes: [{ M: 100 }]," },
     passing: { spec: "shapes: [{ N: 100 }]," },
   },
   "spec-value": {
-    meaning: "A part of the spec has a value of another form than the build reads.",
+    meaning: "A part of the spec has a value of an unsupported form.",
     message:
       "example: tolerance is 0.001; it is { rtol: 1e-3, atol: 1e-3 }, numbers from 0 up, or one of them, and such parts by the name of an output, { q: { atol: 1 } }",
     failing: { spec: "tolerance: 1e-3," },
     passing: { spec: "tolerance: { rtol: 1e-3, atol: 1e-3 }," },
   },
   "triton-version": {
-    meaning: "The kernel uses what Triton has since 3.9. It is an error where the kernel says that it runs on 3.6.",
+    meaning: "The kernel uses a feature of Triton 3.9. This is an error if the spec declares support for 3.6.",
     message:
       'example: tl.expect_zero, used like this, needs Triton 3.9; set triton: "3.9" in the kernel if you want that',
     failing: { body: "const v = tl.load(x.at(i));\ntl.store(y.at(i), tl.expectZero(v, v.lt(0)));" },
@@ -105,7 +106,7 @@ await build(kernel("example", { params: { y: tensor.out(tl.float32, [16]) }, gri
     passing: { config: "config: { BLOCK: 16 }," },
   },
   "unused-tensor": {
-    meaning: "A tensor is declared and never used: callers pass it for nothing.",
+    meaning: "A tensor is declared but not used, so callers would pass it for nothing.",
     message: "example: the tensor z is never used; remove it from params",
     failing: {
       params: `x: tensor(tl.float32, ["N"]), z: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr()`,

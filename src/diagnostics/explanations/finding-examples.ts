@@ -10,7 +10,7 @@ const SUM = `x: tensor(tl.float32, ["N"]), y: tensor.inout(tl.float32, [1]), BLO
 
 export const findings = {
   "clamp-bounds": {
-    meaning: "`tl.clamp` leaves undefined what it gives where its first bound is above its second.",
+    meaning: "The result of `tl.clamp` is undefined if its minimum is greater than its maximum.",
     message:
       "tl.clamp has the bounds 1 and -1: the result differs from device to device; the first must not be above the second; line 12 uses it (and 39 more like it)",
     failing: { body: "tl.store(y.at(i), tl.clamp(tl.load(x.at(i)), 1, -1));" },
@@ -19,21 +19,21 @@ export const findings = {
   },
   division: {
     meaning:
-      "An integer is divided by 0, or an address, a mask or a bound takes a quotient of a divisor that is not positive.",
+      "An integer is divided by 0, or an address, a mask or a bound depends on a quotient whose divisor is not positive.",
     message: "the divisor is 0 (and 47 more like it)",
     failing: { params: INTEGERS, body: "tl.store(y.at(i), tl.load(x.at(i)).floorDiv(i.sub(i)));" },
     passing: { params: INTEGERS, body: "tl.store(y.at(i), tl.load(x.at(i)).floorDiv(tl.maximum(i, 1)));" },
     run,
   },
   "failed-assert": {
-    meaning: "An assertion of the kernel does not hold.",
+    meaning: "An assertion of the kernel is false.",
     message: "the assertion fails: inside (and 7 more like it)",
     failing: { body: 'tl.deviceAssert(i.lt(N), "inside");\ntl.store(y.at(i), tl.load(x.at(i)));' },
     passing: { body: 'tl.deviceAssert(i.ge(0), "inside");\ntl.store(y.at(i), tl.load(x.at(i)));' },
     run,
   },
   "false-assume": {
-    meaning: "The compiler was told to take a condition for granted that does not hold.",
+    meaning: "The condition of a `tl.assume` is false, although the compiler relies on it.",
     message: "the assumption does not hold (and 2 more like it)",
     failing: { body: "tl.assume(N.gt(100));\ntl.store(y.at(i), tl.load(x.at(i)));" },
     passing: { body: "tl.assume(N.gt(0));\ntl.store(y.at(i), tl.load(x.at(i)));" },
@@ -41,14 +41,14 @@ export const findings = {
   },
   "false-hint": {
     meaning:
-      "A hint about values does not hold, so the compiled kernel may access the wrong elements. Or a loop has more iterations than its `most`, so its cost is estimated too low.",
+      "A hint about values is false, so the compiled kernel may access the wrong elements. A loop may also have more iterations than its `most`, so its cost estimate is too low.",
     message: "multipleOf says that it is a multiple of 16, which does not hold (and 2 more like it)",
     failing: { body: "const j = tl.multipleOf(i.add(1), [16]);\ntl.store(y.at(i), tl.load(x.at(j)));" },
     passing: { body: "const j = tl.multipleOf(i, [16]);\ntl.store(y.at(i), tl.load(x.at(j)));" },
     run,
   },
   "false-in-bounds": {
-    meaning: "`tl.inBounds` was said of an index that lies outside: the view has no mask there.",
+    meaning: "A `tl.inBounds` index is out of bounds, and the view does not mask it.",
     message:
       "tl.inBounds is false: index 40 on axis 0 of x, whose size there is 40; leave tl.inBounds out, so that the view masks it (and 7 more like it)",
     failing: { body: "tl.store(y.at(i), tl.load(x.at(tl.inBounds(i))));" },
@@ -56,7 +56,7 @@ export const findings = {
     run,
   },
   "gather-index": {
-    meaning: "`tl.gather` takes an index that its tile does not have.",
+    meaning: "The index of a `tl.gather` is outside its tile.",
     message: "the index is outside the axis, which has 16 elements (and 32 more like it)",
     failing: { body: "tl.store(y.at(i), tl.gather(tl.load(x.at(i)), i.add(1), 0));" },
     passing: { body: "tl.store(y.at(i), tl.gather(tl.load(x.at(i)), i.mod(BLOCK), 0));" },
@@ -64,7 +64,7 @@ export const findings = {
   },
   "index-beside-nan": {
     meaning:
-      "A NaN is neither greater nor less than a number, so which element `tl.argmax` and the like give beside one depends on the order of the comparisons, and that on the device.",
+      "A NaN is neither greater nor less than a number. If a NaN is among the elements, the result of `tl.argmax` and similar ops depends on the order of comparisons, and therefore on the device.",
     message:
       "tl.argmax compares a NaN, and the order of the comparisons decides which element it gives, so that it differs from device to device; replace NaN first: tl.where(x.eq(x), x, -Infinity); line 13 uses it (and 2 more like it)",
     failing: {
@@ -78,7 +78,7 @@ export const findings = {
     run,
   },
   "lane-conflict": {
-    meaning: "Lanes of one store write different values to one element.",
+    meaning: "Two lanes of one store write different values to the same element.",
     message:
       "y[0] gets -1.9425969123840332 from this lane and -1.2546682357788086 from lane (15) of the same store, and which of them remains is undefined; mask all lanes but one, reduce them first, or use an atomic",
     failing: {
@@ -91,14 +91,14 @@ export const findings = {
   },
   lowering: {
     meaning:
-      "The emitted form of the kernel computes something else than what the author wrote: a mistake of TileScript.",
+      "The emitted form of the kernel computes another result than the author's form. This is a bug in TileScript.",
     message:
       "y[0] is 1 as it is written and 2 as it is emitted; TileScript lowers this kernel wrongly: please report it",
     command: "npx tilescript run kernel.ts --device eval",
     remedy: "npx tilescript emit kernel.ts",
   },
   misaligned: {
-    meaning: "The hardware moves blocks of a descriptor in units of 16 bytes.",
+    meaning: "The hardware loads and stores blocks of a descriptor in units of 16 bytes.",
     message:
       "the last offset is 1, which is 4 bytes; in x a block starts at a multiple of 16 bytes (and 2 more like it)",
     failing: {
@@ -113,7 +113,7 @@ export const findings = {
   },
   "narrow-rounding": {
     meaning:
-      "A statement rounds lower than the inputs, the outputs and the reference, or sums in less than float32, and the author did not declare it. Such a rounding does not widen the tolerance: a case fails, even if its numbers are near.",
+      "A statement rounds to a less precise dtype than the inputs, the outputs and the reference, or accumulates in less than float32, and the author did not declare it. Such a rounding does not widen the tolerance. The case fails even if its numbers are close.",
     message:
       ".to rounds to tl.bfloat16, a dtype of no input or output and of no cast in the reference; compute in tl.float32, let the reference cast to tl.bfloat16 too, or declare it: tolerance: { y: { rtol: …, rms: … } }",
     failing: {
@@ -128,7 +128,7 @@ export const findings = {
   },
   "negative-division": {
     meaning:
-      "Integer division of a negative number truncates in Triton and floors in Python, and an address depends on it.",
+      "Integer division of a negative number truncates in Triton and rounds down in Python, and an address depends on it.",
     message:
       "-39 % 40 is -39 in Triton, which truncates toward zero as C does, and 1 in Python; an address or a mask depends on it: keep the dividend from being negative, by adding a multiple of the divisor first (and 2 more like it)",
     failing: { body: "tl.store(y.at(i), tl.load(x.at(i.sub(N).mod(N))));" },
@@ -136,7 +136,7 @@ export const findings = {
     run,
   },
   "never-written": {
-    meaning: "Elements of an output are written by no program.",
+    meaning: "No program writes some elements of an output.",
     message:
       "24 of 40 elements of y are never written, the first is y[16] (the grid is [1]); let the grid and the blocks cover it, or let the mask keep its lane",
     failing: { grid: "() => [1]" },
@@ -144,7 +144,7 @@ export const findings = {
     run,
   },
   "non-finite": {
-    meaning: "An op makes a NaN or an infinity out of numbers; `--non-finite` asks for this.",
+    meaning: "An op produces a NaN or an infinity from finite numbers. `--non-finite` enables this check.",
     message:
       "tl.log makes a negative infinity where x = 0; keep its operands from it, or mask the lane (and 2 more like it)",
     failing: { body: "tl.store(y.at(i), tl.log(tl.load(x.at(i)).mul(0)));" },
@@ -152,7 +152,7 @@ export const findings = {
     run: { ...run, nonFinite: true },
   },
   "out-of-bounds": {
-    meaning: "A lane accesses an element that the tensor does not have: pointers are not masked by themselves.",
+    meaning: "A lane accesses an element outside the tensor. Pointers are not masked automatically.",
     message:
       "element 40 of x is read, which with shape [40] and strides [1] has no such element; mask this lane (and 7 more like it)",
     failing: { params: INDEX, body: "tl.store(y.at(i), tl.load(x.ptr.add(i)));" },
@@ -160,7 +160,7 @@ export const findings = {
     run,
   },
   overflow: {
-    meaning: "An integer that decides an address or a mask leaves its dtype and wraps.",
+    meaning: "An integer that affects an address or a mask overflows its dtype.",
     message:
       "3 * 1000000000 is 3000000000, which wraps to -1294967296 in int32, and an address or a mask depends on it; cast an operand to tl.int64 first, or let a view of a tensor declared { offsets: tl.int64 } compute the address (and 2 more like it)",
     failing: { body: "tl.store(y.at(i), tl.load(x.at(i.mul(1000000000))));" },
@@ -168,14 +168,15 @@ export const findings = {
     run,
   },
   race: {
-    meaning: "Two programs access one element, at least one writes it, and nothing orders the two.",
+    meaning:
+      "Two programs access one element, at least one of them writes it, and no synchronization orders the accesses.",
     message: "y[0] is read here and written by program (0); nothing orders the two (and 1 more like it)",
     failing: { params: SUM, body: "tl.store(y.at(0), tl.load(y.at(0)).add(tl.sum(tl.load(x.at(i)), 0)));" },
     passing: { params: SUM, body: "tl.atomicAdd(y.ptr, tl.sum(tl.load(x.at(i)), 0));" },
     run,
   },
   "shift-amount": {
-    meaning: "A shift by a negative number, or by as many bits as the dtype has, has no defined result.",
+    meaning: "A shift by a negative number, or by at least as many bits as the dtype has, is undefined.",
     message: "shifts int32 by 32; it has 32 bits (and 47 more like it)",
     failing: { params: INTEGERS, body: "tl.store(y.at(i), tl.load(x.at(i)).shl(i.add(32)));" },
     passing: { params: INTEGERS, body: "tl.store(y.at(i), tl.load(x.at(i)).shl(i.mod(32)));" },
@@ -183,7 +184,7 @@ export const findings = {
   },
   "undefined-cast": {
     meaning:
-      "A float is cast to an integer or an 8-bit float that does not hold it. Of integers, NVIDIA gives the nearest bound and 0 for NaN, other devices something else. Of 8-bit floats, NVIDIA's GPUs since sm_89 give the largest, others infinity or NaN.",
+      "A float is cast to an integer or an 8-bit float that cannot represent it. For integers, NVIDIA returns the nearest bound, and 0 for NaN; other devices differ. For 8-bit floats, NVIDIA GPUs since sm_89 return the largest number; others return infinity or NaN.",
     message:
       "-1942596864 is cast to int8, which does not hold it: the result differs from device to device; clamp it first: tl.clamp(x, -128, 127); line 12 uses it (and 39 more like it)",
     failing: { params: ROUNDED, body: "tl.store(y.at(i), tl.load(x.at(i)).mul(1e9).to(tl.int8));" },
@@ -195,7 +196,7 @@ export const findings = {
   },
   uninitialized: {
     meaning:
-      "A value decides a result or an address, and nothing gave it one: a masked load without `other`, or memory that nobody wrote.",
+      "A result or an address depends on an undefined value: a masked load without `other`, or memory that no program has written.",
     message:
       "y[20] gets a value that comes from a lane that was never given one; load it with other, or mask this store; the load in line 12 left it unset (and 19 more like it)",
     failing: { body: "tl.store(y.at(i), tl.load(x.ptr.add(i), { mask: i.lt(20) }));" },
@@ -204,7 +205,7 @@ export const findings = {
   },
   "unordered-lanes": {
     meaning:
-      "A lane loads or overwrites what another lane of the same program accessed before. Triton divides lanes among threads, and only a barrier makes these wait for each other.",
+      "A lane loads or overwrites an element that another lane of the same program accessed before. Triton distributes lanes among threads, and only a barrier synchronizes them.",
     message:
       "y[1] is read here and was written before by lane (1) of a [16] tile of the same program: put tl.debugBarrier() between the two; on a GPU nothing else makes their threads wait for each other (and 39 more like it)",
     failing: { body: "tl.store(y.at(i), tl.load(x.at(i)));\ntl.store(y.at(i), tl.load(y.at(i.xor(1))));" },
@@ -214,7 +215,7 @@ export const findings = {
     run,
   },
   "waits-forever": {
-    meaning: "A program waits for memory that no program before it changes. GPUs may run programs one after another.",
+    meaning: "A program waits for memory that no earlier program changes. A GPU may run programs sequentially.",
     message:
       "this waits for ready[0] to be 7, and no program before this one writes that; programs may run one after another (and 2 more like it)",
     failing: {
@@ -232,7 +233,7 @@ export const findings = {
     run,
   },
   "write-to-input": {
-    meaning: "An input is written by way of a pointer that was computed, which the types cannot see.",
+    meaning: "The kernel writes an input through a computed pointer, which the types cannot detect.",
     message: "x is an input and is written; declare it tensor.out(…) or tensor.inout(…)",
     failing: {
       params: `x: tensor(tl.float32, ["N"]), BLOCK: constexpr()`,
@@ -253,7 +254,7 @@ export const findings = {
 export const proofs = {
   "no-launch": {
     meaning:
-      "No sizes meet all requirements of the kernel, or of one of its configs. Every property is true of no launch, so that a proof would say nothing. It is a warning if other configs have launches. A declared shape that no config takes is an error, as nothing would be verified there.",
+      "No sizes satisfy all requirements of the kernel, or of one of its configs. A proof about no launches would be vacuous. This is a warning if other configs have launches. A declared shape that no config accepts is an error, because nothing would be verified there.",
     message:
       "no launch of example meets the requirements of line 9, so nothing is proved of it; change a requirement or the config",
     failing: {
@@ -266,7 +267,7 @@ export const proofs = {
   },
   "unreached-access": {
     meaning:
-      "The conditions around an access, or its mask, are false in every launch of every config. Every property is true of an access that never runs, so that a proof would say nothing.",
+      "The conditions around an access, or its mask, are false in every launch of every config. A proof about an access that never runs would be vacuous.",
     message: "no launch reaches the store to y; change the condition or the mask that excludes it, or leave it out",
     failing: { body: "tl.when(N.lt(0), () => tl.store(y.at(i), 0));\ntl.store(y.at(i), tl.load(x.at(i)));" },
     passing: { body: "tl.store(y.at(i), tl.load(x.at(i)));" },
@@ -274,7 +275,7 @@ export const proofs = {
   },
   "wrong-output": {
     meaning:
-      "`tilescript check --computes` compares each output with its reference. It found a case at which they differ though every float has 64 bits, so that rounding is not the reason. The case determines the inputs: the evaluator draws them from its seed.",
+      "`tilescript check --computes` compares each output with its reference. It found a test case in which they differ although every float has 64 bits, so rounding is not the reason. The evaluator generates the inputs from the case's seed.",
     message:
       "y[0] is 0.0574030876159668 where the reference gives -3.8851938247680664, with every float in float64; a case: N=1, config 0; correct the kernel or its reference",
     failing: {
@@ -289,7 +290,7 @@ export const proofs = {
   },
   "not-proved": {
     meaning:
-      "`tilescript check` can neither prove of all shapes and configs that an access is right, nor show a case where it is wrong. The evaluator checks every case that runs, as always.",
+      "`tilescript check` found neither a proof that the access is correct for all shapes and configs, nor a counterexample. The evaluator still checks every test case that runs.",
     message:
       "the load from x is not proved for all shapes: tl.inBounds says that the index on axis 0 of x is not negative; it depends on what ids holds; declare the range of ids, or leave tl.inBounds out",
     failing: {
@@ -308,20 +309,21 @@ export const proofs = {
 
 export const commands = {
   "compile-error": {
-    meaning: "Triton does not compile the kernel for a target. The message is Triton's, at the author's line.",
+    meaning: "Triton does not compile the kernel for a target. The message is Triton's, at your line.",
     message: "example: it does not compile: … (cuda:90, config 0)",
     command: "npx tilescript compile kernel.ts --targets cuda:90",
     remedy: "npx tilescript emit kernel.ts",
   },
   "compile-miscompiled": {
-    meaning: "The machine code reads a register that nothing wrote: a fault of ptxas, which some configs avoid.",
+    meaning:
+      "The machine code reads a register that no instruction has written. This is a fault of ptxas, which other configs may avoid.",
     message: "example: … (cuda:90, config 0); use another config",
     command: "npx tilescript compile kernel.ts --targets cuda:90",
     remedy: "npx tilescript tune kernel.ts",
   },
   "compile-resources": {
     meaning:
-      "A program of this config needs more shared memory, tensor memory or registers than the target has. This is a warning while another config fits the target, because Triton's autotuner takes that one.",
+      "A program of this config needs more shared memory, tensor memory or registers than the target has. This is a warning if another config fits the target, because Triton's autotuner uses that one.",
     message:
       "example: it takes 262144 bytes of shared memory, and a program may have 232448 (cuda:90, config 0); make the blocks smaller or lower numStages",
     command: "npx tilescript compile kernel.ts --targets cuda:90",
@@ -329,14 +331,14 @@ export const commands = {
   },
   "other-target": {
     meaning:
-      "The kernel's spec has targets, and this GPU is not among them. Nothing was compiled for it. This is a warning while there is another target that the kernel is for.",
+      "The kernel's spec lists targets, and this GPU is not among them. Nothing was compiled for it. This is a warning if the kernel supports another of the given targets.",
     message:
       "example: not run for cuda:80, as the kernel is for sm_90 and later: it waits for the kernel before it; compile it for those, or change targets in its spec",
     command: "npx tilescript compile kernel.ts --targets cuda:80",
     remedy: "npx tilescript compile kernel.ts --targets cuda:90",
   },
   "compile-spill": {
-    meaning: "A config needs more registers than a thread has, so values go to memory and the kernel is slower.",
+    meaning: "A config needs more registers than a thread has. Values spill to memory, and the kernel is slower.",
     message:
       "example: registers do not suffice: a thread keeps 128 bytes in memory (cuda:90, config 0); make the blocks smaller, raise numWarps or lower numStages",
     command: "npx tilescript compile kernel.ts --targets cuda:90",
@@ -344,14 +346,14 @@ export const commands = {
   },
   environment: {
     meaning:
-      "The machine lacks what was asked for: a Python with torch and triton, a GPU, room on a disk. The exit code is 3.",
+      "The machine lacks a requirement: a Python with torch and triton, a GPU, or disk space. The exit code is 3.",
     message:
       "no usable Python (/missing/python (--python): there is no such file); name another, or none to let it be found",
     command: "npx tilescript run kernel.ts --python /missing/python",
     remedy: "npx tilescript doctor",
   },
   exception: {
-    meaning: "The kernel file threw something while it was loaded.",
+    meaning: "The kernel file threw an exception while it was loaded.",
     message: "Error: not yet",
     file: 'throw new Error("not yet");\n',
     command: "npx tilescript check kernel.ts",
@@ -359,7 +361,7 @@ export const commands = {
       "The message starts with the line that threw, such as `kernel.ts:1:7`, and shows it: mend that line. `--verbose` prints the stack, too.",
   },
   import: {
-    meaning: "The kernel file imports what is not there.",
+    meaning: "The kernel file imports a module or a name that does not exist.",
     message: "there is no missing.js; check the path",
     file: 'import "./missing.js";\n',
     command: "npx tilescript check kernel.ts",
@@ -373,14 +375,14 @@ export const commands = {
     remedy: "Export kernels, and do other work in other files.",
   },
   syntax: {
-    meaning: "The kernel file is not TypeScript.",
+    meaning: "The kernel file is not valid TypeScript.",
     message: 'Expected ")" but found ";"',
     file: "export const x = (1;\n",
     command: "npx tilescript check kernel.ts",
     remedy: "Mend the line that the message names.",
   },
   usage: {
-    meaning: "The command line asks for something that does not exist. The exit code is 2.",
+    meaning: "The command line has an unknown command, option or value. The exit code is 2.",
     message: "unknown option '--devise'; did you mean --device?",
     command: "npx tilescript run kernel.ts --devise cuda",
     remedy: "npx tilescript run --help",

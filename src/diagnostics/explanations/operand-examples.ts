@@ -15,20 +15,20 @@ const STATE = "const sum = tl.mut(tl.zeros([BLOCK], tl.float32));";
 
 export const operands = {
   arguments: {
-    meaning: "An op was called with too few, too many, or with what cannot be a value of the program.",
+    meaning: "An op has too few arguments, too many, or an argument that is not a value of the program.",
     message: "maximum: y is missing; write tl.maximum(x, y, { propagateNan })",
     failing: { body: "tl.store(y.at(i), tl.maximum(tl.load(x.at(i))));" },
     passing: { body: "tl.store(y.at(i), tl.maximum(tl.load(x.at(i)), 0));" },
   },
   coercion: {
-    meaning: "JavaScript asked a traced value for its number, which exists only while the kernel runs.",
+    meaning: "JavaScript tried to convert a traced value to a number, which exists only while the kernel runs.",
     message: "JavaScript cannot compute with a traced value (int32); use its methods, such as .add(…), .lt(…), .eq(…)",
     failing: { body: "tl.store(y.at(i), tl.load(x.at([2].at(N as never) as never)));" },
     passing: { body: "tl.store(y.at(i), tl.load(x.at(N.floorDiv(2))));" },
   },
   "default-precision": {
     meaning:
-      "Triton rounds float32 operands of a product to TF32 unless the kernel says otherwise. Verification allows for that, and warns.",
+      "Triton rounds float32 operands of a product to TF32 unless the kernel sets `inputPrecision`. Verification allows for this rounding, and the build warns.",
     message:
       'dot: multiplies float32 in TF32, with 11 bits, on GPUs that have it; state the precision: { inputPrecision: "tf32" }, or "ieee" for all bits of float32',
     failing: {
@@ -45,13 +45,13 @@ export const operands = {
     },
   },
   "missing-property": {
-    meaning: "A property was asked of a value that does not have it.",
+    meaning: "The value does not have this property.",
     message: "T: needs a tensor of rank 2, this is tensor<float32[N]>; use permute",
     failing: { body: "tl.store(y.T.at(i), tl.load(x.at(i)));" },
     passing: { body: "tl.store(y.at(i), tl.load(x.at(i)));" },
   },
   "unknown-effect": {
-    meaning: "Python that the author wrote says what it does to memory, in one of these words.",
+    meaning: "Python code in a kernel must declare its effect on memory with one of these words.",
     message: "raw: no effect none; it is pure, read or write",
     failing: {
       body: 'tl.store(y.at(i), tl.raw("{0} * 2", [tl.load(x.at(i))], { shape: [BLOCK], dtype: tl.float32, effect: "none" }));',
@@ -61,7 +61,7 @@ export const operands = {
     },
   },
   "unknown-name": {
-    meaning: "`tl`, a value, state or the kernel's arguments have nothing of this name.",
+    meaning: "`tl`, a value, a variable or the kernel's arguments do not have this name.",
     message: "program_id: tl has none; write tl.programId",
     failing: { body: "tl.store(y.at(i), tl.load(x.at(i)).add((tl as any).program_id(0)));" },
     passing: { body: "tl.store(y.at(i), tl.load(x.at(i)).add(tl.programId(0)));" },
@@ -73,7 +73,7 @@ export const operands = {
     passing: { body: 'tl.store(y.at(i), tl.load(x.at(i), { evictionPolicy: "evict_first" }));' },
   },
   "unmasked-view": {
-    meaning: "The op takes no mask, so a view whose index may lie outside cannot be protected.",
+    meaning: "The op has no mask, so a view whose index may be out of bounds cannot be used.",
     message:
       "atomicPoll: takes no mask, so each index of a view must be in bounds; say so with tl.inBounds(index), or use x.ptr.add(…)",
     failing: {
@@ -93,37 +93,37 @@ export const operands = {
 
 export const rules = {
   "address-as-value": {
-    meaning: "A pointer or a view says where values lie; they are loaded before an op computes with them.",
+    meaning: "A pointer or a view is an address. Load the values before an op computes with them.",
     message: "exp: this is an address; load it first, tl.load(…)",
     failing: { body: "tl.store(y.at(i), tl.exp(x.at(i)));" },
     passing: { body: "tl.store(y.at(i), tl.exp(tl.load(x.at(i))));" },
   },
   "dot-operands": {
-    meaning: "The operands of a matrix product agree in dtype and in the inner dimension.",
+    meaning: "The operands of a matrix product must have the same dtype and the same inner dim.",
     message: "dot: needs tiles of rank 2 or 3, this is [BLOCK]; of two vectors, tl.sum(a.mul(b))",
     failing: { body: "const v = tl.load(x.at(i));\ntl.store(y.at(i), tl.dot(v, v));" },
     passing: { body: "const v = tl.load(x.at(i));\ntl.store(y.at(i), v.mul(v));" },
   },
   "dtype-mismatch": {
-    meaning: "Two dtypes meet that do not combine without a decision: cast one side.",
+    meaning: "The two dtypes do not combine implicitly. Cast one operand.",
     message: "store: the tensor holds int32, the value is uint32; cast with .to(tl.int32)",
     failing: { params: UNSIGNED, body: "tl.store(y.at(i), tl.load(x.at(i)).add(i));" },
     passing: { params: UNSIGNED, body: "tl.store(y.at(i), tl.load(x.at(i)).to(tl.int32).add(i));" },
   },
   "dtype-unsupported": {
-    meaning: "The op does not exist for this dtype.",
+    meaning: "The op does not support this dtype.",
     message: "exp: works on float32 and float64, not on float16; cast with .to(tl.float32)",
     failing: { params: HALVES, body: "tl.store(y.at(i), tl.exp(tl.load(x.at(i))));" },
     passing: { params: HALVES, body: "tl.store(y.at(i), tl.exp(tl.load(x.at(i)).to(tl.float32)));" },
   },
   "needs-address": {
-    meaning: "Memory is accessed through a pointer, a view or a descriptor.",
+    meaning: "Memory access needs a pointer, a view or a descriptor.",
     message: "load: this is a tile of values, not an address; write x.at(i, j) of a tensor x",
     failing: { body: "tl.store(y.at(i), tl.load(i));" },
     passing: { body: "tl.store(y.at(i), tl.load(x.at(i)));" },
   },
   "needs-constexpr": {
-    meaning: "Triton must know this number when it compiles: a constexpr or a number.",
+    meaning: "Triton must know this number at compile time, so it must be a constexpr or a number.",
     message:
       "arange: bounds must be constexprs or numbers, this is a run-time int32; declare a block size among the params, BLOCK: constexpr()",
     failing: { body: "const j = tl.arange(0, N);\ntl.store(y.at(j), tl.load(x.at(j)));" },
@@ -131,55 +131,55 @@ export const rules = {
   },
   "number-type": {
     meaning:
-      "A JavaScript number takes the dtype of the tile beside it, and must fit there; where no tile is beside it, `tl.full` gives it one.",
+      "A JavaScript number gets the dtype of the tile that it is combined with, and must be representable in it. Without a tile, use `tl.full` to set the dtype.",
     message: "mul: 0.5 is not a whole number and the tile is int32; cast it first, .to(tl.float32)",
     failing: { params: INTEGERS, body: "tl.store(y.at(i), tl.load(x.at(i)).mul(0.5));" },
     passing: { params: INTEGERS, body: "tl.store(y.at(i), tl.load(x.at(i)).to(tl.float32).mul(0.5).to(tl.int32));" },
   },
   "operand-kind": {
-    meaning: "The op needs an operand of another kind: a tile, a scalar, an integer.",
+    meaning: "The op needs an operand of another kind, such as a tile, a scalar or an integer.",
     message: "full: the value is a scalar, this is [BLOCK]",
     failing: { body: "const v = tl.load(x.at(i));\ntl.store(y.at(i), tl.full([BLOCK], v, tl.float32));" },
     passing: { body: "const v = tl.load(x.at(i));\ntl.store(y.at(i), v.mul(tl.full([BLOCK], 2, tl.float32)));" },
   },
   "option-value": {
-    meaning: "The option takes one of a few words.",
+    meaning: "The option accepts only these values.",
     message: 'load: evictionPolicy is "first"; it is one of "", "evict_first", "evict_last"',
     failing: { body: 'tl.store(y.at(i), tl.load(x.at(i), { evictionPolicy: "first" }));' },
     passing: { body: 'tl.store(y.at(i), tl.load(x.at(i), { evictionPolicy: "evict_first" }));' },
   },
   "read-only": {
-    meaning: "An input is not written: callers keep it.",
+    meaning: "A kernel must not write an input, because the caller still uses it.",
     message: "store: this tensor is an input; declare it tensor.out(...) or tensor.inout(...)",
     failing: { body: "tl.store(x.at(i), tl.load(x.at(i)));" },
     passing: { body: "tl.store(y.at(i), tl.load(x.at(i)));" },
   },
   "shape-mismatch": {
-    meaning: "Shapes broadcast as in PyTorch, with the ranks given by the author: `.row` and `.col` add an axis.",
+    meaning: "Shapes broadcast as in PyTorch, but ranks are explicit. `.row` and `.col` add an axis.",
     message: "add: [BLOCK] and [32] do not broadcast, BLOCK is not 32; make a grid of them with .col and .row",
     failing: { body: "const v = tl.load(x.at(i));\ntl.store(y.at(i), v.add(tl.zeros([32], tl.float32)));" },
     passing: { body: "const v = tl.load(x.at(i));\ntl.store(y.at(i), v.add(tl.zeros([BLOCK], tl.float32)));" },
   },
   "state-as-value": {
-    meaning: "`tl.mut` is a variable: `.value` reads what it holds.",
+    meaning: "`tl.mut` is a variable: `.value` reads its value.",
     message: "add: this is state; read it with .value",
     failing: { body: `${STATE}\ntl.store(y.at(i), tl.load(x.at(i)).add(sum));` },
     passing: { body: `${STATE}\ntl.store(y.at(i), tl.load(x.at(i)).add(sum.value));` },
   },
   "tensor-as-value": {
-    meaning: "A tensor argument lies in memory; a kernel loads a tile of it.",
+    meaning: "A tensor argument is in memory. Load a tile of it.",
     message: "exp: this is a whole tensor; load a tile of it first, tl.load(x.at(…))",
     failing: { body: "tl.store(y.at(i), tl.exp(x));" },
     passing: { body: "tl.store(y.at(i), tl.exp(tl.load(x.at(i))));" },
   },
   "truth-value": {
-    meaning: "Masks are int1 and combine with int1; integers become masks by a comparison.",
+    meaning: "Masks are int1 and combine only with int1. A comparison converts integers to masks.",
     message: "store: a mask is int1, this is int32; compare it, .ne(0)",
     failing: { body: "tl.store(y.at(i), tl.load(x.at(i)), { mask: i });" },
     passing: { body: "tl.store(y.at(i), tl.load(x.at(i)), { mask: i.ne(0) });" },
   },
   "wrong-axis": {
-    meaning: "The tile has no such axis, or another number of them.",
+    meaning: "The tile does not have this axis, or has another number of axes.",
     message: "at: [M, N] needs one index an axis, 1 given; write x.at(i, j), an index for each",
     failing: { ...MATRIX, body: "tl.store(y.at(i), tl.load(x.at(i)));" },
     passing: MATRIX,
@@ -194,21 +194,23 @@ const CALL = "tl.store(y.at(i), twice(tl.load(x.at(i))));";
 
 export const externs = {
   "extern-file": {
-    meaning: "A function that is Python already is copied from a file beside the author's.",
+    meaning: "TileScript copies an existing Python function from a file, whose path is relative to the kernel's file.",
     message: "extern: the file ./missing.py beside this one cannot be read",
     failing: { before: 'const twice = tl.extern("./missing.py", "twice", { evaluate: (v) => v.mul(2) });', body: CALL },
     passing: { before: 'const twice = tl.extern("./ops.py", "twice", { evaluate: (v) => v.mul(2) });', body: CALL },
     otherFiles: PYTHON,
   },
   "extern-meaning": {
-    meaning: "TileScript does not read Python: `evaluate` says what the function computes, or `result` what comes out.",
+    meaning:
+      "TileScript does not interpret Python. `evaluate` describes the computation of the function, or `result` its result type.",
     message: "extern: no result is described; write { evaluate: (x) => … }, or { result: (x) => … }",
     failing: { before: 'const twice = tl.extern("./ops.py", "twice", {});', body: CALL },
     passing: { before: 'const twice = tl.extern("./ops.py", "twice", { evaluate: (v) => v.mul(2) });', body: CALL },
     otherFiles: PYTHON,
   },
   "extern-source": {
-    meaning: "The Python file does not have the function, or it uses what a kernel's module cannot have.",
+    meaning:
+      "The Python file does not contain the function, or the function uses names that a kernel's module cannot provide.",
     message: "extern: ./ops.py: plain is an ordinary Python function; put @triton.jit above it",
     failing: { before: 'const twice = tl.extern("./ops.py", "plain", { evaluate: (v) => v.mul(2) });', body: CALL },
     passing: { before: 'const twice = tl.extern("./ops.py", "twice", { evaluate: (v) => v.mul(2) });', body: CALL },

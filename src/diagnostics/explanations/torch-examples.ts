@@ -22,20 +22,20 @@ const callOf = (call: string) => `${ADD_ONE}\nawait addOne.run(${call});`;
 
 export const references = {
   "reference-argument": {
-    meaning: "Functions of torch take torch values, numbers, truth values, strings and lists of these.",
+    meaning: "Functions of torch accept torch values, numbers, booleans, strings and lists of these.",
     message: "reference: torch.float16 is not a value here; write tl.float16",
     failing: { spec: "reference: ({ x }, torch) => x.to(torch.float16).to(tl.float32)," },
     passing: { spec: "reference: ({ x }) => x.to(tl.float16).to(tl.float32)," },
   },
   "reference-coercion": {
-    meaning: "A reference is recorded, so JavaScript operators do not compute with torch values.",
+    meaning: "A reference is traced, so JavaScript operators do not compute with torch values.",
     message:
       "reference: JavaScript's operators cannot compute with a torch value; write its methods, x.mul(y) for x * y, x.matmul(y) for x @ y, x.gt(y) for x > y",
     failing: { spec: "reference: ({ x }) => x * 1," },
     passing: { spec: "reference: ({ x }) => x.mul(1)," },
   },
   "reference-flag": {
-    meaning: "JavaScript takes a recorded flag for true, so `?:` never records the other side.",
+    meaning: "A traced flag is truthy in JavaScript, so `?:` never records the other side.",
     message:
       "reference: takes NEGATE, and no result depends on it; JavaScript treats every recorded value as true, so write NEGATE.choose(a, b) instead of NEGATE ? a : b, or leave NEGATE out",
     failing: {
@@ -49,7 +49,7 @@ export const references = {
   },
   "reference-in-place": {
     meaning:
-      "References, inputs, providers and operators are recorded as expressions of new tensors. A change in place would be left out.",
+      "References, inputs, providers and operators are traced as expressions of new tensors, which would omit an in-place change.",
     message: "reference: mul_ changes a tensor in place, which cannot be recorded; write mul(…) and use its result",
     failing: {
       spec: "reference: ({ x }) => { const scaled = x.clone(); scaled.mul_(2); return scaled; },",
@@ -57,19 +57,19 @@ export const references = {
     passing: { spec: "reference: ({ x }) => x.mul(2)," },
   },
   "reference-result": {
-    meaning: "A reference returns a torch expression for each output, in the shape of that output.",
+    meaning: "A reference must return one torch expression per output, with the output's shape.",
     message: "reference: gives 2 results, the kernel has 1 output (y); give one for each",
     failing: { spec: "reference: ({ x }) => [x, x]," },
     passing: { spec: "reference: ({ x }) => x," },
   },
   "spec-inputs": {
-    meaning: "`inputs` returns torch expressions by the names of tensors that the kernel reads.",
+    meaning: "`inputs` must return torch expressions, by the names of tensors that the kernel reads.",
     message: "inputs: y is not a tensor that the kernel reads; those are x",
     failing: { spec: "inputs: ({ N }, torch) => ({ y: torch.rand([N]) })," },
     passing: { spec: "inputs: ({ N }, torch) => ({ x: torch.rand([N]) })," },
   },
   "torch-call": {
-    meaning: "PyTorch would refuse this call of the reference too.",
+    meaning: "PyTorch would reject this call of the reference, too.",
     message: "reshape: [40] does not reshape to [3, 7]",
     failing: { spec: "reference: ({ x }) => x.reshape([3, 7])," },
     passing: { spec: "reference: ({ x }) => x.reshape([40])," },
@@ -79,43 +79,43 @@ export const references = {
 
 export const operators = {
   "kernel-call": {
-    meaning: "A kernel is called by the names of its arguments, inside `op`, with tensors of its shapes and dtypes.",
+    meaning: "Inside `op`, a kernel call passes arguments by name, with tensors of the kernel's shapes and dtypes.",
     message: "add_one.call: there is no argument z; leave it out, or declare it in the params of add_one",
     failing: operator("({ x }) => ({ y: addOne.call({ z: x }).y })"),
     passing: GOOD,
   },
   "operator-alias": {
-    meaning: "PyTorch refuses an operator that returns memory of its inputs, or the same memory twice.",
+    meaning: "PyTorch rejects an operator that returns memory of its inputs, or the same memory twice.",
     message: "plus: y shares memory with x; return a copy, .clone()",
     failing: operator("({ x }) => {\n  addOne.call({ x });\n  return { y: x };\n}"),
     passing: GOOD,
   },
   "operator-gradient": {
-    meaning: "`backward` returns gradients of floating inputs, by their names.",
+    meaning: "`backward` must return gradients of floating-point inputs, by their names.",
     message: "plus: backward returns z, which is not an input; return gradients by the names of inputs",
     failing: operator("({ x }) => ({ y: addOne.call({ x }).y }), (_, { y }) => ({ z: y.clone() })"),
     passing: operator("({ x }) => ({ y: addOne.call({ x }).y }), (_, { y }) => ({ x: y.clone() })"),
   },
   "operator-kernels": {
-    meaning: "An operator calls at least one kernel, and each of its kernels has a name of its own.",
+    meaning: "An operator must call at least one kernel, and its kernels must have different names.",
     message: "plus: it calls no kernel; write kernel.call({ … }) in its function",
     failing: operator("({ x }) => ({ y: x.add(1) })"),
     passing: GOOD,
   },
   "operator-params": {
-    meaning: "PyTorch hands an operator tensors to read and numbers, and gets new tensors.",
+    meaning: "PyTorch passes input tensors and numbers to an operator, and receives new tensors.",
     message: "plus: an operator needs an output; declare it, y: tensor.out(…)",
     failing: operator("({ x }) => ({ y: addOne.call({ x }).y })", `{ params: { x: tensor(tl.float32, ["N"]) } }`),
     passing: GOOD,
   },
   "operator-result": {
-    meaning: "An operator's function returns each declared output by its name, in its shape and dtype.",
+    meaning: "An operator's function must return each declared output by its name, with its shape and dtype.",
     message: "plus: the function does not return y; return it by name, { y }",
     failing: operator("({ x }) => ({ z: addOne.call({ x }).y })"),
     passing: GOOD,
   },
   "triton-op": {
-    meaning: "torch.compile cannot trace what this kernel's launch does; a custom_op takes any kernel.",
+    meaning: "torch.compile cannot trace the launch of this kernel. A custom_op supports any kernel.",
     message: "example: triton_op cannot have the heuristic of EVEN; torch.compile cannot trace it, so emit a custom_op",
     failing: {
       params: `x: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr(), EVEN: constexpr.bool()`,
@@ -128,13 +128,13 @@ export const operators = {
 
 export const calls = {
   "call-argument": {
-    meaning: "A call gives each input by name, as an array of its dtype and shape.",
+    meaning: "A call must pass each input by name, as an array with its dtype and shape.",
     message: "add_one: x is a JavaScript array; give an NDArray of float32 with shape [N]",
     failing: callOf("{ x: [1, 2, 3] }"),
     passing: callOf('{ x: Float32Array.of(1, 2, 3) }, { device: "eval" }'),
   },
   "call-refused": {
-    meaning: "The kernel's `requires` does not hold for these sizes.",
+    meaning: "The sizes do not satisfy the kernel's `requires`.",
     message: "example: the kernel refuses this call: it requires (N % 16) == 0; here N is 10",
     failing: {
       spec: "requires: ({ N }) => N.mod(16).eq(0),",
@@ -146,13 +146,13 @@ export const calls = {
     },
   },
   "device-run": {
-    meaning: "The emitted kernel failed on the device. The message is Triton's or PyTorch's, at the author's line.",
+    meaning: "The emitted kernel failed on the device. The message is that of Triton or PyTorch, at your line.",
     message: "example: RuntimeError: …",
     command: "npx tsx script.ts",
     remedy: "npx tilescript run kernel.ts --device eval",
   },
   "host-array": {
-    meaning: "An NDArray has a shape, a dtype and as many elements as the shape says.",
+    meaning: "An NDArray needs a shape, a dtype, and as many elements as the shape requires.",
     message: "shape [2, 2] has 4 elements, got 3 values",
     failing: "NDArray.of([1, 2, 3], [2, 2]);",
     passing: "NDArray.of([1, 2, 3, 4], [2, 2]);",

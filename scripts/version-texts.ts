@@ -24,6 +24,9 @@ const texts: Readonly<Record<string, readonly (readonly [pattern: string, text: 
     [`Python ${V}, torch, Triton, GPU`, `Python ${python.oldest}, torch, Triton, GPU`],
     [`Python ${V} to ${V}, Linux`, `Python ${python.oldest} to ${python.newest}, Linux`],
   ],
+  "docs/performance.md": [
+    [`Triton is not one of ${V} to ${V}`, `Triton is not one of ${triton.oldest} to ${triton.newest}`],
+  ],
   "CONTRIBUTING.md": [
     [`Triton ${V}, the oldest supported version`, `Triton ${triton.oldest}, the oldest supported version`],
   ],

@@ -38,7 +38,7 @@ const nameOf = ({ signature }: CompiledKernel): string => signature.name;
 
 export const bench: KernelCommand<BenchOptions> = {
   name: "bench",
-  description: "verify on a GPU, then measure beside PyTorch at the same sizes",
+  description: "verify on a GPU, then compare times with PyTorch at the same sizes",
   example: "bench gemm.ts",
   options: [
     ...measuringOptions,

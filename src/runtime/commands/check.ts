@@ -49,7 +49,7 @@ export const check: KernelCommand<CheckOptions> = {
     ).implies({ check: true }),
     new Option(
       "--smt <dir>",
-      "also write obligations as SMT-LIB scripts, for a solver such as z3; :status is what the proof says",
+      "also write obligations as SMT-LIB scripts, for a solver such as z3; :status is the verdict of the proof",
     ).implies({ check: true }),
     options.kernel,
     options.watch,

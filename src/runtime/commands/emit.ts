@@ -32,7 +32,7 @@ export const emit: KernelCommand<EmitOptions> = {
     new Option("--out <path>", "where to write: a file, or a folder for several kernels"),
     new Option("--emit-op <namespace>", "also register the kernel as torch.ops.NAMESPACE.NAME").implies({ emit: true }),
     options.tritonOp,
-    new Option("--bare", "leave out what only tests use, such as reference_fn and get_inputs").implies({ emit: true }),
+    new Option("--bare", "omit parts that only tests use, such as reference_fn and get_inputs").implies({ emit: true }),
     new Option(
       "--checked",
       "compare the elements of tensors with their declared ranges at each call; waits for the GPU",

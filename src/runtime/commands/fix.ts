@@ -22,7 +22,7 @@ const BUILD_DEADLINE_MS = 600_000;
 
 export const fix: KernelCommand<FixOptions> = {
   name: "fix",
-  description: "apply the edits that messages have, and build again until none is left",
+  description: "apply the edits of diagnostics, and build again until none is left",
   example: "fix gemm.ts",
   options: [options.kernel, new Option("--once", "apply the edits of one build").hideHelp(), options.json],
   async plan(kernels, { json, once }, streams) {

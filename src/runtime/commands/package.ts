@@ -37,7 +37,7 @@ export const packageKernels: KernelCommand<PackageOptions> = {
     new Option("--license <expression>", "the package's license as an SPDX expression, such as MIT").argParser(
       licenseOption,
     ),
-    new Option("--license-file <path>", "the license's text, which the package takes along as LICENSE"),
+    new Option("--license-file <path>", "a file with the license's text, copied to LICENSE"),
     options.tritonOp,
     options.kernel,
     options.json,

@@ -71,7 +71,7 @@ export const options = {
   atol: new Option("--atol <number>", "absolute tolerance instead of the default").argParser(parsePositive),
   deadline: new Option(
     "--deadline <seconds>",
-    "time limit of a case; a longer one fails, and in Python its process is stopped",
+    "time limit of a test case; on timeout the case fails and its Python process is stopped",
   )
     .argParser(parsePositive)
     .default(defaultDeadlineMs / 1000),
@@ -79,14 +79,16 @@ export const options = {
     "--order <order>",
     "the order in which the evaluator runs programs; the seed decides a shuffled one",
   ).choices(["sequential", "reversed", "shuffled"]),
-  runs: new Option("--runs <number>", "how many cases to draw for each kernel").argParser(parseWhole).default(100),
+  runs: new Option("--runs <number>", "number of test cases to generate for each kernel")
+    .argParser(parseWhole)
+    .default(100),
   budget: new Option(
     "--budget <amount>",
     "when to stop, after a time such as 60s or 5m: verify with all kernels (default: 2m for each), tune with its search, which also takes a number of configs, or all of them (default: 2m for a declared space, else 60 configs and 60s for each case)",
   ).argParser(parseBudget),
   special: new Option(
     "--special",
-    "also put NaN and infinities into the inputs; kernel and reference must have them in the same places",
+    "include NaN and infinities in the inputs; kernel and reference must return them at the same positions",
   ),
   case: new Option("--case <json>", "only this case, in the form that a failure prints").argParser(parseJsonObject),
   processes: new Option(

@@ -37,9 +37,10 @@ def compile_case(request: dict[str, Any]) -> dict[str, Any]:
 def _specialized(request: dict[str, Any], kernel: Any) -> dict[str, Any] | None:
     """The config of the warp-specialized kernel, if that was compiled."""
     module = load(request["module"], request["jits"], request["config"], request.get("gpu"))
-    if kernel.name not in kernels_of(module):
+    tuner = autotuner(getattr(module, kernel.name)) if kernel.name in kernels_of(module) else None
+    if tuner is None:
         return None
-    config = autotuner(getattr(module, kernel.name)).best_config
+    config = tuner.best_config
     return {"values": config.kwargs, **({"maxnreg": config.maxnreg} if config.maxnreg else {})}
 
 

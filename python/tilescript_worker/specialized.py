@@ -31,7 +31,7 @@ def specialized(module: ModuleType, config_index: int, compile_only: bool = Fals
     ``config_index`` selects a config of each kernel, modulo the number of valid ones. An exception of a specialized
     launch gets the attribute ``launched``. With ``compile_only``, no check of the GPU is made.
     """
-    tuners = [autotuner(getattr(module, name)) for name in kernels_of(module)]
+    tuners = [tuner for name in kernels_of(module) if (tuner := autotuner(getattr(module, name)))]
     if not tuners:
         yield []
         return

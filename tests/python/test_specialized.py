@@ -125,7 +125,7 @@ class Specialized(unittest.TestCase):
     def write(self, fault: str = "0.0", noise: str = "0.0") -> None:
         self.path.write_text(f"FAULT, NOISE = {fault}, {noise}\n{MODULE}")
 
-    def verify(self, config: "int | None", n: int = 64, gradients: "list[str]" = []) -> dict:
+    def verify(self, config: "int | None", n: int = 64, gradients: "tuple[str, ...]" = ()) -> dict:
         def vector(name, role):
             tensor = {"name": name, "python": name, "role": role, "dtype": "float32", "shape": [n]}
             return tensor | {"layout": "contiguous", "fill": {"kind": "normal"}}
@@ -139,7 +139,7 @@ class Specialized(unittest.TestCase):
             "results": ["y"],
             "arguments": {},
             "seed": 3,
-            "gradients": gradients,
+            "gradients": list(gradients),
             "tolerances": {name: {"rtol": 1e-5, "atol": 1e-5} for name in ("y", "x.grad")},
             "roundingUnit": 2**-24,
             "passOut": False,
@@ -180,10 +180,12 @@ class Specialized(unittest.TestCase):
     def test_gradients_are_compared_with_the_specialized_kernels_too(self) -> None:
         for fault, wrong in (("0.0", 0), ("0.5", 64)):
             self.path.write_text(f"FAULT, NOISE, GRADIENT_FAULT = 0.0, 0.0, {fault}\n{MODULE}{OPERATOR}")
-            found = self.verify(3, gradients=["x"])
+            found = self.verify(3, gradients=("x",))
             self.assertEqual(found["specialized"], {"config": 0, "of": 3})
-            self.assertEqual([(each["output"], each["wrong"]) for each in found["comparisons"]], [("y", 0), ("x.grad", wrong)])
-            self.assertEqual([each["wrong"] for each in self.verify(None, gradients=["x"])["comparisons"]], [0, 0])
+            compared = [(each["output"], each["wrong"]) for each in found["comparisons"]]
+            self.assertEqual(compared, [("y", 0), ("x.grad", wrong)])
+            plain = self.verify(None, gradients=("x",))
+            self.assertEqual([each["wrong"] for each in plain["comparisons"]], [0, 0])
 
     def test_an_error_of_its_launch_names_it(self) -> None:
         self.write(fault="print")

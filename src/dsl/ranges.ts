@@ -1,6 +1,7 @@
 /** Declared ranges: promises about the elements of tensors, and requirements on numbers. */
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { paramPartition, paramRange, rangeBound } from "../diagnostics/catalog/param-codes.js";
+import { builder } from "../ir/builder.js";
 import { Handle } from "../ir/handle.js";
 import { type Argument, type HostBlock, isSizeParam, type Param, type Value } from "../ir/nodes.js";
 import type { Range } from "../params/param-types.js";
@@ -63,7 +64,10 @@ function sizeValue(name: string, params: readonly Param[]): Value | undefined {
   return params.find((param) => isSizeParam(param) && param.name === name)?.value;
 }
 
-/** The conditions on a call that follow from declared ranges and partitions. */
+/**
+ * The conditions on a call that follow from declared ranges and partitions. They have no location, which tells them
+ * from the conditions of `requires`.
+ */
 export function rangeRequirements({ spec }: KernelDefinition, meta: Readonly<Record<string, Handle>>): unknown[] {
   return Object.entries(spec.params).flatMap(([name, description]) => {
     if (description.kind === "tensor") return partitionRequirements(description, meta);
@@ -72,7 +76,10 @@ export function rangeRequirements({ spec }: KernelDefinition, meta: Readonly<Rec
     const bounds: readonly unknown[] = typeof range === "function" ? range(meta) : range;
     const [low, end] = bounds.map((bound) => (typeof bound === "string" ? meta[bound] : bound));
     const x = meta[name];
-    return [...(isInfinite(low) ? [] : [untypedOp(ge)(x, low)]), ...(isInfinite(end) ? [] : [untypedOp(lt)(x, end)])];
+    return unlocated(() => [
+      ...(isInfinite(low) ? [] : [untypedOp(ge)(x, low)]),
+      ...(isInfinite(end) ? [] : [untypedOp(lt)(x, end)]),
+    ]);
   });
 }
 
@@ -80,13 +87,15 @@ export function rangeRequirements({ spec }: KernelDefinition, meta: Readonly<Rec
 function partitionRequirements({ dims: [dim], options }: TensorDescription, meta: Readonly<Record<string, Handle>>) {
   const partition = partitionOf(options);
   if (partition === undefined || typeof dim !== "string") return [];
-  return [
+  return unlocated(() => [
     untypedOp(or)(
       untypedOp(ge)(meta[dim], partition.holds === "offsets" ? 2 : 1),
       untypedOp(eq)(meta[partition.size], 0),
     ),
-  ];
+  ]);
 }
+
+const unlocated = <T>(make: () => T): T => builder("range").pinnedAt(undefined, make);
 
 const isInfinite = (bound: unknown): boolean => typeof bound === "number" && !Number.isFinite(bound);
 

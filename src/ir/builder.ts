@@ -83,8 +83,17 @@ export class Builder {
     return result;
   }
 
-  /** The location of appended ops, while they replace an op at another location. */
-  pinnedLocation: Location | undefined;
+  #pinned: { readonly location: Location | undefined } | undefined;
+  /** Runs `make`, which appends ops at this location instead of the author's call. Undefined: at none. */
+  pinnedAt<T>(location: Location | undefined, make: () => T): T {
+    const outer = this.#pinned;
+    this.#pinned = { location };
+    try {
+      return make();
+    } finally {
+      this.#pinned = outer;
+    }
+  }
 
   /** Loops whose iterator has not been used yet. */
   readonly pendingLoops = new Set<{ readonly at: Location | undefined }>();
@@ -121,7 +130,7 @@ export class Builder {
 
   /** The source location of the op being appended. */
   location(): Location | undefined {
-    return this.pinnedLocation ?? captureLocation();
+    return this.#pinned ? this.#pinned.location : captureLocation();
   }
 
   /** Creates a value in the scope of the open block. */

@@ -1,5 +1,4 @@
 /** Loop-carried pointers: initialized before the loop, advanced at the end of an iteration. */
-import type { Location } from "../diagnostics/diagnostic.js";
 import type { Builder } from "../ir/builder.js";
 import { Handle, valueOf } from "../ir/handle.js";
 import {
@@ -167,7 +166,7 @@ export class CarriedPointers {
    */
   #initialize(view: View, axes: readonly CarriedAxis[], { statement, hasDot }: OpenLoop): Variable {
     const { start, location: at } = statement;
-    return this.#pinnedAt(at, () => {
+    return this.recorder.pinnedAt(at, () => {
       const hasOffsetStart = !isLiteral(start) || start.value !== 0;
       const addsSharedFirst = hasOffsetStart || this.#loops.length > 1 || !hasDot;
       const isRow = axes.filter(({ index }) => !isScalar(index)).length === 1;
@@ -204,7 +203,7 @@ export class CarriedPointers {
     const loop = this.#loops.at(-1);
     if (!loop) return;
     const { statement } = loop;
-    this.#pinnedAt(statement.location, () => {
+    this.recorder.pinnedAt(statement.location, () => {
       for (const { variable, view, axes, block: advanceBlock } of loop.pointers.values()) {
         if (advanceBlock !== block) continue;
         const steps = axes.flatMap((axis) =>
@@ -276,16 +275,6 @@ export class CarriedPointers {
         this.recorder.opWithResult(definition.op, operands, definition.options, constexpr.type, constexpr.location),
       );
     return valueOf(this.values.getOrCreateAt(`constexpr ${argumentKey(constexpr)}`, loop.depth, make));
-  }
-
-  #pinnedAt<T>(at: Location | undefined, body: () => T): T {
-    const outer = this.recorder.pinnedLocation;
-    this.recorder.pinnedLocation = at;
-    try {
-      return body();
-    } finally {
-      this.recorder.pinnedLocation = outer;
-    }
   }
 }
 

@@ -270,15 +270,15 @@ class Lowering {
   }
 
   #access(statement: OpStatement, view: View): void {
-    this.#recorder.pinnedLocation = statement.location;
-    const pointer = this.#carriedPointers.pointer(view) ?? this.#sharedPointer(statement, view);
-    const mask = this.#mask(view, statement.options.mask);
+    const [pointer, mask] = this.#recorder.pinnedAt(statement.location, (): readonly [Handle, Handle | undefined] => [
+      this.#carriedPointers.pointer(view) ?? this.#sharedPointer(statement, view),
+      this.#mask(view, statement.options.mask),
+    ]);
     if (mask && !("mask" in statement.op.options)) fail(unmaskedView(statement.op.name), statement.location);
     const options: Record<string, Argument> = { ...statement.options, ...(mask && { mask: valueOf(mask) }) };
     const { maskedLanes } = statement.op.lowering ?? {};
     if (mask && maskedLanes !== undefined) options.other ??= { kind: "literal", value: maskedLanes };
     const { mask: first, other: padding, ...otherOptions } = options;
-    this.#recorder.pinnedLocation = undefined;
     this.#recorder.append({
       ...statement,
       operands: [valueOf(pointer), ...statement.operands.slice(1)],
@@ -341,14 +341,11 @@ class Lowering {
 
   /** Creates pointers with the author's name of their view. */
   #withViewName(view: View, make: () => unknown): Handle {
-    const { pinnedLocation: pinned } = this.#recorder;
-    this.#recorder.pinnedLocation = view.at;
     this.#recorder.isAnonymous = false;
     try {
-      return make() as Handle;
+      return this.#recorder.pinnedAt(view.at, make) as Handle;
     } finally {
       this.#recorder.isAnonymous = true;
-      this.#recorder.pinnedLocation = pinned;
     }
   }
 

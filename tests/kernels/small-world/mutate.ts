@@ -119,9 +119,8 @@ class Mutator {
 
   #requirements(host: HostBlock): HostBlock {
     const { statements, yields } = host.block;
-    // Ranges and partitions imply others, which have no place in the kernel's file.
-    const isOwn = (statement: Statement): boolean => statement.location?.file === this.ir.at?.file;
-    const implied = new Set(statements.filter((each) => !isOwn(each)).flatMap(resultsOf));
+    // Ranges and partitions imply others, which have no location.
+    const implied = new Set(statements.filter(({ location }) => location === undefined).flatMap(resultsOf));
     const own = yields.flatMap((value, i) => (isValue(value) && implied.has(value) ? [] : [i]));
     if (own.length === 0) return host;
     if (this.draw(2) === 0) return implied.size === 0 ? this.#hostBlock(host) : host;

@@ -1,8 +1,9 @@
 /** A requirement that holds of every launch anyway is pointed out; one that a launch may break is not. */
 import { expect, test } from "vitest";
-import { constexpr, kernel, scalar, tensor, tl } from "../../../src/index.js";
+import { constexpr, kernel, op, scalar, tensor, tl } from "../../../src/index.js";
 import { build } from "../../../src/pipeline/build.js";
 import { proofSummary } from "../../../src/runtime/report/proof-text.js";
+import { lineOf } from "../../support/evaluate.js";
 
 async function needless(requires: (args: any) => readonly unknown[], more: object = {}): Promise<readonly number[]> {
   const rows = kernel(
@@ -48,4 +49,24 @@ test("a requirement that a launch may break is none", async () => {
 
 test("requirements that contradict each other are none", async () => {
   expect(await needless(({ N }) => [N.ge(9), N.le(3), N.ge(5)])).toEqual([]);
+});
+
+test("the range of a parameter is none, also where an operator calls the kernel", async () => {
+  const [x, y] = [tensor(tl.float32, ["N"]), tensor.out(tl.float32, ["N"])];
+  const shifted = kernel(
+    "shifted",
+    {
+      params: { x, y, shift: scalar(tl.int32, { range: [0, 9] }) },
+      grid: ({ N }) => [N],
+      requires: ({ shift }) => [shift.ge(0)], // required
+    },
+    ({ x, y, shift }) => {
+      const i = tl.programId(0);
+      tl.store(y.at(i), tl.load(x.at(i.add(shift)), { other: 0 }));
+    },
+  );
+  const shift = op("shift", { params: { x, y } }, ({ x }) => shifted.call({ x, shift: 3 }));
+  const { obligations } = (await build(shift)).proof();
+  const found = obligations.filter(({ property }) => property === "requirement");
+  expect(found.map(({ at }) => at?.line)).toEqual([lineOf(import.meta.url, "required")]);
 });

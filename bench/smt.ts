@@ -3,13 +3,10 @@
  * such as from `pip install z3-solver`: on PATH, or as `--z3 PATH`. A solver that contradicts a proof or a refutation is
  * a failure; one that runs out of time leaves the script open. `--write` writes bench/results/smt.json.
  */
-import { execFile } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { build } from "tilescript";
 import { examples } from "../tests/support/examples.js";
+import { agreementOf } from "../tests/support/z3.js";
 import { writeReport } from "./write-report.js";
 
 /** bench/results/smt.json */
@@ -36,19 +33,6 @@ const { values: flags } = parseArgs({
   },
 });
 
-const folder = mkdtempSync(join(tmpdir(), "tilescript-smt-"));
-const file = join(folder, "obligation.smt2");
-
-function answerTo(script: string): Promise<string> {
-  writeFileSync(file, script);
-  return new Promise((resolve, reject) => {
-    execFile(flags.z3, [`-T:${flags.seconds}`, file], (error, stdout) => {
-      if (error && "code" in error && error.code === "ENOENT") reject(new Error(`there is no ${flags.z3}; use --z3`));
-      resolve(stdout.split("\n")[0] ?? "");
-    });
-  });
-}
-
 const count = { scripts: 0, agreed: 0, open: 0, undecided: 0, shown: 0 };
 const notExported: Record<string, number> = {};
 const disagreements: string[] = [];
@@ -64,26 +48,21 @@ for (const { name, kernel } of examples) {
       if (config !== 0) continue;
       if (reason !== undefined) notExported[reason] = (notExported[reason] ?? 0) + 1;
       for (const script of scripts) {
-        const [, expected] = /:status (\w+)/.exec(script) ?? [];
-        const answer = await answerTo(script);
+        const agreement = await agreementOf(flags.z3, script, Number(flags.seconds));
         count.scripts++;
-        if (answer !== "sat" && answer !== "unsat") {
-          if (!/^(unknown|timeout)$/.test(answer)) throw new Error(`${part}: z3 says ${answer}`);
-          count.open++;
-        } else if (expected === "unknown") {
+        if (agreement === "disagreed")
+          disagreements.push(`${part}: ${property} of ${subject}, line ${at?.line}: z3 does not agree`);
+        else if (agreement === "agreed" || agreement === "open") count[agreement]++;
+        else {
           count.undecided++;
-          if (answer === "unsat") count.shown++;
-        } else if (answer === expected) count.agreed++;
-        else
-          disagreements.push(`${part}: ${property} of ${subject}, line ${at?.line}: ${expected} but z3 says ${answer}`);
+          if (agreement === "shown") count.shown++;
+        }
       }
     }
   }
   const [scripts, open] = [count.scripts - before.scripts, count.open - before.open];
   console.log(`${name}: ${scripts} scripts, ${open} open, ${disagreements.length} disagreements so far`);
 }
-rmSync(folder, { recursive: true });
-
 const report: Omit<SmtRecord, "date"> = {
   seconds: Number(flags.seconds),
   kernels,

@@ -10,7 +10,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { setup } from "../../src/runtime/worker/install-environment.js";
 import { lockFile } from "../../src/runtime/worker/environment.js";
-import { uvFolder, writeWheel } from "../support/uv.js";
+import { toolFolder } from "../support/pip.js";
+import { writeWheel } from "../support/wheels.js";
 import { sampledTests } from "../support/sampled-tests.js";
 
 sampledTests("downloads of an environment", "src/runtime/worker");
@@ -137,7 +138,7 @@ describe("setup with pip", { timeout: 180_000 }, () => {
 });
 
 describe("setup with uv", { timeout: 180_000 }, () => {
-  const env = async () => environment(`${await uvFolder()}:${process.env["PATH"]}`);
+  const env = async () => environment(`${await toolFolder("uv")}:${process.env["PATH"]}`);
 
   it("installs with it where it is on the PATH, though a connection breaks", async () => {
     const lock = await lockOf("probe_large", await probe());

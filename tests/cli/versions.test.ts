@@ -4,12 +4,13 @@ import { expect, test } from "vitest";
 import { newVersions } from "../../scripts/new-versions.js";
 import { following, supportedVersions } from "../../src/compiled/versions.js";
 import { inTemporaryFolder } from "../support/python.js";
-import { uvFolder, writeWheel } from "../support/uv.js";
+import { toolFolder } from "../support/pip.js";
+import { writeWheel } from "../support/wheels.js";
 
 const { torch, triton } = supportedVersions;
 
 const environment = async (): Promise<NodeJS.ProcessEnv> => ({
-  PATH: [await uvFolder(), process.env["PATH"]].join(delimiter),
+  PATH: [await toolFolder("uv"), process.env["PATH"]].join(delimiter),
   UV_NO_CONFIG: "1",
 });
 

@@ -1,19 +1,6 @@
-/** The real uv for tests, and wheels to install with it. */
+/** Wheels for tests that install something. */
 import { execa } from "execa";
-import { existsSync } from "node:fs";
-import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-
-/** A folder with uv, which pip installs on the first call. */
-export async function uvFolder(): Promise<string> {
-  const folder = join(import.meta.dirname, "../../node_modules/.cache/tilescript-uv");
-  if (!existsSync(join(folder, "bin/uv"))) {
-    await mkdir(folder, { recursive: true });
-    const options = ["--quiet", "--disable-pip-version-check", "--target", folder];
-    await execa("python3", ["-m", "pip", "install", ...options, "uv"]);
-  }
-  return join(folder, "bin");
-}
 
 const MAKE_WHEEL = `
 import os, sys, zipfile

@@ -87,7 +87,7 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
     work: byLaunch((testCase) => estimateWork(ir, testCase)),
     refusal: byLaunch((testCase) => refusal(lowered, testCase)),
     proof,
-    smt: () => [kernelScripts(ir, lowered)],
+    smt: () => [kernelScripts(ir, lowered, proof())],
     computes: (cache) => kernelOutputs(ir, lowered, () => proof(cache), evaluate),
     suggestPreconditions: (requires = []) => obligationsWithPreconditions(definition, source, requires),
     fixFor: (location, fix) => source?.fixFor(location, fix),

@@ -117,7 +117,7 @@ function operatorProofs(
     return certificate;
   };
   return {
-    smt: () => kernels.map((kernel) => kernelScripts(kernel, loweredOf(kernel))),
+    smt: () => kernels.map((kernel) => kernelScripts(kernel, loweredOf(kernel), certificateOf(kernel, undefined))),
     proof: (cache) => mergeCertificates(kernels.map((kernel) => certificateOf(kernel, cache))),
     computes: (cache) =>
       outputProofs(signature, forward, {

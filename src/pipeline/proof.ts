@@ -70,8 +70,8 @@ function proveKernel(ir: KernelIR, lowered: KernelIR): Certificate {
 }
 
 /** The obligations of a kernel as SMT-LIB scripts. */
-export const kernelScripts = (ir: KernelIR, lowered: KernelIR): SmtExport =>
-  proveAsScripts(ir, preconditions(lowered), caseRunner(ir, lowered));
+export const kernelScripts = (ir: KernelIR, lowered: KernelIR, certificate: Certificate): SmtExport =>
+  proveAsScripts(ir, preconditions(lowered), caseRunner(ir, lowered), certificate);
 
 function caseRunner(ir: KernelIR, lowered: KernelIR): CaseRunner {
   const signature = signatureOf(lowered);

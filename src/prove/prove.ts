@@ -59,8 +59,13 @@ export const overwrites = (ir: KernelIR, checked: readonly Precondition[], tenso
  * The obligations as SMT-LIB scripts, for one config each, with what the certificate says of them. Those that a script
  * cannot say are listed with the reason.
  */
-export function proveAsScripts(ir: KernelIR, checked: readonly Precondition[], runner: CaseRunner): SmtExport {
-  return withTermTable(() => withMonomials(() => new Prover(ir, checked, runner).scripts()));
+export function proveAsScripts(
+  ir: KernelIR,
+  checked: readonly Precondition[],
+  runner: CaseRunner,
+  certificate: Certificate,
+): SmtExport {
+  return withTermTable(() => withMonomials(() => new Prover(ir, checked, runner).scripts(certificate)));
 }
 
 const STEPS = [20_000, 4_000] as const;
@@ -114,8 +119,7 @@ class Prover {
   }
 
   /** {@link proveAsScripts} */
-  scripts(): SmtExport {
-    const { obligations: verdicts } = this.certificate();
+  scripts({ obligations: verdicts }: Certificate): SmtExport {
     const obligations = this.#obligations();
     const exported = this.#configs.flatMap((config) =>
       obligations.map((obligation, i): ExportedObligation => {

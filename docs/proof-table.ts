@@ -12,7 +12,7 @@ import { tableLines } from "./markdown-table.js";
 import { examples } from "../tests/support/examples.js";
 
 /** In the order of the page. Few kernels have author claims or requirements, so those have no column. */
-const COLUMNS: readonly ProofProperty[] = ["bounds", "coverage", "race", "padding", "dividend", "overflow"];
+const COLUMNS: readonly ProofProperty[] = ["bounds", "coverage", "race", "order", "padding", "dividend", "overflow"];
 
 /** One row per example: the proved share of each property, and the number of waivers. */
 export async function proofTable(): Promise<string> {

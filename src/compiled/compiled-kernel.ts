@@ -233,13 +233,24 @@ export type Verdict =
 /**
  * A property to be proved. `bounds`: the active lanes of an access are inside its tensor. `claim`: an assumption of the
  * author is true. `coverage`: every element of an output is written. `race`: no two programs, and no two lanes of a
- * store, conflict at an element. `dividend`: the dividend of `//` and `%` is not negative and the divisor is positive.
- * `overflow`: int32 index arithmetic does not wrap. `padding`: the values of masked lanes affect no result.
+ * store, conflict at an element. `order`: no two lanes of a program conflict at an element between two barriers.
+ * `dividend`: the dividend of `//` and `%` is not negative and the divisor is positive. `overflow`: int32 index
+ * arithmetic does not wrap. `padding`: the values of masked lanes affect no result.
  * `requirement`: a requirement is redundant, because every launch satisfies it. `launch`: some launch meets all
  * requirements, and some performs the access; there is an entry only if not.
  */
 export type ProofProperty =
-  "bounds" | "claim" | "coverage" | "race" | "dividend" | "overflow" | "padding" | "requirement" | "launch";
+  | "bounds"
+  | "claim"
+  | "coverage"
+  | "race"
+  | "order"
+  | "dividend"
+  | "overflow"
+  | "padding"
+ 
+  | "requirement"
+  | "launch";
 
 /** A property that must be true of a kernel, with the verdict of the proof. */
 export interface Obligation {

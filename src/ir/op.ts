@@ -175,6 +175,8 @@ export interface OpFacts<Args> {
   readonly rounds?: boolean;
   /** Operands of which Triton takes no Python number. A size or stride is one where it is 1. */
   readonly needsTensor?: readonly string[];
+  /** True if all threads of a program wait for one another. */
+  readonly isBarrier?: boolean;
   /** True if Triton pipelines no loop that contains the op. */
   readonly preventsPipelining?: boolean;
   /** True if the op sums products over a dimension, so that errors grow with that dimension. */

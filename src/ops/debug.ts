@@ -120,5 +120,5 @@ export const debugBarrier = defineOp<() => void>()({
     context.barrier();
     return [];
   },
-  facts: { preventsPipelining: true },
+  facts: { preventsPipelining: true, isBarrier: true },
 });

@@ -23,6 +23,7 @@ import { modelOf } from "./model/model.js";
 import { withMonomials } from "./algebra/monomial.js";
 import { coverageObligations, proveCoverage } from "./properties/coverage.js";
 import { openLemma, overflowObligations } from "./properties/overflow.js";
+import { orderObligations } from "./properties/lane-order.js";
 import { paddingObligations } from "./properties/padding/obligations.js";
 import type { ObligationGenerator, ProofGap, ProofObligation, ProofContext } from "./properties/obligations.js";
 import { redundantRequirements } from "./requirements.js";
@@ -38,6 +39,7 @@ const PROPERTIES: readonly ObligationGenerator[] = [
   claimObligations,
   coverageObligations,
   raceObligations,
+  orderObligations,
   dividendObligations,
   overflowObligations,
   paddingObligations,

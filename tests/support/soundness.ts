@@ -7,6 +7,7 @@ export const FORBIDS: Readonly<Partial<Record<ProofProperty, readonly string[]>>
   claim: ["false-assume"],
   coverage: ["never-written"],
   race: ["race", "lane-conflict"],
+  order: ["unordered-lanes"],
   padding: ["uninitialized"],
   dividend: ["negative-division", "division"],
   overflow: ["overflow"],

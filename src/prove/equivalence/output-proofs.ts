@@ -31,6 +31,7 @@ const REQUIRED: ReadonlySet<ProofProperty> = new Set<ProofProperty>([
   "claim",
   "coverage",
   "race",
+  "order",
   "dividend",
   "overflow",
   "launch",

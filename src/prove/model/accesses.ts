@@ -65,6 +65,7 @@ export interface Access {
   /** Programs and iterations, outer ones first. */
   readonly scope: readonly string[];
   readonly lanes: readonly string[];
+  readonly shape: readonly Term[];
   /** The lane that `axes` and `mask` are functions of, one index for each axis. */
   readonly lane: readonly Term[];
   /** The lanes that the written value may depend on. */
@@ -124,6 +125,7 @@ export function recordSymbolicAccess(
     mask: maskAt(lane),
     path: environment.path,
     scope: environment.scope.map(({ name }) => name),
+    shape,
     lane,
     lanes: namesOf(lane),
     valueLanes:

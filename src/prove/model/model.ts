@@ -48,6 +48,7 @@ import type { Event } from "./events.js";
 import type { Invariant } from "./invariants.js";
 import { type ConstexprAssignment, type SymbolicLaunch, symbolicLaunch } from "./launch.js";
 import { stateOfLoop } from "./loop-state.js";
+import { zip } from "../algebra/zip.js";
 import { withNestedQuotients } from "./nested-quotients.js";
 import { applySymbolicOp } from "./operations.js";
 import { type Access, recordSymbolicAccess, type ViewMasks } from "./accesses.js";
@@ -68,6 +69,8 @@ export interface SymbolicModel {
   readonly launch: SymbolicLaunch;
   readonly environment: Environment;
   readonly accesses: readonly Access[];
+  /** The access of an event, with the terms of `accesses`. Undefined for one that no program reaches. */
+  readonly modeledAccess: ReadonlyMap<Access, Access>;
   readonly claims: readonly Claim[];
   /** Raw Python of the author, which is not modeled. */
   readonly raw: readonly OpStatement[];
@@ -91,13 +94,15 @@ export function modelOf(
   const environment = new Environment(ir, launch);
   const execution = new SymbolicExecution(environment);
   execution.block(ir.body);
-  const { accesses, claims, raw, flow, truncatedAt } = execution;
+  const { claims, raw, flow, truncatedAt } = execution;
+  const accesses = withNestedQuotients(execution.accesses);
   return {
     ir,
     checked,
     launch,
     environment,
-    accesses: withNestedQuotients(accesses),
+    accesses,
+    modeledAccess: new Map(zip(execution.accesses, accesses)),
     claims,
     raw,
     flow,

@@ -13,6 +13,14 @@ export function describeAccess({ accessKind: does, tensor }: Pick<Access, "acces
   return tensor ? `the ${noun} ${PREPOSITION[does]} ${tensor.name}` : `this ${noun}`;
 }
 
+/** ` in line 7` */
+export const inLineOf = ({ statement: { location } }: Pick<Access, "statement">): string =>
+  location ? ` in line ${location.line}` : "";
+
+/** The missing fact of a proof about two accesses of which one may be out of bounds. */
+export const missingBounds = (access: Access): string =>
+  `${describeAccess(access)}${inLineOf(access)} may leave it, and then reaches other elements; mend that first`;
+
 /**
  * The unknowns that a proof depends on (loaded values, ops without a rule, parameters of unknown sign) and the remedy:
  * a fact to declare, or `remedy`.

@@ -29,6 +29,7 @@ import { zip } from "../algebra/zip.js";
 import { isSatisfiable } from "../counterexample.js";
 import type { Access } from "../model/accesses.js";
 import { FactScopes } from "../model/fact-scopes.js";
+import { primed, sameElementFacts, variablesOf } from "./same-element.js";
 import { iterationName, modelOf, type SymbolicModel } from "../model/model.js";
 import { variantsOf } from "../model/variants.js";
 
@@ -142,15 +143,8 @@ class LoopAnalysis {
   /** The facts if both access one element. The variables of the write have other names. */
   #sameElement({ load, write, iteration }: Pair, order: readonly Term[]): FactSet {
     const outer = load.scope.slice(0, load.scope.indexOf(iteration));
-    const variables = [...write.scope.filter((name) => !outer.includes(name)), ...write.lanes];
-    const renamed = new Map(variables.map((name) => [name, symbol(`${name}'`)]));
-    const facts = this.#scopes.active(load).child();
-    for (const condition of order) assume(facts, condition);
-    for (const condition of [...this.#scopes.rangesOf(variables), ...write.path, write.mask])
-      assume(facts, substitute(condition, renamed));
-    for (const [axis, other] of zip(load.axes, write.axes))
-      assume(facts, equal(axis.index, substitute(other.index, renamed)));
-    return facts;
+    const renamed = primed(variablesOf(write).filter((name) => !outer.includes(name)));
+    return sameElementFacts(this.#scopes, load, write, renamed, order);
   }
 
   /**

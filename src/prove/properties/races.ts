@@ -5,15 +5,15 @@
 import type { FindingCode } from "../../diagnostics/catalog/index.js";
 import type { OpStatement } from "../../ir/nodes.js";
 import { andTerm, equal, substitute, symbol, type Term, TRUE } from "../../symbolic/term.js";
-import { zip } from "../algebra/zip.js";
-import { assume, entails } from "../algebra/interpret.js";
+import { entails } from "../algebra/interpret.js";
 import { firstUnprovedBound } from "./bounds.js";
 import { invert } from "../model/inverse.js";
 import type { ObligationGenerator, ProofGap, ProofContext } from "./obligations.js";
 import { assumeRows, isRow, provesSame } from "../model/partitions.js";
 import type { Access } from "../model/accesses.js";
 import type { RefutationQuery } from "../counterexample.js";
-import { describeAccess, describeUnknowns } from "./describe.js";
+import { describeAccess, describeUnknowns, inLineOf, missingBounds } from "./describe.js";
+import { primed, sameElementFacts, variablesOf } from "./same-element.js";
 
 const FINDING_CODES: readonly FindingCode[] = ["race", "lane-conflict"];
 
@@ -100,7 +100,7 @@ function proveDisjoint(context: ProofContext, access: Access, partner: Access): 
 const elementOf = (axis: number): string => `element ${axis}`;
 
 /** The programs and lanes of an access as terms of the element's index. */
-function inverseOf(
+export function inverseOf(
   { model, factScopes: contexts }: ProofContext,
   access: Access,
   variables: readonly string[],
@@ -111,13 +111,14 @@ function inverseOf(
 
 /**
  * Proves that the inverse, applied to the element that an active lane accesses, returns that lane's program or lane
- * index.
+ * index. `variableOf` returns the access's own variable for that of another access, if the inverse is of another.
  */
-function provesRoundTrip(
+export function provesRoundTrip(
   { model, factScopes: contexts }: ProofContext,
   access: Access,
   inverse: ReadonlyMap<string, Term>,
   name: string,
+  variableOf: (name: string) => Term = symbol,
 ): boolean {
   const term = inverse.get(name);
   if (!term) return false;
@@ -125,13 +126,13 @@ function provesRoundTrip(
   const facts = contexts.active(access).child();
   const provesEqual = (term: Term, variable: string): boolean => {
     assumeRows(facts, model, [term]);
-    return provesSame(facts, model, term, symbol(variable));
+    return provesSame(facts, model, term, variableOf(variable));
   };
   // The inverse may use the element's row, which equals the row of this access.
   const rows = [...inverse].filter(
     ([variable, term]) => variable !== name && isRow(term) && provesEqual(substitute(term, elements), variable),
   );
-  const replacements = new Map(rows.map(([variable, term]) => [term, symbol(variable)] as const));
+  const replacements = new Map(rows.map(([variable, term]) => [term, variableOf(variable)] as const));
   return provesEqual(substitute(term, elements, replacements), name);
 }
 
@@ -168,17 +169,10 @@ function provesEqualVariables(
   // Two lanes of one store conflict only within one program and iteration. Otherwise all variables may differ.
   const renamed =
     access === partner && names.every((name) => access.lanes.includes(name)) ? partner.lanes : variablesOf(partner);
-  const second = new Map(renamed.map((name) => [name, symbol(`${name}'`)]));
-  const facts = contexts.active(access).child();
-  const { path, mask, axes } = partner;
-  for (const condition of [...contexts.rangesOf(variablesOf(partner)), ...path, mask])
-    assume(facts, substitute(condition, second));
-  for (const [axis, partnerAxis] of zip(access.axes, axes))
-    assume(facts, equal(axis.index, substitute(partnerAxis.index, second)));
+  const second = primed(renamed);
+  const facts = sameElementFacts(contexts, access, partner, second);
   return entails(facts, andTerm(...names.map((name) => equal(symbol(name), second.get(name) ?? symbol(name)))));
 }
-
-const variablesOf = ({ scope, lanes }: Access): readonly string[] => [...scope, ...lanes];
 
 // ---- words ------------------------------------------------------------------------------------------------------------
 
@@ -211,19 +205,13 @@ function missingOrder({ model }: ProofContext, access: Access, partner: Access):
   const goal =
     access === partner
       ? `nothing shows that no two programs write one element of ${name}`
-      : `nothing shows that no program ${partner.accessKind === "load" ? "reads" : "writes"} an element of ${name} here that another program writes${lineOf(partner)}`;
+      : `nothing shows that no program ${partner.accessKind === "load" ? "reads" : "writes"} an element of ${name} here that another program writes${inLineOf(partner)}`;
   return `${goal}${describeReason(model, [access, partner])}`;
 }
 
 function missingLanes({ model }: ProofContext, access: Access): string {
   return `nothing shows that no two lanes of it write different values to one element of ${access.tensor?.name}${describeReason(model, [access])}`;
 }
-
-function missingBounds(access: Access): string {
-  return `${describeAccess(access)}${lineOf(access)} may leave it, and then reaches the elements of other programs; mend that first`;
-}
-
-const lineOf = ({ statement }: Access): string => (statement.location ? ` in line ${statement.location.line}` : "");
 
 function describeReason(model: ProofContext["model"], accesses: readonly Access[]): string {
   const index = accesses.flatMap(({ axes }) => axes.map((axis) => axis.index));

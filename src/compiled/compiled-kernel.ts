@@ -235,7 +235,7 @@ export type Verdict =
  * author is true. `coverage`: every element of an output is written. `race`: no two programs, and no two lanes of a
  * store, conflict at an element. `order`: no two lanes of a program conflict at an element between two barriers.
  * `dividend`: the dividend of `//` and `%` is not negative and the divisor is positive. `overflow`: int32 index
- * arithmetic does not wrap. `padding`: the values of masked lanes affect no result.
+ * arithmetic does not wrap. `padding`: the values of masked lanes affect no result. `termination`: a `while` loop ends.
  * `requirement`: a requirement is redundant, because every launch satisfies it. `launch`: some launch meets all
  * requirements, and some performs the access; there is an entry only if not.
  */
@@ -248,7 +248,7 @@ export type ProofProperty =
   | "dividend"
   | "overflow"
   | "padding"
- 
+  | "termination"
   | "requirement"
   | "launch";
 

@@ -29,6 +29,7 @@ import type { ObligationGenerator, ProofGap, ProofObligation, ProofContext } fro
 import { redundantRequirements } from "./requirements.js";
 import { raceObligations } from "./properties/races.js";
 import { findCounterexample, type RefutationQuery, type CaseRunner, type Counterexample } from "./counterexample.js";
+import { terminationObligations } from "./properties/termination.js";
 import { smtScript, type SmtStatus } from "./smt.js";
 import { inputsReadBy } from "./model/input-elements.js";
 import { variantsOf } from "./model/variants.js";
@@ -43,6 +44,7 @@ const PROPERTIES: readonly ObligationGenerator[] = [
   dividendObligations,
   overflowObligations,
   paddingObligations,
+  terminationObligations,
 ];
 
 /** Proves all obligations. `checked` contains the preconditions that a launch of the lowered kernel checks. */

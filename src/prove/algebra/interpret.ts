@@ -228,6 +228,13 @@ function impliedConditions(facts: FactSet, term: Term): readonly Condition[] {
   if (term.kind === "atMost") return [atLeastZero(differenceOf(term.operands[0], term.operands[1]))];
   if (term.kind === "equal") return [isZero(differenceOf(term.operands[0], term.operands[1]))];
   if (term.kind === "all") return term.operands.flatMap((part) => impliedConditions(facts, part));
+  if (term.kind === "not" && term.operands[0].kind === "equal") {
+    // At an end of its interval, a number that is not there lies on one side, as a truth value that is not 1 is 0.
+    const difference = differenceOf(...term.operands[0].operands);
+    return [difference, opposite(difference)].flatMap((p) =>
+      (facts.least(p) ?? -1) >= 0 ? [atLeastZero(subtract(p, ONE))] : [],
+    );
+  }
   return [];
 }
 

@@ -50,7 +50,8 @@ export function inferInvariants(
   );
   for (let previousCount = 0; previousCount !== candidates.length && candidates.length > 0;) {
     previousCount = candidates.length;
-    const facts = factsInLoop(environment, budget, candidates);
+    const assumed = candidates.map(({ snapshot: { mark }, invariant }) => ({ mark, invariant }));
+    const facts = factsInLoop(environment, budget, assumed);
     for (const condition of path) assume(facts, condition);
     candidates = filterCandidates(candidates, ({ snapshot, invariant }) => provesIn(facts, snapshot.next, invariant));
   }
@@ -79,15 +80,21 @@ function provesIn(facts: FactSet, tile: TermTile, invariant: Invariant): boolean
 
 const probesOf = ({ shape }: TermTile): readonly Term[] => shape.map((_, axis) => symbol(`probe ${axis}`));
 
-/** The facts inside the loop, including the candidates as assumptions about its variables. */
-function factsInLoop(environment: Environment, budget: Budget, assumed: readonly Candidate[]): FactSet {
+/** An assumption about the values of a variable's mark. */
+export interface AssumedInvariant {
+  readonly mark: string;
+  readonly invariant: Invariant;
+}
+
+/** The facts inside the loop, including assumptions about its variables. */
+export function factsInLoop(environment: Environment, budget: Budget, assumed: readonly AssumedInvariant[]): FactSet {
   const { launch, scope, ranges } = environment;
   const facts = new FactSet({
     budget,
     rises: monotoneFunctions(environment),
     callFacts: (name, args, value, inProgram) => [
       ...environment.factsOf(name, args, value, inProgram),
-      ...assumed.flatMap(({ snapshot, invariant }) => (snapshot.mark === name ? [invariant(value)] : [])),
+      ...assumed.flatMap(({ mark, invariant }) => (mark === name ? [invariant(value)] : [])),
     ],
   });
   facts.inProgram = true;

@@ -2,6 +2,7 @@
 import type { Variable } from "../../ir/nodes.js";
 import type { Term } from "../../symbolic/term.js";
 import { affineState, incrementOf, isInteger, previousIteration, iterationStart } from "./affine-state.js";
+import { hasDecreasingMeasure } from "./decreasing-measure.js";
 import { type Invariant, inferInvariants } from "./invariants.js";
 import { stridedState } from "./strided-state.js";
 import { type Symbolic, UNKNOWN } from "./symbolic.js";
@@ -16,6 +17,8 @@ export interface Loop {
   readonly iteration: Term;
   /** Runs the body with the state at the start of an iteration, and calls `look` at its end. */
   readonly trial: (start: (variable: Variable) => Symbolic, look: () => void) => void;
+  /** For a loop without a count: the condition of an iteration, in the last trial. */
+  readonly condition: (() => Term) | undefined;
 }
 
 /**
@@ -29,9 +32,12 @@ export interface LoopState {
   readonly formulas: ReadonlyMap<Variable, (iterations: Term) => Symbolic | undefined>;
   /** The invariants of the other state. */
   readonly invariants: ReadonlyMap<Variable, readonly Invariant[]>;
+  /** True if a loop with a condition is shown to end. */
+  readonly ends: boolean;
 }
 
-export function stateOfLoop(environment: Environment, { variables, initial, iteration, trial }: Loop): LoopState {
+export function stateOfLoop(environment: Environment, loop: Loop): LoopState {
+  const { variables, initial, iteration, trial, condition } = loop;
   const tracked = variables.flatMap((variable) => {
     const from = initial.get(variable);
     const isTracked = from?.kind === "terms" || from?.kind === "pointer";
@@ -70,7 +76,7 @@ export function stateOfLoop(environment: Environment, { variables, initial, iter
       if (formula) formulas.set(variable, formula);
     }
   };
-  if (tracked.length === 0 || environment.trial >= MAX_NESTED_TRIALS) return { formulas, invariants };
+  if (tracked.length === 0 || environment.trial >= MAX_NESTED_TRIALS) return { formulas, invariants, ends: false };
   trial(start, findFormulas);
   // Variables without a formula may depend on those with one, so a second trial uses the formulas found.
   if (formulas.size < tracked.length)
@@ -78,5 +84,37 @@ export function stateOfLoop(environment: Environment, { variables, initial, iter
       findFormulas();
       findInvariants();
     });
-  return { formulas, invariants };
+  return {
+    formulas,
+    invariants,
+    ends: condition !== undefined && environment.trial === 0 && isShownToEnd(environment, loop, tracked),
+  };
+}
+
+interface TrackedVariable {
+  readonly variable: Variable;
+  readonly from: Symbolic;
+  readonly functionName: string;
+}
+
+/** True if a loop with a condition is shown to end. Closed forms of its variables are not used. */
+function isShownToEnd(
+  environment: Environment,
+  { iteration, trial, condition }: Loop,
+  tracked: readonly TrackedVariable[],
+): boolean {
+  let ends = false;
+  const start = (variable: Variable): Symbolic => {
+    const state = tracked.find((each) => each.variable === variable);
+    return state ? iterationStart(environment, state) : UNKNOWN;
+  };
+  trial(start, () => {
+    const snapshots = tracked.flatMap(({ variable, from, functionName: mark }) => {
+      const next = environment.state.get(variable) ?? UNKNOWN;
+      return isInteger(from) && isInteger(next) ? [{ mark, initial: from, next }] : [];
+    });
+    ends =
+      condition !== undefined && hasDecreasingMeasure(environment, { continues: condition(), iteration, snapshots });
+  });
+  return ends;
 }

@@ -62,6 +62,13 @@ export interface Claim {
   readonly scope: readonly string[];
 }
 
+/** A `while` loop, and whether it is shown to end. */
+export interface WhileLoop {
+  readonly statement: WhileStatement;
+  readonly ends: boolean;
+  readonly condition: Term;
+}
+
 export interface SymbolicModel {
   readonly ir: KernelIR;
   /** The preconditions that every launch checks. */
@@ -72,6 +79,7 @@ export interface SymbolicModel {
   /** The access of an event, with the terms of `accesses`. Undefined for one that no program reaches. */
   readonly modeledAccess: ReadonlyMap<Access, Access>;
   readonly claims: readonly Claim[];
+  readonly whileLoops: readonly WhileLoop[];
   /** Raw Python of the author, which is not modeled. */
   readonly raw: readonly OpStatement[];
   /** The events of the execution, in order. */
@@ -94,7 +102,7 @@ export function modelOf(
   const environment = new Environment(ir, launch);
   const execution = new SymbolicExecution(environment);
   execution.block(ir.body);
-  const { claims, raw, flow, truncatedAt } = execution;
+  const { claims, whileLoops, raw, flow, truncatedAt } = execution;
   const accesses = withNestedQuotients(execution.accesses);
   return {
     ir,
@@ -104,6 +112,7 @@ export function modelOf(
     accesses,
     modeledAccess: new Map(zip(execution.accesses, accesses)),
     claims,
+    whileLoops,
     raw,
     flow,
     truncatedAt,
@@ -127,9 +136,17 @@ function powerOfTwoFacts(launch: SymbolicLaunch, checked: readonly Precondition[
 export const iterationName = (environment: Environment, loop: ForStatement | WhileStatement): string =>
   `turn ${environment.nameOf(loop)}`;
 
+interface LoopProgress {
+  readonly count: Term | undefined;
+  readonly condition: Term | undefined;
+  /** The condition of a `while` loop in the last run of its body. */
+  readonly continues?: () => Term;
+}
+
 class SymbolicExecution {
   readonly accesses: Access[] = [];
   readonly claims: Claim[] = [];
+  readonly whileLoops: WhileLoop[] = [];
   readonly raw: OpStatement[] = [];
   flow: Event[] = [];
   truncatedAt: OpStatement | undefined;
@@ -355,21 +372,25 @@ class SymbolicExecution {
     const { environment } = this;
     const iteration = symbol(`${iterationName(environment, statement)}${environment.calls}`);
     const iterationBlock = { statements: [...condition.statements, ...body.statements], yields: [] };
-    this.#executeLoop(iterationBlock, iteration, { count: undefined, condition: undefined }, () => {
+    let continues = TRUE;
+    const progress = { count: undefined, condition: undefined, continues: () => continues };
+    const ends = this.#executeLoop(iterationBlock, iteration, progress, () => {
       this.#mayBeSkipped = true;
       this.block(condition);
-      environment.path = [...environment.path, this.#conditionOf(condition.yields[0], "while")];
+      const holds = this.#conditionOf(condition.yields[0], "while");
+      environment.path = [...environment.path, holds];
       this.block(body);
+      continues = holds;
     });
+    if (environment.trial === 0 && !this.#hasExited) this.whileLoops.push({ statement, ends, condition: continues });
   }
 
-  /** Executes a loop whose iterations count from 0, with their number and the condition of each, if they are known. */
-  #executeLoop(
-    body: Block,
-    iteration: Term,
-    { count: iterationCount, condition }: { readonly count: Term | undefined; readonly condition: Term | undefined },
-    run: () => void,
-  ): void {
+  /**
+   * Executes a loop whose iterations count from 0, with their number and the condition of each, if they are known.
+   * Returns true if a loop without a number of iterations is shown to end.
+   */
+  #executeLoop(body: Block, iteration: Term, progress: LoopProgress, run: () => void): boolean {
+    const { count: iterationCount, condition, continues } = progress;
     const { environment } = this;
     const variables = assignedIn(body).filter((variable) => environment.state.has(variable));
     const initial = new Map(environment.state);
@@ -397,11 +418,12 @@ class SymbolicExecution {
       environment.trial--;
       this.#hasExited = wasEnded;
     };
-    const { formulas, invariants } = stateOfLoop(environment, {
+    const { formulas, invariants, ends } = stateOfLoop(environment, {
       variables,
       initial,
       iteration,
       trial: runTrial,
+      condition: continues,
     });
     const unknownState = (variable: Variable, name: string, scopeSeen: readonly Term[]): Symbolic =>
       this.#unknown(variable, name, scopeSeen, invariants.get(variable));
@@ -418,5 +440,6 @@ class SymbolicExecution {
       ? stateAfter(iterationCount, "after", scope)
       : (variable: Variable) => unknownState(variable, "after", scope);
     for (const variable of variables) environment.state.set(variable, finalState(variable));
+    return ends;
   }
 }

@@ -29,7 +29,7 @@ export function proofSummary({ obligations, configs }: Certificate): string {
   const open = new Set(obligations.filter(isOpen).map(locationKey));
   const accesses = obligations.filter(({ property }) => property === "bounds");
   const proved = accesses.filter((each) => !open.has(locationKey(each)));
-  const remarks = `${reasonsOf(obligations)}${describeRedundantRequirements(obligations)}`;
+  const remarks = `${reasonsOf(obligations)}${describeRedundantRequirements(obligations)}${describeOpenLoops(obligations)}`;
   if (accesses.length === 0) return `no accesses to prove${remarks}`;
   const accessCount = `${accesses.length} access${accesses.length === 1 ? "" : "es"}`;
   return `${proved.length} of ${accessCount} proved for all shapes and ${configs} config${configs === 1 ? "" : "s"}${remarks}`;
@@ -46,6 +46,14 @@ function describeRedundantRequirements(obligations: readonly Obligation[]): stri
   return requirements
     .map(({ at }) => `; what line ${at?.line}, column ${at?.column} requires holds of every launch anyway`)
     .join("");
+}
+
+/** The `while` loops that are not shown to end. Most wait for other programs, so no warning tells of them. */
+function describeOpenLoops(obligations: readonly Obligation[]): string {
+  const lines = obligations.flatMap(({ property, at, verdict }) =>
+    property === "termination" && verdict.kind === "unknown" ? [`line ${at?.line}`] : [],
+  );
+  return lines.length === 0 ? "" : `; nothing shows that the while loop of ${lines.join(" and ")} ends`;
 }
 
 /**
@@ -79,6 +87,7 @@ export function proofDiagnostics(
   return obligations.flatMap((obligation): Diagnostic[] => {
     const { property, of: subject, at, verdict } = obligation;
     if (verdict.kind === "proved" || verdict.kind === "waived") return [];
+    if (property === "termination") return [];
     if (property === "launch") {
       const message = launchDiagnostic(obligation);
       // One condition excludes all accesses of its line.

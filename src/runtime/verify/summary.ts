@@ -73,7 +73,7 @@ function describeGaps({ kernel, outcomes, thorough }: Verification): readonly st
   const evaluated = outcomes.flatMap(({ reached }) => (reached ? [new Set(reached.map(formatLocation))] : []));
   const caseCount = `${evaluated.length} case${evaluated.length === 1 ? "" : "s"}`;
   return kernel.proof().obligations.flatMap(({ property, of: subject, at, verdict }) => {
-    if (verdict.kind !== "unknown" || !at) return [];
+    if (verdict.kind !== "unknown" || !at || property === "termination") return [];
     const location = formatLocation(at);
     // Coverage is a property of the whole output, so every case counts.
     const reachingCases =

@@ -664,6 +664,8 @@ export interface CompiledKernel {
    * remaining gaps. Undefined if no launch can check them.
    */
   suggestPreconditions?(requires?: readonly HostExpression[]): readonly MissingPrecondition[] | undefined;
+  /** The certificate of the kernel with more requirements. Undefined for those that it cannot have. */
+  proofWith?(requires: readonly HostExpression[]): Certificate | undefined;
   /** The edit of the author's text that fixes the call at a location, if its text shows what to change. */
   fixFor?(location: Location, fix: SourceFix): Edit | undefined;
   /**

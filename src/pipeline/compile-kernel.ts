@@ -21,7 +21,7 @@ import { byLaunch } from "./by-launch.js";
 import { emitters } from "./emitters.js";
 import { namedTiles } from "./named-tiles.js";
 import { cachedProof, kernelOutputs, kernelScripts } from "./proof.js";
-import { obligationsWithPreconditions } from "./missing-preconditions.js";
+import { certificateWithPreconditions, obligationsWithPreconditions } from "./missing-preconditions.js";
 import { specializedConfigs, warpSpecializedKernel } from "./warp-specialization.js";
 import { narrowRoundingsOf, withFindings } from "../eval/narrow-roundings.js";
 import { roundingSites } from "../analysis/rounding-sites.js";
@@ -90,6 +90,7 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
     smt: () => [kernelScripts(ir, lowered, proof())],
     computes: (cache) => kernelOutputs(ir, lowered, () => proof(cache), evaluate),
     suggestPreconditions: (requires = []) => obligationsWithPreconditions(definition, source, requires),
+    proofWith: (requires) => certificateWithPreconditions(definition, source, requires),
     fixFor: (location, fix) => source?.fixFor(location, fix),
     narrowRoundings,
     ...prefixDifference([ir], ir),

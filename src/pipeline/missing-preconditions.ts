@@ -1,28 +1,46 @@
 /** Proof gaps of a kernel under additional preconditions, and the preconditions that would close them. */
 import { preconditions } from "../analysis/preconditions.js";
-import type { HostExpression, MissingPrecondition } from "../compiled/compiled-kernel.js";
+import type { Certificate, HostExpression, MissingPrecondition } from "../compiled/compiled-kernel.js";
 import { TileScriptError } from "../diagnostics/diagnostic.js";
 import { KernelDefinition } from "../dsl/definition.js";
 import * as tl from "../dsl/tl.js";
 import { trace } from "../dsl/trace.js";
+import type { KernelIR } from "../ir/nodes.js";
 import type { SourceIndex } from "../ir/source-index.js";
 import { inferPreconditions } from "../prove/infer-preconditions.js";
+import { cachedProof } from "./proof.js";
 import { lower } from "./trace-and-check.js";
 
 type Meta = Readonly<Record<string, unknown>>;
 type Operation = (...operands: readonly unknown[]) => unknown;
 
-/** Proves the kernel with additional conditions. Undefined if they are invalid as `requires`. */
-export function obligationsWithPreconditions(
+/** The gaps with additional conditions. Undefined if they are invalid as `requires`. */
+export const obligationsWithPreconditions = (
   definition: KernelDefinition,
   source: SourceIndex | undefined,
   conditions: readonly HostExpression[],
-): readonly MissingPrecondition[] | undefined {
+): readonly MissingPrecondition[] | undefined =>
+  withPreconditions(definition, source, conditions, (ir, lowered) => inferPreconditions(ir, preconditions(lowered)));
+
+/** The certificate with additional conditions. Undefined if they are invalid as `requires`. */
+export const certificateWithPreconditions = (
+  definition: KernelDefinition,
+  source: SourceIndex | undefined,
+  conditions: readonly HostExpression[],
+): Certificate | undefined =>
+  withPreconditions(definition, source, conditions, (ir, lowered) => cachedProof(undefined, ir, lowered));
+
+function withPreconditions<T>(
+  definition: KernelDefinition,
+  source: SourceIndex | undefined,
+  conditions: readonly HostExpression[],
+  prove: (ir: KernelIR, lowered: KernelIR) => T,
+): T | undefined {
   try {
     // The kernel was checked already. The caller is responsible for further effects of a requirement, such as autotuner
     // keys.
     const ir = trace(withRequirements(definition, conditions), source);
-    return inferPreconditions(ir, preconditions(lower(ir)));
+    return prove(ir, lower(ir));
   } catch (error) {
     if (!(error instanceof TileScriptError)) throw error;
     return undefined;

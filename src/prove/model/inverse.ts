@@ -17,7 +17,7 @@ import {
   symbol,
   type Term,
 } from "../../symbolic/term.js";
-import { type ProofEffort, provesNonNegative } from "../algebra/non-negativity.js";
+import { provesDigits } from "../algebra/digits.js";
 import { polynomialOf } from "../algebra/interpret.js";
 import { isDefinedHere, type FactSet } from "../algebra/facts.js";
 import type { SymbolicModel } from "./model.js";
@@ -25,19 +25,13 @@ import { rowFunction } from "./partitions.js";
 import { type Integer, magnitude } from "../algebra/exact-integer.js";
 import { asAtom, type Monomial, monomialOf, UNIT, divideMonomial } from "../algebra/monomial.js";
 import {
-  add,
   asMonomial,
-  constantOf,
-  type Division,
-  divisions,
   isEqual,
   multiply,
-  ONE,
   opposite,
   Polynomial,
   type PolynomialTerm,
   single,
-  subtract,
   ZERO,
 } from "../algebra/polynomial.js";
 
@@ -159,7 +153,7 @@ class Inversion {
       for (const [{ p, target }, effort] of efforts.flatMap((level) =>
         candidates.map((candidate) => [candidate, level] as const),
       )) {
-        const division = this.#digitsOf(p, single(digit.radix, magnitude(digit.coefficient)), effort);
+        const division = provesDigits(this.facts, p, single(digit.radix, magnitude(digit.coefficient)), effort);
         if (!division) continue;
         for (const digitEquation of [
           { p: division.rest, target: remainder(target, digit.weight, true) },
@@ -169,20 +163,6 @@ class Inversion {
         return true;
       }
     return false;
-  }
-
-  /** `p = radix * quotient + rest` with a rest from 0 to below the radix. */
-  #digitsOf(p: Polynomial, radix: Polynomial, effort: ProofEffort): Division | undefined {
-    const [division] = divisions(p, radix);
-    if (!division || division.quotient.size === 0) return undefined;
-    const { quotient: high, rest: low } = division;
-    const isDigit = (digit: Polynomial): boolean =>
-      provesNonNegative(this.facts, digit, effort) &&
-      provesNonNegative(this.facts, subtract(subtract(radix, ONE), digit), effort);
-    if (isDigit(low)) return division;
-    // Lanes may count down from the end of a block, as `-1 - lane`.
-    const shifted = add(low, radix);
-    return constantOf(low) < 0 && isDigit(shifted) ? { quotient: subtract(high, ONE), rest: shifted } : undefined;
   }
 
   #digitOf({ monomial, coefficient }: PolynomialTerm): Digit | undefined {

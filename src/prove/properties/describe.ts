@@ -37,14 +37,12 @@ export function describeUnknowns(
     const inputs = inputsReadBy(...candidates);
     const declare = [
       ["declare the range of", inputs.filter((name) => !hasRange(ir, name))] as const,
-      ["require a bound of the range of", inputs.filter((name) => hasRange(ir, name))] as const,
+      ["declare a narrower range of", inputs.filter((name) => hasRange(ir, name))] as const,
     ].flatMap(([remedy, names]) => (names.length > 0 ? [`${remedy} ${names.join(" and ")}`] : []));
     return `; it depends on ${[...reasons].join(" and ")}; ${[...declare, remedy].join(", or ")}`;
   }
   const unbounded = unboundedIn(ir, terms);
-  return unbounded.length > 0
-    ? `; nothing is known of ${unbounded.join(", ")}; require a bound of it, or ${remedy}`
-    : `; require what it takes, or ${remedy}`;
+  return unbounded.length > 0 ? `; nothing is known of ${unbounded.join(", ")}; ${remedy}` : `; ${remedy}`;
 }
 
 function hasRange({ params }: KernelIR, name: string): boolean {

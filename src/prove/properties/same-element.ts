@@ -1,6 +1,9 @@
 /** Two accesses of one element, as facts about the variables of both. */
 import { equal, substitute, symbol, type Term } from "../../symbolic/term.js";
-import { assume } from "../algebra/interpret.js";
+import { isZero } from "../algebra/conditions.js";
+import { assume, polynomialOf } from "../algebra/interpret.js";
+import { provesDigits, radixesOf } from "../algebra/digits.js";
+import { isEqual, type Polynomial, subtract } from "../algebra/polynomial.js";
 import type { FactSet } from "../algebra/facts.js";
 import { zip } from "../algebra/zip.js";
 import type { Access } from "../model/accesses.js";
@@ -13,8 +16,8 @@ export const variablesOf = ({ scope, lanes }: Access): readonly string[] => [...
 export const primed = (names: readonly string[]): ReadonlyMap<string, Term> =>
   new Map(names.map((name) => [name, symbol(`${name}'`)]));
 
-/** The facts if both accesses are of one element. `second` has the names of the partner's variables that may differ. */
-export function sameElementFacts(
+/** The facts at two accesses. `second` has the names of the partner's variables that may differ. */
+export function pairFacts(
   scopes: FactScopes,
   access: Access,
   partner: Access,
@@ -22,11 +25,35 @@ export function sameElementFacts(
   order: readonly Term[] = [],
 ): FactSet {
   const facts = scopes.active(access).child();
-  const { path, mask, axes } = partner;
+  const { path, mask } = partner;
   for (const condition of order) assume(facts, condition);
   for (const condition of [...scopes.rangesOf(variablesOf(partner)), ...path, mask])
     assume(facts, substitute(condition, second));
-  for (const [axis, partnerAxis] of zip(access.axes, axes))
-    assume(facts, equal(axis.index, substitute(partnerAxis.index, second)));
   return facts;
+}
+
+/** The facts of {@link pairFacts} if both accesses are of one element. */
+export function sameElementFacts(...pair: Parameters<typeof pairFacts>): FactSet {
+  const facts = pairFacts(...pair);
+  const [, access, partner, second] = pair;
+  for (const [axis, partnerAxis] of zip(access.axes, partner.axes)) {
+    const [index, partnerIndex] = [axis.index, substitute(partnerAxis.index, second)];
+    assume(facts, equal(index, partnerIndex));
+    assumeEqualDigits(facts, polynomialOf(facts, index), polynomialOf(facts, partnerIndex));
+  }
+  return facts;
+}
+
+/** Equal numbers have equal digits: `R * high + low` with `0 <= low < R` determines both. */
+function assumeEqualDigits(facts: FactSet, x: Polynomial, y: Polynomial): void {
+  if (isEqual(x, y)) return;
+  for (const radix of radixesOf(x)) {
+    const [digits, otherDigits] = [x, y].map((p) => provesDigits(facts, p, radix, "sums"));
+    if (!digits || !otherDigits) continue;
+    facts.add(isZero(subtract(digits.quotient, otherDigits.quotient)));
+    facts.add(isZero(subtract(digits.rest, otherDigits.rest)));
+    assumeEqualDigits(facts, digits.quotient, otherDigits.quotient);
+    assumeEqualDigits(facts, digits.rest, otherDigits.rest);
+    return;
+  }
 }

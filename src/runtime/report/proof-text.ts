@@ -78,16 +78,16 @@ type FixFor = (fix: SourceFix, location?: Location) => Edit | undefined;
  */
 export function proofDiagnostics(
   { obligations }: Certificate,
-  suggest: (obligation: Obligation) => SuggestedRequirement | undefined = () => undefined,
+  suggest: (obligation: Obligation) => Suggestion = () => undefined,
   fixFor: FixFor = () => undefined,
 ): readonly Diagnostic[] {
   const refutedLocations = new Set(obligations.filter(({ verdict }) => verdict.kind === "refuted").map(locationKey));
   const causes = new Set<string>();
   const isNew = (cause: string): boolean => causes.size < causes.add(cause).size;
-  return obligations.flatMap((obligation): Diagnostic[] => {
+  const reported = obligations.filter(({ property }) => property !== "termination");
+  return reported.flatMap((obligation): Diagnostic[] => {
     const { property, of: subject, at, verdict } = obligation;
     if (verdict.kind === "proved" || verdict.kind === "waived") return [];
-    if (property === "termination") return [];
     if (property === "launch") {
       const message = launchDiagnostic(obligation);
       // One condition excludes all accesses of its line.
@@ -96,7 +96,7 @@ export function proofDiagnostics(
     // The obligation of the lemma is reported itself.
     if (verdict.kind === "unknown" && verdict.isLemma) return [];
     const requires = suggest(obligation);
-    const remedy = requires === undefined ? "" : `with \`requires: ${requires.callback}\` it is proved`;
+    const remedy = remedyOf(requires, verdict);
     const fix = fixOf(obligation, requires, fixFor);
     if (verdict.kind === "unknown") {
       const cause = `${KERNEL_WIDE.has(property) ? property : locationKey(obligation)} ${verdict.missing}`;
@@ -109,14 +109,18 @@ export function proofDiagnostics(
   });
 }
 
+type Suggestion = SuggestedRequirement | "none" | undefined;
+
+function remedyOf(requires: Suggestion, { kind }: Obligation["verdict"]): string {
+  if (requires === "none") return kind === "unknown" ? "no requirement that was tried closes it" : "";
+  return requires === undefined ? "" : `with \`requires: ${requires.callback}\` it is proved`;
+}
+
 /** The requirement as an edit, or the mask in place of a claim. */
-function fixOf(
-  { property, at: location }: Obligation,
-  requires: SuggestedRequirement | undefined,
-  fixFor: FixFor,
-): Pick<Diagnostic, "edit"> {
-  if (!requires && property !== "bounds") return {};
-  const edit = requires
+function fixOf({ property, at: location }: Obligation, requires: Suggestion, fixFor: FixFor): Pick<Diagnostic, "edit"> {
+  const isRequired = typeof requires === "object";
+  if (!isRequired && property !== "bounds") return {};
+  const edit = isRequired
     ? fixFor({ kind: "require", names: requires.names, condition: requires.condition })
     : fixFor({ kind: "mask" }, location);
   return edit ? { edit } : {};

@@ -6,8 +6,8 @@ import type {
   Certificate,
   CompiledKernel,
   HostExpression,
-  MissingPrecondition,
   Obligation,
+  ProofProperty,
 } from "../../compiled/compiled-kernel.js";
 import { callbackText, hostValue } from "../../import/host-text.js";
 import { declaredShapes } from "../cases/shapes.js";
@@ -16,11 +16,15 @@ import { acceptedCase } from "../cases/valid-cases.js";
 /** The maximum number of conditions to try per kernel. Each one needs a proof. */
 const MAX_TRIES = 12;
 
-const GAP_VERDICTS: ReadonlySet<string> = new Set(["unknown", "refuted"]);
+/** The bounds on sizes and numbers that are tried so that int32 arithmetic stays exact, as powers of two. */
+const EXPONENTS = [30, 28, 24, 20, 15];
 
-type ObligationKey = Pick<MissingPrecondition, "property" | "of">;
+const gapKeyOf = ({ property, of: subject }: Pick<Obligation, "property" | "of">): string => `${property} ${subject}`;
 
-const keyOf = ({ property, of: subject }: ObligationKey): string => `${property} ${subject}`;
+const keyOf = (obligation: Obligation): string => {
+  const { at: location } = obligation;
+  return `${gapKeyOf(obligation)} ${location?.file}:${location?.line}:${location?.column}`;
+};
 
 /** A condition for `requires`. */
 export interface SuggestedRequirement {
@@ -31,35 +35,109 @@ export interface SuggestedRequirement {
   readonly condition: string;
 }
 
-/** Returns a function from an obligation to the `requires` that closes its gap with a single condition. */
+/**
+ * Returns a function from an obligation to the `requires` with which the whole kernel was proved again. `none` means
+ * that those that were tried do not close it, undefined that there was none to try.
+ */
 export function suggestRequires(
   kernel: CompiledKernel,
-  { obligations }: Certificate,
-): (obligation: Obligation) => SuggestedRequirement | undefined {
-  const gaps = new Set(obligations.filter(({ verdict }) => GAP_VERDICTS.has(verdict.kind)).map(keyOf));
-  const suggestions = new Map<string, SuggestedRequirement>();
-  const isUnresolved = (precondition: MissingPrecondition): boolean =>
-    gaps.has(keyOf(precondition)) && !suggestions.has(keyOf(precondition));
-  const preconditions = gaps.size === 0 ? [] : (kernel.suggestPreconditions?.() ?? []);
-  const launches = preconditions.some(isUnresolved) ? launchesOf(kernel) : [];
-  const triedKeys = new Set<string>();
-  for (const precondition of preconditions) {
-    for (const condition of precondition.wanted) {
-      const suggestion = suggestionOf(condition);
-      const { callback } = suggestion;
-      if (!isUnresolved(precondition) || triedKeys.size >= MAX_TRIES) break;
-      if (triedKeys.has(callback) || !isSatisfied(condition, launches)) continue;
-      triedKeys.add(callback);
-      const remainingGaps = kernel.suggestPreconditions?.([condition]);
-      if (!remainingGaps) continue;
-      const remainingKeys = new Set(remainingGaps.map(keyOf));
-      for (const candidate of preconditions)
-        if (isUnresolved(candidate) && !remainingKeys.has(keyOf(candidate)))
-          suggestions.set(keyOf(candidate), suggestion);
+  certificate: Certificate,
+): (obligation: Obligation) => SuggestedRequirement | "none" | undefined {
+  const search = new RequirementSearch(kernel, certificate);
+  search.run();
+  return (obligation) =>
+    search.suggestions.get(keyOf(obligation)) ?? (search.triedFor.has(obligation.property) ? "none" : undefined);
+}
+
+/** True for an obligation that some condition may close, and that no other obligation keeps open. */
+const isOpen = ({ verdict }: Obligation): boolean =>
+  verdict.kind === "refuted" || (verdict.kind === "unknown" && verdict.isLemma !== true);
+
+class RequirementSearch {
+  readonly suggestions = new Map<string, SuggestedRequirement>();
+  /** The properties for which a condition was tried. */
+  readonly triedFor = new Set<ProofProperty>();
+  readonly #tried = new Set<string>();
+  #launches: readonly ReadonlyMap<string, number>[] | undefined;
+
+  constructor(
+    readonly kernel: CompiledKernel,
+    readonly certificate: Certificate,
+  ) {}
+
+  run(): void {
+    if (this.#open().length === 0) return;
+    for (const gap of this.kernel.suggestPreconditions?.() ?? [])
+      for (const condition of gap.wanted) {
+        const key = gapKeyOf(gap);
+        if (!this.#open().some((each) => gapKeyOf(each) === key)) break;
+        if (!this.#mayTry([condition], gap.property)) continue;
+        // A proof in one config is cheaper than all of them.
+        const remaining = this.kernel.suggestPreconditions?.([condition]);
+        if (remaining?.every((each) => gapKeyOf(each) !== key)) this.#keep([condition], suggestionOf(condition));
+      }
+    if (this.#open().some(({ property }) => property === "overflow")) this.#boundNumbers();
+  }
+
+  #open(): readonly Obligation[] {
+    return this.certificate.obligations.filter((each) => isOpen(each) && !this.suggestions.has(keyOf(each)));
+  }
+
+  /** Bounds all sizes and numbers, then removes each bound that is not necessary. */
+  #boundNumbers(): void {
+    const { sizes, scalars, constexprs } = this.kernel.signature;
+    const numbers = [
+      ...scalars.filter(({ dtype }) => /^int\d/.test(dtype)),
+      ...constexprs.filter(({ kind, from }) => kind === "int" && from === "argument"),
+    ];
+    const all = [...sizes, ...numbers.map(({ name }) => name)];
+    for (const exponent of EXPONENTS) {
+      let names: readonly string[] = all;
+      if (!this.#closesOverflow(names, exponent)) continue;
+      for (const name of all) {
+        const fewer = names.filter((each) => each !== name);
+        if (fewer.length > 0 && this.#closesOverflow(fewer, exponent)) names = fewer;
+      }
+      const conditions = names.map((name) => `${name}.le(2 ** ${exponent})`);
+      const condition = conditions.join(", ");
+      this.#keep(boundsOf(names, exponent), {
+        callback: `({ ${names.join(", ")} }) => [${condition}]`,
+        names,
+        condition,
+      });
+      return;
     }
   }
-  return (obligation) => suggestions.get(keyOf(obligation));
+
+  #closesOverflow(names: readonly string[], exponent: number): boolean {
+    const conditions = boundsOf(names, exponent);
+    if (!this.#mayTry(conditions, "overflow")) return false;
+    const proof = this.kernel.proofWith?.(conditions);
+    return proof !== undefined && proof.obligations.every((each) => each.property !== "overflow" || !isOpen(each));
+  }
+
+  /** True if a condition was not tried yet and the declared launches satisfy it. Others would close any gap vacuously. */
+  #mayTry(conditions: readonly HostExpression[], property: ProofProperty): boolean {
+    const key = JSON.stringify(conditions);
+    if (this.#tried.has(key) || this.#tried.size >= MAX_TRIES) return false;
+    this.#launches ??= launchesOf(this.kernel);
+    if (!conditions.every((each) => isSatisfied(each, this.#launches ?? []))) return false;
+    this.#tried.add(key);
+    this.triedFor.add(property);
+    return true;
+  }
+
+  /** Keeps conditions for what they close, if each config still has a launch. */
+  #keep(conditions: readonly HostExpression[], suggestion: SuggestedRequirement): void {
+    const proof = this.kernel.proofWith?.(conditions);
+    if (!proof || proof.launches.length < this.certificate.launches.length) return;
+    const remaining = new Set(proof.obligations.filter(isOpen).map(keyOf));
+    for (const each of this.#open()) if (!remaining.has(keyOf(each))) this.suggestions.set(keyOf(each), suggestion);
+  }
 }
+
+const boundsOf = (names: readonly string[], exponent: number): readonly HostExpression[] =>
+  names.map((name) => ({ op: "le", of: [{ param: name }, { value: 2 ** exponent }] }));
 
 function suggestionOf(tree: HostExpression): SuggestedRequirement {
   const names = new Set<string>();

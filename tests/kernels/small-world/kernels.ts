@@ -13,6 +13,7 @@ import * as statePassing from "../ports/state-passing.js";
 import * as topPeers from "../ports/topk-peers.js";
 import { build } from "../random/build.js";
 import { recipeOf } from "../random/draw.js";
+import * as hardKernels from "./hard-kernels.js";
 import { SmallKernel, smallKernels, withLimits } from "./small-kernel.js";
 
 /** The widths of int32 that are tried. */
@@ -30,7 +31,7 @@ const definitionsIn = (module: object): readonly Source[] =>
 
 export const sources: readonly Source[] = [
   ...examples.map(({ name, kernel }) => ({ name, definition: kernel })),
-  ...[moves, norms, updates, groupQuant, rotaryCache, statePassing, topPeers].flatMap(definitionsIn),
+  ...[moves, norms, updates, groupQuant, rotaryCache, statePassing, topPeers, hardKernels].flatMap(definitionsIn),
 ];
 
 /** The kernels of a source, in each world that they fit, the narrowest first. */

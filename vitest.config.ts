@@ -18,6 +18,7 @@ const slow = [
   "prove/{block-prefix-sum,coverage,examples,input-elements,loop-state,overflow,padding,partitions,proof-cache,races}",
   "prove/{reasoning,rules,shared-values,smt,trusted,verdicts}",
   "prove/equivalence/{computes,mutants,points}",
+  "prove/invariance/{bits,invariance,mutants}",
   "runtime/{arbitrary,bench,computed-sizes,derived-space,given-values,specialized-runs,trace,tune,verdict}",
   "testing/matchers",
 ].map((name) => `tests/unit/${name}.test.ts`);

@@ -86,7 +86,7 @@ function summarize({
 const RARE_PARTS = [
   ...["constexpr.launch.bool", "offsets", "params", "launch", "triton", "warpSpecialize", "sameStrides", "flops"],
   ...["doNotSpecialize", "doNotSpecializeOnAlignment", "providers", "numCtas", "maxnreg", "cacheResults"],
-  ...["launchPdl", "launchCooperativeGrid", "enableFpFusion"],
+  ...["launchPdl", "launchCooperativeGrid", "enableFpFusion", "invariant"],
 ];
 
 function spec(): string {
@@ -104,7 +104,7 @@ function spec(): string {
       return `**${title}**\n\n${lines.join("\n")}`;
     });
   const rareNames = RARE_PARTS.filter((name) => name !== "params").map((name) => `\`${name}\``);
-  return [...groupTexts, `There are also ${rareNames.join(", ")}; their types have comments.`].join("\n\n");
+  return [...groupTexts, `Also ${rareNames.join(", ")}; their types have comments.`].join("\n\n");
 }
 
 /** Files of ops that a first kernel does not need; the page on the language has them. */
@@ -129,7 +129,7 @@ function ops(): string {
   return [
     ...describedSections.flatMap(({ entries }) => entries.map((entry) => `- ${call(entry)}: ${entry.text}`)),
     ...listedSections.map(({ title, entries }) => `- ${title}: ${entries.map(call).join(", ")}`),
-    `- There are also ${RARE_OPS.map((name) => `\`tl.${name}\``).join(", ")}; their types have comments.`,
+    `- Also ${RARE_OPS.map((name) => `\`tl.${name}\``).join(", ")}; their types have comments.`,
   ].join("\n");
 }
 

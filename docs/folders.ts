@@ -42,7 +42,7 @@ export const folders = {
 
 /** The order of the folders inside a folder, by the same rule. Files next to them come last. */
 export const innerFolders: Readonly<Record<string, readonly string[]>> = {
-  prove: ["algebra", "model", "equivalence", "properties"],
+  prove: ["algebra", "model", "equivalence", "invariance", "properties"],
   codegen: ["syntax", "library", "names", "body", "warp-specialize", "wrapper", "reference", "operator", "module"],
   runtime: [
     "system",

@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { basename, resolve } from "node:path";
 import type { ComputesRecord } from "../bench/computes.js";
+import type { InvarianceRecord } from "../bench/invariance.js";
 import type { ProofTimes } from "../bench/prove.js";
 import type { SmallWorldRecord } from "../bench/small-world.js";
 import type { SmtRecord } from "../bench/smt.js";
@@ -59,6 +60,25 @@ export function computesFigures(): string {
   return [
     "",
     `On ${date}, ${proved.length} of the ${rows.length} outputs of the examples were equal and stable. After the proofs, the comparison took ${middle?.[1]} s of CPU at the median of ${times.length} files and ${last?.[1]} s at most (\`${last?.[0]}\`). All outputs of these examples are equal and stable:\n\n- ${whole.join("\n- ")}`,
+    "",
+  ].join("\n");
+}
+
+/** The verdicts of the leading sizes of outputs of examples, from `npm run bench -- invariance --write`. */
+export function invarianceFigures(): string {
+  const file = resolve(import.meta.dirname, "../bench/results/invariance.json");
+  const { date, rows, seconds } = JSON.parse(readFileSync(file, "utf8")) as InvarianceRecord;
+  const verdicts = rows.flatMap(({ sizes }) => Object.values(sizes).slice(0, 1));
+  const count = (kind: string) => verdicts.filter((verdict) => verdict === kind).length;
+  const byKey = rows.filter(({ sizes, why }) => {
+    const [size, verdict] = Object.entries(sizes)[0] ?? [];
+    return size !== undefined && verdict === "dependent" && why[size]?.includes("autotuner's key");
+  });
+  const runs = (kind: string) => rows.filter((row) => row.runs === kind).length;
+  const longest = Object.entries(seconds).toSorted(([, x], [, y]) => y - x)[0];
+  return [
+    "",
+    `On ${date}, of the ${verdicts.length} outputs of the examples' kernels that have a size, ${count("invariant")} were invariant in the first one, ${count("dependent")} were not, ${byKey.length} of them because the autotuner's key contains it, and of ${count("unknown")} it was not shown. Of all ${rows.length} outputs, ${runs("proved")} had the same bits in every run, ${runs("per-config")} in every run with one config, and of ${runs("unknown")} it was not shown. It took ${longest?.[1]} s of CPU at most (\`${longest?.[0]}\`), after the proofs.`,
     "",
   ].join("\n");
 }

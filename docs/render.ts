@@ -30,6 +30,7 @@ import { tuningTable } from "./tuning-table.js";
 import {
   computesFigures,
   identityTable,
+  invarianceFigures,
   proofTable,
   proofTimes,
   smallWorldFigures,
@@ -198,6 +199,7 @@ async function partsOf(document: string): Promise<MarkedParts> {
       proofs: await proofTable(),
       identities: identityTable(),
       computes: computesFigures(),
+      invariance: invarianceFigures(),
       times: proofTimes(),
       "small-world": smallWorldFigures(),
       smt: smtFigures(),

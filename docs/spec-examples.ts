@@ -146,6 +146,7 @@ export const specParts = {
   providers: {
     spec: "reference: ({ x }) => x.clone(),\nproviders: { plusZero: ({ x }) => x.add(0) },",
   },
+  invariant: { spec: 'invariant: ["N"],' },
   flops: { spec: "flops: ({ N }) => 2 * N," },
   doc: { spec: 'doc: "y = x.",' },
 } as const satisfies Readonly<Record<keyof RawSpec, KernelFileParts>>;

@@ -24,6 +24,7 @@ const bench: TaskGroup = {
   gallery: { file: "bench/gallery.ts", description: "every example next to PyTorch and its compiler, on a GPU" },
   gluon: { file: "bench/gluon.ts", description: "warp-specialized kernels next to the plain ones, on a Hopper GPU" },
   gpu: { file: "bench/gpu.ts", description: "the examples of the README on a GPU" },
+  invariance: { file: "bench/invariance.ts", description: "on what the bits of the examples' outputs depend" },
   launch: { file: "bench/launch.ts", description: "host time of calls of emitted wrappers, on a GPU" },
   lsp: { file: "bench/lsp.ts", description: "time from an edit to the diagnostics of the language server" },
   lines: { file: "bench/module-lines.ts", description: "lines of emitted modules, by part" },

@@ -14,6 +14,7 @@ import {
   isValue,
   type KernelIR,
   type Param,
+  tensorsOf,
 } from "../ir/nodes.js";
 import { hostBlockOf, rangeOf } from "../ir/walk.js";
 
@@ -150,6 +151,8 @@ function specializationMistakes(ir: KernelIR): MessageOfCode[] {
   const { doNotSpecialize, doNotSpecializeOnAlignment } = ir.launch;
   const isNumber = (param: Param) => param.kind === "size" || param.kind === "scalar";
   const isAligned = (param: Param) => isNumber(param) || isMemoryParam(param);
+  const outputSizes = new Set(tensorsOf(ir, "out", "inout").flatMap(({ dims }) => dims));
+  const isOutputSize = (param: Param) => param.kind === "size" && !param.derived && outputSizes.has(param.value);
   const check = (option: string, names: readonly string[], allowed: (param: Param) => boolean) =>
     names.flatMap((name) => {
       if (ir.params.some((param) => param.name === name && allowed(param))) return [];
@@ -159,6 +162,7 @@ function specializationMistakes(ir: KernelIR): MessageOfCode[] {
   return [
     ...check("doNotSpecialize", doNotSpecialize, isNumber),
     ...check("doNotSpecializeOnAlignment", doNotSpecializeOnAlignment, isAligned),
+    ...check("invariant", ir.launch.invariant, isOutputSize),
   ];
 }
 

@@ -8,6 +8,7 @@ import type { ConfigGpu } from "./configs-by-gpu.js";
 import type { Architecture, DeclaredTargets } from "./kernel-targets.js";
 import type { DeviceProperties } from "./device-properties.js";
 import type { FindingCode } from "../diagnostics/catalog/index.js";
+import type { InvarianceCause } from "../diagnostics/catalog/proof-codes.js";
 import type { Diagnostic, Edit, Location, SourceFix } from "../diagnostics/diagnostic.js";
 
 /** A dtype's name (`"float16"`), or the name of a dtype variable of the signature (`{ variable: "T" }`). */
@@ -328,6 +329,48 @@ export type OutputVerdict =
   | { readonly kind: "refuted"; readonly at: TestCase; readonly worst: NonNullable<Comparison["worst"]> }
   /** What was left, as text. */
   | { readonly kind: "unknown"; readonly missing: string };
+
+/** What the bits of an output's elements depend on, besides its inputs. `docs/proofs.md` states the assumptions. */
+export interface InvarianceProof {
+  readonly kernel: string;
+  readonly output: string;
+  /** The line that declares it. */
+  readonly at?: Location | undefined;
+  /** For each size of its axes: whether an element depends on the size, or on elements of other rows along it. */
+  readonly sizes: readonly {
+    readonly size: string;
+    readonly verdict: AxisVerdict;
+    /** The spec declares it. */
+    readonly required?: true;
+  }[];
+  /** Whether equal launches give equal bits. */
+  readonly runs: RunsVerdict;
+}
+
+export type AxisVerdict =
+  /** An element depends neither on the size nor on other rows. */
+  | { readonly kind: "invariant" }
+  /** A dependence that was found, at the line that has it. */
+  | {
+      readonly kind: "dependent";
+      readonly why: string;
+      readonly cause: InvarianceCause;
+      readonly at?: Location | undefined;
+    }
+  /** What was not followed. */
+  | {
+      readonly kind: "unknown";
+      readonly missing: string;
+      readonly cause: InvarianceCause;
+      readonly at?: Location | undefined;
+    };
+
+export type RunsVerdict =
+  | { readonly kind: "proved" }
+  /** Equal for one config; the autotuner may choose another one in another process. */
+  | { readonly kind: "per-config" }
+  | { readonly kind: "dependent"; readonly why: string; readonly at?: Location | undefined }
+  | { readonly kind: "unknown"; readonly missing: string; readonly at?: Location | undefined };
 
 /** A cache of certificates from earlier builds. Kernels share a key only if they have the same proof. */
 export interface ProofCache {
@@ -659,6 +702,10 @@ export interface CompiledKernel {
    * seconds.
    */
   computes(cache?: ProofCache): readonly OutputProof[];
+  /** True if the spec declares sizes in which it is invariant. */
+  readonly declaresInvariance: boolean;
+  /** What the bits of each kernel's outputs depend on. */
+  invariance(cache?: ProofCache): readonly InvarianceProof[];
   /**
    * Suggests conditions for `requires` that would close gaps of the proof. With further requirements, returns the
    * remaining gaps. Undefined if no launch can check them.

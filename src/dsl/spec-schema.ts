@@ -43,6 +43,7 @@ export interface RawSpec {
   readonly inputs?: (sizes: Readonly<Record<string, unknown>>, torch: unknown) => unknown;
   readonly reference?: RawReference;
   readonly providers?: Readonly<Record<string, RawReference>>;
+  readonly invariant?: readonly string[];
   readonly flops?: (values: Readonly<Record<string, number | boolean | string>>) => unknown;
   readonly shapes?: readonly Readonly<Record<string, number | boolean | string>>[];
   readonly tolerance?: GivenTolerance;
@@ -191,6 +192,7 @@ export const specSchema: Readonly<Record<keyof RawSpec, readonly [Validator, str
     inputs: [functionValidator, "a function, such as ({ N }, torch) => ({ x: torch.rand([N]) })"],
     reference: [torchFunction, "a function, such as ({ x, y }) => x.add(y), or python`…`"],
     providers: [recordOf(torchFunction), "an object of functions or python`…` by name"],
+    invariant: [nameList, 'a list of sizes, such as ["M"]'],
     flops: [functionValidator, "a function, such as ({ M, N, K }) => 2 * M * N * K"],
     shapes: [listOf(constantRecord), "a list of objects, such as [{ N: 1000 }]"],
     tolerance: CHECKED_ELSEWHERE,

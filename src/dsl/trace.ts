@@ -188,10 +188,11 @@ function tuningOf(
 }
 
 function launchOf({ spec }: KernelDefinition): LaunchSpec {
-  const { launch = {}, doNotSpecialize = [], doNotSpecializeOnAlignment = [] } = spec;
-  if (launch === "fast") return { isFast: true, options: {}, doNotSpecialize, doNotSpecializeOnAlignment };
+  const { launch = {}, doNotSpecialize = [], doNotSpecializeOnAlignment = [], invariant = [] } = spec;
+  const names = { doNotSpecialize, doNotSpecializeOnAlignment, invariant };
+  if (launch === "fast") return { isFast: true, options: {}, ...names };
   const options = Object.fromEntries(Object.entries(launch).filter(([, value]) => value !== undefined));
-  return { isFast: false, options, doNotSpecialize, doNotSpecializeOnAlignment };
+  return { isFast: false, options, ...names };
 }
 
 function versionOf({ name, spec: { triton }, at: location }: KernelDefinition): KernelIR["triton"] {

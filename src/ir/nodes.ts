@@ -344,6 +344,8 @@ export interface LaunchSpec {
   readonly options: Readonly<Record<string, boolean | number>>;
   readonly doNotSpecialize: readonly string[];
   readonly doNotSpecializeOnAlignment: readonly string[];
+  /** The sizes of output axes on which no bits of an element may depend. */
+  readonly invariant: readonly string[];
 }
 
 export interface KernelIR {

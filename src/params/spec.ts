@@ -221,6 +221,12 @@ export interface Spec<P, Derived extends string = never, Heuristic extends strin
    */
   readonly providers?: { readonly [name: string]: ReferenceSpec<P, NoInfer<Derived>> };
   /**
+   * Sizes of output axes, such as that of a batch: the bits of an element must depend neither on the size nor on other
+   * rows along the axis. `check` proves it or reports an error, and Triton compiles one kernel for all values of the
+   * size.
+   */
+  readonly invariant?: readonly FreeSizes<P, NoInfer<Derived>>[];
+  /**
    * The number of floating-point operations of a call, for TFLOP/s: `({ M, N, K }) => 2 * M * N * K`. By default
    * PyTorch counts the operations of the reference's matrix products, convolutions and attention.
    */

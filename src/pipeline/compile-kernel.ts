@@ -20,7 +20,7 @@ import { tuningInterface } from "./tuning-interface.js";
 import { byLaunch } from "./by-launch.js";
 import { emitters } from "./emitters.js";
 import { namedTiles } from "./named-tiles.js";
-import { cachedProof, kernelOutputs, kernelScripts } from "./proof.js";
+import { cachedProof, invarianceInterface, kernelOutputs, kernelScripts } from "./proof.js";
 import { certificateWithPreconditions, obligationsWithPreconditions } from "./missing-preconditions.js";
 import { specializedConfigs, warpSpecializedKernel } from "./warp-specialization.js";
 import { narrowRoundingsOf, withFindings } from "../eval/narrow-roundings.js";
@@ -89,6 +89,7 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
     proof,
     smt: () => [kernelScripts(ir, lowered, proof())],
     computes: (cache) => kernelOutputs(ir, lowered, () => proof(cache), evaluate),
+    ...invarianceInterface(ir, lowered, proof),
     suggestPreconditions: (requires = []) => obligationsWithPreconditions(definition, source, requires),
     proofWith: (requires) => certificateWithPreconditions(definition, source, requires),
     fixFor: (location, fix) => source?.fixFor(location, fix),

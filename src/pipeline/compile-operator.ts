@@ -22,7 +22,7 @@ import { narrowRoundingsOf, withFindings } from "../eval/narrow-roundings.js";
 import { operatorRoundingSites } from "../analysis/rounding-profile.js";
 import { byLaunch } from "./by-launch.js";
 import { emitters } from "./emitters.js";
-import { mergeCertificates, cachedProof, kernelScripts } from "./proof.js";
+import { mergeCertificates, cachedProof, kernelInvariance, kernelScripts } from "./proof.js";
 import { outputProofs } from "../prove/equivalence/output-proofs.js";
 import { specializedConfigs, specializedKernels } from "./warp-specialization.js";
 import { throwIfErrors, lower, traceAndCheck } from "./trace-and-check.js";
@@ -107,7 +107,7 @@ function operatorProofs(
   operator: OperatorIR,
   lowered: ReadonlyMap<KernelIR, KernelIR>,
   evaluate: CompiledKernel["evaluate"],
-): Pick<CompiledKernel, "proof" | "smt" | "computes"> {
+): Pick<CompiledKernel, "proof" | "smt" | "computes" | "declaresInvariance" | "invariance"> {
   const { signature, forward, kernels } = operator;
   const loweredOf = (kernel: KernelIR): KernelIR => lowered.get(kernel) ?? lower(kernel);
   const certificates = new Map<KernelIR, Certificate>();
@@ -119,6 +119,9 @@ function operatorProofs(
   return {
     smt: () => kernels.map((kernel) => kernelScripts(kernel, loweredOf(kernel), certificateOf(kernel, undefined))),
     proof: (cache) => mergeCertificates(kernels.map((kernel) => certificateOf(kernel, cache))),
+    declaresInvariance: kernels.some(({ launch }) => launch.invariant.length > 0),
+    invariance: (cache) =>
+      kernels.flatMap((kernel) => kernelInvariance(kernel, loweredOf(kernel), () => certificateOf(kernel, cache))),
     computes: (cache) =>
       outputProofs(signature, forward, {
         checkedOf: (kernel) => preconditions(loweredOf(kernel)),

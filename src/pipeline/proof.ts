@@ -5,6 +5,7 @@ import type {
   Certificate,
   CachedProof,
   CompiledKernel,
+  InvarianceProof,
   OutputProof,
   ProofCache,
   SmtExport,
@@ -17,6 +18,7 @@ import { proofKey } from "../ir/fingerprint.js";
 import type { KernelIR } from "../ir/nodes.js";
 import { outputProofs } from "../prove/equivalence/output-proofs.js";
 import type { CaseRunner } from "../prove/counterexample.js";
+import { invarianceProofs } from "../prove/invariance/invariance.js";
 import { withMends } from "../prove/mends.js";
 import { overwrites, prove, proveAsScripts } from "../prove/prove.js";
 
@@ -99,6 +101,26 @@ export function kernelOutputs(
       compare: (at) => evaluate(at).comparison,
     },
   });
+}
+
+/** What the bits of a kernel's outputs depend on. */
+export const kernelInvariance = (
+  ir: KernelIR,
+  lowered: KernelIR,
+  certificate: () => Certificate,
+): readonly InvarianceProof[] => invarianceProofs(ir, { checked: preconditions(lowered), certificate: certificate() });
+
+/** The part of a compiled kernel that says what bits depend on. Computed once. */
+export function invarianceInterface(
+  ir: KernelIR,
+  lowered: KernelIR,
+  proof: CompiledKernel["proof"],
+): Pick<CompiledKernel, "declaresInvariance" | "invariance"> {
+  let proofs: readonly InvarianceProof[] | undefined;
+  return {
+    declaresInvariance: ir.launch.invariant.length > 0,
+    invariance: (cache) => (proofs ??= kernelInvariance(ir, lowered, () => proof(cache))),
+  };
 }
 
 /** The certificate of an operator: those of its kernels together. */

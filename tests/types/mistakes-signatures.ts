@@ -252,6 +252,11 @@ export const signatures: Chapter = {
       one('grid: () => [1], doNotSpecialize: ["N"]'),
     ),
     mistake(
+      "an unknown size to be invariant in",
+      one('grid: () => [1], invariant: ["M"]'),
+      one('grid: () => [1], invariant: ["N"]'),
+    ),
+    mistake(
       "an unknown launch option",
       one("grid: () => [1], launch: { pdl: true }"),
       one("grid: () => [1], launch: { launchPdl: true }"),

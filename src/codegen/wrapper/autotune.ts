@@ -1,7 +1,8 @@
 /** The decorators of a kernel: `@triton.autotune` outermost, then `@triton.heuristics`, then `@triton.jit`. */
 import type { Config } from "../../compiled/compiled-kernel.js";
 import { type ConfigGpu, formatGpu, isPerGpu } from "../../compiled/configs-by-gpu.js";
-import type { KernelIR, Value } from "../../ir/nodes.js";
+import type { HostBlock, KernelIR, Value } from "../../ir/nodes.js";
+import { walkUses } from "../../ir/walk.js";
 import { preHook } from "./descriptors.js";
 import { hostExpressions } from "../body/host-expressions.js";
 import { type KernelNames, parameterName } from "../names/kernel-names.js";
@@ -172,10 +173,30 @@ function jit(ir: KernelIR, names: KernelNames): Expression {
   const parameterList = (authors: readonly string[]) =>
     authors.length === 0 ? undefined : py.list(...authors.map((name) => py.string(parameterName(ir, names, name))));
   const options = py.keywords({
-    do_not_specialize: parameterList(doNotSpecialize),
+    do_not_specialize: parameterList([...new Set([...doNotSpecialize, ...invariantParameters(ir, names)])]),
     do_not_specialize_on_alignment: parameterList(doNotSpecializeOnAlignment),
   });
   return options.length > 0 ? py.call("triton.jit", ...options) : py.dotted("triton.jit");
+}
+
+/** Arguments that follow the sizes in which the kernel is invariant: one binary serves all of their values. */
+function invariantParameters(
+  { launch: { invariant }, params }: KernelIR,
+  { parameters }: KernelNames,
+): readonly string[] {
+  const sizes = params.filter(({ name }) => invariant.includes(name)).map(({ value }) => value);
+  return params.flatMap((param) => {
+    if (param.kind !== "size" || !parameters.has(param.value)) return [];
+    const { derived } = param;
+    const follows = derived ? sizes.some((size) => usesValue(derived.block, size)) : sizes.includes(param.value);
+    return follows ? [param.name] : [];
+  });
+}
+
+function usesValue(block: HostBlock["block"], sought: Value): boolean {
+  let isUsed = false;
+  walkUses(block, (value) => (isUsed ||= value === sought));
+  return isUsed;
 }
 
 /** The options of every launch, under Triton's names. */

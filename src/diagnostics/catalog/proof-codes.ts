@@ -29,6 +29,31 @@ export const wrongOutput = defineCode(
   ],
 );
 
+/** What lets the size of an axis reach the bits of an element. */
+export type InvarianceCause = "config" | "size" | "rows" | "strides" | "fusion" | "open";
+
+const invarianceRemedies: Readonly<Record<InvarianceCause, (size: string) => string>> = {
+  config: (size) => `leave ${size} out of the autotuner's key, and choose the config without it`,
+  size: (size) => `compute it from constexprs of the config in place of ${size}`,
+  rows: (size) => `read only the row of the element along ${size}`,
+  strides: (size) => `put the axis of ${size} first, or declare the tensor { contiguous: true }`,
+  fusion: (size) => `set launch: { enableFpFusion: false }, or leave ${size} out of the autotuner's key`,
+  open: (size) => `write this in another way, or leave ${size} out of invariant`,
+};
+
+const inDeclared = (size: string): string => `invariant names ${size}, but`;
+
+export const notInvariant = defineCode("not-invariant", {
+  dependent: (output: string, size: string, why: string, cause: InvarianceCause) => [
+    `${inDeclared(size)} the bits of ${output} depend on it: ${why}`,
+    invarianceRemedies[cause](size),
+  ],
+  unknown: (output: string, size: string, missing: string, cause: InvarianceCause) => [
+    `${inDeclared(size)} nothing shows that the bits of ${output} do not depend on it: ${missing}`,
+    invarianceRemedies[cause](size),
+  ],
+});
+
 export const notProved = defineCode("not-proved", (subject: string, missing: string, remedy: string) => [
   `${subject} is not proved for all shapes: ${missing}`,
   remedy,

@@ -273,6 +273,25 @@ export const proofs = {
     passing: { body: "tl.store(y.at(i), tl.load(x.at(i)));" },
     run: { proof: true },
   },
+  "not-invariant": {
+    meaning:
+      "`invariant` names sizes on which no bits of an element may depend. The autotuner may choose another config for each value of its key, and with it another order of sums; a value, a number of iterations or the size of a tile may follow the size; or an element may read other rows. `tilescript check --invariance` says it of all sizes.",
+    message:
+      "invariant names N, but the bits of y depend on it: the number of iterations of a loop depends on N; compute it from constexprs of the config in place of N",
+    failing: {
+      params: `x: tensor(tl.float32, ["K"]), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr()`,
+      names: "x, y, N, K, BLOCK",
+      spec: 'invariant: ["N"],',
+      body: "const total = tl.mut(tl.zeros([BLOCK], tl.float32));\nfor (const k of tl.range(0, tl.minimum(N, K))) total.value = total.value.add(tl.load(x.at(k)));\ntl.store(y.at(i), total.value);",
+    },
+    passing: {
+      params: `x: tensor(tl.float32, ["K"]), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr()`,
+      names: "x, y, N, K, BLOCK",
+      spec: 'invariant: ["N"],',
+      body: "const total = tl.mut(tl.zeros([BLOCK], tl.float32));\nfor (const k of tl.range(0, K)) total.value = total.value.add(tl.load(x.at(k)));\ntl.store(y.at(i), total.value);",
+    },
+    run: { proof: true },
+  },
   "wrong-output": {
     meaning:
       "`tilescript check --computes` compares each output with its reference. It found a test case in which they differ although every float has 64 bits, so rounding is not the reason. The evaluator generates the inputs from the case's seed.",

@@ -181,7 +181,7 @@ const sizesOf = (x: readonly Term[], y: readonly Term[]): readonly [Term, Term] 
 
 /** A normalizer with the facts of a store's active lanes, which write an element. */
 export function normalizerOf(
-  { access }: StoredValue,
+  { access }: Pick<StoredValue, "access">,
   model: SymbolicModel,
   scopes: FactScopes,
   budget: Budget,
@@ -284,7 +284,7 @@ export function storedReal({ access, value }: StoredValue): Real {
 }
 
 /** Solves the equations of an element's index for lanes, or else for programs. */
-function solveElements(access: StoredValue["access"], normalizer: Normalizer, elements: readonly Term[]): void {
+export function solveElements(access: StoredValue["access"], normalizer: Normalizer, elements: readonly Term[]): void {
   access.axes.forEach(({ index }, axis) => {
     const element = atAxis(elements, axis);
     const solved = normalizer.index(index, []);

@@ -8,6 +8,7 @@ import {
 } from "../report/certificate-text.js";
 import pc from "picocolors";
 import { computesLines, outputDiagnostics } from "../report/computes-text.js";
+import { invarianceLines } from "../report/invariance-text.js";
 import { explainHint, printDiagnostic } from "../report/code-frame.js";
 import { kernelDiagnostics } from "../report/kernel-diagnostics.js";
 import { proofSummary } from "../report/proof-text.js";
@@ -23,6 +24,7 @@ import type { KernelCommand, Runnable } from "../invocation/command.js";
 
 interface CheckOptions extends JsonOptions {
   readonly computes?: true;
+  readonly invariance?: true;
   readonly certificate?: string;
   readonly smt?: string;
 }
@@ -43,6 +45,9 @@ export const check: KernelCommand<CheckOptions> = {
     new Option("--computes", "also compare each output with the reference, as real numbers for all shapes").implies({
       check: true,
     }),
+    new Option("--invariance", "also say on what the bits of each output depend: sizes, other rows, runs").implies({
+      check: true,
+    }),
     new Option(
       "--certificate <file>",
       "also compare each proof with the one in this file, which check --json wrote; fail if they differ",
@@ -55,7 +60,7 @@ export const check: KernelCommand<CheckOptions> = {
     options.watch,
     options.json,
   ],
-  async plan(kernels, { json, computes = false, certificate, smt }, streams) {
+  async plan(kernels, { json, computes = false, invariance = false, certificate, smt }, streams) {
     const cache = openProofCache();
     const given = certificate === undefined ? undefined : await readCertificates(certificate);
     const show = progress(streams);
@@ -63,7 +68,7 @@ export const check: KernelCommand<CheckOptions> = {
     const results: Checked[] = [];
     for (const kernel of kernels) {
       show(`building and proving ${kernel.name} …`);
-      results.push(await checkKernel(kernel, { cache, computes, given, smt }));
+      results.push(await checkKernel(kernel, { cache, computes, invariance, given, smt }));
     }
     const reports = results.map(({ report }) => report);
     const ok = reports.every((kernel) => kernel.ok);
@@ -84,19 +89,24 @@ export const check: KernelCommand<CheckOptions> = {
 interface CheckContext {
   readonly cache: ProofCache | undefined;
   readonly computes: boolean;
+  readonly invariance: boolean;
   readonly given: GivenCertificates | undefined;
   /** The folder of scripts. */
   readonly smt: string | undefined;
 }
 
 /** Builds and proves a kernel. Its errors are part of the report, so that the other kernels are checked too. */
-async function checkKernel(kernel: Runnable, { cache, computes, given, smt }: CheckContext): Promise<Checked> {
+async function checkKernel(
+  kernel: Runnable,
+  { cache, computes, invariance, given, smt }: CheckContext,
+): Promise<Checked> {
   try {
     const compiled = await kernel.compile();
     const { name } = compiled.signature;
     const proof = compiled.proof(cache);
     const outputs = computes ? compiled.computes(cache) : undefined;
-    const diagnostics = [...kernelDiagnostics(compiled, proof), ...outputDiagnostics(outputs ?? [])];
+    const diagnostics = [...kernelDiagnostics(compiled, proof, cache), ...outputDiagnostics(outputs ?? [])];
+    const bits = invariance ? compiled.invariance(cache) : undefined;
     const match = given && matchCertificate(given, proof);
     const hasErrors = diagnostics.some(({ severity }) => severity === "error");
     const isOther = match !== undefined && match.kind !== "same";
@@ -107,9 +117,10 @@ async function checkKernel(kernel: Runnable, { cache, computes, given, smt }: Ch
       diagnostics,
       proof,
       ...(outputs && { computes: outputs }),
+      ...(bits && { invariance: bits }),
       ...(match && { certificate: match }),
     };
-    const lines = [...computesLines(compiled, outputs ?? [])];
+    const lines = [...computesLines(compiled, outputs ?? []), ...invarianceLines(bits ?? [])];
     if (given && match) lines.push(certificateLine(name, match, given));
     if (smt !== undefined) lines.push(await writeScripts(compiled, smt));
     return { report, lines };

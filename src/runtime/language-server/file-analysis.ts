@@ -42,7 +42,7 @@ export async function analyze(runnables: readonly Runnable[], cache: ProofCache 
       const tiles = (compiled.parts ?? [compiled]).flatMap((part) => part.namedTiles?.() ?? []);
       kernels.push({ kernel: runnable.name, file, python, map, proof, tiles });
       build.push(...compiled.warnings);
-      diagnostics.push(...kernelDiagnostics(compiled, proof));
+      diagnostics.push(...kernelDiagnostics(compiled, proof, cache));
     } catch (error) {
       if (!isBuildError(error)) throw error;
       build.push(...error.diagnostics);

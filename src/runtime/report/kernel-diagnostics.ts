@@ -1,14 +1,20 @@
 /** Everything that the build and the proofs report about a kernel. */
-import type { Certificate, CompiledKernel } from "../../compiled/compiled-kernel.js";
+import type { Certificate, CompiledKernel, ProofCache } from "../../compiled/compiled-kernel.js";
 import type { Diagnostic } from "../../diagnostics/diagnostic.js";
 import { refusedShapes } from "../cases/refused-shapes.js";
+import { invarianceDiagnostics } from "./invariance-text.js";
 import { proofDiagnostics } from "./proof-text.js";
 import { suggestRequires } from "./suggest-requires.js";
 
-export function kernelDiagnostics(kernel: CompiledKernel, proof: Certificate): readonly Diagnostic[] {
+export function kernelDiagnostics(
+  kernel: CompiledKernel,
+  proof: Certificate,
+  cache: ProofCache | undefined,
+): readonly Diagnostic[] {
   return [
     ...kernel.warnings,
     ...refusedShapes(kernel),
+    ...(kernel.declaresInvariance ? invarianceDiagnostics(kernel, kernel.invariance(cache)) : []),
     ...proofDiagnostics(
       proof,
       suggestRequires(kernel, proof),

@@ -7,6 +7,7 @@ import type {
   TestCase,
   Certificate,
   Finding,
+  InvarianceProof,
   Layout,
   OutputProof,
   SpecialValue,
@@ -131,6 +132,8 @@ export interface CheckReport {
     readonly certificate?: CertificateMatch;
     /** With `--computes`: whether each output equals the reference over the reals. */
     readonly computes?: readonly OutputProof[];
+    /** With `--invariance`: on what the bits of each output depend. */
+    readonly invariance?: readonly InvarianceProof[];
   }[];
 }
 

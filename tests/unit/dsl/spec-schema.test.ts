@@ -39,6 +39,7 @@ const right: { readonly [Part in keyof typeof specSchema]: readonly Kind[] } = {
   inputs: ["function"],
   reference: ["function"],
   providers: ["object", "dtype", "param"],
+  invariant: ["names", "list"],
   flops: ["function"],
   shapes: ["names", "list"],
   tolerance: ["object", "dtype", "param"],

@@ -702,6 +702,11 @@ export interface CompiledKernel {
    * seconds.
    */
   computes(cache?: ProofCache): readonly OutputProof[];
+  /**
+   * Compares each output with that of another kernel, which takes the same arguments by name, for every shape and config.
+   * It takes up to seconds.
+   */
+  against(other: CompiledKernel): readonly OutputProof[];
   /** True if the spec declares sizes in which it is invariant. */
   readonly declaresInvariance: boolean;
   /** What the bits of each kernel's outputs depend on. */

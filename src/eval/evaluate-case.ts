@@ -74,6 +74,22 @@ export function evaluateCase(
   };
 }
 
+/** The outputs of a test case with every float in float64. Undefined if a run has findings, or rounds all the same. */
+export function evaluateUnrounded(
+  ir: KernelIR,
+  testCase: TestCase,
+  inputs: Readonly<Record<string, TensorData>>,
+): Readonly<Record<string, TensorData>> | undefined {
+  if (describeUnsupported(ir, inputs) !== undefined) return undefined;
+  const launch = launchOf(ir, testCase);
+  checkMemoryLimit(ir, new Bindings(ir, launch), testCase.absent);
+  const { absent = [], layouts, seed } = testCase;
+  const run = { ...launch, inputs, absent, layouts, seed };
+  if (evaluateKernel(ir, run).findings.length > 0) return undefined;
+  const { outputs, rounded } = evaluateKernel(ir, { ...run, unrounded: true });
+  return rounded.length === 0 ? outputs : undefined;
+}
+
 /** The author's input descriptions, except those replaced by the caller's inputs. */
 function describedExcept({ inputs }: KernelIR, callerInputs: Readonly<Record<string, TensorData>>): KernelIR["inputs"] {
   return Object.fromEntries(Object.entries(inputs).filter(([name]) => !(name in callerInputs)));

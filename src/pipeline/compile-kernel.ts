@@ -3,7 +3,7 @@ import { compileOperator } from "./compile-operator.js";
 import { constantTileDims } from "../analysis/tile-sizes.js";
 import { emitModule } from "../codegen/module/module.js";
 import { kernelArguments, shapesOf, signatureOf } from "../codegen/module/signature.js";
-import type { Certificate, CompiledKernel, Config, HelperSignature, Signature } from "../compiled/compiled-kernel.js";
+import type { CompiledKernel, Config, HelperSignature, Signature } from "../compiled/compiled-kernel.js";
 import { definitionOf } from "../dsl/definition.js";
 import { OperatorDefinition } from "../dsl/operator.js";
 import { constexprsOf, rangesOf, sizesOf } from "../eval/case-launch.js";
@@ -20,7 +20,8 @@ import { tuningInterface } from "./tuning-interface.js";
 import { byLaunch } from "./by-launch.js";
 import { emitters } from "./emitters.js";
 import { namedTiles } from "./named-tiles.js";
-import { cachedProof, invarianceInterface, kernelOutputs, kernelScripts } from "./proof.js";
+import { withSide } from "./against.js";
+import { proofsOf } from "./proof.js";
 import { certificateWithPreconditions, obligationsWithPreconditions } from "./missing-preconditions.js";
 import { specializedConfigs, warpSpecializedKernel } from "./warp-specialization.js";
 import { narrowRoundingsOf, withFindings } from "../eval/narrow-roundings.js";
@@ -60,9 +61,8 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
   const narrowRoundings = narrowRoundingsOf(ir, signature.arithmetic, () => roundingSites(ir));
   const evaluate = evaluator(ir, lowered, signature, narrowRoundings);
   const emitted = emitting.emit();
-  let certificate: Certificate | undefined;
-  const proof: CompiledKernel["proof"] = (cache) => (certificate ??= cachedProof(cache, ir, lowered));
-  return {
+  const proofs = proofsOf(ir, lowered, evaluate);
+  const compiled: Omit<CompiledKernel, "against"> = {
     signature,
     at: ir.at,
     configs: ir.tuning.configs,
@@ -86,10 +86,7 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
     ranges: (testCase) => rangesOf(ir, testCase),
     work: byLaunch((testCase) => estimateWork(ir, testCase)),
     refusal: byLaunch((testCase) => refusal(lowered, testCase)),
-    proof,
-    smt: () => [kernelScripts(ir, lowered, proof())],
-    computes: (cache) => kernelOutputs(ir, lowered, () => proof(cache), evaluate),
-    ...invarianceInterface(ir, lowered, proof),
+    ...proofs,
     suggestPreconditions: (requires = []) => obligationsWithPreconditions(definition, source, requires),
     proofWith: (requires) => certificateWithPreconditions(definition, source, requires),
     fixFor: (location, fix) => source?.fixFor(location, fix),
@@ -99,6 +96,7 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
     evaluate,
     check: (testCase, options) => assertCorrect(signature, testCase, evaluate(testCase, options)),
   };
+  return withSide(compiled, { ir, forward: undefined, loweredOf: () => lowered, certificateOf: () => proofs.proof() });
 }
 
 function evaluator(

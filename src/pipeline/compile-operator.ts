@@ -22,6 +22,7 @@ import { narrowRoundingsOf, withFindings } from "../eval/narrow-roundings.js";
 import { operatorRoundingSites } from "../analysis/rounding-profile.js";
 import { byLaunch } from "./by-launch.js";
 import { emitters } from "./emitters.js";
+import { type ComparedSide, withSide } from "./against.js";
 import { mergeCertificates, cachedProof, kernelInvariance, kernelScripts } from "./proof.js";
 import { outputProofs } from "../prove/equivalence/output-proofs.js";
 import { specializedConfigs, specializedKernels } from "./warp-specialization.js";
@@ -51,12 +52,11 @@ export function compileOperator(
   const narrowRoundings = narrowRoundingsOf(face, signature.arithmetic, () => operatorRoundingSites(operator));
   const evaluate = operatorEvaluator(operator, signature, lowered, narrowRoundings);
   const emitted = emitting.emit();
-  const configCount = Math.max(...kernels.map(({ tuning }) => tuning.configs.length));
-  return {
+  const { proofs, ...sides } = operatorProofs(operator, lowered, evaluate);
+  const compiled: Omit<CompiledKernel, "against"> = {
     signature,
     at: face.at,
-    // Each kernel cycles through its own configs.
-    configs: Array.from({ length: configCount }, (_, i) => configAt(kernels, i)),
+    configs: configsOf(kernels),
     tileDims: [...new Set(kernels.flatMap(constantTileDims))],
     ...shapesOf(face),
     ...emitted,
@@ -76,13 +76,14 @@ export function compileOperator(
     ranges: (testCase) => rangesOf(face, { ...testCase, config: 0 }),
     work: byLaunch((testCase) => operatorWork(operator, testCase)),
     refusal: byLaunch((testCase) => operatorRefusal(operator, testCase)),
-    ...operatorProofs(operator, lowered, evaluate),
+    ...proofs,
     narrowRoundings,
     ...prefixDifference(kernels, face),
     ...referenceQueries(face, signature),
     evaluate,
     check: (testCase, options) => assertCorrect(signature, testCase, evaluate(testCase, options)),
   };
+  return withSide(compiled, { ir: face, forward: operator.forward, ...sides });
 }
 
 function operatorEmitters(
@@ -107,16 +108,18 @@ function operatorProofs(
   operator: OperatorIR,
   lowered: ReadonlyMap<KernelIR, KernelIR>,
   evaluate: CompiledKernel["evaluate"],
-): Pick<CompiledKernel, "proof" | "smt" | "computes" | "declaresInvariance" | "invariance"> {
+): Pick<ComparedSide, "loweredOf" | "certificateOf"> & {
+  readonly proofs: Pick<CompiledKernel, "proof" | "smt" | "computes" | "declaresInvariance" | "invariance">;
+} {
   const { signature, forward, kernels } = operator;
   const loweredOf = (kernel: KernelIR): KernelIR => lowered.get(kernel) ?? lower(kernel);
   const certificates = new Map<KernelIR, Certificate>();
-  const certificateOf = (kernel: KernelIR, cache: ProofCache | undefined): Certificate => {
+  const certificateOf = (kernel: KernelIR, cache?: ProofCache): Certificate => {
     const certificate = certificates.get(kernel) ?? cachedProof(cache, kernel, loweredOf(kernel));
     certificates.set(kernel, certificate);
     return certificate;
   };
-  return {
+  const proofs = {
     smt: () => kernels.map((kernel) => kernelScripts(kernel, loweredOf(kernel), certificateOf(kernel, undefined))),
     proof: (cache) => mergeCertificates(kernels.map((kernel) => certificateOf(kernel, cache))),
     declaresInvariance: kernels.some(({ launch }) => launch.invariant.length > 0),
@@ -133,7 +136,8 @@ function operatorProofs(
           compare: (testCase) => evaluate(testCase).comparison,
         },
       }),
-  };
+  } satisfies Partial<CompiledKernel>;
+  return { proofs, loweredOf, certificateOf };
 }
 
 function operatorEvaluator(
@@ -160,6 +164,12 @@ function operatorEvaluator(
 
 /** The default namespace of an operator. */
 const NAMESPACE = "tilescript";
+
+/** As many configs as the kernel with the most has; each kernel cycles through its own. */
+function configsOf(kernels: readonly KernelIR[]): readonly Config[] {
+  const length = Math.max(...kernels.map(({ tuning }) => tuning.configs.length));
+  return Array.from({ length }, (_, i) => configAt(kernels, i));
+}
 
 function configAt(kernels: readonly KernelIR[], index: number): Config {
   const configs = kernels.map(({ tuning: { configs } }) => configs[index % configs.length]!);

@@ -85,7 +85,7 @@ function caseRunner(ir: KernelIR, lowered: KernelIR): CaseRunner {
 }
 
 /** What the outputs of a kernel compute, for every shape and config. */
-export function kernelOutputs(
+function kernelOutputs(
   ir: KernelIR,
   lowered: KernelIR,
   certificate: () => Certificate,
@@ -110,16 +110,21 @@ export const kernelInvariance = (
   certificate: () => Certificate,
 ): readonly InvarianceProof[] => invarianceProofs(ir, { checked: preconditions(lowered), certificate: certificate() });
 
-/** The part of a compiled kernel that says what bits depend on. Computed once. */
-export function invarianceInterface(
+/** The proofs of a compiled kernel, each computed once. */
+export function proofsOf(
   ir: KernelIR,
   lowered: KernelIR,
-  proof: CompiledKernel["proof"],
-): Pick<CompiledKernel, "declaresInvariance" | "invariance"> {
-  let proofs: readonly InvarianceProof[] | undefined;
+  evaluate: CompiledKernel["evaluate"],
+): Pick<CompiledKernel, "proof" | "smt" | "computes" | "declaresInvariance" | "invariance"> {
+  let certificate: Certificate | undefined;
+  let bits: readonly InvarianceProof[] | undefined;
+  const proof: CompiledKernel["proof"] = (cache) => (certificate ??= cachedProof(cache, ir, lowered));
   return {
+    proof,
+    smt: () => [kernelScripts(ir, lowered, proof())],
+    computes: (cache) => kernelOutputs(ir, lowered, () => proof(cache), evaluate),
     declaresInvariance: ir.launch.invariant.length > 0,
-    invariance: (cache) => (proofs ??= kernelInvariance(ir, lowered, () => proof(cache))),
+    invariance: (cache) => (bits ??= kernelInvariance(ir, lowered, () => proof(cache))),
   };
 }
 

@@ -37,6 +37,11 @@ describe("mistakes", { timeout: 60_000 }, () => {
     [["compile", "kernel.ts", "--targets", "cuda:91"], /cuda:91 is not a known target; the targets are cuda:75/],
     [["emit", "kernel.ts", "other.ts"], /a file holds one kernel; choose it with --kernel starter, other/],
     [["check", "kernel.ts", "--kernel", "gemm"], /there is no kernel gemm; the kernels are starter/],
+    [["check", "kernel.ts", "--against", "nowhere.ts"], /there is no file nowhere.ts/],
+    [
+      ["check", "kernel.ts", "other.ts", "--against", "other.ts"],
+      /--against: other.ts has no kernel starter; it has other/,
+    ],
     [["run", "kernel.ts", "--shape", "M=3"], /there is no size M; the sizes are N/],
     [["check", "kernel.ts", "--kernel", "startre"], /there is no kernel startre; did you mean starter\?/],
     [["check", "kernel.ts", "--wacth"], /unknown option '--wacth'; did you mean --watch\?/],
@@ -84,6 +89,22 @@ describe("commands on files", { timeout: 60_000 }, () => {
       stdout:
         "one: ok, 3 of 3 accesses proved for all shapes and 2 configs\ntwo: ok, 3 of 3 accesses proved for all shapes and 2 configs",
     });
+  });
+
+  it("should compare with the kernel of another file", async () => {
+    await starter("new.ts");
+    const text = await readFile(join(folder, "new.ts"), "utf8");
+    await writeFile(join(folder, "old.ts"), text.replace("tl.maximum(sum, 0)", "tl.relu(sum)"));
+    await writeFile(join(folder, "wrong.ts"), text.replace("tl.maximum(sum, 0)", "sum"));
+    const equal = await tilescript("check", "new.ts", "--against", "old.ts");
+    expect(equal).toMatchObject({ exitCode: 0 });
+    expect(equal.stdout).toContain("starter computes z: equal to old.ts over the reals, for all N and 2 configs");
+    const other = await tilescript("check", "new.ts", "--against", "wrong.ts", "--json");
+    expect(other.exitCode).toBe(1);
+    const { kernels } = JSON.parse(other.stdout) as CheckReport;
+    expect(kernels[0]?.against).toMatchObject([{ output: "z", verdict: { kind: "refuted" } }]);
+    expect(kernels[0]?.diagnostics[0]).toMatchObject({ code: "wrong-output" });
+    expect(kernels[0]?.diagnostics[0]?.message).toMatch(/^z\[\d+\] is 0 where wrong\.ts gives -/);
   });
 
   it("should check the others where one is wrong", async () => {

@@ -23,9 +23,9 @@ export const unreachedAccess = defineCode("unreached-access", (subject: string) 
 
 export const wrongOutput = defineCode(
   "wrong-output",
-  (element: string, got: string, expected: string, testCase: string) => [
-    `${element} is ${got} where the reference gives ${expected}, with every float in float64; a case: ${testCase}`,
-    "correct the kernel or its reference",
+  (element: string, got: string, expected: string, testCase: string, source: string) => [
+    `${element} is ${got} where ${source} gives ${expected}, with every float in float64; a case: ${testCase}`,
+    `correct the kernel or ${source}`,
   ],
 );
 

@@ -294,9 +294,9 @@ export const proofs = {
   },
   "wrong-output": {
     meaning:
-      "`tilescript check --computes` compares each output with its reference. It found a test case in which they differ although every float has 64 bits, so rounding is not the reason. The evaluator generates the inputs from the case's seed.",
+      "`tilescript check --computes` compares each output with its reference, and `--against` compares it with another kernel's. It found a test case in which they differ although every float has 64 bits, so rounding is not the reason. The evaluator generates the inputs from the case's seed.",
     message:
-      "y[0] is 0.0574030876159668 where the reference gives -3.8851938247680664, with every float in float64; a case: N=1, config 0; correct the kernel or its reference",
+      "y[0] is 0.0574030876159668 where the reference gives -3.8851938247680664, with every float in float64; a case: N=1, config 0; correct the kernel or the reference",
     failing: {
       spec: "reference: ({ x }) => x.mul(2),",
       body: "tl.store(y.at(i), tl.load(x.at(i)).add(2));",

@@ -87,6 +87,70 @@ const kernelsOf = ({ steps }: Composition): readonly KernelIR[] => [
   ...new Set(steps.filter((step): step is KernelLaunch => "kernel" in step).map(({ kernel }) => kernel)),
 ];
 
+/** A kernel, or an operator with its signature as a kernel. */
+export interface Side {
+  readonly ir: KernelIR;
+  readonly forward: Composition | undefined;
+}
+
+export interface AgainstContext extends Omit<OutputContext, "runner" | "overwrites"> {
+  /** Compares the unrounded outputs of both in a test case of the first. */
+  readonly runner: ComparingRunner | undefined;
+}
+
+/** The verdicts of outputs against those of another kernel or operator, which takes the same arguments by name. */
+export function outputsAgainst(own: Side, other: Side, context: AgainstContext): readonly OutputProof[] {
+  const names = new Set(own.ir.params.map(({ name }) => name));
+  const sides = [composed(own, names), composed(other, names)] as const;
+  return withTermTable(() =>
+    withMonomials(() =>
+      tensorsOf(own.ir, "out", "inout").map((output) => ({
+        output: output.name,
+        at: output.value.location,
+        verdict: verdictAgainst(own.ir, sides, output, context),
+      })),
+    ),
+  );
+}
+
+function verdictAgainst(
+  ir: KernelIR,
+  [own, other]: readonly [Composition, Composition],
+  output: TensorParam,
+  { checkedOf, certificateOf, runner }: AgainstContext,
+): OutputVerdict {
+  const { name } = output;
+  const [written, wanted] = [own.results[name], other.results[name]];
+  if (!written || !wanted) return { kind: "unknown", missing: `the other kernel has no output ${name}` };
+  const both: Composition = { steps: [...own.steps, ...other.steps], results: { [name]: written } };
+  const launch = { ...ir, body: { statements: [], yields: [] }, functions: [] };
+  const computed = operatorComputes(launch, both, output, wanted, checkedOf);
+  if (computed.kind === "unknown") {
+    const configs = ir.tuning.configs.map(({ values }, index) => ({ values, index }));
+    const difference = runner && findDifference(ir, name, configs, runner);
+    return difference ? { kind: "refuted", ...difference } : { kind: "unknown", missing: computed.missing };
+  }
+  const missing = kernelsOf(both)
+    .map((kernel) => openProperty(kernel, certificateOf(kernel), () => false))
+    .find((open) => open !== undefined);
+  // Whether a kernel may overflow is asked of itself, against its reference.
+  return missing === undefined ? { kind: "proved" } : { kind: "unknown", missing };
+}
+
+/** The outputs of a kernel or an operator, as expressions of arguments with these names. */
+function composed({ ir, forward }: Side, names: ReadonlySet<string>): Composition {
+  if (forward) return forward;
+  const isPassed = (param: KernelIR["params"][number]): boolean => {
+    if (!names.has(param.name)) return false;
+    if (param.kind === "tensor") return param.role !== "out";
+    return param.kind === "scalar" || (param.kind === "constexpr" && param.from === "argument");
+  };
+  const args = ir.params.filter(isPassed).map(({ name }) => [name, { kind: "input", name }] as const);
+  const launch: KernelLaunch = { kind: "launch", kernel: ir, args: Object.fromEntries(args), sizes: {}, at: ir.at };
+  const results = tensorsOf(ir, "out", "inout").map(({ name }) => [name, { kind: "launched", launch, output: name }]);
+  return { steps: [launch], results: Object.fromEntries(results) };
+}
+
 /** What a certificate leaves open of the properties that equality rests on. */
 function openProperty(
   ir: KernelIR,

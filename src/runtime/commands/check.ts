@@ -1,5 +1,6 @@
 import { Option } from "commander";
-import type { ProofCache } from "../../compiled/compiled-kernel.js";
+import type { CompiledKernel, ProofCache } from "../../compiled/compiled-kernel.js";
+import type { Diagnostic } from "../../diagnostics/diagnostic.js";
 import {
   certificateLine,
   type GivenCertificates,
@@ -8,6 +9,7 @@ import {
 } from "../report/certificate-text.js";
 import pc from "picocolors";
 import { computesLines, outputDiagnostics } from "../report/computes-text.js";
+import { compareWith, type OtherKernels, otherKernels } from "../invocation/other-kernels.js";
 import { invarianceLines } from "../report/invariance-text.js";
 import { explainHint, printDiagnostic } from "../report/code-frame.js";
 import { kernelDiagnostics } from "../report/kernel-diagnostics.js";
@@ -25,6 +27,7 @@ import type { KernelCommand, Runnable } from "../invocation/command.js";
 interface CheckOptions extends JsonOptions {
   readonly computes?: true;
   readonly invariance?: true;
+  readonly against?: string;
   readonly certificate?: string;
   readonly smt?: string;
 }
@@ -45,6 +48,10 @@ export const check: KernelCommand<CheckOptions> = {
     new Option("--computes", "also compare each output with the reference, as real numbers for all shapes").implies({
       check: true,
     }),
+    new Option(
+      "--against <file>",
+      "also compare each output with that of the kernel of the same name in this file, for all shapes",
+    ).implies({ check: true }),
     new Option("--invariance", "also say on what the bits of each output depend: sizes, other rows, runs").implies({
       check: true,
     }),
@@ -60,15 +67,16 @@ export const check: KernelCommand<CheckOptions> = {
     options.watch,
     options.json,
   ],
-  async plan(kernels, { json, computes = false, invariance = false, certificate, smt }, streams) {
+  async plan(kernels, { json, computes = false, invariance = false, against, certificate, smt }, streams) {
     const cache = openProofCache();
     const given = certificate === undefined ? undefined : await readCertificates(certificate);
+    const others = against === undefined ? undefined : await otherKernels(against, kernels);
     const show = progress(streams);
     const colors = pc.createColors(streams.color && !json);
     const results: Checked[] = [];
     for (const kernel of kernels) {
       show(`building and proving ${kernel.name} …`);
-      results.push(await checkKernel(kernel, { cache, computes, invariance, given, smt }));
+      results.push(await checkKernel(kernel, { cache, computes, invariance, others, given, smt }));
     }
     const reports = results.map(({ report }) => report);
     const ok = reports.every((kernel) => kernel.ok);
@@ -90,23 +98,21 @@ interface CheckContext {
   readonly cache: ProofCache | undefined;
   readonly computes: boolean;
   readonly invariance: boolean;
+  readonly others: OtherKernels | undefined;
   readonly given: GivenCertificates | undefined;
   /** The folder of scripts. */
   readonly smt: string | undefined;
 }
 
 /** Builds and proves a kernel. Its errors are part of the report, so that the other kernels are checked too. */
-async function checkKernel(
-  kernel: Runnable,
-  { cache, computes, invariance, given, smt }: CheckContext,
-): Promise<Checked> {
+async function checkKernel(kernel: Runnable, context: CheckContext): Promise<Checked> {
+  const { cache, given, smt } = context;
   try {
     const compiled = await kernel.compile();
     const { name } = compiled.signature;
     const proof = compiled.proof(cache);
-    const outputs = computes ? compiled.computes(cache) : undefined;
-    const diagnostics = [...kernelDiagnostics(compiled, proof, cache), ...outputDiagnostics(outputs ?? [])];
-    const bits = invariance ? compiled.invariance(cache) : undefined;
+    const asked = await askedOf(kernel, compiled, context);
+    const diagnostics = [...kernelDiagnostics(compiled, proof, cache), ...asked.diagnostics];
     const match = given && matchCertificate(given, proof);
     const hasErrors = diagnostics.some(({ severity }) => severity === "error");
     const isOther = match !== undefined && match.kind !== "same";
@@ -116,11 +122,10 @@ async function checkKernel(
       configs: compiled.configs.length,
       diagnostics,
       proof,
-      ...(outputs && { computes: outputs }),
-      ...(bits && { invariance: bits }),
+      ...asked.report,
       ...(match && { certificate: match }),
     };
-    const lines = [...computesLines(compiled, outputs ?? []), ...invarianceLines(bits ?? [])];
+    const lines = [...asked.lines];
     if (given && match) lines.push(certificateLine(name, match, given));
     if (smt !== undefined) lines.push(await writeScripts(compiled, smt));
     return { report, lines };
@@ -128,4 +133,32 @@ async function checkKernel(
     if (!isBuildError(error)) throw error;
     return { report: { kernel: kernel.name, ok: false, configs: 0, diagnostics: error.diagnostics }, lines: [] };
   }
+}
+
+/** What options ask besides the proof. */
+async function askedOf(
+  kernel: Runnable,
+  compiled: CompiledKernel,
+  { cache, computes, invariance, others }: CheckContext,
+): Promise<{
+  readonly report: Pick<KernelReport, "computes" | "against" | "invariance">;
+  readonly diagnostics: readonly Diagnostic[];
+  readonly lines: readonly string[];
+}> {
+  const outputs = computes ? compiled.computes(cache) : undefined;
+  const compared = others && (await compareWith(kernel, compiled, others, cache));
+  const bits = invariance ? compiled.invariance(cache) : undefined;
+  return {
+    report: {
+      ...(outputs && { computes: outputs }),
+      ...(compared && { against: compared }),
+      ...(bits && { invariance: bits }),
+    },
+    diagnostics: [...outputDiagnostics(outputs ?? []), ...outputDiagnostics(compared ?? [], others?.file)],
+    lines: [
+      ...computesLines(compiled, outputs ?? []),
+      ...computesLines(compiled, compared ?? [], others?.file),
+      ...invarianceLines(bits ?? []),
+    ],
+  };
 }

@@ -132,6 +132,8 @@ export interface CheckReport {
     readonly certificate?: CertificateMatch;
     /** With `--computes`: whether each output equals the reference over the reals. */
     readonly computes?: readonly OutputProof[];
+    /** With `--against`: whether each output equals that of the other kernel over the reals. */
+    readonly against?: readonly OutputProof[];
     /** With `--invariance`: on what the bits of each output depend. */
     readonly invariance?: readonly InvarianceProof[];
   }[];

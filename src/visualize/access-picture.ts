@@ -1,5 +1,6 @@
-/** Draws memory accesses as SVG: each tensor is a grid of loaded, stored, masked or refused elements. */
+/** Draws memory accesses: each tensor is a grid of loaded, stored, masked or refused elements. */
 import type { Access } from "../compiled/access.js";
+import { type Drawing, svgOf } from "./drawing.js";
 import { drawPanels, type CellStyle, type Panel } from "./panels.js";
 import { blockOf, type Cell, keyOf } from "./placed-tensor.js";
 import { type Counts, LOADED, MASKED, REFUSED, STORED, type TensorAccessMap, accessMaps } from "./access-map.js";
@@ -13,7 +14,9 @@ const LEGEND = [
 ] as const;
 
 /** The SVG of the accesses of one or several programs. */
-export function accessPicture(accesses: readonly Access[]): string {
+export const accessPicture = (accesses: readonly Access[]): string => svgOf(accessDrawing(accesses));
+
+export function accessDrawing(accesses: readonly Access[]): Drawing {
   const maps = accessMaps(accesses);
   const counts = maps.map((each) => each.counts);
   const notes = accesses.length === 0 ? ["Nothing is read or written."] : [];

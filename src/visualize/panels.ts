@@ -1,4 +1,5 @@
 /** Lays out the panels of a picture: tensors as grids with the same scale, downsampled if they are large. */
+import type { Drawing, Shape } from "./drawing.js";
 import type { Cell, TensorGrid } from "./placed-tensor.js";
 
 /** The maximum number of cells per row or column of a panel. A cell of a larger tensor covers several elements. */
@@ -37,7 +38,7 @@ export function drawPanels(
   panels: readonly Panel[],
   legend: readonly LegendEntry[],
   notes: readonly string[],
-): string {
+): Drawing {
   const panelsWithAreas = panels.map((panel) => ({ panel, area: areaOf(panel) }));
   const maxDim = Math.max(1, ...panelsWithAreas.flatMap(({ area: { height, width } }) => [height, width]));
   let factor = 1;
@@ -45,49 +46,26 @@ export function drawPanels(
   const size = Math.max(2, Math.min(14, Math.floor(PANEL_SIZE / (maxDim / factor))));
   const drawings = panelsWithAreas.map(({ panel, area }) => drawPanel(panel, area, factor, size));
   let [x, y, bottom, right] = [MARGIN.left, MARGIN.top, MARGIN.top, 0];
-  const positioned = drawings.map(({ svg, width, height }) => {
+  const positioned = drawings.map(({ shapes, width, height }): Shape => {
     if (x > MARGIN.left && x + width > MAX_WIDTH) [x, y] = [MARGIN.left, bottom + MARGIN.top - 12];
-    const element = `<g transform="translate(${x} ${y})">${svg}</g>`;
+    const group = { kind: "group", x, y, shapes } as const;
     right = Math.max(right, x + width);
     bottom = Math.max(bottom, y + height);
     x += width + GAP;
-    return element;
+    return group;
   });
   const lines = [...notes, ...(factor > 1 ? [`Each cell is ${factor} × ${factor} elements.`] : [])];
-  const legendElement = drawLegend(legend, bottom + 24);
-  const noteElements = lines.map((line, i) => drawText(MARGIN.left, bottom + 52 + 16 * i, line));
-  const width = Math.ceil(Math.max(right, legendElement.width, ...[title, ...lines].map(widthOf)) + MARGIN.left);
-  const height = bottom + MARGIN.bottom + 8 + 16 * lines.length;
-  return [
-    `<svg xmlns="http://www.w3.org/2000/svg" class="tilescript-picture" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="${escape(title)}">`,
-    `<style>${STYLE}</style>`,
-    drawText(MARGIN.left, 20, title, "title"),
-    ...positioned,
-    legendElement.svg,
-    ...noteElements,
-    "</svg>\n",
-  ].join("\n");
+  const drawnLegend = drawLegend(legend, bottom + 24);
+  const drawnNotes = lines.map((line, i) => drawText(MARGIN.left, bottom + 52 + 16 * i, line));
+  return {
+    title,
+    width: Math.ceil(Math.max(right, drawnLegend.width, ...[title, ...lines].map(widthOf)) + MARGIN.left),
+    height: bottom + MARGIN.bottom + 8 + 16 * lines.length,
+    shapes: [drawText(MARGIN.left, 20, title, "title"), ...positioned, ...drawnLegend.shapes, ...drawnNotes],
+  };
 }
 
 const MAX_WIDTH = 1100;
-
-/**
- * The palette of Okabe and Ito, which is distinguishable with color blindness. Text follows the reader's color scheme.
- */
-const STYLE = [
-  ".tilescript-picture{color:#1f2328;font:11px ui-monospace,Menlo,Consolas,monospace}",
-  "@media (prefers-color-scheme:dark){.tilescript-picture{color:#d5dae0}}",
-  ".tilescript-picture text{fill:currentColor}.tilescript-picture .title{font-weight:bold;font-size:13px}",
-  ".tilescript-picture .grid{stroke:currentColor;stroke-opacity:.16;stroke-width:.5;fill:none}",
-  ".tilescript-picture .edge{stroke:currentColor;stroke-width:1;fill:none}",
-  ".tilescript-picture .loaded{fill:#2f7fc1}.tilescript-picture .stored{fill:#e69f00}",
-  ".tilescript-picture .both{fill:#b05fa3}.tilescript-picture .masked{fill:#8b929b;fill-opacity:.45}",
-  ".tilescript-picture .refused{fill:#d4351c;stroke:currentColor;stroke-width:.8}",
-  ...["#2f7fc1", "#e69f00", "#009e73", "#b05fa3", "#56b4e9", "#a6761d", "#66a61e", "#7570b3"].map(
-    (color, i) => `.tilescript-picture .program${i}{fill:${color}}`,
-  ),
-  ".tilescript-picture .shared{fill:#6b7280}",
-].join("");
 
 /** The rows and columns that a panel shows. */
 interface Area {
@@ -115,10 +93,16 @@ function drawPanel({ tensorGrid, cells, captions }: Panel, area: Area, factor: n
   const left = Math.floor(area.left / factor) * factor;
   const [x, y] = [(column: number) => round((column - left) * scale), (row: number) => round((row - top) * scale)];
   const rects = mergeRects(cells(factor), factor).map(
-    ({ cell: [row, column], height, width, className, share, tooltip }) => {
-      const opacity = share < 1 ? ` opacity="${round(0.35 + 0.65 * share)}"` : "";
-      return `<rect x="${x(column)}" y="${y(row)}" width="${round(width * scale)}" height="${round(height * scale)}" class="${className}"${opacity}><title>${escape(tooltip)}</title></rect>`;
-    },
+    ({ cell: [row, column], height, width, className, share, tooltip }): Shape => ({
+      kind: "rect",
+      x: x(column),
+      y: y(row),
+      width: round(width * scale),
+      height: round(height * scale),
+      className,
+      ...(share < 1 && { opacity: round(0.35 + 0.65 * share) }),
+      tooltip,
+    }),
   );
   const { rows, columns } = tensorGrid;
   const [right, bottom] = [x(columns), y(rows)];
@@ -126,14 +110,14 @@ function drawPanel({ tensorGrid, cells, captions }: Panel, area: Area, factor: n
     size < 4 ? [] : range(1, Math.ceil(columns / factor)).map((i) => `M${x(i * factor)} ${y(0)}V${bottom}`);
   const horizontalLines =
     size < 4 ? [] : range(1, Math.ceil(rows / factor)).map((i) => `M${x(0)} ${y(i * factor)}H${right}`);
-  const svg = [
+  const shapes: readonly Shape[] = [
     ...captions.map((line, i) => drawText(0, -6 - 15 * (captions.length - 1 - i), line)),
     ...rects,
-    `<path class="grid" d="${[...verticalLines, ...horizontalLines].join("")}"/>`,
-    `<path class="edge" d="${outline(tensorGrid, x, y)}"/>`,
-  ].join("");
+    { kind: "path", className: "grid", commands: [...verticalLines, ...horizontalLines].join("") },
+    { kind: "path", className: "edge", commands: outline(tensorGrid, x, y) },
+  ];
   const width = Math.max(x(area.left + area.width), ...captions.map(widthOf));
-  return { svg, width, height: y(area.top + area.height) };
+  return { shapes, width, height: y(area.top + area.height) };
 }
 
 /** The outline of a tensor. The last row of a folded tensor may be short. */
@@ -178,14 +162,15 @@ function mergeRects(cells: readonly (readonly [Cell, CellStyle])[], factor: numb
 const hasSameStyle = (a: CellStyle, b: CellStyle): boolean =>
   a.className === b.className && a.share === b.share && a.tooltip === b.tooltip;
 
-function drawLegend(legend: readonly LegendEntry[], y: number): { readonly svg: string; readonly width: number } {
+function drawLegend(legend: readonly LegendEntry[], y: number) {
   let x = MARGIN.left;
-  const elements = legend.map(({ className, label }) => {
-    const element = `<rect x="${round(x)}" y="${y - 9}" width="10" height="10" class="${className}"/>${drawText(round(x + 15), y, label)}`;
+  const shapes = legend.flatMap(({ className, label }): Shape[] => {
+    const square = { kind: "rect", x: round(x), y: y - 9, width: 10, height: 10, className } as const;
+    const text = drawText(round(x + 15), y, label);
     x += 15 + widthOf(label) + 18;
-    return element;
+    return [square, text];
   });
-  return { svg: elements.join(""), width: x };
+  return { shapes, width: x };
 }
 
 const widthOf = (content: string): number => Math.ceil(content.length * CHARACTER_WIDTH) + MARGIN.left;
@@ -193,10 +178,6 @@ const round = (value: number): number => Math.round(value * 100) / 100;
 const range = (start: number, end: number): number[] =>
   Array.from({ length: Math.max(0, end - start) }, (_, i) => start + i);
 
-function drawText(x: number, y: number, content: string, className?: string): string {
-  return `<text x="${x}" y="${y}"${className ? ` class="${className}"` : ""}>${escape(content)}</text>`;
-}
-
-function escape(content: string): string {
-  return content.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
+function drawText(x: number, y: number, text: string, className?: string): Shape {
+  return { kind: "text", x, y, text, ...(className !== undefined && { className }) };
 }

@@ -1,5 +1,6 @@
-/** A map of the program that writes each element, as SVG. It shows gaps and races. */
+/** A map of the program that writes each element. It shows gaps and races. */
 import type { Access } from "../compiled/access.js";
+import { type Drawing, svgOf } from "./drawing.js";
 import { drawPanels, type CellStyle, type LegendEntry, type Panel } from "./panels.js";
 import { blockOf, type Cell, keyOf, type TensorGrid } from "./placed-tensor.js";
 import { byTensor } from "./access-map.js";
@@ -36,7 +37,9 @@ interface TensorWriters {
 }
 
 /** The SVG of a program map. Requires the accesses of all programs. */
-export function programMap(accesses: readonly Access[]): string {
+export const programMap = (accesses: readonly Access[]): string => svgOf(programDrawing(accesses));
+
+export function programDrawing(accesses: readonly Access[]): Drawing {
   const writers = collectWriters(accesses);
   const kernels = [...new Set(accesses.map(({ kernel }) => kernel))].join(", ");
   const legend: LegendEntry[] = [

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { dtypeNames, isFp8, isInt, type DTypeName } from "../src/types/dtype.js";
 import { libdeviceTable, libdeviceTargets } from "../src/rules/libdevice-table.js";
+import { Message } from "../src/diagnostics/message.js";
 import { isValueKind, type Op } from "../src/ir/op.js";
 import { dtypeOfLetter } from "../src/rules/libdevice-rules.js";
 import { dtypeTargets, formatTargets } from "../src/types/targets.js";
@@ -107,7 +108,7 @@ function acceptsDType({ operands, infer }: Op, dtype: DTypeName, shape: readonly
     return undefined;
   };
   const args = Object.fromEntries(Object.entries(operands).map(([name, kind]) => [name, operandOf(name, kind)]));
-  return typeof infer(args) !== "string";
+  return !(infer(args) instanceof Message);
 }
 
 const isWhole = (names: readonly DTypeName[], group: readonly DTypeName[]) =>
@@ -118,7 +119,7 @@ const groups: readonly (readonly [string, readonly DTypeName[]])[] = [
 ];
 
 /** The dtypes that the op's rule accepts, for ops whose only typed operands are tiles. */
-function dtypesOf(op: Op): string {
+export function dtypesOf(op: Op): string {
   const kinds = Object.values(op.operands);
   const isPlain =
     kinds.some(isValueKind) &&

@@ -24,6 +24,7 @@ import { faultTable } from "./fault-table.js";
 import { decodeTable } from "./decode-table.js";
 import { galleryTable } from "./gallery-table.js";
 import { languagePage } from "./language.js";
+import { kernelPart } from "./kernel-part.js";
 import { launchTable } from "./launch-table.js";
 import { fillMarkedParts } from "./marked-parts.js";
 import { tuningTable } from "./tuning-table.js";
@@ -78,10 +79,6 @@ function linesBetween(text: string, firstLine: RegExp, lastLine: RegExp): string
   const end = lines.findIndex((line, i) => i > start && lastLine.test(line));
   return lines.slice(start, end < 0 ? undefined : end + 1).join("\n");
 }
-
-/** The kernel of an emitted module, which its wrapper follows. */
-const kernelPart = (python: string, name: string): string =>
-  linesBetween(python, /^@triton\.jit$/, new RegExp(`^def ${name}\\(`)).replace(/\n+def \w+\([^\n]*$/, "");
 
 /** The text of every marked part, by the name in its mark. */
 type MarkedParts = Readonly<Record<string, string>>;

@@ -5,6 +5,7 @@ import { createRequire } from "node:module";
 import { dirname, join, relative, resolve } from "node:path";
 import { promisify } from "node:util";
 import { build, type Plugin } from "esbuild";
+import { hashOf } from "./shell.js";
 import { librarySourcesPlugin } from "../scripts/library-text.js";
 
 const siteFolder = import.meta.dirname;
@@ -36,16 +37,34 @@ export async function bundlePlayground(outFolder: string): Promise<void> {
     nodePaths: [resolve(siteFolder, "node_modules"), resolve(root, "node_modules")],
     logLevel: "error",
   });
-  const [types] = await Promise.all([declarations(), bundling]);
+  const [types, frame] = await Promise.all([declarations(), sandboxPage(), bundling]);
+  writeFileSync(join(outFolder, "sandbox.html"), frame);
   writeFileSync(join(outFolder, "examples.json"), JSON.stringify(examples()));
   writeFileSync(join(outFolder, "declarations.json"), JSON.stringify(types));
 }
 
-/** The text of each example, by file name. */
+/** The page of the sandboxed frame. Its policy is that of its workers too: no address but those of its own modules. */
+async function sandboxPage(): Promise<string> {
+  const { outputFiles } = await build({
+    entryPoints: [join(siteFolder, "playground/sandbox-frame.ts")],
+    bundle: true,
+    minify: true,
+    write: false,
+    tsconfigRaw: {},
+  });
+  const script = outputFiles[0]!.text.trim();
+  // The evaluator makes loops from text.
+  const policy = `default-src 'none'; script-src ${hashOf(script)} blob: 'unsafe-eval'; worker-src blob:`;
+  return `<!doctype html><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="${policy}"><title>Sandbox</title><script>${script}</script>\n`;
+}
+
+/** The text of each example, by file name, after the kernel of the tutorial. */
 export function examples(): Record<string, string> {
   const folder = join(root, "examples");
   const names = readdirSync(folder).filter((name) => name.endsWith(".ts"));
-  return Object.fromEntries(names.map((name) => [name, readFileSync(join(folder, name), "utf8")]));
+  const [, tutorial = ""] = /^```ts\n([^]*?)^```/m.exec(readFileSync(join(root, "docs/first-kernel.md"), "utf8")) ?? [];
+  const texts = names.map((name) => [name, readFileSync(join(folder, name), "utf8")] as const);
+  return Object.fromEntries([["scale.ts", tutorial], ...texts]);
 }
 
 /** Replaces Node's modules in a page, and makes all parsers share the editor's TypeScript. */

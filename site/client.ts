@@ -32,12 +32,17 @@ const list = byId<HTMLUListElement>("found");
 
 async function search(): Promise<void> {
   index ??= fetch(new URL("search.json", root)).then(async (answer) =>
-    MiniSearch.loadJSON(await answer.text(), { fields: ["title", "text"], storeFields: ["title", "page", "path"] }),
+    MiniSearch.loadJSON(await answer.text(), {
+      fields: ["title", "text", "keywords"],
+      storeFields: ["title", "page", "path"],
+    }),
   );
   const matches = (await index).search(input.value, {
     prefix: true,
     fuzzy: 0.1,
-    boost: { title: 3 },
+    boost: { title: 3, keywords: 3 },
+    // A page about the word comes before sections that mention it.
+    boostDocument: (_, __, fields) => (fields?.["page"] === "Op" ? 3 : 1),
   }) as unknown as readonly SearchMatch[];
   const items = matches.slice(0, 12).map(({ title, page, path }) => {
     const link = document.createElement("a");
@@ -71,6 +76,31 @@ document.addEventListener("keydown", ({ key, target }) => {
 document.addEventListener("click", ({ target }) => {
   if (!(target as HTMLElement).closest(".search")) list.hidden = true;
 });
+
+/** A button on each block of code that copies it. */
+for (const block of document.querySelectorAll<HTMLElement>("pre.shiki")) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "copy";
+  button.textContent = "Copy";
+  button.setAttribute("aria-label", "Copy the code");
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(textToCopy(block));
+    button.textContent = "Copied";
+    setTimeout(() => (button.textContent = "Copy"), 1500);
+  });
+  const frame = document.createElement("div");
+  frame.className = "code";
+  block.replaceWith(frame);
+  frame.append(block, button);
+}
+
+/** The code, or the commands of a console session without their output. */
+function textToCopy(block: HTMLElement): string {
+  const text = block.querySelector("code")!.textContent ?? "";
+  const commands = text.split("\n").filter((line) => line.startsWith("$ "));
+  return commands.length > 0 ? commands.map((line) => line.slice(2)).join("\n") : text;
+}
 
 /** Two languages side by side: scrolls to the kernel of the Python module, and marks lines with the same origin. */
 for (const pair of document.querySelectorAll<HTMLElement>(".pair")) {

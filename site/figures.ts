@@ -104,6 +104,8 @@ function titleOf({ kernel, dtype, sizes }: Row): string {
   return [kernel, ...sizeTexts, dtype.replace("torch.", "")].join(" ");
 }
 
+const COMPARISON_NOTE = "Beside PyTorch, in turns; every way was compared with the result first.";
+
 /** `name` is the function; `kernels` are the names of the kernels that it launches. */
 export function figuresOf(name: string, kernels: readonly string[]): string {
   const gallery = readGallery();
@@ -111,13 +113,42 @@ export function figuresOf(name: string, kernels: readonly string[]): string {
   const twins = read("twins-h200.json");
   const cases = galleryCases(gallery, name);
   const hasChanged = gallery.rows.some((row) => changedNames.has(row.part) && timedFunction(row) === name);
-  const comparisonNote = "Beside PyTorch, in turns; every way was compared with the result first.";
   const sections = [
-    figureSection(gallery, cases, hasChanged ? `${comparisonNote} The kernel has changed since.` : comparisonNote),
+    figureSection(gallery, cases, hasChanged ? `${COMPARISON_NOTE} The kernel has changed since.` : COMPARISON_NOTE),
     figureSection(twins, twinCases(twins, kernels), "Beside the same kernel written by hand in Triton, in turns."),
   ].filter((text) => text !== "");
   const emptyNote = "<p>No record of this repository has a time of it yet.</p>";
   return [`<h2 id="times">Measured</h2>`, ...(sections.length > 0 ? sections : [emptyNote])].join("\n");
+}
+
+/** Cases for the first page, also one in which the example gains nothing: the kernel and a size of each. */
+const SHOWN = [
+  ["layer_norm", "15872"],
+  ["softmax", "12672"],
+  ["cross_entropy", "128256"],
+  ["gemm", "8192"],
+] as const;
+
+/** A few cases of the gallery's record, with their conditions. */
+export function speedBars(): string {
+  const gallery = readGallery();
+  const cases = SHOWN.map(([kernel, size]) => {
+    const rows = gallery.rows.filter(
+      (row) => row.kernel === kernel && Object.values(row.sizes).map(String).includes(size),
+    );
+    if (rows.length === 0) throw new Error(`bench/results/gallery-h200.json has no ${kernel} of size ${size}`);
+    return {
+      title: titleOf(rows[0]!),
+      rows: rows
+        .filter(({ provider }) => provider === "tilescript" || provider === "eager" || provider === "compiled")
+        .map((row) => ({
+          label: PROVIDER_LABELS[row.provider] ?? "TileScript",
+          isOurs: row.provider === "tilescript",
+          row,
+        })),
+    };
+  });
+  return figureSection(gallery, cases, COMPARISON_NOTE);
 }
 
 function figureSection({ device, torch, triton }: Measurements, cases: readonly Case[], note: string): string {

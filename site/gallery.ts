@@ -23,8 +23,9 @@ export interface Entry {
   readonly text: string;
   /** The comment at the head of the file. */
   readonly idea: string;
-  readonly definition: unknown;
   readonly kernel: CompiledKernel;
+  /** A caption and two pictures of what programs touch, or the reason why there are none. */
+  readonly pictures: readonly string[];
 }
 
 /** The kernel or operator that an example passes to `main`, and the header comment of its file. */
@@ -38,7 +39,8 @@ export async function entryOf(file: string): Promise<Entry> {
       .exec(text)?.[1]
       ?.replaceAll(/^\s*\* ?/gm, "")
       .trim() ?? "";
-  return { name: basename(file, ".ts"), text, idea, definition, kernel: await build(definition) };
+  const kernel = await build(definition);
+  return { name: basename(file, ".ts"), text, idea, kernel, pictures: picturesOf(definition, kernel) };
 }
 
 export function galleryPage(entry: Entry, highlight: Highlight, hovers: readonly Hover[]): string {
@@ -46,13 +48,13 @@ export function galleryPage(entry: Entry, highlight: Highlight, hovers: readonly
   const kernels = [kernel, ...(kernel.parts ?? [])].map(({ signature }) => signature.name);
   return [
     `<h1>${escape(name)}</h1>`,
-    `<p>${escape(idea).replaceAll(/`([^`]+)`/g, "<code>$1</code>")}</p>`,
+    `<p>${withCode(idea)}</p>`,
     `<p><a class="button" href="../playground/index.html#${name}">Open in the playground</a></p>`,
     `<h2 id="code">TypeScript and the Python that it emits</h2>`,
     `<p>Point at a line: the lines that belong to it are marked in the other language. Point at a name: its type.</p>`,
     pairOf(entry, highlight, hovers),
     `<h2 id="picture">What programs touch</h2>`,
-    ...picturesOf(entry),
+    ...entry.pictures,
     `<h2 id="proofs">What is proved</h2>`,
     certificateOf(kernel),
     figuresOf(kernel.signature.name, kernels),
@@ -77,7 +79,7 @@ function originsOf({ map, python }: CompiledKernel): readonly (number | null)[] 
 /** The limit on the lanes of a picture: larger ones take seconds to draw. */
 const MAX_LANES = 1_000_000;
 
-function picturesOf({ definition, kernel }: Entry): readonly string[] {
+function picturesOf(definition: unknown, kernel: CompiledKernel): readonly string[] {
   const picturedCase = shownCase(definition, kernel, undefined);
   if ("refusal" in picturedCase) return [`<p>There is no picture: ${escape(picturedCase.refusal)}.</p>`];
   const { accesses = [], unchecked } = picturedCase.kernel.evaluate(picturedCase.at, { accesses: "all" });
@@ -103,6 +105,7 @@ const PROPERTIES: Readonly<Record<ProofProperty, string>> = {
   claim: "what the author claims",
   coverage: "every element written",
   race: "no race",
+  launch: "can be launched",
   dividend: "dividends not negative",
   overflow: "no int32 wrap",
   padding: "padding changes nothing",
@@ -114,25 +117,89 @@ function verdictOf(verdict: Verdict): string {
   return verdict.kind === "waived" ? `the author says: ${verdict.reason}` : verdict.kind;
 }
 
-function certificateOf(kernel: CompiledKernel): string {
-  const proof = kernel.proof();
-  const rows = proof.obligations.map(({ property, of: subject, at: location, verdict }) => {
+/** The head and the rows of a certificate. */
+export function certificateRows(kernel: CompiledKernel): string {
+  const rows = kernel.proof().obligations.map(({ property, of: subject, at: location, verdict }) => {
     const cells = [location ? String(location.line) : "", subject, PROPERTIES[property], verdictOf(verdict)];
     return `<tr class="${verdict.kind}">${cells.map((cell) => `<td>${escape(cell)}</td>`).join("")}</tr>`;
   });
-  const promises = [...proof.promises, ...proof.limits].map((promise) => `<li><code>${escape(promise)}</code></li>`);
   const head = ["line", "of", "property", "verdict"].map((title) => `<th scope="col">${title}</th>`).join("");
+  return `<thead><tr>${head}</tr></thead><tbody>${rows.join("")}</tbody>`;
+}
+
+function certificateOf(kernel: CompiledKernel): string {
+  const proof = kernel.proof();
+  const promises = [...proof.promises, ...proof.limits].map((promise) => `<li><code>${escape(promise)}</code></li>`);
   return [
     `<p>${escape(proofSummary(proof))}. <a href="../proofs.html">What that promises.</a></p>`,
     promises.length > 0 ? `<p>It rests on:</p><ul>${promises.join("")}</ul>` : "",
-    `<details><summary>The certificate: ${rows.length} properties</summary><div class="table" tabindex="0"><table><thead><tr>${head}</tr></thead><tbody>${rows.join("")}</tbody></table></div></details>`,
+    `<details><summary>The certificate: ${proof.obligations.length} properties</summary><div class="table" tabindex="0"><table>${certificateRows(kernel)}</table></div></details>`,
   ].join("\n");
 }
 
-export function galleryIndex(entries: readonly Entry[]): string {
-  const items = entries.map(
-    ({ name, idea }) =>
-      `<li><a href="./${name}.html">${name}</a><p>${escape(idea.split(/(?<=\.)\s/)[0] ?? "")}</p></li>`,
-  );
-  return `<h1>Gallery</h1><p>Each example with its Python, what its programs touch, what is proved of it, and what it takes on a GPU where that was measured.</p><ul class="cards">${items.join("")}</ul>`;
+/** The examples by purpose. */
+const PURPOSES: Readonly<Record<string, readonly string[]>> = {
+  "First steps": ["vector-add", "vector-sum", "softmax-rows", "softmax", "softmax-long"],
+  "Matrix products": [
+    "gemm",
+    "gemm-float32",
+    "gemm-persistent",
+    "gemm-tma",
+    "gemm-persistent-tma",
+    "gemm-split-k",
+    "gemm-stream-k",
+    "grouped-gemm",
+    "moe-gemm",
+    "linear-gelu",
+  ],
+  "Quantized products": ["int8-gemm", "int4-gemm", "fp8-gemm", "fp8-gemm-block-scaled", "gemm-block-scaled"],
+  Attention: ["flash-attention", "attention-gradients", "relative-attention", "paged-attention", "decode-attention"],
+  Normalization: ["layer-norm", "rms-norm", "add-layer-norm", "add-rms-norm", "jagged-softmax"],
+  "Elementwise, with gradients": [
+    "silu-mul",
+    "bias-gelu",
+    "gelu-dropout",
+    "dropout",
+    "rotary",
+    "asin",
+    "stochastic-rounding",
+    "dependent-launch",
+  ],
+  "Losses, reductions and sorting": [
+    "cross-entropy",
+    "cross-entropy-with-gradient",
+    "histogram",
+    "bitonic-topk",
+    "max-pool-3d",
+    "mamba-chunk-scan",
+  ],
+  "Several GPUs": ["all-reduce"],
+};
+
+/** The file with the picture of what one program touches, for the list. It is drawn for a light ground. */
+export function thumbnailOf({ pictures: [, picture] }: Entry): string | undefined {
+  const svg = /<svg[^]*<\/svg>/.exec(picture ?? "")?.[0];
+  return svg?.replace(/@media \(prefers-color-scheme:dark\)\{[^}]*\}\}/, "");
 }
+
+/** `pictured` has the names of the examples with a thumbnail. */
+export function galleryIndex(entries: readonly Entry[], pictured: ReadonlySet<string>): string {
+  const listed = new Set(Object.values(PURPOSES).flat());
+  const unlisted = entries.filter(({ name }) => !listed.has(name)).map(({ name }) => name);
+  if (unlisted.length > 0) throw new Error(`PURPOSES of site/gallery.ts lacks ${unlisted.join(", ")}`);
+  const groups = Object.entries(PURPOSES).map(([purpose, names]) => {
+    const cards = entries
+      .filter(({ name }) => names.includes(name))
+      .toSorted((a, b) => names.indexOf(a.name) - names.indexOf(b.name))
+      .map(({ name, idea }) => {
+        const image = pictured.has(name)
+          ? `<img src="./${name}.svg" alt="" loading="lazy" width="320" height="150">`
+          : "";
+        return `<li><a href="./${name}.html">${image}<span>${name}</span></a><p>${withCode(idea.split(/(?<=\.)\s/)[0] ?? "")}</p></li>`;
+      });
+    return `<h2 id="${purpose.toLowerCase().replaceAll(/\W+/g, "-")}">${purpose}</h2><ul class="cards">${cards.join("")}</ul>`;
+  });
+  return `<h1>Gallery</h1><p>Each example with its Python, what its programs touch, what is proved of it, and what it takes on a GPU where that was measured. A picture shows what one program reads and writes.</p>${groups.join("")}`;
+}
+
+const withCode = (text: string): string => escape(text).replaceAll(/`([^`]+)`/g, "<code>$1</code>");

@@ -7,6 +7,8 @@ import type { Highlight } from "./highlight.js";
 export interface Rendered {
   readonly html: string;
   readonly title: string;
+  /** The start of the first paragraph, for lists of search results. */
+  readonly description: string;
   /** Headings of the second level, with their anchors. */
   readonly headings: readonly { readonly text: string; readonly slug: string }[];
   /**
@@ -58,16 +60,30 @@ export function createMarkdown(highlight: Highlight, paths: ReadonlyMap<string, 
       for (const [j, child] of (token.children ?? []).entries())
         if (child.type === "link_close" && opening(token.children!, j)?.tag === "span") child.tag = "span";
     const title = plain(tokens[tokens.findIndex(({ tag }) => tag === "h1") + 1]?.content ?? page);
+    const firstParagraph = tokens.findIndex(({ type }) => type === "paragraph_open");
+    const description = descriptionOf(plain(tokens[firstParagraph + 1]?.content ?? title));
     const html = markdown.renderer.render(tokens, markdown.options, {});
     return {
       html: html
         .replaceAll("<table>", '<div class="table" tabindex="0"><table>')
         .replaceAll("</table>", "</table></div>"),
       title,
+      description,
       headings,
       images,
     };
   };
+}
+
+/** The sentences that fit into a line of search results, or the start of the first. */
+export function descriptionOf(text: string): string {
+  const [first = "", ...sentences] = text.split(/(?<=[.:]) /);
+  let description = first;
+  for (const sentence of sentences) {
+    if (description.length + sentence.length >= 160) break;
+    description += ` ${sentence}`;
+  }
+  return description.length > 160 ? `${description.slice(0, 157).replace(/\s\S*$/, "")}…` : description;
 }
 
 type Tokens = NonNullable<ReturnType<InstanceType<typeof MarkdownIt>["parse"]>[number]["children"]>;

@@ -22,6 +22,7 @@ const plannedGroups: readonly Group[] = [
   {
     title: "Start",
     pages: [
+      page("overview", "Overview", "README.md"),
       page("install", "Install"),
       page("first-kernel", "First kernel in 15 minutes"),
       page("from-triton", "From Triton"),
@@ -48,7 +49,7 @@ const plannedGroups: readonly Group[] = [
     title: "Reference",
     pages: [
       page("spec", "Params and spec"),
-      page("language", "Ops"),
+      page("language", "Language"),
       page("cli", "Command line"),
       page("diagnostics", "Diagnostics"),
       page("browser", "In a browser"),

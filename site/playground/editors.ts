@@ -78,6 +78,14 @@ export function createEditors(
   return { text, python };
 }
 
+/** Shows another Python. It stays scrolled where the reader is, or begins at the kernel. */
+export function showPython({ python }: Editors, text: string, isOtherKernel: boolean): void {
+  const top = python.getScrollTop();
+  python.setValue(text);
+  const start = 1 + text.split("\n").findIndex((line) => /^@triton\.(jit|autotune)/.test(line));
+  python.setScrollTop(isOtherKernel ? python.getTopForLineNumber(Math.max(1, start)) : top);
+}
+
 /** Makes other texts known to the editor, so that imports of them have types. */
 export function addFiles(files: Readonly<Record<string, string>>): void {
   for (const [name, text] of Object.entries(files)) typescriptDefaults.addExtraLib(text, `file:///${name}`);
@@ -90,6 +98,7 @@ export function setDark(isDark: boolean): void {
 const SEVERITY = {
   error: monaco.MarkerSeverity.Error,
   finding: monaco.MarkerSeverity.Error,
+  refuted: monaco.MarkerSeverity.Error,
   warning: monaco.MarkerSeverity.Warning,
   proof: monaco.MarkerSeverity.Info,
 } as const;

@@ -2,34 +2,47 @@
  * The playground: a kernel, its Python, the memory accesses of its programs, and its diagnostics, updated while the
  * reader types.
  */
+import { elementOf } from "./drawing.js";
 import type { Mark, Reply, Request } from "./protocol.js";
-import { LIMIT, Runs, type Stage } from "./runs.js";
+import { isLastStage, Runs, type Stage } from "./runs.js";
+import { openSandbox } from "./sandbox.js";
 import { linkTo, textOf } from "./share.js";
+import { type Replies, showVerdict, verdictOf } from "./verdict.js";
 
 const element = <E extends HTMLElement>(id: string): E => document.getElementById(id) as E;
 const MAIN = "kernel.ts";
+/** The kernel of the tutorial. */
+const TUTORIAL = "scale.ts";
 
 const json = async <T>(path: string): Promise<T> => (await fetch(new URL(path, import.meta.url))).json() as Promise<T>;
 
 // Loading the editors takes as long as building the first kernel, so both start at once; results wait for the editors.
 let setReady = (): void => undefined;
 const ready = new Promise<void>((resolve) => (setReady = resolve));
-const runs = new Runs(() => new Worker(new URL("./worker.js", import.meta.url), { type: "module" }), {
+const runs = new Runs(openSandbox(new URL("./", import.meta.url)), {
   result: (reply) => void ready.then(() => receive(reply)),
   stopped: (stage) => void ready.then(() => onStopped(stage)),
 });
 const loading = Promise.all([import("./editors.js"), json<Record<string, string>>("./declarations.json")]);
-const [examples, sharedText] = await Promise.all([
+const [files, ops, sharedText] = await Promise.all([
   json<Record<string, string>>("./examples.json"),
+  location.hash.startsWith("#op-") ? json<Record<string, string>>("./ops.json") : ({} as Record<string, string>),
   textOf(location.hash),
 ]);
+/** The kernel of an op's page is not among the examples. */
+const examples: Record<string, string> = {
+  ...files,
+  ...Object.fromEntries(
+    Object.entries(ops).flatMap(([name, text]) => (location.hash === `#op-${name}` ? [[`op-${name}.ts`, text]] : [])),
+  ),
+};
 const exampleFiles = Object.entries(examples);
 const exampleName = `${location.hash.slice(1)}.ts`;
-const initialFile = exampleName in examples ? exampleName : "gemm.ts";
+const initialFile = Object.hasOwn(examples, exampleName) ? exampleName : TUTORIAL;
 if (sharedText === undefined) runs.run({ files: [[MAIN, examples[initialFile]!], ...exampleFiles], program: [0] });
 
 const [
-  { createEditors, addFiles: knowFiles, linkLines, marksAt, setDark, showMarks, startTypes, typesWorker },
+  { createEditors, addFiles: knowFiles, linkLines, marksAt, setDark, showMarks, showPython, startTypes, typesWorker },
   declarations,
 ] = await loading;
 const editors = createEditors({ text: element("text"), python: element("python") }, declarations);
@@ -55,21 +68,23 @@ let grid: readonly number[] = [1];
 let mayRun = sharedText === undefined;
 const marks = new Map<Mark["kind"] | "compile", readonly Mark[]>();
 
-const isLast = (stage: Stage): boolean => stage === "proof" || stage === "comparison";
+/** What the current run has said so far. */
+let replies: Replies = {};
+/** True if the next Python is of another kernel, which scrolls to its start. */
+let isOtherKernel = true;
 
 function onStopped(stage: Stage): void {
   startTypes();
-  setState(`stopped: the ${stage} took longer than ${LIMIT / 1000} s`, !isLast(stage));
-  if (stage === "proof")
-    element("verdict").append(" Proofs take longer than this page waits; `tilescript check` has time.");
-  if (stage === "comparison")
-    element("verdict").append(" What it computes takes longer; `tilescript check --computes` has time.");
+  if (!isLastStage(stage)) clearResult();
+  replies = { ...replies, stopped: stage };
+  showState(isLastStage(stage) ? "" : "stopped");
   document.dispatchEvent(new CustomEvent("playground", { detail: { stage: "stopped", of: stage } }));
 }
 
 function run(): void {
   if (!mayRun) return;
-  setState("running…", true);
+  element("state").textContent = "running…";
+  document.body.classList.add("stale");
   runs.run({
     files: [[MAIN, editors.text.getValue()], ...exampleFiles],
     program: element<HTMLInputElement>("map").checked ? "map" : program,
@@ -79,30 +94,45 @@ function run(): void {
 
 function receive(reply: Exclude<Reply, { stage: "ready" }>): void {
   startTypes();
+  // A run starts with its Python or with the reason why there is none.
+  replies =
+    reply.stage === "built" || reply.stage === "failed"
+      ? { [reply.stage]: reply }
+      : { ...replies, [reply.stage]: reply };
   if (reply.stage === "failed") {
+    clearResult();
     recordMarks("compile", reply.marks);
-    setState("see the marked lines", true);
   } else if (reply.stage === "built") showBuilt(reply);
   else if (reply.stage === "evaluated") showEvaluated(reply);
-  else if (reply.stage === "refused") {
-    recordMarks("finding", []);
-    element("verdict").textContent = `It cannot be launched like this: ${reply.why}`;
-  } else {
-    recordMarks("proof", reply.marks);
-    const lines = reply.stage === "proved" ? [`Proofs: ${reply.summary}`] : reply.lines;
-    for (const line of lines) element("verdict").append(` ${line}.`);
-  }
+  else if (reply.stage === "refused") recordMarks("finding", []);
+  else recordMarks("proof", reply.marks);
+  showState(replies.built ? `built in ${Math.round(replies.built.milliseconds)} ms` : "");
   document.dispatchEvent(new CustomEvent("playground", { detail: reply }));
 }
 
-function showBuilt({ python, lines, ir, kernels, kernel, marks: warnings, dtypes, milliseconds }: Built): void {
+/** Shows the verdict. What remains of an older text is displayed differently. */
+function showState(message: string): void {
+  showVerdict(element("verdict"), verdictOf(replies));
+  element("state").textContent = message;
+  document.body.classList.toggle("stale", replies.built === undefined);
+}
+
+/** Removes what was found out about an older text. */
+function clearResult(): void {
+  replies = {};
+  marks.clear();
+  recordMarks("compile", []);
+  for (const id of ["picture", "ir", "grid", "choices"]) element(id).replaceChildren();
+  delete element("choices").dataset["shape"];
+}
+
+function showBuilt({ python, lines, ir, kernels, kernel, marks: warnings, dtypes }: Built): void {
   marks.clear();
   recordMarks("compile", warnings);
-  if (editors.python.getValue() !== python) editors.python.setValue(python);
+  if (editors.python.getValue() !== python) showPython(editors, python, isOtherKernel);
+  isOtherKernel = false;
   showLinks(lines.map((line) => (line && line[0] === MAIN ? line[1] : null)));
   element("ir").textContent = ir;
-  setState(`built in ${Math.round(milliseconds)} ms`, false);
-  element("verdict").textContent = "";
   const select = element<HTMLSelectElement>("kernel");
   if (select.options.length !== kernels.length || kernels.some((name, i) => select.options[i]!.value !== name))
     select.replaceChildren(...kernels.map((name) => new Option(name)));
@@ -114,7 +144,7 @@ function showBuilt({ python, lines, ir, kernels, kernel, marks: warnings, dtypes
 function showEvaluated(reply: Evaluated): void {
   grid = reply.grid;
   recordMarks("finding", reply.marks);
-  element("picture").innerHTML = reply.picture;
+  element("picture").replaceChildren(elementOf(reply.picture));
   element("grid").textContent = `of ${grid.join(" × ")}`;
   if (reply.program !== "map") {
     program = reply.program;
@@ -122,18 +152,6 @@ function showEvaluated(reply: Evaluated): void {
     if (document.activeElement !== field) field.value = program.join(", ");
   }
   showChoices(reply);
-  element("verdict").textContent = verdictOf(reply);
-}
-
-function verdictOf({ marks: findings, comparison, unchecked, milliseconds }: Evaluated): string {
-  const duration = `Evaluated in ${Math.round(milliseconds)} ms.`;
-  if (findings.length > 0) return `${duration} ${findings.length} findings: see the marked lines.`;
-  const uncheckedText = unchecked.length > 0 ? ` Unchecked: ${unchecked.join("; ")}.` : "";
-  if (!comparison) return `${duration} No finding.${uncheckedText}`;
-  if (comparison.correct) return `${duration} It agrees with the reference, without a finding.${uncheckedText}`;
-  const { worst, wrong, total } = comparison;
-  const worstText = worst ? `: ${worst.output}[${worst.index.join(", ")}] is ${worst.got}, not ${worst.expected}` : "";
-  return `${duration} Wrong: ${wrong} of ${total} elements differ from the reference${worstText}.${uncheckedText}`;
 }
 
 /** Shows the evaluated case in editable fields. A field is not changed while the reader types in it. */
@@ -217,15 +235,11 @@ function recordMarks(kind: Mark["kind"] | "compile", list: readonly Mark[]): voi
   );
 }
 
-/** Sets the state text. Stale output is displayed differently until the new output arrives. */
-function setState(message: string, isStale: boolean): void {
-  element("state").textContent = message;
-  document.body.classList.toggle("stale", isStale);
-}
-
 function forget(): void {
   selection = {};
   program = [0];
+  isOtherKernel = true;
+  element<HTMLInputElement>("map").checked = false;
 }
 
 let soon: ReturnType<typeof setTimeout> | undefined;
@@ -288,20 +302,39 @@ element("share").addEventListener("click", async () => {
   element("state").textContent = "the link is in the address bar and the clipboard";
 });
 
-for (const tab of document.querySelectorAll<HTMLButtonElement>('[role="tab"]'))
-  tab.addEventListener("click", () => {
-    for (const each of document.querySelectorAll<HTMLButtonElement>('[role="tab"]')) {
-      each.setAttribute("aria-selected", String(each === tab));
-      element(each.getAttribute("aria-controls")!).hidden = each !== tab;
+for (const list of document.querySelectorAll<HTMLElement>('[role="tablist"]')) {
+  const tabs = [...list.querySelectorAll<HTMLButtonElement>('[role="tab"]')];
+  const choose = (chosen: HTMLButtonElement): void => {
+    for (const tab of tabs) {
+      tab.setAttribute("aria-selected", String(tab === chosen));
+      tab.tabIndex = tab === chosen ? 0 : -1;
+      const panel = element(tab.getAttribute("aria-controls")!);
+      // A wide window has room for all panes.
+      if (list.classList.contains("panes")) panel.classList.toggle("shown-pane", tab === chosen);
+      else panel.hidden = tab !== chosen;
     }
+  };
+  list.addEventListener("click", ({ target }) => {
+    if (target instanceof HTMLButtonElement) choose(target);
   });
+  list.addEventListener("keydown", ({ key, target }) => {
+    const offset = { ArrowLeft: -1, ArrowRight: 1 }[key];
+    if (offset === undefined) return;
+    const tab = tabs.at((tabs.indexOf(target as HTMLButtonElement) + offset) % tabs.length)!;
+    choose(tab);
+    tab.focus();
+  });
+  choose(tabs[0]!);
+}
 
 select.value = initialFile;
 editors.text.setValue(sharedText ?? examples[initialFile]!);
 clearTimeout(soon);
 if (sharedText !== undefined) {
   element("untrusted").hidden = false;
-  setState("not run yet", true);
+  showVerdict(element("verdict"), { tone: "busy", headline: "Not run yet", details: [] });
+  element("state").textContent = "";
+  document.body.classList.add("stale");
   startTypes();
 }
 setReady();

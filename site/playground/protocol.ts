@@ -1,6 +1,7 @@
 /** The protocol between the playground's page and its worker. */
 import type { Comparison, Config } from "../../src/compiled/compiled-kernel.js";
 import type { Diagnostic, Location } from "../../src/diagnostics/diagnostic.js";
+import type { Drawing } from "../../src/visualize/drawing.js";
 import type { Selection } from "./shown-case.js";
 
 /** A run: the texts, and the reader's choices. The worker chooses the missing parts. */
@@ -17,7 +18,8 @@ export interface Request extends Selection {
 
 /** A message at a location in the reader's text. */
 export interface Mark {
-  readonly kind: "error" | "warning" | "finding" | "proof";
+  /** `proof` is a gap in a proof, `refuted` a counterexample. */
+  readonly kind: "error" | "warning" | "finding" | "proof" | "refuted";
   readonly code: string;
   readonly message: string;
   readonly at?: Pick<Location, "file" | "line" | "column"> | undefined;
@@ -51,8 +53,9 @@ export type Reply =
       readonly program: readonly number[] | "map";
       /** The number of accesses of the drawn program, or of all programs for the map. */
       readonly accesses: number;
-      /** SVG. */
-      readonly picture: string;
+      readonly picture: Drawing;
+      /** What the kernel wrote, as text. */
+      readonly outputs: string;
       readonly comparison?: Comparison | undefined;
       readonly unchecked: readonly string[];
       readonly marks: readonly Mark[];

@@ -1,15 +1,18 @@
 /** Runs requests sequentially in a worker, and stops those that take too long. */
 import type { Reply, Request } from "./protocol.js";
+import type { RunWorker } from "./sandbox.js";
 
 /** The time limit of a stage, in milliseconds. */
 export const LIMIT = 5000;
 
 type Result = Exclude<Reply, { stage: "ready" }>;
 export type Stage = "build" | "evaluation" | "proof" | "comparison";
+/** True for the stages that leave the verdict of the evaluator as it is. */
+export const isLastStage = (stage: Stage): boolean => stage === "proof" || stage === "comparison";
 const NEXT = { built: "evaluation", evaluated: "proof", refused: "proof", proved: "comparison" } as const;
 
 export class Runs {
-  #worker: Worker | undefined;
+  #worker: RunWorker | undefined;
   #id = 0;
   #stage: Stage | undefined;
   /** True once the worker is loaded; loading counts for no stage. */
@@ -19,7 +22,7 @@ export class Runs {
   #waiting: Request | undefined;
 
   constructor(
-    readonly start: () => Worker,
+    readonly start: () => RunWorker,
     readonly on: { result(reply: Result): void; stopped(stage: Stage): void },
   ) {
     this.#renew();
@@ -29,7 +32,7 @@ export class Runs {
     const nextRequest = { ...request, id: ++this.#id };
     if (this.#stage === undefined) this.#post(nextRequest);
     // Proofs and comparisons are the last stages, and they concern the text before the change.
-    else if (this.#stage === "proof" || this.#stage === "comparison") {
+    else if (isLastStage(this.#stage)) {
       this.#renew();
       this.#post(nextRequest);
     } else this.#waiting = nextRequest;
@@ -57,7 +60,7 @@ export class Runs {
     this.#enter(undefined);
     this.#isReady = false;
     this.#worker = this.start();
-    this.#worker.onmessage = ({ data }: MessageEvent<Reply>) => this.#receive(data);
+    this.#worker.onmessage = ({ data }) => this.#receive(data);
   }
 
   #receive(reply: Reply): void {

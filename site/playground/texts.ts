@@ -1,7 +1,9 @@
 /** Texts as modules: types are blanked, so that lines and columns stay, and imports refer to the page's own copies. */
 import blankSpace from "ts-blank-space";
 import * as tilescript from "../../src/browser.js";
+import { ts } from "../../src/source/typescript.js";
 import { resolvePath } from "../../src/source/imports.js";
+import type { Mark } from "./protocol.js";
 
 export type Files = ReadonlyMap<string, string>;
 
@@ -32,7 +34,24 @@ export interface ImportedModules {
   nameOf(text: string): string;
 }
 
-/** @throws Error for an import that names neither TileScript nor one of the texts; and what the text itself throws. */
+/** Texts that are no TypeScript, with the parser's messages at their lines. */
+export class BrokenText extends Error {
+  constructor(readonly marks: readonly Mark[]) {
+    super("a text is no TypeScript");
+  }
+}
+
+/** The parser's messages on a text. */
+function syntaxMarks(file: string, text: string): readonly Mark[] {
+  const { diagnostics = [] } = ts.transpileModule(text, { reportDiagnostics: true, fileName: file });
+  return diagnostics.map(({ start = 0, messageText, code }) => {
+    const before = text.slice(0, start).split("\n");
+    const at = { file, line: before.length, column: before.at(-1)!.length + 1 };
+    return { kind: "error", code: `TS${code}`, message: ts.flattenDiagnosticMessageText(messageText, "\n"), at };
+  });
+}
+
+/** @throws BrokenText; Error for an import that names neither TileScript nor one of the texts; and what the text itself throws. */
 export async function importTexts(files: Files, main: string): Promise<ImportedModules> {
   const base = `${ORIGIN}/${++importCount}/`;
   const urls = new Map<string, string>();
@@ -55,6 +74,10 @@ export async function importTexts(files: Files, main: string): Promise<ImportedM
   try {
     const exports = (await import(/* @vite-ignore */ urlOf(base + main))) as Record<string, unknown>;
     return { exports, mains: mains.splice(0), texts, nameOf };
+  } catch (error) {
+    // The engine's message has no line.
+    const marks = error instanceof SyntaxError ? syntaxMarks(main, files.get(main)!) : [];
+    throw marks.length > 0 ? new BrokenText(marks) : error;
   } finally {
     for (const url of urls.values()) URL.revokeObjectURL(url);
   }

@@ -1,16 +1,20 @@
 /** Builds, evaluates and proves the reader's kernel in a worker, so that an endless loop does not stop the page. */
 import { originalPositionFor, TraceMap } from "@jridgewell/trace-mapping";
-import { accessPicture, compile, programMap, TileScriptError } from "../../src/browser.js";
+import { compile, TileScriptError } from "../../src/browser.js";
 import type { CompiledKernel } from "../../src/compiled/compiled-kernel.js";
+import type { Diagnostic } from "../../src/diagnostics/diagnostic.js";
 import { KernelDefinition } from "../../src/dsl/definition.js";
 import { OperatorDefinition } from "../../src/dsl/operator.js";
 import type { SourceIndex } from "../../src/ir/source-index.js";
 import { computesLines, outputDiagnostics } from "../../src/runtime/report/computes-text.js";
 import { proofDiagnostics, proofSummary } from "../../src/runtime/report/proof-text.js";
 import { indexTexts } from "../../src/source/file-texts.js";
+import { accessDrawing } from "../../src/visualize/access-picture.js";
+import { programDrawing } from "../../src/visualize/program-map.js";
 import { type Mark, markOf, type Reply, type Request } from "./protocol.js";
+import { outputsText } from "./outputs.js";
 import { shownCase } from "./shown-case.js";
-import { type ImportedModules, importTexts } from "./texts.js";
+import { BrokenText, type ImportedModules, importTexts } from "./texts.js";
 
 const reply = (message: Reply): void => self.postMessage(message);
 
@@ -46,16 +50,18 @@ self.onmessage = async ({ data: request }: MessageEvent<Request>) => {
     if (request.only === "build") return;
     evaluate(definition, compiledKernel, source, request, nameOf, withReaderNames);
     const proof = compiledKernel.proof();
-    const marks = proofDiagnostics(proof).map((each) => withReaderNames(markOf(each, "proof")));
+    const marks = proofDiagnostics(proof).map((each) => withReaderNames(proofMark(each)));
     reply({ stage: "proved", id: request.id, summary: proofSummary(proof), marks });
     const outputs = compiledKernel.computes();
-    const wrong = outputDiagnostics(outputs).map((each) => withReaderNames(markOf(each, "proof")));
+    const wrong = outputDiagnostics(outputs).map((each) => withReaderNames(proofMark(each)));
     const lines = computesLines(compiledKernel, outputs).map(nameOf);
     reply({ stage: "compared", id: request.id, lines, marks: [...marks, ...wrong] });
   } catch (error) {
     reply({ stage: "failed", id: request.id, marks: marksOf(error).map(withReaderNames) });
   }
 };
+
+const proofMark = (each: Diagnostic): Mark => markOf(each, each.severity === "error" ? "refuted" : "proof");
 
 type Definition = KernelDefinition | OperatorDefinition;
 
@@ -80,7 +86,7 @@ function evaluate(
   const example = shownCase(definition, compiledKernel, source, selection);
   if ("refusal" in example) return reply({ stage: "refused", id, why: example.refusal });
   const { kernel, at: location } = example;
-  const { findings, comparison, unchecked, accesses = [] } = kernel.evaluate(location, { accesses: "all" });
+  const { outputs, findings, comparison, unchecked, accesses = [] } = kernel.evaluate(location, { accesses: "all" });
   const grid = accesses[0]?.grid ?? [1];
   const programToDraw = program === "map" ? program : grid.map((size, axis) => Math.min(program[axis] ?? 0, size - 1));
   const isDrawn = ({ program: programIds }: (typeof accesses)[number]): boolean =>
@@ -95,7 +101,8 @@ function evaluate(
     grid,
     program: programToDraw,
     accesses: drawnAccesses.length,
-    picture: programToDraw === "map" ? programMap(drawnAccesses) : accessPicture(drawnAccesses),
+    picture: programToDraw === "map" ? programDrawing(drawnAccesses) : accessDrawing(drawnAccesses),
+    outputs: outputsText(outputs),
     comparison,
     unchecked: unchecked.map(nameOf),
     marks: findings.map(({ code, message, at: location, program: programIds, lane }) =>
@@ -122,6 +129,7 @@ function linesOf({ map, python }: CompiledKernel, { nameOf }: ImportedModules) {
 }
 
 function marksOf(error: unknown): readonly Mark[] {
+  if (error instanceof BrokenText) return error.marks;
   if (error instanceof TileScriptError) return error.diagnostics.map((each) => markOf(each));
   return [{ kind: "error", code: "thrown", message: error instanceof Error ? error.message : String(error) }];
 }

@@ -187,7 +187,7 @@ async function writeOps(site: Site, entries: ReadonlyMap<string, Entry>): Promis
     site.write(page.path, {
       html,
       title: page.title,
-      description: descriptionOf(`${page.title}: ${page.entry.text.replaceAll("`", "")}`),
+      description: descriptionOf(`${page.title}: ${page.entry.text.replaceAll("`", "")} Types, an example, its Python and its errors.`),
       headings: headingsOf(html),
       neighbors: [list[i - 1], list[i + 1]],
     });
@@ -250,4 +250,5 @@ if (process.argv[1] === import.meta.filename) {
   const seconds = (): string => `${((performance.now() - start) / 1000).toFixed(1)} s`;
   await buildSite(OUT, (part) => console.log(`${seconds().padStart(7)}  ${part}`));
   console.log(`wrote ${OUT} in ${seconds()}`);
+  console.log("CPU", process.cpuUsage());
 }

@@ -54,8 +54,8 @@ ${proofs(entries)}
 ${evaluator(entries)}
 ${importer(highlight)}
 <section class="feature">
-<div><h2>As fast as by hand</h2>
-<p>The Python is what a person writes, so it costs nothing at run time. Where PyTorch is faster, <a href="./when-not-to-write-a-kernel.html">use PyTorch</a>.</p>
+<div><h2>Measured beside PyTorch</h2>
+<p>The emitted kernel is the Triton that you would write by hand, so nothing is lost on the way. Where PyTorch is faster, <a href="./when-not-to-write-a-kernel.html">use PyTorch</a>.</p>
 <p><a href="./performance.html">All measurements</a></p></div>
 <div>${speedBars()}</div>
 </section>

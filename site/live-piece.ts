@@ -60,9 +60,9 @@ export async function livePiece(piece: Piece, highlight: Highlight): Promise<str
   ];
   return `<div class="live" data-selection="${escape(JSON.stringify(selection ?? {}))}">
 <div class="live-bar">${buttons.join(" ")}</div>
-<div class="pair"><figure><figcaption>${file}</figcaption>${texts.join("")}</figure>
-<figure><figcaption>Python</figcaption>${highlight(python, "python")}</figure></div>
-<output class="verdict" aria-live="polite"${shownVerdict(kernel, broken !== undefined)}</output>
+<div class="live-columns"><figure class="live-text"><figcaption>${file}</figcaption>${texts.join("")}</figure>
+<div><figure class="live-python"><figcaption>Python</figcaption>${highlight(python, "python")}</figure>
+<output class="verdict" aria-live="polite"${shownVerdict(kernel, broken !== undefined)}</output></div></div>
 ${"refusal" in shown ? "" : resultOf(shown, selection?.program)}</div>`;
 }
 

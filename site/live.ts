@@ -12,8 +12,8 @@ for (const piece of document.querySelectorAll<HTMLElement>(".live")) connect(pie
 
 function connect(piece: HTMLElement): void {
   const find = <E extends HTMLElement>(selector: string): E | null => piece.querySelector<E>(selector);
-  const texts = Array.from(piece.querySelectorAll<HTMLPreElement>("figure:first-child pre"), (each) => each);
-  const python = find<HTMLPreElement>("figure:last-child pre")!;
+  const texts = Array.from(piece.querySelectorAll<HTMLPreElement>(".live-text pre"), (each) => each);
+  const python = find<HTMLPreElement>(".live-python pre")!;
   const verdict = find<HTMLElement>(".verdict")!;
   const coloredLines = new Map(
     Array.from(python.querySelectorAll<HTMLElement>(".line"), (line) => [line.textContent ?? "", line] as const),
@@ -24,8 +24,8 @@ function connect(piece: HTMLElement): void {
   let shownText = 0;
 
   const receive = (reply: Exclude<Reply, { stage: "ready" }>): void => {
-    const isFirst = reply.stage === "built" || reply.stage === "failed";
-    replies = isFirst ? { [reply.stage]: reply } : { ...replies, [reply.stage]: reply };
+    if (reply.stage === "built" || reply.stage === "failed") replies = {};
+    replies = { ...replies, [reply.stage]: reply };
     if (reply.stage === "built") showPython(python, kernelPart(reply.python, reply.kernel), coloredLines);
     python.classList.toggle("old", reply.stage === "failed");
     if (reply.stage === "evaluated") {

@@ -20,7 +20,7 @@ export interface OpPage extends Neighbor {
 /** Words of other languages for control flow, which a search should find. */
 const KEYWORDS: Readonly<Record<string, string>> = {
   when: "if else branch condition otherwise",
-  where: "if else select ternary",
+  where: "select ternary",
   range: "for loop iteration",
   staticRange: "for loop unroll",
   whileLoop: "while loop",
@@ -40,8 +40,8 @@ const KINDS: Readonly<Record<OperandKind, string>> = {
   tileOrPointer: "a tile or pointer",
   mask: "a tile of int1, or one truth value",
   shape: "a list of constexprs and numbers",
-  constant: "a number, string or truth value",
-  constants: "a number, string or truth value, or a list of them",
+  constant: "a constant: a number, string or truth value",
+  constants: "a constant or a list of them",
   dtype: "a dtype",
   address: "a view or pointer",
   tensor: "a tensor",

@@ -94,13 +94,11 @@ function run(): void {
 
 function receive(reply: Exclude<Reply, { stage: "ready" }>): void {
   startTypes();
+  if (reply.stage === "failed") clearResult();
   // A run starts with its Python or with the reason why there is none.
-  replies =
-    reply.stage === "built" || reply.stage === "failed"
-      ? { [reply.stage]: reply }
-      : { ...replies, [reply.stage]: reply };
+  if (reply.stage === "built") replies = {};
+  replies = { ...replies, [reply.stage]: reply };
   if (reply.stage === "failed") {
-    clearResult();
     recordMarks("compile", reply.marks);
   } else if (reply.stage === "built") showBuilt(reply);
   else if (reply.stage === "evaluated") showEvaluated(reply);

@@ -44,7 +44,7 @@ export function verdictOf(replies: Replies): Verdict {
 function faultOf({ marks, comparison }: Extract<Reply, { stage: "evaluated" }>): Verdict | undefined {
   const [first] = marks;
   if (first) {
-    const others = marks.length > 1 ? [`${marks.length - 1} more below.`] : [];
+    const others = marks.length > 1 ? [`And ${marks.length - 1} more.`] : [];
     return { tone: "bad", headline: `Wrong: ${first.code}`, details: [placed(first), ...others] };
   }
   if (!comparison || comparison.correct) return undefined;

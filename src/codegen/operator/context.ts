@@ -32,6 +32,7 @@ export class OperatorContext {
   readonly outputs: readonly TensorParam[];
   /** Names of the forward function's results: outputs, then tensors that only the gradient needs. */
   readonly results: readonly string[];
+  readonly #privateNames = new Map<string, string>();
 
   constructor(
     readonly operator: OperatorIR,
@@ -56,9 +57,11 @@ export class OperatorContext {
     return this.names.tensors.get(name) ?? this.names.parameters.get(face.params.find((p) => p.name === name)!.value)!;
   }
 
-  /** The name of a private function of the module. */
+  /** The name of a private function of the module, the same for each call. A kernel may have the obvious one. */
   privateName(suffix: string): string {
-    return `_${this.names.wrapper}_${suffix}`;
+    const name = this.#privateNames.get(suffix) ?? this.module.take(`_${this.names.wrapper}_${suffix}`);
+    this.#privateNames.set(suffix, name);
+    return name;
   }
 
   /** The device of the first required input, for new tensors. */

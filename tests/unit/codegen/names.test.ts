@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { build, constexpr, kernel, scalar, tensor, tl } from "tilescript";
+import { build, constexpr, kernel, op, scalar, tensor, tl } from "tilescript";
 import { isUsable, Names, snakeCase } from "../../../src/codegen/names/names.js";
 import { emit } from "../../support/emit.js";
 
@@ -111,4 +111,24 @@ test("a name that the author wrote as Python has it should never belong to anoth
   const names = Array.from(signature.slice(0, signature.indexOf(")")).matchAll(/(\w+): /g), ([, name]) => name);
   expect(names).toEqual(["camel_case_1", "x", "camel_case", "x_ptr_1", "x_ptr", "out"]);
   expect(python).toContain("tl.load(x_ptr_2 + ");
+});
+
+test("a kernel with the name of an operator's gradient keeps its own function", async () => {
+  const x = tensor(tl.float32, ["N"]);
+  const named = (name: string) =>
+    kernel(name, { params: { x, y: tensor.out(tl.float32, ["N"]) }, grid: ({ N }) => [N] }, ({ x: values, y }) => {
+      const i = tl.inBounds(tl.programId(0));
+      tl.store(y.at(i), tl.load(values.at(i)).mul(2));
+    });
+  const [forward, backward, context] = [named("twice"), named("twice_backward"), named("twice_setup_context")];
+  const twice = op(
+    "twice",
+    { params: { x, y: tensor.out(tl.float32, ["N"]) }, reference: ({ x: values }) => values.mul(2) },
+    ({ x: values }) => forward.call({ x: context.call({ x: values }).y.div(2) }),
+    (_, { y: dy }) => ({ x: backward.call({ x: dy }).y }),
+  );
+  const { python } = await build(twice);
+  const functions = Array.from(python.matchAll(/^def (\w{2,})\(/gm), ([, name]) => name!);
+  expect(functions.filter((name, i) => functions.indexOf(name) !== i)).toEqual([]);
+  expect(functions).toContain("_twice_backward_1");
 });

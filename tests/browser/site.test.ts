@@ -9,9 +9,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, afterEach, describe, expect, test } from "vitest";
 import { formatCall, sections } from "../../docs/language.js";
-import { addresses } from "../../scripts/addresses.js";
 import type { StaticServer } from "../../site/serve.js";
-import { pageOf, sitemap } from "../../site/shell.js";
 import { sampledTests } from "../support/sampled-tests.js";
 import { expectNodesPython, missing, out, pathOf, serveSite, site } from "./site-page.js";
 
@@ -461,26 +459,16 @@ describe.skipIf(why)("the pages", { timeout: 180_000 }, () => {
       if (path === "playground/sandbox.html") return [];
       const description = /<meta name="description" content="([^"]*)">/.exec(html)?.[1] ?? "";
       return [
-        ...(description.length < 15 || description.replaceAll("&quot;", "'").length > 170 ? [`${path}: description "${description}"`] : []),
+        ...(description.length < 15 || description.replaceAll("&quot;", "'").length > 170
+          ? [`${path}: description "${description}"`]
+          : []),
         ...(html.includes('http-equiv="Content-Security-Policy"') ? [] : [`${path}: no policy`]),
-        ...(html.match(/\/(?:work|root|tmp)\/\S*|file:\/\/\S*|registry\.\S*|<td>undefined<|edit this page/gi) ?? []).map(
-          (found) => `${path}: ${found}`,
-        ),
+        ...(
+          html.match(/\/(?:work|root|tmp)\/\S*|file:\/\/\S*|registry\.\S*|<td>undefined<|edit this page/gi) ?? []
+        ).map((found) => `${path}: ${found}`),
       ];
     });
     expect(wrong).toEqual([]);
-  });
-
-  test("addresses of the site come from release.json, or are left out", () => {
-    const contents = { path: "ops/add", title: "tl.add", html: "", headings: [], description: "Adds." };
-    const site = { ...addresses, homepage: "https://tilescript.example" };
-    expect(pageOf(contents, site)).toContain(
-      '<meta property="og:url" content="https://tilescript.example/ops/add.html">',
-    );
-    expect(sitemap(["index"], site)).toContain("<loc>https://tilescript.example/index.html</loc>");
-    const unknown = { ...addresses, homepage: "" };
-    expect(pageOf(contents, unknown)).not.toMatch(/og:|canonical/);
-    expect(sitemap(["index"], unknown)).toBeUndefined();
   });
 
   test("search finds the section about tolerances", async () => {

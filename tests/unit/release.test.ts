@@ -92,13 +92,17 @@ test("package.json has the fields that npm reads", () => {
   });
 });
 
-test("pages of the site link the repository if its address is known", async () => {
+test("pages of the site name the addresses that are known", async () => {
   // The site has packages of its own, which the types of this file must not need.
   const shell: string = "../../site/shell.ts";
-  const { pageOf } = (await import(/* @vite-ignore */ shell)) as {
+  const { pageOf, sitemap } = (await import(/* @vite-ignore */ shell)) as {
     pageOf: (page: object, addresses: Addresses) => string;
+    sitemap: (paths: readonly string[], addresses: Addresses) => string | undefined;
   };
-  const page = { path: "install", title: "Install", html: "", headings: [] };
-  expect(pageOf(page, none)).not.toContain("Source");
+  const page = { path: "install", title: "Install", html: "", headings: [], description: "How to install it." };
+  expect(pageOf(page, none)).not.toMatch(/Source|og:|canonical/);
+  expect(sitemap(["install"], none)).toBeUndefined();
   expect(pageOf(page, some)).toContain(`<a href="https://code.example/tilescript">Source</a>`);
+  expect(pageOf(page, some)).toContain(`<meta property="og:url" content="https://tilescript.example/install.html">`);
+  expect(sitemap(["install"], some)).toContain("<loc>https://tilescript.example/install.html</loc>");
 });

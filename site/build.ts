@@ -8,9 +8,9 @@ import { type Entry, entryOf, galleryIndex, galleryPage, thumbnailOf } from "./g
 import { createHighlight, type Highlight } from "./highlight.js";
 import { hoversOf } from "./hovers.js";
 import { DESCRIPTION, landingPage, TITLE } from "./landing.js";
-import { livePiece } from "./live-piece.js";
 import { createMarkdown, descriptionOf, slugOf } from "./markdown.js";
-import { dtypesPage, exampleText, headingsOf, type OpPage, opPageHtml, opPages, opsIndex } from "./ops.js";
+import { type RenderedOp, renderOps } from "./op-pages.js";
+import { dtypesPage, headingsOf, opPages, opsIndex } from "./ops.js";
 import { groups } from "./pages.js";
 import { notFoundPage, pageOf, sitemap } from "./shell.js";
 import { formatCall } from "../docs/language.js";
@@ -86,8 +86,9 @@ export async function buildSite(outFolder = OUT, report: (part: string) => void 
     logLevel: "error",
   });
   const site = new Site(outFolder, await createHighlight());
-  // Another process computes the hovers meanwhile.
+  // Other processes compute the hovers and the pages of ops meanwhile, one after the other.
   const pendingHovers = hoversOf(exampleFiles, TYPES);
+  const pendingOps = pendingHovers.then(renderOps);
   report(`building, drawing and proving ${exampleFiles.length} examples`);
   const entries = new Map<string, Entry>();
   for (const file of exampleFiles) {
@@ -97,7 +98,7 @@ export async function buildSite(outFolder = OUT, report: (part: string) => void 
   }
   report("computing the types of names in the examples");
   const hovers = await pendingHovers;
-  report("writing the pages");
+  report("writing the pages, one for each op");
   site.write("index", {
     html: await landingPage(entries, site.highlight),
     title: TITLE,
@@ -107,8 +108,7 @@ export async function buildSite(outFolder = OUT, report: (part: string) => void 
   });
   writeTexts(site);
   writeGallery(site, [...entries.values()], (name) => hovers.get(`${name}.ts`) ?? []);
-  report("writing a page for each op");
-  await writeOps(site, entries);
+  writeOps(site, await pendingOps);
   writePlayground(site);
   site.file("404.html", notFoundPage());
   site.file("search.json", site.searchIndex());
@@ -176,50 +176,20 @@ function writeGallery(
   });
 }
 
-async function writeOps(site: Site, entries: ReadonlyMap<string, Entry>): Promise<void> {
-  const list = opPages();
-  const texts: Record<string, string> = {};
-  for (const [i, page] of list.entries()) {
-    const text = await exampleText(page.name);
-    if (text === undefined) throw new Error(`site/op-examples.ts has no kernel for ${page.name}`);
-    texts[page.name] = text;
-    const html = await opHtml(page, text, site.highlight, entries);
-    site.write(page.path, {
-      html,
-      title: page.title,
-      description: descriptionOf(`${page.title}: ${page.entry.text.replaceAll("`", "")} Types, an example, its Python and its errors.`),
-      headings: headingsOf(html),
-      neighbors: [list[i - 1], list[i + 1]],
-    });
-    const { title, keywords, path, entry } = page;
-    site.find({ title, page: "Op", path: `${path}.html`, text: entry.text, keywords });
+function writeOps(site: Site, list: readonly RenderedOp[]): void {
+  for (const [i, { path, title, keywords, html, summary }] of list.entries()) {
+    const description = descriptionOf(`${title}: ${summary} Types, an example, its Python and its errors.`);
+    site.write(path, { html, title, description, headings: headingsOf(html), neighbors: [list[i - 1], list[i + 1]] });
+    site.find({ title, page: "Op", path: `${path}.html`, text: summary, keywords });
   }
-  site.file("playground/ops.json", JSON.stringify(texts));
+  site.file("playground/ops.json", JSON.stringify(Object.fromEntries(list.map(({ name, text }) => [name, text]))));
   const indexes = [
-    ["ops/index", opsIndex(list), "Ops", "Every op of the language, each with its types, an example and its errors."],
+    ["ops/index", opsIndex(opPages()), "Ops", "Every op of the language, with its types, an example and its errors."],
     ["ops/dtypes", dtypesPage(), "Dtypes", "The dtypes of tensors, tiles and scalars, and the GPUs that have them."],
   ] as const;
   for (const [path, html, title, description] of indexes) site.write(path, { html, title, description, headings: [] });
   for (const name of dtypeNames)
     site.find({ title: `tl.${name}`, page: "Op", path: `ops/dtypes.html#${name}`, text: "dtype", keywords: name });
-}
-
-async function opHtml(
-  page: OpPage,
-  text: string,
-  highlight: Highlight,
-  entries: ReadonlyMap<string, Entry>,
-): Promise<string> {
-  const { entry, name } = page;
-  const playground = `../playground/index.html#op-${name}`;
-  const piece = await livePiece({ file: `${name.replace(".", "-")}.ts`, text, playground }, highlight);
-  const call = new RegExp(`\\b(?:tl|desc)\\.${entry.name}\\(`);
-  const users = [...entries.values()].filter((each) => call.test(each.text)).map((each) => each.name);
-  return opPageHtml(page, {
-    piece: `${piece}<script type="module" src="../live.js"></script>`,
-    signature: highlight(formatCall(entry), "ts"),
-    users: users.slice(0, 8),
-  });
 }
 
 function writePlayground(site: Site): void {
@@ -250,5 +220,4 @@ if (process.argv[1] === import.meta.filename) {
   const seconds = (): string => `${((performance.now() - start) / 1000).toFixed(1)} s`;
   await buildSite(OUT, (part) => console.log(`${seconds().padStart(7)}  ${part}`));
   console.log(`wrote ${OUT} in ${seconds()}`);
-  console.log("CPU", process.cpuUsage());
 }

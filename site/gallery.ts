@@ -168,6 +168,7 @@ const PURPOSES: Readonly<Record<string, readonly string[]>> = {
   "Losses, reductions and sorting": [
     "cross-entropy",
     "cross-entropy-with-gradient",
+    "linear-cross-entropy",
     "histogram",
     "bitonic-topk",
     "max-pool-3d",

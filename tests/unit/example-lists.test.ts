@@ -45,3 +45,9 @@ test("the lists name examples that there are", () => {
   const names = new Set(examples.map(({ name }) => name));
   expect(faulty.filter(({ example }) => !names.has(example)).map(({ example }) => example)).toEqual([]);
 });
+
+test("the gallery of the site lists each example once, by its purpose", () => {
+  const [, purposes = ""] = /^const PURPOSES[^{]*= (\{[^]*?^\});/m.exec(read("site/gallery.ts")) ?? [];
+  const listed = Array.from(purposes.matchAll(/"([a-z0-9-]+)"/g), ([, name]) => name!);
+  expect(listed.sort()).toEqual(examples.map(({ name }) => name).sort());
+});

@@ -67,7 +67,7 @@ async function visit(browser: any, url: string) {
     const address: string = request.url();
     if (address.startsWith(url)) requestedPaths.add(new URL(address).pathname);
   });
-  await page.goto(`${url}playground/index.html`);
+  await page.goto(`${url}playground/index.html#gemm`);
   const isThere = await page.waitForFunction(() => {
     const python = (globalThis as any).playground?.editors.python.getValue() ?? "";
     return python.includes("@triton.jit") && performance.now();

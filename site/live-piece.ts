@@ -56,7 +56,7 @@ export async function livePiece(piece: Piece, highlight: Highlight): Promise<str
   ];
   const texts = [
     highlight(text, "ts"),
-    ...(broken ? [highlight(broken.text, "ts").replace("<pre ", "<pre hidden ")] : []),
+    ...(broken ? [markLine(highlight(broken.text, "ts"), differingLine(text, broken.text))] : []),
   ];
   return `<div class="live" data-selection="${escape(JSON.stringify(selection ?? {}))}">
 <div class="live-bar">${buttons.join(" ")}</div>
@@ -64,6 +64,21 @@ export async function livePiece(piece: Piece, highlight: Highlight): Promise<str
 <div><figure class="live-python"><figcaption>Python</figcaption>${highlight(python, "python")}</figure>
 <output class="verdict" aria-live="polite"${shownVerdict(kernel, broken !== undefined)}</output></div></div>
 ${"refusal" in shown ? "" : resultOf(shown, selection?.program)}</div>`;
+}
+
+/** The index of the first line in which two texts differ. */
+function differingLine(text: string, other: string): number {
+  const lines = text.split("\n");
+  return other.split("\n").findIndex((line, i) => line !== lines[i]);
+}
+
+/** The hidden block of a text with a mistake, whose line is marked. */
+function markLine(html: string, index: number): string {
+  let count = 0;
+  const marked = html.replaceAll('<span class="line">', (line) =>
+    count++ === index ? '<span class="line broken">' : line,
+  );
+  return marked.replace("<pre ", "<pre hidden ");
 }
 
 /** The verdict of a kernel that is correct, as the page computes it. */

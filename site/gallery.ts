@@ -105,6 +105,8 @@ const PROPERTIES: Readonly<Record<ProofProperty, string>> = {
   claim: "what the author claims",
   coverage: "every element written",
   race: "no race",
+  order: "lanes in order",
+  termination: "loops end",
   launch: "can be launched",
   dividend: "dividends not negative",
   overflow: "no int32 wrap",

@@ -14,6 +14,7 @@ import {
   type Value,
 } from "../ir/nodes.js";
 import type { Constant, ResultType } from "../values/runtime-values.js";
+import { walkAll } from "../ir/walk.js";
 import type { Dim } from "../types/shape.js";
 import type { Type } from "../types/types.js";
 import { constexprValue } from "../types/constexpr-value.js";
@@ -42,6 +43,8 @@ export class Bindings {
   /** The members of each dtype variable of the parameters. */
   readonly #members: ReadonlyMap<string, readonly DTypeName[]>;
   readonly #dims = new Map<string, number>();
+  /** What the GPU answers to the queries that dims may contain, by their texts, such as `is_cuda()`. */
+  readonly #answers: ReadonlyMap<string, string>;
   /** Index values of the enclosing unrolled loops, by the index's text. */
   readonly #indices = new Map<string, number>();
   /** Constexprs by name. */
@@ -54,6 +57,7 @@ export class Bindings {
     this.#launch = launch;
     this.#params = new Map(ir.params.map((param) => [param.value, param]));
     this.#members = dtypeVariables(ir);
+    this.#answers = answersOf(ir, this.gpu);
     const valuesOf = (kind: Param["kind"]) =>
       ir.params.flatMap((param) => (param.kind === kind ? [[param.name, this.constant(param.value)] as const] : []));
     this.constexprs = Object.fromEntries(valuesOf("constexpr"));
@@ -128,9 +132,13 @@ export class Bindings {
     let value = this.#dims.get(dim);
     if (value === undefined) {
       const numbers = { ...this.constexprs, ...this.#facts(), ...Object.fromEntries(this.#indices) };
-      this.#dims.set(dim, (value = constexprValue(dim, numbers)));
+      this.#dims.set(dim, (value = constexprValue(this.#withAnswers(dim), numbers)));
     }
     return value;
+  }
+
+  #withAnswers(dim: string): string {
+    return [...this.#answers].reduce((text, [query, answer]) => text.replaceAll(query, answer), dim);
   }
 
   /** Other inputs of dims: properties of dtypes, and which optional arguments are present. */
@@ -180,6 +188,18 @@ export class Bindings {
   get unrounded(): boolean {
     return this.#launch.unrounded === true;
   }
+}
+
+function answersOf(ir: KernelIR, gpu: DeviceProperties): ReadonlyMap<string, string> {
+  const answers = new Map<string, string>();
+  walkAll(ir, (statement) => {
+    if (statement.kind !== "op" || !statement.op.facts.answer) return;
+    const { op, operands, results } = statement;
+    const constants = operands.flatMap((operand) => (isLiteral(operand) ? [operand.value] : []));
+    for (const { type } of results)
+      if (type.kind === "constexpr") answers.set(type.text, String(Number(op.facts.answer?.(gpu, ...constants))));
+  });
+  return answers;
 }
 
 /** Evaluates an op on constants with Python's arithmetic. */

@@ -33,3 +33,16 @@ test("a kernel that asks for its target is compared with its reference", () => {
     expect(compiled.work(at).guessed).toBe(undefined);
   }
 });
+
+const sized = kernel("sized", { params: { y: tensor.out(tl.int32, [1]) }, grid: () => [1] }, ({ y }) => {
+  const TILE = tl.choose(tl.targetInfo.cudaCapabilityGeq(9, 0), 8, 4);
+  tl.store(y.at(0), tl.sum(tl.full([TILE], 1, tl.int32), 0));
+});
+
+test("the size of a tile may be what a query of the target chooses", () => {
+  const compiled = compile(sized);
+  const at = { sizes: {}, dtypes: {}, config: 0, seed: 0 };
+  const lanesOn = (major: number) =>
+    Number(compiled.evaluate({ ...at, gpu: { major, minor: 0 } }, { lowered: true }).outputs["y"]!.data[0]);
+  expect([lanesOn(8), lanesOn(9)]).toEqual([4, 8]);
+});

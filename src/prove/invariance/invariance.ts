@@ -37,6 +37,7 @@ const REQUIRED: ReadonlySet<ProofProperty> = new Set<ProofProperty>([
   "bounds",
   "claim",
   "race",
+  "order",
   "dividend",
   "overflow",
   "launch",

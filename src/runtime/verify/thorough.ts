@@ -225,12 +225,15 @@ function roundsOf(
     ...drawn,
   ];
   const cost = (testCase: TestCase): number => costOf(kernel, testCase, deviceLimits[device.kind]);
-  const examples = first ? [first, ...breadthFirst(kernel, others, cost, [first])] : [];
+  const examples = first ? [first, ...breadthFirst(kernel, others, cost, [first], isProved(kernel))] : [];
   return [
     { ...round(selection.config, examples.length), examples: examples.map((testCase) => [testCase]) },
     ...(device.kind === "cuda" && kernel.specialized ? [toTmaCompatible(round(selection.config, runs))] : []),
   ];
 }
+
+const isProved = (kernel: CompiledKernel): boolean =>
+  kernel.proof().obligations.every(({ verdict }) => verdict.kind === "proved");
 
 /** Small cases in which each size and integer scalar is 1, and 16, unless the user chose it. */
 function specializationExamples(

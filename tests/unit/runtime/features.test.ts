@@ -31,3 +31,16 @@ test("the cheapest comes first, and a feature that earlier cases have counts no 
   const [wide, plain, small] = [at(900, "sliced"), at(100, "contiguous"), at(10, "sliced")];
   expect(breadthFirst(kernel, [wide, plain, small], size, [plain])).toEqual([small, wide, plain]);
 });
+
+test("of a proved kernel, special values and dtypes come before layouts, and none is lost", () => {
+  const drawn = fc.sample(cases(kernel, { special: ["nan"], empty: true }), { seed: 2, numRuns: 100 });
+  const isSpecial = ({ special = [] }: TestCase) => special.length > 0;
+  const placed = ({ layouts = {} }: TestCase) => Object.values(layouts).some((layout) => layout !== "contiguous");
+  const [before, after] = [false, true].map((isProved) => breadthFirst(kernel, drawn, size, [], isProved));
+  expect(new Set(after)).toEqual(new Set(drawn));
+  expect(features(after!.slice(0, 12))).toEqual(features(before!.slice(0, 12)));
+  const ranks = (list: readonly TestCase[]) => list.flatMap((each, i) => (isSpecial(each) ? [i] : []));
+  expect(ranks(after!)[0]).toBeLessThan(after!.findIndex((each) => placed(each) && !isSpecial(each)));
+  const sum = (numbers: readonly number[]) => numbers.reduce((a, b) => a + b, 0);
+  expect(sum(ranks(after!))).toBeLessThan(sum(ranks(before!)));
+});

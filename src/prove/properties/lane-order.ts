@@ -103,7 +103,9 @@ const haveOneShape = ({ earlier, later }: EpochPair): boolean =>
 function provesByInverse(context: ProofContext, pair: EpochPair): boolean {
   const { earlier, later, loop } = pair;
   const inverse = inverseOf(context, later, variablesOf(later));
-  const earlierLanes = new Map(zip(later.lane, earlier.lane).map(([{ name }, lane]) => [name, lane]));
+  // Lanes of tiles of other shapes have no pairs; an iteration may be determined all the same.
+  const lanes = haveOneShape(pair) ? zip(later.lane, earlier.lane) : [];
+  const earlierLanes = new Map(lanes.map(([{ name }, lane]) => [name, lane]));
   const variableOf = (name: string): Term => earlierLanes.get(name) ?? symbol(name);
   const isDetermined = (name: string): boolean =>
     provesRoundTrip(context, later, inverse, name) &&

@@ -91,6 +91,14 @@ describe("proved", () => {
 describe("refuted", () => {
   test.each<[string, Body, readonly string[]]>([
     [
+      "a scalar over what a tile stored",
+      ({ x, y, BLOCK }) => {
+        tl.store(y.at(blockOf(BLOCK)), tl.load(x.at(blockOf(BLOCK))));
+        tl.store(y.at(tl.inBounds(0)), 0);
+      },
+      ["refuted"],
+    ],
+    [
       "a read of what another lane stored",
       ({ x, y, BLOCK }) => {
         tl.store(y.at(blockOf(BLOCK)), tl.load(x.at(blockOf(BLOCK))));

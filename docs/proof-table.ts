@@ -78,7 +78,7 @@ export function invarianceFigures(): string {
   const longest = Object.entries(seconds).toSorted(([, x], [, y]) => y - x)[0];
   return [
     "",
-    `On ${date}, of the ${verdicts.length} outputs of the examples' kernels that have a size, ${count("invariant")} were invariant in the first one, ${count("dependent")} were not, ${byKey.length} of them because the autotuner's key contains it, and of ${count("unknown")} it was not shown. Of all ${rows.length} outputs, ${runs("proved")} had the same bits in every run, ${runs("per-config")} in every run with one config, and of ${runs("unknown")} it was not shown. It took ${longest?.[1]} s of CPU at most (\`${longest?.[0]}\`), after the proofs.`,
+    `On ${date}, ${verdicts.length} outputs of the examples' kernels had a size. In its first size, ${count("invariant")} were invariant, ${count("dependent")} were dependent and ${count("unknown")} were unknown. For ${byKey.length} of the dependent ones, the reason is that the autotuner's key contains the size. Of all ${rows.length} outputs, ${runs("proved")} had the same bits in every run and ${runs("per-config")} in every run with one config; ${runs("unknown")} were unknown. It took ${longest?.[1]} s of CPU at most (\`${longest?.[0]}\`), after the proofs.`,
     "",
   ].join("\n");
 }

@@ -56,7 +56,7 @@ export type Params = Readonly<Record<string, unknown>>;
 export interface TensorOptions {
   /** The last axis has stride 1 and the tensor has no gaps. */
   readonly contiguous?: boolean;
-  /** Width of address arithmetic. With int32, the default, the wrapper rejects larger tensors. */
+  /** Width of address arithmetic. With int32, the default, the wrapper rejects tensors beyond 2³¹. */
   readonly offsets?: DType<"int32"> | DType<"int64">;
 }
 export interface OutTensorOptions extends TensorOptions {
@@ -76,7 +76,7 @@ export interface InTensorOptions extends TensorOptions {
    */
   readonly range?: Range;
   /**
-   * The caller's promise that the integers of one axis divide this size into rows: they rise from 0 to the size. Row `i` is the range from `x[i]` to `x[i + 1]`. With `{ ends: "TOTAL" }` the tensor lacks the leading
+   * The caller's promise that this tensor, `x`, divides a size into rows: its integers rise from 0 to the size. Row `i` is the range from `x[i]` to `x[i + 1]`. With `{ ends: "TOTAL" }` the tensor lacks the leading
    * 0, and row `i` ends at `x[i]`.
    */
   readonly partition?: string | { readonly ends: string } | undefined;
@@ -114,7 +114,7 @@ type DeclareDescriptor<A extends Access> = <D extends DType<any>, const Ds exten
   options?: DescriptorOptions<D[Dt]>,
 ) => DescriptorParam<D[Dt], Mutable<Ds>, Mutable<B>, A>;
 /**
- * A tensor that reaches the kernel as a descriptor, for blocks of the last argument's shape (TMA on sm_90 and later).
+ * A tensor that the kernel accesses by a descriptor (TMA on sm_90 and later). The last argument is the shape of blocks.
  * Callers pass tensors; `descriptor.out` and `descriptor.inout` are written.
  */
 export interface DescriptorBuilder extends DeclareDescriptor<"in"> {

@@ -188,13 +188,13 @@ export interface Spec<P, Derived extends string = never, Heuristic extends strin
   /**
    * Adds a warp-specialized kernel for Hopper GPUs to the module. With "auto", a kernel that matches no supported
    * pattern stays plain, and the wrapper of an autotuned kernel times both kernels and launches the faster one. With
-   * "always", the wrapper launches it on every GPU that supports it, and the build rejects a kernel that matches no
+   * "always", the wrapper launches it on every GPU that supports it. The build then rejects a kernel that matches no
    * pattern. The default is "never".
    */
   readonly warpSpecialize?: "auto" | "never" | "always";
   /** Integer arguments that Triton does not specialize on: neither on the value 1 nor on multiples of 16. */
   readonly doNotSpecialize?: readonly (DimsOfParams<P> | NoInfer<Derived> | ScalarNames<P>)[];
-  /** Integer arguments and tensors whose value or address Triton does not specialize on being a multiple of 16. */
+  /** Integers and tensors: Triton does not specialize on whether the value or the address is a multiple of 16. */
   readonly doNotSpecializeOnAlignment?: readonly (
     DimsOfParams<P> | NoInfer<Derived> | ScalarNames<P> | TensorNames<P>
   )[];
@@ -206,14 +206,14 @@ export interface Spec<P, Derived extends string = never, Heuristic extends strin
   /** Conditions that the caller must satisfy. The wrapper checks them before each launch. */
   readonly requires?: (meta: HostArgs<P, NoInfer<Derived>> & OnDevice) => readonly Requirement[];
   /**
-   * Inputs for which arbitrary random numbers are invalid, as recorded PyTorch: `({ M, N }, torch) => ({ index:
+   * Test inputs that cannot be arbitrary numbers, by recorded PyTorch: `({ M, N }, torch) => ({ index:
    * torch.randperm(N) })`. Each is cast to its tensor's dtype. Others are random.
    */
   readonly inputs?: (
     sizes: InputSizes<P, NoInfer<Derived>>,
     torch: Torch,
   ) => { readonly [K in TensorNames<P, "in" | "inout">]?: TorchTensor };
-  /** The expected result as recorded PyTorch. Python source if the recorder lacks a function. */
+  /** Computes the expected result with recorded PyTorch. If the recorder lacks a function, write Python source. */
   readonly reference?: ReferenceSpec<P, NoInfer<Derived>>;
   /**
    * Other implementations that `bench` compares with: `{ cublas: ({ a, b }, torch) => torch.matmul(a, b) }`, or Python
@@ -235,8 +235,8 @@ export interface Spec<P, Derived extends string = never, Heuristic extends strin
   readonly shapes?: readonly Sizes<P, NoInfer<Derived>, NoInfer<Heuristic>>[];
   /**
    * Overrides parts of the default. An element may differ by `atol + rtol * |expected|`, plus `rms` times the
-   * root mean square of the output. `atol` replaces the default `rms`. It must also cover the kernel's algorithm. It
-   * also permits lower roundings. Integers must be equal, unless `atol` is 1 or more: then the fraction
+   * root mean square of the output. `atol` replaces the default `rms`. It must also cover the rounding errors of
+   * the kernel's algorithm, and permits steps in a narrower dtype. Integers must be equal, unless `atol` is 1 or more: then the fraction
    * `share` of them (default 0.01) may differ by up to `atol`. `{ q: { atol: 1 } }` is for `q`.
    */
   readonly tolerance?: ToleranceSpec & { readonly [K in TensorNames<P, "out" | "inout">]?: ToleranceSpec };

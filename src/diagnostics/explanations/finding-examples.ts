@@ -275,7 +275,7 @@ export const proofs = {
   },
   "not-invariant": {
     meaning:
-      "`invariant` names sizes on which no bits of an element may depend. The autotuner may choose another config for each value of its key, and with it another order of sums; a value, a number of iterations or the size of a tile may follow the size; or an element may read other rows. `tilescript check --invariance` says it of all sizes.",
+      "`invariant` names sizes on which no bits of an element may depend. The autotuner may choose another config for each value of its key, and with it another order of sums. A value, a number of iterations or the size of a tile may follow the size. An element may read other rows. `tilescript check --invariance` reports it for all sizes.",
     message:
       "invariant names N, but the bits of y depend on it: the number of iterations of a loop depends on N; compute it from constexprs of the config in place of N",
     failing: {

@@ -12,7 +12,6 @@ const T = tl.dtype("T", [tl.float16, tl.bfloat16]);
 
 /** Parts of the vocabulary whose logits have a gradient in memory at one time. */
 const PARTS = 16;
-const MAX_PART = 2 ** 29;
 /** Words in a tile of the forward pass. */
 const TILE_V = 256;
 
@@ -124,9 +123,10 @@ const lossOfTiles = kernel(
   },
 );
 
-const part = tensor(T, ["M", "PART"]);
+const partOfLogits = tensor(T, ["M", "PART"]);
+const dims = { PART: ({ V }: { readonly V: Scalar<"int32"> }) => tl.cdiv(V, PARTS) };
 /** Of a short vocabulary, the last parts begin behind its end. */
-const first = scalar(tl.int32, { range: [0, 2 ** 30] });
+const part = scalar(tl.int32, { range: [0, PARTS] });
 
 const configs = [
   { BLOCK_M: 128, BLOCK_N: 256, BLOCK_K: 64, numWarps: 8, numStages: 3 },
@@ -138,7 +138,7 @@ const configs = [
 const logitGradients = kernel(
   "logit_gradients",
   {
-    doc: "(softmax(logits) - onehot(label)) * dloss of the row, for the words from `first` on.",
+    doc: "(softmax(logits) - onehot(label)) * dloss of the row, for the words of a part of the vocabulary.",
     params: {
       x,
       weight,
@@ -146,17 +146,17 @@ const logitGradients = kernel(
       lse: tensor(tl.float32, ["M"]),
       dloss: tensor(tl.float32, ["M"]),
       dlogits: tensor.inout(T, ["M", "PART"]),
-      first,
+      part,
       ...blocks,
     },
     grid: ({ M, PART, BLOCK_M, BLOCK_N }) => [tl.cdiv(M, BLOCK_M).mul(tl.cdiv(PART, BLOCK_N))],
-    requires: ({ V, PART }) => [V.ge(1), PART.le(MAX_PART)],
+    dims,
     autotune: { key: ["M", "PART", "K"], configs, restoreValue: ["dlogits"] },
-    shapes: [{ M: 4096, V: 128_256, K: 4096, PART: 8016 }],
+    shapes: [{ M: 4096, V: 128_256, K: 4096 }],
   },
-  ({ x, weight, labels, lse, dloss, dlogits, first, M, V, K, PART, BLOCK_M, BLOCK_N, BLOCK_K }) => {
+  ({ x, weight, labels, lse, dloss, dlogits, part, M, V, K, PART, BLOCK_M, BLOCK_N, BLOCK_K }) => {
     const { rm, rn } = blockOf(M, PART, BLOCK_M, BLOCK_N);
-    const words = rn.add(first);
+    const words = rn.add(part.mul(PART));
     const xm = tl.inBounds(rm.mod(M));
     const acc = tl.mut(tl.zeros([BLOCK_M, BLOCK_N], tl.float32));
     for (const k of tl.range(0, K, BLOCK_K)) {
@@ -174,21 +174,21 @@ const logitGradients = kernel(
 const addInputGradients = kernel(
   "add_input_gradients",
   {
-    doc: "dx += dlogits @ W, for the words from `first` on.",
-    params: { dlogits: part, weight, dx: tensor.inout(tl.float32, ["M", "K"]), first, ...blocks },
+    doc: "dx += dlogits @ W, for the words of a part of the vocabulary.",
+    params: { dlogits: partOfLogits, weight, dx: tensor.inout(tl.float32, ["M", "K"]), part, ...blocks },
     grid: ({ M, K, BLOCK_M, BLOCK_N }) => [tl.cdiv(M, BLOCK_M).mul(tl.cdiv(K, BLOCK_N))],
-    requires: ({ PART }) => [PART.le(MAX_PART)],
+    dims,
     autotune: { key: ["M", "PART", "K"], configs, restoreValue: ["dx"] },
-    shapes: [{ M: 4096, V: 128_256, K: 4096, PART: 8016 }],
+    shapes: [{ M: 4096, V: 128_256, K: 4096 }],
   },
-  ({ dlogits, weight, dx, first, M, K, PART, BLOCK_M, BLOCK_N, BLOCK_K }) => {
+  ({ dlogits, weight, dx, part, M, K, PART, BLOCK_M, BLOCK_N, BLOCK_K }) => {
     const { rm, rn } = blockOf(M, K, BLOCK_M, BLOCK_N);
     const dm = tl.inBounds(rm.mod(M));
     const wn = tl.inBounds(rn.mod(K));
     const acc = tl.mut(tl.load(dx.at(rm, rn)));
     for (const v of tl.range(0, PART, BLOCK_K)) {
       const rv = v.add(tl.arange(0, BLOCK_K));
-      acc.value = tl.dot(tl.load(dlogits.at(dm, rv)), tl.load(weight.at(rv.add(first), wn)), acc.value);
+      acc.value = tl.dot(tl.load(dlogits.at(dm, rv)), tl.load(weight.at(rv.add(part.mul(PART)), wn)), acc.value);
     }
     tl.store(dx.at(rm, rn), acc.value);
   },
@@ -197,14 +197,14 @@ const addInputGradients = kernel(
 const weightGradients = kernel(
   "weight_gradients",
   {
-    doc: "dW = dlogits^T @ x, for the words from `first` on.",
-    params: { dlogits: part, x, dw: tensor.inout(T, ["V", "K"], { offsets: tl.int64 }), first, ...blocks },
+    doc: "dW = dlogits^T @ x, for the words of a part of the vocabulary.",
+    params: { dlogits: partOfLogits, x, dw: tensor.inout(T, ["V", "K"], { offsets: tl.int64 }), part, ...blocks },
     grid: ({ K, PART, BLOCK_M, BLOCK_N }) => [tl.cdiv(PART, BLOCK_M).mul(tl.cdiv(K, BLOCK_N))],
-    requires: ({ PART }) => [PART.le(MAX_PART)],
+    dims,
     autotune: { key: ["M", "PART", "K"], configs, restoreValue: ["dw"] },
-    shapes: [{ M: 4096, V: 128_256, K: 4096, PART: 8016 }],
+    shapes: [{ M: 4096, V: 128_256, K: 4096 }],
   },
-  ({ dlogits, x, dw, first, M, K, PART, BLOCK_M, BLOCK_N, BLOCK_K }) => {
+  ({ dlogits, x, dw, part, M, K, PART, BLOCK_M, BLOCK_N, BLOCK_K }) => {
     const { rm: rv, rn } = blockOf(PART, K, BLOCK_M, BLOCK_N);
     const dv = tl.inBounds(rv.mod(PART));
     const xn = tl.inBounds(rn.mod(K));
@@ -213,7 +213,7 @@ const weightGradients = kernel(
       const rm = m.add(tl.arange(0, BLOCK_K));
       acc.value = tl.dot(tl.load(dlogits.at(rm, dv)).T, tl.load(x.at(rm, xn)), acc.value);
     }
-    tl.store(dw.at(rv.add(first), rn), acc.value.to(T), { mask: rv.lt(PART).col });
+    tl.store(dw.at(rv.add(part.mul(PART)), rn), acc.value.to(T), { mask: rv.lt(PART).col });
   },
 );
 
@@ -240,11 +240,10 @@ export const linearCrossEntropy = op(
     const dw = torch.empty([V, K], { dtype: T });
     const PART = V.add(PARTS - 1).floorDiv(PARTS);
     const dlogits = torch.empty([M, PART], { dtype: T });
-    for (let i = 0; i < PARTS; i++) {
-      const first = PART.mul(i);
-      logitGradients.call({ x, weight, labels, lse, dloss, dlogits, first });
-      addInputGradients.call({ dlogits, weight, dx, first });
-      weightGradients.call({ dlogits, x, dw, first });
+    for (let part = 0; part < PARTS; part++) {
+      logitGradients.call({ x, weight, labels, lse, dloss, dlogits, part });
+      addInputGradients.call({ dlogits, weight, dx, part });
+      weightGradients.call({ dlogits, x, dw, part });
     }
     return { x: dx.to(T), weight: dw };
   },

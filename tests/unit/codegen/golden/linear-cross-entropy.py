@@ -313,7 +313,7 @@ def logit_gradients_kernel(
     lse_ptr,
     dloss_ptr,
     dlogits_ptr,
-    first: tl.int32,
+    part: tl.int32,
     M,
     K,
     V,
@@ -339,7 +339,7 @@ def logit_gradients_kernel(
     )
     rm = pid_m * BLOCK_M + tl.arange(0, BLOCK_M)
     rn = pid_n * BLOCK_N + tl.arange(0, BLOCK_N)
-    words = rn + first
+    words = rn + part * PART
     xm = rm % M
     acc = tl.zeros([BLOCK_M, BLOCK_N], dtype=tl.float32)
     rk = tl.arange(0, BLOCK_K)
@@ -381,7 +381,7 @@ def logit_gradients_kernel(
     )
 
 
-def _logit_gradients_meta(x, weight, labels, lse, dloss, dlogits, first):
+def _logit_gradients_meta(x, weight, labels, lse, dloss, dlogits, part):
     """Checks the arguments of logit_gradients, and allocates its results."""
     _check_operands(
         "logit_gradients",
@@ -408,6 +408,19 @@ def _logit_gradients_meta(x, weight, labels, lse, dloss, dlogits, first):
             f"{x.shape}, {weight.shape}, {labels.shape}, {lse.shape}, "
             f"{dloss.shape} and {dlogits.shape}"
         )
+    M, _ = x.shape
+    V = weight.shape[0]
+    if not (part >= 0 and part < 16):
+        raise ValueError(
+            "logit_gradients: a requirement does not hold: part >= 0 and part < "
+            f"16 with part = {part}"
+        )
+    PART = triton.cdiv(V, 16)
+    if dlogits.shape[1] != PART:
+        raise ValueError(
+            f"logit_gradients: dlogits must have shape [M={M}, PART={PART}], got "
+            f"{dlogits.shape}"
+        )
     _check_dtypes(
         "logit_gradients",
         (torch.float16, torch.bfloat16),
@@ -419,12 +432,12 @@ def _logit_gradients_meta(x, weight, labels, lse, dloss, dlogits, first):
     _check_dtypes("logit_gradients", (torch.float32,), lse=lse, dloss=dloss)
 
 
-def _logit_gradients(x, weight, labels, lse, dloss, dlogits, first):
-    """(softmax(logits) - onehot(label)) * dloss of the row, for the words from
-    `first` on.
+def _logit_gradients(x, weight, labels, lse, dloss, dlogits, part):
+    """(softmax(logits) - onehot(label)) * dloss of the row, for the words of a part
+    of the vocabulary.
     """
-    _logit_gradients_meta(x, weight, labels, lse, dloss, dlogits, first)
-    _check_int("logit_gradients: first", first, -(2**31), 2**31 - 1)
+    _logit_gradients_meta(x, weight, labels, lse, dloss, dlogits, part)
+    _check_int("logit_gradients: part", part, -(2**31), 2**31 - 1)
     _check_strided(
         "logit_gradients: dlogits",
         dlogits,
@@ -436,7 +449,7 @@ def _logit_gradients(x, weight, labels, lse, dloss, dlogits, first):
     )
     M, K = x.shape
     V = weight.shape[0]
-    PART = dlogits.shape[1]
+    PART = triton.cdiv(V, 16)
     if M * PART == 0:
         return dlogits
 
@@ -463,19 +476,13 @@ def _logit_gradients(x, weight, labels, lse, dloss, dlogits, first):
             "compute the indices in tl.int64: tl.programId(0).to(tl.int64), and "
             "sizes likewise"
         )
-    if not (first >= 0 and first < 1073741824 and V >= 1 and PART <= 536870912):
-        raise ValueError(
-            "logit_gradients: a requirement does not hold: first >= 0 and first "
-            f"< 1073741824 and V >= 1 and PART <= 536870912 with first = {first}, "
-            f"V = {V}, PART = {PART}"
-        )
 
     def grid(meta):
         return (triton.cdiv(M, meta["BLOCK_M"]) * triton.cdiv(PART, meta["BLOCK_N"]),)
 
     with torch.cuda.device(x.get_device()):
         logit_gradients_kernel[grid](
-            *tensors.values(), first, M, K, V, PART, *_strides(tensors)
+            *tensors.values(), part, M, K, V, PART, *_strides(tensors)
         )
     return dlogits
 
@@ -503,7 +510,7 @@ def add_input_gradients_kernel(
     dlogits_ptr,
     weight_ptr,
     dx_ptr,
-    first: tl.int32,
+    part: tl.int32,
     M,
     PART,
     V,
@@ -540,7 +547,7 @@ def add_input_gradients_kernel(
     )
     for v in range(0, PART, BLOCK_K):
         rv = v + offsets
-        offsets_1 = rv + first
+        offsets_1 = rv + part * PART
         acc = tl.dot(
             tl.load(dlogits_ptrs, mask=offsets[None, :] < PART - v, other=0.0),
             tl.load(
@@ -558,7 +565,7 @@ def add_input_gradients_kernel(
     )
 
 
-def _add_input_gradients_meta(dlogits, weight, dx, first):
+def _add_input_gradients_meta(dlogits, weight, dx, part):
     """Checks the arguments of add_input_gradients, and allocates its results."""
     _check_operands("add_input_gradients", dlogits=dlogits, weight=weight, dx=dx)
     if (
@@ -573,6 +580,19 @@ def _add_input_gradients_meta(dlogits, weight, dx, first):
             f"PART], [V, K] and [M, K], got {dlogits.shape}, {weight.shape} and "
             f"{dx.shape}"
         )
+    M = dlogits.shape[0]
+    V, _ = weight.shape
+    if not (part >= 0 and part < 16):
+        raise ValueError(
+            "add_input_gradients: a requirement does not hold: part >= 0 and "
+            f"part < 16 with part = {part}"
+        )
+    PART = triton.cdiv(V, 16)
+    if dlogits.shape[1] != PART:
+        raise ValueError(
+            f"add_input_gradients: dlogits must have shape [M={M}, PART={PART}], "
+            f"got {dlogits.shape}"
+        )
     _check_dtypes(
         "add_input_gradients",
         (torch.float16, torch.bfloat16),
@@ -582,13 +602,14 @@ def _add_input_gradients_meta(dlogits, weight, dx, first):
     _check_dtypes("add_input_gradients", (torch.float32,), dx=dx)
 
 
-def _add_input_gradients(dlogits, weight, dx, first):
-    """dx += dlogits @ W, for the words from `first` on."""
-    _add_input_gradients_meta(dlogits, weight, dx, first)
-    _check_int("add_input_gradients: first", first, -(2**31), 2**31 - 1)
+def _add_input_gradients(dlogits, weight, dx, part):
+    """dx += dlogits @ W, for the words of a part of the vocabulary."""
+    _add_input_gradients_meta(dlogits, weight, dx, part)
+    _check_int("add_input_gradients: part", part, -(2**31), 2**31 - 1)
     _check_strided("add_input_gradients: dx", dx, dlogits=dlogits, weight=weight)
-    M, PART = dlogits.shape
+    M = dlogits.shape[0]
     V, K = weight.shape
+    PART = triton.cdiv(V, 16)
     if M * K == 0:
         return dx
 
@@ -599,12 +620,6 @@ def _add_input_gradients(dlogits, weight, dx, first):
             "int32; compute the indices in tl.int64: "
             "tl.programId(0).to(tl.int64), and sizes likewise"
         )
-    if not (first >= 0 and first < 1073741824 and PART <= 536870912):
-        raise ValueError(
-            "add_input_gradients: a requirement does not hold: first >= 0 and "
-            f"first < 1073741824 and PART <= 536870912 with first = {first}, PART "
-            f"= {PART}"
-        )
 
     def grid(meta):
         return (triton.cdiv(M, meta["BLOCK_M"]) * triton.cdiv(K, meta["BLOCK_N"]),)
@@ -614,7 +629,7 @@ def _add_input_gradients(dlogits, weight, dx, first):
             dlogits,
             weight,
             dx,
-            first,
+            part,
             M,
             PART,
             V,
@@ -649,7 +664,7 @@ def weight_gradients_kernel(
     dlogits_ptr,
     x_ptr,
     dw_ptr,
-    first: tl.int32,
+    part: tl.int32,
     M,
     PART,
     K,
@@ -689,7 +704,7 @@ def weight_gradients_kernel(
         )
         dlogits_ptrs += BLOCK_K * stride_dlogits_m
         x_ptrs += BLOCK_K * stride_xm
-    offsets = rm + first
+    offsets = rm + part * PART
     tl.store(
         dw_ptr
         + (
@@ -701,7 +716,7 @@ def weight_gradients_kernel(
     )
 
 
-def _weight_gradients_meta(dlogits, x, dw, first):
+def _weight_gradients_meta(dlogits, x, dw, part):
     """Checks the arguments of weight_gradients, and allocates its results."""
     _check_operands("weight_gradients", dlogits=dlogits, x=x, dw=dw)
     if (
@@ -715,19 +730,33 @@ def _weight_gradients_meta(dlogits, x, dw, first):
             "weight_gradients: dlogits, x and dw must have shapes [M, PART], [M, "
             f"K] and [V, K], got {dlogits.shape}, {x.shape} and {dw.shape}"
         )
+    M = dlogits.shape[0]
+    V = dw.shape[0]
+    if not (part >= 0 and part < 16):
+        raise ValueError(
+            "weight_gradients: a requirement does not hold: part >= 0 and part < "
+            f"16 with part = {part}"
+        )
+    PART = triton.cdiv(V, 16)
+    if dlogits.shape[1] != PART:
+        raise ValueError(
+            f"weight_gradients: dlogits must have shape [M={M}, PART={PART}], got "
+            f"{dlogits.shape}"
+        )
     _check_dtypes(
         "weight_gradients", (torch.float16, torch.bfloat16), dlogits=dlogits, x=x, dw=dw
     )
 
 
-def _weight_gradients(dlogits, x, dw, first):
-    """dW = dlogits^T @ x, for the words from `first` on."""
-    _weight_gradients_meta(dlogits, x, dw, first)
-    _check_int("weight_gradients: first", first, -(2**31), 2**31 - 1)
+def _weight_gradients(dlogits, x, dw, part):
+    """dW = dlogits^T @ x, for the words of a part of the vocabulary."""
+    _weight_gradients_meta(dlogits, x, dw, part)
+    _check_int("weight_gradients: part", part, -(2**31), 2**31 - 1)
     _check_strided("weight_gradients: dw", dw, dlogits=dlogits, x=x)
-    M, PART = dlogits.shape
+    M = dlogits.shape[0]
     K = x.shape[1]
     V = dw.shape[0]
+    PART = triton.cdiv(V, 16)
     if V * K == 0:
         return dw
 
@@ -744,12 +773,6 @@ def _weight_gradients(dlogits, x, dw, first):
             "int32; compute the indices in tl.int64: "
             "tl.programId(0).to(tl.int64), and sizes likewise"
         )
-    if not (first >= 0 and first < 1073741824 and PART <= 536870912):
-        raise ValueError(
-            "weight_gradients: a requirement does not hold: first >= 0 and first "
-            f"< 1073741824 and PART <= 536870912 with first = {first}, PART = "
-            f"{PART}"
-        )
 
     def grid(meta):
         return _checked_grid(
@@ -762,7 +785,7 @@ def _weight_gradients(dlogits, x, dw, first):
             dlogits,
             x,
             dw,
-            first,
+            part,
             M,
             PART,
             K,
@@ -803,54 +826,54 @@ def linear_cross_entropy_backward_op(
     dx = torch.zeros([M, K], dtype=torch.float32, device=grad_loss.device)
     dw = torch.empty([V, K], dtype=x.dtype, device=grad_loss.device)
     dlogits = torch.empty([M, (V + 15) // 16], dtype=x.dtype, device=grad_loss.device)
-    _logit_gradients(x, weight, labels, lse, grad_loss, dlogits, ((V + 15) // 16) * 0)
-    _add_input_gradients(dlogits, weight, dx, ((V + 15) // 16) * 0)
-    _weight_gradients(dlogits, x, dw, ((V + 15) // 16) * 0)
-    _logit_gradients(x, weight, labels, lse, grad_loss, dlogits, ((V + 15) // 16) * 1)
-    _add_input_gradients(dlogits, weight, dx, ((V + 15) // 16) * 1)
-    _weight_gradients(dlogits, x, dw, ((V + 15) // 16) * 1)
-    _logit_gradients(x, weight, labels, lse, grad_loss, dlogits, ((V + 15) // 16) * 2)
-    _add_input_gradients(dlogits, weight, dx, ((V + 15) // 16) * 2)
-    _weight_gradients(dlogits, x, dw, ((V + 15) // 16) * 2)
-    _logit_gradients(x, weight, labels, lse, grad_loss, dlogits, ((V + 15) // 16) * 3)
-    _add_input_gradients(dlogits, weight, dx, ((V + 15) // 16) * 3)
-    _weight_gradients(dlogits, x, dw, ((V + 15) // 16) * 3)
-    _logit_gradients(x, weight, labels, lse, grad_loss, dlogits, ((V + 15) // 16) * 4)
-    _add_input_gradients(dlogits, weight, dx, ((V + 15) // 16) * 4)
-    _weight_gradients(dlogits, x, dw, ((V + 15) // 16) * 4)
-    _logit_gradients(x, weight, labels, lse, grad_loss, dlogits, ((V + 15) // 16) * 5)
-    _add_input_gradients(dlogits, weight, dx, ((V + 15) // 16) * 5)
-    _weight_gradients(dlogits, x, dw, ((V + 15) // 16) * 5)
-    _logit_gradients(x, weight, labels, lse, grad_loss, dlogits, ((V + 15) // 16) * 6)
-    _add_input_gradients(dlogits, weight, dx, ((V + 15) // 16) * 6)
-    _weight_gradients(dlogits, x, dw, ((V + 15) // 16) * 6)
-    _logit_gradients(x, weight, labels, lse, grad_loss, dlogits, ((V + 15) // 16) * 7)
-    _add_input_gradients(dlogits, weight, dx, ((V + 15) // 16) * 7)
-    _weight_gradients(dlogits, x, dw, ((V + 15) // 16) * 7)
-    _logit_gradients(x, weight, labels, lse, grad_loss, dlogits, ((V + 15) // 16) * 8)
-    _add_input_gradients(dlogits, weight, dx, ((V + 15) // 16) * 8)
-    _weight_gradients(dlogits, x, dw, ((V + 15) // 16) * 8)
-    _logit_gradients(x, weight, labels, lse, grad_loss, dlogits, ((V + 15) // 16) * 9)
-    _add_input_gradients(dlogits, weight, dx, ((V + 15) // 16) * 9)
-    _weight_gradients(dlogits, x, dw, ((V + 15) // 16) * 9)
-    _logit_gradients(x, weight, labels, lse, grad_loss, dlogits, ((V + 15) // 16) * 10)
-    _add_input_gradients(dlogits, weight, dx, ((V + 15) // 16) * 10)
-    _weight_gradients(dlogits, x, dw, ((V + 15) // 16) * 10)
-    _logit_gradients(x, weight, labels, lse, grad_loss, dlogits, ((V + 15) // 16) * 11)
-    _add_input_gradients(dlogits, weight, dx, ((V + 15) // 16) * 11)
-    _weight_gradients(dlogits, x, dw, ((V + 15) // 16) * 11)
-    _logit_gradients(x, weight, labels, lse, grad_loss, dlogits, ((V + 15) // 16) * 12)
-    _add_input_gradients(dlogits, weight, dx, ((V + 15) // 16) * 12)
-    _weight_gradients(dlogits, x, dw, ((V + 15) // 16) * 12)
-    _logit_gradients(x, weight, labels, lse, grad_loss, dlogits, ((V + 15) // 16) * 13)
-    _add_input_gradients(dlogits, weight, dx, ((V + 15) // 16) * 13)
-    _weight_gradients(dlogits, x, dw, ((V + 15) // 16) * 13)
-    _logit_gradients(x, weight, labels, lse, grad_loss, dlogits, ((V + 15) // 16) * 14)
-    _add_input_gradients(dlogits, weight, dx, ((V + 15) // 16) * 14)
-    _weight_gradients(dlogits, x, dw, ((V + 15) // 16) * 14)
-    _logit_gradients(x, weight, labels, lse, grad_loss, dlogits, ((V + 15) // 16) * 15)
-    _add_input_gradients(dlogits, weight, dx, ((V + 15) // 16) * 15)
-    _weight_gradients(dlogits, x, dw, ((V + 15) // 16) * 15)
+    _logit_gradients(x, weight, labels, lse, grad_loss, dlogits, 0)
+    _add_input_gradients(dlogits, weight, dx, 0)
+    _weight_gradients(dlogits, x, dw, 0)
+    _logit_gradients(x, weight, labels, lse, grad_loss, dlogits, 1)
+    _add_input_gradients(dlogits, weight, dx, 1)
+    _weight_gradients(dlogits, x, dw, 1)
+    _logit_gradients(x, weight, labels, lse, grad_loss, dlogits, 2)
+    _add_input_gradients(dlogits, weight, dx, 2)
+    _weight_gradients(dlogits, x, dw, 2)
+    _logit_gradients(x, weight, labels, lse, grad_loss, dlogits, 3)
+    _add_input_gradients(dlogits, weight, dx, 3)
+    _weight_gradients(dlogits, x, dw, 3)
+    _logit_gradients(x, weight, labels, lse, grad_loss, dlogits, 4)
+    _add_input_gradients(dlogits, weight, dx, 4)
+    _weight_gradients(dlogits, x, dw, 4)
+    _logit_gradients(x, weight, labels, lse, grad_loss, dlogits, 5)
+    _add_input_gradients(dlogits, weight, dx, 5)
+    _weight_gradients(dlogits, x, dw, 5)
+    _logit_gradients(x, weight, labels, lse, grad_loss, dlogits, 6)
+    _add_input_gradients(dlogits, weight, dx, 6)
+    _weight_gradients(dlogits, x, dw, 6)
+    _logit_gradients(x, weight, labels, lse, grad_loss, dlogits, 7)
+    _add_input_gradients(dlogits, weight, dx, 7)
+    _weight_gradients(dlogits, x, dw, 7)
+    _logit_gradients(x, weight, labels, lse, grad_loss, dlogits, 8)
+    _add_input_gradients(dlogits, weight, dx, 8)
+    _weight_gradients(dlogits, x, dw, 8)
+    _logit_gradients(x, weight, labels, lse, grad_loss, dlogits, 9)
+    _add_input_gradients(dlogits, weight, dx, 9)
+    _weight_gradients(dlogits, x, dw, 9)
+    _logit_gradients(x, weight, labels, lse, grad_loss, dlogits, 10)
+    _add_input_gradients(dlogits, weight, dx, 10)
+    _weight_gradients(dlogits, x, dw, 10)
+    _logit_gradients(x, weight, labels, lse, grad_loss, dlogits, 11)
+    _add_input_gradients(dlogits, weight, dx, 11)
+    _weight_gradients(dlogits, x, dw, 11)
+    _logit_gradients(x, weight, labels, lse, grad_loss, dlogits, 12)
+    _add_input_gradients(dlogits, weight, dx, 12)
+    _weight_gradients(dlogits, x, dw, 12)
+    _logit_gradients(x, weight, labels, lse, grad_loss, dlogits, 13)
+    _add_input_gradients(dlogits, weight, dx, 13)
+    _weight_gradients(dlogits, x, dw, 13)
+    _logit_gradients(x, weight, labels, lse, grad_loss, dlogits, 14)
+    _add_input_gradients(dlogits, weight, dx, 14)
+    _weight_gradients(dlogits, x, dw, 14)
+    _logit_gradients(x, weight, labels, lse, grad_loss, dlogits, 15)
+    _add_input_gradients(dlogits, weight, dx, 15)
+    _weight_gradients(dlogits, x, dw, 15)
     if needs_x:
         grad_x = dx.to(x.dtype)
     else:
@@ -866,86 +889,54 @@ def _(grad_loss, x, weight, labels, lse, needs_x):
     dx = torch.zeros([M, K], dtype=torch.float32, device=grad_loss.device)
     dw = torch.empty([V, K], dtype=x.dtype, device=grad_loss.device)
     dlogits = torch.empty([M, (V + 15) // 16], dtype=x.dtype, device=grad_loss.device)
-    _logit_gradients_meta(
-        x, weight, labels, lse, grad_loss, dlogits, ((V + 15) // 16) * 0
-    )
-    _add_input_gradients_meta(dlogits, weight, dx, ((V + 15) // 16) * 0)
-    _weight_gradients_meta(dlogits, x, dw, ((V + 15) // 16) * 0)
-    _logit_gradients_meta(
-        x, weight, labels, lse, grad_loss, dlogits, ((V + 15) // 16) * 1
-    )
-    _add_input_gradients_meta(dlogits, weight, dx, ((V + 15) // 16) * 1)
-    _weight_gradients_meta(dlogits, x, dw, ((V + 15) // 16) * 1)
-    _logit_gradients_meta(
-        x, weight, labels, lse, grad_loss, dlogits, ((V + 15) // 16) * 2
-    )
-    _add_input_gradients_meta(dlogits, weight, dx, ((V + 15) // 16) * 2)
-    _weight_gradients_meta(dlogits, x, dw, ((V + 15) // 16) * 2)
-    _logit_gradients_meta(
-        x, weight, labels, lse, grad_loss, dlogits, ((V + 15) // 16) * 3
-    )
-    _add_input_gradients_meta(dlogits, weight, dx, ((V + 15) // 16) * 3)
-    _weight_gradients_meta(dlogits, x, dw, ((V + 15) // 16) * 3)
-    _logit_gradients_meta(
-        x, weight, labels, lse, grad_loss, dlogits, ((V + 15) // 16) * 4
-    )
-    _add_input_gradients_meta(dlogits, weight, dx, ((V + 15) // 16) * 4)
-    _weight_gradients_meta(dlogits, x, dw, ((V + 15) // 16) * 4)
-    _logit_gradients_meta(
-        x, weight, labels, lse, grad_loss, dlogits, ((V + 15) // 16) * 5
-    )
-    _add_input_gradients_meta(dlogits, weight, dx, ((V + 15) // 16) * 5)
-    _weight_gradients_meta(dlogits, x, dw, ((V + 15) // 16) * 5)
-    _logit_gradients_meta(
-        x, weight, labels, lse, grad_loss, dlogits, ((V + 15) // 16) * 6
-    )
-    _add_input_gradients_meta(dlogits, weight, dx, ((V + 15) // 16) * 6)
-    _weight_gradients_meta(dlogits, x, dw, ((V + 15) // 16) * 6)
-    _logit_gradients_meta(
-        x, weight, labels, lse, grad_loss, dlogits, ((V + 15) // 16) * 7
-    )
-    _add_input_gradients_meta(dlogits, weight, dx, ((V + 15) // 16) * 7)
-    _weight_gradients_meta(dlogits, x, dw, ((V + 15) // 16) * 7)
-    _logit_gradients_meta(
-        x, weight, labels, lse, grad_loss, dlogits, ((V + 15) // 16) * 8
-    )
-    _add_input_gradients_meta(dlogits, weight, dx, ((V + 15) // 16) * 8)
-    _weight_gradients_meta(dlogits, x, dw, ((V + 15) // 16) * 8)
-    _logit_gradients_meta(
-        x, weight, labels, lse, grad_loss, dlogits, ((V + 15) // 16) * 9
-    )
-    _add_input_gradients_meta(dlogits, weight, dx, ((V + 15) // 16) * 9)
-    _weight_gradients_meta(dlogits, x, dw, ((V + 15) // 16) * 9)
-    _logit_gradients_meta(
-        x, weight, labels, lse, grad_loss, dlogits, ((V + 15) // 16) * 10
-    )
-    _add_input_gradients_meta(dlogits, weight, dx, ((V + 15) // 16) * 10)
-    _weight_gradients_meta(dlogits, x, dw, ((V + 15) // 16) * 10)
-    _logit_gradients_meta(
-        x, weight, labels, lse, grad_loss, dlogits, ((V + 15) // 16) * 11
-    )
-    _add_input_gradients_meta(dlogits, weight, dx, ((V + 15) // 16) * 11)
-    _weight_gradients_meta(dlogits, x, dw, ((V + 15) // 16) * 11)
-    _logit_gradients_meta(
-        x, weight, labels, lse, grad_loss, dlogits, ((V + 15) // 16) * 12
-    )
-    _add_input_gradients_meta(dlogits, weight, dx, ((V + 15) // 16) * 12)
-    _weight_gradients_meta(dlogits, x, dw, ((V + 15) // 16) * 12)
-    _logit_gradients_meta(
-        x, weight, labels, lse, grad_loss, dlogits, ((V + 15) // 16) * 13
-    )
-    _add_input_gradients_meta(dlogits, weight, dx, ((V + 15) // 16) * 13)
-    _weight_gradients_meta(dlogits, x, dw, ((V + 15) // 16) * 13)
-    _logit_gradients_meta(
-        x, weight, labels, lse, grad_loss, dlogits, ((V + 15) // 16) * 14
-    )
-    _add_input_gradients_meta(dlogits, weight, dx, ((V + 15) // 16) * 14)
-    _weight_gradients_meta(dlogits, x, dw, ((V + 15) // 16) * 14)
-    _logit_gradients_meta(
-        x, weight, labels, lse, grad_loss, dlogits, ((V + 15) // 16) * 15
-    )
-    _add_input_gradients_meta(dlogits, weight, dx, ((V + 15) // 16) * 15)
-    _weight_gradients_meta(dlogits, x, dw, ((V + 15) // 16) * 15)
+    _logit_gradients_meta(x, weight, labels, lse, grad_loss, dlogits, 0)
+    _add_input_gradients_meta(dlogits, weight, dx, 0)
+    _weight_gradients_meta(dlogits, x, dw, 0)
+    _logit_gradients_meta(x, weight, labels, lse, grad_loss, dlogits, 1)
+    _add_input_gradients_meta(dlogits, weight, dx, 1)
+    _weight_gradients_meta(dlogits, x, dw, 1)
+    _logit_gradients_meta(x, weight, labels, lse, grad_loss, dlogits, 2)
+    _add_input_gradients_meta(dlogits, weight, dx, 2)
+    _weight_gradients_meta(dlogits, x, dw, 2)
+    _logit_gradients_meta(x, weight, labels, lse, grad_loss, dlogits, 3)
+    _add_input_gradients_meta(dlogits, weight, dx, 3)
+    _weight_gradients_meta(dlogits, x, dw, 3)
+    _logit_gradients_meta(x, weight, labels, lse, grad_loss, dlogits, 4)
+    _add_input_gradients_meta(dlogits, weight, dx, 4)
+    _weight_gradients_meta(dlogits, x, dw, 4)
+    _logit_gradients_meta(x, weight, labels, lse, grad_loss, dlogits, 5)
+    _add_input_gradients_meta(dlogits, weight, dx, 5)
+    _weight_gradients_meta(dlogits, x, dw, 5)
+    _logit_gradients_meta(x, weight, labels, lse, grad_loss, dlogits, 6)
+    _add_input_gradients_meta(dlogits, weight, dx, 6)
+    _weight_gradients_meta(dlogits, x, dw, 6)
+    _logit_gradients_meta(x, weight, labels, lse, grad_loss, dlogits, 7)
+    _add_input_gradients_meta(dlogits, weight, dx, 7)
+    _weight_gradients_meta(dlogits, x, dw, 7)
+    _logit_gradients_meta(x, weight, labels, lse, grad_loss, dlogits, 8)
+    _add_input_gradients_meta(dlogits, weight, dx, 8)
+    _weight_gradients_meta(dlogits, x, dw, 8)
+    _logit_gradients_meta(x, weight, labels, lse, grad_loss, dlogits, 9)
+    _add_input_gradients_meta(dlogits, weight, dx, 9)
+    _weight_gradients_meta(dlogits, x, dw, 9)
+    _logit_gradients_meta(x, weight, labels, lse, grad_loss, dlogits, 10)
+    _add_input_gradients_meta(dlogits, weight, dx, 10)
+    _weight_gradients_meta(dlogits, x, dw, 10)
+    _logit_gradients_meta(x, weight, labels, lse, grad_loss, dlogits, 11)
+    _add_input_gradients_meta(dlogits, weight, dx, 11)
+    _weight_gradients_meta(dlogits, x, dw, 11)
+    _logit_gradients_meta(x, weight, labels, lse, grad_loss, dlogits, 12)
+    _add_input_gradients_meta(dlogits, weight, dx, 12)
+    _weight_gradients_meta(dlogits, x, dw, 12)
+    _logit_gradients_meta(x, weight, labels, lse, grad_loss, dlogits, 13)
+    _add_input_gradients_meta(dlogits, weight, dx, 13)
+    _weight_gradients_meta(dlogits, x, dw, 13)
+    _logit_gradients_meta(x, weight, labels, lse, grad_loss, dlogits, 14)
+    _add_input_gradients_meta(dlogits, weight, dx, 14)
+    _weight_gradients_meta(dlogits, x, dw, 14)
+    _logit_gradients_meta(x, weight, labels, lse, grad_loss, dlogits, 15)
+    _add_input_gradients_meta(dlogits, weight, dx, 15)
+    _weight_gradients_meta(dlogits, x, dw, 15)
     if needs_x:
         grad_x = dx.to(x.dtype)
     else:

@@ -14,11 +14,11 @@ import {
   type Value,
 } from "../ir/nodes.js";
 import type { Constant, ResultType } from "../values/runtime-values.js";
-import { walkAll } from "../ir/walk.js";
 import type { Dim } from "../types/shape.js";
 import type { Type } from "../types/types.js";
 import { constexprValue } from "../types/constexpr-value.js";
 import { dtypeVariables } from "../analysis/dtype-bindings.js";
+import { targetQueries } from "./target-queries.js";
 
 /** The arguments of a launch. */
 export interface Launch {
@@ -192,13 +192,11 @@ export class Bindings {
 
 function answersOf(ir: KernelIR, gpu: DeviceProperties): ReadonlyMap<string, string> {
   const answers = new Map<string, string>();
-  walkAll(ir, (statement) => {
-    if (statement.kind !== "op" || !statement.op.facts.answer) return;
-    const { op, operands, results } = statement;
+  for (const { op, operands, results } of targetQueries(ir)) {
     const constants = operands.flatMap((operand) => (isLiteral(operand) ? [operand.value] : []));
     for (const { type } of results)
       if (type.kind === "constexpr") answers.set(type.text, String(Number(op.facts.answer?.(gpu, ...constants))));
-  });
+  }
   return answers;
 }
 

@@ -2,6 +2,7 @@
 import type { TestCase, EvaluateOptions, Evaluation, Signature, TensorData } from "../compiled/compiled-kernel.js";
 import type { KernelIR, OpStatement } from "../ir/nodes.js";
 import { formatLocation } from "../diagnostics/diagnostic.js";
+import { targetQueries } from "./target-queries.js";
 import { walkAll } from "../ir/walk.js";
 import { Prints } from "./prints.js";
 import { AccessRecord } from "./access-record.js";
@@ -143,11 +144,9 @@ export function describeUnsupported(
 
 /** The ops that ask for the target, whose answers other GPUs may give otherwise. */
 function describeAnswers(ir: KernelIR, { gpu }: Bindings): readonly string[] {
-  const queries = new Set<string>();
-  walkAll(ir, (statement) => {
-    if (statement.kind === "op" && statement.op.facts.answer) queries.add(formatOp(statement));
-  });
-  return [...queries].map((query) => `${query}: answered as on sm_${gpu.major}${gpu.minor}`);
+  return [...new Set(targetQueries(ir).map(formatOp))].map(
+    (query) => `${query}: answered as on sm_${gpu.major}${gpu.minor}`,
+  );
 }
 
 function formatOp({ op, location }: OpStatement): string {

@@ -30,7 +30,7 @@ import {
   type Term,
   TRUE,
 } from "../../symbolic/term.js";
-import type { Access } from "../model/accesses.js";
+import { type Access, mayWrite } from "../model/accesses.js";
 import { type BranchStep, type Event, type LoopStep, opEvents, type OpStep } from "../model/events.js";
 import { inputElement } from "../model/input-elements.js";
 import type { SymbolicModel } from "../model/model.js";
@@ -480,12 +480,8 @@ export class KernelValues {
    * other program writes what this one reads is what `race` shows.
    */
   #holdsOldFloats(tensor: TensorParam): boolean {
-    const written = [...this.stores.map(({ access }) => access), ...this.#loopAccesses];
-    return (
-      tensor.role === "inout" &&
-      !members(tensor.dtype).some(isInt) &&
-      !written.some(({ accessKind, tensor: each }) => accessKind !== "load" && (each === tensor || each === undefined))
-    );
+    const earlier = [...this.stores.map(({ access }) => access), ...this.#loopAccesses];
+    return tensor.role === "inout" && !members(tensor.dtype).some(isInt) && !mayWrite(earlier, tensor);
   }
 
   #loaded(statement: OpStatement, access: Access, result: Value): RealTile {

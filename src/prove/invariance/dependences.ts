@@ -40,6 +40,8 @@ type Part =
   | { readonly kind: "order" }
   /** A product, or a sum of floats: compilers may round both at once. */
   | { readonly kind: "product" | "sum" }
+  /** What atomics add up, which is in their tensor and in no value. */
+  | { readonly kind: "atomic" }
   /** Something that no rule follows. `undetermined`: two equal launches may differ in it. */
   | { readonly kind: "unknown" | "undetermined"; readonly why: string };
 

@@ -126,6 +126,8 @@ export class WrittenElement {
       case "product":
       case "sum":
         return undefined;
+      case "atomic":
+        return { kind: "unknown", cause: "open", why: "it depends on what atomics add up", at };
       case "unknown":
       case "undetermined":
         return { kind: "unknown", cause: "open", why: `it depends on ${dependence.why}`, at };

@@ -59,8 +59,6 @@ function sizesOf(ir: KernelIR, { dims }: TensorParam): readonly SizeParam[] {
   return [...new Set(dims.flatMap((dim) => sizes.find(({ value }) => value === dim) ?? []))];
 }
 
-const ATOMIC = "what atomics add up";
-
 interface Variant {
   readonly model: SymbolicModel;
   readonly writes: readonly Write[];
@@ -69,7 +67,7 @@ interface Variant {
 /** What to ask first, because a dependence of it is certain, and what takes most of the prover. */
 const QUESTIONS: readonly (readonly (Dependence["kind"] | Role)[])[] = [
   ["order", "block", "iterations"],
-  ["value", "element", "unknown", "undetermined"],
+  ["value", "element", "atomic", "unknown", "undetermined"],
   ["condition"],
 ];
 
@@ -153,7 +151,7 @@ class InvarianceOfKernel {
       const at = access.statement.location;
       if (access.missing !== undefined || access.tensor === undefined)
         element.collection.unknown(access.missing ?? "a store to unknown memory", at);
-      else if (access.accessKind === "atomic") element.collection.unknown(ATOMIC, at);
+      else if (access.accessKind === "atomic") element.collection.add({ kind: "atomic" }, at);
       if (!element.isReached()) return [];
       element.collect();
       const isAlways = own.length === 1 && isCovered;
@@ -230,20 +228,20 @@ class InvarianceOfKernel {
   // ---- runs -----------------------------------------------------------------------------------------------------------
 
   #runsOf(elements: readonly WrittenElement[] | Reached, output: TensorParam): RunsVerdict {
-    const { writes, model } = this.#variants[0] ?? {};
-    const update = unorderedUpdate(writes ?? [], output);
-    if (update) return update;
+    for (const { writes } of this.#variants) {
+      const update = unorderedUpdate(writes, output);
+      if (update) return update;
+    }
     if ("kind" in elements) return { kind: "unknown", missing: elements.why, ...(elements.at && { at: elements.at }) };
     for (const { found, collection } of elements)
       for (const each of found) {
-        const isOpen = each.kind === "undetermined" || (each.kind === "unknown" && each.why !== ATOMIC);
-        if (!isOpen || collection.isImpossible(each.given)) continue;
+        if (each.kind !== "undetermined" && each.kind !== "unknown") continue;
+        if (collection.isImpossible(each.given)) continue;
         return { kind: "unknown", missing: `it depends on ${each.why}`, ...(each.at && { at: each.at }) };
       }
     const found = elements.flatMap((element) => element.found);
     const isRounded = found.some(({ kind }) => kind === "order") || this.#fusedAt(elements) !== undefined;
-    const hasChoice = model !== undefined && this.ir.tuning.configs.length > 1 && isRounded;
-    return { kind: hasChoice ? "per-config" : "proved" };
+    return { kind: isRounded && this.ir.tuning.configs.length > 1 ? "per-config" : "proved" };
   }
 }
 

@@ -16,7 +16,7 @@ import {
 import { callBindings, capturesOf } from "../../ir/walk.js";
 import { asTruth, substitute, type Term } from "../../symbolic/term.js";
 import { repeatedValues } from "../equivalence/repeated-values.js";
-import type { Access } from "../model/accesses.js";
+import { type Access, mayWrite } from "../model/accesses.js";
 import { type BranchStep, type Event, type LoopStep, opEvents, type OpStep } from "../model/events.js";
 import type { SymbolicModel } from "../model/model.js";
 import { broadcastShape, laneReplacements, scalar, type TermTile } from "../model/symbolic.js";
@@ -272,8 +272,7 @@ export class KernelDependences {
    */
   #isOld(tensor: NonNullable<Access["tensor"]>): boolean {
     if (tensor.kind !== "tensor" || tensor.role === "out") return false;
-    const written = [...this.writes.map(({ access }) => access), ...this.#loopAccesses];
-    return !written.some((each) => each.accessKind !== "load" && (each.tensor === tensor || each.tensor === undefined));
+    return !mayWrite([...this.writes.map(({ access }) => access), ...this.#loopAccesses], tensor);
   }
 
   #loaded(statement: OpStatement, access: Access, result: Value): DependentTile {

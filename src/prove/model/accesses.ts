@@ -96,6 +96,10 @@ interface Address {
 }
 
 /** Models an access and sets its results. */
+/** True if one of these accesses may write a tensor. */
+export const mayWrite = (accesses: readonly Access[], tensor: Access["tensor"]): boolean =>
+  accesses.some((access) => access.accessKind !== "load" && (access.tensor === tensor || access.tensor === undefined));
+
 export function recordSymbolicAccess(
   environment: Environment,
   statement: OpStatement,

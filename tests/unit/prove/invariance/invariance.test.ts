@@ -334,6 +334,17 @@ describe("runs", () => {
     });
   });
 
+  test("programs add floats in any order in a config that is not the first", async () => {
+    const { params, spec, body } = update(tl.float32);
+    const configs = [false, true].map((ADDS) => ({ ...SPEC.config, ADDS }));
+    const runs = await runsOf({
+      params: { ...params, ADDS: constexpr.bool() },
+      spec: { ...spec, config: undefined, autotune: { key: ["N"], configs } },
+      body: (values: any) => void tl.when(values.ADDS, () => body(values)),
+    });
+    expect(runs).toMatchObject({ kind: "dependent", why: "programs update it with tl.atomicAdd in any order" });
+  });
+
   test("integers have one sum", async () => {
     expect(await runsOf(update(tl.int32))).toEqual({ kind: "proved" });
   });

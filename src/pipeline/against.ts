@@ -4,6 +4,7 @@ import { signatureOf } from "../codegen/module/signature.js";
 import type { Certificate, CompiledKernel, Comparison, TensorData, TestCase } from "../compiled/compiled-kernel.js";
 import { estimateWork } from "../eval/cost-estimate.js";
 import { evaluateUnrounded, inputsOf } from "../eval/evaluate-case.js";
+import { coordinates } from "../eval/findings.js";
 import { refusal } from "../eval/refusal.js";
 import type { KernelIR } from "../ir/nodes.js";
 import { outputsAgainst, type Side } from "../prove/equivalence/output-proofs.js";
@@ -69,21 +70,9 @@ function largestDifference(outputs: Tensors, expected: Tensors): Comparison | un
       const difference = Math.abs(Number(got) - Number(wanted)) / (1 + Math.abs(Number(wanted)));
       if (!(difference > largest) || !Number.isFinite(difference)) continue;
       largest = difference;
-      worst = { output, index: indexOf(shape, flat), expected: wanted, got };
+      worst = { output, index: coordinates(shape, flat), expected: wanted, got };
     }
   }
   if (!worst) return undefined;
   return { correct: false, maxAbsDiff: largest, maxRelDiff: largest, worst, finds: "mistake", wrong: 1, total: 1 };
-}
-
-function indexOf(shape: readonly number[], flat: number): readonly number[] {
-  let rest = flat;
-  return shape
-    .toReversed()
-    .map((dim) => {
-      const place = rest % dim;
-      rest = Math.floor(rest / dim);
-      return place;
-    })
-    .toReversed();
 }

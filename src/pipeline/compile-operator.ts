@@ -3,7 +3,14 @@ import { preconditions } from "../analysis/preconditions.js";
 import { constantTileDims } from "../analysis/tile-sizes.js";
 import { emitOperator } from "../codegen/module/module.js";
 import { operatorSignature, shapesOf } from "../codegen/module/signature.js";
-import type { Certificate, CompiledKernel, Config, ProofCache, Signature } from "../compiled/compiled-kernel.js";
+import type {
+  Certificate,
+  CompiledKernel,
+  Config,
+  InvarianceProof,
+  ProofCache,
+  Signature,
+} from "../compiled/compiled-kernel.js";
 import type { Diagnostic } from "../diagnostics/diagnostic.js";
 import type { KernelDefinition } from "../dsl/definition.js";
 import { type OperatorDefinition, traceOperator } from "../dsl/operator.js";
@@ -119,12 +126,13 @@ function operatorProofs(
     certificates.set(kernel, certificate);
     return certificate;
   };
+  let bits: readonly InvarianceProof[] | undefined;
   const proofs = {
-    smt: () => kernels.map((kernel) => kernelScripts(kernel, loweredOf(kernel), certificateOf(kernel, undefined))),
+    smt: () => kernels.map((kernel) => kernelScripts(kernel, loweredOf(kernel), certificateOf(kernel))),
     proof: (cache) => mergeCertificates(kernels.map((kernel) => certificateOf(kernel, cache))),
     declaresInvariance: kernels.some(({ launch }) => launch.invariant.length > 0),
     invariance: (cache) =>
-      kernels.flatMap((kernel) => kernelInvariance(kernel, loweredOf(kernel), () => certificateOf(kernel, cache))),
+      (bits ??= kernels.flatMap((kernel) => kernelInvariance(kernel, loweredOf(kernel), certificateOf(kernel, cache)))),
     computes: (cache) =>
       outputProofs(signature, forward, {
         checkedOf: (kernel) => preconditions(loweredOf(kernel)),

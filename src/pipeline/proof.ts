@@ -107,8 +107,8 @@ function kernelOutputs(
 export const kernelInvariance = (
   ir: KernelIR,
   lowered: KernelIR,
-  certificate: () => Certificate,
-): readonly InvarianceProof[] => invarianceProofs(ir, { checked: preconditions(lowered), certificate: certificate() });
+  certificate: Certificate,
+): readonly InvarianceProof[] => invarianceProofs(ir, { checked: preconditions(lowered), certificate });
 
 /** The proofs of a compiled kernel, each computed once. */
 export function proofsOf(
@@ -124,7 +124,7 @@ export function proofsOf(
     smt: () => [kernelScripts(ir, lowered, proof())],
     computes: (cache) => kernelOutputs(ir, lowered, () => proof(cache), evaluate),
     declaresInvariance: ir.launch.invariant.length > 0,
-    invariance: (cache) => (bits ??= kernelInvariance(ir, lowered, () => proof(cache))),
+    invariance: (cache) => (bits ??= kernelInvariance(ir, lowered, proof(cache))),
   };
 }
 

@@ -118,8 +118,8 @@ export function emitOperator(
   kernels: readonly KernelIR[],
   source: SourceIndex | undefined,
   op: OpOptions,
-  options: EmitOptions = {},
-  specializedOf: (ir: KernelIR) => Specialized | undefined = () => undefined,
+  options: EmitOptions,
+  specializedOf: (ir: KernelIR) => Specialized | undefined,
   part: Part = {},
 ): EmittedModule {
   checkOperator(operator, op);

@@ -95,10 +95,11 @@ class EpochWalk {
 
   #executeOp(event: OpStep, epoch: Epoch, loop: LoopStep | undefined): Epoch {
     const later = event.access && this.trackedAccess(event.access);
-    if (later)
-      for (const earlier of epoch)
-        if (mayConflict(earlier, later))
-          this.#add({ earlier, later, loop, isNext: loop !== undefined && !this.#mayPass(loop.steps) });
+    const rivals = later ? [...epoch].filter((earlier) => mayConflict(earlier, later)) : [];
+    if (later && rivals.length > 0) {
+      const isNext = loop !== undefined && !this.#mayPass(loop.steps);
+      for (const earlier of rivals) this.#add({ earlier, later, loop, isNext });
+    }
     if (this.isBarrier(event)) return new Set();
     return later && !loop ? new Set(epoch).add(later) : epoch;
   }

@@ -58,6 +58,7 @@ class RequirementSearch {
   /** The properties for which a condition was tried. */
   readonly triedFor = new Set<ProofProperty>();
   readonly #tried = new Set<string>();
+  readonly #proofs = new Map<string, Certificate | undefined>();
   #launches: readonly ReadonlyMap<string, number>[] | undefined;
 
   constructor(
@@ -112,8 +113,14 @@ class RequirementSearch {
   #closesOverflow(names: readonly string[], exponent: number): boolean {
     const conditions = boundsOf(names, exponent);
     if (!this.#mayTry(conditions, "overflow")) return false;
-    const proof = this.kernel.proofWith?.(conditions);
+    const proof = this.#proofWith(conditions);
     return proof !== undefined && proof.obligations.every((each) => each.property !== "overflow" || !isOpen(each));
+  }
+
+  #proofWith(conditions: readonly HostExpression[]): Certificate | undefined {
+    const key = JSON.stringify(conditions);
+    if (!this.#proofs.has(key)) this.#proofs.set(key, this.kernel.proofWith?.(conditions));
+    return this.#proofs.get(key);
   }
 
   /** True if a condition was not tried yet and the declared launches satisfy it. Others would close any gap vacuously. */
@@ -129,7 +136,7 @@ class RequirementSearch {
 
   /** Keeps conditions for what they close, if each config still has a launch. */
   #keep(conditions: readonly HostExpression[], suggestion: SuggestedRequirement): void {
-    const proof = this.kernel.proofWith?.(conditions);
+    const proof = this.#proofWith(conditions);
     if (!proof || proof.launches.length < this.certificate.launches.length) return;
     const remaining = new Set(proof.obligations.filter(isOpen).map(keyOf));
     for (const each of this.#open()) if (!remaining.has(keyOf(each))) this.suggestions.set(keyOf(each), suggestion);

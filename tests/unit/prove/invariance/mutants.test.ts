@@ -64,7 +64,7 @@ function isTyped(ir: KernelIR): boolean {
 
 function invariantBits(ir: KernelIR): { invariant: number; compared: number; differences: readonly string[] } {
   const lowered = loweredOf(ir);
-  const proofs = kernelInvariance(ir, lowered, () => cachedProof(undefined, ir, lowered));
+  const proofs = kernelInvariance(ir, lowered, cachedProof(undefined, ir, lowered));
   const sizes = new Set(
     proofs.flatMap(({ sizes }) => sizes.filter(({ verdict }) => verdict.kind === "invariant").map(({ size }) => size)),
   );

@@ -11,16 +11,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import statistics
-from datetime import date
 from pathlib import Path
 from typing import Any
 
 import torch
 import torch.nn.functional as F
-import triton
-from gluon import timed
-from gluon_modules import load, say
+from gluon import in_turns
+from gluon_modules import about, load, say
 
 ROUNDS = 5
 #: Heads of the cache, queries of each, elements, tokens of a page.
@@ -78,14 +75,7 @@ def measure(decode: Any, paged: Any, batch: int, tokens: int) -> dict[str, Any]:
         "torch, contiguous": lambda: F.scaled_dot_product_attention(rows, keys, values, enable_gqa=True),
         "copy": lambda: copied.copy_(k),
     }
-    for run in ways.values():
-        run()
-    flush = torch.empty(64 * 2**20, device="cuda", dtype=torch.int32)
-    times: dict[str, list[float]] = {way: [] for way in ways}
-    for _ in range(ROUNDS):
-        for way, run in ways.items():
-            times[way].append(timed(run, flush, 6))
-    us = {way: round(1000 * statistics.median(each), 1) for way, each in times.items()}
+    us = {way: round(1000 * ms, 1) for way, ms in in_turns(ways, ROUNDS, 6).items()}
     return {"batch": batch, "tokens": tokens, "bytes": 2 * k.nbytes, "us": us}
 
 
@@ -102,18 +92,8 @@ def main() -> None:
         say(**rows[0])
         torch.cuda.empty_cache()
     compare(decode)
-    about = {
-        "gpu": torch.cuda.get_device_name(),
-        "torch": torch.__version__,
-        "triton": triton.__version__,
-        "date": date.today().isoformat(),
-        "rounds": ROUNDS,
-        "heads": HEADS,
-        "group": GROUP,
-        "head_dim": SIZE,
-        "page": PAGE,
-    }
-    given.out.write_text(json.dumps({**about, "rows": rows}, indent=2) + "\n")
+    sizes = {"heads": HEADS, "group": GROUP, "head_dim": SIZE, "page": PAGE}
+    given.out.write_text(json.dumps({**about(ROUNDS), **sizes, "rows": rows}, indent=2) + "\n")
 
 
 if __name__ == "__main__":

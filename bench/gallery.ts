@@ -25,7 +25,6 @@ const { values: flags } = parseArgs({
 });
 
 async function emitInto(folder: string): Promise<void> {
-  mkdirSync(folder, { recursive: true });
   const digests: Record<string, string> = {};
   const modules = new Map<string, string>();
   for (const { kernel } of examples) {

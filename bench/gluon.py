@@ -161,6 +161,20 @@ def timed(run: Any, flush: Any, calls: int = 12) -> float:
     return statistics.median(start.elapsed_time(end) for start, end in marks)
 
 
+def in_turns(ways: dict[str, Any], rounds: int, calls: int) -> dict[str, float]:
+    """Milliseconds of each way: the median of rounds in which the ways take turns, after a first call of each."""
+    import torch
+
+    for run in ways.values():
+        run()
+    flush = torch.empty(64 * 2**20, device="cuda", dtype=torch.int32)
+    times: dict[str, list[float]] = {way: [] for way in ways}
+    for _ in range(rounds):
+        for way, run in ways.items():
+            times[way].append(timed(run, flush, calls))
+    return {way: statistics.median(each) for way, each in times.items()}
+
+
 def measure(name: str, module: Any, size: int, dtype: str) -> None:
     import torch
     problem = problem_of(name, (size, size, size), dtype)

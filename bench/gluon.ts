@@ -39,7 +39,6 @@ const { values: flags } = parseArgs({
 });
 
 async function emitInto(folder: string): Promise<void> {
-  mkdirSync(folder, { recursive: true });
   for (const example of examples) {
     const kernel = await build(example);
     writeFileSync(join(folder, kernel.file), kernel.emit({ warpSpecialize: "always" }).python);

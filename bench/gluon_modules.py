@@ -5,12 +5,27 @@ from __future__ import annotations
 import importlib.util
 import json
 import sys
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 
 def say(**row: Any) -> None:
     print(json.dumps(row), flush=True)
+
+
+def about(rounds: int) -> dict[str, Any]:
+    """What a record says of the machine and of the day."""
+    import torch
+    import triton
+
+    return {
+        "gpu": torch.cuda.get_device_name(),
+        "torch": torch.__version__,
+        "triton": triton.__version__,
+        "date": date.today().isoformat(),
+        "rounds": rounds,
+    }
 
 
 def load(path: Path) -> Any:

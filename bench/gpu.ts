@@ -2,7 +2,7 @@
  * Times the examples on this machine's GPU: `npm run bench -- gpu --out nvidia-h200.json`, a file in bench/results. For
  * a machine without Node, `--prepare FOLDER` only writes the modules, which `python bench/gpu.py FOLDER` times there.
  */
-import { mkdirSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { build } from "tilescript";
@@ -16,7 +16,6 @@ const { values: flags } = parseArgs({
 });
 
 async function emitInto(folder: string): Promise<void> {
-  mkdirSync(folder, { recursive: true });
   for (const kernel of [gemm, softmax, vectorAdd]) {
     const compiledKernel = await build(kernel);
     const { python } = compiledKernel.emit({ op: { namespace: "bench", form: "custom_op" } });

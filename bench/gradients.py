@@ -16,17 +16,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import statistics
-from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any, Callable
 
 import torch
 import torch.nn.functional as F
-import triton
 from torch.nn.attention import SDPBackend, sdpa_kernel
-from gluon import timed
-from gluon_modules import load, say
+from gluon import in_turns
+from gluon_modules import about, load, say
 
 ROUNDS = 5
 #: Elements of a head, rows, and whether a mask is causal. 16,384 rows of 16 heads in all.
@@ -95,25 +93,18 @@ def measure_attention(module: Any, size: int, rows: int, causal: bool) -> dict[s
     count = 16 * 16384 // rows
     *given, dout = heads(count, rows, size)
     leaves = [x.requires_grad_() for x in given]
-    flush = torch.empty(64 * 2**20, device="cuda", dtype=torch.int32)
     runs: dict[str, Callable[[], Any]] = {}
     for way, run in attention_ways(module).items():
         out = run(*leaves, causal)
         runs[f"{way} forward"] = lambda run=run: run(*leaves, causal)
         runs[f"{way} backward"] = lambda out=out: torch.autograd.grad(out, leaves, dout, retain_graph=True)
-    times: dict[str, list[float]] = {way: [] for way in runs}
-    for run in runs.values():
-        run()
-    for _ in range(ROUNDS):
-        for way, run in runs.items():
-            times[way].append(timed(run, flush, 6))
-    ms = {way: round(statistics.median(each), 4) for way, each in times.items()}
+    ms = {way: round(each, 4) for way, each in in_turns(runs, ROUNDS, 6).items()}
     products = 4 * count * rows * rows * size // (2 if causal else 1)
     return {"heads": count, "rows": rows, "size": size, "causal": causal, "forward_flops": products, "ms": ms}
 
 
-def plain(x: Any, weight: Any, labels: Any) -> Any:
-    return F.cross_entropy(F.linear(x, weight).float(), labels)
+def plain(x: Any, weight: Any, labels: Any, dtype: Any = torch.float32) -> Any:
+    return F.cross_entropy(F.linear(x, weight).to(dtype), labels)
 
 
 def inputs(m: int, v: int, k: int) -> list[Any]:
@@ -147,7 +138,8 @@ def compare(ways: dict[str, Loss]) -> list[dict[str, Any]]:
     rows = []
     for sizes in COMPARED:
         x, weight, labels = inputs(*sizes)
-        exact = step(plain_double, x.detach().double().requires_grad_(), weight.detach().double().requires_grad_(), labels)
+        wide = [each.detach().double().requires_grad_() for each in (x, weight)]
+        exact = step(partial(plain, dtype=torch.float64), *wide, labels)
         off = {
             way: [difference(*pair) for pair in zip(step(loss, x, weight, labels), exact)] for way, loss in ways.items()
         }
@@ -158,10 +150,6 @@ def compare(ways: dict[str, Loss]) -> list[dict[str, Any]]:
         ours, theirs = off["tilescript"], off["eager"]
         assert is_equal and all(mine <= 2 * other + 1e-5 for mine, other in zip(ours, theirs)), rows[-1]
     return rows
-
-
-def plain_double(x: Any, weight: Any, labels: Any) -> Any:
-    return F.cross_entropy(F.linear(x, weight), labels)
 
 
 def peak(run: Callable[[], Any]) -> int:
@@ -193,12 +181,7 @@ def measure(ways: dict[str, Loss], m: int, v: int, k: int) -> dict[str, Any]:
         torch.mm(logits.T, a, out=outs[2])
 
     runs["products"] = products
-    flush = torch.empty(64 * 2**20, device="cuda", dtype=torch.int32)
-    times: dict[str, list[float]] = {way: [] for way in runs}
-    for _ in range(ROUNDS):
-        for way, run in runs.items():
-            times[way].append(timed(run, flush, 3))
-    ms = {way: round(statistics.median(each), 3) for way, each in times.items()}
+    ms = {way: round(each, 3) for way, each in in_turns(runs, ROUNDS, 3).items()}
     return {"tokens": m, "words": v, "elements": k, "ms": ms, "bytes": memory}
 
 
@@ -216,15 +199,8 @@ def main() -> None:
     rival = liger()
     if rival:
         ways["liger"] = rival
-    about = {
-        "gpu": torch.cuda.get_device_name(),
-        "torch": torch.__version__,
-        "triton": triton.__version__,
-        "date": date.today().isoformat(),
-        "rounds": ROUNDS,
-    }
     attention = load(given.folder / "attention_with_gradients.py")
-    record: dict[str, Any] = {**about, "attention": [], "loss": []}
+    record: dict[str, Any] = {**about(ROUNDS), "attention": [], "loss": []}
     record["compared"] = [*compare_attention(attention), *compare(ways)]
 
     def add(part: str, row: dict[str, Any]) -> None:

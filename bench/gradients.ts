@@ -3,7 +3,7 @@
  * gradients-h200.json`, a file in bench/results. For a machine without Node, `--prepare FOLDER` only writes the modules,
  * which `python bench/gradients.py FOLDER --out FILE` times there.
  */
-import { mkdirSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { build } from "tilescript";
@@ -16,7 +16,6 @@ const { values: flags } = parseArgs({
 });
 
 async function emitInto(folder: string): Promise<void> {
-  mkdirSync(folder, { recursive: true });
   for (const built of [await build(attentionWithGradients), await build(linearCrossEntropy)])
     writeFileSync(join(folder, built.file), built.emit({ warpSpecialize: "auto" }).python);
 }

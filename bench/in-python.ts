@@ -1,6 +1,6 @@
 /** Runs a script of this folder on emitted modules, which are in a temporary folder meanwhile. */
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { findPython } from "../src/runtime/worker/environment.js";
@@ -34,7 +34,10 @@ export async function runOrPrepare(
   args: readonly string[],
 ): Promise<void> {
   if (prepare === undefined) process.exitCode = await runOnModules(script, emitInto, args);
-  else await emitInto(prepare);
+  else {
+    mkdirSync(prepare, { recursive: true });
+    await emitInto(prepare);
+  }
 }
 
 /** A file of bench/results. */

@@ -4,7 +4,7 @@
  * that declare a size invariant, at many of its values, on this machine's GPU. For a machine without Node,
  * `--prepare FOLDER` only writes the modules, which `python bench/invariance.py FOLDER` runs there.
  */
-import { mkdirSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { build, type CompiledKernel } from "tilescript";
@@ -93,7 +93,6 @@ async function declared(kernel: unknown, size: string): Promise<CompiledKernel> 
 }
 
 async function emitInto(folder: string): Promise<void> {
-  mkdirSync(folder, { recursive: true });
   const cases: object[] = [];
   for (const { name, kernel } of examples) {
     const compared = COMPARED[name];

@@ -4,7 +4,7 @@
  * Triton's interpreter if there is no GPU, and times nothing. For a machine without Node, `--prepare FOLDER` only
  * writes the modules, which `python bench/twins.py FOLDER --out FILE` times there.
  */
-import { mkdirSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { build } from "tilescript";
@@ -22,7 +22,6 @@ const { values: flags } = parseArgs({
 
 /** The emitted modules, and for each kernel the config and the twin to compare. */
 async function emitInto(folder: string): Promise<void> {
-  mkdirSync(folder, { recursive: true });
   const index = [];
   for (const { kernel, example, twin, target, config = 0, constants = {}, timed, isPort } of pairs) {
     // The machine determines the GPU.

@@ -2,7 +2,7 @@
 import { format } from "prettier";
 import { dtypesOf, type Entry as LanguageEntry, formatCall, isMethod, sections } from "../docs/language.js";
 import type { OperandKind } from "../src/ir/op.js";
-import { dtypeNames, isFp8, isInt } from "../src/types/dtype.js";
+import { type DTypeName, dtypeNames, dtypeTable, isFp8, isInt } from "../src/types/dtype.js";
 import { dtypeTargets, formatTargets } from "../src/types/targets.js";
 import { exampleOf, type TypedCall, typesOf } from "./op-examples.js";
 import { escape, type Neighbor } from "./shell.js";
@@ -134,7 +134,7 @@ function kindText(kind: string): string {
   return isOptional ? `${text}; optional` : text;
 }
 
-export const OP_HEADINGS = ["Arguments", "Types", "Example", "Errors", "In the gallery"];
+const OP_HEADINGS = ["Arguments", "Types", "Example", "Errors", "In the gallery"];
 const slug = (text: string): string => text.toLowerCase().replaceAll(" ", "-");
 const heading = (text: string): string => `<h2 id="${slug(text)}">${text}</h2>`;
 
@@ -179,19 +179,18 @@ export function opsIndex(pages: readonly OpPage[]): string {
 <div class="op-sections">${lists.join("")}</div>`;
 }
 
+function kindOf(dtype: DTypeName): string {
+  if (dtype === "int1") return "truth value";
+  if (isFp8(dtype)) return "8-bit float: load, store, cast and <code>tl.dot</code>";
+  return isInt(dtype) ? "integer" : "float";
+}
+
 /** The dtypes, each with an anchor. */
 export function dtypesPage(): string {
   const rows = dtypeNames.map((name) => {
-    const bits = name === "int1" ? 1 : Number(/\d+/.exec(name)?.[0]);
-    const kind = isFp8(name)
-      ? "8-bit float: load, store, cast and <code>tl.dot</code>"
-      : isInt(name)
-        ? name === "int1"
-          ? "truth value"
-          : "integer"
-        : "float";
     const targets = dtypeTargets[name];
-    return [`<code id="${name}">tl.${name}</code>`, String(bits), kind, targets ? formatTargets(targets) : ""];
+    const { bits } = dtypeTable[name];
+    return [`<code id="${name}">tl.${name}</code>`, String(bits), kindOf(name), targets ? formatTargets(targets) : ""];
   });
   return `<p class="crumbs"><a href="index.html">Ops</a></p><h1>Dtypes</h1><p>The dtype of a tensor, a tile or a scalar. A tile is cast with <a href="to.html"><code>x.to(tl.float16)</code></a>.</p>${table(["dtype", "bits", "what it is", "GPUs"], rows)}`;
 }

@@ -24,7 +24,13 @@ MODULES = {
     path.stem: importlib.import_module(path.stem) for path in pathlib.Path(os.environ["PYTHONPATH"]).glob("*.py")
 }
 # Of the operators that launch one kernel after another.
-LAUNCHES = {"vector_sum": 2, "gemm_split_k": 2, "gemm_stream_k": 2}
+LAUNCHES = {
+    "vector_sum": 2,
+    "gemm_split_k": 2,
+    "gemm_stream_k": 2,
+    "decode_attention": 2,
+    "linear_cross_entropy": 2,
+}
 
 
 def inputs_of(module):
